@@ -74,8 +74,9 @@ func (m *Model) penalised(ref *Reference, of setting, behind int, temperature, d
 		return s
 	}
 	s.mistakes = append(s.mistakes, mistake{"it were ignored", by(of, func(int) []int { return nil })})
-	wrong := of.mistakes()                                      // the other sign and twice are the first
-	for _, seen := range []func(k int) []int{made, last, all} { // servers read penalties in each of these ways
+	wrong := of.mistakes() // the other sign and twice are the first
+	// Servers read penalties in each of these ways.
+	for _, seen := range []func(k int) []int{made, last, all} {
 		s.mistakes = append(s.mistakes, mistake{"it had the other sign", by(wrong[0], seen)}, mistake{"it were applied twice", by(wrong[1], seen)})
 	}
 	return s

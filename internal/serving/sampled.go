@@ -199,7 +199,7 @@ func (r *run) count(s sampling, requests []*request) (drawn map[string]int, err 
 			return nil, errUnsent
 		case !s.named(a):
 			return nil, errNameless
-		case s.behind > 0 && (len(a.Tokens) <= s.behind || !beginning(s.ref.Tokens[:s.behind], a.Tokens)):
+		case s.behind > 0 && !beginning(s.ref.Tokens[:s.behind], a.Tokens):
 			drawn["another text"]++
 		default:
 			name, ok := r.drawnBy(a, s.behind)
@@ -212,11 +212,18 @@ func (r *run) count(s sampling, requests []*request) (drawn map[string]int, err 
 	return drawn, nil
 }
 
+// theEnd is the name of all tokens that end a text: servers return them or not.
+const theEnd = "the end of the text"
+
 // drawnBy names the token of an answer: by its id, or by its text where that is all that is said.
 func (r *run) drawnBy(a *Answer, behind int) (string, bool) {
 	switch {
+	case len(a.Tokens) > behind && r.model.ends(a.Tokens[behind]):
+		return theEnd, true
 	case len(a.Tokens) > behind:
 		return fmt.Sprint(a.Tokens[behind]), true
+	case a.Tokens != nil && a.stopped():
+		return theEnd, r.model.EOS != nil
 	case r.model.Vocab != nil && !strings.ContainsRune(a.Text, '\uFFFD'):
 		return "text " + plain(a.Text), true
 	}
@@ -232,7 +239,9 @@ func (r *run) expected(d distribution, drawn map[string]int) map[string]float64 
 	out := map[string]float64{}
 	for _, x := range d.shares {
 		name := fmt.Sprint(x.id)
-		if byText {
+		if r.model.ends(x.id) {
+			name = theEnd
+		} else if byText {
 			text, _ := r.model.Vocab.Text([]int{x.id}, true)
 			name = "text " + plain(text)
 		}

@@ -2,15 +2,18 @@ package serving_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/serving/servingtest"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Draws are judged as a distribution, one setting at a time.
@@ -147,6 +150,32 @@ func TestPenalisedDraws(t *testing.T) {
 	ways, said := drawn(out)
 	assert.Equal(t, report.Pass, out.Verdict, said)
 	assert.Len(t, ways, 6, "penalties that a server does not know are not drawn")
+}
+
+// A token that ends a text may be drawn, and returned or not.
+func TestDrawnEnds(t *testing.T) {
+	model := func(seen []int) []float64 {
+		row := servingtest.Logits(seen)
+		row[servingtest.EOS] = slices.Max(row) - 0.5
+		return row
+	}
+	refs := servingtest.Cases(tokensOfCases)
+	for _, ref := range refs {
+		for k := range ref.Rows {
+			ref.Rows[k] = serving.NewRow(generation.NewRow(model(slices.Concat(ref.Prompt, ref.Tokens[:k]))), tensor.F32)
+		}
+	}
+	for _, returned := range []bool{true, false} {
+		for _, eos := range [][]int{{servingtest.EOS}, nil} {
+			stub := &servingtest.Stub{Model: model, EOSIn: returned}
+			out := judge(t, stub, refs, serving.Options{Model: serving.Model{EOS: eos, Vocab: tokenizer(t)}, Draws: 500})
+			_, said := drawn(out)
+			said += strings.Join(out.Notes, "\n")
+			assert.Equal(t, report.Pass, out.Verdict, "%v %v: %v %s", returned, eos, out.First, said)
+			assert.NotContains(t, said, "suspect")
+			assert.Equal(t, eos == nil && !returned, strings.Contains(said, "which token it drew"), said)
+		}
+	}
 }
 
 // Draws of several settings are on their way together: a setting may be another request's.

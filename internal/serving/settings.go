@@ -139,6 +139,9 @@ func (r *run) set(ref *Reference, s setting, tokens []int) *request {
 		Rows: ref.Rows[:len(tokens)]}
 	return &request{ref: right, ask: ask, way: fmt.Sprintf("%s %v", s.key, s.shown), extra: true, cause: causeSetting, by: func(a *Answer) judgement {
 		j := r.model.chosen(right, a)
+		if j.fault == short && j.unsure {
+			j.fault, j.what = nothing, "the text ends, and no one says which tokens do that"
+		}
 		if as := r.model.chosen(plain, a); j.fault > nothing && as.fault == none {
 			j.fault, j.what = nothing, s.key+" is taken, and the answer is the one without it"
 		}

@@ -457,6 +457,12 @@ func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
 			best = drawn(row, q, random)
 		}
 		lse := logSumExp(row)
+		if best == EOS {
+			if finish = "stop"; s.EOSIn {
+				made, p, top = append(made, EOS), append(p, row[EOS]-lse), append(top, nil)
+			}
+			break
+		}
 		p = append(p, row[best]-lse)
 		five := map[string]float64{}
 		for _, id := range Ranked(row)[:5] {

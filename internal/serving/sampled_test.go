@@ -116,14 +116,14 @@ func TestPenalisedDraws(t *testing.T) {
 		says   string
 		reason string
 	}{
-		{&servingtest.Stub{}, 700, "", "", "by which", "right"},
-		{&servingtest.Stub{PromptToo: true}, 700, "", "", "by which", "the prompt counts, too"},
-		{hot(func(q *servingtest.Request) { q.Often = 0 }), 700, "distribution", "frequency_penalty", "as if it were ignored", "frequency_penalty is ignored where tokens are drawn"},
-		{hot(func(q *servingtest.Request) { q.Present *= -1 }), 700, "distribution", "presence_penalty", "as if it had the other sign", "the other sign"},
-		{hot(func(q *servingtest.Request) { q.Again *= q.Again }), 700, "distribution", "repetition_penalty", "as if it were applied twice", "applied twice"},
-		{hot(func(q *servingtest.Request) { q.Often, often = often, q.Often }), 700, "concurrency", "", "without requests of other settings beside them they are right", "those of the request before"},
-		{hot(func(q *servingtest.Request) { present = max(present, q.Present); q.Present = present }), 700, "distribution", "", "not of the reference's distribution", "kept for all that follow"},
-		{hot(func(q *servingtest.Request) { q.Again, again = again, q.Again }), 700, "concurrency", "", "without requests of other settings beside them they are right", "repetition of the request before"},
+		{&servingtest.Stub{}, 500, "", "", "by which", "right"},
+		{&servingtest.Stub{PromptToo: true}, 500, "", "", "by which", "the prompt counts, too"},
+		{hot(func(q *servingtest.Request) { q.Often = 0 }), 500, "distribution", "frequency_penalty", "as if it were ignored", "frequency_penalty is ignored where tokens are drawn"},
+		{hot(func(q *servingtest.Request) { q.Present *= -1 }), 500, "distribution", "presence_penalty", "as if it had the other sign", "the other sign"},
+		{hot(func(q *servingtest.Request) { q.Again *= q.Again }), 500, "distribution", "repetition_penalty", "as if it were applied twice", "applied twice"},
+		{hot(func(q *servingtest.Request) { q.Often, often = often, q.Often }), 500, "concurrency", "", "without requests of other settings beside them they are right", "those of the request before"},
+		{hot(func(q *servingtest.Request) { present = max(present, q.Present); q.Present = present }), 500, "distribution", "", "not of the reference's distribution", "kept for all that follow"},
+		{hot(func(q *servingtest.Request) { q.Again, again = again, q.Again }), 500, "concurrency", "", "without requests of other settings beside them they are right", "repetition of the request before"},
 		{&servingtest.Stub{}, 20, "", "", "not drawn: frequency_penalty: 20 draws would not show whether it is obeyed", "too few draws"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {

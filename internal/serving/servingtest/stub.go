@@ -457,7 +457,7 @@ func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
 			best = drawn(row, q, random)
 		}
 		lse := logSumExp(row)
-		if best == EOS {
+		if best == EOS && q.Heat > 0 {
 			if finish = "stop"; s.EOSIn {
 				made, p, top = append(made, EOS), append(p, row[EOS]-lse), append(top, nil)
 			}

@@ -42,6 +42,7 @@ type fakeJob struct {
 		Name     string
 		Prompts  []string
 		TokenIDs [][]int `json:"token_ids"`
+		Images   [][]string
 		Steps    int
 		Forced   [][]int
 		Path     string
@@ -254,6 +255,16 @@ func fakeRun(job fakeJob, dir, name string, ids, passes [][]int, steps int, forc
 		"case": name, "token_ids": ids, "sequence": sequence, "order": order, "nonce": job.Nonce,
 		"model_class": "fake.Model", "model_file": "model.py",
 		"seconds": map[string]float64{"import": 1.5, "forward": 0.25}, "peak_rss_bytes": 100 << 20}
+	for _, c := range job.Cases {
+		for _, file := range slices.Concat(c.Images...) {
+			if _, err := os.Stat(file); err != nil {
+				return err // it was not drawn
+			}
+			if c.Name == name {
+				run["images"] = [][]string{{filepath.Base(file)}}
+			}
+		}
+	}
 	if mood == "unrecorded" {
 		run["program_error"] = "an operator without a schema"
 	}

@@ -367,6 +367,10 @@ func (f *inputFlags) open() (cases []judge.Case, closeAll func(), err error) {
 			return nil, nil, fmt.Errorf("%s is padded: %w", f.Actual, dump.ErrUnjudged)
 		}
 	}
+	golden = golden[:0]
+	for _, k := range cases {
+		golden = append(golden, k.Golden)
+	}
 	closePrograms, err := f.programs(golden, func(i int, p *program.Program) { cases[i].Program = p })
 	if err != nil {
 		return nil, nil, err

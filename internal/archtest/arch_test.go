@@ -23,7 +23,7 @@ var line = [][]string{
 	{"internal/flock"},
 	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/jsonline",
 		"internal/subtest", "internal/supervise", "internal/updateflag", "internal/archtest",
-		"internal/gpu", "internal/transformers", "internal/whole", "internal/places", "internal/setting", "internal/seal"},
+		"internal/gpu", "internal/picture", "internal/transformers", "internal/whole", "internal/places", "internal/setting", "internal/seal"},
 	{"tensor", "internal/label/module", "internal/vocab"},
 	{"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},

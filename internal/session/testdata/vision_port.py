@@ -3,7 +3,6 @@
 import copy
 import os
 
-import torch
 from goparity import torchrun, torchtasks
 
 CAN = {**torchrun.CAN, "does": "a candidate with a fault"}
@@ -27,7 +26,7 @@ def load(job, out, cases):
 
 def second(features, kept):
     """Every image has the features of the first."""
-    features.pooler_output = torch.stack([features.pooler_output[0]] * len(features.pooler_output))
+    features.pooler_output = [features.pooler_output[0]] * len(features.pooler_output)
     return features
 
 

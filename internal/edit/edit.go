@@ -170,8 +170,8 @@ func (s *site) then(kind string, cost int, text string, f change) *Edit {
 }
 
 // given appends an edit that gives each operator of the group another argument.
-func (s *site) given(kind string, cost int, text, arg string, value any) *Edit {
-	return s.add(kind, cost, text, func(w *writer, o program.Op) { w.give(o, arg, value) })
+func (s *site) given(kind string, cost int, text, arg string, value any) {
+	s.add(kind, cost, text, func(w *writer, o program.Op) { w.give(o, arg, value) })
 }
 
 // instead appends an edit after which operators take others in the place of some values.

@@ -117,14 +117,14 @@ func transform(c *Call) *Array {
 	if len(dims) == 0 {
 		fail("no axis")
 	}
-	x, shape, n := a.complexes(a.shape), a.shape, 1.0
+	x, shape, n := a.complexes(a.shape), slices.Clone(a.shape), 1.0
 	last := axis(dims[len(dims)-1], len(shape))
 	for _, d := range dims {
 		if d = axis(d, len(shape)); shape[d] == 0 {
 			fail("no numbers along axis %d", d)
 		}
 		if d == last && name == "_fft_c2r" {
-			x, shape = mirrored(x, shape, d, c.int("last_dim_size", 0))
+			x = mirrored(x, shape, d, c.int("last_dim_size", 0))
 		}
 		n *= float64(shape[d])
 		t := fourier.NewCmplxFFT(shape[d])
@@ -132,7 +132,16 @@ func transform(c *Call) *Array {
 		if get(c, "forward", name == "_fft_r2c") {
 			turn = t.Coefficients
 		}
-		x, shape = complexLines(x, shape, d, shape[d], func(to, line []complex128) { turn(to, line) })
+		line, to, inner := make([]complex128, shape[d]), make([]complex128, shape[d]), size(shape[d+1:])
+		for i := range len(x) / len(line) {
+			from := i/inner*inner*len(line) + i%inner
+			for k := range line {
+				line[k] = x[from+k*inner]
+			}
+			for k, v := range turn(to, line) {
+				x[from+k*inner] = v
+			}
+		}
 	}
 	by := [...]complex128{1, complex(1/math.Sqrt(n), 0), complex(1/n, 0)}[c.int("normalization", 0)]
 	for i := range x {
@@ -146,34 +155,18 @@ func transform(c *Call) *Array {
 }
 
 // mirrored makes an axis of n numbers of its first half: x[k] = conj(x[n−k]).
-func mirrored(x []complex128, shape []int, d, n int) ([]complex128, []int) {
-	if n < 1 || n/2+1 > shape[d] {
-		fail("%d numbers of %d", n, shape[d])
-	}
-	return complexLines(x, shape, d, n, func(to, line []complex128) {
-		for k := range to {
-			if to[k] = line[min(k, n-k)]; k > n-k {
-				to[k] = cmplx.Conj(to[k])
-			}
-		}
-	})
-}
-
-// complexLines returns what f makes of each line along an axis, which gets n numbers.
-func complexLines(x []complex128, shape []int, d, n int, f func(to, line []complex128)) ([]complex128, []int) {
+func mirrored(x []complex128, shape []int, d, n int) []complex128 {
 	m, inner := shape[d], size(shape[d+1:])
-	shape = slices.Clone(shape)
+	if n < 1 || n/2+1 > m {
+		fail("%d numbers of %d", n, m)
+	}
 	shape[d] = n
-	out, to, line := make([]complex128, size(shape)), make([]complex128, n), make([]complex128, m)
-	for i := range len(x) / m {
-		outer, at := i/inner, i%inner
-		for k := range line {
-			line[k] = x[(outer*m+k)*inner+at]
-		}
-		f(to, line)
-		for k, v := range to {
-			out[(outer*n+k)*inner+at] = v
+	out := make([]complex128, size(shape))
+	for i := range out {
+		k, from := i/inner%n, i/inner/n*m*inner+i%inner
+		if out[i] = x[from+min(k, n-k)*inner]; k > n-k {
+			out[i] = cmplx.Conj(out[i])
 		}
 	}
-	return out, shape
+	return out
 }

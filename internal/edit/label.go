@@ -62,15 +62,15 @@ func IDs() (ids []string) {
 	})
 }
 
-// rule gives edits a name, by their kind, the operator that they change first and their text, each one of those that are
-// listed, "" for any; and by what stands around them, nil for anything.
+// rule gives a name to the edits of some kinds, of some operators (that which is changed first) and with some texts, each
+// one of those that are listed or anything for "", around which a condition holds, if there is one.
 type rule struct {
 	id, kinds, ops, text string
 	around               condition
 }
 
-// group is rules for the edits of which a condition holds, nil for all. The first that holds decides; of that without a
-// name, that no other of the group does.
+// group is rules for the edits of which a condition holds, nil for all. The first rule that holds decides; one without a
+// name says that none of those behind it does.
 type group struct {
 	of    condition
 	rules []rule

@@ -115,7 +115,7 @@ var labels = []group{
 		{"linear/weight-scale", "value", "", "", nil},
 		{"layout/permuted", "layout", "", "", nil},
 	}},
-	{nil, []rule{ // what comparing positions, and what hides scores by that
+	{nil, []rule{ // what compares positions, and what hides scores by that
 		// What hides comes behind.
 		{"attention/bias", "drop", "add", "", both(into(2, "_softmax"), not(is.compared), is.takesTwo, into(1, "masked_fill"))},
 		// A window: other masks stay.

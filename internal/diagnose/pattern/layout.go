@@ -8,7 +8,9 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/internal/vec"
+	"github.com/goparity/goparity/tensor"
 )
 
 // layouts tries the right elements in another order.
@@ -202,7 +204,8 @@ func places(by int, noun string) string {
 // permuted finds, for each column of the candidate, the one golden column that it holds, and then
 // the same for rows.
 func (l *layouts) permuted() {
-	if from := l.assigned(l.w, len(l.real), func(c, k int) int { return l.real[k]*l.w + c }); from != nil {
+	rows, columns := structure.Orders(l.own(l.Target.Golden), l.own(l.Target.Actual), l.Target.Floor)
+	if from := columns; from != nil {
 		id, text := "layout/permuted", "the columns are in another order"
 		switch { // whole parts of a fused projection
 		case module.FusedQKV.Has(l.Target.Layer) && vec.Runs(from) <= 3:
@@ -216,10 +219,7 @@ func (l *layouts) permuted() {
 		text += fmt.Sprintf(": column 0 holds column %d, column 1 column %d", from[0], from[1])
 		l.predict(id, 2, text, func(i int) int { return i - i%l.w + from[i%l.w] })
 	}
-	if l.w < 4 {
-		return
-	}
-	if from := l.assigned(len(l.real), l.w, func(r, k int) int { return l.real[r]*l.w + k }); from != nil {
+	if from := rows; from != nil {
 		source := vec.Sequence(l.Target.Rows())
 		for i, f := range from {
 			source[l.real[i]] = l.real[f]
@@ -229,45 +229,9 @@ func (l *layouts) permuted() {
 	}
 }
 
-// assigned returns for each of n lines of the candidate the golden line of the same values; nil if
-// that is no permutation, or none but the identity. A line that several golden lines fit keeps its
-// own place if that is one of them. A line has length elements, of which some are looked at.
-func (l *layouts) assigned(n, length int, element func(line, k int) int) []int {
-	if n < 3 || length < 2 || n > widest || n*n > mostPairs {
-		return nil
-	}
-	lines := func(a *diagnose.Array) [][]float64 {
-		out := make([][]float64, n)
-		for i := range out {
-			for k := range min(length, lineElements) {
-				out[i] = append(out[i], a.Data[element(i, k*length/min(length, lineElements))])
-			}
-		}
-		return out
-	}
-	golden, actual := lines(l.g), lines(l.a)
-	first := vec.Sequence(n) // golden lines by their first value
-	slices.SortStableFunc(first, func(a, b int) int { return cmp.Compare(golden[a][0], golden[b][0]) })
-	from, taken := make([]int, n), make([]bool, n)
-	for i, a := range actual {
-		reach := l.tolerance + 2*sameElement*math.Abs(a[0])
-		at, _ := slices.BinarySearchFunc(first, a[0]-reach,
-			func(g int, v float64) int { return cmp.Compare(golden[g][0], v) })
-		from[i] = -1
-		for ; at < n && golden[first[at]][0] <= a[0]+reach; at++ {
-			if g := first[at]; !taken[g] && slices.EqualFunc(a, golden[g], l.near) && (from[i] < 0 || g == i) {
-				from[i] = g
-			}
-		}
-		if from[i] < 0 {
-			return nil
-		}
-		taken[from[i]] = true
-	}
-	if slices.Equal(from, vec.Sequence(n)) {
-		return nil
-	}
-	return from
+// own is a tensor without padding.
+func (l *layouts) own(t *tensor.Tensor) *tensor.Tensor {
+	return diagnose.SelectRows(t, l.Target.Kept(nil))
 }
 
 // mixed finds the same numbers in any other order. In two tensors of like distribution the sorted

@@ -12,7 +12,6 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
-	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/internal/vec"
 )
 
@@ -89,7 +88,7 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 }
 
 // otherRows reports whether the wrong rows may be those of other indices: nothing like the right ones,
-// the same for the same index, and not the right ones turned.
+// and the same for the same index.
 func (p *Pair) otherRows(ids []int) bool {
 	shown, wrong := map[int][]float64{}, 0
 	for r, id := range ids {
@@ -105,8 +104,7 @@ func (p *Pair) otherRows(ids []int) bool {
 			return false
 		}
 	}
-	golden, actual := diagnose.SelectRows(p.Target.Golden, p.marks), diagnose.SelectRows(p.Target.Actual, p.marks)
-	return wrong > 0 && structure.Turned(golden, actual, p.Target.Floor) == ""
+	return wrong > 0
 }
 
 // lookedUp finds, for each wrong row, the row of the table that it is: one that the reference has

@@ -2,8 +2,10 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/trace"
 )
@@ -18,7 +20,7 @@ func (c *Comparison) noteDoubts() {
 			continue
 		}
 		outputs++
-		if r := p.Base.Result; r.MaxAbs.Value == 0 && r.BadNonFinite == 0 {
+		if p.sameValues() {
 			equal++
 		}
 		if p.Base.Result.NaNGolden > 0 {
@@ -58,7 +60,7 @@ func (c *Comparison) IsCopy() bool {
 		if !p.Comparable() || !p.Judged() || !p.Golden.DType().IsFloat() || p.Golden.Len() == 0 {
 			continue
 		}
-		if r := p.Base.Result; r.MaxAbs.Value != 0 || r.BadNonFinite > 0 {
+		if !p.sameValues() {
 			return false
 		}
 		outputs++
@@ -69,20 +71,18 @@ func (c *Comparison) IsCopy() bool {
 // otherRecordings reports whether both sides say which recording they are, and it is not the same: the
 // candidate ran, whatever it is equal to.
 func (c *Comparison) otherRecordings() bool {
-	for _, k := range c.Cases {
-		if g, a := k.Golden.Info.Nonce, k.Actual.Info.Nonce; g != "" && a != "" && g != a {
-			return true
-		}
-	}
-	return false
+	return c.differ(func(r *dump.Run) string { return r.Info.Nonce })
 }
 
 // otherEngines reports whether both sides name their engine and the two differ.
 func (c *Comparison) otherEngines() bool {
-	for _, k := range c.Cases {
-		if g, a := k.Golden.Info.Engine, k.Actual.Info.Engine; g != "" && a != "" && !strings.EqualFold(g, a) {
-			return true
-		}
-	}
-	return false
+	return c.differ(func(r *dump.Run) string { return strings.ToLower(r.Info.Engine) })
+}
+
+// differ reports whether the two runs of a case say something, and not the same.
+func (c *Comparison) differ(of func(*dump.Run) string) bool {
+	return slices.ContainsFunc(c.Cases, func(k Case) bool {
+		g, a := of(k.Golden), of(k.Actual)
+		return g != "" && a != "" && g != a
+	})
 }

@@ -96,9 +96,6 @@ func (l *layouts) buffer(size int) {
 	if rows > 1 {
 		above = l.holders(mid-w, size)
 	}
-	if len(here)*len(beside)*len(above) > mostStrides {
-		return
-	}
 	for _, at := range here {
 		for _, next := range beside {
 			for _, before := range above {
@@ -180,14 +177,17 @@ func (l *layouts) strides(at, column, row, size int) (id, text string) {
 	return "layout/strided", fmt.Sprintf("the buffer is read from element %d on, %d elements from column to column and %d from row to row", at, column, row)
 }
 
-// holders lists the golden elements of the first sequence, of a size, that have a value of the candidate.
+// holders lists the golden elements of the first buffer of a size that have a value of the candidate, the nearest ones.
 func (l *layouts) holders(i, size int) (at []int) {
 	for k, x := range l.g.Data[:size] {
 		if l.near(l.a.Data[i], x) {
 			at = append(at, k)
 		}
 	}
-	return at
+	slices.SortFunc(at, func(x, y int) int {
+		return cmp.Compare(math.Abs(l.g.Data[x]-l.a.Data[i]), math.Abs(l.g.Data[y]-l.a.Data[i]))
+	})
+	return at[:min(len(at), mostHolders)]
 }
 
 func places(by int, noun string) string {

@@ -9,7 +9,7 @@ const (
 	placesMost      = 1 << 25 // elements up to which wrong places are looked for
 	layoutMost      = 1 << 22 // elements up to which other orders are tried
 	sampled         = 64      // elements at which an order is tried before it is predicted
-	mostStrides     = 1 << 14 // ways to read a buffer that are tried, at most
+	mostHolders     = 24      // places where an element may come from, at most
 	leastNeighbours = 2       // tensors of a series that have to be their neighbours'; by reason
 	clearlyNearer   = 8       // times nearer that they come to them than to their own: the margin of a proof
 	leastNormRows   = 4       // rows that tell whether a norm makes one tensor of another; a bias takes two of them

@@ -110,7 +110,9 @@ func (c *Comparison) Agreement(caseName string) *report.Agreement {
 // Equal reports whether the two sides have the same values, in one type.
 func (p *Port) Equal() bool { return p.Golden.DType() == p.Actual.DType() && p.sameValues() }
 
-func (p *Port) sameValues() bool { return p.Base.Result.MaxAbs.Value == 0 && p.Base.Result.BadNonFinite == 0 }
+func (p *Port) sameValues() bool {
+	return p.Base.Result.MaxAbs.Value == 0 && p.Base.Result.BadNonFinite == 0
+}
 
 // WorstRow is the relative L2 of the worst row; infinite where a NaN or an infinity has no match.
 func (p *Port) WorstRow() float64 {

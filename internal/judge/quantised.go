@@ -16,15 +16,7 @@ func (k Case) checkUnquantised() error {
 		if r == nil {
 			continue
 		}
-		wrong := ""
-		if r.Path == k.Actual.Path {
-			wrong = "it is the candidate's own run"
-		} else if text := otherTokens("run", k.Golden, r); text != "" {
-			wrong = text
-		} else if g, e := k.Golden.Decoded(), r.Decoded(); len(g) == len(e) && !slices.EqualFunc(g, e, slices.Equal) {
-			wrong = "its decode steps were given other tokens than the golden's: parity run --follow GOLDEN"
-		}
-		if wrong != "" {
+		if wrong := k.notOfGolden(r, "run"); wrong != "" {
 			return fmt.Errorf("case %s: %s is no measure of what quantisation costs: %s", k.Name, r.Path, wrong)
 		}
 	}

@@ -37,8 +37,6 @@ func (k Case) checkEncoded() error {
 	}
 	want, is := k.encoding(), k.encodingOf("reference", r)
 	switch {
-	case r.Path == k.Actual.Path || k.Actual.Info.Nonce != "" && r.Info.Nonce == k.Actual.Info.Nonce:
-		return wrong("it is the candidate's own run")
 	case !dtype.Has16Bits(want.dtype):
 		return wrong("the runs are judged as %s, and only what 16 bits cost is measured: %s", want.dtype, want.why)
 	case k.encodingOf("golden", k.Golden).dtype == want.dtype:
@@ -46,17 +44,29 @@ func (k Case) checkEncoded() error {
 	case is.dtype != want.dtype && r.Info.Encoding.Compute != "":
 		return wrong("it ran in %s, and the candidate is judged as %s: %s", r.Info.Encoding, want.dtype, want.why)
 	}
-	if text := otherTokens("reference in "+want.dtype.String(), k.Golden, r); text != "" {
+	if text := k.notOfGolden(r, "reference in "+want.dtype.String()); text != "" {
 		return wrong("%s", text)
+	}
+	return nil
+}
+
+// notOfGolden says why another run of the reference, called who, was not given what the golden was, or is none; "" if it
+// was.
+func (k Case) notOfGolden(r *dump.Run, who string) string {
+	if r.Path == k.Actual.Path || k.Actual.Info.Nonce != "" && r.Info.Nonce == k.Actual.Info.Nonce {
+		return "it is the candidate's own run"
+	}
+	if text := otherTokens(who, k.Golden, r); text != "" {
+		return text
 	}
 	g, e := k.Golden.Decoded(), r.Decoded()
 	for i := range min(len(g), len(e)) {
 		if n := min(len(g[i]), len(e[i])); !slices.Equal(g[i][:n], e[i][:n]) {
-			return wrong("its decode steps were given the tokens %v of sequence %d, those of the golden %v: parity run --follow GOLDEN",
+			return fmt.Sprintf("its decode steps were given the tokens %v of sequence %d, those of the golden %v: parity run --follow GOLDEN",
 				e[i], i, g[i])
 		}
 	}
-	return nil
+	return ""
 }
 
 // madeBy names the engine of a run and its attention, in brackets; "" if the run does not say.

@@ -27,11 +27,6 @@ type Prediction struct {
 	// Rows marks the rows of the target that are predicted; nil for all. The others are not looked
 	// at, and at least half of Scene.Sample must be predicted for a proof.
 	Rows []bool
-	// Doubtful says that an error of something that the candidate did not record would look the
-	// same: the prediction proves nothing, however well it fits.
-	Doubtful bool
-	// Layer is where the mistake is, if not in Scene.Layer.
-	Layer string
 	// Rank orders guesses, and predictions that fit alike with as many Params: the smaller first. 0
 	// is usual. A guess below 0 is sure of what it says, and comes before predictions that fit but
 	// loosely.

@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"cmp"
 	"math"
 
 	"github.com/goparity/goparity/compare"
@@ -11,7 +10,7 @@ import (
 // judge measures a prediction. One that is not at least twice as near to the candidate as the
 // golden is no cause.
 func (s *Scene) judge(p Prediction) (Cause, bool) {
-	c := Cause{ID: p.ID, Layer: cmp.Or(p.Layer, s.Layer), Text: p.Text, Fit: math.NaN(), FitGolden: math.NaN(),
+	c := Cause{ID: p.ID, Layer: s.Layer, Text: p.Text, Fit: math.NaN(), FitGolden: math.NaN(),
 		params: p.Params, rank: p.Rank}
 	t := s.Target
 	if t == nil || t.Actual == nil {
@@ -56,7 +55,7 @@ func (s *Scene) judge(p Prediction) (Cause, bool) {
 	case shown && !c.Proven && !c.close && p.Params > 0:
 		shown = !refuted(golden, actual, value, t.Floor)
 	}
-	c.Proven = c.Proven && !s.Open && !p.Doubtful
+	c.Proven = c.Proven && !s.Open
 	return c, shown
 }
 

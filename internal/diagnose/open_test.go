@@ -35,7 +35,6 @@ func TestOpenScene(t *testing.T) {
 	}{
 		{false, diagnose.Prediction{Value: times(2)}, true, true, "all was recorded, and it fits"},
 		{false, diagnose.Prediction{Value: times(1.9)}, true, false, "it fits to 5 %"},
-		{false, diagnose.Prediction{Value: times(2), Doubtful: true}, true, false, "something else would look the same"},
 		{false, diagnose.Prediction{}, true, false, "a pattern"},
 		{true, diagnose.Prediction{Value: times(2)}, true, false, "it fits, but the error may be before it"},
 		{true, diagnose.Prediction{Value: times(1.9)}, false, false, "5 % says nothing of what was not recorded"},

@@ -1,20 +1,12 @@
 package diagnose
 
 import (
-	"context"
-
 	"github.com/goparity/goparity/tensor"
 )
 
 // Late reports whether the time for diagnosis is over. A hypothesis with much to calculate asks now
 // and then.
 func (s *Scene) Late() bool { return s.ctx != nil && s.ctx.Err() != nil }
-
-// Until ends the time for the scene with ctx, where it is not given to Diagnose.
-func (s *Scene) Until(ctx context.Context) *Scene {
-	s.ctx = ctx
-	return s
-}
 
 // Sample marks the rows of the target on which hypotheses that go row by row work: nil, which is
 // all of them, for a target below 2^20 elements. Of a larger one rows spread evenly, the first and

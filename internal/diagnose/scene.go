@@ -9,7 +9,6 @@ import (
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -59,7 +58,6 @@ func (p *Port) IsRecorded() bool {
 // Run is what is known of a comparison.
 type Run struct {
 	Ports    []*Port                             // in the reference's execution order, all cases and steps
-	Trace    *trace.Trace                        // entry i is Ports[i]; nil: made of the ports when it is asked for
 	Weights  checkpoint.Weights                  // of the reference; nil if not given
 	Config   checkpoint.Config                   // of the model, in Hugging Face's keys; nil if not given
 	TokenIDs func(caseName, step string) [][]int // that the reference was given in a pass, by sequence; nil if they are not known
@@ -69,7 +67,7 @@ type Run struct {
 // its tensor is that of the injected run, everything else is golden. What ran inside the layer
 // counts as not recorded.
 func (r *Run) Injected(target *Port) (out *Run, injected *Port) {
-	out = &Run{Trace: r.Flow(), Weights: r.Weights, Config: r.Config, TokenIDs: r.TokenIDs}
+	out = &Run{Weights: r.Weights, Config: r.Config, TokenIDs: r.TokenIDs}
 	for _, p := range r.Ports {
 		q := *p
 		q.Actual, q.Injected, q.Agrees = nil, nil, true
@@ -82,27 +80,6 @@ func (r *Run) Injected(target *Port) (out *Run, injected *Port) {
 		out.Ports = append(out.Ports, &q)
 	}
 	return out, injected
-}
-
-// Flow is the reference's dataflow.
-func (r *Run) Flow() *trace.Trace {
-	if r.Trace == nil {
-		entries, tensors := make([]trace.Entry, len(r.Ports)), make([]*tensor.Tensor, len(r.Ports))
-		for i, p := range r.Ports {
-			tensors[i] = p.Golden
-			entries[i] = trace.Entry{Key: trace.Key{Case: p.Case, Step: p.Step, Layer: p.Layer, Port: p.Port}, Seq: p.Seq}
-		}
-		r.Trace = trace.New(entries)
-		_ = r.Trace.Identify(context.Background(), tensors) // it fails by its context only
-	}
-	return r.Trace
-}
-
-// IsSame reports whether two tensors of the reference are known to be one: their bytes are equal
-// and tell something.
-func (r *Run) IsSame(a, b *tensor.Tensor) bool {
-	n := r.Flow().Identity.Of(a)
-	return n > 0 && n == r.Trace.Identity.Of(b) && slices.Equal(a.Shape(), b.Shape())
 }
 
 // Scene is one place at which the candidate leaves the reference: a tensor that is wrong although
@@ -150,21 +127,13 @@ func (s *Scene) Pass() []*Port {
 	return s.pass
 }
 
-// The ports that a layer is about, the usual first.
-var (
-	MainOutputs = []string{"output", "output_0", "output.0"}
-	MainInputs  = []string{"input_0", "input_hidden_states", "input_x", "input_input"}
-)
-
-// Output returns the main output of a layer; nil if the reference recorded none.
-func (s *Scene) Output(layer string) *Port { return s.first(layer, MainOutputs) }
+// MainInputs are the ports that a layer takes what it is about at, the usual first.
+var MainInputs = []string{"input_0", "input_hidden_states", "input_x", "input_input"}
 
 // Input returns the main input of a layer; nil if the reference recorded none.
-func (s *Scene) Input(layer string) *Port { return s.first(layer, MainInputs) }
-
-func (s *Scene) first(layer string, ports []string) *Port {
+func (s *Scene) Input(layer string) *Port {
 	s.init()
-	for _, port := range ports {
+	for _, port := range MainInputs {
 		if p := s.ports[[2]string{layer, port}]; p != nil {
 			return p
 		}

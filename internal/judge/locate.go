@@ -75,9 +75,6 @@ func (c *Comparison) Evidence() (*diagnose.Run, error) {
 
 func (c *Comparison) evidence(weights bool) (run *diagnose.Run, ports map[*Port]*diagnose.Port, err error) {
 	run, ports = &diagnose.Run{TokenIDs: c.tokenIDs}, map[*Port]*diagnose.Port{}
-	if c.traced != nil && c.traced.Identity != nil {
-		run.Trace = c.traced
-	}
 	if weights && c.search.Evidence != nil {
 		run.Weights, run.Config, err = c.search.Evidence()
 	}

@@ -31,9 +31,8 @@ type Event struct {
 
 // Trace is the dataflow of all forward passes of a run.
 type Trace struct {
-	Entries  []Entry
-	Identity *Identity // nil before Identify
-	Passes   []*Pass   // steps in natural order; of one step in the order in which the cases came
+	Entries []Entry
+	Passes  []*Pass // steps in natural order; of one step in the order in which the cases came
 
 	pass map[passKey]*Pass
 }
@@ -67,7 +66,6 @@ func (t *Trace) Identify(ctx context.Context, tensors []*tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
-	t.Identity = identity
 	for i := range t.Entries {
 		t.Entries[i].Same = identity.Of(tensors[i])
 	}
@@ -86,7 +84,6 @@ type Pass struct {
 	Events     []Event // in the order in which the values existed
 
 	tree
-	same  map[int][]int    // events by Entry.Same
 	maker map[int]int      // event → the latest output before it that holds the same bytes
 	ports map[string][]int // events by layer
 	asked []int            // events: what the model was given
@@ -136,14 +133,13 @@ func newPass(entries []Entry, indices []int) *Pass {
 }
 
 func (p *Pass) indexSame() {
-	p.same, p.maker = map[int][]int{}, map[int]int{}
+	p.maker = map[int]int{}
 	last := map[int]int{} // output by Entry.Same
 	for i := range p.Events {
 		e := &p.Events[i]
 		if e.Same == 0 {
 			continue
 		}
-		p.same[e.Same] = append(p.same[e.Same], i)
 		if j, ok := last[e.Same]; ok {
 			p.maker[i] = j
 		}
@@ -159,24 +155,10 @@ func (p *Pass) Ports(layer string) []int { return p.ports[layer] }
 // Asked lists the events that came from outside: the inputs of roots.
 func (p *Pass) Asked() []int { return p.asked }
 
-// Copies lists the events that hold the bytes of event i, i among them; nil where bytes tell
-// nothing.
-func (p *Pass) Copies(i int) []int {
-	if p.Events[i].Same == 0 {
-		return nil
-	}
-	return p.same[p.Events[i].Same]
-}
-
 // Producer returns the latest output before event i that holds the same bytes; −1 if there is none.
 func (p *Pass) Producer(i int) int {
 	if j, ok := p.maker[i]; ok {
 		return j
 	}
 	return -1
-}
-
-// Since returns the first event that existed at an execution index or later.
-func (p *Pass) Since(at int) int {
-	return sort.Search(len(p.Events), func(i int) bool { return p.Events[i].At >= at })
 }

@@ -90,7 +90,6 @@ func TestOrder(t *testing.T) {
 	}, labels(p, all...), "a layer has its inputs before anything inside it, the outer one first")
 	assert.Equal(t, []string{"m-input_0"}, labels(p, p.Asked()...))
 	assert.Equal(t, []string{"m.share(2)-input_0", "m.share(2)-output"}, labels(p, p.Ports("m.share(2)")...))
-	assert.Equal(t, "m.share(2)-input_0", labels(p, p.Since(p.Start("m.share(2)")))[0])
 }
 
 func TestContainer(t *testing.T) {
@@ -112,8 +111,6 @@ func TestContainer(t *testing.T) {
 	}
 	assert.False(t, p.Inside("m.share.norm(3)", "m.share"), "another call of the container")
 	assert.True(t, p.Inside("m.share.norm(3)", "m"), "the container's container")
-	assert.False(t, p.Leaf("m.share(2)"))
-	assert.True(t, p.Leaf("m.share.norm(4)"))
 }
 
 func TestProducer(t *testing.T) {
@@ -129,8 +126,6 @@ func TestProducer(t *testing.T) {
 		"the first call's output is the second one's input")
 	assert.Equal(t, "", producer("m-input_0"), "what comes from outside was made by no layer")
 	assert.Equal(t, "", producer("m.share.norm(2)-input_0"), "bytes tell nothing")
-	assert.Equal(t, []string{"m-input_0", "m.ids-input_0"}, labels(p, p.Copies(find(t, p, "m.ids-input_0"))...))
-	assert.Empty(t, p.Copies(find(t, p, "m.share.norm(2)-output")))
 }
 
 func TestPasses(t *testing.T) {

@@ -15,7 +15,6 @@ type tree struct {
 	calls map[string][]call // by name, in the order of the calls
 	end   map[string]int    // execution index of the last record of a layer
 	start map[string]int    // of the first record of a layer or of anything inside it
-	leaf  map[string]bool   // by name: false where another layer was recorded inside
 }
 
 // call is one call of a layer.
@@ -25,7 +24,7 @@ type call struct {
 }
 
 func newTree(entries []Entry, indices []int) tree {
-	t := tree{calls: map[string][]call{}, end: map[string]int{}, start: map[string]int{}, leaf: map[string]bool{}}
+	t := tree{calls: map[string][]call{}, end: map[string]int{}, start: map[string]int{}}
 	for _, i := range indices {
 		e := &entries[i]
 		if end, ok := t.end[e.Layer]; !ok || e.Seq > end {
@@ -35,12 +34,6 @@ func newTree(entries []Entry, indices []int) tree {
 	for layer, end := range t.end {
 		name := label.Name(layer)
 		t.calls[name] = append(t.calls[name], call{layer, end})
-		if _, ok := t.leaf[name]; !ok {
-			t.leaf[name] = true
-		}
-		for up := label.Parent(name); up != ""; up = label.Parent(up) {
-			t.leaf[up] = false
-		}
 	}
 	for _, calls := range t.calls {
 		slices.SortFunc(calls, func(a, b call) int {
@@ -125,6 +118,3 @@ func (t *tree) Around(layer string) (out []string) {
 func (t *tree) Inside(layer, outer string) bool {
 	return label.Inside(layer, outer) && t.callOf(layer, label.Name(outer), outer) == outer
 }
-
-// Leaf reports whether no other layer was recorded inside a layer.
-func (t *tree) Leaf(layer string) bool { return t.leaf[label.Name(layer)] }

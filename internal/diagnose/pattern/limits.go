@@ -62,7 +62,6 @@ const (
 	// noiseFollows is the part of noise that the values say (vec.FollowsValue). Of 64, 256 and 1024 numbers
 	// noise has 0.55, 0.47 and 0.17 at most, smooth functions 0.79, 0.97 and 0.99 at least, by simulation.
 	noiseFollows = 0.6
-	coarseLeast  = 8   // numbers that a type has a finer step for: by chance they are on a coarser one with 2^-8
 	noiseRows    = 4   // rows of noise, at least, of which it is said that they are alike; not measured
 	noiseLeast   = 64  // elements of noise, at least; not measured
 	mayOverflow  = 1e4 // the size from which a NaN may come of infinities; not measured, 6.1 seen

@@ -79,10 +79,4 @@ var noiseSizes = []struct {
 const (
 	tellsNothing = 1e-3 // size of a golden element, of the RMS, below which a zero tells nothing
 	droppedBelow = 1e-5 // size of a candidate's element, of the RMS, that was dropped
-	valuesCond   = 1e4  // condition number up to which values tell weights: ≤ 1939, else ≥ 1e17
-	tooSmall     = 1e-5 // weight below which none is found
-	largeEnough  = 1e-2 // weight from which one is exact
-	weightError  = 0.05 // to this; no gap, the share of zeros decides
-	leastRate    = 1e-3 // the lower bound of the rate of a dropout of weights
-	mostRate     = 0.95 // the upper bound
 )

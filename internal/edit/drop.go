@@ -54,21 +54,26 @@ func order(s *site) {
 	o := s.first()
 	names, ids := tensors(o)
 	v, ok := s.result(o)
-	if !ok || len(ids) == 0 || len(s.group) > 1 || s.Maker(ids[0]) < 0 {
+	if !ok || len(s.group) > 1 {
 		return
 	}
-	before := s.Ops[s.Maker(ids[0])]
-	first, operands := tensors(before)
-	if len(operands) == 0 || len(before.Out) != 1 || slices.Contains([]string{"clone", "detach", "alias"}, before.Name) ||
-		!slices.Equal(s.shape(operands[0]), v.Shape) || !slices.Equal(s.shape(ids[0]), v.Shape) {
-		return
+	for n, id := range ids {
+		if s.Maker(id) < 0 || !slices.Equal(s.shape(id), v.Shape) {
+			continue
+		}
+		before := s.Ops[s.Maker(id)]
+		first, operands := tensors(before)
+		for k, operand := range operands {
+			if len(before.Out) != 1 || slices.Contains([]string{"clone", "detach", "alias"}, before.Name) || !slices.Equal(s.shape(operand), v.Shape) {
+				continue
+			}
+			s.add("order", 3, text("%s before %s", o.Name, before.Name), func(w *writer, o program.Op) {
+				late := before
+				late.Args, late.Out = with(before.Args, first[k], w.made(o, v, with(o.Args, names[n], operand))), o.Out
+				w.ops = append(w.ops, late)
+			})
+		}
 	}
-	s.add("order", 3, text("%s before %s", o.Name, before.Name), func(w *writer, o program.Op) {
-		id := w.made(o, v, with(o.Args, names[0], operands[0]))
-		late := before
-		late.Args, late.Out = with(before.Args, first[0], id), o.Out
-		w.ops = append(w.ops, late)
-	})
 }
 
 // chosen weighs the best of several by all of them, or by each other: shares are made before they are chosen, or behind.

@@ -51,7 +51,7 @@ func Key(p *program.Piece, e Edit) string {
 var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored, chosen, order, twice, results, roundings, clamps, convolutions, tables, resampled}
 
 // wholes are kinds that are about the whole piece.
-var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, modules, experts, grids, all, states}
+var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, modules, experts, grids, all, states, forgets}
 
 // site is a group of operators, and what an edit of them may use.
 type site struct {

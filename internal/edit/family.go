@@ -14,15 +14,16 @@ import (
 type Family struct {
 	Text    string
 	Numbers int
+	Cost    int                     // of the edit
 	Edit    func(p []float64) *Edit // nil where it cannot be written
 }
 
-// Families lists those of a piece: a result that is multiplied or moved by a number, a number that an operator is given,
-// the ratio of a geometric table, and each number of a short one.
+// Families lists those of a piece: a number that an operator is given, a result that is multiplied or moved by a number,
+// the ratio of a geometric table, and each number of a short one. Numbers that stand there are the first.
 func Families(b *replay.Base) (out []Family) {
 	s := newSite(b, nil)
 	of := func(cost int, what string, n int, at []int, said func(p []float64) string, rewrite func(w *writer, o program.Op, p []float64)) {
-		out = append(out, Family{what, n, func(p []float64) *Edit {
+		out = append(out, Family{what, n, cost, func(p []float64) *Edit {
 			s.out = nil
 			e := s.addAt("scalar", cost, text("%s: %s", what, said(p)), at, func(w *writer, o program.Op) { rewrite(w, o, p) })
 			if e.Kind == "" {
@@ -81,6 +82,7 @@ func Families(b *replay.Base) (out []Family) {
 			})
 		}
 	}
+	slices.SortStableFunc(out, func(a, b Family) int { return a.Cost - b.Cost })
 	return out
 }
 

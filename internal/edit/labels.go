@@ -152,7 +152,7 @@ var labels = []group{
 	{nil, []rule{ // sines and cosines, and what is multiplied with them
 		{"attention/bias", "state", "", "", both(attended, is.projected)}, // other positions
 		{"rope/offset", "state", "", "", nil},
-		{"rope/theta", "scalar table", "pow", "", from(toAngles, "arange")}, // a geometric sequence
+		{"rope/theta", "scalar table", "pow", "", both(from(toAngles, "arange"), either(reaches("cos"), not(reaches("bmm"))))}, // a geometric sequence
 		{"rope/applied", "slice", "", "", is.rotatesPart},
 		{"rope/applied", "drop bypass source", "", "", is.rotation},
 		{"rope/offset", "", "add sub", "", into(toAngles, "cos")},

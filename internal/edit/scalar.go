@@ -121,16 +121,22 @@ func others(c float64, sizes []int) []float64 {
 	return slices.DeleteFunc(out, func(x float64) bool { return x == c || math.IsInf(x, 0) || math.IsNaN(x) })
 }
 
-// integers moves whole numbers, as of positions and of tokens.
+// integers moves whole numbers, as of positions and of tokens, or counts in their place.
 func integers(s *site) {
 	o := s.first()
-	v, ok := s.result(o)
-	if !ok || v.DType.IsFloat() || v.DType.Size() < 4 || o.Name == "arange" {
+	v, _ := s.result(o) // the first of several, as of sort
+	if v.DType.IsFloat() || v.DType.Size() < 4 || o.Name == "arange" {
 		return
 	}
 	most := 0.0
 	if a := s.Value(o.Out[0]); a != nil && a.Len() > 0 {
 		most = slices.Max(a.Floats())
+	}
+	if n := len(v.Shape); n > 0 && v.Shape[n-1] > 1 {
+		s.then("integer", 3, "0, 1, 2 and so on in place of "+o.Name, func(w *writer, id program.ID) program.ID {
+			row := w.numbers(counting(v.Shape[n-1]), v.Shape[n-1:], tensor.I64)
+			return w.call("expand", id, nil, "self", row, "size", v.Shape)
+		})
 	}
 	for _, by := range []int{1, -1, 2} {
 		for _, max := range []any{nil, int(most)} {
@@ -144,4 +150,13 @@ func integers(s *site) {
 			})
 		}
 	}
+}
+
+// counting are the whole numbers below one.
+func counting(n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = float64(i)
+	}
+	return x
 }

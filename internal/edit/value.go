@@ -105,8 +105,11 @@ func results(s *site) {
 	if v.DType == tensor.Invalid || slices.Contains([]string{"detach", "clone", "alias", "view"}, o.Name) {
 		return
 	}
+	chosen := s.onlyChosen(o.Out[0])
 	s.changes(v, func(kind string, cost int, what string, f change) {
-		s.then(kind, cost, what+" the result of "+o.Name, f)
+		if !chosen || !slices.Contains(constants, what) {
+			s.then(kind, cost, what+" the result of "+o.Name, f)
+		}
 	})
 }
 
@@ -140,6 +143,23 @@ func Root(p *program.Piece, op int) int {
 	return op
 }
 
+// constants are the changes after which all elements are one number. Where that is only chosen from, it is always the first
+// that is chosen, and many edits do as well.
+var constants = []string{"0 times", "1 in place of"}
+
+// choices are operators that make places of numbers.
+var choices = []string{"topk", "sort", "argsort", "argmax", "argmin"}
+
+// onlyChosen reports whether nothing but places is made of a value.
+func (s *site) onlyChosen(id program.ID) bool {
+	takers := s.takers(id)
+	return id != s.Out && len(takers) > 0 && !slices.ContainsFunc(takers, func(t int) bool {
+		o := s.Ops[t]
+		through := slices.Contains(moves, o.Name) || slices.Contains(elementwise, o.Name)
+		return !slices.Contains(choices, o.Name) && !(through && len(o.Out) == 1 && s.onlyChosen(o.Out[0]))
+	})
+}
+
 // given does the same to what comes from outside: weights, and what was recorded, and reads other weights in
 // their place.
 func given(s *site) {
@@ -161,7 +181,11 @@ func given(s *site) {
 				})
 			}
 		}
+		chosen := s.onlyChosen(id)
 		s.changes(v, func(kind string, cost int, what string, f change) {
+			if chosen && slices.Contains(constants, what) {
+				return
+			}
 			s.outside(id, kind, cost, what+" "+Name(s.Piece, id), f)
 		})
 		for _, x := range s.readable(v) {

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/goparity/goparity/internal/mapfile"
@@ -45,7 +46,10 @@ func (e Evidence) Outside(p *program.Program) (load replay.Load, done func()) {
 		switch {
 		case v.Weight != "":
 			if t, err = e.Weight(p, v); err != nil && v.Buffer != "" {
-				t, err = p.Constant(v.Buffer)
+				missing := err
+				if t, err = p.Constant(v.Buffer); err != nil {
+					err = fmt.Errorf("%w; nor is it a buffer of the program: %w", missing, err)
+				}
 			}
 		case v.Data != nil:
 			t, err = tensor.New(v.DType, v.Shape, v.Data)

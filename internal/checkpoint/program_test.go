@@ -25,7 +25,8 @@ func TestOutside(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(`{"schema":1,"engine":"torch","case":"c","values":[
 		{"id":0,"shape":[2],"dtype":"float32","from":{"weight":"m.bias","buffer":"buffer:m.bias"}},
 		{"id":1,"shape":[2],"dtype":"float32","from":{"weight":"m.weight"}},
-		{"id":2,"shape":[2],"dtype":"float32","from":{"op":0}}],
+		{"id":2,"shape":[2],"dtype":"float32","from":{"op":0}},
+		{"id":3,"shape":[2],"dtype":"float32","from":{"weight":"m.gone","buffer":"buffer:m.gone"}}],
 		"ops":[{"op":"aten.mul.Tensor","args":{"self":"%0","other":"%1"},"out":["%2"],"layer":"m","call":1}],
 		"passes":[{"step":"0","ops":[0,1],"ports":{"m-output":["%2",1,1]}}]}`), 0o600))
 	p, err := program.Read(file)
@@ -39,17 +40,21 @@ func TestOutside(t *testing.T) {
 		evidence checkpoint.Evidence
 		value    int
 		want     []float64
+		errs     []string
 		reason   string
 	}{
-		{has, 0, []float64{5, 6}, "the checkpoint has it"},
-		{has, 1, []float64{3, 4}, "a parameter"},
-		{none, 0, []float64{1, 2}, "what was kept of a buffer"},
-		{none, 1, nil, "of a parameter nothing is kept"},
+		{has, 0, []float64{5, 6}, nil, "the checkpoint has it"},
+		{has, 1, []float64{3, 4}, nil, "a parameter"},
+		{none, 0, []float64{1, 2}, nil, "what was kept of a buffer"},
+		{none, 1, nil, []string{"its weights are not at hand"}, "of a parameter nothing is kept"},
+		{has, 3, nil, []string{"m.gone", "nor is it a buffer of the program", "buffer:m.gone"}, "neither has it"},
 	} {
 		load, done := tt.evidence.Outside(p)
 		a, err := load(&p.Values[tt.value])
 		if done(); tt.want == nil {
-			assert.ErrorContains(t, err, "its weights are not at hand", tt.reason)
+			for _, text := range tt.errs {
+				assert.ErrorContains(t, err, text, tt.reason)
+			}
 			continue
 		}
 		require.NoError(t, err, tt.reason)

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"math/cmplx"
@@ -101,23 +102,32 @@ func (s *site) otherNumbers(id string, rank int, text string, of map[program.ID]
 // angles are cosines and sines that rows are turned by: those of other positions in the forward pass, for all that take
 // them, or for one of several.
 func (s *site) angles() {
-	for i, v := range s.Values {
-		for j := range s.Values {
-			c, t := program.ID(i), program.ID(j)
-			if i == j || !slices.Equal(v.Shape, s.Values[j].Shape) || !s.isTable(c) || !s.isTable(t) {
-				continue
-			}
-			if s.fed == nil {
-				for axis, n := range v.Shape[:len(v.Shape)-1] {
-					if f := onePass(n); n > 2 && s.turns(f, c, t, axis) {
-						s.turned(f, "", c, t, axis)
-					}
-				}
-				continue
-			}
-			for _, axis := range s.fed.rowAxes(v.Shape) {
+	for c, t := range s.circles() {
+		shape := s.shape(c)
+		if s.fed != nil {
+			for _, axis := range s.fed.rowAxes(shape) {
 				if s.turns(s.fed, c, t, axis) {
 					s.turned(s.fed, "state/position", c, t, axis)
+				}
+			}
+			continue
+		}
+		for axis, n := range shape[:len(shape)-1] {
+			if f := onePass(n); n > 2 && s.turns(f, c, t, axis) {
+				s.turned(f, "", c, t, axis)
+			}
+		}
+	}
+}
+
+// circles are the pairs of values of one shape that may be cosines and sines.
+func (s *site) circles() iter.Seq2[program.ID, program.ID] {
+	return func(yield func(c, t program.ID) bool) {
+		for i := range s.Values {
+			for j := range s.Values {
+				c, t := program.ID(i), program.ID(j)
+				if i != j && slices.Equal(s.shape(c), s.shape(t)) && s.isTable(c) && s.isTable(t) && !yield(c, t) {
+					return
 				}
 			}
 		}

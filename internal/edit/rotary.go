@@ -73,28 +73,23 @@ func (s *site) partly(o program.Op) (rows program.ID, first int, ok bool) {
 // rotation returns of how many rows, from position 0 on, the piece has cosines and sines, their size, and the base of
 // their frequencies, of which columns are turned by half as many; no rows where it has none.
 func (s *site) rotation(columns int) (rows int, scale, base float64) {
-	for i, v := range s.Values {
-		for j := range s.Values {
-			c, t := program.ID(i), program.ID(j)
-			if i == j || len(v.Shape) < 2 || !slices.Equal(v.Shape, s.Values[j].Shape) || !s.isTable(c) || !s.isTable(t) {
-				continue
-			}
-			axis := len(v.Shape) - 2
-			n, inner := v.Shape[axis], v.Shape[axis+1]
-			f := onePass(n)
-			if n < 3 || size(v.Shape) != n*inner || inner != columns && 2*inner != columns || !s.turns(f, c, t, axis) {
-				continue
-			}
-			cos, sin := s.floats(c), s.floats(t)
-			at := func(row, column int) complex128 { return complex(cos[row*inner+column], sin[row*inner+column]) }
-			by := func(column int) float64 { return cmplx.Phase(at(1, column) / at(0, column)) }
-			k := 1
-			for k < inner && math.Abs(by(k)-by(0)) < nearTable*math.Abs(by(0)) {
-				k++
-			}
-			if k < inner && math.Abs(cmplx.Phase(at(0, 0))) < nearTable && by(0) > 0 && by(k) > 0 {
-				return n, cmplx.Abs(at(0, 0)), math.Pow(by(0)/by(k), float64(columns)/2)
-			}
+	for c, t := range s.circles() {
+		shape := s.shape(c)
+		axis := len(shape) - 2
+		n, inner := shape[axis], shape[axis+1]
+		f := onePass(n)
+		if n < 3 || size(shape) != n*inner || inner != columns && 2*inner != columns || !s.turns(f, c, t, axis) {
+			continue
+		}
+		cos, sin := s.floats(c), s.floats(t)
+		at := func(row, column int) complex128 { return complex(cos[row*inner+column], sin[row*inner+column]) }
+		by := func(column int) float64 { return cmplx.Phase(at(1, column) / at(0, column)) }
+		k := 1
+		for k < inner && math.Abs(by(k)-by(0)) < nearTable*math.Abs(by(0)) {
+			k++
+		}
+		if k < inner && math.Abs(cmplx.Phase(at(0, 0))) < nearTable && by(0) > 0 && by(k) > 0 {
+			return n, cmplx.Abs(at(0, 0)), math.Pow(by(0)/by(k), float64(columns)/2)
 		}
 	}
 	return 0, 0, 0

@@ -229,7 +229,7 @@ var labels = []group{
 	{nil, []rule{
 		{"layout/transposed", "layout", "", "*exchanged*", nil},
 		{"layout/transposed", "axis", "transpose permute", "", nil},
-		{"layout/shifted", "layout", "", "*rolled*|*shifted*", nil},
+		{"layout/shifted", "layout", "", "*shifted*|*rolled by 1 *|*rolled by -1 *|*rolled by 1|*rolled by -1", nil}, // further are blocks, as heads
 		{"layout/permuted", "layout", "", "", nil},
 		{"layout/permuted", "swap", "cat", "", nil},
 		{"layout/shifted", "slice", "slice", "", nil},

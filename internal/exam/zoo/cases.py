@@ -1140,7 +1140,7 @@ def layouts():
         "layout_permuted_heads",
         BERT,
         leaf(bert(0).v, lambda o, *_: o.unflatten(-1, (4, -1))[:, :, [2, 3, 0, 1]].flatten(-2), "layout/permuted",
-            "heads in another order", also_cause=("layout/shifted",)),
+            "heads in another order"),
         310,
         **PADDED,
     )

@@ -19,7 +19,6 @@ var catalogue = []Cause{
 	{ID: "state/stale", Also: []string{"capture/same-file", "capture/wrong-tensor"},
 		Kinds: []string{capture, layer}, Scene: pattern.Elsewhere},
 
-	{ID: "residual/missing", Also: []string{"norm/missing", "activation/missing"}, Scene: pattern.Skipped},
 	{ID: "value/constant", Also: []string{"value/sign", "value/scale", "value/offset",
 		"embedding/type"}, Pair: pattern.Values},
 	{ID: "nan/first", Pair: pattern.NaN},

@@ -9,9 +9,18 @@ import (
 )
 
 // Hypothesis is one mistake, or a family of them. It looks at a scene and predicts what the
-// candidate's tensor at Scene.Target would be if the mistake had been made: nothing where that does not
-// apply.
-type Hypothesis func(s *Scene) []Prediction
+// candidate's tensor at Scene.Target would be if the mistake had been made.
+type Hypothesis interface {
+	// Predict returns no prediction where the hypothesis does not apply. It must not panic on
+	// tensors of any shape.
+	Predict(s *Scene) []Prediction
+}
+
+// Func is a hypothesis that is one function.
+type Func func(s *Scene) []Prediction
+
+// Predict calls the function.
+func (f Func) Predict(s *Scene) []Prediction { return f(s) }
 
 // Prediction is what a candidate with one mistake would have computed.
 type Prediction struct {
@@ -43,11 +52,32 @@ func Diagnose(ctx context.Context, s *Scene, hypotheses []Hypothesis) []Cause {
 			causes = append(causes, s.try(h)...)
 		}
 	}
+	if s.isRight() {
+		for i := range causes {
+			causes[i].Proven = false
+		}
+	}
 	floor := compare.Limits{}
 	if s.Target != nil {
 		floor = s.Target.Floor
 	}
 	return rank(causes, s.unshown, floor.RelL2)
+}
+
+// isRight reports whether the candidate's target is what the reference makes of the candidate's own
+// inputs, within the noise floor.
+func (s *Scene) isRight() bool {
+	t := s.Target
+	if s.Made == nil || t == nil || t.Actual == nil {
+		return false
+	}
+	rows := t.Kept(nil)
+	made, actual := SelectRows(s.Made, rows), SelectRows(t.Actual, rows)
+	if made == nil || actual == nil {
+		return false
+	}
+	r, err := compare.Tensors(made, actual, compare.Tolerance{EqualNaN: true})
+	return err == nil && r.Agrees(t.Floor)
 }
 
 // try judges the predictions of one hypothesis. One that panics predicts nothing: it must not take
@@ -59,7 +89,7 @@ func (s *Scene) try(h Hypothesis) (causes []Cause) {
 			s.fail(fmt.Errorf("a hypothesis failed: %v", e))
 		}
 	}()
-	for _, p := range h(s) {
+	for _, p := range h.Predict(s) {
 		switch c, ok := s.judge(p); {
 		case ok:
 			causes = append(causes, c)

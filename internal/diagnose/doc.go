@@ -14,4 +14,13 @@
 // At most one cause is proven at a place: of several that fit alike, the one with the fewest
 // numbers taken from the candidate. A hypothesis that takes numbers from the candidate (a scale, a
 // shift) says how many. What cannot be predicted is a guess, and is marked as one.
+//
+// The floors, from below:
+//
+//	op                the arithmetic of models: attention, norm, linear, rotary embedding, …
+//	diagnose          the scene, what hypotheses say of it, and how that is judged
+//	diagnose/rebuild  how the reference made its tensors: which op of which earlier ones
+//	diagnose/fault    causes that are an op done wrong
+//	diagnose/pattern  causes that the tensors show by themselves
+//	diagnose/cause    the catalogue of all causes
 package diagnose

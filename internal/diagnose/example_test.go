@@ -23,7 +23,7 @@ func Example() {
 	target := &diagnose.Port{Case: "short", Step: "0", Layer: "m.scale", Port: "output", Golden: g, Actual: a, Floor: compare.Floor(g.DType(), a.DType())}
 	scene := &diagnose.Scene{Run: &diagnose.Run{Ports: []*diagnose.Port{target}}, Kind: "local", Case: "short", Step: "0", Layer: "m.scale", Target: target}
 
-	triples := diagnose.Hypothesis(func(s *diagnose.Scene) []diagnose.Prediction {
+	triples := diagnose.Func(func(s *diagnose.Scene) []diagnose.Prediction {
 		return []diagnose.Prediction{{ID: "house/triples", Text: "3·x in place of 2·x",
 			Value: s.Array(s.Target.Golden).Map(func(x float64) float64 { return x * 3 / 2 })}}
 	})

@@ -94,6 +94,9 @@ type Scene struct {
 	// Open says that not all that the target is made of was recorded on both sides. Then nothing is
 	// proven, and what does not fit as well as a proof is not worth saying.
 	Open bool
+	// Made is what the reference's program makes of what the candidate was given, in the shape of Target; nil where that
+	// is not known.
+	Made *tensor.Tensor
 	// Failed is told of a hypothesis that panicked; nil is silent.
 	Failed func(error)
 

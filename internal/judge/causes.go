@@ -12,9 +12,11 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/structure"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Diagnosis is what the search for causes is given besides the runs.
@@ -103,6 +105,7 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 			first.Open = partial
 		}
 	}
+	first.Made = c.made(target)
 	out := []*diagnose.Scene{first}
 	for _, o := range c.otherFaults() {
 		p := c.targetOf(o)
@@ -120,6 +123,32 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 		out = append(out, s)
 	}
 	return out
+}
+
+// made returns what the reference's program makes of what the candidate was given, where a tensor is wrong; nil where that is
+// not known, and where forward passes were laid out as one.
+func (c *Comparison) made(target *Port) *tensor.Tensor {
+	for _, r := range c.replays {
+		t := slices.IndexFunc(r.ports, func(of []*Port) bool { return slices.Contains(of, target) })
+		if target == nil || t < 0 || r.inferred || r.laid != nil || target.misfit() {
+			continue
+		}
+		load, done := c.search.Evidence.Outside(r.Program)
+		defer done()
+		site := r.result.Site(t, load, nil, false)
+		if site == nil {
+			continue
+		}
+		base, err := replay.NewBase(c.ctx, site.Piece, site.Load, site.Mode)
+		if err != nil {
+			continue
+		}
+		made, err := base.Value(site.Piece.Out).Tensor()
+		if err == nil && slices.Equal(made.Shape(), target.Golden.Shape()) {
+			return made
+		}
+	}
+	return nil
 }
 
 // reordered returns the output of a layer of experts inside of which a target lies whose rows stand in

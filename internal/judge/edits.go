@@ -47,7 +47,7 @@ func withEdits(causes []report.Cause, e edits) []report.Cause {
 	}
 	if e.first != nil {
 		switch proven := len(causes) > 0 && causes[0].Proven; {
-		case proven && e.first.Proven && (isPlain(causes[0].ID) || causes[0].ID == "state/stale" && e.first.Edit.Kind == "weight"):
+		case proven && e.first.Proven && !isPlain(e.first.ID) && (isPlain(causes[0].ID) || causes[0].ID == "state/stale" && e.first.Edit.Kind == "weight"):
 			causes[0] = *e.first
 		case proven:
 			addEdit(&causes[0], e.first)

@@ -26,6 +26,10 @@ const (
 	// mostBeside is among how many tensors behind it those are that may have been made first.
 	mostBeside = 12
 
+	// fewRows is below how many rows of a forward pass all passes together may show a map that it does not show by
+	// itself: one number for each column takes three. By reason.
+	fewRows = 8
+
 	// mostOperands is how many outputs inside a container are taken to go into what its code makes next,
 	// where no program says it. It bounds the time of flat dumps; the place is the first in any case.
 	mostOperands = 32

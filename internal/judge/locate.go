@@ -141,7 +141,7 @@ func (c *Comparison) ownError(p *Port) string {
 
 // given collects what the runs say of themselves.
 func (c *Comparison) given() localise.Given {
-	g := localise.Given{Path: c.ofPath, OtherPrompt: map[string]string{}, Load: map[string]localise.Load{}, Unseen: map[string][]localise.Unseen{}}
+	g := localise.Given{Path: c.ofPath, Stateless: stateless, OtherPrompt: map[string]string{}, Load: map[string]localise.Load{}, Unseen: map[string][]localise.Unseen{}}
 	uncaptured := map[string]map[string][]string{} // by case and layer of the candidate
 	for _, k := range c.Cases {
 		uncaptured[k.Name] = k.Actual.Info.Uncaptured

@@ -8,6 +8,8 @@ import (
 
 	"github.com/goparity/goparity/compare"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/report"
@@ -37,6 +39,12 @@ func (c *Comparison) ofPath(v *localise.Verdict) string {
 		return "the candidate's own one pass agrees with the golden"
 	}
 	return c.witness(k.Name, k.Along, k.Along.row(target, v.Step))
+}
+
+// stateless reports whether a layer is known, by its name, to make each row of one row: a norm, or
+// what lies in an attention.
+func stateless(layer string) bool {
+	return module.IsNorm(layer) || module.InAttention(label.Parent(label.Name(layer)))
 }
 
 // witness names a sequence that was fed from its first token on, with an empty cache, and agrees in

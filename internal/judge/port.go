@@ -66,6 +66,7 @@ type Figures struct {
 	measured  bool   // by what the encoding costs the reference
 	byDefault bool   // no one wrote any criteria
 	lost      []bool // rows that were left out, in which the reference overflows; nil for none
+	tied      bool   // it hangs on a choice that may come either way
 	strange   error  // why the float64 golden said nothing
 }
 

@@ -87,6 +87,18 @@ func (c *Comparison) replayAll() error {
 				return err
 			}
 		}
+		if found, err := c.leaveOutTies(&k); err != nil {
+			return err
+		} else if found {
+			for i, ports := range r.ports {
+				for _, p := range ports {
+					p.replayRecord(&run.Records[i], k.alone)
+				}
+			}
+			if r.result, err = piece.Judge(c.ctx, run); err != nil {
+				return err
+			}
+		}
 		for i, l := range r.result.Local {
 			for _, p := range r.ports[i] {
 				p.Local = l
@@ -160,7 +172,7 @@ func (p *Port) replayRecord(r *piece.Record, alone bool) {
 		return
 	}
 	if !alone {
-		r.Golden = piece.Golden{Known: true, Agrees: p.Agrees, Error: p.inFloors(), Measured: p.measured}
+		r.Golden = piece.Golden{Known: true, Agrees: p.Agrees, Error: p.inFloors(), Measured: p.measured, Tied: p.tied}
 	}
 	f, ok := p.ownShape()
 	if !ok {
@@ -373,7 +385,7 @@ func (r *replayed) explained(c *Comparison) []bool {
 				if p.Passes() || p.misfit() || !p.Judged() || !p.Golden.DType().IsFloat() {
 					continue
 				}
-				m := rewritten(p)
+				m := c.mapOf(p)
 				known[i] = known[i] && m.Kind != structure.MapNone
 				sure[i] = m.Kind == structure.MapInterleaved || m.Kind == structure.MapFactor && (ofHeads(m.Factor) || r.wentOnWith(t, p) != nil)
 				values[r.Ports[t].Value] = known[i]
@@ -456,6 +468,9 @@ func (r *replayed) recordedOtherwise(t int, p *Port, held, twin string) string {
 		return ""
 	}
 	const text = "what was recorded as %s of %s is not what the model went on with: "
+	if q := r.wentOnWith(t, p); q != nil {
+		return fmt.Sprintf(text+"the same tensor agrees as %s of %s", p.Port, p.Layer, q.Port, q.Layer)
+	}
 	if twin != "" {
 		return fmt.Sprintf(text+"it holds the same bytes as %s, which the reference's does not", p.Port, p.Layer, twin)
 	}
@@ -488,7 +503,7 @@ func (c *Comparison) settled() bool {
 		l := p.Local
 		// In float32 no token goes another way, but equal numbers are sorted in any order: nothing else that is not
 		// judged there excuses.
-		right := l != nil && !l.Wrong && (l.Opaque == "" || l.AnyOrder || l.Tied && dtype.Has16Bits(c.encodings[p.Case].dtype))
+		right := l != nil && !l.Wrong && (l.Opaque == "" || l.AnyOrder || (l.Tied || p.tied && p.lost == nil) && dtype.Has16Bits(c.encodings[p.Case].dtype))
 		if !right && !(dtype.Has16Bits(p.DType) && !p.measured && p.Base.Result.BadNonFinite == 0 && p.Base.Result.Agrees(compare.Drift(p.DType))) {
 			return false
 		}
@@ -515,6 +530,36 @@ func (r *replayed) one(ports []int) bool {
 	return !slices.ContainsFunc(ports, func(t int) bool { return r.Ports[t].Value != r.Ports[ports[0]].Value })
 }
 
+// mapOf returns the map that makes of a port's golden what the candidate has. A pass of few rows does not show it by
+// itself: then those of all passes do.
+func (c *Comparison) mapOf(p *Port) structure.Map {
+	m := rewritten(p)
+	if m.Kind != structure.MapNone || !p.Comparable() || p.Golden.Len() >= fewRows*p.Golden.RowLen() {
+		return m
+	}
+	var golden, actual []*tensor.Tensor
+	for _, q := range c.Ports {
+		if q.Case != p.Case || q.Layer != p.Layer || q.Port != p.Port || !q.Comparable() || q.misfit() || q.printed != nil {
+			continue
+		}
+		rows := []int{q.Golden.Len() / max(q.Golden.RowLen(), 1), q.Golden.RowLen()}
+		g, err := q.Golden.Reshape(rows...)
+		a, err2 := q.Actual.Reshape(rows...)
+		if err == nil && err2 == nil {
+			golden, actual = append(golden, g), append(actual, a)
+		}
+	}
+	if len(golden) < 2 {
+		return m
+	}
+	g, err := tensor.Concat(0, golden...)
+	a, err2 := tensor.Concat(0, actual...)
+	if err != nil || err2 != nil {
+		return m
+	}
+	return structure.Rewritten(g, a, p.Floor)
+}
+
 // excuse notes what is only written otherwise, and how, where its first tensor is a known map of the
 // golden's.
 func (c *Comparison) excuse(r *replayed, stretch []int) {
@@ -524,7 +569,7 @@ func (c *Comparison) excuse(r *replayed, stretch []int) {
 			p.Problem, p.Agrees, p.Elsewhere = "", true, p.Problem+"; it is judged by what is made of it"
 			continue
 		}
-		if m := rewritten(p); m.Kind == structure.MapFactor && ofHeads(m.Factor) {
+		if m := c.mapOf(p); m.Kind == structure.MapFactor && ofHeads(m.Factor) {
 			how = fmt.Sprintf(" (1/√%.0f is folded in)", 1/(m.Factor*m.Factor))
 		} else if m.Kind != structure.MapNone {
 			how = " (" + m.Text + ")"
@@ -568,12 +613,17 @@ func (r *replayed) faults(t int, index map[*Port]int) (list []localise.Fault) {
 	return list
 }
 
-// passes reports whether a layer puts out what it was given, as dropout does: it has no operator of its own.
+// passes reports whether a layer puts out what it was given, as dropout does: it has no operator of its
+// own, or it was recorded that it took the same value.
 func (r *replayed) passes(at program.Port) bool {
 	if at.Input {
 		return false
 	}
-	return !label.IsRoot(at.Layer) && !slices.ContainsFunc(r.Ops, func(o program.Op) bool {
+	same := slices.ContainsFunc(r.Records(at.Value), func(i int) bool {
+		q := &r.Ports[i]
+		return q.Input && q.Layer == at.Layer && q.Step == at.Step
+	})
+	return same || !label.IsRoot(at.Layer) && !slices.ContainsFunc(r.Ops, func(o program.Op) bool {
 		return label.Within(o.Layer, label.Name(at.Layer))
 	})
 }

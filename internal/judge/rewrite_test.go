@@ -152,3 +152,50 @@ func TestOneRewriteExcusesNoOtherFault(t *testing.T) {
 	assert.Equal(t, "m.layers.0.mlp.down_proj", r.FirstDivergence.Layer, r.FirstDivergence.Text)
 	assert.NotEmpty(t, find(t, c, "m.layers.0.attn.q_proj-output").Rewrite)
 }
+
+// A decode step has one row, of which factors of columns would explain anything: the rows of all passes tell.
+func TestFactorsOfColumnsInADecodeStep(t *testing.T) {
+	model := func(engine string, folded, other bool) *dump.Run {
+		factors := func(c int) float64 {
+			if folded {
+				return 1 + 0.02*float64(c)
+			}
+			return 1
+		}
+		var entries []dump.Entry
+		for step, rows := range []int{8, 1} {
+			add := func(layer, name string, x *tensor.Tensor) {
+				entries = append(entries, dump.Entry{Step: []string{"0", "1"}[step], Layer: layer, Port: name, Tensor: x})
+			}
+			for i, b := range []string{"m.0.", "m.1."} {
+				x := wave(t, 1, 0.7*float64(i+1+3*step), 1, rows, 32)
+				y := change(t, x, func(r, c int) float64 { return math.Sin(float64(r*r)*1.3+float64(c*c)*0.37) + 0.2*x.At(r*32+c) })
+				normed := change(t, y, func(r, c int) float64 {
+					if v := y.At(r*32+c) * factors(c); !other || step == 0 {
+						return v
+					}
+					return y.At(r*32+c) * (1 + 0.3*math.Cos(float64(c))) // other factors in the decode step
+				})
+				down := change(t, y, func(r, c int) float64 { return 3 * y.At(r*32+(c+5)%32) })
+				for _, p := range []struct {
+					layer, name string
+					x           *tensor.Tensor
+				}{{"norm", "input_0", x}, {"norm", "output", normed}, {"down", "input_0", normed}, {"down", "output", down}} {
+					add(b+p.layer, p.name, p.x)
+				}
+			}
+		}
+		return dump.New(engine, dump.Info{Engine: engine, Case: "short", Mode: dump.Standard}, dump.OrderRunFile, entries)
+	}
+	for _, tt := range []struct {
+		other   bool
+		verdict report.Verdict
+		reason  string
+	}{
+		{false, report.Pass, "the same factors in both passes"},
+		{true, report.Fail, "others in the decode step"},
+	} {
+		c := compareRuns(t, model("torch", false, false), model("max", true, tt.other))
+		assert.Equal(t, tt.verdict, c.Report("toy", true).Verdict, tt.reason)
+	}
+}

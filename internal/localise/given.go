@@ -16,6 +16,9 @@ type Given struct {
 	// Path says why an error is one of the execution path of a run, and not of the model; "" if nothing
 	// shows that. nil where all runs are of one pass.
 	Path func(*Verdict) string
+	// Stateless reports whether a layer makes each row of its output of one row of its input, so that no
+	// path can be wrong in it.
+	Stateless func(layer string) bool
 }
 
 // Load is a load that was not complete: the names of the weights that the candidate lacked, and of
@@ -47,7 +50,8 @@ func (r *Run) given(v *Verdict) {
 	}
 }
 
-// path makes it a verdict about the execution path, if that is what is wrong.
+// path makes it a verdict about the execution path, if that is what is wrong. A layer that cannot be
+// wrong by a path got something else, which was not recorded.
 func (r *Run) path(v *Verdict) {
 	if accuses := v.Kind == KindLocal || v.Kind == KindBetween || v.Kind == KindInput && v.Layer != ""; !accuses || r.Given.Path == nil {
 		return
@@ -55,6 +59,11 @@ func (r *Run) path(v *Verdict) {
 	why := r.Given.Path(v)
 	if why == "" {
 		return
+	}
+	if v.Kind == KindLocal && v.Open && r.Given.Stateless(v.Layer) {
+		layer := v.Layer
+		v.Layer, v.Before, v.Place = v.pass.Container(layer), layer, ""
+		v.Text = fmt.Sprintf("%s makes each row of one row, and its first output is wrong, so what it is given is: %s", layer, v.Text)
 	}
 	v.Kind, v.Text = KindPath, why+": "+v.Text
 }

@@ -13,6 +13,10 @@ const (
 	turned     = 0.999 // cosine of a row below which directions are shown
 	cosineRows = 8     // rows from which columns have a direction
 
+	// leastTurned and turnedRows are of how many rows the lengths and angles are compared; clearlyTurned is
+	// how many times the limit of these the rows have to be off. By reason.
+	leastTurned, turnedRows, clearlyTurned = 4, 64, 8
+
 	mostRewritten = 1 << 22 // elements of a port of which a map is told by all rows; it costs memory, and judges nothing
 	rewrittenRows = 256     // rows of a larger one: many times what a map has numbers
 	mostLines     = 1 << 14 // lines whose order is looked for: it costs time, and judges nothing

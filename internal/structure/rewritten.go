@@ -45,7 +45,7 @@ func Rewritten(golden, actual *tensor.Tensor, floor compare.Limits) Map {
 	for _, w := range []struct {
 		kind MapKind
 		find func() string
-	}{{MapFactor, r.factor}, {MapInterleaved, r.interleaved}, {MapColumns, r.columnFactors}, {MapOrder, func() string { return ordered(r.columns(), "column") }}, {MapOrder, func() string { return ordered(r.rows(), "row") }}} {
+	}{{MapFactor, r.factor}, {MapInterleaved, r.interleaved}, {MapColumns, r.columnFactors}, {MapOrder, r.columns}, {MapOrder, r.rows}} {
 		if text := w.find(); text != "" {
 			return Map{Kind: w.kind, Text: text, Factor: r.by}
 		}
@@ -172,37 +172,27 @@ func (r *rewriting) columnFactors() string {
 	return fmt.Sprintf("each column is multiplied by a factor of its own, from %.4g to %.4g", slices.Min(by), slices.Max(by))
 }
 
-// Orders returns the orders of the golden's rows, and of its columns, that make it the candidate's, up to a floor; nil for none.
-func Orders(golden, actual *tensor.Tensor, floor compare.Limits) (rows, columns []int) {
-	r := &rewriting{floor: floor}
-	if !r.read(golden, actual) {
-		return nil, nil
-	}
-	return r.rows(), r.columns()
-}
-
-// columns are in another order.
-func (r *rewriting) columns() []int {
+func (r *rewriting) columns() string {
 	if len(r.g) < leastRows {
-		return nil
+		return ""
 	}
 	from := r.assigned(transposed(r.g), transposed(r.a))
 	if from == nil || !r.mapped(func(i, k int, _ float64) float64 { return r.g[i][from[k]] }) {
-		return nil
+		return ""
 	}
-	return from
+	return "the columns are in another order" + example(from, "column")
 }
 
 // rows are in another order.
-func (r *rewriting) rows() []int {
+func (r *rewriting) rows() string {
 	if !r.whole || r.width < leastRows {
-		return nil
+		return ""
 	}
 	from := r.assigned(r.g, r.a)
 	if from == nil || !r.mapped(func(i, k int, _ float64) float64 { return r.g[from[i]][k] }) {
-		return nil
+		return ""
 	}
-	return from
+	return "the rows are in another order" + example(from, "row")
 }
 
 // assigned returns for each line of the candidate the golden line of the same values; nil if there
@@ -294,11 +284,11 @@ func sequence(n int) []int {
 	return s
 }
 
-// ordered says that lines are in another order, and the first line that another one stands for; "" for none.
-func ordered(from []int, noun string) string {
+// example is the first line that another one stands for.
+func example(from []int, noun string) string {
 	for i, f := range from {
 		if f != i {
-			return fmt.Sprintf("the %ss are in another order: %s %d holds %s %d", noun, noun, i, noun, f)
+			return fmt.Sprintf(": %s %d holds %s %d", noun, i, noun, f)
 		}
 	}
 	return ""

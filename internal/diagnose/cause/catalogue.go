@@ -19,8 +19,9 @@ var catalogue = []Cause{
 	{ID: "state/stale", Also: []string{"capture/same-file", "capture/wrong-tensor"},
 		Kinds: []string{capture, layer}, Scene: pattern.Elsewhere},
 
+	{ID: "residual/missing", Also: []string{"norm/missing", "activation/missing"}, Scene: pattern.Skipped},
 	{ID: "value/constant", Also: []string{"value/sign", "value/scale", "value/offset",
-		"embedding/type"}, Pair: pattern.Values},
+		"embedding/scale", "embedding/type"}, Pair: pattern.Values},
 	{ID: "nan/first", Pair: pattern.NaN},
 	{ID: "dtype/overflow", Pair: pattern.Overflow},
 	{ID: "value/clipped", Pair: pattern.Clipped},
@@ -30,8 +31,8 @@ var catalogue = []Cause{
 	{ID: "embedding/index", Also: tables(), Pair: pattern.Embedding},
 	{ID: "embedding/position", Also: []string{"embedding/type", "rope/offset"},
 		Kinds: []string{localise.KindInput, layer}, Scene: pattern.Indices},
-	{ID: "layout/shifted", Also: []string{"layout/transposed", "layout/strided", "layout/permuted", "embedding/position",
-		"linear/qkv-order", "linear/gate-up", "modulation/order"}, Scene: pattern.Layout},
+	{ID: "layout/shifted", Also: []string{"layout/transposed", "layout/strided", "layout/permuted",
+		"embedding/position", "linear/qkv-order", "linear/gate-up", "modulation/order"}, Scene: pattern.Layout},
 	{ID: "dtype/downcast", Pair: pattern.Downcast},
 	{ID: "rows/from", Also: []string{"rows/set", "columns/set", "head/one"}, Scene: pattern.Places},
 }

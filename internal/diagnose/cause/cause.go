@@ -46,7 +46,7 @@ func For(kind string) []diagnose.Hypothesis {
 	var out []diagnose.Hypothesis
 	for _, c := range catalogue {
 		if c.Kinds == nil && kind == layer || slices.Contains(c.Kinds, kind) {
-			out = append(out, c.Predict)
+			out = append(out, c)
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -58,7 +59,7 @@ func (p *Pair) varied() bool {
 // or of the tensor where sums cancel.
 func (p *Pair) heldBy(n vec.Narrow) bool {
 	different := vec.Count(p.Actual[1:], func(x float64) bool { return x != p.Actual[0] })
-	if different < diagnose.PerParam || vec.All(p.Right, n.Holds) || !vec.All(p.Actual, n.Holds) ||
+	if different < diagnose.PerParam || vec.All(p.Right, n.Holds) || !vec.All(p.Actual, n.Holds) || p.evenly(n) ||
 		vec.Relative(p.Actual, p.Right) > ofTensor*n.Epsilon() {
 		return false
 	}
@@ -85,6 +86,26 @@ func (p *Pair) inTwins(n vec.Narrow) bool {
 		}
 	}
 	return twins > 0
+}
+
+// evenly reports whether the candidate's numbers show a grid with one step for all, as integers have it:
+// they are multiples of a step, also where a type of so many bits has a finer one. That is no rounding to
+// the type, unless it has no finer step itself.
+func (p *Pair) evenly(n vec.Narrow) bool {
+	step := math.Inf(1)
+	for _, x := range p.Actual {
+		if x != 0 {
+			step = min(step, lowestBit(x))
+		}
+	}
+	finer := math.Ldexp(step, n.Bits-2)
+	return n.Holds(step/2) && vec.Count(p.Actual, func(x float64) bool { return x != 0 && math.Abs(x) < finer }) >= coarseLeast
+}
+
+// lowestBit is the largest power of two of which x is a multiple.
+func lowestBit(x float64) float64 {
+	fraction, exponent := math.Frexp(x)
+	return math.Ldexp(1, exponent-53+bits.TrailingZeros64(uint64(math.Abs(math.Ldexp(fraction, 53)))))
 }
 
 // noiseOf returns the type whose rounding is as large as the error, if that has nothing to do with

@@ -8,9 +8,7 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label/module"
-	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/internal/vec"
-	"github.com/goparity/goparity/tensor"
 )
 
 // layouts tries the right elements in another order.
@@ -23,7 +21,13 @@ type layouts struct {
 	out       []diagnose.Prediction
 }
 
-// Layout is the right elements in another order: read from elsewhere or with other strides, or permuted.
+// Elements that come from nowhere.
+const (
+	unknown = -1 // what stands there is not predicted
+	zero    = -2
+)
+
+// Layout is the right elements in another order: shifted, permuted, transposed, read with a stride.
 func Layout(s *diagnose.Scene) []diagnose.Prediction {
 	if !s.HasNumbers() || s.Target.Golden.Len() < 4 || s.Target.Golden.Len() > layoutMost {
 		return nil
@@ -42,7 +46,7 @@ func Layout(s *diagnose.Scene) []diagnose.Prediction {
 	if len(l.real) == 0 {
 		return nil
 	}
-	for _, try := range []func(){l.strided, l.permuted, l.mixed} {
+	for _, try := range []func(){l.rowShifts, l.columnShifts, l.transposed, l.strided, l.permuted, l.mixed} {
 		if try(); s.Late() {
 			break
 		}
@@ -55,17 +59,39 @@ func (l *layouts) near(has, golden float64) bool {
 	return math.Abs(has-golden) <= l.tolerance+sameElement*math.Abs(golden)
 }
 
-// predict adds an order, in which element i of the candidate is element from(i) of the golden. Rows that hold what
-// stands nowhere in that are left out.
+// golden is element i of the golden tensor, for i from nowhere 0.
+func (l *layouts) golden(i int) (x float64, known bool) {
+	if i < 0 || i >= len(l.g.Data) {
+		return 0, i == zero
+	}
+	return l.g.Data[i], true
+}
+
+// try predicts element i of the candidate as element from(i) of the golden. An order that fails at
+// one of some sampled elements is dropped at once.
+func (l *layouts) try(id string, rank int, text string, from func(i int) int) {
+	known, moved := false, false
+	for k := range sampled {
+		i := l.real[k*7919%len(l.real)]*l.w + (k*31+k/3)%l.w
+		x, ok := l.golden(from(i))
+		if ok && !l.near(l.a.Data[i], x) {
+			return
+		}
+		known, moved = known || ok, moved || ok && from(i) != i
+	}
+	if known && moved {
+		l.predict(id, rank, text, from)
+	}
+}
+
+// predict adds an order. Rows of which an element is not known are left out.
 func (l *layouts) predict(id string, rank int, text string, from func(i int) int) {
 	p := diagnose.Prediction{ID: id, Rank: rank, Text: text, Value: diagnose.NewArray(l.g.Shape...)}
 	known := slices.Repeat([]bool{true}, l.Target.Rows())
 	for i := range p.Value.Data {
-		if at := from(i); at >= 0 && at < len(l.g.Data) {
-			p.Value.Data[i] = l.g.Data[at]
-		} else {
-			known[i/l.w] = false
-		}
+		x, ok := l.golden(from(i))
+		p.Value.Data[i] = x
+		known[i/l.w] = known[i/l.w] && ok
 	}
 	if slices.Contains(known, false) {
 		p.Rows = known
@@ -73,121 +99,80 @@ func (l *layouts) predict(id string, rank int, text string, from func(i int) int
 	l.out = append(l.out, p)
 }
 
-// strided finds the buffer of a sequence, or of all, read from another element on, or with other strides: as far as it goes, round
-// its end, or each row round its own. Where three of the candidate's elements stand in the golden tells all others.
-func (l *layouts) strided() {
-	for _, size := range slices.Compact([]int{length(l.g.Shape) * l.w, len(l.g.Data)}) {
-		l.buffer(size)
-	}
-}
-
-func (l *layouts) buffer(size int) {
-	w := l.w
-	rows := size / w
-	if w < 2 {
-		return
-	}
-	exchanged := func() (id, text string) {
-		return "layout/transposed", fmt.Sprintf("[%d %d] is read with rows and columns exchanged", rows, w)
-	}
-	l.try(exchanged, size, vec.Transposition([]int{rows, w}, 0, 1))
-	mid := rows / 2 * w // at an edge what comes from beyond the buffer may stand
-	here, beside, above := l.holders(mid, size), l.holders(mid+1, size), []int{-w}
-	if rows > 1 {
-		above = l.holders(mid-w, size)
-	}
-	for _, at := range here {
-		for _, next := range beside {
-			for _, before := range above {
-				row, column := at-before, next-at
-				if rows == 1 {
-					row = w
-				}
-				if column == 1-w { // the end of a row that goes round its own
-					column = 1
-				}
-				if row != 0 && (row != w || column != 1 || at != mid) {
-					l.read(at-rows/2*row, column, row, size)
-				}
+// shifted reads, of n lines of size elements, the line that stands by lines before; where there is
+// none, the one that edge returns.
+func shifted(by, size, n int, edge func(line int) int) func(i int) int {
+	return func(i int) int {
+		at := i / size % n
+		line := at - by
+		if line < 0 || line >= n {
+			if line = edge(line); line < 0 {
+				return line
 			}
 		}
+		return i + (line-at)*size
 	}
 }
 
-// read tries buffers of a size read from an element on, with the strides of a column and a row.
-func (l *layouts) read(at, column, row, size int) {
+func zeros(int) int { return zero }
+
+// rowShifts tries rows that are late or early.
+func (l *layouts) rowShifts() {
+	n := l.Target.Rows() // of one sequence
+	if len(l.g.Shape) >= 3 {
+		n = l.g.Shape[len(l.g.Shape)-2]
+	}
+	id, rank := "layout/shifted", 0
+	if module.Positions.Has(l.Target.Layer) {
+		id, rank = "embedding/position", -1
+	}
+	for by := -mostRows; by <= mostRows && n > mostRows; by++ {
+		if by == 0 {
+			continue
+		}
+		text := "each row holds what belongs " + places(by, "row")
+		l.try(id, rank, text, shifted(by, l.w, n, func(int) int { return unknown }))
+		l.try("layout/shifted", 0, text+", with zeros at the edge", shifted(by, l.w, n, zeros))
+		l.try(id, rank, text+", and goes round at the edge",
+			shifted(by, l.w, n, func(line int) int { return (line + n) % n }))
+	}
+}
+
+// columnShifts tries columns that stand aside, and the whole buffer read some elements further on.
+func (l *layouts) columnShifts() {
 	w := l.w
-	modulo := func(i, n int) int { return (i%n + n) % n }
-	straight := func(i int) int { return at + i%w*column + i/w*row }
-	says := func() (id, text string) { return l.strides(at, column, row, size) }
-	l.try(says, size, straight)
-	l.try(says, size, func(i int) int { return modulo(straight(i), size) })
-	l.try(says, size, func(i int) int {
-		return modulo(at+i/w*row-modulo(at, w), size) + modulo(at+i%w*column, w)
-	})
-}
-
-// try predicts that element i of each buffer of a size is element from(i) of the golden one, if some elements say so.
-func (l *layouts) try(says func() (id, text string), size int, from func(i int) int) {
-	inside := func(i int) int {
-		if j := from(i % size); j >= 0 && j < size {
-			return i/size*size + j
+	for by := 1 - w; by < w; by++ {
+		if by == 0 {
+			continue
 		}
-		return -1
-	}
-	known := 0
-	for k := range sampled {
-		i := l.real[k*7919%len(l.real)]*l.w + (k*31+k/3)%l.w
-		j := inside(i)
-		if j >= 0 && !l.near(l.a.Data[i], l.g.Data[j]) {
-			return
+		text := "each column holds what belongs " + places(by, "column")
+		if w <= widest {
+			l.turned(by, text+", and goes round at the edge")
 		}
-		if j >= 0 {
-			known++
+		if max(by, -by) > mostColumns {
+			continue
 		}
-	}
-	if 2*known > sampled {
-		id, text := says()
-		l.predict(id, 0, text, inside)
+		l.try("layout/shifted", 0, text+", with zeros at the edge", shifted(by, 1, w, zeros))
+		l.try("layout/shifted", 0, text+", with the outermost again at the edge",
+			shifted(by, 1, w, func(line int) int { return min(max(line, 0), w-1) }))
+		l.try("layout/shifted", 1, fmt.Sprintf("the buffer is read %d elements off", -by), func(i int) int {
+			return max(i-by, unknown)
+		})
 	}
 }
 
-// strides says how a buffer is read.
-func (l *layouts) strides(at, column, row, size int) (id, text string) {
-	w, heads := l.w, headsOf(l.Scene)
-	switch rows := size / w; {
-	case column == 1 && row == w && at%w == 0:
-		by := -at / w
-		if 2*max(by, -by) > rows {
-			by += rows
-		}
-		if id = "layout/shifted"; module.Positions.Has(l.Target.Layer) {
-			id = "embedding/position"
-		}
-		return id, fmt.Sprintf("each row holds what belongs %s", places(by, "row"))
-	case column == 1 && row == w && 2*max(at, -at) == w && module.IsTimeEmbedding(l.Target.Layer):
-		return "modulation/order", "the halves, sine and cosine, are exchanged"
-	case column == 1 && row == w && heads > 1 && w%heads == 0 && at%(w/heads) == 0:
-		return "layout/permuted", "the heads stand in another order"
-	case column == 1 && row == w && 2*max(at, -at) == w:
-		return "layout/permuted", "the halves of the columns are exchanged"
-	case column == 1 && row == w:
-		return "layout/shifted", fmt.Sprintf("each element is what belongs %s", places(-at, "place"))
+// turned tries columns that go round at the edge.
+func (l *layouts) turned(by int, text string) {
+	id, w, heads := "layout/shifted", l.w, headsOf(l.Scene)
+	switch half := 2*max(by, -by) == w; {
+	case half && module.IsTimeEmbedding(l.Target.Layer):
+		id, text = "modulation/order", "the halves, sine and cosine, are exchanged"
+	case half:
+		id, text = "layout/permuted", "the halves of the columns are exchanged"
+	case heads > 1 && w%heads == 0 && by%(w/heads) == 0:
+		id, text = "layout/permuted", "the heads stand in another order: "+text
 	}
-	return "layout/strided", fmt.Sprintf("the buffer is read from element %d on, %d elements from column to column and %d from row to row", at, column, row)
-}
-
-// holders lists the golden elements of the first buffer of a size that have a value of the candidate, the nearest ones.
-func (l *layouts) holders(i, size int) (at []int) {
-	for k, x := range l.g.Data[:size] {
-		if l.near(l.a.Data[i], x) {
-			at = append(at, k)
-		}
-	}
-	slices.SortFunc(at, func(x, y int) int {
-		return cmp.Compare(math.Abs(l.g.Data[x]-l.a.Data[i]), math.Abs(l.g.Data[y]-l.a.Data[i]))
-	})
-	return at[:min(len(at), mostHolders)]
+	l.try(id, 0, text, shifted(by, 1, w, func(line int) int { return (line + w) % w }))
 }
 
 func places(by int, noun string) string {
@@ -201,11 +186,76 @@ func places(by int, noun string) string {
 	return what + " further on"
 }
 
+// transposed tries the tensor read with two axes exchanged, with an axis of heads split off or not.
+func (l *layouts) transposed() {
+	own := len(l.g.Shape)
+	shapes := [][]int{l.g.Shape}
+	for _, h := range l.splits() {
+		if l.w%h == 0 && l.w/h > 1 && own > 0 {
+			shapes = append(shapes, append(slices.Clone(l.g.Shape[:own-1]), h, l.w/h))
+		}
+	}
+	for _, shape := range shapes {
+		for x := range own - 1 { // within a row it is a permutation
+			for y := x + 1; y < len(shape); y++ {
+				if shape[x] == 1 || shape[y] == 1 {
+					continue
+				}
+				rank := 0
+				if y < len(shape)-1 || len(shape) > own {
+					rank = 1
+				}
+				l.try("layout/transposed", rank, fmt.Sprintf("%v is read with the axes %d and %d exchanged", shape, x, y),
+					vec.Transposition(shape, x, y))
+			}
+		}
+	}
+}
+
+// splits lists in how many heads a width may split: what the config says, else the usual numbers.
+func (l *layouts) splits() []int {
+	out := []int{l.Config.Heads()}
+	if kv := l.Config.KVHeads(); kv != out[0] {
+		out = append(out, kv)
+	}
+	if out = slices.DeleteFunc(out, func(h int) bool { return h < 2 || l.w%h != 0 }); len(out) == 0 {
+		return []int{2, 4, 8, 12, 16, 24, 32}
+	}
+	return out
+}
+
+// strided tries rows that lie further apart or closer than they are read, and every k-th element.
+func (l *layouts) strided() {
+	n, w := len(l.g.Data), l.w
+	try := func(text string, from func(i int) int) { l.try("layout/strided", 0, text, from) }
+	for _, k := range []int{2, 3, 4, 8, 16} {
+		every := fmt.Sprintf("every %d-th element of the buffer is read", k)
+		try(every+", and again from the beginning at its end", func(i int) int { return i * k % n })
+		try(every, func(i int) int { return i * k })
+		if w%k == 0 {
+			try(fmt.Sprintf("every %d-th element of each row is read, and again from its beginning at its end", k),
+				func(i int) int { return i - i%w + i%w*k%w })
+			try(fmt.Sprintf("each row is read %d times, every %d-th element", k, k),
+				func(i int) int { return i - i%w + i%w%(w/k)*k })
+		}
+		try(fmt.Sprintf("every %d-th row is read", k), func(i int) int { return i/w*k*w%n + i%w })
+	}
+	var strides []int
+	for by := -mostColumns; by <= mostColumns; by++ {
+		strides = append(strides, w+by)
+	}
+	for _, stride := range append(strides, w/2, 2*w) {
+		if stride > 0 && stride != w {
+			try(fmt.Sprintf("rows of %d elements are read %d elements apart", w, stride),
+				func(i int) int { return i/w*stride + i%w })
+		}
+	}
+}
+
 // permuted finds, for each column of the candidate, the one golden column that it holds, and then
 // the same for rows.
 func (l *layouts) permuted() {
-	rows, columns := structure.Orders(l.own(l.Target.Golden), l.own(l.Target.Actual), l.Target.Floor)
-	if from := columns; from != nil {
+	if from := l.assigned(l.w, len(l.real), func(c, k int) int { return l.real[k]*l.w + c }); from != nil {
 		id, text := "layout/permuted", "the columns are in another order"
 		switch { // whole parts of a fused projection
 		case module.FusedQKV.Has(l.Target.Layer) && vec.Runs(from) <= 3:
@@ -219,7 +269,10 @@ func (l *layouts) permuted() {
 		text += fmt.Sprintf(": column 0 holds column %d, column 1 column %d", from[0], from[1])
 		l.predict(id, 2, text, func(i int) int { return i - i%l.w + from[i%l.w] })
 	}
-	if from := rows; from != nil {
+	if l.w < 4 {
+		return
+	}
+	if from := l.assigned(len(l.real), l.w, func(r, k int) int { return l.real[r]*l.w + k }); from != nil {
 		source := vec.Sequence(l.Target.Rows())
 		for i, f := range from {
 			source[l.real[i]] = l.real[f]
@@ -229,9 +282,45 @@ func (l *layouts) permuted() {
 	}
 }
 
-// own is a tensor without padding.
-func (l *layouts) own(t *tensor.Tensor) *tensor.Tensor {
-	return diagnose.SelectRows(t, l.Target.Kept(nil))
+// assigned returns for each of n lines of the candidate the golden line of the same values; nil if
+// that is no permutation, or none but the identity. A line that several golden lines fit keeps its
+// own place if that is one of them. A line has length elements, of which some are looked at.
+func (l *layouts) assigned(n, length int, element func(line, k int) int) []int {
+	if n < 3 || length < 2 || n > widest || n*n > mostPairs {
+		return nil
+	}
+	lines := func(a *diagnose.Array) [][]float64 {
+		out := make([][]float64, n)
+		for i := range out {
+			for k := range min(length, lineElements) {
+				out[i] = append(out[i], a.Data[element(i, k*length/min(length, lineElements))])
+			}
+		}
+		return out
+	}
+	golden, actual := lines(l.g), lines(l.a)
+	first := vec.Sequence(n) // golden lines by their first value
+	slices.SortStableFunc(first, func(a, b int) int { return cmp.Compare(golden[a][0], golden[b][0]) })
+	from, taken := make([]int, n), make([]bool, n)
+	for i, a := range actual {
+		reach := l.tolerance + 2*sameElement*math.Abs(a[0])
+		at, _ := slices.BinarySearchFunc(first, a[0]-reach,
+			func(g int, v float64) int { return cmp.Compare(golden[g][0], v) })
+		from[i] = unknown
+		for ; at < n && golden[first[at]][0] <= a[0]+reach; at++ {
+			if g := first[at]; !taken[g] && slices.EqualFunc(a, golden[g], l.near) && (from[i] < 0 || g == i) {
+				from[i] = g
+			}
+		}
+		if from[i] < 0 {
+			return nil
+		}
+		taken[from[i]] = true
+	}
+	if slices.Equal(from, vec.Sequence(n)) {
+		return nil
+	}
+	return from
 }
 
 // mixed finds the same numbers in any other order. In two tensors of like distribution the sorted

@@ -9,19 +9,28 @@ const (
 	placesMost      = 1 << 25 // elements up to which wrong places are looked for
 	layoutMost      = 1 << 22 // elements up to which other orders are tried
 	sampled         = 64      // elements at which an order is tried before it is predicted
-	mostHolders     = 24      // places where an element may come from, at most
+	mostRows        = 4       // rows by which a tensor is shifted, at most
+	mostColumns     = 64      // columns by which one is, at most
+	widest          = 1 << 14 // lines that are looked for in another order, at most
+	mostPairs       = 1 << 26 // pairs of them, at most
+	lineElements    = 32      // elements of a line that are compared
 	leastNeighbours = 2       // tensors of a series that have to be their neighbours'; by reason
 	clearlyNearer   = 8       // times nearer that they come to them than to their own: the margin of a proof
 	leastNormRows   = 4       // rows that tell whether a norm makes one tensor of another; a bias takes two of them
 	normRows        = 256     // rows of which its weights are fitted
 	markElements    = 32      // elements by which the tensor of another place is found
+	fewRows         = 16      // rows of a table that are tried for every index
 	leastHead       = 8       // the smallest number of columns that is called a head
+	wholeFactors    = 16      // the largest whole number that is named as a factor
 	maskElements    = 4096    // elements of an input that tell whether it is a mask
 )
 
 // When numbers are the same, relative to their size. Measured in the zoo, November 2026:
 // docs/thresholds.md.
 const (
+	// nearGolden is how many noise floors the reference's op on the candidate's inputs is off, at
+	// most. Right ones ≤ 0.92; no wrong one was seen.
+	nearGolden = 64
 	// leastFloor stands for a noise floor of zero: some hundred additions in float32. A tenth of it
 	// tells the order of a norm: right ≤ 1e-3 of that limit, wrong ≥ 10.
 	leastFloor = 1e-5
@@ -35,7 +44,7 @@ const (
 	sameRow      = 1e-3 // a row and another one: right 0, wrong ≥ 0.09
 	otherRow     = 0.6  // cosine of a row and another one of a table: by chance 0.25 of 64 numbers; not measured
 	sameTableRow = 1e-4 // a row and one of a table: right 0, wrong ≥ 0.31
-	sameScale    = 1e-6 // a factor and 1: others ≥ 1.9e-5
+	sameScale    = 1e-5 // a factor and one with a name; a tenth of it from 1: others ≥ 1.9e-5
 
 	floors         = 10   // noise floors of a row that an element may be off; not measured
 	leastTolerance = 1e-4 // stands for less than that; not measured
@@ -62,6 +71,7 @@ const (
 	// noiseFollows is the part of noise that the values say (vec.FollowsValue). Of 64, 256 and 1024 numbers
 	// noise has 0.55, 0.47 and 0.17 at most, smooth functions 0.79, 0.97 and 0.99 at least, by simulation.
 	noiseFollows = 0.6
+	coarseLeast  = 8   // numbers that a type has a finer step for: by chance they are on a coarser one with 2^-8
 	noiseRows    = 4   // rows of noise, at least, of which it is said that they are alike; not measured
 	noiseLeast   = 64  // elements of noise, at least; not measured
 	mayOverflow  = 1e4 // the size from which a NaN may come of infinities; not measured, 6.1 seen
@@ -79,4 +89,10 @@ var noiseSizes = []struct {
 const (
 	tellsNothing = 1e-3 // size of a golden element, of the RMS, below which a zero tells nothing
 	droppedBelow = 1e-5 // size of a candidate's element, of the RMS, that was dropped
+	valuesCond   = 1e4  // condition number up to which values tell weights: ≤ 1939, else ≥ 1e17
+	tooSmall     = 1e-5 // weight below which none is found
+	largeEnough  = 1e-2 // weight from which one is exact
+	weightError  = 0.05 // to this; no gap, the share of zeros decides
+	leastRate    = 1e-3 // the lower bound of the rate of a dropout of weights
+	mostRate     = 0.95 // the upper bound
 )

@@ -22,10 +22,12 @@ import (
 // Pair is the target's numbers on both sides, in the sampled rows that are not padding.
 type Pair struct {
 	*diagnose.Scene
-	Right, Actual []float64 // the golden's, the candidate's
-	Width         int
-	rows          []int  // of the target
-	marks         []bool // has true for them; nil for all
+	// Right is what the candidate should have: the reference's op on the candidate's own inputs
+	// where that is known, else Golden.
+	Right, Actual, Golden []float64
+	Width                 int
+	rows                  []int  // of the target
+	marks                 []bool // has true for them; nil for all
 }
 
 // Of returns the pair of a scene; nil if its target has no numbers.
@@ -37,9 +39,16 @@ func newPair(s *diagnose.Scene) *Pair {
 	}
 	p := &Pair{Scene: s, Width: s.Target.Width()}
 	p.rows, p.marks = s.Rows()
-	p.Right, p.Actual = p.read(s.Target.Golden), p.read(s.Target.Actual)
-	if len(p.rows) == 0 || p.Right == nil || p.Actual == nil {
+	p.Golden, p.Actual = p.read(s.Target.Golden), p.read(s.Target.Actual)
+	if len(p.rows) == 0 || p.Golden == nil || p.Actual == nil {
 		return nil
+	}
+	p.Right = p.Golden
+	if s.Made != nil {
+		right := p.read(s.Made)
+		if vec.Relative(right, p.Golden) < nearGolden*max(s.Target.Floor.RelL2, leastFloor) {
+			p.Right = right
+		}
 	}
 	return p
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/internal/vec"
 )
 
@@ -77,8 +78,27 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 		ids[r] = int(all[at])
 		known[ids[r]] = p.row(p.Right, r)
 	}
+	looked := func(text string, k int, index func(i int) int) {
+		f := p.says(id, nil, 0, 0, text, k)
+		f.Rows = make([]bool, t.Rows()) // those that are known
+		for r, i := range ids {
+			row := known[index(i)]
+			f.Rows[p.rows[r]] = row != nil
+			f.Value.Data = append(f.Value.Data, row...)
+		}
+		if f.Value.Shape[0] = len(f.Value.Data) / p.Width; len(f.Value.Data) > 0 {
+			out = append(out, f)
+		}
+	}
+	for _, by := range []int{-2, -1, 1, 2} {
+		looked("row i%+d of the table is read for index i", by, func(i int) int { return i + by })
+	}
+	shown := slices.Sorted(maps.Keys(known))
+	for _, k := range shown[:min(len(shown), fewRows)] {
+		looked("row %d of the table is read for every index", k, func(int) int { return k })
+	}
 	if v, text := p.lookedUp(ids, known); v != nil {
-		out = append(out, p.says(id, v, 0, -1, "%s", text))
+		out = append(out, p.says(id, v, 0, 1, "%s", text))
 	}
 	if p.otherRows(ids) {
 		out = append(out, guess(id, 0, "the inputs of %s are right, and rows that are nothing like the right ones come out, the same for the same "+
@@ -88,7 +108,7 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 }
 
 // otherRows reports whether the wrong rows may be those of other indices: nothing like the right ones,
-// and the same for the same index.
+// the same for the same index, and not the right ones turned.
 func (p *Pair) otherRows(ids []int) bool {
 	shown, wrong := map[int][]float64{}, 0
 	for r, id := range ids {
@@ -104,7 +124,8 @@ func (p *Pair) otherRows(ids []int) bool {
 			return false
 		}
 	}
-	return wrong > 0
+	golden, actual := diagnose.SelectRows(p.Target.Golden, p.marks), diagnose.SelectRows(p.Target.Actual, p.marks)
+	return wrong > 0 && structure.Turned(golden, actual, p.Target.Floor) == ""
 }
 
 // lookedUp finds, for each wrong row, the row of the table that it is: one that the reference has

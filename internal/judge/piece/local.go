@@ -146,7 +146,7 @@ func (j *judge) byGolden(port int, out excluded, l *Local, err error) {
 	came := 0.0
 	for _, s := range l.Sources {
 		from := j.Records[s].Golden
-		if !from.Known || !from.Agrees {
+		if !from.Known || !from.Agrees || from.Tied {
 			return
 		}
 		came = math.Max(came, from.Error)

@@ -44,6 +44,7 @@ type Golden struct {
 	Known  bool    // there is one
 	Agrees bool    // within the noise floor
 	Error  float64 // in noise floors
+	Tied   bool    // it hangs on a choice that may come either way: what is made of it is not judged
 	// Measured says that the floor is what the encoding costs the reference, and not a default.
 	Measured bool
 }

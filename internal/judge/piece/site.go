@@ -94,7 +94,7 @@ func (r *Result) By(ctx context.Context, p *program.Program, load replay.Load) (
 	run := *r.judge.Run
 	run.Program, run.Load, run.Records = p, load, slices.Clone(run.Records)
 	for i := range run.Records {
-		run.Records[i].Golden = Golden{}
+		run.Records[i].Golden = Golden{Tied: run.Records[i].Golden.Tied}
 	}
 	return Judge(ctx, &run)
 }

@@ -67,7 +67,7 @@ type stretch struct {
 // output that nothing takes, or to one that is explained better as it stands.
 func (j *judge) stretch(t int) *stretch {
 	s := &stretch{judge: j, ports: map[int]bool{}, out: maps.Clone(j.excluding)}
-	if j.bridged(t) {
+	if j.aside(t) || j.bridged(t) {
 		s.ports[t] = true
 		return s
 	}
@@ -109,6 +109,28 @@ func (j *judge) stretch(t int) *stretch {
 	return s
 }
 
+// aside reports whether a wrong output is the only record of its value that is: what was given on is what
+// its piece makes, as where a scale is applied behind the module and not in it. Those other records are
+// sources, and a layer has to have been given one: a cache that is put out twice is no such thing.
+func (j *judge) aside(t int) bool {
+	p, right := &j.Program.Ports[t], false
+	if p.Input || !j.throughout(t) {
+		return false
+	}
+	without := maps.Clone(j.excluding)
+	without[p.Value] = true
+	for _, i := range j.Program.Records(p.Value) {
+		if i == t || j.local[i] == nil || j.Program.Ports[i].Step != p.Step {
+			continue
+		}
+		if l := j.look(i, without); l.Wrong || l.Unjudged {
+			return false
+		}
+		right = right || i > t && j.Program.Ports[i].Input
+	}
+	return right
+}
+
 // bridged reports whether a record in another shape or type is judged without it, by what is made of its
 // value: a piece that an operator takes it in tells, see [stretch.witnessed]. The candidate lays it out
 // otherwise, or has something else under that name; where its value is wrong, that piece is.
@@ -123,6 +145,22 @@ func (j *judge) bridged(t int) bool {
 		l := j.look(q, j.excluding)
 		return l.Opaque == "" || to.Step == at.Step && !l.Unjudged
 	})
+}
+
+// throughout reports whether a port is wrong in all rows that the candidate's forward passes have of it: what is written
+// otherwise is so in every pass.
+func (j *judge) throughout(t int) bool {
+	rows := j.Records[t].Rows
+	if rows == nil {
+		return true
+	}
+	own := 0
+	for _, is := range rows.Own {
+		if is {
+			own++
+		}
+	}
+	return len(j.local[t].Rows) == own
 }
 
 // witnessed reports whether a port behind the stretch is right without it. What cannot be replayed tells

@@ -1,0 +1,164 @@
+package judge
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/dtype"
+	"github.com/goparity/goparity/internal/tie"
+	"github.com/goparity/goparity/tensor"
+)
+
+// leaveOutTies leaves out the rows of a run of 16 bits that hang on a choice which may come either way, as
+// that of an expert between two scores that are nearer to each other than the noise. It looks at
+// choices of which nothing but the golden is known, and reports whether it found one.
+func (c *Comparison) leaveOutTies(k *Case) (found bool, err error) {
+	d := c.encodings[k.Name].dtype
+	if !dtype.Has16Bits(d) {
+		return false, nil
+	}
+	lost := map[string][]bool{} // by step: the tokens
+	behind := map[*Port][]bool{}
+	for i, p := range c.Ports {
+		if p.Case != k.Name {
+			continue
+		}
+		if rows := c.free(p, d, len(lost) > 0); rows != nil {
+			for t, was := range lost[p.Step] {
+				rows[t] = rows[t] || was && len(rows) == len(lost[p.Step])
+			}
+			lost[p.Step] = rows
+			for _, q := range c.Ports[:i] { // what weighs it was recorded before it
+				if q.Step == p.Step && q.Layer == p.Layer && q.Case == p.Case && q.Judged() {
+					behind[q] = rows
+				}
+			}
+		}
+		if len(lost) > 0 {
+			behind[p] = lost[p.Step]
+		}
+	}
+	for _, p := range c.Ports {
+		if rows, is := behind[p]; is {
+			if err := p.behindTie(rows); err != nil {
+				return true, err
+			}
+		}
+	}
+	return len(behind) > 0, nil
+}
+
+// behindTie leaves out the rows of tokens that hang on a choice. Where these are all, or the port has other
+// rows, its error is that of the choice.
+func (p *Port) behindTie(lost []bool) error {
+	p.tied = true
+	n := len(lost)
+	if !p.Comparable() || p.printed != nil || p.lost != nil || n == 0 {
+		return nil
+	}
+	if !slices.Contains(lost, false) {
+		if !p.Golden.DType().IsFloat() {
+			p.Agrees, p.Benign = true, "a choice that may come either way"
+		}
+		return nil
+	}
+	shape := p.Golden.Shape()
+	all := p.Golden.Len() / max(p.Golden.RowLen(), 1)
+	inner := 1 // rows of one token that lie beside each other
+	if all != n {
+		axis := slices.Index(shape[:max(len(shape)-1, 0)], n)
+		if axis < 0 {
+			return nil
+		}
+		for _, d := range shape[axis+1 : len(shape)-1] {
+			inner *= d
+		}
+	}
+	rows := make([]bool, all)
+	for i := range rows {
+		rows[i] = lost[i/inner%n]
+	}
+	return p.leaveOut(rows, "hang on a choice that may come either way")
+}
+
+// free lists the rows in which a choice came out otherwise, if the scores beside it say of each that it may
+// come either way, or behind such a choice, that it is right by the candidate's own; else nil.
+func (c *Comparison) free(p *Port, d tensor.DType, behind bool) (lost []bool) {
+	if !p.Judged() || !p.Comparable() || p.Agrees || p.printed != nil || p.Golden.DType().IsFloat() || p.Golden.RowLen() == 0 {
+		return nil
+	}
+	n := p.Golden.Len() / p.Golden.RowLen()
+	i := slices.IndexFunc(c.Ports, func(q *Port) bool {
+		return q.Case == p.Case && q.Step == p.Step && q.Layer == p.Layer && q.Judged() && q.Comparable() && q.printed == nil &&
+			q.Golden.DType().IsFloat() && q.Golden.RowLen() > p.Golden.RowLen() && q.Golden.Len() == n*q.Golden.RowLen()
+	})
+	if i < 0 {
+		return nil
+	}
+	lost = make([]bool, n)
+	for row := range lost {
+		golden, actual := rowOf(p.Golden, row), rowOf(p.Actual, row)
+		if slices.Equal(golden, actual) {
+			continue
+		}
+		lost[row] = true
+		scores, own := rowOf(c.Ports[i].Golden, row), rowOf(c.Ports[i].Actual, row)
+		if !isFree(golden, actual, scores, own, d) && !(behind && isBest(actual, own)) {
+			return nil
+		}
+	}
+	return lost
+}
+
+func rowOf(t *tensor.Tensor, row int) []float64 {
+	x := make([]float64, t.RowLen())
+	t.Float64s(x, row*len(x))
+	return x
+}
+
+// isFree reports whether two choices are of scores that may come either way: the i-th best of one against the
+// i-th best of the other.
+func isFree(golden, actual, scores, own []float64, d tensor.DType) bool {
+	best := func(i, j float64) int { return cmp.Compare(scores[int(j)], scores[int(i)]) }
+	for _, i := range slices.Concat(golden, actual) {
+		if i < 0 || int(i) >= len(scores) {
+			return false
+		}
+	}
+	golden, actual = slices.Clone(golden), slices.Clone(actual)
+	slices.SortStableFunc(golden, best)
+	slices.SortStableFunc(actual, best)
+	mean, largest, spread := 0.0, 0.0, 0.0
+	for _, s := range scores {
+		mean, largest = mean+s/float64(len(scores)), math.Max(largest, math.Abs(s))
+	}
+	for _, s := range scores {
+		spread += (s - mean) * (s - mean) / float64(len(scores))
+	}
+	noise := tie.Noise(d, math.Sqrt(spread), largest)
+	for k := range golden {
+		g, a := int(golden[k]), int(actual[k])
+		if gap := scores[g] - scores[a]; g != a && !tie.Free(gap, own[g]-own[a], noise) {
+			return false
+		}
+	}
+	return true
+}
+
+// isBest reports whether a choice is of the best scores.
+func isBest(chosen, scores []float64) bool {
+	least := math.Inf(1)
+	for _, i := range chosen {
+		if i < 0 || int(i) >= len(scores) {
+			return false
+		}
+		least = math.Min(least, scores[int(i)])
+	}
+	for i, s := range scores {
+		if s > least && !slices.Contains(chosen, float64(i)) {
+			return false
+		}
+	}
+	return true
+}

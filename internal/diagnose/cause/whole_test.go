@@ -94,9 +94,11 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 		{"other positions, called an input", "input", "rope/offset", false, func() *diagnose.Scene {
 			s := runOf(t, "input",
 				made{"m.rotary_emb", "input_1", []int{1, n}, positions, positions.each(func(x float64) float64 { return x + 1 }), true})
-			s.TokenIDs = func(string, string) [][]int { return [][]int{{7, 3, 3, 1}} }
+			s.TokenIDs = func(_, _ string) [][]int { return [][]int{{7, 3, 3, 1}} }
 			return s
 		}(), "they count on, and are no tokens of the prompt"},
+		{"the position of a decode step", "input", "rope/offset", false, stepOf(t, 5), "one number alone, and another one is the token of the pass"},
+		{"the token of a decode step", "input", "input/tokens", false, stepOf(t, 12), "one number alone, which is the token"},
 		{"other mask", "input", "input/mask", false, runOf(t, "input",
 			made{"m", "input_attention_mask", []int{1, n}, positions.each(func(x float64) float64 { return min(x, 1) }), positions.each(func(float64) float64 { return 1 }), true}), "by the port's name"},
 		{"wrong dump", "capture", "capture/wrong-tensor", true, runOf(t, "capture",
@@ -141,4 +143,12 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 func noisyOf(v values) values {
 	r := rand.New(rand.NewPCG(uint64(len(v)), 3))
 	return v.each(func(x float64) float64 { return x * (1 + 1e-7*r.NormFloat64()) })
+}
+
+// stepOf is a decode step at position 12 with another one in the candidate, behind a token.
+func stepOf(t *testing.T, token int) *diagnose.Scene {
+	s := runOf(t, "input", made{"m.rotary_emb", "input_1", []int{1, 1}, values{12}, values{13}, true})
+	s.Step, s.Target.Step = "1", "1"
+	s.TokenIDs = func(_, step string) [][]int { return map[string][][]int{"0": {{7, 12, 3, 1}}, "1": {{token}}}[step] }
+	return s
 }

@@ -298,7 +298,7 @@ def cases():
             layout = "padded" if path.startswith("padding") or name == "exchanged" else layouts[n % 3]
             out.append(Case(f"{name}_{arch}", arch, path, dtypes[n % 4], layout, fault, layer, first, also, None, "input" if name == "tokens" else "path", cause))
             n += 1
-        for how, cause in (("rolled", "layout/shifted"), ("negated", "value/sign"), ("scaled", "value/scale")):
+        for how, cause in (("rolled", "layout/permuted"), ("negated", "value/sign"), ("scaled", "value/scale")):
             for read in (True, False):
                 name = f"{how}_{'cache' if read else 'record'}_{arch}"
                 out.append(Case(name, arch, "chunked:5", dtypes[n % 4], "max", f.Cache(1, how, read), 1, (1, 0, 5), cause={"rolled": "state/slot"}.get(how, "") if read else cause, caches=True))

@@ -58,8 +58,11 @@ func withEdits(causes []report.Cause, e edits) []report.Cause {
 	if e.beside != nil {
 		causes = slices.Insert(causes, 1, *e.beside)
 	}
+	byNumbers := func(x report.Cause) bool { // it explains the layer without the program, and so all that is wrong in it
+		return e.first == nil || x.Text != e.first.Text
+	}
 	for _, k := range e.others {
-		if at := place(k); at >= 0 && causes[at].Edit == nil {
+		if at := place(k); at >= 0 && (causes[at].Edit == nil || byNumbers(causes[at])) {
 			addEdit(&causes[at], k)
 		} else {
 			causes = append(causes, *k)

@@ -114,9 +114,6 @@ type bisectRow struct {
 	status Status
 }
 
-// bisectWidth is that of the first column.
-const bisectWidth = len("teacher-forced, in one pass")
-
 func (b *Bisect) rows() []bisectRow {
 	return []bisectRow{{"teacher-forced, in one pass", b.Forced}, {"incremental, with the cache", b.Incremental}, {"served", b.Served}}
 }

@@ -90,18 +90,6 @@ func (p *printer) more(n int, what string) {
 	}
 }
 
-func (p *printer) list(title string, lines []string, limit int) {
-	if len(lines) == 0 {
-		return
-	}
-	p.heading(title)
-	n := p.shown(len(lines), limit)
-	for _, line := range lines[:n] {
-		p.prose("  ", "", line)
-	}
-	p.more(len(lines)-n, "")
-}
-
 // columns writes a table: the first column to the left, figures to the right.
 func (p *printer) columns(table [][]string) {
 	widths := make([]int, len(table[0]))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -40,7 +41,7 @@ func (p *printer) verdict(r *Report) {
 	d := r.Document(View{})
 	p.title(d)
 	for i := range d.Sections {
-		if s := &d.Sections[i]; s.InHead() && s.ID != SectionSource || s.ID == SectionCauses {
+		if s := &d.Sections[i]; slices.Contains([]string{SectionPlace, SectionCauses, SectionJudged}, s.ID) {
 			p.write(r, s)
 		}
 	}

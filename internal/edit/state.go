@@ -272,7 +272,7 @@ func (s *site) anew() {
 		}
 		takers := s.takers(id)
 		made := calculates(Root(s.Piece, s.Maker(id)))
-		if !made && !slices.ContainsFunc(takers, calculates) {
+		if len(takers) == 0 || !made && !slices.ContainsFunc(takers, calculates) {
 			continue
 		}
 		for _, axis := range s.fed.rowAxes(v.Shape) {

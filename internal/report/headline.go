@@ -196,11 +196,10 @@ func (r *Report) Found() (lines []string) {
 
 // first is "first divergence X: activation/gelu (proven)", with the first cause where that is proven.
 func (r *Report) first() string {
-	text := "first divergence " + r.FirstDivergence.Where() + r.FirstDivergence.At()
 	if causes := r.layerCauses(); len(causes) > 0 && causes[0].Proven && r.Kind != KindWeights {
-		text += fmt.Sprintf(": %s (%s)", Clean(causes[0].ID), causes[0].Word())
+		return "first divergence " + r.Diagnosis()
 	}
-	return text
+	return "first divergence " + r.FirstDivergence.Where() + r.FirstDivergence.At()
 }
 
 // Diagnosis is the place of the first divergence and its best cause, for the first line of a failing test;

@@ -26,7 +26,7 @@ const (
 	maxPaths       = 25  // runs along execution paths
 	maxSummaryCell = 300 // characters of a cell of one
 	maxAnnotations = 10  // annotations
-	maxNext        = 700 // bytes of the next command: a longer one is not offered
+	maxNext        = 700 // bytes of the next command in JSON: a longer one is not offered
 	maxBins        = 256 // bins of the rows of a tensor
 	maxTexts       = 12  // texts of a generation that are drawn
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Markdown writes what a report says for GITHUB_STEP_SUMMARY, with up to 50 rows. It stays far below 1 MiB
+// Markdown writes what a report says for GITHUB_STEP_SUMMARY, at twice the limits of a text. It stays far below 1 MiB
 // whatever the names are: long ones are cut. The report lies in file, for the next command.
 func Markdown(w io.Writer, r *Report, file string) error {
 	if err := r.check(); err != nil {

@@ -26,8 +26,11 @@ func (c commands) line() (string, bool) {
 		lines = append(lines, subtest.Command(words...))
 	}
 	line := strings.Join(lines, " && ")
-	return line, line != "" && len(line) <= maxNext
+	return line, line != "" && QuotedLen(line) <= maxNext
 }
+
+// QuotedLen is the bytes that a text takes in JSON.
+func QuotedLen(s string) int { return len(s) + strings.Count(s, `"`) + strings.Count(s, `\`) }
 
 // operand is a word that no program takes for a flag (go test -exec): a report may come from
 // anywhere.

@@ -2,8 +2,9 @@ package brief
 
 import (
 	"fmt"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/goparity/goparity/internal/report"
 )
 
 // level says how much of each part is kept, in bytes of JSON.
@@ -66,7 +67,7 @@ func (b *Brief) cut(l level) *Brief {
 		out.Second = &Second{Layer: middle(s.Layer, l.name), Text: cut(s.Text, l.text), Cause: s.Cause.cut(l)}
 	}
 	out.WhyNext = cut(b.WhyNext, l.why)
-	if b.Next != nil && cost(*b.Next) > l.next {
+	if b.Next != nil && report.QuotedLen(*b.Next) > l.next {
 		out.Next, out.WhyNext = nil, "the next command is too long to stand here"
 	}
 	return &out
@@ -92,12 +93,9 @@ func (l level) list(list []string) []string {
 	return out
 }
 
-// cost is the bytes that a text takes in JSON.
-func cost(s string) int { return len(s) + strings.Count(s, `"`) + strings.Count(s, `\`) }
-
 // cut keeps the beginning of a text that costs at most n, and says how much follows.
 func cut(s string, n int) string {
-	if cost(s) <= n {
+	if report.QuotedLen(s) <= n {
 		return s
 	}
 	kept := prefix(s, n-12)
@@ -106,12 +104,12 @@ func cut(s string, n int) string {
 
 // middle keeps both ends of a name that costs at most n.
 func middle(s string, n int) string {
-	if cost(s) <= n {
+	if report.QuotedLen(s) <= n {
 		return s
 	}
 	front := prefix(s, (n-3)/2)
 	back := s[len(front):]
-	for cost(back) > (n-3)/2 {
+	for report.QuotedLen(back) > (n-3)/2 {
 		_, size := utf8.DecodeRuneInString(back)
 		back = back[size:]
 	}
@@ -122,7 +120,7 @@ func middle(s string, n int) string {
 func prefix(s string, n int) string {
 	spent := 0
 	for i, r := range s {
-		if spent += cost(string(r)); spent > n {
+		if spent += report.QuotedLen(string(r)); spent > n {
 			return s[:i]
 		}
 	}

@@ -53,11 +53,14 @@ func (p *printer) linef(format string, args ...any) {
 
 // prose writes text wrapped at the width: lead before its first line, and its other lines below the
 // text.
-func (p *printer) prose(indent, lead, text string) {
+func (p *printer) prose(indent, lead, text string) { p.hang(indent, lead, lead, text) }
+
+// hang is prose whose lead is written as shown, with colours.
+func (p *printer) hang(indent, lead, shown, text string) {
 	hang := indent + strings.Repeat(" ", width(lead))
 	for i, line := range wrap(Clean(text), max(p.opt.Width-width(hang), 30)) {
 		if i == 0 {
-			p.linef("%s%s%s", indent, lead, line)
+			p.linef("%s%s%s", indent, shown, line)
 		} else {
 			p.linef("%s%s", hang, line)
 		}

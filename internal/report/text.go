@@ -81,17 +81,11 @@ func (p *printer) line(indent string, l Line) {
 		p.linef("%s%s%s", indent, lead, Clean(l.Text))
 		return
 	}
-	hang := indent + strings.Repeat(" ", width(lead))
-	for i, line := range wrap(Clean(text), max(p.opt.Width-width(hang), 30)) {
-		switch code, colored := leadColor[l.Lead]; {
-		case i > 0:
-			p.linef("%s%s", hang, line)
-		case colored:
-			p.linef("%s%s: %s", indent, p.color(code, l.Lead), line)
-		default:
-			p.linef("%s%s%s", indent, lead, line)
-		}
+	shown := lead
+	if code, colored := leadColor[l.Lead]; colored {
+		shown = p.color(code, l.Lead) + ": "
 	}
+	p.hang(indent, lead, shown, text)
 }
 
 // words writes a table in columns, or where a line does not hold them, each row as a paragraph.

@@ -253,7 +253,7 @@ fuzz: ## run every fuzz target of PKGS whose name matches FUZZ, for FUZZTIME eac
 
 .PHONY: bench
 bench: .venv/installed .bin/parity ## measure the comparison beside numpy, torch and the limit of memory; the table goes to docs/performance.md
-	go test -c -o .bin/compare.test ./compare
+	go test -c -o .bin/compare.test ./internal/compare
 	.venv/bin/python internal/bench/bench.py --binary .bin/compare.test --parity .bin/parity --write docs/performance.md $(BENCHFLAGS)
 
 .PHONY: bench-go
@@ -261,11 +261,11 @@ bench-go: ## run the Go benchmarks of PKGS that match BENCH
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKGS)
 
 # Assembly is written by internal/kernelgen, a module of its own: who imports goparity does not need it.
-KERNELS := $(foreach p,compare internal/quant internal/replay,$(p)/kernels_amd64.go $(p)/kernels_amd64.s)
+KERNELS := $(foreach p,internal/compare internal/quant internal/replay,$(p)/kernels_amd64.go $(p)/kernels_amd64.s)
 
 .PHONY: kernel
-kernel: ## write kernels_amd64.* of compare, internal/quant and internal/replay again
-	cd internal/kernelgen && go run . -out ../../compare/kernels_amd64.s -stubs ../../compare/kernels_amd64.go -pkg compare
+kernel: ## write kernels_amd64.* of internal/compare, internal/quant and internal/replay again
+	cd internal/kernelgen && go run . -out ../compare/kernels_amd64.s -stubs ../compare/kernels_amd64.go -pkg compare
 	cd internal/kernelgen && go run ./quant -out ../quant/kernels_amd64.s -stubs ../quant/kernels_amd64.go -pkg quant
 	cd internal/kernelgen && go run ./product -out ../replay/kernels_amd64.s -stubs ../replay/kernels_amd64.go -pkg replay
 
@@ -277,13 +277,13 @@ kernel-check: ## check that these files are what internal/kernelgen writes
 # qemu does not say where a fault was: tests of faults are skipped there.
 .PHONY: isa
 isa: ## test the comparison with its assembly and in Go alone; arm64 where there is qemu
-	go test -c -o .bin/compare.test ./compare
-	cd compare && ../.bin/compare.test
-	cd compare && GODEBUG=cpu.avx2=off ../.bin/compare.test
-	@! GOARCH=arm64 go build -gcflags=-S ./compare ./internal/quant 2>&1 | grep -E 'FN?M(ADD|SUB)[SD]' || \
+	go test -c -o .bin/compare.test ./internal/compare
+	cd internal/compare && ../../.bin/compare.test
+	cd internal/compare && GODEBUG=cpu.avx2=off ../../.bin/compare.test
+	@! GOARCH=arm64 go build -gcflags=-S ./internal/compare ./internal/quant 2>&1 | grep -E 'FN?M(ADD|SUB)[SD]' || \
 		{ echo "arm64 adds these products unrounded: write float64(x*y) + z"; exit 1; }
 	@if command -v qemu-aarch64-static >/dev/null; then \
-		GOARCH=arm64 CGO_ENABLED=0 go test -count=1 -exec qemu-aarch64-static -skip 'TruncatedMapping|FaultOnAnyCore' ./compare; \
+		GOARCH=arm64 CGO_ENABLED=0 go test -count=1 -exec qemu-aarch64-static -skip 'TruncatedMapping|FaultOnAnyCore' ./internal/compare; \
 	else echo "no qemu-aarch64-static: arm64 is only built"; fi
 
 .PHONY: clean

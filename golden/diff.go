@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 )
 
 // Delta is what differs between two stores.

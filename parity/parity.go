@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/tensor"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/attention"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"

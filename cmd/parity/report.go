@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/report"
 	html "github.com/goparity/goparity/internal/report/page"
 	"github.com/goparity/goparity/internal/report/plot"

@@ -30,7 +30,7 @@ var line = [][]string{
 	{"internal/dequant"},
 	{"internal/dump"},
 	{"internal/match", "internal/path", "internal/text"},
-	{"compare"},
+	{"internal/compare"},
 	{"internal/names", "internal/onepass", "internal/coverage"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/wheel"},
@@ -69,7 +69,7 @@ var line = [][]string{
 
 // walk is the way of one tensor from file to verdict, as docs/architecture.md draws it. It meets
 // each package once. internal/judge calls them all.
-var walk = []string{"tensor", "internal/dump", "internal/match", "compare", "internal/trace", "internal/program",
+var walk = []string{"tensor", "internal/dump", "internal/match", "internal/compare", "internal/trace", "internal/program",
 	"internal/replay", "internal/judge/piece", "internal/localise", "internal/diagnose", "internal/report"}
 
 // inside are the packages that only those on the walk and judge may import. Later packages ask
@@ -79,18 +79,18 @@ var inside = []string{"internal/trace", "internal/localise"}
 // only lists all packages of the module that a package may import, if they are fewer than those
 // above it in line.
 var only = map[string][]string{
-	"compare":         {"tensor", "internal/mapfile", "internal/places"}, // it knows no names
-	"internal/layout": {"tensor"},
+	"internal/compare": {"tensor", "internal/mapfile", "internal/places"}, // it knows no names
+	"internal/layout":  {"tensor"},
 	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
 		"internal/nearest"}, // names and shapes, no figures
-	"internal/structure":  {"compare", "internal/mapfile", "internal/places", "tensor"},
-	"internal/tie":        {"compare", "tensor"},
-	"internal/generation": {"compare", "internal/each", "internal/mask", "internal/tie", "tensor"}, // it is given logits
+	"internal/structure":  {"internal/compare", "internal/mapfile", "internal/places", "tensor"},
+	"internal/tie":        {"internal/compare", "tensor"},
+	"internal/generation": {"internal/compare", "internal/each", "internal/mask", "internal/tie", "tensor"}, // it is given logits
 	"internal/trace":      {"internal/each", "internal/label", "tensor"},
 	"internal/localise":   {"internal/label", "internal/trace"},         // it is given figures
 	"internal/onepass":    {"internal/dump", "internal/path", "tensor"}, // shapes alone tell
 	// What any hypothesis sees.
-	"internal/diagnose":   {"compare", "internal/checkpoint", "internal/label", "internal/trace", "tensor"},
+	"internal/diagnose":   {"internal/compare", "internal/checkpoint", "internal/label", "internal/trace", "tensor"},
 	"internal/dtype":      {"tensor"},
 	"internal/mapfile":    {},
 	"internal/mask":       {"internal/mapfile", "tensor"},
@@ -206,7 +206,7 @@ func readThis(t *testing.T) map[string]*pkg {
 	t.Helper()
 	packages, err := readModule(filepath.Join("..", ".."), folders())
 	require.NoError(t, err)
-	for _, dir := range []string{"parity", "testmain", "golden", "compare", "tensor", "internal/report",
+	for _, dir := range []string{"parity", "testmain", "golden", "internal/compare", "tensor", "internal/report",
 		"internal/archtest"} {
 		require.Contains(t, packages, dir, "the module was not read")
 	}
@@ -292,11 +292,11 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		imports, link int
 		reason        string
 	}{
-		{map[string]*pkg{"compare": of("tensor", "internal/mapfile"), "parity": of("internal/session", "testing")}, 0,
+		{map[string]*pkg{"internal/compare": of("tensor", "internal/mapfile"), "parity": of("internal/session", "testing")}, 0,
 			0, "all in order"},
-		{map[string]*pkg{"tensor": of("compare")}, 1, 0, "upwards"},
+		{map[string]*pkg{"tensor": of("internal/compare")}, 1, 0, "upwards"},
 		{map[string]*pkg{"tensor/npy": of("tensor/safetensors")}, 1, 0, "sideways"},
-		{map[string]*pkg{"compare": of("internal/dump")}, 1, 0, "compare knows no names, although names are below it"},
+		{map[string]*pkg{"internal/compare": of("internal/dump")}, 1, 0, "compare knows no names, although names are below it"},
 		{map[string]*pkg{"internal/dump": of("internal/engine")}, 1, 0, "dump knows no engine"},
 		{map[string]*pkg{"internal/new": of()}, 1, 0, "a package without a place"},
 		{map[string]*pkg{"parity": of("internal/session"), "internal/session": of("github.com/spf13/cobra")}, 0, 1,

@@ -116,16 +116,16 @@ func TestPagesHaveTheLimits(t *testing.T) {
 		}, "docs/thresholds.md: %s", row[0])
 	}
 	for _, c := range []struct{ limit, page, quote, reason string }{
-		{"compare drift 6", "report.md", "six times these limits pass", "of a drift"},
+		{"internal/compare drift 6", "report.md", "six times these limits pass", "of a drift"},
 		{"internal/judge noiseRatio 3", "report.md", "three times the reference's own", "with a float64 golden"},
 		{"internal/judge maxExplained 20", "report.md", "The first 20 failing rows", "details"},
 		{"internal/report maxBins 256", "report.md", "in at most 256 bins", "rows of a tensor"},
 		{"internal/structure gap 4", "report.md", "at least four times nearer", "where a place is named"},
 		{"internal/report changeFactor 2", "report.md", "more than twice the old one", "a baseline"},
 		{"internal/report changeUnits 8", "report.md", "more than 8 units of rounding", "a baseline"},
-		{"compare relFloor 1e-10", "report.md", "max(\\|g\\|, 1e-10)", "max_rel"},
-		{"compare longRowFloor 0.1", "report.md", "f = 0.1, or 1 for rows under 64 elements", "the worst row"},
-		{"compare shortRow 64", "report.md", "f = 0.1, or 1 for rows under 64 elements", "the worst row"},
+		{"internal/compare relFloor 1e-10", "report.md", "max(\\|g\\|, 1e-10)", "max_rel"},
+		{"internal/compare longRowFloor 0.1", "report.md", "f = 0.1, or 1 for rows under 64 elements", "the worst row"},
+		{"internal/compare shortRow 64", "report.md", "f = 0.1, or 1 for rows under 64 elements", "the worst row"},
 		{"internal/diagnose margin 8", "causes.md", "fit ≤ fit_golden / 8", "the rule of proof"},
 		{"internal/diagnose PerParam 32", "causes.md", "at least 32 elements", "the rule of proof"},
 		{"internal/setting fastBudget 1500 * time.Millisecond", "causes.md", "none, 1.5 s, or 10 s", "the time"},

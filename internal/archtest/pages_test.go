@@ -87,7 +87,7 @@ func TestPathsOfContributing(t *testing.T) {
 	require.Greater(t, len(inModule.FindAllString(string(page), -1)), 40)
 	assert.Empty(t, wrongPaths(root, string(page)))
 	assert.Equal(t, []string{"internal/nothing.go"},
-		wrongPaths(root, "`internal/nothing.go`, `compare/table.go`, `tensor/NAME`"))
+		wrongPaths(root, "`internal/nothing.go`, `internal/compare/table.go`, `tensor/NAME`"))
 }
 
 func TestLinksOfThePages(t *testing.T) {

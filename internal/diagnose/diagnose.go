@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 )
 
 // Hypothesis is one mistake, or a family of them. It looks at a scene and predicts what the

@@ -3,7 +3,7 @@ package diagnose
 import (
 	"math"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/tensor"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 )
 
 // Observe runs a job with hooks and again without, and says in a note whether the hooks change what

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/generation"
 	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/names"

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/glob"

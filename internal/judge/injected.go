@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/trace"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/pattern"
 	"github.com/goparity/goparity/internal/dump"

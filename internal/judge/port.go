@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"

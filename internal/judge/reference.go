@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/foreign"

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/tensor"

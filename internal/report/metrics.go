@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 )
 
 // Metrics are the figures of one pair, golden g and actual a. Maxima and sums run over the n_finite

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )

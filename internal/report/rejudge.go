@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 )
 
 // outcome is what figures say of a criterion.

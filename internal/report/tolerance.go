@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 )
 
 // Tolerance is what judged a row. In JSON it is one object, with the limits of the criteria that

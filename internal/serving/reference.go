@@ -1,7 +1,7 @@
 package serving
 
 import (
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/tensor"
 )

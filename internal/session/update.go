@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"

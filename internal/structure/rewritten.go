@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/tensor"
 )
 

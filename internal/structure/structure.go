@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/tensor"
 )

@@ -6,7 +6,7 @@ package tie
 import (
 	"math"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/tensor"
 )
 

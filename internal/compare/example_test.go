@@ -3,7 +3,7 @@ package compare_test
 import (
 	"fmt"
 
-	"github.com/goparity/goparity/compare"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/tensor"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"

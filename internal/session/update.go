@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"

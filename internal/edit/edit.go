@@ -66,6 +66,7 @@ type site struct {
 	others  map[[2]int]program.Value // what others have, by value and owner
 	read    map[program.ID][]float64 // elements of values
 	out     []Edit
+	skipped int // how often a kind could not list its edits
 }
 
 // Weight is a weight of the model that the piece itself may not take, or what the candidate has for a port that comes
@@ -80,24 +81,39 @@ type Weight struct {
 
 // List lists the edits of a piece, those of the lowest cost first. weights are those of the model that
 // may be read in place of another. fed says which forward pass is wrong, where several were laid out as one; else it is nil.
-func List(b *replay.Base, weights []Weight, fed *Fed) []Edit {
+// A kind that cannot read what stands there lists nothing of it: skipped is how often that was.
+func List(b *replay.Base, weights []Weight, fed *Fed) (edits []Edit, skipped int) {
 	s := newSite(b, weights)
 	s.fed = fed
 	s.calls = s.called()
 	for _, s.group = range groups(b.Piece) {
 		for _, kind := range kinds {
-			kind(s)
+			s.list(kind)
 		}
 	}
 	for _, g := range ofNumber(b.Piece) {
 		s.group = g.at
-		numbers(s)
+		s.list(numbers)
 	}
 	for _, kind := range wholes {
-		kind(s)
+		s.list(kind)
 	}
 	slices.SortStableFunc(s.out, func(a, b Edit) int { return a.Cost - b.Cost })
-	return s.out
+	return s.out, s.skipped
+}
+
+// list adds the edits of a kind. What no kind expects, of a program that nobody recorded before, must not take the other
+// kinds with it.
+func (s *site) list(kind func(*site)) {
+	before := len(s.out)
+	err := replay.Attempt(func() error {
+		kind(s)
+		return nil
+	})
+	if err != nil {
+		s.out = s.out[:before]
+		s.skipped++
+	}
 }
 
 func newSite(b *replay.Base, weights []Weight) *site {

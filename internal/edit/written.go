@@ -44,7 +44,8 @@ func (w Written) Find(b *replay.Base, weights []Weight, fed *Fed, op int) (Edit,
 		return s.out[0], nil
 	}
 	var have []string
-	for _, e := range List(b, weights, fed) {
+	edits, _ := List(b, weights, fed)
+	for _, e := range edits {
 		if !slices.Contains(e.At, op) {
 			continue
 		}

@@ -349,6 +349,9 @@ func tried(found *editsearch.Result) string {
 	if found.Pairs > 0 {
 		text += fmt.Sprintf(", and %d pairs", found.Pairs)
 	}
+	if found.Skipped > 0 {
+		text += fmt.Sprintf("; %d could not be listed there", found.Skipped)
+	}
 	if found.Near != nil {
 		text += fmt.Sprintf("; %q leaves %.1g of its %.1g", found.Near.Text, found.Near.Relative, found.Relative)
 	}

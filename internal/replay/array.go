@@ -72,7 +72,7 @@ func arrayOf[T floating](shape []int, x []T) *Array {
 
 // Of returns an array of a type with numbers in row-major order, which are rounded to it.
 func Of(dtype tensor.DType, shape []int, x []float64) (a *Array, err error) {
-	err = attempt(func() error {
+	err = Attempt(func() error {
 		a = newArray(dtype, shape, false)
 		if len(x) != a.Len() {
 			fail("%d numbers for shape %v", len(x), shape)

@@ -85,9 +85,9 @@ func (e *OpaqueError) Error() string {
 	return fmt.Sprintf("cannot be replayed: %s in %q: %s", e.Op, e.Layer, e.Reason)
 }
 
-// attempt runs f, and returns its error or what it failed with. Files that cannot be read any more are left
-// to [mapfile.Guard].
-func attempt(f func() error) (err error) {
+// Attempt runs f, and returns its error or, as an *OpaqueError, what it panicked with. Files that cannot be read any more
+// are left to [mapfile.Guard].
+func Attempt(f func() error) (err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -166,7 +166,7 @@ func (r *runner) run() (*Array, error) {
 			if err := context.Cause(r.ctx); err != nil {
 				return err
 			}
-			err := attempt(func() error { return r.step(i) })
+			err := Attempt(func() error { return r.step(i) })
 			if e, ok := errors.AsType[*OpaqueError](err); ok {
 				return &OpaqueError{Op: r.Ops[i].Full, Layer: r.Ops[i].Layer, Reason: e.Reason, Free: e.Free}
 			}
@@ -174,7 +174,7 @@ func (r *runner) run() (*Array, error) {
 				return err
 			}
 		}
-		return attempt(func() error { return r.need(r.Out) })
+		return Attempt(func() error { return r.need(r.Out) })
 	})
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ func TestFindsPairs(t *testing.T) {
 	p := block()
 	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
 	require.NoError(t, err)
-	edits := edit.List(base, weights, nil)
+	edits := listed(base, weights, nil)
 	named := func(text string) *edit.Edit {
 		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == text })
 		require.GreaterOrEqual(t, i, 0, text)

@@ -65,7 +65,7 @@ func TestProves(t *testing.T) {
 	} {
 		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
 		require.NoError(t, err, tt.reason)
-		edits := edit.List(base, nil, nil)
+		edits := listed(base, nil, nil)
 		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == tt.text })
 		require.GreaterOrEqual(t, i, 0, tt.reason)
 		r, err := search.Find(t.Context(), site(t, tt.piece, edits[i].Patch))

@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
-	"runtime"
 	"slices"
 
 	"github.com/goparity/goparity/internal/edit"
-	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/tensor"
@@ -52,6 +49,7 @@ type Result struct {
 	Proven        bool
 	Tried         int
 	Listed        int
+	Skipped       int  // how often a kind of edits could not be listed
 	Pairs         int  // that were tried, each edit with one that explains a part
 	Spent         bool // the work was spent before all were tried
 	Twin          bool // it is an edit that was known
@@ -62,17 +60,14 @@ type Result struct {
 // as simple as the first that fits. The error is that of the piece itself, or ctx's cause; an edit that cannot
 // be run does not fit.
 func Find(ctx context.Context, s *Site) (r *Result, err error) {
-	defer func() {
-		switch e := recover().(type) {
-		case nil:
-		case *mapfile.Fault, interface{ Addr() uintptr }:
-			panic(e)
-		case runtime.Error: // shapes and arguments that no operator has: a program that nobody recorded
-			r, err = nil, fmt.Errorf("search: the piece cannot be edited: %w", e)
-		default:
-			panic(e)
-		}
-	}()
+	err = replay.Attempt(func() (err error) {
+		r, err = find(ctx, s)
+		return err
+	})
+	return r, err
+}
+
+func find(ctx context.Context, s *Site) (*Result, error) {
 	base, err := replay.NewBase(ctx, s.Piece, s.Load, s.Mode)
 	if err != nil {
 		return nil, err
@@ -140,8 +135,8 @@ func (f *finder) knownFirst() bool {
 
 // listed tries the edits that can be listed, and returns them in that order.
 func (f *finder) listed() ([]*edit.Edit, error) {
-	edits := edit.List(f.base, f.s.Weights, f.s.Fed)
-	f.r.Listed = len(edits)
+	edits, skipped := edit.List(f.base, f.s.Weights, f.s.Fed)
+	f.r.Listed, f.r.Skipped = len(edits), skipped
 	need := make(map[*edit.Edit]float64, len(edits))
 	byWork := make([]*edit.Edit, len(edits))
 	for i := range edits {

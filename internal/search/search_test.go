@@ -130,7 +130,7 @@ func TestFindsEveryEdit(t *testing.T) {
 	p := block()
 	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
 	require.NoError(t, err)
-	edits := edit.List(base, weights, nil)
+	edits := listed(base, weights, nil)
 	require.Greater(t, len(edits), 500)
 	rng := rand.New(rand.NewPCG(1, 2))
 	tried := map[string]int{}
@@ -365,7 +365,7 @@ func TestLabels(t *testing.T) {
 	} {
 		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
 		require.NoError(t, err)
-		edits := edit.List(base, weights, nil)
+		edits := listed(base, weights, nil)
 		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Kind == tt.kind && e.Text == tt.text })
 		if !assert.GreaterOrEqual(t, i, 0, tt.text) {
 			continue
@@ -401,7 +401,7 @@ func TestExamplesOfThePage(t *testing.T) {
 	} {
 		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
 		require.NoError(t, err)
-		edits := edit.List(base, weights, nil)
+		edits := listed(base, weights, nil)
 		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Kind == tt.kind && e.Text == tt.text })
 		require.GreaterOrEqual(t, i, 0, tt.text)
 		r, err := search.Find(t.Context(), site(t, tt.piece, edits[i].Patch))
@@ -467,7 +467,7 @@ func TestShapesOfOneLine(t *testing.T) {
 	p.Stacks, p.Frames = [][]int{{0}}, []program.Frame{{}}
 	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
 	require.NoError(t, err)
-	edits := edit.List(base, nil, nil)
+	edits := listed(base, nil, nil)
 	i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == "sin → cos" && len(e.At) == 2 })
 	require.GreaterOrEqual(t, i, 0)
 	r, err := search.Find(t.Context(), site(t, p, edits[i].Patch))
@@ -538,4 +538,13 @@ func TestSolves(t *testing.T) {
 			assert.Equal(t, r.Proven, again.Twin, "%s, which was proven in another layer", tt.reason)
 		}
 	}
+}
+
+// listed lists the edits of a piece, of which no kind may be skipped.
+func listed(b *replay.Base, weights []edit.Weight, fed *edit.Fed) []edit.Edit {
+	edits, skipped := edit.List(b, weights, fed)
+	if skipped > 0 {
+		panic("a kind of edits was skipped")
+	}
+	return edits
 }

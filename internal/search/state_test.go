@@ -89,7 +89,7 @@ func TestFindsStates(t *testing.T) {
 			return x
 		}
 		tried := map[string]int{}
-		for _, e := range edit.List(base, nil, fed) {
+		for _, e := range listed(base, nil, fed) {
 			if e.Kind != "state" || tried[e.ID] == 12 {
 				continue
 			}
@@ -132,7 +132,7 @@ func TestStatesAreNamed(t *testing.T) {
 		{"tokens see the last 2 alone", "attention/mask", "a window"},
 		{"the positions of the forward pass are off by +1", "rope/offset", "of all tokens"},
 	} {
-		list := edit.List(base, nil, nil)
+		list := listed(base, nil, nil)
 		i := slices.IndexFunc(list, func(e edit.Edit) bool { return e.Text == tt.text })
 		if assert.GreaterOrEqual(t, i, 0, tt.text) {
 			assert.Equal(t, tt.id, edit.Label(p, list[i]), tt.reason)

@@ -414,6 +414,21 @@ func (c *surroundings) oneRow(o program.Op) bool {
 	return d > 0 && d < len(all)-1 && all[d] > 1 && (len(to) < len(all) || to[d] == 1) && to[len(to)-1] == all[len(all)-1]
 }
 
+// ofExpert reports whether the piece is of one of several layers that the code calls in which the edit takes a value.
+func (c *surroundings) ofExpert() bool {
+	if c.Of == nil || c.From == "" {
+		return false
+	}
+	layer := c.Of.Ports[c.Target].Layer
+	for up := label.Name(layer); up != ""; up = label.Parent(up) {
+		name := up[strings.LastIndexByte(up, '.')+1:]
+		if strings.Trim(name, "0123456789") == "" {
+			return label.Parent(label.Parent(up)) == label.Name(c.From) || label.Parent(up) == label.Name(c.From)
+		}
+	}
+	return false
+}
+
 // --- scans
 
 // besideScan reports whether the part of a block that the piece belongs to scans: what it keeps decays by exponentials.

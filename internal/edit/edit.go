@@ -17,7 +17,8 @@ type Edit struct {
 	Cost   int          // those of a lower cost are tried first, and say the same with less
 	At     []int        // operators that are changed, by index in the piece; none where what comes from outside is
 	Frame  int          // 1 + the expression that is changed, where it is a call; 0 for one of an operator
-	From   string       // the layer whose record it takes from elsewhere; "" for none
+	From   string       // the layer whose record, or code, it takes from elsewhere; "" for none
+	Code   string       // the line of that code; "" for a record
 	To     tensor.DType // to which a rounding rounds
 	Was    string       // the layer in the place of whose record it takes that
 	Takers []int        // operators that take what comes from outside and is changed
@@ -51,7 +52,7 @@ func Key(p *program.Piece, e Edit) string {
 var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored, chosen, order, twice, results, roundings, clamps, convolutions, tables, resampled}
 
 // wholes are kinds that are about the whole piece.
-var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, modules, experts, grids, all, states, forgets}
+var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, modules, experts, spaced, grids, all, states, forgets}
 
 // site is a group of operators, and what an edit of them may use.
 type site struct {
@@ -69,15 +70,22 @@ type site struct {
 	skipped int // how often a kind could not list its edits
 }
 
-// Weight is a weight of the model that the piece itself may not take, or what the candidate has for a port that comes
-// before it: then Record is that of [program.Value].
+// Weight is what a piece does not take, and an edit may let it take: a weight of the model; what the candidate has for a
+// port, then Record is that of [program.Value]; or what it would have for a value that it did not record, which Made makes.
 type Weight struct {
 	Name   string
 	Shape  []int
 	DType  tensor.DType
 	Record int
-	Open   func() *tensor.Tensor // as it lies in the checkpoint; nil where that is not at hand
+	Made   func() (*replay.Array, error)
+	Layer  string                // whose code Made runs
+	Code   string                // its line
+	For    int                   // the record that it may stand for; 0 for any
+	Open   func() *tensor.Tensor // a weight as it lies in the checkpoint; nil where that is not at hand
 }
+
+// ofModel reports whether it is a weight of the model.
+func (w *Weight) ofModel() bool { return w.Record == 0 && w.Made == nil }
 
 // List lists the edits of a piece, those of the lowest cost first. weights are those of the model that
 // may be read in place of another. fed says which forward pass is wrong, where several were laid out as one; else it is nil.

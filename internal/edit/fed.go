@@ -142,14 +142,19 @@ func (w *writer) numbers(x []float64, shape []int, dtype tensor.DType) program.I
 	return w.outside(constantOf(x, shape, dtype))
 }
 
-// late is a value whose numbers are made when they are needed.
-func (w *writer) late(v program.Value, numbers func() []float64) program.ID {
+// numbered is a value whose numbers are made when they are needed.
+func (w *writer) numbered(v program.Value, numbers func() []float64) program.ID {
+	return w.late(v, func() (*replay.Array, error) { return replay.Of(v.DType, v.Shape, numbers()) })
+}
+
+// late is a value that is made when it is needed.
+func (w *writer) late(v program.Value, made func() (*replay.Array, error)) program.ID {
 	w.e.Patch.Made = append(w.e.Patch.Made, v)
 	id := program.ID(len(w.s.Values) + len(w.e.Patch.Made) - 1)
 	if w.e.Patch.Late == nil {
 		w.e.Patch.Late = map[program.ID]func() (*replay.Array, error){}
 	}
-	w.e.Patch.Late[id] = func() (*replay.Array, error) { return replay.Of(v.DType, v.Shape, numbers()) }
+	w.e.Patch.Late[id] = made
 	return id
 }
 

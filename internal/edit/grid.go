@@ -89,7 +89,7 @@ func (l *grid) add(id string, rank int, what string, of func(r, k, c int) (s, z,
 		bits = fmt.Sprintf("%d bits, %s", int(math.Log2(g.Top+1)), bits)
 	}
 	e := l.instead("quant", 2+rank, text("%s: %s (%s)", l.Values[l.id].Weight, what, bits), l.takers(l.id), []program.ID{l.id}, func(w *writer, id program.ID) program.ID {
-		return w.late(program.Value{Shape: l.Values[id].Shape, DType: tensor.F32}, func() []float64 { return g.Weight(of) })
+		return w.numbered(program.Value{Shape: l.Values[id].Shape, DType: tensor.F32}, func() []float64 { return g.Weight(of) })
 	})
 	e.ID, e.Weight = id, l.Values[l.id].Weight
 }

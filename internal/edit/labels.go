@@ -235,6 +235,7 @@ var labels = []group{
 		{"layout/shifted", "slice", "slice", "", nil},
 		{"value/scale", "", "", "a factor of the result*", nil},
 		{"residual/source", "term", "", "*is added to the result", nil},
+		{"moe/shares", "term", "", "*multiplied with*", is.ofExpert},
 		{"value/constant", "value", "", "0 times*|1 in place*", nil},
 		{"value/sign", "value", "", "-1 times*", nil},
 		{"value/sign", "drop", "neg", "", nil},

@@ -14,6 +14,9 @@ func modules(s *site) {
 	shapes := map[string]Weight{}
 	var others []string
 	for _, w := range s.weights {
+		if !w.ofModel() {
+			continue
+		}
 		shapes[w.Name] = w
 		if m := moduleOf(w.Name); m != "" && !slices.Contains(others, m) {
 			others = append(others, m)

@@ -53,7 +53,7 @@ func (s *site) positions() {
 				}
 				if id == s.Out {
 					s.lastOf("state/position", rank, text, func(w *writer, _ program.ID) program.ID {
-						return w.late(program.Value{Shape: v.Shape, DType: v.DType}, moved)
+						return w.numbered(program.Value{Shape: v.Shape, DType: v.DType}, moved)
 					})
 				}
 				s.otherNumbers("state/position", rank, text, map[program.ID]func() []float64{id: moved}, s.takers(id))
@@ -95,7 +95,7 @@ func (s *site) otherNumbers(id string, rank int, text string, of map[program.ID]
 		return
 	}
 	s.instead("state", rank, text, at, slices.Collect(maps.Keys(of)), func(w *writer, x program.ID) program.ID {
-		return w.late(program.Value{Shape: s.Value(x).Shape(), DType: s.Values[x].DType}, of[x])
+		return w.numbered(program.Value{Shape: s.Value(x).Shape(), DType: s.Values[x].DType}, of[x])
 	}).ID = id
 }
 

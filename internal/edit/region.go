@@ -53,10 +53,13 @@ func (s *site) region(in program.ID) (r region, ok bool) {
 				last = max(last, t[len(t)-1])
 			}
 		}
-		if closes := i >= last || slices.Equal(o.Out, s.openBehind(open, i)); closes && len(o.Out) == 1 {
-			r.out = o.Out[0]
-			return r, len(r.at) > 2 && slices.Equal(s.shape(r.out), v.Shape)
+		if closes := i >= last || slices.Equal(o.Out, s.openBehind(open, i)); !closes || len(o.Out) != 1 {
+			continue
 		}
+		r.out = o.Out[0]
+		if same := slices.Equal(s.shape(r.out), v.Shape); same || size(s.shape(r.out)) != size(v.Shape) {
+			return r, same && len(r.at) > 2
+		} // else its numbers are there, and wait for the view that puts them as they were
 	}
 	return r, false
 }

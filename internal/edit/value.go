@@ -238,7 +238,7 @@ func (s *site) readable(v program.Value) (out []Weight) {
 		},
 		func(name string) bool { return len(numbersIn(name)) == 0 && len(numbersIn(v.Weight)) == 0 }} { // the head and the embedding
 		for _, x := range s.weights {
-			if x.Name != v.Weight && slices.Equal(x.Shape, v.Shape) && near(x.Name) && len(out) < mostWeights &&
+			if x.ofModel() && x.Name != v.Weight && slices.Equal(x.Shape, v.Shape) && near(x.Name) && len(out) < mostWeights &&
 				!slices.ContainsFunc(out, func(y Weight) bool { return y.Name == x.Name }) {
 				out = append(out, x)
 			}

@@ -201,7 +201,7 @@ func (c *Comparison) findEdit(r *replayed, t int, load replay.Load, site *piece.
 		site = r.result.Site(t, load, rows, replayed)
 	}
 	s := &editsearch.Site{Piece: site.Piece, Load: site.Load, Mode: site.Mode, Off: site.Off, Numbers: site.Numbers, Residual: site.Residual,
-		Weights: slices.Concat(c.readable(r.Program), r.before(site, t), r.beside(site, t)), KnownOnly: twin, Fed: fed}
+		Weights: slices.Concat(c.readable(r.Program), r.elsewhere(site, t)), KnownOnly: twin, Fed: fed}
 	for key := range known.known {
 		s.Known = append(s.Known, key)
 	}
@@ -233,41 +233,6 @@ func (r *replayed) faultIn(v *localise.Verdict) int {
 		return -1
 	}
 	return r.result.Faults[i]
-}
-
-// before lists what the candidate recorded before a port, the latest first.
-func (r *replayed) before(site *piece.Site, t int) (list []edit.Weight) {
-	seen := map[program.ID]bool{r.Ports[t].Value: true}
-	for i := t - 1; i >= 0 && len(list) < mostBefore; i-- {
-		q := &r.Ports[i]
-		if v := r.Values[q.Value]; !seen[q.Value] && q.Step == r.Ports[t].Step && site.Has(i) {
-			seen[q.Value] = true
-			list = append(list, edit.Weight{Name: q.Layer + "-" + q.Name, Shape: v.Shape, DType: v.DType, Record: i + 1})
-		}
-	}
-	return list
-}
-
-// beside lists what the candidate recorded shortly after a port, and what is not made of it: the reference may have run it
-// first as well.
-func (r *replayed) beside(site *piece.Site, t int) (list []edit.Weight) {
-	own := map[program.ID]bool{r.Ports[t].Value: true}
-	for i := range r.Ops {
-		if slices.ContainsFunc(r.Ops[i].Operands(), func(id program.ID) bool { return own[id] }) {
-			for _, id := range r.Ops[i].Out {
-				own[id] = id != program.None
-			}
-		}
-	}
-	parent := label.Parent(r.Ports[t].Layer)
-	for i := t + 1; i < min(len(r.Ports), t+1+mostBeside); i++ {
-		q := &r.Ports[i]
-		if v := r.Values[q.Value]; !own[q.Value] && q.Step == r.Ports[t].Step && label.Inside(q.Layer, parent) && site.Has(i) {
-			own[q.Value] = true
-			list = append(list, edit.Weight{Name: q.Layer + "-" + q.Name, Shape: v.Shape, DType: v.DType, Record: i + 1})
-		}
-	}
-	return list
 }
 
 // readable lists the weights of a program that may be read in place of one another.
@@ -315,6 +280,9 @@ func causeOf(r *replayed, of *program.Piece, p *Port, found *editsearch.Result, 
 		if at := r.frame(of.Origin[i]); at != "" && !slices.Contains(k.Edit.Code, at) {
 			k.Edit.Code = append(k.Edit.Code, at)
 		}
+	}
+	if f.Code != "" && !slices.Contains(k.Edit.Code, f.Code) {
+		k.Edit.Code = append(k.Edit.Code, f.Code)
 	}
 	for _, at := range k.Edit.Code {
 		if line, _, _ := strings.Cut(at, " "); !slices.Contains(k.Edit.Lines, line) {

@@ -25,6 +25,11 @@ const (
 	mostBegin = 2
 	// mostBeside is among how many tensors behind it those are that may have been made first.
 	mostBeside = 12
+	// mostMade values without a record, among mostNear operators on each side of a place, and mostRemade sources that are made
+	// of something else are tried, too: the nearest. They cost time, and judge nothing.
+	mostMade, mostNear, mostRemade = 16, 160, 24
+	// cheapAgain is how many multiply-adds an element what makes one of them may take, as a norm does.
+	cheapAgain = 40
 
 	// fewRows is below how many rows of a forward pass all passes together may show a map that it does not show by
 	// itself: one number for each column takes three. By reason.

@@ -55,12 +55,22 @@ func (p *Program) Beside(target int, recorded func(port int) bool) *Piece {
 	return p.cut(target, recorded, true)
 }
 
+// Making cuts the part of the program that makes a value for an operator, out of the records before a port.
+func (p *Program) Making(id ID, at, target int, recorded func(port int) bool) *Piece {
+	return newCutter(p, target, recorded).whole(use{id, at})
+}
+
 func (p *Program) cut(target int, recorded func(port int) bool, beside bool) *Piece {
 	t := &p.Ports[target]
 	c := newCutter(p, target, recorded)
 	c.beside = beside
-	piece := c.cut(use{t.Value, t.At})
-	piece.Guards = p.guards(piece.Origin, recorded)
+	return c.whole(use{t.Value, t.At})
+}
+
+// whole is cut with the guards.
+func (c *cutter) whole(u use) *Piece {
+	piece := c.cut(u)
+	piece.Guards = c.p.guards(piece.Origin, c.recorded)
 	return piece
 }
 

@@ -53,6 +53,23 @@ func sparse() *program.Piece {
 	return b.piece(b.op("sin", places, "self", b.op("_to_copy", places, "self", at, "dtype", tensor.F32)))
 }
 
+// paired is rows of which every two neighbours are turned, and put side by side again by stack and a view.
+func paired() *program.Piece {
+	var b builder
+	half, rows := []int{1, 6, 4}, []int{1, 6, 8}
+	x := b.value(program.Value{Record: 1, Shape: rows})
+	cos, sin := b.value(program.Value{Record: 2, Shape: []int{6, 4}}), b.value(program.Value{Record: 3, Shape: []int{6, 4}})
+	cut := func(from int) program.ID {
+		return b.op("slice", half, "self", x, "dim", 2, "start", from, "end", 8, "step", 2)
+	}
+	u, w := cut(0), cut(1)
+	mul := func(a, by program.ID) program.ID { return b.op("mul", half, "self", a, "other", by) }
+	re := b.op("sub", half, "self", mul(u, cos), "other", mul(w, sin), "alpha", 1)
+	im := b.op("add", half, "self", mul(w, cos), "other", mul(u, sin), "alpha", 1)
+	both := b.op("stack", []int{1, 6, 4, 2}, "tensors", []program.ID{re, im}, "dim", -1)
+	return b.piece(b.op("tanh", rows, "self", b.op("view", rows, "self", both, "size", rows)))
+}
+
 // An edit is found again, proven, and nothing else is named.
 func TestProves(t *testing.T) {
 	for _, tt := range []struct {
@@ -61,6 +78,7 @@ func TestProves(t *testing.T) {
 	}{
 		{recurrent(), "the state is empty again behind run 2 of the loop", "ssm/state", "a scan in chunks that begins anew"},
 		{gated(), "add before mul", "edit/order", "the second operand is made of two"},
+		{paired(), "what goes into view, as 2×4 → 4×2, and back behind it", "rope/layout", "halves are turned, where the reference turns neighbours"},
 		{sparse(), "0, 1, 2 and so on in place of sort", "rope/offset", "and not 0 times the scores, after which the first ones are chosen"},
 	} {
 		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})

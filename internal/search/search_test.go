@@ -326,6 +326,41 @@ func partly() *program.Piece {
 	return b.piece(b.op("cat", []int{1, 6, 8}, "tensors", []program.ID{out, rest}, "dim", -1))
 }
 
+// coordinates are those of the points of an image of 4×6, projected.
+func coordinates() *program.Piece {
+	var b builder
+	at := func(n int, shape ...int) program.ID {
+		x := b.op("linspace", []int{n}, "start", 0, "end", 1, "steps", n)
+		return b.op("expand", []int{4, 6}, "self", b.op("view", shape, "self", x, "size", shape), "size", []int{4, 6})
+	}
+	grid := b.op("stack", []int{4, 6, 2}, "tensors", []program.ID{at(4, 4, 1), at(6, 1, 6)}, "dim", -1)
+	for i := range b.ops {
+		b.ops[i].Stack = 0
+	}
+	p := b.piece(b.op("mm", []int{24, 3}, "self", b.op("view", []int{24, 2}, "self", grid, "size", []int{24, 2}), "mat2", b.weight("pe", 2, 3)))
+	p.Frames, p.Stacks = []program.Frame{{Line: 1}}, [][]int{{0}}
+	return p
+}
+
+// reflected is an image that goes on beyond its edges as a mirror, convolved.
+func reflected() *program.Piece {
+	var b builder
+	x := b.value(program.Value{Record: 1, Shape: []int{1, 2, 5}})
+	index := constant(1, 0, 1, 2, 3, 4, 3)
+	at := b.value(program.Value{Data: index, Shape: []int{7}, DType: tensor.I64})
+	padded := b.op("index", []int{1, 2, 7}, "self", x, "indices", []program.ID{program.None, program.None, at})
+	return b.piece(b.op("convolution", []int{1, 3, 5}, "input", padded, "weight", b.weight("c.weight", 3, 2, 3), "bias", nil,
+		"stride", []int{1}, "padding", []int{0}, "dilation", []int{1}, "transposed", false, "output_padding", []int{0}, "groups", 1))
+}
+
+// constant are the bytes of whole numbers.
+func constant(x ...uint64) (data []byte) {
+	for _, v := range x {
+		data = binary.LittleEndian.AppendUint64(data, v)
+	}
+	return data
+}
+
 func TestLabels(t *testing.T) {
 	for _, tt := range []struct {
 		piece                  *program.Piece
@@ -356,6 +391,10 @@ func TestLabels(t *testing.T) {
 		{sectioned(), "slice", "all sections of 0", "rope/sections", "one position for all"},
 		{attention(), "bypass", "the result of add is the mm before", "rope/applied", "q as it came from its projection"},
 		{convolved(), "scalar", "padding of convolution: all before axis 0", "conv/padding", "what sees the past alone"},
+		{convolved(), "sibling", "padding of convolution: from the other side", "conv/padding", "an image that is a ring"},
+		{convolved(), "sibling", "padding of convolution: the edge again", "conv/padding", "an edge that goes on"},
+		{reflected(), "sibling", "padding of convolution: zeros", "conv/padding", "nothing beyond the edges, which go on by indices"},
+		{coordinates(), "table", "points of linspace: from end to end → middles of parts", "embedding/position", "the middles of pixels, along both axes"},
 		{convolved(), "drop", "bias of convolution left out", "linear/bias-missing", "of a convolution"},
 		{convolved(), "layout", "axis 2 flipped of c.weight", "conv/flipped", "the taps from behind"},
 		{convolved(), "layout", "axis 1 flipped of c.weight", "image/channels", "the channels from behind"},

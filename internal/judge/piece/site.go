@@ -26,6 +26,9 @@ type Site struct {
 	AnyOrder bool
 	// Has reports whether the candidate recorded a port in the reference's shape.
 	Has func(port int) bool
+	// Making cuts what makes a value for an operator out of what the candidate recorded before the port, and Run replays it.
+	Making func(id program.ID, at int) *program.Piece
+	Run    func(p *program.Piece, load replay.Load) (*replay.Array, error)
 }
 
 // Site returns the piece of a wrong port, nil where it was not replayed. load opens what is no record: that of
@@ -61,8 +64,10 @@ func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Si
 	if len(j.schemes) > 0 && !j.schemes[0].scheme.Sized {
 		m.Operands = j.schemes[0].scheme.Operands
 	}
-	return &Site{Piece: j.piece(port), Mode: m, AnyOrder: len(j.anyOrder) > 0,
-		Has: func(i int) bool { return j.Records[i].Tensor != nil && !j.Records[i].Misfit },
+	has := func(i int) bool { return j.Records[i].Tensor != nil && !j.Records[i].Misfit }
+	return &Site{Piece: j.piece(port), Mode: m, AnyOrder: len(j.anyOrder) > 0, Has: has,
+		Making: func(id program.ID, at int) *program.Piece { return j.Program.Making(id, at, port, has) },
+		Run:    func(p *program.Piece, load replay.Load) (*replay.Array, error) { return replay.Run(j.ctx, p, load, m) },
 		Numbers: func(a *replay.Array) []float64 {
 			return arrange(a).x
 		},

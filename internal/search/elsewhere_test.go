@@ -1,0 +1,60 @@
+package search_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/edit"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/search"
+	"github.com/goparity/goparity/tensor"
+)
+
+// A piece may be made of values that the candidate did not record, but would have.
+func TestFindsWhatWasMadeElsewhere(t *testing.T) {
+	rows := []int{3, 8}
+	piece := func() *program.Piece {
+		var b builder
+		x := b.value(program.Value{Record: 1, Shape: rows})
+		return b.piece(b.op("mul", rows, "self", b.op("tanh", rows, "self", x), "other", b.value(program.Value{Record: 2, Shape: rows})))
+	}()
+	of := func(record int, shape ...int) edit.Weight {
+		return edit.Weight{Name: "x + attn(x)", Shape: shape, DType: tensor.F32, Layer: "block", Code: "model.py:3",
+			Made: func() (*replay.Array, error) { return load(&program.Value{Record: record, Shape: shape}) }}
+	}
+	instead := func(w edit.Weight, record int) edit.Weight { w.For = record; return w }
+	gone := of(7, 3, 8)
+	gone.Made = func() (*replay.Array, error) { return nil, &replay.OpaqueError{Reason: errors.ErrUnsupported.Error()} }
+	for _, tt := range []struct {
+		others           []edit.Weight
+		text, id, reason string
+	}{
+		{[]edit.Weight{of(7, 3, 8)}, "tanh takes x + attn(x) in the place of what was recorded", "residual/source", "another sum"},
+		{[]edit.Weight{gone, instead(of(7, 3, 8), 2)}, "mul takes x + attn(x) in the place of what was recorded", "residual/source",
+			"in the place of the second record alone; what cannot be made is no edit"},
+		{[]edit.Weight{of(7, 3, 1)}, "the result is multiplied with x + attn(x)", "edit/term", "a number for each row"},
+	} {
+		base, err := replay.NewBase(t.Context(), piece, load, replay.Mode{})
+		require.NoError(t, err, tt.reason)
+		var planted *edit.Edit
+		for _, e := range listed(base, tt.others[len(tt.others)-1:], nil) {
+			if e.Text == tt.text && planted == nil {
+				planted = &e
+			}
+		}
+		require.NotNil(t, planted, tt.reason)
+		s := site(t, piece, planted.Patch)
+		s.Weights = tt.others
+		r, err := search.Find(t.Context(), s)
+		require.NoError(t, err, tt.reason)
+		require.NotEmpty(t, r.Fits, tt.reason)
+		assert.Equal(t, tt.text, r.Fits[0].Text, tt.reason)
+		assert.Equal(t, tt.id, edit.Label(piece, r.Fits[0].Edit), tt.reason)
+		assert.Equal(t, "model.py:3", r.Fits[0].Code, tt.reason)
+		assert.True(t, r.Proven, tt.reason)
+	}
+}

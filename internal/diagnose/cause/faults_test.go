@@ -14,7 +14,6 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/cause"
-	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 )
 

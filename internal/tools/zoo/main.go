@@ -24,7 +24,7 @@ func main() {
 	flag.BoolVar(&o.strict, "strict", false, "fail on a wrong verdict, place, rule or proof")
 	flag.BoolVar(&o.clean, "clean", false, "fail if a clean pair fails or is given a cause")
 	flag.BoolVar(&o.names, "names", false, "let parity names propose rules first, and judge them, too")
-	flag.StringVar(&o.kept, "score", "", "file that keeps the score: fail if the score is another")
+	flag.StringVar(&o.kept, "score", "", "file that keeps exceptions and totals: fail if they are others")
 	flag.BoolVar(&o.update, "update", false, "write the score to the file of -score")
 	flag.Parse()
 	only, err := regexp.Compile(*match)
@@ -70,13 +70,13 @@ func (o options) judge(dir string, only *regexp.Regexp) (bool, error) {
 	case o.clean && s.accusations() != "":
 		return false, fmt.Errorf("clean pairs are accused:\n%s", s.accusations())
 	case o.update:
-		return true, os.WriteFile(o.kept, []byte(s.String()), 0o644)
+		return true, os.WriteFile(o.kept, []byte(s.kept()), 0o644)
 	case o.kept != "":
 		old, err := os.ReadFile(o.kept)
 		if err != nil {
 			return false, fmt.Errorf("%w: -update writes it", err)
 		}
-		if d := diff(string(old), s.String()); d != "" {
+		if d := diff(string(old), s.kept()); d != "" {
 			return false, fmt.Errorf("the score is not the one in %s:\n%sIf the new one is right, "+
 				"keep it: make score-update", o.kept, d)
 		}

@@ -99,28 +99,41 @@ func TestSaid(t *testing.T) {
 func TestScore(t *testing.T) {
 	pass := answer{want: truth{Verdict: "pass"}, got: at("pass", "")}
 	missed := answer{want: truth{Verdict: "fail", Kind: "local", Layer: "a"}, got: at("pass", "")}
+	bug := truth{Verdict: "fail", Cause: "x"}
+	proven, guessed := answer{want: bug, got: causes(cause{ID: "x", Proven: true})}, answer{want: bug, got: causes(cause{ID: "x"})}
 	broken := answer{err: errors.New("exit\nstatus 3")}
 	for _, c := range []struct {
 		result         result
 		errors, strict bool
-		lines          []string
+		lines, kept    []string
 		reason         string
 	}{
-		{result{"p", pass, pass, nil}, false, true, []string{"p ok pass"}, "all right: one line"},
+		{result{"p", pass, pass, nil}, false, true, []string{"p ok pass"}, nil, "all right: one line, which is not kept"},
 		{result{"p", pass, missed, nil}, false, false,
 			[]string{"p ok pass", "p (alone) wrong verdict pass, planted: fail local a"},
+			[]string{"p (alone) wrong verdict pass, planted: fail local a"},
 			"another answer from the dumps alone has a line of its own"},
-		{result{"p", broken, broken, nil}, true, false, []string{"p error exit status 3"},
+		{result{"p", missed, pass, nil}, false, false,
+			[]string{"p wrong verdict pass, planted: fail local a", "p (alone) ok pass"},
+			[]string{"p wrong verdict pass, planted: fail local a", "p (alone) ok pass"},
+			"both are kept: the first line would be of both"},
+		{result{"p", proven, proven, nil}, false, true, []string{"p ok proven fail x!"}, nil, "the planted cause is proven"},
+		{result{"p", guessed, guessed, nil}, false, true, []string{"p ok first fail x"}, []string{"p ok first fail x"},
+			"the planted cause should be proven"},
+		{result{"p", broken, broken, nil}, true, false, []string{"p error exit status 3"}, []string{"p error exit status 3"},
 			"an error is in one line, and never fine"},
 	} {
 		s := score{c.result}
 		if s.errors() != c.errors || s.strict() != c.strict {
 			t.Errorf("%s: errors %v, strict %v", c.reason, s.errors(), s.strict())
 		}
-		cases, _, _ := strings.Cut(s.String(), "\n\n")
-		for i, l := range strings.Split(cases, "\n") {
-			if got := strings.Join(strings.Fields(l), " "); i >= len(c.lines) || got != c.lines[i] {
-				t.Errorf("%s: line %d is %q", c.reason, i, got)
+		for text, want := range map[string][]string{s.String(): c.lines, s.kept(): c.kept} {
+			var lines []string
+			for l := range strings.Lines(strings.TrimSuffix(text, "\n"+s.totals())) {
+				lines = append(lines, strings.Join(strings.Fields(l), " "))
+			}
+			if !slices.Equal(lines, want) {
+				t.Errorf("%s: %q, want %q", c.reason, lines, want)
 			}
 		}
 	}

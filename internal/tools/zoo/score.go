@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// score is the results of all cases, by name. Its text is what the repository keeps.
+// score is the results of all cases, by name.
 type score []result
 
 // result is one case.
@@ -49,24 +49,41 @@ func (a answer) String() string {
 	return line
 }
 
+// expected reports whether truth.json implies what was said: the place is right, and the cause
+// proven, if one was planted.
+func (a answer) expected() bool {
+	return a.place() == "ok" && (a.cause() == "" || a.cause() == "proven")
+}
+
 // String is one line, a second one where the dumps alone give another answer, and one on the joined
 // layers where they are not all, or not the right ones.
-func (r result) String() string {
-	text := fmt.Sprintf("%-33s  %s\n", r.name, r.full)
-	if r.alone.String() != r.full.String() {
-		text += fmt.Sprintf("%-33s  %s\n", r.name+" (alone)", r.alone)
+func (r result) String() string { return r.lines(true) }
+
+// lines are those of String; without all, only what truth.json does not imply.
+func (r result) lines(all bool) (text string) {
+	add := func(name string, said any) { text += fmt.Sprintf("%-33s  %s\n", name, said) }
+	if all || !r.full.expected() {
+		add(r.name, r.full)
+	}
+	if r.alone.String() != r.full.String() && (all || !r.full.expected() || !r.alone.expected()) {
+		add(r.name+" (alone)", r.alone)
 	}
 	if said := r.naming.String(); said != "" {
-		text += fmt.Sprintf("%-33s  %s\n", r.name+" (names)", said)
+		add(r.name+" (names)", said)
 	}
 	return text
 }
 
 // String is the results of all cases and the totals.
-func (s score) String() string {
+func (s score) String() string { return s.text(true) }
+
+// kept is what the repository keeps: the totals, and the results that truth.json does not imply.
+func (s score) kept() string { return s.text(false) }
+
+func (s score) text(all bool) string {
 	var b strings.Builder
 	for _, r := range s {
-		b.WriteString(r.String())
+		b.WriteString(r.lines(all))
 	}
 	return b.String() + "\n" + s.totals()
 }
@@ -120,7 +137,7 @@ func (s score) any(is func(answer) bool) bool {
 	return slices.ContainsFunc(s, func(r result) bool { return is(r.full) || is(r.alone) })
 }
 
-// diff lists the lines that only one of two scores has, in the order of the cases. It is empty if
+// diff lists the lines that only one of two kept scores has, in the order of the cases. It is empty if
 // the scores are equal.
 func diff(old, now string) string {
 	was, is := strings.Split(old, "\n"), strings.Split(settle(old, now), "\n")

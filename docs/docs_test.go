@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/docs"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // Every row has all columns of its table, whatever stands in them.

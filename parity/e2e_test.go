@@ -23,7 +23,6 @@ import (
 	"github.com/goparity/goparity/internal/serving/servingtest"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // TestScripts plays a user: each script is a module of its own that imports this one. It begins

@@ -11,14 +11,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/goparity/goparity/internal/updateflag"
 )
 
-var updateText = flag.Bool("update-text", false, "renew docs/commands.md")
+var update = flag.Bool("update", false, "renew docs/commands.md and the files that scripts compare with")
 
 // generated is the line of docs/commands.md below which the commands speak for themselves.
-const generated = "<!-- below: parity COMMAND --help, renewed by go test ./cmd/parity -update-text -->\n"
+const generated = "<!-- below: parity COMMAND --help, renewed by go test ./cmd/parity -update -->\n"
 
 // docs/commands.md has a line for each command, and what the commands say of themselves.
 func TestCommandsDocument(t *testing.T) {
@@ -34,11 +32,11 @@ func TestCommandsDocument(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(hand + generated)
 	describe(&b, newRoot())
-	if *updateText || updateflag.Set() {
+	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
 		return
 	}
-	require.Equal(t, page, b.String(), "go test ./cmd/parity -update-text renews it")
+	require.Equal(t, page, b.String(), "go test ./cmd/parity -update renews it")
 }
 
 // describe writes a section for each command that does something by itself.

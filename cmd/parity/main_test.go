@@ -21,7 +21,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/maxckpt"
 	"github.com/goparity/goparity/tensor/npy"
@@ -144,7 +143,7 @@ func params(t *testing.T) testscript.Params {
 	env["MODULAR_MAX_CACHE_DIR"], err = engine.CompileCache(os.Getenv)
 	require.NoError(t, err)
 	return testscript.Params{
-		UpdateScripts: updateflag.Set(),
+		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			for k, v := range env {
 				e.Setenv(k, v)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -133,10 +134,10 @@ func (f *reportFlags) run(ctx context.Context, path string, changed func(string)
 		}
 		inputs = append(inputs, r.Made.Files()...)
 	}
-	if len(criteria) > 0 && len(r.Generations) > 0 {
-		return usage("report: %s is of a generation, whose tokens decide: figures of layers cannot judge it again", file)
-	}
 	if len(criteria) > 0 {
+		if len(r.Generations) > 0 {
+			return usage("report: %s is of a generation, whose tokens decide: figures of layers cannot judge it again", file)
+		}
 		if r, err = report.Rejudge(r, criteria, "command line"); err != nil {
 			return usage("report: %v", err)
 		}
@@ -161,10 +162,8 @@ func (f *reportFlags) run(ctx context.Context, path string, changed func(string)
 			}
 			continue
 		}
-		for _, in := range inputs {
-			if same, err := sameFile(in, out.path); in != "" && err == nil && same {
-				return usage("report: %s would be overwritten", out.path)
-			}
+		if slices.ContainsFunc(inputs, func(in string) bool { same, err := sameFile(in, out.path); return in != "" && err == nil && same }) {
+			return usage("report: %s would be overwritten", out.path)
 		}
 		if err := writeFile(out.path, out.write); err != nil {
 			return err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/goparity/goparity/internal/battery"
 	"github.com/goparity/goparity/internal/checkpoint"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 var allPaths = []string{"decode", "chunked", "batch", "padding", "prefix", "repeat", "lengths", "mask"}

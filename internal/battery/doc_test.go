@@ -1,6 +1,7 @@
 package battery_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -13,10 +14,11 @@ import (
 
 	"github.com/goparity/goparity/internal/battery"
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/updateflag"
 )
 
 const page = "../../docs/test-your-model.md"
+
+var update = flag.Bool("update", false, "renew the tables of the page")
 
 // everything is a model that has all that is planned for.
 func everything() (checkpoint.Config, battery.Options) {
@@ -63,7 +65,7 @@ func TestDocumented(t *testing.T) {
 	_, tail, ok := strings.Cut(rest, end)
 	require.True(t, ok)
 	want := head + begin + "\n" + b.String() + "\n" + end + tail
-	if updateflag.Set() {
+	if *update {
 		require.NoError(t, os.WriteFile(page, []byte(want), 0o644))
 	}
 	assert.Equal(t, want, string(data), "go test ./internal/battery -update writes them")

@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -12,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -98,6 +98,8 @@ func TestRecall(t *testing.T) {
 	assert.Error(t, err, "there are no criteria")
 }
 
+var update = flag.Bool("update", false, "renew the expected files")
+
 // sameTable compares the table of a document that begins with the line head with want, or with
 // -update writes it.
 func sameTable(t *testing.T, path, head, want string) {
@@ -107,11 +109,11 @@ func sameTable(t *testing.T, path, head, want string) {
 	before, rest, found := strings.Cut(string(doc), head+"\n")
 	require.True(t, found, "%s has no table %s", path, head)
 	got, after, _ := strings.Cut(rest, "\n\n")
-	if updateflag.Set() {
+	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(before+head+"\n"+want+"\n\n"+after), 0o644))
 		return
 	}
-	assert.Equal(t, want, got, "go test ./compare -update renews %s", path)
+	assert.Equal(t, want, got, "go test ./internal/compare -update renews %s", path)
 }
 
 func TestDocumentedCriteria(t *testing.T) {

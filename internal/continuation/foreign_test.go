@@ -14,7 +14,6 @@ import (
 
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/generation"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // saved is a file of llama-perplexity: one chunk of 4 tokens, 3 words.

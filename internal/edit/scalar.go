@@ -78,15 +78,20 @@ func numbers(s *site) {
 		}
 	}
 	if o.Name == "arange" {
-		for _, by := range []int{1, -1} {
-			s.add("scalar", 3, text("arange: %+d", by), func(w *writer, o program.Op) {
-				start, _ := o.Args.Get("start").(int)
-				end, ok := o.Args.Get("end").(int)
-				if w.failed = w.failed || !ok; ok {
-					w.run(o, o.Name, with(with(o.Args, "start", start+by), "end", end+by))
-				}
-			})
-		}
+		shifted(s)
+	}
+}
+
+// shifted begins and ends a range one later or earlier.
+func shifted(s *site) {
+	for _, by := range []int{1, -1} {
+		s.add("scalar", 3, text("arange: %+d", by), func(w *writer, o program.Op) {
+			start, _ := o.Args.Get("start").(int)
+			end, ok := o.Args.Get("end").(int)
+			if w.failed = w.failed || !ok; ok {
+				w.run(o, o.Name, with(with(o.Args, "start", start+by), "end", end+by))
+			}
+		})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/edit"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func TestParse(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func job(t *testing.T) engine.Job {

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/flock"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // Holders that remove the file, and its folder, keep others off all the same.

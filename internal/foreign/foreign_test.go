@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/foreign"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func TestLine(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/glob"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // matches has what a pattern matches and what it does not, in Go and as a regular expression in

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/gpu"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // tools returns a driver for a machine on which the programs in out are installed and print its

@@ -14,7 +14,6 @@ import (
 	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/supervise"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func TestClassAndText(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/jsonline"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func TestError(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // A block of which every number has 11 bits is downcast; where all blocks are like that, errors add up,

@@ -60,17 +60,7 @@ func (c *Comparison) replayAll() error {
 		defer done()
 		run := &piece.Run{Program: prog, Records: make([]piece.Record, len(prog.Ports)),
 			Encoding: c.encodings[k.Name].dtype, Load: load}
-		for i, at := range prog.Ports {
-			p := byKey[trace.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}]
-			if p == nil {
-				continue
-			}
-			r.ports[i] = []*Port{p}
-			p.replayRecord(&run.Records[i], k.alone)
-			if x := &run.Records[i]; k.alone && x.Tensor != nil && !x.Source { // no weight is read again
-				x.Made = func() (*replay.Array, error) { return madeBefore(p.entry, prog.Values[at.Value].DType) }
-			}
-		}
+		k.records(run, r, byKey)
 		if r.result, err = piece.Judge(c.ctx, run); err != nil {
 			return err
 		}
@@ -108,6 +98,21 @@ func (c *Comparison) replayAll() error {
 		c.replays = append(c.replays, r)
 	}
 	return nil
+}
+
+// records gives a run what was recorded of the program's ports.
+func (k *Case) records(run *piece.Run, r *replayed, byKey map[trace.Key]*Port) {
+	for i, at := range run.Program.Ports {
+		p := byKey[trace.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}]
+		if p == nil {
+			continue
+		}
+		r.ports[i] = []*Port{p}
+		p.replayRecord(&run.Records[i], k.alone)
+		if x := &run.Records[i]; k.alone && x.Tensor != nil && !x.Source { // no weight is read again
+			x.Made = func() (*replay.Array, error) { return madeBefore(p.entry, run.Program.Values[at.Value].DType) }
+		}
+	}
 }
 
 // madeBefore is what was replayed as a golden, in the type that the program has for it.

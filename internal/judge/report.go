@@ -50,53 +50,9 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		c.Demand()
 	}
 	r.Coverage = c.coverage(all)
-	var failing []*Decision
-	var rows []int // of failing
-	absent := c.Layers.lacking()
-	for _, p := range c.InOrder() {
-		if p.Actual == nil {
-			if absent[p] {
-				r.Layers = append(r.Layers, c.Layers.missingRow(p))
-			}
-			continue
-		}
-		j := p.decision()
-		if j == nil {
-			j = p.undecided(all || decided[p.Layer], wrong)
-		}
-		row := j.row()
-		if from := c.Blame(p); from != "" && row.Status == report.StatusFail && wrong {
-			row.Status, row.Blame = report.StatusInherited, from
-			row.Detail, row.Rows, row.Histogram = nil, nil, nil // one line says it
-		}
-		if row.Status == report.StatusFail {
-			if len(failing) < maxExplained {
-				failing, rows = append(failing, j), append(rows, len(r.Layers))
-			} else {
-				row.Detail, row.Rows, row.Histogram = nil, nil, nil // though a test may have asked for it
-			}
-		}
-		r.Layers = append(r.Layers, row)
-	}
-	each.Do(c.ctx, len(failing), func(i int) error {
-		failing[i].Explain()
-		r.Layers[rows[i]] = failing[i].row()
-		return nil
-	})
-	wrong = wrong || len(absent) > 0
-	switch {
-	case wrong:
-		r.Verdict = report.Fail
-	case len(decided) > 0 && len(c.open) > 0:
-		r.Verdict = report.Incomplete
-	case len(decided) > 0:
-		r.Verdict = report.Pass
-	default:
-		r.Verdict, r.Error = report.Error, report.NothingCompared
-		if slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.printed != nil }) {
-			r.Error = "shortened logs agree where they show values, which proves nothing: dump the tensors to files"
-		}
-	}
+	c.rows(r, func(layer string) bool { return all || decided[layer] }, wrong)
+	wrong = wrong || len(c.Layers.lacking()) > 0
+	c.verdict(r, wrong, len(decided) > 0)
 	note := c.copied
 	if wrong {
 		note = c.within
@@ -125,6 +81,61 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		r.Verdict, r.Error = report.Error, stopped.Error()
 	}
 	return r
+}
+
+// rows adds the rows of all ports to a report, and explains the first that fail. judged says of
+// which layers the ports without a decision were meant to be judged.
+func (c *Comparison) rows(r *report.Report, judged func(layer string) bool, wrong bool) {
+	var failing []*Decision
+	var rows []int // of failing
+	absent := c.Layers.lacking()
+	for _, p := range c.InOrder() {
+		if p.Actual == nil {
+			if absent[p] {
+				r.Layers = append(r.Layers, c.Layers.missingRow(p))
+			}
+			continue
+		}
+		j := p.decision()
+		if j == nil {
+			j = p.undecided(judged(p.Layer), wrong)
+		}
+		row := j.row()
+		if from := c.Blame(p); from != "" && row.Status == report.StatusFail && wrong {
+			row.Status, row.Blame = report.StatusInherited, from
+			row.Detail, row.Rows, row.Histogram = nil, nil, nil // one line says it
+		}
+		if row.Status == report.StatusFail {
+			if len(failing) < maxExplained {
+				failing, rows = append(failing, j), append(rows, len(r.Layers))
+			} else {
+				row.Detail, row.Rows, row.Histogram = nil, nil, nil // though a test may have asked for it
+			}
+		}
+		r.Layers = append(r.Layers, row)
+	}
+	each.Do(c.ctx, len(failing), func(i int) error {
+		failing[i].Explain()
+		r.Layers[rows[i]] = failing[i].row()
+		return nil
+	})
+}
+
+// verdict sets the verdict by what was decided.
+func (c *Comparison) verdict(r *report.Report, wrong, decided bool) {
+	switch {
+	case wrong:
+		r.Verdict = report.Fail
+	case decided && len(c.open) > 0:
+		r.Verdict = report.Incomplete
+	case decided:
+		r.Verdict = report.Pass
+	default:
+		r.Verdict, r.Error = report.Error, report.NothingCompared
+		if slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.printed != nil }) {
+			r.Error = "shortened logs agree where they show values, which proves nothing: dump the tensors to files"
+		}
+	}
 }
 
 // Found adds the first divergence and its causes to a report of a run that is wrong.

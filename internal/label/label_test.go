@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/label"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func TestSplit(t *testing.T) {

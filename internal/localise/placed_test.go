@@ -11,7 +11,6 @@ import (
 
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/trace"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // recorded reads lines "layer port [option …]" in the order in which they were recorded. bad is one

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/mapfile"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func write(t *testing.T, size int) (name string, data []byte) {

@@ -1,6 +1,7 @@
 package match_test
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/updateflag"
 )
 
 // Listings of real dumps. What Runs makes of each pair is in testdata/<name>.want, checked by eye;
@@ -86,12 +86,14 @@ func TestRealDumps(t *testing.T) {
 	}
 }
 
+var update = flag.Bool("update", false, "renew the expected files")
+
 var doubled = strings.NewReplacer("layers.layers.", "layers.", "layer.layers.", "layer.")
 
 func compareWant(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".want")
-	if updateflag.Set() {
+	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)

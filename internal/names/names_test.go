@@ -13,7 +13,6 @@ import (
 
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/names"
-	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 )
 

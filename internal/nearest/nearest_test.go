@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/nearest"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func TestNearest(t *testing.T) {

@@ -125,9 +125,6 @@ func withoutTwins(name string, inputs []Input) (out []Input, left []string) {
 func (p *Plan) add(path dump.Path, in sequence, about About, other func() sequence) (lacks string) {
 	ids, n := in.ids, len(in.ids)
 	cut := func(n int) sequence { return sequence{ids: ids[:n], images: in.images} }
-	wants := func(least int) string {
-		return fmt.Sprintf("it has %d tokens, and the path wants %d or more", n, least)
-	}
 	switch path.Kind {
 	case dump.OnePass:
 		p.feed(p.sequence(in), 0, n)
@@ -137,7 +134,7 @@ func (p *Plan) add(path dump.Path, in sequence, about About, other func() sequen
 			k = path.Numbers[0]
 		}
 		if k < 1 || k >= n {
-			return wants(max(k, 1) + 1)
+			return wants(n, max(k, 1)+1)
 		}
 		s := p.sequence(in)
 		p.feed(s, 0, n-k)
@@ -147,7 +144,7 @@ func (p *Plan) add(path dump.Path, in sequence, about About, other func() sequen
 	case dump.Chunked:
 		chunk := path.Numbers[0]
 		if n < chunk+2 || chunk == 1 {
-			return wants(max(chunk, 2)+2) + ", in chunks of 2 or more"
+			return wants(n, max(chunk, 2)+2) + ", in chunks of 2 or more"
 		}
 		s := p.sequence(in)
 		for at := 0; at < n; at += chunk {
@@ -156,7 +153,7 @@ func (p *Plan) add(path dump.Path, in sequence, about About, other func() sequen
 	case dump.Prefix:
 		pages := (n - 1) / about.Page * about.Page
 		if pages == 0 {
-			return wants(about.Page+1) + fmt.Sprintf(": a page of the cache, of %d tokens, and one more", about.Page)
+			return wants(n, about.Page+1) + fmt.Sprintf(": a page of the cache, of %d tokens, and one more", about.Page)
 		}
 		again := pages + 1
 		if in.images != nil {
@@ -176,29 +173,40 @@ func (p *Plan) add(path dump.Path, in sequence, about About, other func() sequen
 			p.run(s, k > 0)
 		}
 	case dump.Lengths:
-		if in.images != nil {
-			return "a beginning of it may end inside of an image"
-		}
-		lengths := path.Numbers
-		if lengths == nil {
-			lengths = usualLengths(n, about.Window)
-		}
-		lengths = slices.DeleteFunc(slices.Clone(lengths), func(k int) bool { return k > n })
-		if len(lengths) < len(path.Numbers) {
-			return wants(slices.Max(path.Numbers))
-		}
-		for _, k := range lengths {
-			p.run(p.sequence(cut(k)), false)
-		}
+		return p.lengths(path.Numbers, in, about.Window)
 	case dump.Mask:
 		if n < 3 {
-			return wants(3)
+			return wants(n, 3)
 		}
 		m := n - n/3
 		p.run(p.sequence(in), false)
 		hidden := p.sequence(cut(m))
 		p.Passes = append(p.Passes, []dump.PassItem{{Sequence: hidden, To: m, Hidden: ids[m:]}})
 		p.run(p.sequence(cut(m)), false)
+	}
+	return ""
+}
+
+func wants(n, least int) string {
+	return fmt.Sprintf("it has %d tokens, and the path wants %d or more", n, least)
+}
+
+// lengths plans a run of each beginning of a sequence of one of the lengths, or of the usual ones.
+func (p *Plan) lengths(lengths []int, in sequence, window int) (lacks string) {
+	n := len(in.ids)
+	if in.images != nil {
+		return "a beginning of it may end inside of an image"
+	}
+	wanted := lengths
+	if lengths == nil {
+		lengths = usualLengths(n, window)
+	}
+	lengths = slices.DeleteFunc(slices.Clone(lengths), func(k int) bool { return k > n })
+	if len(lengths) < len(wanted) {
+		return wants(n, slices.Max(wanted))
+	}
+	for _, k := range lengths {
+		p.run(p.sequence(sequence{ids: in.ids[:k]}), false)
 	}
 	return ""
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/picture"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func TestParse(t *testing.T) {

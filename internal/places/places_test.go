@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/places"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func TestOf(t *testing.T) {

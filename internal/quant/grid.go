@@ -286,18 +286,23 @@ func PackedGrid(t *tensor.Tensor) *Grid {
 		g.Scale, g.Zero = append(g.Scale, s), append(g.Zero, z)
 	}
 	g.Whole = g.Whole && g.Top > 0
+	g.joinBands()
+	return g
+}
+
+// joinBands keeps the scales of each band of rows once, where its rows share them.
+func (g *Grid) joinBands() {
 	for _, band := range []int{128, 64, 32} {
 		if g.sameIn(band) {
 			g.Band = band
 			var s, z [][]float64
-			for r := 0; r < rows; r += band {
+			for r := 0; r < len(g.Q); r += band {
 				s, z = append(s, g.Scale[r]), append(z, g.Zero[r])
 			}
 			g.Scale, g.Zero = s, z
-			break
+			return
 		}
 	}
-	return g
 }
 
 // sameIn reports whether the rows of each band share their scales.

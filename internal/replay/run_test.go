@@ -10,7 +10,6 @@ import (
 
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
-	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 )
 

@@ -43,27 +43,8 @@ func Headline(r *Report) string {
 			}
 			return line + "; " + compared
 		}
-		if d := r.FirstDivergence; d != nil {
-			if d.Layer == "" && r.Kind == "unordered" {
-				return "which layer is wrong first is not known; " + compared
-			}
-			if r.otherPrompt() && r.Kind == KindText {
-				what := "the engine makes another text or other tokens of a prompt"
-				if len(r.Causes) > 0 {
-					what += ": " + Clean(r.Causes[0].ID)
-				}
-				return what + "; " + compared
-			}
-			if r.otherPrompt() {
-				return "the two runs were not given the same input; " + compared
-			}
-			if d.Layer == "" {
-				return r.Kind + ": no layer by itself is wrong; " + compared
-			}
-			if r.Kind == "path" && d.Row != nil {
-				return "right in one pass, wrong along " + r.along() + ": " + r.first() + "; " + compared
-			}
-			return r.first() + "; " + compared
+		if r.FirstDivergence != nil {
+			return r.diverges() + "; " + compared
 		}
 		if l := r.divergent(); l != nil {
 			return fmt.Sprintf("%s %s; %s", n.row(l), failWord[l.Status], compared)
@@ -77,6 +58,28 @@ func Headline(r *Report) string {
 		return fmt.Sprintf("%s %s: %s", n.row(l), failWord[l.Status], Clean(l.why()))
 	}
 	return "nothing was compared"
+}
+
+// diverges says where the two runs first differ.
+func (r *Report) diverges() string {
+	d := r.FirstDivergence
+	switch {
+	case d.Layer == "" && r.Kind == "unordered":
+		return "which layer is wrong first is not known"
+	case r.otherPrompt() && r.Kind == KindText:
+		what := "the engine makes another text or other tokens of a prompt"
+		if len(r.Causes) > 0 {
+			what += ": " + Clean(r.Causes[0].ID)
+		}
+		return what
+	case r.otherPrompt():
+		return "the two runs were not given the same input"
+	case d.Layer == "":
+		return r.Kind + ": no layer by itself is wrong"
+	case r.Kind == "path" && d.Row != nil:
+		return "right in one pass, wrong along " + r.along() + ": " + r.first()
+	}
+	return r.first()
 }
 
 // generates reports whether the verdict is that of the generations: no earlier stage differs.

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/seal"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 const content = `{"schema": 2, "layers": [["a", 1], ["b", 0.00001]], "of": {"x": null, "y": "<ü>"}}`

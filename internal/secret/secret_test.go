@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/secret"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // letters returns n letters and digits as a token has them.

@@ -19,7 +19,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/serving/servingtest"
-	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/internal/vocab"
 )
 

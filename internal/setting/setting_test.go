@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/setting"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func TestWords(t *testing.T) {

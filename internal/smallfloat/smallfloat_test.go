@@ -10,7 +10,6 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/goparity/goparity/internal/smallfloat"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // TestPutF16 writes each binary16 back.

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/subtest"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // Labels as engines write them.

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/supervise"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func FuzzReadLines(f *testing.F) {

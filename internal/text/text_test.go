@@ -8,7 +8,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/text"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 // What is known of a text: its ids, the text after the template, the text of each id.

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/transformers"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func write(t *testing.T, path, text string) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/internal/vec"
 )
 

@@ -282,32 +282,7 @@ func (j *judge) agree(pairs []*pair) {
 		if len(members) == 0 {
 			continue
 		}
-		// The step that most have; of equally many, the one with fewer names.
-		names := map[string]bool{}
-		for _, p := range members {
-			for i, f := range p.seen {
-				if f != nil && (f.Mismatches == 0 || slices.Contains(p.near, i)) {
-					names[p.steps[i].name()] = true
-				}
-			}
-		}
-		votes := map[string]int{}
-		for name := range names {
-			for _, p := range members {
-				if p.stepNamed(name) >= 0 {
-					votes[name]++
-				}
-			}
-		}
-		order := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
-			if votes[a] != votes[b] {
-				return votes[b] - votes[a]
-			}
-			if c := strings.Count(a, ",") + min(len(a), 1) - strings.Count(b, ",") - min(len(b), 1); c != 0 {
-				return c
-			}
-			return strings.Compare(a, b)
-		})
+		order := byVotes(members)
 		for k, name := range order {
 			holding := 0
 			for _, p := range members {
@@ -341,6 +316,36 @@ func (j *judge) agree(pairs []*pair) {
 		}
 	}
 	j.alone(pairs)
+}
+
+// byVotes lists the names of steps that members may have: first the one that most have; of equally
+// many, the one with fewer names.
+func byVotes(members []*pair) []string {
+	names := map[string]bool{}
+	for _, p := range members {
+		for i, f := range p.seen {
+			if f != nil && (f.Mismatches == 0 || slices.Contains(p.near, i)) {
+				names[p.steps[i].name()] = true
+			}
+		}
+	}
+	votes := map[string]int{}
+	for name := range names {
+		for _, p := range members {
+			if p.stepNamed(name) >= 0 {
+				votes[name]++
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(names), func(a, b string) int {
+		if votes[a] != votes[b] {
+			return votes[b] - votes[a]
+		}
+		if c := strings.Count(a, ",") + min(len(a), 1) - strings.Count(b, ",") - min(len(b), 1); c != 0 {
+			return c
+		}
+		return strings.Compare(a, b)
+	})
 }
 
 func said(steps []string) string {

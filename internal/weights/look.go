@@ -110,20 +110,11 @@ func (c *comparer) pass(f *figures, from, to int) {
 				f.dd += d * d
 				f.rr, f.cc, f.rc = f.rr+x*x, f.cc+y*y, f.rc+x*y
 			}
-			same := false
-			switch {
-			case !c.step.moves():
-				near := max(eps*math.Max(math.Abs(x), size), least)
-				if c.step.number != nil {
-					near = min(near, math.Abs(x-a[i])/4) // a step that moves less than that is not seen
-				}
-				same = math.Abs(d) <= near || c.rounded(x) == y
-			case c.refTo != nil:
-				same = c.refTo(x) == y && !math.IsInf(y, 0)
-			case c.candTo != nil:
-				same = c.candTo(y) == x && !math.IsInf(x, 0)
+			near := max(eps*math.Max(math.Abs(x), size), least)
+			if c.step.number != nil {
+				near = min(near, math.Abs(x-a[i])/4) // a step that moves less than that is not seen
 			}
-			if same {
+			if c.alike(x, y, near) {
 				f.cast = true
 				continue
 			}
@@ -138,6 +129,20 @@ func (c *comparer) pass(f *figures, from, to int) {
 		}
 		from += n
 	}
+}
+
+// alike reports whether a number of the reference, after the step, is one of the candidate in another
+// type, or as near as the step's own rounding.
+func (c *comparer) alike(x, y, near float64) bool {
+	switch {
+	case !c.step.moves():
+		return math.Abs(y-x) <= near || c.rounded(x) == y
+	case c.refTo != nil:
+		return c.refTo(x) == y && !math.IsInf(y, 0)
+	case c.candTo != nil:
+		return c.candTo(y) == x && !math.IsInf(x, 0)
+	}
+	return false
 }
 
 // rounded is a number in the coarser type.

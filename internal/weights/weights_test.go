@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/match"
-	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/internal/weights"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"

@@ -17,8 +17,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 const runner = "../engine/runner/goparity"

@@ -100,17 +100,9 @@ func decode(f *tensor.File, data []byte) error {
 	if err != nil {
 		return fail(tensor.ErrCorrupt, at+1, "%q: %v", key, err)
 	}
-
 	off := binary.LittleEndian.Uint64(data[end-8:])
-	switch {
-	case off < uint64(end):
-		return fail(tensor.ErrCorrupt, end-8, "the elements begin at byte %d, within the header of %d bytes", off, end)
-	case off > uint64(len(data)) || uint64(n) > uint64(len(data))-off:
-		return fail(tensor.ErrTruncated, end-8, "%s%s takes %d bytes from byte %d, the file ends at %d",
-			dtype, tensor.FormatShape(shape), n, off, len(data))
-	case uint64(n) < uint64(len(data))-off:
-		return fail(tensor.ErrCorrupt, end-8, "%s%s takes %d bytes from byte %d, but the file goes on to %d",
-			dtype, tensor.FormatShape(shape), n, off, len(data))
+	if err := checkExtent(data, off, end, n, dtype.String()+tensor.FormatShape(shape)); err != nil {
+		return err
 	}
 	t, err := tensor.FromSpec(tensor.Spec{DType: dtype, Shape: shape, Data: data[off:],
 		Place: tensor.Place{File: f.Path, Offset: int64(off)}})
@@ -118,6 +110,20 @@ func decode(f *tensor.File, data []byte) error {
 		return err
 	}
 	f.Tensors = []tensor.Named{{Name: string(key), Tensor: t}}
+	return nil
+}
+
+// checkExtent checks that n bytes of elements from byte off are what follows a header that ends at
+// byte end.
+func checkExtent(data []byte, off uint64, end, n int, what string) error {
+	switch {
+	case off < uint64(end):
+		return fail(tensor.ErrCorrupt, end-8, "the elements begin at byte %d, within the header of %d bytes", off, end)
+	case off > uint64(len(data)) || uint64(n) > uint64(len(data))-off:
+		return fail(tensor.ErrTruncated, end-8, "%s takes %d bytes from byte %d, the file ends at %d", what, n, off, len(data))
+	case uint64(n) < uint64(len(data))-off:
+		return fail(tensor.ErrCorrupt, end-8, "%s takes %d bytes from byte %d, but the file goes on to %d", what, n, off, len(data))
+	}
 	return nil
 }
 

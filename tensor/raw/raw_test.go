@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
 )

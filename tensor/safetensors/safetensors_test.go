@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/internal/tensortest"
 	"github.com/goparity/goparity/tensor/safetensors"

@@ -8,7 +8,6 @@ import (
 
 	"github.com/goparity/goparity/internal/judge/coarse"
 	"github.com/goparity/goparity/internal/replay"
-	_ "github.com/goparity/goparity/internal/updateflag"
 	"github.com/goparity/goparity/tensor"
 )
 

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/label/module"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func TestFold(t *testing.T) {

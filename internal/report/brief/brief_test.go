@@ -19,10 +19,9 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/brief"
-	"github.com/goparity/goparity/internal/updateflag"
 )
 
-var updateText = flag.Bool("update-text", false, "renew the expected files in testdata")
+var update = flag.Bool("update", false, "renew the expected files")
 
 func row(layer string, status report.Status) report.Layer {
 	return report.Layer{Layer: layer, Port: "output", Kind: "output", Case: "hello", Step: "0", Status: status,
@@ -82,13 +81,13 @@ func TestGolden(t *testing.T) {
 		b.WriteByte('\n')
 	}
 	path := filepath.Join("testdata", "briefs.txt")
-	if *updateText || updateflag.Set() {
+	if *update {
 		require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	require.NoError(t, err, "go test ./internal/report/brief -update-text writes it")
+	require.NoError(t, err, "go test ./internal/report/brief -update writes it")
 	require.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), b.String(),
-		"go test ./internal/report/brief -update-text renews %s; look at the difference", path)
+		"go test ./internal/report/brief -update renews %s; look at the difference", path)
 }
 
 // alongPaths makes decode:4 and chunked:4 fail alike, and batch at another layer.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/junit"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 type junitCase struct {

@@ -12,7 +12,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/page"
 	"github.com/goparity/goparity/internal/report/reporttest"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func write(t *testing.T, r *report.Report) string {

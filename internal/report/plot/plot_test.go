@@ -15,7 +15,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/plot"
 	"github.com/goparity/goparity/internal/report/reporttest"
-	_ "github.com/goparity/goparity/internal/updateflag"
 )
 
 func draw(t *testing.T, r *report.Report, mode report.Mode) image.Image {

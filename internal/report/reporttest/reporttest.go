@@ -72,12 +72,7 @@ func Deep(blocks, wrong int) *report.Report {
 				l = &r.Layers[len(r.Layers)-2]
 			}
 			if first {
-				r.Verdict, r.Kind, r.Frontier = report.Fail, "local", []string{layer}
-				r.FirstDivergence = &report.Divergence{Layer: layer, Port: "output", Case: "hello", Step: "0",
-					Proven: true,
-					Text:   layer + " gets the right inputs and computes something else"}
-				r.Causes = []report.Cause{{ID: "rope/layout", Layer: layer, Proven: true, Fit: 2.1e-7,
-					FitGolden: 0.021, Text: "The rotary embedding pairs neighbours, not halves."}}
+				fail(r, layer)
 			}
 			if l.Status != report.StatusPass && (first || b == wrong+1 || b == wrong+2) {
 				explain(l, rnd)
@@ -91,6 +86,15 @@ func Deep(blocks, wrong int) *report.Report {
 	add("model.norm", "output", end, noise(0))
 	add("lm_head", "output", end, noise(0))
 	return r
+}
+
+// fail makes a layer the first that is wrong.
+func fail(r *report.Report, layer string) {
+	r.Verdict, r.Kind, r.Frontier = report.Fail, "local", []string{layer}
+	r.FirstDivergence = &report.Divergence{Layer: layer, Port: "output", Case: "hello", Step: "0", Proven: true,
+		Text: layer + " gets the right inputs and computes something else"}
+	r.Causes = []report.Cause{{ID: "rope/layout", Layer: layer, Proven: true, Fit: 2.1e-7,
+		FitGolden: 0.021, Text: "The rotary embedding pairs neighbours, not halves."}}
 }
 
 // Along is Deep without a wrong block, with runs along execution paths: decode:8 and chunked:4 are

@@ -271,15 +271,15 @@ func (s *Stub) Handler() http.Handler {
 	return mux
 }
 
-func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
-	var q Request
+// read returns a request; false if it was refused.
+func (s *Stub) read(w http.ResponseWriter, r *http.Request, isChat bool) (q Request, ok bool) {
 	data, err := io.ReadAll(r.Body)
 	if err == nil {
 		err = json.Unmarshal(data, &q)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+		return q, false
 	}
 	if s.Refuses != nil {
 		var body map[string]any
@@ -287,7 +287,7 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 		if message := s.Refuses(body); message != "" {
 			w.WriteHeader(http.StatusBadRequest)
 			json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message}})
-			return
+			return q, false
 		}
 	}
 	if q.Echo {
@@ -296,7 +296,7 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	if s.Strict && q.IDs != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(w, `{"error":{"code":"400","message":"1 validation error: return_token_ids: Extra inputs are not permitted"}}`)
-		return
+		return q, false
 	}
 	switch p := q.Prompt.(type) {
 	case string:
@@ -315,6 +315,14 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	}
 	if s.Prompt != nil {
 		q.Tokens = s.Prompt(q.As, q.Tokens)
+	}
+	return q, true
+}
+
+func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
+	q, ok := s.read(w, r, isChat)
+	if !ok {
+		return
 	}
 	s.mu.Lock()
 	n := s.n

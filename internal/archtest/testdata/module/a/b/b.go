@@ -1,3 +1,0 @@
-package b
-
-import _ "os"

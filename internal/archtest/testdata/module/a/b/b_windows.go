@@ -1,6 +1,0 @@
-//go:build windows
-
-// Package b.
-package b
-
-import _ "syscall"

@@ -1,3 +1,0 @@
-package a_test
-
-import _ "io"

@@ -1,5 +1,0 @@
-//go:build ignore
-
-package main
-
-import _ "net/http"

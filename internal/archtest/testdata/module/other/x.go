@@ -1,3 +1,0 @@
-package x
-
-import _ "net"

@@ -184,7 +184,7 @@ FOREIGNMAKER := .venv/bin/python -B internal/exam/foreign/generate.py
 .PHONY: foreign
 foreign: .venv/installed ## judge parity names by some of the zoo's runs under foreign names: the score must be the one that is kept
 	@mkdir -p out; [ -d out/zoo ] || $(ZOOMAKER) out/zoo >out/zoo.txt; [ -d out/archs ] || $(ARCHMAKER) out/archs >out/archs.txt
-	@rm -rf out/foreign; $(FOREIGNMAKER) --every 2 out/zoo out/archs out/foreign >out/foreign.txt
+	@rm -rf out/foreign; $(FOREIGNMAKER) --share 0.5 out/zoo out/archs out/foreign >out/foreign.txt
 	@.venv/bin/python -B internal/exam/foreign/large.py out/foreign/large
 	@$(MAKE) zoo ZOO=out/foreign ZOOFLAGS="-names -score $(FOREIGNSCORE) $(SCOREFLAGS)"
 

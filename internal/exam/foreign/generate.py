@@ -129,7 +129,7 @@ def main():
     p.add_argument("folders", type=pathlib.Path, nargs="*", help="folders of cases, and last the folder to write")
     p.add_argument("--scheme", choices=ALL, help="the scheme of all cases; one for each, drawn by its name, if left out")
     p.add_argument("--seed", type=int, default=0, help="draws other schemes and other words")
-    p.add_argument("--every", type=int, default=1, metavar="N", help="only one of N cases")
+    p.add_argument("--share", type=float, default=1, help="of all cases, drawn by the name of each")
     p.add_argument("--match", default="", help="only the cases whose name matches this pattern")
     p.add_argument("--list", action="store_true", help="only print the schemes")
     args = p.parse_args()
@@ -140,7 +140,7 @@ def main():
         p.error("want folders of cases, and last the folder to write")
     *roots, target = args.folders
     cases = sorted(path.parent for root in roots for path in root.glob("*/truth.json") if not joined_by_value(path))
-    chosen = [f for f in cases if re.search(args.match, f.name)][:: args.every]
+    chosen = [f for f in cases if re.search(args.match, f.name) and chance("share", f.parent.name, f.name) < args.share]
     with concurrent.futures.ProcessPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # torch takes 500 MB a process
         rest = map(itertools.repeat, (target, args.scheme, args.seed, cases))
         for name in pool.map(generate, chosen, *rest, chunksize=4):

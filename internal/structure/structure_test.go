@@ -68,6 +68,7 @@ func TestPlaces(t *testing.T) {
 			"a head, but for token 0"},
 		{func(_, k int) bool { return k/16 == 0 || k/16 == 3 }, 4, structure.HeadSet, 0, 3, 0,
 			"the first and the last head"},
+		{func(_, k int) bool { return k >= 32 }, 2, structure.HeadOne, 1, 1, 0, "the second of two heads"},
 		{func(_, k int) bool { return k == 17 }, 4, structure.ColumnsOne, 17, 17, 0, "one channel is no head"},
 		{func(r, k int) bool { return r >= 8 && k >= 32 && k < 40 }, 0, structure.Block, 8, 15, 0, "a tile"},
 		{func(_, _ int) bool { return true }, 4, "", 0, 0, 0, "all of it: no place"},

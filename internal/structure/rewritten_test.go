@@ -1,0 +1,131 @@
+package structure_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/structure"
+	"github.com/goparity/goparity/tensor"
+)
+
+// at is an element of the golden.
+type at = func(i, k int) float64
+
+// mapped is a golden of random values, and the candidate whose element in row i and column k is f.
+func mapped(t *testing.T, rows, width int, f func(g at, i, k int) float64) (golden, actual *tensor.Tensor) {
+	t.Helper()
+	g, a := pair(5, rows*width)
+	element := func(i, k int) float64 { return g[i*width+k] }
+	for i := range rows {
+		for k := range width {
+			noise := a[i*width+k] / element(i, k)
+			a[i*width+k] = f(element, i, k) * noise
+		}
+	}
+	golden, err := tensor.Of(g, rows, width)
+	require.NoError(t, err)
+	actual, err = tensor.Of(a, rows, width)
+	require.NoError(t, err)
+	return golden, actual
+}
+
+// halves is where column k comes from if the halves of heads of d are interleaved.
+func halves(k, d int) int { return k/d*d + k%2*(d/2) + k%d/2 }
+
+func TestRewritten(t *testing.T) {
+	for _, c := range []struct {
+		rows, width int
+		f           func(g at, i, k int) float64
+		kind        structure.MapKind
+		text        string
+		reason      string
+	}{
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) / 8 }, structure.MapFactor, "multiplied by 0.125", "1/√64"},
+		{2, 16, func(g at, i, k int) float64 { return -g(i, k) }, structure.MapFactor, "multiplied by -1", "of 32 elements"},
+		{2, 15, func(g at, i, k int) float64 { return -g(i, k) }, structure.MapNone, "", "30 are too few"},
+		{8, 8, func(g at, i, k int) float64 { return 0 }, structure.MapNone, "", "zeros: nothing brings the numbers back"},
+		{8, 16, func(g at, i, k int) float64 { return g(i, halves(k, 8)) }, structure.MapInterleaved, "head of 8 are", "two heads"},
+		{8, 6, func(g at, i, k int) float64 { return g(i, halves(k, 6)) }, structure.MapInterleaved, "head of 6 are", "one head"},
+		{8, 6, func(g at, i, k int) float64 { return g(i, k) * float64(k+1) }, structure.MapColumns, "from 1 to 6", "a norm's weight"},
+		{3, 12, func(g at, i, k int) float64 { return g(i, k) * float64(k+1) }, structure.MapColumns, "from 1 to 12", "of three rows"},
+		{2, 20, func(g at, i, k int) float64 { return g(i, k) * float64(k+1) }, structure.MapNone, "", "two rows fit anything"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * float64(k) }, structure.MapNone, "", "a column is lost"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, 7-k) }, structure.MapOrder, "columns are in another order: column 0 holds column 7", "reversed"},
+		{3, 12, func(g at, i, k int) float64 { return g(i, 11-k) }, structure.MapOrder, "column 0 holds column 11", "three rows tell"},
+		{2, 12, func(g at, i, k int) float64 { return g(i, 11-k) }, structure.MapNone, "", "two rows do not"},
+		{8, 8, func(g at, i, k int) float64 { return g(7-i, k) }, structure.MapOrder, "rows are in another order: row 0 holds row 7", "reversed"},
+		{8, 3, func(g at, i, k int) float64 { return g(7-i, k) }, structure.MapOrder, "row 0 holds row 7", "three columns tell"},
+		{8, 2, func(g at, i, k int) float64 { return g(7-i, k) }, structure.MapNone, "", "two columns do not"},
+		{2, 32, func(g at, i, k int) float64 { return g(1-i, k) }, structure.MapOrder, "row 0 holds row 1", "two rows change places"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * (1 + 0.1*math.Sin(float64(8*i+k))) }, structure.MapNone, "", "noise"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) }, structure.MapNone, "", "they agree"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * (2 + 1e-3*float64(k%2)*math.Sin(float64(i))) }, structure.MapNone, "", "near a factor is none"},
+		{2049, 2048, func(g at, i, k int) float64 { return g(i, k) * 3 }, structure.MapFactor, "multiplied by 3", "some rows tell"},
+		{2049, 2048, func(g at, i, k int) float64 { return g(2048-i, k) }, structure.MapNone, "", "some rows do not tell the order of all"},
+	} {
+		golden, actual := mapped(t, c.rows, c.width, c.f)
+		m := structure.Rewritten(golden, actual, floor)
+		assert.Equal(t, c.kind, m.Kind, c.reason)
+		assert.Contains(t, m.Text, c.text, c.reason)
+		assert.Equal(t, c.kind == structure.MapFactor, m.Factor != 0, c.reason)
+	}
+	golden, doubled := mapped(t, 8, 8, func(g at, i, k int) float64 { return 2 * g(i, k) })
+	flat, err := doubled.Reshape(64)
+	require.NoError(t, err)
+	assert.Zero(t, structure.Rewritten(golden, flat, floor), "another shape")
+	_, broken := mapped(t, 8, 8, func(g at, i, k int) float64 {
+		if i+k == 0 {
+			return math.NaN()
+		}
+		return 2 * g(i, k)
+	})
+	assert.Zero(t, structure.Rewritten(golden, broken, floor), "a NaN")
+	ints, err := tensor.Of(slices.Repeat([]int64{1, 2, 3, 4}, 16), 8, 8)
+	require.NoError(t, err)
+	assert.Zero(t, structure.Rewritten(ints, ints, floor), "integers")
+}
+
+func TestTurned(t *testing.T) {
+	sin, cos := math.Sincos(0.7)
+	rotated := func(g at, i, k int) float64 {
+		if k%2 == 0 {
+			return cos*g(i, k) - sin*g(i, k+1)
+		}
+		return sin*g(i, k-1) + cos*g(i, k)
+	}
+	for _, c := range []struct {
+		rows, width int
+		f           func(g at, i, k int) float64
+		turned      bool
+		reason      string
+	}{
+		{8, 8, rotated, true, "a rotation of pairs"},
+		{4, 8, rotated, true, "of four rows"},
+		{3, 8, rotated, false, "three tell too little"},
+		{8, 2, rotated, true, "of one pair"},
+		{8, 1, func(g at, i, k int) float64 { return -g(i, k) }, false, "one column"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * float64(1-k%2*2) }, true, "other signs"},
+		{8, 8, func(g at, i, k int) float64 { return 2 * g(i, k) }, false, "other lengths"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) }, false, "they agree"},
+		{8, 8, func(g at, i, k int) float64 { return g(7-i, k) }, false, "other rows have other angles"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * float64(1-i%2*2) }, false, "signs of rows turn angles"},
+		{200, 8, rotated, true, "of many rows some are looked at"},
+		{200, 8, func(g at, i, k int) float64 { return rotated(g, i, k) * float64(1+i/199) }, false, "the last is among them"},
+		{200, 8, func(g at, i, k int) float64 { return rotated(g, i, k) / float64(1+max(1-i, 0)) }, false, "and the first"},
+	} {
+		golden, actual := mapped(t, c.rows, c.width, c.f)
+		text := structure.Turned(golden, actual, floor)
+		assert.Equal(t, c.turned, text != "", "%s: %s", c.reason, text)
+	}
+	golden, turned := mapped(t, 8, 8, rotated)
+	flat, err := turned.Reshape(4, 16)
+	require.NoError(t, err)
+	assert.Empty(t, structure.Turned(golden, flat, floor), "rows of another length")
+	some, err := turned.Slice(0, 0, 4)
+	require.NoError(t, err)
+	assert.Empty(t, structure.Turned(golden, some, floor), "other rows")
+}

@@ -385,10 +385,14 @@ func (t *Tensor) WriteTo(w io.Writer) (int64, error) {
 	return written, nil
 }
 
+// Element is a Go type of a tensor's elements.
+type Element interface {
+	bool | int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64
+}
+
 // Of returns a tensor with a copy of Go values. The error is for a shape with another number of
 // elements.
-func Of[T bool | int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](values []T,
-	shape ...int) (*Tensor, error) {
+func Of[T Element](values []T, shape ...int) (*Tensor, error) {
 	var zero T
 	d := map[any]DType{false: Bool, int8(0): I8, uint8(0): U8, int16(0): I16, uint16(0): U16, int32(0): I32,
 		uint32(0): U32,

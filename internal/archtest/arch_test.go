@@ -32,7 +32,8 @@ var layers = [][]string{
 		"internal/places", "internal/setting", "internal/seal"},
 	{"tensor", "internal/label/module", "internal/vocab"}, {"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},
-	{"internal/dequant"}, {"internal/dump"}, {"internal/match", "internal/path", "internal/text"}, {"internal/compare"},
+	{"internal/dequant"}, {"internal/dump"}, {"internal/toy"}, // for tests
+	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},
 	{"internal/names", "internal/onepass", "internal/coverage"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/wheel"}, {"internal/structure", "internal/tie"}, {"internal/generation"}, {"internal/trace"},
@@ -74,7 +75,7 @@ const (
 
 // exporting has the numbers of packages that export more. They may fall.
 var exporting = map[string]int{
-	"golden": 70, "parity": 42, "tensor": 86,
+	"golden": 70, "parity": 42, "tensor": 87,
 	"internal/compare": 71, "internal/diagnose": 41, "internal/dump": 91, "internal/engine": 72, "internal/fixture": 86,
 	"internal/judge": 79, "internal/quant": 43, "internal/report": 216, "internal/session": 44,
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -21,7 +22,7 @@ func interleave(t *testing.T, x *tensor.Tensor, d int) *tensor.Tensor {
 		head, at := i/d*d, i%d
 		out[i] = float32(x.At(head + at%2*(d/2) + at/2))
 	}
-	return of(t, out, x.Shape()...)
+	return toy.Of(t, out, x.Shape()...)
 }
 
 func TestBenignPermutation(t *testing.T) {
@@ -46,7 +47,7 @@ func TestBenignPermutation(t *testing.T) {
 			"the layer around it is wrong: nothing undoes it"},
 		{q, interleave(t, q, 8), wrongIn, out, "attn", report.StatusPass, "and what went into it is other, too"},
 		{q, interleave(t, q, 8), in, out, "mlp", report.StatusPass, "the layer around it was not recorded, what follows agrees"},
-		{q, of(t, shuffled, 1, 6, 16), in, out, "attn", report.StatusFail, "another permutation, which no other tensor shows"},
+		{q, toy.Of(t, shuffled, 1, 6, 16), in, out, "attn", report.StatusFail, "another permutation, which no other tensor shows"},
 		{q, wave(t, 1.001, 0.3, 1, 6, 16), in, out, "attn", report.StatusFail, "a factor that no other tensor shows"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
@@ -100,20 +101,20 @@ func TestBenignPermutationInEachCall(t *testing.T) {
 
 func TestMasks(t *testing.T) {
 	low := float32(-math.MaxFloat32)
-	golden := of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0}, 1, 1, 3, 3)
+	golden := toy.Of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0}, 1, 1, 3, 3)
 	for _, c := range []struct {
 		actual *tensor.Tensor
 		agrees bool
 		reason string
 	}{
 		{golden, true, "the same"},
-		{of(t, []float32{0, -1e4, -1e4, 0, 0, -1e4, 0, 0, 0}, 1, 1, 3, 3), true, "another number that denies"},
-		{of(t, []float32{0, float32(math.Inf(-1)), float32(math.Inf(-1)), 0, 0, float32(math.Inf(-1)), 0, 0, 0},
+		{toy.Of(t, []float32{0, -1e4, -1e4, 0, 0, -1e4, 0, 0, 0}, 1, 1, 3, 3), true, "another number that denies"},
+		{toy.Of(t, []float32{0, float32(math.Inf(-1)), float32(math.Inf(-1)), 0, 0, float32(math.Inf(-1)), 0, 0, 0},
 			1, 1, 3, 3), true, "infinity denies"},
-		{of(t, []int64{1, 0, 0, 1, 1, 0, 1, 1, 1}, 1, 1, 3, 3), true, "ones allow"},
-		{of(t, []float32{0, 0, -1e4, 0, 0, -1e4, 0, 0, 0}, 1, 1, 3, 3), false, "one more is allowed"},
-		{of(t, []float32{0, -1e4, -1e4, 0, 0, -1e4, 0, 0, -1e4}, 1, 1, 3, 3), false, "one more is denied"},
-		{of(t, []float32{0, -1, -1, 0, 0, -1, 0, 0, 0}, 1, 1, 3, 3), false, "not low enough to deny"},
+		{toy.Of(t, []int64{1, 0, 0, 1, 1, 0, 1, 1, 1}, 1, 1, 3, 3), true, "ones allow"},
+		{toy.Of(t, []float32{0, 0, -1e4, 0, 0, -1e4, 0, 0, 0}, 1, 1, 3, 3), false, "one more is allowed"},
+		{toy.Of(t, []float32{0, -1e4, -1e4, 0, 0, -1e4, 0, 0, -1e4}, 1, 1, 3, 3), false, "one more is denied"},
+		{toy.Of(t, []float32{0, -1, -1, 0, 0, -1, 0, 0, 0}, 1, 1, 3, 3), false, "not low enough to deny"},
 	} {
 		out := wave(t, 1, 0, 1, 3, 4)
 		g := run("torch", port{"m.attn-input_attention_mask", golden}, port{"m.attn-output", out})
@@ -137,7 +138,7 @@ func TestNoiseFloor(t *testing.T) {
 		actual[i] = float32(exact[i] * 0.999)
 		worse[i] = float32(exact[i] * 0.99)
 	}
-	g64 := run("torch", port{"m.a-output", of(t, exact, 1, 6, 8)})
+	g64 := run("torch", port{"m.a-output", toy.Of(t, exact, 1, 6, 8)})
 	for _, c := range []struct {
 		actual  []float32
 		with64  bool
@@ -150,8 +151,8 @@ func TestNoiseFloor(t *testing.T) {
 			"within three times the reference's distance"},
 		{worse, true, report.Fail, "3 × the reference's own distance from float64", "ten times as far"},
 	} {
-		g, a := run("torch", port{"m.a-output", of(t, golden, 1, 6, 8)}),
-			run("max", port{"m.a-output", of(t, c.actual, 1, 6, 8)})
+		g, a := run("torch", port{"m.a-output", toy.Of(t, golden, 1, 6, 8)}),
+			run("max", port{"m.a-output", toy.Of(t, c.actual, 1, 6, 8)})
 		cmp := compareRuns(t, g, a, func(k *judge.Case) {
 			if c.with64 {
 				k.Golden64 = g64
@@ -181,8 +182,8 @@ func TestNonFinite(t *testing.T) {
 		{[]float32{0, 0, 0, 0}, []float32{0, 0, 0, 0}, report.Pass, "zeros are zeros"},
 		{[]float32{0, 0, 0, 0}, []float32{0, 0, 0, 1e-6}, report.Fail, "anything is far from a golden of zeros"},
 	} {
-		g, a := run("torch", port{"m.a-output", of(t, c.golden, 1, 4)}),
-			run("max", port{"m.a-output", of(t, c.actual, 1, 4)})
+		g, a := run("torch", port{"m.a-output", toy.Of(t, c.golden, 1, 4)}),
+			run("max", port{"m.a-output", toy.Of(t, c.actual, 1, 4)})
 		r := compareRuns(t, g, a).Report("toy", true)
 		assert.Equal(t, c.want, r.Verdict, c.reason)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -74,7 +75,7 @@ func bordered(t *testing.T, engine string, side int, x []float32, recorded, fact
 	}
 	a := softmax(e, 1)
 	b := softmax(a, factor)
-	made := func(v []float32) *tensor.Tensor { return of(t, v, 1, 1, side, side) }
+	made := func(v []float32) *tensor.Tensor { return toy.Of(t, v, 1, 1, side, side) }
 	var mask *tensor.Tensor
 	if engine == "torch" {
 		mask = made(denying(allowed))

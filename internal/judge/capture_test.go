@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -24,7 +25,7 @@ func noise(t *testing.T, seed int, shape ...int) *tensor.Tensor {
 		x := math.Sin(float64(i*7919+seed*104729)) * 43758.5453
 		v[i] = float32(4*(x-math.Floor(x)) - 2)
 	}
-	return of(t, v, shape...)
+	return toy.Of(t, v, shape...)
 }
 
 // changed is a tensor with another value in each place.
@@ -34,7 +35,7 @@ func changed(t *testing.T, x *tensor.Tensor, f func(index []int, v float64) floa
 	for i := range v {
 		v[i] = float32(f(x.Index(i), x.At(i)))
 	}
-	return of(t, v, x.Shape()...)
+	return toy.Of(t, v, x.Shape()...)
 }
 
 // The outputs of blocks alone, under names that are off by one, or of which the last one is normed.
@@ -55,7 +56,7 @@ func TestHeldByNeighbours(t *testing.T) {
 		for i := range n {
 			out = append(out, port{block(i), state(i + 1)})
 		}
-		out[n-1].t = last
+		out[n-1].Tensor = last
 		return out
 	}
 	shifted := func(by int) (out []port) {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/toy"
 )
 
 // A router chooses one of four experts for each of three tokens; nothing but the golden says what is right.
@@ -35,7 +36,7 @@ func TestTies(t *testing.T) {
 				return 0.5 + x.At(row*8+col)
 			})
 			all := append(append([]float32{}, scores...), golden[4:]...)
-			got := run("torch", port{"m.gate-input_0", x}, port{"m.gate-output_0", of(t, all, 3, 4)}, port{"m.gate-output_1", of(t, chosen, 3, 1)},
+			got := run("torch", port{"m.gate-input_0", x}, port{"m.gate-output_0", toy.Of(t, all, 3, 4)}, port{"m.gate-output_1", toy.Of(t, chosen, 3, 1)},
 				port{"m.experts-output", y}, port{"m-output", y})
 			got.Info.Encoding.Compute = r.encoding
 			return got

@@ -17,6 +17,7 @@ import (
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -106,11 +107,11 @@ func TestCoverage(t *testing.T) {
 
 // What was compared may say nothing: a golden without numbers, and one without any but 0.
 func TestCoverageOfNothing(t *testing.T) {
-	nan := func(t *testing.T) *tensor.Tensor { return of(t, []float64{math.NaN(), math.NaN()}, 1, 2) }
-	zero := func(t *testing.T) *tensor.Tensor { return of(t, make([]float64, 16), 1, 16) }
-	some := func(t *testing.T) *tensor.Tensor { return of(t, []float64{math.NaN(), 1}, 1, 2) }
-	ones := func(t *testing.T) *tensor.Tensor { return of(t, slices.Repeat([]float64{1}, 16), 1, 16) }
-	none := func(t *testing.T) *tensor.Tensor { return of(t, []float64{}, 0, 2) }
+	nan := func(t *testing.T) *tensor.Tensor { return toy.Of(t, []float64{math.NaN(), math.NaN()}, 1, 2) }
+	zero := func(t *testing.T) *tensor.Tensor { return toy.Of(t, make([]float64, 16), 1, 16) }
+	some := func(t *testing.T) *tensor.Tensor { return toy.Of(t, []float64{math.NaN(), 1}, 1, 2) }
+	ones := func(t *testing.T) *tensor.Tensor { return toy.Of(t, slices.Repeat([]float64{1}, 16), 1, 16) }
+	none := func(t *testing.T) *tensor.Tensor { return toy.Of(t, []float64{}, 0, 2) }
 	for _, tt := range []struct {
 		first, last func(*testing.T) *tensor.Tensor
 		open        string
@@ -144,8 +145,8 @@ func TestCoverageOfNothing(t *testing.T) {
 
 // A candidate of nothing but NaN is wrong, and was compared.
 func TestCoverageOfNaN(t *testing.T) {
-	golden := run("torch", port{"m.a-output", of(t, []float64{1, 2}, 1, 2)})
-	actual := run("max", port{"m.a-output", of(t, []float64{math.NaN(), math.NaN()}, 1, 2)})
+	golden := run("torch", port{"m.a-output", toy.Of(t, []float64{1, 2}, 1, 2)})
+	actual := run("max", port{"m.a-output", toy.Of(t, []float64{math.NaN(), math.NaN()}, 1, 2)})
 	r := compareRuns(t, golden, actual).Report("toy", true)
 	assert.Equal(t, report.Fail, r.Verdict)
 	assert.Equal(t, &report.Coverage{Compared: 1, Outputs: 1}, r.Coverage)
@@ -160,8 +161,8 @@ func TestForeignFloat64GoldenIsNotUsed(t *testing.T) {
 		used   bool
 		reason string
 	}{
-		{of(t, doubled(t, wave(t, 1, 0, 4, 8)), 4, 8), true, "of this run"},
-		{of(t, doubled(t, wave(t, -1, 3, 4, 8)), 4, 8), false, "of another prompt"},
+		{toy.Of(t, doubled(t, wave(t, 1, 0, 4, 8)), 4, 8), true, "of this run"},
+		{toy.Of(t, doubled(t, wave(t, -1, 3, 4, 8)), 4, 8), false, "of another prompt"},
 	} {
 		c := compareRuns(t, golden, wrong, func(k *judge.Case) { k.Golden64 = run("torch", port{"m.a-output", tt.ref}) })
 		r := c.Report("toy", true)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 )
 
 // A block of which every number has 11 bits is downcast; where all blocks are like that, errors add up,
@@ -21,14 +22,14 @@ func TestDowncastOfAllBlocks(t *testing.T) {
 	}
 	model := func(rounds func(block int) bool) *dump.Run {
 		x := decayed(96, 0)
-		ports := []port{{"m.embed-output", of(t, x, 12, 8)}}
+		ports := []port{{"m.embed-output", toy.Of(t, x, 12, 8)}}
 		for i := range blocks {
-			ports = append(ports, port{fmt.Sprintf("m.layers.%d-input_0", i), of(t, x, 12, 8)})
+			ports = append(ports, port{fmt.Sprintf("m.layers.%d-input_0", i), toy.Of(t, x, 12, 8)})
 			x = mapped(x, func(v float64) float64 { return 1.1*v + 0.013*math.Sin(7*v) })
 			if rounds(i) {
 				x = mapped(x, rounded)
 			}
-			ports = append(ports, port{fmt.Sprintf("m.layers.%d-output", i), of(t, x, 12, 8)})
+			ports = append(ports, port{fmt.Sprintf("m.layers.%d-output", i), toy.Of(t, x, 12, 8)})
 		}
 		return run("torch", ports...)
 	}

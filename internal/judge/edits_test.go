@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/toy"
 )
 
 // The same fault in two layers that run one line is one cause, and another one is another.
@@ -30,7 +31,7 @@ func TestTwins(t *testing.T) {
 			for i, v := range bn {
 				in[i] = float64(v)
 			}
-			ports = append(ports, port{fmt.Sprintf("m.%d.dw-output", b), of(t, dw, 1, 16)}, port{fmt.Sprintf("m.%d.bn-output", b), of(t, bn, 1, 16)})
+			ports = append(ports, port{fmt.Sprintf("m.%d.dw-output", b), toy.Of(t, dw, 1, 16)}, port{fmt.Sprintf("m.%d.bn-output", b), toy.Of(t, bn, 1, 16)})
 		}
 		return run("torch", ports...)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -45,7 +46,7 @@ func noisy(t *testing.T, x *tensor.Tensor, by float64) *tensor.Tensor {
 	for i := range v {
 		v[i] = float32(x.At(i) * (1 + by*float64(i*7%11-5)/5))
 	}
-	return of(t, v, x.Shape()...)
+	return toy.Of(t, v, x.Shape()...)
 }
 
 func TestEncodingJudges(t *testing.T) {
@@ -55,7 +56,7 @@ func TestEncodingJudges(t *testing.T) {
 	island := port(func(x *tensor.Tensor) *tensor.Tensor { return noisy(t, x, 0.01) })
 	coarse := port(func(x *tensor.Tensor) *tensor.Tensor { return e4m3(t, x) })
 	wrong := port(func(x *tensor.Tensor) *tensor.Tensor { return noisy(t, x, 0.9) })
-	whole := port(func(x *tensor.Tensor) *tensor.Tensor { return of(t, wholeNumbers(x.Len()), x.Shape()...) })
+	whole := port(func(x *tensor.Tensor) *tensor.Tensor { return toy.Of(t, wholeNumbers(x.Len()), x.Shape()...) })
 	wholeHalf := port(func(x *tensor.Tensor) *tensor.Tensor { return bf16(t, whole(x)) })
 	for _, tt := range []struct {
 		reason         string

@@ -3,6 +3,7 @@ package judge_test
 import (
 	"testing"
 
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -17,7 +18,7 @@ func TestExplainedRows(t *testing.T) {
 			values[i] = -values[i]
 		}
 	}
-	c := compareRuns(t, run("torch", port{"m.a-output", g}), run("max", port{"m.a-output", of(t, values, 16, 64)}))
+	c := compareRuns(t, run("torch", port{"m.a-output", g}), run("max", port{"m.a-output", toy.Of(t, values, 16, 64)}))
 	l := c.Report("toy", true).Layers[0]
 	require.NotNil(t, l.Rows)
 	assert.Equal(t, 16, l.Rows.N)

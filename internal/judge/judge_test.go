@@ -11,43 +11,12 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/internal/toy"
 )
 
-// port is one tensor of a run in these tests.
-type port struct {
-	label string
-	t     *tensor.Tensor
-}
+type port = toy.Port
 
-func of[T float32 | float64 | int64](t *testing.T, values []T, shape ...int) *tensor.Tensor {
-	t.Helper()
-	x, err := tensor.Of(values, shape...)
-	require.NoError(t, err)
-	return x
-}
-
-// wave is a tensor of numbers that do not repeat; scale and shift tell one from another.
-func wave(t *testing.T, scale, shift float64, shape ...int) *tensor.Tensor {
-	t.Helper()
-	n, err := tensor.NumElems(shape)
-	require.NoError(t, err)
-	v := make([]float32, n)
-	for i := range v {
-		v[i] = float32(scale * (float64(i*i%31)/7 - 2 + shift + float64(i)/50))
-	}
-	return of(t, v, shape...)
-}
-
-// run makes a run of one step of the case "short".
-func run(engine string, ports ...port) *dump.Run {
-	var entries []dump.Entry
-	for _, p := range ports {
-		layer, name := label.Split(p.label)
-		entries = append(entries, dump.Entry{Step: "0", Layer: layer, Port: name, Tensor: p.t})
-	}
-	return dump.New(engine, dump.Info{Engine: engine, Case: "short", Mode: dump.Standard}, dump.OrderRunFile, entries)
-}
+var run, wave = toy.Run, toy.Wave
 
 func compareRuns(t *testing.T, golden, actual *dump.Run, more ...func(*judge.Case)) *judge.Comparison {
 	t.Helper()

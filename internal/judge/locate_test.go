@@ -17,6 +17,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -49,7 +50,7 @@ func scaled(t *testing.T, x *tensor.Tensor, by float64) *tensor.Tensor {
 	for i := range v {
 		v[i] = float32(x.At(i) * by)
 	}
-	return of(t, v, x.Shape()...)
+	return toy.Of(t, v, x.Shape()...)
 }
 
 // wrongIn scales the tensors of some labels.
@@ -160,7 +161,7 @@ func TestRoundingOf16Bits(t *testing.T) {
 				v[j] = float32(x.At(j) * (1 + noise*float64(j%3-1)))
 			}
 			g = append(g, port{label, bf16(t, x)})
-			a = append(a, port{label, bf16(t, of(t, v, x.Shape()...))})
+			a = append(a, port{label, bf16(t, toy.Of(t, v, x.Shape()...))})
 		}
 		return compareRuns(t, run("torch", g...), run("max", a...))
 	}
@@ -313,7 +314,7 @@ func TestOtherFaultsAreNamed(t *testing.T) {
 	x := func(i float64) *tensor.Tensor { return wave(t, 1, i, 1, 6, 8) }
 	g := []port{{"m.q-input_0", x(0)}, {"m.q-output", x(1)}, {"m.k-input_0", x(0)}, {"m.k-output", x(2)}, {"m-output", x(3)}}
 	a := slices.Clone(g)
-	a[1].t, a[3].t, a[4].t = scaled(t, x(1), 1.5), scaled(t, x(2), 1.25), scaled(t, x(3), 1.5)
+	a[1].Tensor, a[3].Tensor, a[4].Tensor = scaled(t, x(1), 1.5), scaled(t, x(2), 1.25), scaled(t, x(3), 1.5)
 	r := compareRuns(t, run("torch", g...), run("max", a...)).Report("toy", true)
 	require.NotNil(t, r.FirstDivergence)
 	assert.Equal(t, "m.q", r.FirstDivergence.Layer)
@@ -349,7 +350,7 @@ func TestMasksAreShownAsTheyAre(t *testing.T) {
 		for _, i := range hidden {
 			v[i] = low
 		}
-		return of(t, v, 1, 1, 1, 6)
+		return toy.Of(t, v, 1, 1, 1, 6)
 	}
 	judged := func(golden, actual *tensor.Tensor, out *tensor.Tensor) *report.Report {
 		ports := func(m, out *tensor.Tensor) []port {
@@ -377,24 +378,24 @@ func TestMasksAreShownAsTheyAre(t *testing.T) {
 // Without the user's mask, the reference's own tells which rows are padding.
 func TestPadding(t *testing.T) {
 	low := float32(-math.MaxFloat32)
-	ids := of(t, []int64{5, 6, 7, 8, 9, 0}, 2, 3)
+	ids := toy.Of(t, []int64{5, 6, 7, 8, 9, 0}, 2, 3)
 	for _, c := range []struct {
 		label  string
 		mask   *tensor.Tensor
 		left   bool
 		reason string
 	}{
-		{"m-input_attention_mask", of(t, []int64{1, 1, 1, 1, 1, 0}, 2, 3), true, "by its name"},
-		{"m.a-input_1", of(t, []float32{0, 0, 0, 0, 0, low}, 2, 1, 1, 3), true, "additive"},
+		{"m-input_attention_mask", toy.Of(t, []int64{1, 1, 1, 1, 1, 0}, 2, 3), true, "by its name"},
+		{"m.a-input_1", toy.Of(t, []float32{0, 0, 0, 0, 0, low}, 2, 1, 1, 3), true, "additive"},
 		{"m.a-input_1",
-			of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0, 0, low, low, 0, 0, low, 0, 0, low}, 2, 1, 3, 3), true,
+			toy.Of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0, 0, low, low, 0, 0, low, 0, 0, low}, 2, 1, 3, 3), true,
 			"causal too"},
 		{"m.a-input_1",
-			of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0, 0, low, low, 0, 0, low, 0, 0, 0}, 2, 1, 3, 3), false,
+			toy.Of(t, []float32{0, low, low, 0, 0, low, 0, 0, 0, 0, low, low, 0, 0, low, 0, 0, 0}, 2, 1, 3, 3), false,
 			"causal, no padding"},
-		{"m-input_token_type_ids", of(t, []int64{1, 1, 1, 1, 1, 0}, 2, 3), false, "zeros and ones that are no mask"},
-		{"m-input_attention_mask", of(t, []int64{1, 1, 1, 0, 0, 0}, 2, 3), false, "a sequence of nothing"},
-		{"m-input_attention_mask", of(t, []int64{1, 1, 1, 1, 1, 2}, 2, 3), false, "a two"},
+		{"m-input_token_type_ids", toy.Of(t, []int64{1, 1, 1, 1, 1, 0}, 2, 3), false, "zeros and ones that are no mask"},
+		{"m-input_attention_mask", toy.Of(t, []int64{1, 1, 1, 0, 0, 0}, 2, 3), false, "a sequence of nothing"},
+		{"m-input_attention_mask", toy.Of(t, []int64{1, 1, 1, 1, 1, 2}, 2, 3), false, "a two"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			out := wave(t, 1, 0, 2, 3, 8)
@@ -407,7 +408,7 @@ func TestPadding(t *testing.T) {
 			ports := func(out *tensor.Tensor) []port {
 				return []port{{"m-input_input_ids", ids}, {c.label, c.mask}, {"m.a-output", out}}
 			}
-			r := compareRuns(t, run("torch", ports(out)...), run("max", ports(of(t, v, 2, 3, 8))...)).
+			r := compareRuns(t, run("torch", ports(out)...), run("max", ports(toy.Of(t, v, 2, 3, 8))...)).
 				Report("toy", true)
 			assert.Equal(t, c.left, r.Verdict == report.Pass, r.Verdict)
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -24,7 +25,7 @@ func normal(t *testing.T, seed uint64, shape ...int) *tensor.Tensor {
 	for i := range v {
 		v[i] = float32(rng.NormFloat64())
 	}
-	return of(t, v, shape...)
+	return toy.Of(t, v, shape...)
 }
 
 // plus adds noise of a size to every element.
@@ -87,7 +88,7 @@ func TestMaskInABias(t *testing.T) {
 				v[i] = float32(hidden)
 			}
 		}
-		return of(t, v, 1, 2, 6, 6)
+		return toy.Of(t, v, 1, 2, 6, 6)
 	}
 	lowest := -math.MaxFloat32
 	in := normal(t, 1, 1, 6, 16)

@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -37,7 +38,7 @@ func linear(t *testing.T, x, w *tensor.Tensor, round bool) *tensor.Tensor {
 			y[r*out+c] = float32(sum)
 		}
 	}
-	return of(t, y, 1, rows, out)
+	return toy.Of(t, y, 1, rows, out)
 }
 
 // Two products behind each other, whose inputs are rounded to int8. A number that lies between two

@@ -15,6 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -77,7 +78,7 @@ func TestFolded(t *testing.T) {
 						dw = bn
 					}
 				}
-				ports = append(ports, port{fmt.Sprintf("m.%d.dw-output", b), of(t, dw, 1, 16)}, port{fmt.Sprintf("m.%d.bn-output", b), of(t, bn, 1, 16)})
+				ports = append(ports, port{fmt.Sprintf("m.%d.dw-output", b), toy.Of(t, dw, 1, 16)}, port{fmt.Sprintf("m.%d.bn-output", b), toy.Of(t, bn, 1, 16)})
 			}
 			return run("torch", ports...)
 		}

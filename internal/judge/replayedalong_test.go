@@ -10,6 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -46,9 +47,9 @@ func TestPassByTheGolden(t *testing.T) {
 			require.NoError(t, err)
 			name := []string{"0", "1"}[step]
 			entries = append(entries, dump.Entry{Step: name, Layer: "m.conv.in", Port: "input_0", Tensor: x},
-				dump.Entry{Step: name, Layer: "m.conv.in", Port: "output", Tensor: of(t, in, 1, len(ids), 2)},
-				dump.Entry{Step: name, Layer: "m.conv.out", Port: "input_0", Tensor: of(t, out, 1, len(ids), 2)},
-				dump.Entry{Step: name, Layer: "m.conv.out", Port: "output", Tensor: of(t, last, 1, len(ids), 2)})
+				dump.Entry{Step: name, Layer: "m.conv.in", Port: "output", Tensor: toy.Of(t, in, 1, len(ids), 2)},
+				dump.Entry{Step: name, Layer: "m.conv.out", Port: "input_0", Tensor: toy.Of(t, out, 1, len(ids), 2)},
+				dump.Entry{Step: name, Layer: "m.conv.out", Port: "output", Tensor: toy.Of(t, last, 1, len(ids), 2)})
 		}
 		return dump.New("torch", info, dump.OrderRunFile, entries)
 	}

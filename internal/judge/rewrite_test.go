@@ -9,6 +9,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -20,7 +21,7 @@ func change(t *testing.T, x *tensor.Tensor, f func(row, column int) float64) *te
 	for i := range v {
 		v[i] = float32(f(i/w, i%w))
 	}
-	return of(t, v, x.Shape()...)
+	return toy.Of(t, v, x.Shape()...)
 }
 
 // block is a run of one block: a norm, attention and an MLP, with what each layer is given.

@@ -10,6 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -90,8 +91,8 @@ func TestLabels(t *testing.T) {
 		{[]float64{0.2, -0.1, 0.1}, []float64{0.2, -0.1, 0.1}, "the golden's logits of 3 labels", "a head that a library made up"},
 		{[]float64{3, -2, 1}, []float64{0, 0, 0}, "the candidate's logits of 3 labels", "a head of zeros"},
 	} {
-		c, err := judge.Compare(t.Context(), []judge.Case{{Name: "short", Golden: run("torch", port{"classifier-output", of(t, tt.golden, 1, 3)}),
-			Actual: run("max", port{"classifier-output", of(t, tt.actual, 1, 3)})}}, judge.Options{})
+		c, err := judge.Compare(t.Context(), []judge.Case{{Name: "short", Golden: run("torch", port{"classifier-output", toy.Of(t, tt.golden, 1, 3)}),
+			Actual: run("max", port{"classifier-output", toy.Of(t, tt.actual, 1, 3)})}}, judge.Options{})
 		require.NoError(t, err, tt.reason)
 		notes := strings.Join(c.Report("x", true).Notes, "\n")
 		if tt.note == "" {

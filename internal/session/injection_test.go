@@ -16,7 +16,7 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
@@ -25,7 +25,7 @@ import (
 func TestInjection(t *testing.T) {
 	hidden := wave(t, 1, 0, 2, 3, 8)
 	rows := wave(t, 1, 0.1, 5, 8)
-	ids := of(t, []int64{1, 2, 3, 0, 4, 5}, 2, 3)
+	ids := toy.Of(t, []int64{1, 2, 3, 0, 4, 5}, 2, 3)
 	golden := run("torch",
 		port{"model.embed_tokens-input_0", ids}, port{"model.embed_tokens-output", hidden},
 		port{"model.layers.0.self_attn.q_proj-input_0", hidden}, port{"model.layers.0.self_attn.q_proj-output", hidden},
@@ -38,7 +38,7 @@ func TestInjection(t *testing.T) {
 		port{"lm_head-input_0", hidden}, port{"lm_head-output", wave(t, 1, 0, 2, 3, 9)})
 	golden.Info.PadMask = [][]int{{1, 1, 1}, {0, 1, 1}}
 	actual := run("max",
-		port{"model.embed_tokens-input_0", of(t, []int64{1, 2, 3, 4, 5}, 5)}, port{"model.embed_tokens-output", rows},
+		port{"model.embed_tokens-input_0", toy.Of(t, []int64{1, 2, 3, 4, 5}, 5)}, port{"model.embed_tokens-output", rows},
 		port{"model.layers.layers.0.self_attn.qkv_proj-input_0", rows},
 		port{"model.layers.layers.0.self_attn.qkv_proj-output", wave(t, 1, 0, 5, 24)},
 		port{"model.layers.layers.0.self_attn-input_1", rows},
@@ -171,40 +171,9 @@ func TestPadMaskOfACase(t *testing.T) {
 	assert.Equal(t, 4, find(t, c, "m.norm-output").Golden.Len()/8, "real tokens only")
 }
 
-// port is one tensor of a run in these tests.
-type port struct {
-	label string
-	t     *tensor.Tensor
-}
+type port = toy.Port
 
-func of[T float32 | float64 | int64](t *testing.T, values []T, shape ...int) *tensor.Tensor {
-	t.Helper()
-	x, err := tensor.Of(values, shape...)
-	require.NoError(t, err)
-	return x
-}
-
-// wave is a tensor of numbers that do not repeat; scale and shift tell one from another.
-func wave(t *testing.T, scale, shift float64, shape ...int) *tensor.Tensor {
-	t.Helper()
-	n, err := tensor.NumElems(shape)
-	require.NoError(t, err)
-	v := make([]float32, n)
-	for i := range v {
-		v[i] = float32(scale * (float64(i*i%31)/7 - 2 + shift + float64(i)/50))
-	}
-	return of(t, v, shape...)
-}
-
-// run makes a run of one step of the case "short".
-func run(engine string, ports ...port) *dump.Run {
-	var entries []dump.Entry
-	for _, p := range ports {
-		layer, name := label.Split(p.label)
-		entries = append(entries, dump.Entry{Step: "0", Layer: layer, Port: name, Tensor: p.t})
-	}
-	return dump.New(engine, dump.Info{Engine: engine, Case: "short", Mode: dump.Standard}, dump.OrderRunFile, entries)
-}
+var run, wave = toy.Run, toy.Wave
 
 // find returns a port of a comparison by its label.
 func find(t *testing.T, c *judge.Comparison, name string) *judge.Port {

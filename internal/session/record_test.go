@@ -17,6 +17,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/npy"
 )
@@ -34,12 +35,12 @@ func writeDump(t *testing.T, dir, engine, caseName string, steps int) {
 		out := wave(t, 1, float64(step), 1, 6, 8)
 		for i, p := range []port{{"m.norm-input_0", wave(t, 2, 1, 1, 6, 8)}, {"m.norm-output", out},
 			{"m.norm(2)-output", out},
-			{"m.choice-output", of(t, []int64{1, 2, int64(step)}, 3)}} {
-			layer, name := label.Split(p.label)
+			{"m.choice-output", toy.Of(t, []int64{1, 2, int64(step)}, 3)}} {
+			layer, name := label.Split(p.Label)
 			file := fmt.Sprintf("%02d.npy", i)
 			f, err := os.Create(filepath.Join(dir, s, file))
 			require.NoError(t, err)
-			require.NoError(t, npy.Write(f, p.t))
+			require.NoError(t, npy.Write(f, p.Tensor))
 			require.NoError(t, f.Close())
 			info.Order = append(info.Order, dump.OrderEntry{Step: s, Layer: layer, Port: name, File: file})
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -35,7 +36,7 @@ func layerDump(t *testing.T, dir, engine, encoding string, off float64, d tensor
 		v[i] *= float32(1 + off*math.Sin(float64(i)))
 		half = append(half, byte(math.Float32bits(v[i])>>16), byte(math.Float32bits(v[i])>>24))
 	}
-	made := of(t, v, 1, 6, 128)
+	made := toy.Of(t, v, 1, 6, 128)
 	if d == tensor.BF16 {
 		var err error
 		made, err = tensor.New(d, made.Shape(), half)
@@ -182,15 +183,15 @@ func TestNoMeasure(t *testing.T) {
 		{func(_, _, e *dump.Run) {
 			for i, x := range e.Entries {
 				if x.Step == "1" && x.Port == "input_0" {
-					e.Entries[i].Tensor = of(t, []int64{8}, 1, 1)
+					e.Entries[i].Tensor = toy.Of(t, []int64{8}, 1, 1)
 				}
 			}
 		}, "its decode steps were given the tokens [8] of sequence 0, those of the golden [7]", "another continuation"},
 	} {
 		made := func(engine, encoding string) *dump.Run {
-			r := run(engine, port{"model.embed-input_0", of(t, []int64{1, 2, 3}, 1, 3)}, port{"model.embed-output", wave(t, 1, 0, 1, 3, 64)})
+			r := run(engine, port{"model.embed-input_0", toy.Of(t, []int64{1, 2, 3}, 1, 3)}, port{"model.embed-output", wave(t, 1, 0, 1, 3, 64)})
 			r.Entries = append(r.Entries,
-				dump.Entry{Step: "1", Layer: "model.embed", Port: "input_0", Tensor: of(t, []int64{7}, 1, 1)},
+				dump.Entry{Step: "1", Layer: "model.embed", Port: "input_0", Tensor: toy.Of(t, []int64{7}, 1, 1)},
 				dump.Entry{Step: "1", Layer: "model.embed", Port: "output", Tensor: wave(t, 1, 0, 1, 1, 64)})
 			r.Path = engine + encoding
 			r.Info.TokenIDs, r.Info.Encoding.Compute = json.RawMessage("[[1,2,3]]"), encoding
@@ -214,7 +215,7 @@ func TestOverflowOfTheReference(t *testing.T) {
 				v[i] = row0
 			}
 		}
-		return of(t, v, 1, 4, 64)
+		return toy.Of(t, v, 1, 4, 64)
 	}
 	in := wave(t, 1, 0, 1, 4, 64)
 	made := func(engine, encoding string, out *tensor.Tensor) *dump.Run {
@@ -255,7 +256,7 @@ func TestCostBesideFloat64(t *testing.T) {
 				v[i] = first
 			}
 		}
-		return of(t, v, 1, 64, 64)
+		return toy.Of(t, v, 1, 64, 64)
 	}
 	half := make([]byte, 0, 2*64*64) // 0.125 in the first row, 1 in the others
 	for i := range 64 * 64 {

@@ -156,6 +156,30 @@ m.embed output bad
 m input_0 outside same=1
 m output bad`, place{"input", "m.embed", "", ""}, []string{"m.embed"}, "not given the same input: input_0 of m differs",
 			"the innermost layer that takes it"},
+		{"another input of a block", `
+m.0.lin input_0 bad same=1
+m.0.lin output bad
+m.0 input_0 outside same=1
+m.0 output bad
+m output bad`, place{"input", "m.0.lin", "", ""}, []string{"m.0.lin"}, "input_0 of m.0 differs", "the layer inside takes the same value"},
+		{"another input of a block, and of a layer", `
+m.0.lin input_0 bad same=2
+m.0.lin output bad
+m.0 input_0 outside same=1
+m.0 output bad
+m output bad`, place{"input", "m.0", "", ""}, []string{"m.0"}, "", "the layer inside takes another value"},
+		{"another input, no bytes", `
+m.0.lin input_0 bad
+m.0.lin output bad
+m.0 input_0 outside
+m.0 output bad
+m output bad`, place{"input", "m.0.lin", "", ""}, []string{"m.0.lin"}, "", "the port tells that it is the same value"},
+		{"another port, no bytes", `
+m.0.lin input_1 bad
+m.0.lin output bad
+m.0 input_0 outside
+m.0 output bad
+m output bad`, place{"input", "m.0", "", ""}, []string{"m.0"}, "", "nothing tells that it is the same value"},
 		{"several", `
 m.0.lin output fault
 m.0 output bad
@@ -391,6 +415,30 @@ m output bad`)
 	assert.True(t, math.IsNaN(got.Growth[1].Alone), "not known")
 }
 
+// What a layer was given is wrong along a path, where the layer itself cannot be.
+func TestPathOfALayerWithoutState(t *testing.T) {
+	for _, c := range []struct {
+		up        string
+		stateless bool
+		want      place
+		reason    string
+	}{
+		{"input_0 lone same=1\nm.up output open from=0", true, place{"path", "m", "m.norm", "m.up"}, "its input is not known: that is wrong"},
+		{"input_0 lone same=1\nm.up output open from=0", false, place{"path", "m.up", "m.norm", ""}, "it may be the layer"},
+		{"input_0 same=1\nm.up output open from=1", true, place{"path", "m.up", "", ""}, "its input is right"},
+	} {
+		run, faults := recorded(t, "m.norm output same=1\nm.up "+c.up+"\nm output bad")
+		run.Given = localise.Given{Path: func(*localise.Verdict) string { return "a path" }, Stateless: func(string) bool { return c.stateless }}
+		assert.Equal(t, c.want, placeOf(localise.Placed(run, faults)), c.reason)
+	}
+}
+
+func TestCopies(t *testing.T) {
+	run, faults := recorded(t, "m.a output fault\nm.b output bad twin=m.a\nm.c output bad twin=m.a\nm.d output bad twin=m.d\nm output bad")
+	assert.Equal(t, []string{"m.b and m.a are equal in the candidate and not in the reference: an operation between them is skipped, " +
+		"or one was recorded for the other (and 1 more such pairs)"}, localise.Placed(run, faults).Evidence)
+}
+
 func TestGiven(t *testing.T) {
 	const records = `
 m.up input_0
@@ -409,7 +457,11 @@ m output bad`
 		{"another prompt", localise.Given{OtherPrompt: map[string]string{"a": "5 tokens, not 6"}}, place{kind: "input"}, "5 tokens, not 6", 1,
 			"what follows from another prompt is no fault"},
 		{"a weight that is missing", localise.Given{Load: map[string]localise.Load{"a": {Missing: []string{"model.down.weight"}}}},
-			place{kind: "weights", layer: "m.up"}, "1 missing (model.down.weight)", 1, "no layer of that name: the place stays"},
+			place{kind: "weights", layer: "m.up"}, "checkpoint: 1 missing (model.down.weight); m.up", 1, "no layer of that name: the place stays"},
+		{"a weight that is not used", localise.Given{Load: map[string]localise.Load{"a": {Unused: []string{"x.bias"}}}},
+			place{kind: "weights", layer: "m.up"}, "checkpoint: 1 of the checkpoint not used (x.bias); m.up", 1, "it is of no layer here"},
+		{"a short name of a weight", localise.Given{Load: map[string]localise.Load{"a": {Missing: []string{"down.weight"}}}},
+			place{kind: "weights", layer: "m.down"}, "", 1, "the checkpoint has no prefix"},
 		{"a weight of a layer that is missing", localise.Given{Load: map[string]localise.Load{"a": {Missing: []string{"model.m.down.weight"}}}},
 			place{kind: "weights", layer: "m.down"}, "not those of the checkpoint", 1, "the layer that lacks it"},
 		{"a path", localise.Given{Path: func(*localise.Verdict) string { return "right in one pass" }},

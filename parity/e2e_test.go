@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/scripttest"
 	"github.com/goparity/goparity/internal/serving/servingtest"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
@@ -64,7 +65,8 @@ func TestScripts(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out, &env))
 	base, err := txtar.ParseFile(filepath.Join("testdata", "base.txtar"))
 	require.NoError(t, err)
-	gomod, sums := userModule(t, root)
+	gomod, sums, err := scripttest.UserModule(root)
+	require.NoError(t, err)
 	user := userTests{dir: t.TempDir(), built: map[string]func() error{}}
 
 	testscript.Run(t, testscript.Params{
@@ -95,25 +97,12 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": cmdReplace,
+			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": scripttest.Replace,
 			"age": cmdAge, "cut": cmdCut, "drop": cmdDrop, "unseal": cmdUnseal,
 			"mkserved": cmdMkserved, "stub": cmdStub,
 			"gotest": user.gotest, "rerun": user.rerun, "next": user.next,
 		},
 	})
-}
-
-// userModule is a go.mod that needs nothing that this module does not: so it works without a
-// network.
-func userModule(t *testing.T, root string) (gomod, sums []byte) {
-	t.Helper()
-	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	require.NoError(t, err)
-	gomod = fmt.Appendf(nil,
-		"module example.com/user\n\ngo 1.26.0\n\nrequire github.com/goparity/goparity v0.0.0\n\n"+
-			"replace github.com/goparity/goparity => %s\n",
-		filepath.ToSlash(root))
-	return gomod, sums
 }
 
 func cmdMkdump(ts *testscript.TestScript, neg bool, args []string) {
@@ -200,18 +189,6 @@ func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	data[at] ^= 0x10
 	ts.Check(os.WriteFile(path, data, 0o644))
-}
-
-func cmdReplace(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: replace FILE OLD NEW")
-	}
-	path := ts.MkAbs(args[0])
-	text := ts.ReadFile(args[0])
-	if !strings.Contains(text, args[1]) {
-		ts.Fatalf("replace: %s has no %q", args[0], args[1])
-	}
-	ts.Check(os.WriteFile(path, []byte(strings.ReplaceAll(text, args[1], args[2])), 0o644))
 }
 
 func cmdAge(ts *testscript.TestScript, neg bool, args []string) {

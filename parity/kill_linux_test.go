@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/scripttest"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
 )
@@ -67,7 +68,8 @@ func writeModule(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	gomod, sums := userModule(t, root)
+	gomod, sums, err := scripttest.UserModule(root)
+	require.NoError(t, err)
 	dir := t.TempDir()
 	files["go.mod"], files["go.sum"] = string(gomod), string(sums)
 	for name, text := range files {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/scripttest"
 )
 
 var codeBlock = regexp.MustCompile("(?s)```(yaml|python)\n(.*?)```")
@@ -28,7 +29,8 @@ func TestLiveONNX(t *testing.T) {
 	require.Len(t, blocks, 3)
 
 	dir := t.TempDir()
-	gomod, sums := userModule(t, root)
+	gomod, sums, err := scripttest.UserModule(root)
+	require.NoError(t, err)
 	fixture := filepath.Join(dir, "fixtures", "minilm")
 	require.NoError(t,
 		os.CopyFS(filepath.Join(fixture, "golden"), os.DirFS(filepath.Join(root, "fixtures", "minilm", "golden"))))

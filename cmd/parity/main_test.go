@@ -21,6 +21,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/scripttest"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/maxckpt"
 	"github.com/goparity/goparity/tensor/npy"
@@ -117,11 +118,9 @@ func cpdir(ts *testscript.TestScript, _ bool, args []string) {
 // userModule makes the folder a user's module, with a tiny model in it.
 func userModule(ts *testscript.TestScript, _ bool, _ []string) {
 	root := ts.Getenv("PARITY_ROOT")
-	mod := "module example.com/user\n\ngo 1.26.0\n\nrequire github.com/goparity/goparity v0.0.0\n\n" +
-		"replace github.com/goparity/goparity => " + root + "\n"
-	ts.Check(os.WriteFile(ts.MkAbs("go.mod"), []byte(mod), 0o644))
-	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	mod, sum, err := scripttest.UserModule(root)
 	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("go.mod"), mod, 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("go.sum"), sum, 0o644))
 	ts.Check(tinyModel(ts.MkAbs("model")))
 	ts.Setenv("GOFLAGS", "-mod=mod -vet=off -ldflags=-w")
@@ -153,7 +152,7 @@ func params(t *testing.T) testscript.Params {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "next": next, "cpdir": cpdir, "module": userModule,
-			"mkserved": mkServed, "sed": sed, "alive": alive, "await": await},
+			"mkserved": mkServed, "replace": scripttest.Replace, "alive": alive, "await": await},
 	}
 }
 

@@ -26,17 +26,6 @@ func mkServed(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(servingtest.WriteFixture(ts.MkAbs(args[0]), more))
 }
 
-// sed replaces a text in a file: sed OLD NEW FILE
-func sed(ts *testscript.TestScript, _ bool, args []string) {
-	file := ts.MkAbs(args[2])
-	data, err := os.ReadFile(file)
-	ts.Check(err)
-	if !bytes.Contains(data, []byte(args[0])) {
-		ts.Fatalf("%s has no %q", args[2], args[0])
-	}
-	ts.Check(os.WriteFile(file, bytes.ReplaceAll(data, []byte(args[0]), []byte(args[1])), 0o644))
-}
-
 // stubServer is a server with a fault, and with a child that would outlive it: stubserver MOOD PORT
 func stubServer() {
 	if os.Args[1] == "child" {

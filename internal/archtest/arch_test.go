@@ -32,7 +32,7 @@ var layers = [][]string{
 		"internal/places", "internal/setting", "internal/seal"},
 	{"tensor", "internal/label/module", "internal/vocab"}, {"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},
-	{"internal/dequant"}, {"internal/dump"}, {"internal/toy"}, // for tests
+	{"internal/dequant"}, {"internal/dump"}, {"internal/toy", "internal/scripttest"}, // for tests
 	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},
 	{"internal/names", "internal/onepass", "internal/coverage"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine

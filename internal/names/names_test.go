@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -52,8 +53,10 @@ func gpt2(n int) (m []layer) {
 // copies are layers that return what another one does.
 var copies = strings.NewReplacer(".attn|", ".attn.c_proj|", ".mlp|", ".mlp.c_proj|")
 
-// run records a model. Behind the layer called wrong, and in it, all values are others.
+// run records a model. Behind the layer called wrong, and in it, all values are others; of "~wrong"
+// they are a fifth off.
 func run(m []layer, seed uint64, wrong string) (ports []names.Port) {
+	wrong, little := strings.CutPrefix(wrong, "~")
 	r, broken := rand.New(rand.NewPCG(seed, 0)), false
 	values := map[string]*tensor.Tensor{}
 	add := func(name, port string, x *tensor.Tensor) {
@@ -61,12 +64,16 @@ func run(m []layer, seed uint64, wrong string) (ports []names.Port) {
 			Port: match.Port{Step: "0", Layer: name, Port: port, Seq: len(ports), DType: x.DType(), Shape: x.Shape()}})
 	}
 	for _, l := range m {
-		if broken = broken || l.name == wrong; broken {
-			r = rand.New(rand.NewPCG(seed+1000, uint64(len(ports))))
+		other := rand.New(rand.NewPCG(seed+1000, uint64(len(ports))))
+		if broken = broken || l.name == wrong; broken && !little {
+			r = other
 		}
 		x := make([]float32, tokens*l.width)
 		for i := range x {
 			x[i] = float32(r.NormFloat64())
+			if broken && little {
+				x[i] += 0.2 * float32(other.NormFloat64())
+			}
 		}
 		out, _ := tensor.Of(x, 1, tokens, l.width)
 		if same := strings.TrimSuffix(copies.Replace(l.name+"|"), "|"); same != l.name && values[same] != nil {
@@ -127,6 +134,16 @@ func silent() func(string) string {
 	}
 }
 
+// later counts blocks from one, and has the same names else.
+func later(name string) string {
+	parts := strings.Split(name, ".")
+	if len(parts) > 2 {
+		n, _ := strconv.Atoi(parts[2])
+		parts[2] = strconv.Itoa(n + 1)
+	}
+	return strings.Join(parts, ".")
+}
+
 // joined returns what package match joins with the rules of a proposal, by golden layer.
 func joined(t *testing.T, golden, actual []names.Port, opt match.Options, p *names.Proposal) map[string][]string {
 	t.Helper()
@@ -167,6 +184,8 @@ func TestPropose(t *testing.T) {
 		{"error in block 2, no order", home.Replace, "transformer.h.2.mlp.c_fc", nil, true, 49, "but for the end of the model"},
 		{"error in block 0", home.Replace, "transformer.h.0.attn.k", nil, false, 43, "the order and the shapes tell, but not k from v"},
 		{"error in block 0, silent", silent(), "transformer.h.0.attn.c_proj", nil, false, 39, "where both have the same layers"},
+		{"from one, one vocabulary", later, "transformer.h.2.mlp.c_fc", nil, false, 51, "equal names are of other blocks"},
+		{"a small error in block 0, silent", silent(), "~transformer.h.0.attn.q", nil, false, 51, "what is behind it is still alike"},
 		{"no containers", home.Replace, "transformer.h.1.attn.v", []string{".attn", ".mlp"}, false, 43, "what only one side has has no partner"},
 		{"no containers, error in block 0", home.Replace, "transformer.h.0.attn.v", []string{".attn", ".mlp"}, false, 43,
 			"the values before the error show it"},
@@ -345,4 +364,27 @@ func TestLastRow(t *testing.T) {
 	require.GreaterOrEqual(t, i, 0)
 	assert.Equal(t, match.LastRow, p.Rules[i].Rows)
 	assert.Equal(t, names.Certain, p.Rules[i].Sure)
+}
+
+// A rule says how equal the values are.
+func TestReasons(t *testing.T) {
+	golden := run(gpt2(2), 1, "")
+	for _, c := range []struct {
+		scale float32
+		want  string
+	}{{1, ", bit for bit"}, {1.00001, " (rel. L2 ≤ 1e-05)"}} {
+		actual := renamed(golden, home.Replace)
+		for i, p := range actual {
+			x := make([]float32, p.Tensor.Len())
+			for k := range x {
+				x[k] = float32(p.Tensor.At(k)) * c.scale
+			}
+			var err error
+			actual[i].Tensor, err = tensor.Of(x, p.Shape...)
+			require.NoError(t, err)
+		}
+		p, err := names.Propose(golden, actual, match.Options{}, equal)
+		require.NoError(t, err)
+		assert.Contains(t, p.Rules[0].Reason, c.want)
+	}
 }

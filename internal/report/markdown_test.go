@@ -24,7 +24,7 @@ func TestMarkdownFiles(t *testing.T) {
 
 func TestMarkdownOfAHostileReport(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, report.Markdown(&b, hostile(), "report.json"))
+	require.NoError(t, report.Markdown(&b, hostile(2000), "report.json"))
 	assert.Less(t, b.Len(), 1<<20, "GitHub shows nothing of a larger one")
 	got := b.String()
 	assert.NotContains(t, got, "\x1b")
@@ -57,7 +57,7 @@ func TestAnnotations(t *testing.T) {
 	sameAsFile(t, "fail-annotations.txt", []byte(annotations(failing())))
 	sameAsFile(t, "error-annotations.txt", []byte(annotations(broken())))
 
-	lines := strings.Split(strings.TrimSuffix(annotations(hostile()), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(annotations(hostile(20)), "\n"), "\n")
 	assert.Len(t, lines, 10, "GitHub keeps ten a step")
 	for _, line := range lines {
 		assert.True(t, strings.HasPrefix(line, "::error title="), line)

@@ -142,10 +142,10 @@ func broken() *report.Report {
 }
 
 // hostile is a failing run of many rows whose names are meant to break a page.
-func hostile() *report.Report {
+func hostile(rows int) *report.Report {
 	r := failing()
 	evil := "a|b`c`\x1b[31m\n::error::x<script>]]>%\u202e[x](y)*" + string(make([]byte, 2000))
-	for i := range 2000 {
+	for i := range rows {
 		l := row(fmt.Sprint(evil, i), i, report.StatusFail, metrics(1, 1))
 		l.Note, l.Blame, l.Case, l.Violations = evil, evil, evil, []string{evil}
 		r.Layers = append(r.Layers, l)

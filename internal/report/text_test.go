@@ -60,7 +60,7 @@ func TestTextFitsItsWidth(t *testing.T) {
 
 func TestTextPrintsNoControlCharacters(t *testing.T) {
 	for _, opt := range []report.TextOptions{{}, {Verbose: true}} {
-		got := text(t, hostile(), opt)
+		got := text(t, hostile(20), opt)
 		assert.NotContains(t, got, "\x1b")
 		assert.NotContains(t, got, "\x00")
 		assert.NotContains(t, got, "\u202e", "a mark that turns the line around")

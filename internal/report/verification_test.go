@@ -32,7 +32,7 @@ func TestVerification(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.Modes(&b, r))
 	sameAsFile(t, "modes.txt", b.Bytes())
-	for _, r := range []*report.Report{broken(), hostile(), passing()} {
+	for _, r := range []*report.Report{broken(), hostile(20), passing()} {
 		for _, mode := range []report.Mode{report.Standard, report.Injected} {
 			b.Reset()
 			require.NoError(t, report.Verification(&b, r, mode))

@@ -181,10 +181,11 @@ func TestPropose(t *testing.T) {
 		{"silent", silent(), "", nil, false, 51, "values need no names"},
 		{"no order", home.Replace, "", nil, true, 51, "nor an order"},
 		{"error in block 2", home.Replace, "transformer.h.2.mlp.c_fc", nil, false, 51, "the blocks before it tell what is behind it"},
-		{"error in block 2, no order", home.Replace, "transformer.h.2.mlp.c_fc", nil, true, 49, "but for the end of the model"},
+		{"error in block 2, no order", home.Replace, "transformer.h.2.mlp.c_fc", nil, true, 51, "nor an order"},
 		{"error in block 0", home.Replace, "transformer.h.0.attn.k", nil, false, 43, "the order and the shapes tell, but not k from v"},
-		{"error in block 0, silent", silent(), "transformer.h.0.attn.c_proj", nil, false, 39, "where both have the same layers"},
+		{"error in block 0, silent", silent(), "transformer.h.0.attn.c_proj", nil, false, 42, "where both have the same layers"},
 		{"from one, one vocabulary", later, "transformer.h.2.mlp.c_fc", nil, false, 51, "equal names are of other blocks"},
+		{"from one, one vocabulary, error in block 0", later, "transformer.h.0.attn.k", nil, false, 51, "the first blocks are each other's"},
 		{"a small error in block 0, silent", silent(), "~transformer.h.0.attn.q", nil, false, 51, "what is behind it is still alike"},
 		{"no containers", home.Replace, "transformer.h.1.attn.v", []string{".attn", ".mlp"}, false, 43, "what only one side has has no partner"},
 		{"no containers, error in block 0", home.Replace, "transformer.h.0.attn.v", []string{".attn", ".mlp"}, false, 43,
@@ -386,5 +387,27 @@ func TestReasons(t *testing.T) {
 		p, err := names.Propose(golden, actual, match.Options{}, equal)
 		require.NoError(t, err)
 		assert.Contains(t, p.Rules[0].Reason, c.want)
+	}
+}
+
+// What only one side has is left, and says whether anything of the other may be its counterpart.
+func TestLeft(t *testing.T) {
+	golden := run(gpt2(3), 1, "")
+	for _, c := range []struct {
+		drop, wrong string
+		left        []names.Left
+		reason      string
+	}{
+		{".mlp.act", "", []names.Left{{Layer: "transformer.h.0.mlp.act", Alone: true}, {Layer: "transformer.h.1.mlp.act", Alone: true},
+			{Layer: "transformer.h.2.mlp.act", Alone: true}}, "nothing is left that it could be"},
+		{".mlp.act", "transformer.h.1.ln_1", []names.Left{{Layer: "transformer.h.0.mlp.act", Alone: true}, {Layer: "transformer.h.1.mlp.act", Alone: true},
+			{Layer: "transformer.h.2.mlp.act", Alone: true}}, "the block before the error tells of the others"},
+		{".mlp", "", []names.Left{{Layer: "transformer.h.0.mlp", Same: "transformer.h.0.mlp.c_proj", Alone: true},
+			{Layer: "transformer.h.1.mlp", Same: "transformer.h.1.mlp.c_proj", Alone: true},
+			{Layer: "transformer.h.2.mlp", Same: "transformer.h.2.mlp.c_proj", Alone: true}}, "its value is compared"},
+	} {
+		p, err := names.Propose(golden, renamed(without(run(gpt2(3), 1, c.wrong), c.drop), home.Replace), match.Options{}, equal)
+		require.NoError(t, err)
+		assert.Equal(t, c.left, p.Golden, c.reason)
 	}
 }

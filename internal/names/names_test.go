@@ -187,6 +187,8 @@ func TestPropose(t *testing.T) {
 		{"from one, one vocabulary", later, "transformer.h.2.mlp.c_fc", nil, false, 51, "equal names are of other blocks"},
 		{"from one, one vocabulary, error in block 0", later, "transformer.h.0.attn.k", nil, false, 51, "the first blocks are each other's"},
 		{"a small error in block 0, silent", silent(), "~transformer.h.0.attn.q", nil, false, 51, "what is behind it is still alike"},
+		{"error in block 0, silent, a layer less", silent(), "transformer.h.0.attn.c_proj", []string{".attn.q"}, false, 41,
+			"it stood alone before the error, so its like have no partners"},
 		{"no containers", home.Replace, "transformer.h.1.attn.v", []string{".attn", ".mlp"}, false, 43, "what only one side has has no partner"},
 		{"no containers, error in block 0", home.Replace, "transformer.h.0.attn.v", []string{".attn", ".mlp"}, false, 43,
 			"the values before the error show it"},
@@ -290,6 +292,11 @@ func TestFused(t *testing.T) {
 			apart, whole := run(model, 1, ""), renamed(fuse(t, run(model, 1, wrong)), home.Replace)
 			p, err := names.Propose(apart, whole, match.Options{}, equal)
 			require.NoError(t, err)
+			if wrong == "" {
+				i := slices.IndexFunc(p.Rules, func(r names.Rule) bool { return len(r.Golden) == 3 })
+				require.GreaterOrEqual(t, i, 0)
+				assert.Equal(t, names.Certain, p.Rules[i].Sure, "its columns hold their values")
+			}
 			got := joined(t, apart, whole, match.Options{}, p)
 			for i := range 3 {
 				for _, part := range "qkv" {
@@ -402,6 +409,8 @@ func TestLeft(t *testing.T) {
 			{Layer: "transformer.h.2.mlp.act", Alone: true}}, "nothing is left that it could be"},
 		{".mlp.act", "transformer.h.1.ln_1", []names.Left{{Layer: "transformer.h.0.mlp.act", Alone: true}, {Layer: "transformer.h.1.mlp.act", Alone: true},
 			{Layer: "transformer.h.2.mlp.act", Alone: true}}, "the block before the error tells of the others"},
+		{".mlp.c_fc", "transformer.h.1.ln_1", []names.Left{{Layer: "transformer.h.0.mlp.c_fc", Alone: true}, {Layer: "transformer.h.1.mlp.c_fc", Alone: true},
+			{Layer: "transformer.h.2.mlp.c_fc", Alone: true}}, "though the activation has its shape"},
 		{".mlp", "", []names.Left{{Layer: "transformer.h.0.mlp", Same: "transformer.h.0.mlp.c_proj", Alone: true},
 			{Layer: "transformer.h.1.mlp", Same: "transformer.h.1.mlp.c_proj", Alone: true},
 			{Layer: "transformer.h.2.mlp", Same: "transformer.h.2.mlp.c_proj", Alone: true}}, "its value is compared"},

@@ -36,7 +36,18 @@ func mapped(t *testing.T, rows, width int, f func(g at, i, k int) float64) (gold
 // halves is where column k comes from if the halves of heads of d are interleaved.
 func halves(k, d int) int { return k/d*d + k%2*(d/2) + k%d/2 }
 
+func times(by float64) func(at, int, int) float64 {
+	return func(g at, i, k int) float64 { return by * g(i, k) }
+}
+
+func numbered(g at, i, k int) float64 { return g(i, k) * float64(k+1) } // a factor for each column
+
 func TestRewritten(t *testing.T) {
+	columns := func(n int) func(at, int, int) float64 { return func(g at, i, k int) float64 { return g(i, n-1-k) } }
+	rows := func(n int) func(at, int, int) float64 { return func(g at, i, k int) float64 { return g(n-1-i, k) } }
+	heads := func(d int) func(at, int, int) float64 {
+		return func(g at, i, k int) float64 { return g(i, halves(k, d)) }
+	}
 	for _, c := range []struct {
 		rows, width int
 		f           func(g at, i, k int) float64
@@ -44,28 +55,28 @@ func TestRewritten(t *testing.T) {
 		text        string
 		reason      string
 	}{
-		{8, 8, func(g at, i, k int) float64 { return g(i, k) / 8 }, structure.MapFactor, "multiplied by 0.125", "1/√64"},
-		{2, 16, func(g at, i, k int) float64 { return -g(i, k) }, structure.MapFactor, "multiplied by -1", "of 32 elements"},
-		{2, 15, func(g at, i, k int) float64 { return -g(i, k) }, structure.MapNone, "", "30 are too few"},
-		{8, 8, func(g at, i, k int) float64 { return 0 }, structure.MapNone, "", "zeros: nothing brings the numbers back"},
-		{8, 16, func(g at, i, k int) float64 { return g(i, halves(k, 8)) }, structure.MapInterleaved, "head of 8 are", "two heads"},
-		{8, 6, func(g at, i, k int) float64 { return g(i, halves(k, 6)) }, structure.MapInterleaved, "head of 6 are", "one head"},
-		{8, 6, func(g at, i, k int) float64 { return g(i, k) * float64(k+1) }, structure.MapColumns, "from 1 to 6", "a norm's weight"},
-		{3, 12, func(g at, i, k int) float64 { return g(i, k) * float64(k+1) }, structure.MapColumns, "from 1 to 12", "of three rows"},
-		{2, 20, func(g at, i, k int) float64 { return g(i, k) * float64(k+1) }, structure.MapNone, "", "two rows fit anything"},
+		{8, 8, times(1.0 / 8), structure.MapFactor, "multiplied by 0.125", "1/√64"},
+		{2, 16, times(-1), structure.MapFactor, "multiplied by -1", "of 32 elements"},
+		{2, 15, times(-1), structure.MapNone, "", "30 are too few"},
+		{8, 8, times(0), structure.MapNone, "", "zeros: nothing brings the numbers back"},
+		{8, 16, heads(8), structure.MapInterleaved, "head of 8 are", "two heads"},
+		{8, 6, heads(6), structure.MapInterleaved, "head of 6 are", "one head"},
+		{8, 6, numbered, structure.MapColumns, "from 1 to 6", "a norm's weight"},
+		{3, 12, numbered, structure.MapColumns, "from 1 to 12", "of three rows"},
+		{2, 20, numbered, structure.MapNone, "", "two rows fit anything"},
 		{8, 8, func(g at, i, k int) float64 { return g(i, k) * float64(k) }, structure.MapNone, "", "a column is lost"},
-		{8, 8, func(g at, i, k int) float64 { return g(i, 7-k) }, structure.MapOrder, "columns are in another order: column 0 holds column 7", "reversed"},
-		{3, 12, func(g at, i, k int) float64 { return g(i, 11-k) }, structure.MapOrder, "column 0 holds column 11", "three rows tell"},
-		{2, 12, func(g at, i, k int) float64 { return g(i, 11-k) }, structure.MapNone, "", "two rows do not"},
-		{8, 8, func(g at, i, k int) float64 { return g(7-i, k) }, structure.MapOrder, "rows are in another order: row 0 holds row 7", "reversed"},
-		{8, 3, func(g at, i, k int) float64 { return g(7-i, k) }, structure.MapOrder, "row 0 holds row 7", "three columns tell"},
-		{8, 2, func(g at, i, k int) float64 { return g(7-i, k) }, structure.MapNone, "", "two columns do not"},
-		{2, 32, func(g at, i, k int) float64 { return g(1-i, k) }, structure.MapOrder, "row 0 holds row 1", "two rows change places"},
+		{8, 8, columns(8), structure.MapOrder, "columns are in another order: column 0 holds column 7", "reversed"},
+		{3, 12, columns(12), structure.MapOrder, "column 0 holds column 11", "three rows tell"},
+		{2, 12, columns(12), structure.MapNone, "", "two rows do not"},
+		{8, 8, rows(8), structure.MapOrder, "rows are in another order: row 0 holds row 7", "reversed"},
+		{8, 3, rows(8), structure.MapOrder, "row 0 holds row 7", "three columns tell"},
+		{8, 2, rows(8), structure.MapNone, "", "two columns do not"},
+		{2, 32, rows(2), structure.MapOrder, "row 0 holds row 1", "two rows change places"},
 		{8, 8, func(g at, i, k int) float64 { return g(i, k) * (1 + 0.1*math.Sin(float64(8*i+k))) }, structure.MapNone, "", "noise"},
-		{8, 8, func(g at, i, k int) float64 { return g(i, k) }, structure.MapNone, "", "they agree"},
+		{8, 8, times(1), structure.MapNone, "", "they agree"},
 		{8, 8, func(g at, i, k int) float64 { return g(i, k) * (2 + 1e-3*float64(k%2)*math.Sin(float64(i))) }, structure.MapNone, "", "near a factor is none"},
-		{2049, 2048, func(g at, i, k int) float64 { return g(i, k) * 3 }, structure.MapFactor, "multiplied by 3", "some rows tell"},
-		{2049, 2048, func(g at, i, k int) float64 { return g(2048-i, k) }, structure.MapNone, "", "some rows do not tell the order of all"},
+		{2049, 2048, times(3), structure.MapFactor, "multiplied by 3", "some rows tell"},
+		{2049, 2048, rows(2049), structure.MapNone, "", "some rows do not tell the order of all"},
 	} {
 		golden, actual := mapped(t, c.rows, c.width, c.f)
 		m := structure.Rewritten(golden, actual, floor)
@@ -73,7 +84,7 @@ func TestRewritten(t *testing.T) {
 		assert.Contains(t, m.Text, c.text, c.reason)
 		assert.Equal(t, c.kind == structure.MapFactor, m.Factor != 0, c.reason)
 	}
-	golden, doubled := mapped(t, 8, 8, func(g at, i, k int) float64 { return 2 * g(i, k) })
+	golden, doubled := mapped(t, 8, 8, times(2))
 	flat, err := doubled.Reshape(64)
 	require.NoError(t, err)
 	assert.Zero(t, structure.Rewritten(golden, flat, floor), "another shape")
@@ -107,10 +118,10 @@ func TestTurned(t *testing.T) {
 		{4, 8, rotated, true, "of four rows"},
 		{3, 8, rotated, false, "three tell too little"},
 		{8, 2, rotated, true, "of one pair"},
-		{8, 1, func(g at, i, k int) float64 { return -g(i, k) }, false, "one column"},
+		{8, 1, times(-1), false, "one column"},
 		{8, 8, func(g at, i, k int) float64 { return g(i, k) * float64(1-k%2*2) }, true, "other signs"},
-		{8, 8, func(g at, i, k int) float64 { return 2 * g(i, k) }, false, "other lengths"},
-		{8, 8, func(g at, i, k int) float64 { return g(i, k) }, false, "they agree"},
+		{8, 8, times(2), false, "other lengths"},
+		{8, 8, times(1), false, "they agree"},
 		{8, 8, func(g at, i, k int) float64 { return g(7-i, k) }, false, "other rows have other angles"},
 		{8, 8, func(g at, i, k int) float64 { return g(i, k) * float64(1-i%2*2) }, false, "signs of rows turn angles"},
 		{200, 8, rotated, true, "of many rows some are looked at"},

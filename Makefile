@@ -197,7 +197,7 @@ foreign-all: .venv/installed ## judge parity names by all of the zoo's runs in a
 .PHONY: score-update
 score-update: ## keep the scores of the zoo, the architectures, the paths and the foreign names: read the difference before it is committed
 	@$(MAKE) score archs holes paths foreign SCOREFLAGS=-update
-	@git --no-pager diff --stat -- $(SCORE) $(ARCHSCORE) $(HOLESCORE) $(PATHSCORE) $(FOREIGNSCORE)
+	@git --no-pager diff -U0 -- $(SCORE) $(ARCHSCORE) $(HOLESCORE) $(PATHSCORE) $(FOREIGNSCORE)
 
 .PHONY: exam
 exam: .venv/installed ## judge VARIANTS of the zoo and the architectures, with other weights, lengths, types, names and missing layers

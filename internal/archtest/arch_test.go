@@ -62,23 +62,16 @@ var allowed = map[string][]string{
 	"tensor/*":          {"tensor", "tensor/internal/format", "internal/quant"},
 }
 
-// linked lists the modules that a user's go.mod gains besides this one. Each is one more thing that
-// users have to update.
-var linked = []string{"go.yaml.in/yaml/v3", "golang.org/x/sys", "gonum.org/v1/gonum"}
-
 const (
 	// longest is how many lines a function may have outside of tests.
 	longest = 70
 	// mostExported is how many functions, methods, types, constants and variables a package may export.
-	mostExported = 40
+	mostExported = 45
 )
 
 // exporting has the numbers of packages that export more. They may fall.
-var exporting = map[string]int{
-	"golden": 70, "parity": 42, "tensor": 87,
-	"internal/compare": 71, "internal/diagnose": 41, "internal/dump": 91, "internal/engine": 72, "internal/fixture": 86,
-	"internal/judge": 79, "internal/quant": 43, "internal/report": 216, "internal/session": 44,
-}
+var exporting = map[string]int{"golden": 70, "tensor": 87, "internal/compare": 71, "internal/dump": 91,
+	"internal/engine": 72, "internal/fixture": 86, "internal/judge": 79, "internal/report": 216}
 
 const module = "github.com/goparity/goparity"
 
@@ -115,7 +108,12 @@ func check(root fs.FS, folders ...string) (wrong []string, exported map[string]i
 			return err
 		}
 		wrong = append(wrong, wrongImports(path.Dir(name), file)...)
-		wrong = append(wrong, longFunctions(set, file)...)
+		for _, d := range file.Decls {
+			n := set.Position(d.End()).Line - set.Position(d.Pos()).Line + 1
+			if f, ok := d.(*ast.FuncDecl); ok && n > longest {
+				wrong = append(wrong, fmt.Sprintf("%s: %s has %d lines, more than %d", name, f.Name, n, longest))
+			}
+		}
 		exported[path.Dir(name)] += exports(file)
 		return nil
 	}
@@ -148,16 +146,6 @@ func wrongImports(dir string, file *ast.File) (wrong []string) {
 	return wrong
 }
 
-func longFunctions(set *token.FileSet, file *ast.File) (wrong []string) {
-	for _, d := range file.Decls {
-		n := set.Position(d.End()).Line - set.Position(d.Pos()).Line + 1
-		if f, ok := d.(*ast.FuncDecl); ok && n > longest {
-			wrong = append(wrong, fmt.Sprintf("%v: %s has %d lines, more than %d", set.Position(d.Pos()), f.Name, n, longest))
-		}
-	}
-	return wrong
-}
-
 // exports counts what a file exports. It removes from file what is not exported.
 func exports(file *ast.File) (n int) {
 	ast.FileExports(file)
@@ -176,7 +164,7 @@ func TestTheModule(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, wrong)
 
-	// A user who imports every public package links the modules in linked and no others.
+	// What a user's go.mod gains: each is one more thing that users have to update.
 	args := []string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", module + "/parity"}
 	for dir := range exported {
 		if !slices.Contains(strings.Split(dir, "/"), "internal") && !strings.HasPrefix(dir, "cmd/") {
@@ -186,7 +174,7 @@ func TestTheModule(t *testing.T) {
 	out, err := exec.Command("go", args...).Output()
 	require.NoError(t, err)
 	modules := slices.Compact(slices.Sorted(slices.Values(strings.Fields(string(out)))))
-	assert.ElementsMatch(t, append(linked, module), modules)
+	assert.Equal(t, []string{module, "go.yaml.in/yaml/v3", "golang.org/x/sys", "gonum.org/v1/gonum"}, modules)
 }
 
 func TestCheck(t *testing.T) {
@@ -198,7 +186,7 @@ func TestCheck(t *testing.T) {
 		{"tensor/npy", `import "M/internal/label"`, "not one of", "a pattern"},
 		{"internal/new", "", "no row", "a package without a place"},
 		{"golden", "func f() {" + strings.Repeat("\n", longest) + "}", "f has 71 lines", "a long function"},
-		{"internal/dtype", strings.Repeat("func F();", mostExported+1) + "func g()", "exports 41 names", "names"},
+		{"internal/dtype", strings.Repeat("func F();", mostExported+1) + "func g()", "exports 46 names", "names"},
 	} {
 		source := "package x;" + strings.ReplaceAll(c.source, "M/", module+"/")
 		wrong, _, err := check(fstest.MapFS{c.dir + "/x_windows.go": {Data: []byte(source)}, c.dir + "/testdata/x.go": {},

@@ -22,48 +22,49 @@ func TestSampled(t *testing.T) {
 	for _, c := range []struct {
 		stub   *servingtest.Stub
 		model  serving.Model
+		draws  int
 		wrong  string // the setting that is wrong; empty: none
 		says   string
 		reason string
 	}{
-		{&servingtest.Stub{}, known, "", "", "right"},
-		{&servingtest.Stub{NoIDs: true}, known, "", "", "by the texts of tokens"},
-		{&servingtest.Stub{NoIDs: true}, serving.Model{}, "", "which token it drew", "nothing tells the tokens"},
-		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK = 0 }}, known, "top_k", "as if it were ignored", "top_k is ignored"},
-		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopP = 0 }}, known, "top_p", "that cannot come", "top_p is ignored"},
-		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.MinP = 0 }}, known, "min_p", "that cannot come", "min_p is ignored"},
-		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK = max(q.TopK-1, 0) }}, known, "top_k", "not of the reference's distribution", "one token fewer"},
+		{&servingtest.Stub{}, known, 300, "", "", "right"},
+		{&servingtest.Stub{NoIDs: true}, known, 300, "", "", "by the texts of tokens"},
+		{&servingtest.Stub{NoIDs: true}, serving.Model{}, 300, "", "which token it drew", "nothing tells the tokens"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK = 0 }}, known, 300, "top_k", "as if it were ignored", "top_k is ignored"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopP = 0 }}, known, 300, "top_p", "that cannot come", "top_p is ignored"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.MinP = 0 }}, known, 300, "min_p", "that cannot come", "min_p is ignored"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK = max(q.TopK-1, 0) }}, known, 700, "top_k", "not of the reference's distribution", "one token fewer"},
 		{&servingtest.Stub{Heats: func(q *servingtest.Request) {
 			if q.TopP < 1 {
 				q.TopP -= 0.05
 			}
-		}}, known, "top_p", "as if the token at which the sum reaches it were left out", "top_p without the last"},
-		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.Heat *= q.Heat }}, known, "temperature 0.7", "as if it were applied twice", "temperature is applied twice"},
-		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK = 1 }}, known, "temperature 1", "as if the best token were always taken", "always the best"},
-		{&servingtest.Stub{Heats: func(q *servingtest.Request) { *q.Seed = 5 }}, known, "temperature 1", "not of the reference's distribution", "one seed for all"},
-		{&servingtest.Stub{Drafts: true}, known, "second token", "as if the best token were always taken", "what a draft model proposes is always accepted"},
+		}}, known, 700, "top_p", "as if the token at which the sum reaches it were left out", "top_p without the last"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.Heat *= q.Heat }}, known, 700, "temperature 0.7", "as if it were applied twice", "temperature is applied twice"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { q.TopK = 1 }}, known, 300, "temperature 1", "as if the best token were always taken", "always the best"},
+		{&servingtest.Stub{Heats: func(q *servingtest.Request) { *q.Seed = 5 }}, known, 300, "temperature 1", "not of the reference's distribution", "one seed for all"},
+		{&servingtest.Stub{Drafts: true}, known, 300, "second token", "as if the best token were always taken", "what a draft model proposes is always accepted"},
 		{&servingtest.Stub{Refuses: func(body map[string]any) string {
 			if _, is := body["min_p"]; is {
 				return "min_p is not known"
 			}
 			return ""
-		}}, known, "", "min_p is not known", "a setting that it refuses"},
+		}}, known, 300, "", "min_p is not known", "a setting that it refuses"},
 		{&servingtest.Stub{Heats: func(q *servingtest.Request) {
 			if q.TopK == 0 {
 				q.TopK = 5
 			}
-		}}, known, "", "", "a server that keeps five where nothing is said"},
+		}}, known, 300, "", "", "a server that keeps five where nothing is said"},
 		{&servingtest.Stub{Model: func(seen []int) []float64 {
 			row := servingtest.Logits(seen)
 			for i := range row {
 				row[i] += 1e-6 * math.Sin(float64(i))
 			}
 			return row
-		}}, known, "", "", "noise"},
+		}}, known, 300, "", "", "noise"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()
-			out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: c.model, Draws: 700})
+			out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: c.model, Draws: c.draws})
 			said := strings.Join(append(out.Notes, out.Error), "\n")
 			ways, lines := drawn(out)
 			said += lines

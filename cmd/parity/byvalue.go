@@ -6,7 +6,6 @@ import (
 
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/names"
 	"github.com/goparity/goparity/internal/subtest"
 )
 
@@ -61,6 +60,6 @@ func bothLeft(k judge.Case, opt match.Options) bool {
 }
 
 // proven returns the rules for which equal values speak.
-func proven(rules []names.Rule) []names.Rule {
-	return slices.DeleteFunc(slices.Clone(rules), func(r names.Rule) bool { return r.Sure == names.Possible })
+func proven(rules []match.Proposed) []match.Proposed {
+	return slices.DeleteFunc(slices.Clone(rules), func(r match.Proposed) bool { return r.Sure == match.Possible })
 }

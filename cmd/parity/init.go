@@ -21,7 +21,6 @@ import (
 	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/names"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
@@ -280,7 +279,7 @@ type initYAML struct {
 	golden []*dump.Run
 	prompt string // of torch, where there is no golden
 	model  string // the lines of model
-	rules  []names.Rule
+	rules  []match.Proposed
 }
 
 // ofModel lets an engine run a model on the golden's tokens. dir is the fixture's folder.
@@ -377,7 +376,7 @@ func (y *initYAML) text() (string, error) {
 		fmt.Fprintf(&b, "  %s: {%s}\n", cmp.Or(g.Info.Case, "run"), strings.Join(keys, ", "))
 	}
 	if len(y.rules) > 0 {
-		b.WriteString("\n" + (&names.Proposal{Rules: y.rules}).YAML())
+		b.WriteString("\n" + (&match.Proposal{Rules: y.rules}).YAML())
 	}
 	b.WriteString("\nreplay: " + recorded + "   # runs/" + recorded + ", which go test judges\n")
 	return b.String(), nil

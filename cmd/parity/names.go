@@ -10,7 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/names"
+	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/subtest"
 )
 
@@ -64,7 +64,7 @@ func (f *namesFlags) propose(stdout io.Writer) error {
 		return err
 	}
 	defer closeAll()
-	var p *names.Proposal
+	var p *match.Proposal
 	if err := mapfile.Guard(func() (err error) { p, err = cases[0].Propose(opt.Match); return err }); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (f *namesFlags) propose(stdout io.Writer) error {
 	return nil
 }
 
-func (f *namesFlags) print(w io.Writer, p *names.Proposal) {
+func (f *namesFlags) print(w io.Writer, p *match.Proposal) {
 	if len(p.Rules) == 0 {
 		fmt.Fprintf(w, "no rule is needed: the names join %d layers\n", p.Joined)
 	} else {
@@ -110,7 +110,7 @@ func (f *namesFlags) print(w io.Writer, p *names.Proposal) {
 	}
 	for _, left := range []struct {
 		who  string
-		list []names.Left
+		list []match.Left
 	}{{"golden", p.Golden}, {"candidate", p.Actual}} {
 		var list []string
 		for _, l := range left.list {
@@ -169,7 +169,7 @@ type leftJSON struct {
 	Alone bool   `json:"alone"`
 }
 
-func writeProposal(w io.Writer, p *names.Proposal) error {
+func writeProposal(w io.Writer, p *match.Proposal) error {
 	out := proposal{Schema: 1, Joined: p.Joined, Rules: []proposedRule{}, Ambiguous: []ambiguousJSON{}, Golden: []leftJSON{}, Actual: []leftJSON{}}
 	for _, r := range p.Rules {
 		out.Rules = append(out.Rules, proposedRule{r.Golden, r.Candidate, r.Transpose, r.Reshape, r.Rows, r.Sure, r.Reason, r.Equal, r.Pairs, r.Distance})

@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},
 	{"internal/dequant"}, {"internal/dump"}, {"internal/toy", "internal/scripttest"}, // for tests
 	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},
-	{"internal/names", "internal/onepass", "internal/coverage"},
+	{"internal/onepass", "internal/coverage"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/wheel"}, {"internal/structure", "internal/tie"}, {"internal/generation"}, {"internal/trace"},
 	{"internal/program"}, {"internal/replay"}, {"internal/edit"}, {"internal/search"},

@@ -8,7 +8,6 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/names"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/trace"
 )
@@ -76,7 +75,8 @@ func (k Case) matching(run *dump.Run, opt match.Options) match.Options {
 func portsOf(r *dump.Run) []match.Port {
 	ports := make([]match.Port, len(r.Entries))
 	for i, e := range r.Entries {
-		ports[i] = match.Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Seq: e.Seq, DType: e.Tensor.DType(), Shape: e.Tensor.Shape()}
+		ports[i] = match.Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Seq: e.Seq,
+			DType: e.Tensor.DType(), Shape: e.Tensor.Shape(), Tensor: e.Tensor}
 	}
 	return ports
 }
@@ -115,16 +115,9 @@ func otherTokens(who string, golden, run *dump.Run) string {
 }
 
 // Propose searches for rules that join the two runs, beside those of opt.
-func (k Case) Propose(opt match.Options) (*names.Proposal, error) {
-	ports := func(r *dump.Run) []names.Port {
-		out := make([]names.Port, len(r.Entries))
-		for i, p := range portsOf(r) {
-			out[i] = names.Port{Port: p, Tensor: r.Entries[i].Tensor}
-		}
-		return out
-	}
+func (k Case) Propose(opt match.Options) (*match.Proposal, error) {
 	equal := compare.Default(k.encoding().dtype)[compare.RelL2]
-	p, err := names.Propose(ports(k.Golden), ports(k.Actual), k.matching(k.Actual, opt), equal)
+	p, err := match.Propose(portsOf(k.Golden), portsOf(k.Actual), k.matching(k.Actual, opt), equal)
 	if err != nil {
 		return nil, fmt.Errorf("case %s: %w", k.Name, err)
 	}

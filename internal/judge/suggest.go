@@ -6,14 +6,13 @@ import (
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/names"
 	"github.com/goparity/goparity/internal/report"
 )
 
 // suggest puts lines for fixture.yaml beside the first port of layers that only one side has.
 func (c *Comparison) suggest() {
 	var gaps []match.Gap
-	var proposal *names.Proposal
+	var proposal *match.Proposal
 	for _, k := range c.Cases {
 		var golden, actual bool
 		for _, g := range c.gaps[k.Name] {
@@ -32,7 +31,7 @@ func (c *Comparison) suggest() {
 	for _, l := range c.Unmatched.Golden {
 		left = append(left, layer(l))
 	}
-	for _, h := range names.Hints(proposal, left, gaps) {
+	for _, h := range match.Hints(proposal, left, gaps) {
 		lones := c.Unmatched.Actual
 		if h.Golden {
 			lones = c.Unmatched.Golden

@@ -85,102 +85,33 @@ func (k sortKey) compare(o sortKey) int {
 // Ordered reports whether the names of two layers tell which of them ran first: numbered blocks do,
 // a container runs after what is inside it, a final norm and a head after the numbered blocks.
 // Names that people made up tell nothing.
-func Ordered(a, b string) bool {
-	as, bs := segmentsOf(a), segmentsOf(b)
+func Ordered(a, b string) bool { return ordered(segmentsOf(a), segmentsOf(b)) }
+
+func ordered(a, b []segment) bool {
 	number := func(s segment) bool { return IsNumber(s.text) }
-	for i := range min(len(as), len(bs)) {
+	for i := range min(len(a), len(b)) {
 		switch {
-		case as[i].text == bs[i].text:
-		case as[i].rank != bs[i].rank:
-			return slices.ContainsFunc(as, number) || slices.ContainsFunc(bs, number)
+		case a[i].text == b[i].text:
+		case a[i].rank != b[i].rank:
+			return slices.ContainsFunc(a, number) || slices.ContainsFunc(b, number)
 		default:
-			return number(as[i]) && number(bs[i])
+			return number(a[i]) && number(b[i])
 		}
 	}
 	return true
 }
 
 // Unordered returns the layers before which none of those returned before it is known to have run:
-// each of which [Ordered] does not hold with any of them. Of equal names it returns the first.
+// see Ordered.
 func Unordered(layers []string) (out []string) {
-	kept := &branch{}
+	var kept [][]segment
 	for _, l := range layers {
-		if segments := segmentsOf(l); !kept.ordered(segments) {
-			kept.add(segments)
-			out = append(out, l)
+		s := segmentsOf(l)
+		if !slices.ContainsFunc(kept, func(o []segment) bool { return ordered(o, s) }) {
+			kept, out = append(kept, s), append(out, l)
 		}
 	}
 	return out
-}
-
-// branch is a node in a tree of layers by their segments. It answers in the depth of a name whether
-// Ordered holds with any layer of the tree.
-type branch struct {
-	next   map[string]*branch
-	turn   turn
-	ends   bool           // a layer ends here
-	layers count          // how many there are behind it
-	turns  map[turn]count // the same by the turns that they take here
-}
-
-// turn is what Ordered asks of the segments at which two layers part, besides whether one of the
-// layers has a number.
-type turn struct {
-	rank   int
-	number bool
-}
-
-// count counts layers without a number and with one.
-type count [2]int
-
-func turnOf(s segment) turn { return turn{s.rank, IsNumber(s.text)} }
-
-func hasNumber(segments []segment) int {
-	if slices.ContainsFunc(segments, func(s segment) bool { return IsNumber(s.text) }) {
-		return 1
-	}
-	return 0
-}
-
-func (b *branch) ordered(segments []segment) bool {
-	numbered := hasNumber(segments) == 1
-	for _, s := range segments {
-		mine, next := turnOf(s), b.next[s.text]
-		for t, n := range b.turns {
-			if next != nil && t == next.turn {
-				n[0], n[1] = n[0]-next.layers[0], n[1]-next.layers[1]
-			}
-			apart := n[1] > 0 || n[0] > 0 && (numbered || t.rank == mine.rank)
-			if apart && (t.rank != mine.rank || t.number && mine.number) {
-				return true
-			}
-		}
-		if b.ends || next == nil {
-			return b.ends
-		}
-		b = next
-	}
-	return true
-}
-
-func (b *branch) add(segments []segment) {
-	numbered := hasNumber(segments)
-	for _, s := range segments {
-		if b.next == nil {
-			b.next, b.turns = map[string]*branch{}, map[turn]count{}
-		}
-		next := b.next[s.text]
-		if next == nil {
-			next = &branch{turn: turnOf(s)}
-			b.next[s.text] = next
-		}
-		n := b.turns[next.turn]
-		n[numbered]++
-		b.turns[next.turn] = n
-		next.layers[numbered]++
-		b = next
-	}
-	b.ends = true
 }
 
 // lateness ranks a segment outside of the numbered blocks: 1 for a final norm, which comes after

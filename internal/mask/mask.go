@@ -14,12 +14,6 @@ import (
 // Denies reports whether a value of an additive mask hides an element.
 func Denies(x float64) bool { return x <= denies }
 
-// Same compares two tensors as attention masks, by what they allow and deny: see Differ.
-func Same(golden, actual *tensor.Tensor) (same, isMask bool) {
-	n, isMask := Differ(golden, actual)
-	return isMask && n == 0, isMask
-}
-
 // Differ counts the elements that one of two attention masks allows and the other denies.
 //
 // A bool or integer tensor of zeros and ones is multiplicative: 1 allows. A float tensor is
@@ -37,7 +31,12 @@ func Differ(golden, actual *tensor.Tensor) (n int, isMask bool) {
 	err := mapfile.Guard(func() error {
 		g, a := maskOf(golden), maskOf(actual)
 		if isMask = g.kind != notMask && a.kind != notMask && (g.sure || a.sure); isMask {
-			n = differ(g, a, golden, actual)
+			both(golden, actual, func(x, y float64) bool {
+				if g.allows(x) != a.allows(y) {
+					n++
+				}
+				return true
+			})
 		}
 		return nil
 	})
@@ -52,17 +51,12 @@ func Differ(golden, actual *tensor.Tensor) (n int, isMask bool) {
 func Constants(t *tensor.Tensor) string {
 	var found []float64
 	_ = mapfile.Guard(func() error { // what could be read is said
-		buf := make([]float64, min(t.Len(), blockLen))
-		for start := 0; start < t.Len(); start += blockLen {
-			for _, x := range buf[:t.Float64s(buf, start)] {
-				if !slices.Contains(found, x) {
-					found = append(found, x)
-				}
-				if len(found) > named {
-					return nil
-				}
+		both(t, t, func(x, _ float64) bool {
+			if !slices.Contains(found, x) {
+				found = append(found, x)
 			}
-		}
+			return len(found) <= named
+		})
 		return nil
 	})
 	slices.Sort(found)
@@ -87,18 +81,24 @@ func Constants(t *tensor.Tensor) string {
 // which fits into the first cache.
 const blockLen = 2048
 
-func differ(g, a mask, golden, actual *tensor.Tensor) (count int) {
-	gs, as := make([]float64, blockLen), make([]float64, blockLen)
+// both calls f with the elements of two tensors, until it returns false.
+func both(golden, actual *tensor.Tensor, f func(g, a float64) bool) {
+	gs := make([]float64, blockLen)
+	as := gs
+	if actual != golden {
+		as = make([]float64, blockLen)
+	}
 	for start := 0; start < golden.Len(); start += blockLen {
 		n := golden.Float64s(gs, start)
-		actual.Float64s(as, start)
+		if actual != golden {
+			actual.Float64s(as, start)
+		}
 		for i, x := range gs[:n] {
-			if g.allows(x) != a.allows(as[i]) {
-				count++
+			if !f(x, as[i]) {
+				return
 			}
 		}
 	}
-	return count
 }
 
 type kind uint8
@@ -124,24 +124,22 @@ func (m mask) allows(x float64) bool {
 // maskOf determines what kind of mask a tensor can be, by its values. It stops at the first value
 // that no mask has.
 func maskOf(t *tensor.Tensor) mask {
-	var zero, one, low bool
-	buf := make([]float64, min(t.Len(), blockLen))
-	for start := 0; start < t.Len(); start += blockLen {
-		for _, x := range buf[:t.Float64s(buf, start)] {
-			switch {
-			case x == 0:
-				zero = true
-			case x == 1:
-				one = true
-			case Denies(x):
-				low = true
-			default:
-				return mask{}
-			}
+	var zero, one, low, other bool
+	both(t, t, func(x, _ float64) bool {
+		switch {
+		case x == 0:
+			zero = true
+		case x == 1:
+			one = true
+		case Denies(x):
+			low = true
+		default:
+			other = true
 		}
-		if one && low {
-			return mask{}
-		}
+		return !other && !(one && low)
+	})
+	if other || one && low {
+		return mask{}
 	}
 	switch {
 	case !t.DType().IsFloat():
@@ -165,15 +163,11 @@ func Allowed(golden, actual *tensor.Tensor) (g, a *tensor.Tensor, ok bool) {
 	}
 	hidden, alike := false, true
 	err := mapfile.Guard(func() error {
-		gs, as := make([]float64, blockLen), make([]float64, blockLen)
-		for start := 0; start < golden.Len() && alike; start += blockLen {
-			n := golden.Float64s(gs, start)
-			actual.Float64s(as, start)
-			for i, x := range gs[:n] {
-				alike = alike && Denies(x) == Denies(as[i])
-				hidden = hidden || Denies(x) && (lowest(x) || lowest(as[i]))
-			}
-		}
+		both(golden, actual, func(g, a float64) bool {
+			alike = Denies(g) == Denies(a)
+			hidden = hidden || Denies(g) && (lowest(g) || lowest(a))
+			return alike
+		})
 		return nil
 	})
 	if err != nil || !hidden || !alike {

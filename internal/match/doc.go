@@ -1,5 +1,7 @@
 // Package match finds out which layer and port of one run is which of the other, and how the two lie
-// onto each other. It reads no tensor bytes: only labels, ports, dtypes, shapes and order.
+// onto each other. [Runs] pairs, by labels, ports, dtypes, shapes and order: it reads no tensor bytes.
+// [Propose] searches by the values, too, and in the order of execution, and writes what Runs would not
+// join as rules. Both pair the layers of which each is the other's best choice by a margin.
 //
 // # Layers
 //
@@ -12,9 +14,9 @@
 //     model.layers.layers.0.layer_norm = model.layers.0.LayerNorm; then a list may have any name.
 //   - roots: labels of wrapper words only (model, model.model, model.language_model). Equal labels go
 //     first, then the outermost, and those whose outputs fit before those whose do not.
-//   - wrappers dropped: model.model.layers.0 = model.layers.0, as few words as needed.
-//   - learned prefixes: an unknown word in front of one side's layers, which most layers agree on
-//     and no shape contradicts: model.mymodel.encoder.layer.0 = model.encoder.layer.0.
+//   - prefixes: wrapper words are dropped, as few as needed, model.model.layers.0 = model.layers.0;
+//     then an unknown word in front of one side's layers, which most layers agree on and no shape
+//     contradicts: model.mymodel.encoder.layer.0 = model.encoder.layer.0.
 //   - fused: q_proj, k_proj and v_proj are a group, which has the place of a qkv_proj in the rounds
 //     above; so are gate_proj and up_proj.
 //
@@ -34,5 +36,26 @@
 // at the end of a generating model: behind the last joined layer that has all rows.
 //
 // What has no partner is listed with a reason where one is known, and the layers without partner and
-// reason as gaps. Package names proposes rules for them.
+// reason as gaps.
+//
+// # Proposals
+//
+// By value: two outputs that hold the same numbers, up to the noise of their type, are the same tensor,
+// whatever they are called and in whichever order they were recorded. Values are compared by samples
+// ([maxSample] elements), found by random projections and confirmed element by element. Where
+// several layers hold one value (a projection, the dropout behind it and the module around both),
+// their inputs, what lies inside them and their names tell which is which.
+//
+// By pattern: what was found is generalised over numbers: h.0.attn = L0_attention and h.1.attn =
+// L1_attention are one pattern, which each pair of blocks votes for. A pattern that holds in one block
+// is taken for all, also behind an error of the candidate, where no value agrees. Blocks may be
+// counted from another number.
+//
+// By order: what is left is aligned in the order of execution, between what is known, by shape: for
+// an error in the first block. A pair is proposed only if no other alignment is nearly as good and if
+// neither side's value is elsewhere in the other run. Layers that were given the same, as q, k and v,
+// are not told apart by the order alone. Without an order, names and shapes must do.
+//
+// Nothing is proposed for runs of two models: some values must agree, or be alike, that hold
+// something of the model itself and no table of positions.
 package match

@@ -35,7 +35,7 @@ func (m *matcher) fused() {
 // wholes makes a group of each fused layer.
 func (f fusion) wholes(s *side, name string) []*node {
 	wholes := keep(open(s.nodes), func(n *node) bool { return slices.Contains(f.whole, n.lastSegment()) })
-	return collect(wholes, func(n *node) *node { return group(name, n) })
+	return collect(wholes, func(n *node) *node { return standIn(name, n) })
 }
 
 // groups makes a group of each complete set of parts with one parent.
@@ -48,7 +48,7 @@ func (f fusion) groups(s *side, name string) (out []*node) {
 		}
 		done[parent] = true
 		if parts := f.family(open(s.children[parent])); parts != nil {
-			out = append(out, group(name, parts...))
+			out = append(out, standIn(name, parts...))
 		}
 	}
 	return out
@@ -77,8 +77,8 @@ func (f fusion) family(siblings []*node) []*node {
 	return nil
 }
 
-// group is a node that stands for others; it has the parent of the first one.
-func group(name string, members ...*node) *node {
+// standIn is a node that stands for others; it has the parent of the first one.
+func standIn(name string, members ...*node) *node {
 	first := members[0]
 	g := newNode(first.side, strings.TrimSuffix(first.label, label.Last(first.label))+name)
 	g.members = members

@@ -27,7 +27,7 @@ func (m *matcher) pairFused(j *joined) {
 
 // callsIn returns the call of each node in a pass; nil if one was not called.
 func callsIn(nodes []*node, pass pass) []*call {
-	calls := collect(nodes, func(n *node) *call { return n.in(pass) })
+	calls := collect(nodes, func(n *node) *call { return n.at(pass) })
 	if slices.Contains(calls, nil) {
 		return nil
 	}

@@ -125,7 +125,7 @@ func kindOf(p *port) kind {
 func (c *callPairing) pairInputs(golden, actual []*port) {
 	p := &inputPairing{c, sortedInputs(golden), sortedInputs(actual), map[*port]bool{}, map[kind]bool{}}
 	p.named()
-	kinds, named := map[kind][]*port{}, byName(p.actual, func(a *port) string { return a.name })
+	kinds, named := map[kind][]*port{}, portsByName(p.actual, func(a *port) string { return a.name })
 	for _, g := range p.golden {
 		if !p.done[g] && g.byShape() {
 			kinds[kindOf(g)] = append(kinds[kindOf(g)], g)
@@ -148,7 +148,7 @@ func (p *inputPairing) pair(g, a *port, f layout.Fit, note string) *paired {
 // named pairs inputs that have one name on both sides, or a number if there is no other input.
 func (p *inputPairing) named() {
 	single := len(p.golden) == 1 && len(p.actual) == 1
-	named := byName(p.actual, (*port).input)
+	named := portsByName(p.actual, (*port).input)
 	for _, g := range p.golden {
 		a := named[g.name]
 		if a == nil || label.Position(g.name) >= 0 && !single {
@@ -208,7 +208,7 @@ func (p *inputPairing) unequal(golden, actual []*port) {
 		return n >= 0 && n < lowest
 	})
 	matched := false
-	named := byName(actual, (*port).input)
+	named := portsByName(actual, (*port).input)
 	for _, g := range golden {
 		if a := named[g.name]; a != nil && !shifted {
 			p.choose(g, a, "")

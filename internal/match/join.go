@@ -36,6 +36,7 @@ type matcher struct {
 	pairs          []*paired
 	notes          notes
 	errs           []error
+	ambiguous      []string // what was reported, for all blocks
 }
 
 func (m *matcher) addJoin(j *joined) {
@@ -55,124 +56,75 @@ func (m *matcher) addNodes(g, a *node) *joined {
 
 // joinLayers runs the rounds of the package comment, after the rules.
 func (m *matcher) joinLayers() {
-	m.round(m.golden.nodes, m.actual.nodes, 0, func(n *node) []string { return []string{n.label} })
+	m.round(m.golden.nodes, m.actual.nodes, func(n *node) string { return n.label })
 	m.rounds(m.golden.nodes, m.actual.nodes)
 	m.roots()
 	m.fused()
 }
 
-// rounds joins by normal forms, from the surest to the least sure.
+// rounds joins by normal forms, then by what follows their prefixes.
 func (m *matcher) rounds(golden, actual []*node) {
-	strict := func(n *node) []string { return n.strict.tails }
-	loose := func(n *node) []string { return n.loose.tails }
-	m.round(golden, actual, 0, strict)
-	m.round(golden, actual, 0, loose)
-	for _, tails := range []func(*node) []string{strict, loose} {
-		for dropped := 1; dropped <= maxDropped; dropped++ {
-			m.round(golden, actual, dropped, tails)
-		}
-	}
-	m.learnWrappers(golden, actual)
+	m.round(golden, actual, func(n *node) string { return strings.Join(n.strict, ".") })
+	m.round(golden, actual, func(n *node) string { return strings.Join(loose(n.strict), ".") })
+	m.joinPrefixed(golden, actual)
 }
 
-// round joins the open nodes whose labels are equal once a number of words, of both sides together,
-// is dropped from their fronts. tails returns what is left of a label without its first 0, 1, …
-// words. Roots take no part: see roots.
-func (m *matcher) round(golden, actual []*node, dropped int, tails func(*node) []string) {
-	type rest struct {
-		dropped int
-		tail    string
-	}
-	have := map[rest][]*node{}
+// round joins the open layers of which a form of the label is equal. Roots take no part: see roots.
+func (m *matcher) round(golden, actual []*node, form func(*node) string) {
+	have := map[string][]*node{}
 	for _, a := range open(actual) {
-		for k, t := range tails(a) {
-			if k <= dropped && !a.root {
-				have[rest{k, t}] = append(have[rest{k, t}], a)
-			}
+		if !a.root {
+			have[form(a)] = append(have[form(a)], a)
 		}
 	}
-	e := edges{of: map[*node][]*node{}}
+	var edges []edge
 	for _, g := range open(golden) {
-		for k, t := range tails(g) {
-			for _, a := range have[rest{dropped - k, t}] {
-				e.add(g, a)
-			}
+		for _, a := range have[form(g)] {
+			edges = append(edges, m.edge(g, a))
 		}
 	}
-	m.resolve(e)
+	m.resolve(edges)
 }
 
-// edges are possible joins of equal worth.
-type edges struct {
-	golden []*node
-	of     map[*node][]*node // the choices of a node of either side
-}
-
-func (e *edges) add(g, a *node) {
-	if e.of[g] == nil {
-		e.golden = append(e.golden, g)
+// edge is a pair that is better if the shapes of the outputs fit.
+func (m *matcher) edge(g, a *node) edge {
+	if m.fits(g, a) {
+		return edge{g, a, 1}
 	}
-	e.of[g] = append(e.of[g], a)
-	e.of[a] = append(e.of[a], g)
+	return edge{g, a, 0}
 }
 
-// only returns the one choice that a node has left, nil if there is none or more than one.
-func (e *edges) only(n *node) *node {
-	choices := e.of[n]
-	i := slices.IndexFunc(choices, unjoined)
-	if i < 0 || slices.ContainsFunc(choices[i+1:], unjoined) {
-		return nil
+// resolve joins the layers of which each is the other's only choice, or the only one that fits. What
+// remains is ambiguous, which is reported once for all blocks, and takes no part in further rounds.
+func (m *matcher) resolve(edges []edge) {
+	pairs, rest := assign(edges)
+	for _, p := range pairs {
+		m.addNodes(p.golden, p.actual)
 	}
-	return choices[i]
-}
-
-func unjoined(n *node) bool { return n.join == nil }
-
-// resolve joins where each side has one choice, if need be the one whose shapes fit. What remains
-// is ambiguous.
-func (m *matcher) resolve(e edges) {
-	m.joinOnly(e)
-	fitting := edges{of: map[*node][]*node{}}
-	for _, g := range e.golden {
-		for _, a := range e.of[g] {
-			if g.join == nil && a.join == nil && m.fits(g, a) {
-				fitting.add(g, a)
-			}
-		}
-	}
-	m.joinOnly(fitting)
-	for _, g := range e.golden {
-		if g.join != nil || g.settled {
+	for _, e := range rest {
+		if e.golden.settled {
 			continue
 		}
-		left := keep(e.of[g], unjoined)
-		var rivals []*node
-		for _, a := range left {
-			rivals = append(rivals, keep(e.of[a], func(other *node) bool {
-				return unjoined(other) && !slices.Contains(rivals, other)
-			})...)
+		var golden, actual []*node
+		for _, o := range rest {
+			if o.golden == e.golden && !slices.Contains(actual, o.actual) {
+				actual = append(actual, o.actual)
+			}
 		}
-		if len(left) > 0 {
-			m.ambiguous(slices.Concat(rivals, left), "golden %s and candidate %s fit each other equally well",
-				quoted(rivals), quoted(left))
+		for _, o := range rest {
+			if slices.Contains(actual, o.actual) && !slices.Contains(golden, o.golden) {
+				golden = append(golden, o.golden)
+			}
+		}
+		for _, n := range slices.Concat(golden, actual) {
+			n.settled = true
+		}
+		if look := starred(golden) + "\n" + starred(actual); !slices.Contains(m.ambiguous, look) {
+			m.ambiguous = append(m.ambiguous, look)
+			m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: golden %s and candidate %s "+
+				"fit each other equally well: say under names which is which, parity names proposes it by value", quoted(golden), quoted(actual)))
 		}
 	}
-}
-
-func (m *matcher) joinOnly(e edges) {
-	for _, g := range e.golden {
-		if a := e.only(g); a != nil && e.only(a) == g {
-			m.addNodes(g, a)
-		}
-	}
-}
-
-// ambiguous reports nodes that nothing tells apart, and takes them out of the rounds.
-func (m *matcher) ambiguous(nodes []*node, format string, args ...any) {
-	for _, n := range nodes {
-		n.settled = true
-	}
-	m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: "+format+": say under names which is which, parity names proposes it by value", args...))
 }
 
 func quoted(nodes []*node) string {
@@ -197,7 +149,7 @@ func (m *matcher) roots() {
 			}
 		}
 	}
-	same := func(g, a *node) bool { return g.strict.name == a.strict.name }
+	same := func(g, a *node) bool { return slices.Equal(g.strict, a.strict) }
 	pick(func(g, a *node) bool { return same(g, a) && m.fits(g, a) })
 	pick(func(g, a *node) bool { fit, _ := m.outputsFit(g, a); return fit && g.endsWith(a) })
 	pick(func(g, a *node) bool { return same(g, a) && g.endsWith(a) })
@@ -225,8 +177,8 @@ func (n *node) endsWith(a *node) bool {
 		return true
 	}
 	n.why = "the candidate recorded only a part of what it has inside, so no output is known to be its"
-	a.why = fmt.Sprintf("the candidate recorded only a part of what %s has inside, so nothing tells whether this is all of it: "+
-		"if it is, join the two under names", n.label)
+	a.why = fmt.Sprintf("the candidate recorded only a part of what %s has inside, "+
+		"so nothing tells whether this is all of it: if it is, join the two under names", n.label)
 	return false
 }
 
@@ -238,7 +190,7 @@ func (n *node) inside() []*node {
 // openRoots lists the open roots of a side, the outermost first.
 func openRoots(s *side) []*node {
 	roots := keep(open(s.nodes), func(n *node) bool { return n.root })
-	slices.SortStableFunc(roots, func(a, b *node) int { return len(a.strict.segs) - len(b.strict.segs) })
+	slices.SortStableFunc(roots, func(a, b *node) int { return len(a.strict) - len(b.strict) })
 	return roots
 }
 
@@ -251,7 +203,7 @@ func (m *matcher) fits(g, a *node) bool {
 // outputsFit compares the first outputs of two layers in the first pass that both have.
 func (m *matcher) outputsFit(g, a *node) (fit, known bool) {
 	for _, c := range g.calls {
-		if og, oa := c.main(), a.in(c.pass).main(); og != nil && oa != nil {
+		if og, oa := c.main(), a.at(c.pass).main(); og != nil && oa != nil {
 			_, fit = m.fitPorts(og, oa, layout.Allow{LastRow: m.generating, Reshape: m.opt.AllowReshape})
 			return fit, true
 		}

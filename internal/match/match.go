@@ -10,7 +10,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Port is one recorded tensor of a run, without its bytes.
+// Port is one recorded tensor of a run.
 type Port struct {
 	Step  string // the forward pass, "0" for the prefill
 	Layer string // the label as it was recorded, with its call: "model.norm(2)"
@@ -18,6 +18,8 @@ type Port struct {
 	Seq   int    // execution index in the run
 	DType tensor.DType
 	Shape []int
+	// Tensor is what Propose compares by value. Runs reads no tensors.
+	Tensor *tensor.Tensor
 }
 
 // Label is "<layer>-<port>".
@@ -88,26 +90,10 @@ type Result struct {
 // a rule or an ignore pattern that matches nothing or is wrong, names that fit several others
 // equally well, a port that is there twice. All errors of one kind are reported together.
 func Runs(golden, actual []Port, opt Options) (*Result, error) {
-	padding, err := layout.NewPadding(opt.PadMask)
-	if err != nil {
-		return nil, fmt.Errorf("match: %w", err)
-	}
-	ignored, skip, err := applyIgnores(golden, actual, opt.Ignore, opt.Cut)
+	m, ignored, err := newMatcher(golden, actual, opt)
 	if err != nil {
 		return nil, err
 	}
-	m := &matcher{opt: opt, padding: padding}
-	if m.golden, err = newSide("golden", golden, skip, opt.GoldenByName); err != nil {
-		return nil, err
-	}
-	if m.actual, err = newSide("candidate", actual, skip, opt.ActualByName); err != nil {
-		return nil, err
-	}
-	m.golden.other, m.actual.other = m.actual, m.golden
-	if foldCalls(m.golden, m.actual) || foldCalls(m.actual, m.golden) {
-		m.notes.add("one side recorded all steps as calls of one: call n is compared with step n")
-	}
-	m.generating = opt.Generating || m.generates()
 	if err := m.applyRules(); err != nil {
 		return nil, err
 	}
@@ -119,6 +105,30 @@ func Runs(golden, actual []Port, opt Options) (*Result, error) {
 	r := m.result()
 	r.Ignored = ignored
 	return r, nil
+}
+
+func newMatcher(golden, actual []Port, opt Options) (*matcher, []Ignored, error) {
+	padding, err := layout.NewPadding(opt.PadMask)
+	if err != nil {
+		return nil, nil, fmt.Errorf("match: %w", err)
+	}
+	ignored, skip, err := applyIgnores(golden, actual, opt.Ignore, opt.Cut)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &matcher{opt: opt, padding: padding}
+	if m.golden, err = newSide("golden", golden, skip, opt.GoldenByName); err != nil {
+		return nil, nil, err
+	}
+	if m.actual, err = newSide("candidate", actual, skip, opt.ActualByName); err != nil {
+		return nil, nil, err
+	}
+	m.golden.other, m.actual.other = m.actual, m.golden
+	if foldCalls(m.golden, m.actual) || foldCalls(m.actual, m.golden) {
+		m.notes.add("one side recorded all steps as calls of one: call n is compared with step n")
+	}
+	m.generating = opt.Generating || m.generates()
+	return m, ignored, nil
 }
 
 var heads = module.TextHead.Folded()

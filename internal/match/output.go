@@ -72,7 +72,7 @@ func (c *callPairing) outputs(golden, actual []*port) {
 // question, unless they have one name.
 func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) {
 	alike := slices.Equal(sortedNames(golden), sortedNames(actual))
-	named := byName(actual, func(p *port) string { return p.name })
+	named := portsByName(actual, func(p *port) string { return p.name })
 	for _, g := range golden {
 		a := named[g.name]
 		if a == nil || g == mainG && a == mainA {
@@ -89,8 +89,8 @@ func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) 
 	}
 }
 
-// byName returns the ports of a call by their names, each of which it has once.
-func byName(ports []*port, name func(*port) string) map[string]*port {
+// portsByName returns the ports of a call by their names, each of which it has once.
+func portsByName(ports []*port, name func(*port) string) map[string]*port {
 	named := make(map[string]*port, len(ports))
 	for _, p := range ports {
 		named[name(p)] = p

@@ -72,7 +72,7 @@ func (m *matcher) markTrailing() {
 // hasAllRows reports whether in some pass the first outputs of a layer fit with more than one row.
 func (m *matcher) hasAllRows(j *joined) bool {
 	return slices.ContainsFunc(j.golden[0].calls, func(c *call) bool {
-		g, a := c.main(), j.actual[0].in(c.pass).main()
+		g, a := c.main(), j.actual[0].at(c.pass).main()
 		if g == nil || a == nil || len(g.shape) == 0 || len(g.shape) >= 3 && g.shape[1] == 1 {
 			return false // one token of each sequence is the last one
 		}
@@ -104,7 +104,7 @@ func (m *matcher) pairing(j *joined) *callPairing { return &callPairing{m, j, ma
 // pairLayer pairs the ports of a layer in each pass that both sides made.
 func (m *matcher) pairLayer(j *joined) {
 	for _, g := range j.golden[0].calls {
-		a := j.actual[0].in(g.pass)
+		a := j.actual[0].at(g.pass)
 		if a == nil {
 			continue
 		}

@@ -12,16 +12,22 @@ import (
 // layerReasons say why a layer is found on one side only, by the folded last segment of its label.
 // They are said of layers that were not joined.
 var layerReasons = []layerReason{
-	{"*dropout# drop# droppath#", "dropout does nothing in inference: %s does not call it as a layer"},
+	{"*drop# *dropout# *droppath#", "dropout does nothing in inference: %s does not call it as a layer", true},
 	{"*act *actfn *activation *activationfn gelu silu relu tanh sigmoid",
-		"an activation: %s does not call it as a layer"},
-	{"rotaryemb* rope rotary rotarypos*", "rotary embeddings: %s does not compute them in a layer"},
-	{"identity flatten", "it computes nothing: %s does not call it as a layer"},
-	{"*sampler#", "a sampler: %s does not sample in a layer"},
+		"an activation: %s does not call it as a layer", false},
+	{"rotaryemb* rope rotary rotarypos*", "rotary embeddings: %s does not compute them in a layer", false},
+	{"identity flatten", "it computes nothing: %s does not call it as a layer", true},
+	{"*sampler#", "a sampler: %s does not sample in a layer", false},
 }
 
 type layerReason struct {
 	names, text string
+	idle        bool // it returns what it was given
+}
+
+// kind is an index into layerReasons, −1 if none fits.
+func (n *node) kind() int {
+	return slices.IndexFunc(layerReasons, func(r layerReason) bool { return like(n.lastSegment(), r.names) })
 }
 
 // portReasons say why an input or output of a joined layer is found on one side only. What is own is
@@ -112,7 +118,7 @@ func recordedReason(port *port, other *side, joined []*node) string {
 		return fmt.Sprintf("the %s run recorded no %ss", other.name, what)
 	}
 	for _, n := range joined {
-		if n.side == other && len(n.in(port.call.pass).ports[port.role]) > 0 {
+		if n.side == other && len(n.at(port.call.pass).ports[port.role]) > 0 {
 			return fmt.Sprintf("the %s layer has no more %ss of this dtype and shape", other.name, what)
 		}
 	}

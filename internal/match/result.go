@@ -47,7 +47,7 @@ func indices(ports []*port) []int { return collect(ports, func(p *port) int { re
 // unmatched lists the ports of a side without partner. The nearest name is looked up for one layer
 // of all blocks.
 func (m *matcher) unmatched(s *side) []Unmatched {
-	free := labels(keep(s.other.nodes, unjoined)) // a joined one is no slip of another
+	free := labels(keep(s.other.nodes, func(n *node) bool { return n.join == nil })) // a joined one is no slip of another
 	var out []Unmatched
 	near, tried := map[*node]string{}, map[string]bool{}
 	for _, port := range s.ports {
@@ -78,13 +78,13 @@ func (m *matcher) noteJoins() {
 			m.notes.add("by a rule: " + j.rule.String())
 		case j.fused():
 			m.notes.add(fmt.Sprintf("%s = candidate %s", starred(j.golden), starred(j.actual)))
-		case j.root && g.strict.name != a.strict.name:
+		case j.root && !slices.Equal(g.strict, a.strict):
 			m.notes.add(fmt.Sprintf("%s = candidate %s: both are the whole model", g.label, a.label))
 		}
 	}
 	for _, t := range m.learned {
 		m.notes.add(fmt.Sprintf("golden prefix %q = candidate prefix %q, learned from the layers behind it",
-			t.golden, t.actual))
+			t.golden.text, t.actual.text))
 	}
 }
 

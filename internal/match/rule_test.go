@@ -1,6 +1,7 @@
 package match_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -176,6 +177,14 @@ func TestErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is ambiguous in all blocks is said of one.
+func TestAmbiguousOnce(t *testing.T) {
+	_, err := match.Runs(invent(t, 3, "model.encoder.layers.*.fc 5 > 5\nmodel.decoder.layers.*.fc 5 > 5"),
+		invent(t, 3, "model.layers.*.fc 5 > 5"), match.Options{})
+	require.Error(t, err)
+	assert.Equal(t, 1, strings.Count(err.Error(), "ambiguous names"), "%v", err)
 }
 
 func TestPartial(t *testing.T) {

@@ -18,7 +18,8 @@ func (m *matcher) applyRules() error {
 		if err == nil {
 			err = m.applyRule(r)
 		}
-		if lack := (*notOne)(nil); errors.As(err, &lack) && len(lack.found) == 0 && (m.opt.Cut || m.opt.Partial && lack.side == m.actual) {
+		if lack := (*notOne)(nil); errors.As(err, &lack) && len(lack.found) == 0 &&
+			(m.opt.Cut || m.opt.Partial && lack.side == m.actual) {
 			continue
 		}
 		errs = append(errs, err)
@@ -106,7 +107,7 @@ func newEnds(nodes []*node) *ends {
 	e := &ends{map[string][]*node{}, map[string][]*node{}}
 	for _, n := range nodes {
 		addEnds(e.labels, n.label, n)
-		addEnds(e.forms, "."+n.strict.name, n)
+		addEnds(e.forms, "."+strings.Join(n.strict, "."), n)
 	}
 	return e
 }

@@ -17,7 +17,7 @@ type side struct {
 	named    map[string]*node   // by label without call
 	children map[string][]*node // by label of the parent
 	ends     *ends              // see find
-	at       map[place]*call
+	made     map[place]*call
 	steps    []string
 	hasStep  map[string]bool
 	recorded [roles]bool // which roles its ports have
@@ -29,16 +29,16 @@ type side struct {
 // node is a layer of one side: all ports of one label in all passes.
 type node struct {
 	side    *side
-	label   string // without call
-	strict  form
-	loose   form
-	root    bool    // the label has wrapper words only
-	calls   []*call // in the order of execution
-	members []*node // itself, or those of a group that stands for one fused layer, as q, k and v
-	last    int     // position of its last port in the side's order
-	join    *joined // nil if it has no partner yet
-	settled bool    // ambiguous, and reported
-	why     string  // why it was not joined with what its outputs fit; "" if it was not tried
+	label   string   // without call
+	strict  []string // the segments in normal form
+	root    bool     // the label has wrapper words only
+	calls   []*call  // in the order of execution
+	members []*node  // itself, or those of a group that stands for one fused layer, as q, k and v
+	last    int      // position of its last port in the side's order
+	join    *joined  // nil if it has no partner yet
+	settled bool     // ambiguous, and reported
+	why     string   // why it was not joined with what its outputs fit; "" if it was not tried
+	content
 }
 
 // pass is one call of a layer in one forward pass. Ports are paired within a pass.
@@ -53,8 +53,8 @@ type place struct {
 	pass pass
 }
 
-// in returns what was recorded of a layer in a pass, nil if it was not called.
-func (n *node) in(pass pass) *call { return n.side.at[place{n, pass}] }
+// at returns what was recorded of a layer in a pass, nil if it was not called.
+func (n *node) at(pass pass) *call { return n.side.made[place{n, pass}] }
 
 // call is what was recorded of a layer in one pass.
 type call struct {
@@ -70,15 +70,16 @@ const roles = label.RoleComputed + 1
 
 // port is one recorded tensor.
 type port struct {
-	index int   // into the ports that Runs was given
-	rank  int   // its position in the side's order
-	call  *call // nil if it is ignored
-	name  string
-	role  label.Role
-	dtype tensor.DType
-	shape []int
-	used  bool   // it is in a pair
-	why   string // why it is in none, found while pairing
+	index  int   // into the ports that Runs was given
+	rank   int   // its position in the side's order
+	call   *call // nil if it is ignored
+	name   string
+	role   label.Role
+	dtype  tensor.DType
+	shape  []int
+	tensor *tensor.Tensor
+	used   bool   // it is in a pair
+	why    string // why it is in none, found while pairing
 }
 
 // roleOf is the role of a port. What was saved by hand is joined as an output is.
@@ -91,10 +92,10 @@ func roleOf(port string) label.Role {
 
 func newSide(name string, ports []Port, skip map[Ignored]bool, byName bool) (*side, error) {
 	s := &side{name: name, byName: byName, named: map[string]*node{}, children: map[string][]*node{},
-		at: map[place]*call{}, hasStep: map[string]bool{}}
+		made: map[place]*call{}, hasStep: map[string]bool{}}
 	all := make([]port, len(ports))
 	for i, p := range ports {
-		all[i] = port{index: i, name: p.Port, role: roleOf(p.Port), dtype: p.DType, shape: p.Shape}
+		all[i] = port{index: i, name: p.Port, role: roleOf(p.Port), dtype: p.DType, shape: p.Shape, tensor: p.Tensor}
 		s.ports = append(s.ports, &all[i])
 	}
 	slices.SortStableFunc(s.ports, func(a, b *port) int { return cmp.Compare(ports[a.index].Seq, ports[b.index].Seq) })
@@ -132,10 +133,10 @@ func (s *side) add(p *port, recorded *Port, ignored bool) {
 		s.children[label.Parent(name)] = append(s.children[label.Parent(name)], n)
 	}
 	at := place{n, pass{recorded.Step, number}}
-	p.call = s.at[at]
+	p.call = s.made[at]
 	if p.call == nil {
 		p.call = &call{node: n, layer: recorded.Layer, pass: at.pass}
-		s.at[at] = p.call
+		s.made[at] = p.call
 		n.calls = append(n.calls, p.call)
 	}
 	p.call.ports[p.role] = append(p.call.ports[p.role], p)
@@ -150,26 +151,24 @@ func (s *side) addStep(step string) {
 }
 
 func newNode(s *side, label string) *node {
-	n := &node{side: s, label: label, strict: newForm(normal(label))}
+	n := &node{side: s, label: label, strict: normal(label)}
+	n.root = onlyWrappers(n.strict)
 	n.members = []*node{n}
-	n.loose = n.strict
-	if segs := loose(n.strict.segs); len(segs) < len(n.strict.segs) {
-		n.loose = newForm(segs)
-	}
-	n.root = onlyWrappers(n.strict.segs)
 	return n
 }
 
 // lastSegment is the last segment of a label in normal form.
-func (n *node) lastSegment() string { return n.strict.segs[len(n.strict.segs)-1] }
+func (n *node) lastSegment() string { return n.strict[len(n.strict)-1] }
 
 // numbered reports whether a node lies in a numbered block or is one.
-func (n *node) numbered() bool { return slices.ContainsFunc(n.strict.segs, label.IsNumber) }
+func (n *node) numbered() bool { return slices.ContainsFunc(n.strict, label.IsNumber) }
 
 // open returns the nodes that have no partner yet and may get one.
 func open(nodes []*node) []*node {
-	return keep(nodes, func(n *node) bool { return n.join == nil && !n.settled })
+	return keep(nodes, (*node).open)
 }
+
+func (n *node) open() bool { return n.join == nil && !n.settled }
 
 // foldCalls lays the calls of a run that was recorded as one step onto the steps of the other: a
 // print hook that is never told of steps names the second decode step "norm(2)".
@@ -192,15 +191,31 @@ func foldCalls(one, many *side) bool {
 		return false
 	}
 	at := map[place]*call{}
-	for _, c := range one.at {
+	for _, c := range one.made {
 		c.pass = pass{many.steps[c.pass.call-1], 1}
 		at[place{c.node, c.pass}] = c
 	}
-	one.at = at
+	one.made = at
 	one.steps = nil
 	clear(one.hasStep)
 	for _, step := range many.steps[:calls] {
 		one.addStep(step)
 	}
 	return true
+}
+
+// ordered reports whether the order of a side is that of execution.
+func (s *side) ordered() bool { return !s.byName }
+
+// inOrder returns the nodes in the order in which their first passes ended.
+func (s *side) inOrder() []*node {
+	at := make([]*node, len(s.ports))
+	for _, n := range s.nodes {
+		end := n.last
+		for _, c := range n.calls {
+			end = min(end, c.last)
+		}
+		at[end] = n
+	}
+	return slices.DeleteFunc(at, func(n *node) bool { return n == nil })
 }

@@ -1,4 +1,4 @@
-package names
+package match
 
 import (
 	"math"
@@ -19,8 +19,8 @@ type value struct {
 	// in common.
 	table bool
 
-	from  []*layer // the layers whose output it is
-	other *value   // the other run's value that it equals; nil if there is none
+	from  []*node // the layers whose output it is
+	other *value  // the other run's value that it equals; nil if there is none
 }
 
 // signs are the random directions of the projections, the same for all samples.
@@ -34,13 +34,17 @@ var signs = func() (s [projections][maxSample]float32) {
 	return s
 }()
 
-// sampleOf reads a sample. It returns nil for what is not known by its value: integers, few
-// elements, a constant. What is not finite counts as zero.
-func sampleOf(t *tensor.Tensor, real [][]bool) *value {
+// sampleOf reads a sample, without padding rows. It returns nil for what is not known by its value:
+// integers, few elements, a constant. What is not finite counts as zero.
+func sampleOf(t *tensor.Tensor, padding layout.Padding) *value {
 	if !t.DType().IsFloat() {
 		return nil
 	}
-	t = withoutPadding(t, real)
+	if f, _ := padding.Fit(t.Shape(), t.Shape(), layout.Allow{}); f.RowMask != nil {
+		if rows, err := t.SelectRows(f.RowMask); err == nil {
+			t = rows
+		}
+	}
 	n := t.Len()
 	if n < minElements {
 		return nil
@@ -92,27 +96,6 @@ func (v *value) project() bool {
 		v.proj[k] = float64(dot) / v.norm
 	}
 	return true
-}
-
-// withoutPadding drops the padding rows of a tensor of the batch.
-func withoutPadding(t *tensor.Tensor, real [][]bool) *tensor.Tensor {
-	shape := t.Shape()
-	if len(real) == 0 || len(shape) < 3 || shape[0] != len(real) || shape[1] != len(real[0]) {
-		return t
-	}
-	inner := t.Len() / max(1, shape[0]*shape[1]*shape[len(shape)-1])
-	var keep []bool
-	for _, sequence := range real {
-		for _, is := range sequence {
-			for range inner {
-				keep = append(keep, is)
-			}
-		}
-	}
-	if rows, err := t.SelectRows(keep); err == nil {
-		return rows
-	}
-	return t
 }
 
 // isTable reports whether numbers may be a mask or a table of positions: few different ones, or a
@@ -195,42 +178,4 @@ func (v *value) resemblance(o *value) float64 {
 		return c
 	}
 	return 0
-}
-
-// transposed returns the order of axes in which a tensor holds a value; nil if there is none.
-func (v *value) transposed(t *tensor.Tensor, tolerance float64) []int {
-	if rank := len(t.Shape()); rank < 2 || rank > 4 || t.Len() != v.n || v.n > maxWhole {
-		return nil
-	}
-	for _, order := range orders(len(t.Shape())) {
-		view := layout.View{{Kind: layout.Transpose, Order: order}}
-		turned, err := view.Apply(t)
-		if err != nil {
-			continue
-		}
-		if o := sampleOf(turned, nil); o != nil && v.near(o, tolerance) && v.distance(o) <= tolerance {
-			return order
-		}
-	}
-	return nil
-}
-
-// orders lists the orders of n axes but the natural one.
-func orders(n int) (out [][]int) {
-	var extend func(order []int)
-	extend = func(order []int) {
-		if len(order) == n {
-			if !slices.IsSorted(order) {
-				out = append(out, slices.Clone(order))
-			}
-			return
-		}
-		for i := range n {
-			if !slices.Contains(order, i) {
-				extend(append(order, i))
-			}
-		}
-	}
-	extend(nil)
-	return out
 }

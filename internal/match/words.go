@@ -1,4 +1,4 @@
-package names
+package match
 
 import (
 	"slices"
@@ -11,12 +11,12 @@ import (
 // words are what a layer's name says: the words of its part behind the number of the block, the
 // last segment first.
 type words struct {
-	role  string   // what the last segment is known to be: see roles; "" if that is not known
+	role  string   // what the last segment is known to be: see lastWords; "" if that is not known
 	kinds []string // what all words mean
 }
 
-// roles are what a last segment may be. Two layers of two roles are not one.
-var roles = []struct {
+// lastWords are what a last segment may be. Two layers of two roles are not one.
+var lastWords = []struct {
 	role  string
 	names module.Names
 }{
@@ -62,7 +62,7 @@ func wordsOf(name string, runs []run) words {
 	}
 	var w words
 	last := tail[strings.LastIndexByte(tail, '.')+1:]
-	for _, r := range roles {
+	for _, r := range lastWords {
 		if r.names.Has(last) || slices.Contains(r.names.Folded(), module.Fold(last)) {
 			w.role = r.role
 			break
@@ -82,7 +82,8 @@ func wordsOf(name string, runs []run) words {
 
 // split cuts a name into words: at dots, underscores and dashes, and before capitals.
 func split(name string) (out []string) {
-	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for part := range strings.FieldsFuncSeq(name, between) {
 		from := 0
 		runes := []rune(part)
 		for i := 1; i < len(runes); i++ {

@@ -1,4 +1,4 @@
-package names_test
+package match_test
 
 import (
 	"cmp"
@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/names"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -55,13 +54,12 @@ var copies = strings.NewReplacer(".attn|", ".attn.c_proj|", ".mlp|", ".mlp.c_pro
 
 // run records a model. Behind the layer called wrong, and in it, all values are others; of "~wrong"
 // they are a fifth off.
-func run(m []layer, seed uint64, wrong string) (ports []names.Port) {
+func run(m []layer, seed uint64, wrong string) (ports []match.Port) {
 	wrong, little := strings.CutPrefix(wrong, "~")
 	r, broken := rand.New(rand.NewPCG(seed, 0)), false
 	values := map[string]*tensor.Tensor{}
 	add := func(name, port string, x *tensor.Tensor) {
-		ports = append(ports, names.Port{Tensor: x,
-			Port: match.Port{Step: "0", Layer: name, Port: port, Seq: len(ports), DType: x.DType(), Shape: x.Shape()}})
+		ports = append(ports, match.Port{Tensor: x, Step: "0", Layer: name, Port: port, Seq: len(ports), DType: x.DType(), Shape: x.Shape()})
 	}
 	for _, l := range m {
 		other := rand.New(rand.NewPCG(seed+1000, uint64(len(ports))))
@@ -88,8 +86,8 @@ func run(m []layer, seed uint64, wrong string) (ports []names.Port) {
 	return ports
 }
 
-// renamed gives the layers other names.
-func renamed(ports []names.Port, rename func(string) string) []names.Port {
+// renamed gives the layers other match.
+func renamed(ports []match.Port, rename func(string) string) []match.Port {
 	out := slices.Clone(ports)
 	for i := range out {
 		out[i].Layer = rename(out[i].Layer)
@@ -98,8 +96,8 @@ func renamed(ports []names.Port, rename func(string) string) []names.Port {
 }
 
 // without drops layers.
-func without(ports []names.Port, ends ...string) []names.Port {
-	return slices.DeleteFunc(slices.Clone(ports), func(p names.Port) bool {
+func without(ports []match.Port, ends ...string) []match.Port {
+	return slices.DeleteFunc(slices.Clone(ports), func(p match.Port) bool {
 		return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(p.Layer, end) })
 	})
 }
@@ -145,18 +143,12 @@ func later(name string) string {
 }
 
 // joined returns what package match joins with the rules of a proposal, by golden layer.
-func joined(t *testing.T, golden, actual []names.Port, opt match.Options, p *names.Proposal) map[string][]string {
+func joined(t *testing.T, golden, actual []match.Port, opt match.Options, p *match.Proposal) map[string][]string {
 	t.Helper()
 	for _, r := range p.Rules {
 		opt.Rules = append(opt.Rules, r.Rule)
 	}
-	ports := func(list []names.Port) (out []match.Port) {
-		for _, p := range list {
-			out = append(out, p.Port)
-		}
-		return out
-	}
-	r, err := match.Runs(ports(golden), ports(actual), opt)
+	r, err := match.Runs(golden, actual, opt)
 	require.NoError(t, err)
 	return r.Layers
 }
@@ -203,12 +195,12 @@ func TestPropose(t *testing.T) {
 			}
 			opt := match.Options{ActualByName: c.byName}
 			if c.byName {
-				slices.SortStableFunc(actual, func(a, b names.Port) int { return cmp.Compare(a.Layer, b.Layer) })
+				slices.SortStableFunc(actual, func(a, b match.Port) int { return cmp.Compare(a.Layer, b.Layer) })
 				for i := range actual {
 					actual[i].Seq = i
 				}
 			}
-			p, err := names.Propose(golden, actual, opt, equal)
+			p, err := match.Propose(golden, actual, opt, equal)
 			require.NoError(t, err)
 			require.Empty(t, p.Foreign)
 			n := 0
@@ -226,7 +218,7 @@ func TestPropose(t *testing.T) {
 // Two engines need not call k and v in one order: where only that speaks for a pair, it is listed.
 func TestAmbiguous(t *testing.T) {
 	golden, actual := run(gpt2(3), 1, ""), renamed(run(gpt2(3), 1, "transformer.h.0.attn.k"), home.Replace)
-	p, err := names.Propose(golden, actual, match.Options{}, equal)
+	p, err := match.Propose(golden, actual, match.Options{}, equal)
 	require.NoError(t, err)
 	require.Len(t, p.Ambiguous, 1, "once for all blocks")
 	assert.Equal(t, []string{"transformer.h.0.attn.k", "transformer.h.0.attn.v"}, p.Ambiguous[0].Golden)
@@ -238,21 +230,21 @@ func TestProposeNothing(t *testing.T) {
 	golden := run(gpt2(3), 1, "")
 	for _, c := range []struct {
 		name   string
-		actual []names.Port
+		actual []match.Port
 		reason string
 	}{
 		{"other weights", renamed(run(gpt2(3), 2, ""), home.Replace), "the same shapes in the same order are not the same model"},
 		{"a shared embedding", renamed(run(gpt2(3), 1, "transformer.h.0.ln_1"), home.Replace), "one value may be shared by two models"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := names.Propose(golden, c.actual, match.Options{}, equal)
+			p, err := match.Propose(golden, c.actual, match.Options{}, equal)
 			require.NoError(t, err)
 			assert.NotEmpty(t, p.Foreign, c.reason)
 			assert.Empty(t, p.Rules, c.reason)
 		})
 	}
 	t.Run("no rule is needed", func(t *testing.T) {
-		p, err := names.Propose(golden, run(gpt2(3), 1, "transformer.h.1.ln_1"), match.Options{}, equal)
+		p, err := match.Propose(golden, run(gpt2(3), 1, "transformer.h.1.ln_1"), match.Options{}, equal)
 		require.NoError(t, err)
 		assert.Empty(t, p.Foreign)
 		assert.Empty(t, p.Rules, "the names are equal")
@@ -260,7 +252,7 @@ func TestProposeNothing(t *testing.T) {
 }
 
 // fuse makes one layer of the three projections of each block.
-func fuse(t *testing.T, ports []names.Port) (out []names.Port) {
+func fuse(t *testing.T, ports []match.Port) (out []match.Port) {
 	t.Helper()
 	var parts []*tensor.Tensor
 	for _, p := range ports {
@@ -269,7 +261,7 @@ func fuse(t *testing.T, ports []names.Port) (out []names.Port) {
 		case !strings.Contains("qkv", last):
 			out = append(out, p)
 			continue
-		case p.Port.Port != "output":
+		case p.Port != "output":
 			continue
 		}
 		if parts = append(parts, p.Tensor); len(parts) < 3 {
@@ -290,12 +282,12 @@ func TestFused(t *testing.T) {
 	for _, wrong := range []string{"", "transformer.h.1.ln_2", "transformer.h.0.ln_1.none", "transformer.h.0.attn.c_proj"} {
 		t.Run("error in "+wrong, func(t *testing.T) {
 			apart, whole := run(model, 1, ""), renamed(fuse(t, run(model, 1, wrong)), home.Replace)
-			p, err := names.Propose(apart, whole, match.Options{}, equal)
+			p, err := match.Propose(apart, whole, match.Options{}, equal)
 			require.NoError(t, err)
 			if wrong == "" {
-				i := slices.IndexFunc(p.Rules, func(r names.Rule) bool { return len(r.Golden) == 3 })
+				i := slices.IndexFunc(p.Rules, func(r match.Proposed) bool { return len(r.Golden) == 3 })
 				require.GreaterOrEqual(t, i, 0)
-				assert.Equal(t, names.Certain, p.Rules[i].Sure, "its columns hold their values")
+				assert.Equal(t, match.Certain, p.Rules[i].Sure, "its columns hold their values")
 			}
 			got := joined(t, apart, whole, match.Options{}, p)
 			for i := range 3 {
@@ -307,7 +299,7 @@ func TestFused(t *testing.T) {
 	}
 	t.Run("the golden is fused", func(t *testing.T) {
 		whole, apart := fuse(t, run(model, 1, "")), renamed(run(model, 1, "transformer.h.1.ln_2"), home.Replace)
-		p, err := names.Propose(whole, apart, match.Options{}, equal)
+		p, err := match.Propose(whole, apart, match.Options{}, equal)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"net.stage.2.mix.ask", "net.stage.2.mix.find", "net.stage.2.mix.get"},
 			joined(t, whole, apart, match.Options{}, p)["transformer.h.2.attn.three"])
@@ -319,7 +311,7 @@ func TestTurned(t *testing.T) {
 	golden := run(gpt2(2), 1, "")
 	actual := renamed(golden, home.Replace)
 	for i, p := range actual {
-		if strings.HasSuffix(p.Layer, ".ask") && p.Port.Port == "output" {
+		if strings.HasSuffix(p.Layer, ".ask") && p.Port == "output" {
 			heads, err := p.Tensor.Reshape(1, tokens, 4, 4)
 			require.NoError(t, err)
 			turned, err := heads.Transpose(0, 2, 1, 3)
@@ -327,9 +319,9 @@ func TestTurned(t *testing.T) {
 			actual[i].Tensor, actual[i].Shape = turned.Copy(), turned.Shape()
 		}
 	}
-	p, err := names.Propose(golden, actual, match.Options{}, equal)
+	p, err := match.Propose(golden, actual, match.Options{}, equal)
 	require.NoError(t, err)
-	i := slices.IndexFunc(p.Rules, func(r names.Rule) bool { return r.Golden[0] == "transformer.h.*.attn.q" })
+	i := slices.IndexFunc(p.Rules, func(r match.Proposed) bool { return r.Golden[0] == "transformer.h.*.attn.q" })
 	require.GreaterOrEqual(t, i, 0)
 	assert.Equal(t, []int{0, 2, 1, 3}, p.Rules[i].Transpose)
 	assert.Equal(t, []int{1, -1, 16}, p.Rules[i].Reshape)
@@ -347,7 +339,7 @@ func BenchmarkPropose(b *testing.B) {
 			actual := renamed(run(model, 1, "transformer.h.175.mlp.c_fc"), c.rename)
 			b.ReportMetric(float64(len(golden)), "tensors")
 			for b.Loop() {
-				if p, err := names.Propose(golden, actual, match.Options{}, equal); err != nil || len(p.Rules) == 0 {
+				if p, err := match.Propose(golden, actual, match.Options{}, equal); err != nil || len(p.Rules) == 0 {
 					b.Fatal(p, err)
 				}
 			}
@@ -360,18 +352,18 @@ func TestLastRow(t *testing.T) {
 	golden := run(gpt2(2), 1, "")
 	actual := renamed(golden, home.Replace)
 	for i, p := range actual {
-		if p.Layer == "vote" && p.Port.Port == "output" {
+		if p.Layer == "vote" && p.Port == "output" {
 			last, err := p.Tensor.Slice(1, tokens-1, tokens)
 			require.NoError(t, err)
 			actual[i].Tensor, actual[i].Shape = last.Copy(), last.Shape()
 		}
 	}
-	p, err := names.Propose(golden, actual, match.Options{}, equal)
+	p, err := match.Propose(golden, actual, match.Options{}, equal)
 	require.NoError(t, err)
-	i := slices.IndexFunc(p.Rules, func(r names.Rule) bool { return r.Golden[0] == "lm_head" })
+	i := slices.IndexFunc(p.Rules, func(r match.Proposed) bool { return r.Golden[0] == "lm_head" })
 	require.GreaterOrEqual(t, i, 0)
 	assert.Equal(t, match.LastRow, p.Rules[i].Rows)
-	assert.Equal(t, names.Certain, p.Rules[i].Sure)
+	assert.Equal(t, match.Certain, p.Rules[i].Sure)
 }
 
 // A rule says how equal the values are.
@@ -391,7 +383,7 @@ func TestReasons(t *testing.T) {
 			actual[i].Tensor, err = tensor.Of(x, p.Shape...)
 			require.NoError(t, err)
 		}
-		p, err := names.Propose(golden, actual, match.Options{}, equal)
+		p, err := match.Propose(golden, actual, match.Options{}, equal)
 		require.NoError(t, err)
 		assert.Contains(t, p.Rules[0].Reason, c.want)
 	}
@@ -402,21 +394,45 @@ func TestLeft(t *testing.T) {
 	golden := run(gpt2(3), 1, "")
 	for _, c := range []struct {
 		drop, wrong string
-		left        []names.Left
+		left        []match.Left
 		reason      string
 	}{
-		{".mlp.act", "", []names.Left{{Layer: "transformer.h.0.mlp.act", Alone: true}, {Layer: "transformer.h.1.mlp.act", Alone: true},
+		{".mlp.act", "", []match.Left{{Layer: "transformer.h.0.mlp.act", Alone: true}, {Layer: "transformer.h.1.mlp.act", Alone: true},
 			{Layer: "transformer.h.2.mlp.act", Alone: true}}, "nothing is left that it could be"},
-		{".mlp.act", "transformer.h.1.ln_1", []names.Left{{Layer: "transformer.h.0.mlp.act", Alone: true}, {Layer: "transformer.h.1.mlp.act", Alone: true},
+		{".mlp.act", "transformer.h.1.ln_1", []match.Left{{Layer: "transformer.h.0.mlp.act", Alone: true}, {Layer: "transformer.h.1.mlp.act", Alone: true},
 			{Layer: "transformer.h.2.mlp.act", Alone: true}}, "the block before the error tells of the others"},
-		{".mlp.c_fc", "transformer.h.1.ln_1", []names.Left{{Layer: "transformer.h.0.mlp.c_fc", Alone: true}, {Layer: "transformer.h.1.mlp.c_fc", Alone: true},
+		{".mlp.c_fc", "transformer.h.1.ln_1", []match.Left{{Layer: "transformer.h.0.mlp.c_fc", Alone: true}, {Layer: "transformer.h.1.mlp.c_fc", Alone: true},
 			{Layer: "transformer.h.2.mlp.c_fc", Alone: true}}, "though the activation has its shape"},
-		{".mlp", "", []names.Left{{Layer: "transformer.h.0.mlp", Same: "transformer.h.0.mlp.c_proj", Alone: true},
+		{".mlp", "", []match.Left{{Layer: "transformer.h.0.mlp", Same: "transformer.h.0.mlp.c_proj", Alone: true},
 			{Layer: "transformer.h.1.mlp", Same: "transformer.h.1.mlp.c_proj", Alone: true},
 			{Layer: "transformer.h.2.mlp", Same: "transformer.h.2.mlp.c_proj", Alone: true}}, "its value is compared"},
 	} {
-		p, err := names.Propose(golden, renamed(without(run(gpt2(3), 1, c.wrong), c.drop), home.Replace), match.Options{}, equal)
+		p, err := match.Propose(golden, renamed(without(run(gpt2(3), 1, c.wrong), c.drop), home.Replace), match.Options{}, equal)
 		require.NoError(t, err)
 		assert.Equal(t, c.left, p.Golden, c.reason)
 	}
+}
+
+// A layer is known by the output that Runs compares, also where it recorded another one first.
+func TestMainOutput(t *testing.T) {
+	golden := run(gpt2(2), 1, "")
+	actual := renamed(golden, home.Replace)
+	other, err := tensor.Of(make([]float32, 64), 1, 1, tokens, tokens)
+	require.NoError(t, err)
+	var ports []match.Port
+	for _, p := range actual {
+		if p.Layer == "net.stage.0.mix" && p.Port == "output" {
+			weights := p
+			weights.Port, weights.Tensor, weights.Shape, weights.Seq = "output_1", other, other.Shape(), len(ports)
+			ports = append(ports, weights)
+		}
+		p.Seq = len(ports)
+		ports = append(ports, p)
+	}
+	p, err := match.Propose(golden, ports, match.Options{}, equal)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"net.stage.0.mix"}, joined(t, golden, ports, match.Options{}, p)["transformer.h.0.attn"])
+	i := slices.IndexFunc(p.Rules, func(r match.Proposed) bool { return r.Golden[0] == "transformer.h.*.attn" })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Equal(t, 2, p.Rules[i].Equal, "both blocks hold equal values")
 }

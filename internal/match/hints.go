@@ -1,11 +1,10 @@
-package names
+package match
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/match"
 )
 
 // Hint is what would join a layer that only one run has, or leave it out: lines of fixture.yaml.
@@ -17,7 +16,7 @@ type Hint struct {
 // Hints proposes lines for what was not joined: rules that join and, only for layers that have no
 // counterpart by value, shape or order, that they are ignored. left are the layers that only the golden
 // has. p is nil where only one side has any.
-func Hints(p *Proposal, left []string, gaps []match.Gap) (hints []Hint) {
+func Hints(p *Proposal, left []string, gaps []Gap) (hints []Hint) {
 	alone := [2]map[string]Left{{}, {}}
 	if p != nil {
 		if p.Foreign != "" {
@@ -61,7 +60,7 @@ func Hints(p *Proposal, left []string, gaps []match.Gap) (hints []Hint) {
 func (p *Proposal) first(layers []string) int {
 	for at, l := range layers {
 		for i := range p.Rules {
-			if p.Rules[i].Joins(label.Name(l)) {
+			if p.Rules[i].joins(label.Name(l)) {
 				return at
 			}
 		}

@@ -1,11 +1,9 @@
-package names
+package match
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/goparity/goparity/internal/match"
 )
 
 // YAML returns the rules as fixture.yaml takes them, under names. What is ambiguous is a comment.
@@ -20,24 +18,16 @@ func (p *Proposal) YAML() string {
 		b.WriteString(r.YAML())
 	}
 	for _, a := range p.Ambiguous {
-		fmt.Fprintf(&b, "# ambiguous: %s | %s: %s\n", quoted(a.Golden), quoted(a.Candidate), strings.ReplaceAll(a.Why, "\n", " "))
+		fmt.Fprintf(&b, "# ambiguous: %s | %s: %s\n", quotedAll(a.Golden), quotedAll(a.Candidate),
+			strings.ReplaceAll(a.Why, "\n", " "))
 	}
 	return b.String()
 }
 
-// MatchRules returns the rules as package match takes them.
-func (p *Proposal) MatchRules() []match.Rule {
-	out := make([]match.Rule, len(p.Rules))
-	for i, r := range p.Rules {
-		out[i] = r.Rule
-	}
-	return out
-}
-
 // YAML returns a rule as an entry of names.
-func (r *Rule) YAML() string {
+func (r *Proposed) YAML() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  - golden: [%s]\n    candidate: [%s]\n", quoted(r.Golden), quoted(r.Candidate))
+	fmt.Fprintf(&b, "  - golden: [%s]\n    candidate: [%s]\n", quotedAll(r.Golden), quotedAll(r.Candidate))
 	for _, list := range []struct {
 		key  string
 		list []int
@@ -55,7 +45,7 @@ func (r *Rule) YAML() string {
 
 // quoted lists names as YAML strings; those of layers have no character that Go and YAML write
 // differently in quotes but for those that are printed as they are.
-func quoted(names []string) string {
+func quotedAll(names []string) string {
 	out := make([]string, len(names))
 	for i, n := range names {
 		out[i] = strconv.Quote(n)

@@ -1,0 +1,155 @@
+package match
+
+import "slices"
+
+// byColumns finds fused layers by value: a layer whose columns are the outputs of several layers of
+// the other side.
+func (p *search) byColumns() {
+	for _, s := range []struct{ whole, parts *contents }{{p.actual, p.golden}, {p.golden, p.actual}} {
+		parts := keep(s.parts.layers, func(n *node) bool {
+			return n.value != nil && n.free() && n.leaf && !n.idle && len(n.out.shape) > 1
+		})
+		values, tried := newIndex(s.parts.values), map[string]int{}
+		for _, n := range s.whole.layers {
+			if !n.free() || n.accounted() || n.value == nil || len(n.out.shape) < 2 || tried[n.key()] >= maxTries {
+				continue
+			}
+			tried[n.key()]++
+			if found := p.parts(n, values, parts); len(found) > 1 {
+				p.stack(n, found, byValue)
+			}
+		}
+	}
+}
+
+// width is the size of the last axis of a layer's output.
+func (n *node) width() int { return n.out.shape[len(n.out.shape)-1] }
+
+// parts finds the layers whose outputs, one after the other along the last axis, are a layer's
+// output; nil if there are none.
+func (p *search) parts(whole *node, values index, parts []*node) (found []*node) {
+	widths := collect(parts, (*node).width)
+	slices.Sort(widths)
+	widths = slices.Compact(widths)
+	for from := 0; from < whole.width(); {
+		part := p.part(whole, from, values, parts, widths)
+		if part == nil || len(found) == maxParts {
+			return nil
+		}
+		found = append(found, part)
+		from += part.width()
+	}
+	return found
+}
+
+// part finds the layer whose output is in the columns that begin at from.
+func (p *search) part(whole *node, from int, values index, parts []*node, widths []int) *node {
+	for _, w := range widths {
+		if v := p.columns(whole, from, w); v != nil && w < whole.width() {
+			same := values.nearest(v, p.tolerance)
+			i := slices.IndexFunc(parts, func(n *node) bool { return n.value == same && n.width() == w })
+			if same != nil && i >= 0 {
+				return parts[i]
+			}
+		}
+	}
+	return nil
+}
+
+// columns samples some columns of a layer's output; nil if it has not so many.
+func (p *search) columns(n *node, from, width int) *value {
+	part, err := n.out.tensor.Slice(len(n.out.shape)-1, from, from+width)
+	if err != nil {
+		return nil
+	}
+	return sampleOf(part, p.padding)
+}
+
+// stack generalises a fused layer and its parts over the blocks.
+func (p *search) stack(whole *node, parts []*node, by evidence) {
+	f := finding{by: by}
+	for i, part := range parts {
+		g, a := part, whole
+		if whole.side == p.golden.side {
+			g, a = whole, part
+		}
+		t, shifted := patternsOf(g, a)
+		if p.shift != 0 {
+			t = shifted
+		}
+		if i > 0 && t.shift != f.shift {
+			return // the blocks are counted in several ways
+		}
+		f.shift = t.shift
+		f.golden, f.actual = append(f.golden, t.golden), append(f.actual, t.actual)
+	}
+	f.golden, f.actual = slices.Compact(f.golden), slices.Compact(f.actual)
+	if min(len(f.golden), len(f.actual)) == 1 {
+		p.apply(f)
+	}
+}
+
+// equal reports whether two layers hold one value, or the columns of one those of the others.
+func (p *search) equal(g group) bool {
+	whole, parts := g.actual[0], g.golden
+	if len(parts) == 1 {
+		whole, parts = g.golden[0], g.actual
+	}
+	if len(parts) == 1 {
+		return equal(whole, parts[0])
+	}
+	from := 0
+	for _, part := range parts {
+		v := p.columns(whole, from, part.width())
+		if v == nil || part.value == nil || v.distance(part.value) > p.tolerance {
+			return false
+		}
+		from += part.width()
+	}
+	return from == whole.width()
+}
+
+// byWidths finds fused layers behind an error, by their place and their widths: a layer of a stretch
+// that no single one fits, and the only two or three of the other side that were given the same and
+// are as wide together.
+func (p *search) byWidths(wholes, parts []*node) {
+	for _, w := range wholes {
+		single := func(n *node) bool { return p.shapesFit(n, w) || p.shapesFit(w, n) }
+		if len(w.out.shape) < 2 || slices.ContainsFunc(parts, single) {
+			continue
+		}
+		var found [][]*node
+		for i := 0; i < len(parts) && len(found) == 0; i++ { // the first blocks tell
+			group := keep(parts[i:], func(n *node) bool { return givenOne(parts[i], n) })
+			for n := 2; n <= min(3, len(group)); n++ {
+				if makeUp(w, group[:n]) {
+					found = append(found, group[:n])
+				}
+			}
+		}
+		if len(found) == 1 {
+			p.stack(w, found[0], byOrder)
+			return
+		}
+	}
+}
+
+// makeUp reports whether layers that stand side by side are as wide as another one together. Their
+// names must not say otherwise.
+func makeUp(whole *node, parts []*node) bool {
+	sum, last := 0, 0
+	for _, n := range parts {
+		at := slices.Index([]string{"q", "k", "v", "gate", "up"}, n.words.role) + 1
+		if len(n.out.shape) < 2 || !n.leaf || n.out.tensor.Len()*whole.width() != whole.out.tensor.Len()*n.width() ||
+			n.out.dtype.Kind() != whole.out.dtype.Kind() || at > 0 && at < last {
+			return false
+		}
+		sum, last = sum+n.width(), at
+	}
+	return sum == whole.width()
+}
+
+// givenOne reports whether two layers share an input, as far as inputs were recorded.
+func givenOne(n, o *node) bool {
+	return len(n.in) == 0 || slices.ContainsFunc(o.in, func(v *value) bool { return slices.Contains(n.in, v) })
+}

@@ -1,0 +1,50 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+)
+
+// foreign says why the two runs seem to be of two models: too few different values are in both, or
+// alike, that hold something of the model. "" if they do not.
+func (p *search) foreign() string {
+	if 2*len(p.named) >= len(p.golden.layers) {
+		return "" // the names say that it is one
+	}
+	n := 0
+	for _, g := range p.golden.values {
+		if g.other != nil && !g.table && !g.other.table {
+			n++
+		}
+	}
+	if n < minValues {
+		n += p.resembling()
+	}
+	switch {
+	case n >= minValues:
+		return ""
+	case n == 1:
+		return fmt.Sprintf("one output alone is in both runs, which have %d and %d layers: two models may share an embedding",
+			len(p.golden.layers), len(p.actual.layers))
+	}
+	return fmt.Sprintf("no output of the golden (%d layers) is among those of the candidate (%d layers), "+
+		"nor is one like it: the two runs are of two models, of other weights or of another input",
+		len(p.golden.layers), len(p.actual.layers))
+}
+
+// resembling counts the golden's values that the candidate has nearly: as behind an error in the
+// first layer.
+func (p *search) resembling() (n int) {
+	seen := map[*value]bool{}
+	actual := p.actual.layers[:min(len(p.actual.layers), maxOpen)]
+	for _, g := range p.golden.layers[:min(len(p.golden.layers), maxOpen)] {
+		if g.value == nil || seen[g.value] || g.accounted() {
+			continue
+		}
+		seen[g.value] = true
+		if slices.ContainsFunc(actual, func(a *node) bool { return g.value.resemblance(a.value) >= alike }) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,101 @@
+package match
+
+import (
+	"slices"
+
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/layout"
+)
+
+// likeness says how well two layers that may be one go together, by what they are given, by what is
+// inside of them and by their names: 0 if nothing is known, 1 and more if much speaks for it.
+func (p *search) likeness(g, a *node) float64 {
+	score := g.words.affinity(a.words)
+	if g.words.contradict(a.words) {
+		score -= 3
+	}
+	if p.golden.nested && p.actual.nested && g.leaf != a.leaf {
+		score -= 0.75
+	}
+	if g.idle != a.idle {
+		score -= 1.5
+	}
+	if g.inBlock() != a.inBlock() && p.blocks {
+		score -= 1.5
+	}
+	return score + p.sameParent(g, a) + g.sameInputs(a)
+}
+
+// sameParent is positive if the layers around two layers are a pair, and negative if they are those of
+// others.
+func (p *search) sameParent(g, a *node) float64 {
+	up, other := p.golden.named[label.Parent(g.label)], p.actual.named[label.Parent(a.label)]
+	switch {
+	case up == nil || other == nil || up.pair == nil || other.pair == nil:
+		return 0
+	case up.pair == other:
+		return 0.5
+	}
+	return -0.5
+}
+
+// sameInputs is positive if two layers were given the same, and negative if they were not: equal
+// values or, behind an error, the outputs of two layers that are a pair. It counts the share of
+// inputs for which that is known.
+func (n *node) sameInputs(o *node) (score float64) {
+	if len(n.in) == 0 || len(o.in) == 0 {
+		return 0
+	}
+	partnersMade := func(from *node) bool { return from.pair != nil && slices.Contains(o.in, from.pair.value) }
+	for _, v := range n.in {
+		switch {
+		case v.other != nil && slices.Contains(o.in, v.other):
+			score += 1.5
+		case slices.ContainsFunc(v.from, partnersMade):
+			score++
+		}
+	}
+	if score > 0 {
+		return score / float64(max(len(n.in), len(o.in)))
+	}
+	if slices.ContainsFunc(n.in, (*value).known) && slices.ContainsFunc(o.in, (*value).known) {
+		return -1.5
+	}
+	return 0
+}
+
+// known reports whether it is known what a value is in the other run.
+func (v *value) known() bool {
+	return v.other != nil || slices.ContainsFunc(v.from, func(n *node) bool { return n.pair != nil })
+}
+
+// score says how well two layers go together that no equal value pairs; 0 if they do not.
+func (p *search) score(g, a *node) float64 {
+	if g.words.contradict(a.words) || !p.shapesFit(g, a) {
+		return 0
+	}
+	return max(0, 1+p.likeness(g, a)+2*g.value.resemblance(a.value))
+}
+
+// shapesFit reports whether the outputs of two layers may be one tensor by type and shape.
+func (p *search) shapesFit(g, a *node) bool {
+	if g.out == nil || a.out == nil || g.out.dtype.Kind() != a.out.dtype.Kind() {
+		return false
+	}
+	end := !g.inBlock() && !a.inBlock() // of a generating model, which may have the last row only
+	_, ok := p.padding.Fit(g.out.shape, a.out.shape, layout.Allow{LastRow: p.opt.Generating || end})
+	return ok
+}
+
+// equal reports whether two layers hold one value.
+func equal(g, a *node) bool { return g.value != nil && a.value != nil && g.value.other == a.value }
+
+// accounted reports whether a layer of the other run holds the value.
+func (n *node) accounted() bool {
+	return n.value != nil && n.value.other != nil && len(n.value.other.from) > 0
+}
+
+// sameBlock reports whether two layers are in blocks that belong together.
+func (p *search) sameBlock(g, a *node) bool {
+	return !g.inBlock() || !a.inBlock() || g.blocks[0].number+p.shift == a.blocks[0].number
+}

@@ -1,0 +1,224 @@
+package match
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goparity/goparity/internal/label"
+)
+
+// run is a run of digits in a label that counts blocks.
+type run struct {
+	from, to int
+	number   int
+}
+
+// numbers knows which runs of digits of a side's labels count blocks.
+type numbers struct {
+	behind map[string]string // what follows a prefix that ends with a number; several: see many
+	counts map[string]string // numbers that follow a prefix; several: see many
+}
+
+// many stands for several values in the maps of numbers: a NUL is in no label.
+const many = "\x00"
+
+func numbersOf(labels []string) numbers {
+	n := numbers{map[string]string{}, map[string]string{}}
+	put := func(m map[string]string, key, value string) {
+		if old, ok := m[key]; ok && old != value {
+			value = many
+		}
+		m[key] = value
+	}
+	for _, l := range labels {
+		for _, r := range digitsOf(l) {
+			put(n.behind, l[:r.to], l[r.to:])
+			put(n.counts, l[:r.from], l[r.from:r.to])
+		}
+	}
+	return n
+}
+
+// of returns the numbers in a label that count blocks: a number that varies, and is a segment, or is
+// followed by different things, as in L0_attn and L0_ffn, and not as in fc1.
+func (n numbers) of(name string) (out []run) {
+	for _, r := range digitsOf(name) {
+		segment := (r.from == 0 || name[r.from-1] == '.') && (r.to == len(name) || name[r.to] == '.')
+		if n.counts[name[:r.from]] == many && (segment || n.behind[name[:r.to]] == many) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// digitsOf lists the runs of digits that are numbers without leading zeros.
+func digitsOf(name string) (out []run) {
+	for i := 0; i < len(name); i++ {
+		from := i
+		for i < len(name) && name[i] >= '0' && name[i] <= '9' {
+			i++
+		}
+		if digits := name[from:i]; digits != "" && (digits == "0" || digits[0] != '0') {
+			if k, err := strconv.Atoi(digits); err == nil {
+				out = append(out, run{from, i, k})
+			}
+		}
+	}
+	return out
+}
+
+// pattern is a pair of labels in which the numbers that both count are left open.
+type pattern struct {
+	golden, actual string // with * for the open numbers
+	shift          shift
+}
+
+// shift is by how much the candidate's open numbers are more than the golden's.
+type shift [maxNumbers]int
+
+// patternsOf generalises a pair of layers in two ways. With the numbers open that are equal in order;
+// and, where both labels have equally many, with all open, the blocks counted from another number.
+func patternsOf(g, a *node) (same, shifted pattern) {
+	var golden, actual []run
+	from := 0
+	for _, r := range g.blocks[:min(len(g.blocks), maxNumbers)] {
+		i := slices.IndexFunc(a.blocks[from:], func(o run) bool { return o.number == r.number })
+		if i >= 0 {
+			golden, actual = append(golden, r), append(actual, a.blocks[from+i])
+			from += i + 1
+		}
+	}
+	same = pattern{golden: withStars(g.label, golden), actual: withStars(a.label, actual)}
+	if len(g.blocks) != len(a.blocks) && len(golden) > 0 {
+		return same, same
+	}
+	n := min(len(g.blocks), len(a.blocks), maxNumbers)
+	shifted = pattern{golden: withStars(g.label, g.blocks[:n]), actual: withStars(a.label, a.blocks[:n])}
+	for i := range n {
+		shifted.shift[i] = a.blocks[i].number - g.blocks[i].number
+	}
+	return same, shifted
+}
+
+// withStars writes * for some runs.
+func withStars(name string, runs []run) string {
+	var b strings.Builder
+	at := 0
+	for _, r := range runs {
+		b.WriteString(name[at:r.from] + "*")
+		at = r.to
+	}
+	return b.String() + name[at:]
+}
+
+// fill writes numbers in the place of the open ones, counted on by a shift.
+func fill(pattern string, numbers []string, by shift) string {
+	for i, digits := range numbers {
+		if k, err := strconv.Atoi(digits); i < len(by) && by[i] != 0 && err == nil {
+			digits = strconv.Itoa(k + by[i])
+		}
+		pattern = strings.Replace(pattern, "*", digits, 1)
+	}
+	return pattern
+}
+
+// captured returns the numbers that a pattern leaves open in a label.
+func captured(pattern, name string) (numbers []string, ok bool) {
+	for {
+		before, behind, more := strings.Cut(pattern, "*")
+		if !strings.HasPrefix(name, before) {
+			return nil, false
+		}
+		name = name[len(before):]
+		if !more {
+			return numbers, name == ""
+		}
+		end := 0
+		for end < len(name) && label.IsNumber(name[:end+1]) {
+			end++
+		}
+		if end == 0 {
+			return nil, false
+		}
+		numbers = append(numbers, name[:end])
+		name, pattern = name[end:], behind
+	}
+}
+
+// group is a layer of one side and that of the other, or the several that it is made of.
+type group struct{ golden, actual []*node }
+
+func (g group) all() []*node { return slices.Concat(g.golden, g.actual) }
+
+// finding is what patterns pair in all blocks.
+type finding struct {
+	golden, actual []string // with * for the open numbers; one of the two has one
+	shift          shift
+	by             evidence
+	groups         []group
+}
+
+// generalise makes patterns of pairs, takes those of which most pairs are, and pairs what they stand
+// for.
+func (p *search) generalise(pairs []edge, by evidence) {
+	count := map[pattern]int{}
+	var all []pattern
+	for _, e := range pairs {
+		if e.golden.words.contradict(e.actual.words) {
+			continue
+		}
+		same, shifted := patternsOf(e.golden, e.actual)
+		for _, t := range slices.Compact([]pattern{same, shifted}) {
+			if count[t]++; count[t] == 1 {
+				all = append(all, t)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b pattern) int { return count[b] - count[a] })
+	for _, t := range all {
+		p.apply(finding{golden: []string{t.golden}, actual: []string{t.actual}, shift: t.shift, by: by})
+	}
+}
+
+// apply pairs all free layers for which patterns stand, unless values speak against most of them.
+func (p *search) apply(f finding) {
+	open := strings.Contains(f.golden[0], "*")
+	contrary := 0
+	for _, n := range p.golden.matching(f.golden[0]) {
+		numbers, ok := captured(f.golden[0], n.label)
+		if !ok {
+			continue
+		}
+		g := group{p.golden.filled(f.golden, numbers, shift{}), p.actual.filled(f.actual, numbers, f.shift)}
+		if slices.ContainsFunc(g.all(), func(n *node) bool { return n == nil || !n.free() || n.out == nil }) {
+			continue
+		}
+		if len(keep(g.all(), (*node).accounted)) == len(g.all()) && !p.equal(g) {
+			contrary++
+		}
+		f.groups = append(f.groups, g)
+	}
+	if len(f.groups) == 0 || 2*contrary > len(f.groups) {
+		return
+	}
+	for _, g := range f.groups {
+		for _, n := range g.all() {
+			n.fused = len(g.all()) > 2
+			p.claimed[n.key()] = p.claimed[n.key()] || open
+		}
+		if len(g.all()) == 2 {
+			g.golden[0].pair, g.actual[0].pair = g.actual[0], g.golden[0]
+		}
+	}
+	p.found = append(p.found, f)
+	if f.by == byValue && open && !p.shiftKnown {
+		p.shift, p.shiftKnown = f.shift[0], true
+	}
+}
+
+// filled lists the layers for which patterns stand where these are the open numbers, nil for one that
+// is not there.
+func (c *contents) filled(patterns, numbers []string, by shift) []*node {
+	return collect(patterns, func(pattern string) *node { return c.named[fill(pattern, numbers, by)] })
+}

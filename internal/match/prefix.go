@@ -1,0 +1,136 @@
+package match
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/label"
+)
+
+// translation is a pair of prefixes: what follows one on the golden side follows the other on the
+// candidate's. One of them at least is bare, so that nothing is exchanged for something else.
+type translation struct{ golden, actual prefix }
+
+// prefix is the front of a label in normal form.
+type prefix struct {
+	text  string
+	words int
+	bare  bool // it has wrapper words only
+}
+
+// known reports whether a translation drops wrapper words only, which need no evidence.
+func (t translation) known() bool { return t.golden.bare && t.actual.bare }
+
+func (t translation) words() int { return t.golden.words + t.actual.words }
+
+// joinPrefixed joins the open layers whose labels are equal behind prefixes: first those of wrapper
+// words, as few as needed; then unknown ones that most layers agree on and no shape contradicts, as
+// model.mymodel.encoder.layer.0 against model.encoder.layer.0.
+func (m *matcher) joinPrefixed(golden, actual []*node) {
+	votes := m.votes(golden, actual)
+	for words := 1; words <= maxDropped; words++ {
+		var edges []edge
+		for _, t := range sorted(votes) {
+			if t.known() && t.words() == words {
+				edges = append(edges, votes[t]...)
+			}
+		}
+		m.resolve(slices.DeleteFunc(edges, closed))
+	}
+	for _, t := range m.learned {
+		m.resolve(slices.DeleteFunc(votes[t], closed))
+	}
+	for range maxLearned {
+		var edges []edge
+		for _, t := range mostVoted(votes) {
+			fresh := keep(votes[t], func(e edge) bool { return !slices.Contains(edges, e) })
+			if len(fresh) > 0 { // no other prefix joins these
+				m.learned, edges = append(m.learned, t), append(edges, fresh...)
+			}
+		}
+		if len(edges) == 0 {
+			return
+		}
+		m.resolve(edges)
+	}
+}
+
+func closed(e edge) bool { return !e.golden.open() || !e.actual.open() }
+
+func sorted(votes map[translation][]edge) []translation {
+	return slices.SortedFunc(maps.Keys(votes), func(a, b translation) int {
+		return cmp.Or(cmp.Compare(a.golden.text, b.golden.text), cmp.Compare(a.actual.text, b.actual.text))
+	})
+}
+
+// mostVoted drops the votes of layers that have partners now, and returns the unknown translations
+// that have the most votes, and enough of them, by name. Those under which shapes contradict do not
+// count.
+func mostVoted(votes map[translation][]edge) (best []translation) {
+	most := minVotes
+	for _, t := range sorted(votes) {
+		votes[t] = slices.DeleteFunc(votes[t], closed)
+		n := len(votes[t])
+		if t.known() || n < most || slices.ContainsFunc(votes[t], func(e edge) bool { return e.score == 0 }) {
+			continue
+		}
+		if n > most {
+			best, most = nil, n
+		}
+		best = append(best, t)
+	}
+	return best
+}
+
+// cut is a label cut in two.
+type cut struct {
+	prefix
+	tail string
+}
+
+// cuts returns the ways to cut a label before any number, such that more than wrapper words follow.
+func cuts(n *node) (out []cut) {
+	front := prefix{bare: true}
+	for i, s := range n.strict[:min(len(n.strict), maxPrefix+1)] {
+		if onlyWrappers(n.strict[i:]) {
+			break
+		}
+		out = append(out, cut{front, strings.Join(loose(n.strict[i:]), ".")})
+		if label.IsNumber(s) {
+			break
+		}
+		front.text = strings.Join(n.strict[:i+1], ".")
+		if !(s == "layers" && i+1 < len(n.strict) && label.IsNumber(n.strict[i+1])) { // a list may have any name
+			front.words++
+			front.bare = front.bare && isWrapper(s)
+		}
+	}
+	return out
+}
+
+// votes collects for each translation the layers that would be joined by it.
+func (m *matcher) votes(golden, actual []*node) map[translation][]edge {
+	type start struct {
+		prefix
+		node *node
+	}
+	have := map[string][]start{} // by what follows the prefix
+	for _, a := range open(actual) {
+		for _, c := range cuts(a) {
+			have[c.tail] = append(have[c.tail], start{c.prefix, a})
+		}
+	}
+	votes := map[translation][]edge{}
+	for _, g := range open(golden) {
+		for _, c := range cuts(g) {
+			for _, a := range have[c.tail] {
+				if t := (translation{c.prefix, a.prefix}); c.bare || a.bare {
+					votes[t] = append(votes[t], m.edge(g, a.node))
+				}
+			}
+		}
+	}
+	return votes
+}

@@ -1,0 +1,233 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/layout"
+)
+
+// Proposed is a proposed rule, and what speaks for it.
+type Proposed struct {
+	Rule
+	Sure     string  // Certain, Likely or Possible
+	Equal    int     // pairs of layers whose outputs are equal
+	Pairs    int     // all pairs that the rule joins
+	Distance float64 // the largest relative L2 of the equal ones
+
+	end int // place in the golden's order
+}
+
+// How sure a rule is.
+const (
+	Certain  = "certain"  // all that it joins holds equal values
+	Likely   = "likely"   // some of what it joins does, the rest is named alike
+	Possible = "possible" // no value agrees: by the order, the shapes and the names
+)
+
+// MatchRules returns the rules as Runs takes them.
+func (p *Proposal) MatchRules() []Rule { return rulesOf(p.Rules) }
+
+func rulesOf(rules []Proposed) []Rule { return collect(rules, func(r Proposed) Rule { return r.Rule }) }
+
+// joins reports whether a rule names a golden layer.
+func (r *Proposed) joins(golden string) bool {
+	return slices.ContainsFunc(r.Golden, func(pattern string) bool { _, ok := captured(pattern, golden); return ok })
+}
+
+// propose writes what was found as rules, as far as Runs does not join it by names, and makes sure
+// that they can be applied.
+func (p *search) propose() *Proposal {
+	var rules []Proposed
+	for _, f := range p.found {
+		rules = append(rules, p.ofFinding(f)...)
+	}
+	slices.SortStableFunc(rules, func(a, b Proposed) int { return a.end - b.end })
+	out := &Proposal{}
+	cannot := p.adopt(out, rules)
+	p.leftOver(out)
+	out.Joined -= cannot
+	return out
+}
+
+// adopt adds the rules that Runs can apply together with those before them, and lists the others as
+// ambiguous. It returns how many pairs these would have joined.
+func (p *search) adopt(out *Proposal, rules []Proposed) (cannot int) {
+	if len(rules) == 0 {
+		return 0
+	}
+	opt := p.opt
+	opt.Rules = slices.Concat(opt.Rules, out.MatchRules(), rulesOf(rules))
+	_, err := Runs(p.ports[0], p.ports[1], opt)
+	switch half := len(rules) / 2; {
+	case err == nil:
+		out.Rules = append(out.Rules, rules...)
+		return 0
+	case half == 0:
+		out.Ambiguous = append(out.Ambiguous, Ambiguous{rules[0].Golden, rules[0].Candidate, err.Error()})
+		return rules[0].Pairs
+	default:
+		cannot = p.adopt(out, rules[:half])
+		return cannot + p.adopt(out, rules[half:])
+	}
+}
+
+// ofFinding returns the rules of what was found; none if names join it already, and nothing else to
+// it. Where blocks are counted from another number each needs one.
+func (p *search) ofFinding(f finding) (out []Proposed) {
+	needed := keep(f.groups, func(g group) bool {
+		partners := p.named[g.golden[0].label]
+		return len(partners) != 1 || label.Name(partners[0]) != g.actual[0].label
+	})
+	switch {
+	case len(needed) == 0:
+		return nil
+	case f.shift == shift{}:
+		return []Proposed{p.rule(f, Rule{Golden: f.golden, Candidate: f.actual})}
+	}
+	for _, g := range needed {
+		f.groups = []group{g}
+		out = append(out, p.rule(f, Rule{Golden: labels(g.golden), Candidate: labels(g.actual)}))
+	}
+	return out
+}
+
+// rule says what speaks for a rule of what was found.
+func (p *search) rule(f finding, rule Rule) Proposed {
+	first := f.groups[0]
+	r := Proposed{Rule: rule, Sure: Possible, Pairs: len(f.groups), end: first.golden[0].end}
+	for _, g := range f.groups {
+		if p.equal(g) {
+			r.Equal++
+			if v := g.golden[0].value; len(g.all()) == 2 {
+				r.Distance = max(r.Distance, v.distance(g.actual[0].value))
+			}
+		}
+		if order := p.turned[[2]*node{g.golden[0], g.actual[0]}]; order != nil {
+			r.Transpose = order
+		}
+	}
+	switch {
+	case f.by == byLayout || r.Equal == r.Pairs:
+		r.Sure = Certain
+	case f.by == byValue:
+		r.Sure = Likely
+	}
+	if len(first.all()) == 2 {
+		p.lay(&r, first.golden[0].out.shape, first.actual[0].out.shape)
+	}
+	r.Reason = r.why(f.by)
+	return r
+}
+
+// lay says how the candidate's output lies, where shapes alone do not.
+func (p *search) lay(r *Proposed, golden, actual []int) {
+	if r.Transpose != nil {
+		var err error
+		if actual, err = layout.Permute(actual, r.Transpose); err != nil {
+			return
+		}
+	}
+	if _, ok := p.padding.Fit(golden, actual, layout.Allow{}); ok {
+		return
+	}
+	switch {
+	case layout.SameCount(golden, actual) && len(golden) > 1:
+		r.Reshape = slices.Clone(golden)
+		r.Reshape[len(golden)-2] = -1 // the tokens differ from case to case
+	case layout.IsLastRow(golden, actual) && !p.opt.Generating:
+		r.Rows = LastRow
+	}
+}
+
+// why says in words what speaks for a rule.
+func (r *Proposed) why(by evidence) string {
+	within := ", bit for bit"
+	if r.Distance != 0 {
+		within = fmt.Sprintf(" (rel. L2 ≤ %.1g)", r.Distance)
+	}
+	fused := len(r.Golden)+len(r.Candidate) > 2
+	switch {
+	case fused && r.Equal > 0:
+		return fmt.Sprintf("the columns are equal in %d of %d", r.Equal, r.Pairs)
+	case fused:
+		return "place in the order and widths; no value agrees"
+	case by == byLayout && r.Transpose != nil:
+		return "equal values with the axes in another order"
+	case by == byLayout:
+		return "equal values in the last row"
+	case r.Equal > 0 && r.Equal == r.Pairs:
+		return "equal values" + within
+	case r.Equal > 0:
+		return fmt.Sprintf("equal values in %d of %d%s, the others are called alike", r.Equal, r.Pairs, within)
+	case by == byName:
+		return "named alike"
+	case by == byShape:
+		return "shape and name; no value agrees"
+	}
+	return "place in the order and shape; no value agrees"
+}
+
+// leftOver lists what has no partner.
+func (p *search) leftOver(out *Proposal) {
+	listed := map[*value]bool{}
+	for _, g := range p.golden.layers {
+		if !g.free() {
+			out.Joined++
+		} else if g.accounted() && !g.idle && !listed[g.value] {
+			listed[g.value] = true
+			if a := free(g.value.other.from); len(a) > 0 {
+				out.Ambiguous = append(out.Ambiguous, Ambiguous{free(g.value.from), a, "all of them hold one value"})
+			}
+		}
+	}
+	p.exchangeable(out)
+	out.Golden = p.left(p.golden, p.actual)
+	out.Actual = p.left(p.actual, p.golden)
+}
+
+// exchangeable lists the layers that were given the same and that only the order tells apart, once
+// for all blocks.
+func (p *search) exchangeable(out *Proposal) {
+	said := map[string]bool{}
+	for _, g := range p.golden.layers {
+		if p.parallel[g] == nil || !g.free() || said[g.key()] {
+			continue
+		}
+		a := Ambiguous{Why: "they were given the same, and no value or word tells which is which"}
+		for _, o := range p.golden.layers {
+			if o.free() && p.parallel[o] != nil && p.parallel[o].free() && parallel(g, o) {
+				said[o.key()] = true
+				a.Golden, a.Candidate = append(a.Golden, o.label), append(a.Candidate, p.parallel[o].label)
+			}
+		}
+		if len(a.Golden) > 1 {
+			out.Ambiguous = append(out.Ambiguous, a)
+		}
+	}
+}
+
+// free names the layers without partner.
+func free(nodes []*node) []string {
+	return labels(keep(nodes, func(n *node) bool { return n.free() && !n.idle }))
+}
+
+// left lists the layers of a side without partner, but for those that are ambiguous.
+func (p *search) left(s, other *contents) (out []Left) {
+	rest := keep(other.layers, p.open)
+	for _, n := range s.layers {
+		if !n.free() || n.out == nil || n.idle || n.accounted() && len(free(n.value.other.from)) > 0 {
+			continue
+		}
+		left := Left{Layer: n.label, Alone: n.accounted() ||
+			!slices.ContainsFunc(rest, func(o *node) bool { return p.shapesFit(n, o) || p.shapesFit(o, n) })}
+		if n.value != nil {
+			if i := slices.IndexFunc(n.value.from, func(o *node) bool { return !o.free() }); i >= 0 {
+				left.Same, left.Alone = n.value.from[i].label, true
+			}
+		}
+		out = append(out, left)
+	}
+	return out
+}

@@ -261,12 +261,11 @@ bench-go: ## run the Go benchmarks of PKGS that match BENCH
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKGS)
 
 # Assembly is written by internal/kernelgen, a module of its own: who imports goparity does not need it.
-KERNELS := $(foreach p,internal/compare internal/quant internal/replay,$(p)/kernels_amd64.go $(p)/kernels_amd64.s)
+KERNELS := $(foreach p,internal/compare internal/replay,$(p)/kernels_amd64.go $(p)/kernels_amd64.s)
 
 .PHONY: kernel
-kernel: ## write kernels_amd64.* of internal/compare, internal/quant and internal/replay again
+kernel: ## write kernels_amd64.* of internal/compare and internal/replay again
 	cd internal/kernelgen && go run . -out ../compare/kernels_amd64.s -stubs ../compare/kernels_amd64.go -pkg compare
-	cd internal/kernelgen && go run ./quant -out ../quant/kernels_amd64.s -stubs ../quant/kernels_amd64.go -pkg quant
 	cd internal/kernelgen && go run ./product -out ../replay/kernels_amd64.s -stubs ../replay/kernels_amd64.go -pkg replay
 
 .PHONY: kernel-check

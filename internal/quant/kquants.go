@@ -70,9 +70,6 @@ func q4_k(dst []float32, src []byte) {
 
 // affine4 writes d·q − m: low nibbles with the first scale and minimum, high ones with the second.
 func affine4(out *[64]float32, q *[32]byte, scales *[4]float32) {
-	if vectorAffine4(out, q, scales) {
-		return
-	}
 	d0, m0, d1, m1 := scales[0], scales[1], scales[2], scales[3]
 	for i, b := range q {
 		out[i] = float32(d0*float32(b&15)) - m0

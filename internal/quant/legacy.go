@@ -18,9 +18,6 @@ var (
 )
 
 func q4_0(dst []float32, src []byte) {
-	if vectorQ4_0(dst, src) {
-		return
-	}
 	for ; len(src) >= 18; src, dst = src[18:], dst[32:] {
 		d, q, out := half(src), (*[16]byte)(src[2:]), (*[32]float32)(dst)
 		for i, b := range q {
@@ -62,9 +59,6 @@ func q5_1(dst []float32, src []byte) {
 }
 
 func q8_0(dst []float32, src []byte) {
-	if vectorQ8_0(dst, src) {
-		return
-	}
 	for ; len(src) >= 34; src, dst = src[34:], dst[32:] {
 		d, q, out := half(src), (*[32]byte)(src[2:]), (*[32]float32)(dst)
 		for i, b := range q {

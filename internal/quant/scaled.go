@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/goparity/goparity/internal/smallfloat"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -33,17 +32,32 @@ func Scaled(weight, scale, zero *tensor.Tensor, block []int) (*tensor.Tensor, er
 	if err != nil {
 		return nil, err
 	}
-	s := &scaled{weight: weight, scale: scale, zero: zero, shape: shape, each: each}
-	s.strides = make([]int, len(shape))
-	n := 1
-	for a := len(shape) - 1; a >= 0; a-- {
-		s.strides[a] = n
+	axis, strides, n := len(shape)-1, make([]int, len(shape)), 1
+	for a := axis; a >= 0; a-- {
+		strides[a] = n
 		n *= (shape[a] + each[a] - 1) / max(each[a], 1)
 	}
-	name := fmt.Sprintf("%s×%s%s", weight.DType().Short(), scale.DType().Short(), tensor.FormatShape(scale.Shape()))
-	s.values = numbersOf(weight.DType())
-	return rows{weight.RowLen(), s.row, 0, len(s.values) - 1, s.values, scale.DType().Epsilon(), nil}.
-		view(name, tensor.F32, weight, shape...)
+	perRow := func(t *tensor.Tensor) func(r int) []float32 {
+		return func(r int) []float32 {
+			first := 0
+			for a := axis - 1; a >= 0; a-- {
+				first += r % shape[a] / each[a] * strides[a]
+				r /= shape[a]
+			}
+			return floats(t, first, (shape[axis]+each[axis]-1)/each[axis])
+		}
+	}
+	all, err := tensor.New(weight.DType(), []int{256}, everyCode[:])
+	if err != nil {
+		return nil, err
+	}
+	g := &grouped{name: fmt.Sprintf("%s×%s%s", weight.DType().Short(), scale.DType().Short(), tensor.FormatShape(scale.Shape())),
+		weight: weight, dtype: tensor.F32, shape: shape, size: each[axis], values: floats(all, 0, 256),
+		codes: stream(weight, 8), scales: perRow(scale), epsilon: scale.DType().Epsilon()}
+	if zero != nil {
+		g.zeros = perRow(zero)
+	}
+	return g.view()
 }
 
 // blocksOf returns how many neighbours along each axis share a scale.
@@ -95,91 +109,4 @@ func blocksOf(shape, scale, block []int) ([]int, error) {
 		}
 	}
 	return each, nil
-}
-
-type scaled struct {
-	weight, scale, zero *tensor.Tensor
-	shape               []int
-	each                []int // how many neighbours along each axis share a scale
-	strides             []int // of the scales
-	values              []float32
-}
-
-// numbersOf returns the finite numbers of a type of 8 bits, in order.
-func numbersOf(d tensor.DType) []float32 {
-	all := make([]byte, 256)
-	for i := range all {
-		all[i] = byte(i)
-	}
-	t, err := tensor.New(d, []int{256}, all)
-	if err != nil {
-		return nil
-	}
-	out := slices.DeleteFunc(floats(t, 0, 256), func(v float32) bool { return v-v != 0 })
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-func (s *scaled) row(dst []float32, r, from, force int) {
-	width, axis := s.weight.RowLen(), len(s.shape)-1
-	if force == asStored {
-		s.weight.Float32s(dst, r*width+from)
-	} else {
-		fill(dst, s.values[force])
-	}
-	base, rest := 0, r
-	for a := axis - 1; a >= 0; a-- {
-		base += rest % s.shape[a] / s.each[a] * s.strides[a]
-		rest /= s.shape[a]
-	}
-	each := s.each[axis]
-	first := from / each
-	n := (from+len(dst)-1)/each - first + 1
-	scales := floats(s.scale, base+first, n)
-	var zeros []float32
-	if s.zero != nil {
-		zeros = floats(s.zero, base+first, n)
-	}
-	for i, v := range scales {
-		k := min(len(dst), (first+i+1)*each-from)
-		part := dst[:k]
-		if zeros != nil {
-			for j := range part {
-				part[j] = float32(part[j]-zeros[i]) * v
-			}
-		} else {
-			for j := range part {
-				part[j] *= v
-			}
-		}
-		dst, from = dst[k:], from+k
-	}
-}
-
-// FP8Words returns floats of 8 bits (E4M3) in words of four, times the scale of their group, […
-// in]: MLX's mode mxfp8. weight is [… in/4], scales [… in/group].
-func FP8Words(weight, scales *tensor.Tensor, group int) (*tensor.Tensor, error) {
-	kinds := []tensor.DType{tensor.F8E8M0FNU, tensor.F8E4M3FN}
-	if err := check(part{"weight", weight, words, nil}, part{"scales", scales, kinds, nil}); err != nil {
-		return nil, err
-	}
-	if err := grouped(weight, scales, 8, group); err != nil {
-		return nil, err
-	}
-	values := &smallfloat.F8().E4M3FN
-	width, groups, sorted := 4*weight.RowLen(), scales.RowLen(), numbersOf(tensor.F8E4M3FN)
-	row := func(dst []float32, r, from, force int) {
-		codes := bytesOf(weight)[r*width+from:]
-		first := from / group
-		s := floats(scales, r*groups+first, (from+len(dst)-1)/group-first+1)
-		for i := range dst {
-			v := values[codes[i]]
-			if force != asStored {
-				v = sorted[force]
-			}
-			dst[i] = v * s[(from+i)/group-first]
-		}
-	}
-	return rows{width, row, 0, len(sorted) - 1, sorted, scales.DType().Epsilon(), nil}.
-		view("mxfp8", tensor.F32, weight, last(weight.Shape(), width)...)
 }

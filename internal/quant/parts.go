@@ -7,39 +7,6 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// rows are the rows of a weight whose elements are computed.
-type rows struct {
-	width int // elements of a row
-	// row writes elements from, from+1, … of row r, all of which exist, with the code force in
-	// place of their own; asStored for theirs.
-	row       func(dst []float32, r, from, force int)
-	low, high int       // the codes of the ends
-	values    []float32 // see tensor.Grid
-	epsilon   float64
-	groups    []int64 // see tensor.Grid
-}
-
-const asStored = -1
-
-// view returns the tensor of rows.
-func (v rows) view(name string, dtype tensor.DType, of *tensor.Tensor, shape ...int) (*tensor.Tensor, error) {
-	each := func(dst []float32, from, force int) {
-		for len(dst) > 0 {
-			r, at := from/v.width, from%v.width
-			n := min(len(dst), v.width-at)
-			v.row(dst[:n], r, at, force)
-			dst, from = dst[n:], from+n
-		}
-	}
-	return tensor.FromSpec(tensor.Spec{DType: dtype, Shape: shape, Place: of.Place(), Packing: &tensor.Packing{Name: name,
-		Unpack: func(dst []float32, _ []byte, from int) { each(dst, from, asStored) },
-		Grid: &tensor.Grid{Values: v.values, Epsilon: v.epsilon, Clip: 1.1, Groups: v.groups,
-			Ends: func(low, high []float32, _ []byte, from int) {
-				each(low, from, v.low)
-				each(high, from, v.high)
-			}}}})
-}
-
 // floats decodes n elements of a tensor from the first.
 func floats(t *tensor.Tensor, first, n int) []float32 {
 	out := make([]float32, n)
@@ -119,14 +86,4 @@ func last(shape []int, n int) []int {
 		out[len(out)-1] = n
 	}
 	return out
-}
-
-// code returns the bits of a little-endian stream that begin at a bit; there are at most 8.
-func code(b []byte, bit, bits int) uint32 {
-	at := bit >> 3
-	v := uint32(b[at])
-	if bit&7+bits > 8 {
-		v |= uint32(b[at+1]) << 8
-	}
-	return v >> (bit & 7) & (1<<bits - 1)
 }

@@ -1,9 +1,0 @@
-package quant
-
-func init() {
-	Vector = func(on bool) func() {
-		before := vector
-		vector = on && before
-		return func() { vector = before }
-	}
-}

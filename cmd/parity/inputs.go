@@ -19,7 +19,6 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/dequantised"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/glob"
@@ -583,12 +582,12 @@ func (f *inputFlags) evidence() (give func() (checkpoint.Weights, checkpoint.Con
 			return nil, nil, fmt.Errorf("--config: %w", err)
 		}
 	}
-	weights, closeWeights, err := dequantised.Weights(f.Weights...)
+	weights, err := checkpoint.Open(f.Weights...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--weights: %w", err)
 	}
-	give = func() (checkpoint.Weights, checkpoint.Config, error) { return weights, config, nil }
-	return give, func() { closeWeights() }, nil
+	give = func() (checkpoint.Weights, checkpoint.Config, error) { return weights.Tensors, config, nil }
+	return give, func() { weights.Close() }, nil
 }
 
 // sameModel refuses weights that are of another model than the golden: a layer that puts out more or fewer numbers

@@ -17,7 +17,6 @@ import (
 
 	"github.com/goparity/goparity/internal/battery"
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/dequantised"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
@@ -211,7 +210,7 @@ func (f *runFlags) dequantise(job *engine.Job, dir string) error {
 	if f.activations != "" && !slices.Contains(engine.Roundings, f.activations) {
 		return usage("run: --activations %q: want %s", f.activations, strings.Join(engine.Roundings, " or "))
 	}
-	c, err := dequantised.Open(f.dequantised)
+	c, err := checkpoint.OpenQuantised(f.dequantised)
 	if err != nil {
 		return fmt.Errorf("--dequantised: %w", err)
 	}
@@ -221,7 +220,7 @@ func (f *runFlags) dequantise(job *engine.Job, dir string) error {
 	}
 	job.Model, job.Local, job.Revision = dir, true, ""
 	if f.activations != "" {
-		job.Activations = &engine.Activations{Rule: f.activations, Weights: c.Quantised}
+		job.Activations = &engine.Activations{Rule: f.activations, Weights: c.Quantised()}
 	}
 	return nil
 }

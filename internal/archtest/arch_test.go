@@ -32,14 +32,14 @@ var layers = [][]string{
 		"internal/places", "internal/setting", "internal/seal"},
 	{"tensor", "internal/label/module", "internal/vocab"}, {"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},
-	{"internal/dequant"}, {"internal/dump"}, {"internal/toy", "internal/scripttest"}, // for tests
+	{"internal/checkpoint"}, {"internal/dump"}, {"internal/toy", "internal/scripttest"}, // for tests
 	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},
 	{"internal/onepass", "internal/coverage"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/wheel"}, {"internal/structure", "internal/tie"}, {"internal/generation"}, {"internal/trace"},
 	{"internal/program"}, {"internal/replay"}, {"internal/edit"}, {"internal/search"},
-	{"internal/judge/coarse"}, {"internal/judge/piece"}, {"internal/localise"}, {"internal/vec", "internal/checkpoint"},
-	{"internal/diagnose", "internal/dequantised", "internal/weights"}, {"internal/attention"},
+	{"internal/judge/coarse"}, {"internal/judge/piece"}, {"internal/localise"}, {"internal/vec"},
+	{"internal/diagnose", "internal/weights"}, {"internal/attention"},
 	{"internal/diagnose/pattern"}, {"internal/diagnose/cause"}, {"internal/report"}, {"docs"},
 	{"internal/report/*"}, // what the judge does not link: brief, page, plot, junit
 	{"internal/judge", "internal/infra", "internal/serving"}, {"internal/serving/servingtest"},
@@ -57,9 +57,11 @@ var allowed = map[string][]string{
 	// What any hypothesis sees.
 	"internal/diagnose": {"tensor", "internal/checkpoint", "internal/compare", "internal/label", "internal/trace"},
 	"internal/quant":    {"tensor", "internal/smallfloat"}, // arithmetic
-	"internal/vec":      {"tensor"},
-	"tensor":            {"internal/smallfloat"},
-	"tensor/*":          {"tensor", "tensor/internal/format", "internal/quant"},
+	"internal/checkpoint": {"tensor", "tensor/gguf", "tensor/safetensors", "internal/label", "internal/mapfile",
+		"internal/quant"}, // it knows no runs
+	"internal/vec": {"tensor"},
+	"tensor":       {"internal/smallfloat"},
+	"tensor/*":     {"tensor", "tensor/internal/format", "internal/quant"},
 }
 
 const (

@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -76,15 +78,54 @@ func (c Config) Theta() float64 {
 
 // ReadConfig reads a config.json, as [Flat] has it.
 func ReadConfig(path string) (Config, error) {
+	c, err := readObject(path)
+	return Flat(c), err
+}
+
+// readObject reads a file of a JSON object.
+func readObject(path string) (c Config, err error) {
 	data, err := mapfile.Read(path, mapfile.MaxConfig)
 	if err != nil {
 		return nil, err
 	}
-	c := Config{}
-	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("%s: want a JSON object, as Hugging Face's config.json: %w", path, err)
+	if err := json.Unmarshal(data, &c); err != nil || c == nil {
+		return nil, fmt.Errorf("%s: want a JSON object, as Hugging Face's config.json: %w", path, cmp.Or(err, errors.New("it is null")))
 	}
-	return Flat(c), nil
+	return c, nil
+}
+
+// object is the object of a key; nil for none.
+func (c Config) object(key string) Config {
+	m, _ := c[key].(map[string]any)
+	return m
+}
+
+// list is the list of a key; nil for none.
+func (c Config) list(key string) []any {
+	l, _ := c[key].([]any)
+	return l
+}
+
+// ints are the whole numbers of a key, which has one or a list of them; nil for anything else.
+func (c Config) ints(key string) (out []int) {
+	values := c.list(key)
+	if f, ok := c[key].(float64); ok {
+		values = []any{f}
+	}
+	for _, v := range values {
+		f, ok := v.(float64)
+		if !ok || f != float64(int(f)) {
+			return nil
+		}
+		out = append(out, int(f))
+	}
+	return out
+}
+
+// levels are the objects that may have the keys of a text model: one that can do more has its config one
+// level further down.
+func (c Config) levels() []Config {
+	return []Config{c, c.object("text_config"), c.object("llm_config")}
 }
 
 // flattened hold keys that [Flat] moves out.
@@ -98,11 +139,9 @@ func Flat(c Config) Config {
 	}
 	// Since transformers 5, rope_theta is in rope_parameters.
 	for _, key := range flattened {
-		if inner, ok := c[key].(map[string]any); ok {
-			for k, v := range inner {
-				if _, outer := c[k]; !outer {
-					c[k] = v
-				}
+		for k, v := range c.object(key) {
+			if _, outer := c[k]; !outer {
+				c[k] = v
 			}
 		}
 	}

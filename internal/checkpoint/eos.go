@@ -1,46 +1,18 @@
 package checkpoint
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"slices"
-
-	"github.com/goparity/goparity/internal/mapfile"
 )
 
 // EOS returns the tokens that end a text, as generation_config.json and config.json of a model's
 // folder say, or nil if neither does.
 func EOS(dir string) (ids []int) {
 	for _, name := range []string{"generation_config.json", "config.json"} {
-		data, err := mapfile.Read(filepath.Join(dir, name), mapfile.MaxConfig)
-		if err != nil {
-			continue
-		}
-		type config struct {
-			EOS json.RawMessage `json:"eos_token_id"`
-		}
-		var c struct {
-			config
-			Text config `json:"text_config"`
-		}
-		if json.Unmarshal(data, &c) != nil {
-			continue
-		}
-		for _, said := range []json.RawMessage{c.EOS, c.Text.EOS} {
-			var one *int
-			var several []int
-			switch {
-			case len(said) == 0:
-				continue
-			case json.Unmarshal(said, &one) == nil && one != nil:
-				several = []int{*one}
-			case json.Unmarshal(said, &several) != nil:
-				continue
-			}
-			for _, id := range several {
-				if !slices.Contains(ids, id) {
-					ids = append(ids, id)
-				}
+		c := beside(dir, name)
+		for _, id := range append(c.ints("eos_token_id"), c.object("text_config").ints("eos_token_id")...) {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
 			}
 		}
 	}
@@ -50,24 +22,18 @@ func EOS(dir string) (ids []int) {
 // EOSToken returns the text of the token that ends a text, as tokenizer_config.json of a model's or
 // tokenizer's folder says, "" if it does not.
 func EOSToken(dir string) string {
-	data, err := mapfile.Read(filepath.Join(dir, "tokenizer_config.json"), mapfile.MaxConfig)
-	if err != nil {
-		return ""
-	}
-	var c struct {
-		EOS json.RawMessage `json:"eos_token"`
-	}
-	var text string
-	var added struct {
-		Content string `json:"content"`
-	}
-	switch {
-	case json.Unmarshal(data, &c) != nil:
-		return ""
-	case json.Unmarshal(c.EOS, &text) == nil:
+	c := beside(dir, "tokenizer_config.json")
+	if text := c.String("eos_token"); text != "" {
 		return text
-	case json.Unmarshal(c.EOS, &added) != nil:
-		return ""
 	}
-	return added.Content
+	return c.object("eos_token").String("content")
+}
+
+// beside reads a JSON object in a model's folder; nil where there is none.
+func beside(dir, name string) Config {
+	c, err := readObject(filepath.Join(dir, name))
+	if err != nil {
+		return nil
+	}
+	return c
 }

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/dequant"
 	"github.com/goparity/goparity/internal/mapfile"
 )
 
@@ -21,8 +21,9 @@ type Location struct {
 }
 
 const (
-	single  = "model.safetensors"         // in which transformers looks first
-	adapter = "adapter_model.safetensors" // of a LoRA, which is no part of the model
+	indexEnd = ".safetensors.index.json"   // of the name of an index
+	single   = "model.safetensors"         // in which transformers looks first
+	adapter  = "adapter_model.safetensors" // of a LoRA, which is no part of the model
 )
 
 // Locate finds the weights of a .safetensors or .gguf file, an index, or a folder. Every command looks for them
@@ -54,7 +55,7 @@ func locateIn(dir string) (l Location, err error) {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case e.IsDir():
-		case strings.HasSuffix(name, dequant.IndexEnd):
+		case strings.HasSuffix(name, indexEnd):
 			indices = append(indices, name)
 		case strings.HasSuffix(name, ".safetensors") && name != adapter:
 			files = append(files, name)
@@ -66,7 +67,7 @@ func locateIn(dir string) (l Location, err error) {
 		files = []string{adapter} // it was asked for by itself
 	}
 	whole := slices.DeleteFunc(slices.Clone(files), func(f string) bool {
-		return f != single && !slices.Contains(indices, strings.TrimSuffix(f, ".safetensors")+dequant.IndexEnd)
+		return f != single && !slices.Contains(indices, strings.TrimSuffix(f, ".safetensors")+indexEnd)
 	})
 	if slices.Contains(whole, single) {
 		whole = []string{single}
@@ -120,18 +121,12 @@ func Unread(paths ...string) (notes []string) {
 
 // indexed lists the files that an index names, which are next to it.
 func indexed(path string) ([]string, error) {
-	data, err := mapfile.Read(path, mapfile.MaxListing)
+	index, err := readIndex(path)
 	if err != nil {
 		return nil, err
 	}
-	var index struct {
-		Map map[string]string `json:"weight_map"`
-	}
-	if err := json.Unmarshal(data, &index); err != nil {
-		return nil, fmt.Errorf("%s: want an index with a weight_map: %w", path, err)
-	}
 	var out []string
-	for key, name := range index.Map {
+	for key, name := range index {
 		if name != filepath.Base(name) || !filepath.IsLocal(name) {
 			return nil, fmt.Errorf("%s: %s lies in %q: want the name of a file next to the index", path, key, name)
 		}
@@ -144,4 +139,43 @@ func indexed(path string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// readIndex reads the files of tensors, by name.
+func readIndex(path string) (map[string]string, error) {
+	data, err := mapfile.Read(path, mapfile.MaxListing)
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Map map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(data, &index); err != nil {
+		return nil, fmt.Errorf("%s: want an index with a weight_map: %w", path, err)
+	}
+	return index.Map, nil
+}
+
+// inOtherFiles returns what tells the tensors that an index in the folder has in other files than
+// this one. It is nil if no index there names the file.
+func inOtherFiles(dir, file string) (func(name string) bool, error) {
+	entries, err := os.ReadDir(cmp.Or(dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), indexEnd) {
+			continue
+		}
+		index, err := readIndex(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range index {
+			if f == file {
+				return func(name string) bool { f, ok := index[name]; return ok && f != file }, nil
+			}
+		}
+	}
+	return nil, nil
 }

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 
@@ -20,7 +19,7 @@ func ChatTemplate(dir string) string {
 		return string(data)
 	}
 	for _, name := range []string{"chat_template.json", "processor_config.json", "tokenizer_config.json"} {
-		if text := object(dir, name).String("chat_template"); text != "" {
+		if text := beside(dir, name).String("chat_template"); text != "" {
 			return text
 		}
 	}
@@ -30,21 +29,12 @@ func ChatTemplate(dir string) string {
 // ImageProcessor is how images are made fit for a model: the settings in its folder; nil if there are
 // none.
 func ImageProcessor(dir string) Config {
-	whole, of := object(dir, "processor_config.json"), object(dir, "preprocessor_config.json")
-	if inner, ok := whole["image_processor"].(map[string]any); ok {
+	whole, of := beside(dir, "processor_config.json"), beside(dir, "preprocessor_config.json")
+	if inner := whole.object("image_processor"); inner != nil {
 		of = inner
 	}
 	if n, ok := whole["image_seq_length"]; ok && of != nil {
 		of["image_seq_length"] = n
 	}
 	return of
-}
-
-// object reads a JSON object; nil where there is none.
-func object(dir, name string) (c Config) {
-	data, err := mapfile.Read(filepath.Join(dir, name), mapfile.MaxConfig)
-	if err != nil || json.Unmarshal(data, &c) != nil {
-		return nil
-	}
-	return c
 }

@@ -131,10 +131,8 @@ func token(key string) reading {
 // inner reads a number of rope_scaling.
 func inner(c Config, key string) any {
 	for _, outer := range []string{"rope_scaling", "rope_parameters"} {
-		if m, ok := c[outer].(map[string]any); ok {
-			if v, ok := m[key].(float64); ok {
-				return v
-			}
+		if v, ok := c.object(outer)[key].(float64); ok {
+			return v
 		}
 	}
 	return numbers("rope_scaling_" + key).read(c)
@@ -144,8 +142,8 @@ func inner(c Config, key string) any {
 func scaling(c Config) any {
 	kind := c.String("rope_scaling_type")
 	for _, outer := range []string{"rope_scaling", "rope_parameters"} {
-		if m, ok := c[outer].(map[string]any); ok && kind == "" {
-			kind = Config(m).String("rope_type", "type")
+		if kind == "" {
+			kind = c.object(outer).String("rope_type", "type")
 		}
 	}
 	switch kind {

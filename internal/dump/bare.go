@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
@@ -55,9 +56,12 @@ func (r *Run) openStep(step, dir string, files []string, opt Options) error {
 		}
 		all = append(all, named...)
 	}
-	all, err := r.dequantiseFolder(dir, all)
-	if err != nil {
+	if quantised, err := checkpoint.IsQuantised(dir); err != nil {
 		return err
+	} else if quantised && !r.HasInfo {
+		if all, _, err = checkpoint.Dequantise(dir, "", all); err != nil {
+			return err
+		}
 	}
 	byLabel := map[string]*tensor.Tensor{}
 	var labels []string

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/gguf"
@@ -61,9 +62,11 @@ func (r *Run) openFile(opt Options) error {
 	}
 	switch strings.ToLower(filepath.Ext(r.Path)) {
 	case ".safetensors":
-		if named, err = r.dequantise(filepath.Dir(r.Path), named); err != nil {
+		var notes []string
+		if named, notes, err = checkpoint.Dequantise(filepath.Dir(r.Path), filepath.Base(r.Path), named); err != nil {
 			return err
 		}
+		r.Notes = append(r.Notes, notes...)
 		fallthrough
 	case ".gguf": // writers sort by dtype and name
 		r.OrderBy = OrderNatural

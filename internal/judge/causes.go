@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/cause"
 	"github.com/goparity/goparity/internal/label"
@@ -23,7 +22,7 @@ import (
 type Diagnosis struct {
 	Mode setting.Diagnose
 	// Evidence opens weights and config if a run fails; nil for none. Compare's caller closes them.
-	Evidence checkpoint.Evidence
+	Evidence Evidence
 }
 
 // search finds the causes once, when the report of a failing run asks for them.

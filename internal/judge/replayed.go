@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose/pattern"
 	"github.com/goparity/goparity/internal/dtype"
@@ -323,7 +322,7 @@ func (c *Comparison) noteWeights() {
 	missing, all := 0, 0
 	for _, r := range c.replays {
 		for _, l := range r.result.Local {
-			if all++; strings.Contains(l.Opaque, checkpoint.ErrNoWeights.Error()) {
+			if all++; strings.Contains(l.Opaque, errNoWeights.Error()) {
 				missing++
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/golden"
-	"github.com/goparity/goparity/internal/dequantised"
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
@@ -47,7 +47,7 @@ func (u *update) dequantise() error {
 	if path == "" {
 		path = model
 	}
-	c, err := dequantised.Open(path)
+	c, err := checkpoint.OpenQuantised(path)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (u *update) dequantise() error {
 	if err := c.Write(dir, model); err != nil {
 		return err
 	}
-	u.dequantised, u.quantised = dir, c.Quantised
+	u.dequantised, u.quantised = dir, c.Quantised()
 	return nil
 }
 

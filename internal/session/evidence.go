@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/dequantised"
 )
 
 // modelFolder is the folder of the fixture's model, or that in the hub's cache of this machine; "" where
@@ -48,7 +47,7 @@ func (f *Fixture) evidence() (checkpoint.Weights, checkpoint.Config, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.weights == nil {
-		f.weights, f.closeWeights, err = dequantised.Weights(path)
+		f.weights, err = checkpoint.Open(path)
 		if !f.yaml.Model.Local() && errors.Is(err, fs.ErrNotExist) {
 			return nil, config, nil
 		}
@@ -56,5 +55,5 @@ func (f *Fixture) evidence() (checkpoint.Weights, checkpoint.Config, error) {
 			return nil, config, err
 		}
 	}
-	return f.weights, config, nil
+	return f.weights.Tensors, config, nil
 }

@@ -69,8 +69,7 @@ type Fixture struct {
 	servedErr   error
 	servedLater bool // a test asks the server in a live run
 
-	weights      checkpoint.Weights // opened when a cause is looked for
-	closeWeights func() error
+	weights *checkpoint.Checkpoint // opened when a cause is looked for
 }
 
 // Name is the last element of the folder.
@@ -548,7 +547,7 @@ func (f *Fixture) close() error {
 	}
 	errs = append(errs, dump.CloseAll(f.runs), dump.CloseAll(f.injected))
 	if f.weights != nil {
-		errs = append(errs, f.closeWeights())
+		errs = append(errs, f.weights.Close())
 	}
 	return errors.Join(append(errs, f.runner.close())...)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/golden"
-	"github.com/goparity/goparity/internal/dequantised"
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/report"
@@ -99,13 +99,13 @@ func TestLiveDequantised(t *testing.T) {
 	} {
 		// The candidate: torch with another kernel of the attention, so that some inputs are rounded
 		// another way.
-		weights, err := dequantised.Open(filepath.Join(model, tt.file))
+		weights, err := checkpoint.OpenQuantised(filepath.Join(model, tt.file))
 		require.NoError(t, err)
 		job := y.Job(engine.Torch, engine.CPU)
 		job.Model, job.Out = filepath.Join(t.TempDir(), "model"), filepath.Join(t.TempDir(), "dump")
 		require.NoError(t, weights.Write(job.Model, model))
 		job.Encoding, job.Config = "float32", map[string]any{engine.AttnImplementation: "sdpa"}
-		job.Activations = &engine.Activations{Rule: "int8/256", Weights: weights.Quantised}
+		job.Activations = &engine.Activations{Rule: "int8/256", Weights: weights.Quantised()}
 		require.NoError(t, weights.Close())
 		made, err := engine.Run(t.Context(), job, engine.Options{Python: os.Getenv("PARITY_PYTHON")})
 		require.NoError(t, err)

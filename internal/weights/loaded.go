@@ -102,11 +102,7 @@ func ofReference(goldens []*dump.Run, evidence func() (checkpoint.Weights, check
 	if unknown != nil || len(tensors) == 0 {
 		return nil, unknown
 	}
-	var named []tensor.Named
-	for name, t := range tensors {
-		named = append(named, tensor.Named{Name: name, Tensor: t})
-	}
-	return Of("the checkpoint", named, config), nil
+	return Of("the checkpoint", tensors.Named(), config), nil
 }
 
 func openLoaded(r *dump.Run) (*Side, error) {

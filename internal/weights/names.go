@@ -4,32 +4,34 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor"
 )
 
 // words are the names of modules by what they are called in families and formats, folded as
-// match.Key folds them. Of layers without the list and the number.
+// match.Key folds them. Of layers without the list and the number. What only llama.cpp calls so is in
+// checkpoint.LlamaNames, if Hugging Face has one name for it.
 var words = map[string]string{
-	"embed": "embedtokens tokenembd wte embedin wordembeddings tokembeddings embeddings.wordembeddings embedding " +
+	"embed": "embedtokens wte embedin wordembeddings tokembeddings embeddings.wordembeddings embedding " +
 		"embeddings.tokembeddings embeddings shared",
 	"pos":    "positionembd wpe embeddings.positionembeddings embedpositions",
-	"norm":   "norm outputnorm lnf finallayernorm finalnorm lnfinal",
-	"lmhead": "lmhead output embedout",
+	"norm":   "norm lnf finallayernorm finalnorm lnfinal",
+	"lmhead": "lmhead embedout",
 
-	"attn.q": "selfattn.qproj attnq attention.wq attn.qproj attention.self.query attention.qlin attn.q selfattn.q " +
+	"attn.q": "selfattn.qproj attention.wq attn.qproj attention.self.query attention.qlin attn.q selfattn.q " +
 		"attention.attention.query attention.qproj attn.attention.qproj selfattention.q",
-	"attn.k": "selfattn.kproj attnk attention.wk attn.kproj attention.self.key attention.klin attn.k selfattn.k " +
+	"attn.k": "selfattn.kproj attention.wk attn.kproj attention.self.key attention.klin attn.k selfattn.k " +
 		"attention.attention.key attention.kproj attn.attention.kproj selfattention.k",
-	"attn.v": "selfattn.vproj attnv attention.wv attn.vproj attention.self.value attention.vlin attn.v selfattn.v " +
+	"attn.v": "selfattn.vproj attention.wv attn.vproj attention.self.value attention.vlin attn.v selfattn.v " +
 		"attention.attention.value attention.vproj attn.attention.vproj selfattention.v",
 	"attn.qkv": "selfattn.qkvproj attnqkv attn.cattn attn.wqkv attention.querykeyvalue selfattn.querykeyvalue " +
 		"selfattention.querykeyvalue attn.qkvproj attn.qkv selfattn.qkv attention.wqkv mixer.wqkv attention.qkvproj",
-	"attn.o": "selfattn.oproj attnoutput attention.wo attn.oproj attn.cproj attention.dense attention.oproj " +
+	"attn.o": "selfattn.oproj attention.wo attn.oproj attn.cproj attention.dense attention.oproj " +
 		"selfattention.dense attn.outproj selfattn.outproj attention.output.dense selfattn.dense attention.outlin " +
 		"attn.wo attn.attention.outproj selfattention.o",
-	"attn.qnorm":   "selfattn.qnorm attnqnorm attn.qnorm selfattn.qlayernorm",
-	"attn.knorm":   "selfattn.knorm attnknorm attn.knorm selfattn.klayernorm",
+	"attn.qnorm":   "selfattn.qnorm attn.qnorm selfattn.qlayernorm",
+	"attn.knorm":   "selfattn.knorm attn.knorm selfattn.klayernorm",
 	"attn.sinks":   "selfattn.sinks attnsinks",
 	"attn.qa":      "selfattn.qaproj attnqa",
 	"attn.qb":      "selfattn.qbproj attnqb",
@@ -38,14 +40,14 @@ var words = map[string]string{
 	"attn.kvb":     "selfattn.kvbproj attnkvb",
 	"attn.kvanorm": "selfattn.kvalayernorm attnkvanorm",
 
-	"ffn.gate": "mlp.gateproj ffngate feedforward.w1 mlp.w1 feedforward.gateproj",
-	"ffn.up": "mlp.upproj ffnup feedforward.w3 mlp.w3 mlp.cfc mlp.densehto4h ffn.upproj " +
+	"ffn.gate": "mlp.gateproj feedforward.w1 mlp.w1 feedforward.gateproj",
+	"ffn.up": "mlp.upproj feedforward.w3 mlp.w3 mlp.cfc mlp.densehto4h ffn.upproj " +
 		"mlp.fc1 fc1 intermediate.dense mlp.fcin ffn.lin1 feedforward.upproj mlp.wi",
-	"ffn.down": "mlp.downproj ffndown feedforward.w2 mlp.w2 mlp.cproj mlp.dense4htoh ffn.downproj " +
+	"ffn.down": "mlp.downproj feedforward.w2 mlp.w2 mlp.cproj mlp.dense4htoh ffn.downproj " +
 		"mlp.fc2 fc2 output.dense mlp.fcout ffn.lin2 feedforward.downproj mlp.wo",
 	"ffn.gateup": "mlp.gateupproj mlp.gateup feedforward.gateupproj ffngateup",
 
-	"norm1": "inputlayernorm attnnorm attentionnorm ln1 attention.norm norm1",
+	"norm1": "inputlayernorm attentionnorm ln1 attention.norm norm1",
 	"norm2": "postattentionlayernorm ln2 norm2",
 	"norm3": "prefeedforwardlayernorm",
 	"norm4": "postfeedforwardlayernorm postffwnorm",
@@ -77,6 +79,9 @@ var called = func() map[string]string {
 			out[w] = name
 		}
 		out[name] = name
+	}
+	for llama, name := range checkpoint.LlamaNames {
+		out[match.Key(llama)] = out[match.Key(name)]
 	}
 	return out
 }()

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,114 +21,99 @@ type Side struct {
 	Tensors []tensor.Named    // in natural order
 	Config  checkpoint.Config // nil if nothing is known
 	Notes   []string          // what of a folder was not read
-	close   func() error
+	files   []interface{ Close() error }
 }
 
-// Open opens weights: a file of tensors, an index of .safetensors files, or the folder of a model.
-// config is the model's config.json; "" for the one beside the weights, if there is one.
+// Open opens weights: a file of tensors, an index of .safetensors files, or the folder of a model. Those of a .gguf
+// file keep its names: which steps lie between them and Hugging Face's is what is judged. config is the
+// model's config.json; "" for the one beside the weights, if there is one.
 func Open(path, config string) (*Side, error) {
-	s := &Side{Path: path, close: func() error { return nil }}
-	st, err := os.Stat(path)
+	at, err := checkpoint.Locate(path)
 	if err != nil {
 		return nil, err
 	}
-	dir := path
-	if !st.IsDir() {
-		dir = filepath.Dir(path)
-	} else if at, err := checkpoint.Locate(path); err == nil && at.GGUF != "" {
-		s.Notes, path = checkpoint.Unread(path), at.GGUF
-	} else if err == nil {
-		s.Notes = checkpoint.Unread(path)
+	file := cmp.Or(at.GGUF, path)
+	s, err := OpenFiles(path, []string{file})
+	if err != nil {
+		return nil, err
 	}
-	if err := s.load(path); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	label.Sort(s.Tensors, func(t tensor.Named) string { return t.Name })
-	if config == "" {
-		if s.Config != nil {
-			return s, nil // of the file itself
+	s.Notes = checkpoint.Unread(path)
+	if config != "" || s.Config == nil {
+		beside := filepath.Join(filepath.Dir(file), "config.json")
+		if file == path && len(at.Files) > 0 {
+			beside = filepath.Join(filepath.Dir(at.Files[0]), "config.json")
 		}
-		config = filepath.Join(dir, "config.json")
-		if _, err := os.Stat(config); errors.Is(err, fs.ErrNotExist) {
-			return s, nil
+		own := s.Config
+		s.Config, err = checkpoint.ReadConfig(cmp.Or(config, beside))
+		if config == "" && errors.Is(err, fs.ErrNotExist) {
+			s.Config, err = own, nil
 		}
 	}
-	if s.Config, err = checkpoint.ReadConfig(config); err != nil {
-		return nil, errors.Join(err, s.close())
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
 // Of is a set of weights that are open. The tensors must outlive it.
 func Of(name string, tensors []tensor.Named, config checkpoint.Config) *Side {
-	s := &Side{Path: name, Tensors: tensors, Config: config, close: func() error { return nil }}
+	s := &Side{Path: name, Tensors: tensors, Config: config}
 	label.Sort(s.Tensors, func(t tensor.Named) string { return t.Name })
 	return s
 }
 
 // OpenFiles opens files that together are one set of weights.
 func OpenFiles(name string, paths []string) (*Side, error) {
-	all := &Side{Path: name, close: func() error { return nil }}
-	seen := map[string]bool{}
+	s := &Side{Path: name}
+	seen := map[string]string{} // the file of a name
 	for _, path := range paths {
-		s := &Side{close: func() error { return nil }}
-		err := s.load(path)
-		before := all.close
-		all.close = func() error { return errors.Join(before(), s.close()) }
-		if err != nil {
-			return nil, errors.Join(err, all.close())
-		}
-		for _, t := range s.Tensors {
-			if seen[t.Name] {
-				return nil, errors.Join(fmt.Errorf("%s: %s is also in another of the files", path, t.Name), all.close())
+		tensors, err := s.load(path)
+		for _, t := range tensors {
+			if other := seen[t.Name]; other != "" && other != path { // a file that has a name twice is another error
+				err = fmt.Errorf("%s: %s is also in another of the files", path, t.Name)
 			}
+			seen[t.Name] = path
 		}
-		for _, t := range s.Tensors { // a file that has a name twice is another error
-			seen[t.Name] = true
+		if err == nil && len(tensors) == 0 {
+			err = fmt.Errorf("%s: no tensors", path)
 		}
-		all.Tensors = append(all.Tensors, s.Tensors...)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.Tensors = append(s.Tensors, tensors...)
 	}
-	label.Sort(all.Tensors, func(t tensor.Named) string { return t.Name })
-	return all, nil
+	label.Sort(s.Tensors, func(t tensor.Named) string { return t.Name })
+	return s, nil
 }
 
-func (s *Side) load(path string) error {
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case ".safetensors", ".json", "":
-		files, err := checkpoint.Open(path)
+// load opens a file of tensors, or what [checkpoint.Open] does.
+func (s *Side) load(path string) ([]tensor.Named, error) {
+	ext := strings.ToLower(filepath.Ext(path))
+	st, err := os.Stat(path)
+	if isFolder := err == nil && st.IsDir(); isFolder || ext == ".safetensors" || ext == ".json" || ext == "" {
+		c, err := checkpoint.Open(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		s.close = files.Close
-		for name, t := range files.Tensors {
-			s.Tensors = append(s.Tensors, tensor.Named{Name: name, Tensor: t})
-		}
-	default:
-		if st, err := os.Stat(path); err == nil && st.IsDir() {
-			files, err := checkpoint.Open(path)
-			if err != nil {
-				return err
-			}
-			s.close = files.Close
-			for name, t := range files.Tensors {
-				s.Tensors = append(s.Tensors, tensor.Named{Name: name, Tensor: t})
-			}
-			return nil
-		}
-		f, err := dump.OpenFile(path)
-		if err != nil {
-			return err
-		}
-		s.close, s.Tensors = f.Close, f.Tensors
-		if ext == ".gguf" {
-			s.Config = checkpoint.GGUFConfig(f.Metadata)
-		}
+		s.files = append(s.files, c)
+		return c.Tensors.Named(), nil
 	}
-	if len(s.Tensors) == 0 {
-		return fmt.Errorf("%s: no tensors", path)
+	f, err := dump.OpenFile(path)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	s.files = append(s.files, f)
+	if ext == ".gguf" {
+		s.Config = checkpoint.GGUFConfig(f.Metadata)
+	}
+	return f.Tensors, nil
 }
 
 // Close closes the files.
-func (s *Side) Close() error { return s.close() }
+func (s *Side) Close() error {
+	var errs []error
+	for _, f := range s.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}

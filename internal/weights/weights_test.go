@@ -465,7 +465,7 @@ func TestTied(t *testing.T) {
 
 // TestDequantised compares a quantised weight with what it stands for.
 func TestDequantised(t *testing.T) {
-	folder := filepath.Join("..", "dequant", "testdata", "gptq_config")
+	folder := filepath.Join("..", "checkpoint", "testdata", "quantised", "gptq_config")
 	r := compare(t, filepath.Join(folder, "want.safetensors"), filepath.Join(folder, "model.safetensors"))
 	require.True(t, r.Pass)
 	require.Equal(t, []string{"dequantised"}, r.Weights[0].Steps)

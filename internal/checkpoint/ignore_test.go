@@ -1,11 +1,11 @@
-package dequant_test
+package checkpoint_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/goparity/goparity/internal/dequant"
+	"github.com/goparity/goparity/internal/checkpoint"
 )
 
 // What a config exempts is what its writers exempt: everything else has to have its scales.
@@ -33,6 +33,6 @@ func TestIgnoring(t *testing.T) {
 		{"*router*", "model.layers.0.mlp.up_proj", false, "another one"},
 		{"", "lm_head", false, "nothing"},
 	} {
-		assert.Equal(t, tt.want, dequant.Ignoring(tt.entry)(tt.module), "%s: %s beside %s", tt.reason, tt.entry, tt.module)
+		assert.Equal(t, tt.want, checkpoint.Ignoring(tt.entry)(tt.module), "%s: %s beside %s", tt.reason, tt.entry, tt.module)
 	}
 }

@@ -1,4 +1,4 @@
-package dequantised_test
+package checkpoint_test
 
 import (
 	"encoding/json"
@@ -10,18 +10,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/dequantised"
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 // A folder of GPTQ becomes one of float32, without what config.json said of it.
-func TestFolder(t *testing.T) {
-	from := filepath.Join("..", "dequant", "testdata", "gptq_config", "model.safetensors")
-	c, err := dequantised.Open(from)
+func TestWrite(t *testing.T) {
+	from := filepath.Join("testdata", "quantised", "gptq_config", "model.safetensors")
+	c, err := checkpoint.OpenQuantised(from)
 	require.NoError(t, err)
 	defer c.Close()
-	require.NotEmpty(t, c.Quantised)
+	require.NotEmpty(t, c.Quantised())
 	model := t.TempDir()
 	for name, text := range map[string]string{
 		"config.json":                  `{"model_type": "llama", "quantization_config": {"bits": 4}, "text_config": {"quantization": {"bits": 4}}}`,
@@ -65,9 +65,9 @@ func TestFolder(t *testing.T) {
 // The names are those of Hugging Face, the rows of q and k in its order, the norms without 1.
 func TestGGUF(t *testing.T) {
 	for _, arch := range []string{"llama", "qwen2", "qwen3", "gemma2", "phi3"} {
-		c, err := dequantised.Open(filepath.Join("testdata", arch+".gguf"))
+		c, err := checkpoint.OpenQuantised(filepath.Join("testdata", "gguf", arch+".gguf"))
 		require.NoError(t, err)
-		want, err := safetensors.Open(filepath.Join("testdata", arch+".safetensors"))
+		want, err := safetensors.Open(filepath.Join("testdata", "gguf", arch+".safetensors"))
 		require.NoError(t, err)
 		assert.Len(t, c.Tensors, len(want.Tensors), arch)
 		for _, w := range want.Tensors {
@@ -76,7 +76,7 @@ func TestGGUF(t *testing.T) {
 				continue
 			}
 			require.Equal(t, w.Shape(), got.Shape(), "%s: %s", arch, w.Name)
-			assert.Equal(t, len(w.Shape()) == 2, slices.Contains(c.Quantised, w.Name), w.Name)
+			assert.Equal(t, len(w.Shape()) == 2, slices.Contains(c.Quantised(), w.Name), w.Name)
 			part := make([]float32, 7)
 			for i := range w.Len() {
 				require.Equal(t, w.At(i), got.At(i), "%s: %s[%d]", arch, w.Name, i)
@@ -91,7 +91,7 @@ func TestGGUF(t *testing.T) {
 		"unknown": "blk.0.ffn_gate_exps.weight is none of the weights that are known of llama",
 		"other":   `a model of the architecture "mamba"`,
 	} {
-		_, err := dequantised.Open(filepath.Join("testdata", name+".gguf"))
+		_, err := checkpoint.OpenQuantised(filepath.Join("testdata", "gguf", name+".gguf"))
 		assert.ErrorContains(t, err, want)
 	}
 }
@@ -104,8 +104,8 @@ func TestRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, safetensors.Write(file, []tensor.Named{{Name: "a.weight", Tensor: x}}, nil))
 	require.NoError(t, file.Close())
-	_, err = dequantised.Open(dir)
+	_, err = checkpoint.OpenQuantised(dir)
 	assert.ErrorContains(t, err, "no weight is quantised")
-	_, err = dequantised.Open(filepath.Join(dir, "none.gguf"))
+	_, err = checkpoint.OpenQuantised(filepath.Join(dir, "none.gguf"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -1,4 +1,4 @@
-package dequant_test
+package checkpoint_test
 
 import (
 	"math"
@@ -10,22 +10,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/dequant"
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 // load opens the checkpoint of a folder of testdata.
-func load(t *testing.T, folder string) ([]tensor.Named, *dequant.Config) {
+func load(t *testing.T, folder string) ([]tensor.Named, *checkpoint.Quantisation) {
 	t.Helper()
-	config, err := dequant.ReadConfig(filepath.Join("testdata", folder))
+	config, err := checkpoint.ReadQuantisation(filepath.Join("testdata", "quantised", folder))
 	require.NoError(t, err)
 	return open(t, folder, "model"), config
 }
 
 func open(t *testing.T, folder, file string) []tensor.Named {
 	t.Helper()
-	f, err := safetensors.Open(filepath.Join("testdata", folder, file+".safetensors"))
+	f, err := safetensors.Open(filepath.Join("testdata", "quantised", folder, file+".safetensors"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
 	return f.Tensors
@@ -39,7 +39,7 @@ func TestJoin(t *testing.T) {
 	for _, folder := range folders {
 		t.Run(folder, func(t *testing.T) {
 			parts, config := load(t, folder)
-			got, notes, err := dequant.Join(parts, config, nil)
+			got, notes, err := checkpoint.Join(parts, config, nil)
 			require.NoError(t, err)
 			assert.Empty(t, notes)
 			want := open(t, folder, "want")
@@ -63,7 +63,7 @@ func TestExperts(t *testing.T) {
 	for _, p := range parts {
 		byName[p.Name] = p.Tensor
 	}
-	one, _, err := dequant.Join(parts, config, nil)
+	one, _, err := checkpoint.Join(parts, config, nil)
 	require.NoError(t, err)
 	stacked := func(part string) tensor.Named {
 		x, err := byName["sym4."+part].Reshape(append([]int{1}, byName["sym4."+part].Shape()...)...)
@@ -75,7 +75,7 @@ func TestExperts(t *testing.T) {
 	}
 	shape, err := tensor.Of([]int64{2, 20, 192}, 3)
 	require.NoError(t, err)
-	got, _, err := dequant.Join([]tensor.Named{stacked("weight_packed"), stacked("weight_scale"), {Name: "experts.weight_shape", Tensor: shape}}, config, nil)
+	got, _, err := checkpoint.Join([]tensor.Named{stacked("weight_packed"), stacked("weight_scale"), {Name: "experts.weight_shape", Tensor: shape}}, config, nil)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.Equal(t, []int{2, 20, 192}, got[0].Shape())
@@ -88,7 +88,7 @@ func TestExperts(t *testing.T) {
 	}
 	wrong, err := tensor.Of([]int64{2, 21, 192}, 3)
 	require.NoError(t, err)
-	_, _, err = dequant.Join([]tensor.Named{stacked("weight_packed"), stacked("weight_scale"), {Name: "experts.weight_shape", Tensor: wrong}}, config, nil)
+	_, _, err = checkpoint.Join([]tensor.Named{stacked("weight_packed"), stacked("weight_scale"), {Name: "experts.weight_shape", Tensor: wrong}}, config, nil)
 	assert.ErrorContains(t, err, "it says [2 21 192]")
 }
 
@@ -122,7 +122,7 @@ func TestMissing(t *testing.T) {
 		parts, config := load(t, folder)
 		for i, gone := range parts {
 			rest := append(append([]tensor.Named{}, parts[:i]...), parts[i+1:]...)
-			_, _, err := dequant.Join(rest, config, nil)
+			_, _, err := checkpoint.Join(rest, config, nil)
 			if err == nil {
 				known := false
 				for _, end := range optional {
@@ -148,7 +148,7 @@ func TestElsewhere(t *testing.T) {
 			rest = append(rest, p)
 		}
 	}
-	got, notes, err := dequant.Join(rest, config, func(name string) bool { return name == "l.scales" })
+	got, notes, err := checkpoint.Join(rest, config, func(name string) bool { return name == "l.scales" })
 	require.NoError(t, err)
 	assert.Len(t, got, 2, "as they are")
 	assert.Equal(t, []string{"l.scales is in another file: l is not dequantised"}, notes)
@@ -203,7 +203,7 @@ func TestErrors(t *testing.T) {
 				dir := t.TempDir()
 				require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(r.config), 0o600))
 				var err error
-				config, err = dequant.ReadConfig(dir)
+				config, err = checkpoint.ReadQuantisation(dir)
 				if err != nil {
 					require.ErrorContains(t, err, r.says)
 					return
@@ -215,7 +215,7 @@ func TestErrors(t *testing.T) {
 					changed[i].Tensor = ones(t, r.dtype, r.shape)
 				}
 			}
-			_, _, err := dequant.Join(changed, config, nil)
+			_, _, err := checkpoint.Join(changed, config, nil)
 			var fe *tensor.FormatError
 			require.ErrorAs(t, err, &fe, r.reason)
 			require.ErrorContains(t, err, r.says, r.reason)
@@ -251,7 +251,7 @@ func TestPlain(t *testing.T) {
 		{"a.b-output.0", tensor.F32, "a recorded tensor"},
 	} {
 		x := []tensor.Named{{Name: r.name, Tensor: ones(t, r.dtype, []int{2, 4})}}
-		got, notes, err := dequant.Join(x, nil, nil)
+		got, notes, err := checkpoint.Join(x, nil, nil)
 		require.NoError(t, err, r.reason)
 		assert.Equal(t, x, got, r.reason)
 		assert.Empty(t, notes)

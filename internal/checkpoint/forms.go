@@ -1,4 +1,4 @@
-package dequant
+package checkpoint
 
 import (
 	"fmt"
@@ -28,54 +28,77 @@ var companions = []struct {
 	{"_scales", []string{"_blocks"}, false},
 }
 
-// weight makes the weight of a module; nil if it has none that is quantised.
-func (j *joiner) weight(m *module) (*made, error) {
+// used are the parts that a weight is made of beside its codes.
+var used = map[string][]string{
+	"qweight": {"qzeros", "scales", "g_idx"},
+	"weight": {"scales", "biases", "global_scale", "weight_scale", "weight_scale_inv", "weight_scale_2",
+		"weight_zero_point"},
+	"weight_packed": {"weight_scale", "weight_scale_2", "weight_shape", "weight_zero_point", "weight_global_scale",
+		"weight_g_idx"},
+	"_blocks": {"_scales"},
+}
+
+// weight makes the weight of a module, of which codes is the first part; nil if it has none that is
+// quantised.
+func (j *joiner) weight(m *module) (codes string, w *tensor.Tensor, err error) {
+	if err := j.lonely(m); err != nil {
+		return "", nil, err
+	}
+	is := func(part string, kinds ...tensor.DType) bool {
+		t := m.parts[part]
+		return t != nil && (len(kinds) == 0 || slices.Contains(kinds, t.DType()))
+	}
+	make := j.strange
+	switch codes = "weight"; {
+	case is("qweight") && j.isAWQ(m):
+		codes, make = "qweight", j.awq
+	case is("qweight"):
+		codes, make = "qweight", j.gptq
+	case is("weight_packed", tensor.U8):
+		codes, make = "weight_packed", j.nibbles
+	case is("weight_packed"):
+		codes, make = "weight_packed", j.compressed
+	case is("_blocks", tensor.U8):
+		codes, make = "_blocks", j.blocks
+	case !is("weight"):
+		return "", nil, nil
+	case is("weight", tensor.U32):
+		make = j.mlx
+	case is("weight", tensor.U8) && (is("weight_scale") || j.config.says(m.name, "modelopt", "compressed-tensors")):
+		make = j.nibbles
+	case is("weight", tensor.I8) || m.parts["weight"].DType().IsFloat() && m.parts["weight"].DType().Size() == 1:
+		make = j.scaled
+	}
+	w, err = make(m)
+	return codes, w, err
+}
+
+// lonely returns an error for a part whose codes are missing.
+func (j *joiner) lonely(m *module) error {
 	for _, c := range companions {
 		if m.parts[c.part] == nil || slices.ContainsFunc(c.of, func(p string) bool { return m.parts[p] != nil }) {
 			continue
 		}
 		of := c.of[0]
-		for _, p := range c.of {
-			if j.anywhere(p) {
-				of = p
-				break
-			}
+		if i := slices.IndexFunc(c.of, j.anywhere); i >= 0 {
+			of = c.of[i]
 		}
 		if c.sure || j.config != nil || j.anywhere("qweight") || m.parts["scales"] != nil && m.parts["biases"] != nil {
-			return nil, &missingPart{of, fmt.Sprintf("%s is there", m.full(c.part))}
-		}
-	}
-	w := m.parts["weight"]
-	switch {
-	case m.parts["qweight"] != nil && j.isAWQ(m):
-		return j.awq(m)
-	case m.parts["qweight"] != nil:
-		return j.gptq(m)
-	case m.parts["weight_packed"] != nil:
-		return j.compressed(m)
-	case m.parts["_blocks"] != nil && m.parts["_blocks"].DType() == tensor.U8:
-		return j.blocks(m)
-	case w == nil:
-		return nil, nil
-	case w.DType() == tensor.U32:
-		return j.mlx(m)
-	case w.DType() == tensor.U8 && (m.parts["weight_scale"] != nil || j.config.says(m.name, "modelopt", "compressed-tensors")):
-		return j.nibbles(m)
-	case w.DType() == tensor.I8 || w.DType().IsFloat() && w.DType().Size() == 1:
-		return j.scaled(m)
-	}
-	return nil, j.strange(m)
-}
-
-// strange returns an error for scales beside a weight that is not quantised.
-func (j *joiner) strange(m *module) error {
-	for _, part := range []string{"weight_scale", "weight_scale_inv", "weight_scale_2", "scales"} {
-		if m.parts[part] != nil && (part != "scales" || j.config != nil || m.parts["biases"] != nil) {
-			return &partError{"weight", fmt.Errorf("it is %s, and %s is beside it: want codes, U32, U8, I8 or 8-bit floats",
-				m.parts["weight"].DType(), m.full(part))}
+			return m.need(c.part, of)
 		}
 	}
 	return nil
+}
+
+// strange returns an error for scales beside a weight that is not quantised.
+func (j *joiner) strange(m *module) (*tensor.Tensor, error) {
+	for _, part := range []string{"weight_scale", "weight_scale_inv", "weight_scale_2", "scales"} {
+		if m.parts[part] != nil && (part != "scales" || j.config != nil || m.parts["biases"] != nil) {
+			return nil, &partError{"weight", fmt.Errorf("it is %s, and %s is beside it: want codes, U32, U8, I8 or 8-bit floats",
+				m.parts["weight"].DType(), m.full(part))}
+		}
+	}
+	return nil, nil
 }
 
 // need requires parts.
@@ -88,19 +111,10 @@ func (m *module) need(beside string, parts ...string) error {
 	return nil
 }
 
-// with returns a made weight of the parts that there are.
-func (m *module) with(w *tensor.Tensor, err error, parts ...string) (*made, error) {
-	if err != nil {
-		return nil, err
-	}
-	used := slices.DeleteFunc(parts, func(p string) bool { return m.parts[p] == nil })
-	return &made{m.full("weight"), w, used}, nil
-}
-
 // isAWQ tells AutoAWQ's layout from GPTQ's: the outputs are packed, not the inputs.
 func (j *joiner) isAWQ(m *module) bool {
-	if j.config != nil && (j.config.Method == "awq" || j.config.Method == "gptq") {
-		return j.config.Method == "awq"
+	if j.config != nil && (j.config.method == "awq" || j.config.method == "gptq") {
+		return j.config.method == "awq"
 	}
 	q, s := m.parts["qweight"], m.parts["scales"]
 	return s != nil && m.parts["g_idx"] == nil && q.RowLen()*8 == s.RowLen() && q.RowLen() != s.RowLen()
@@ -113,15 +127,15 @@ func (j *joiner) groupsFit(part string, in, groups, bits int) error {
 	case c == nil:
 		return nil
 	case c.bits > 0 && c.bits != bits:
-		return &partError{part, fmt.Errorf("its codes have %d bits, %s says %d", bits, c.File, c.bits)}
+		return &partError{part, fmt.Errorf("its codes have %d bits, %s says %d", bits, c.file, c.bits)}
 	case c.group < 0 && groups != 1, c.group > 0 && (in+c.group-1)/c.group != groups:
 		return &partError{part, fmt.Errorf("%d groups for %d inputs, groups of %d; %s says groups of %d", groups, in,
-			(in+groups-1)/max(groups, 1), c.File, c.group)}
+			(in+groups-1)/max(groups, 1), c.file, c.group)}
 	}
 	return nil
 }
 
-func (j *joiner) gptq(m *module) (*made, error) {
+func (j *joiner) gptq(m *module) (*tensor.Tensor, error) {
 	if err := m.need("qweight", "scales", "qzeros"); err != nil {
 		return nil, err
 	}
@@ -141,10 +155,10 @@ func (j *joiner) gptq(m *module) (*made, error) {
 	if err == nil {
 		err = j.groupsFit("scales", w.RowLen(), s.Shape()[0], bits)
 	}
-	return m.with(w, err, "qweight", "qzeros", "scales", "g_idx")
+	return w, err
 }
 
-func (j *joiner) awq(m *module) (*made, error) {
+func (j *joiner) awq(m *module) (*tensor.Tensor, error) {
 	if err := m.need("qweight", "scales", "qzeros"); err != nil {
 		return nil, err
 	}
@@ -156,22 +170,21 @@ func (j *joiner) awq(m *module) (*made, error) {
 			size = 8 * m.parts["qweight"].RowLen()
 		}
 		if c.bits > 0 && c.bits != 4 {
-			return nil, &partError{"qweight", fmt.Errorf("%s says %d bits, AWQ has 4", c.File, c.bits)}
+			return nil, &partError{"qweight", fmt.Errorf("%s says %d bits, AWQ has 4", c.file, c.bits)}
 		}
-		w, err := quant.AWQRows(m.parts["qweight"], m.parts["qzeros"], m.parts["scales"], size)
-		return m.with(w, err, "qweight", "qzeros", "scales")
+		return quant.AWQRows(m.parts["qweight"], m.parts["qzeros"], m.parts["scales"], size)
 	default:
-		return nil, &partError{"qweight", fmt.Errorf("version %q of AWQ in %s: only gemm and gemv are read: %w", c.version, c.File,
+		return nil, &partError{"qweight", fmt.Errorf("version %q of AWQ in %s: only gemm and gemv are read: %w", c.version, c.file,
 			tensor.ErrUnsupported)}
 	}
 	w, err := quant.AWQ(m.parts["qweight"], m.parts["qzeros"], m.parts["scales"])
 	if err == nil {
 		err = j.groupsFit("scales", w.RowLen(), m.parts["scales"].Shape()[0], 4)
 	}
-	return m.with(w, err, "qweight", "qzeros", "scales")
+	return w, err
 }
 
-func (j *joiner) mlx(m *module) (*made, error) {
+func (j *joiner) mlx(m *module) (*tensor.Tensor, error) {
 	w, s, b := m.parts["weight"], m.parts["scales"], m.parts["biases"]
 	if s == nil && b == nil && !j.config.says(m.name, "mlx") && !j.anywhere("biases") {
 		return nil, nil // whole numbers
@@ -196,9 +209,9 @@ func (j *joiner) mlx(m *module) (*made, error) {
 	}
 	x, err := quant.Affine(w, s, b, how.bits, how.group)
 	if err != nil && j.config != nil {
-		err = fmt.Errorf("%w (%s says %d bits in groups of %d)", err, j.config.File, how.bits, how.group)
+		err = fmt.Errorf("%w (%s says %d bits in groups of %d)", err, j.config.file, how.bits, how.group)
 	}
-	return m.with(x, err, "weight", "scales", "biases")
+	return x, err
 }
 
 // guesses lists bits and groups with which codes and scales fit.
@@ -215,7 +228,7 @@ func guesses(w, s *tensor.Tensor, how scheme) (out [][2]int) {
 }
 
 // mlxFloat makes a weight of MLX's modes mxfp4, mxfp8 and nvfp4.
-func (j *joiner) mlxFloat(m *module, how scheme) (*made, error) {
+func (j *joiner) mlxFloat(m *module, how scheme) (*tensor.Tensor, error) {
 	w, s := m.parts["weight"], m.parts["scales"]
 	mode := how.mode
 	if mode == "" || mode == "affine" {
@@ -236,18 +249,15 @@ func (j *joiner) mlxFloat(m *module, how scheme) (*made, error) {
 	if err != nil {
 		return nil, err
 	}
-	var x *tensor.Tensor
 	switch mode {
 	case "mxfp4":
-		x, err = quant.FP4(w, s, nil, false, 32)
+		return quant.FP4(w, s, nil, false, 32)
 	case "nvfp4":
-		x, err = j.mlxNVFP4(m, s)
+		return j.mlxNVFP4(m, s)
 	case "mxfp8":
-		x, err = quant.FP8Words(w, s, 32)
-	default:
-		err = &partError{"scales", fmt.Errorf("%s for %s in mode %q: want mxfp4, mxfp8 or nvfp4", s, w, mode)}
+		return quant.FP8Words(w, s, 32)
 	}
-	return m.with(x, err, "weight", "scales", "global_scale")
+	return nil, &partError{"scales", fmt.Errorf("%s for %s in mode %q: want mxfp4, mxfp8 or nvfp4", s, w, mode)}
 }
 
 func (j *joiner) mlxNVFP4(m *module, s *tensor.Tensor) (*tensor.Tensor, error) {
@@ -267,14 +277,14 @@ func (j *joiner) mlxNVFP4(m *module, s *tensor.Tensor) (*tensor.Tensor, error) {
 }
 
 // scaled makes a weight of numbers of 8 bits.
-func (j *joiner) scaled(m *module) (*made, error) {
+func (j *joiner) scaled(m *module) (*tensor.Tensor, error) {
 	scale, part := m.parts["weight_scale"], "weight_scale"
 	if scale == nil {
 		scale, part = m.parts["weight_scale_inv"], "weight_scale_inv"
 	}
 	if scale == nil {
 		wanted := "weight_scale"
-		if j.anywhere("weight_scale_inv") || j.config != nil && j.config.Method == "fp8" {
+		if j.anywhere("weight_scale_inv") || j.config != nil && j.config.method == "fp8" {
 			wanted = "weight_scale_inv"
 		}
 		if j.anywhere(wanted) || j.config.says(m.name, "fp8", "fbgemm_fp8", "compressed-tensors", "modelopt") {
@@ -293,7 +303,7 @@ func (j *joiner) scaled(m *module) (*made, error) {
 	if c := j.config; c != nil {
 		block = c.block
 		if len(block) == 2 && scale.Len() == 1 && m.parts["weight"].Len() > block[0]*block[1] {
-			return nil, &partError{part, fmt.Errorf("one scale for %s, %s says blocks of %v", m.parts["weight"], c.File, block)}
+			return nil, &partError{part, fmt.Errorf("one scale for %s, %s says blocks of %v", m.parts["weight"], c.file, block)}
 		}
 	}
 	zero := m.parts["weight_zero_point"]
@@ -304,88 +314,65 @@ func (j *joiner) scaled(m *module) (*made, error) {
 	if err != nil {
 		err = &partError{part, err}
 	}
-	return m.with(w, err, "weight", part, "weight_zero_point")
+	return w, err
 }
 
-// compressed makes a weight of compressed-tensors' packed codes.
-func (j *joiner) compressed(m *module) (*made, error) {
-	p := m.parts["weight_packed"]
-	if p.DType() == tensor.U8 {
-		return j.nibbles(m)
-	}
+// compressed makes a weight of compressed-tensors' packed codes, [out in], or of experts in one tensor, [experts
+// out in], as one matrix of all their outputs.
+func (j *joiner) compressed(m *module) (*tensor.Tensor, error) {
 	if err := m.need("weight_packed", "weight_scale", "weight_shape"); err != nil {
 		return nil, err
 	}
-	zero := m.parts["weight_zero_point"]
+	p, s, shape, zero := m.parts["weight_packed"], m.parts["weight_scale"], m.parts["weight_shape"], m.parts["weight_zero_point"]
 	if zero == nil && (j.config != nil && j.config.asymmetric || j.config == nil && j.anywhere("weight_zero_point")) {
 		return nil, m.need("weight_packed", "weight_zero_point")
 	}
-	shape, s := m.parts["weight_shape"], m.parts["weight_scale"]
-	if n := len(p.Shape()); n == 3 && shape.Len() == 3 && !shape.DType().IsFloat() && len(s.Shape()) == 3 && zero == nil {
-		return j.compressedExperts(m)
-	}
-	if shape.Len() != 2 || shape.DType().IsFloat() || len(p.Shape()) != 2 {
+	axes := len(p.Shape())
+	experts := axes == 3 && len(s.Shape()) == 3 && zero == nil
+	if shape.Len() != axes || shape.DType().IsFloat() || axes != 2 && !experts {
 		return nil, &partError{"weight_shape", fmt.Errorf("it is %s for %s, want two whole numbers for a matrix", shape, p)}
 	}
-	size := make([]int64, 2)
-	shape.Int64s(size, 0)
-	if size[0] != int64(p.Shape()[0]) || size[1] < 0 || size[1] > int64(p.RowLen())*32 {
-		return nil, &partError{"weight_shape", fmt.Errorf("it says %v, weight_packed has shape %s", size,
+	stored := make([]int64, axes)
+	shape.Int64s(stored, 0)
+	size := make([]int, axes)
+	for i, n := range stored {
+		size[i] = int(n)
+	}
+	in := size[axes-1]
+	if !slices.Equal(size[:axes-1], p.Shape()[:axes-1]) || in < 0 || in > p.RowLen()*32 {
+		return nil, &partError{"weight_shape", fmt.Errorf("it says %v, weight_packed has shape %s", stored,
 			tensor.FormatShape(p.Shape()))}
 	}
-	bits, in := 4, int(size[1])
+	group, err := groupOf(m.parts["weight_g_idx"])
+	switch {
+	case err != nil:
+		return nil, &partError{"weight_g_idx", err}
+	case experts && group != nil:
+		return nil, &partError{"weight_g_idx", fmt.Errorf("of experts in one tensor it is not read: %w", tensor.ErrUnsupported)}
+	case experts:
+		rows := size[0] * size[1]
+		if p, err = p.Reshape(rows, p.RowLen()); err == nil {
+			s, err = s.Reshape(rows, s.RowLen())
+		}
+		if err != nil {
+			return nil, &partError{"weight_scale", err}
+		}
+	}
+	bits := 4
 	if in > 0 {
 		bits = p.RowLen() * 32 / in
 	}
 	if c := j.config; c != nil && len(c.schemes) == 1 && c.schemes[0].bits > 0 {
 		bits = c.schemes[0].bits
-	}
-	group, err := groupOf(m.parts["weight_g_idx"])
-	if err != nil {
-		return nil, &partError{"weight_g_idx", err}
 	}
 	w, err := quant.Words(p, s, zero, group, bits, in)
 	if err == nil && j.config != nil && len(j.config.schemes) > 0 {
 		err = j.schemeFits(bits, in, s.RowLen())
 	}
-	return m.with(w, err, "weight_packed", "weight_scale", "weight_shape", "weight_zero_point", "weight_g_idx")
-}
-
-// compressedExperts makes the weight of experts in one tensor, [experts out in], without zero points,
-// as one matrix of all their outputs.
-func (j *joiner) compressedExperts(m *module) (*made, error) {
-	p, s, shape := m.parts["weight_packed"], m.parts["weight_scale"], m.parts["weight_shape"]
-	size := make([]int64, 3)
-	shape.Int64s(size, 0)
-	n, out := p.Shape()[0], p.Shape()[1]
-	if size[0] != int64(n) || size[1] != int64(out) || size[2] < 0 || size[2] > int64(p.RowLen())*32 {
-		return nil, &partError{"weight_shape", fmt.Errorf("it says %v, weight_packed has shape %s", size, tensor.FormatShape(p.Shape()))}
-	}
-	if m.parts["weight_g_idx"] != nil {
-		return nil, &partError{"weight_g_idx", fmt.Errorf("of experts in one tensor it is not read: %w", tensor.ErrUnsupported)}
-	}
-	flat, err := p.Reshape(n*out, p.RowLen())
-	if err == nil {
-		s, err = s.Reshape(n*out, s.RowLen())
-	}
 	if err != nil {
-		return nil, &partError{"weight_scale", err}
+		return nil, err
 	}
-	bits, in := 4, int(size[2])
-	if in > 0 {
-		bits = p.RowLen() * 32 / in
-	}
-	if c := j.config; c != nil && len(c.schemes) == 1 && c.schemes[0].bits > 0 {
-		bits = c.schemes[0].bits
-	}
-	w, err := quant.Words(flat, s, nil, nil, bits, in)
-	if err == nil && j.config != nil && len(j.config.schemes) > 0 {
-		err = j.schemeFits(bits, in, s.RowLen())
-	}
-	if err == nil {
-		w, err = w.Reshape(n, out, in)
-	}
-	return m.with(w, err, "weight_packed", "weight_scale", "weight_shape")
+	return w.Reshape(size...)
 }
 
 // schemeFits requires a scheme of config with such bits and groups.
@@ -397,7 +384,7 @@ func (j *joiner) schemeFits(bits, in, groups int) error {
 	}
 	s := j.config.schemes[0]
 	return &partError{"weight_scale", fmt.Errorf("codes of %d bits and %d groups for %d inputs; %s says %d bits in groups of %d",
-		bits, groups, in, j.config.File, s.bits, s.group)}
+		bits, groups, in, j.config.file, s.bits, s.group)}
 }
 
 // groupOf returns the groups of the inputs; nil if they are not set, as −1.
@@ -415,7 +402,7 @@ func groupOf(t *tensor.Tensor) (*tensor.Tensor, error) {
 }
 
 // nibbles makes a weight of floats of 4 bits, two a byte.
-func (j *joiner) nibbles(m *module) (*made, error) {
+func (j *joiner) nibbles(m *module) (*tensor.Tensor, error) {
 	codes := "weight_packed"
 	if m.parts[codes] == nil {
 		codes = "weight"
@@ -429,8 +416,7 @@ func (j *joiner) nibbles(m *module) (*made, error) {
 		if err != nil {
 			return nil, err
 		}
-		x, err := quant.FP4(w, s, nil, false, 32)
-		return m.with(x, err, codes, "weight_scale")
+		return quant.FP4(w, s, nil, false, 32)
 	}
 	global, divide := "weight_global_scale", true
 	if codes == "weight" || m.parts[global] == nil && m.parts["weight_scale_2"] != nil {
@@ -439,12 +425,11 @@ func (j *joiner) nibbles(m *module) (*made, error) {
 	if err := m.need(codes, global); err != nil {
 		return nil, err
 	}
-	x, err := quant.FP4(w, s, m.parts[global], divide, 16)
-	return m.with(x, err, codes, "weight_scale", global)
+	return quant.FP4(w, s, m.parts[global], divide, 16)
 }
 
 // blocks makes a weight of gpt-oss, which has its outputs last.
-func (j *joiner) blocks(m *module) (*made, error) {
+func (j *joiner) blocks(m *module) (*tensor.Tensor, error) {
 	b := m.parts["_blocks"]
 	if err := m.need("_blocks", "_scales"); err != nil {
 		return nil, err
@@ -468,8 +453,5 @@ func (j *joiner) blocks(m *module) (*made, error) {
 	if err != nil {
 		return nil, &partError{"_scales", err}
 	}
-	if w, err = w.Transpose(); err != nil {
-		return nil, err
-	}
-	return &made{m.name, w, []string{"_blocks", "_scales"}}, nil
+	return w.Transpose()
 }

@@ -1,6 +1,7 @@
-package dequantised
+package checkpoint
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -33,18 +34,18 @@ var families = map[string]family{
 	"phi3":   {names: map[string]string{"attn_qkv": "self_attn.qkv_proj", "ffn_up": "mlp.gate_up_proj"}},
 }
 
-// inLayer and outside are the names of modules by those of llama.cpp.
-var (
-	inLayer = map[string]string{
-		"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
-		"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
-		"attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
-		"ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
-	}
-	outside = map[string]string{"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+// LlamaNames are modules by llama.cpp's names: of a layer, or of the whole model.
+var LlamaNames = map[string]string{
+	"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
+	"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
+	"attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
+	"ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
 
-	block = regexp.MustCompile(`^blk\.(\d+)\.(\w+)\.(weight|bias)$`)
-)
+	"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head",
+}
+
+// llamaName has the layer, the module and the parameter of a weight.
+var llamaName = regexp.MustCompile(`^(?:blk\.(\d+)\.)?(\w+)\.(\w+)$`)
 
 // fromGGUF returns the weights of a .gguf file as Hugging Face has them.
 func fromGGUF(f *tensor.File, file string) ([]tensor.Named, error) {
@@ -59,24 +60,16 @@ func fromGGUF(f *tensor.File, file string) ([]tensor.Named, error) {
 		if t.Name == "rope_freqs.weight" {
 			continue // computed from the config
 		}
-		module, param, heads := "", "", 0
-		if m := block.FindStringSubmatch(t.Name); m != nil {
-			name := fam.names[m[2]]
-			if name == "" {
-				name = inLayer[m[2]]
-			}
-			if name != "" {
-				module, param = "model.layers."+m[1]+"."+name, m[3]
-			}
-			heads = headsOf(f.Metadata, arch, m[2])
-		} else if base, p, cut := cutLast(t.Name); cut {
-			module, param = outside[base], p
-		}
-		if module == "" {
+		m := llamaName.FindStringSubmatch(t.Name)
+		if m == nil || LlamaNames[m[2]] == "" && fam.names[m[2]] == "" || (m[1] == "") != isOutside(m[2]) {
 			return nil, fmt.Errorf("%s: %s is none of the weights that are known of %s", file, t.Name, arch)
 		}
+		module := cmp.Or(fam.names[m[2]], LlamaNames[m[2]])
+		if m[1] != "" {
+			module = "model.layers." + m[1] + "." + module
+		}
 		w := t.Tensor
-		switch {
+		switch heads := headsOf(f.Metadata, arch, m[2]); {
 		case fam.interleaved && heads != 0:
 			if heads < 0 || w.Shape()[0]%(2*heads) != 0 {
 				return nil, fmt.Errorf("%s: %s has %d rows, for %d heads by its metadata", file, t.Name, w.Shape()[0], heads)
@@ -85,18 +78,13 @@ func fromGGUF(f *tensor.File, file string) ([]tensor.Named, error) {
 		case fam.plusOne && strings.HasSuffix(module, "norm"):
 			w = mapped(w, func(x float32) float32 { return x - 1 })
 		}
-		out = append(out, tensor.Named{Name: module + "." + param, Tensor: w})
+		out = append(out, tensor.Named{Name: module + "." + m[3], Tensor: w})
 	}
 	return out, nil
 }
 
-func cutLast(name string) (before, after string, found bool) {
-	at := strings.LastIndex(name, ".")
-	if at < 0 {
-		return name, "", false
-	}
-	return name[:at], name[at+1:], true
-}
+// isOutside reports whether a module is of no layer.
+func isOutside(name string) bool { return name == "token_embd" || strings.HasPrefix(name, "output") }
 
 // headsOf returns the number of heads of a projection to queries or keys, 0 for another weight, −1
 // if the metadata do not say it.

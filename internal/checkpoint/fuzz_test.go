@@ -1,4 +1,4 @@
-package dequant_test
+package checkpoint_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/dequant"
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -16,9 +16,9 @@ import (
 // can be read.
 func FuzzJoin(f *testing.F) {
 	for _, folder := range folders {
-		data, err := os.ReadFile(filepath.Join("testdata", folder, "model.safetensors"))
+		data, err := os.ReadFile(filepath.Join("testdata", "quantised", folder, "model.safetensors"))
 		require.NoError(f, err)
-		config, err := os.ReadFile(filepath.Join("testdata", folder, "config.json"))
+		config, err := os.ReadFile(filepath.Join("testdata", "quantised", folder, "config.json"))
 		if err != nil {
 			config = []byte("{}")
 		}
@@ -31,11 +31,11 @@ func FuzzJoin(f *testing.F) {
 			return
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600))
-		config, err := dequant.ReadConfig(dir)
+		config, err := checkpoint.ReadQuantisation(dir)
 		if err != nil {
 			config = nil
 		}
-		got, _, err := dequant.Join(file.Tensors, config, nil)
+		got, _, err := checkpoint.Join(file.Tensors, config, nil)
 		if err != nil {
 			var fe *tensor.FormatError
 			require.ErrorAs(t, err, &fe)

@@ -1,21 +1,22 @@
-package checkpoint
+package judge
 
 import (
 	"errors"
 	"fmt"
 	"sync"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/tensor"
 )
 
-// ErrNoWeights says why pieces with weights cannot be replayed.
-var ErrNoWeights = errors.New("its weights are not at hand")
+// errNoWeights says why pieces with weights cannot be replayed.
+var errNoWeights = errors.New("its weights are not at hand")
 
 // Evidence opens weights and config, as often as somebody asks; nil where there are none.
-type Evidence func() (Weights, Config, error)
+type Evidence func() (checkpoint.Weights, checkpoint.Config, error)
 
 // Once returns evidence that is opened at the first call alone.
 func (e Evidence) Once() Evidence {
@@ -23,14 +24,14 @@ func (e Evidence) Once() Evidence {
 		return nil
 	}
 	type opened struct {
-		Weights
-		Config
+		checkpoint.Weights
+		checkpoint.Config
 	}
 	once := sync.OnceValues(func() (opened, error) {
 		weights, config, err := e()
 		return opened{weights, config}, err
 	})
-	return func() (Weights, Config, error) {
+	return func() (checkpoint.Weights, checkpoint.Config, error) {
 		o, err := once()
 		return o.Weights, o.Config, err
 	}
@@ -70,14 +71,14 @@ func (e Evidence) Outside(p *program.Program) (load replay.Load, done func()) {
 // Weight returns the weight that a value of a program is.
 func (e Evidence) Weight(p *program.Program, v *program.Value) (*tensor.Tensor, error) {
 	if e == nil {
-		return nil, ErrNoWeights
+		return nil, errNoWeights
 	}
 	weights, _, err := e()
 	switch {
 	case err != nil:
 		return nil, err
 	case len(weights) == 0:
-		return nil, ErrNoWeights
+		return nil, errNoWeights
 	}
 	return weights.Find(v.Weight, v.Shape, p.Aliases)
 }

@@ -1,4 +1,4 @@
-package dequant
+package checkpoint
 
 import (
 	"errors"
@@ -9,12 +9,33 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Join replaces the quantised weights among tensors by what they stand for. config is nil if
-// nothing is known; elsewhere, nil if all is here, tells the tensors that are in other files: what
-// lacks one of them stays as it is, and is noted. The error is a [*tensor.FormatError] with the
-// name of the tensor that is missing, of another type or shape, or in groups of another size than
-// config says.
-func Join(tensors []tensor.Named, config *Config, elsewhere func(name string) bool) (out []tensor.Named, notes []string,
+// Dequantise replaces the quantised weights among the tensors of a file by what they stand for, as config.json
+// and an index in its folder say. An empty file is all files of the folder. What lacks a part that is in
+// another file stays as it is, and is noted.
+func Dequantise(dir, file string, tensors []tensor.Named) (out []tensor.Named, notes []string, err error) {
+	config, err := readQuantisation(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	var elsewhere func(name string) bool
+	if file != "" {
+		if elsewhere, err = inOtherFiles(dir, file); err != nil {
+			return nil, nil, err
+		}
+	}
+	return join(tensors, config, elsewhere)
+}
+
+// IsQuantised reports whether a folder says that the weights in it are quantised.
+func IsQuantised(dir string) (bool, error) {
+	config, err := readQuantisation(dir)
+	return config != nil, err
+}
+
+// join is Dequantise. config is nil if nothing is known; elsewhere, nil if all is here, tells the
+// tensors that are in other files. The error is a [*tensor.FormatError] with the name of the tensor that is
+// missing, of another type or shape, or in groups of another size than config says.
+func join(tensors []tensor.Named, config *quantisation, elsewhere func(name string) bool) (out []tensor.Named, notes []string,
 	err error) {
 	j := &joiner{config: config, modules: map[string]*module{}}
 	for i, t := range tensors {
@@ -34,7 +55,7 @@ func Join(tensors []tensor.Named, config *Config, elsewhere func(name string) bo
 	}
 	becomes, gone := map[int]tensor.Named{}, map[int]bool{}
 	for _, m := range j.order {
-		made, err := j.weight(m)
+		codes, w, err := j.weight(m)
 		var missing *missingPart
 		if errors.As(err, &missing) && elsewhere != nil && elsewhere(m.full(missing.part)) {
 			notes = append(notes, fmt.Sprintf("%s is in another file: %s is not dequantised", m.full(missing.part), m.name))
@@ -43,13 +64,19 @@ func Join(tensors []tensor.Named, config *Config, elsewhere func(name string) bo
 		if err != nil {
 			return nil, nil, m.fail(err)
 		}
-		if made == nil {
+		if w == nil {
 			continue
 		}
-		for _, part := range made.used {
-			gone[m.at[part]] = true
+		for _, part := range used[codes] {
+			if at, ok := m.at[part]; ok {
+				gone[at] = true
+			}
 		}
-		becomes[m.at[made.used[0]]] = tensor.Named{Name: made.name, Tensor: made.weight}
+		name := m.full("weight")
+		if codes == "_blocks" {
+			name = m.name
+		}
+		becomes[m.at[codes]] = tensor.Named{Name: name, Tensor: w}
 	}
 	for i, t := range tensors {
 		if w, ok := becomes[i]; ok {
@@ -89,13 +116,6 @@ func (m *module) full(part string) string {
 	return m.name + "." + part
 }
 
-// made is a weight and the parts of which it was made, its codes first.
-type made struct {
-	name   string
-	weight *tensor.Tensor
-	used   []string
-}
-
 // missingPart says that a weight cannot be made.
 type missingPart struct{ part, because string }
 
@@ -131,7 +151,7 @@ func (m *module) fail(err error) error {
 
 // joiner knows what the whole checkpoint has.
 type joiner struct {
-	config  *Config
+	config  *quantisation
 	modules map[string]*module
 	order   []*module
 	seen    []string // names of parts

@@ -1,4 +1,4 @@
-package checkpoint_test
+package judge_test
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
@@ -37,7 +38,7 @@ func TestOutside(t *testing.T) {
 		return checkpoint.Weights{"m.bias": tensorOf(t, 5, 6), "m.weight": tensorOf(t, 3, 4)}, nil, nil
 	}
 	for _, tt := range []struct {
-		evidence checkpoint.Evidence
+		evidence judge.Evidence
 		value    int
 		want     []float64
 		errs     []string

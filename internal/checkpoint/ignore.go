@@ -1,4 +1,4 @@
-package dequant
+package checkpoint
 
 import (
 	"regexp"

@@ -1,0 +1,113 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/gguf"
+	"github.com/goparity/goparity/tensor/safetensors"
+)
+
+// Checkpoint is the open weights of a model, by the names of Hugging Face; quantised ones are what they
+// stand for. The tensors must not be used after Close.
+type Checkpoint struct {
+	Tensors Weights
+	files   []*tensor.File
+}
+
+// Open opens .safetensors files, index files (model.safetensors.index.json), and folders with either; or one .gguf
+// file, or a folder with nothing but that. Several files are one set, in which a key may occur only once.
+func Open(paths ...string) (c *Checkpoint, err error) {
+	c = &Checkpoint{Tensors: Weights{}}
+	defer func() {
+		if err != nil {
+			c, err = nil, errors.Join(err, c.Close())
+		}
+	}()
+	for _, path := range paths {
+		at, err := Locate(path)
+		switch {
+		case err != nil:
+		case at.GGUF == "":
+			err = c.add(at.Files)
+		case len(paths) == 1:
+			err = c.addGGUF(at.GGUF)
+		default:
+			err = fmt.Errorf("%s: one .gguf file is all weights, and others stand beside it", at.GGUF)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// OpenQuantised is Open of one checkpoint. One without quantised weights is refused.
+func OpenQuantised(path string) (*Checkpoint, error) {
+	c, err := Open(path)
+	if err == nil && len(c.Quantised()) == 0 {
+		return nil, errors.Join(fmt.Errorf("%s: no weight is quantised: what are the dequantised weights of it?", path), c.Close())
+	}
+	return c, err
+}
+
+// add opens .safetensors files that belong together.
+func (c *Checkpoint) add(files []string) error {
+	var all []tensor.Named
+	have := map[string]bool{}
+	for _, path := range files {
+		f, err := safetensors.Open(path)
+		if err != nil {
+			return err
+		}
+		c.files = append(c.files, f)
+		for _, t := range f.Tensors {
+			if have[t.Name] || c.Tensors[t.Name] != nil {
+				return fmt.Errorf("%s: %s is also in another of the files", path, t.Name)
+			}
+			have[t.Name] = true
+		}
+		all = append(all, f.Tensors...)
+	}
+	dir, file := filepath.Split(files[0])
+	if len(files) > 1 {
+		file = ""
+	}
+	all, _, err := Dequantise(dir, file, all)
+	c.name(all)
+	return err
+}
+
+// addGGUF opens a .gguf file.
+func (c *Checkpoint) addGGUF(path string) error {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return err
+	}
+	c.files = append(c.files, f)
+	all, err := fromGGUF(f, path)
+	c.name(all)
+	return err
+}
+
+func (c *Checkpoint) name(all []tensor.Named) {
+	for _, t := range all {
+		c.Tensors[t.Name] = t.Tensor
+	}
+}
+
+// Quantised lists the matrices that are quantised, in order.
+func (c *Checkpoint) Quantised() []string {
+	return c.Tensors.Keys(func(_ string, t *tensor.Tensor) bool { return t.Packing() != "" && len(t.Shape()) > 1 })
+}
+
+// Close closes the files.
+func (c *Checkpoint) Close() error {
+	var errs []error
+	for _, f := range c.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}

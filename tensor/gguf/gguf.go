@@ -2,7 +2,6 @@ package gguf
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -86,7 +85,7 @@ func decode(f *tensor.File, data []byte) error {
 		}
 		x, err := tensor.FromSpec(spec)
 		if err != nil {
-			return fail(tensor.ErrCorrupt, t.at, t.name, "%v", err)
+			return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "%v", err)
 		}
 		f.Tensors[i] = tensor.Named{Name: t.name, Tensor: x}
 	}
@@ -100,7 +99,7 @@ func (t *info) resolve(big bool) error {
 		t.dtype = d
 		n, err := tensor.NumBytes(d, t.shape)
 		if err != nil {
-			return fail(tensor.ErrCorrupt, t.at, t.name, "%v", err)
+			return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "%v", err)
 		}
 		t.size = n
 		return nil
@@ -108,12 +107,12 @@ func (t *info) resolve(big bool) error {
 	block, ok := blocks[t.code]
 	switch {
 	case !ok && others[t.code] != "":
-		return fail(tensor.ErrUnsupported, t.at, t.name,
+		return format.Errorf(tensor.ErrUnsupported, t.at, t.name,
 			"type %s (%d) is not dequantised here or in gguf-py: write the file with another type", others[t.code], t.code)
 	case !ok:
-		return fail(tensor.ErrCorrupt, t.at, t.name, "unknown ggml type %d", t.code)
+		return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "unknown ggml type %d", t.code)
 	case big:
-		return fail(tensor.ErrUnsupported, t.at, t.name, "%s in a big-endian file: only types that are not "+
+		return format.Errorf(tensor.ErrUnsupported, t.at, t.name, "%s in a big-endian file: only types that are not "+
 			"quantised are read there", block.Name)
 	}
 	if len(t.shape) > 0 {
@@ -122,12 +121,12 @@ func (t *info) resolve(big bool) error {
 	n, err := tensor.NumElems(t.shape)
 	switch {
 	case err != nil:
-		return fail(tensor.ErrCorrupt, t.at, t.name, "%v", err)
+		return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "%v", err)
 	case width%block.Len != 0:
-		return fail(tensor.ErrCorrupt, t.at, t.name, "rows of %d elements, want a multiple of %d: the block of %s",
+		return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "rows of %d elements, want a multiple of %d: the block of %s",
 			width, block.Len, block.Name)
 	case n/block.Len > math.MaxInt/block.Size:
-		return fail(tensor.ErrCorrupt, t.at, t.name, "shape %s has more bytes than can be addressed",
+		return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "shape %s has more bytes than can be addressed",
 			tensor.FormatShape(t.shape))
 	}
 	t.dtype, t.block, t.size = tensor.F32, block, n/block.Len*block.Size
@@ -144,21 +143,17 @@ func checkLayout(infos []info, start, align, size uint64) error {
 	for _, t := range sorted {
 		switch {
 		case t.offset%align != 0:
-			return fail(tensor.ErrCorrupt, t.at, t.name, "begins at %d, want a multiple of %d", t.offset, align)
+			return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "begins at %d, want a multiple of %d", t.offset, align)
 		case t.size == 0:
 			continue
 		case t.offset < end:
-			return fail(tensor.ErrCorrupt, t.at, t.name, "begins at %d and overlaps %q, which ends at %d", t.offset,
+			return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "begins at %d and overlaps %q, which ends at %d", t.offset,
 				last, end)
 		case start > size || t.offset > size-start || uint64(t.size) > size-start-t.offset:
-			return fail(tensor.ErrTruncated, t.at, t.name, "%d bytes from byte %d on, the file has %d", t.size,
+			return format.Errorf(tensor.ErrTruncated, t.at, t.name, "%d bytes from byte %d on, the file has %d", t.size,
 				start+t.offset, size)
 		}
 		end, last = t.offset+uint64(t.size), t.name
 	}
 	return nil
-}
-
-func fail(class error, offset int64, member, msg string, args ...any) error {
-	return &tensor.FormatError{Offset: offset, Member: member, Msg: fmt.Sprintf(msg, args...), Err: class}
 }

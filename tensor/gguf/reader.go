@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/format"
 )
 
 // Limits of a header, which keep a damaged one from taking time and memory.
@@ -31,7 +32,7 @@ type reader struct {
 
 func (r *reader) fail(class error, msg string, args ...any) {
 	if r.err == nil {
-		r.err = fail(class, int64(r.at), r.member, "%s", fmt.Sprintf(msg, args...))
+		r.err = format.Errorf(class, int64(r.at), r.member, msg, args...)
 	}
 }
 

@@ -166,5 +166,5 @@ func Write(w io.Writer, name string, t *tensor.Tensor) error {
 }
 
 func fail(class error, offset int, msg string, args ...any) error {
-	return &tensor.FormatError{Offset: int64(offset), Msg: fmt.Sprintf(msg, args...), Err: class}
+	return format.Errorf(class, int64(offset), "", msg, args...)
 }

@@ -2,7 +2,9 @@ package npy
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -58,8 +60,7 @@ func parseHeader(data []byte, small tensor.DType) (*header, error) {
 		return nil, fail(tensor.ErrTruncated, 8, "a header of %d bytes, %d are left", size, len(data)-start)
 	}
 	h := &header{size: start + size}
-	s := &scanner{text: string(data[start:h.size]), start: start}
-	if err := s.header(h, small); err != nil {
+	if err := h.dict(string(data[start:h.size]), start, small); err != nil {
 		return nil, err
 	}
 	n, err := tensor.NumBytes(h.dtype, h.shape)
@@ -70,177 +71,118 @@ func parseHeader(data []byte, small tensor.DType) (*header, error) {
 	return h, nil
 }
 
-// scanner reads the Python literal of a header, in the form that numpy writes: a dict with a
-// string, a bool and a tuple of integers.
-type scanner struct {
-	text  string
-	at    int // in text
-	start int // of text in the file
-}
+// A header is a Python dict in the form that numpy writes: a string, a bool and a tuple of integers.
+var (
+	entry = regexp.MustCompile(`^\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*:\s*('[^'\\]*'|"[^"\\]*"|\([^()]*\)|\w+)\s*(,\s*\}|,|\})`)
+	// structured begins with the fields of a structured type, a list or a tuple.
+	structured = regexp.MustCompile(`^\s*['"]descr['"]\s*:\s*[\[(]`)
+)
 
-func (s *scanner) header(h *header, small tensor.DType) error {
-	seen := map[string]bool{}
-	if err := s.want('{'); err != nil {
-		return err
+const space = " \t\r\n"
+
+// dict reads the text of a header, which begins at start in the file.
+func (h *header) dict(text string, start int, small tensor.DType) error {
+	at := len(text) - len(strings.TrimLeft(text, space))
+	bad := func(class error, msg string, args ...any) error { return fail(class, start+at, msg, args...) }
+	if !strings.HasPrefix(text[at:], "{") {
+		return bad(tensor.ErrCorrupt, "%.20q instead of '{'", text[at:])
 	}
-	for s.peek() != '}' {
-		key, err := s.quoted()
-		if err != nil {
-			return err
+	seen := map[string]bool{}
+	at++
+	for last := false; !last; {
+		m := entry.FindStringSubmatch(text[at:])
+		switch {
+		case m != nil:
+		case structured.MatchString(text[at:]):
+			return bad(tensor.ErrUnsupported, "%.60q is a structured dtype: save each field as an array of its own", text[at:])
+		default:
+			return bad(tensor.ErrCorrupt, "%.40q instead of a string, a bool or a tuple and its key", text[at:])
 		}
+		key, value := m[1]+m[2], m[3]
 		if seen[key] {
-			return s.fail(tensor.ErrCorrupt, "the key %q is there twice", key)
+			return bad(tensor.ErrCorrupt, "the key %q is there twice", key)
 		}
 		seen[key] = true
-		if err := s.want(':'); err != nil {
-			return err
-		}
+		class, msg := tensor.ErrCorrupt, ""
 		switch key {
 		case "descr":
-			err = s.descr(h, small)
+			class, msg = h.descr(value, small)
 		case "fortran_order":
-			h.fortran, err = s.boolean()
-		case "shape":
-			h.shape, err = s.shape()
-		default:
-			err = s.fail(tensor.ErrCorrupt, "unknown key %q", key)
-		}
-		if err != nil {
-			return err
-		}
-		if s.peek() != '}' {
-			if err := s.want(','); err != nil {
-				return err
+			if h.fortran = value == "True"; !h.fortran && value != "False" {
+				msg = fmt.Sprintf("fortran_order is %q, want True or False", value)
 			}
+		case "shape":
+			msg = h.sizes(value)
+		default:
+			msg = fmt.Sprintf("unknown key %q", key)
 		}
+		if msg != "" {
+			return bad(class, "%s", msg)
+		}
+		at += len(m[0])
+		last = strings.HasSuffix(m[0], "}")
 	}
-	s.at++
 	if len(seen) != 3 {
-		return s.fail(tensor.ErrCorrupt, "want the keys descr, fortran_order and shape")
+		return bad(tensor.ErrCorrupt, "want the keys descr, fortran_order and shape")
 	}
-	if s.peek() != 0 || s.at < len(s.text) {
-		return s.fail(tensor.ErrCorrupt, "%.20q after the header", s.text[s.at:])
+	if rest := strings.TrimLeft(text[at:], space); rest != "" {
+		return bad(tensor.ErrCorrupt, "%.20q after the header", rest)
 	}
 	return nil
 }
 
-// peek skips white space and returns the next byte, or 0 at the end.
-func (s *scanner) peek() byte {
-	for s.at < len(s.text) && strings.IndexByte(" \t\r\n", s.text[s.at]) >= 0 {
-		s.at++
+// sizes reads "()", "(3,)" or "(2, 3)". wrong is "" if it can.
+func (h *header) sizes(tuple string) (wrong string) {
+	inner, ok := strings.CutPrefix(tuple, "(")
+	if !ok {
+		return fmt.Sprintf("%.20q instead of '('", tuple)
 	}
-	if s.at == len(s.text) {
-		return 0
+	h.shape = []int{}
+	if inner = strings.Trim(inner, space+")"); inner == "" {
+		return ""
 	}
-	return s.text[s.at]
-}
-
-func (s *scanner) want(c byte) error {
-	if s.peek() != c {
-		return s.fail(tensor.ErrCorrupt, "%.20q instead of %q", s.text[s.at:], c)
+	list, comma := strings.CutSuffix(inner, ",")
+	if !comma && !strings.Contains(list, ",") {
+		return fmt.Sprintf("shape (%.20s) is not a tuple", list)
 	}
-	s.at++
-	return nil
-}
-
-func (s *scanner) quoted() (string, error) {
-	q := s.peek()
-	if q != '\'' && q != '"' {
-		return "", s.fail(tensor.ErrCorrupt, "%.20q instead of a string", s.text[s.at:])
-	}
-	text, _, ok := strings.Cut(s.text[s.at+1:], string(rune(q)))
-	if !ok || strings.Contains(text, `\`) {
-		return "", s.fail(tensor.ErrCorrupt, "%.20q is not a simple string", s.text[s.at:])
-	}
-	s.at += len(text) + 2
-	return text, nil
-}
-
-// word reads letters and digits.
-func (s *scanner) word() string {
-	s.peek()
-	from := s.at
-	for s.at < len(s.text) && (s.text[s.at] == '-' || s.text[s.at] >= '0' && s.text[s.at] <= '9' ||
-		s.text[s.at]|0x20 >= 'a' && s.text[s.at]|0x20 <= 'z') {
-		s.at++
-	}
-	return s.text[from:s.at]
-}
-
-func (s *scanner) boolean() (bool, error) {
-	switch w := s.word(); w {
-	case "True":
-		return true, nil
-	case "False":
-		return false, nil
-	default:
-		return false, s.fail(tensor.ErrCorrupt, "fortran_order is %q, want True or False", w)
-	}
-}
-
-// shape reads "()", "(3,)" or "(2, 3)".
-func (s *scanner) shape() ([]int, error) {
-	if err := s.want('('); err != nil {
-		return nil, err
-	}
-	shape := []int{}
-	comma := true
-	for s.peek() != ')' {
-		if !comma || len(shape) == tensor.MaxRank {
-			return nil, s.fail(tensor.ErrCorrupt, "shape %v continues with %.20q: want a tuple of at most %d integers",
-				shape, s.text[s.at:], tensor.MaxRank)
-		}
-		w := s.word()
+	for w := range strings.SplitSeq(list, ",") {
+		w = strings.Trim(w, space)
 		d, err := strconv.ParseUint(strings.TrimSuffix(w, "L"), 10, strconv.IntSize-1) // Python 2 wrote 3L
-		if err != nil {
-			return nil, s.fail(tensor.ErrCorrupt, "shape %v continues with %.20q: want an integer that is not negative",
-				shape, w)
+		if err != nil || len(h.shape) == tensor.MaxRank {
+			return fmt.Sprintf("shape %v continues with %.20q: want at most %d integers that are not negative",
+				h.shape, w, tensor.MaxRank)
 		}
-		shape = append(shape, int(d))
-		if comma = s.peek() == ','; comma {
-			s.at++
-		}
+		h.shape = append(h.shape, int(d))
 	}
-	s.at++
-	if len(shape) == 1 && !comma {
-		return nil, s.fail(tensor.ErrCorrupt, "shape (%d) is not a tuple", shape[0])
-	}
-	return shape, nil
+	return ""
 }
 
-// descr reads a dtype: byte order, kind and size. Lists and tuples are structured types.
-func (s *scanner) descr(h *header, small tensor.DType) error {
-	if c := s.peek(); c == '[' || c == '(' {
-		return s.fail(tensor.ErrUnsupported,
-			"descr %.60q is a structured dtype: save each field as an array of its own", s.text[s.at:])
-	}
-	descr, err := s.quoted()
-	if err != nil {
-		return err
+// descr reads a dtype: byte order, kind and size. wrong is "" if it can.
+func (h *header) descr(text string, small tensor.DType) (class error, wrong string) {
+	descr := strings.Trim(text, `'"`)
+	if descr == text {
+		return tensor.ErrCorrupt, fmt.Sprintf("%.20q instead of a string", text)
 	}
 	kind := strings.TrimLeft(descr, "<>|=")
 	if len(descr)-len(kind) > 1 || kind == "" {
-		return s.fail(tensor.ErrCorrupt, "descr %q is not a dtype", descr)
+		return tensor.ErrCorrupt, fmt.Sprintf("descr %q is not a dtype", descr)
 	}
 	h.big = descr[0] == '>'
-	if d, ok := dtypes[kind]; ok {
-		h.dtype = d
-		return nil
-	}
+	h.dtype = dtypes[kind]
 	if kind == "V1" {
-		if small == tensor.Invalid {
-			return s.fail(tensor.ErrUnsupported,
-				"descr %q is what numpy writes for several 8-bit floats of ml_dtypes, and which one is unknown: "+
-					"say which, or save it as float32 or as .safetensors", descr)
-		}
 		h.dtype = small
-		return nil
 	}
-	what, ok := kinds[kind[0]]
-	if !ok {
-		return s.fail(tensor.ErrCorrupt, "descr %q is not a dtype", descr)
+	what, known := kinds[kind[0]]
+	switch {
+	case h.dtype != tensor.Invalid:
+		return nil, ""
+	case kind == "V1":
+		return tensor.ErrUnsupported, fmt.Sprintf("descr %q is what numpy writes for several 8-bit floats of ml_dtypes, and which "+
+			"one is unknown: say which, or save it as float32 or as .safetensors", descr)
+	case !known:
+		return tensor.ErrCorrupt, fmt.Sprintf("descr %q is not a dtype", descr)
 	}
-	return s.fail(tensor.ErrUnsupported, "descr %q is %s", descr, what)
+	return tensor.ErrUnsupported, fmt.Sprintf("descr %q is %s", descr, what)
 }
 
 var dtypes = map[string]tensor.DType{
@@ -262,8 +204,4 @@ var kinds = map[byte]string{
 	'O': "Python objects, which would have to be unpickled: save arrays of numbers",
 	'S': "text", 'a': "text", 'U': "text",
 	'M': "a date: save it as int64", 'm': "a duration: save it as int64",
-}
-
-func (s *scanner) fail(class error, msg string, args ...any) error {
-	return fail(class, s.start+s.at, msg, args...)
 }

@@ -3,7 +3,6 @@ package npy
 import (
 	"bytes"
 	"errors"
-	"fmt"
 
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/internal/format"
@@ -70,7 +69,7 @@ func (r reader) array(data []byte, place tensor.Place) (*tensor.Tensor, error) {
 }
 
 func fail(class error, offset int, msg string, args ...any) error {
-	return &tensor.FormatError{Offset: int64(offset), Msg: fmt.Sprintf(msg, args...), Err: class}
+	return format.Errorf(class, int64(offset), "", msg, args...)
 }
 
 // moved adds the beginning of an array in the file to the offset of an error in the array.

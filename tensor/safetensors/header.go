@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/format"
 )
 
 // entry is one tensor of a header.
@@ -207,5 +207,5 @@ func (s *scanner) token() (json.Token, error) {
 }
 
 func (s *scanner) fail(class error, msg string, args ...any) error {
-	return fail(class, 8+s.dec.InputOffset(), s.member, "%s", fmt.Sprintf(msg, args...))
+	return format.Errorf(class, 8+s.dec.InputOffset(), s.member, msg, args...)
 }

@@ -3,7 +3,6 @@ package safetensors
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -32,20 +31,20 @@ func Decode(file string, data []byte) (*tensor.File, error) {
 
 func decode(f *tensor.File, data []byte) error {
 	if len(data) < 8 {
-		return fail(tensor.ErrTruncated, 0, "", "%d bytes, the size of the header alone takes 8", len(data))
+		return format.Errorf(tensor.ErrTruncated, 0, "", "%d bytes, the size of the header alone takes 8", len(data))
 	}
 	size := binary.LittleEndian.Uint64(data)
 	if size > maxHeader {
-		return fail(tensor.ErrCorrupt, 0, "",
+		return format.Errorf(tensor.ErrCorrupt, 0, "",
 			"a header of %d bytes, at most %d are allowed: is this a .safetensors file?", size, maxHeader)
 	}
 	if size > uint64(len(data)-8) {
-		return fail(tensor.ErrTruncated, 0, "", "a header of %d bytes in a file of %d bytes", size, len(data))
+		return format.Errorf(tensor.ErrTruncated, 0, "", "a header of %d bytes in a file of %d bytes", size, len(data))
 	}
 	start := 8 + int(size)
 	header, buffer := data[8:start], data[start:]
 	if len(header) == 0 || header[0] != '{' || !utf8.Valid(header) {
-		return fail(tensor.ErrCorrupt, 8, "", "the header is not a JSON object in UTF-8: %.40q", header)
+		return format.Errorf(tensor.ErrCorrupt, 8, "", "the header is not a JSON object in UTF-8: %.40q", header)
 	}
 	h, err := parseHeader(header)
 	if err != nil {
@@ -62,7 +61,7 @@ func decode(f *tensor.File, data []byte) error {
 		t, err := tensor.FromSpec(tensor.Spec{DType: e.dtype, Shape: e.shape, Data: buffer[e.from:e.to:e.to],
 			Place: tensor.Place{File: f.Path, Offset: int64(start) + e.from}})
 		if err != nil {
-			return fail(tensor.ErrCorrupt, e.at, e.name, "%v", err)
+			return format.Errorf(tensor.ErrCorrupt, e.at, e.name, "%v", err)
 		}
 		f.Tensors[i] = tensor.Named{Name: e.name, Tensor: t}
 	}
@@ -81,24 +80,24 @@ func checkLayout(entries []entry, start, size int64) error {
 		n, err := tensor.NumBytes(e.dtype, e.shape)
 		switch {
 		case err != nil:
-			return fail(tensor.ErrCorrupt, e.at, e.name, "%v", err)
+			return format.Errorf(tensor.ErrCorrupt, e.at, e.name, "%v", err)
 		case e.from > e.to || int64(n) != e.to-e.from:
-			return fail(tensor.ErrCorrupt, e.at, e.name, "%s%s takes %d bytes, data_offsets [%d,%d] say %d",
+			return format.Errorf(tensor.ErrCorrupt, e.at, e.name, "%s%s takes %d bytes, data_offsets [%d,%d] say %d",
 				e.dtype, tensor.FormatShape(e.shape), n, e.from, e.to, e.to-e.from)
 		case e.from < end:
-			return fail(tensor.ErrCorrupt, e.at, e.name, "data_offsets [%d,%d] overlap %q, which ends at %d",
+			return format.Errorf(tensor.ErrCorrupt, e.at, e.name, "data_offsets [%d,%d] overlap %q, which ends at %d",
 				e.from, e.to, last, end)
 		case e.from > end:
-			return fail(tensor.ErrCorrupt, e.at, e.name, "data_offsets [%d,%d] leave a hole from %d on",
+			return format.Errorf(tensor.ErrCorrupt, e.at, e.name, "data_offsets [%d,%d] leave a hole from %d on",
 				e.from, e.to, end)
 		case e.to > size:
-			return fail(tensor.ErrTruncated, e.at, e.name, "data_offsets [%d,%d] want a file of %d bytes, it has %d",
+			return format.Errorf(tensor.ErrTruncated, e.at, e.name, "data_offsets [%d,%d] want a file of %d bytes, it has %d",
 				e.from, e.to, start+e.to, start+size)
 		}
 		end, last = e.to, e.name
 	}
 	if end != size {
-		return fail(tensor.ErrCorrupt, start+end, "", "%d bytes after the last tensor belong to none", size-end)
+		return format.Errorf(tensor.ErrCorrupt, start+end, "", "%d bytes after the last tensor belong to none", size-end)
 	}
 	return nil
 }
@@ -109,7 +108,3 @@ func dtypeOf(name string) (tensor.DType, bool) {
 }
 
 func dtypeName(d tensor.DType) string { return strings.ToUpper(d.Short()) }
-
-func fail(class error, offset int64, member, msg string, args ...any) error {
-	return &tensor.FormatError{Offset: offset, Member: member, Msg: fmt.Sprintf(msg, args...), Err: class}
-}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/format"
 )
 
 const (
@@ -72,7 +73,7 @@ func decodeFlat(f *tensor.File, data []byte) error {
 			return u.errorf(tensor.ErrCorrupt, "no tensor refers to storage %.40q", key)
 		}
 		if s.dtype.DType == tensor.Invalid {
-			return errorAt(tensor.ErrUnsupported, at, "", "storage %.40q is %s, which cannot be compared: %s",
+			return format.Errorf(tensor.ErrUnsupported, at, "", "storage %.40q is %s, which cannot be compared: %s",
 				key, s.dtype.name, instead(s.dtype.name))
 		}
 		flat.start[key] = at
@@ -83,7 +84,7 @@ func decodeFlat(f *tensor.File, data []byte) error {
 		at = c.offset + int64(len(c.data))
 	}
 	if rest := int64(len(data)) - at; rest > 0 {
-		return errorAt(tensor.ErrUnsupported, at, "", "%d bytes follow the last storage: save one object per file",
+		return format.Errorf(tensor.ErrUnsupported, at, "", "%d bytes follow the last storage: save one object per file",
 			rest)
 	}
 	return flatten(f, root, object.values, flat)
@@ -92,20 +93,20 @@ func decodeFlat(f *tensor.File, data []byte) error {
 func (f *flatFile) storage(s *storage) (content, error) {
 	at, ok := f.start[s.key]
 	if !ok {
-		return content{}, errorAt(tensor.ErrCorrupt, -1, "", "the file has no storage %.40q, but a tensor refers to it",
+		return content{}, format.Errorf(tensor.ErrCorrupt, -1, "", "the file has no storage %.40q, but a tensor refers to it",
 			s.key)
 	}
 	left := int64(len(f.data)) - at - 8
 	if left < 0 {
-		return content{}, errorAt(tensor.ErrTruncated, at, "", "the file ends before storage %.40q", s.key)
+		return content{}, format.Errorf(tensor.ErrTruncated, at, "", "the file ends before storage %.40q", s.key)
 	}
 	if n := binary.LittleEndian.Uint64(f.data[at:]); n != uint64(s.numel) {
-		return content{}, errorAt(tensor.ErrCorrupt, at, "",
+		return content{}, format.Errorf(tensor.ErrCorrupt, at, "",
 			"storage %.40q has %d elements, but the pickle declares %s", s.key, n, s)
 	}
 	size, ok := s.bytes()
 	if !ok || int64(size) > left {
-		return content{}, errorAt(tensor.ErrTruncated, at, "", "storage %.40q has %s, but the file has %d bytes more",
+		return content{}, format.Errorf(tensor.ErrTruncated, at, "", "storage %.40q has %s, but the file has %d bytes more",
 			s.key, s, left)
 	}
 	at += 8

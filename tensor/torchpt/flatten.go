@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/format"
 )
 
 const (
@@ -48,7 +49,7 @@ func flatten(f *tensor.File, root any, values int, src source) error {
 		return err
 	}
 	if len(f.Tensors) == 0 {
-		return errorAt(tensor.ErrUnsupported, -1, "", "the file holds no tensor, but %s", describe(root))
+		return format.Errorf(tensor.ErrUnsupported, -1, "", "the file holds no tensor, but %s", describe(root))
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func (w *flattener) add(d *dense) error {
 		w.bytes += len(p) + 1
 	}
 	if w.bytes > maxNames || len(w.file.Tensors) >= maxTensors {
-		return errorAt(tensor.ErrUnsupported, -1, "", "the file has more than %d tensors or %d bytes of names",
+		return format.Errorf(tensor.ErrUnsupported, -1, "", "the file has more than %d tensors or %d bytes of names",
 			maxTensors, maxNames)
 	}
 	name := strings.Join(w.path, ".")
@@ -211,5 +212,5 @@ func (w *flattener) errorf(class error, msg string, args ...any) error {
 
 func (w *flattener) errorAt(class error, offset int64, msg string, args ...any) error {
 	name := strings.Join(w.path[:min(len(w.path), 20)], ".")
-	return errorAt(class, offset, name[:min(len(name), 200)], msg, args...)
+	return format.Errorf(class, offset, name[:min(len(name), 200)], msg, args...)
 }

@@ -2,7 +2,6 @@ package torchpt
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/internal/format"
@@ -32,21 +31,17 @@ const tarMagicAt = 257
 func decode(f *tensor.File, data []byte) error {
 	switch {
 	case len(data) == 0:
-		return errorAt(tensor.ErrTruncated, 0, "", "the file is empty")
+		return format.Errorf(tensor.ErrTruncated, 0, "", "the file is empty")
 	case bytes.HasPrefix(data, zipMagic):
 		return decodeZip(f, data)
 	case bytes.HasPrefix(data, protoPrefix):
 		return decodeFlat(f, data)
 	case len(data) < len(zipMagic) && bytes.HasPrefix(zipMagic, data):
-		return errorAt(tensor.ErrTruncated, int64(len(data)), "", "the file ends in its first signature")
+		return format.Errorf(tensor.ErrTruncated, int64(len(data)), "", "the file ends in its first signature")
 	case len(data) > tarMagicAt && bytes.HasPrefix(data[tarMagicAt:], tarMagic):
-		return errorAt(tensor.ErrUnsupported, 0, "",
+		return format.Errorf(tensor.ErrUnsupported, 0, "",
 			"this is a tar archive, the layout of torch before 0.2: load it with torch and save it again")
 	}
-	return errorAt(tensor.ErrCorrupt, 0, "", "this is not a file of torch.save: it begins with %q",
+	return format.Errorf(tensor.ErrCorrupt, 0, "", "this is not a file of torch.save: it begins with %q",
 		data[:min(len(data), 8)])
-}
-
-func errorAt(class error, offset int64, member, msg string, args ...any) error {
-	return &tensor.FormatError{Offset: offset, Member: member, Msg: fmt.Sprintf(msg, args...), Err: class}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/format"
 )
 
 const (
@@ -487,9 +488,9 @@ func (u *unpickler) fail(class error, msg string, args ...any) {
 // errorf returns an error at the current opcode.
 func (u *unpickler) errorf(class error, msg string, args ...any) error {
 	if u.offset < 0 {
-		return errorAt(class, -1, u.member, "byte %d of the inflated record: %s", u.at, fmt.Sprintf(msg, args...))
+		return format.Errorf(class, -1, u.member, "byte %d of the inflated record: %s", u.at, fmt.Sprintf(msg, args...))
 	}
-	return errorAt(class, u.offset+int64(u.at), u.member, msg, args...)
+	return format.Errorf(class, u.offset+int64(u.at), u.member, msg, args...)
 }
 
 // describe describes a value for a message.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/internal/format"
 )
 
 const (
@@ -53,12 +54,12 @@ func decodeZip(f *tensor.File, data []byte) error {
 		return a.noPickle()
 	}
 	if _, script := a.records[a.prefix+"constants.pkl"]; script {
-		return errorAt(tensor.ErrUnsupported, -1, a.prefix+"constants.pkl",
+		return format.Errorf(tensor.ErrUnsupported, -1, a.prefix+"constants.pkl",
 			"this is a TorchScript archive, which has code: load it with torch.jit.load and torch.save "+
 				"its state_dict()")
 	}
 	if pickle.size > maxPickle {
-		return errorAt(tensor.ErrUnsupported, pickle.offset, pickle.name,
+		return format.Errorf(tensor.ErrUnsupported, pickle.offset, pickle.name,
 			"the pickle has %d bytes, at most %d are read", pickle.size, maxPickle)
 	}
 	src, offset, err := a.content(pickle)
@@ -81,12 +82,12 @@ func decodeZip(f *tensor.File, data []byte) error {
 func openArchive(data []byte) (*archive, error) {
 	tail := data[max(0, len(data)-endHeader-1<<16):]
 	if !bytes.Contains(tail, zipEnd) {
-		return nil, errorAt(tensor.ErrTruncated, int64(len(data)), "",
+		return nil, format.Errorf(tensor.ErrTruncated, int64(len(data)), "",
 			"the archive has no directory at its end: the file was cut off or is still being written")
 	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return nil, errorAt(tensor.ErrCorrupt, -1, "", "%v", err)
+		return nil, format.Errorf(tensor.ErrCorrupt, -1, "", "%v", err)
 	}
 	a := &archive{records: make(map[string]*record, len(z.File))}
 	order := make([]*record, 0, len(z.File))
@@ -100,13 +101,13 @@ func openArchive(data []byte) (*archive, error) {
 			return nil, err
 		}
 		if a.records[r.name] != nil {
-			return nil, errorAt(tensor.ErrCorrupt, r.offset, r.name, "the archive has two records of this name")
+			return nil, format.Errorf(tensor.ErrCorrupt, r.offset, r.name, "the archive has two records of this name")
 		}
 		a.records[r.name] = r
 		order = append(order, r)
 	}
 	if len(order) == 0 {
-		return nil, errorAt(tensor.ErrCorrupt, -1, "", "the archive is empty")
+		return nil, format.Errorf(tensor.ErrCorrupt, -1, "", "the archive is empty")
 	}
 	prefix, _, _ := strings.Cut(order[0].name, "/")
 	a.prefix = prefix + "/"
@@ -119,18 +120,18 @@ func openArchive(data []byte) (*archive, error) {
 
 func newRecord(f *zip.File, data []byte) (*record, error) {
 	if f.Flags&1 != 0 {
-		return nil, errorAt(tensor.ErrUnsupported, -1, f.Name, "the record is encrypted: decrypt the archive first")
+		return nil, format.Errorf(tensor.ErrUnsupported, -1, f.Name, "the record is encrypted: decrypt the archive first")
 	}
 	if f.Method != zip.Store && f.Method != zip.Deflate {
-		return nil, errorAt(tensor.ErrUnsupported, -1, f.Name,
+		return nil, format.Errorf(tensor.ErrUnsupported, -1, f.Name,
 			"compression method %d is not supported: torch stores records as they are", f.Method)
 	}
 	offset, err := f.DataOffset()
 	if err != nil {
-		return nil, errorAt(tensor.ErrCorrupt, -1, f.Name, "the header of the record: %v", err)
+		return nil, format.Errorf(tensor.ErrCorrupt, -1, f.Name, "the header of the record: %v", err)
 	}
 	if offset > int64(len(data)) || f.CompressedSize64 > uint64(int64(len(data))-offset) {
-		return nil, errorAt(tensor.ErrTruncated, offset, f.Name,
+		return nil, format.Errorf(tensor.ErrTruncated, offset, f.Name,
 			"the record has %d bytes, which end after the records' part of the file (%d bytes)",
 			f.CompressedSize64, len(data))
 	}
@@ -139,15 +140,15 @@ func newRecord(f *zip.File, data []byte) (*record, error) {
 		deflate: f.Method == zip.Deflate}
 	switch {
 	case !r.deflate && f.UncompressedSize64 != f.CompressedSize64:
-		return nil, errorAt(tensor.ErrCorrupt, offset, f.Name,
+		return nil, format.Errorf(tensor.ErrCorrupt, offset, f.Name,
 			"the record is stored as it is, but has two sizes: %d and %d",
 			f.CompressedSize64, f.UncompressedSize64)
 	case r.deflate && f.UncompressedSize64 > maxInflated:
-		return nil, errorAt(tensor.ErrUnsupported, offset, f.Name,
+		return nil, format.Errorf(tensor.ErrUnsupported, offset, f.Name,
 			"the compressed record has %d bytes, at most %d are inflated: save it without compression",
 			f.UncompressedSize64, maxInflated)
 	case r.deflate && f.UncompressedSize64 > maxDeflate*(f.CompressedSize64+1):
-		return nil, errorAt(tensor.ErrCorrupt, offset, f.Name, "%d compressed bytes cannot inflate to %d",
+		return nil, format.Errorf(tensor.ErrCorrupt, offset, f.Name, "%d compressed bytes cannot inflate to %d",
 			f.CompressedSize64, f.UncompressedSize64)
 	}
 	r.size = int(f.UncompressedSize64)
@@ -165,13 +166,13 @@ func checkOrder(order []*record, data []byte) error {
 		if i == 0 {
 			extra := int64(binary.LittleEndian.Uint16(data[28:]))
 			if start -= extra; start != 0 {
-				return errorAt(tensor.ErrCorrupt, r.offset, r.name,
+				return format.Errorf(tensor.ErrCorrupt, r.offset, r.name,
 					"the first record does not begin the file: bytes were put before it, "+
 						"or this is the rest of another archive")
 			}
 		}
 		if start < end {
-			return errorAt(tensor.ErrCorrupt, r.offset, r.name, "the record overlaps %q", order[max(0, i-1)].name)
+			return format.Errorf(tensor.ErrCorrupt, r.offset, r.name, "the record overlaps %q", order[max(0, i-1)].name)
 		}
 		end = r.offset + int64(len(r.raw))
 	}
@@ -186,7 +187,7 @@ func (a *archive) noPickle() error {
 			break
 		}
 	}
-	return errorAt(tensor.ErrCorrupt, -1, "", msg, a.prefix)
+	return format.Errorf(tensor.ErrCorrupt, -1, "", msg, a.prefix)
 }
 
 // bigEndian reads the byte order record, which torch writes since 2.1; earlier files are
@@ -206,7 +207,7 @@ func (a *archive) bigEndian() (bool, error) {
 	case "big":
 		return true, nil
 	}
-	return false, errorAt(tensor.ErrCorrupt, offset, r.name, "byte order is %q, want little or big",
+	return false, format.Errorf(tensor.ErrCorrupt, offset, r.name, "byte order is %q, want little or big",
 		b[:min(len(b), 16)])
 }
 
@@ -218,13 +219,13 @@ func (a *archive) content(r *record) ([]byte, int64, error) {
 	}
 	if r.content == nil {
 		if r.size > maxInflated-a.inflated {
-			return nil, 0, errorAt(tensor.ErrUnsupported, r.offset, r.name,
+			return nil, 0, format.Errorf(tensor.ErrUnsupported, r.offset, r.name,
 				"the compressed records of this file have more than %d bytes: save it without compression", maxInflated)
 		}
 		a.inflated += r.size
 		b, err := inflate(r.raw, r.size)
 		if err != nil {
-			return nil, 0, errorAt(tensor.ErrCorrupt, r.offset, r.name, "inflate: %v", err)
+			return nil, 0, format.Errorf(tensor.ErrCorrupt, r.offset, r.name, "inflate: %v", err)
 		}
 		r.content = b
 	}
@@ -250,12 +251,12 @@ func inflate(raw []byte, size int) ([]byte, error) {
 func (a *archive) storage(s *storage) (content, error) {
 	r, ok := a.records[a.prefix+"data/"+s.key]
 	if !ok {
-		return content{}, errorAt(tensor.ErrCorrupt, -1, a.prefix+"data/"+s.key,
+		return content{}, format.Errorf(tensor.ErrCorrupt, -1, a.prefix+"data/"+s.key,
 			"the archive has no such record, but the pickle refers to it")
 	}
 	want, ok := s.bytes()
 	if rest := r.size - want; !ok || rest < 0 || rest >= max(s.dtype.Size(), 1) {
-		return content{}, errorAt(tensor.ErrCorrupt, r.offset, r.name,
+		return content{}, format.Errorf(tensor.ErrCorrupt, r.offset, r.name,
 			"the record has %d bytes, but the pickle declares %s", r.size, s)
 	}
 	b, offset, err := a.content(r)

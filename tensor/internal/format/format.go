@@ -5,6 +5,7 @@ package format
 import (
 	"bytes"
 	"errors"
+	"fmt"
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
@@ -62,6 +63,11 @@ func Decode(name, file string, data []byte, decode Decoder) (*tensor.File, error
 		return nil, fe
 	}
 	return f, nil
+}
+
+// Errorf returns a [*tensor.FormatError] for a place in a file, −1 for none, and a record or tensor, "" for none.
+func Errorf(class error, offset int64, member, msg string, args ...any) error {
+	return &tensor.FormatError{Offset: offset, Member: member, Msg: fmt.Sprintf(msg, args...), Err: class}
 }
 
 // lfsPrefix is the beginning of the pointer that stands for a file which git-lfs has not fetched.

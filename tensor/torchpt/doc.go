@@ -8,8 +8,8 @@
 //
 // Tensors are views of the mapped file, with the strides, offsets and shared storages that were
 // saved. Only records that another tool compressed are inflated into memory. The byteorder record
-// says whether a file is big-endian. Checksums of the archive are not verified, because torch can
-// leave them out.
+// says whether a file is big-endian. Checksums are verified of these alone, because torch can leave
+// them out.
 //
 // The pickle in the file is read by an interpreter that knows only the constructors of tensors and
 // plain containers: no code can run. Modules, classes, and sparse, quantised, nested and complex

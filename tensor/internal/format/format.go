@@ -55,14 +55,27 @@ func Decode(name, file string, data []byte, decode Decoder) (*tensor.File, error
 	}
 	f := &tensor.File{Path: file}
 	if err := decode(f, data); err != nil {
-		var fe *tensor.FormatError
-		if !errors.As(err, &fe) {
-			fe = &tensor.FormatError{Offset: -1, Msg: err.Error(), Err: tensor.ErrCorrupt}
-		}
+		fe := typed(err)
 		fe.Format, fe.File = name, file
 		return nil, fe
 	}
 	return f, nil
+}
+
+// In is an error in a member of an archive.
+func In(member string, err error) error {
+	fe := typed(err)
+	fe.Member = member
+	return fe
+}
+
+// typed makes an error a FormatError.
+func typed(err error) *tensor.FormatError {
+	var fe *tensor.FormatError
+	if !errors.As(err, &fe) {
+		fe = &tensor.FormatError{Offset: -1, Msg: err.Error(), Err: tensor.ErrCorrupt}
+	}
+	return fe
 }
 
 // Errorf returns a [*tensor.FormatError] for a place in a file, −1 for none, and a record or tensor, "" for none.

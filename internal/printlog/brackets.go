@@ -2,6 +2,7 @@ package printlog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/tensor"
@@ -9,41 +10,18 @@ import (
 
 const edge = 3 // elements that are printed at each end of a summarised axis
 
-// body has the parts of "([[1.0, 2.0], …], dtype=…)".
-type body struct {
-	kinds  []byte // '[' ']' and '.' for an ellipsis, 'v' for a value
-	values values
-	dtype  string
-	shape  []int // nil if it is not printed
-	max    bool  // the word for the shape is MAX's, not torch's
-}
-
-// parseBrackets reads what MAX prints in style COMPACT, and what torch prints.
-func parseBrackets(text string) (Record, error) {
-	b, err := scanBody(text)
-	if err != nil {
-		return Record{}, err
-	}
-	if b.max {
-		return b.compact()
-	}
-	return b.torch()
-}
-
 // words cuts text into brackets, commas, equal signs and what stands between them.
 type words struct {
 	text string
 	at   int
 }
 
-const special = "()[],="
-
 func (w *words) next() string {
-	for w.at < len(w.text) && (w.text[w.at] == ' ' || w.text[w.at] == '\n' || w.text[w.at] == '\t') {
+	for w.at < len(w.text) && strings.IndexByte(" \n\t", w.text[w.at]) >= 0 {
 		w.at++
 	}
 	from := w.at
-	for w.at < len(w.text) && strings.IndexByte(special+" \n\t", w.text[w.at]) < 0 {
+	for w.at < len(w.text) && strings.IndexByte("()[],= \n\t", w.text[w.at]) < 0 {
 		w.at++
 	}
 	if w.at == from && w.at < len(w.text) {
@@ -52,43 +30,67 @@ func (w *words) next() string {
 	return w.text[from:w.at]
 }
 
-func scanBody(text string) (*body, error) {
-	w := &words{text: text}
-	w.next() // the bracket that begin found
-	b := &body{}
-	depth := 0
-	for {
-		word := w.next()
-		switch word {
-		case "[":
-			depth++
-			b.kinds = append(b.kinds, '[')
-		case "]":
-			depth--
-			b.kinds = append(b.kinds, ']')
-		case ",":
-		case "...":
-			b.kinds = append(b.kinds, '.')
-		case "":
-			return nil, classError{tensor.ErrTruncated, "the log ends within the tensor"}
-		default:
-			if err := b.values.add(word); err != nil {
-				return nil, fmt.Errorf("element %d: %w", len(b.values.list), err)
-			}
-			b.kinds = append(b.kinds, 'v')
-		}
-		if depth < 0 || depth > tensor.MaxRank {
-			return nil, fmt.Errorf("brackets do not match")
-		}
-		if depth == 0 && word != "," {
-			break
+// parseBrackets reads "([[1.0, 2.0], …], dtype=f32, shape=[1,2])": what MAX prints in style COMPACT,
+// and what torch prints.
+func parseBrackets(text string) (Record, error) {
+	end, err := endOfList(text)
+	if err != nil {
+		return Record{}, err
+	}
+	a, err := parseAttributes(&words{text: text, at: end})
+	if err != nil {
+		return Record{}, err
+	}
+	r := Record{Style: Torch, Shape: a.shape, DType: tensor.I64}
+	if a.dtype != "" || a.isMAX {
+		if r.DType, err = parseDType(a.dtype); err != nil {
+			return Record{}, err
 		}
 	}
-	return b, b.attributes(w)
+	l := lists{words: words{text: text[:end], at: 1}, shape: a.shape, leaf: -1}
+	if a.isMAX {
+		n, err := tensor.NumElems(a.shape)
+		if err != nil {
+			return Record{}, err
+		}
+		r.Style = Compact
+		if l.sizes = nested(a.shape); n == 0 {
+			l.sizes = nil // nothing is known of the brackets
+		}
+	}
+	if err := l.read(); err != nil {
+		return Record{}, err
+	}
+	return l.record(r, a.dtype != "")
 }
 
-// attributes reads ", dtype=f32, shape=[2,3])".
-func (b *body) attributes(w *words) error {
+// endOfList returns where the brackets close that stand first, or the number ends that does.
+func endOfList(text string) (int, error) {
+	depth := 0
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '[':
+			depth++
+		case c == ']':
+			depth--
+		case depth == 0 && (c == ',' || c == ')'):
+			return i, nil
+		}
+		if depth < 0 || depth > tensor.MaxRank {
+			return 0, fmt.Errorf("brackets do not match")
+		}
+	}
+	return 0, classError{tensor.ErrTruncated, "the log ends within the tensor"}
+}
+
+type attributes struct {
+	dtype string
+	shape []int // nil if it is not printed
+	isMAX bool  // the word for the shape is MAX's, not torch's
+}
+
+// parseAttributes reads ", dtype=f32, shape=[2,3])".
+func parseAttributes(w *words) (a attributes, err error) {
 	for {
 		word := w.next()
 		if word == ")" {
@@ -96,32 +98,31 @@ func (b *body) attributes(w *words) error {
 		}
 		key, eq := w.next(), w.next()
 		if word != "," || eq != "=" {
-			return fmt.Errorf("%q instead of %q or %q", word+key+eq, ", dtype=…", ")")
+			return a, fmt.Errorf("%q instead of %q or %q", word+key+eq, ", dtype=…", ")")
 		}
-		var err error
 		switch key {
 		case "dtype":
-			b.dtype = w.next()
+			a.dtype = w.next()
 		case "shape", "size":
-			b.max = key == "shape"
-			b.shape, err = sizes(w)
+			a.isMAX = key == "shape"
+			a.shape, err = parseSizes(w)
 		case "device", "grad_fn", "requires_grad":
 			w.next()
 		default:
-			return fmt.Errorf("unknown attribute %.40q", key)
+			return a, fmt.Errorf("unknown attribute %.40q", key)
 		}
 		if err != nil {
-			return err
+			return a, err
 		}
 	}
 	if rest := strings.TrimSpace(w.text[w.at:]); rest != "" {
-		return fmt.Errorf("%.40q after the tensor", rest)
+		return a, fmt.Errorf("%.40q after the tensor", rest)
 	}
-	return nil
+	return a, nil
 }
 
-// sizes reads "[2,3]" or "(2, 3)".
-func sizes(w *words) ([]int, error) {
+// parseSizes reads "[2,3]" or "(2, 3)".
+func parseSizes(w *words) ([]int, error) {
 	shape := []int{}
 	if open := w.next(); open != "[" && open != "(" {
 		return nil, fmt.Errorf("%.40q is not a shape", open)
@@ -141,149 +142,140 @@ func sizes(w *words) ([]int, error) {
 	}
 }
 
-// compact finds the indices of the printed values. The brackets must be those that MAX prints for
-// this shape.
-func (b *body) compact() (Record, error) {
-	r := Record{Style: Compact, Shape: b.shape}
-	var err error
-	if r.DType, err = parseDType(b.dtype); err != nil {
-		return Record{}, err
+// nested are the sizes of the lists that MAX prints for a shape: all axes but the last two count as one list of
+// matrices, and a matrix has a list around each row.
+func nested(shape []int) []int {
+	padded := append(slices.Repeat([]int{1}, max(0, 2-len(shape))), shape...)
+	at := len(padded) - 2
+	matrices := 1
+	for _, d := range padded[:at] {
+		matrices *= d
 	}
-	n, err := tensor.NumElems(b.shape)
-	if err != nil {
-		return Record{}, err
+	sizes := slices.Repeat([]int{1}, at)
+	if at > 0 {
+		sizes[at-1] = matrices
 	}
-	if n == 0 {
-		if len(b.values.list) > 0 {
-			return Record{}, fmt.Errorf("shape %s has no elements, %d are printed", tensor.FormatShape(b.shape),
-				len(b.values.list))
-		}
-		return b.values.record(r, nil), nil
-	}
-	rank := len(b.shape)
-	matrices, rows, columns := n, 1, 1
-	if rank > 0 {
-		columns = b.shape[rank-1]
-	}
-	if rank > 1 {
-		rows = b.shape[rank-2]
-	}
-	matrices /= rows * columns
-
-	var want []byte
-	var index []int
-	axis := func(n int, each func(i int)) {
-		for i := 0; i < n; i++ {
-			if i == edge && n > 2*edge {
-				want = append(want, '.')
-				i = n - edge
-			}
-			each(i)
-		}
-	}
-	want = append(want, strings.Repeat("[", max(0, rank-2))...)
-	axis(matrices, func(m int) {
-		want = append(want, '[')
-		axis(rows, func(r int) {
-			want = append(want, '[')
-			axis(columns, func(c int) {
-				want = append(want, 'v')
-				index = append(index, (m*rows+r)*columns+c)
-			})
-			want = append(want, ']')
-		})
-		want = append(want, ']')
-	})
-	want = append(want, strings.Repeat("]", max(0, rank-2))...)
-	if string(b.kinds) != string(want) {
-		return Record{}, fmt.Errorf("%d values in brackets that are not those of shape %s: "+
-			"lines are missing or belong to another tensor",
-			len(b.values.list), tensor.FormatShape(b.shape))
-	}
-	if len(index) == n {
-		index = nil
-	}
-	return b.values.record(r, index), nil
+	return append(sizes, padded[at:]...)
 }
 
-// torch finds the shape and dtype of what torch printed. torch names the dtype only if it is not
-// the default for such values.
-func (b *body) torch() (Record, error) {
-	if strings.IndexByte(string(b.kinds), '.') >= 0 {
-		return Record{}, classError{tensor.ErrUnsupported,
-			"torch printed a summary without the shape: torch.set_printoptions(threshold=float('inf')), or save files"}
+// lists reads nested lists. All at one depth must have the same length.
+type lists struct {
+	words
+	shape  []int // as it is printed
+	sizes  []int // of MAX: of the lists by depth; nil if they are not known
+	found  []int // the lengths of the lists that were closed, by depth; −1 while none was
+	leaf   int   // the depth of the values, −1 before the first
+	values values
+	index  []int // of the values, if sizes are known
+}
+
+// read reads all lists, or the number of a tensor without axes.
+func (l *lists) read() error {
+	if word := l.next(); word != "[" {
+		return l.value(word, 0, 0)
 	}
-	r := Record{Style: Torch, DType: tensor.I64, Shape: b.shape}
-	switch {
-	case b.dtype != "":
-		d, err := parseDType(b.dtype)
-		if err != nil {
-			return Record{}, err
+	return l.list(0, 0)
+}
+
+func (l *lists) value(word string, depth, at int) error {
+	if err := l.values.add(word); err != nil {
+		return fmt.Errorf("element %d: %w", len(l.values.list), err)
+	}
+	if l.leaf < 0 {
+		l.leaf = depth
+	}
+	if l.leaf != depth || l.sizes != nil && depth != len(l.sizes) {
+		return l.mismatch()
+	}
+	if l.sizes != nil {
+		l.index = append(l.index, at)
+	}
+	return nil
+}
+
+// list reads a list behind its bracket. at is how many lists of its depth come before it, those that are not
+// printed too.
+func (l *lists) list(depth, at int) error {
+	if depth == len(l.found) {
+		if l.sizes != nil && depth >= len(l.sizes) || slices.ContainsFunc(l.found, func(n int) bool { return n >= 0 }) {
+			return l.mismatch()
 		}
-		r.DType = d
-	case b.values.boolean:
+		l.found = append(l.found, -1)
+	}
+	size := -1
+	if l.sizes != nil {
+		size = l.sizes[depth]
+	}
+	n := 0
+	for {
+		word, err := l.next(), error(nil)
+		switch word {
+		case "]":
+			if l.found[depth] < 0 {
+				l.found[depth] = n
+			}
+			if l.found[depth] != n || size >= 0 && n != size {
+				return l.mismatch()
+			}
+			return nil
+		case ",":
+			continue
+		case "...":
+			if l.sizes == nil {
+				return classError{tensor.ErrUnsupported,
+					"torch printed a summary without the shape: torch.set_printoptions(threshold=float('inf')), or save files"}
+			}
+			if n != edge || size <= 2*edge {
+				return l.mismatch()
+			}
+			n = size - edge
+			continue
+		case "[":
+			err = l.list(depth+1, at*max(size, 0)+n)
+		default:
+			err = l.value(word, depth+1, at*max(size, 0)+n)
+		}
+		if err != nil {
+			return err
+		}
+		n++
+	}
+}
+
+func (l *lists) mismatch() error {
+	if l.sizes == nil {
+		return fmt.Errorf("the lists are of different lengths")
+	}
+	return fmt.Errorf("element %d is in brackets that are not those of shape %s: lines are missing or belong to another tensor",
+		len(l.values.list)-1, tensor.FormatShape(l.shape))
+}
+
+// record makes a record of what was read. typed says that it has the type that was printed: torch names only
+// that which is not the default for such values.
+func (l *lists) record(r Record, typed bool) (Record, error) {
+	v := &l.values
+	switch {
+	case typed:
+	case v.boolean:
 		r.DType = tensor.Bool
-	case b.values.float || len(b.values.list) == 0:
+	case v.float || len(v.list) == 0:
 		r.DType = tensor.F32
 	}
 	if r.Shape == nil {
-		shape, err := nesting(b.kinds)
-		if err != nil {
-			return Record{}, err
-		}
-		r.Shape = shape
+		r.Shape = append([]int{}, l.found...)
 	}
 	n, err := tensor.NumElems(r.Shape)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Record{}, err
+	case r.Style == Compact && n == 0 && len(v.list) > 0:
+		return Record{}, fmt.Errorf("shape %s has no elements, %d are printed", tensor.FormatShape(r.Shape), len(v.list))
+	case r.Style != Compact && n != len(v.list):
+		return Record{}, fmt.Errorf("shape %s has %d elements, %d are printed", tensor.FormatShape(r.Shape), n, len(v.list))
 	}
-	if n != len(b.values.list) {
-		return Record{}, fmt.Errorf("shape %s has %d elements, %d are printed", tensor.FormatShape(r.Shape), n,
-			len(b.values.list))
+	index := l.index
+	if len(index) == n {
+		index = nil
 	}
-	return b.values.record(r, nil), nil
+	return v.record(r, index), nil
 }
-
-// nesting returns the shape of balanced brackets. All lists at one depth must have the same length.
-func nesting(kinds []byte) ([]int, error) {
-	shape := []int{}
-	var count []int // elements so far of the open lists
-	closed, leaf := 0, -1
-	for _, k := range kinds {
-		if k != ']' {
-			if len(count) > 0 {
-				count[len(count)-1]++
-			}
-		}
-		switch k {
-		case '[':
-			count = append(count, 0)
-			if len(count) > len(shape) {
-				if closed > 0 {
-					return nil, errRagged
-				}
-				shape = append(shape, -1)
-			}
-		case ']':
-			d := len(count) - 1
-			if shape[d] < 0 {
-				shape[d] = count[d]
-			}
-			if shape[d] != count[d] {
-				return nil, errRagged
-			}
-			count = count[:d]
-			closed++
-		case 'v':
-			if leaf < 0 {
-				leaf = len(count)
-			}
-			if leaf != len(count) {
-				return nil, errRagged
-			}
-		}
-	}
-	return shape, nil
-}
-
-var errRagged = fmt.Errorf("the lists are of different lengths")

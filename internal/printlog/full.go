@@ -27,28 +27,17 @@ func parseFull(body string) (Record, error) {
 	if r.DType, err = parseDType(sizes[len(sizes)-1]); err != nil {
 		return Record{}, err
 	}
-	n, err := tensor.NumElems(r.Shape)
-	if err != nil {
-		return Record{}, err
-	}
-	list, ok = strings.CutSuffix(strings.TrimRight(list, " "), "]")
-	if !ok {
+	if list = strings.TrimRight(list, " "); !strings.HasSuffix(list, "]") {
 		return Record{}, classError{tensor.ErrTruncated, "the line ends within the tensor"}
 	}
-	v := values{exponents: true}
-	for word := range strings.SplitSeq(list, ", ") {
-		if word == "" && list == "" {
-			break
-		}
-		if err := v.add(word); err != nil {
-			return Record{}, fmt.Errorf("element %d: %w", len(v.list), err)
-		}
+	l := lists{words: words{text: list}, shape: r.Shape, leaf: -1, found: []int{-1}, values: values{exponents: true}}
+	if err := l.list(0, 0); err != nil {
+		return Record{}, err
 	}
-	if len(v.list) != n {
-		return Record{}, fmt.Errorf("shape %s has %d elements, %d are printed", tensor.FormatShape(r.Shape), n,
-			len(v.list))
+	if rest := strings.TrimSpace(list[l.at:]); rest != "" {
+		return Record{}, fmt.Errorf("%.40q after the tensor", rest)
 	}
-	return v.record(r, nil), nil
+	return l.record(r, true)
 }
 
 func parseSize(s string) (int, error) {

@@ -192,17 +192,14 @@ func openAll(dirs []string, opt Options) (runs []*Run, err error) {
 	return runs, nil
 }
 
-// recordedProgram returns the program of a case of a recording: in a folder of the case's name, or
-// beside run.json where it is the only one. It is "" where there is none.
+// recordedProgram returns the program of a case of a recording: beside run.json where it is the only one, or in
+// a folder of the case's name. It is "" where there is none.
 func recordedProgram(path, caseName string, only bool) string {
-	names := []string{filepath.Join(path, caseName, ProgramFile)}
-	if only {
-		names = append(names, filepath.Join(path, ProgramFile))
+	if name := filepath.Join(path, ProgramFile); only && isFile(name) {
+		return name
 	}
-	for _, name := range names {
-		if isFile(name) {
-			return name
-		}
+	if name := filepath.Join(path, caseName, ProgramFile); isFile(name) {
+		return name
 	}
 	return ""
 }
@@ -231,13 +228,6 @@ func openRecording(path string, rec *recording, opt Options) (runs []*Run, err e
 		}
 		r.Program = recordedProgram(path, r.Info.Case, len(rec.Cases) == 1)
 		r.Joined = rec.Joined[r.Info.Case]
-		name := filepath.Join(path, r.Info.Case, ProgramFile)
-		if len(rec.Cases) == 1 {
-			name = filepath.Join(path, ProgramFile)
-		}
-		if isFile(name) {
-			r.Program = name
-		}
 		if rec.Schema < recordingSchema {
 			r.note("no hash covers what the recorded run " + path + " lists, an older version wrote it: record it again")
 		}

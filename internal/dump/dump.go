@@ -81,12 +81,9 @@ func Open(path string, opt Options) (*Run, error) {
 		return nil, fmt.Errorf("dump: open %q: %w", path, errors.Unwrap(err))
 	}
 	r := &Run{Path: path, Info: Info{Mode: Standard}}
-	switch {
-	case st.IsDir():
+	if st.IsDir() {
 		err = r.openFolder(opt)
-	case isLog(path):
-		err = r.openLog()
-	default:
+	} else {
 		err = r.openFile(opt)
 	}
 	if err == nil && len(r.Entries) == 0 && len(r.Info.Text) == 0 {

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
 )
 
@@ -113,38 +113,27 @@ func (r *Run) openStepOf(opt Options) (found bool, err error) {
 	return true, r.openListed(opt)
 }
 
-// openListed opens the tensors that run.json lists.
-func (r *Run) openListed(opt Options) (err error) {
+// openListed opens the tensors that run.json lists. Each file is read once.
+func (r *Run) openListed(opt Options) error {
 	r.OrderBy = OrderRunFile
-	open := map[string]*contents{}
-	logs := map[string]map[string]Entry{}
+	open := map[string]contents{}
 	for i, o := range r.Info.Order {
 		path := filepath.Join(r.Path, o.Step, o.File)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			path = filepath.Join(r.Path, o.File)
 		}
-		if isLog(path) {
-			e, err := r.logged(logs, path, o)
+		if open[path] == nil {
+			entries, err := r.read(path, o.File, r.rawListed(o, opt))
 			if err != nil {
 				return fmt.Errorf("%w (order entry %d of %s)", err, i, RunFile)
 			}
-			r.Entries = append(r.Entries, e)
-			continue
+			open[path] = newContents(entries, isLog(path))
 		}
-		in := open[path]
-		if in == nil {
-			named, err := r.load(path, o.File, r.rawListed(o, opt))
-			if err != nil {
-				return fmt.Errorf("%w (order entry %d of %s)", err, i, RunFile)
-			}
-			in = newContents(named)
-			open[path] = in
-		}
-		t, err := in.pick(o)
+		e, err := open[path].pick(o)
 		if err != nil {
 			return fmt.Errorf("dump: open %q: order entry %d of %s: %w", path, i, RunFile, err)
 		}
-		r.Entries = append(r.Entries, Entry{Step: o.Step, Layer: o.Layer, Port: o.Port, Tensor: t})
+		r.Entries = append(r.Entries, e)
 	}
 	return nil
 }
@@ -157,35 +146,32 @@ func (r *Run) rawListed(o OrderEntry, opt Options) Options {
 	return opt
 }
 
-// contents are the tensors of a file.
-type contents struct {
-	only  *tensor.Tensor // if there is one
-	named map[string]*tensor.Tensor
-}
+// contents are the tensors of a file by their names. That of a file with a single one is "", too.
+type contents map[string]Entry
 
-func newContents(tensors []tensor.Named) *contents {
-	c := &contents{}
-	if len(tensors) == 1 {
-		c.only = tensors[0].Tensor
+// newContents is of equal names the first one; of those that a log shows again and again the last.
+func newContents(entries []Entry, log bool) contents {
+	c := contents{}
+	for _, e := range entries {
+		if _, twice := c[e.Label()]; log || !twice {
+			c[e.Label()] = e
+		}
 	}
-	c.named = make(map[string]*tensor.Tensor, len(tensors))
-	for _, t := range slices.Backward(tensors) { // of equal names the first counts
-		c.named[t.Name] = t.Tensor
+	if len(entries) == 1 && !log {
+		c[""] = entries[0]
 	}
 	return c
 }
 
 // pick finds the tensor of an order entry.
-func (c *contents) pick(o OrderEntry) (*tensor.Tensor, error) {
-	if o.Name == "" && c.only != nil {
-		return c.only, nil
+func (c contents) pick(o OrderEntry) (Entry, error) {
+	e, ok := c[o.Name]
+	if !ok && o.Name == "" {
+		e, ok = c[label.Join(o.Layer, o.Port)]
 	}
-	want := o.Name
-	if want == "" {
-		want = label.Join(o.Layer, o.Port)
+	if !ok {
+		return e, fmt.Errorf("the file has no tensor %q", cmp.Or(o.Name, label.Join(o.Layer, o.Port)))
 	}
-	if t := c.named[want]; t != nil {
-		return t, nil
-	}
-	return nil, fmt.Errorf("the file has no tensor %q", want)
+	e.Step, e.Layer, e.Port = o.Step, o.Layer, o.Port
+	return e, nil
 }

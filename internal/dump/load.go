@@ -53,30 +53,35 @@ func OpenFile(path string) (*tensor.File, error) {
 	return open(path)
 }
 
-// openFile opens a file as a dump of one step.
-func (r *Run) openFile(opt Options) error {
+// openFile opens a file as a dump of one step, or of those that a log shows.
+func (r *Run) openFile(opt Options) (err error) {
 	r.OrderBy = OrderFile
-	named, err := r.load(r.Path, filepath.Base(r.Path), opt)
-	if err != nil {
+	if r.Entries, err = r.read(r.Path, filepath.Base(r.Path), opt); err != nil {
 		return err
 	}
-	switch strings.ToLower(filepath.Ext(r.Path)) {
-	case ".safetensors":
-		var notes []string
-		if named, notes, err = checkpoint.Dequantise(filepath.Dir(r.Path), filepath.Base(r.Path), named); err != nil {
-			return err
-		}
-		r.Notes = append(r.Notes, notes...)
-		fallthrough
-	case ".gguf": // writers sort by dtype and name
+	if ext := strings.ToLower(filepath.Ext(r.Path)); ext == ".safetensors" || ext == ".gguf" { // writers sort by dtype and name
 		r.OrderBy = OrderNatural
-		label.Sort(named, func(t tensor.Named) string { return t.Name })
+		label.Sort(r.Entries, Entry.Label)
+	}
+	return nil
+}
+
+// read opens a file of any format. Quantised weights of a checkpoint that is the run are what they stand for.
+func (r *Run) read(path, file string, opt Options) (entries []Entry, err error) {
+	if isLog(path) {
+		return r.readLog(path)
+	}
+	named, err := r.load(path, file, opt)
+	if err == nil && path == r.Path && strings.EqualFold(filepath.Ext(path), ".safetensors") {
+		var notes []string
+		named, notes, err = checkpoint.Dequantise(filepath.Dir(path), filepath.Base(path), named)
+		r.Notes = append(r.Notes, notes...)
 	}
 	for _, t := range named {
 		layer, port := label.Split(t.Name)
-		r.Entries = append(r.Entries, Entry{Step: "0", Layer: layer, Port: port, Tensor: t.Tensor})
+		entries = append(entries, Entry{Step: "0", Layer: layer, Port: port, Tensor: t.Tensor})
 	}
-	return nil
+	return entries, err
 }
 
 // load opens a file and labels its tensors: the only tensor of a .max, .pt or .npy gets the file's

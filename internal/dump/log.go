@@ -1,7 +1,6 @@
 package dump
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -29,35 +28,7 @@ func isLog(path string) bool {
 	return ext == ".log" || ext == ".txt"
 }
 
-// openLog reads the tensors that MAX or torch printed. A label that appears again belongs to the
-// next step.
-func (r *Run) openLog() (err error) {
-	r.OrderBy = OrderFile
-	r.Entries, err = r.readLog(r.Path)
-	return err
-}
-
-// logged finds a tensor, which run.json lists, in the log of its step. Each log is read once.
-func (r *Run) logged(logs map[string]map[string]Entry, path string, o OrderEntry) (Entry, error) {
-	if logs[path] == nil {
-		entries, err := r.readLog(path)
-		if err != nil {
-			return Entry{}, err
-		}
-		logs[path] = map[string]Entry{}
-		for _, e := range entries {
-			logs[path][e.Label()] = e
-		}
-	}
-	name := cmp.Or(o.Name, label.Join(o.Layer, o.Port))
-	e, ok := logs[path][name]
-	if !ok {
-		return Entry{}, fmt.Errorf("dump: open %q: the log shows no tensor %q", path, name)
-	}
-	e.Step, e.Layer, e.Port = o.Step, o.Layer, o.Port
-	return e, nil
-}
-
+// readLog reads the tensors that MAX or torch printed. A label that appears again belongs to the next step.
 func (r *Run) readLog(path string) (entries []Entry, err error) {
 	f, err := mapfile.Reader(path, mapfile.MaxLog)
 	if err != nil {

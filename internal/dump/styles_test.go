@@ -28,7 +28,7 @@ func TestListedStyles(t *testing.T) {
 		{"label", `["0","model.a","output","print.log"]`, `{}`, []float64{1.5, -2}, "",
 			"without a name the label counts"},
 		{"tap", `["0","x","tap","print.log"]`, `{}`, []float64{1, 2, 3}, "", "both styles of printing"},
-		{"not printed", `["0","model.b","output","print.log"]`, `{}`, nil, `shows no tensor "model.b-output"`,
+		{"not printed", `["0","model.b","output","print.log"]`, `{}`, nil, `has no tensor "model.b-output"`,
 			"a log that lacks what is listed"},
 		{"raw", `["0","model.a","output","model.a-output"]`, `{"0/model.a-output":"i16:2"}`, []float64{1, 2}, "",
 			"run.json says what it holds"},

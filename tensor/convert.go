@@ -16,10 +16,7 @@ func (t *Tensor) Float64s(dst []float64, start int) int {
 	if t.packed != nil {
 		return t.unpackFloat64s(dst, start)
 	}
-	data := t.storage()
-	return walk(t, len(dst), start, func(at, from, n, step int) {
-		decodeFloat64(dst[at:at+n], data[from:], t.dtype, step*t.dtype.Size(), t.big)
-	})
+	return t.elements(len(dst), start, func(at int, data []byte) { decode(dst[at:], data, t.dtype) })
 }
 
 // Int64s decodes integers and bools like [Tensor.Float64s], without rounding. Values of uint64 from
@@ -28,9 +25,11 @@ func (t *Tensor) Int64s(dst []int64, start int) int {
 	if t.dtype.IsFloat() {
 		panic("tensor: Int64s of " + t.dtype.String())
 	}
-	data := t.storage()
-	return walk(t, len(dst), start, func(at, from, n, step int) {
-		decodeInt64(dst[at:at+n], data[from:], t.dtype, step*t.dtype.Size(), t.big)
+	size := t.dtype.Size()
+	return t.elements(len(dst), start, func(at int, data []byte) {
+		for i := range len(data) / size {
+			dst[at+i] = intAt(data[i*size:], t.dtype)
+		}
 	})
 }
 
@@ -43,10 +42,28 @@ func (t *Tensor) Float32s(dst []float32, start int) int {
 	if t.packed != nil {
 		return t.unpack(dst, start)
 	}
+	return t.elements(len(dst), start, func(at int, data []byte) { decode(dst[at:], data, t.dtype) })
+}
+
+// elements passes the bytes of at most n elements from start to use, as [Tensor.Gather] returns them, part by part: at
+// is the number of elements before. What is stored so is not copied.
+func (t *Tensor) elements(n, start int, use func(at int, data []byte)) (done int) {
+	n, size := min(n, t.Len()-start), t.dtype.Size()
+	if start < 0 || n <= 0 {
+		return 0
+	}
 	data := t.storage()
-	return walk(t, len(dst), start, func(at, from, n, step int) {
-		decodeFloat32(dst[at:at+n], data[from:], t.dtype, step*t.dtype.Size(), t.big)
-	})
+	if t.Contiguous() && !t.big {
+		use(0, data[t.base+start*size:][:n*size])
+		return n
+	}
+	buf := make([]byte, min(n, unpackPart)*size)
+	for done < n {
+		k := t.gather(buf[:min(len(buf), (n-done)*size)], data, start+done)
+		use(done, buf[:k*size])
+		done += k
+	}
+	return n
 }
 
 // Gather copies the bytes of elements start, start+1, … to dst, each least significant byte first,
@@ -55,14 +72,18 @@ func (t *Tensor) Gather(dst []byte, start int) int {
 	if t.packed != nil {
 		return t.unpackBytes(dst, start)
 	}
-	size, data := t.dtype.Size(), t.storage()
-	done := 0
+	return t.gather(dst, t.storage(), start)
+}
+
+// gather is Gather from the storage.
+func (t *Tensor) gather(dst, data []byte, start int) int {
+	size, done := t.dtype.Size(), 0
 	if rank := len(t.shape); rank > 1 && t.strides[rank-1] > t.strides[rank-2] && start >= 0 && t.RowLen() > 0 &&
 		start%t.RowLen() == 0 {
 		done = t.gatherTurned(dst, data, start)
 	}
 	return done + walk(t, len(dst)/size-done, start+done, func(at, from, n, step int) {
-		gather(dst[(done+at)*size:(done+at+n)*size], data[from:], size, step*size, t.big)
+		gatherRun(dst[(done+at)*size:(done+at+n)*size], data[from:], size, step*size, t.big)
 	})
 }
 
@@ -82,7 +103,7 @@ func (t *Tensor) gatherTurned(dst, data []byte, start int) (done int) {
 		right, down := t.strides[rank-1]*size, t.strides[rank-2]*size
 		for j := 0; j < cols; j += tile {
 			for r := range rows {
-				gather(dst[(done+r*cols+j)*size:][:min(tile, cols-j)*size], data[from+j*right+r*down:], size,
+				gatherRun(dst[(done+r*cols+j)*size:][:min(tile, cols-j)*size], data[from+j*right+r*down:], size,
 					right, t.big)
 			}
 		}
@@ -155,77 +176,46 @@ func walk(t *Tensor, n, start int, run func(at, from, n, step int)) int {
 	return n
 }
 
-// decodeFloat64 reads len(dst) elements that are step bytes apart. The first begins at src[0].
-func decodeFloat64(dst []float64, src []byte, d DType, step int, big bool) {
+// decode reads elements that lie one after the other, least significant byte first.
+func decode[T float32 | float64](dst []T, src []byte, d DType) {
+	dst = dst[:len(src)/d.Size()]
 	switch d {
 	case F32:
 		for i := range dst {
-			dst[i] = float64(math.Float32frombits(u32(src[i*step:], big)))
+			dst[i] = T(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:])))
 		}
 	case F64:
 		for i := range dst {
-			dst[i] = math.Float64frombits(u64(src[i*step:], big))
+			dst[i] = T(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
 		}
 	case BF16:
 		for i := range dst {
-			dst[i] = float64(math.Float32frombits(uint32(u16(src[i*step:], big)) << 16))
+			dst[i] = T(math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16))
 		}
 	case F16:
 		table := smallfloat.F16()
 		for i := range dst {
-			dst[i] = float64(table[u16(src[i*step:], big)])
+			dst[i] = T(table[binary.LittleEndian.Uint16(src[2*i:])])
 		}
 	case F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU:
 		table := f8Table(d)
 		for i := range dst {
-			dst[i] = float64(table[src[i*step]])
+			dst[i] = T(table[src[i]])
 		}
 	case U64:
 		for i := range dst {
-			dst[i] = float64(u64(src[i*step:], big))
+			dst[i] = T(binary.LittleEndian.Uint64(src[8*i:]))
 		}
 	default:
+		size := d.Size()
 		for i := range dst {
-			dst[i] = float64(intAt(src[i*step:], d, big))
+			dst[i] = T(intAt(src[i*size:], d))
 		}
 	}
 }
 
-func decodeFloat32(dst []float32, src []byte, d DType, step int, big bool) {
-	switch d {
-	case F32:
-		for i := range dst {
-			dst[i] = math.Float32frombits(u32(src[i*step:], big))
-		}
-	case BF16:
-		for i := range dst {
-			dst[i] = math.Float32frombits(uint32(u16(src[i*step:], big)) << 16)
-		}
-	case F16:
-		table := smallfloat.F16()
-		for i := range dst {
-			dst[i] = table[u16(src[i*step:], big)]
-		}
-	case F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0FNU:
-		table := f8Table(d)
-		if step == 1 {
-			for i, b := range src[:len(dst)] {
-				dst[i] = table[b]
-			}
-			return
-		}
-		for i := range dst {
-			dst[i] = table[src[i*step]]
-		}
-	default:
-		for i := range dst {
-			dst[i] = float32(intAt(src[i*step:], d, big))
-		}
-	}
-}
-
-// gather copies elements of size bytes that are step bytes apart.
-func gather(dst, src []byte, size, step int, big bool) {
+// gatherRun copies elements of size bytes that are step bytes apart.
+func gatherRun(dst, src []byte, size, step int, big bool) {
 	switch {
 	case size == step && !big:
 		copy(dst, src)
@@ -260,13 +250,7 @@ func gather(dst, src []byte, size, step int, big bool) {
 	}
 }
 
-func decodeInt64(dst []int64, src []byte, d DType, step int, big bool) {
-	for i := range dst {
-		dst[i] = intAt(src[i*step:], d, big)
-	}
-}
-
-func intAt(b []byte, d DType, big bool) int64 {
+func intAt(b []byte, d DType) int64 {
 	switch d {
 	case Bool:
 		if b[0] != 0 {
@@ -278,37 +262,16 @@ func intAt(b []byte, d DType, big bool) int64 {
 	case U8:
 		return int64(b[0])
 	case I16:
-		return int64(int16(u16(b, big)))
+		return int64(int16(binary.LittleEndian.Uint16(b)))
 	case U16:
-		return int64(u16(b, big))
+		return int64(binary.LittleEndian.Uint16(b))
 	case I32:
-		return int64(int32(u32(b, big)))
+		return int64(int32(binary.LittleEndian.Uint32(b)))
 	case U32:
-		return int64(u32(b, big))
+		return int64(binary.LittleEndian.Uint32(b))
 	default: // I64, U64
-		return int64(u64(b, big))
+		return int64(binary.LittleEndian.Uint64(b))
 	}
-}
-
-func u16(b []byte, big bool) uint16 {
-	if big {
-		return binary.BigEndian.Uint16(b)
-	}
-	return binary.LittleEndian.Uint16(b)
-}
-
-func u32(b []byte, big bool) uint32 {
-	if big {
-		return binary.BigEndian.Uint32(b)
-	}
-	return binary.LittleEndian.Uint32(b)
-}
-
-func u64(b []byte, big bool) uint64 {
-	if big {
-		return binary.BigEndian.Uint64(b)
-	}
-	return binary.LittleEndian.Uint64(b)
 }
 
 func f8Table(d DType) *smallfloat.Table {
@@ -326,63 +289,38 @@ func f8Table(d DType) *smallfloat.Table {
 	return &t.E8M0FNU
 }
 
-// appendBytes appends all elements, little-endian and in row-major order.
-func (t *Tensor) appendBytes(dst []byte) []byte {
-	if b, ok := t.Bytes(); ok {
-		return append(dst, b...)
-	}
-	size := t.dtype.Size()
-	if t.packed != nil {
-		at := len(dst)
-		dst = append(dst, make([]byte, t.Len()*size)...)
-		t.unpackBytes(dst[at:], 0)
-		return dst
-	}
-	data := t.storage()
-	walk(t, t.Len(), 0, func(_, from, n, step int) {
-		for i := range n {
-			e := data[from+i*step*size:][:size]
-			if !t.big {
-				dst = append(dst, e...)
-				continue
-			}
-			for j := size - 1; j >= 0; j-- {
-				dst = append(dst, e[j])
-			}
-		}
-	})
-	return dst
+// copied returns all elements, little-endian and in row-major order.
+func (t *Tensor) copied() []byte {
+	data := make([]byte, t.Len()*t.dtype.Size())
+	t.Gather(data, 0)
+	return data
 }
 
 // WriteTo writes all elements, little-endian and in row-major order, and returns the number of
 // bytes.
-func (t *Tensor) WriteTo(w io.Writer) (int64, error) {
-	if b, ok := t.Bytes(); ok {
-		n, err := w.Write(b)
+func (t *Tensor) WriteTo(w io.Writer) (written int64, err error) {
+	if t.packed != nil && !t.Contiguous() { // which unpacks all of it for any part
+		n, err := w.Write(t.copied())
 		return int64(n), err
 	}
-	flat, err := t.Reshape(t.Len())
-	if err != nil {
-		return 0, err
-	}
-	if b, ok := flat.Bytes(); ok { // Reshape has copied
-		n, err := w.Write(b)
-		return int64(n), err
-	}
-	var written int64
-	const block = 1 << 16
-	for from := 0; from < t.Len(); from += block {
-		part, err := flat.Slice(0, from, min(from+block, t.Len()))
-		if err != nil {
-			return written, err
-		}
-		n, err := w.Write(part.appendBytes(nil))
-		written += int64(n)
-		if err != nil {
-			return written, err
+	write := func(data []byte) {
+		if err == nil {
+			n := 0
+			n, err = w.Write(data)
+			written += int64(n)
 		}
 	}
-	return written, nil
+	if t.packed == nil {
+		t.elements(t.Len(), 0, func(_ int, data []byte) { write(data) })
+		return written, err
+	}
+	buf := make([]byte, min(t.Len(), 1<<16)*t.dtype.Size())
+	for from := 0; from < t.Len() && err == nil; {
+		k := t.Gather(buf, from)
+		write(buf[:k*t.dtype.Size()])
+		from += k
+	}
+	return written, err
 }
 
 // Element is a Go type of a tensor's elements.

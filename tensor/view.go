@@ -143,9 +143,7 @@ func (t *Tensor) Broadcast(shape ...int) (*Tensor, error) {
 
 // Copy returns a contiguous little-endian tensor with a copy of the elements.
 func (t *Tensor) Copy() *Tensor {
-	data := make([]byte, 0, t.Len()*t.dtype.Size())
-	data = t.appendBytes(data)
-	return &Tensor{dtype: t.dtype, shape: clone(t.shape), strides: rowMajor(t.shape), data: data, place: t.place}
+	return &Tensor{dtype: t.dtype, shape: clone(t.shape), strides: rowMajor(t.shape), data: t.copied(), place: t.place}
 }
 
 // Concat joins tensors along an axis into a copy. The error is for tensors that differ in type or

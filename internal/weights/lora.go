@@ -105,7 +105,8 @@ func FindAdapter(paths ...string) (*Adapter, error) {
 // Close closes the files.
 func (a *Adapter) Close() error { return a.file.Close() }
 
-// of returns what is added to a weight; nil for nothing. Names may lack the first modules.
+// of returns what is added to a weight; nil for nothing. Names may lack the first modules: of those that the
+// weight's name ends with the longest counts, and of those that end with it the only one.
 func (a *Adapter) of(name string) *lowRank {
 	if a == nil {
 		return nil
@@ -113,12 +114,21 @@ func (a *Adapter) of(name string) *lowRank {
 	if l := a.pairs[name]; l != nil {
 		return l
 	}
-	for key, l := range a.pairs {
-		if strings.HasSuffix(key, "."+name) || strings.HasSuffix(name, "."+key) {
+	for _, rest, ok := strings.Cut(name, "."); ok; _, rest, ok = strings.Cut(rest, ".") {
+		if l := a.pairs[rest]; l != nil {
 			return l
 		}
 	}
-	return nil
+	var found *lowRank
+	for key, l := range a.pairs {
+		if strings.HasSuffix(key, "."+name) {
+			if found != nil {
+				return nil
+			}
+			found = l
+		}
+	}
+	return found
 }
 
 // row adds row i of s·B·A to dst, times by.

@@ -17,6 +17,7 @@ func (n *joiner) byRule(rules []match.Rule) error {
 			return err
 		}
 		before, members := len(n.pairs), map[string][]whole{} // by the names of parameters
+		inRef, inCand := endsOf(n.ref), endsOf(n.cand)
 		for _, w := range sorted(n.ref) {
 			layer, param := w.name, ""
 			golden, cand, ok := r.Expand(layer)
@@ -29,10 +30,10 @@ func (n *joiner) byRule(rules []match.Rule) error {
 			}
 			refs, cands := []*weight{w}, []*weight(nil)
 			for _, name := range golden[1:] {
-				refs = append(refs, endsWith(n.ref, name+param))
+				refs = append(refs, inRef.find(n.ref, name+param))
 			}
 			for _, name := range cand {
-				cands = append(cands, endsWith(n.cand, name+param))
+				cands = append(cands, inCand.find(n.cand, name+param))
 			}
 			one, parts := cands[0], refs
 			if len(cands) > 1 {
@@ -69,17 +70,35 @@ func (n *joiner) byRule(rules []match.Rule) error {
 }
 
 // endsWith returns the weight with a name, or the only one whose name ends with it at a dot.
-func endsWith(side map[string]*weight, name string) (found *weight) {
-	for _, w := range sorted(side) {
-		if w.name == name {
+func endsWith(side map[string]*weight, name string) *weight { return endsOf(side).find(side, name) }
+
+// ends are the weights of a side by their names, and by all that these end with at a dot.
+type ends map[string][]*weight
+
+func endsOf(side map[string]*weight) ends {
+	out := ends{}
+	for _, w := range side {
+		for rest, more := w.name, true; more; _, rest, more = strings.Cut(rest, ".") {
+			out[rest] = append(out[rest], w)
+		}
+	}
+	return out
+}
+
+// find is endsWith, of a side that may have lost weights meanwhile.
+func (e ends) find(side map[string]*weight, name string) (found *weight) {
+	several := false
+	for _, w := range e[name] {
+		switch {
+		case side[keyOf(side, w)] != w:
+		case w.name == name:
 			return w
+		default:
+			several, found = found != nil, w
 		}
-		if strings.HasSuffix(w.name, "."+name) {
-			if found != nil {
-				return nil
-			}
-			found = w
-		}
+	}
+	if several {
+		return nil
 	}
 	return found
 }

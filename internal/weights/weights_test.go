@@ -1,6 +1,7 @@
 package weights_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -436,6 +438,49 @@ func testAdapter(t *testing.T, size float64) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(`{"peft_type": "LORA", "lora_alpha": 8, "use_dora": true}`), 0o600))
 	_, err = weights.OpenAdapter(dir)
 	require.ErrorContains(t, err, "only LoRA is read")
+}
+
+// Of several names in an adapter that fit a weight the nearest counts, not any.
+func TestAdapterOfTheNearestName(t *testing.T) {
+	dir := t.TempDir()
+	lora := model{}
+	for i, module := range []string{"self_attn.q_proj", "layers.0.self_attn.q_proj", "other.model.layers.1.self_attn.q_proj",
+		"another.model.layers.1.self_attn.q_proj"} {
+		a, b := make([]float32, hidden), make([]float32, hidden)
+		a[0], b[0] = 1, float32(i)
+		lora["base_model.model."+module+".lora_A.weight"] = matrix{a, hidden}
+		lora["base_model.model."+module+".lora_B.weight"] = matrix{b, 1}
+	}
+	data, err := os.ReadFile(filepath.Join(lora.write(t, tensor.F32), "model.safetensors"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_model.safetensors"), data, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(`{"peft_type": "LORA", "lora_alpha": 1}`), 0o600))
+	for range 20 {
+		adapter, err := weights.OpenAdapter(dir)
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, weights.FirstOfB(adapter, "model.layers.0.self_attn.q_proj.weight"), "the name that has more of it")
+		assert.EqualValues(t, 0, weights.FirstOfB(adapter, "model.layers.1.self_attn.q_proj.weight"), "of layer 1 two fit, of all layers one")
+		assert.EqualValues(t, -1, weights.FirstOfB(adapter, "layers.1.self_attn.q_proj.weight.x"), "none fits")
+		require.NoError(t, adapter.Close())
+	}
+}
+
+// Rules are looked up, whatever the number of weights: a mixture of experts has 60 thousand.
+func TestRulesForManyWeights(t *testing.T) {
+	const many = 20_000
+	ones, err := tensor.Of([]float32{1, 2}, 2)
+	require.NoError(t, err)
+	var ref, cand []tensor.Named
+	for i := range many {
+		ref = append(ref, tensor.Named{Name: fmt.Sprintf("a.%d.x.weight", i), Tensor: ones})
+		cand = append(cand, tensor.Named{Name: fmt.Sprintf("b.%d.y.weight", i), Tensor: ones})
+	}
+	rules := []match.Rule{{Golden: []string{"a.*.x"}, Candidate: []string{"b.*.y"}}}
+	start := time.Now()
+	got, err := weights.Compare(t.Context(), weights.Of("ref", ref, nil), weights.Of("cand", cand, nil), weights.Options{Rules: rules})
+	require.NoError(t, err)
+	assert.Len(t, got.Weights, many)
+	assert.Less(t, time.Since(start), time.Minute, "with a sorted list for each rule and weight it took many")
 }
 
 // TestCast rounds to nearest in both directions; a truncated weight is none.

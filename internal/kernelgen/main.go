@@ -88,7 +88,6 @@ func main() {
 	odd(f64)
 	widen(bf16)
 	widen(f16)
-	squares()
 	Generate()
 }
 

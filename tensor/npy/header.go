@@ -106,7 +106,7 @@ func (h *header) dict(text string, start int, small tensor.DType) error {
 		class, msg := tensor.ErrCorrupt, ""
 		switch key {
 		case "descr":
-			class, msg = h.descr(value, small)
+			msg, class = h.descr(value, small)
 		case "fortran_order":
 			if h.fortran = value == "True"; !h.fortran && value != "False" {
 				msg = fmt.Sprintf("fortran_order is %q, want True or False", value)
@@ -158,14 +158,14 @@ func (h *header) sizes(tuple string) (wrong string) {
 }
 
 // descr reads a dtype: byte order, kind and size. wrong is "" if it can.
-func (h *header) descr(text string, small tensor.DType) (class error, wrong string) {
+func (h *header) descr(text string, small tensor.DType) (wrong string, class error) {
 	descr := strings.Trim(text, `'"`)
 	if descr == text {
-		return tensor.ErrCorrupt, fmt.Sprintf("%.20q instead of a string", text)
+		return fmt.Sprintf("%.20q instead of a string", text), tensor.ErrCorrupt
 	}
 	kind := strings.TrimLeft(descr, "<>|=")
 	if len(descr)-len(kind) > 1 || kind == "" {
-		return tensor.ErrCorrupt, fmt.Sprintf("descr %q is not a dtype", descr)
+		return fmt.Sprintf("descr %q is not a dtype", descr), tensor.ErrCorrupt
 	}
 	h.big = descr[0] == '>'
 	h.dtype = dtypes[kind]
@@ -175,14 +175,14 @@ func (h *header) descr(text string, small tensor.DType) (class error, wrong stri
 	what, known := kinds[kind[0]]
 	switch {
 	case h.dtype != tensor.Invalid:
-		return nil, ""
+		return "", nil
 	case kind == "V1":
-		return tensor.ErrUnsupported, fmt.Sprintf("descr %q is what numpy writes for several 8-bit floats of ml_dtypes, and which "+
-			"one is unknown: say which, or save it as float32 or as .safetensors", descr)
+		return fmt.Sprintf("descr %q is what numpy writes for several 8-bit floats of ml_dtypes, and which "+
+			"one is unknown: say which, or save it as float32 or as .safetensors", descr), tensor.ErrUnsupported
 	case !known:
-		return tensor.ErrCorrupt, fmt.Sprintf("descr %q is not a dtype", descr)
+		return fmt.Sprintf("descr %q is not a dtype", descr), tensor.ErrCorrupt
 	}
-	return tensor.ErrUnsupported, fmt.Sprintf("descr %q is %s", descr, what)
+	return fmt.Sprintf("descr %q is %s", descr, what), tensor.ErrUnsupported
 }
 
 var dtypes = map[string]tensor.DType{

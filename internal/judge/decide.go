@@ -39,6 +39,9 @@ func (p *Port) DecideByName(c compare.Criteria, source string) *Decision {
 	return p.decide(c, source, "")
 }
 
+// Fails reports whether a port is outside the fixture's criteria, and decides nothing.
+func (p *Port) Fails() bool { return p.consider(nil, "", p.Rewrite).Row.Status == report.StatusFail }
+
 func (p *Port) decide(c compare.Criteria, source, excuse string) *Decision {
 	j := p.consider(c, source, excuse)
 	p.mu.Lock()

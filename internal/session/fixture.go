@@ -160,11 +160,11 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.paths, f.answers = f.newPaths(), f.newGenerations()
 	if f.isLive() {
-		f.runs, err = f.live(f.paths)
+		f.plan()
+		err = f.live()
 	} else {
-		err = f.openRuns(f.paths)
+		err = f.openRuns()
 	}
 	if err != nil {
 		return nil, err
@@ -201,11 +201,20 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	return c, nil
 }
 
+// plan says what is judged besides one pass: execution paths and texts.
+func (f *Fixture) plan() { f.paths, f.answers = f.newPaths(), f.newGenerations() }
+
+// take keeps runs until the session ends, and gives them to those who planned them.
+func (f *Fixture) take(runs []*dump.Run) (onePass []*dump.Run, err error) {
+	f.opened = append(f.opened, runs...)
+	return take(f.paths, takeTexts(f.answers, runs))
+}
+
 // live runs the candidate, all cases in one process, and opens its dump.
-func (f *Fixture) live(paths []*Path) ([]*dump.Run, error) {
+func (f *Fixture) live() error {
 	job, err := f.candidate(f.asked)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	switch f.yaml.Weights {
 	case fixture.WeightsOff:
@@ -214,12 +223,13 @@ func (f *Fixture) live(paths []*Path) ([]*dump.Run, error) {
 	default:
 		job.Weights = mostWeights
 	}
-	job.Cases = append(append(job.Cases, pathCases(paths)...), generationCases(f.answers)...)
+	job.Cases = append(append(job.Cases, pathCases(f.paths)...), generationCases(f.answers)...)
 	r, err := f.observed(job)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return take(paths, takeTexts(f.answers, r.Runs))
+	f.runs, err = f.take(r.Runs)
+	return err
 }
 
 func (f *Fixture) isLive() bool { return f.replay == "" && f.cfg.Run != setting.RunReplay }
@@ -229,10 +239,12 @@ var ErrNoRecordedRun = errors.New("no recorded run")
 
 // openRuns opens what is judged: another run, or the recorded one that the fixture names, with its
 // injected run if it has one.
-func (f *Fixture) openRuns(paths []*Path) (err error) {
+func (f *Fixture) openRuns() error {
 	if f.replay != "" {
-		if f.runs, err = f.openCases(f.replay); err == nil {
-			f.runs, err = take(paths, takeTexts(f.answers, f.runs))
+		f.plan()
+		runs, err := f.openCases(f.replay)
+		if err == nil {
+			f.runs, err = f.take(runs)
 		}
 		return err
 	}
@@ -241,13 +253,11 @@ func (f *Fixture) openRuns(paths []*Path) (err error) {
 		return fmt.Errorf("%s names %w: write replay: NAME, or point PARITY_REPLAY to a dump", f.yaml.File, ErrNoRecordedRun)
 	}
 	return whole.Steady(f.runDir(name), func() (err error) {
-		if err := errors.Join(dump.CloseAll(f.runs), dump.CloseAll(f.injected)); err != nil {
+		if err := dump.CloseAll(f.opened); err != nil {
 			return err
 		}
-		f.runs, f.injected = nil, nil
-		for _, p := range paths {
-			p.runs = nil
-		}
+		f.opened, f.injected = nil, nil
+		f.plan()
 		dir := f.runDir(name, dump.Standard)
 		if !isDir(dir) {
 			return fmt.Errorf("%s: replay: %s: there is %w %s: record it with -parity.record=%s and -parity.run=cpu or PARITY_REPLAY=DUMP",
@@ -256,19 +266,20 @@ func (f *Fixture) openRuns(paths []*Path) (err error) {
 		if f.runs, err = f.openCases(dir); err != nil {
 			return err
 		}
+		f.opened = append(f.opened, f.runs...)
 		if dir := f.runDir(name, dump.Injected); isDir(dir) {
 			if f.injected, err = dump.OpenCases(dir, dump.Options{}); err != nil {
 				return err
 			}
+			f.opened = append(f.opened, f.injected...)
 		}
 		var along []*dump.Run
 		if dir := f.runDir(name, pathsMode); isDir(dir) {
 			if along, err = dump.OpenCases(dir, dump.Options{Unjudged: true}); err != nil {
 				return err
 			}
-			f.opened = append(f.opened, along...)
 		}
-		_, err = take(paths, takeTexts(f.answers, along))
+		_, err = f.take(along)
 		return err
 	})
 }
@@ -417,62 +428,6 @@ func (f *Fixture) isSelf(c *judge.Comparison) bool {
 	return c.IsCopy()
 }
 
-// staleGoldens says for each variant and case what changed in the fixture since its goldens were
-// made. It skips goldens of cases that the fixture no longer has.
-func (f *Fixture) staleGoldens() []string { return f.staleFor("") }
-
-// staleFor is staleGoldens by what begins with one of the keys.
-func (f *Fixture) staleFor(keys ...string) []string {
-	var out []string
-	seen := map[[2]string]bool{}
-	for _, p := range f.goldens.store.Passes() {
-		of := [2]string{p.Variant, p.Case}
-		base, ofPath := dump.CutPathCase(p.Case)
-		if _, err := f.yaml.Case(base); err != nil && !ofPath || seen[of] {
-			continue
-		}
-		seen[of] = true
-		changes := slices.DeleteFunc(fixture.Changed(p.Provenance.Inputs, f.yaml.GoldenInputs(p.Variant, base)), func(change string) bool {
-			return !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(change, key) })
-		})
-		if len(changes) > 0 {
-			out = append(out, fmt.Sprintf("golden: %s: the goldens %s of case %s are stale: %s; renew them: go test ./... -update",
-				f.goldens.store.Dir(), p.Variant, p.Case, strings.Join(changes, "; ")))
-		}
-	}
-	return out
-}
-
-// staleRuns says for each case of the recorded runs what changed in the fixture since.
-func (f *Fixture) staleRuns() (out []string) {
-	recorded := slices.Concat(f.runs, f.injected)
-	for _, p := range f.paths {
-		recorded = append(recorded, p.runs...)
-	}
-	for _, g := range f.answers {
-		if g.actual != nil {
-			recorded = append(recorded, g.actual)
-		}
-	}
-	for _, r := range recorded {
-		what, how := "run", "PARITY_REPLAY=DUMP go test"
-		if r.Info.Mode == dump.Injected {
-			what, how = "injected run", "go test -parity.run=cpu -parity.mode=both"
-		}
-		if !f.wants(r) {
-			text := fmt.Sprintf("the recorded run %s has a case %s, which %s does not have: remove it: parity golden prune --apply %s",
-				f.yaml.Replay, r.Info.Case, f.yaml.File, f.dir)
-			if !slices.Contains(out, text) {
-				out = append(out, text)
-			}
-		} else if changes := fixture.Changed(r.Info.Inputs, f.runInputs(r.Info)); len(changes) > 0 {
-			out = append(out, fmt.Sprintf("the recorded %s %s of case %s is stale: %s; record it again: %s -parity.record=%s",
-				what, f.yaml.Replay, r.Info.Case, strings.Join(changes, "; "), how, f.yaml.Replay))
-		}
-	}
-	return out
-}
-
 func (f *Fixture) problem(c *judge.Comparison, name, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -545,7 +500,6 @@ func (f *Fixture) close() error {
 	if f.goldens != nil && f.goldens.store != nil {
 		errs = append(errs, f.goldens.store.Close())
 	}
-	errs = append(errs, dump.CloseAll(f.runs), dump.CloseAll(f.injected))
 	if f.weights != nil {
 		errs = append(errs, f.weights.Close())
 	}

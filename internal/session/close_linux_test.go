@@ -1,0 +1,50 @@
+package session_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/session"
+)
+
+// mapped is how many files in a folder this process has mapped.
+func mapped(t *testing.T, dir string) (n int) {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(maps)) {
+		if strings.Contains(line, dir) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestCloseAll replays runs of one pass and along paths from one folder: all of them are closed with the session.
+func TestCloseAll(t *testing.T) {
+	const fixture = "../../fixtures/tinyllama"
+	var runs []*dump.Run
+	for _, mode := range []string{"standard", "paths"} {
+		of, err := dump.OpenCases(filepath.Join(fixture, "runs", "max-cpu", mode), dump.Options{Unjudged: true})
+		require.NoError(t, err)
+		runs = slices.Concat(runs, of)
+	}
+	dir := t.TempDir()
+	require.NoError(t, dump.Write(dir, runs))
+	require.NoError(t, dump.CloseAll(runs))
+	s, err := session.Start(session.Config{Fixtures: []string{fixture}, Replay: dir})
+	require.NoError(t, err)
+	c, err := s.Default().Comparison()
+	require.NoError(t, err)
+	assert.NotEmpty(t, s.Default().Paths(c))
+	assert.Greater(t, mapped(t, dir), 10)
+	require.NoError(t, s.Close())
+	assert.Zero(t, mapped(t, dir))
+}

@@ -1,0 +1,96 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/label"
+)
+
+// staleGoldens says what changed in the fixture since its goldens were made. It skips goldens of cases
+// that the fixture no longer has.
+func (f *Fixture) staleGoldens() []string { return f.staleFor("") }
+
+// staleFor is staleGoldens by what begins with one of the keys.
+func (f *Fixture) staleFor(keys ...string) []string {
+	var stale changed
+	seen := map[[2]string]bool{}
+	for _, p := range f.goldens.store.Passes() {
+		of := [2]string{p.Variant, p.Case}
+		base, ofPath := dump.CutPathCase(p.Case)
+		if _, err := f.yaml.Case(base); err != nil && !ofPath || seen[of] {
+			continue
+		}
+		seen[of] = true
+		changes := slices.DeleteFunc(fixture.Changed(p.Provenance.Inputs, f.yaml.GoldenInputs(p.Variant, base)), func(change string) bool {
+			return !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(change, key) })
+		})
+		stale.add(strings.Join(changes, "; "), p.Variant+" of case "+p.Case)
+	}
+	return stale.texts("golden: " + f.goldens.store.Dir() + ": the goldens %s are stale: %s; renew them: go test ./... -update")
+}
+
+// staleRuns says what changed in the fixture since its runs were recorded.
+func (f *Fixture) staleRuns() (out []string) {
+	recorded := slices.Concat(f.runs, f.injected)
+	for _, p := range f.paths {
+		recorded = append(recorded, p.runs...)
+	}
+	for _, g := range f.answers {
+		if g.actual != nil {
+			recorded = append(recorded, g.actual)
+		}
+	}
+	var standard, injected changed
+	for _, r := range recorded {
+		stale := &standard
+		if r.Info.Mode == dump.Injected {
+			stale = &injected
+		}
+		if !f.wants(r) {
+			text := fmt.Sprintf("the recorded run %s has a case %s, which %s does not have: remove it: parity golden prune --apply %s",
+				f.yaml.Replay, r.Info.Case, f.yaml.File, f.dir)
+			if !slices.Contains(out, text) {
+				out = append(out, text)
+			}
+		} else {
+			stale.add(strings.Join(fixture.Changed(r.Info.Inputs, f.runInputs(r.Info)), "; "), r.Info.Case)
+		}
+	}
+	name := f.yaml.Replay
+	return slices.Concat(out,
+		standard.texts("the recorded run "+name+" of case %s is stale: %s; record it again: PARITY_REPLAY=DUMP go test -parity.record="+name),
+		injected.texts("the recorded injected run "+name+" of case %s is stale: %s; record it again: "+
+			"go test -parity.run=cpu -parity.mode=both -parity.record="+name))
+}
+
+// changed groups what is stale by what changed: most often it is one thing for all.
+type changed struct {
+	whys []string // in the order in which they came
+	of   map[string][]string
+}
+
+// add says that something is stale; "" is no reason.
+func (c *changed) add(why, what string) {
+	if why == "" {
+		return
+	}
+	if c.of == nil {
+		c.of = map[string][]string{}
+	}
+	if c.of[why] == nil {
+		c.whys = append(c.whys, why)
+	}
+	c.of[why] = append(c.of[why], what)
+}
+
+// texts are a line for each reason; format takes what is stale, and why.
+func (c *changed) texts(format string) (out []string) {
+	for _, why := range c.whys {
+		out = append(out, fmt.Sprintf(format, label.Few(c.of[why]), why))
+	}
+	return out
+}

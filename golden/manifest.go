@@ -29,13 +29,6 @@ const (
 	sealed = 2
 )
 
-// Uses of a variant.
-const (
-	UseJudge = "judge" // candidates are judged against it
-	UseNoise = "noise" // float64: how far off the one that judges is itself
-	UseCost  = "cost"  // 16 bits: what the encoding costs the reference
-)
-
 // manifest is manifest.json.
 type manifest struct {
 	Schema   int       `json:"schema"`
@@ -107,8 +100,8 @@ type Provenance struct {
 	Device string          `json:"device,omitempty"`
 	// Attention is the kernel with which the reference computed attention: "eager", "sdpa".
 	Attention string `json:"attn_implementation,omitempty"`
-	Use       string `json:"use,omitempty"`     // UseJudge, UseNoise or UseCost; empty where no one said
-	Formula   string `json:"formula,omitempty"` // of UseCost: what it judges by
+	Use       string `json:"use,omitempty"`     // what the variant is for: "judge", "noise", "cost"; empty where no one said
+	Formula   string `json:"formula,omitempty"` // of the use cost: what it judges by
 	Date      string `json:"date,omitempty"`    // RFC 3339
 	Nonce     string `json:"nonce,omitempty"`   // of the recording from which they were made
 	Command   string `json:"command,omitempty"`

@@ -241,7 +241,7 @@ func (f *programFlags) programJob(runs *programRuns) (job engine.Job, err error)
 			if job.Local, err = localModel(f.model); err != nil {
 				return job, err
 			}
-			job.Model, job.Revision = f.model, f.revision
+			job.Path, job.Revision = f.model, f.revision
 		}
 	case f.model == "" && f.oracle == "":
 		return job, usage("program: no MODEL: a folder or a hub id; or --oracle for a model of your own")

@@ -218,7 +218,7 @@ func (f *runFlags) dequantise(job *engine.Job, dir string) error {
 	if err := c.Write(dir, model); err != nil {
 		return fmt.Errorf("--dequantised: %w", err)
 	}
-	job.Model, job.Local, job.Revision = dir, true, ""
+	job.Path, job.Local, job.Revision = dir, true, ""
 	if f.activations != "" {
 		job.Activations = &engine.Activations{Rule: f.activations, Weights: c.Quantised()}
 	}
@@ -233,8 +233,7 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 	if f.device != engine.CPU && f.device != engine.GPU {
 		return job, "", usage("run: --device %q: want cpu or gpu", f.device)
 	}
-	job = engine.Job{Engine: job.Engine, EngineFile: job.EngineFile, Model: f.model, Revision: f.revision, Task: f.task,
-		TrustRemoteCode: f.remoteCode, Oracle: f.oracle,
+	job = engine.Job{Engine: job.Engine, EngineFile: job.EngineFile, Model: engine.Model{Path: f.model, Revision: f.revision, Task: f.task, TrustRemoteCode: f.remoteCode, Oracle: f.oracle},
 		Device: f.device, Encoding: f.encoding, AllowMissing: f.allow, Online: f.online,
 		Capture: engine.Capture{Layers: f.filter}}
 	switch f.weights {

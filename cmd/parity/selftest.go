@@ -40,7 +40,7 @@ func selftest(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := tinyModel(model); err != nil {
 		return fmt.Errorf("selftest: %w", err)
 	}
-	job := engine.Job{Engine: engine.Torch, Model: model, Local: true, Task: fixture.TextGeneration,
+	job := engine.Job{Engine: engine.Torch, Model: engine.Model{Path: model, Task: fixture.TextGeneration}, Local: true,
 		Device: engine.CPU, Encoding: "float32",
 		Cases: []engine.Case{{Name: "selftest", TokenIDs: [][]int{{72, 101, 108, 108, 111, 44, 32}}, Steps: selfSteps}}}
 	golden, err := selfRun(ctx, job, dir, stdout, stderr)

@@ -17,7 +17,7 @@ import (
 // A second run compiles nothing, whatever its prompt, its length and its number of steps.
 func TestFullLiveCompilesOnce(t *testing.T) {
 	interpreter := live(t)
-	j := engine.Job{Engine: engine.MAX, Model: tinyLlama(t, interpreter), Task: "text-generation",
+	j := engine.Job{Engine: engine.MAX, Model: engine.Model{Path: tinyLlama(t, interpreter), Task: "text-generation"},
 		Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{72, 101, 108}}}}}
 	first := run(t, interpreter, j)
 	cache := ownCache(t)

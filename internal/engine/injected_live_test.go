@@ -49,7 +49,7 @@ func TestFullLiveInjectedModule(t *testing.T) { injectModule(t, "oracle_v3.py") 
 
 func injectModule(t *testing.T, oracle string) {
 	interpreter := live(t)
-	j := engine.Job{Task: "module", Oracle: filepath.Join("testdata", oracle), Cases: []engine.Case{
+	j := engine.Job{Model: engine.Model{Task: "module", Oracle: filepath.Join("testdata", oracle)}, Cases: []engine.Case{
 		{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}},
 	}}
 	j.Engine = engine.Torch
@@ -91,7 +91,7 @@ func injectModule(t *testing.T, oracle string) {
 // rows only at the end.
 func TestFullLivePaddedBatch(t *testing.T) {
 	interpreter := live(t)
-	j := engine.Job{Model: tinyLlama(t, interpreter), Task: "text-generation", Cases: []engine.Case{
+	j := engine.Job{Model: engine.Model{Path: tinyLlama(t, interpreter), Task: "text-generation"}, Cases: []engine.Case{
 		{Name: "two", TokenIDs: [][]int{{72, 101, 108, 108, 111, 44, 32}, {84, 104, 101}}, Steps: 2},
 	}}
 	j.Engine = engine.Torch
@@ -114,7 +114,7 @@ func TestFullLivePaddedBatch(t *testing.T) {
 
 func TestLivePrintStyles(t *testing.T) {
 	interpreter := live(t)
-	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py",
+	j := engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/oracle.py"},
 		Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}}}}
 	j.Engine = engine.Torch
 	golden := run(t, interpreter, j)
@@ -149,7 +149,7 @@ func TestLivePrintStyles(t *testing.T) {
 // Only captured ports become part of the graph.
 func TestFullLiveCapture(t *testing.T) {
 	interpreter := live(t)
-	j := engine.Job{Engine: engine.MAX, Task: "module", Oracle: "testdata/oracle.py",
+	j := engine.Job{Engine: engine.MAX, Model: engine.Model{Task: "module", Oracle: "testdata/oracle.py"},
 		Cases:   []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9}}}},
 		Capture: engine.Capture{Layers: []string{"layers.1", "norm"}, Ports: []string{"output"}}}
 	var labels []string

@@ -62,6 +62,19 @@ const ProgramMode = "program"
 // schema is the version of the job file.
 const schema = 1
 
+// Model says what is run. Fixtures have it as model, and their goldens depend on all of it.
+type Model struct {
+	Path            string `json:"model,omitempty" yaml:"path,model"`  // hub id, or a folder if Job.Local
+	Revision        string `json:"revision,omitempty" yaml:"revision"` // of a hub id
+	Task            string `json:"task,omitempty" yaml:"task,text-generation|embeddings|module|text-classification|image-generation"`
+	TrustRemoteCode bool   `json:"trust_remote_code,omitempty" yaml:"trust_remote_code"`
+	Tokenizer       string `json:"tokenizer,omitempty" yaml:"tokenizer,model"` // hub id or folder; the model's own if empty
+	Oracle          string `json:"oracle,omitempty" yaml:"oracle,file"`        // Python file with reference(spec) and candidate(spec)
+	MaxLayers       int    `json:"max_layers,omitempty" yaml:"max_layers,layers"`
+	// Overrides are by key or dotted path of config.json.
+	Overrides map[string]any `json:"hf_config_overrides,omitempty" yaml:"hf_config_overrides"`
+}
+
 // Job is what an engine is told to do: one model, several cases. The engine loads and compiles the
 // model once for all cases.
 type Job struct {
@@ -71,20 +84,11 @@ type Job struct {
 	Out        string `json:"out"`   // folder to write; it must not exist yet
 	Nonce      string `json:"nonce"` // Run makes one if it is empty
 
-	Model           string `json:"model,omitempty"` // hub id, or a folder if Local
-	Local           bool   `json:"local,omitempty"`
-	Revision        string `json:"revision,omitempty"` // of a hub id
-	TrustRemoteCode bool   `json:"trust_remote_code,omitempty"`
-	Tokenizer       string `json:"tokenizer,omitempty"` // hub id or folder; the model's own if empty
-	Oracle          string `json:"oracle,omitempty"`    // Python file with reference(spec) and candidate(spec)
-	Device          string `json:"device,omitempty"`    // CPU if empty
-	Encoding        string `json:"encoding,omitempty"`  // torch: float32 if empty; max: its own choice
-	MaxLayers       int    `json:"max_layers,omitempty"`
-	// Task is text-generation, embeddings, text-classification (torch only) or module.
-	Task string `json:"task,omitempty"`
-
-	Overrides map[string]any `json:"hf_config_overrides,omitempty"` // by key or dotted path of config.json
-	Config    map[string]any `json:"engine_config,omitempty"`       // settings of MAX, passed on as they are; of torch AttnImplementation
+	Model
+	Local    bool           `json:"local,omitempty"`         // Model.Path is a folder
+	Device   string         `json:"device,omitempty"`        // CPU if empty
+	Encoding string         `json:"encoding,omitempty"`      // torch: float32 if empty; max: its own choice
+	Config   map[string]any `json:"engine_config,omitempty"` // settings of MAX, passed on as they are; of torch AttnImplementation
 	// AllowMissing has patterns of weights that may be missing or left over.
 	AllowMissing []string `json:"allow_missing,omitempty"`
 
@@ -123,10 +127,10 @@ type Job struct {
 
 // KVType says what a cache makes of keys and values.
 type KVType struct {
-	Type string `json:"type"` // KVInt8, KVInt4 or float8_e4m3fn
+	Type string `json:"type" yaml:"type,int8|int4|float8_e4m3fn"` // KVInt8, KVInt4 or float8_e4m3fn
 	// Of whole numbers: how many numbers of a head have one scale, and how it is chosen, by KVAffine, ….
-	Group  int    `json:"group,omitempty"`
-	Scheme string `json:"scheme,omitempty"`
+	Group  int    `json:"group,omitempty" yaml:"group,1..65536"`
+	Scheme string `json:"scheme,omitempty" yaml:"scheme,affine|symmetric|mlx"`
 	// ExactPrefill says that the first forward pass reads what it was given, before that is rounded.
 	ExactPrefill bool `json:"exact_prefill,omitempty"`
 }
@@ -188,16 +192,18 @@ func (j Job) expressions() (e expressions, err error) {
 }
 
 // Case is one input: one of Prompts, Messages and TokenIDs, or none of them for an oracle that
-// makes its own input.
+// makes its own input. Fixtures have what goldens depend on.
 type Case struct {
-	Name         string           `json:"name"`              // also the name of its folder
-	Prompts      []string         `json:"prompts,omitempty"` // several are a batch
-	Messages     []dump.Message   `json:"messages,omitempty"`
-	Tools        []map[string]any `json:"tools,omitempty"`         // that the messages may call
-	ChatTemplate string           `json:"chat_template,omitempty"` // file; the tokenizer's own if empty
-	TokenIDs     [][]int          `json:"token_ids,omitempty"`     // one list per sequence
-	Images       [][]string       `json:"images,omitempty"`        // of each sequence, files, or pictures of package picture, which are drawn
-	Steps        int              `json:"steps,omitempty"`         // forward passes; 0 is 1
+	Name     string           `json:"name"`                            // also the name of its folder
+	Prompts  []string         `json:"prompts,omitempty" yaml:"prompt"` // several are a batch
+	Messages []dump.Message   `json:"messages,omitempty" yaml:"messages,messages"`
+	Tools    []map[string]any `json:"tools,omitempty" yaml:"tools"` // that the messages may call, as OpenAI's API has them
+	// ChatTemplate is a file; the tokenizer's own if empty.
+	ChatTemplate string  `json:"chat_template,omitempty" yaml:"chat_template,file"`
+	TokenIDs     [][]int `json:"token_ids,omitempty" yaml:"token_ids,tokens"` // one list per sequence
+	// Images are files of each sequence, or pictures of package picture, which are drawn.
+	Images [][]string `json:"images,omitempty" yaml:"images,images"`
+	Steps  int        `json:"steps,omitempty" yaml:"steps,1..100000"` // forward passes; 0 is 1
 	// Forced has the tokens that decode steps get, per sequence; the greedy choices if empty.
 	Forced [][]int `json:"forced,omitempty"`
 	Golden *Golden `json:"golden,omitempty"` // of an injected run
@@ -244,7 +250,7 @@ func (j *Job) prepare() error {
 	}
 	paths := []*string{&j.Out}
 	if j.Local {
-		paths = append(paths, &j.Model)
+		paths = append(paths, &j.Path)
 	}
 	for _, file := range []*string{&j.Oracle, &j.EngineFile} {
 		if *file != "" {

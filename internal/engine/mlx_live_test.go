@@ -46,7 +46,7 @@ func TestLiveMLX(t *testing.T) {
 
 	// One weight 2 % too large, in the candidate alone.
 	const guilty = "model.layers.1.mlp.down_proj"
-	j.Model = tinyLlama(t, interpreter, "scale", guilty+".weight", "1.02")
+	j.Path = tinyLlama(t, interpreter, "scale", guilty+".weight", "1.02")
 	c, _, failed = judgeRuns(t, golden, run(t, interpreter, j))
 	assert.NotEmpty(t, failed)
 	require.NotNil(t, c.Verdict)

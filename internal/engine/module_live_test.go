@@ -21,7 +21,7 @@ func TestModuleLoadsOnceLive(t *testing.T) {
 	of := func(name string, ids ...int) engine.Case { return engine.Case{Name: name, TokenIDs: [][]int{ids}} }
 	run := func(cases ...engine.Case) (r *engine.Result, loads int) {
 		log := filepath.Join(t.TempDir(), "log")
-		r, err := engine.Run(t.Context(), engine.Job{Engine: engine.MAX, Device: engine.CPU, Oracle: oracle, Task: "module",
+		r, err := engine.Run(t.Context(), engine.Job{Engine: engine.MAX, Device: engine.CPU, Model: engine.Model{Oracle: oracle, Task: "module"},
 			Encoding: "float32", Out: filepath.Join(t.TempDir(), "dump"), Cases: cases},
 			engine.Options{Python: interpreter, LogFile: log})
 		require.NoError(t, err)

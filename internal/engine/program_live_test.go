@@ -27,7 +27,7 @@ func TestLiveRecorder(t *testing.T) {
 // The program of a run has its labels, and a job for programs alone records the same of config.json.
 func TestLiveProgram(t *testing.T) {
 	folder := tinyLlama(t, live(t))
-	j := engine.Job{Model: folder, Task: "text-generation", Encoding: "float32", Program: true, KVCache: true, Cases: []engine.Case{
+	j := engine.Job{Model: engine.Model{Path: folder, Task: "text-generation"}, Encoding: "float32", Program: true, KVCache: true, Cases: []engine.Case{
 		{Name: "decode", TokenIDs: [][]int{{0, 15, 7, 9, 33}}, Steps: 3, Forced: [][]int{{9, 4}}},
 		{Name: "batch", TokenIDs: [][]int{{0, 15, 7, 9}, {0, 5}}},
 	}}
@@ -37,7 +37,7 @@ func TestLiveProgram(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(folder, "config.json"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(config, "config.json"), data, 0o600))
-	j.Mode, j.Model = engine.ProgramMode, config
+	j.Mode, j.Path = engine.ProgramMode, config
 	alone := mustReference(t, j)
 
 	for i, run := range golden.Runs {
@@ -77,7 +77,7 @@ func TestLiveProgramRefused(t *testing.T) {
 		{func(j *engine.Job) { j.Cases[0].TokenIDs, j.Cases[0].Prompts = nil, []string{"a"} }, "has no token_ids", "no tokenizer is read"},
 		{func(j *engine.Job) { j.Frames = "all" }, "unknown frames 'all'", "text, lines or none"},
 	} {
-		j := engine.Job{Model: folder, Task: "text-generation", Mode: engine.ProgramMode, Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{0, 4}}}}}
+		j := engine.Job{Model: engine.Model{Path: folder, Task: "text-generation"}, Mode: engine.ProgramMode, Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{0, 4}}}}}
 		tt.change(&j)
 		_, err := reference(t, j)
 		assert.ErrorContains(t, err, tt.want, tt.reason)

@@ -53,7 +53,7 @@ func TestCapture(t *testing.T) {
 		{engine.Capture{Layers: []string{"m.*"}, Ports: []string{"output"}}, []string{ports[0], ports[3]},
 			"both must match"},
 	} {
-		j := engine.Job{Engine: "fake", Model: "m", Out: filepath.Join(t.TempDir(), "dump"),
+		j := engine.Job{Engine: "fake", Model: engine.Model{Path: "m"}, Out: filepath.Join(t.TempDir(), "dump"),
 			Cases: []engine.Case{{Name: "a"}}, Capture: tt.capture}
 		r, err := engine.Run(t.Context(), j, engine.Options{Env: append(os.Environ(), "PYTHONPATH=runner"),
 			Program: append([]string{python, "-B", filepath.Join("testdata", "ports.py")}, ports...)})

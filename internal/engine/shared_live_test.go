@@ -32,8 +32,7 @@ func TestLiveSharedLayers(t *testing.T) {
 	interpreter := live(t)
 	model := filepath.Join(t.TempDir(), "model")
 	python(t, interpreter, "testdata/tiny_albert.py", model)
-	j := engine.Job{Engine: engine.Torch, Device: engine.CPU, Model: model, Local: true, Encoding: "float32",
-		Task:  "embeddings",
+	j := engine.Job{Engine: engine.Torch, Device: engine.CPU, Model: engine.Model{Path: model, Task: "embeddings"}, Local: true, Encoding: "float32",
 		Cases: []engine.Case{{Name: "run", TokenIDs: [][]int{{2, 5, 6, 7, 8, 9, 10, 3}}, Steps: 1}}}
 	j.Program = true
 	golden := run(t, interpreter, j)

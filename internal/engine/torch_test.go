@@ -19,7 +19,7 @@ import (
 // reference runs a job in torch, in its own dtype.
 func reference(t *testing.T, j engine.Job) (*engine.Result, error) {
 	t.Helper()
-	j.Engine, j.Local, j.Out = engine.Torch, j.Model != "", filepath.Join(t.TempDir(), "dump")
+	j.Engine, j.Local, j.Out = engine.Torch, j.Path != "", filepath.Join(t.TempDir(), "dump")
 	r, err := engine.Run(t.Context(), j, engine.Options{Python: live(t)})
 	if err == nil {
 		t.Cleanup(func() { _ = r.Close() })
@@ -64,7 +64,7 @@ func ids(t *testing.T, r *dump.Run) (out [][]int) {
 
 func TestLiveTorchRecordsEverything(t *testing.T) {
 	live(t)
-	r := mustReference(t, engine.Job{Task: "module", Oracle: "testdata/odd.py",
+	r := mustReference(t, engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/odd.py"},
 		SanityTokens: 1, Cases: []engine.Case{{Name: "a"}}}).Runs[0]
 	assert.Equal(t, []string{
 		"model.norm-input_0", "model.norm-output",
@@ -80,7 +80,7 @@ func TestLiveTorchRecordsEverything(t *testing.T) {
 }
 
 func TestLiveTorchFloat64(t *testing.T) {
-	j := engine.Job{Task: "module", Oracle: "testdata/odd.py", Encoding: "float64", Cases: []engine.Case{{Name: "a"}}}
+	j := engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/odd.py"}, Encoding: "float64", Cases: []engine.Case{{Name: "a"}}}
 	live(t)
 	r := mustReference(t, j).Runs[0]
 	for _, e := range r.Entries {
@@ -96,7 +96,7 @@ func TestLiveTorchFloat64(t *testing.T) {
 // What torch has no float64 for is no crash, and nothing is computed in a coarser type in secret.
 func TestLiveTorchHasNoFloat64(t *testing.T) {
 	live(t)
-	j := engine.Job{Task: "module", Oracle: "testdata/grouped.py", Encoding: "float64", Cases: []engine.Case{{Name: "a"}}}
+	j := engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/grouped.py"}, Encoding: "float64", Cases: []engine.Case{{Name: "a"}}}
 	_, err := reference(t, j)
 	var model *engine.ModelError
 	require.ErrorAs(t, err, &model)
@@ -106,7 +106,7 @@ func TestLiveTorchHasNoFloat64(t *testing.T) {
 
 // The model returns the same with and without hooks; without them nothing else is recorded.
 func TestLiveTorchObserver(t *testing.T) {
-	j := engine.Job{Task: "module", Oracle: "testdata/oracle.py",
+	j := engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/oracle.py"},
 		Observer: engine.Seen, Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{1, 5, 9}}}}}
 	live(t)
 	seen := mustReference(t, j)
@@ -127,7 +127,7 @@ func TestLiveTorchObserver(t *testing.T) {
 func TestLiveTorchDecodes(t *testing.T) {
 	model := tinyLlama(t, live(t))
 	prompt, forced := []int{72, 101, 108}, []int{7, 300, 12}
-	j := engine.Job{Model: model, Task: "text-generation", Encoding: "float64", Cases: []engine.Case{
+	j := engine.Job{Model: engine.Model{Path: model, Task: "text-generation"}, Encoding: "float64", Cases: []engine.Case{
 		{Name: "steps", TokenIDs: [][]int{prompt}, Steps: 4, Forced: [][]int{forced}},
 		{Name: "whole", TokenIDs: [][]int{slices.Concat(prompt, forced)}},
 		{Name: "batch", TokenIDs: [][]int{prompt, {5}}, Steps: 2},
@@ -159,7 +159,7 @@ func TestLiveTorchChat(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chat.jinja")
 	require.NoError(t, os.WriteFile(file, []byte(template), 0o644))
 	messages := []dump.Message{{Role: "system", Content: "be short"}, {Role: "user", Content: "hi"}}
-	j := engine.Job{Model: model, Task: "text-generation", Cases: []engine.Case{{Name: "chat", Messages: messages}}}
+	j := engine.Job{Model: engine.Model{Path: model, Task: "text-generation"}, Cases: []engine.Case{{Name: "chat", Messages: messages}}}
 	_, err := reference(t, j)
 	var usage *engine.UsageError
 	require.ErrorAs(t, err, &usage, "a tokenizer without a template")
@@ -183,7 +183,7 @@ func TestLiveTorchChat(t *testing.T) {
 func TestLiveTorchClassifies(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bert")
 	python(t, live(t), "testdata/tiny_bert.py", dir)
-	r := mustReference(t, engine.Job{Model: dir, Task: "text-classification", SanityTokens: 1, Cases: []engine.Case{
+	r := mustReference(t, engine.Job{Model: engine.Model{Path: dir, Task: "text-classification"}, SanityTokens: 1, Cases: []engine.Case{
 		{Name: "one", Prompts: []string{"abc"}}, {Name: "two", Prompts: []string{"abc", "z"}},
 	}})
 	assert.Contains(t, r.About[0].ModelClass, "BertForSequenceClassification")
@@ -197,10 +197,10 @@ func TestLiveTorchClassifies(t *testing.T) {
 
 func TestLiveTorchSanity(t *testing.T) {
 	model := tinyLlama(t, live(t), "scale", "lm_head.weight", "0")
-	llama := engine.Job{Model: model, Task: "text-generation",
+	llama := engine.Job{Model: engine.Model{Path: model, Task: "text-generation"},
 		Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{72}}}}}
 	module := func(name string) engine.Job {
-		return engine.Job{Task: "module", Oracle: "testdata/odd.py", Cases: []engine.Case{{Name: name}}}
+		return engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/odd.py"}, Cases: []engine.Case{{Name: name}}}
 	}
 	for _, tt := range []struct {
 		job          engine.Job
@@ -230,9 +230,8 @@ func TestLiveTorchSanity(t *testing.T) {
 
 func TestLiveTorchWeightsOfAnotherShape(t *testing.T) {
 	model := tinyLlama(t, live(t))
-	_, err := reference(t, engine.Job{Model: model, Task: "text-generation",
-		Overrides: map[string]any{"intermediate_size": 96},
-		Cases:     []engine.Case{{Name: "a", TokenIDs: [][]int{{72}}}}})
+	_, err := reference(t, engine.Job{Model: engine.Model{Path: model, Task: "text-generation", Overrides: map[string]any{"intermediate_size": 96}},
+		Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{72}}}}})
 	var e *engine.ModelError
 	require.ErrorAs(t, err, &e)
 	assert.Contains(t, e.Msg, "model.layers.0.mlp.down_proj.weight: (64, 128) in the checkpoint, "+
@@ -250,7 +249,7 @@ func TestLiveTorchTooOld(t *testing.T) {
 		require.NoError(t, os.MkdirAll(info, 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(info, "METADATA"),
 			[]byte("Metadata-Version: 2.1\nName: "+tt.name+"\nVersion: "+tt.version+"\n"), 0o644))
-		j := engine.Job{Engine: engine.Torch, Model: tinyFolder(t), Local: true, Task: "text-generation",
+		j := engine.Job{Engine: engine.Torch, Model: engine.Model{Path: tinyFolder(t), Task: "text-generation"}, Local: true,
 			Out:   filepath.Join(t.TempDir(), "dump"),
 			Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{1}}}}}
 		_, err := engine.Run(t.Context(), j,

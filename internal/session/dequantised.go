@@ -29,7 +29,7 @@ func (u *update) reference(variant string) (engine.Job, error) {
 			return job, fmt.Errorf("references: %s: %w", variant, err)
 		}
 	}
-	job.Model, job.Local, job.Revision = u.dequantised, true, ""
+	job.Path, job.Local, job.Revision = u.dequantised, true, ""
 	if r.Activations != "" {
 		job.Activations = &engine.Activations{Rule: r.Activations, Weights: u.quantised}
 	}

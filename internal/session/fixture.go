@@ -417,7 +417,7 @@ func (f *Fixture) inspectGiven(c *judge.Comparison, problem func(name string, te
 // wanted where a fixture's own program may be the reference's engine, and where the goldens are
 // blessed: reports say so.
 func (f *Fixture) isSelf(c *judge.Comparison) bool {
-	if f.isLive() || f.yaml.Model.Command != nil || f.yaml.Alone {
+	if f.isLive() || f.yaml.Model.Engine.Command != nil || f.yaml.Alone {
 		return false
 	}
 	for _, p := range f.goldens.store.Passes() {

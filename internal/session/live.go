@@ -43,8 +43,8 @@ func (r *runner) readYAML() (err error) {
 func (r *runner) candidate(asked func(device, caseName string) (*dump.Run, error)) (engine.Job, error) {
 	device := string(r.cfg.Run)
 	encoding := r.yaml.Model.Encodings[device].Candidate
-	name := cmp.Or(r.yaml.Model.Candidate, engine.MAX)
-	if r.yaml.Model.Command != nil {
+	name := cmp.Or(r.yaml.Model.Engine.Name, engine.MAX)
+	if r.yaml.Model.Engine.Command != nil {
 		name = engine.Command
 	}
 	if name == engine.MAX {
@@ -53,7 +53,7 @@ func (r *runner) candidate(asked func(device, caseName string) (*dump.Run, error
 		}
 	}
 	job := r.yaml.Job(name, device)
-	job.Encoding, job.Config = encoding, r.yaml.Model.Engine
+	job.Encoding, job.Config = encoding, r.yaml.Model.Engine.Settings
 	if err := quantisedFile(&job, r.yaml); err != nil {
 		return engine.Job{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/paths"
@@ -86,7 +87,7 @@ func (u *update) costsAlong(along map[string]*measured) error {
 	for _, variant := range u.yaml.Variants() {
 		m := &measured{}
 		for _, p := range judging.paths {
-			if p.Own && u.yaml.Use(variant) == golden.UseCost && u.yaml.WantsPath(p.Golden()) {
+			if p.Own && u.yaml.Use(variant) == fixture.UseCost && u.yaml.WantsPath(p.Golden()) {
 				p.Variant = variant
 				m.paths = append(m.paths, p)
 				m.cases = append(m.cases, judging.cases[slices.IndexFunc(judging.cases, func(c engine.Case) bool { return c.Name == p.Golden() })])

@@ -231,7 +231,7 @@ func (r *runner) about() (a path.About) {
 	if config, err := r.config(); err == nil {
 		a.Window, _ = config.Int("sliding_window")
 	}
-	a.Page, _ = checkpoint.Config(r.yaml.Model.Engine).Int("kv_cache_page_size")
+	a.Page, _ = checkpoint.Config(r.yaml.Model.Engine.Settings).Int("kv_cache_page_size")
 	return a
 }
 

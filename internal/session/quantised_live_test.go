@@ -88,8 +88,8 @@ func TestLiveDequantised(t *testing.T) {
 		assert.Equal(t, p.Variant == "dequantised-int8-256", p.Provenance.Activations != nil, p.Variant)
 	}
 	require.NoError(t, store.Close())
-	assert.Equal(t, map[string]string{"float32": golden.UseCost, "dequantised": golden.UseCost,
-		"dequantised-int8-256": golden.UseJudge}, uses)
+	assert.Equal(t, map[string]string{"float32": fixture.UseCost, "dequantised": fixture.UseCost,
+		"dequantised-int8-256": fixture.UseJudge}, uses)
 
 	y, err := fixture.Load(dir)
 	require.NoError(t, err)
@@ -102,8 +102,8 @@ func TestLiveDequantised(t *testing.T) {
 		weights, err := checkpoint.OpenQuantised(filepath.Join(model, tt.file))
 		require.NoError(t, err)
 		job := y.Job(engine.Torch, engine.CPU)
-		job.Model, job.Out = filepath.Join(t.TempDir(), "model"), filepath.Join(t.TempDir(), "dump")
-		require.NoError(t, weights.Write(job.Model, model))
+		job.Path, job.Out = filepath.Join(t.TempDir(), "model"), filepath.Join(t.TempDir(), "dump")
+		require.NoError(t, weights.Write(job.Path, model))
 		job.Encoding, job.Config = "float32", map[string]any{engine.AttnImplementation: "sdpa"}
 		job.Activations = &engine.Activations{Rule: "int8/256", Weights: weights.Quantised()}
 		require.NoError(t, weights.Close())

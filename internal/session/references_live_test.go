@@ -65,7 +65,7 @@ cases:
 				y, err := fixture.Load(dir)
 				require.NoError(t, err)
 				job := y.Job(engine.Torch, engine.CPU)
-				job.Model, job.Out = filepath.Join(dir, model), filepath.Join(t.TempDir(), "dump")
+				job.Path, job.Out = filepath.Join(dir, model), filepath.Join(t.TempDir(), "dump")
 				job.Encoding, job.Config = tt.encoding, map[string]any{engine.AttnImplementation: "sdpa"}
 				for i := range job.Cases {
 					job.Cases[i].Forced = forced[i]
@@ -143,7 +143,7 @@ func liveGoldens(t *testing.T, dir, encoding string) (forced [][][]int) {
 	assert.Empty(t, problems)
 	for _, p := range store.Passes() {
 		assert.Equal(t, "eager", p.Provenance.Attention)
-		assert.Equal(t, p.Variant == encoding, p.Provenance.Use == golden.UseCost)
+		assert.Equal(t, p.Variant == encoding, p.Provenance.Use == fixture.UseCost)
 		assert.Equal(t, store.Steps("float32", p.Case), store.Steps(encoding, p.Case))
 	}
 	require.NoError(t, store.Close())

@@ -16,6 +16,7 @@ import (
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
@@ -116,10 +117,10 @@ func TestGoldensInTheCandidatesEncoding(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, store.Close()) })
 			for _, p := range store.Passes() {
 				if p.Variant == tt.measured {
-					assert.Equal(t, golden.UseCost, p.Provenance.Use)
+					assert.Equal(t, fixture.UseCost, p.Provenance.Use)
 					assert.Equal(t, compare.Cost.Rule, p.Provenance.Formula)
 				} else if p.Variant == "float32" && !strings.Contains(tt.yaml, "reference:") {
-					assert.Equal(t, golden.UseJudge, p.Provenance.Use)
+					assert.Equal(t, fixture.UseJudge, p.Provenance.Use)
 					assert.Empty(t, p.Provenance.Formula)
 				}
 			}

@@ -173,7 +173,7 @@ func (f *Fixture) servedModel() (m serving.Model, notes []string) {
 		switch {
 		case path == "":
 			return ""
-		case fixture.Model{Path: path}.Local():
+		case fixture.Model{Model: engine.Model{Path: path}}.Local():
 			return filepath.Join(f.dir, filepath.FromSlash(path))
 		}
 		return checkpoint.Snapshot(path, revision)

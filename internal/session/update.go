@@ -136,12 +136,12 @@ func (u *update) fromReference() error {
 				return err
 			}
 		}
-		if u.yaml.Use(variant) == golden.UseJudge && u.yaml.Generation > 0 {
+		if u.yaml.Use(variant) == fixture.UseJudge && u.yaml.Generation > 0 {
 			if texts[variant], err = u.generate(variant, r, spoken); err != nil {
 				return errors.Join(err, r.Close())
 			}
 		}
-		if u.yaml.Use(variant) == golden.UseJudge && len(u.yaml.Paths) > 0 {
+		if u.yaml.Use(variant) == fixture.UseJudge && len(u.yaml.Paths) > 0 {
 			if along[variant], err = u.measure(variant, r); err != nil {
 				return errors.Join(err, r.Close())
 			}
@@ -301,7 +301,7 @@ func (u *update) keeps(layer, port string) bool {
 
 // formula is by what the goldens of a variant judge where no tolerance does.
 func (u *update) formula(variant string) string {
-	if d, err := tensor.ParseDType(variant); err == nil && d.Size() == 2 && u.yaml.Use(variant) == golden.UseCost {
+	if d, err := tensor.ParseDType(variant); err == nil && d.Size() == 2 && u.yaml.Use(variant) == fixture.UseCost {
 		return compare.Cost.Rule
 	}
 	return ""

@@ -6,9 +6,17 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/dtype"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/tie"
+	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
+
+// tied is a choice that came out otherwise in some rows, and may.
+type tied struct {
+	*Port
+	rows []bool // of the tokens of its forward pass
+}
 
 // leaveOutTies leaves out the rows of a run of 16 bits that hang on a choice which may come either way, as
 // that of an expert between two scores that are nearer to each other than the noise. It looks at
@@ -18,35 +26,63 @@ func (c *Comparison) leaveOutTies(k *Case) (found bool, err error) {
 	if !dtype.Has16Bits(d) {
 		return false, nil
 	}
-	lost := map[string][]bool{} // by step: the tokens
-	behind := map[*Port][]bool{}
-	for i, p := range c.Ports {
+	var ports []*Port
+	var ties []tied
+	order := map[trace.Key]int{} // in a forward pass
+	for _, p := range c.Ports {
 		if p.Case != k.Name {
 			continue
 		}
-		if rows := c.free(p, d, len(lost) > 0); rows != nil {
-			for t, was := range lost[p.Step] {
-				rows[t] = rows[t] || was && len(rows) == len(lost[p.Step])
-			}
-			lost[p.Step] = rows
-			for _, q := range c.Ports[:i] { // what weighs it was recorded before it
-				if q.Step == p.Step && q.Layer == p.Layer && q.Case == p.Case && q.Judged() {
-					behind[q] = rows
-				}
-			}
+		ports = append(ports, p)
+		if _, known := order[p.place()]; !known {
+			order[p.place()] = len(ports)
 		}
-		if len(lost) > 0 {
-			behind[p] = lost[p.Step]
+		if rows := c.free(p, d, len(ties) > 0); rows != nil {
+			ties = append(ties, tied{p, rows})
 		}
 	}
-	for _, p := range c.Ports {
-		if rows, is := behind[p]; is {
-			if err := p.behindTie(rows); err != nil {
+	for _, p := range ports {
+		var lost []bool
+		for _, t := range ties {
+			switch before := order[p.place()] < order[t.place()]; {
+			case before && !(p.Layer == t.Layer && p.Judged()): // what weighs it was recorded before it
+			case p.Step != t.Step:
+				p.tied = p.tied || k.reaches(t, p.Step)
+			case len(lost) == len(t.rows):
+				for i, is := range t.rows {
+					lost[i] = lost[i] || is
+				}
+			default:
+				lost = slices.Clone(t.rows)
+			}
+		}
+		if lost != nil {
+			if err := p.behindTie(lost); err != nil {
 				return true, err
 			}
 		}
 	}
-	return len(behind) > 0, nil
+	return len(ties) > 0, nil
+}
+
+// place is where a port is in each forward pass.
+func (p *Port) place() trace.Key { return trace.Key{Layer: p.Layer, Port: p.Port} }
+
+// reaches reports whether a forward pass goes on with a token that was chosen otherwise.
+func (k *Case) reaches(t tied, step string) bool {
+	if k.Along == nil {
+		steps := k.Golden.Steps()
+		return slices.Index(steps, step) > slices.Index(steps, t.Step)
+	}
+	from, to := k.Along.Pass(t.Step), k.Along.Pass(step)
+	for i, row := range from.Rows {
+		if (len(t.rows) != len(from.Rows) || t.rows[i]) && slices.ContainsFunc(to.Items, func(item dump.PassItem) bool {
+			return item.Sequence == row.Sequence && item.From > row.Position
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // behindTie leaves out the rows of tokens that hang on a choice. Where these are all, or the port has other

@@ -1,12 +1,22 @@
 package judge_test
 
 import (
+	"cmp"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/toy"
+	"github.com/goparity/goparity/tensor"
 )
 
 // A router chooses one of four experts for each of three tokens; nothing but the golden says what is right.
@@ -17,21 +27,27 @@ func TestTies(t *testing.T) {
 		scores           []float32 // the candidate's of the first token
 		chosen           []int64
 		rest             float32 // what it has in place of the golden's first row behind the choice
+		later            float32 // and of its last
 		place            string
+		verdict          report.Verdict
 	}{
-		{"bfloat16", "the same choice", []float32{0.5, 0.502, -1, 0}, []int64{1, 0, 3}, 1, ""},
-		{"bfloat16", "two that are nearer than the noise", []float32{0.502, 0.5, -1, 0}, []int64{0, 0, 3}, 5, ""},
-		{"bfloat16", "the candidate's scores need not say so: they are rounded, too", []float32{0.5, 0.502, -1, 0}, []int64{0, 0, 3}, 5, ""},
-		{"bfloat16", "the third best", []float32{0.5, 0.502, -1, 0}, []int64{3, 0, 3}, 5, "m.gate"},
-		{"bfloat16", "another token's is no tie", []float32{0.5, 0.502, -1, 0}, []int64{0, 1, 3}, 5, "m.gate"},
-		{"bfloat16", "no such expert", []float32{0.5, 0.502, -1, 0}, []int64{7, 0, 3}, 5, "m.gate"},
-		{"float32", "float32 knows no ties", []float32{0.502, 0.5, -1, 0}, []int64{0, 0, 3}, 5, "m.gate"},
+		{"bfloat16", "the same choice", []float32{0.5, 0.502, -1, 0}, []int64{1, 0, 3}, 1, 1, "", report.Pass},
+		{"bfloat16", "two that are nearer than the noise", []float32{0.502, 0.5, -1, 0}, []int64{0, 0, 3}, 5, 1, "", report.Pass},
+		{"bfloat16", "the candidate's scores need not say so: they are rounded, too", []float32{0.5, 0.502, -1, 0}, []int64{0, 0, 3}, 5, 1, "", report.Pass},
+		{"bfloat16", "the third best", []float32{0.5, 0.502, -1, 0}, []int64{3, 0, 3}, 5, 1, "m.gate", report.Fail},
+		{"bfloat16", "another token's is no tie", []float32{0.5, 0.502, -1, 0}, []int64{0, 1, 3}, 5, 1, "m.gate", report.Fail},
+		{"bfloat16", "no such expert", []float32{0.5, 0.502, -1, 0}, []int64{7, 0, 3}, 5, 1, "m.gate", report.Fail},
+		{"bfloat16", "behind a tie a later token that is off is no rounding", []float32{0.502, 0.5, -1, 0}, []int64{0, 0, 3}, 5, 1.2, "", report.Incomplete},
+		{"float32", "float32 knows no ties", []float32{0.502, 0.5, -1, 0}, []int64{0, 0, 3}, 5, 1, "m.gate", report.Fail},
 	} {
 		x := wave(t, 1, 0, 3, 8)
-		runOf := func(scores []float32, chosen []int64, first float32) *dump.Run {
+		runOf := func(scores []float32, chosen []int64, first, last float32) *dump.Run {
 			y := change(t, x, func(row, col int) float64 {
 				if row == 0 {
 					return float64(first) * x.At(col)
+				}
+				if row == 2 {
+					return float64(last) * (0.5 + x.At(row*8+col))
 				}
 				return 0.5 + x.At(row*8+col)
 			})
@@ -41,11 +57,94 @@ func TestTies(t *testing.T) {
 			got.Info.Encoding.Compute = r.encoding
 			return got
 		}
-		c := compareRuns(t, runOf(golden[:4], []int64{1, 0, 3}, 1), runOf(r.scores, r.chosen, r.rest))
+		c := compareRuns(t, runOf(golden[:4], []int64{1, 0, 3}, 1, 1), runOf(r.scores, r.chosen, r.rest, r.later))
 		place := ""
 		if c.Verdict != nil {
 			place = c.Verdict.Layer
 		}
 		assert.Equal(t, r.place, place, "%s: %s", r.encoding, r.reason)
+		assert.Equal(t, r.verdict, c.Report("toy", true).Verdict, "%s: %s", r.encoding, r.reason)
+	}
+}
+
+// routes is x → scores = x · w, of which the largest is chosen → x · e · choice. Neither w nor e is at hand.
+const routes = `{"schema":1,"engine":"torch","case":"short","frames":[],"stacks":[],
+"values":[{"id":0,"shape":[1,4,8],"dtype":"float32","from":{"input":"x","step":"0"}},{"id":1,"shape":[8,3],"dtype":"float32","from":{"weight":"w"}},
+{"id":2,"shape":[1,4,3],"dtype":"float32","from":{"op":0}},{"id":3,"shape":[1,4,1],"dtype":"float32","from":{"op":1}},
+{"id":4,"shape":[1,4,1],"dtype":"int64","from":{"op":1}},{"id":5,"shape":[8],"dtype":"float32","from":{"weight":"e"}},
+{"id":6,"shape":[1,4,8],"dtype":"float32","from":{"op":2}},{"id":7,"shape":[1,4,8],"dtype":"float32","from":{"op":3}}],
+"ops":[{"op":"aten.matmul.default","args":{"self":"%0","other":"%1"},"out":["%2"],"layer":"m.gate","call":1},
+{"op":"aten.topk.default","args":{"self":"%2","k":1,"dim":-1,"largest":true,"sorted":true},"out":["%3","%4"],"layer":"m.gate","call":1},
+{"op":"aten.mul.Tensor","args":{"self":"%0","other":"%5"},"out":["%6"],"layer":"m.experts","call":1},
+{"op":"aten.mul.Tensor","args":{"self":"%6","other":"%4"},"out":["%7"],"layer":"m.experts","call":1}],
+"passes":[{"step":"0","ops":[0,4],"ports":{"m.gate-input_0":["%0",0,2],"m.gate-output_0":["%2",2,2],"m.gate-output_1":["%4",2,2],"m.experts-output":["%7",4,4]}}]}`
+
+// Along a path, rows that hang on a tie are left out, and what is off behind it is no pass.
+func TestTiesAlongPaths(t *testing.T) {
+	p, err := program.Parse("program.json", []byte(routes), nil)
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		chosen  [4]int64
+		experts [4]float32
+		off     float32 // of a number of the last row
+		verdict report.Verdict
+		layer   string
+		reason  string
+	}{
+		{[4]int64{1, 0, 2, 0}, [4]float32{1, 1, 1, 1}, 0, report.Pass, "", "the same choices"},
+		{[4]int64{1, 0, 2, 0}, [4]float32{1, 1, 1, 1}, 0.4, report.Pass, "", "a row may be off by more than a tensor"},
+		{[4]int64{1, 0, 1, 0}, [4]float32{1, 1, 5, 1}, 0, report.Pass, "", "a tie, in the second pass"},
+		{[4]int64{1, 0, 1, 0}, [4]float32{1, 1, 5, 1.5}, 0, report.Incomplete, "", "a tie, and a later token in the same pass"},
+		{[4]int64{0, 0, 2, 0}, [4]float32{5, 1, 1, 1.5}, 0, report.Incomplete, "", "a tie, and a token in a later pass"},
+		{[4]int64{1, 0, 0, 0}, [4]float32{1, 1, 5, 1}, 0, report.Fail, "m.gate", "no tie"},
+		{[4]int64{1, 0, 2, 0}, [4]float32{1, 1, 1, 1.5}, 0, report.Fail, "m.experts", "no tie, and a token in a later pass"},
+	} {
+		run := func(info dump.Info, chosen [4]int64, experts [4]float32, off float32, spans ...[2]int) *dump.Run {
+			info.Engine, info.Case, info.Mode, info.TokenIDs = "torch", "short", dump.Standard, []byte("[[4,1,3,2]]")
+			scores := [4][]float32{{0.5, 0.502, -1}, {2, 1, 0}, {-1, 0.5, 0.502}, {3, 1, 0}}
+			var entries []dump.Entry
+			for step, s := range spans {
+				var in, logits, out []float32
+				for at := s[0]; at < s[1]; at++ {
+					for i := range 8 {
+						x := float32(at+1) * float32(i-3)
+						in, out = append(in, x), append(out, x*experts[at])
+					}
+					if at == 3 {
+						out[len(out)-1] *= 1 + off/4
+					}
+					logits = append(logits, scores[at]...)
+				}
+				n := s[1] - s[0]
+				index, err := tensor.Of(chosen[s[0]:s[1]], 1, n, 1)
+				require.NoError(t, err)
+				for port, x := range map[string]*tensor.Tensor{"m.gate-input_0": toy.Of(t, in, 1, n, 8), "m.gate-output_0": toy.Of(t, logits, 1, n, 3),
+					"m.gate-output_1": index, "m.experts-output": toy.Of(t, out, 1, n, 8)} {
+					layer, name := label.Split(port)
+					entries = append(entries, dump.Entry{Step: strconv.Itoa(step), Layer: layer, Port: name, Tensor: x})
+				}
+			}
+			order := []string{"input_0", "output_0", "output_1", "output"}
+			slices.SortFunc(entries, func(a, b dump.Entry) int {
+				return cmp.Or(cmp.Compare(a.Step, b.Step), slices.Index(order, a.Port)-slices.Index(order, b.Port))
+			})
+			return dump.New("torch", info, dump.OrderRunFile, entries)
+		}
+		passes := [][]dump.PassItem{{{Sequence: 0, From: 0, To: 2}}, {{Sequence: 0, From: 2, To: 4}}}
+		info := dump.Info{Path: "chunked:2", Passes: passes}
+		info.Encoding.Compute = "bfloat16"
+		actual, err := path.New(run(info, tt.chosen, tt.experts, tt.off, [2]int{0, 2}, [2]int{2, 4}), nil)
+		require.NoError(t, err)
+		golden, err := path.New(run(dump.Info{}, [4]int64{1, 0, 2, 0}, [4]float32{1, 1, 1, 1}, 0, [2]int{0, 4}), actual)
+		require.NoError(t, err)
+		k, _, err := judge.Goldens{Standard: []*path.Sheet{golden}, Programs: map[*path.Sheet]*program.Program{golden: p}}.Case(t.Context(), "short", actual, nil)
+		require.NoError(t, err)
+		c, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{})
+		require.NoError(t, err)
+		r := c.Report("toy", true)
+		assert.Equal(t, tt.verdict, r.Verdict, "%s: %s", tt.reason, report.Headline(r))
+		if tt.layer != "" && assert.NotNil(t, r.FirstDivergence, tt.reason) {
+			assert.Equal(t, tt.layer, r.FirstDivergence.Layer, tt.reason)
+		}
 	}
 }

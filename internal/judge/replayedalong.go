@@ -27,10 +27,30 @@ type laidOut struct {
 // replayAlong replays the program of each forward pass of the reference on the runs of its sequences,
 // laid out as that pass. It reports false where no program is known.
 func (c *Comparison) replayAlong(k *Case) (bool, error) {
-	err := c.eachLayout(k, func(_ *path.Sheet, _ int, r *replayed, records []piece.Record) error {
-		return c.replayRuns(k, r, records)
-	})
-	return len(k.Along.programs) > 0, err
+	before := len(c.replays)
+	all := func() error {
+		return c.eachLayout(k, func(_ *path.Sheet, _ int, r *replayed, records []piece.Record) error {
+			return c.replayRuns(k, r, records)
+		})
+	}
+	if len(k.Along.programs) == 0 {
+		return false, nil
+	}
+	if err := all(); err != nil {
+		return true, err
+	}
+	found, err := c.leaveOutTies(k)
+	if err != nil || !found {
+		return true, err
+	}
+	c.replays = c.replays[:before]
+	clear(k.Along.wrong)
+	for _, p := range c.Ports {
+		if p.Case == k.Name {
+			p.Local = nil
+		}
+	}
+	return true, all()
 }
 
 // eachLayout lays the runs of a case out as the forward passes of each program.
@@ -172,13 +192,7 @@ func (l *laidOut) record(r *piece.Record, laid *onepass.Laid, ports []*Port) {
 	if r.Misfit {
 		return
 	}
-	r.Golden.Agrees = true
-	for _, p := range ports {
-		if p.Comparable() {
-			r.Golden.Known, r.Golden.Agrees = true, r.Golden.Agrees && p.Agrees
-			r.Golden.Error = max(r.Golden.Error, p.inFloors())
-		}
-	}
+	r.Golden = asOne(ports)
 	if laid == nil {
 		return // the golden tells
 	}
@@ -200,6 +214,30 @@ func (l *laidOut) record(r *piece.Record, laid *onepass.Laid, ports []*Port) {
 	if !laid.Whole() {
 		r.Complete = completed(r.Tensor, laid)
 	}
+}
+
+// asOne says how a port of several forward passes compares with the golden, as that of one pass would: the row of a
+// token is no tensor of its own.
+func asOne(ports []*Port) (g piece.Golden) {
+	var errors, norms float64
+	g.Agrees = true
+	for _, p := range ports {
+		if !p.Comparable() {
+			continue
+		}
+		g.Known, g.Agrees, g.Tied = true, g.Agrees && p.Agrees, g.Tied || p.tied
+		whole, row := p.inFloors()
+		g.Error = max(g.Error, row)
+		if norm := p.Base.Result.NormGolden; norm > 0 {
+			errors, norms = errors+whole*norm*whole*norm, norms+norm*norm
+		} else {
+			g.Error = max(g.Error, whole)
+		}
+	}
+	if norms > 0 {
+		g.Error = max(g.Error, math.Sqrt(errors/norms))
+	}
+	return g
 }
 
 // completed puts what the candidate has of a port into a replayed one. Keys that a forward pass did not

@@ -116,18 +116,18 @@ def write(folder, case, steps, encoding="float32"):
     (folder / "run.json").write_text(json.dumps({"schema": schema, "cases": [about]}))
 
 
-def tie(model, ids, layer, token):
-    """Makes the second best expert of a token as good as the best, but for rounding; returns what makes it the best."""
+def tie(model, ids, layer, token, gap=2e-6):
+    """Makes the second best expert of a token as good as the best, but for a gap; returns what makes it the best."""
     moe, seen = model.layers[layer].moe, []
     handle = moe.register_forward_pre_hook(lambda m, a: seen.append(a[0]))
     model(ids, [[] for _ in range(BLOCKS)])
     handle.remove()
     x = seen[0][0, token]
     best, second = moe.gate(x).topk(2).indices.tolist()
-    moe.gate.weight[second] += x * ((moe.gate.weight[best] - moe.gate.weight[second]) @ x - 2e-6) / (x @ x)
+    moe.gate.weight[second] += x * ((moe.gate.weight[best] - moe.gate.weight[second]) @ x - gap) / (x @ x)
 
     def other(candidate):
-        candidate.layers[layer].moe.gate.weight[second] += x * 4e-6 / (x @ x)
+        candidate.layers[layer].moe.gate.weight[second] += x * 2 * gap / (x @ x)
 
     return other
 
@@ -137,7 +137,16 @@ def noise(layer):
 
     def plant(candidate):
         g = torch.Generator().manual_seed(1)
-        candidate.get_submodule(layer).register_forward_hook(lambda m, a, o: torch.randn(o.shape, generator=g))
+        candidate.get_submodule(layer).register_forward_hook(lambda m, a, o: torch.randn(o.shape, generator=g).to(o.dtype))
+
+    return plant
+
+
+def later(layer):
+    """A module that returns too much from the fourth token on."""
+
+    def plant(candidate):
+        candidate.get_submodule(layer).register_forward_hook(lambda m, a, o: torch.cat([o[:, :3], 1.5 * o[:, 3:]], 1))
 
     return plant
 
@@ -189,6 +198,12 @@ CASES = {
     "tie_hides_decode": {"tie": (2, 8), "caches": lost, "at": "model.layers.1.attn", "kind": "between", "also_kind": ["local", "input"],
                          "also": ["model.layers.1", "model"], "cause": "layout/shifted"},  # it takes the caches
     "tie_decode": {"tie": (2, 8)},
+    "tie16": {"tie": (0, 0, 2e-3), "encoding": "bfloat16"},
+    "tie16_hides_all": {"tie": (0, 0, 2e-3), "encoding": "bfloat16", "plant": noise("layers.1.moe"), "at": "model.layers.1.moe", "kind": "local",
+                        "also_kind": ["between"]},
+    "tie16_hides_later": {"tie": (0, 0, 2e-3), "encoding": "bfloat16", "plant": later("layers.2.attn.o"), "at": "model.layers.2.attn.o", "kind": "local"},
+    "tie16_hides_itself": {"tie": (0, 0, 2e-3), "encoding": "bfloat16", "plant": later("layers.0.moe"), "at": "model.layers.0.moe", "kind": "local", "cause": "value/scale",
+                           "also_kind": ["between"]},
     "flat": {"model": Flat},
     "flat_names_blame_input": {"model": Flat, "plant": scaled_between, "at": "model.L2_mlp", "kind": "input", "also_kind": ["between", "local"],
                                "also": ["model"], "cause": "value/scale"},
@@ -209,6 +224,8 @@ def generate(root, name, about):
     candidate = copy.deepcopy(model)
     other(candidate)
     about.get("plant", lambda candidate: None)(candidate)
+    if about.get("encoding") == "bfloat16":
+        candidate = candidate.bfloat16()
 
     folder = root / name
     shutil.rmtree(folder, ignore_errors=True)

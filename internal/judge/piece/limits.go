@@ -48,8 +48,8 @@ const (
 	betterFloor, betterFloor16 = 1e-6, 3e-4
 
 	// jump is by which factor the error of what cannot be replayed has to exceed that of what goes into
-	// it, and leastOf16 how many noise floors it has to be in 16 bits. By reason.
-	jump, leastOf16 = 2, 1.5
+	// it, and LeastOf16 how many noise floors it has to be in 16 bits. By reason.
+	jump, LeastOf16 = 2, 1.5
 
 	// leastExact and leastSized are how many products one rounding of their operands has to explain for it
 	// to be the run's precision, to the noise of float32 and by its size alone; mostProducts which part of

@@ -153,7 +153,7 @@ func (j *judge) byGolden(port int, out excluded, l *Local, err error) {
 	}
 	least := 1.0
 	if dtype.Has16Bits(j.Encoding) && !g.Measured && len(l.Sources) > 0 {
-		least = leastOf16
+		least = LeastOf16
 	}
 	if g.Error > math.Max(least, jump*came) {
 		l.Wrong, l.Unjudged = true, false

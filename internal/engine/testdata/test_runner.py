@@ -71,6 +71,7 @@ class Engines(unittest.TestCase):
                 ({"mode": "injected", "cases": [{"name": "a", "golden": "g"}]}, "mine has no injected runs", "no injection"),
                 ({"cases": [{"name": "a", "steps": 2}]}, "mine has no decode steps", "no cache"),
                 ({"cases": [passes | {"path": "repeat:2"}]}, "mine has no path repeat:2", "another path"),
+                ({"cases": [{"name": "a", "images": [["cat.png"]]}]}, "mine has no images", "pictures"),
             ]:
                 with self.subTest(reason), self.assertRaisesRegex(UsageError, want):
                     engines.check(module, job(**{"engine": "mine", "engine_file": file, "task": "embeddings"} | keys))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goparity/goparity/internal/battery"
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 )
 
@@ -70,7 +71,7 @@ func (f *planFlags) run(w io.Writer, model string) error {
 		return usage("plan: %v", err)
 	}
 	of := battery.Of(dir, task == fixture.TextGeneration)
-	of.Paths, of.MaxLayers, of.Budget = fixture.AutoPaths(task), f.layers, f.budget
+	of.Paths, of.MaxLayers, of.Budget = fixture.AutoPaths(task, engine.MAX), f.layers, f.budget
 	plan := battery.New(config, of)
 	if f.yaml {
 		budget := f.budget

@@ -114,6 +114,35 @@ func TestNew(t *testing.T) {
 	assert.Contains(t, strings.Join(less.NotTried, "\n"), "4096 tokens (max_position_embeddings 4096): would take")
 }
 
+// What each class of real bugs of ports takes is in a plan of a small model whose config says so.
+func TestTriggers(t *testing.T) {
+	for _, tt := range []struct {
+		config map[string]any
+		path   string // begins so
+		has    string // among its numbers
+		reason string
+	}{
+		{nil, "batch:", "4", "sequences of several lengths that decode together"},
+		{nil, "padding:left", "left", "padding before a sequence"},
+		{nil, "prefix", "", "a beginning that is in the cache"},
+		{nil, "repeat:", "3", "the same prompt again"},
+		{map[string]any{"sliding_window": 24.0}, "chunked:", "12", "several chunks in a window"},
+		{map[string]any{"sliding_window": 24.0}, "lengths:", "48", "two windows"},
+		{map[string]any{"conv_L_cache": 3.0, "conv_kernel_size": 4.0, "max_position_embeddings": 96.0}, "chunked:", "2", "chunks shorter than a convolution looks back"},
+		{map[string]any{"max_position_embeddings": 64.0, "rope_scaling": map[string]any{"rope_type": "dynamic", "factor": 2.0}}, "lengths:", "128",
+			"behind the last position, where the rotary embedding is scaled by the length"},
+		{map[string]any{"max_position_embeddings": 64.0, "rope_scaling": map[string]any{"type": "linear", "factor": 2.0}}, "lengths:", "64",
+			"the last position, where it is none"},
+	} {
+		p := battery.New(config(tt.config), battery.Options{Generates: true, Paths: allPaths})
+		assert.True(t, slices.ContainsFunc(p.Paths, func(x battery.Path) bool {
+			_, numbers, _ := strings.Cut(x.Name, ":")
+			return strings.HasPrefix(x.Name, tt.path) && slices.Contains(strings.Split(numbers, ","), tt.has)
+		}), tt.reason)
+		assert.LessOrEqual(t, p.Cost.Time, battery.DefaultBudget, tt.reason)
+	}
+}
+
 func TestNewOfLargeModel(t *testing.T) {
 	large := config(map[string]any{"hidden_size": 4096.0, "intermediate_size": 11008.0, "num_hidden_layers": 32.0, "vocab_size": 32000.0})
 	p := battery.New(large, battery.Options{Generates: true, Paths: allPaths})

@@ -51,13 +51,26 @@ func Boundaries(c checkpoint.Config) []Boundary {
 	})
 	var out []Boundary
 	for _, b := range found {
-		b.Max = b.At == most
+		b.Max = b.At == most && !goesOn(c)
 		if most == 0 || b.At <= most {
 			out = append(out, b)
 		}
 	}
 	slices.SortFunc(out, func(a, b Boundary) int { return cmp.Compare(a.At, b.At) })
 	return out
+}
+
+// goesOn reports whether a model has positions behind the last that its config counts: its rotary embedding is scaled by the
+// length of the text from there on.
+func goesOn(c map[string]any) bool {
+	for key, value := range c {
+		if in, ok := value.(map[string]any); ok && (key == "text_config" || strings.HasPrefix(key, "rope_") || strings.HasSuffix(key, "attention")) {
+			if in["rope_type"] == "dynamic" || in["type"] == "dynamic" || goesOn(in) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isLast reports whether a setting is the number of positions that a model has.

@@ -24,6 +24,7 @@ const (
 	extra          = 4     // tokens behind the longest boundary, so that decode crosses it
 	decoded        = 8     // tokens of the path decode
 	mostChunk      = 500   // tokens of a chunk at most
+	mostChunks     = 400   // of a sequence, where they are small
 	fewTokens      = 7     // of the short case: what follows it crosses 8, a kernel's smallest tile
 	fewestLayers   = 2     // of a model in part: an error of the first must reach another
 	unitsPerEdge   = 4     // of images, where the model says no size of them: few, and none alike

@@ -266,19 +266,25 @@ func (p *planner) paths(n, longest int) (out []Path) {
 	}
 	chunk := min(max(n/3, 2), mostChunk)
 	small := fmt.Sprintf("%s:%d", dump.Chunked, imageChunk)
+	within := fmt.Sprintf("%s:%d", dump.Chunked, p.within(n, chunk))
 	for _, x := range []Path{
 		{Name: dump.Lengths + ":" + strings.Join(lengths, ","), For: "each boundary: a token before it, at it, behind it"},
 		{Name: fmt.Sprintf("%s:%d", dump.Decode, decoded), For: "the last tokens one at a time, across the longest boundary"},
 		{Name: fmt.Sprintf("%s:%d", dump.Chunked, chunk), For: "chunked prefill, whose last chunk is not whole"},
+		{Name: within, For: "chunks of which several lie in what the config counts least"},
 		{Name: small, For: "chunks that end inside of an image"},
 		{Name: dump.Batch, For: "sequences of several lengths together, in both orders"},
+		{Name: fmt.Sprintf("%s:%d", dump.Batch, extra), For: "sequences of several lengths that decode together"},
 		{Name: dump.Padding + ":" + dump.Left, For: "padding before a sequence"},
 		{Name: dump.Padding + ":" + dump.Right, For: "padding behind a sequence"},
 		{Name: dump.Prefix, For: "a prompt whose beginning is in the cache"},
 		{Name: dump.Repeat + ":3", For: "the same prompt again, another one between"},
 		{Name: dump.Mask, For: "tokens that the mask hides, of encoders"},
 	} {
-		if x.Name == small && (p.options.Images == nil || chunk == imageChunk) {
+		if strings.HasPrefix(x.Name, dump.Batch+":") && !p.options.Generates { // it needs a cache
+			continue
+		}
+		if x.Name == small && (p.options.Images == nil || chunk == imageChunk) || slices.ContainsFunc(out, func(o Path) bool { return o.Name == x.Name }) {
 			continue
 		}
 		kind, _, _ := strings.Cut(x.Name, ":")
@@ -287,6 +293,17 @@ func (p *planner) paths(n, longest int) (out []Path) {
 		}
 	}
 	return out
+}
+
+// within is the size of chunks of which several lie in the lowest boundary of the config itself: in a window, or in what a
+// convolution looks back at. It is chunk where that is so already, or would take too many.
+func (p *planner) within(n, chunk int) int {
+	for _, b := range p.boundaries {
+		if size := max(b.At/2, 2); b.Key != "" && !b.Max && size < chunk && n <= size*mostChunks {
+			return size
+		}
+	}
+	return chunk
 }
 
 // tokens draws n token ids, other ones for each seed.

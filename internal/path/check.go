@@ -65,6 +65,9 @@ func (s *Sheet) lacks() string {
 		if !slices.ContainsFunc(s.Passes, func(p *Pass) bool { return len(p.Items) > 1 }) {
 			return "a forward pass of two sequences"
 		}
+		if n := s.Path.Numbers; n != nil && s.stepsTogether() < n[0] {
+			return fmt.Sprintf("%d forward passes of a single token of two sequences each, behind a prefill", n[0])
+		}
 	case dump.Padding:
 		if !slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(s.Path.Side) }) {
 			return "a row of padding on the " + s.Path.Side
@@ -105,6 +108,16 @@ func (s *Sheet) steps() (most int) {
 		}
 	}
 	return most
+}
+
+// stepsTogether is how many passes feed a single token of several sequences behind their first.
+func (s *Sheet) stepsTogether() (n int) {
+	for _, p := range s.Passes {
+		if len(p.Items) > 1 && !slices.ContainsFunc(p.Items, func(i dump.PassItem) bool { return i.From == 0 || i.To-i.From != 1 }) {
+			n++
+		}
+	}
+	return n
 }
 
 // otherChunk reports whether a chunk behind which the sequence had another one has not n tokens, or

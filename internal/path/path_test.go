@@ -106,6 +106,8 @@ func TestCheck(t *testing.T) {
 		{"chunked:2", [][]int{{1, 2, 3}}, [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 3)}}, nil, "a chunk of two tokens"},
 		{"chunked:2", [][]int{{1, 2, 3, 4}}, [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 4)}}, nil, ""},
 		{"batch", [][]int{{1}, {2}}, [][]dump.PassItem{{item(0, 0, 1)}, {item(1, 0, 1)}}, nil, "two sequences"},
+		{"batch:1", [][]int{{1, 2}, {3, 4}}, [][]dump.PassItem{{item(0, 0, 1), item(1, 0, 1)}, {item(0, 1, 2)}, {item(1, 1, 2)}}, nil, "single token of two sequences"},
+		{"batch:1", [][]int{{1, 2}, {3, 4}}, [][]dump.PassItem{{item(0, 0, 1), item(1, 0, 1)}, {item(0, 1, 2), item(1, 1, 2)}}, nil, ""},
 		{"padding:left", [][]int{{1, 2}, {3}}, [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 1)}}, [][]int{{1, 1}, {1, 0}}, "padding on the left"},
 		{"padding:right", [][]int{{1, 2}, {3}}, [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 1)}}, [][]int{{1, 1}, {1, 0}}, ""},
 		{"prefix", [][]int{{1, 2}}, [][]dump.PassItem{{item(0, 0, 2)}}, nil, "no hit"},

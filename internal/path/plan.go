@@ -273,11 +273,17 @@ func other(inputs []Input, i int, s sequence) sequence {
 func alongside(p dump.Path, name string, inputs []Input, left []string) (plans []Plan, _ []string, _ error) {
 	var texts, images []Input
 	for _, in := range inputs {
-		if in.Images == nil {
+		switch {
+		case in.Images == nil:
 			texts = append(texts, in)
-		} else {
+		case p.Numbers == nil:
 			images = append(images, in)
+		default:
+			left = append(left, fmt.Sprintf("path %s is not run with case %s: parts of sequences with images are fed alone", name, in.Case))
 		}
+	}
+	if p.Numbers != nil {
+		return stepsTogether(p.Numbers[0], name, texts, left)
 	}
 	if len(texts) > 0 {
 		plan, err := together(p, texts)
@@ -302,6 +308,43 @@ func alongside(p dump.Path, name string, inputs []Input, left []string) (plans [
 		return nil, nil, fmt.Errorf("no case can take the path %s: %s", name, strings.Join(left, "; "))
 	}
 	return plans, left, nil
+}
+
+// stepsTogether plans a batch whose last n tokens are fed one at a time, of the sequences that have more; of a
+// single one beside its own beginning.
+func stepsTogether(n int, name string, inputs []Input, left []string) (plans []Plan, _ []string, _ error) {
+	plan, several := Plan{Path: name}, len(inputs) > 1
+	for _, in := range inputs {
+		fed := len(plan.Tokens)
+		for _, s := range in.sequences() {
+			if len(s.ids) > n {
+				plan.sequence(s)
+			}
+		}
+		if len(plan.Tokens) == fed {
+			left = append(left, fmt.Sprintf("path %s is not run with case %s: it wants %d tokens or more", name, in.Case, n+1))
+		} else if !several {
+			plan.Case = in.Case
+		}
+	}
+	if len(plan.Tokens) == 1 && len(plan.Tokens[0]) > n+1 {
+		plan.sequence(sequence{ids: plan.Tokens[0][:max((len(plan.Tokens[0])+1)/2, n+1)]})
+	}
+	if len(plan.Tokens) < 2 {
+		return nil, nil, fmt.Errorf("path %s wants two sequences of %d tokens or more: %s", name, n+1, strings.Join(left, "; "))
+	}
+	for k := n; k >= 0; k-- {
+		var pass []dump.PassItem
+		for i, ids := range plan.Tokens {
+			item := dump.PassItem{Sequence: i, To: len(ids) - k}
+			if k < n {
+				item.From = item.To - 1
+			}
+			pass = append(pass, item)
+		}
+		plan.Passes = append(plan.Passes, pass)
+	}
+	return []Plan{plan}, left, nil
 }
 
 // together plans a path of several sequences: those of all cases, and where these are one, or all

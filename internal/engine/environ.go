@@ -34,6 +34,7 @@ var defaults = []string{
 	"HF_HUB_DISABLE_PROGRESS_BARS=1",
 	"TOKENIZERS_PARALLELISM=false",
 	"CUBLAS_WORKSPACE_CONFIG=:4096:8",
+	"PYTHONHASHSEED=0", // transformers calls Gemma 3's rotary embedding in the order of a set of names
 }
 
 // quiet adds the defaults to env, and HF_HUB_OFFLINE unless the job is online. A variable that the

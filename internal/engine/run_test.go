@@ -242,6 +242,8 @@ func TestRunIsQuiet(t *testing.T) {
 		{"HF_HUB_OFFLINE=0", "HF_HUB_OFFLINE=0", false, "or the user wants it"},
 		{"A=1", "HF_HUB_DISABLE_TELEMETRY=1", true, "telemetry is off in any case"},
 		{"A=1", "MODULAR_TELEMETRY_ENABLED=0", true, "so is MAX's"},
+		{"A=1", "PYTHONHASHSEED=0", true, "sets have one order in all runs"},
+		{"PYTHONHASHSEED=7", "PYTHONHASHSEED=7", false, "the user's own seed"},
 	} {
 		j, opt := job(t), fake(t, "environment")
 		j.Online = tt.online

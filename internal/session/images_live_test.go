@@ -27,11 +27,16 @@ func TestLiveImages(t *testing.T) {
 	interpreter, err := engine.Interpreter(os.Getenv, ".")
 	require.NoError(t, err)
 	t.Setenv("PARITY_PYTHON", interpreter)
-	for kind, faults := range map[string]map[string]string{ // by fault, the case that shows it first
-		"llava": {"none": "", "second": "auto-images", "stale": "auto-image-o"},
+	for _, model := range []struct {
+		kind   string
+		left   string
+		faults map[string]string // by fault, the case that shows it first
+	}{
+		{"llava", "", map[string]string{"none": "", "second": "auto-images", "stale": "auto-image-o"}},
+		{"gemma3", "path chunked:32 is not run with case auto-image", map[string]string{"none": ""}},
 	} {
-		dir := filepath.Join(t.TempDir(), kind)
-		cmd := exec.CommandContext(t.Context(), interpreter, filepath.Join("..", "engine", "testdata", "tiny_vision.py"), filepath.Join(dir, "model"), kind)
+		dir := filepath.Join(t.TempDir(), model.kind)
+		cmd := exec.CommandContext(t.Context(), interpreter, filepath.Join("..", "engine", "testdata", "tiny_vision.py"), filepath.Join(dir, "model"), model.kind)
 		cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 		require.NoError(t, cmd.Run())
 		program, err := os.ReadFile(filepath.Join("testdata", "vision_port.py"))
@@ -45,8 +50,8 @@ cases: auto
 		require.NoError(t, err)
 		require.NoError(t, s.Update(io.Discard))
 		require.NoError(t, s.Close())
-		for fault, shows := range faults {
-			t.Run(kind+"/"+fault, func(t *testing.T) {
+		for fault, shows := range model.faults {
+			t.Run(model.kind+"/"+fault, func(t *testing.T) {
 				t.Setenv("PARITY_TEST_FAULT", fault)
 				s, err := session.Start(session.Config{Fixtures: []string{dir}, Run: setting.RunCPU, Diagnose: setting.DiagnoseFull})
 				require.NoError(t, err)
@@ -62,10 +67,15 @@ cases: auto
 					return
 				}
 				assert.Equal(t, report.Pass, r.Verdict, report.Headline(r))
+				var notes []string
 				for _, p := range f.Paths(c) {
 					_, err := p.Judge()
 					require.NoError(t, err, p.Name)
 					assert.Equal(t, report.Pass, p.Report().Verdict, "%s: %s", p.Name, report.Headline(p.Report()))
+					notes = append(notes, p.Report().Notes...)
+				}
+				if model.left != "" {
+					assert.Contains(t, strings.Join(notes, "\n"), model.left, "chunks that end inside of an image are no right ones of a model that looks ahead in it")
 				}
 			})
 		}

@@ -12,11 +12,11 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/setting"
 )
 
@@ -72,7 +72,7 @@ func programsOf(runs []*dump.Run, of func(*dump.Run) *program.Program, evidence 
 	var ends []func()
 	for _, r := range runs {
 		if p := of(r); p != nil {
-			load, end := judge.Evidence(evidence).Outside(p)
+			load, end := search.Evidence(evidence).Outside(p)
 			programs[r.Info.Case], ends = attention.Program{Program: p, Load: load}, append(ends, end)
 		}
 	}

@@ -3,10 +3,6 @@ package judge
 // The limits of this package. What they were measured on, and in which words, docs/thresholds.md
 // says: clean are models without a fault, faults stand for the planted layer.
 const (
-	// mostWeights is how many bytes of weights are kept in memory while pieces of a program are replayed: a layer of
-	// a model with 7 billion of 16 bits has 400 MB. By reason.
-	mostWeights = 256 << 20
-
 	// noiseRatio is how many times the reference's own distance from float64 still counts as noise.
 	// Clean: float32 ≤ 2.2, bfloat16 ≤ 1.9, float16 ≤ 2.0, but 7.7 with massive channels. Zoo, November
 	// 2026.

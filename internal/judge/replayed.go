@@ -19,6 +19,7 @@ import (
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/report"
+	editsearch "github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
@@ -319,7 +320,7 @@ func (c *Comparison) noteWeights() {
 	missing, all := 0, 0
 	for _, r := range c.replays {
 		for _, l := range r.result.Local {
-			if all++; strings.Contains(l.Opaque, errNoWeights.Error()) {
+			if all++; strings.Contains(l.Opaque, editsearch.ErrNoWeights.Error()) {
 				missing++
 			}
 		}

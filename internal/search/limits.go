@@ -1,6 +1,10 @@
 package search
 
 const (
+	// mostWeights is how many bytes of weights are kept in memory while pieces of a program are replayed: a layer of
+	// a model with 7 billion of 16 bits has 400 MB. By reason.
+	mostWeights = 256 << 20
+
 	// leastWork and mostWork bound how many multiply-adds the edits of one place may take: runs times what the
 	// piece itself takes. They are counted and never timed, so the result is the same on a loaded machine. A
 	// core does about 1e9 in a second, November 2026: the attention of a layer of a 7B model takes 1.1e8 a run.

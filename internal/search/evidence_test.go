@@ -1,4 +1,4 @@
-package judge_test
+package search_test
 
 import (
 	"os"
@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -38,7 +38,7 @@ func TestOutside(t *testing.T) {
 		return checkpoint.Weights{"m.bias": tensorOf(t, 5, 6), "m.weight": tensorOf(t, 3, 4)}, nil, nil
 	}
 	for _, tt := range []struct {
-		evidence judge.Evidence
+		evidence search.Evidence
 		value    int
 		want     []float64
 		errs     []string

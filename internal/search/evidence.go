@@ -1,4 +1,4 @@
-package judge
+package search
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// errNoWeights says why pieces with weights cannot be replayed.
-var errNoWeights = errors.New("its weights are not at hand")
+// ErrNoWeights says why pieces with weights cannot be replayed.
+var ErrNoWeights = errors.New("its weights are not at hand")
 
 // Evidence opens weights and config, as often as somebody asks; nil where there are none.
 type Evidence func() (checkpoint.Weights, checkpoint.Config, error)
@@ -71,14 +71,14 @@ func (e Evidence) Outside(p *program.Program) (load replay.Load, done func()) {
 // Weight returns the weight that a value of a program is.
 func (e Evidence) Weight(p *program.Program, v *program.Value) (*tensor.Tensor, error) {
 	if e == nil {
-		return nil, errNoWeights
+		return nil, ErrNoWeights
 	}
 	weights, _, err := e()
 	switch {
 	case err != nil:
 		return nil, err
 	case len(weights) == 0:
-		return nil, errNoWeights
+		return nil, ErrNoWeights
 	}
 	return weights.Find(v.Weight, v.Shape, p.Aliases)
 }

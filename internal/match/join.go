@@ -122,7 +122,8 @@ func (m *matcher) resolve(edges []edge) {
 		if look := starred(golden) + "\n" + starred(actual); !slices.Contains(m.ambiguous, look) {
 			m.ambiguous = append(m.ambiguous, look)
 			m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: golden %s and candidate %s "+
-				"fit each other equally well: say under names which is which, parity names proposes it by value", quoted(golden), quoted(actual)))
+				"fit each other equally well: say under names which is which, parity names proposes it by value",
+				quoted(golden), quoted(actual)))
 		}
 	}
 }

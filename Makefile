@@ -127,7 +127,7 @@ live: .venv/installed ## run the real engines on the CPU: torch makes goldens, M
 	$(livefixtures)
 
 .PHONY: live-full
-live-full: .venv/installed ## run every live test, the commands of docs/test-your-model.md too: an hour and more without MAX's cache
+live-full: .venv/installed ## run every live test, the commands of docs/models.md and docs/go-test.md too: an hour and more without MAX's cache
 	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -p 1 -timeout 120m -run 'Live|Document' ./internal/... ./cmd/... ./parity/... ./testmain/...
 	$(livefixtures)
 
@@ -252,9 +252,9 @@ fuzz: ## run every fuzz target of PKGS whose name matches FUZZ, for FUZZTIME eac
 		done; done; echo "$$n fuzz targets"; [ $$n -gt 0 ]
 
 .PHONY: bench
-bench: .venv/installed .bin/parity ## measure the comparison beside numpy, torch and the limit of memory; the table goes to docs/performance.md
+bench: .venv/installed .bin/parity ## measure the comparison beside numpy, torch and the limit of memory; the table goes to internal/bench/README.md
 	go test -c -o .bin/compare.test ./internal/compare
-	.venv/bin/python internal/bench/bench.py --binary .bin/compare.test --parity .bin/parity --write docs/performance.md $(BENCHFLAGS)
+	.venv/bin/python internal/bench/bench.py --binary .bin/compare.test --parity .bin/parity --write internal/bench/README.md $(BENCHFLAGS)
 
 .PHONY: bench-go
 bench-go: ## run the Go benchmarks of PKGS that match BENCH

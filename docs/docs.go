@@ -9,7 +9,7 @@ import (
 //go:embed causes.md
 var causes string
 
-// Part is a column of a cause's row: what one sees, what proves it, what to do.
+// Part is a column of a cause's row: what one sees, the mistake, the fix.
 type Part struct{ Name, Text string }
 
 // Cause returns what docs/causes.md says about a cause, by its id, or nil if it has no such row.

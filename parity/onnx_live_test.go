@@ -15,18 +15,17 @@ import (
 	"github.com/goparity/goparity/internal/scripttest"
 )
 
-var codeBlock = regexp.MustCompile("(?s)```(yaml|python)\n(.*?)```")
-
-// TestLiveONNX is a user who follows docs/your-engine.md: a real MiniLM in ONNX Runtime, by an
-// engine file of his own, against the recorded goldens of torch.
+// TestLiveONNX is a user who follows docs/your-engine.md: a real MiniLM in ONNX Runtime, by the
+// engine file in examples/onnx, against the recorded goldens of torch.
 func TestLiveONNX(t *testing.T) {
 	interpreter := livePython(t)
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	doc, err := os.ReadFile(filepath.Join(root, "docs", "your-engine.md"))
-	require.NoError(t, err)
-	blocks := codeBlock.FindAllStringSubmatch(string(doc), -1)
-	require.Len(t, blocks, 3)
+	example := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(root, "examples", "onnx", name))
+		require.NoError(t, err)
+		return string(data)
+	}
 
 	dir := t.TempDir()
 	gomod, sums, err := scripttest.UserModule(root)
@@ -35,8 +34,8 @@ func TestLiveONNX(t *testing.T) {
 	require.NoError(t,
 		os.CopyFS(filepath.Join(fixture, "golden"), os.DirFS(filepath.Join(root, "fixtures", "minilm", "golden"))))
 	for name, text := range map[string]string{
-		"go.mod": string(gomod), "go.sum": string(sums), "user_test.go": onnxTest, "export.py": blocks[2][2],
-		"fixtures/minilm/fixture.yaml": blocks[0][2], "fixtures/minilm/engine.py": blocks[1][2],
+		"go.mod": string(gomod), "go.sum": string(sums), "user_test.go": onnxTest, "export.py": example("export.py"),
+		"fixtures/minilm/fixture.yaml": example("fixture.yaml"), "fixtures/minilm/engine.py": example("engine.py"),
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o644))
 	}
@@ -82,6 +81,29 @@ for i in m.graph.initializer:
 	assert.Contains(t, out, "FAIL: first divergence model.encoder.layer.3.output.dense")
 	out, err = run("go", "test", ".", "-parity.replay=fixtures/minilm/runs/onnx/standard")
 	assert.NoError(t, err, "the recorded run is the right one\n%s", out)
+}
+
+// The engine that docs/your-engine.md shows runs.
+func TestLiveEngineOfThePage(t *testing.T) {
+	interpreter := livePython(t)
+	page, err := os.ReadFile(filepath.Join("..", "docs", "your-engine.md"))
+	require.NoError(t, err)
+	shown := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(page)
+	require.NotNil(t, shown)
+	model, err := filepath.Abs(filepath.Join("..", "fixtures", "tinyllama", "model"))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	const mine = "import numpy as np\n\nclass Model:\n    def __init__(self, path):\n        pass\n\n" +
+		"    def forward(self, ids):\n        return {\"model.norm-output\": np.ones((1, ids.shape[1], 4), np.float32)}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "engine.py"), shown[1], 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "mine.py"), []byte(mine), 0o644))
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "parity"), "../cmd/parity").CombinedOutput()
+	require.NoError(t, err, string(built))
+	run := exec.CommandContext(t.Context(), filepath.Join(dir, "parity"), "run", "--engine", "./engine.py", "--model", model, "--token-ids", "1,2,3", "-o", "my_dump")
+	run.Dir, run.Env = dir, append(os.Environ(), "PARITY_PYTHON="+interpreter, "PYTHONPATH="+dir)
+	said, err := run.CombinedOutput()
+	require.NoError(t, err, string(said))
+	assert.Contains(t, string(said), "recorded  1 tensors of 1 layers in 1 steps")
 }
 
 // livePython is the interpreter of the real engines, which are run only where that was asked for.

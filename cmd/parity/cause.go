@@ -13,7 +13,7 @@ import (
 func newCause() *cobra.Command {
 	return &cobra.Command{
 		Use:   "cause [NAME]",
-		Short: "what a cause means, what proves it, how it gets into a port, and what to do; without a name, all ids",
+		Short: "what a cause looks like, how it gets into a port, and the fix; without a name, all ids",
 		Long: "cause prints what docs/causes.md says about a cause, by the id that a report names, as \"norm/eps\".\n" +
 			"Without a name it lists all ids.",
 		Args: cobra.MaximumNArgs(1),

@@ -31,8 +31,9 @@ var notRun = map[string]string{
 
 // Pages whose commands are run.
 const (
-	ownModel = "docs/test-your-model.md"
-	agents   = "docs/agents.md"
+	models  = "docs/models.md"
+	goTests = "docs/go-test.md"
+	agents  = "docs/agents.md"
 )
 
 // section is what a section of a page runs and the files that it shows.
@@ -71,32 +72,45 @@ func readDocument(t *testing.T, page string) (sections []section) {
 	return sections
 }
 
-// Every command of the pages has flags that are there.
+// pages are all pages that a user reads.
+func pages(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	require.NoError(t, err)
+	all := []string{"README.md", "SKILL.md"}
+	for _, page := range found {
+		all = append(all, "docs/"+filepath.Base(page))
+	}
+	require.Greater(t, len(all), 20)
+	return all
+}
+
+// Every command of the pages is there, and has the flags and as many arguments as it is given.
 func TestDocumentFlags(t *testing.T) {
-	for page, least := range map[string]int{ownModel: 16, agents: 12, "SKILL.md": 7} {
-		t.Run(page, func(t *testing.T) {
-			text := readPage(t, page)
-			var all []string
-			for _, m := range fence.FindAllStringSubmatch(text, -1) {
-				if m[1] == "sh" && m[2] == "" {
-					all = append(all, strings.Split(strings.TrimSpace(m[3]), "\n")...)
-				}
+	known := 0
+	for _, page := range pages(t) {
+		text := readPage(t, page)
+		var all []string
+		for _, m := range fence.FindAllStringSubmatch(text, -1) {
+			if m[2] == "" && (m[1] == "sh" || m[1] == "console") {
+				all = append(all, strings.Split(strings.TrimSpace(m[3]), "\n")...)
 			}
-			for _, m := range inline.FindAllStringSubmatch(text, -1) {
+		}
+		for _, m := range inline.FindAllStringSubmatch(text, -1) {
+			if !strings.ContainsAny(m[1], "|[…") { // what may be written there
 				all = append(all, m[1])
 			}
-			known := 0
-			for _, line := range all {
-				words, err := shellWords(line)
-				require.NoError(t, err)
-				if words[0] == "parity" {
-					assert.NoError(t, wrongCommand(words[1:]), line)
-					known++
-				}
+		}
+		for _, line := range all {
+			words, err := shellWords(strings.TrimPrefix(line, "$ "))
+			require.NoError(t, err, page)
+			if words[0] == "parity" {
+				assert.NoError(t, wrongCommand(words[1:]), "%s: %s", page, line)
+				known++
 			}
-			assert.GreaterOrEqual(t, known, least, "commands of the page that were looked at")
-		})
+		}
 	}
+	assert.Greater(t, known, 80, "commands that were looked at")
 	assert.ErrorContains(t, wrongCommand([]string{"compare", "--goldem", "x"}), "--goldem")
 	assert.Error(t, wrongCommand([]string{"comprae", "a", "b"}))
 	assert.Error(t, wrongCommand([]string{"explain", "a", "b"}))
@@ -129,12 +143,8 @@ func TestMentionedFlags(t *testing.T) {
 		}
 	}
 	root := filepath.Join("..", "..")
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	require.NoError(t, err)
-	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "SKILL.md"), filepath.Join(root, "CONTRIBUTING.md")) {
-		data, err := os.ReadFile(page)
-		require.NoError(t, err)
-		look(page, strings.ReplaceAll(string(data), "\n", " "))
+	for _, page := range append(pages(t), "CONTRIBUTING.md") {
+		look(page, strings.ReplaceAll(readPage(t, page), "\n", " "))
 	}
 	for _, dir := range []string{"cmd", "golden", "internal", "parity", "testmain"} {
 		require.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
@@ -166,7 +176,7 @@ func wrongCommand(args []string) error {
 
 // The document installs what goparity is tried with.
 func TestDocumentVersions(t *testing.T) {
-	install := regexp.MustCompile(`(?m)^\.venv/bin/pip install .*$`).FindString(readPage(t, ownModel))
+	install := regexp.MustCompile(`(?m)^\.venv/bin/pip install .*$`).FindString(readPage(t, models))
 	for pkg, name := range map[string]string{"torch": engine.Torch, "transformers": engine.Torch, "max": engine.MAX} {
 		assert.Contains(t, strings.Fields(strings.ReplaceAll(install, `"`, "")), requirement(name, pkg))
 	}
@@ -195,7 +205,7 @@ func TestDocument(t *testing.T) {
 		python, err = engine.Interpreter(os.Getenv, ".")
 		require.NoError(t, err)
 	}
-	for _, s := range readDocument(t, ownModel) {
+	for _, s := range append(readDocument(t, models), readDocument(t, goTests)...) {
 		gpu := strings.Contains(s.title, "GPU")
 		var b strings.Builder
 		fmt.Fprintf(&b, "env PARITY_PYTHON=%s\nmodule\n", python)
@@ -316,6 +326,68 @@ func TestAgentsDocument(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, looked, 3, "commands of the page whose output is known")
 	runScript(t, "agents", b.String()+files)
+}
+
+// shownOn are the pages that show what commands print, and what is there before.
+var shownOn = map[string]string{
+	"docs/compare.md": `
+env R=$PARITY_ROOT/cmd/parity/testdata/rope
+cpdir $R/ref golden
+cpdir $R/lost dump
+cpdir $R/lost own
+cp $R/lost/own.json own/run.json
+`,
+	"docs/symptoms.md": `
+cpdir $FIXTURES/tinyllama/model tinyllama/model
+mk golden/0/model.a-output.npy 2 1 2
+mk cand/0/model.a-output.npy 2 1 2
+cp golden.json golden/run.json
+cp cand.json cand/run.json
+-- golden.json --
+{"schema":2,"engine":"torch","token_ids":[[1,7]],"text":[{"path":"completion","prompt":"Hello","token_ids":[1,7]}]}
+-- cand.json --
+{"schema":2,"engine":"max","token_ids":[[1,7]],"text":[{"path":"completion","prompt":"Hello","token_ids":[1,1,7]}]}
+`,
+}
+
+// The commands of console blocks print the lines that are shown below them.
+func TestConsoles(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the pages' commands are for a POSIX shell")
+	}
+	for page, before := range shownOn {
+		script, files, _ := strings.Cut(before, "\n-- ")
+		for _, m := range fence.FindAllStringSubmatch(readPage(t, page), -1) {
+			if m[1] != "console" {
+				continue
+			}
+			for i, shown := range strings.Split("\n"+m[3], "\n$ ")[1:] {
+				command, lines, _ := strings.Cut(shown, "\n")
+				name := fmt.Sprintf("shown-%d-%d", len(script), i)
+				script += fmt.Sprintf("\nshows %s '%s'\n", name, strings.ReplaceAll(command, "'", "''"))
+				files += fmt.Sprintf("\n-- %s --\n%s", name, lines)
+			}
+		}
+		require.Contains(t, script, "shows", "%s shows what commands print", page)
+		t.Run(filepath.Base(page), func(t *testing.T) { runScript(t, "console", script+"\n-- "+strings.TrimPrefix(files, "\n-- ")) })
+	}
+}
+
+// shows runs a command, whatever its exit code, and wants lines among what it prints, in this order: shows FILE COMMAND
+func shows(ts *testscript.TestScript, _ bool, args []string) {
+	_ = ts.Exec("sh", "-c", args[1])
+	said := ts.ReadFile("stdout") + ts.ReadFile("stderr")
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		line = strings.TrimRight(line, "\n")
+		if line == "…" {
+			continue
+		}
+		_, rest, found := strings.Cut(said, line)
+		if !found {
+			ts.Fatalf("%s does not print %q, but\n%s", args[1], line, said)
+		}
+		said = rest
+	}
 }
 
 func keys(m map[string]string) (out []string) {

@@ -152,7 +152,7 @@ func params(t *testing.T) testscript.Params {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "next": next, "cpdir": cpdir, "module": userModule,
-			"mkserved": mkServed, "replace": scripttest.Replace, "alive": alive, "await": await},
+			"mkserved": mkServed, "replace": scripttest.Replace, "alive": alive, "await": await, "shows": shows},
 	}
 }
 

@@ -241,7 +241,8 @@ func TestLinksOfThePages(t *testing.T) {
 	pages, err := fs.Glob(root, "docs/*.md")
 	require.NoError(t, err)
 	require.Greater(t, len(pages), 10)
-	pages = append(pages, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SKILL.md", "internal/exam/README.md")
+	pages = append(pages, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SKILL.md", "internal/exam/README.md",
+		"internal/exam/thresholds.md", "internal/bench/README.md", "examples/gallery/README.md")
 	assert.Empty(t, lost(root, pages...))
 	assert.Equal(t, []string{"a.md: #nowhere", "a.md: b/y.md#here", "a.md: x.png"}, lost(fstest.MapFS{
 		"a.md": {Data: []byte("# A `heading`, here\n[ ](#nowhere) [ ](#a-heading-here) [ ](b/y.md#here) " +

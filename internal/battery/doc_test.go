@@ -16,7 +16,7 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 )
 
-const page = "../../docs/test-your-model.md"
+const page = "../../docs/models.md"
 
 var update = flag.Bool("update", false, "renew the tables of the page")
 

@@ -2,7 +2,7 @@
 
 All read the same files, and the result is one table. Everything is done in one run, in turns, and
 the best of several is taken, so that all have seen the same machine. GB/s count the bytes of both
-sides. `make bench` runs this; --write docs/performance.md puts the table there.
+sides. `make bench` runs this; --write internal/bench/README.md puts the table there.
 """
 
 import argparse

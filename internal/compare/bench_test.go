@@ -128,7 +128,7 @@ func BenchmarkKernel(b *testing.B) {
 }
 
 // BenchmarkWrong compares pairs that differ by more than noise, or are stored otherwise, beside a
-// good one of the same size: docs/performance.md has their ratios.
+// good one of the same size: internal/bench/README.md has their ratios.
 func BenchmarkWrong(b *testing.B) {
 	const n = 1 << 20 // bytes of a side
 	for _, d := range []tensor.DType{tensor.F32, tensor.BF16} {

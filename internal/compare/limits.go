@@ -8,7 +8,7 @@ import (
 
 // defaults are, by type, the largest relative L2 of a tensor and of its worst row that pass where
 // no one says anything, and up to which two tensors agree when an error is localised: the noise
-// floor. Measured in the zoo, November 2026: docs/thresholds.md.
+// floor. Measured in the zoo, November 2026: internal/exam/thresholds.md.
 var defaults = map[tensor.DType]struct{ pass, agree Limits }{
 	// Not measured.
 	tensor.F64: {Limits{1e-9, 1e-9}, Limits{3e-10, 3e-10}},

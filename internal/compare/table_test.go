@@ -128,7 +128,7 @@ func TestDocumentedCriteria(t *testing.T) {
 		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |%s|%s|", c.Key, strings.ReplaceAll(c.Rule, "|", `\|`),
 			c.Unit, code("%s", c.Method), code("--%s", c.Flag())))
 	}
-	sameTable(t, "../../docs/fixture.md", "| limit | asks for | unit | Go | `parity report` |", strings.Join(rows, "\n"))
+	sameTable(t, "../../docs/formulas.md", "| limit | asks for | unit | Go | `parity report` |", strings.Join(rows, "\n"))
 
 	doc, err := os.ReadFile("../../docs/report.md")
 	require.NoError(t, err)
@@ -164,6 +164,6 @@ func TestDocumentedDefaults(t *testing.T) {
 	}
 	assert.Equal(t, compare.Default(tensor.F8E5M2, tensor.F8E5M2), compare.Default(tensor.F8E8M0FNU, tensor.F8E8M0FNU),
 		"one column is for both")
-	sameTable(t, "../../docs/report.md", "| | float64 | float32 | float16 | bfloat16 | e4m3 | e5m2, e8m0 |",
+	sameTable(t, "../../docs/formulas.md", "| | float64 | float32 | float16 | bfloat16 | e4m3 | e5m2, e8m0 |",
 		strings.Join([]string{"|---|---|---|---|---|---|---|", whole, row}, "\n"))
 }

@@ -1,7 +1,7 @@
 package diagnose
 
 // The limits of a proof, and of the time that it takes. Measured in the zoo, November 2026:
-// docs/thresholds.md. Besides, a proven prediction fits to the port's noise floor: right ones come
+// internal/exam/thresholds.md. Besides, a proven prediction fits to the port's noise floor: right ones come
 // to 0.68 of it in 16 bits and 0.1 in float32.
 const (
 	// margin is how much better than the golden a proven prediction fits, at least. Right ones ≥

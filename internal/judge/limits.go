@@ -1,6 +1,6 @@
 package judge
 
-// The limits of this package. What they were measured on, and in which words, docs/thresholds.md
+// The limits of this package. What they were measured on, and in which words, internal/exam/thresholds.md
 // says: clean are models without a fault, faults stand for the planted layer.
 const (
 	// noiseRatio is how many times the reference's own distance from float64 still counts as noise.

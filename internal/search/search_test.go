@@ -416,9 +416,9 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// The worked examples of docs/causes.md: what a port computes, and what is said of it.
+// Worked examples, testdata/examples.md: what a port computes, and what is said of it.
 func TestExamplesOfThePage(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "causes.md"))
+	page, err := os.ReadFile(filepath.Join("testdata", "examples.md"))
 	require.NoError(t, err)
 	var b strings.Builder
 	for _, tt := range []struct {
@@ -448,7 +448,7 @@ func TestExamplesOfThePage(t *testing.T) {
 		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", tt.port, edit.Label(tt.piece, r.Fits[0].Edit), r.Fits[0].Text)
 		assert.True(t, r.Proven, tt.port)
 	}
-	assert.True(t, strings.Contains(string(page), b.String()), "docs/causes.md has other examples than these:\n%s", b.String())
+	assert.True(t, strings.Contains(string(page), b.String()), "testdata/examples.md has other examples than these:\n%s", b.String())
 }
 
 func TestNothingFits(t *testing.T) {

@@ -1,6 +1,6 @@
 package structure
 
-// The limits of what is said of an error. Measured in the zoo, November 2026: docs/thresholds.md.
+// The limits of what is said of an error. Measured in the zoo, November 2026: internal/exam/thresholds.md.
 const (
 	// gap is how many times the least wrong line must be as far off as the worst right one before a
 	// place is named. Planted rows, columns and heads ≥ 49 (bfloat16), ≥ 1e5 (float32); lines that

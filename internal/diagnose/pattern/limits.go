@@ -26,7 +26,7 @@ const (
 )
 
 // When numbers are the same, relative to their size. Measured in the zoo, November 2026:
-// docs/thresholds.md.
+// internal/exam/thresholds.md.
 const (
 	// nearGolden is how many noise floors the reference's op on the candidate's inputs is off, at
 	// most. Right ones ≤ 0.92; no wrong one was seen.

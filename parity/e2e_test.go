@@ -35,11 +35,11 @@ import (
 //	mkdump [flags] DIR MODEL [edit …]   run a toy model, as toy_test.go describes it, and write a dump
 //	golden FIXTURE DUMP                 make goldens from a dump of the reference
 //	record FIXTURE DUMP NAME            keep a dump of the candidate as a recorded run
-//	flip FILE OFFSET                    change one byte; a negative offset counts from the end
+//	flip PATTERN OFFSET                 change one byte of a file; a negative offset counts from the end
 //	replace FILE OLD NEW                change a text
-//	cut FILE PATH N                     leave N entries of a list in a JSON file: cut manifest.json .passes.0.tensors 4
+//	cut FILE PATH N                     leave N entries of a list in a JSON file: cut index.json .runs.0.info.order 4
 //	drop FILE PATH LAYER                take a layer's entries out of a list in a JSON file
-//	unseal FILE SCHEMA                  take the hash out of a manifest or a run.json, as older versions wrote them
+//	reseal FILE                         make the hash of an index fit again
 //	age DIR                             make all files an hour old: go test stores no result that depends on fresh ones
 //	mkserved FIXTURE [YAML]             write a fixture of the stub server's model, goldens and all
 //	stub MOOD                           start such a server; URL is its address
@@ -98,7 +98,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": scripttest.Replace,
-			"age": cmdAge, "cut": cmdCut, "drop": cmdDrop, "unseal": cmdUnseal,
+			"age": cmdAge, "cut": cmdCut, "drop": cmdDrop, "reseal": cmdReseal,
 			"mkserved": cmdMkserved, "stub": cmdStub,
 			"gotest": user.gotest, "rerun": user.rerun, "next": user.next,
 		},
@@ -178,7 +178,12 @@ func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: flip FILE OFFSET")
 	}
-	path := ts.MkAbs(args[0])
+	files, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(files) != 1 {
+		ts.Fatalf("%s: %d files", args[0], len(files))
+	}
+	path := files[0]
 	data, err := os.ReadFile(path)
 	ts.Check(err)
 	var at int

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/goparity/goparity/internal/seal"
 )
 
 // editJSON changes a JSON file, which it writes in another form than goparity does.
@@ -25,10 +27,16 @@ func editList(ts *testscript.TestScript, file, path string, edit func([]any) []a
 	editJSON(ts, file, func(object map[string]any) {
 		keys := strings.Split(strings.TrimPrefix(path, "."), ".")
 		last := len(keys) - 1
-		for i := 0; i < last; i += 2 {
-			n, err := strconv.Atoi(keys[i+1])
-			ts.Check(err)
-			object = object[keys[i]].([]any)[n].(map[string]any)
+		for i := 0; i < last; i++ {
+			switch value := object[keys[i]].(type) {
+			case map[string]any:
+				object = value
+			case []any:
+				n, err := strconv.Atoi(keys[i+1])
+				ts.Check(err)
+				object = value[n].(map[string]any)
+				i++
+			}
 		}
 		object[keys[last]] = edit(object[keys[last]].([]any))
 	})
@@ -41,21 +49,16 @@ func cmdCut(ts *testscript.TestScript, _ bool, args []string) {
 	editList(ts, args[0], args[1], func(l []any) []any { return l[:n:n] })
 }
 
-// drop FILE PATH LAYER takes the entries of a layer out of a list.
+// drop FILE PATH LAYER takes the entries of a layer out of an order.
 func cmdDrop(ts *testscript.TestScript, _ bool, args []string) {
 	editList(ts, args[0], args[1], func(l []any) []any {
-		return slices.DeleteFunc(l, func(e any) bool { return e.(map[string]any)["layer"] == args[2] })
+		return slices.DeleteFunc(l, func(e any) bool { return e.([]any)[1] == args[2] })
 	})
 }
 
-// unseal FILE SCHEMA makes a file one of an older version, which has no hash of its lists, and does
-// not say what was compared.
-func cmdUnseal(ts *testscript.TestScript, _ bool, args []string) {
-	schema, err := strconv.Atoi(args[1])
+// reseal FILE makes the hash of an index fit what it lists.
+func cmdReseal(ts *testscript.TestScript, _ bool, args []string) {
+	sum, err := seal.Sum([]byte(ts.ReadFile(args[0])))
 	ts.Check(err)
-	editJSON(ts, args[0], func(object map[string]any) {
-		object["schema"] = schema
-		delete(object, "sha256")
-		delete(object, "joined")
-	})
+	editJSON(ts, args[0], func(object map[string]any) { object["sha256"] = sum })
 }

@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/golden"
+	"github.com/goparity/goparity/internal/compare"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -28,10 +31,10 @@ func newGolden() *cobra.Command {
 }
 
 // openStore opens the store of a fixture, or the store in that folder itself.
-func openStore(dir string) (*golden.Store, error) {
-	s, err := golden.Open(filepath.Join(dir, "golden"))
-	if errors.Is(err, golden.ErrNotFound) {
-		if direct, derr := golden.Open(dir); derr == nil {
+func openStore(dir string) (*store.Store, error) {
+	s, err := store.Open(filepath.Join(dir, "golden"))
+	if errors.Is(err, store.ErrNotFound) {
+		if direct, derr := store.Open(dir); derr == nil {
 			return direct, nil
 		}
 	}
@@ -57,37 +60,67 @@ func newGoldenLs() *cobra.Command {
 	return c
 }
 
-func goldenLs(w io.Writer, s *golden.Store, long bool) error {
+func goldenLs(w io.Writer, s *store.Store, long bool) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "file\ttensors\tbytes\tengine\tdate")
-	for _, p := range s.Passes() {
-		v := p.Provenance
-		engine := v.Engine + " " + v.Versions[v.Engine]
-		if v.Blessed != "" {
-			engine += " (blessed: " + v.Blessed + ")"
+	for _, k := range s.Runs() {
+		engine := k.Info.Engine + " " + k.Info.Versions[k.Info.Engine]
+		if k.Blessed != "" {
+			engine += " (blessed: " + k.Blessed + ")"
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", report.Clean(p.File), len(p.Tensors), p.Size, report.Clean(engine),
-			report.Clean(v.Date))
-		if !long {
-			continue
-		}
-		for _, t := range p.Tensors {
-			fmt.Fprintf(tw, "  %s\t%s%s\t%d\t%.4g … %.4g\t%.12s\n", report.Clean(t.Label()), t.DType.Short(),
-				tensor.FormatShape(t.Shape), t.Length, t.Min, t.Max, t.SHA256)
-		}
-	}
-	for _, p := range s.Programs() {
-		for _, f := range p.Files {
-			fmt.Fprintf(tw, "%s\t\t%d\tof %s\t\n", report.Clean(f.File), f.Size, report.Clean(p.Variant))
+		if err := lsRun(tw, s, k, report.Clean(engine), long); err != nil {
+			return err
 		}
 	}
 	return tw.Flush()
 }
 
+// lsRun lists the files of a run, and its tensors.
+func lsRun(w io.Writer, s *store.Store, k *dump.Kept, engine string, long bool) error {
+	size := func(file string) int64 {
+		st, err := os.Stat(filepath.Join(s.Dir(), file))
+		if err != nil {
+			return 0
+		}
+		return st.Size()
+	}
+	var run *dump.Run
+	if long && len(k.Info.Order) > 0 {
+		var err error
+		if run, err = s.Run(k); err != nil {
+			return err
+		}
+	}
+	files := map[string]int{}
+	for _, o := range k.Info.Order {
+		files[o.File]++
+	}
+	for i, o := range k.Info.Order {
+		if i == 0 || k.Info.Order[i-1].File != o.File {
+			fmt.Fprintf(w, "%s: %s\t%d\t%d\t%s\t%s\n", report.Clean(k.Variant), report.Clean(o.File), files[o.File], size(o.File), engine,
+				report.Clean(k.Info.Date))
+		}
+		if run == nil {
+			continue
+		}
+		t := run.Entries[i].Tensor
+		stats, err := compare.StatsOf(t)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "  %s\t%s%s\t%d\t%.4g … %.4g\t\n", report.Clean(run.Entries[i].Label()), t.DType().Short(), tensor.FormatShape(t.Shape()),
+			t.Len()*t.DType().Size(), stats.Min, stats.Max)
+	}
+	for _, file := range k.Program {
+		fmt.Fprintf(w, "%s: %s\t\t%d\tprogram\t\n", report.Clean(k.Variant), report.Clean(file), size(file))
+	}
+	return nil
+}
+
 func newGoldenVerify() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify FIXTURE …",
-		Short: "read every golden and compare it with the hashes of the manifest",
+		Short: "read every golden and compare it with the hashes of the index",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			bad := 0
@@ -112,7 +145,7 @@ func goldenVerify(ctx context.Context, w io.Writer, dir string) (bad int, err er
 		return 0, err
 	}
 	defer s.Close()
-	if len(s.Passes())+len(s.Programs()) == 0 {
+	if len(s.Runs()) == 0 {
 		return 0, fmt.Errorf("%s has no goldens: nothing was verified", dir)
 	}
 	problems, err := s.Verify(ctx)
@@ -135,11 +168,17 @@ func goldenVerify(ctx context.Context, w io.Writer, dir string) (bad int, err er
 			dir, report.Clean(what), dir)
 	}
 	if bad == 0 {
-		n := 0
-		for _, p := range s.Passes() {
-			n += len(p.Tensors)
+		n, ran, files := 0, 0, map[string]bool{}
+		for _, k := range s.Runs() {
+			n += len(k.Info.Order)
+			for _, o := range k.Info.Order {
+				files[o.File] = true
+			}
+			if len(k.Program) > 0 {
+				ran++
+			}
 		}
-		fmt.Fprintf(w, "%s: %d goldens in %d files%s are what the manifest says\n", dir, n, len(s.Passes()), programs(len(s.Programs())))
+		fmt.Fprintf(w, "%s: %d goldens in %d files%s are what the index says\n", dir, n, len(files), programs(ran))
 	}
 	return bad, nil
 }
@@ -157,7 +196,7 @@ func programs(n int) string {
 
 // goldensLacking lists what the fixture in dir asks for and the store lacks; nothing where dir is a
 // store alone.
-func goldensLacking(dir string, s *golden.Store) ([]string, error) {
+func goldensLacking(dir string, s *store.Store) ([]string, error) {
 	if !exists(filepath.Join(dir, fixture.FileName)) {
 		return nil, nil
 	}
@@ -165,7 +204,7 @@ func goldensLacking(dir string, s *golden.Store) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(y.Lacking(func(variant, caseName string) int { return len(s.Steps(variant, caseName)) }), y.LackingPrograms(s.HasProgram)...), nil
+	return append(y.Lacking(s.Steps), y.LackingPrograms(session.HasProgram(s))...), nil
 }
 
 func newGoldenDiff() *cobra.Command {
@@ -184,26 +223,18 @@ func newGoldenDiff() *cobra.Command {
 				return err
 			}
 			defer now.Close()
-			if len(old.Passes()) == 0 && len(now.Passes()) == 0 {
+			if len(old.Runs()) == 0 && len(now.Runs()) == 0 {
 				return fmt.Errorf("neither %s nor %s has goldens: nothing was compared", args[0], args[1])
 			}
-			d := golden.Diff(old, now)
+			d := store.Diff(old, now, nil)
 			w := cmd.OutOrStdout()
-			for _, m := range d.Moved {
-				fmt.Fprintln(w, report.Clean(m.String()))
-			}
-			for _, k := range d.Added {
-				fmt.Fprintf(w, "%s: new\n", report.Clean(k.String()))
-			}
-			for _, k := range d.Removed {
-				fmt.Fprintf(w, "%s: gone\n", report.Clean(k.String()))
-			}
-			for _, p := range d.Programs {
-				fmt.Fprintln(w, report.Clean(p))
+			lines := d.Lines()
+			for _, line := range lines {
+				fmt.Fprintln(w, report.Clean(line))
 			}
 			fmt.Fprintf(w, "%d unchanged, %d moved, %d new, %d gone\n", d.Same, len(d.Moved), len(d.Added),
 				len(d.Removed))
-			if len(d.Moved)+len(d.Added)+len(d.Removed)+len(d.Programs) > 0 {
+			if len(lines) > 0 {
 				return &exitError{code: exitMismatch}
 			}
 			return nil

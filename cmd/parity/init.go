@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
@@ -129,15 +128,15 @@ type newFile struct{ path, text string }
 func (f *initFlags) files() (files []newFile, run setting.Run, err error) {
 	y := initYAML{prompt: f.prompt}
 	if f.golden != "" {
-		made, err := golden.OpenDump(f.golden) // what makes no goldens is refused before anything is written
-		if err != nil {
-			return nil, "", err
-		}
-		defer made.Close()
 		if y.golden, err = dump.OpenCases(f.golden, dump.Options{}); err != nil {
 			return nil, "", err
 		}
 		defer dump.CloseAll(y.golden)
+		for _, run := range y.golden { // what makes no goldens is refused before anything is written
+			if err := session.MakesGoldens(run); err != nil {
+				return nil, "", err
+			}
+		}
 	}
 	if isModel(f.candidate) {
 		run = setting.RunCPU

@@ -339,7 +339,7 @@ func (f *inputFlags) open() (cases []judge.Case, closeAll func(), err error) {
 		to         func(*judge.Case) **dump.Run
 	}{
 		{"--actual", f.Actual, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Actual }},
-		{"--injected", f.Injected, dump.Options{Injection: f.Injection},
+		{"--injected", f.Injected, dump.Options{Injection: f.Injection, Mode: dump.Injected},
 			func(k *judge.Case) **dump.Run { return &k.Injected }},
 		{"--golden64", f.Golden64, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Golden64 }},
 		{"--noise", f.Noise, dump.Options{}, func(k *judge.Case) **dump.Run { return &k.Encoded }},

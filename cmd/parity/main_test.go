@@ -165,7 +165,7 @@ func TestScripts(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	dir := filepath.Join("..", "..", "fixtures", "minilm", "runs", "max-cpu", "standard", "short.0.safetensors")
+	dir := filepath.Join("..", "..", "fixtures", "minilm", "runs", "max-cpu")
 	var out, errs bytes.Buffer
 	code := run(ctx, []string{"compare", dir, dir}, &out, &errs)
 	assert.Equal(t, exitInfra, code, "an interrupted comparison is no result")
@@ -177,7 +177,7 @@ func TestInterrupt(t *testing.T) {
 // ones.
 func TestUnpackedFixture(t *testing.T) {
 	fixture := filepath.Join("..", "..", "fixtures", "tinyllama")
-	runs, err := dump.OpenCases(filepath.Join(fixture, "runs", "max-cpu", "standard"), dump.Options{})
+	runs, err := dump.OpenCases(filepath.Join(fixture, "runs", "max-cpu"), dump.Options{})
 	require.NoError(t, err)
 	defer dump.CloseAll(runs)
 	dir := t.TempDir()
@@ -190,7 +190,7 @@ func TestUnpackedFixture(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	code := run(context.Background(),
-		[]string{"compare", "--golden", filepath.Join(fixture, "runs", "max-cpu", "standard"), "--actual", dir}, &out,
+		[]string{"compare", "--golden", filepath.Join(fixture, "runs", "max-cpu"), "--actual", dir}, &out,
 		&errs)
 	require.Equal(t, exitPass, code, "%s%s", &out, &errs)
 	assert.Contains(t, out.String(), "worst row rel. L2 0")

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
@@ -21,6 +20,7 @@ import (
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/whole"
 )
@@ -130,7 +130,7 @@ func (f *programFlags) open() (*programRuns, error) {
 	if exists(filepath.Join(dir, fixture.FileName)) {
 		return openProgramStore(filepath.Join(dir, "golden"), dir)
 	}
-	if exists(filepath.Join(dir, "manifest.json")) {
+	if dump.KeepsRuns(dir) {
 		above := filepath.Dir(filepath.Clean(dir))
 		if filepath.Base(filepath.Clean(dir)) != "golden" || !exists(filepath.Join(above, fixture.FileName)) {
 			above = ""
@@ -149,27 +149,21 @@ func openProgramStore(dir, yaml string) (runs *programRuns, err error) {
 		}
 		runs.variant = runs.yaml.Reference("")
 	}
-	s, err := golden.Open(dir)
+	s, err := store.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	runs.close = s.Close
-	have := map[string]bool{}
-	for _, p := range s.Programs() {
-		have[p.Case] = true
-	}
-	for _, p := range s.Passes() {
-		if p.Variant != runs.variant || slices.ContainsFunc(runs.cases, func(c programCase) bool { return c.run.Info.Case == p.Case }) {
+	has := session.HasProgram(s)
+	for _, k := range s.Runs() {
+		if k.Variant != runs.variant || !k.OnePass() || len(k.Info.Order) == 0 { // the program of one pass judges all paths
 			continue
 		}
-		if _, ofPath := dump.CutPathCase(p.Case); ofPath {
-			continue // the program of one pass judges all paths
-		}
-		run, err := session.GoldenRun(s, runs.variant, p.Case)
+		run, err := s.Run(k)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
-		runs.cases = append(runs.cases, programCase{run: run, has: have[p.Case]})
+		runs.cases = append(runs.cases, programCase{run: run, has: has(k.Info.Case)})
 	}
 	return runs, nil
 }
@@ -182,7 +176,7 @@ func openProgramDumps(dir string) (*programRuns, error) {
 	runs := &programRuns{close: func() error { return dump.CloseAll(opened) }}
 	for _, r := range opened {
 		c := programCase{run: r, has: r.Program != ""}
-		if st, err := os.Stat(r.Path); err == nil && st.IsDir() && !dump.IsRecording(r.Path) {
+		if st, err := os.Stat(r.Path); err == nil && st.IsDir() && !dump.KeepsRuns(r.Path) {
 			c.file = filepath.Join(r.Path, dump.ProgramFile)
 		}
 		if r.Info.Case == "" {
@@ -285,7 +279,7 @@ func (f *programFlags) keep(ctx context.Context, stdout io.Writer, runs *program
 		if c.file != "" {
 			text += ": " + c.file
 		} else {
-			text += fmt.Sprintf(": %s", filepath.Join(runs.store, "programs", name+".json"))
+			text += fmt.Sprintf(": %s", runs.store)
 		}
 		texts = append(texts, text)
 	}
@@ -295,7 +289,7 @@ func (f *programFlags) keep(ctx context.Context, stdout io.Writer, runs *program
 		}
 		close := runs.close
 		runs.close = func() error { return nil }
-		if err := errors.Join(close(), golden.AddPrograms(ctx, runs.store, runs.variant, files, waiting)); err != nil {
+		if err := errors.Join(close(), session.AddPrograms(ctx, runs.store, runs.variant, files, waiting)); err != nil {
 			return err
 		}
 	} else {

@@ -177,7 +177,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if len(job.Cases) == 1 {
 		from = filepath.Join(job.Out, job.Cases[0].Name)
 	}
-	if err := errors.Join(r.Close(), whole.Swap(whole.OS{}, from, out, filepath.Join(tmp, "old"))); err != nil {
+	if err := errors.Join(r.Close(), whole.Swap(from, out, filepath.Join(tmp, "old"))); err != nil {
 		return err
 	}
 	os.Remove(logFile)

@@ -15,6 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	html "github.com/goparity/goparity/internal/report/page"
 	"github.com/goparity/goparity/internal/report/plot"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/internal/whole"
 )
 
@@ -104,7 +105,7 @@ func (t tree) write(r *report.Report, cases []judge.Case) (err error) {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-		} else if err := whole.Swap(whole.OS{}, from, to, old); err != nil {
+		} else if err := whole.Swap(from, to, old); err != nil {
 			return err
 		}
 	}
@@ -135,7 +136,7 @@ func (t tree) mode(dir string, r *report.Report, mode report.Mode, golden, actua
 		if err := os.Mkdir(sub, 0o755); err != nil {
 			return err
 		}
-		if err := dump.Write(sub, runs); err != nil {
+		if err := store.Save(sub, runs); err != nil {
 			return err
 		}
 	}

@@ -66,6 +66,8 @@ type Options struct {
 	FP8 tensor.DType
 	// Injection overrides what run.json or the ports say: Nested or Isolated.
 	Injection string
+	// Mode chooses the runs of a folder that keeps several: Injected, or else Standard.
+	Mode string
 	// Cases has the names of the cases that are asked for: a folder of such a name in a folder that
 	// OpenCases opens is a dump, also where it has no run.json and no folders for its steps.
 	Cases []string

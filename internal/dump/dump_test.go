@@ -229,26 +229,6 @@ func TestOpenCases(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, `"short", "y"`, dump.CaseNames(runs), "the case of run.json, else the folder's name")
 	require.NoError(t, dump.CloseAll(runs))
-
-	recording := func(sha string) string {
-		return folder(t, map[string]any{
-			"short.0.safetensors": named(t, "a-output", "b-output"),
-			"run.json": `{"schema":1,"cases":[{"schema":1,"case":"short","sha256":{` + sha +
-				`},"order":[["0","a","output","short.0.safetensors"],
-				["0","b","input_0","short.0.safetensors","a-output"],["0","b","output","short.0.safetensors"]]}]}`,
-		})
-	}
-	runs, err = dump.OpenCases(recording(""), dump.Options{})
-	require.NoError(t, err)
-	require.Len(t, runs[0].Entries, 3)
-	assert.Equal(t, 0.0, runs[0].Entries[1].Tensor.At(0), "an equal tensor is stored once")
-	assert.Equal(t, 1.0, runs[0].Entries[2].Tensor.At(0))
-	require.NoError(t, dump.CloseAll(runs))
-
-	_, err = dump.OpenCases(recording(`"short.0.safetensors":"00"`), dump.Options{})
-	assert.ErrorContains(t, err, "damaged", "a hash that does not fit")
-	_, err = dump.OpenCases(folder(t, map[string]any{"run.json": `{"schema":1,"cases":[]}`}), dump.Options{})
-	assert.ErrorContains(t, err, "no cases")
 }
 
 // What the folders in a folder are: dumps of cases, or steps.

@@ -42,11 +42,6 @@ func (r *Run) openFolder(opt Options) error {
 	if err != nil {
 		return fmt.Errorf("dump: open %q: %w", r.Path, err)
 	}
-	if rec, err := readRecording(filepath.Join(r.Path, RunFile), data); err != nil {
-		return err
-	} else if rec != nil {
-		return fmt.Errorf("dump: open %q: this is a recording of %d cases, not a dump of one", r.Path, len(rec.Cases))
-	}
 	if err := r.readInfo(filepath.Join(r.Path, RunFile), data, opt); err != nil {
 		return err
 	}

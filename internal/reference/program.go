@@ -2,15 +2,14 @@ package reference
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -70,8 +69,8 @@ func Beside(run *dump.Run) *program.Program {
 
 // InStore returns the program of a golden of a store; it is nil where there is none, or it cannot be
 // used, which the golden notes. Its constants are open until the store is closed.
-func InStore(ctx context.Context, store *golden.Store, variant, caseName string, run *dump.Run) *program.Program {
-	p, err := Stored(ctx, store, variant, caseName)
+func InStore(s *store.Store, variant, caseName string, run *dump.Run) *program.Program {
+	p, err := Stored(s, variant, caseName)
 	if p != nil {
 		err = Check(p, run.Entries)
 	}
@@ -84,8 +83,8 @@ func InStore(ctx context.Context, store *golden.Store, variant, caseName string,
 
 // Stored returns the program that a store has of a case of a variant; nil for none. Its constants are
 // open until the store is closed.
-func Stored(ctx context.Context, store *golden.Store, variant, caseName string) (*program.Program, error) {
-	kept, err := store.Program(ctx, variant, caseName)
+func Stored(s *store.Store, variant, caseName string) (*program.Program, error) {
+	kept, err := s.Program(variant, caseName)
 	if kept == nil || err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
@@ -16,12 +15,13 @@ import (
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/store"
 )
 
 // alone returns the program of a case that judges without goldens. One that cannot be used is an
 // error: nothing else judges.
 func (f *Fixture) alone(caseName string) (*program.Program, error) {
-	p, err := reference.Stored(f.cfg.context(), f.goldens.store, f.yaml.Reference(""), caseName)
+	p, err := reference.Stored(f.goldens.store, f.yaml.Reference(""), caseName)
 	if err == nil && p == nil {
 		err = fmt.Errorf("%s has no program of case %s: record it: parity update %s", f.goldens.store.Dir(), caseName, f.dir)
 	}
@@ -69,7 +69,7 @@ func (u *update) recordPrograms() error {
 	}
 	job.Mode, job.Capture = engine.ProgramMode, engine.Capture{}
 	fixture.RecordProgram(&job, u.yaml.Programs)
-	have, err := u.havePrograms()
+	have, err := u.have(variant, true)
 	if err != nil {
 		return err
 	}
@@ -84,42 +84,49 @@ func (u *update) recordPrograms() error {
 	if err != nil {
 		return err
 	}
-	programs, from := map[string]string{}, map[string]golden.Provenance{}
+	programs, info := map[string]string{}, map[string]dump.Info{}
 	for i, run := range r.Runs {
 		name := job.Cases[i].Name
 		p, err := program.Read(run.Program)
+		if err == nil {
+			err = p.Close()
+		}
 		if err != nil {
 			return fmt.Errorf("case %s: %w", name, err)
 		}
-		if err := p.Close(); err != nil {
-			return err
-		}
 		programs[name] = run.Program
-		from[name] = golden.Provenance{Engine: run.Info.Engine, Versions: run.Info.Versions, TokenIDs: run.Info.TokenIDs,
+		info[name] = dump.Info{Engine: run.Info.Engine, Versions: run.Info.Versions, TokenIDs: run.Info.TokenIDs,
 			Date: time.Now().UTC().Format(time.RFC3339), Inputs: u.yaml.GoldenInputs(variant, name)}
 	}
-	changed, err := golden.ImportPrograms(u.cfg.context(), u.goldenDir(), variant, programs, from, u.waits(u.goldenDir()))
+	var changed []string
+	err = store.Update(u.cfg.context(), u.goldenDir(), u.waits(u.goldenDir()), func(old *store.Store) (*store.Change, error) {
+		c := withPrograms(old, variant, programs, info)
+		c.Accept = func(now *store.Store) error { changed = store.Diff(old, now, nil).Programs; return nil }
+		return c, nil
+	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(u.out, "parity: update %s: %d programs, %d of them changed\n", u.name, len(programs), len(changed))
+	fmt.Fprintf(u.out, "parity: update %s: %d programs, %d of them changed\n", u.name, len(r.Runs), len(changed))
 	for _, text := range changed {
 		fmt.Fprintf(u.out, "  %s\n", text)
 	}
 	return nil
 }
 
-// havePrograms lists the cases that have a program.
-func (u *update) havePrograms() (cases []string, err error) {
-	s, err := golden.Open(u.goldenDir())
-	if errors.Is(err, golden.ErrNotFound) {
+// have returns what there is of a variant: runs with tensors, or with a program alone.
+func (u *update) have(variant string, alone bool) (cases []string, err error) {
+	s, err := store.Open(u.goldenDir())
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range s.Programs() {
-		cases = append(cases, p.Case)
+	for _, k := range s.Runs() {
+		if k.Variant == variant && (alone && len(k.Program) > 0 || !alone && len(k.Info.Order) > 0) {
+			cases = append(cases, k.Info.Case)
+		}
 	}
 	return cases, s.Close()
 }
@@ -129,13 +136,13 @@ func (f *Fixture) stalePrograms() (out []string) {
 	if !f.yaml.Alone {
 		return nil
 	}
-	for _, p := range f.goldens.store.Programs() {
-		if _, err := f.yaml.Case(p.Case); err != nil || p.Provenance == nil {
+	for _, k := range f.goldens.store.Runs() {
+		if _, err := f.yaml.Case(k.Info.Case); err != nil || len(k.Program) == 0 {
 			continue
 		}
-		if changes := fixture.Changed(p.Provenance.Inputs, f.yaml.GoldenInputs(p.Variant, p.Case)); len(changes) > 0 {
+		if changes := fixture.Changed(k.Info.Inputs, f.yaml.GoldenInputs(k.Variant, k.Info.Case)); len(changes) > 0 {
 			out = append(out, fmt.Sprintf("golden: %s: the program of case %s is stale: %s; record it again: parity update %s",
-				filepath.ToSlash(f.goldens.store.Dir()), p.Case, strings.Join(changes, "; "), f.dir))
+				filepath.ToSlash(f.goldens.store.Dir()), k.Info.Case, strings.Join(changes, "; "), f.dir))
 		}
 	}
 	return out
@@ -143,9 +150,16 @@ func (f *Fixture) stalePrograms() (out []string) {
 
 // lackingPrograms says which cases have no program, where programs judge alone.
 func (f *Fixture) lackingPrograms() (out []string) {
-	for _, what := range f.yaml.LackingPrograms(f.goldens.store.HasProgram) {
+	for _, what := range f.yaml.LackingPrograms(HasProgram(f.goldens.store)) {
 		out = append(out, fmt.Sprintf("golden: %s lacks the %s, which judges alone: record it: parity update %s",
 			filepath.ToSlash(f.goldens.store.Dir()), what, f.dir))
 	}
 	return out
+}
+
+// HasProgram returns a function that reports whether a store has a program of a case.
+func HasProgram(s *store.Store) func(caseName string) bool {
+	return func(caseName string) bool {
+		return slices.ContainsFunc(s.Runs(), func(k *dump.Kept) bool { return k.Info.Case == caseName && len(k.Program) > 0 })
+	}
 }

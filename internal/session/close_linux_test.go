@@ -3,7 +3,6 @@ package session_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/store"
 )
 
 // mapped is how many files in a folder this process has mapped.
@@ -30,14 +30,10 @@ func mapped(t *testing.T, dir string) (n int) {
 // TestCloseAll replays runs of one pass and along paths from one folder: all of them are closed with the session.
 func TestCloseAll(t *testing.T) {
 	const fixture = "../../fixtures/tinyllama"
-	var runs []*dump.Run
-	for _, mode := range []string{"standard", "paths"} {
-		of, err := dump.OpenCases(filepath.Join(fixture, "runs", "max-cpu", mode), dump.Options{Unjudged: true})
-		require.NoError(t, err)
-		runs = slices.Concat(runs, of)
-	}
+	runs, err := dump.OpenCases(filepath.Join(fixture, "runs", "max-cpu"), dump.Options{Unjudged: true})
+	require.NoError(t, err)
 	dir := t.TempDir()
-	require.NoError(t, dump.Write(dir, runs))
+	require.NoError(t, store.Save(dir, runs))
 	require.NoError(t, dump.CloseAll(runs))
 	s, err := session.Start(session.Config{Fixtures: []string{fixture}, Replay: dir})
 	require.NoError(t, err)

@@ -1,12 +1,10 @@
 package session
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
@@ -65,15 +63,9 @@ func (u *update) dequantise() error {
 }
 
 // checkActivations refuses a run that rounded the inputs of products otherwise than a reference does.
-func checkActivations(r *golden.Run, ref fixture.Reference) error {
-	var how *dump.Activations
-	if r.Activations != nil {
-		if err := json.Unmarshal(r.Activations, &how); err != nil {
-			return fmt.Errorf("%s: activations: %w", r.From, err)
-		}
-	}
-	if rule := how.Rule(); rule != ref.Activations {
-		return fmt.Errorf("%s: it rounded the inputs of products by %q, and %s does so by %q (\"\": not at all)", r.From, rule, ref.Variant, ref.Activations)
+func checkActivations(r *dump.Run, ref fixture.Reference) error {
+	if rule := r.Info.Activations.Rule(); rule != ref.Activations {
+		return fmt.Errorf("%s: it rounded the inputs of products by %q, and %s does so by %q (\"\": not at all)", r.Path, rule, ref.Variant, ref.Activations)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
@@ -21,7 +20,7 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/whole"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -46,9 +45,10 @@ type Fixture struct {
 	summaries atomic.Int64 // how many were asked for
 
 	runner
-	opening sync.Once // guards goldens and openErr
-	goldens *goldens
-	openErr error
+	opening  sync.Once // guards goldens and openErr
+	goldens  *goldens
+	recorded *store.Store // of the recorded run
+	openErr  error
 
 	comparing sync.Once     // guards the rest
 	runs      []*dump.Run   // the candidate's
@@ -148,7 +148,7 @@ func (f *Fixture) open() error {
 			return
 		}
 		f.goldens = &goldens{}
-		f.goldens.store, f.openErr = golden.Open(f.goldenDir())
+		f.goldens.store, f.openErr = store.Open(f.goldenDir())
 	})
 	return f.openErr
 }
@@ -189,10 +189,6 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	}
 	if len(f.yaml.NotTried) > 0 {
 		c.Note("not tried: " + strings.Join(f.yaml.NotTried, "; "))
-	}
-	if !f.goldens.store.Sealed() {
-		c.Note(fmt.Sprintf("no hash covers what the manifest in %s lists, an older version wrote it: parity golden prune --apply %s",
-			f.goldens.store.Dir(), f.dir))
 	}
 	if f.goldenDump != "" && f.cfg.Update == setting.UpdateNone {
 		c.Note("PARITY_GOLDEN_DUMP was not read: only an update imports it, the fixture's goldens judged")
@@ -252,55 +248,46 @@ func (f *Fixture) openRuns() error {
 	if name == "" {
 		return fmt.Errorf("%s names %w: write replay: NAME, or point PARITY_REPLAY to a dump", f.yaml.File, ErrNoRecordedRun)
 	}
-	return whole.Steady(f.runDir(name), func() (err error) {
-		if err := dump.CloseAll(f.opened); err != nil {
-			return err
-		}
-		f.opened, f.injected = nil, nil
-		f.plan()
-		dir := f.runDir(name, dump.Standard)
-		if !isDir(dir) {
-			return fmt.Errorf("%s: replay: %s: there is %w %s: record it with -parity.record=%s and -parity.run=cpu or PARITY_REPLAY=DUMP",
-				f.yaml.File, name, ErrNoRecordedRun, filepath.ToSlash(dir), name)
-		}
-		if f.runs, err = f.openCases(dir); err != nil {
-			return err
-		}
-		f.opened = append(f.opened, f.runs...)
-		if dir := f.runDir(name, dump.Injected); isDir(dir) {
-			if f.injected, err = dump.OpenCases(dir, dump.Options{}); err != nil {
-				return err
-			}
-			f.opened = append(f.opened, f.injected...)
-		}
-		var along []*dump.Run
-		if dir := f.runDir(name, pathsMode); isDir(dir) {
-			if along, err = dump.OpenCases(dir, dump.Options{Unjudged: true}); err != nil {
-				return err
-			}
-		}
-		_, err = f.take(along)
+	dir := f.runDir(name)
+	s, err := store.Open(dir)
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%s: replay: %s: there is %w %s: record it with -parity.record=%s and -parity.run=cpu or PARITY_REPLAY=DUMP",
+			f.yaml.File, name, ErrNoRecordedRun, filepath.ToSlash(dir), name)
+	}
+	if err != nil {
 		return err
-	})
+	}
+	f.recorded = s
+	f.plan()
+	var runs []*dump.Run
+	for _, k := range s.Runs() {
+		r, err := s.Run(k)
+		if err != nil {
+			return err
+		}
+		if k.Info.Mode == dump.Injected {
+			f.injected = append(f.injected, r)
+		} else {
+			runs = append(runs, r)
+		}
+	}
+	f.runs, err = f.take(runs)
+	return err
 }
 
 // openCases opens a run of the fixture's cases.
 func (f *Fixture) openCases(dir string) ([]*dump.Run, error) {
-	if store, err := golden.Open(dir); err == nil {
-		store.Close()
-		return nil, fmt.Errorf("%s holds goldens: the reference would be compared with itself, name a run of the candidate", filepath.ToSlash(dir))
+	if s, err := store.Open(dir); err == nil {
+		goldens := slices.ContainsFunc(s.Runs(), func(k *dump.Kept) bool { return k.Variant != "" })
+		if err := s.Close(); goldens || err != nil {
+			return nil, cmp.Or(err, fmt.Errorf("%s holds goldens: the reference would be compared with itself, name a run of the candidate", filepath.ToSlash(dir)))
+		}
 	}
 	runs, err := dump.OpenCases(dir, dump.Options{Cases: f.yaml.CaseNames(), Unjudged: len(f.yaml.Paths) > 0 || f.yaml.Generation > 0})
 	if len(runs) == 1 {
 		runs[0].Info.Case = f.yaml.CaseOfOnly(runs[0].Info.Case)
 	}
 	return runs, err
-}
-
-// runDir returns the folder of a recorded run, or that of one of its modes.
-func (f *Fixture) runDir(name string, mode ...string) string {
-	dir := whole.Find(whole.OS{}, filepath.Join(f.dir, "runs", name))
-	return filepath.Join(append([]string{dir}, mode...)...)
 }
 
 // cases pairs the goldens of each case with the candidate's run of it.
@@ -326,7 +313,7 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 		if k.Golden, err = f.goldens.run(variant, y.Name); err != nil {
 			return nil, err
 		}
-		if k.Program, err = f.goldens.program(f.cfg.context(), variant, y.Name); err != nil {
+		if k.Program, err = f.goldens.program(variant, y.Name); err != nil {
 			return nil, err
 		}
 		if err := f.addBeside(&k, variant); err != nil {
@@ -420,8 +407,8 @@ func (f *Fixture) isSelf(c *judge.Comparison) bool {
 	if f.isLive() || f.yaml.Model.Engine.Command != nil || f.yaml.Alone {
 		return false
 	}
-	for _, p := range f.goldens.store.Passes() {
-		if p.Provenance.Blessed != "" {
+	for _, k := range f.goldens.store.Runs() {
+		if k.Blessed != "" {
 			return false
 		}
 	}
@@ -500,6 +487,7 @@ func (f *Fixture) close() error {
 	if f.goldens != nil && f.goldens.store != nil {
 		errs = append(errs, f.goldens.store.Close())
 	}
+	errs = append(errs, f.recorded.Close())
 	if f.weights != nil {
 		errs = append(errs, f.weights.Close())
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
@@ -221,32 +220,9 @@ func (g *Generation) recorded() (*dump.Run, error) {
 	return dump.New(g.actual.Path, info, g.actual.OrderBy, entries), nil
 }
 
-// generated says of a golden that keeps logits along a text how long the prompt is.
-func generated(info *dump.Info, entries []dump.Entry) error {
-	n := -1
-	for _, e := range entries {
-		if e.Layer == continuation.KeptLayer && e.Port == continuation.KeptLSE {
-			n = e.Tensor.Len()
-		}
-	}
-	tokens := info.Tokens()
-	if n < 1 || len(tokens) != 1 || len(tokens[0]) <= n {
-		return errors.New("it keeps no logits of a text: make it again")
-	}
-	from := len(tokens[0]) - n
-	info.Path, info.Passes = "", nil
-	info.Generation = &dump.Generation{From: from, Tokens: tokens[0][from:]}
-	return nil
-}
-
-func baseOf(caseName string) string {
-	base, _ := dump.CutPathCase(caseName)
-	return base
-}
-
 // generate runs a variant of the reference on from each prompt, greedily, and returns what goldens keep
 // of it, by case. The tokens of the first variant are forced on the others.
-func (u *update) generate(variant string, onePass *engine.Result, forced map[string][]int) (map[string]*golden.Run, error) {
+func (u *update) generate(variant string, onePass *engine.Result, forced map[string][]int) (map[string]*dump.Run, error) {
 	job, err := u.reference(variant)
 	if err != nil {
 		return nil, err
@@ -269,7 +245,7 @@ func (u *update) generate(variant string, onePass *engine.Result, forced map[str
 		return nil, fmt.Errorf("the reference's generation: %w", err)
 	}
 	defer r.Close()
-	out := map[string]*golden.Run{}
+	out := map[string]*dump.Run{}
 	for i, y := range u.yaml.Cases {
 		tokens, err := r.Generated(i)
 		if err != nil {
@@ -293,13 +269,10 @@ func (u *update) generate(variant string, onePass *engine.Result, forced map[str
 		if err != nil {
 			return nil, err
 		}
-		kept := &golden.Run{From: run.Path, Engine: run.Info.Engine, Versions: run.Info.Versions, Device: run.Info.Device,
-			Encoding: run.Info.Encoding.Compute, Attention: run.Info.Attention, TokenIDs: run.Info.TokenIDs, Text: onePass.Runs[i].Info.ReferenceText,
-			Path: dump.Generated}
-		for _, e := range entries {
-			kept.Ports = append(kept.Ports, golden.Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Tensor: e.Tensor})
-		}
-		out[dump.PathCase(y.Name, dump.Generated)] = kept
+		info := run.Info
+		info.ReferenceText, info.Path, info.Passes, info.PadMask, info.PadMasks = onePass.Runs[i].Info.ReferenceText, "", nil, nil, nil
+		info.Generation = &dump.Generation{From: len(prompt), Tokens: text[len(prompt):]}
+		out[dump.PathCase(y.Name, dump.Generated)] = dump.New(run.Path, info, run.OrderBy, entries)
 	}
 	return out, nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
@@ -22,6 +21,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving/servingtest"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/npy"
 )
@@ -79,18 +79,18 @@ func spokenFixture(t *testing.T, yaml string) string {
 	require.NoError(t, err)
 	entries, err := side.Keep(len(spoken)-spokenPrompt, spokenKnown)
 	require.NoError(t, err)
-	kept := &golden.Run{From: "reference", Engine: "torch", Encoding: "float32", TokenIDs: ids(spoken), Path: dump.Generated}
-	for _, e := range entries {
-		kept.Ports = append(kept.Ports, golden.Port{Step: e.Step, Layer: e.Layer, Port: e.Port, Tensor: e.Tensor})
-	}
 	y, err := fixture.Load(dir)
 	require.NoError(t, err)
-	inputs := map[string]map[string]string{"short": y.Inputs("short"), "short@generation": y.Inputs("short")}
-	_, err = golden.Import(t.Context(), filepath.Join(dir, "golden"), golden.ImportOptions{Inputs: inputs, Runs: map[string]*golden.Run{
-		"short": {From: "reference", Engine: "torch", Encoding: "float32", TokenIDs: ids(spoken[:spokenPrompt]), Text: "it is forty-two",
-			Ports: []golden.Port{{Step: "0", Layer: "lm_head", Port: "output", Tensor: spokenRows(t, 0, spokenPrompt, nil)}}},
-		"short@generation": kept}})
-	require.NoError(t, err)
+	info := dump.Info{Engine: "torch", Encoding: dump.Encoding{Compute: "float32"}, Mode: dump.Standard, Case: "short", Inputs: y.Inputs("short")}
+	text := info
+	text.Case, text.TokenIDs, text.Generation = "short@generation", ids(spoken), whole.Info.Generation
+	info.TokenIDs, info.ReferenceText = ids(spoken[:spokenPrompt]), "it is forty-two"
+	onePass := []dump.Entry{{Step: "0", Layer: "lm_head", Port: "output", Tensor: spokenRows(t, 0, spokenPrompt, nil)}}
+	c := &store.Change{Add: []store.Recording{
+		{Kept: dump.Kept{Variant: "float32", Info: info}, Run: dump.New("reference", info, dump.OrderRunFile, onePass)},
+		{Kept: dump.Kept{Variant: "float32", Info: text}, Run: dump.New("reference", text, dump.OrderRunFile, entries)},
+	}}
+	require.NoError(t, store.Update(t.Context(), filepath.Join(dir, "golden"), nil, func(*store.Store) (*store.Change, error) { return c, nil }))
 	return dir
 }
 

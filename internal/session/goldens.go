@@ -1,34 +1,34 @@
 package session
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
 
-// goldens reads the goldens of a fixture as runs, each once.
+// goldens reads the goldens of a fixture as runs, and their programs once.
 type goldens struct {
-	store *golden.Store
+	store *store.Store
 
 	mu       sync.Mutex
-	runs     map[[2]string]*dump.Run        // by variant and case
-	programs map[[2]string]*program.Program // alike; nil where there is none
+	programs map[[2]string]*program.Program // by variant and case; nil where there is none
 }
 
 // program returns what the reference ran for the goldens of a case; nil if that was not recorded, or
 // cannot be used.
-func (g *goldens) program(ctx context.Context, variant, caseName string) (*program.Program, error) {
+func (g *goldens) program(variant, caseName string) (*program.Program, error) {
 	run, err := g.run(variant, caseName)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (g *goldens) program(ctx context.Context, variant, caseName string) (*progr
 	key := [2]string{variant, caseName}
 	p, known := g.programs[key]
 	if !known {
-		p = reference.InStore(ctx, g.store, variant, caseName, run)
+		p = reference.InStore(g.store, variant, caseName, run)
 		if g.programs == nil {
 			g.programs = map[[2]string]*program.Program{}
 		}
@@ -47,99 +47,14 @@ func (g *goldens) program(ctx context.Context, variant, caseName string) (*progr
 	return p, nil
 }
 
-// GoldenRun returns the goldens of a case of a variant as a run, whose tensors are those of the store.
-func GoldenRun(store *golden.Store, variant, caseName string) (*dump.Run, error) {
-	return (&goldens{store: store}).run(variant, caseName)
-}
-
 // run returns the goldens of a variant and case.
 func (g *goldens) run(variant, caseName string) (*dump.Run, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	key := [2]string{variant, caseName}
-	if r := g.runs[key]; r != nil {
-		return r, nil
-	}
-	r, err := g.read(variant, caseName)
-	if err != nil {
-		return nil, err
-	}
-	if g.runs == nil {
-		g.runs = map[[2]string]*dump.Run{}
-	}
-	g.runs[key] = r
-	return r, nil
-}
-
-// read makes a run of the goldens of a case. Their hashes are checked: a damaged golden judges
-// nothing.
-func (g *goldens) read(variant, caseName string) (*dump.Run, error) {
-	steps := g.store.Steps(variant, caseName)
-	if len(steps) == 0 {
-		_, err := g.store.Pass(variant, caseName, "0")
-		return nil, err
-	}
-	var entries []dump.Entry
-	var info dump.Info
-	var texts []dump.Text
-	var note string
-	for _, s := range steps {
-		pass, err := g.store.Pass(variant, caseName, s)
-		if err != nil {
-			return nil, err
-		}
-		p := pass.Provenance
-		note = blessed(p.Engine, p.Date, p.Blessed)
-		info = dump.Info{Engine: p.Engine, Versions: p.Versions, Device: p.Device, Encoding: fixture.EncodingOf(variant), Attention: p.Attention, Case: caseName, ReferenceText: p.Text, TokenIDs: p.TokenIDs, PadMask: p.PadMask, Date: p.Date, Nonce: p.Nonce, Mode: dump.Standard,
-			Path: p.Path, PadMasks: p.PadMasks}
-		if p.Passes != nil {
-			if err := json.Unmarshal(p.Passes, &info.Passes); err != nil {
-				return nil, fmt.Errorf("golden: %s: passes of %s: %w", g.store.Dir(), pass.File, err)
-			}
-		}
-		if p.Activations != nil {
-			err := json.Unmarshal(p.Activations, &info.Activations)
-			if err := cmp.Or(err, info.Activations.Check()); err != nil {
-				return nil, fmt.Errorf("golden: %s: activations of %s: %w", g.store.Dir(), pass.File, err)
-			}
-		}
-		if p.Texts != nil {
-			if err := json.Unmarshal(p.Texts, &texts); err != nil {
-				return nil, fmt.Errorf("golden: %s: text of %s: %w", g.store.Dir(), pass.File, err)
-			}
-		}
-		tensors, err := g.store.Tensors(variant, caseName, s)
-		if err != nil {
-			return nil, err
-		}
-		if err := verify(tensors); err != nil {
-			return nil, err
-		}
-		for _, e := range tensors {
-			t, err := e.Tensor()
-			if err != nil {
-				return nil, err
-			}
-			entries = append(entries, dump.Entry{Step: s, Layer: e.Layer, Port: e.Port, Tensor: t})
-		}
-	}
-	info.Text = texts
-	if _, of := dump.CutPathCase(caseName); of && caseName == dump.PathCase(baseOf(caseName), dump.Generated) {
-		if err := generated(&info, entries); err != nil {
-			return nil, fmt.Errorf("golden: %s: %s of case %s: %w", g.store.Dir(), variant, caseName, err)
-		}
-	}
-	run := dump.New(g.store.Dir(), info, dump.OrderRunFile, entries)
-	run.Watch(g.store.Changed)
-	if note != "" {
-		run.Notes = append(run.Notes, note)
-	}
-	return run, nil
+	return g.store.Golden(variant, caseName)
 }
 
 // of returns the goldens of a case of a variant; nil if there are none, or the variant is "".
 func (g *goldens) of(variant, caseName string) (*dump.Run, error) {
-	if variant == "" || !slices.Contains(g.store.Variants(caseName), variant) {
+	if g.store.Find(variant, caseName) == nil {
 		return nil, nil
 	}
 	return g.run(variant, caseName)
@@ -154,16 +69,148 @@ func (g *goldens) beside(judging string, other tensor.DType, caseName string) (*
 	return g.of(other.String(), caseName)
 }
 
-// verify checks the hashes of tensors, on all cores. Equal tensors lie in one place and are read
-// once.
-func verify(tensors []golden.Entry) error {
-	seen := map[int64]bool{}
-	var todo []golden.Entry
-	for _, e := range tensors {
-		if !seen[e.Offset] || e.Length == 0 {
-			seen[e.Offset] = true
-			todo = append(todo, e)
+// MakesGoldens returns an error for a run that goldens cannot be made of.
+func MakesGoldens(run *dump.Run) error {
+	switch {
+	case run.Info.Unfinished != "":
+		return fmt.Errorf("%s: the run did not come to its end (%s): what it has makes no goldens: run the reference again", run.Path, run.Info.Unfinished)
+	case run.Info.Mode == dump.Injected:
+		return fmt.Errorf("%s: it is an injected run: goldens are what the reference computes by itself", run.Path)
+	}
+	return nil
+}
+
+// imported are runs that become goldens of a variant, by case.
+type imported struct {
+	variant string
+	runs    map[string]*dump.Run
+	paths   []dump.Along
+}
+
+// replaces reports whether the goldens of a run are made anew.
+func (im *imported) replaces(k *dump.Kept) bool {
+	base, ofPath := dump.CutPathCase(k.Info.Case)
+	return k.Variant == im.variant && (im.runs[k.Info.Case] != nil || ofPath && (base == "" || im.runs[base] != nil))
+}
+
+// change says what becomes of a store: goldens of all variants are replaced at one stroke, so that no one
+// sees a new variant beside an old one.
+func (u *update) change(old *store.Store, all []*imported) (*store.Change, error) {
+	c := &store.Change{}
+	replaced := func(k *dump.Kept) bool {
+		return slices.ContainsFunc(all, func(im *imported) bool { return im.replaces(k) })
+	}
+	for _, k := range old.Runs() {
+		if !replaced(k) {
+			c.Keep = append(c.Keep, k)
 		}
 	}
-	return each.Do(context.Background(), len(todo), func(i int) error { return todo[i].Verify() })
+	for _, p := range old.Paths() {
+		if !slices.ContainsFunc(all, func(im *imported) bool {
+			return p.Variant == im.variant && (p.Case == "" || im.runs[p.Case] != nil)
+		}) {
+			c.Paths = append(c.Paths, p)
+		}
+	}
+	for _, im := range all {
+		c.Paths = append(c.Paths, im.paths...)
+		for _, name := range slices.Sorted(maps.Keys(im.runs)) {
+			r, err := u.recording(im.variant, name, im.runs[name])
+			if err != nil {
+				return nil, fmt.Errorf("case %q from %s: %w", name, im.runs[name].Path, err)
+			}
+			c.Add = append(c.Add, r)
+		}
+	}
+	c.Accept = func(now *store.Store) error {
+		for _, im := range all {
+			if err := u.accept(im.variant, store.Diff(old, now, im.replaces)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return c, nil
+}
+
+// recording is what is kept of a run as goldens. It refuses a run that comes from the candidate without a
+// reason, that ran in another type than the variant, or of which nothing is captured.
+func (u *update) recording(variant, name string, run *dump.Run) (r store.Recording, err error) {
+	ref, _ := u.yaml.Variant(variant)
+	base, ofPath := dump.CutPathCase(name)
+	switch along := run.Info.AlongPath() || run.Info.Generation != nil; {
+	case MakesGoldens(run) != nil:
+		return r, MakesGoldens(run)
+	case run.Info.Engine == engine.MAX && u.cfg.Bless == "":
+		return r, errors.New("it is a run of the candidate (max): goldens come from the reference, or are blessed with a reason")
+	case run.Info.Encoding != (dump.Encoding{}) && run.Info.Encoding.String() != ref.Encoding().String():
+		return r, fmt.Errorf("it ran in %s, and cannot become the goldens %s", run.Info.Encoding, variant)
+	case along != ofPath:
+		return r, fmt.Errorf("it was run along %q: goldens of a case are of one pass", run.Info.Path)
+	}
+	i := run.Info
+	info := dump.Info{Engine: i.Engine, Versions: i.Versions, Device: i.Device, Encoding: fixture.EncodingOf(variant), Mode: dump.Standard, Case: name,
+		ReferenceText: i.ReferenceText, TokenIDs: i.TokenIDs, PadMask: i.PadMask, Attention: i.Attention, Nonce: i.Nonce, Text: i.Text,
+		Activations: i.Activations, Generation: i.Generation, Date: time.Now().UTC().Format(time.RFC3339), Inputs: u.yaml.GoldenInputs(variant, base)}
+	if i.AlongPath() {
+		info.Path, info.Passes, info.PadMasks = i.Path, i.Passes, i.PadMasks
+	}
+	kept, err := u.captured(run)
+	return store.Recording{Kept: dump.Kept{Variant: variant, Use: u.yaml.Use(variant), Formula: u.formula(variant), Command: u.command(),
+		Blessed: u.cfg.Bless, Info: info}, Run: kept, Program: run.Program}, err
+}
+
+// captured are the tensors of a run that become golden.
+func (u *update) captured(run *dump.Run) (*dump.Run, error) {
+	var entries []dump.Entry
+	for _, e := range run.Entries {
+		switch {
+		case !u.keeps(e.Layer, e.Port):
+		case e.Printed != nil:
+			return nil, fmt.Errorf("%s shows only some of its values: dump it in full", e.Label())
+		default:
+			entries = append(entries, e)
+		}
+	}
+	kept := dump.New(run.Path, run.Info, run.OrderBy, entries)
+	kept.Watch(run.Changed)
+	for _, step := range run.Steps() {
+		if !slices.Contains(kept.Steps(), step) {
+			return nil, fmt.Errorf("step %s: nothing of it is captured: check capture in the fixture", step)
+		}
+	}
+	return kept, nil
+}
+
+// AddPrograms keeps programs beside the goldens of a variant, in place of those that its cases have:
+// programs has the file of each case's program.json, whose constants lie beside it. The goldens stay
+// as they are. A case without goldens of the variant is [store.ErrNotFound].
+func AddPrograms(ctx context.Context, dir, variant string, programs map[string]string, waiting func(holder string)) error {
+	return store.Update(ctx, dir, waiting, func(old *store.Store) (*store.Change, error) {
+		for name := range programs {
+			if _, err := old.Golden(variant, name); err != nil {
+				return nil, err
+			}
+		}
+		return withPrograms(old, variant, programs, nil), nil
+	})
+}
+
+// withPrograms keeps programs in the place of those that cases have. info is of cases that there are none of.
+func withPrograms(old *store.Store, variant string, programs map[string]string, info map[string]dump.Info) *store.Change {
+	c := &store.Change{Paths: old.Paths()}
+	for _, k := range old.Runs() {
+		if k.Variant != variant || programs[k.Info.Case] == "" {
+			c.Keep = append(c.Keep, k)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		r := store.Recording{Kept: dump.Kept{Variant: variant, Info: info[name]}, Program: programs[name]}
+		if k := old.Find(variant, name); k != nil {
+			r.Kept = *k
+		}
+		r.Info.Case, r.Info.Mode = name, dump.Standard
+		c.Add = append(c.Add, r)
+	}
+	return c
 }

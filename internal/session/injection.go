@@ -120,7 +120,7 @@ func (f *Fixture) addInjected(cases []judge.Case) error {
 	}
 	if f.injected == nil && both {
 		return fmt.Errorf("%s: replay: %s: there is no recorded injected run %s: record it with -parity.run=cpu -parity.mode=both -parity.record=%s",
-			f.yaml.File, f.yaml.Replay, filepath.ToSlash(f.runDir(f.yaml.Replay, dump.Injected)), f.yaml.Replay)
+			f.yaml.File, f.yaml.Replay, filepath.ToSlash(f.runDir(f.yaml.Replay)), f.yaml.Replay)
 	}
 	for i := range cases {
 		for _, r := range f.injected {
@@ -141,8 +141,8 @@ func (f *Fixture) runInputs(run dump.Info) fixture.Inputs {
 	base, _ := dump.CutPathCase(run.Case)
 	in := f.yaml.RunInputs(base)
 	if run.Mode == dump.Injected {
-		if pass, err := f.goldens.store.Pass(f.yaml.Reference(run.Device), run.Case, "0"); err == nil {
-			in[goldenKey] = pass.SHA256
+		if k := f.goldens.store.Find(f.yaml.Reference(run.Device), run.Case); k != nil {
+			in[goldenKey] = k.Info.SHA256[k.Info.Order[0].File]
 		}
 	}
 	return in

@@ -3,6 +3,7 @@ package session_test
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -93,6 +95,21 @@ func TestInjectionOfNothing(t *testing.T) {
 	assert.ErrorContains(t, err, "no golden input can be given to the candidate")
 }
 
+// inject adds to a recorded run that it was recorded injected, too, with goldens of another day.
+func inject(t *testing.T, dir string) {
+	t.Helper()
+	require.NoError(t, store.Update(t.Context(), dir, nil, func(old *store.Store) (*store.Change, error) {
+		c := &store.Change{Keep: old.Runs()}
+		for _, k := range old.Runs() {
+			r := store.Recording{Kept: dump.Kept{Info: k.Info}}
+			r.Info.Mode, r.Info.Injection, r.Info.Inputs = dump.Injected, dump.Nested, maps.Clone(k.Info.Inputs)
+			r.Info.Inputs["golden"] = "of another day"
+			c.Add = append(c.Add, r)
+		}
+		return c, nil
+	}))
+}
+
 // A recorded injected run is compared too; it is stale when its golden inputs have changed.
 func TestRecordedInjectedRun(t *testing.T) {
 	s, dir := start(t, func(c *session.Config) { c.Record = "max-cpu" })
@@ -112,23 +129,7 @@ func TestRecordedInjectedRun(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, c.Cases[0].Injected)
 
-	standard := filepath.Join(dir, "runs", "max-cpu", dump.Standard)
-	injected := filepath.Join(dir, "runs", "max-cpu", dump.Injected)
-	require.NoError(t, os.CopyFS(injected, os.DirFS(standard)))
-	data, err := os.ReadFile(filepath.Join(injected, dump.RunFile))
-	require.NoError(t, err)
-	var rec map[string]any
-	require.NoError(t, json.Unmarshal(data, &rec))
-	for _, k := range rec["cases"].([]any) {
-		info := k.(map[string]any)
-		info["mode"], info["injection"] = dump.Injected, dump.Nested
-		info["inputs"].(map[string]any)["golden"] = "of another day"
-	}
-	rec["schema"] = 2 // of this version there is no hash
-	delete(rec, "sha256")
-	data, err = json.Marshal(rec)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(injected, dump.RunFile), data, 0o644))
+	inject(t, filepath.Join(dir, "runs", "max-cpu"))
 	for _, mode := range []setting.Mode{setting.ModeStandard, setting.ModeBoth} {
 		c, problems, err := replay(mode)
 		require.NoError(t, err)

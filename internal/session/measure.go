@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
@@ -19,7 +18,7 @@ import (
 // measured is what the reference does along the execution paths of a fixture.
 type measured struct {
 	dir   string        // of the runs, by case
-	paths []golden.Path // with the figures
+	paths []dump.Along  // with the figures
 	cases []engine.Case // as they were run
 }
 
@@ -128,7 +127,7 @@ func cuts(inputs []path.Input) (plans []path.Plan) {
 }
 
 // compareOwn compares the reference's runs of a path with its runs of one pass.
-func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*dump.Run) (out []golden.Path, err error) {
+func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*dump.Run) (out []dump.Along, err error) {
 	own := false
 	for _, plan := range plans {
 		i := slices.IndexFunc(runs, func(r *dump.Run) bool { return r.Info.Case == plan.Name() })
@@ -141,7 +140,7 @@ func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*
 		if err != nil {
 			return nil, err
 		}
-		g := golden.Path{Variant: variant, Case: plan.Case, Path: plan.Path, Limit: compare.Floor(dtype).RowRelL2}
+		g := dump.Along{Variant: variant, Case: plan.Case, Path: plan.Path, Limit: compare.Floor(dtype).RowRelL2}
 		if a, agrees := p.Agreement(); a == nil {
 			g.Own, g.Limit = true, 0 // one pass has no such rows
 		} else {

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
@@ -19,10 +18,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
-
-// pathsMode is the folder of a recorded run, besides those of its modes, that has the runs along
-// execution paths.
-const pathsMode = "paths"
 
 // Path is one execution path of a fixture, and what a candidate computed along it.
 type Path struct {
@@ -90,7 +85,7 @@ func (p *Path) compare() (*paths.Paths, error) {
 			return nil, err
 		}
 		runs.Golden = append(runs.Golden, g)
-		ran, err := f.goldens.program(f.cfg.context(), variant, y.Name)
+		ran, err := f.goldens.program(variant, y.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +154,7 @@ func (p *Path) alone(runs paths.Runs) (*paths.Paths, error) {
 // its own.
 func (p *Path) known(variant string) (known, own bool) {
 	for _, plan := range p.plans {
-		i := slices.IndexFunc(p.fixture.goldens.store.Paths(), func(g golden.Path) bool {
+		i := slices.IndexFunc(p.fixture.goldens.store.Paths(), func(g dump.Along) bool {
 			return g.Variant == variant && g.Path == p.Name && g.Case == plan.Case
 		})
 		if i < 0 {
@@ -217,7 +212,7 @@ func (p *Path) leaves(plan path.Plan) bool {
 	if f.yaml.Alone {
 		return false
 	}
-	left := slices.ContainsFunc(f.goldens.store.Paths(), func(g golden.Path) bool {
+	left := slices.ContainsFunc(f.goldens.store.Paths(), func(g dump.Along) bool {
 		return g.Left && g.Variant == f.yaml.Reference(string(f.cfg.Run)) && g.Path == p.Name && g.Case == plan.Case
 	})
 	if left {

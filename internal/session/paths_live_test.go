@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/store"
 )
 
 // An update measures which execution paths share the goldens of one pass. A second run of the
@@ -59,11 +59,11 @@ paths: [decode: 6, chunked: 5, batch, lengths: [2, 6]]
 			require.NoError(t, s.Update(io.Discard))
 			require.NoError(t, s.Close())
 
-			store, err := golden.Open(filepath.Join(dir, "golden"))
+			kept, err := store.Open(filepath.Join(dir, "golden"))
 			require.NoError(t, err)
-			defer store.Close()
+			defer kept.Close()
 			var own []string
-			for _, p := range store.Paths() {
+			for _, p := range kept.Paths() {
 				assert.NotEqual(t, p.Own, p.RowRelL2 <= p.Limit, "%s: %g, limit %g", p.Path, p.RowRelL2, p.Limit)
 				if p.Own && p.Case != "two" && p.Path != "lengths:8" { // the beginning that tells whether it is causal
 					own = append(own, p.Path)

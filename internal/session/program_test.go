@@ -10,9 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -29,7 +30,7 @@ func TestPrograms(t *testing.T) {
 	const all = "references: [float32, bfloat16]\n"
 	for _, tt := range []struct {
 		yaml, program string
-		damage        func(dir string) error // of the store
+		damage        func(file string) error // of the program
 		kept          bool
 		out, note     string
 		reason        string
@@ -39,10 +40,10 @@ func TestPrograms(t *testing.T) {
 		{all, layerProgram(127), nil, false, "case a: its program is left out: ", "", "of another run: not kept"},
 		{all, `{"schema":1,`, nil, false, "not JSON at byte", "", "damaged: not kept"},
 		{all, "", nil, false, "", "", "none was recorded"},
-		{all, layerProgram(128), func(dir string) error { return os.WriteFile(filepath.Join(dir, "a.json"), nil, 0o644) }, true, "",
-			"case a: judged without the reference's program: golden: ", "damaged in the store"},
-		{all, layerProgram(128), func(dir string) error { return os.Remove(filepath.Join(dir, "a.json")) }, true, "",
-			"does not exist, but the manifest lists it", "lost from the store"},
+		{all, layerProgram(128), func(file string) error { return os.WriteFile(file, nil, 0o644) }, true, "",
+			"case a: judged without the reference's program: store: ", "damaged in the store"},
+		{all, layerProgram(128), os.Remove, true, "",
+			"does not exist, but index.json lists it", "lost from the store"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			s, dir := startLayer(t, tt.yaml, 1e-3, func(to string) { layerDump(t, to, "max", "float32", 1e-6, tensor.F32) })
@@ -59,15 +60,15 @@ func TestPrograms(t *testing.T) {
 			} else {
 				assert.NotContains(t, out.String(), "left out")
 			}
-			store, err := golden.Open(filepath.Join(dir, "golden"))
+			kept, err := store.Open(filepath.Join(dir, "golden"))
 			require.NoError(t, err)
-			defer store.Close()
-			assert.Equal(t, tt.kept, len(store.Programs()) == 1, "%v", store.Programs())
-			for _, p := range store.Programs() {
-				assert.Equal(t, "float32", p.Variant)
-			}
-			if tt.damage != nil {
-				require.NoError(t, tt.damage(filepath.Join(dir, "golden", "programs")))
+			defer kept.Close()
+			assert.Equal(t, tt.kept, session.HasProgram(kept)("a"))
+			for _, k := range kept.Runs() {
+				assert.True(t, len(k.Program) == 0 || k.Variant == "float32")
+				if len(k.Program) > 0 && tt.damage != nil {
+					require.NoError(t, tt.damage(filepath.Join(dir, "golden", k.Program[0])))
+				}
 			}
 			c, err := s.Default().Comparison()
 			require.NoError(t, err)

@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/store"
 )
 
 // quantisedFixture makes a fixture of a model and a .gguf file, and its goldens.
@@ -80,14 +80,14 @@ func TestLiveDequantised(t *testing.T) {
 	}
 	model := quantisedModel(t, "q6_k", "q6_k*model.layers.1.mlp.down_proj.weight")
 	dir := quantisedFixture(t, model, "q6_k.gguf", "q6_k")
-	store, err := golden.Open(filepath.Join(dir, "golden"))
+	kept, err := store.Open(filepath.Join(dir, "golden"))
 	require.NoError(t, err)
 	uses := map[string]string{}
-	for _, p := range store.Passes() {
-		uses[p.Variant] = p.Provenance.Use
-		assert.Equal(t, p.Variant == "dequantised-int8-256", p.Provenance.Activations != nil, p.Variant)
+	for _, p := range kept.Runs() {
+		uses[p.Variant] = p.Use
+		assert.Equal(t, p.Variant == "dequantised-int8-256", p.Info.Activations != nil, p.Variant)
 	}
-	require.NoError(t, store.Close())
+	require.NoError(t, kept.Close())
 	assert.Equal(t, map[string]string{"float32": fixture.UseCost, "dequantised": fixture.UseCost,
 		"dequantised-int8-256": fixture.UseJudge}, uses)
 

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
@@ -17,6 +16,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -136,16 +136,16 @@ func liveGoldens(t *testing.T, dir, encoding string) (forced [][][]int) {
 	}
 	require.NoError(t, s.Close())
 
-	store, err := golden.Open(filepath.Join(dir, "golden"))
+	kept, err := store.Open(filepath.Join(dir, "golden"))
 	require.NoError(t, err)
-	problems, err := store.Verify(t.Context())
+	problems, err := kept.Verify(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, problems)
-	for _, p := range store.Passes() {
-		assert.Equal(t, "eager", p.Provenance.Attention)
-		assert.Equal(t, p.Variant == encoding, p.Provenance.Use == fixture.UseCost)
-		assert.Equal(t, store.Steps("float32", p.Case), store.Steps(encoding, p.Case))
+	for _, p := range kept.Runs() {
+		assert.Equal(t, "eager", p.Info.Attention)
+		assert.Equal(t, p.Variant == encoding, p.Use == fixture.UseCost)
+		assert.Equal(t, kept.Steps("float32", p.Info.Case), kept.Steps(encoding, p.Info.Case))
 	}
-	require.NoError(t, store.Close())
+	require.NoError(t, kept.Close())
 	return forced
 }

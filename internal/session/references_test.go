@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/fixture"
@@ -21,6 +20,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
@@ -112,16 +112,16 @@ func TestGoldensInTheCandidatesEncoding(t *testing.T) {
 			assert.Equal(t, fmt.Sprintf("3 × what %s costs the reference (torch, eager)", tt.measured), row.Tolerance.Source)
 			assert.Equal(t, report.Float(out.Cost.Row), row.Standard.RowCost)
 
-			store, err := golden.Open(filepath.Join(dir, "golden"))
+			kept, err := store.Open(filepath.Join(dir, "golden"))
 			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, store.Close()) })
-			for _, p := range store.Passes() {
+			t.Cleanup(func() { require.NoError(t, kept.Close()) })
+			for _, p := range kept.Runs() {
 				if p.Variant == tt.measured {
-					assert.Equal(t, fixture.UseCost, p.Provenance.Use)
-					assert.Equal(t, compare.Cost.Rule, p.Provenance.Formula)
+					assert.Equal(t, fixture.UseCost, p.Use)
+					assert.Equal(t, compare.Cost.Rule, p.Formula)
 				} else if p.Variant == "float32" && !strings.Contains(tt.yaml, "reference:") {
-					assert.Equal(t, fixture.UseJudge, p.Provenance.Use)
-					assert.Empty(t, p.Provenance.Formula)
+					assert.Equal(t, fixture.UseJudge, p.Use)
+					assert.Empty(t, p.Formula)
 				}
 			}
 		})

@@ -17,18 +17,15 @@ func (f *Fixture) staleGoldens() []string { return f.staleFor("") }
 // staleFor is staleGoldens by what begins with one of the keys.
 func (f *Fixture) staleFor(keys ...string) []string {
 	var stale changed
-	seen := map[[2]string]bool{}
-	for _, p := range f.goldens.store.Passes() {
-		of := [2]string{p.Variant, p.Case}
-		base, ofPath := dump.CutPathCase(p.Case)
-		if _, err := f.yaml.Case(base); err != nil && !ofPath || seen[of] {
+	for _, k := range f.goldens.store.Runs() {
+		base, ofPath := dump.CutPathCase(k.Info.Case)
+		if _, err := f.yaml.Case(base); err != nil && !ofPath || len(k.Info.Order) == 0 {
 			continue
 		}
-		seen[of] = true
-		changes := slices.DeleteFunc(fixture.Changed(p.Provenance.Inputs, f.yaml.GoldenInputs(p.Variant, base)), func(change string) bool {
+		changes := slices.DeleteFunc(fixture.Changed(k.Info.Inputs, f.yaml.GoldenInputs(k.Variant, base)), func(change string) bool {
 			return !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(change, key) })
 		})
-		stale.add(strings.Join(changes, "; "), p.Variant+" of case "+p.Case)
+		stale.add(strings.Join(changes, "; "), k.String())
 	}
 	return stale.texts("golden: " + f.goldens.store.Dir() + ": the goldens %s are stale: %s; renew them: go test ./... -update")
 }
@@ -50,7 +47,7 @@ func (f *Fixture) staleRuns() (out []string) {
 		if r.Info.Mode == dump.Injected {
 			stale = &injected
 		}
-		if !f.wants(r) {
+		if !f.wants(r.Info.Case) {
 			text := fmt.Sprintf("the recorded run %s has a case %s, which %s does not have: remove it: parity golden prune --apply %s",
 				f.yaml.Replay, r.Info.Case, f.yaml.File, f.dir)
 			if !slices.Contains(out, text) {

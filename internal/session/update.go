@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 
-	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
@@ -17,6 +17,7 @@ import (
 	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/internal/subtest"
 	"github.com/goparity/goparity/internal/transformers"
 	"github.com/goparity/goparity/tensor"
@@ -85,7 +86,7 @@ func (u *update) renew() error {
 		}
 	}
 	for _, dir := range dirs {
-		if dump.IsRecording(dir) {
+		if dump.KeepsRuns(dir) {
 			return fmt.Errorf("%s is a recorded run of the candidate: goldens come from the reference; if it is meant all the same, "+
 				"-parity.bless=REASON makes it golden, and every report says so", filepath.ToSlash(dir))
 		}
@@ -101,8 +102,8 @@ func (u *update) fromReference() error {
 	}
 	dirs := map[string]string{} // all run before the first is kept: a failure changes nothing
 	along := map[string]*measured{}
-	texts := map[string]map[string]*golden.Run{} // by variant, what is kept of the generation of each case
-	spoken := map[string][]int{}                 // by case, the tokens of the first variant
+	texts := map[string]map[string]*dump.Run{} // by variant, what is kept of the generation of each case
+	spoken := map[string][]int{}               // by case, the tokens of the first variant
 	var forced [][][]int
 	for n, variant := range u.yaml.Variants() {
 		job, err := u.reference(variant)
@@ -182,109 +183,103 @@ func (u *update) chosen(r *engine.Result) (forced [][][]int, err error) {
 
 // importAll makes goldens of the dumps, by variant, at one stroke: no one sees a new variant next to
 // an old one.
-func (u *update) importAll(dirs map[string]string, along map[string]*measured, texts map[string]map[string]*golden.Run) error {
-	var opts []golden.ImportOptions
+func (u *update) importAll(dirs map[string]string, along map[string]*measured, texts map[string]map[string]*dump.Run) error {
+	var all []*imported
 	for _, variant := range u.yaml.Variants() {
 		if dirs[variant] == "" {
 			continue
 		}
-		d, err := golden.OpenDump(dirs[variant], u.yaml.CaseNames()...)
+		runs, err := dump.OpenCases(dirs[variant], dump.Options{Cases: u.yaml.CaseNames(), Unjudged: !dump.KeepsRuns(dirs[variant])})
 		if err != nil {
 			return err
 		}
-		defer d.Close()
-		opt, err := u.options(variant, d)
+		u.opened = append(u.opened, runs...)
+		im, err := u.choose(variant, runs)
 		if err != nil {
 			return err
 		}
-		if len(opt.Runs) == 0 {
+		if len(im.runs) == 0 {
 			fmt.Fprintf(u.out, "parity: update %s: %s: nothing is new\n", u.name, variant)
 			continue
 		}
 		if m := along[variant]; m != nil {
-			closeOwn, err := u.addOwn(&opt, m)
-			if err != nil {
+			if err := u.addOwn(im, m); err != nil {
 				return err
 			}
-			defer closeOwn()
 		}
-		for name, run := range texts[variant] {
-			opt.Runs[name], opt.Inputs[name] = run, u.yaml.GoldenInputs(variant, baseOf(name))
-		}
-		opts = append(opts, opt)
+		maps.Copy(im.runs, texts[variant])
+		all = append(all, im)
 	}
-	if len(opts) == 0 {
+	if len(all) == 0 {
 		return nil
 	}
-	_, err := golden.ImportAll(u.cfg.context(), u.goldenDir(), opts, u.waits(u.goldenDir()))
-	return err
+	return store.Update(u.cfg.context(), u.goldenDir(), u.waits(u.goldenDir()), func(old *store.Store) (*store.Change, error) { return u.change(old, all) })
 }
 
 // addOwn adds what was measured along paths, and the goldens that some of them keep.
-func (u *update) addOwn(opt *golden.ImportOptions, m *measured) (closeAll func() error, err error) {
-	opt.Paths = m.paths
-	d, err := golden.OpenDump(m.dir)
+func (u *update) addOwn(im *imported, m *measured) error {
+	im.paths = m.paths
+	runs, err := dump.OpenCases(m.dir, dump.Options{Unjudged: true})
+	if err != nil {
+		return err
+	}
+	u.opened = append(u.opened, runs...)
+	for _, p := range m.paths {
+		i := slices.IndexFunc(runs, func(r *dump.Run) bool { return r.Info.Case == p.Golden() })
+		if p.Own && u.yaml.WantsPath(p.Golden()) && i >= 0 {
+			im.runs[p.Golden()] = runs[i]
+		}
+	}
+	return nil
+}
+
+// command is how goldens are made again.
+func (u *update) command() string { return "go test " + subtest.Package() + " -update" }
+
+// choose says which goldens of a variant are made of runs.
+func (u *update) choose(variant string, runs []*dump.Run) (*imported, error) {
+	ref, _ := u.yaml.Variant(variant)
+	im := &imported{variant: variant, runs: map[string]*dump.Run{}}
+	have, err := u.have(variant, false)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range m.paths {
-		if !p.Own || !u.yaml.WantsPath(p.Golden()) {
-			continue
-		}
-		opt.Runs[p.Golden()] = d.Runs[p.Golden()]
-		opt.Inputs[p.Golden()] = u.yaml.GoldenInputs(opt.Variant, p.Case)
-	}
-	return d.Close, nil
-}
-
-// options says which goldens of a variant are made of a dump.
-func (u *update) options(variant string, d *golden.Dump) (opt golden.ImportOptions, err error) {
-	ref, _ := u.yaml.Variant(variant)
-	opt = golden.ImportOptions{Variant: variant, DType: ref.Encoding().String(), Runs: map[string]*golden.Run{}, Inputs: map[string]map[string]string{},
-		Keep: u.keeps, Accept: u.accept(variant), Provenance: golden.Provenance{Command: "go test " + subtest.Package() + " -update", Blessed: u.cfg.Bless}}
-	opt.Provenance.Use, opt.Provenance.Formula = u.yaml.Use(variant), u.formula(variant)
-	have, err := u.have(u.goldenDir(), variant)
-	if err != nil {
-		return opt, err
-	}
-	for name, r := range d.Runs {
-		if len(d.Runs) == 1 {
+	for _, r := range runs {
+		name := r.Info.Case
+		if len(runs) == 1 {
 			name = u.yaml.CaseOfOnly(name)
 		}
 		y, err := u.yaml.Case(name)
 		if err != nil {
-			return opt, fmt.Errorf("%s: %w", r.From, err)
+			return nil, fmt.Errorf("%s: %w", r.Path, err)
 		}
-		if v := transformers.Edited(r.Versions); v != "" {
-			return opt, fmt.Errorf("%s: the run used transformers %s, and makes no goldens: run parity transformers restore, and then the reference again", r.From, v)
+		if v := transformers.Edited(r.Info.Versions); v != "" {
+			return nil, fmt.Errorf("%s: the run used transformers %s, and makes no goldens: run parity transformers restore, and then the reference again", r.Path, v)
 		}
 		if err := checkActivations(r, ref); err != nil {
-			return opt, err
+			return nil, err
 		}
-		if n := len(r.Steps()); n != y.Steps {
-			return opt, fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.From, y.Name, n, u.yaml.File, y.Steps)
-		}
-		if u.mode == setting.UpdateNew && slices.Contains(have, y.Name) {
+		switch n := len(r.Steps()); {
+		case im.runs[y.Name] != nil:
+			return nil, fmt.Errorf("%s has the case %q twice", r.Path, y.Name)
+		case n != y.Steps:
+			return nil, fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.Path, y.Name, n, u.yaml.File, y.Steps)
+		case u.mode == setting.UpdateNew && slices.Contains(have, y.Name):
 			continue
 		}
 		u.checkProgram(variant, y.Name, r)
-		opt.Runs[y.Name] = r
-		opt.Inputs[y.Name] = u.yaml.GoldenInputs(variant, y.Name)
+		im.runs[y.Name] = r
 	}
-	return opt, nil
+	return im, nil
 }
 
 // checkProgram leaves out the program of a run that is not kept, or cannot be used.
-func (u *update) checkProgram(variant, caseName string, r *golden.Run) {
+func (u *update) checkProgram(variant, caseName string, r *dump.Run) {
 	if r.Program == "" || !u.hasProgram(variant) {
 		r.Program = ""
 		return
 	}
-	var entries []dump.Entry
-	for _, t := range r.Ports {
-		entries = append(entries, dump.Entry{Step: t.Step, Layer: t.Layer, Port: t.Port, Tensor: t.Tensor})
-	}
-	p, err := reference.Open(r.Program, entries)
+	p, err := reference.Open(r.Program, r.Entries)
 	if err == nil {
 		err = p.Close()
 	}
@@ -308,7 +303,7 @@ func (u *update) formula(variant string) string {
 }
 
 // bless makes golden what would be judged: a dump that was named, else a live run if that was asked
-// for, else the recorded run. The manifest keeps the reason.
+// for, else the recorded run. The index keeps the reason.
 func (u *update) bless() error {
 	dir := u.goldenDump
 	switch {
@@ -329,7 +324,7 @@ func (u *update) bless() error {
 	case u.replay != "":
 		dir = u.replay
 	case u.yaml.Replay != "":
-		dir = u.runDir(u.yaml.Replay, dump.Standard)
+		dir = u.runDir(u.yaml.Replay)
 	default:
 		return fmt.Errorf("%s names no recorded run to bless: run the candidate with -parity.run=cpu, or name its dump with -parity.dump=DIR", u.yaml.File)
 	}
@@ -339,7 +334,7 @@ func (u *update) bless() error {
 
 // printDelta says what changes: which goldens are new and gone, and how far others moved, the
 // furthest first.
-func printDelta(w io.Writer, what string, d *golden.Delta) {
+func printDelta(w io.Writer, what string, d *store.Delta) {
 	fmt.Fprintf(w, "parity: update %s: %d unchanged, %d moved, %d new, %d gone\n", what, d.Same, len(d.Moved), len(d.Added), len(d.Removed))
 	var moved, added, removed []string
 	for _, m := range d.Moved {
@@ -366,33 +361,13 @@ func printDelta(w io.Writer, what string, d *golden.Delta) {
 
 // accept shows what changes, and refuses that goldens go which no one said may go: a dump with other
 // names, or of fewer layers, would leave a test that compares less.
-func (u *update) accept(variant string) func(*golden.Delta) error {
-	return func(d *golden.Delta) error {
-		printDelta(u.out, u.name+": "+variant, d)
-		if len(d.Removed) > 0 && !u.cfg.Prune {
-			return fmt.Errorf("%s: %d goldens would go, see above, the first is %s: nothing is written; -parity.prune, or parity update --prune, lets them go",
-				variant, len(d.Removed), foreign.Line(d.Removed[0].String()))
-		}
-		return nil
+func (u *update) accept(variant string, d *store.Delta) error {
+	printDelta(u.out, u.name+": "+variant, d)
+	if len(d.Removed) > 0 && !u.cfg.Prune {
+		return fmt.Errorf("%s: %d goldens would go, see above, the first is %s: nothing is written; -parity.prune, or parity update --prune, lets them go",
+			variant, len(d.Removed), foreign.Line(d.Removed[0].String()))
 	}
-}
-
-// have returns the cases of a variant that have goldens.
-func (u *update) have(folder, variant string) (cases []string, err error) {
-	s, err := golden.Open(folder)
-	if errors.Is(err, golden.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	for _, p := range s.Passes() {
-		if p.Variant == variant && !slices.Contains(cases, p.Case) {
-			cases = append(cases, p.Case)
-		}
-	}
-	return cases, nil
+	return nil
 }
 
 // unedited refuses an update that would run an edited copy of transformers: what that computes is
@@ -406,12 +381,4 @@ func unedited(dump string) error {
 		return err
 	}
 	return fmt.Errorf("goldens are not updated while transformers is edited: %s", overlay)
-}
-
-// blessed is what reports say of goldens that do not come from the reference; "" for others.
-func blessed(engine, date, reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return fmt.Sprintf("the golden is not the reference's: it is a run of %s of %s, blessed: %s", engine, date, reason)
 }

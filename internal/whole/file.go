@@ -1,4 +1,4 @@
-// Package whole replaces files and folders atomically: a reader sees all of the old one or all of
+// Package whole replaces files atomically, and folders: a reader of a file sees all of the old one or all of
 // the new one.
 package whole
 

@@ -1,0 +1,314 @@
+package dump
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/afero"
+
+	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/jsonline"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/seal"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
+)
+
+// IndexFile lists the runs that a folder keeps (package store): goldens, or recorded runs of a candidate.
+// All its other files are named by their content.
+const IndexFile = "index.json"
+
+// indexSchema is the version of [IndexFile].
+const indexSchema = 1
+
+// ErrCorrupt says that an index cannot be read, or a file is not what it says.
+var ErrCorrupt = errors.New("the store is damaged")
+
+// Index is what a folder keeps.
+type Index struct {
+	Schema int     `json:"schema"`
+	SHA256 string  `json:"sha256"`          // of all the rest, see package seal
+	Paths  []Along `json:"paths,omitempty"` // how the reference itself does along execution paths
+	Runs   []*Kept `json:"runs"`
+}
+
+// Kept is a run in an index.
+type Kept struct {
+	Variant string   `json:"variant,omitempty"` // of goldens: the reference that ran, "float32"
+	Use     string   `json:"use,omitempty"`     // what the variant is for: "judge", "noise", "cost"; empty where no one said
+	Formula string   `json:"formula,omitempty"` // of the use cost: what it judges by
+	Command string   `json:"command,omitempty"`
+	Blessed string   `json:"blessed,omitempty"` // why the candidate's output became golden
+	Joined  Joined   `json:"joined,omitempty"`
+	Program []string `json:"program,omitempty"` // files of the program that the reference ran: itself, and its constants
+
+	Raw  json.RawMessage `json:"info"` // as a run.json; its files lie beside the index
+	Info Info            `json:"-"`
+}
+
+// Along says how the reference itself does along an execution path: run along it, it has in each row
+// what it has in one pass, or it has not, and then the path keeps goldens of its own.
+type Along struct {
+	Variant string `json:"variant"`
+	Case    string `json:"case,omitempty"` // "" for a path that runs all cases together
+	Path    string `json:"path"`           // "decode:8"
+	// Own says that the path has goldens of its own, of the case [Along.Golden].
+	Own bool `json:"own,omitempty"`
+	// Left says that the case is not run along the path: with its images the reference itself is not
+	// what it is in one pass.
+	Left bool `json:"left,omitempty"`
+	// RowRelL2 is how far the worst row is from that of one pass, ‖a − g‖ / ‖g‖, and Limit what it
+	// may be; both are 0 where one pass has no such rows.
+	RowRelL2 float64 `json:"row_rel_l2"`
+	Limit    float64 `json:"limit"`
+	Label    string  `json:"label,omitempty"` // of the tensor with the worst row
+}
+
+// Golden is the case under which goldens of the path's own are kept: "short@decode-8".
+func (a Along) Golden() string { return PathCase(a.Case, a.Path) }
+
+// OnePass reports whether a run is the standard one of a case, and not along a path or a text.
+func (k *Kept) OnePass() bool {
+	_, along := CutPathCase(k.Info.Case)
+	return !along && k.Info.Mode != Injected
+}
+
+// String names a run for messages.
+func (k *Kept) String() string {
+	what := k.Variant
+	if what == "" {
+		what = cmp.Or(k.Info.Mode, Standard)
+	}
+	return fmt.Sprintf("%s of case %s", what, k.Info.Case)
+}
+
+// ReadIndex reads the index of a folder, and returns its bytes, too. The error is [fs.ErrNotExist] where
+// there is none, and [ErrCorrupt].
+func ReadIndex(disk afero.Fs, dir string) (*Index, []byte, error) {
+	name := filepath.Join(dir, IndexFile)
+	var data []byte
+	var err error
+	if _, real := disk.(*afero.OsFs); real {
+		data, err = mapfile.Read(name, mapfile.MaxListing)
+	} else {
+		data, err = afero.ReadFile(disk, name)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := ParseIndex(data)
+	if err != nil {
+		return nil, data, fmt.Errorf("%s: %w", name, err)
+	}
+	return x, data, nil
+}
+
+// ParseIndex reads an index. The error is [ErrCorrupt].
+func ParseIndex(data []byte) (*Index, error) {
+	corrupt := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %w: restore the folder, or make it again", ErrCorrupt, fmt.Errorf(format, args...))
+	}
+	if bytes.HasPrefix(data, []byte("version https://git-lfs")) {
+		return nil, corrupt("it is a git-lfs pointer, not the file (%w): run git lfs pull", tensor.ErrLFSPointer)
+	}
+	var x Index
+	if err := strict(data, &x); err != nil {
+		return nil, corrupt("%w", jsonline.Error(data, err))
+	}
+	if x.Schema != indexSchema {
+		return nil, corrupt("schema is %d, this version of goparity reads %d", x.Schema, indexSchema)
+	}
+	if err := seal.Check(data, x.SHA256); err != nil {
+		return nil, corrupt("%w: a merge or an edit changed what it lists", err)
+	}
+	for i, k := range x.Runs {
+		var err error
+		if k.Info, _, err = parseInfo(IndexFile, k.Raw); err == nil {
+			err = k.check()
+		}
+		if err != nil {
+			return nil, corrupt("runs[%d]: %w", i, err)
+		}
+	}
+	return &x, nil
+}
+
+// check refuses files that are elsewhere, or have no hash.
+func (k *Kept) check() error {
+	files := slices.Clone(k.Program)
+	for _, o := range k.Info.Order {
+		files = append(files, o.File)
+	}
+	for _, file := range files {
+		if file == "" || file != filepath.Base(file) || !filepath.IsLocal(file) {
+			return fmt.Errorf("file %q leaves the folder", file)
+		}
+		if k.Info.SHA256[file] == "" {
+			return fmt.Errorf("file %q has no sha256", file)
+		}
+	}
+	return nil
+}
+
+// Marshal returns the index, sealed, with a line for each tensor, so that a diff shows what changed.
+func (x *Index) Marshal() ([]byte, error) {
+	bare, err := x.text("")
+	if err != nil {
+		return nil, err
+	}
+	sum, err := seal.Sum(bare)
+	if err != nil {
+		return nil, err
+	}
+	return x.text(sum)
+}
+
+func (x *Index) text(sum string) ([]byte, error) {
+	paths, err := json.Marshal(x.Paths)
+	if err != nil {
+		return nil, err
+	}
+	b := bytes.NewBufferString(fmt.Sprintf("{\n \"schema\": %d,\n \"sha256\": %q,\n \"paths\": %s,\n \"runs\": [", indexSchema, sum, paths))
+	for i, k := range x.Runs {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := k.write(b); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteString("\n ]\n}\n")
+	return b.Bytes(), nil
+}
+
+// write writes a run, whose info comes last and ends with its order.
+func (k *Kept) write(b *bytes.Buffer) error {
+	bare := *k
+	bare.Raw = json.RawMessage("0")
+	head, err := json.Marshal(bare)
+	if err != nil {
+		return err
+	}
+	info := k.Info
+	info.Order = nil
+	rest, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "\n  %s%s", bytes.TrimSuffix(head, []byte("0}")), bytes.TrimSuffix(rest, []byte("}")))
+	sep, end := ",\"order\":[", ""
+	for _, o := range k.Info.Order {
+		line, err := json.Marshal(o)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "%s\n   %s", sep, line)
+		sep, end = ",", "]"
+	}
+	b.WriteString(end + "}}")
+	return nil
+}
+
+// Open opens a kept run; file opens a file of its folder.
+func (k *Kept) Open(dir string, file func(name string) (*tensor.File, error)) (*Run, error) {
+	r := &Run{Path: dir, Info: k.Info, HasInfo: true, OrderBy: OrderRunFile, Joined: k.Joined}
+	checked := map[string]*tensor.File{}
+	for _, o := range k.Info.Order {
+		f := checked[o.File]
+		if f == nil {
+			var err error
+			if f, err = file(o.File); err != nil {
+				return nil, err
+			}
+			if sum, err := Digest(f); err != nil || sum != k.Info.SHA256[o.File] {
+				return nil, errors.Join(err, fmt.Errorf("%w: %s: its sha256 is %.12s…, %s says %.12s…: restore it, or make it again",
+					ErrCorrupt, f.Path, sum, IndexFile, k.Info.SHA256[o.File]))
+			}
+			checked[o.File] = f
+		}
+		t, ok := f.Lookup(cmp.Or(o.Name, label.Join(o.Layer, o.Port)))
+		if !ok {
+			return nil, fmt.Errorf("%w: %s has no tensor %q, which %s lists", ErrCorrupt, f.Path, cmp.Or(o.Name, label.Join(o.Layer, o.Port)), IndexFile)
+		}
+		r.Entries = append(r.Entries, Entry{Step: o.Step, Layer: o.Layer, Port: o.Port, Tensor: t})
+	}
+	return r, r.finish(Options{})
+}
+
+// Digest returns the hash by which a file of tensors is named and checked: of their names, types, shapes
+// and hashes, which all cores compute.
+func Digest(f *tensor.File) (string, error) {
+	sums := make([]string, len(f.Tensors))
+	err := mapfile.Guard(func() error {
+		return each.Do(context.Background(), len(sums), func(i int) (err error) {
+			return mapfile.Guard(func() error { sums[i], err = safetensors.Hash(f.Tensors[i].Tensor); return err })
+		})
+	})
+	return DigestOf(f.Tensors, sums), err
+}
+
+// DigestOf is [Digest] of tensors whose hashes are known.
+func DigestOf(tensors []tensor.Named, sums []string) string {
+	h := sha256.New()
+	for i, t := range tensors {
+		fmt.Fprintf(h, "%q %s %v %s\n", t.Name, t.Tensor.DType(), t.Tensor.Shape(), sums[i])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// openIndexed opens the runs of a folder that keeps runs: the standard ones of one variant, or those of
+// another mode that is asked for; along paths and texts where all are to be opened.
+func openIndexed(dir string, x *Index, opt Options) (runs []*Run, err error) {
+	var variants []string
+	injected := !slices.ContainsFunc(x.Runs, func(k *Kept) bool { return k.Info.Mode != Injected }) || opt.Mode == Injected
+	for _, k := range x.Runs {
+		along := !k.OnePass() && k.Info.Mode != Injected
+		if len(k.Info.Order) == 0 || (k.Info.Mode == Injected) != injected || along && !opt.Unjudged {
+			continue
+		}
+		if !slices.Contains(variants, k.Variant) {
+			variants = append(variants, k.Variant)
+		}
+		r := &Run{}
+		file := func(name string) (*tensor.File, error) {
+			f, err := safetensors.Open(filepath.Join(dir, name))
+			if err == nil {
+				r.files = append(r.files, f)
+			}
+			return f, err
+		}
+		opened, err := k.Open(dir, file)
+		if err == nil {
+			opened.files, r = r.files, opened
+			if len(k.Program) > 0 {
+				r.Program = filepath.Join(dir, k.Program[0])
+			}
+			err = k.Info.judgeable()
+			if opt.Unjudged {
+				err = nil
+			}
+		}
+		if runs = append(runs, r); err != nil {
+			return nil, errors.Join(fmt.Errorf("dump: open %q: %w", dir, err), CloseAll(runs))
+		}
+	}
+	switch {
+	case len(variants) > 1:
+		err = fmt.Errorf("dump: open %q: it keeps goldens of %s: want one run for each case", dir, variants)
+	case len(runs) == 0:
+		err = fmt.Errorf("dump: open %q: %s lists no such run: %w", dir, IndexFile, ErrEmpty)
+	}
+	if err != nil {
+		return nil, errors.Join(err, CloseAll(runs))
+	}
+	return runs, nil
+}

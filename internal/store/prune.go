@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/goparity/goparity/internal/dump"
+)
+
+// Prune returns what is no longer wanted: runs of which keep leaves less than there is, and files that
+// belong to no run. With apply it removes them, atomically. keep returns what stays of a run: all of it,
+// a part, or nil. Prune refuses a store that is damaged, and one of which nothing would be left.
+func Prune(ctx context.Context, dir string, apply bool, waiting func(holder string), keep func(*dump.Kept) *dump.Kept) (gone []string, err error) {
+	prune := func(old *Store) (*Change, error) {
+		c := &Change{Paths: old.Paths()}
+		for _, k := range old.Runs() {
+			left := keep(k)
+			if left != k {
+				gone = append(gone, k.String())
+			}
+			if left != nil {
+				c.Keep = append(c.Keep, left)
+			}
+		}
+		problems, err := old.Verify(ctx)
+		for _, p := range problems {
+			if !p.Extra {
+				return nil, fmt.Errorf("prune %s: nothing is removed from a damaged store: %w", dir, p.Err)
+			}
+			gone = append(gone, p.File)
+		}
+		switch {
+		case err != nil || len(gone) == 0:
+			return nil, err
+		case len(c.Keep) == 0:
+			return nil, fmt.Errorf("prune %s: the fixture wants none of what it keeps, nothing would be left: delete the folder if that is meant", dir)
+		}
+		return c, nil
+	}
+	if apply {
+		err = Update(ctx, dir, waiting, prune)
+		return gone, err
+	}
+	s, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	_, err = prune(s)
+	return gone, err
+}

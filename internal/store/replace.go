@@ -1,0 +1,350 @@
+package store
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/afero"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/flock"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
+)
+
+// Recording is a run that is to be kept.
+type Recording struct {
+	dump.Kept
+	Run     *dump.Run // its tensors, in the order of execution; nil for those that it has already
+	Program string    // the file of the program that the reference ran, whose constants lie beside it; "" for none
+}
+
+// Change says what takes the place of what.
+type Change struct {
+	Keep  []*dump.Kept // of the runs that are there; their files stay
+	Add   []Recording
+	Paths []dump.Along // all of them
+	// Accept is told what changes before it does: an error of it leaves the store as it is. nil
+	// accepts all.
+	Accept func(now *Store) error
+}
+
+// Update changes the store in dir, which it makes if there is none, while no other process does: change
+// says how, of the store as it is. It is atomic; nil changes nothing. waiting, which may be nil, is told
+// which process changes the store at the moment, and "" where the file system has no locks. An index that
+// is damaged is not replaced: the error is [ErrCorrupt].
+func Update(ctx context.Context, dir string, waiting func(holder string), change func(old *Store) (*Change, error)) error {
+	unlock, err := lock(ctx, dir, waiting)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	defer unlock()
+	return UpdateOn(ctx, afero.NewOsFs(), dir, change)
+}
+
+// lock keeps other processes from changing the store. The file of the lock lies in the store, so that
+// containers which share the folder share the lock.
+func lock(ctx context.Context, dir string, waiting func(holder string)) (unlock func(), err error) {
+	_, gone := os.Stat(dir)
+	file := filepath.Join(dir, ".lock")
+	l, err := flock.Take(ctx, file, waiting)
+	if errors.Is(err, errors.ErrUnsupported) {
+		os.Remove(file)
+		if waiting != nil {
+			waiting("")
+		}
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return func() {
+		os.Remove(file)
+		l.Unlock()
+		if gone != nil {
+			os.Remove(dir) // fails where a store was made
+		}
+	}, nil
+}
+
+// UpdateOn is Update on another file system, without a lock.
+func UpdateOn(ctx context.Context, disk afero.Fs, dir string, change func(old *Store) (*Change, error)) error {
+	old, err := OpenOn(disk, dir)
+	if errors.Is(err, ErrNotFound) {
+		old, err = with(disk, dir, &dump.Index{}), nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w (what else is in %s would be lost: restore it, or delete the folder)", err, dir)
+	}
+	defer old.Close()
+	c, err := change(old)
+	if err != nil || c == nil {
+		return err
+	}
+	w := &writer{ctx: ctx, disk: disk, dir: dir}
+	x, err := w.write(c)
+	if err == nil && c.Accept != nil {
+		now := with(disk, dir, x)
+		err = errors.Join(c.Accept(now), now.Close())
+	}
+	if err == nil {
+		err = errors.Join(ctx.Err(), old.Close()) // Windows does not remove files that are mapped
+	}
+	if err == nil {
+		err = w.commit(x)
+	}
+	w.sweep()
+	if err != nil {
+		err = fmt.Errorf("store: update %s: %w", dir, err)
+	}
+	return err
+}
+
+// writer writes the files of a store.
+type writer struct {
+	ctx  context.Context
+	disk afero.Fs
+	dir  string
+}
+
+// write writes the files of new runs, and returns the index that lists them.
+func (w *writer) write(c *Change) (*dump.Index, error) {
+	if err := w.disk.MkdirAll(w.dir, 0o755); err != nil {
+		return nil, err
+	}
+	x := &dump.Index{Paths: c.Paths, Runs: slices.Clone(c.Keep)}
+	for _, r := range c.Add {
+		k := r.Kept
+		k.Info.Schema, k.Info.SHA256, k.Info.Weights = dump.Schema, map[string]string{}, nil
+		if r.Run != nil {
+			k.Info.Order = nil
+			if err := w.tensors(&k, r.Run); err != nil {
+				return nil, err
+			}
+		}
+		for _, o := range k.Info.Order {
+			k.Info.SHA256[o.File] = cmp.Or(k.Info.SHA256[o.File], r.Info.SHA256[o.File])
+		}
+		if err := w.program(&k, r.Program); err != nil {
+			return nil, fmt.Errorf("the program of case %s: %w", k.Info.Case, err)
+		}
+		x.Runs = append(x.Runs, &k)
+	}
+	slices.SortStableFunc(x.Runs, func(a, b *dump.Kept) int {
+		if c := cmp.Compare(a.Variant, b.Variant); c != 0 || a.Variant == "" {
+			return c
+		}
+		return label.Natural(a.Info.Case, b.Info.Case)
+	})
+	return x, nil
+}
+
+// tensors writes a file for each step of a run, in which equal tensors are there once.
+func (w *writer) tensors(k *dump.Kept, run *dump.Run) error {
+	for _, step := range run.Steps() {
+		var named []tensor.Named
+		var order []dump.OrderEntry
+		for _, e := range run.Entries {
+			if e.Step == step && k.Info.Injected[e.Label()] == "" { // a replaced input is the golden one
+				named = append(named, tensor.Named{Name: e.Label(), Tensor: e.Tensor})
+				order = append(order, dump.OrderEntry{Step: step, Layer: e.Layer, Port: e.Port})
+			}
+		}
+		var file, sum string
+		err := w.file(k.Info.Case+"."+step, ".safetensors", func(to io.Writer) (string, error) {
+			ranges, err := safetensors.WriteUnique(to, named, nil)
+			var own []tensor.Named
+			var sums []string
+			for i, r := range ranges {
+				if r.Name != named[i].Name {
+					order[i].Name = r.Name
+					continue
+				}
+				own, sums = append(own, named[i]), append(sums, r.SHA256)
+			}
+			sum = dump.DigestOf(own, sums)
+			return sum, err
+		}, &file)
+		if err != nil {
+			return fmt.Errorf("case %s, step %s: %w", k.Info.Case, step, err)
+		}
+		for i := range order {
+			order[i].File = file
+		}
+		k.Info.Order, k.Info.SHA256[file] = append(k.Info.Order, order...), sum
+	}
+	return run.Changed()
+}
+
+// program copies a program and its constants, which lie beside it.
+func (w *writer) program(k *dump.Kept, from string) error {
+	if from == "" {
+		return nil
+	}
+	k.Program = nil
+	data, err := mapfile.Read(from, mapfile.MaxListing)
+	if err != nil {
+		return err
+	}
+	var file string
+	sum := hashOf(data)
+	if err := w.file(k.Info.Case, ".json", func(to io.Writer) (string, error) { _, err := to.Write(data); return sum, err }, &file); err != nil {
+		return err
+	}
+	k.Program, k.Info.SHA256[file] = []string{file}, sum
+	constants, err := safetensors.Open(strings.TrimSuffix(from, filepath.Ext(from)) + ".safetensors")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer constants.Close()
+	if sum, err = dump.Digest(constants); err != nil {
+		return err
+	}
+	err = w.file(k.Info.Case, ".safetensors", func(to io.Writer) (string, error) {
+		return sum, safetensors.Write(to, constants.Tensors, constants.Metadata)
+	}, &file)
+	k.Program, k.Info.SHA256[file] = append(k.Program, file), sum
+	return err
+}
+
+// file writes a file that is named by the hash that write returns, once it is on the disk.
+func (w *writer) file(base, ext string, write func(io.Writer) (sum string, err error), name *string) error {
+	f, err := afero.TempFile(w.disk, w.dir, ".new-")
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriterSize(&contextWriter{w.ctx, f}, 1<<20)
+	sum, err := write(b)
+	err = errors.Join(err, b.Flush())
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		*name = fileName(base) + "." + sum[:8] + ext
+		err = w.rename(f.Name(), *name)
+	}
+	return err
+}
+
+func (w *writer) rename(from, name string) error {
+	if err := w.disk.Chmod(from, 0o644); err != nil {
+		return err
+	}
+	return w.disk.Rename(from, filepath.Join(w.dir, name))
+}
+
+// commit puts the index in its place, once all that it lists is on the disk.
+func (w *writer) commit(x *dump.Index) error {
+	data, err := x.Marshal()
+	if err != nil {
+		return err
+	}
+	if _, err := dump.ParseIndex(data); err != nil {
+		return fmt.Errorf("the index would not be readable: %w", err)
+	}
+	if err := w.syncDir(); err != nil {
+		return err
+	}
+	f, err := afero.TempFile(w.disk, w.dir, ".new-")
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = w.rename(f.Name(), dump.IndexFile)
+	}
+	if err == nil {
+		w.syncDir() // a crash from here on has the old index or the new one
+	}
+	return err
+}
+
+// syncDir writes to disk which files the folder has. Windows cannot, and need not.
+func (w *writer) syncDir() error {
+	f, err := w.disk.Open(w.dir)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}
+
+// sweep removes what a store wrote and the index that is there does not list. What cannot be removed, because
+// someone reads it, the next update removes.
+func (w *writer) sweep() {
+	x, _, err := dump.ReadIndex(w.disk, w.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		x, err = &dump.Index{}, nil
+	}
+	if err != nil {
+		return
+	}
+	listed := map[string]bool{}
+	for _, k := range x.Runs {
+		for file := range k.Info.SHA256 {
+			listed[file] = true
+		}
+	}
+	entries, _ := afero.ReadDir(w.disk, w.dir)
+	for _, e := range entries {
+		if ours.MatchString(e.Name()) && !listed[e.Name()] && !e.IsDir() {
+			w.disk.Remove(filepath.Join(w.dir, e.Name()))
+		}
+	}
+}
+
+// Save writes runs of one engine, one for each case, to a folder, in place of what it keeps.
+func Save(dir string, runs []*dump.Run) error {
+	return Update(context.Background(), dir, nil, func(*Store) (*Change, error) {
+		c := &Change{}
+		for _, r := range runs {
+			c.Add = append(c.Add, Recording{Kept: dump.Kept{Joined: r.Joined, Info: r.Info}, Run: r})
+		}
+		return c, nil
+	})
+}
+
+// fileName makes the name of a case and step fit for a file. It need not be reversible: the index
+// says which file is whose.
+func fileName(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._- ", r) ||
+			!unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, s)
+}
+
+// contextWriter returns an error once its context has ended.
+type contextWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (w *contextWriter) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.w.Write(p)
+}

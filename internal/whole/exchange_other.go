@@ -1,7 +1,0 @@
-//go:build !linux && !darwin
-
-package whole
-
-import "errors"
-
-func exchange(string, string) error { return errors.ErrUnsupported }

@@ -13,7 +13,7 @@
 // outputs and taps in the candidate's standard run; its inputs are evidence of where an error came
 // from.
 //
-// [Layer], [Layers] and [All] choose; [Assertion] has criteria as modifiers, all of which must
+// [Layer], [Layers] and [All] choose; [Assertion.With] has criteria as modifiers, all of which must
 // hold, and ends in a terminal: Within for numpy's rule |a − g| ≤ atol + rtol·|g|, Check for the
 // fixture's tolerances. A forgotten terminal fails the test.
 //

@@ -26,7 +26,7 @@ func Example() {
 // Criteria are added by modifiers; all of them must hold.
 func ExampleAssertion() {
 	goTest(func(t *testing.T) {
-		parity.All(t).Cosine(0.9999).RelL2(1e-4).ULP(16).Check()
+		parity.All(t).With("cosine", 0.9999).With("rel_l2", 1e-4).With("ulp", 16).Check()
 	})
 	// Output:
 	// parity: toy: PASS: compared 2 of 2 outputs, worst row rel. L2 9.77e-8 at model.layers.0.mlp.act_fn input_0, limit 1e-4
@@ -34,7 +34,7 @@ func ExampleAssertion() {
 
 // An engine that is written in Go is judged like a recorded run.
 func ExampleFunc() {
-	engine := func(in parity.Input) (map[string]*tensor.Tensor, error) {
+	engine := func(in parity.Pass) (map[string]*tensor.Tensor, error) {
 		return map[string]*tensor.Tensor{"model.norm": in.Golden["model.norm-output"]}, nil
 	}
 	goTest(func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Input is one forward pass that a function is asked for.
-type Input struct {
+// Pass is one forward pass that a function is asked for.
+type Pass struct {
 	Case, Step string
 	TokenIDs   [][]int                   // by sequence, as the reference got them; nil if the golden does not say
 	Golden     map[string]*tensor.Tensor // the reference's tensors by label, "model.norm-input_0"; nil along a path
@@ -16,12 +16,12 @@ type Input struct {
 	// Path is the execution path that Paths asks for, "decode:8", and Fed what this forward pass of it
 	// feeds. Without a path a pass feeds whole sequences, and steps behind it a token of each.
 	Path string
-	Fed  []Fed
+	Fed  []Span
 }
 
-// Fed is the part of a sequence that a forward pass feeds: its tokens From ≤ i < To, behind those in
+// Span is the part of a sequence that a forward pass feeds: its tokens From ≤ i < To, behind those in
 // its cache.
-type Fed struct {
+type Span struct {
 	Sequence, From, To int
 	Fresh              bool  // the sequence begins again, with an empty cache
 	Hidden             []int // tokens behind To that the mask hides, of the path mask
@@ -34,7 +34,7 @@ type Fed struct {
 //
 // Paths calls it for each forward pass of the fixture's paths. The rows of several sequences come
 // one after the other, [rows, …]; along padding and mask padded to the longest, [batch, seq, …].
-func Func(t *testing.T, run func(Input) (map[string]*tensor.Tensor, error)) {
+func Func(t *testing.T, run func(Pass) (map[string]*tensor.Tensor, error)) {
 	t.Helper()
 	s := scopeOf(t)
 	if s.fixture == nil {
@@ -44,9 +44,9 @@ func Func(t *testing.T, run func(Input) (map[string]*tensor.Tensor, error)) {
 		t.Fatal("parity.Func: this test has asserted layers already: call it first")
 	}
 	s.c, s.err = s.fixture.CompareFunc(func(p engine.Pass) (map[string]*tensor.Tensor, error) {
-		in := Input{Case: p.Case, Step: p.Step, TokenIDs: p.TokenIDs, Path: p.Path}
+		in := Pass{Case: p.Case, Step: p.Step, TokenIDs: p.TokenIDs, Path: p.Path}
 		for _, i := range p.Items {
-			in.Fed = append(in.Fed, Fed{i.Sequence, i.From, i.To, i.Fresh, i.Hidden})
+			in.Fed = append(in.Fed, Span{i.Sequence, i.From, i.To, i.Fresh, i.Hidden})
 		}
 		if p.Golden != nil {
 			in.Golden = make(map[string]*tensor.Tensor, len(p.Golden))

@@ -119,46 +119,25 @@ func (a *Assertion) In(d tensor.DType, atol, rtol float64) *Assertion {
 	return a
 }
 
-// Cosine asks for a cosine of at least min, of the tensor and of its worst row. It is blind to
-// scale: never use it alone.
-func (a *Assertion) Cosine(min float64) *Assertion { return a.ask(compare.Cosine, min) }
-
-// RelL2 asks for ‖a − g‖ / ‖g‖ ≤ max, of the tensor and of its worst row.
-func (a *Assertion) RelL2(max float64) *Assertion {
-	return a.ask(compare.RelL2, max).ask(compare.RowRelL2, max)
-}
-
-// MSE asks for a mean squared error of at most max.
-func (a *Assertion) MSE(max float64) *Assertion { return a.ask(compare.MSE, max) }
-
-// ULP asks that no element is more than max units in the last place of the candidate's type away.
-func (a *Assertion) ULP(max float64) *Assertion { return a.ask(compare.ULP, max) }
-
-// SNR asks for a signal to noise ratio 20·log10(‖g‖ / ‖a − g‖) of at least minDB decibels.
-func (a *Assertion) SNR(minDB float64) *Assertion { return a.ask(compare.SNR, minDB) }
-
-// TopK asks that in each row the k largest elements are the same ones.
-func (a *Assertion) TopK(k int) *Assertion { return a.ask(compare.TopK, float64(k)) }
-
-// KL asks for a divergence KL(softmax(g) ‖ softmax(a)) of at most max in every row.
-func (a *Assertion) KL(max float64) *Assertion { return a.ask(compare.KL, max) }
-
-// Noise asks that the candidate is at most ratio times as far from the float64 golden as the
-// reference itself. The fixture needs the variant float64.
-func (a *Assertion) Noise(ratio float64) *Assertion { return a.ask(compare.Noise, ratio) }
-
-// Cost asks that the candidate is at most ratio times as far from the golden as the reference is in
-// the candidate's own encoding. The fixture needs that variant: references: [float32, bfloat16].
-func (a *Assertion) Cost(ratio float64) *Assertion { return a.ask(compare.Cost, ratio) }
-
-// EqualNaN lets NaN match NaN.
-func (a *Assertion) EqualNaN() *Assertion { return a.ask(compare.EqualNaN, 1) }
-
-func (a *Assertion) ask(c *compare.Criterion, limit float64) *Assertion {
-	if err := c.Check(limit); err != nil {
-		a.wrong("%s(%v): %w", c.Method, limit, err)
+// With asks for a limit besides, by the key that tolerances of fixture.yaml have: cosine, rel_l2, row_rel_l2, mse, ulp,
+// snr, top_k, kl, noise, cost, or equal_nan with 1. rel_l2 is asked of the worst row, too, unless row_rel_l2 is.
+func (a *Assertion) With(key string, limit float64) *Assertion {
+	var known []string
+	for _, c := range compare.Table() {
+		known = append(known, c.Key)
+		if c.Key != key {
+			continue
+		}
+		if err := c.Check(limit); err != nil {
+			a.wrong("With(%q, %v): %w", key, limit, err)
+		}
+		a.extra[c] = limit
+		if _, asked := a.extra[compare.RowRelL2]; c == compare.RelL2 && !asked {
+			a.extra[compare.RowRelL2] = limit
+		}
+		return a
 	}
-	a.extra[c] = limit
+	a.wrong("With(%q, %v): unknown key: want one of %s", key, limit, strings.Join(known, ", "))
 	return a
 }
 

@@ -13,25 +13,17 @@ import (
 )
 
 // Paths chooses the fixture's execution paths: the candidate runs the same tokens in other ways, as
-// fixture.yaml lists them in paths, and every layer must have in each row what the golden has.
-func Paths(t *testing.T) *PathsAssertion {
+// fixture.yaml lists them in paths, and every layer must have in each row what the golden has, by the fixture's
+// tolerances or else the defaults. Subtests are path:decode-8/LAYER/CASE. A path that the engine did not
+// take, or that no case is long enough for, fails.
+func Paths(t *testing.T) *Stage {
 	t.Helper()
-	return &PathsAssertion{newAssertion(t, "parity.Paths(t)", nil)}
+	return newStage(t, "Paths", (*Stage).paths)
 }
 
-// PathsAssertion is a choice of all execution paths. It does nothing until Check runs it.
-type PathsAssertion struct{ a *Assertion }
-
-// Check judges all layers along each path by the fixture's tolerances, or else the defaults, in
-// subtests path:decode-8/LAYER/CASE. It reports whether all passed. A path that the engine did not
-// take, or that no case is long enough for, fails.
-func (p *PathsAssertion) Check() bool {
+func (p *Stage) paths() bool {
 	t, s := p.a.t, p.a.scope
 	t.Helper()
-	if p.a.done {
-		t.Fatalf("%s of %s was ended twice: one terminal runs it", p.a.call, p.a.line)
-	}
-	p.a.done = true
 	paths := s.fixture.Paths(s.open())
 	if len(paths) == 0 {
 		t.Fatalf("%s: fixture %s lists no execution paths: write paths: [decode, batch, …] in its fixture.yaml", p.a.call, s.fixture.Name())
@@ -44,12 +36,11 @@ func (p *PathsAssertion) Check() bool {
 			p.path(t, path)
 		}) && ok
 	}
-	s.failed = s.failed || !ok
 	return ok
 }
 
 // path judges one execution path in its subtest.
-func (p *PathsAssertion) path(t *testing.T, path *session.Path) {
+func (p *Stage) path(t *testing.T, path *session.Path) {
 	t.Helper()
 	along, err := path.Judge()
 	if err != nil {
@@ -87,7 +78,7 @@ func (p *PathsAssertion) path(t *testing.T, path *session.Path) {
 }
 
 // says is a failing subtest, about a row where that is known.
-func (p *PathsAssertion) says(t *testing.T, name, text string, row *report.Row) bool {
+func (p *Stage) says(t *testing.T, name, text string, row *report.Row) bool {
 	t.Helper()
 	return t.Run(name, func(t *testing.T) {
 		t.Helper()
@@ -98,7 +89,7 @@ func (p *PathsAssertion) says(t *testing.T, name, text string, row *report.Row) 
 }
 
 // layer judges one layer along a path, each case in a subtest of its own.
-func (p *PathsAssertion) layer(t *testing.T, c *judge.Comparison, layer, inherited string) {
+func (p *Stage) layer(t *testing.T, c *judge.Comparison, layer, inherited string) {
 	t.Helper()
 	runs := c.Layers.Runs(layer)
 	for len(runs) > 0 {

@@ -17,13 +17,7 @@ import (
 // run is what both terminals do: a subtest for each chosen layer. within is nil for Check.
 func (a *Assertion) run(within compare.Criteria) bool {
 	a.t.Helper()
-	if a.done {
-		a.t.Fatalf("%s of %s was ended twice: one terminal runs it", a.call, a.line)
-	}
-	a.done = true
-	if a.misuse != nil {
-		a.t.Fatalf("%s.%v", a.call, a.misuse)
-	}
+	a.begin()
 	c := a.scope.open()
 	layers, err := a.choose(c)
 	if err != nil {
@@ -46,6 +40,18 @@ func (a *Assertion) run(within compare.Criteria) bool {
 	}
 	a.scope.failed = a.scope.failed || !ok
 	return ok
+}
+
+// begin refuses a second terminal, and what was asked for wrongly.
+func (a *Assertion) begin() {
+	a.t.Helper()
+	if a.done {
+		a.t.Fatalf("%s of %s was ended twice: one terminal runs it", a.call, a.line)
+	}
+	a.done = true
+	if a.misuse != nil {
+		a.t.Fatalf("%s.%v", a.call, a.misuse)
+	}
 }
 
 // covered is a subtest that fails where something should be covered and is not. A filter of -run that

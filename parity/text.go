@@ -11,26 +11,16 @@ import (
 
 // Text chooses what the candidate's own tokenizer and template make of the fixture's prompts and
 // messages: the text after the template and the token ids must be the reference's, though the run
-// that is judged was given the reference's ids.
-func Text(t *testing.T) *TextAssertion {
+// that is judged was given the reference's ids. Subtests are text:chat/CASE for each API path that the candidate has. It
+// fails where no text can be judged: cases have token ids alone, the goldens keep no texts, or the candidate tells none.
+func Text(t *testing.T) *Stage {
 	t.Helper()
-	return &TextAssertion{newAssertion(t, "parity.Text(t)", nil)}
+	return newStage(t, "Text", (*Stage).texts)
 }
 
-// TextAssertion is a choice of all texts. It does nothing until Check runs it.
-type TextAssertion struct{ a *Assertion }
-
-// Check compares the texts of each case, in subtests text:chat/CASE for each API path that the
-// candidate has. It reports whether all are equal. A fixture of which no text can be judged fails:
-// its cases have token ids alone, its goldens were made before texts were kept, or the candidate
-// tells none.
-func (x *TextAssertion) Check() bool {
+func (x *Stage) texts() bool {
 	t, s := x.a.t, x.a.scope
 	t.Helper()
-	if x.a.done {
-		t.Fatalf("%s of %s was ended twice: one terminal runs it", x.a.call, x.a.line)
-	}
-	x.a.done = true
 	rows, _ := s.open().Texts()
 	ok, judged := true, false
 	for _, row := range rows {
@@ -57,6 +47,5 @@ func (x *TextAssertion) Check() bool {
 		}
 		t.Fatalf("%s: fixture %s: no text was judged: %s", x.a.call, s.fixture.Name(), strings.Join(why, "; "))
 	}
-	s.failed = s.failed || !ok
 	return ok
 }

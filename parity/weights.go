@@ -11,25 +11,16 @@ import (
 
 // Weights chooses all weights that the candidate's engine loaded: each must be the reference's, or the
 // reference's after steps that hold for all weights of its role, such as a cast or rows in another
-// order.
-func Weights(t *testing.T) *WeightsAssertion {
+// order. Subtests are weights/NAME. A recorded run has no weights: then it is skipped, and a
+// live run of which none can be judged fails.
+func Weights(t *testing.T) *Stage {
 	t.Helper()
-	return &WeightsAssertion{newAssertion(t, "parity.Weights(t)", nil)}
+	return newStage(t, "Weights", (*Stage).weights)
 }
 
-// WeightsAssertion is a choice of all weights. It does nothing until Check runs it.
-type WeightsAssertion struct{ a *Assertion }
-
-// Check compares the weights with those of the fixture's model folder, in subtests weights/NAME. It
-// reports whether all are the reference's. A recorded run has no weights: then it is skipped, and a
-// live run of which none can be judged fails.
-func (w *WeightsAssertion) Check() bool {
+func (w *Stage) weights() bool {
 	t, s := w.a.t, w.a.scope
 	t.Helper()
-	if w.a.done {
-		t.Fatalf("%s of %s was ended twice: one terminal runs it", w.a.call, w.a.line)
-	}
-	w.a.done = true
 	c := s.open()
 	list, why := c.Loaded()
 	if len(list) == 0 {
@@ -46,7 +37,7 @@ func (w *WeightsAssertion) Check() bool {
 		t.Fatalf("%s: fixture %s: no weights were judged: %s", w.a.call, s.fixture.Name(), foreign.Text(text))
 	}
 	s.declared++
-	ok := t.Run("weights", func(t *testing.T) {
+	return t.Run("weights", func(t *testing.T) {
 		t.Helper()
 		for _, x := range list {
 			t.Run(foreign.Name(name(x)), func(t *testing.T) {
@@ -61,8 +52,6 @@ func (w *WeightsAssertion) Check() bool {
 			})
 		}
 	})
-	s.failed = s.failed || !ok
-	return ok
 }
 
 // name is by which a weight is called in a subtest.

@@ -51,11 +51,11 @@ func load(file string, offByOne bool) (*engine, error) {
 }
 
 // run is one forward pass, as parity asks for it.
-func (e *engine) run(in parity.Input) (map[string]*tensor.Tensor, error) {
+func (e *engine) run(in parity.Pass) (map[string]*tensor.Tensor, error) {
 	fed := in.Fed
 	if in.Path == "" { // one pass over each whole sequence
 		for i, ids := range in.TokenIDs {
-			fed = append(fed, parity.Fed{Sequence: i, To: len(ids)})
+			fed = append(fed, parity.Span{Sequence: i, To: len(ids)})
 		}
 	}
 	out := record{}

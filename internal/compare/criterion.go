@@ -12,13 +12,12 @@ import (
 // report.json and parity report take everything that they need to know from here. [Table] lists the
 // criteria; a new one is a new entry.
 type Criterion struct {
-	Key    string // in fixture.yaml: "snr"
-	JSON   string // in report.json: "snr_db"
-	Method string // of parity.Assertion: "SNR"
-	Short  string // before a limit in a table of rows: "SNR"
-	Name   string // in a sentence: "signal-to-noise ratio"
-	Unit   string // of the figure and its limit: "dB"; empty for a plain number
-	Rule   string // what must hold, with the key for the limit: "20·log10(‖g‖ / ‖a − g‖) ≥ snr"
+	Key   string // in fixture.yaml: "snr"
+	JSON  string // in report.json: "snr_db"
+	Short string // before a limit in a table of rows: "SNR"
+	Name  string // in a sentence: "signal-to-noise ratio"
+	Unit  string // of the figure and its limit: "dB"; empty for a plain number
+	Rule  string // what must hold, with the key for the limit: "20·log10(‖g‖ / ‖a − g‖) ≥ snr"
 
 	// Limits are between Best, the strictest, and Worst, from which on zeros in place of the golden
 	// are accepted: it is refused.

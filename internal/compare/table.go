@@ -19,20 +19,20 @@ func Table() []*Criterion { return slices.Clone(table) }
 var (
 	// Atol and Rtol require |a−g| ≤ atol + rtol·|g| of every element. If only one has a limit, the
 	// other is 0. Integers and bools on both sides must be equal, whatever the limits.
-	Atol = &Criterion{Key: "atol", JSON: "atol", Method: "Within", Short: "atol", Name: "absolute tolerance",
+	Atol = &Criterion{Key: "atol", JSON: "atol", Short: "atol", Name: "absolute tolerance",
 		Rule: "|a − g| ≤ atol + rtol·|g| for every element", Best: 0, Worst: vast, Example: 1e-5,
 		Counts: true, Recorded: true, Figures: within}
-	Rtol = &Criterion{Key: "rtol", JSON: "rtol", Method: "Within", Short: "rtol", Name: "relative tolerance",
+	Rtol = &Criterion{Key: "rtol", JSON: "rtol", Short: "rtol", Name: "relative tolerance",
 		Rule: "|a − g| ≤ atol + rtol·|g| for every element", Best: 0, Worst: 1, Example: 1e-4,
 		Counts: true, Recorded: true, Figures: withAtol}
 
 	// RelL2 limits ‖a−g‖/‖g‖ of the tensor, and of its worst row (see [Row]) unless [RowRelL2] has
 	// another limit for that.
-	RelL2 = &Criterion{Key: "rel_l2", JSON: "rel_l2", Method: "RelL2", Short: "L2", Name: "relative L2",
+	RelL2 = &Criterion{Key: "rel_l2", JSON: "rel_l2", Short: "L2", Name: "relative L2",
 		Rule: "‖a − g‖ / ‖g‖ ≤ rel_l2 for the tensor, and for the worst row where row_rel_l2 is not given",
 		Best: 0, Worst: 1, Example: 1e-4, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) { return []Figure{{Value: p.Result.RelL2}}, nil }}
-	RowRelL2 = &Criterion{Key: "row_rel_l2", JSON: "row_rel_l2", Method: "RelL2", Short: "row",
+	RowRelL2 = &Criterion{Key: "row_rel_l2", JSON: "row_rel_l2", Short: "row",
 		Name: "relative L2 of the worst row",
 		Rule: "‖a − g‖ / ‖g‖ ≤ row_rel_l2 for the worst row",
 		Best: 0, Worst: 1, Example: 1e-4, Recorded: true,
@@ -45,18 +45,18 @@ var (
 	// that is much smaller than the others is multiplied by max(‖a_row‖, ‖g_row‖)²/(f·RMS)² if that
 	// is below 1 (f and RMS as in [Row]), because the direction of a row of zeros and rounding
 	// means nothing.
-	Cosine = &Criterion{Key: "cosine", JSON: "cosine", Method: "Cosine", Short: "cosine", Name: "cosine",
+	Cosine = &Criterion{Key: "cosine", JSON: "cosine", Short: "cosine", Name: "cosine",
 		Rule: "a·g / (‖a‖‖g‖) ≥ cosine for the tensor and the worst row", Best: 1, Worst: 0, Example: 0.9999,
 		Recorded: true, Figures: cosines}
 
 	// MSE limits Σ(a−g)²/n over the finite pairs.
-	MSE = &Criterion{Key: "mse", JSON: "mse", Method: "MSE", Short: "MSE", Name: "mean squared error",
+	MSE = &Criterion{Key: "mse", JSON: "mse", Short: "MSE", Name: "mean squared error",
 		Rule: "Σ(a − g)² / n ≤ mse", Best: 0, Worst: vast * vast, Example: 1e-8, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) { return []Figure{{Value: p.Result.MSE}}, nil }}
 
 	// ULP limits the distance of finite pairs in steps of the candidate's dtype, to which the
 	// golden value is rounded first. −0 is 0.
-	ULP = &Criterion{Key: "ulp", JSON: "ulp", Method: "ULP", Short: "ULP", Name: "largest distance", Unit: "ULP",
+	ULP = &Criterion{Key: "ulp", JSON: "ulp", Short: "ULP", Name: "largest distance", Unit: "ULP",
 		Rule: "steps of the candidate's dtype between g and a ≤ ulp for every element",
 		Best: 0, Worst: mostULPs, Example: 4,
 		Figures: func(p Pair, limit float64) ([]Figure, error) {
@@ -70,20 +70,20 @@ var (
 		}}
 
 	// SNR limits 20·log10(‖g‖/‖a−g‖).
-	SNR = &Criterion{Key: "snr", JSON: "snr_db", Method: "SNR", Short: "SNR", Name: "signal-to-noise ratio", Unit: "dB",
+	SNR = &Criterion{Key: "snr", JSON: "snr_db", Short: "SNR", Name: "signal-to-noise ratio", Unit: "dB",
 		Rule: "20·log10(‖g‖ / ‖a − g‖) ≥ snr", Best: math.MaxFloat64, Worst: 0, Example: 60, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) { return []Figure{{Value: p.Result.SNR}}, nil }}
 
 	// TopK requires that the k largest values of each row (of equal ones the first) are in the same
 	// places on both sides. If several golden values equal the k-th, any of them will do.
-	TopK = &Criterion{Key: "top_k", JSON: "top_k", Method: "TopK", Short: "top", Name: "largest elements of a row",
+	TopK = &Criterion{Key: "top_k", JSON: "top_k", Short: "top", Name: "largest elements of a row",
 		Rule: "the top_k largest of each row stand in the same places", Best: math.MaxFloat64, Worst: 0, Whole: true,
 		Example: 5,
 		Counts:  true, Figures: tops}
 
 	// KL limits Σ p·ln(p/q) of the worst row, with p = softmax(golden row) and q = softmax(actual
 	// row).
-	KL = &Criterion{Key: "kl", JSON: "kl", Method: "KL", Short: "KL", Name: "KL divergence", Unit: "nats",
+	KL = &Criterion{Key: "kl", JSON: "kl", Short: "KL", Name: "KL divergence", Unit: "nats",
 		Rule: "KL(softmax(g) ‖ softmax(a)) ≤ kl for the worst row", Best: 0, Worst: mostKL, Example: 1e-3,
 		Figures: func(p Pair, limit float64) ([]Figure, error) {
 			if n := p.Result.RowLen; limit >= math.Log(float64(n)) {
@@ -97,18 +97,18 @@ var (
 	// Noise limits ‖a−g64‖/‖g−g64‖ of the tensor and of the worst row, where g64 is a float64
 	// golden: the candidate's error over the reference's own. In a row the denominator is at least
 	// f times its RMS over the rows (f as in [Row]).
-	Noise = &Criterion{Key: "noise", JSON: "noise", Method: "Noise", Short: "noise", Name: noiseName,
+	Noise = &Criterion{Key: "noise", JSON: "noise", Short: "noise", Name: noiseName,
 		Rule: "‖a − g64‖ / ‖g − g64‖ ≤ noise for the tensor and the worst row, g64 the float64 golden",
 		Best: 0, Worst: mostNoise, Example: 3, Figures: noises}
 
 	// Cost limits the candidate's error over what its encoding costs the reference: over the
 	// difference of the golden from the reference's own run in that encoding, of the tensor and of
 	// each row, see [Costs].
-	Cost = &Criterion{Key: "cost", JSON: "cost", Method: "Cost", Short: "cost", Name: costName,
+	Cost = &Criterion{Key: "cost", JSON: "cost", Short: "cost", Name: costName,
 		Rule: costRule, Best: 0, Worst: vastCost(tensor.F16, shortRow), Example: MostCost, Recorded: true, Figures: costFigures}
 
 	// EqualNaN measures nothing by itself. If it is 1, NaN matches NaN for all criteria.
-	EqualNaN = &Criterion{Key: "equal_nan", JSON: "equal_nan", Method: "EqualNaN", Short: "equal NaN",
+	EqualNaN = &Criterion{Key: "equal_nan", JSON: "equal_nan", Short: "equal NaN",
 		Name: "NaN matches NaN",
 		Rule: "NaN matches NaN", Best: 1, Worst: 0, Example: 1, Recorded: true}
 )

@@ -15,13 +15,11 @@
 // On Linux the watchdog adopts the orphans below it (PR_SET_CHILD_SUBREAPER). Whatever a descendant
 // does, with sessions, process groups, or its parents' deaths, it remains below the watchdog, which
 // kills its children until there are none. If the watchdog itself is killed, the program dies by
-// that (PR_SET_PDEATHSIG), and this process finds the others by a nonce in their environment. If
-// this process was killed as well, the next one that calls [TempDir] does that. What another
+// that (PR_SET_PDEATHSIG); what it started is out of reach then. What another
 // service starts on request (systemd-run, docker, at) is no descendant.
 //
 // On other Unix systems only the process group is ended: a daemon, which leaves it, is out of reach.
-// [Daemons] says which it is. On Windows a job object, whose processes are killed when its last
-// handle closes, does the same as the watchdog on Linux.
+// [Daemons] says which it is. On Windows the program alone is killed.
 //
 // Under Bazel (BAZEL_TEST) tests may not create groups, because Bazel kills the test's own group at
 // the end. There the program and the watchdog stay in that group.

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -22,12 +21,11 @@ type group struct {
 	watchdog *exec.Cmd
 	orders   *os.File // our end of a pipe; when it closes, the watchdog ends what it started
 	answers  *json.Decoder
-	nonce    string
 	end      func()
 }
 
 // startGroup starts a watchdog, which starts the program.
-func startGroup(ctx context.Context, cmd *exec.Cmd, nonce string) (*group, error) {
+func startGroup(ctx context.Context, cmd *exec.Cmd) (*group, error) {
 	if cmd.Err != nil {
 		return nil, cmd.Err // the program was not found
 	}
@@ -62,7 +60,7 @@ func startGroup(ctx context.Context, cmd *exec.Cmd, nonce string) (*group, error
 		answers.Close()
 		return nil, fmt.Errorf("its watchdog: %w", err)
 	}
-	g := &group{watchdog: dog, orders: orders, answers: json.NewDecoder(bufio.NewReader(answers)), nonce: nonce}
+	g := &group{watchdog: dog, orders: orders, answers: json.NewDecoder(bufio.NewReader(answers))}
 	g.end = sync.OnceFunc(func() { g.kill(); answers.Close() })
 	stop := context.AfterFunc(ctx, func() { answers.SetReadDeadline(time.Unix(1, 0)) })
 	err = g.start(order{Path: []byte(cmd.Path), Args: joined(cmd.Args), Dir: []byte(cmd.Dir), Env: joined(cmd.Environ()),
@@ -109,20 +107,20 @@ func (g *group) order(o order) error { return json.NewEncoder(g.orders).Encode(o
 // close kills what is left.
 func (g *group) close() { g.end() }
 
-// kill lets the watchdog kill what is left, and does it itself where the watchdog does not.
+// kill lets the watchdog kill what is left. With a watchdog that someone has stopped, the program dies.
 func (g *group) kill() {
 	g.order(order{Signal: int(syscall.SIGKILL)}) // an error: it is dead already
 	ended := make(chan error, 1)
 	go func() { ended <- g.watchdog.Wait() }()
-	var err error
 	select {
-	case err = <-ended:
-	case <-time.After(killTime + time.Second): // someone has stopped it
-		err = errors.Join(g.watchdog.Process.Kill(), errors.New("killed"))
+	case <-ended:
+	case <-time.After(killTime + time.Second):
+		g.watchdog.Process.Kill()
 		<-ended
 	}
 	g.orders.Close()
-	if err != nil {
-		killMarked(g.nonce, killTime)
-	}
 }
+
+// killTime is how long to wait for the death of what was killed. It is exceeded only by processes
+// that the system cannot end, in a driver that hangs.
+const killTime = 3 * time.Second

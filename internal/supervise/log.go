@@ -13,7 +13,7 @@ import (
 )
 
 // logFile takes the program's stdout and stderr. What the program writes comes through a pipe, so
-// that no secret reaches the disk, and that an endless log does not fill it.
+// that no secret reaches the disk.
 type logFile struct {
 	r, w      *os.File
 	file      *os.File
@@ -41,11 +41,9 @@ func openLog(path string, secrets *secret.Values) (*logFile, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c := &capped{w: l.file, left: logHead}
-		to := secrets.Writer(c) // before the cap, which may cut a secret
-		io.Copy(to, l.r)        // until all who hold the other end are dead, or the deadline
+		to := secrets.Writer(&deaf{l.file})
+		io.Copy(to, l.r) // until all who hold the other end are dead, or the deadline
 		to.Close()
-		c.finish()
 	}()
 	l.end = sync.OnceFunc(func() {
 		l.w.Close()
@@ -67,39 +65,10 @@ func (l *logFile) close() {
 	}
 }
 
-// capped passes on the beginning of what is written to it, and keeps the end. Errors of w are
-// ignored: a full disk must not stop the program.
-type capped struct {
-	w    io.Writer
-	left int // of the beginning
-	tail []byte
-	lost int64 // bytes between them
-}
+// deaf ignores errors: a full disk must not stop the program.
+type deaf struct{ w io.Writer }
 
-func (c *capped) Write(p []byte) (int, error) {
-	n := min(len(p), c.left)
-	c.w.Write(p[:n])
-	c.left -= n
-	c.tail = append(c.tail, p[n:]...)
-	if drop := len(c.tail) - logTail; drop > logTail {
-		c.tail = append(c.tail[:0], c.tail[drop:]...)
-		c.lost += int64(drop)
-	}
-	return len(p), nil
-}
-
-// finish passes on the end, and says what is left out.
-func (c *capped) finish() {
-	if drop := len(c.tail) - logTail; drop > 0 {
-		c.tail = c.tail[drop:]
-		c.lost += int64(drop)
-	}
-	if c.lost > 0 {
-		fmt.Fprintf(c.w, "\n… %d bytes of this log are left out: it has the first %d MiB and the last %d …\n", c.lost,
-			logHead>>20, logTail>>20)
-	}
-	c.w.Write(c.tail)
-}
+func (d *deaf) Write(p []byte) (int, error) { d.w.Write(p); return len(p), nil }
 
 // tail returns the last lines of the log. Of a line that was redrawn with carriage returns, such as
 // a progress bar, it keeps the last state.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"time"
 )
 
 // On these systems programs cannot be supervised: recorded runs can be judged, but no engine can be
@@ -15,7 +14,7 @@ import (
 
 type group struct{}
 
-func startGroup(context.Context, *exec.Cmd, string) (*group, error) {
+func startGroup(context.Context, *exec.Cmd) (*group, error) {
 	return nil, errors.ErrUnsupported
 }
 
@@ -28,8 +27,6 @@ func (*progress) pass(*exec.Cmd) error { return errors.ErrUnsupported }
 // Daemons reports whether a program's descendants are ended that have left its process group, and
 // says how.
 func Daemons() (ended bool, how string) { return false, "no engine can be run on this system" }
-
-func killMarked(string, time.Duration) {}
 
 func notExecutable(error) bool { return false }
 

@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"strconv"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -24,10 +23,8 @@ func (p *progress) pass(cmd *exec.Cmd) error {
 // Daemons reports whether a program's descendants are ended that have left its process group, and
 // says how.
 func Daemons() (ended bool, how string) {
-	return true, "whatever an engine starts is in a job, and is ended with it"
+	return false, "what an engine starts is not ended with it on Windows"
 }
-
-func killMarked(string, time.Duration) {} // nothing outlives its job
 
 func notExecutable(err error) bool { return err == windows.ERROR_BAD_EXE_FORMAT }
 

@@ -247,28 +247,9 @@ func TestTheTailIsShort(t *testing.T) {
 	assert.Less(t, len(exit.Error()), 1000)
 }
 
-// Of a log that is too long the file has the beginning and the end, and says what is left out.
-func TestTheLogHasACap(t *testing.T) {
-	p := newPlay(t)
-	var exit *supervise.ExitError
-	require.ErrorAs(t, supervise.Run(t.Context(), p.command("say:begin", "torrent:40", "say:end", "exit:1")), &exit)
-	assert.Equal(t, "end", exit.Tail[len(exit.Tail)-1])
-	log, err := os.ReadFile(filepath.Join(p.dir, "log"))
-	require.NoError(t, err)
-	assert.Less(t, len(log), supervise.LogHead+supervise.LogTail+200)
-	assert.Greater(t, len(log), supervise.LogHead+supervise.LogTail)
-	assert.True(t, strings.HasPrefix(string(log), "begin\n"))
-	assert.True(t, strings.HasSuffix(string(log), "x\nend\n"))
-	left := 40<<20 + len("begin\nend\n") - supervise.LogHead - supervise.LogTail
-	assert.Contains(t, string(log), fmt.Sprintf("… %d bytes of this log are left out", left))
-}
-
 func TestALogWithoutEnd(t *testing.T) {
 	p := newPlay(t)
 	assert.ErrorIs(t, stopped(t, p, false, 100*time.Millisecond, "deaf", "torrent:0"), context.Canceled)
-	info, err := os.Stat(filepath.Join(p.dir, "log"))
-	require.NoError(t, err)
-	assert.Less(t, info.Size(), int64(supervise.LogHead+supervise.LogTail+200))
 }
 
 func TestSecretsDoNotLeaveTheEngine(t *testing.T) {
@@ -297,20 +278,6 @@ func TestASecretAtAnyPlaceIsOverwritten(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, strings.Repeat("x", pad)+"*********\n", string(log), "after %d bytes", pad)
 	}
-}
-
-// The cap of a log leaves no piece of a secret on either side of what is left out.
-func TestASecretAtTheCapIsOverwritten(t *testing.T) {
-	p := newPlay(t)
-	c := p.command(fmt.Sprintf("pad:%d", supervise.LogHead-6), "env:TOKEN", "torrent:2", "env:TOKEN",
-		fmt.Sprintf("pad:%d", supervise.LogTail-7), "exit:1")
-	c.Env = append(c.Env, "TOKEN=hf_abcdef")
-	c.Secrets = secret.Of("hf_abcdef")
-	require.Error(t, supervise.Run(t.Context(), c))
-	log, err := os.ReadFile(c.LogFile)
-	require.NoError(t, err)
-	assert.Contains(t, string(log), "x******\n…", "the beginning")
-	assert.Contains(t, string(log), "…\n******\nx", "the end")
 }
 
 func TestTheTailOfOddLogs(t *testing.T) {

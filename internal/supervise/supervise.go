@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/goparity/goparity/internal/secret"
@@ -18,7 +17,7 @@ type Command struct {
 	Path     string            // a file, or a name to look up in PATH
 	Args     []string          // without the program's name
 	Dir      string            // working folder; if empty, that of this process
-	Env      []string          // the complete environment, KEY=value; Run adds the progress pipe and PARITY_SUPERVISED
+	Env      []string          // the complete environment, KEY=value; Run adds the progress pipe
 	LogFile  string            // gets stdout and stderr, is truncated first; if empty, a temporary file
 	Progress func(line []byte) // called for each line of the progress pipe, see Run; must not keep line
 	Grace    time.Duration     // time between SIGTERM and SIGKILL; 0: DefaultGrace
@@ -32,8 +31,7 @@ const DefaultGrace = 10 * time.Second
 //
 // The program finds the progress pipe in PARITY_PROGRESS_FD, the number of a file descriptor (on
 // Windows in PARITY_PROGRESS_HANDLE, a handle). Calls of c.Progress do not overlap, and none comes
-// after Run has returned. The program's stdin is empty. Of an endless log the file gets the
-// beginning and the end. When ctx is done, the program is told to end, and is killed after c.Grace,
+// after Run has returned. The program's stdin is empty. When ctx is done, the program is told to end, and is killed after c.Grace,
 // or earlier if the alarm of go test would come first (see [WithDeadline]).
 //
 // Errors: *StartError if the program could not be started, *ExitError if it ended by a signal or
@@ -65,13 +63,12 @@ func Run(ctx context.Context, c Command) error {
 	defer progress.finish()
 
 	cmd := exec.Command(c.Path, c.Args...)
-	nonce := newNonce()
-	cmd.Dir, cmd.Env = c.Dir, append(slices.Clip(c.Env), nonceKey+"="+nonce)
+	cmd.Dir, cmd.Env = c.Dir, append([]string{}, c.Env...) // an empty environment is none of ours
 	cmd.Stdout, cmd.Stderr = log.out(), log.out()
 	if err := progress.pass(cmd); err != nil {
 		return c.notStarted(err)
 	}
-	g, err := startGroup(ctx, cmd, nonce)
+	g, err := startGroup(ctx, cmd)
 	if err != nil {
 		if ctx.Err() != nil {
 			return c.stopped(ctx, started, "", "", nil)

@@ -3,7 +3,6 @@ package supervise
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,14 +12,13 @@ import (
 	"github.com/goparity/goparity/internal/flock"
 )
 
-// ownerFile is in each folder of TempDir: locked while its process or a watchdog of it lives, and
-// with the nonce of that process.
+// ownerFile is in each folder of TempDir: locked while its process or a watchdog of it lives. It is empty
+// before that.
 const ownerFile = ".goparity-owner"
 
 // TempDir makes a folder dir/NAME<something>, and returns a function that removes it. dir is the
 // system's folder for temporary files if it is empty. The folder of a process that was killed is
-// removed by the next process that makes one of the same name, as are the programs of that process
-// that are still alive, if its watchdog was killed, too.
+// removed by the next process that makes one of the same name.
 func TempDir(dir, name string) (path string, remove func() error, err error) {
 	if dir == "" {
 		dir = os.TempDir()
@@ -39,7 +37,7 @@ func TempDir(dir, name string) (path string, remove func() error, err error) {
 	}), nil
 }
 
-// own makes and locks the file that says who owns a folder. Until the nonce is in it, others leave
+// own makes and locks the file that says who owns a folder. While it is empty, others leave
 // the folder alone.
 func own(dir string) (release func(), err error) {
 	f, err := os.OpenFile(filepath.Join(dir, ownerFile), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -52,7 +50,7 @@ func own(dir string) (release func(), err error) {
 			return nil, errors.Join(err, f.Close())
 		}
 		if ok {
-			f.WriteString(processNonce()) // the lock is valid without it
+			f.WriteString("locked")
 			keep(f)
 			return func() {
 				drop(f)
@@ -72,31 +70,26 @@ func sweep(dir, name string) {
 		if err != nil || !info.IsDir() {
 			continue
 		}
-		if nonce, dead := deadOwner(path); dead {
-			killMarked(nonce, killTime)
+		if deadOwner(path) {
 			os.RemoveAll(path)
 		}
 	}
 }
 
-// deadOwner returns the nonce of the process that made a folder, and whether it is dead with its
-// watchdogs. A folder that TempDir did not make has no owner that could be dead.
-func deadOwner(path string) (nonce string, dead bool) {
+// deadOwner reports whether the process that made a folder is dead with its watchdogs. A folder that
+// TempDir did not make has no owner that could be dead.
+func deadOwner(path string) bool {
 	name := filepath.Join(path, ownerFile)
-	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() {
-		return "", false
+	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return false
 	}
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
-		return "", false
+		return false
 	}
 	defer f.Close()
-	if ok, err := flock.Try(f); err != nil || !ok {
-		return "", false
-	}
-	defer flock.Free(f)
-	text, _ := io.ReadAll(io.LimitReader(f, 64))
-	return string(text), len(text) == len(processNonce()) && string(text) != processNonce()
+	ok, err := flock.Try(f)
+	return ok && err == nil
 }
 
 // escaped returns a pattern that matches s alone.

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -94,42 +93,4 @@ func parentOf(pid int) int {
 	}
 	parent, _ := strconv.Atoi(fields[1])
 	return parent
-}
-
-// killMarked kills the processes whose environment has a nonce, or one that begins with it and a
-// dot. It is for those whose watchdog was killed.
-func killMarked(nonce string, limit time.Duration) {
-	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		found := false
-		for _, pid := range processes() {
-			if pid == os.Getpid() || !marked(pid, nonce) {
-				continue
-			}
-			p, err := os.FindProcess(pid) // a handle: the number cannot become another's
-			if err != nil {
-				continue
-			}
-			if marked(pid, nonce) && p.Kill() == nil {
-				found = true
-			}
-			p.Release()
-		}
-		if !found {
-			return
-		}
-	}
-}
-
-// marked reports whether a process has a nonce in its environment. That of a dead process is empty.
-func marked(pid int, nonce string) bool {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return false
-	}
-	for kv := range bytes.SplitSeq(env, []byte{0}) {
-		if v, ok := bytes.CutPrefix(kv, []byte(nonceKey+"=")); ok {
-			return string(v) == nonce || strings.HasPrefix(string(v), nonce+".")
-		}
-	}
-	return false
 }

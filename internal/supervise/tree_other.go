@@ -5,7 +5,6 @@ package supervise
 import (
 	"runtime"
 	"syscall"
-	"time"
 )
 
 // Daemons reports whether a program's descendants are ended that have left its process group, and
@@ -20,5 +19,3 @@ func adoptOrphans() {}
 func attributes(own bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: own} }
 
 func signalChildren(syscall.Signal, int) {}
-
-func killMarked(string, time.Duration) {} // there is no /proc to find them in

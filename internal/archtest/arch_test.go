@@ -72,8 +72,8 @@ const (
 )
 
 // exporting has the numbers of packages that export more. They may fall.
-var exporting = map[string]int{"tensor": 87, "internal/compare": 71, "internal/dump": 91,
-	"internal/engine": 72, "internal/fixture": 86, "internal/judge": 79, "internal/report": 216}
+var exporting = map[string]int{"tensor": 87, "internal/compare": 71, "internal/dump": 104,
+	"internal/engine": 72, "internal/fixture": 88, "internal/judge": 80, "internal/report": 216, "internal/session": 46}
 
 const module = "github.com/goparity/goparity"
 
@@ -176,7 +176,7 @@ func TestTheModule(t *testing.T) {
 	out, err := exec.Command("go", args...).Output()
 	require.NoError(t, err)
 	modules := slices.Compact(slices.Sorted(slices.Values(strings.Fields(string(out)))))
-	assert.Equal(t, []string{module, "go.yaml.in/yaml/v3", "golang.org/x/sys", "gonum.org/v1/gonum"}, modules)
+	assert.Equal(t, []string{module, "github.com/spf13/afero", "go.yaml.in/yaml/v3", "golang.org/x/sys", "golang.org/x/text", "gonum.org/v1/gonum"}, modules)
 }
 
 func TestCheck(t *testing.T) {

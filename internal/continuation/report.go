@@ -14,9 +14,6 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Kind is that of a report in which a token or its logits are wrong, and no layer that was recorded is.
-const Kind = "generation"
-
 // Report returns report.json of the generation.
 func (o *Outcome) Report(name string) *report.Report {
 	row := o.row()
@@ -31,7 +28,7 @@ func (o *Outcome) Report(name string) *report.Report {
 		}
 	case o.Fails():
 		layer, port := o.Actual.logits.where()
-		r.Verdict, r.Kind, r.Frontier = report.Fail, Kind, []string{}
+		r.Verdict, r.Kind, r.Frontier = report.Fail, report.KindGeneration, []string{}
 		r.FirstDivergence = &report.Divergence{Layer: layer, Port: port, Case: o.Case, Step: row.Step, Text: text}
 		if o.layers != nil {
 			r.Notes = append(r.Notes, "no other layer that both sides recorded is beyond its tolerance")
@@ -137,7 +134,7 @@ func (o *Outcome) generation(text string) report.Generation {
 // row is the output with the logits, of all tokens that were judged: less the mean of each.
 func (o *Outcome) row() report.Layer {
 	layer, port := o.Actual.logits.where()
-	row := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: o.Case, Step: "0", Status: report.StatusPass,
+	row := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: o.Case, Step: "0", Stage: report.StageGeneration, Status: report.StatusPass,
 		Note: "the logits that decide a token of the continuation, less the mean of each row"}
 	if o.Actual.Run != nil {
 		for _, e := range o.Actual.Run.Entries {

@@ -15,9 +15,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// KindPath is the kind of a verdict about an execution path.
-const KindPath = localise.KindPath
-
 // OtherTokens is the verdict about runs that were given other tokens, as an error says.
 func OtherTokens(err error) *localise.Verdict { return localise.OtherPrompt("", "0", err.Error()) }
 

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,8 +17,8 @@ import (
 // Report returns report.json. With all, the fixture's tolerances judge every port that both sides
 // have; without, tests have decided, and the other ports are listed as not judged.
 //
-// If the context of Compare ended, or a file has changed since it was opened, the verdict is an
-// error.
+// If the context of Compare ended, or a file has changed since it was opened, the verdict is an error, and no row
+// is there.
 //
 // An input never fails a run by itself: it is evidence. Where no output is wrong, a differing input
 // is listed and ignored.
@@ -62,7 +63,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	}
 	if wrong {
 		if err := c.Found(r); err != nil {
-			r.Verdict, r.Error = report.Error, err.Error()
+			r.Void(err)
 		}
 		r.Notes = append(slices.Clip(r.Notes), c.noteSettings()...)
 	}
@@ -74,11 +75,8 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	prompts, causes := c.Texts()
 	r.Reads(prompts, causes, !slices.ContainsFunc(c.Cases, func(k Case) bool { return len(k.Golden.Entries) > 0 || len(k.Actual.Entries) > 0 }))
 	c.weights(r)
-	if err := c.Changed(); err != nil {
-		r.Verdict, r.Error = report.Error, err.Error()
-	}
-	if stopped := context.Cause(c.ctx); stopped != nil {
-		r.Verdict, r.Error = report.Error, stopped.Error()
+	if err := cmp.Or(context.Cause(c.ctx), c.Changed()); err != nil {
+		r.Void(err)
 	}
 	return r
 }

@@ -298,7 +298,7 @@ func (p *Paths) Report(name string) *report.Report {
 		return &report.Report{Fixture: name, Verdict: report.Fail, Kind: v.Kind, Frontier: []string{},
 			FirstDivergence: &report.Divergence{Step: v.Step, Proven: v.Proven, Text: v.Text}}
 	}
-	along := p.along.Report(name, true)
+	along := rowsOf(p.along, name)
 	r := along
 	if holds := p.onePassHolds(); r.Verdict == report.Fail && holds != nil && !*holds {
 		one := *p.oneReport()
@@ -321,6 +321,15 @@ func (p *Paths) Report(name string) *report.Report {
 	return r
 }
 
+// rowsOf is the report of a comparison whose rows are those of paths.
+func rowsOf(c *judge.Comparison, name string) *report.Report {
+	r := c.Report(name, true)
+	for i := range r.Layers {
+		r.Layers[i].Stage = report.StagePaths
+	}
+	return r
+}
+
 // unlikeItself is the report of a candidate that is not consistent with its own one pass, where some
 // rows could not be judged by the golden: it chose other ways behind ties, and there only its own one
 // pass tells what is right. It is nil if there is nothing of that.
@@ -328,8 +337,8 @@ func (p *Paths) unlikeItself(name string) *report.Report {
 	if p.consistent == nil || !slices.ContainsFunc(p.along.Ports, (*judge.Port).LeftOut) {
 		return nil
 	}
-	r := p.consistent.Report(name, true)
-	if r.Verdict != report.Fail || r.Kind != judge.KindPath {
+	r := rowsOf(p.consistent, name)
+	if r.Verdict != report.Fail || r.Kind != report.KindPath {
 		return nil
 	}
 	r.Notes = append([]string{"the golden's choices behind ties are others, so this is what differs from the candidate's own one pass"}, r.Notes...)
@@ -361,7 +370,7 @@ func (p *Paths) path(k judge.Case) report.Path {
 // first divergence is in a later run alone.
 func (p *Paths) judgeRepeats(r *report.Report) {
 	passes := r.Verdict == report.Pass || r.Verdict == report.Incomplete
-	if !passes && r.Kind != judge.KindPath {
+	if !passes && r.Kind != report.KindPath {
 		return
 	}
 	for _, c := range p.repeats {
@@ -374,7 +383,7 @@ func (p *Paths) judgeRepeats(r *report.Report) {
 		port := c.InOrder()[at]
 		cause := unsteady(c, port)
 		if passes {
-			r.Verdict, r.Kind = report.Fail, judge.KindPath
+			r.Verdict, r.Kind = report.Fail, report.KindPath
 			r.FirstDivergence = &report.Divergence{Layer: port.Layer, Port: port.Port, Case: port.Case, Step: port.Step, Proven: true,
 				Row: c.RowOf(port), Text: fmt.Sprintf("%s %s is not what it was in the first run of the same tokens: "+
 					"its worst row is off by relative L2 %.3g", port.Layer, port.Port, port.WorstRow())}
@@ -437,7 +446,7 @@ func (p *Paths) depth(along *report.Report) *report.PathDepth {
 // places says of each path of a report where it is wrong first: of that of the verdict as the
 // verdict does, of the others by the first output that is wrong by itself.
 func (p *Paths) places(r *report.Report) {
-	if r.Kind != judge.KindPath || r.FirstDivergence.Row == nil {
+	if r.Kind != report.KindPath || r.FirstDivergence.Row == nil {
 		return
 	}
 	d := r.FirstDivergence

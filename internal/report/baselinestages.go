@@ -15,46 +15,15 @@ type Judged struct {
 	Text        string
 }
 
-// judged lists what the stages other than the tensors judged.
+// judged lists what the stages judged, but for the rows of tensors.
 func (r *Report) judged() (list []Judged) {
-	add := func(j Judged, fails, judged bool) {
-		switch {
-		case fails:
-			j.Status = StatusFail
-		case judged:
-			j.Status = StatusPass
-		default:
-			j.Status = NotJudged
+	for _, s := range stages() {
+		if s.rows != nil {
+			continue
 		}
-		list = append(list, j)
-	}
-	for _, t := range r.Texts {
-		add(Judged{Stage: StageText, Name: t.Case + " " + t.Path, Text: t.Text}, t.Status == StatusFail, t.Status == StatusPass)
-	}
-	add(Judged{Stage: StageTokens, Name: "all"}, r.Tokens == StatusFail, r.Tokens == StatusPass)
-	for _, w := range r.Weights {
-		add(Judged{Stage: StageWeights, Name: cmp.Or(w.Reference, w.Candidate), Text: w.Detail}, !w.Good(), w.Status != "ignored")
-	}
-	for i := range r.Paths {
-		p := &r.Paths[i]
-		j := Judged{Stage: StagePaths, Name: p.Path + " " + p.Case}
-		fails, any := false, false
-		for _, a := range []*Agreement{p.Matches, p.Repeats} {
-			if a != nil {
-				fails, any, j.Count = fails || !a.Holds, true, j.Count+a.Outputs
-			}
-		}
-		add(j, fails, any)
-	}
-	for i := range r.Generations {
-		g := &r.Generations[i]
-		fails := g.Verdict == "diverged" || g.Verdict == "logits"
-		add(Judged{Stage: StageGeneration, Name: g.Case, Count: g.Tokens, Text: g.Text}, fails, g.Verdict == "identical" || g.Verdict == "tie")
-	}
-	if r.Serving != nil {
-		for _, q := range r.Serving.Requests {
-			add(Judged{Stage: StageServing, Name: fmt.Sprintf("%s as %s, %s", q.Case, q.As, q.Way), Text: q.Text, Count: len(q.Judged)},
-				q.Status == StatusFail, q.Status == StatusPass)
+		for _, j := range s.judged(r) {
+			j.Stage = s.name
+			list = append(list, j)
 		}
 	}
 	return list

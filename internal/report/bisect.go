@@ -82,9 +82,9 @@ func (r *Report) right(b *Bisect, incremental bool) Status {
 		}
 	}
 	judged := slices.ContainsFunc(r.Layers, func(l Layer) bool {
-		return l.Case == b.Case && l.compared() && !l.IsInput() && (l.Step == fmt.Sprint(b.Token)) && (b.Token == 0 || incremental)
+		return l.Case == b.Case && l.Stage == "" && l.compared() && !l.IsInput() && (l.Step == fmt.Sprint(b.Token)) && (b.Token == 0 || incremental)
 	})
-	switch stage := r.tensorStage(); {
+	switch stage := stageNamed(StageTensors).status(r); {
 	case !judged || stage == NotJudged:
 		return NotJudged
 	case stage == StatusFail:

@@ -81,9 +81,15 @@ func (r *Report) Document(v View) *Document {
 		d.place()
 		d.causes()
 	}
-	for _, part := range []func(){d.judged, d.prompts, d.bisected, d.generations, d.paths, d.weights, d.serving, d.rows, d.benign} {
-		part()
+	d.judged()
+	d.bisected()
+	for _, s := range stages() {
+		if s.show != nil {
+			s.show(d)
+		}
 	}
+	d.rows()
+	d.benign()
 	if !v.Found || r.FirstDivergence == nil { // where a place is known, what only one side has is no news
 		d.costs()
 		d.unmatched()
@@ -231,17 +237,6 @@ func (d *composer) judged() {
 	d.add(s, len(all))
 }
 
-// prompts says which texts the engine makes otherwise.
-func (d *composer) prompts() {
-	var all []Line
-	for _, t := range d.r.Texts {
-		if t.Status != StatusPass {
-			all = append(all, Line{Lead: "text of " + Clean(t.Case), Text: t.Text})
-		}
-	}
-	d.add(Section{Heading: "Texts", Lines: all}, maxNotes)
-}
-
 func (d *composer) bisected() {
 	b := d.r.bisect()
 	if b == nil {
@@ -252,78 +247,6 @@ func (d *composer) bisected() {
 		t.Rows = append(t.Rows, []string{row.way, string(row.status)})
 	}
 	d.Sections = append(d.Sections, Section{Heading: fmt.Sprintf("Token %d of %s", b.Token, Clean(b.Case)), Table: t, Lines: lines("", b.conclusion())})
-}
-
-func (d *composer) generations() {
-	for i := range d.r.Generations {
-		g := &d.r.Generations[i]
-		s := Section{ID: SectionGenerations, Heading: "Generation " + Clean(g.Case), Lines: lines("", g.lines()...)}
-		if g.Text != "" && Clean(g.Text) != d.Title {
-			s.Lines = slices.Concat(lines("", g.Text), s.Lines)
-		}
-		d.add(s, len(s.Lines))
-	}
-}
-
-// paths says what came of each execution path, and which of them show one fault.
-func (d *composer) paths() {
-	r := d.r
-	if len(r.Paths) == 0 {
-		return
-	}
-	s := Section{ID: SectionPaths, Heading: "Execution paths", Lines: lines("", append(r.OnePass(), r.findings()...)...)}
-	s.Table = &Table{Head: []string{"path", "ran", "matches the golden", "consistent with one pass", "equal to its first run", "first divergence"}}
-	n := d.shown(len(r.Paths), maxPaths)
-	for i := range r.Paths[:n] {
-		p := &r.Paths[i]
-		row := []string{p.Path, p.Ran(), p.Matches.String(), p.Consistent.String(), p.Repeats.String(), ""}
-		if p.First != nil {
-			row[5] = p.First.String()
-		}
-		s.Table.Rows = append(s.Table.Rows, row)
-	}
-	s.More = len(r.Paths) - n
-	d.Sections = append(d.Sections, s)
-}
-
-// weights lists the weights that are wrong.
-func (d *composer) weights() {
-	if len(d.r.Weights) == 0 {
-		return
-	}
-	s := Section{Heading: "Weights", Lines: lines("", d.r.weighed())}
-	for _, w := range d.r.wrongWeights() {
-		s.Lines = append(s.Lines, Line{Text: w.String(), Level: 1})
-	}
-	d.add(s, maxNotes+1)
-}
-
-// serving says what came of a server: the answers that are wrong, or else all, the causes, and what was not judged.
-func (d *composer) serving() {
-	s := d.r.Serving
-	if s == nil {
-		return
-	}
-	var answers []string
-	for i := range s.Requests {
-		if r := &s.Requests[i]; r.Status != StatusPass || d.Verbose || s.Verdict == Pass {
-			answers = append(answers, r.String())
-		}
-	}
-	n := d.shown(len(answers), maxServed)
-	all := lines("", answers[:n]...)
-	if s.Verdict == Fail && len(s.Causes) == 0 {
-		all = append(all, lines("", "no cause is shown by what was asked")...)
-	}
-	for _, c := range s.Causes {
-		all = append(all, c.lines(c.Sentence()+" See "+c.Doc()+".")...)
-	}
-	all = append(all, lines("", s.Harness)...)
-	if d.Verbose || d.Times > 1 {
-		all = append(all, lines("asked", s.Probes...)...)
-	}
-	all = append(all, lines("note", s.Notes...)...)
-	d.Sections = append(d.Sections, Section{Heading: s.Title(), Lines: all, More: len(answers) - n, What: " answers"})
 }
 
 // rows are the failing ones, or the worst of those that pass.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Generation is what came of a generation: the candidate, forced along the reference's greedy text, one
@@ -78,11 +79,19 @@ func (g *Generation) lines() (lines []string) {
 	return lines
 }
 
-// generated is the headline of a report about generations: the worst of them, and whether it is wrong or
-// cannot be judged; "" if there is none.
-func (r *Report) generated() (text string, wrong bool) {
+func judgedGenerations(r *Report) (list []Judged) {
+	for i := range r.Generations {
+		g := &r.Generations[i]
+		fails := g.Verdict == "diverged" || g.Verdict == "logits"
+		list = append(list, Judged{Name: g.Case, Count: g.Tokens, Text: g.Text, Status: statusOf(fails || g.Verdict == "identical" || g.Verdict == "tie", fails)})
+	}
+	return list
+}
+
+// generationHeadline is of the worst text.
+func generationHeadline(r *Report) string {
 	if len(r.Generations) == 0 {
-		return "", false
+		return tensorsHeadline(r)
 	}
 	worst := &r.Generations[0]
 	rank := map[string]int{"identical": 0, "tie": 1, "too flat": 2, "logits": 3, "diverged": 4}
@@ -94,11 +103,25 @@ func (r *Report) generated() (text string, wrong bool) {
 			worst = g
 		}
 	}
-	text = worst.Text
+	text := worst.Text
 	if len(r.Generations) > 1 && rank[worst.Verdict] > 0 {
 		text = "case " + worst.Case + ": " + text
 	} else if len(r.Generations) > 1 {
 		text = fmt.Sprintf("IDENTICAL: all %d tokens of %d texts", tokens, len(r.Generations))
 	}
-	return Clean(text), rank[worst.Verdict] > 1
+	if d := r.FirstDivergence; r.Verdict == Fail && d != nil && d.Layer != "" {
+		text += "; " + r.first()
+	}
+	return Clean(text)
+}
+
+func (d *composer) generations() {
+	for i := range d.r.Generations {
+		g := &d.r.Generations[i]
+		s := Section{ID: SectionGenerations, Heading: "Generation " + Clean(g.Case), Lines: lines("", g.lines()...)}
+		if g.Text != "" && Clean(g.Text) != d.Title {
+			s.Lines = slices.Concat(lines("", g.Text), s.Lines)
+		}
+		d.add(s, len(s.Lines))
+	}
 }

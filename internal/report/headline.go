@@ -2,91 +2,48 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Headline is the verdict in one line, without the word pass, fail, incomplete or error.
 func Headline(r *Report) string {
-	if text, wrong := r.generated(); text != "" && r.Error == "" && (wrong && r.generates() || r.ofGeneration()) {
-		if d := r.FirstDivergence; r.Verdict == Fail && d != nil && d.Layer != "" {
-			text += "; " + r.first()
-		}
-		return text
-	}
-	n, compared := namingOf(r.Layers), r.compared()
-	if r.aboutServing() {
-		return r.Serving.Headline()
-	}
-	switch r.Verdict {
-	case Incomplete:
+	switch {
+	case r.Error == "" && r.ofGeneration() && len(r.Generations) > 0:
+		return generationHeadline(r)
+	case r.Verdict == Fail:
+		return stageNamed(r.stage()).headline(r)
+	case r.Verdict == Pass:
+		return r.passes()
+	case r.Verdict == Incomplete:
 		open, rest := r.Open(), ""
 		if len(open) > 1 {
 			rest = fmt.Sprintf(" (and %d more)", len(open)-1)
 		}
-		return compared + ", which hold; " + Clean(open[0]) + rest
-	case Pass:
-		worst := r.worst()
-		if len(worst) == 0 { // there is no row, or all are ignored
-			return count(len(r.Texts), "text") + " as the reference makes it; " + compared
-		}
-		w := worst[0]
-		line := fmt.Sprintf("%s, worst row rel. L2 %s at %s", compared, num(w.figures().RowRelL2), n.row(w))
-		if w.Limit() != "" {
-			line += ", limit " + strings.TrimPrefix(w.Limit(), "row ")
-		}
-		return line
-	case Fail:
-		if r.Kind == KindWeights {
-			line := r.weighed()
-			if d := r.FirstDivergence; d != nil && d.Layer != "" {
-				line += "; " + r.first()
-			}
-			return line + "; " + compared
-		}
-		if r.FirstDivergence != nil {
-			return r.diverges() + "; " + compared
-		}
-		if l := r.divergent(); l != nil {
-			return fmt.Sprintf("%s %s; %s", n.row(l), failWord[l.Status], compared)
-		}
-		return compared
-	}
-	if r.Error != "" {
+		return r.compared() + ", which hold; " + Clean(open[0]) + rest
+	case r.Error != "":
 		return Clean(r.Error)
 	}
 	if l := r.divergent(); l != nil {
-		return fmt.Sprintf("%s %s: %s", n.row(l), failWord[l.Status], Clean(l.why()))
+		return fmt.Sprintf("%s %s: %s", namingOf(r.Layers).row(l), failWord[l.Status], Clean(l.why()))
 	}
 	return "nothing was compared"
 }
 
-// diverges says where the two runs first differ.
-func (r *Report) diverges() string {
-	d := r.FirstDivergence
-	switch {
-	case d.Layer == "" && r.Kind == "unordered":
-		return "which layer is wrong first is not known"
-	case r.otherPrompt() && r.Kind == KindText:
-		what := "the engine makes another text or other tokens of a prompt"
-		if len(r.Causes) > 0 {
-			what += ": " + Clean(r.Causes[0].ID)
+// passes is the headline of a pass: the figures of layers, or what the last stage says that was judged.
+func (r *Report) passes() string {
+	if !slices.ContainsFunc(r.worst(), func(l *Layer) bool { return l.Stage != StageGeneration }) {
+		for _, s := range slices.Backward(stages()) {
+			if line := s.headline(r); s.status(r) == StatusPass && line != "" {
+				return line
+			}
 		}
-		return what
-	case r.otherPrompt():
-		return "the two runs were not given the same input"
-	case d.Layer == "":
-		return r.Kind + ": no layer by itself is wrong"
-	case r.Kind == "path" && d.Row != nil:
-		return "right in one pass, wrong along " + r.along() + ": " + r.first()
 	}
-	return r.first()
+	return tensorsHeadline(r)
 }
 
-// generates reports whether the verdict is that of the generations: no earlier stage differs.
-func (r *Report) generates() bool {
-	stage := r.FailedStage()
-	return stage == "" || stage == StageGeneration
-}
+// ofGeneration reports whether a report is about nothing but a generation.
+func (r *Report) ofGeneration() bool { return r.Made != nil && r.Made.Command == Generate }
 
 // along names the execution path of the first divergence, and those that fail alike: "decode:8 and
 // batch alike".
@@ -120,39 +77,9 @@ func (r *Report) Open() []string {
 const OpenHelp = "join what has another name: parity names; record what is missing, or say what need not be compared: ignore: in " +
 	"fixture.yaml with the reason; to judge a part of the model only: scope: in fixture.yaml, --scope LAYER"
 
-// aboutServing reports whether the verdict is that of a server's answers: they are wrong, or nothing
-// else was judged.
-func (r *Report) aboutServing() bool {
-	return r.Serving != nil && (r.Kind == KindServing || len(r.Layers) == 0 && r.FirstDivergence == nil)
-}
-
-// otherPrompt reports whether the verdict is about what the two runs were given, and accuses no layer.
-func (r *Report) otherPrompt() bool {
-	return (r.Kind == "input" || r.Kind == KindText) && r.FirstDivergence != nil && r.FirstDivergence.Layer == ""
-}
-
 var failWord = map[Status]string{
 	StatusFail: "differs", StatusInherited: "differs", StatusMissing: "is missing",
 	StatusError: "could not be compared",
-}
-
-// kinds explains the kinds of a first divergence.
-var kinds = map[string]string{
-	KindText:    "The engine's own text or token ids of a prompt are not the reference's. No layer is judged while they differ.",
-	"input":     "A model input differs: the two runs were not given the same input.",
-	KindWeights: "The weights that were loaded are not those of the checkpoint.",
-	"capture":   "The recorded tensor is not the one that the model computed: the recording is wrong, not the model.",
-	"interaction": "The layer is right on the golden inputs and wrong in the assembled model, " +
-		"although its recorded inputs agree.",
-	"between": "The error is in the container's own code, between two of its layers: " +
-		"residual, activation, reshape, mask, rotary, softmax.",
-	"local": "The layer's recorded inputs agree and its output does not: it computes something else.",
-	"path": "The model is right in one pass and wrong along this execution path: the error is in what the path adds, " +
-		"the cache, positions, slots, masks or padding.",
-	"generation": "A token is another one than the reference's, or its logits are wrong, and no layer that was recorded is.",
-	KindServing:  "The server answers otherwise than the reference. No layer is accused: that is what tensors are judged for.",
-	"drift":      "No layer differs by itself; small errors grow until the end differs.",
-	"unordered":  "Several layers differ, and nothing tells which of them ran first.",
 }
 
 // open is said of a place that the records leave open, in place of its kind.
@@ -164,12 +91,12 @@ const open = "This is the first output or input that differs, and what it is mad
 func (r *Report) KindText() string {
 	d := r.FirstDivergence
 	switch {
-	case d != nil && d.Place != "" && r.Kind != "path":
+	case d != nil && d.Place != "" && r.Kind != KindPath:
 		return open
 	case d != nil && d.Piece != nil && (r.Kind == "local" || r.Kind == "between"):
 		return ""
 	}
-	return kinds[r.Kind]
+	return kinds[r.Kind].text
 }
 
 // what explains the first divergence: its kind, and what happened at the place.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -9,10 +8,48 @@ import (
 // NothingCompared is the error of a report that no output was decided for.
 const NothingCompared = "no output was compared: inputs alone prove nothing"
 
-// severity orders verdicts: what is wrong is known, even if something else could not be judged.
-var severity = []Verdict{Pass, Incomplete, Error, Fail}
+// severity orders verdicts, from 1: what is wrong is known, even if something else could not be judged.
+var severity = map[Verdict]int{Pass: 1, Incomplete: 2, Error: 3, Fail: 4}
 
-// AddGeneration adds what came of another text, see join.
+// blank reports whether nothing was judged yet.
+func (r *Report) blank() bool { return r.Verdict == "" || r.Error == NothingCompared }
+
+// join adds what came of another part of a run: the one rule by which several stages have one verdict. The worst is
+// the verdict, and of several that are wrong the first stage, since what is wrong in a later one follows from it.
+func (r *Report) join(part *Report) {
+	switch c, was := part.Coverage, r.Coverage; {
+	case c == nil:
+	case was == nil || r.blank():
+		r.Coverage = c
+	default: // what was compared before stays, and what this leaves open is added
+		r.Coverage = &Coverage{Compared: was.Compared, Outputs: was.Outputs, Open: slices.Clone(was.Open)}
+		for _, open := range c.Open {
+			if !slices.Contains(was.Open, open) {
+				r.Coverage.Open = append(r.Coverage.Open, open)
+			}
+		}
+	}
+	worse := severity[part.Verdict] > severity[r.Verdict] || part.Verdict == Fail && r.Verdict == Fail && placeOf(part.stage()) < placeOf(r.stage())
+	if worse || r.blank() {
+		r.Verdict, r.Error, r.Kind, r.FirstDivergence = part.Verdict, part.Error, part.Kind, part.FirstDivergence
+		r.Frontier, r.Causes = part.Frontier, part.Causes
+	}
+}
+
+// Refuse fails a report that holds, for what is wrong besides all that was judged.
+func (r *Report) Refuse(why string) {
+	if r.Notes = append([]string{why}, r.Notes...); r.holds() {
+		r.join(&Report{Verdict: Fail})
+	}
+}
+
+// Void makes a report of which nothing can be trusted: a file has changed, or the run was stopped.
+func (r *Report) Void(err error) {
+	r.Verdict, r.Error, r.Kind, r.FirstDivergence = Error, err.Error(), "", nil
+	r.Frontier, r.Causes, r.Layers = nil, nil, nil
+}
+
+// AddGeneration adds what came of another text.
 func (r *Report) AddGeneration(other *Report) {
 	r.Generations = append(r.Generations, other.Generations...)
 	r.Notes = append(r.Notes, other.Notes...)
@@ -21,7 +58,7 @@ func (r *Report) AddGeneration(other *Report) {
 	r.addRows(other.Layers)
 }
 
-// AddPath adds what came of runs along an execution path to the report of others, see join.
+// AddPath adds what came of runs along an execution path.
 func (r *Report) AddPath(name string, along *Report) {
 	r.Paths = append(r.Paths, along.Paths...)
 	if along.PathDepth != nil {
@@ -33,7 +70,7 @@ func (r *Report) AddPath(name string, along *Report) {
 	for _, n := range along.Notes {
 		r.addPathNote(name, n)
 	}
-	alone := r.Error == NothingCompared
+	alone := r.blank()
 	r.join(along)
 	if along.Verdict != Pass || alone {
 		r.addRows(along.Layers)
@@ -54,24 +91,6 @@ func (r *Report) addPathNote(name, note string) {
 		}
 	}
 	r.Notes = append(r.Notes, "path "+name+": "+note)
-}
-
-// join takes over the verdict of a later part of the run where it is worse than that of all before, or
-// nothing was compared before. What was compared before stays, and what the later part leaves open is
-// added.
-func (r *Report) join(later *Report) {
-	before := r.Coverage
-	alone := r.Error == NothingCompared
-	if !alone && slices.Index(severity, later.Verdict) <= slices.Index(severity, r.Verdict) {
-		return
-	}
-	r.Verdict, r.Error, r.Kind, r.FirstDivergence = later.Verdict, later.Error, later.Kind, later.FirstDivergence
-	r.Frontier, r.Causes, r.Coverage = later.Frontier, later.Causes, later.Coverage
-	if before == nil || alone || later.Coverage == nil {
-		r.Coverage = cmp.Or(later.Coverage, before)
-		return
-	}
-	r.Coverage = &Coverage{Compared: before.Compared, Outputs: before.Outputs, Open: slices.Concat(before.Open, later.Coverage.Open)}
 }
 
 // addRows adds rows, but for those that are there: several paths may be judged with the same one

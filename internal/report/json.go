@@ -132,11 +132,11 @@ func (r *Report) check() error {
 				l.Status)
 		}
 	}
-	switch {
-	case r.holds() && Count(r.Layers).Compared == 0 && r.textStage() != StatusPass && !r.Serving.judged():
+	switch failed := r.FailedStage(); {
+	case r.holds() && failed != "":
+		return fmt.Errorf("report: verdict %s, but that of %s is fail", r.Verdict, failed)
+	case r.holds() && Count(r.Layers).Compared == 0 && r.firstStage(StatusPass) == "":
 		return fmt.Errorf("report: verdict %s, but nothing was compared", r.Verdict)
-	case r.holds() && r.Serving != nil && r.Serving.Verdict != Pass:
-		return fmt.Errorf("report: verdict %s, but that of serving is %s", r.Verdict, r.Serving.Verdict)
 	case r.holds() && r.Verdict != r.covered():
 		return fmt.Errorf("report: verdict %s, but coverage says %s", r.Verdict, r.covered())
 	}

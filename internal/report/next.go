@@ -52,7 +52,7 @@ func (r *Report) Next(file string) (command, why string) {
 		}
 	}
 	n := next{r: r, file: file, in: in}
-	for _, choice := range []func() (commands, string){n.settled, n.text, n.tokens, n.served, n.proven, n.path, n.names, n.incomplete, n.open, n.details} {
+	for _, choice := range []func() (commands, string){n.settled, n.byStage, n.tokens, n.proven, n.names, n.incomplete, n.open, n.details} {
 		c, why := choice()
 		if line, ok := c.line(); why != "" && (ok || c == nil) {
 			return line, why
@@ -144,7 +144,7 @@ func (n next) gotest() []string {
 // "^path:decode$"; empty if the verdict is not about one.
 func (n next) paths() string {
 	all := n.r.Findings()
-	if n.r.Kind != "path" || len(all) == 0 {
+	if n.r.Kind != KindPath || len(all) == 0 {
 		return ""
 	}
 	var names []string
@@ -170,24 +170,17 @@ func (n next) settled() (commands, string) {
 	return nil, ""
 }
 
-// text: what the engine makes of a prompt is wrong, and not the model.
-func (n next) text() (commands, string) {
-	if n.r.Kind != KindText {
-		return nil, ""
+// byStage: what the stage that is wrong says.
+func (n next) byStage() (commands, string) {
+	if s := stageNamed(n.r.stage()); n.r.Verdict == Fail && s.next != nil {
+		return s.next(n)
 	}
-	why := "mend the tokenizer or the template"
-	if len(n.r.Causes) > 0 {
-		why += fmt.Sprintf(" (%s, see %s)", n.r.Causes[0].ID, n.r.Causes[0].Doc())
-	}
-	if c := n.again(); c != nil {
-		return c, why + ", not the model; then this judges it again"
-	}
-	return n.report(), why + ", not the model; the report has the details"
+	return nil, ""
 }
 
 // tokens: the two runs were not given the same input.
 func (n next) tokens() (commands, string) {
-	if n.r.Kind != "input" || n.r.FirstDivergence == nil {
+	if n.r.Kind != KindInput || n.r.FirstDivergence == nil {
 		return nil, ""
 	}
 	const why = "the two runs were not given the same input: record the candidate on the tokens of the golden"
@@ -208,22 +201,6 @@ func (n next) tokens() (commands, string) {
 	return commands{golden, actual}, why
 }
 
-// served: a server answers wrong, and no layer does.
-func (n next) served() (commands, string) {
-	if n.r.Kind != KindServing {
-		return nil, ""
-	}
-	why := "look at the server, not at the model's layers"
-	if len(n.r.Causes) > 0 {
-		c := n.r.Causes[0]
-		why = fmt.Sprintf("mend the server (%s, see %s), not the model's layers", c.ID, c.Doc())
-	}
-	if c := n.again(); c != nil {
-		return c, why + "; then this asks it again"
-	}
-	return n.report("-v"), why + "; then parity serve asks it again"
-}
-
 // proven: the cause is known, so what is left is to mend it.
 func (n next) proven() (commands, string) {
 	if n.r.Verdict != Fail || len(n.r.Causes) == 0 || !n.r.Causes[0].Proven {
@@ -238,18 +215,6 @@ func (n next) proven() (commands, string) {
 		again, then = n.report(), "the report has the details"
 	}
 	return again, fmt.Sprintf("mend %s (%s, see %s); %s", c.Layer, c.ID, c.Doc(), then)
-}
-
-// path: the execution path is wrong, and not the model.
-func (n next) path() (commands, string) {
-	if n.r.Kind != "path" {
-		return nil, ""
-	}
-	const why = "the model is right in one pass: look at what the path adds there, the cache, positions, slots, masks or padding; "
-	if c := n.again(); c != nil {
-		return c, why + "this judges it again"
-	}
-	return n.report(), why + "the report has the details"
 }
 
 // nameless reports whether layers may be joined that now stand alone on both sides.

@@ -176,3 +176,58 @@ func several(n int, what, plural string) string {
 	}
 	return fmt.Sprintf("%d %s%s", n, what, plural)
 }
+
+func judgedPaths(r *Report) (list []Judged) {
+	for i := range r.Paths {
+		p := &r.Paths[i]
+		j, judged, fails := Judged{Name: p.Path + " " + p.Case}, false, false
+		for _, a := range []*Agreement{p.Matches, p.Repeats} {
+			if a != nil {
+				judged, fails, j.Count = true, fails || !a.Holds, j.Count+a.Outputs
+			}
+		}
+		j.Status = statusOf(judged, fails)
+		list = append(list, j)
+	}
+	return list
+}
+
+func pathsHeadline(r *Report) string {
+	if d := r.FirstDivergence; r.Verdict == Fail && d != nil && d.Row != nil {
+		return "right in one pass, wrong along " + r.along() + ": " + r.first() + "; " + r.compared()
+	}
+	return tensorsHeadline(r)
+}
+
+// paths says what came of each execution path, and which of them show one fault.
+func (d *composer) paths() {
+	r := d.r
+	if len(r.Paths) == 0 {
+		return
+	}
+	s := Section{ID: SectionPaths, Heading: "Execution paths", Lines: lines("", append(r.OnePass(), r.findings()...)...)}
+	s.Table = &Table{Head: []string{"path", "ran", "matches the golden", "consistent with one pass", "equal to its first run", "first divergence"}}
+	n := d.shown(len(r.Paths), maxPaths)
+	for i := range r.Paths[:n] {
+		p := &r.Paths[i]
+		row := []string{p.Path, p.Ran(), p.Matches.String(), p.Consistent.String(), p.Repeats.String(), ""}
+		if p.First != nil {
+			row[5] = p.First.String()
+		}
+		s.Table.Rows = append(s.Table.Rows, row)
+	}
+	s.More = len(r.Paths) - n
+	d.Sections = append(d.Sections, s)
+}
+
+// path: the execution path is wrong, and not the model.
+func (n next) path() (commands, string) {
+	if c, why := n.proven(); why != "" {
+		return c, why
+	}
+	const why = "the model is right in one pass: look at what the path adds there, the cache, positions, slots, masks or padding; "
+	if c := n.again(); c != nil {
+		return c, why + "this judges it again"
+	}
+	return n.report(), why + "the report has the details"
+}

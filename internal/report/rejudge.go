@@ -36,7 +36,7 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 	}
 	t := ToleranceOf(c, source)
 	// What is wrong besides the figures stays wrong, whatever the criteria.
-	beyond := r.otherPrompt() || len(r.wrongWeights()) > 0 || !r.holds() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() })
+	beyond := r.Verdict == Fail && placeOf(r.stage()) < placeOf(StageTensors) || !r.holds() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() })
 	out := *r
 	out.Layers = slices.Clone(r.Layers)
 	j := rejudging{by: t, failed: map[string]bool{}, dropped: map[*compare.Criterion]int{}}
@@ -53,12 +53,28 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 		out.Verdict, out.Error = r.Verdict, r.Error
 		out.Kind, out.FirstDivergence = r.Kind, r.FirstDivergence
 	}
+	out.laterStages()
 	out.Notes = append(j.notes(), r.Notes...)
 	if out.holds() && Count(out.Layers).Compared == 0 {
 		out.Verdict, out.Error = Error, "nothing was compared"
 	}
 	out.Summary = Count(out.Layers)
 	return &out, nil
+}
+
+// laterStages adds what the stages behind the tensors have wrong, which their rows do not excuse.
+func (r *Report) laterStages() {
+	for _, kind := range []string{KindPath, KindGeneration} {
+		if stageNamed(kinds[kind].stage).status(r) == StatusFail {
+			part := &Report{Verdict: Fail, Kind: kind}
+			if all := r.Findings(); kind == KindPath && len(all) > 0 {
+				at := all[0].First
+				part.FirstDivergence = &Divergence{Layer: at.Layer, Port: at.Port, Step: at.Step, Row: &at.Row}
+			}
+			r.join(part)
+		}
+	}
+	r.Serves(r.Serving)
 }
 
 // rejudging is what is learnt while the rows of a report are judged again.

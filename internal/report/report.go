@@ -194,8 +194,9 @@ type Layer struct {
 	Port  string `json:"port"`
 	Kind  string `json:"kind"` // PortInput, "output", …
 	Case  string `json:"case"`
-	Step  string `json:"step"`  // the name of the dump's folder: "0" is the prefill
-	Order int    `json:"order"` // index in the golden's recording: of the ports of a layer when it returned
+	Step  string `json:"step"`            // the name of the dump's folder: "0" is the prefill
+	Order int    `json:"order"`           // index in the golden's recording: of the ports of a layer when it returned
+	Stage string `json:"stage,omitempty"` // StagePaths or StageGeneration; empty: of one pass
 
 	Golden *Side  `json:"golden"` // null if only the other side has it
 	Actual *Side  `json:"actual"`

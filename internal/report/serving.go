@@ -5,9 +5,6 @@ import (
 	"strings"
 )
 
-// KindServing is the kind of a fault of the server: no layer is accused.
-const KindServing = "serving"
-
 // Serving is what a server answered to the cases of a fixture.
 type Serving struct {
 	Server   Server          `json:"server"`
@@ -55,20 +52,16 @@ type ServedRequest struct {
 	Text    string   `json:"text,omitempty"` // what is wrong
 }
 
-// Serves adds what came of serving to a report: to one of tensors, or to one of nothing else. Where
-// the tensors hold, a wrong answer is the verdict.
+// Serves adds what came of serving to a report. No layer is accused.
 func (r *Report) Serves(s *Serving) {
-	r.Serving = s
-	switch {
-	case s == nil || r.Verdict == Fail || r.Verdict == Error:
+	if r.Serving = s; s == nil {
 		return
-	case s.Verdict == Error:
-		r.Verdict, r.Error = Error, s.Error
-	case s.Verdict == Fail:
-		r.Verdict, r.Kind, r.Causes = Fail, KindServing, s.Causes
-	case r.Verdict == "":
-		r.Verdict = Pass
 	}
+	part := &Report{Verdict: s.Verdict, Error: s.Error}
+	if s.Verdict == Fail {
+		part.Kind, part.Causes = KindServing, s.Causes
+	}
+	r.join(part)
 }
 
 // layerCauses are the first causes that have a layer: those of a server are shown with its answers.
@@ -85,17 +78,6 @@ func (r *Report) hasSource() bool { return r.Serving == nil || len(r.Layers) > 0
 // judged reports whether answers of a server were judged.
 func (s *Serving) judged() bool {
 	return s != nil && s.Verdict != Error && len(s.Requests) > 0
-}
-
-// stage is what came of the stage, "" if it was not judged.
-func (s *Serving) stage() Status {
-	switch {
-	case !s.judged():
-		return ""
-	case s.Verdict == Fail:
-		return StatusFail
-	}
-	return StatusPass
 }
 
 // Headline is the verdict of serving in one line.
@@ -166,4 +148,63 @@ func (r *ServedRequest) String() string {
 // Title is "Serving: MODEL at URL, 4 at once".
 func (s *Serving) Title() string {
 	return fmt.Sprintf("Serving: %s at %s, %d at once", Clean(s.Server.Model), Clean(s.Server.URL), s.Server.Parallel)
+}
+
+func judgedAnswers(r *Report) (list []Judged) {
+	if !r.Serving.judged() {
+		return nil
+	}
+	for _, q := range r.Serving.Requests {
+		list = append(list, Judged{Name: fmt.Sprintf("%s as %s, %s", q.Case, q.As, q.Way), Text: q.Text, Count: len(q.Judged),
+			Status: statusOf(q.Status == StatusPass || q.Status == StatusFail, q.Status == StatusFail)})
+	}
+	return list
+}
+
+func servingHeadline(r *Report) string {
+	if r.Serving == nil {
+		return tensorsHeadline(r)
+	}
+	return r.Serving.Headline()
+}
+
+// serving says what came of a server: the answers that are wrong, or else all, the causes, and what was not judged.
+func (d *composer) serving() {
+	s := d.r.Serving
+	if s == nil {
+		return
+	}
+	var answers []string
+	for i := range s.Requests {
+		if r := &s.Requests[i]; r.Status != StatusPass || d.Verbose || s.Verdict == Pass {
+			answers = append(answers, r.String())
+		}
+	}
+	n := d.shown(len(answers), maxServed)
+	all := lines("", answers[:n]...)
+	if s.Verdict == Fail && len(s.Causes) == 0 {
+		all = append(all, lines("", "no cause is shown by what was asked")...)
+	}
+	for _, c := range s.Causes {
+		all = append(all, c.lines(c.Sentence()+" See "+c.Doc()+".")...)
+	}
+	all = append(all, lines("", s.Harness)...)
+	if d.Verbose || d.Times > 1 {
+		all = append(all, lines("asked", s.Probes...)...)
+	}
+	all = append(all, lines("note", s.Notes...)...)
+	d.Sections = append(d.Sections, Section{Heading: s.Title(), Lines: all, More: len(answers) - n, What: " answers"})
+}
+
+// served: a server answers wrong, and no layer does.
+func (n next) served() (commands, string) {
+	why := "look at the server, not at the model's layers"
+	if len(n.r.Causes) > 0 {
+		c := n.r.Causes[0]
+		why = fmt.Sprintf("mend the server (%s, see %s), not the model's layers", c.ID, c.Doc())
+	}
+	if c := n.again(); c != nil {
+		return c, why + "; then this asks it again"
+	}
+	return n.report("-v"), why + "; then parity serve asks it again"
 }

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// The stages of a run, in the order in which a run passes them. The first that differs is the
-// verdict, what is wrong in a later one follows from it.
+// The stages of a run, in the order in which a run passes them.
 const (
 	StageText       = "text"       // what the engine made of a prompt
 	StageTokens     = "tokens"     // what the two runs were given
@@ -17,11 +16,100 @@ const (
 	StageServing    = "serving"    // and which its server returned
 )
 
+// stage is a stage of a run as a report has it. Nothing else knows one by name: a further stage is an entry of stages,
+// and the kinds of its verdicts.
+type stage struct {
+	name     string
+	judged   func(*Report) []Judged             // each thing that it judged, by a name
+	headline func(*Report) string               // of a verdict that is about it
+	show     func(*composer)                    // its own sections of a document; nil: none
+	next     func(next) (commands, string)      // what to do if the verdict is about it; nil: as for any
+	rows     func(*Report) (judged, fails bool) // whether the rows of the report that are its own are judged, in place of judged
+}
+
+// stages are in the order in which a run passes them.
+func stages() []stage {
+	return []stage{
+		{name: StageText, judged: judgedTexts, headline: textHeadline, show: (*composer).texts, next: next.text},
+		{name: StageTokens, judged: judgedTokens, headline: tokensHeadline, next: next.tokens},
+		{name: StageWeights, judged: judgedWeights, headline: weightsHeadline, show: (*composer).weights},
+		{name: StageTensors, rows: judgedTensors, headline: tensorsHeadline},
+		{name: StagePaths, judged: judgedPaths, headline: pathsHeadline, show: (*composer).paths, next: next.path},
+		{name: StageGeneration, judged: judgedGenerations, headline: generationHeadline, show: (*composer).generations},
+		{name: StageServing, judged: judgedAnswers, headline: servingHeadline, show: (*composer).serving, next: next.served},
+	}
+}
+
+func stageNamed(name string) stage { return stages()[placeOf(name)] }
+
+// placeOf is the place of a stage in their order.
+func placeOf(name string) int {
+	return slices.IndexFunc(stages(), func(s stage) bool { return s.name == name })
+}
+
+// status is pass, fail or not judged.
+func (s stage) status(r *Report) Status {
+	if s.rows != nil {
+		return statusOf(s.rows(r))
+	}
+	judged, fails := false, false
+	for _, j := range s.judged(r) {
+		judged, fails = judged || j.Status != NotJudged, fails || j.Status == StatusFail
+	}
+	return statusOf(judged, fails)
+}
+
 // NotJudged is the status of a stage about which nothing is known.
 const NotJudged Status = "not judged"
 
-// KindText is the kind of a verdict about the text.
-const KindText = "text"
+// statusOf is pass or fail of what was judged.
+func statusOf(judged, fails bool) Status {
+	switch {
+	case !judged:
+		return NotJudged
+	case fails:
+		return StatusFail
+	}
+	return StatusPass
+}
+
+// Kinds of verdicts, of stages other than the tensors.
+const (
+	KindText       = StageText
+	KindInput      = "input"
+	KindWeights    = StageWeights
+	KindPath       = "path"
+	KindGeneration = StageGeneration
+	KindServing    = StageServing
+)
+
+// kinds explains the kinds of a first divergence, and says to which stage they belong.
+var kinds = map[string]struct{ stage, text string }{
+	KindText:    {StageText, "The engine's own text or token ids of a prompt are not the reference's. No layer is judged while they differ."},
+	KindInput:   {StageTokens, "A model input differs: the two runs were not given the same input."},
+	KindWeights: {StageWeights, "The weights that were loaded are not those of the checkpoint."},
+	"capture":   {StageTensors, "The recorded tensor is not the one that the model computed: the recording is wrong, not the model."},
+	"interaction": {StageTensors, "The layer is right on the golden inputs and wrong in the assembled model, " +
+		"although its recorded inputs agree."},
+	"between": {StageTensors, "The error is in the container's own code, between two of its layers: " +
+		"residual, activation, reshape, mask, rotary, softmax."},
+	"local": {StageTensors, "The layer's recorded inputs agree and its output does not: it computes something else."},
+	KindPath: {StagePaths, "The model is right in one pass and wrong along this execution path: the error is in what the path adds, " +
+		"the cache, positions, slots, masks or padding."},
+	KindGeneration: {StageGeneration, "A token is another one than the reference's, or its logits are wrong, and no layer that was recorded is."},
+	KindServing:    {StageServing, "The server answers otherwise than the reference. No layer is accused: that is what tensors are judged for."},
+	"drift":        {StageTensors, "No layer differs by itself; small errors grow until the end differs."},
+	"unordered":    {StageTensors, "Several layers differ, and nothing tells which of them ran first."},
+}
+
+// stage is the one that a verdict fail is about. An input of a named layer is a tensor.
+func (r *Report) stage() string {
+	k, known := kinds[r.Kind]
+	if d := r.FirstDivergence; !known || r.Kind == KindInput && d != nil && d.Layer != "" {
+		return StageTensors
+	}
+	return k.stage
+}
 
 // Stage is what came of one stage: pass, fail, inherited from an earlier stage, or not judged.
 type Stage struct {
@@ -29,108 +117,33 @@ type Stage struct {
 	Status Status `json:"status"`
 }
 
-// Prompt is what the candidate made of one prompt or conversation along one of its API paths.
-type Prompt struct {
-	Case   string `json:"case"`
-	Path   string `json:"path"`   // the API path: "completion", "chat"
-	Status Status `json:"status"` // pass, fail or not judged
-	Text   string `json:"text"`   // one sentence
-	First  int    `json:"first"`  // the first token that differs; -1 where none does
-	Golden []int  `json:"golden"` // token ids; null where they are not known
-	Actual []int  `json:"actual"`
-}
-
 // JudgedStages lists all stages with what came of them.
-func (r *Report) JudgedStages() []Stage {
-	status := map[string]Status{StageText: r.textStage(), StageTokens: r.Tokens, StageWeights: r.weightStage(), StageTensors: r.tensorStage(), StagePaths: r.pathStage(),
-		StageGeneration: r.generationStage(), StageServing: r.Serving.stage()}
-	var out []Stage
+func (r *Report) JudgedStages() (out []Stage) {
 	failed := false
-	for _, name := range []string{StageText, StageTokens, StageWeights, StageTensors, StagePaths, StageGeneration, StageServing} {
-		s := Stage{name, status[name]}
-		if s.Status == "" {
-			s.Status = NotJudged
+	for _, s := range stages() {
+		status := s.status(r)
+		if r.Verdict == Fail && r.FirstDivergence != nil && r.stage() == s.name {
+			status = StatusFail
 		}
-		if s.Status == StatusFail && failed {
-			s.Status = StatusInherited
+		if status == StatusFail && failed {
+			status = StatusInherited
 		}
-		failed = failed || s.Status == StatusFail
-		out = append(out, s)
+		failed = failed || status == StatusFail
+		out = append(out, Stage{s.name, status})
 	}
 	return out
 }
 
 // FailedStage is the first stage that differs; empty if none does.
-func (r *Report) FailedStage() string {
-	stages := r.JudgedStages()
-	if i := slices.IndexFunc(stages, func(s Stage) bool { return s.Status == StatusFail }); i >= 0 {
-		return stages[i].Stage
+func (r *Report) FailedStage() string { return r.firstStage(StatusFail) }
+
+func (r *Report) firstStage(of Status) string {
+	for _, s := range r.JudgedStages() {
+		if s.Status == of {
+			return s.Stage
+		}
 	}
 	return ""
-}
-
-func (r *Report) textStage() Status {
-	status := NotJudged
-	for _, t := range r.Texts {
-		if t.Status == StatusFail {
-			return StatusFail
-		}
-		if t.Status == StatusPass {
-			status = StatusPass
-		}
-	}
-	return status
-}
-
-// tensorStage is that of one pass. A generation that is right looks at no layers.
-func (r *Report) tensorStage() Status {
-	switch {
-	case r.Verdict == Error || len(r.Layers) == 0, r.Kind == StageGeneration, r.ofGeneration() && r.Verdict != Fail:
-		return NotJudged
-	case r.Kind == KindWeights && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() }):
-		return StatusPass
-	case r.Kind == "path" || r.Kind == KindServing || r.otherPrompt() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() }):
-		return StatusPass
-	case r.Verdict == Fail:
-		return StatusFail
-	}
-	return StatusPass
-}
-
-// ofGeneration reports whether a report is about nothing but a generation.
-func (r *Report) ofGeneration() bool { return r.Made != nil && r.Made.Command == Generate }
-
-func (r *Report) generationStage() Status {
-	status := NotJudged
-	for i := range r.Generations {
-		switch r.Generations[i].Verdict {
-		case "diverged", "logits":
-			return StatusFail
-		case "identical", "tie":
-			status = StatusPass
-		}
-	}
-	return status
-}
-
-func (r *Report) pathStage() Status {
-	status := NotJudged
-	for i := range r.Paths {
-		p := &r.Paths[i]
-		for _, a := range []*Agreement{p.Matches, p.Repeats} {
-			switch {
-			case a == nil:
-			case !a.Holds:
-				return StatusFail
-			default:
-				status = StatusPass
-			}
-		}
-	}
-	if r.Kind == "path" {
-		return StatusFail
-	}
-	return status
 }
 
 // StageLine is the stages in one line: "text pass → tokens pass → …", those that were not judged

@@ -1,9 +1,23 @@
 package report
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/text"
 )
+
+// Prompt is what the candidate made of one prompt or conversation along one of its API paths.
+type Prompt struct {
+	Case   string `json:"case"`
+	Path   string `json:"path"`   // the API path: "completion", "chat"
+	Status Status `json:"status"` // pass, fail or not judged
+	Text   string `json:"text"`   // one sentence
+	First  int    `json:"first"`  // the first token that differs; -1 where none does
+	Golden []int  `json:"golden"` // token ids; null where they are not known
+	Actual []int  `json:"actual"`
+}
 
 // PromptsOf says what the candidate made of the prompts of a case, and why where that is not what the
 // reference made.
@@ -24,24 +38,69 @@ func PromptsOf(caseName string, golden, actual *dump.Info) (rows []Prompt, cause
 	return rows, causes
 }
 
-// Reads adds the prompts to a report; bare are runs of nothing else. One that differs is the verdict, and no
-// layer is accused: a run on the reference's tokens shows nothing of it, and one on the candidate's own
-// shows nothing else.
+// Reads adds the prompts to a report; bare are runs of nothing else. Of one that differs no layer is accused: a run
+// on the reference's tokens shows nothing of it, and one on the candidate's own shows nothing else.
 func (r *Report) Reads(rows []Prompt, causes []Cause, bare bool) {
 	r.Texts = rows
-	for _, row := range rows {
-		if row.Status != StatusFail || r.Verdict == Error && r.Error != NothingCompared {
-			continue
-		}
-		r.Error = ""
+	if i := slices.IndexFunc(rows, func(p Prompt) bool { return p.Status == StatusFail }); i >= 0 {
 		if d := r.FirstDivergence; d != nil && d.Layer != "" {
 			r.Notes = append(r.Notes, "the tensors differ, too, first at "+d.Where()+": that is judged once the text is right")
 		}
-		r.Verdict, r.Kind, r.Frontier, r.Causes = Fail, KindText, []string{}, append([]Cause{}, causes...)
-		r.FirstDivergence = &Divergence{Case: row.Case, Text: row.Text, Proven: true}
-		return
+		r.join(&Report{Verdict: Fail, Kind: KindText, Frontier: []string{}, Causes: append([]Cause{}, causes...),
+			FirstDivergence: &Divergence{Case: rows[i].Case, Text: rows[i].Text, Proven: true}})
+	} else if bare {
+		r.join(&Report{Verdict: Pass})
 	}
-	if r.Error == NothingCompared && bare {
-		r.Verdict, r.Error = Pass, ""
+}
+
+func judgedTexts(r *Report) (list []Judged) {
+	for _, t := range r.Texts {
+		list = append(list, Judged{Name: t.Case + " " + t.Path, Status: t.Status, Text: t.Text})
 	}
+	return list
+}
+
+func textHeadline(r *Report) string {
+	if r.Verdict != Fail {
+		return count(len(r.Texts), "text") + " as the reference makes it; " + r.compared()
+	}
+	what := "the engine makes another text or other tokens of a prompt"
+	if len(r.Causes) > 0 {
+		what += ": " + Clean(r.Causes[0].ID)
+	}
+	return what + "; " + r.compared()
+}
+
+// texts says which texts the engine makes otherwise.
+func (d *composer) texts() {
+	var all []Line
+	for _, t := range d.r.Texts {
+		if t.Status != StatusPass {
+			all = append(all, Line{Lead: "text of " + Clean(t.Case), Text: t.Text})
+		}
+	}
+	d.add(Section{Heading: "Texts", Lines: all}, maxNotes)
+}
+
+// text: what the engine makes of a prompt is wrong, and not the model.
+func (n next) text() (commands, string) {
+	why := "mend the tokenizer or the template"
+	if len(n.r.Causes) > 0 {
+		why += fmt.Sprintf(" (%s, see %s)", n.r.Causes[0].ID, n.r.Causes[0].Doc())
+	}
+	if c := n.again(); c != nil {
+		return c, why + ", not the model; then this judges it again"
+	}
+	return n.report(), why + ", not the model; the report has the details"
+}
+
+func judgedTokens(r *Report) []Judged {
+	return []Judged{{Name: "all", Status: statusOf(r.Tokens == StatusPass || r.Tokens == StatusFail, r.Tokens == StatusFail)}}
+}
+
+func tokensHeadline(r *Report) string {
+	if r.Verdict != Fail {
+		return "" // that they are the same says nothing by itself
+	}
+	return "the two runs were not given the same input; " + r.compared()
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,28 +12,19 @@ import (
 
 var nan = Float(math.NaN())
 
-// KindWeights is the kind of a verdict about the weights that an engine loaded.
-const KindWeights = "weights"
-
-// Weighs adds the comparison of weights to a report. A wrong one is the verdict, unless the runs were
-// given other texts or tokens; what the tensors show follows from it.
+// Weighs adds the comparison of weights to a report. What the tensors show follows from a wrong one, and stays.
 func (r *Report) Weighs(list []weights.Result) {
-	r.Weights = list
-	if len(r.wrongWeights()) == 0 || r.otherPrompt() || r.Verdict == Error && r.Error != NothingCompared {
+	if r.Weights = list; len(r.wrongWeights()) == 0 {
 		return
 	}
-	r.Verdict, r.Kind, r.Error = Fail, KindWeights, ""
-	var causes []Cause
+	causes := []Cause{}
 	for _, w := range r.wrongWeights() {
 		if w.Cause != "" && len(causes) < maxCauses {
 			causes = append(causes, Cause{ID: w.Cause, Layer: strings.TrimSuffix(strings.TrimSuffix(w.Reference, ".weight"), ".bias"), Proven: true,
 				Fit: nan, FitGolden: nan, Text: "the loaded weight " + w.String()})
 		}
 	}
-	r.Causes = append(causes, r.Causes...)
-	if r.Causes == nil {
-		r.Causes = []Cause{}
-	}
+	r.join(&Report{Verdict: Fail, Kind: KindWeights, FirstDivergence: r.FirstDivergence, Frontier: r.Frontier, Causes: append(causes, r.Causes...)})
 }
 
 // wrongWeights are those that are not the reference's.
@@ -50,17 +42,6 @@ func (r *Report) judgedWeights() (n int) {
 	return n
 }
 
-// weightStage is what came of the stage, "" if it was not judged.
-func (r *Report) weightStage() Status {
-	switch {
-	case r.judgedWeights() == 0:
-		return ""
-	case len(r.wrongWeights()) > 0:
-		return StatusFail
-	}
-	return StatusPass
-}
-
 // weighed is what came of the weights in a line: "2 of 30 weights are not the reference's: a: all
 // zeros".
 func (r *Report) weighed() string {
@@ -71,5 +52,36 @@ func (r *Report) weighed() string {
 	case len(wrong) == 0:
 		return fmt.Sprintf("%d of %s are the reference's", n, count(n, "weight"))
 	}
-	return fmt.Sprintf("%d of %s not the reference's, first %s", len(wrong), several(len(r.Weights), "weight", "s are"), Clean(wrong[0].String()))
+	verb := "are"
+	if len(r.Weights) == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("%d of %s %s not the reference's, first %s", len(wrong), count(len(r.Weights), "weight"), verb, Clean(wrong[0].String()))
+}
+
+func judgedWeights(r *Report) (list []Judged) {
+	for _, w := range r.Weights {
+		list = append(list, Judged{Name: cmp.Or(w.Reference, w.Candidate), Text: w.Detail, Status: statusOf(w.Judged(), !w.Good())})
+	}
+	return list
+}
+
+func weightsHeadline(r *Report) string {
+	line := r.weighed()
+	if d := r.FirstDivergence; d != nil && d.Layer != "" {
+		line += "; " + r.first()
+	}
+	return line + "; " + r.compared()
+}
+
+// weights lists the weights that are wrong.
+func (d *composer) weights() {
+	if len(d.r.Weights) == 0 {
+		return
+	}
+	s := Section{Heading: "Weights", Lines: lines("", d.r.weighed())}
+	for _, w := range d.r.wrongWeights() {
+		s.Lines = append(s.Lines, Line{Text: w.String(), Level: 1})
+	}
+	d.add(s, maxNotes+1)
 }

@@ -50,11 +50,10 @@ type Fixture struct {
 	recorded *store.Store // of the recorded run
 	openErr  error
 
-	comparing sync.Once     // guards the rest
-	runs      []*dump.Run   // the candidate's
-	paths     []*Path       // with its runs along execution paths
-	answers   []*Generation // with its runs along texts
-	injected  []*dump.Run   // the candidate's on golden inputs; nil if there are none
+	comparing sync.Once   // guards the rest
+	runs      []*dump.Run // the candidate's
+	probes    probes      // with its runs along paths and texts
+	injected  []*dump.Run // the candidate's on golden inputs; nil if there are none
 	c         *judge.Comparison
 	err       error
 
@@ -63,8 +62,7 @@ type Fixture struct {
 	answered    bool // something judged what the fixture expects
 	tests       tests
 	compared    []*judge.Comparison // what is reported: c, or those of functions
-	along       map[*judge.Comparison][]*Path
-	texts       map[*judge.Comparison][]*Generation
+	further     map[*judge.Comparison]probes
 	served      []*report.Serving
 	servedErr   error
 	servedLater bool // a test asks the server in a live run
@@ -88,20 +86,20 @@ func (f *Fixture) Comparison() (*judge.Comparison, error) {
 	f.used.Store(true)
 	f.comparing.Do(func() {
 		if f.c, f.err = f.load(); f.err == nil {
-			f.keep(f.c, f.paths, f.answers)
+			f.keep(f.c, f.probes)
 		}
 	})
 	return f.c, f.err
 }
 
 // keep remembers a comparison that is reported.
-func (f *Fixture) keep(c *judge.Comparison, paths []*Path, texts []*Generation) {
+func (f *Fixture) keep(c *judge.Comparison, ps probes) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.along == nil {
-		f.along, f.texts = map[*judge.Comparison][]*Path{}, map[*judge.Comparison][]*Generation{}
+	if f.further == nil {
+		f.further = map[*judge.Comparison]probes{}
 	}
-	f.compared, f.along[c], f.texts[c] = append(f.compared, c), paths, texts
+	f.compared, f.further[c] = append(f.compared, c), ps
 }
 
 // CompareFunc compares what an engine in this process computes with the goldens.
@@ -128,7 +126,7 @@ func (f *Fixture) CompareFunc(run engine.Func) (*judge.Comparison, error) {
 	}
 	c, err := f.compare(cases)
 	if err == nil {
-		f.keep(c, f.funcPaths(run, runs), f.funcTexts(run))
+		f.keep(c, f.funcProbes(run, runs))
 		f.inspect(c, true)
 	}
 	return c, err
@@ -169,9 +167,7 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range f.paths {
-		p.own = f.runs
-	}
+	f.probes.beside(f.runs)
 	cases, err := f.cases(f.runs)
 	if err != nil {
 		return nil, err
@@ -198,12 +194,12 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 }
 
 // plan says what is judged besides one pass: execution paths and texts.
-func (f *Fixture) plan() { f.paths, f.answers = f.newPaths(), f.newGenerations() }
+func (f *Fixture) plan() { f.probes = f.newProbes() }
 
 // take keeps runs until the session ends, and gives them to those who planned them.
 func (f *Fixture) take(runs []*dump.Run) (onePass []*dump.Run, err error) {
 	f.opened = append(f.opened, runs...)
-	return take(f.paths, takeTexts(f.answers, runs))
+	return f.probes.take(runs)
 }
 
 // live runs the candidate, all cases in one process, and opens its dump.
@@ -219,7 +215,7 @@ func (f *Fixture) live() error {
 	default:
 		job.Weights = mostWeights
 	}
-	job.Cases = append(append(job.Cases, pathCases(f.paths)...), generationCases(f.answers)...)
+	job.Cases = append(job.Cases, f.probes.cases()...)
 	r, err := f.observed(job)
 	if err != nil {
 		return err
@@ -432,8 +428,7 @@ func (f *Fixture) problem(c *judge.Comparison, name, text string) {
 // report returns the report of what tests decided. A fixture with a problem never passes.
 func (f *Fixture) report(c *judge.Comparison) *report.Report {
 	r := c.Report(f.name, false)
-	f.addPaths(r, c)
-	f.addGenerations(r, c)
+	f.addProbes(r, c)
 	f.addServing(r)
 	f.addUnjudged(r, true)
 	return f.problematic(r, c)
@@ -452,8 +447,7 @@ func (f *Fixture) Report() (*report.Report, error) {
 		g.Judge(0)
 	}
 	r := c.Report(f.name, true)
-	f.addPaths(r, c)
-	f.addGenerations(r, c)
+	f.addProbes(r, c)
 	f.addUnjudged(r, false)
 	return f.problematic(r, c), nil
 }
@@ -461,10 +455,7 @@ func (f *Fixture) Report() (*report.Report, error) {
 // problematic adds what is wrong with the fixture itself.
 func (f *Fixture) problematic(r *report.Report, c *judge.Comparison) *report.Report {
 	for _, p := range f.Problems(c) {
-		r.Notes = append([]string{p.Name + ": " + p.Text}, r.Notes...)
-		if r.Verdict == report.Pass || r.Verdict == report.Incomplete {
-			r.Verdict = report.Fail
-		}
+		r.Refuse(p.Name + ": " + p.Text)
 	}
 	return r
 }

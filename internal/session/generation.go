@@ -2,88 +2,53 @@ package session
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
 
 // Generation is the text of a case, along which the candidate was forced.
 type Generation struct {
-	Case string
-
-	fixture *Fixture
-	golden  *dump.Run // what is kept of the reference's logits; nil with err
-	err     error     // why it cannot be judged
-	actual  *dump.Run
-	run     func() error // sets actual; nil if it is there
-	judging sync.Once    // guards the rest
-	tokens  int
-	outcome *continuation.Outcome
-	judged  atomic.Bool
+	*probe
+	Case   string
+	golden *dump.Run // what is kept of the reference's logits; nil with err
+	tokens int       // that are judged; 0 for all of the golden's
 }
 
 // Judge judges the first n tokens of the text, all of the golden's for 0. Only the first call counts.
 func (g *Generation) Judge(n int) (*continuation.Outcome, error) {
-	g.judging.Do(func() {
-		if g.err == nil && g.run != nil {
-			g.err = g.run()
-		}
-		if g.err == nil {
-			g.outcome, g.err = g.compare(n)
-		}
-		if g.err != nil {
-			g.err = fmt.Errorf("generation of case %s: %w", g.Case, g.err)
-		}
-		g.tokens = n
-		g.judged.Store(true)
-	})
-	if g.err == nil && g.tokens != n {
-		return nil, fmt.Errorf("generation of case %s: another test of this process judged %d tokens, this one asks for %d: ask for one number, 0 is all",
-			g.Case, g.tokens, n)
-	}
-	return g.outcome, g.err
-}
-
-// Report is what came of the text; nil if no one asked for it.
-func (g *Generation) Report() *report.Report {
 	if !g.judged.Load() {
-		return nil
+		g.tokens = n
 	}
-	if g.err != nil {
-		return continuation.Unjudged(g.fixture.name, errors.New(infra.Message(g.err)))
+	out, err := g.judge()
+	if err == nil && g.tokens != n {
+		return nil, fmt.Errorf("%s: another test of this process judged %d tokens, this one asks for %d: ask for one number, 0 is all",
+			g.what, g.tokens, n)
 	}
-	return g.outcome.Report(g.fixture.name)
+	o, _ := out.(*continuation.Outcome)
+	return o, err
 }
 
-func (g *Generation) compare(n int) (*continuation.Outcome, error) {
+func (g *Generation) forced() (*continuation.Outcome, error) {
 	reference, err := continuation.Open(g.golden, nil)
 	if err != nil {
 		return nil, err
 	}
-	actual, err := continuation.Open(g.actual, reference)
+	actual, err := continuation.Open(g.runs[0], reference)
 	if err != nil {
 		return nil, err
 	}
 	reference.Case = g.Case
-	opt := continuation.Options{Tokens: n, Judge: g.fixture.compareOptions()}
-	opt.Encoding = (judge.Case{Golden: g.golden, Actual: g.actual}).Encoding()
+	opt := continuation.Options{Tokens: g.tokens, Judge: g.fixture.compareOptions()}
+	opt.Encoding = (judge.Case{Golden: g.golden, Actual: g.runs[0]}).Encoding()
 	opt.Limits = g.limits(opt.Encoding, actual)
-	o, err := continuation.Compare(g.fixture.cfg.context(), reference, actual, opt)
-	if o != nil {
-		o.Case = g.Case
-	}
-	return o, err
+	return continuation.Compare(g.fixture.cfg.context(), reference, actual, opt)
 }
 
 // limits are those of the fixture on the relative L2 of logits; nil for the defaults.
@@ -98,24 +63,21 @@ func (g *Generation) limits(d tensor.DType, actual *continuation.Side) *compare.
 	return &l
 }
 
-// Generations returns the texts of a fixture, as the candidate of a comparison ran them.
-func (f *Fixture) Generations(c *judge.Comparison) []*Generation {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.texts[c]
-}
-
 // newGenerations plans a text for each case of one sequence.
 func (f *Fixture) newGenerations() (out []*Generation) {
 	if f.yaml.Generation == 0 {
 		return nil
 	}
 	for _, y := range f.yaml.Cases {
-		g := &Generation{Case: y.Name, fixture: f}
+		g := &Generation{Case: y.Name, probe: &probe{what: "generation of case " + y.Name, fixture: f}}
+		g.compare, g.keep = func() (outcome, error) { return g.forced() }, g.recorded
 		g.golden, g.err = f.goldens.run(f.yaml.Reference(string(f.cfg.Run)), dump.PathCase(y.Name, dump.Generated))
 		if g.err == nil && len(g.golden.Info.Generation.Tokens) < f.yaml.Generation {
 			g.err = fmt.Errorf("the golden has %d tokens, generation: %d of %s asks for more: make it again: parity update %s",
 				len(g.golden.Info.Generation.Tokens), f.yaml.Generation, f.yaml.File, f.dir)
+		}
+		if g.err == nil {
+			g.cases = []engine.Case{g.engineCase()}
 		}
 		out = append(out, g)
 	}
@@ -146,62 +108,13 @@ func forcedCase(name string, tokens []int, from int) engine.Case {
 	return engine.Case{Name: dump.PathCase(name, dump.Generated), TokenIDs: [][]int{tokens}, Path: path, Passes: passes}
 }
 
-func generationCases(list []*Generation) (cases []engine.Case) {
-	for _, g := range list {
-		if g.err == nil {
-			cases = append(cases, g.engineCase())
-		}
-	}
-	return cases
-}
-
-// takeTexts gives each text its run, and returns the others.
-func takeTexts(list []*Generation, runs []*dump.Run) (others []*dump.Run) {
-	runs = slices.Clone(runs)
-	for _, g := range list {
-		name := dump.PathCase(g.Case, dump.Generated)
-		i := slices.IndexFunc(runs, func(r *dump.Run) bool { return r.Info.Case == name })
-		if i < 0 {
-			if g.err == nil {
-				g.err = fmt.Errorf("the candidate's run has no %s: record it again, or run the candidate now (-parity.run=cpu)", name)
-			}
-			continue
-		}
-		g.actual = runs[i]
-		runs = slices.Delete(runs, i, i+1)
-	}
-	return runs
-}
-
-// funcTexts runs an engine in this process along the texts, each when it is asked for.
-func (f *Fixture) funcTexts(run engine.Func) []*Generation {
-	list := f.newGenerations()
-	for _, g := range list {
-		g.run = func() (err error) {
-			c := g.engineCase()
-			g.actual, err = run.Along(g.Case, c.Path, c.TokenIDs, c.Passes)
-			return err
-		}
-	}
-	return list
-}
-
-// addGenerations adds what came of the texts of a comparison to its report.
-func (f *Fixture) addGenerations(r *report.Report, c *judge.Comparison) {
-	for _, g := range f.Generations(c) {
-		if of := g.Report(); of != nil {
-			r.AddGeneration(of)
-		}
-	}
-}
-
-// recordedText is a candidate's run as it is recorded: of the logits the largest alone.
-func (g *Generation) recorded() (*dump.Run, error) {
+// recorded is a candidate's run as it is recorded: of the logits the largest alone.
+func (g *Generation) recorded(actual *dump.Run) (*dump.Run, error) {
 	reference, err := continuation.Open(g.golden, nil)
 	if err != nil {
 		return nil, err
 	}
-	side, err := continuation.Open(g.actual, reference)
+	side, err := continuation.Open(actual, reference)
 	if err != nil {
 		return nil, err
 	}
@@ -210,14 +123,14 @@ func (g *Generation) recorded() (*dump.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	info := g.actual.Info
+	info := actual.Info
 	info.Path, info.Passes, info.Order, info.PadMask, info.PadMasks = "", nil, nil, nil, nil
 	from := g.golden.Info.Generation.From
 	info.Generation = &dump.Generation{From: from, Tokens: continuation.Choices(entries)}
 	if info.TokenIDs, err = json.Marshal([][]int{g.golden.Info.Tokens()[0][:from+n]}); err != nil {
 		return nil, err
 	}
-	return dump.New(g.actual.Path, info, g.actual.OrderBy, entries), nil
+	return dump.New(actual.Path, info, actual.OrderBy, entries), nil
 }
 
 // generate runs a variant of the reference on from each prompt, greedily, and returns what goldens keep
@@ -275,4 +188,10 @@ func (u *update) generate(variant string, onePass *engine.Result, forced map[str
 		out[dump.PathCase(y.Name, dump.Generated)] = dump.New(run.Path, info, run.OrderBy, entries)
 	}
 	return out, nil
+}
+
+// baseOf is the case that a run along a path or a text is of.
+func baseOf(caseName string) string {
+	base, _ := dump.CutPathCase(caseName)
+	return base
 }

@@ -2,70 +2,34 @@ package session
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/reference"
-	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
 
 // Path is one execution path of a fixture, and what a candidate computed along it.
 type Path struct {
-	Name string
-
-	fixture *Fixture
-	plans   []path.Plan
-	left    []string // why cases do not take the path
-	err     error    // why it cannot be judged
-	runs    []*dump.Run
-	own     []*dump.Run  // the candidate's runs of one pass
-	run     func() error // sets runs; nil if they are there
-	judging sync.Once    // guards the rest
-	paths   *paths.Paths
-	judged  atomic.Bool
+	*probe
+	Name  string
+	plans []path.Plan
+	own   []*dump.Run // the candidate's runs of one pass
 }
 
 // Judge compares the candidate's runs along the path, once.
 func (p *Path) Judge() (*paths.Paths, error) {
-	p.judging.Do(func() {
-		if p.err == nil && p.run != nil {
-			p.err = p.run()
-		}
-		if p.err == nil {
-			p.paths, p.err = p.compare()
-		}
-		if p.err != nil {
-			p.err = fmt.Errorf("path %s: %w", p.Name, p.err)
-		}
-		p.judged.Store(true)
-	})
-	return p.paths, p.err
+	out, err := p.judge()
+	along, _ := out.(*paths.Paths)
+	return along, err
 }
 
-// Report is what came of the path, as tests have decided by now; nil if no one asked for it.
-func (p *Path) Report() *report.Report {
-	if !p.judged.Load() {
-		return nil
-	}
-	if p.err != nil {
-		return &report.Report{Fixture: p.fixture.name, Verdict: report.Error, Error: infra.Message(p.err)}
-	}
-	r := p.paths.Report(p.fixture.name)
-	r.Notes = append(r.Notes, p.left...)
-	return r
-}
-
-func (p *Path) compare() (*paths.Paths, error) {
+func (p *Path) along() (*paths.Paths, error) {
 	f := p.fixture
 	runs := paths.Runs{Actual: p.runs, Exact: !f.yaml.Causal()}
 	for _, r := range p.own {
@@ -165,13 +129,6 @@ func (p *Path) known(variant string) (known, own bool) {
 	return true, own
 }
 
-// Paths returns the fixture's execution paths, as the candidate of a comparison ran them.
-func (f *Fixture) Paths(c *judge.Comparison) []*Path {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.along[c]
-}
-
 // newPaths plans the execution paths for the tokens of the goldens.
 func (f *Fixture) newPaths() (paths []*Path) {
 	var inputs []path.Input
@@ -188,7 +145,8 @@ func (f *Fixture) newPaths() (paths []*Path) {
 		inputs = append(inputs, path.Input{Case: y.Name, Tokens: g.Info.Unpadded(), Images: f.yaml.ImagesOf(y)})
 	}
 	for _, y := range f.yaml.Paths {
-		p := &Path{Name: y.Name, fixture: f, err: missing}
+		p := &Path{Name: y.Name, probe: &probe{what: "path " + y.Name, fixture: f, err: missing}}
+		p.compare = func() (outcome, error) { return p.along() }
 		if missing == nil {
 			if p.plans, p.left, p.err = path.Plans(y.Name, inputs, f.about()); f.yaml.Auto != nil {
 				p.left = nil // planned for the longest case, and the others are short on purpose
@@ -200,6 +158,9 @@ func (f *Fixture) newPaths() (paths []*Path) {
 			if p.err == nil && len(p.plans) == 0 {
 				p.err = fmt.Errorf("%s:%d: the reference itself is not along it what it is in one pass: take it out", f.yaml.File, y.Pos.Line)
 			}
+		}
+		for _, plan := range p.plans {
+			p.cases = append(p.cases, planCase(plan))
 		}
 		paths = append(paths, p)
 	}
@@ -230,77 +191,6 @@ func (r *runner) about() (a path.About) {
 	return a
 }
 
-// pathCases are what an engine is told to run along the paths.
-func pathCases(paths []*Path) (cases []engine.Case) {
-	for _, p := range paths {
-		if p.err != nil {
-			continue
-		}
-		for _, plan := range p.plans {
-			cases = append(cases, planCase(plan))
-		}
-	}
-	return cases
-}
-
 func planCase(p path.Plan) engine.Case {
 	return engine.Case{Name: p.Name(), TokenIDs: p.Tokens, Images: p.Images, Path: p.Path, Passes: p.Passes}
-}
-
-// take gives each path its runs, and returns the others, which are of one pass.
-func take(paths []*Path, runs []*dump.Run) (onePass []*dump.Run, err error) {
-	runs = slices.Clone(runs)
-	for _, p := range paths {
-		for _, plan := range p.plans {
-			i := slices.IndexFunc(runs, func(r *dump.Run) bool {
-				return r.Info.Path == p.Name && (r.Info.Case == plan.Name() || r.Info.Case == plan.Case)
-			})
-			if i < 0 {
-				if p.err == nil {
-					p.err = fmt.Errorf("the candidate's run has no %s: record it again, or run the candidate with the paths of %s",
-						plan.Name(), p.fixture.yaml.File)
-				}
-				continue
-			}
-			runs[i].Info.Case = plan.Name()
-			p.runs = append(p.runs, runs[i])
-			runs = slices.Delete(runs, i, i+1)
-		}
-	}
-	for _, r := range runs {
-		if r.Info.AlongPath() {
-			return nil, fmt.Errorf("%s was run along %q, which is no path of the fixture: add it to paths, or take the run out",
-				filepath.ToSlash(r.Path), r.Info.Path)
-		}
-	}
-	return runs, nil
-}
-
-// funcPaths runs an engine in this process along the paths, each when it is asked for.
-func (f *Fixture) funcPaths(run engine.Func, own []*dump.Run) []*Path {
-	paths := f.newPaths()
-	for _, p := range paths {
-		p.own = own
-		p.run = func() error {
-			for _, plan := range p.plans {
-				r, err := run.Along(plan.Case, plan.Path, plan.Tokens, plan.Passes)
-				if err != nil {
-					return err
-				}
-				r.Info.Case = plan.Name()
-				p.runs = append(p.runs, r)
-			}
-			return nil
-		}
-	}
-	return paths
-}
-
-// addPaths adds what came of the paths of a comparison to its report.
-func (f *Fixture) addPaths(r *report.Report, c *judge.Comparison) {
-	for _, p := range f.Paths(c) {
-		if along := p.Report(); along != nil {
-			r.AddPath(p.Name, along)
-		}
-	}
 }

@@ -22,20 +22,11 @@ func (f *Fixture) record(name string) error {
 	if renew && name != f.yaml.Replay {
 		return fmt.Errorf("record: %s would be a copy of the recorded run %s: point PARITY_REPLAY to a dump", name, f.yaml.Replay)
 	}
-	runs := slices.Concat(f.runs, f.injected)
-	for _, p := range f.paths {
-		runs = append(runs, p.runs...)
+	further, err := f.probes.recorded()
+	if err != nil {
+		return fmt.Errorf("record: %w", err)
 	}
-	for _, g := range f.answers {
-		if g.actual == nil {
-			continue
-		}
-		run, err := g.recorded()
-		if err != nil {
-			return fmt.Errorf("record: generation of case %s: %w", g.Case, err)
-		}
-		runs = append(runs, run)
-	}
+	runs := slices.Concat(f.runs, f.injected, further)
 	joined, c := f.c.Joined(), &store.Change{}
 	for _, r := range runs {
 		k := dump.Kept{Info: r.Info}
@@ -49,7 +40,7 @@ func (f *Fixture) record(name string) error {
 		c.Add = append(c.Add, store.Recording{Kept: k, Run: r})
 	}
 	dir := f.runDir(name)
-	err := store.Update(f.cfg.context(), dir, f.waits(dir), func(*store.Store) (*store.Change, error) { return c, nil })
+	err = store.Update(f.cfg.context(), dir, f.waits(dir), func(*store.Store) (*store.Change, error) { return c, nil })
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}

@@ -32,17 +32,8 @@ func (f *Fixture) staleFor(keys ...string) []string {
 
 // staleRuns says what changed in the fixture since its runs were recorded.
 func (f *Fixture) staleRuns() (out []string) {
-	recorded := slices.Concat(f.runs, f.injected)
-	for _, p := range f.paths {
-		recorded = append(recorded, p.runs...)
-	}
-	for _, g := range f.answers {
-		if g.actual != nil {
-			recorded = append(recorded, g.actual)
-		}
-	}
 	var standard, injected changed
-	for _, r := range recorded {
+	for _, r := range slices.Concat(f.runs, f.injected, f.probes.runs()) {
 		stale := &standard
 		if r.Info.Mode == dump.Injected {
 			stale = &injected

@@ -108,7 +108,7 @@ func Along(blocks, wrong int) *report.Report {
 	r.PathDepth.Add(report.OnePass, "", r.Layers)
 	rows := slices.Clone(Deep(blocks, wrong).Layers)
 	for i := range rows {
-		rows[i].Step = "1"
+		rows[i].Step, rows[i].Stage = "1", report.StagePaths
 	}
 	for i, name := range []string{"decode:8", "chunked:4"} {
 		row := report.Row{Path: name, Pass: 1, Position: 8 >> i}
@@ -119,7 +119,7 @@ func Along(blocks, wrong int) *report.Report {
 	r.Paths = append(r.Paths, report.Path{Case: "hello", Path: "batch", Passes: 2, Rows: 96, Matches: right, OnePass: right, Consistent: right})
 	r.PathDepth.Add("batch", "hello", r.Layers)
 	first := r.Paths[0].First
-	r.Verdict, r.Kind, r.Frontier, r.Layers = report.Fail, "path", []string{place}, rows
+	r.Verdict, r.Kind, r.Frontier, r.Layers = report.Fail, report.KindPath, []string{place}, rows
 	r.FirstDivergence = &report.Divergence{Layer: place, Port: "output", Case: "hello", Step: "1", Proven: true, Row: &first.Row,
 		Text: "the candidate's own one pass agrees with the golden"}
 	r.Causes = []report.Cause{{ID: "state/position", Layer: place, Proven: true, Fit: 2.1e-7, FitGolden: 0.021,

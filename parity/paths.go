@@ -12,33 +12,6 @@ import (
 	"github.com/goparity/goparity/internal/session"
 )
 
-// Paths chooses the fixture's execution paths: the candidate runs the same tokens in other ways, as
-// fixture.yaml lists them in paths, and every layer must have in each row what the golden has, by the fixture's
-// tolerances or else the defaults. Subtests are path:decode-8/LAYER/CASE. A path that the engine did not
-// take, or that no case is long enough for, fails.
-func Paths(t *testing.T) *Stage {
-	t.Helper()
-	return newStage(t, "Paths", (*Stage).paths)
-}
-
-func (p *Stage) paths() bool {
-	t, s := p.a.t, p.a.scope
-	t.Helper()
-	paths := s.fixture.Paths(s.open())
-	if len(paths) == 0 {
-		t.Fatalf("%s: fixture %s lists no execution paths: write paths: [decode, batch, …] in its fixture.yaml", p.a.call, s.fixture.Name())
-	}
-	ok := true
-	for _, path := range paths {
-		s.declared++
-		ok = t.Run("path:"+dump.Slug(path.Name), func(t *testing.T) {
-			t.Helper()
-			p.path(t, path)
-		}) && ok
-	}
-	return ok
-}
-
 // path judges one execution path in its subtest.
 func (p *Stage) path(t *testing.T, path *session.Path) {
 	t.Helper()

@@ -21,7 +21,7 @@ type scope struct {
 	c        *judge.Comparison // of a function (Func), else set by open
 	err      error
 	asserted map[string]string // layer → line of the assertion
-	served   []*report.Serving // what servers answered
+	served   bool              // a server answered
 	opened   bool
 	declared int // layer subtests that were asked for
 	ran      int // forward passes of them that -run let through
@@ -81,13 +81,19 @@ func Use(t *testing.T, fixture string) {
 	s.fixture = f
 }
 
-// open compares the runs, once per process, and reports what is wrong with the fixture as subtests
-// of their own.
-func (s *scope) open() *judge.Comparison {
+// chosen makes sure that the test has a fixture.
+func (s *scope) chosen() {
 	s.t.Helper()
 	if s.fixture == nil {
 		s.t.Fatal("parity: TestMain names several fixtures: choose one with parity.Use(t, NAME)")
 	}
+}
+
+// open compares the runs, once per process, and reports what is wrong with the fixture as subtests
+// of their own.
+func (s *scope) open() *judge.Comparison {
+	s.t.Helper()
+	s.chosen()
 	if s.c == nil && s.err == nil {
 		s.c, s.err = s.fixture.Comparison()
 	}
@@ -142,7 +148,7 @@ func (s *scope) end() {
 	}
 	if s.failed && s.c != nil {
 		fmt.Fprintf(s.t.Output(), "\n%s", s.fixture.Summary(s.c, s.told))
-	} else if s.failed && len(s.served) > 0 {
+	} else if s.failed && s.served {
 		fmt.Fprintf(s.t.Output(), "\n%s", s.fixture.ServeSummary())
 	}
 }

@@ -2,62 +2,150 @@ package parity
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 )
 
 // Stage is what is judged besides the layers of one pass. It does nothing until Check runs it.
 type Stage struct {
 	a     *Assertion
-	judge func(*Stage) bool
-	only  string // the one stage that has options
-	n     int    // tokens of a generation
+	stage string
+	items func(*Stage, *scope) stageItems
+	n     int // tokens of a generation
 	asked session.Serving
 }
 
-func newStage(t *testing.T, name string, judge func(*Stage) bool) *Stage {
-	t.Helper()
-	return &Stage{a: newAssertion(t, "parity."+name+"(t)", nil), judge: judge, only: name}
+// stageItems are what a stage judges.
+type stageItems struct {
+	list []stageItem
+	none string // why there are none
+	skip string // why no one can judge them here, in a subtest of the stage's name; empty: they are judged
 }
 
-// Check judges the stage, in subtests of its own. It reports whether all passed; a stage of which nothing can be judged
-// fails.
-func (s *Stage) Check() bool {
-	s.a.t.Helper()
-	s.a.begin()
-	ok := s.judge(s)
-	s.a.scope.failed = s.a.scope.failed || !ok
-	return ok
+// stageItem is one thing that a stage judges, in a subtest. Several of one name share it.
+type stageItem struct {
+	names  []string // of the subtest, and before it of those that it is in
+	status report.Status
+	text   string
+	attrs  [][2]string
+	judge  func(*testing.T) // judges when the subtest runs, in place of status
+}
+
+func newStage(t *testing.T, name, stage string, items func(*Stage, *scope) stageItems) *Stage {
+	t.Helper()
+	return &Stage{a: newAssertion(t, "parity."+name+"(t)", nil), stage: stage, items: items}
 }
 
 // of refuses an option of another stage.
-func (s *Stage) of(name, option string) {
-	if s.only != name {
-		s.a.wrong("%s is of parity.%s", option, name)
+func (x *Stage) of(name, option string) {
+	if x.a.call != "parity."+name+"(t)" {
+		x.a.wrong("%s is of parity.%s", option, name)
 	}
 }
 
 // Steps judges the first n tokens of each text of [Generation] only. Without it all are judged that the golden has.
-func (s *Stage) Steps(n int) *Stage {
-	if s.of("Generation", fmt.Sprintf("Steps(%d)", n)); n < 1 {
-		s.a.wrong("Steps(%d): want how many tokens are judged, from 1", n)
+func (x *Stage) Steps(n int) *Stage {
+	if x.of("Generation", fmt.Sprintf("Steps(%d)", n)); n < 1 {
+		x.a.wrong("Steps(%d): want how many tokens are judged, from 1", n)
 	}
-	s.n = n
-	return s
+	x.n = n
+	return x
 }
 
 // URL has [Served] ask the server at this address, http://HOST:PORT, in place of the fixture's own.
-func (s *Stage) URL(url string) *Stage {
-	s.of("Served", "URL")
-	s.asked.URL = url
-	return s
+func (x *Stage) URL(url string) *Stage {
+	x.of("Served", "URL")
+	x.asked.URL = url
+	return x
 }
 
 // Timeout is how long an answer of [Served] may take; 30 s if it is not set.
-func (s *Stage) Timeout(d time.Duration) *Stage {
-	s.of("Served", "Timeout")
-	s.asked.Timeout = d
-	return s
+func (x *Stage) Timeout(d time.Duration) *Stage {
+	x.of("Served", "Timeout")
+	x.asked.Timeout = d
+	return x
+}
+
+// Check judges each thing in a subtest, and reports whether all passed. A stage of which nothing can be judged fails;
+// one that needs a live run is skipped where a recorded run is judged.
+func (x *Stage) Check() bool {
+	t, s := x.a.t, x.a.scope
+	t.Helper()
+	x.a.begin()
+	of := x.items(x, s)
+	if of.skip != "" {
+		return t.Run(x.stage, func(t *testing.T) { t.Skip(of.skip) })
+	}
+	judged, why := false, []string{}
+	for _, i := range of.list {
+		judged = judged || i.status != report.NotJudged
+		why = append(why, foreign.Line(i.text))
+	}
+	switch {
+	case judged:
+	case len(why) == 0:
+		t.Fatalf("%s: fixture %s: nothing was judged: %s", x.a.call, s.fixture.Name(), of.none)
+	default:
+		t.Fatalf("%s: fixture %s: nothing was judged: %s", x.a.call, s.fixture.Name(), strings.Join(why, "; "))
+	}
+	s.declared++
+	ok := s.subtests(t, of.list)
+	s.failed = s.failed || !ok
+	return ok
+}
+
+// subtests judges things, those of one name in one subtest.
+func (s *scope) subtests(t *testing.T, list []stageItem) bool {
+	t.Helper()
+	var order []string
+	by := map[string][]stageItem{}
+	for _, i := range list {
+		name := i.names[0]
+		if by[name] == nil {
+			order = append(order, name)
+		}
+		i.names = i.names[1:]
+		by[name] = append(by[name], i)
+	}
+	ok := true
+	for _, name := range order {
+		ok = t.Run(foreign.Name(name), func(t *testing.T) {
+			t.Helper()
+			if len(by[name][0].names) > 0 {
+				s.subtests(t, by[name])
+				return
+			}
+			for _, i := range by[name] {
+				s.judge(t, i, len(by[name]) == 1)
+			}
+		}) && ok
+	}
+	return ok
+}
+
+// judge judges a thing in its subtest, alone or with others.
+func (s *scope) judge(t *testing.T, i stageItem, alone bool) {
+	t.Helper()
+	if i.judge != nil {
+		i.judge(t)
+		return
+	}
+	s.ran++
+	for _, a := range i.attrs {
+		t.Attr(a[0], a[1])
+	}
+	switch text := foreign.Text(i.text); {
+	case i.status == report.StatusPass:
+	case i.status != report.NotJudged && i.status != report.StatusIgnored:
+		t.Error(text)
+	case alone:
+		t.Skip(text)
+	default:
+		t.Log(text)
+	}
 }

@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest",
 		"internal/supervise", "internal/gpu", "internal/picture", "internal/transformers", "internal/whole",
 		"internal/places", "internal/setting", "internal/seal"},
-	{"tensor", "internal/label/module", "internal/vocab"}, {"tensor/internal/*", "internal/quant"},
+	{"tensor", "internal/label/module", "internal/vocab", "internal/openai"}, {"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},
 	{"internal/checkpoint"}, {"internal/dump"}, {"internal/toy", "internal/scripttest"}, // for tests
 	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},

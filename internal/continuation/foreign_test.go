@@ -45,10 +45,10 @@ func TestForeignRefuses(t *testing.T) {
 		{`[{"values": [{"next_token": 1, "logits": {}}]}]`, "want a list of numbers", "an object"},
 		{`{}`, "no choices", "no response"},
 		{`{"error": {"message": "too long"}}`, "too long", "an error of the server"},
-		{`{"choices": [{"text": "a"}]}`, `choices[0] has no logprobs: ask for them`, "not asked for"},
-		{`{"choices": [{"logprobs": {}}]}`, "they are empty", "none were computed"},
+		{`{"choices": [{"text": "a"}]}`, `choices[0]: no logprobs: ask for them`, "not asked for"},
+		{`{"choices": [{"logprobs": {}}]}`, "no logprobs: ask for them", "none were computed"},
 		{`{"choices": [{"token_ids": [1], "logprobs": {"token_logprobs": [-1, -2]}}]}`, "token_ids has 1", "another number of tokens"},
-		{`{"choices": [{"logprobs": {"token_logprobs": [-1]}}]}`, "there are no token_ids", "neither texts nor ids"},
+		{`{"choices": [{"logprobs": {"token_logprobs": [-1]}}]}`, "neither texts nor token_ids", "neither texts nor ids"},
 		{`{"choices": [{"token_ids": [1], "logprobs": {"token_logprobs": [null]}}]}`, "ask without echo", "the first token of an echo"},
 		{"_logits_", "ends in its header", "cut"},
 		{string(saved()[:len(saved())-1]), "not written to its end", "cut later"},
@@ -139,7 +139,7 @@ func TestChoicesOfAResponse(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int{9, 8}, sides[1].Text, "a list for each choice")
 	for _, tt := range []struct{ from, to, want, reason string }{
-		{"[[5, 6]]", "[[5], [6], [7]]", "prompt_token_ids has 3 lists", "as many prompts as nothing"},
+		{"[[5, 6]]", "[[5], [6], [7]]", "token ids are in 3 lists", "as many prompts as nothing"},
 		{`"index": 0`, `"index": 1`, "two choices have the index 1", "twice"},
 	} {
 		_, err = continuation.Decode("f", []byte(strings.Replace(in, tt.from, tt.to, 1)), nil)

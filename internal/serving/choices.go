@@ -10,9 +10,9 @@ import (
 
 // otherChoice: another choice of the same answer is right.
 func (d *doctor) otherChoice(q *request) *finding {
-	for i := range q.answer.Others {
-		if j := d.model.judge(q.ref, &q.answer.Others[i]); j.fault == none {
-			return proven(causeChoice, "%s: the answer has %d choices, and another than the first is right", q.where(), len(q.answer.Others)+1)
+	for _, o := range q.answer.others {
+		if j := d.model.judge(q.ref, &Answer{Answer: o}); j.fault == none {
+			return proven(causeChoice, "%s: the answer has %d choices, and another than the first is right", q.where(), len(q.answer.others)+1)
 		}
 	}
 	return nil
@@ -174,7 +174,7 @@ func (d *doctor) ended(q *request) *finding {
 		return proven(causeStop, "%s: %s", q.where(), q.j.what)
 	case q.j.fault != short:
 		return nil
-	case q.answer.Count > q.j.at && q.answer.Count <= len(q.ref.Tokens) && !q.answer.stopped():
+	case q.answer.Count > q.j.at && q.answer.Count <= len(q.ref.Tokens) && !q.answer.Stopped():
 		return proven(causeStop, "%s: the server counts %d tokens and returns %d", q.where(), q.answer.Count, q.j.at)
 	}
 	if q.j.at > 0 && d.goesOn(q) && !(q.j.unsure && d.lastStops(q)) {
@@ -193,7 +193,7 @@ func (d *doctor) goesOn(q *request) bool {
 	rest := q.ref.from(q.j.at)
 	rest.Tokens, rest.Ask.Tokens = rest.Tokens[:1], 1
 	p, ok := d.try(q.where()+", prompt and answer as ids, one token more", rest, rest.Ask)
-	return ok && p.right && p.answer.count() == 1 // one that leaves out what ends a text has none now
+	return ok && p.right && p.answer.Counted() == 1 // one that leaves out what ends a text has none now
 }
 
 // lastStops reports whether the last token of an answer ends it again: it may be the one that ends a
@@ -203,14 +203,14 @@ func (d *doctor) lastStops(q *request) bool {
 	rest.Tokens = rest.Tokens[:min(2, len(rest.Tokens))]
 	rest.Ask.Tokens = len(rest.Tokens)
 	p, ok := d.try(q.where()+", all but the last token as ids, two more", rest, rest.Ask)
-	return !ok || p.answer.count() < len(rest.Tokens)
+	return !ok || p.answer.Counted() < len(rest.Tokens)
 }
 
 // ignoresEOS reports whether a server that is told to ignore the token that ends a text gives all of
 // the right answer: then it was that token at which it had ended.
 func (d *doctor) ignoresEOS(q *request) bool {
 	p, ok := d.try(q.where()+", with ignore_eos", q.ref, q.ask.with("ignore_eos", true))
-	return ok && p.right && p.answer.count() >= len(q.ref.Tokens)
+	return ok && p.right && p.answer.Counted() >= len(q.ref.Tokens)
 }
 
 // ends decides which answers that ended early ended with the token that ends a text: the reference

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/openai"
 )
 
 // KeyVariable is the environment variable with the key of servers that want one.
@@ -222,6 +223,20 @@ func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
 	defer c.mu.Unlock()
 	c.said = drafting{c.said.proposed + float64(answer.Drafted), c.said.accepted + float64(answer.Accepted)}
 	return answer, nil
+}
+
+// Answer is the first choice of an answer.
+type Answer struct {
+	openai.Answer
+	others []openai.Answer // choices that no one asked for
+}
+
+func readAnswer(data []byte) (Answer, error) {
+	all, err := openai.Read(data)
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{all[0], all[1:]}, nil
 }
 
 // send sends a request and returns the body of its answer, which must be of status 200 and come

@@ -322,8 +322,8 @@ func TestConversations(t *testing.T) {
 	ref := servingtest.Reference("talk", serving.Ask{As: serving.AsChat, Messages: turns, Tools: tools}, servingtest.Chat(turns, tools...), tokensOfCases)
 	last := func(m []dump.Message) []dump.Message { return append(m[:1:1], m[len(m)-1]) }
 	moved := func(m []dump.Message) []dump.Message { return append(m[1:len(m):len(m)], m[0]) }
-	ref.Mistakes = []serving.Mistake{{Text: "turns before the last message are left out", IDs: servingtest.Chat(last(turns), tools...)},
-		{Text: "the system message is put at the end", IDs: servingtest.Chat(moved(turns), tools...)}, {Text: "the tools are left out", IDs: servingtest.Chat(turns)}}
+	ref.Mistakes = []dump.Mistake{{Cause: "text/template", Text: "turns before the last message are left out", TokenIDs: servingtest.Chat(last(turns), tools...)},
+		{Cause: "text/template", Text: "the system message is put at the end", TokenIDs: servingtest.Chat(moved(turns), tools...)}, {Cause: "text/template", Text: "the tools are left out", TokenIDs: servingtest.Chat(turns)}}
 	render := func(change func(m []dump.Message) []dump.Message) func(*servingtest.Request) []int {
 		return func(q *servingtest.Request) []int { return servingtest.Chat(change(q.Messages), q.Tools...) }
 	}

@@ -162,15 +162,15 @@ func (m *Model) length(j *judgement, ref *Reference, a *Answer, n int) {
 		if a.Tokens != nil {
 			extra = a.Tokens[want]
 		}
-		if n == want+1 && a.stopped() && (m.EOS == nil || extra < 0 || m.ends(extra)) {
+		if n == want+1 && a.Stopped() && (m.EOS == nil || extra < 0 || m.ends(extra)) {
 			return // the token that ends the text, counted or not
 		}
 		j.fail(long, want, "the answer has %d tokens, %d were asked for", n, want)
-	case n > 0 && m.ends(ref.Tokens[n-1]) && !a.stopped():
+	case n > 0 && m.ends(ref.Tokens[n-1]) && !a.Stopped():
 		j.fail(ending, n-1, "the answer ends with %s, which ends a text, and the server says that it ended by length", m.name(ref.Tokens[n-1]))
-	case n > 0 && m.ends(ref.Tokens[n-1]), m.ends(ref.Tokens[n]) && a.stopped():
+	case n > 0 && m.ends(ref.Tokens[n-1]), m.ends(ref.Tokens[n]) && a.Stopped():
 		j.ended = n
-	case !a.stopped():
+	case !a.Stopped():
 		j.fail(short, n, "the answer has %d of %d tokens, and the server says that it ended by length", n, want)
 	default:
 		j.ended = n
@@ -187,7 +187,7 @@ func (m *Model) length(j *judgement, ref *Reference, a *Answer, n int) {
 // unnamed judges an answer that does not say its token ids, by its text and log-probabilities. It
 // returns the tokens that it has by these.
 func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
-	if a.Text == "" && a.stopped() && a.count() <= 0 { // it ended at once
+	if a.Text == "" && a.Stopped() && a.Counted() <= 0 { // it ended at once
 		j.also("text")
 		m.length(j, ref, a, 0)
 		return nil
@@ -195,7 +195,7 @@ func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
 	n := m.counted(ref, a)
 	ids := ref.Tokens[:min(n, len(ref.Tokens))]
 	right, known := m.text(ref, ids, a.Text)
-	if known && !right && len(ids) > 0 && a.stopped() { // the last one may end the text, and not be written
+	if known && !right && len(ids) > 0 && a.Stopped() { // the last one may end the text, and not be written
 		right, _ = m.text(ref, ids[:len(ids)-1], a.Text)
 	}
 	at := firstOff(ref, a, ids)
@@ -240,7 +240,7 @@ func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
 		return nil
 	}
 	j.right = len(ids)
-	if text := plain(a.Text); known && m.Vocab == nil && a.stopped() && n >= len(ref.Tokens) && len(text) < len(ref.plain()) {
+	if text := plain(a.Text); known && m.Vocab == nil && a.Stopped() && n >= len(ref.Tokens) && len(text) < len(ref.plain()) {
 		j.fail(short, 0, "the server ended the text behind %s, and the reference goes on: %s", quoted(a.Text), quoted(ref.Text))
 		return nil
 	}
@@ -251,7 +251,7 @@ func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
 // counted is how many tokens an answer has that does not name them: by its usage, its
 // log-probabilities or its text, or else as many as were asked for.
 func (m *Model) counted(ref *Reference, a *Answer) int {
-	if n := a.count(); n >= 0 {
+	if n := a.Counted(); n >= 0 {
 		return n
 	}
 	for n := len(ref.Tokens); n > 0; n-- {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/goparity/goparity/internal/dump"
 )
 
 // Causes of what a server makes of a prompt, and of requests that get each other's answers.
@@ -19,6 +21,11 @@ func (d *doctor) otherIDs(q *request) *finding {
 			return proven(causeCache, "%s was answered for the prompt of case %s", q.where(), o.ref.Case)
 		}
 	}
+	for _, m := range q.ref.Mistakes {
+		if slices.Equal(is, m.TokenIDs) {
+			return proven(causeOf(m), "%s: %s: %s", q.where(), m.Text, q.j.what)
+		}
+	}
 	bos := len(want) > 0 && len(is) > 0
 	switch {
 	case bos && leading(is, want[0]) > leading(want, want[0]):
@@ -27,15 +34,17 @@ func (d *doctor) otherIDs(q *request) *finding {
 	case bos && slices.Equal(is, want[1:]):
 		return proven(causeBOSMissing, "%s: the prompt begins without the reference's first token, %s", q.where(), d.model.name(want[0]))
 	case q.ask.As == AsChat:
-		how := "the server renders the messages in another way"
-		for _, m := range q.ref.Mistakes {
-			if slices.Equal(is, m.IDs) {
-				how = m.Text
-			}
-		}
-		return proven(causeTemplate, "%s: %s: %s", q.where(), how, q.j.what)
+		return proven(causeTemplate, "%s: the server renders the messages in another way: %s", q.where(), q.j.what)
 	}
 	return nil
+}
+
+// causeOf is the cause of a mistake, as a server makes it: that of the text, unless servers have one of their own.
+func causeOf(m dump.Mistake) string {
+	if id := strings.Replace(m.Cause, "text/", "serving/", 1); slices.Contains(IDs(), id) {
+		return id
+	}
+	return m.Cause
 }
 
 // leading is how many times a list begins with an id.
@@ -68,7 +77,7 @@ func (d *doctor) promptMade(q *request) *finding {
 	}
 	made := []rendering{{causeBOSTwice, "that begin with its first token twice", more}, {causeBOSMissing, "that lack the first", less}}
 	for _, m := range q.ref.Mistakes {
-		made = append(made, rendering{causeTemplate, "where " + m.Text, m.IDs})
+		made = append(made, rendering{causeOf(m), "where " + m.Text, m.TokenIDs})
 	}
 	for _, of := range made {
 		if count >= 0 && count != len(of.ids) {
@@ -130,9 +139,17 @@ func unprompted(ref *Reference) *Reference {
 	return &out
 }
 
+// same reports whether two answers say the same: the same tokens, or where one does not say which, the same text.
+func same(a, b *Answer) bool {
+	if a.Tokens != nil && b.Tokens != nil {
+		return slices.Equal(a.Tokens, b.Tokens)
+	}
+	return plain(a.Text) == plain(b.Text) // chats are trimmed, completions are not
+}
+
 // agree reports whether two answers say the same, with the same log-probabilities.
 func (d *doctor) agree(ref *Reference, a, b *Answer) bool {
-	if !a.same(b) {
+	if !same(a, b) {
 		return false
 	}
 	for k := range min(len(a.LogProbs), len(b.LogProbs), len(ref.Rows)) {
@@ -207,7 +224,7 @@ func (d *doctor) speaks(ref *Reference, a *Answer) bool {
 		return n > 1 || firstOff(ref, a, ref.Tokens[:n]) == allRight
 	}
 	n := len(ref.Tokens)
-	if c := a.count(); c >= 0 {
+	if c := a.Counted(); c >= 0 {
 		n = min(n, c)
 	}
 	right, known := d.model.text(ref, ref.Tokens[:n], a.Text)

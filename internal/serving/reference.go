@@ -2,6 +2,7 @@ package serving
 
 import (
 	"github.com/goparity/goparity/internal/compare"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/tensor"
 )
@@ -15,13 +16,7 @@ type Reference struct {
 	Rows   []Row  // the logits by which it chose each; nil where the golden has none
 	Text   string // of the tokens, and maybe of more that follow; empty if it is not known
 
-	Mistakes []Mistake // what the reference makes of the messages with a mistake
-}
-
-// Mistake is what becomes of a prompt if something is done wrong.
-type Mistake struct {
-	Text string // what is done wrong
-	IDs  []int
+	Mistakes []dump.Mistake // what the reference makes of the prompt or the messages with a mistake
 }
 
 // from returns the reference of what follows the first k tokens, asked as ids.

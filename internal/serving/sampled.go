@@ -222,7 +222,7 @@ func (r *run) drawnBy(a *Answer, behind int) (string, bool) {
 		return theEnd, true
 	case len(a.Tokens) > behind:
 		return fmt.Sprint(a.Tokens[behind]), true
-	case a.Tokens != nil && a.stopped():
+	case a.Tokens != nil && a.Stopped():
 		return theEnd, r.model.EOS != nil
 	case r.model.Vocab != nil && !strings.ContainsRune(a.Text, '\uFFFD'):
 		return "text " + plain(a.Text), true

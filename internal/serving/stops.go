@@ -110,7 +110,7 @@ func (r *run) stoppedAt(of *request, a *Answer, text, stop string, cuts []int) j
 		j.fail(long, 0, "the stop %s is ignored", quoted(stop))
 	case is != want && !written:
 		j.fail(texts, 0, "with the stop %s the text is %s, not %s", quoted(stop), quoted(a.Text), quoted(want))
-	case !a.stopped():
+	case !a.Stopped():
 		j.fail(ending, 0, "the answer ends at the stop %s, and the server says by %s", quoted(stop), quoted(a.Finish))
 	case written && is != want:
 		r.note("%s: a text that ends at a stop has the stop at its end, too", of.ask.path())

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/openai"
 )
 
 // Stream is the way of requests whose answers come in pieces.
@@ -37,7 +38,7 @@ func (r *run) streamOf(ctx context.Context, q *request, way string, came func())
 		}
 		if r.model.unended(a.Text) == whole {
 			j.also("text")
-			if j.right = q.j.right; a.Finish != "" && q.answer.Finish != "" && a.stopped() != q.answer.stopped() {
+			if j.right = q.j.right; a.Finish != "" && q.answer.Finish != "" && a.Stopped() != q.answer.Stopped() {
 				j.fail(ending, 0, "the stream says that it ended by %s, the answer as a whole by %s", quoted(a.Finish), quoted(q.answer.Finish))
 			}
 			return j
@@ -188,5 +189,5 @@ func (c *client) stream(ctx context.Context, a Ask, came func()) (answer Answer,
 	if p.n == 0 {
 		return answer, false, &AnswerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(), foreign.Line(strings.TrimSpace(snippet(data))))}
 	}
-	return Answer{Text: p.text, Finish: p.finish, PromptCount: -1, Count: -1, Cached: -1}, p.ended, nil
+	return Answer{Answer: openai.Answer{Text: p.text, Finish: p.finish, PromptCount: -1, Count: -1, Cached: -1}}, p.ended, nil
 }

@@ -41,7 +41,7 @@ func TestAnswersThatCannotBeJudged(t *testing.T) {
 		{says(200, "<html><body>proxy</body></html>"), "cannot be judged: invalid character '<' looking for beginning of value: <html>", "HTML"},
 		{says(200, "\x00\xff\xfe garbage"), "cannot be judged: invalid character", "garbage"},
 		{says(200, ""), "cannot be judged: unexpected end of JSON input: (empty)", "nothing"},
-		{says(200, `{"error":{"message":"out of memory"}}`), "it is an error with the status 200", "an error with the status 200"},
+		{says(200, `{"error":{"message":"out of memory"}}`), "it is an error in place of choices", "an error with the status 200"},
 		{says(200, `{"choices":[]}`), "it has no choices", "no choices"},
 		{says(200, `{"choices":[{"index":0}]}`), "it has neither text nor message", "an empty choice"},
 		{says(200, `{"choices":[{"text":"a","token_ids":["x"]}]}`), "cannot unmarshal string", "ids that are none"},

@@ -283,10 +283,8 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 			}
 			ask.Tokens = len(ref.Tokens)
 			ref.Ask = ask
-			if ask.As == serving.AsChat {
-				if ref.Mistakes, err = f.mistakes(variant, y.Name); err != nil {
-					return nil, nil, err
-				}
+			if ref.Mistakes, err = f.mistakes(variant, y.Name, ask); err != nil {
+				return nil, nil, err
 			}
 			refs = append(refs, ref)
 		}
@@ -294,17 +292,15 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 	return refs, notes, nil
 }
 
-// mistakes are what the reference made of the messages of a case with a mistake.
-func (f *Fixture) mistakes(variant, name string) (out []serving.Mistake, err error) {
+// mistakes are what the reference made of the prompt or the messages of a case with a mistake.
+func (f *Fixture) mistakes(variant, name string, ask serving.Ask) (out []dump.Mistake, err error) {
 	run, err := f.goldens.run(variant, name)
 	if err != nil {
 		return nil, err
 	}
 	for _, text := range run.Info.Text {
-		for _, m := range text.Mistakes {
-			if text.Messages != nil {
-				out = append(out, serving.Mistake{Text: m.Text, IDs: m.TokenIDs})
-			}
+		if ask.As == serving.AsChat && text.Messages != nil || ask.As == serving.AsText && text.Prompt == ask.Prompt {
+			out = append(out, text.Mistakes...)
 		}
 	}
 	return out, nil
@@ -403,6 +399,11 @@ func (f *Fixture) addServing(r *report.Report) {
 	for _, s := range f.served {
 		if first == nil || first.Verdict == report.Pass && s.Verdict != report.Pass {
 			first = s
+		}
+	}
+	for _, s := range f.served {
+		if s != first {
+			r.Notes = append(r.Notes, s.Title()+": "+s.Headline())
 		}
 	}
 	r.Serves(first)

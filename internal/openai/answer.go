@@ -1,10 +1,12 @@
-package serving
+// Package openai reads the answers of servers of OpenAI's API: what is standard, and what each server adds.
+package openai
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,11 +28,9 @@ type Answer struct {
 	Drafted, Accepted int // tokens that a draft model proposed, and those of them that are in the answer; 0 if the server does not say
 
 	PromptCount, Count, Cached int // by usage: tokens of the prompt, of the answer, from the cache; −1 if it does not say
-
-	Others []Answer // other choices, which no one asked for
 }
 
-// ids and the keys of the API.
+// The keys of the API.
 type (
 	wireAnswer struct {
 		Choices []wireChoice `json:"choices"`
@@ -78,55 +78,72 @@ type (
 	}
 )
 
-// wireIDs are token ids, which some servers wrap in a list for each prompt.
-type wireIDs []int
+// wireIDs are token ids, which some servers wrap in a list for each choice.
+type wireIDs [][]int
 
 func (w *wireIDs) UnmarshalJSON(data []byte) error {
-	var flat []int
-	err := json.Unmarshal(data, &flat)
-	if err != nil {
-		var nested [][]int
-		if json.Unmarshal(data, &nested) != nil || len(nested) != 1 {
-			return err
+	var one []int
+	if json.Unmarshal(data, &one) == nil {
+		if *w = nil; one != nil {
+			*w = wireIDs{one}
 		}
-		flat = nested[0]
+		return nil
 	}
-	*w = flat
-	return nil
+	return json.Unmarshal(data, (*[][]int)(w))
 }
 
-// readAnswer reads the answer to one request with one prompt. It is an error if it has no choice.
-func readAnswer(data []byte) (Answer, error) {
+// of returns those of choice i of n; nil where the server does not say them.
+func (w wireIDs) of(i, n int) (ids []int, err error) {
+	switch len(w) {
+	case 0:
+		return nil, nil
+	case 1:
+		ids = w[0]
+	case n:
+		ids = w[i]
+	default:
+		return nil, fmt.Errorf("token ids are in %d lists, and there are %d choices", len(w), n)
+	}
+	for _, id := range ids {
+		if id < 0 {
+			return nil, fmt.Errorf("%d is no token id", id)
+		}
+	}
+	return ids, nil
+}
+
+// Read reads the choices of an answer, in the order of their index, or where none has one as they are. It is an error if
+// there is none.
+func Read(data []byte) ([]Answer, error) {
 	var w wireAnswer
 	if err := json.Unmarshal(data, &w); err != nil {
-		return Answer{}, err
+		return nil, err
 	}
-	if len(w.Choices) == 0 {
-		if len(w.Error) > 0 && string(w.Error) != "null" {
-			return Answer{}, errors.New("it is an error with the status 200")
-		}
-		return Answer{}, errors.New("it has no choices")
+	n := len(w.Choices)
+	switch {
+	case n == 0 && len(w.Error) > 0 && string(w.Error) != "null":
+		return nil, fmt.Errorf("it is an error in place of choices: %.200s", w.Error)
+	case n == 0:
+		return nil, errors.New("it has no choices")
 	}
+	slices.SortStableFunc(w.Choices, func(a, b wireChoice) int { return a.Index - b.Index })
 	var all []Answer
-	first := 0
 	for i := range w.Choices {
-		a, err := w.Choices[i].answer()
-		if err != nil {
-			return Answer{}, fmt.Errorf("choices[%d]: %w", i, err)
+		if c := &w.Choices[i]; i > 0 && c.Index == w.Choices[i-1].Index && (c.Index != 0 || w.Choices[n-1].Index != 0) {
+			return nil, fmt.Errorf("two choices have the index %d", c.Index)
 		}
-		if a.Prompt == nil {
-			a.Prompt = w.Prompt
+		a, err := w.Choices[i].answer()
+		if err == nil && len(a.Prompt) == 0 {
+			a.Prompt, err = w.Prompt.of(i, n)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("choices[%d]: %w", i, err)
 		}
 		a.Drafted, a.Accepted = w.Timings.Drafted, w.Timings.Accepted
 		a.usage(w.Usage)
-		if w.Choices[i].Index < w.Choices[first].Index {
-			first = i
-		}
 		all = append(all, a)
 	}
-	a := all[first]
-	a.Others = append(all[:first:first], all[first+1:]...)
-	return a, nil
+	return all, nil
 }
 
 func (w *wireChoice) answer() (a Answer, err error) {
@@ -140,17 +157,17 @@ func (w *wireChoice) answer() (a Answer, err error) {
 			return a, errors.New("text is no text")
 		}
 		a.Text = text
-	case w.Tokens == nil:
+	case w.Tokens == nil && w.LogProbs == nil:
 		return a, errors.New("it has neither text nor message")
 	}
-	a.Tokens, a.Prompt = w.Tokens, w.Prompt
+	if a.Tokens, err = w.Tokens.of(0, 1); err != nil {
+		return a, err
+	}
+	if a.Prompt, err = w.Prompt.of(0, 1); err != nil {
+		return a, err
+	}
 	if len(a.Prompt) == 0 {
 		a.Prompt = nil
-	}
-	for _, id := range append(a.Tokens[:len(a.Tokens):len(a.Tokens)], a.Prompt...) {
-		if id < 0 {
-			return a, fmt.Errorf("%d is no token id", id)
-		}
 	}
 	if w.Finish != nil {
 		a.Finish = *w.Finish
@@ -245,17 +262,23 @@ func (a *Answer) logProbs(w *wireLogProbs) error {
 	return nil
 }
 
-// namedIDs reads token ids off texts of the form token_id:15, which some servers write.
+// namedIDs reads token ids off texts, see [TokenID]; nil if one is none.
 func namedIDs(texts []string) (ids []int) {
 	for _, t := range texts {
-		text, ok := strings.CutPrefix(t, "token_id:")
-		id, err := strconv.Atoi(text)
-		if !ok || err != nil {
+		id, ok := TokenID(t)
+		if !ok {
 			return nil
 		}
 		ids = append(ids, id)
 	}
 	return ids
+}
+
+// TokenID reads the id off a text of the form token_id:15, which some servers write in place of a token's.
+func TokenID(text string) (id int, ok bool) {
+	digits, ok := strings.CutPrefix(text, "token_id:")
+	id, err := strconv.Atoi(digits)
+	return id, ok && err == nil && id >= 0
 }
 
 // readTop reads the most probable tokens of a position: an object by text, or a list. What is
@@ -284,25 +307,8 @@ func readTop(data json.RawMessage) map[string]float64 {
 	return out
 }
 
-// same reports whether two answers say the same: the same tokens, or where one does not say which,
-// the same text.
-func (a *Answer) same(b *Answer) bool {
-	if a.Tokens != nil && b.Tokens != nil {
-		if len(a.Tokens) != len(b.Tokens) {
-			return false
-		}
-		for i, id := range a.Tokens {
-			if id != b.Tokens[i] {
-				return false
-			}
-		}
-		return true
-	}
-	return plain(a.Text) == plain(b.Text) // chats are trimmed, completions are not
-}
-
-// count is how many tokens the answer has, −1 if nothing says it.
-func (a *Answer) count() int {
+// Counted is how many tokens the answer has, −1 if nothing says it.
+func (a *Answer) Counted() int {
 	switch {
 	case a.Tokens != nil:
 		return len(a.Tokens)
@@ -314,5 +320,5 @@ func (a *Answer) count() int {
 	return a.Count
 }
 
-// stopped reports whether the server ended the answer by itself.
-func (a *Answer) stopped() bool { return a.Finish != "length" && a.Finish != "max_tokens" }
+// Stopped reports whether the server ended the answer by itself.
+func (a *Answer) Stopped() bool { return a.Finish != "length" && a.Finish != "max_tokens" }

@@ -40,7 +40,7 @@ func findLogits(s *Side, sheet *path.Sheet, other *Side) (*dumped, error) {
 		if l.vocabulary = l.width(s); l.vocabulary <= least {
 			continue
 		}
-		c := candidate{dumped: l, named: named(e.Layer, e.Port), order: i}
+		c := candidate{dumped: l, named: module.LogitsRank(e.Layer, e.Port), order: i}
 		for k := range len(s.Text) - s.Prompt + 1 {
 			if parts, err := sheet.Rows(l.layer, l.port, 0, s.Prompt-1+k, s.Prompt+k); err == nil && len(parts) == 1 {
 				c.rows++
@@ -78,18 +78,6 @@ func (l *dumped) width(s *Side) int {
 		if parts, err := l.sheet.Rows(l.layer, l.port, 0, at, at+1); err == nil && len(parts) == 1 {
 			return parts[0].Len()
 		}
-	}
-	return 0
-}
-
-// named says how surely a name is that of logits: 2, or 1 for what a model returns, else 0.
-func named(layer, port string) int {
-	name := label.Name(layer)
-	switch {
-	case module.IsLogits(layer, port) || slices.Contains([]string{"head", "output"}, label.Last(name)):
-		return 2
-	case name == "model" || name == "":
-		return 1
 	}
 	return 0
 }

@@ -181,10 +181,7 @@ func otherTokens(sequence int, tokens []int, others []*Sheet) string {
 // from makes the entries of a pass: the ports of its first sequence, in the order in which they ran.
 func (p *Pass) from(at map[int]found) (entries []dump.Entry, err error) {
 	first := at[p.Items[0].Sequence]
-	for _, e := range first.sheet.Run.Entries {
-		if e.Step != first.sheet.stepOf(first.sequence) {
-			continue
-		}
+	for _, e := range first.sheet.entries[first.sheet.began[first.sequence]] {
 		t, err := p.gather(nameKey{e.Layer, e.Port}, at)
 		if err != nil {
 			return nil, fmt.Errorf("step %s: %s: %w", p.Step, e.Label(), err)
@@ -194,18 +191,6 @@ func (p *Pass) from(at map[int]found) (entries []dump.Entry, err error) {
 		}
 	}
 	return entries, nil
-}
-
-// stepOf is the first step that fed a sequence.
-func (s *Sheet) stepOf(sequence int) string {
-	for _, p := range s.Passes {
-		for _, i := range p.Items {
-			if i.Sequence == sequence {
-				return p.Step
-			}
-		}
-	}
-	return ""
 }
 
 // gather puts the rows of all items together; nil if not all of them have any.
@@ -243,35 +228,57 @@ func (p *Pass) gather(key nameKey, at map[int]found) (*tensor.Tensor, error) {
 	return t, nil
 }
 
+// fedAt is a row of a forward pass, or the last of an item and its number.
+type fedAt struct {
+	pass *Pass
+	row  int
+}
+
+// index finds where each token was fed first, and the items that end with it.
+func (s *Sheet) index() {
+	s.first, s.ends, s.began = map[Row]fedAt{}, map[Row][]fedAt{}, map[int]string{}
+	for _, p := range s.Passes {
+		for i, row := range p.Rows {
+			if _, known := s.first[row]; !known {
+				s.first[row] = fedAt{p, i}
+			}
+		}
+		for i, item := range p.Items {
+			if _, known := s.began[item.Sequence]; !known {
+				s.began[item.Sequence] = p.Step
+			}
+			last := Row{item.Sequence, item.To - 1}
+			s.ends[last] = append(s.ends[last], fedAt{p, i})
+		}
+	}
+}
+
 // rows returns the rows of a port that are the tokens from ≤ i < to of a sequence, in several parts
 // if several passes fed them; nil if there are not all of them.
 func (s *Sheet) rows(key nameKey, sequence, from, to int) (parts []*tensor.Tensor, err error) {
-	a, last := s.axes[key], to-1
-	for _, p := range s.Passes {
-		offset := 0
-		for i, item := range p.Items {
-			begin, end := max(from, item.From), min(to, item.To)
-			t := s.ports[portKey{p.Step, key}]
-			switch {
-			case item.Sequence != sequence || begin >= end || from >= to:
-			case a == lastRows && item.To-1 == last && t != nil:
-				t, err = t.Slice(0, i, i+1)
+	a := s.axes[key]
+	if a == lastRows {
+		for _, at := range s.ends[Row{sequence, to - 1}] {
+			if t := s.ports[portKey{at.pass.Step, key}]; t != nil && from < to {
+				t, err = t.Slice(0, at.row, at.row+1)
 				return []*tensor.Tensor{t}, err
-			case a == lastRows:
-			case begin != from || t == nil:
-				return nil, nil
-			default:
-				t, err := t.Slice(a.along(), offset+begin-item.From, offset+end-item.From)
-				if err != nil {
-					return nil, err
-				}
-				parts, from = append(parts, t), end
 			}
-			offset += item.To - item.From
 		}
-	}
-	if from < to {
 		return nil, nil
+	}
+	for n := 1; from < to; from, n = from+n, 1 {
+		at, fed := s.first[Row{sequence, from}]
+		if !fed || s.ports[portKey{at.pass.Step, key}] == nil {
+			return nil, nil
+		}
+		for from+n < to && s.first[Row{sequence, from + n}] == (fedAt{at.pass, at.row + n}) {
+			n++
+		}
+		t, err := s.ports[portKey{at.pass.Step, key}].Slice(a.along(), at.row, at.row+n)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, t)
 	}
 	return parts, nil
 }

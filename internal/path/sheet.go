@@ -21,8 +21,12 @@ type Sheet struct {
 
 	raw      *dump.Run // as it was recorded
 	recorded map[portKey]*tensor.Tensor
-	plain    bool             // the run does not say its passes
-	of       map[string]*Pass // by step
+	plain    bool                    // the run does not say its passes
+	of       map[string]*Pass        // by step
+	entries  map[string][]dump.Entry // of Run, by step
+	first    map[Row]fedAt           // where each token was fed first
+	ends     map[Row][]fedAt         // the items of which it is the last, in order
+	began    map[int]string          // the first step of each sequence
 	ports    map[portKey]*tensor.Tensor
 	axes     map[nameKey]axis
 }
@@ -51,6 +55,7 @@ func New(r *dump.Run, other *Sheet) (*Sheet, error) {
 	for _, p := range s.Passes {
 		s.of[p.Step] = p
 	}
+	s.index()
 	if r.Info.Generation != nil {
 		s.Tokens = s.ran()
 	}
@@ -72,7 +77,10 @@ func New(r *dump.Run, other *Sheet) (*Sheet, error) {
 		return nil, fmt.Errorf("%s has no tensor with a row for each token that passes fed: its first is %s %s; if rows are padded, say so in pad_mask",
 			r.Path, r.Entries[0].Label(), tensor.FormatShape(r.Entries[0].Tensor.Shape()))
 	}
-	s.Run = laid(r, entries)
+	s.Run, s.entries = laid(r, entries), map[string][]dump.Entry{}
+	for _, e := range s.Run.Entries {
+		s.entries[e.Step] = append(s.entries[e.Step], e)
+	}
 	return s, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/tensor"
@@ -110,28 +111,16 @@ func lastReal(mask []int) int {
 	return -1
 }
 
-// logitsOf returns the logits of a step: an output that is called so, the head's, or else the last
-// output of floats.
-func logitsOf(entries []dump.Entry, step string) *tensor.Tensor {
-	var last, head, named *tensor.Tensor
+// logitsOf returns the logits of a step: the output that is most surely called so, the last of several, or nil.
+func logitsOf(entries []dump.Entry, step string) (best *tensor.Tensor) {
+	least := 1
 	for _, e := range entries {
-		if e.Step != step || label.RoleOf(e.Port) != label.RoleOutput || !e.Tensor.DType().IsFloat() || len(e.Tensor.Shape()) < 2 {
-			continue
-		}
-		last = e.Tensor
-		switch {
-		case strings.Contains(e.Port, "logits"):
-			named = e.Tensor
-		case slices.Contains([]string{"lm_head", "embed_out", "logits"}, label.Last(label.Name(e.Layer))):
-			head = e.Tensor
+		rank := module.LogitsRank(e.Layer, e.Port)
+		if e.Step == step && rank >= least && label.RoleOf(e.Port) == label.RoleOutput && e.Tensor.DType().IsFloat() && len(e.Tensor.Shape()) > 1 {
+			best, least = e.Tensor, rank
 		}
 	}
-	for _, t := range []*tensor.Tensor{named, head, last} {
-		if t != nil {
-			return t
-		}
-	}
-	return nil
+	return best
 }
 
 func makeDir(dir string) error {

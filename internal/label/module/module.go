@@ -87,6 +87,18 @@ func IsLogits(layer, port string) bool {
 	return strings.Contains(port, "logits") || strings.Contains(last, "logits") || slices.Contains(heads, last)
 }
 
+// LogitsRank says how surely a name is that of logits: 2, or 1 for what a model returns, else 0.
+func LogitsRank(layer, port string) int {
+	name := label.Name(layer)
+	switch {
+	case IsLogits(layer, port) || slices.Contains([]string{"head", "output"}, label.Last(name)):
+		return 2
+	case name == "model" || name == "":
+		return 1
+	}
+	return 0
+}
+
 // IsNorm reports whether a layer is a norm by its name.
 func IsNorm(layer string) bool {
 	name := strings.ToLower(label.Last(layer))

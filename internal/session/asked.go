@@ -84,7 +84,7 @@ func (s *Session) Unjudged() (out []string) {
 func (f *Fixture) addUnjudged(r *report.Report, byTests bool) {
 	for _, d := range f.unjudged() {
 		switch {
-		case d.stage == report.StageTensors: // which the verdict says
+		case r.Error == report.NothingCompared && d.stage == report.StageTensors: // the verdict says it
 		case byTests:
 			r.NotJudged = append(r.NotJudged, d.String()+": no test judged it with "+d.call)
 		case d.command != "":

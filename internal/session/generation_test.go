@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -189,6 +190,24 @@ func TestServedGeneration(t *testing.T) {
 		assert.Equal(t, 8, out.Requests[0].Tokens, tt.reason)
 		require.NoError(t, s.Close())
 	}
+}
+
+// Of several servers the first that is wrong is judged, and what came of the others is told.
+func TestSeveralServers(t *testing.T) {
+	s, err := session.Start(session.Config{Fixtures: []string{spokenFixture(t, "model: {task: text-generation, path: ./m}\ncases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\n")}})
+	require.NoError(t, err)
+	var urls []string
+	for _, off := range []int{0, 1} {
+		stub := &servingtest.Stub{Model: func(seen []int) []float64 { return logitsAt(len(seen) - 1 - off) }}
+		urls = append(urls, stub.Start(t))
+		_, err := s.Default().Serve(session.Serving{URL: urls[off]})
+		require.NoError(t, err)
+	}
+	text := strings.Join(strings.Fields(s.Default().ServeSummary()), " ")
+	assert.Contains(t, text, "FAIL: the server answers wrong")
+	assert.Contains(t, text, "Serving: stub at "+urls[1])
+	assert.Regexp(t, regexp.QuoteMeta("Serving: stub at "+urls[0]+", 4 at once: ")+`\d+ answers of the server are the reference's`, text)
+	require.NoError(t, s.Close())
 }
 
 // TestServedName asks for the model that serve.model names, and no other.

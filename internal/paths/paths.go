@@ -383,11 +383,10 @@ func (p *Paths) judgeRepeats(r *report.Report) {
 		port := c.InOrder()[at]
 		cause := unsteady(c, port)
 		if passes {
-			r.Verdict, r.Kind = report.Fail, report.KindPath
-			r.FirstDivergence = &report.Divergence{Layer: port.Layer, Port: port.Port, Case: port.Case, Step: port.Step, Proven: true,
-				Row: c.RowOf(port), Text: fmt.Sprintf("%s %s is not what it was in the first run of the same tokens: "+
-					"its worst row is off by relative L2 %.3g", port.Layer, port.Port, port.WorstRow())}
-			r.Causes = append(r.Causes, cause)
+			r.Join(&report.Report{Verdict: report.Fail, Kind: report.KindPath, Frontier: r.Frontier, Causes: append(r.Causes, cause),
+				FirstDivergence: &report.Divergence{Layer: port.Layer, Port: port.Port, Case: port.Case, Step: port.Step, Proven: true,
+					Row: c.RowOf(port), Text: fmt.Sprintf("%s %s is not what it was in the first run of the same tokens: "+
+						"its worst row is off by relative L2 %.3g", port.Layer, port.Port, port.WorstRow())}})
 			return
 		}
 		first := r.FirstDivergence

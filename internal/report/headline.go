@@ -11,10 +11,8 @@ func Headline(r *Report) string {
 	switch {
 	case r.Error == "" && r.ofGeneration() && len(r.Generations) > 0:
 		return generationHeadline(r)
-	case r.Verdict == Fail:
-		return stageNamed(r.stage()).headline(r)
-	case r.Verdict == Pass:
-		return r.passes()
+	case r.Verdict == Fail || r.Verdict == Pass:
+		return stageNamed(r.Subject()).headline(r)
 	case r.Verdict == Incomplete:
 		open, rest := r.Open(), ""
 		if len(open) > 1 {
@@ -30,16 +28,20 @@ func Headline(r *Report) string {
 	return "nothing was compared"
 }
 
-// passes is the headline of a pass: the figures of layers, or what the last stage says that was judged.
-func (r *Report) passes() string {
+// Subject is the stage that the headline is about: the first that is wrong, or of a pass the tensors, or where there are
+// none the last that was judged.
+func (r *Report) Subject() string {
+	if r.Verdict == Fail {
+		return r.stage()
+	}
 	if !slices.ContainsFunc(r.worst(), func(l *Layer) bool { return l.Stage != StageGeneration }) {
 		for _, s := range slices.Backward(stages()) {
-			if line := s.headline(r); s.status(r) == StatusPass && line != "" {
-				return line
+			if s.status(r) == StatusPass && s.headline(r) != "" {
+				return s.name
 			}
 		}
 	}
-	return tensorsHeadline(r)
+	return StageTensors
 }
 
 // ofGeneration reports whether a report is about nothing but a generation.

@@ -14,9 +14,9 @@ var severity = map[Verdict]int{Pass: 1, Incomplete: 2, Error: 3, Fail: 4}
 // blank reports whether nothing was judged yet.
 func (r *Report) blank() bool { return r.Verdict == "" || r.Error == NothingCompared }
 
-// join adds what came of another part of a run: the one rule by which several stages have one verdict. The worst is
+// Join adds what came of another part of a run: the one rule by which several stages have one verdict. The worst is
 // the verdict, and of several that are wrong the first stage, since what is wrong in a later one follows from it.
-func (r *Report) join(part *Report) {
+func (r *Report) Join(part *Report) {
 	switch c, was := part.Coverage, r.Coverage; {
 	case c == nil:
 	case was == nil || r.blank():
@@ -39,7 +39,7 @@ func (r *Report) join(part *Report) {
 // Refuse fails a report that holds, for what is wrong besides all that was judged.
 func (r *Report) Refuse(why string) {
 	if r.Notes = append([]string{why}, r.Notes...); r.holds() {
-		r.join(&Report{Verdict: Fail})
+		r.Join(&Report{Verdict: Fail})
 	}
 }
 
@@ -54,7 +54,7 @@ func (r *Report) AddGeneration(other *Report) {
 	r.Generations = append(r.Generations, other.Generations...)
 	r.Notes = append(r.Notes, other.Notes...)
 	r.NotJudged = append(r.NotJudged, other.NotJudged...)
-	r.join(other)
+	r.Join(other)
 	r.addRows(other.Layers)
 }
 
@@ -71,7 +71,7 @@ func (r *Report) AddPath(name string, along *Report) {
 		r.addPathNote(name, n)
 	}
 	alone := r.blank()
-	r.join(along)
+	r.Join(along)
 	if along.Verdict != Pass || alone {
 		r.addRows(along.Layers)
 	}

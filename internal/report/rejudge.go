@@ -71,7 +71,7 @@ func (r *Report) laterStages() {
 				at := all[0].First
 				part.FirstDivergence = &Divergence{Layer: at.Layer, Port: at.Port, Step: at.Step, Row: &at.Row}
 			}
-			r.join(part)
+			r.Join(part)
 		}
 	}
 	r.Serves(r.Serving)

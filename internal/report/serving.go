@@ -61,7 +61,7 @@ func (r *Report) Serves(s *Serving) {
 	if s.Verdict == Fail {
 		part.Kind, part.Causes = KindServing, s.Causes
 	}
-	r.join(part)
+	r.Join(part)
 }
 
 // layerCauses are the first causes that have a layer: those of a server are shown with its answers.

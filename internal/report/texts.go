@@ -46,10 +46,10 @@ func (r *Report) Reads(rows []Prompt, causes []Cause, bare bool) {
 		if d := r.FirstDivergence; d != nil && d.Layer != "" {
 			r.Notes = append(r.Notes, "the tensors differ, too, first at "+d.Where()+": that is judged once the text is right")
 		}
-		r.join(&Report{Verdict: Fail, Kind: KindText, Frontier: []string{}, Causes: append([]Cause{}, causes...),
+		r.Join(&Report{Verdict: Fail, Kind: KindText, Frontier: []string{}, Causes: append([]Cause{}, causes...),
 			FirstDivergence: &Divergence{Case: rows[i].Case, Text: rows[i].Text, Proven: true}})
 	} else if bare {
-		r.join(&Report{Verdict: Pass})
+		r.Join(&Report{Verdict: Pass})
 	}
 }
 

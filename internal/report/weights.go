@@ -24,7 +24,7 @@ func (r *Report) Weighs(list []weights.Result) {
 				Fit: nan, FitGolden: nan, Text: "the loaded weight " + w.String()})
 		}
 	}
-	r.join(&Report{Verdict: Fail, Kind: KindWeights, FirstDivergence: r.FirstDivergence, Frontier: r.Frontier, Causes: append(causes, r.Causes...)})
+	r.Join(&Report{Verdict: Fail, Kind: KindWeights, FirstDivergence: r.FirstDivergence, Frontier: r.Frontier, Causes: append(causes, r.Causes...)})
 }
 
 // wrongWeights are those that are not the reference's.

@@ -112,15 +112,10 @@ func Broken(fixture, why string) *Brief {
 }
 
 func stageOf(r *report.Report) string {
-	switch {
-	case r.Verdict == report.Error:
+	if r.Verdict == report.Error {
 		return stageRun
-	case r.FailedStage() != "":
-		return r.FailedStage()
-	case r.Serving != nil && len(r.Layers) == 0:
-		return report.StageServing
 	}
-	return report.StageTensors
+	return r.Subject()
 }
 
 func causeOf(c report.Cause) *Cause {

@@ -45,23 +45,17 @@ func stepwise(t *testing.T, n int) *dump.Run {
 	return dump.New("x", dump.Info{TokenIDs: data, Generation: &dump.Generation{From: 3, Tokens: ids[3:]}}, "", entries)
 }
 
-// Twice as many tokens take twice the time: the time of a quadratic search would grow sixteenfold here.
-func TestTimeGrowsWithTheTokens(t *testing.T) {
-	took := func(n int) time.Duration {
-		least := time.Hour
-		for range 3 {
-			start := time.Now()
-			golden, err := continuation.Open(stepwise(t, n), nil)
-			require.NoError(t, err)
-			actual, err := continuation.Open(stepwise(t, n), golden)
-			require.NoError(t, err)
-			o, err := continuation.Compare(t.Context(), golden, actual, continuation.Options{NoLayers: true})
-			require.NoError(t, err)
-			require.Len(t, o.Positions, n)
-			least = min(least, time.Since(start))
-		}
-		return least
-	}
-	few, many := took(500), took(2000)
-	assert.Less(t, many, 10*few, "%s for 500 tokens, %s for 2,000", few, many)
+// The time is in proportion to the tokens: where each was looked for in all forward passes, 4,000 took 27 s, and 8,000
+// four times that.
+func TestManyTokensAreQuick(t *testing.T) {
+	const n = 8000
+	start := time.Now()
+	golden, err := continuation.Open(stepwise(t, n), nil)
+	require.NoError(t, err)
+	actual, err := continuation.Open(stepwise(t, n), golden)
+	require.NoError(t, err)
+	o, err := continuation.Compare(t.Context(), golden, actual, continuation.Options{NoLayers: true})
+	require.NoError(t, err)
+	assert.Len(t, o.Positions, n)
+	assert.Less(t, time.Since(start), 30*time.Second)
 }

@@ -2,63 +2,33 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/paths"
-	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 )
 
-// report compares the dumps, along execution paths where the candidate ran so.
-func (f *inputFlags) report(ctx context.Context, stderr io.Writer, name string) (r *report.Report, err error) {
-	if f.OnePass == "" {
-		err = f.compare(ctx, stderr, func(c compared) error {
-			r = c.Report(name, true)
-			return nil
-		})
-	}
-	if f.OnePass != "" || errors.Is(err, dump.ErrUnjudged) {
-		r, err = f.comparePaths(ctx, stderr, name)
-	}
-	return r, err
-}
-
 // comparePaths judges runs along execution paths, each path by itself.
 func (f *inputFlags) comparePaths(ctx context.Context, stderr io.Writer, name string) (*report.Report, error) {
-	switch {
-	case f.Injected != "":
-		return nil, usage("compare: --injected is a run of one pass: it cannot stand beside a run along an execution path")
-	case f.PadMask != "":
-		return nil, usage("compare: --pad-mask: say it in run.json of the run that has padding, pad_mask and pad_masks")
-	}
-	opt, err := f.options()
+	opt, _, end, err := f.begin(stderr)
 	if err != nil {
 		return nil, err
 	}
+	defer end()
 	runs, closeAll, err := f.openPaths()
 	if err != nil {
 		return nil, err
 	}
 	defer closeAll()
-	evidence, closeEvidence, err := f.evidence()
-	if err != nil {
-		return nil, err
-	}
-	defer closeEvidence()
 	for _, g := range runs.Golden {
-		if err := f.sameModel(evidence, g); err != nil {
+		if err := f.sameModel(opt.Diagnosis.Evidence, g); err != nil {
 			return nil, err
 		}
 	}
-	opt.Diagnosis = judge.Diagnosis{Mode: f.diagnose, Evidence: evidence}
-	bar := newProgress(stderr)
-	defer bar.done()
-	opt.Progress = bar.set
 	if f.Golden == "" {
 		of, done, err := f.alone(stderr, runs.Programs, &opt)
 		if err != nil {
@@ -76,9 +46,7 @@ func (f *inputFlags) comparePaths(ctx context.Context, stderr io.Writer, name st
 	for _, along := range byPath(runs.Actual) {
 		runs.Actual = along
 		p, err := paths.Compare(ctx, runs, opt)
-		if scope := (*judge.ScopeError)(nil); errors.As(err, &scope) {
-			return nil, usage("%v", err)
-		} else if err != nil {
+		if err != nil {
 			return nil, err
 		}
 		if one := p.Report(name); r == nil {
@@ -105,60 +73,44 @@ func byPath(runs []*dump.Run) (groups [][]*dump.Run) {
 
 // openPaths opens the dumps of the command line, at least one of which is along an execution path.
 func (f *inputFlags) openPaths() (runs paths.Runs, closeAll func(), err error) {
-	if f.Unquantised != "" {
-		return runs, nil, usage("compare: --unquantised is of one pass, and --actual ran along an execution path")
+	switch {
+	case f.Injected != "":
+		return runs, nil, usage("compare: --also injected=DUMP is a run of one pass, and --actual ran along an execution path")
+	case f.Unquantised != "":
+		return runs, nil, usage("compare: --also unquantised=DUMP is of one pass, and --actual ran along an execution path")
+	case f.PadMask != "":
+		return runs, nil, usage("compare: --pad-mask: say it in run.json of the run that has padding, pad_mask and pad_masks")
 	}
-	var opened []*dump.Run
-	closeAll = func() { dump.CloseAll(opened) }
-	for _, d := range []struct {
-		path string
-		to   *[]*dump.Run
-	}{{f.Golden, &runs.Golden}, {f.Actual, &runs.Actual}, {f.OnePass, &runs.OnePass}, {f.Golden64, &runs.Golden64}, {f.Noise, &runs.Encoded}} {
-		if d.path == "" {
-			continue
-		}
-		if *d.to, err = f.runs(d.path, dump.Options{Unjudged: true}, opened); err != nil {
-			closeAll()
-			return runs, nil, err
-		}
-		opened = append(opened, *d.to...)
+	d, err := f.openDumps(dump.Options{Unjudged: true})
+	if err != nil {
+		return runs, nil, err
 	}
+	defer func() {
+		if err != nil {
+			d.close()
+		}
+	}()
+	runs = paths.Runs{Golden: d[goldenRole], Actual: d[actualRole], OnePass: d["one-pass"], Golden64: d["golden64"],
+		Encoded: d["noise"]}
 	for _, r := range runs.Actual {
 		if !slices.ContainsFunc(runs.Golden, func(g *dump.Run) bool { return !r.OtherPadding(g) }) {
 			r.AlongPadding(runs.Golden...)
 		}
 	}
-	if !slices.ContainsFunc(opened, func(r *dump.Run) bool { return r.Info.AlongPath() }) {
-		err = usage("compare: --one-pass stands beside a run along an execution path: run.json of --actual has no passes")
+	all := slices.Concat(slices.Collect(maps.Values(d))...)
+	if !slices.ContainsFunc(all, func(r *dump.Run) bool { return r.Info.AlongPath() }) {
+		return runs, nil, usage("compare: --also one-pass=DUMP goes with a run along an execution path: " +
+			"run.json of --actual has no passes")
 	}
-	var cases []judge.Case
-	for _, r := range runs.Actual {
-		cases = append(cases, judge.Case{Actual: r})
-	}
-	if err == nil {
-		err = f.asked(cases)
-	}
-	if err == nil && f.Golden != "" {
-		err = f.remarks(runs.Actual[0])
-	}
-	if err != nil {
-		closeAll()
-		return runs, nil, err
-	}
-	closePrograms := func() {
-		for _, p := range runs.Programs {
-			p.Close()
+	of := runs.Actual
+	if f.Golden != "" {
+		of = runs.Golden
+		if err = f.noteSameFile(runs.Actual[0]); err != nil {
+			return runs, nil, err
 		}
 	}
-	if f.Golden == "" {
-		runs.Programs, err = f.programsOf(runs.Actual)
-	} else {
-		runs.Programs = make([]*program.Program, len(runs.Golden))
-		closePrograms, err = f.programs(runs.Golden, func(i int, p *program.Program) { runs.Programs[i] = p })
-	}
-	if err != nil {
-		closeAll()
+	if runs.Programs, err = f.programsOf(of); err != nil {
 		return runs, nil, err
 	}
-	return runs, func() { closePrograms(); dump.CloseAll(opened) }, nil
+	return runs, func() { closePrograms(runs.Programs); d.close() }, nil
 }

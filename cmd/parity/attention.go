@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/goparity/goparity/internal/judge"
 	"io"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"github.com/goparity/goparity/internal/attention"
-	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
@@ -20,14 +22,44 @@ import (
 	"github.com/goparity/goparity/internal/setting"
 )
 
-// attentionFlags are those of parity show --attention.
+// attentionFlags are those of parity attention.
 type attentionFlags struct {
 	inputFlags
 	layer string
 }
 
+func newAttention() *cobra.Command {
+	var f attentionFlags
+	c := &cobra.Command{
+		Use:   "attention DUMP [CANDIDATE]",
+		Short: "how far the attention of each head is spread, of one dump or of two beside each other",
+		Long: "attention prints of each head how far its attention is spread: the mean of the weights, the entropy in nats\n" +
+			"and as a part of ln n, n the keys that a query may look at, the key that gets most, and what key 0 gets;\n" +
+			"heads that look at all keys alike are named as uniform. A second dump, the candidate's, is shown beside the\n" +
+			"first. Weights that were not recorded are what the program beside the dump makes of q, k and v, where that\n" +
+			"makes the recorded context.",
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f.addLook(c)
+	return c
+}
+
+// addLook adds the flags of what looks at dumps.
+func (f *attentionFlags) addLook(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringVar(&f.Raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8`")
+	fl.StringVar(&f.layer, "layer", "", "only labels that contain this `text`")
+	fl.StringVar(&f.Names, "names", "", "of two dumps: YAML `file` with names as in fixture.yaml")
+}
+
 // run shows the attentions of one dump, or of two that are joined.
 func (f *attentionFlags) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) == 1 && f.Names != "" {
+		return usage("attention: --names joins two dumps, and there is one")
+	}
 	shown := &attentionTable{w: tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0), layer: f.layer, two: len(args) == 2}
 	show := f.one
 	if shown.two {
@@ -67,12 +99,12 @@ func (f *attentionFlags) one(ctx context.Context, args []string, shown *attentio
 }
 
 // programsOf are the programs of runs, by case, with what opens their weights.
-func programsOf(runs []*dump.Run, of func(*dump.Run) *program.Program, evidence func() (checkpoint.Weights, checkpoint.Config, error)) (programs map[string]attention.Program, done func()) {
+func programsOf(runs []*dump.Run, of func(*dump.Run) *program.Program, evidence search.Evidence) (programs map[string]attention.Program, done func()) {
 	programs = map[string]attention.Program{}
 	var ends []func()
 	for _, r := range runs {
 		if p := of(r); p != nil {
-			load, end := search.Evidence(evidence).Outside(p)
+			load, end := evidence.Outside(p)
 			programs[r.Info.Case], ends = attention.Program{Program: p, Load: load}, append(ends, end)
 		}
 	}
@@ -97,7 +129,7 @@ func runOf(r *dump.Run) *diagnose.Run {
 
 func (f *attentionFlags) two(ctx context.Context, args []string, shown *attentionTable, stderr io.Writer) error {
 	f.Golden, f.Actual, f.diagnose = args[0], args[1], setting.DiagnoseOff
-	return f.compare(ctx, stderr, func(c compared) error {
+	return f.compare(ctx, stderr, func(c *judge.Comparison, evidence search.Evidence) error {
 		run, err := c.Evidence()
 		if shown.cases = len(c.Cases) > 1; err == nil {
 			var goldens []*dump.Run
@@ -106,7 +138,7 @@ func (f *attentionFlags) two(ctx context.Context, args []string, shown *attentio
 				goldens = append(goldens, k.Golden)
 				byRun[k.Golden] = k.Program
 			}
-			programs, done := programsOf(goldens, func(r *dump.Run) *program.Program { return byRun[r] }, c.evidence)
+			programs, done := programsOf(goldens, func(r *dump.Run) *program.Program { return byRun[r] }, evidence)
 			defer done()
 			shown.add(attention.Beside(ctx, run, programs))
 		}

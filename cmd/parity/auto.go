@@ -15,10 +15,7 @@ import (
 // planned are the cases that [battery] plans for the model of a job. The program of a large one's first
 // blocks is run.
 func (f *runFlags) planned(job *engine.Job) ([]engine.Case, error) {
-	dir := f.model
-	if !job.Local {
-		dir = checkpoint.Snapshot(f.model, f.revision)
-	}
+	dir := modelDir(f.model, job.Local, f.revision)
 	config, err := checkpoint.ReadConfig(filepath.Join(dir, "config.json"))
 	switch {
 	case f.path != "":

@@ -7,35 +7,63 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/docs"
 	"github.com/goparity/goparity/internal/infra"
+	"github.com/goparity/goparity/internal/nearest"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/brief"
 )
 
+// allCauses is the word for all of them.
+const allCauses = "causes"
+
 func newExplain() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "explain DIR|report.json",
-		Short: "a report in at most 2 kB: verdict, place, cause, what was not judged, and the next command",
+		Use:   "explain DIR|report.json|CAUSE",
+		Short: "a report in at most 2 kB: verdict, place, cause, what was not judged, and the next command; or what a cause means",
 		Long: "explain says in a few lines what a report.json found and which command to run next, for people in a\n" +
 			"hurry, CI and coding agents. Of a folder, every report.json in it and below it is explained, in the order\n" +
 			"of their paths, and every infra.txt that stands in place of one. With --json each is one line, a JSON\n" +
 			"object whose keys docs/report.md describes.\n\n" +
+			"Of a CAUSE, by the id that a report names, as \"norm/eps\", it prints what docs/causes.md says: what it means, what\n" +
+			"proves it, how it gets into a port, and what to do. Of \"" + allCauses + "\" it lists their ids.\n\n" +
 			"exit codes: 0 all pass, 1 one fails, 3 none fails and one is an error or incomplete",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			briefs, err := briefsOf(args[0])
+			w, name := cmd.OutOrStdout(), args[0]
+			near, isNear := nearest.Nearest(name, docs.Causes())
+			switch {
+			case exists(name):
+			case name == allCauses:
+				_, err := fmt.Fprintln(w, strings.Join(docs.Causes(), "\n"))
+				return err
+			case docs.Cause(name) != nil:
+				return printCause(w, name)
+			case isNear:
+				return usage("there is no report and no cause %q: did you mean %q?", name, near)
+			}
+			briefs, err := briefsOf(name)
 			if err != nil {
 				return err
 			}
-			return explain(cmd.OutOrStdout(), briefs, asJSON)
+			return explain(w, briefs, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line, for each report")
 	return c
+}
+
+func printCause(w io.Writer, id string) error {
+	fmt.Fprintln(w, id)
+	for _, p := range docs.Cause(id)[1:] {
+		fmt.Fprintf(w, "  %s: %s\n", p.Name, p.Text)
+	}
+	return nil
 }
 
 // explain writes the briefs and returns the exit code of all.
@@ -77,10 +105,7 @@ func briefsOf(path string) (briefs []*brief.Brief, err error) {
 		}
 		return []*brief.Brief{brief.Of(r, path)}, nil
 	}
-	err = filepath.WalkDir(path, func(dir string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return err
-		}
+	err = eachFolder(path, func(dir string) error {
 		b, err := briefOf(dir)
 		if b != nil {
 			briefs = append(briefs, b)
@@ -88,8 +113,7 @@ func briefsOf(path string) (briefs []*brief.Brief, err error) {
 		return err
 	})
 	if err == nil && len(briefs) == 0 {
-		err = fmt.Errorf("%s and the folders in it have no report.json: parity verify, parity compare --json and go test with "+
-			"PARITY_OUT write one", path)
+		err = fmt.Errorf("%s and the folders in it have %s", path, noReport)
 	}
 	return briefs, err
 }
@@ -97,7 +121,7 @@ func briefsOf(path string) (briefs []*brief.Brief, err error) {
 // briefOf explains what lies in a folder itself; nil if there is nothing. An infra.txt is of a later
 // run than a report that judged something.
 func briefOf(dir string) (*brief.Brief, error) {
-	file := filepath.Join(dir, "report.json")
+	file := filepath.Join(dir, reportName)
 	r, err := readReport(file)
 	if err == nil && r.Verdict == report.Error {
 		return brief.Of(r, file), nil

@@ -23,10 +23,10 @@ import (
 func newGolden() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "golden",
-		Short: "the golden store of a fixture: ls, verify, diff, prune",
+		Short: "the goldens of a fixture: plan, update, program, ls, verify, diff, prune",
 		RunE:  group,
 	}
-	c.AddCommand(newGoldenLs(), newGoldenVerify(), newGoldenDiff(), newGoldenPrune())
+	c.AddCommand(newPlan(), newUpdate(), newProgram(), newGoldenLs(), newGoldenVerify(), newGoldenDiff(), newGoldenPrune())
 	return c
 }
 
@@ -164,7 +164,7 @@ func goldenVerify(ctx context.Context, w io.Writer, dir string) (bad int, err er
 	}
 	for _, what := range lacking {
 		bad++
-		fmt.Fprintf(w, "%s: there is no golden %s, which fixture.yaml asks for: make it: parity update %s\n",
+		fmt.Fprintf(w, "%s: there is no golden %s, which fixture.yaml asks for: make it: parity golden update %s\n",
 			dir, report.Clean(what), dir)
 	}
 	if bad == 0 {

@@ -13,50 +13,71 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// What a command keeps in a report comes back as its own flags, so that what is printed as the next
-// command says the same, and every flag that chooses what is judged is kept.
+// What compare keeps in a report comes back as its own flags, so that what is printed as the next command says the
+// same, and every flag that chooses what is judged is kept.
 func TestInputsAreFlags(t *testing.T) {
-	shown := []string{"diagnose", "json", "verbose"} // what is shown, and how long causes are looked for
-	for _, c := range []*cobra.Command{newCompare(), newGenerate()} {
-		t.Run(c.Name(), func(t *testing.T) {
-			var names []string
-			c.Flags().VisitAll(func(f *pflag.Flag) {
-				if !slices.Contains(shown, f.Name) {
-					names = append(names, f.Name)
-				}
-			})
-			in := filled(t)
-			require.NoError(t, c.ParseFlags(in.Args(names...)))
-			for _, name := range names {
-				f := c.Flags().Lookup(name)
-				assert.True(t, f.Changed, "--%s chooses what is judged: the report keeps it", name)
-				if f.Value.Type() == "string" {
-					assert.Contains(t, f.Value.String(), "of ", name)
-				}
-			}
-		})
-	}
+	var f compareFlags
+	c := &cobra.Command{Use: "compare"}
+	f.add(c)
+	in := filled(t)
+	require.NoError(t, c.ParseFlags(in.Args()))
+	require.Equal(t, in, f.Inputs)
+	shown := slices.Concat(liveFlags, []string{"also", "diagnose", "json", "verbose", "output", "save-layers", "force"})
+	kept := in.Args()
+	c.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden && !slices.Contains(shown, flag.Name) {
+			assert.Contains(t, kept, "--"+flag.Name, "it chooses what is judged: the report keeps it")
+		}
+	})
+	assert.Subset(t, in.Files(), []string{"of Golden", "of Noise", "of Weights", "of Names"})
+	assert.NotContains(t, in.Files(), "of Scope")
 }
 
 // filled are inputs of which each is given.
 func filled(t *testing.T) (in report.Inputs) {
-	limit := 1e-5
+	n := 7
 	v := reflect.ValueOf(&in).Elem()
 	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
 		switch f := v.Field(i); f.Interface().(type) {
 		case string:
-			f.SetString("of " + v.Type().Field(i).Name)
+			f.SetString("of " + name)
 		case []string:
-			f.Set(reflect.ValueOf([]string{"a", "b,c"}))
-		case *float64:
-			f.Set(reflect.ValueOf(&limit))
+			f.Set(reflect.ValueOf([]string{"of " + name, "more of " + name}))
+		case *int:
+			f.Set(reflect.ValueOf(&n))
 		case bool:
 			f.SetBool(true)
-		case int:
-			f.SetInt(7)
 		default:
 			t.Fatal("a new type of input: ", f.Type())
 		}
 	}
 	return in
+}
+
+// Limits are those of fixture.yaml, by its keys.
+func TestWithin(t *testing.T) {
+	for _, tt := range []struct {
+		limits []string
+		err    string
+		reason string
+	}{
+		{[]string{"rel_l2=1e-4", "row_rel_l2=1e-3"}, "", "two limits"},
+		{[]string{"equal_nan"}, "", "what can only be turned on needs no value"},
+		{[]string{"equal_nan=1"}, "", "and may have one"},
+		{[]string{"rel_l3=1"}, `did you mean "rel_l2"`, "a slip"},
+		{[]string{"speed=1"}, "want atol, rtol, rel_l2", "no limit at all"},
+		{[]string{"rel_l2"}, "want rel_l2=NUMBER", "a limit without a number"},
+		{[]string{"rel_l2=x"}, "want rel_l2=NUMBER", "no number"},
+		{[]string{"rel_l2=2"}, "that accepts zeros in place of the golden", "a limit that cannot fail"},
+		{[]string{"rel_l2=0.1", "rel_l2=0.2"}, "has a limit already", "which of them?"},
+	} {
+		_, err := parseWithin(tt.limits)
+		if tt.err == "" {
+			assert.NoError(t, err, tt.reason)
+			continue
+		}
+		assert.ErrorContains(t, err, tt.err, tt.reason)
+		assert.Equal(t, exitUsage, codeOf(err), tt.reason)
+	}
 }

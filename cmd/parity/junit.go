@@ -2,8 +2,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -16,37 +16,40 @@ import (
 	"github.com/goparity/goparity/internal/report/junit"
 )
 
-// newJUnit is the step after gotestsum, which writes no <system-out>: it points failing layers to
+// junitFlags are the step after gotestsum, which writes no <system-out>: it points failing layers to
 // their reports.
+type junitFlags struct {
+	file, summary string
+	reports       []string
+	absolute      bool
+}
+
+func (f *junitFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.summary, "summary", "", "with --junit: append the Markdown summary to this `file`")
+	c.Flags().BoolVar(&f.absolute, "absolute", false,
+		"with --junit: absolute paths (Jenkins); otherwise relative to the working folder (GitLab)")
+}
+
+// newJUnit is what earlier versions have for report --junit.
 func newJUnit() *cobra.Command {
-	var reports []string
-	var summary string
-	var absolute bool
+	var f junitFlags
 	c := &cobra.Command{
-		Use:   "junit --report DIR junit.xml",
-		Short: "add the reports of failed tests to a JUnit file, and write a step summary",
-		Long: "junit adds [[ATTACHMENT|path]] lines to the failed tests that judged a report, which GitLab, Jenkins and\n" +
-			"Azure DevOps show, and appends a Markdown summary to --summary (default: $GITHUB_STEP_SUMMARY). On\n" +
-			"GitHub it prints up to ten annotations. DIR is the folder that PARITY_OUT names: every report.json in it\n" +
-			"and below it counts.",
-		Args: cobra.ExactArgs(1),
+		Use:    "junit --report DIR junit.xml",
+		Short:  "parity report DIR --junit junit.xml",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if summary == "" {
-				summary = os.Getenv("GITHUB_STEP_SUMMARY")
-			}
-			return attachReports(args[0], reports, summary, absolute, cmd.OutOrStdout())
+			f.file = args[0]
+			return f.attach(cmd.OutOrStdout())
 		},
 	}
-	c.Flags().StringArrayVar(&reports, "report", nil,
-		"a report.json, or a `folder` with some; may be given several times, and a missing one is skipped")
-	c.Flags().StringVar(&summary, "summary", "", "append the Markdown summary to this `file`")
-	c.Flags().BoolVar(&absolute, "absolute", false,
-		"absolute paths (Jenkins); otherwise relative to the working folder (GitLab)")
+	c.Flags().StringArrayVar(&f.reports, "report", nil, "a report.json, or a `folder` with some; may be repeated")
+	f.add(c)
 	return c
 }
 
-func attachReports(path string, reports []string, summary string, absolute bool, stdout io.Writer) error {
-	xml, err := mapfile.Read(path, mapfile.MaxListing)
+func (f *junitFlags) attach(stdout io.Writer) error {
+	xml, err := mapfile.Read(f.file, mapfile.MaxListing)
 	if err != nil {
 		return err
 	}
@@ -54,7 +57,7 @@ func attachReports(path string, reports []string, summary string, absolute bool,
 	if err != nil {
 		return err
 	}
-	files, err := reportFiles(reports)
+	files, err := reportFiles(f.reports)
 	if err != nil {
 		return err
 	}
@@ -66,10 +69,10 @@ func attachReports(path string, reports []string, summary string, absolute bool,
 		}
 		var attach []string
 		for _, a := range []string{file, filepath.Join(filepath.Dir(file), "report.txt")} {
-			if _, err := os.Stat(a); err != nil {
+			if !exists(a) {
 				continue
 			}
-			p, err := junit.Path(a, wd, absolute)
+			p, err := junit.Path(a, wd, f.absolute)
 			if err != nil {
 				return err
 			}
@@ -87,50 +90,35 @@ func attachReports(path string, reports []string, summary string, absolute bool,
 			}
 		}
 	}
-	if err := replaceFile(path, xml); err != nil {
+	summary := cmp.Or(f.summary, os.Getenv("GITHUB_STEP_SUMMARY"))
+	if err := replaceFile(f.file, xml); err != nil || summary == "" || md.Len() == 0 {
 		return err
 	}
-	if summary == "" || md.Len() == 0 {
-		return nil
-	}
-	f, err := os.OpenFile(summary, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	w, err := os.OpenFile(summary, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(md.Bytes())
-	return errors.Join(err, f.Close())
+	_, err = w.Write(md.Bytes())
+	return errors.Join(err, w.Close())
 }
 
-// reportFiles lists the report.json of files and folders, those of a folder by their names. What is
-// missing is left out: that package did not get so far, and its failure is in the JUnit file.
+// reportFiles lists the report.json of files and folders. What is missing is left out: that package did
+// not get so far, and its failure is in the JUnit file.
 func reportFiles(paths []string) (files []string, err error) {
 	for _, path := range paths {
 		if st, err := os.Stat(path); err == nil && !st.IsDir() {
 			files = append(files, path)
 			continue
 		}
-		err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && d.Name() == "report.json" {
-				files = append(files, name)
+		err := eachFolder(path, func(dir string) error {
+			if file := filepath.Join(dir, reportName); exists(file) {
+				files = append(files, file)
 			}
-			return err
+			return nil
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
 	return files, nil
-}
-
-func readReport(path string) (*report.Report, error) {
-	f, err := mapfile.Reader(path, mapfile.MaxListing)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := report.Read(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, nil
 }

@@ -1,6 +1,6 @@
 // Command parity judges a model port against its reference without writing Go tests.
 //
-//	parity compare --golden TORCH_DUMP --actual MAX_DUMP
+//	parity compare TORCH_DUMP MAX_DUMP
 //
 // Exit codes: 0 pass, 1 mismatch, 2 usage, 3 nothing or too little could be compared, or the
 // infrastructure failed.
@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/nearest"
 	"github.com/goparity/goparity/internal/subtest"
@@ -60,13 +62,30 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// run is the whole command, for tests too. Errors of flags and arguments are usage, all others
-// infrastructure.
+// codeOf returns the exit code of an error.
+func codeOf(err error) int {
+	var e *exitError
+	var scope *judge.ScopeError
+	switch {
+	case errors.As(err, &e):
+		return e.code
+	case errors.As(err, &scope):
+		return exitUsage
+	case err != nil:
+		return exitInfra
+	}
+	return exitPass
+}
+
+// run is the whole command, for tests too. Errors before a command runs, of its flags and arguments, are usage, all
+// others infrastructure, but for those that say what they are.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRoot()
+	root, args := newRoot(), today(args)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	started := false
+	strict(root, &started)
 	err := unknown(root, args)
 	if err == nil {
 		err = mapfile.Guard(func() error { return root.ExecuteContext(ctx) })
@@ -74,16 +93,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitPass
 	}
-	code := exitInfra
-	var e *exitError
-	if errors.As(err, &e) {
-		code = e.code
+	code := codeOf(err)
+	if !started {
+		code = exitUsage
 	}
 	if msg := err.Error(); msg != "" {
 		fmt.Fprintf(stderr, "parity: %s\n", foreign.Text(msg))
 	}
 	if code == exitUsage {
-		fmt.Fprintf(stderr, "run '%s' or '%s' for usage\n", subtest.Command("parity", "help"), subtest.Command("parity", "COMMAND", "--help"))
+		fmt.Fprintf(stderr, "run '%s' or '%s' for usage\n", subtest.Command("parity", "help"),
+			subtest.Command("parity", "COMMAND", "--help"))
 	}
 	return code
 }
@@ -102,10 +121,27 @@ func newRoot() *cobra.Command {
 	}
 	root.Flags().Bool("version", false, "version, commit and Go of this build")
 	root.SetVersionTemplate("parity {{.Version}}\n")
-	root.AddCommand(newRun(), newCompare(), newGenerate(), newVerify(), newReport(), newUpdate(), newTransformers(), newShow(),
-		newGolden(), newDoctor(), newJUnit(), newTry(), newNames(), newExplain(), newCause(), newServe(), newWeights(), newProgram(), newPlan(), newInit())
-	strict(root)
+	root.AddCommand(newInit(), newRun(), newCompare(), newNames(), newTry(), newShow(), newAttention(), newWeights(), newServe(),
+		newReport(), newExplain(), newGolden(), newTransformers(), newDoctor(), newJUnit())
 	return root
+}
+
+// earlier are commands of earlier versions, by what they are called now. What follows them goes on meaning the same.
+var earlier = map[string][]string{
+	"cause":    {"explain"},
+	"generate": {"compare", "--tokens=0"},
+	"plan":     {"golden", "plan"},
+	"program":  {"golden", "program"},
+	"update":   {"golden", "update"},
+	"verify":   {"compare", "--verify"},
+}
+
+// today returns arguments with the command as it is called now.
+func today(args []string) []string {
+	if len(args) > 0 && earlier[args[0]] != nil {
+		return slices.Concat(earlier[args[0]], args[1:])
+	}
+	return args
 }
 
 // group is what a command does that only has commands of its own: help.
@@ -125,7 +161,9 @@ func unknown(root *cobra.Command, args []string) error {
 	}
 	var names []string
 	for _, sub := range c.Commands() {
-		names = append(names, sub.Name())
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
 	}
 	last := len(names) - 1
 	meant := fmt.Sprintf(": want %s or %s", strings.Join(names[:last], ", "), names[last])
@@ -146,26 +184,18 @@ func notEmpty(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// strict makes wrong flags and arguments usage errors.
-func strict(c *cobra.Command) {
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
-	if args := c.Args; args != nil {
-		c.Args = func(cmd *cobra.Command, a []string) error {
-			if err := args(cmd, a); err != nil {
-				return &exitError{exitUsage, fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
-			}
-			return nil
-		}
-	}
+// strict sets started where a command runs, and refuses flags without a value.
+func strict(c *cobra.Command, started *bool) {
 	if runs := c.RunE; runs != nil {
 		c.RunE = func(cmd *cobra.Command, a []string) error {
 			if err := notEmpty(cmd); err != nil {
 				return err
 			}
+			*started = true
 			return runs(cmd, a)
 		}
 	}
 	for _, sub := range c.Commands() {
-		strict(sub)
+		strict(sub, started)
 	}
 }

@@ -40,10 +40,8 @@ func newNames() *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.Golden, "golden", "", "the reference's `dump`: a folder or a file")
-	fl.StringVar(&f.Actual, "actual", "", "the candidate's `dump`")
-	fl.StringVar(&f.PadMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
-	f.format(c)
+	f.addPair(c)
+	f.addFormat(c)
 	fl.StringVarP(&f.out, "output", "o", "", "write the rules to this `file`, for parity compare --names or the names of a fixture")
 	fl.StringVar(&f.json, "json", "", "write what was found as JSON to this `file` (- for standard output)")
 	return c
@@ -51,7 +49,7 @@ func newNames() *cobra.Command {
 
 func (f *namesFlags) propose(stdout io.Writer) error {
 	for _, out := range []string{f.out, f.json} {
-		if err := f.keeps(out); err != nil {
+		if err := f.refuseOverwrite(out); err != nil {
 			return err
 		}
 	}
@@ -83,14 +81,9 @@ func (f *namesFlags) propose(stdout io.Writer) error {
 			return err
 		}
 	}
-	switch f.json {
-	case "":
-	case "-":
-		return writeProposal(stdout, p)
-	default:
-		if err := writeFile(f.json, func(w io.Writer) error { return writeProposal(w, p) }); err != nil {
-			return err
-		}
+	err = writeOutput(f.json, stdout, func(w io.Writer) error { return writeProposal(w, p) })
+	if err != nil || f.json == "-" {
+		return err
 	}
 	f.print(stdout, p)
 	return nil
@@ -123,13 +116,9 @@ func (f *namesFlags) print(w io.Writer, p *match.Proposal) {
 	if f.out != "" {
 		fmt.Fprintf(w, "written: %s\n", foreign.Line(f.out))
 		if len(p.Rules) > 0 {
-			words := []string{"parity", "compare", "--golden", f.Golden, "--actual", f.Actual, "--names", f.out}
-			for _, given := range [][2]string{{"--pad-mask", f.PadMask}, {"--encoding", f.Encoding}, {"--raw", f.Raw}, {"--fp8", f.FP8}} {
-				if given[1] != "" {
-					words = append(words, given[0], given[1])
-				}
-			}
-			fmt.Fprintf(w, "next: %s\n", subtest.Command(words...))
+			in := f.Inputs
+			in.Names = f.out
+			fmt.Fprintf(w, "next: %s\n", subtest.Command(append([]string{"parity", "compare"}, in.Args()...)...))
 		}
 	}
 }

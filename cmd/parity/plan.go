@@ -60,11 +60,9 @@ func (f *planFlags) run(w io.Writer, model string) error {
 		return usage("plan: --task %q: want %s, %s or %s: only inputs of token ids are planned", task, fixture.TextGeneration,
 			fixture.Embeddings, fixture.TextClassification)
 	}
-	dir := model
-	if !local {
-		if dir = checkpoint.Snapshot(model, f.revision); dir == "" {
-			return usage("plan: %s is not in the hub's cache of this machine", model)
-		}
+	dir := modelDir(model, local, f.revision)
+	if dir == "" {
+		return usage("plan: %s is not in the hub's cache of this machine", model)
 	}
 	config, err := checkpoint.ReadConfig(filepath.Join(dir, "config.json"))
 	if err != nil {

@@ -53,13 +53,7 @@ func newProgram() *cobra.Command {
 	fl.StringVar(&f.of, "for", "", "a candidate's `dump`, whose tokens and steps are taken")
 	fl.StringVarP(&f.out, "output", "o", "", "`file` to write, for a dump of one case (default: "+dump.ProgramFile+" beside its run.json); constants go beside it")
 	fl.StringArrayVar(&f.cases, "case", nil, "only the `case` of this name; may be repeated")
-	fl.StringVar(&f.revision, "revision", "", "`revision` of a hub id")
-	fl.StringVar(&f.task, "task", "", "text-generation, embeddings, text-classification or module (default: by config.json)")
-	fl.StringVar(&f.oracle, "oracle", "", "Python `file` with reference(spec)")
-	fl.StringVar(&f.layers, "num-hidden-layers", "all", "the first `N` blocks only")
-	fl.StringVar(&f.overrides, "hf-config-overrides", "", "changes to config.json, a `JSON` object by key or dotted path")
-	fl.StringArrayVar(&f.config, "engine-config", nil, "attn_implementation=`KERNEL` of torch")
-	fl.BoolVar(&f.remoteCode, "trust-remote-code", false, "let the model's folder bring its own Python code")
+	f.addModel(fl)
 	fl.StringVar(&f.program, "program", fixture.ProgramOn, "`on`, or lines: without the text of source lines")
 	fl.BoolVar(&f.force, "force", false, "replace programs that are there already")
 	return c
@@ -229,7 +223,7 @@ func (f *programFlags) programJob(runs *programRuns) (job engine.Job, err error)
 		ref, _ := runs.yaml.Variant(runs.variant)
 		job.Encoding, job.KVType = ref.DType, ref.KVType
 		if ref.Activations != "" || ref.Adapter != "" {
-			return job, usage("program: the goldens %s are of rounded activations or of an adapter: parity update records their program", ref.Variant)
+			return job, usage("program: the goldens %s are of rounded activations or of an adapter: parity golden update records their program", ref.Variant)
 		}
 		if f.model != "" {
 			if job.Local, err = localModel(f.model); err != nil {

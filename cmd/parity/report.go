@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/compare"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 	html "github.com/goparity/goparity/internal/report/page"
 	"github.com/goparity/goparity/internal/report/plot"
@@ -20,106 +19,102 @@ import (
 )
 
 type reportFlags struct {
-	png, html, markdown, json, mode, baseline string
-	limits                                    map[*compare.Criterion]*float64 // what a report can be judged by again
-	maxAbs                                    float64
-	names                                     string
-	scope                                     []string
-	verbose                                   bool
+	png, html, markdown, json, baseline string
+	mode                                string
+	within                              []string // limits by which a report can be judged again
+	names                               string
+	scope                               []string
+	verbose                             bool
+	junit                               junitFlags
 }
 
 func newReport() *cobra.Command {
-	f := reportFlags{limits: map[*compare.Criterion]*float64{}}
-	var again, tensors []string // flags by which a report can be judged again; criteria that need the tensors
+	var f reportFlags
+	var recorded, tensors []string // criteria that figures decide, and that need the tensors
 	for _, c := range compare.Table() {
 		switch {
 		case c.Flag() != "":
-			again = append(again, "--"+c.Flag())
+			recorded = append(recorded, c.Key)
 		case !c.Recorded:
 			tensors = append(tensors, c.Key)
 		}
 	}
 	c := &cobra.Command{
 		Use:   "report DIR|report.json",
-		Short: "show a report.json: text, picture, HTML; judge it by other tolerances; compare it with an earlier one",
-		Long: "report reads what parity compare --json, parity verify or go test with PARITY_OUT wrote, and needs\n" +
+		Short: "show a report.json: text, picture, HTML; judge it by other limits; compare it with an earlier one; links in JUnit",
+		Long: "report reads what parity compare --json, parity compare -o or go test with PARITY_OUT wrote, and needs\n" +
 			"nothing else.\n\n" +
 			"With --names or --scope the dumps that the report was made of are compared again, by these in place of\n" +
 			"what it was made with; all other flags are about that comparison. Paths are those of the report, relative\n" +
 			"to the working folder or else to the one in which it was made. A report of go test or of a fixture has\n" +
 			"names and scope in fixture.yaml.\n\n" +
-			"With " + strings.Join(again, ", ") + " or --max-abs\n" +
-			"the figures are judged again, by these criteria alone. A row that its figures do not decide is an\n" +
-			"error (exit code 3). What needs the tensors cannot be judged here:\n" +
+			"With --within the figures are judged again, by these criteria alone: " + strings.Join(recorded, ", ") + ".\n" +
+			"A row that its figures do not decide is an error (exit code 3). What needs the tensors cannot be judged here:\n" +
 			strings.Join(tensors, ", ") + ".\n\n" +
 			"With --baseline the exit code is 1 if something got worse or is not judged any more, and 0 otherwise,\n" +
-			"whatever fails in both.",
-		Args: cobra.ExactArgs(1),
+			"whatever fails in both.\n\n" +
+			"With --junit [[ATTACHMENT|path]] lines are added to the failed tests of a JUnit file that judged a report in\n" +
+			"DIR or below it, which GitLab, Jenkins and Azure DevOps show, and a Markdown summary is appended to --summary\n" +
+			"(default: $GITHUB_STEP_SUMMARY). On GitHub up to ten annotations are printed. A DIR that is missing has no\n" +
+			"reports; the exit code says nothing of them.",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args[0], cmd.Flags().Changed, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			switch {
+			case f.junit.file != "":
+				f.junit.reports = args
+				return f.junit.attach(cmd.OutOrStdout())
+			case f.junit.summary != "" || f.junit.absolute:
+				return usage("report: --summary and --absolute go with --junit")
+			case len(args) > 1:
+				return usage("report: %s is one report too many: several go with --junit", args[1])
+			}
+			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.png, "png", "",
 		"write the plot of the error along the depth to this `file` (- for standard output, in place of the text)")
+	fl.StringVar(&f.mode, "mode", string(report.Standard),
+		"with --png: whose points are filled, `standard` or injected; those of the other mode are rings")
 	fl.StringVar(&f.html, "html", "", "write the page to this `file` (or -)")
 	fl.StringVar(&f.markdown, "markdown", "", "write the summary for a CI's page to this `file` (or -)")
 	fl.StringVar(&f.json, "json", "", "write the report as it was judged again to this `file` (or -)")
-	fl.StringVar(&f.mode, "mode", string(report.Standard),
-		"whose points the plot fills: standard or injected; those of the other mode are rings")
 	fl.StringVar(&f.baseline, "baseline", "", "an earlier `report.json`: say what is better, worse, new and gone")
-	for _, c := range compare.Table() {
-		if c.Flag() != "" {
-			unit := ""
-			if c.Unit != "" {
-				unit = ", in " + c.Unit
-			}
-			f.limits[c] = fl.Float64(c.Flag(), 0, "judge by "+c.Rule+unit)
-		}
-	}
+	addWithin(c, &f.within, "judge by these `limits` alone, keys of fixture.yaml: rel_l2=1e-4,row_rel_l2=1e-3", recorded...)
+	fl.Func("max-abs", "--within atol, rtol 0", func(limit string) error { return fl.Set("within", "atol="+limit) })
 	fl.StringVar(&f.names, "names", "", "compare the dumps again by this YAML `file`, see parity compare --names")
 	fl.StringArrayVar(&f.scope, "scope", nil, "compare the dumps again by this `pattern`, see parity compare --scope; may be repeated")
-	fl.Float64Var(&f.maxAbs, "max-abs", 0, "judge by the largest |a − g|")
+	fl.StringVar(&f.junit.file, "junit", "", "add the reports of failed tests to this JUnit `file`")
+	f.junit.add(c)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
+	hide(fl, "max-abs", "mode")
+	for _, other := range []string{"png", "html", "markdown", "json", "baseline", "within", "names", "scope"} {
+		c.MarkFlagsMutuallyExclusive("junit", other)
+	}
+	c.MarkFlagsMutuallyExclusive("max-abs", "rtol")
 	return c
 }
 
 // criteria returns those of the command line, none if nothing is to be judged again.
-func (f *reportFlags) criteria(changed func(string) bool) (compare.Criteria, error) {
-	c := compare.Criteria{}
-	for k, limit := range f.limits {
-		if !changed(k.Flag()) {
-			continue
+func (f *reportFlags) criteria() (compare.Criteria, error) {
+	asked, err := parseWithin(f.within)
+	for k := range asked.All() {
+		if k.Flag() == "" {
+			return nil, usage("report: --within %s needs the tensors: parity compare --within judges by it", k.Key)
 		}
-		if err := k.Check(*limit); err != nil {
-			return nil, usage("report: --%s %v: %v", k.Flag(), *limit, err)
-		}
-		c[k] = *limit
 	}
-	if changed("max-abs") {
-		if _, both := c.Tolerance(); both {
-			return nil, usage("report: --max-abs is --atol with --rtol 0: give one of them")
-		}
-		if err := compare.Atol.Check(f.maxAbs); err != nil {
-			return nil, usage("report: --max-abs %v: %v", f.maxAbs, err)
-		}
-		c[compare.Atol] = f.maxAbs
-	}
-	return c, nil
+	return asked, err
 }
 
-func (f *reportFlags) run(ctx context.Context, path string, changed func(string) bool, stdout, stderr io.Writer) error {
+func (f *reportFlags) run(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	mode := report.Mode(f.mode)
-	if mode != report.Standard && mode != report.Injected {
+	switch {
+	case mode != report.Standard && mode != report.Injected:
 		return usage("report: --mode %s: want standard or injected", f.mode)
-	}
-	if changed("mode") && f.png == "" {
+	case mode != report.Standard && f.png == "":
 		return usage("report: --mode is of the plot: give --png too")
 	}
-	if err := oneOutput("report", "--json", f.json, "--png", f.png, "--html", f.html, "--markdown", f.markdown); err != nil {
-		return err
-	}
-	criteria, err := f.criteria(changed)
+	criteria, err := f.criteria()
 	if err != nil {
 		return err
 	}
@@ -134,38 +129,42 @@ func (f *reportFlags) run(ctx context.Context, path string, changed func(string)
 		}
 		inputs = append(inputs, r.Made.Files()...)
 	}
-	if len(criteria) > 0 {
-		if len(r.Generations) > 0 {
-			return usage("report: %s is of a generation, whose tokens decide: figures of layers cannot judge it again", file)
-		}
+	switch {
+	case len(criteria) == 0:
+	case len(r.Generations) > 0:
+		return usage("report: %s is of a generation, whose tokens decide: figures of layers cannot judge it again", file)
+	default:
 		if r, err = report.Rejudge(r, criteria, "command line"); err != nil {
 			return usage("report: %v", err)
 		}
 	}
-	text := stdout
-	for _, out := range []struct {
-		path  string
-		write func(io.Writer) error
+	return f.write(r, file, inputs, stdout)
+}
+
+// write writes all documents, of which one may take the place of the text.
+func (f *reportFlags) write(r *report.Report, file string, inputs []string, stdout io.Writer) error {
+	text, first := stdout, ""
+	outputs := []struct {
+		flag, path string
+		write      func(io.Writer) error
 	}{
-		{f.json, func(w io.Writer) error { return report.Write(w, r) }},
-		{f.png, func(w io.Writer) error { return plot.PNG(w, r, mode) }},
-		{f.html, func(w io.Writer) error { return html.Write(w, r, file) }},
-		{f.markdown, func(w io.Writer) error { return report.Markdown(w, r, file) }},
-	} {
-		if out.path == "" {
-			continue
-		}
-		if out.path == "-" {
-			text = io.Discard
-			if err := out.write(stdout); err != nil {
-				return err
-			}
-			continue
-		}
-		if slices.ContainsFunc(inputs, func(in string) bool { same, err := sameFile(in, out.path); return in != "" && err == nil && same }) {
+		{"--json", f.json, func(w io.Writer) error { return report.Write(w, r) }},
+		{"--png", f.png, func(w io.Writer) error { return plot.PNG(w, r, report.Mode(f.mode)) }},
+		{"--html", f.html, func(w io.Writer) error { return html.Write(w, r, file) }},
+		{"--markdown", f.markdown, func(w io.Writer) error { return report.Markdown(w, r, file) }},
+	}
+	for _, out := range outputs {
+		switch {
+		case out.path == "-" && first != "":
+			return usage("report: %s - and %s - would mix two documents: write one of them to a file", first, out.flag)
+		case out.path == "-":
+			text, first = io.Discard, out.flag
+		case slices.ContainsFunc(inputs, func(in string) bool { same, _ := sameFile(in, out.path); return same }):
 			return usage("report: %s would be overwritten", out.path)
 		}
-		if err := writeFile(out.path, out.write); err != nil {
+	}
+	for _, out := range outputs {
+		if err := writeOutput(out.path, stdout, out.write); err != nil {
 			return err
 		}
 	}
@@ -178,29 +177,11 @@ func (f *reportFlags) run(ctx context.Context, path string, changed func(string)
 	return exitOf(r)
 }
 
-// oneOutput refuses that two documents go to standard output: each flag is followed by its file.
-func oneOutput(command string, outputs ...string) error {
-	first := ""
-	for i := 0; i < len(outputs); i += 2 {
-		switch flag := outputs[i]; {
-		case outputs[i+1] != "-":
-		case first != "":
-			return usage("%s: %s - and %s - would mix two documents: write one of them to a file", command, first, flag)
-		default:
-			first = flag
-		}
-	}
-	return nil
-}
-
 // again compares the dumps of a report by --names and --scope.
 func (f *reportFlags) again(ctx context.Context, r *report.Report, file string, stderr io.Writer) (*report.Report, error) {
 	if r.Made == nil {
-		return nil, usage("report: %s was not made of two dumps by parity compare or parity verify, or by an older version: "+
+		return nil, usage("report: %s was not made of two dumps by parity compare: "+
 			"write names: or scope: into fixture.yaml and run the tests again, or compare the dumps with --names, --scope", file)
-	}
-	if r.Made.Command == report.Generate {
-		return nil, usage("report: %s is of a generation: run parity generate --names again", file)
 	}
 	in, err := r.Made.Here()
 	if err != nil {
@@ -213,16 +194,17 @@ func (f *reportFlags) again(ctx context.Context, r *report.Report, file string, 
 		in.Scope = f.scope
 	}
 	flags := inputFlags{Inputs: in, diagnose: setting.DiagnoseFull}
-	made, err := flags.made(r.Made.Command)
+	made, err := flags.made()
 	if err != nil {
 		return nil, err
 	}
-	out, err := flags.report(ctx, stderr, r.Fixture)
-	if err != nil {
-		return nil, err
-	}
-	out.Made = made
-	return out, nil
+	var out *report.Report
+	err = flags.judge(ctx, stderr, r.Fixture, func(found *report.Report, _ []judge.Case) error {
+		out = found
+		out.Made = made
+		return nil
+	})
+	return out, err
 }
 
 // against compares with the baseline.
@@ -252,22 +234,4 @@ func exitOf(r *report.Report) error {
 		return &exitError{code: exitMismatch}
 	}
 	return &exitError{exitInfra, errors.New(report.Headline(r))}
-}
-
-// findReport reads a report.json, or the one of a folder.
-func findReport(path string) (r *report.Report, file string, err error) {
-	file = path
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, "", err
-	}
-	if st.IsDir() {
-		file = filepath.Join(path, "report.json")
-	}
-	r, err = readReport(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, "", fmt.Errorf("%s has no report.json: parity verify, parity compare --json and go test with "+
-			"PARITY_OUT write one", path)
-	}
-	return r, file, err
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/goparity/goparity/internal/battery"
 	"github.com/goparity/goparity/internal/checkpoint"
@@ -59,7 +60,7 @@ func newRun() *cobra.Command {
 		Short: "run a model in one engine and dump what every layer gets and gives",
 		Long: "run loads a model, a folder or a hub id, in torch (the reference), Modular MAX or mlx-lm, runs a prompt\n" +
 			"through it, and writes every layer's inputs and outputs as a dump. parity compare judges two dumps.\n" +
-			"Without a prompt it runs the cases that parity plan lists, a folder for each.\n" +
+			"Without a prompt it runs the cases that parity golden plan lists, a folder for each.\n" +
 			"PARITY_PYTHON is the interpreter that has the engines, else that of .venv next to go.mod, of the active\n" +
 			"environment, of the one that the wheel was installed into, or python3.",
 		Args: cobra.NoArgs,
@@ -73,17 +74,13 @@ func newRun() *cobra.Command {
 	fl := c.Flags()
 	fl.StringVar(&f.engine, "engine", "", "`torch`, max, mlx, or a file: docs/your-engine.md")
 	fl.StringVar(&f.model, "model", "", "model `folder` or hub id")
-	fl.StringVar(&f.revision, "revision", "", "`revision` of a hub id")
-	fl.StringVar(&f.task, "task", "",
-		"text-generation, embeddings, text-classification (torch only) or module (default: by config.json)")
-	fl.StringVar(&f.oracle, "oracle", "", "Python `file` with reference(spec) and candidate(spec)")
+	f.addModel(fl)
 	fl.StringArrayVar(&f.prompts, "prompt", nil, "`text` to run; several are a batch")
 	fl.StringArrayVar(&f.ids, "token-ids", nil,
 		"token ids to run in place of a prompt, as `1,2,3`; several are a batch")
 	fl.StringVar(&f.follow, "follow", "", "run the token ids, steps and decoded tokens of another `dump` of parity run")
 	fl.StringVar(&f.path, "path", "", "run the tokens along an execution `path`: decode:8, chunked:4, batch, repeat:3, …; docs/paths.md")
 	fl.IntVar(&f.steps, "num-steps", 1, "forward passes: 1 is the prefill, each further one decodes a token")
-	fl.StringVar(&f.layers, "num-hidden-layers", "all", "run the first `N` blocks only")
 	fl.StringVar(&f.encoding, "encoding", "",
 		"dtype of torch (default float32), encoding of MAX (default float32 on the CPU, its own choice on the GPU)")
 	fl.StringVar(&f.dequantised, "dequantised", "",
@@ -91,16 +88,12 @@ func newRun() *cobra.Command {
 	fl.StringVar(&f.activations, "activations", "",
 		"with --dequantised: round the input of each product as engines do, `int8/256` (K-quants), int8/32 or float8_e4m3fn")
 	fl.StringVar(&f.device, "device", engine.CPU, "cpu or gpu")
-	fl.StringVar(&f.overrides, "hf-config-overrides", "",
-		"changes to config.json, a `JSON` object by key or dotted path")
-	fl.StringArrayVar(&f.config, "engine-config", nil, "setting of MAX, `KEY=VALUE`; may be repeated; of torch attn_implementation=sdpa")
 	fl.StringArrayVar(&f.filter, "filter", nil, "record only layers that match this `glob`; may be repeated")
 	fl.StringArrayVar(&f.allow, "allow-missing", nil,
 		"`glob` of weights that may be absent or left over; may be repeated")
 	fl.StringVar(&f.print, "print", engine.PrintCheckpoint,
 		"how MAX writes tensors: compact, full, binary or max-checkpoint")
 	fl.IntVar(&f.precision, "precision", 6, "digits of --print full")
-	fl.BoolVar(&f.remoteCode, "trust-remote-code", false, "let the model's folder bring its own Python code")
 	fl.BoolVar(&f.online, "online", false, "let the engine download from the hub; else only its cache is used")
 	fl.StringVarP(&f.out, "output", "o", "", "`folder` to write (default torch_dump or max_dump)")
 	fl.StringVar(&f.weights, "weights", "", "keep the weights that the engine loaded, too, or with `=hashes` what tells whether they are the checkpoint's:\n"+
@@ -111,6 +104,18 @@ func newRun() *cobra.Command {
 			"the text of source lines) or off")
 	fl.BoolVar(&f.force, "force", false, "replace a dump that is there already")
 	return c
+}
+
+// addModel adds the flags of how a model is loaded.
+func (f *runFlags) addModel(fl *pflag.FlagSet) {
+	fl.StringVar(&f.revision, "revision", "", "`revision` of a hub id")
+	fl.StringVar(&f.task, "task", "",
+		"text-generation, embeddings, text-classification (torch only) or module (default: by config.json)")
+	fl.StringVar(&f.oracle, "oracle", "", "Python `file` with reference(spec), and candidate(spec) for parity run")
+	fl.StringVar(&f.layers, "num-hidden-layers", "all", "run the first `N` blocks only")
+	fl.StringVar(&f.overrides, "hf-config-overrides", "", "changes to config.json, a `JSON` object by key or dotted path")
+	fl.StringArrayVar(&f.config, "engine-config", nil, "setting of MAX, `KEY=VALUE`; may be repeated; of torch attn_implementation=sdpa")
+	fl.BoolVar(&f.remoteCode, "trust-remote-code", false, "let the model's folder bring its own Python code")
 }
 
 // check refuses flags that would have no effect.
@@ -188,7 +193,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		next = subtest.Command("parity", "compare", "--golden", cmp.Or(f.follow, "GOLDEN"), "--actual", f.out)
 	case job.Engine != engine.Torch:
 	case f.follow != "" && f.encoding != "":
-		next = subtest.Command("parity", "compare", "--golden", f.follow, "--noise", f.out, "--actual", "DUMP") + ", a run of another engine in " + f.encoding
+		next = subtest.Command("parity", "compare", "--golden", f.follow, "--also", "noise="+f.out, "--actual", "DUMP") + ", a run of another engine in " + f.encoding
 	default:
 		next = subtest.Command("parity", "run", "--engine") + " max … --follow " + subtest.Command(f.out) + ", then " +
 			subtest.Command("parity", "compare", "--golden", f.out, "--actual", "max_dump")
@@ -201,11 +206,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 
 // dequantise gives the job a folder with the numbers that quantised weights stand for, in dir.
 func (f *runFlags) dequantise(job *engine.Job, dir string) error {
-	model := f.model
-	if !job.Local {
-		if model = checkpoint.Snapshot(f.model, f.revision); model == "" {
-			return usage("run: --dequantised: %s is not in the hub's cache of this machine, and its config.json is needed", f.model)
-		}
+	model := modelDir(f.model, job.Local, f.revision)
+	if model == "" {
+		return usage("run: --dequantised: %s is not in the hub's cache of this machine, and its config.json is needed", f.model)
 	}
 	if f.activations != "" && !slices.Contains(engine.Roundings, f.activations) {
 		return usage("run: --activations %q: want %s", f.activations, strings.Join(engine.Roundings, " or "))

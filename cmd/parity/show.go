@@ -22,36 +22,20 @@ func newShow() *cobra.Command {
 	var heads bool
 	var f attentionFlags
 	c := &cobra.Command{
-		Use:   "show FILE|DIR [CANDIDATE]",
+		Use:   "show FILE|DIR",
 		Short: "what is in a tensor file or dump: shape, dtype, range, sum, first values, NaN",
-		Long: "show prints what is in a tensor file or dump: shape, dtype, range, sum, first values, NaN.\n\n" +
-			"With --attention it prints of each head how far its attention is spread: the mean of the weights, the\n" +
-			"entropy in nats and as a part of ln n, n the keys that a query may look at, the key that gets most, and\n" +
-			"what key 0 gets; heads that look at all keys alike are named as uniform. A second dump, the candidate's,\n" +
-			"is shown beside the first. Weights that were not recorded are what the program beside the dump makes of\n" +
-			"q, k and v, where that makes the recorded context.",
-		Args: cobra.RangeArgs(1, 2),
+		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if heads {
-				for _, name := range []string{"by", "first"} {
-					if cmd.Flags().Changed(name) {
-						return usage("show: --%s does not go with --attention", name)
-					}
-				}
-				if len(args) == 1 && f.Names != "" {
-					return usage("show: --names joins two dumps, and there is one")
-				}
-				return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			}
 			switch {
+			case heads:
+				return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			case len(args) > 1:
-				return usage("show: %q is one dump too many: two are shown with --attention", args[1])
+				return usage("show: %q is one dump too many: parity attention shows two", args[1])
 			case f.Names != "":
-				return usage("show: --names goes with --attention")
+				return usage("show: --names goes with parity attention")
 			case by != "" && by != "row" && by != "column":
 				return usage("show: --by %s: want row or column", by)
 			}
-			layer := f.layer
 			opt, err := rawOptions(f.Raw)
 			if err != nil {
 				return err
@@ -63,24 +47,25 @@ func newShow() *cobra.Command {
 			defer dump.CloseAll(runs)
 			shown := 0
 			for _, r := range runs {
-				n, err := show(cmd.OutOrStdout(), r, layer, by, first)
+				n, err := show(cmd.OutOrStdout(), r, f.layer, by, first)
 				if err != nil {
 					return err
 				}
 				shown += n
 			}
 			if shown == 0 {
-				return usage("show: no label of %s contains %q", args[0], layer)
+				return usage("show: no label of %s contains %q", args[0], f.layer)
 			}
 			return nil
 		},
 	}
+	f.addLook(c)
 	c.Flags().StringVar(&by, "by", "", "figures of each row or column instead of the whole tensor: row or column")
-	c.Flags().StringVar(&f.Raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8`")
-	c.Flags().StringVar(&f.layer, "layer", "", "only labels that contain this `text`")
 	c.Flags().IntVar(&first, "first", 5, "how many first values to print")
-	c.Flags().BoolVar(&heads, "attention", false, "figures of each head of attention, of one dump or of two")
-	c.Flags().StringVar(&f.Names, "names", "", "with --attention of two dumps: YAML `file` with names as in fixture.yaml")
+	c.Flags().BoolVar(&heads, "attention", false, "parity attention")
+	hide(c.Flags(), "attention", "names")
+	c.MarkFlagsMutuallyExclusive("attention", "by")
+	c.MarkFlagsMutuallyExclusive("attention", "first")
 	return c
 }
 

@@ -26,12 +26,10 @@ var tasks = []struct{ ending, task string }{
 // guessTask reads the task off the architectures in the model's config.json. why says so for the
 // user.
 func guessTask(model string, local bool, revision string) (task, why string, err error) {
-	dir := model
-	if !local {
-		if dir = checkpoint.Snapshot(model, revision); dir == "" {
-			return "", "", usage("run: the task of %s is not known, for it is not in the hub's cache: give --task, "+
-				"text-generation or embeddings", model)
-		}
+	dir := modelDir(model, local, revision)
+	if dir == "" {
+		return "", "", usage("run: the task of %s is not known, for it is not in the hub's cache: give --task, "+
+			"text-generation or embeddings", model)
 	}
 	path := filepath.Join(dir, "config.json")
 	data, err := mapfile.Read(path, mapfile.MaxConfig)
@@ -53,6 +51,14 @@ func guessTask(model string, local bool, revision string) (task, why string, err
 	}
 	return "", "", usage("run: the architectures %q in %s do not tell the task: give --task", config.Architectures,
 		path)
+}
+
+// modelDir is the folder of a model: itself, or where the hub's cache has it, "" where it has not.
+func modelDir(model string, local bool, revision string) string {
+	if local {
+		return model
+	}
+	return checkpoint.Snapshot(model, revision)
 }
 
 // localModel reports whether a model is a folder and not a hub id. What looks like a folder must be

@@ -19,42 +19,46 @@ import (
 	"github.com/goparity/goparity/internal/whole"
 )
 
-// tree is the folder that parity verify writes. It never replaces or removes anything that it did
+// tree is the folder that parity compare -o writes. It never replaces or removes anything that it did
 // not put there.
 type tree struct {
-	dir    string
-	name   string // of what was verified: part of the reports' names
+	dir    string // empty: none is written
+	name   string // of what was compared: part of the reports' names
 	layers bool   // the tensors too
+	force  bool   // next to other files
 }
 
-// marker lies in a folder that parity verify wrote.
+// marker lies in a folder that parity compare wrote.
 const marker = ".goparity-verification"
 
 // entries are what a tree consists of.
 var entries = []string{"without_injection", "with_injection", "report.json", "report.html", "summary.txt", marker}
 
-// check refuses a folder with other files, unless that is forced. Even then only our own entries
-// are replaced.
-func (t tree) check(force bool) error {
+// check refuses a folder with other files, unless that is forced. Even then only our own entries are
+// replaced.
+func (t tree) check() error {
+	if t.dir == "" {
+		return nil
+	}
 	found, err := os.ReadDir(t.dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
-	case len(found) == 0 || force:
+	case len(found) == 0 || t.force || exists(filepath.Join(t.dir, marker)):
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(t.dir, marker)); err == nil {
-		return nil
-	}
-	return usage("verify: %s is not empty, and parity verify did not write it: give another --export, or --force to "+
+	return usage("compare: %s is not empty, and parity compare did not write it: give another folder, or --force to "+
 		"put the results there next to what it has", t.dir)
 }
 
 // write writes everything to a folder inside the tree first, and puts it in place when it is
 // complete. cases is empty if nothing could be compared.
 func (t tree) write(r *report.Report, cases []judge.Case) (err error) {
+	if t.dir == "" {
+		return nil
+	}
 	if err := os.MkdirAll(t.dir, 0o755); err != nil {
 		return err
 	}
@@ -68,7 +72,7 @@ func (t tree) write(r *report.Report, cases []judge.Case) (err error) {
 		"report.html": func(w io.Writer) error { return html.Write(w, r, filepath.Join(t.dir, "report.json")) },
 		"summary.txt": func(w io.Writer) error { return report.Modes(w, r) },
 		marker: func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, "parity verify wrote this folder and replaces its own files in it")
+			_, err := fmt.Fprintln(w, "parity compare wrote this folder and replaces its own files in it")
 			return err
 		},
 	}

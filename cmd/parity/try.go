@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/goparity/goparity/internal/search"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/setting"
 )
 
@@ -42,8 +44,9 @@ func newTry() *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	f.both(c, "the layer must match this `pattern`, or be in one that does; may be repeated")
-	f.model(c)
+	f.addPair(c)
+	f.addNames(c, "the layer must match this `pattern`, or be in one that does; may be repeated")
+	f.addModel(c)
 	fl.StringArrayVar(&f.edits, "edit", nil, "the `edit` to apply; may be repeated")
 	fl.StringVar(&f.layer, "layer", "", "list the operators of the layers that match this `pattern`")
 	return c
@@ -51,7 +54,7 @@ func newTry() *cobra.Command {
 
 func (f *tryFlags) try(ctx context.Context, stdout, stderr io.Writer) error {
 	f.diagnose = setting.DiagnoseOff
-	return f.compare(ctx, stderr, func(c compared) error {
+	return f.compare(ctx, stderr, func(c *judge.Comparison, _ search.Evidence) error {
 		if f.layer != "" {
 			lines, err := c.Operators(f.layer)
 			if err != nil {

@@ -105,11 +105,6 @@ type judged struct {
 
 func (j *judged) add(o judged) { *j = judged{j.failed || o.failed, j.none || o.none} }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 func (f *updateFlags) check() error {
 	switch {
 	case f.bless == "" && f.run != setting.RunReplay:

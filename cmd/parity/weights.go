@@ -3,14 +3,12 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/weights"
-	"github.com/goparity/goparity/internal/whole"
 )
 
 type weightsFlags struct{ config, candConfig, json, adapter, names string }
@@ -87,12 +85,18 @@ func (f *weightsFlags) run(cmd *cobra.Command, refPath, candPath string) (err er
 	if err != nil {
 		return err
 	}
+	stdout := cmd.OutOrStdout()
 	if f.json != "-" {
-		if err := report.Text(cmd.OutOrStdout()); err != nil {
+		if err := report.Text(stdout); err != nil {
 			return err
 		}
 	}
-	if err := f.write(cmd.OutOrStdout(), report); err != nil {
+	err = writeOutput(f.json, stdout, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(report)
+	})
+	if err != nil {
 		return err
 	}
 	switch {
@@ -100,29 +104,6 @@ func (f *weightsFlags) run(cmd *cobra.Command, refPath, candPath string) (err er
 		return &exitError{exitMismatch, nil}
 	case !report.Pass:
 		return &exitError{exitInfra, nil}
-	}
-	return nil
-}
-
-func (f *weightsFlags) write(stdout io.Writer, report *weights.Report) error {
-	if f.json == "" {
-		return nil
-	}
-	data, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return err
-	}
-	data = append(data, '\n')
-	if f.json == "-" {
-		_, err := stdout.Write(data)
-		return err
-	}
-	err = whole.File(f.json, 0o644, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("weights: --json: %w", err)
 	}
 	return nil
 }

@@ -41,11 +41,11 @@ func (r *Report) bisect() *Bisect {
 	case b.Incremental == StatusFail && b.Forced == StatusPass:
 		b.Fault, b.Next = FaultState, "one pass is right, the run with the cache is not: paths: [decode] finds the layer and the pass, parity run --path decode"
 	case b.Incremental == StatusFail:
-		b.Next = "one pass was not judged: run the same tokens in one, parity run --token-ids, and parity generate judges it"
+		b.Next = "one pass was not judged: run the same tokens in one, parity run --token-ids, and parity compare judges it"
 	case b.Served == StatusFail && b.Incremental == StatusPass:
 		b.Fault, b.Next = FaultHarness, "the model is right, its server is not: tokenizer, template, sampling, stop tokens, concurrency; do not edit the graph"
 	case b.Served == StatusFail:
-		b.Next = "the model's own run was not judged: parity generate, or a live run with steps"
+		b.Next = "the model's own run was not judged: parity compare of dumps with generation, or a live run with steps"
 	}
 	return b
 }

@@ -390,7 +390,7 @@ func (d *composer) hints() {
 		}
 	}
 	s.More = len(hints) - n
-	if m := d.r.Made; m != nil && m.Command == "compare" && m.Golden != "" && slices.ContainsFunc(hints, func(h string) bool { return strings.HasPrefix(h, "names:") }) {
+	if m := d.r.Made; m != nil && m.Golden != "" && slices.ContainsFunc(hints, func(h string) bool { return strings.HasPrefix(h, "names:") }) {
 		s.Lines = append(s.Lines, Line{Text: "written to a file, and judged by it:"},
 			Line{Text: "  " + subtest.Command("parity", "names", m.Golden, m.Actual, "-o", "names.yaml"), Paste: true},
 			Line{Text: "  " + subtest.Command("parity", "compare", m.Golden, m.Actual, "--names", "names.yaml"), Paste: true})

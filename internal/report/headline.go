@@ -9,7 +9,7 @@ import (
 // Headline is the verdict in one line, without the word pass, fail, incomplete or error.
 func Headline(r *Report) string {
 	switch {
-	case r.Error == "" && r.ofGeneration() && len(r.Generations) > 0:
+	case r.Error == "" && r.ofGeneration():
 		return generationHeadline(r)
 	case r.Verdict == Fail || r.Verdict == Pass:
 		return stageNamed(r.Subject()).headline(r)
@@ -45,7 +45,7 @@ func (r *Report) Subject() string {
 }
 
 // ofGeneration reports whether a report is about nothing but a generation.
-func (r *Report) ofGeneration() bool { return r.Made != nil && r.Made.Command == Generate }
+func (r *Report) ofGeneration() bool { return r.Made != nil && len(r.Generations) > 0 }
 
 // along names the execution path of the first divergence, and those that fail alike: "decode:8 and
 // batch alike".

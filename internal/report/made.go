@@ -8,50 +8,79 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// Made says how parity compare or parity verify made a report of two dumps: enough to compare them
-// again, and nothing that writes a file or runs a program, since a report may come from anywhere.
+// Made says how parity compare made a report of two dumps: enough to compare them again, and nothing
+// that writes a file or runs a program, since a report may come from anywhere.
 type Made struct {
-	Command string `json:"command"` // "compare", "verify" or Generate
+	Command string `json:"command"` // "compare"; earlier versions had others
 	Dir     string `json:"dir"`     // folder in which it ran
 	Inputs
 }
 
-// Generate is the command that judges a generation.
-const Generate = "generate"
-
-// Inputs are what two dumps are compared by, as the flags of parity compare and parity generate have
-// it: a key is a flag with "_" for "-".
+// Inputs are what two dumps are compared by. A key is a flag of parity compare with "_" for "-". What
+// is a file or folder that is read says so; of the further dumps the key is a role of --also.
 type Inputs struct {
-	Golden      string   `json:"golden"`
-	Actual      string   `json:"actual"`
-	Injected    string   `json:"injected,omitempty"`
+	Golden      string   `json:"golden" is:"file"`
+	Actual      string   `json:"actual" is:"file"`
+	Injected    string   `json:"injected,omitempty" is:"also"`
 	Injection   string   `json:"injection,omitempty"`
-	Golden64    string   `json:"golden64,omitempty"`
-	Noise       string   `json:"noise,omitempty"`
-	Unquantised string   `json:"unquantised,omitempty"`
-	Unrounded   string   `json:"unrounded,omitempty"`
-	OnePass     string   `json:"one_pass,omitempty"`
-	Program     string   `json:"program,omitempty"`
+	Golden64    string   `json:"golden64,omitempty" is:"also"`
+	Noise       string   `json:"noise,omitempty" is:"also"`
+	Unquantised string   `json:"unquantised,omitempty" is:"also"`
+	Unrounded   string   `json:"unrounded,omitempty" is:"also"`
+	OnePass     string   `json:"one_pass,omitempty" is:"also"`
+	Program     string   `json:"program,omitempty" is:"file"`
 	Layers      string   `json:"layers,omitempty"`
 	Strict      bool     `json:"strict,omitempty"`
 	Vacuous     bool     `json:"allow_vacuous,omitempty"`
-	Weights     []string `json:"weights,omitempty"`
-	Config      string   `json:"config,omitempty"`
-	PadMask     string   `json:"pad_mask,omitempty"`
-	Names       string   `json:"names,omitempty"`
+	Weights     []string `json:"weights,omitempty" is:"file"`
+	Config      string   `json:"config,omitempty" is:"file"`
+	PadMask     string   `json:"pad_mask,omitempty" is:"file"`
+	Names       string   `json:"names,omitempty" is:"file"`
 	Scope       []string `json:"scope,omitempty"`
 	Encoding    string   `json:"encoding,omitempty"`
 	Raw         string   `json:"raw,omitempty"`
 	FP8         string   `json:"fp8,omitempty"`
-	Atol        *float64 `json:"atol,omitempty"`
-	Rtol        *float64 `json:"rtol,omitempty"`
-	EqualNaN    bool     `json:"equal_nan,omitempty"`
+	Within      []string `json:"within,omitempty"`
 	Reshape     bool     `json:"allow_reshape,omitempty"`
-	Tokens      int      `json:"tokens,omitempty"` // of parity generate
+	Tokens      *int     `json:"tokens,omitempty"` // of a generation; 0 for all, nil: tokens are judged where run.json has them
+}
+
+// also marks the dumps of --also.
+const also = "also"
+
+// input is a field of Inputs.
+type input struct {
+	name, is string // of its flag, or its role; "file", "also" or ""
+	value    reflect.Value
+}
+
+// fields lists all inputs.
+func (in *Inputs) fields() (list []input) {
+	v := reflect.ValueOf(in).Elem()
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		list = append(list, input{strings.ReplaceAll(jsonKey(field), "_", "-"), field.Tag.Get("is"), v.Field(i)})
+	}
+	return list
+}
+
+// given lists the inputs that have a value.
+func (in *Inputs) given() []input {
+	return slices.DeleteFunc(in.fields(), func(x input) bool { return x.value.IsZero() })
+}
+
+// Also returns by its role where each of the further dumps stands.
+func (in *Inputs) Also() map[string]*string {
+	roles := map[string]*string{}
+	for _, x := range in.fields() {
+		if x.is == also {
+			roles[x.name] = x.value.Addr().Interface().(*string)
+		}
+	}
+	return roles
 }
 
 // Files lists the files and folders that are read.
@@ -64,13 +93,18 @@ func (in Inputs) Files() (paths []string) {
 
 // paths are where the paths that are given stand.
 func (in *Inputs) paths() (paths []*string) {
-	all := []*string{&in.Golden, &in.Actual, &in.Injected, &in.Golden64, &in.Noise, &in.Unquantised, &in.Unrounded, &in.OnePass, &in.Program, &in.Config, &in.PadMask, &in.Names}
-	for i := range in.Weights {
-		all = append(all, &in.Weights[i])
-	}
-	for _, p := range all {
-		if *p != "" {
-			paths = append(paths, p)
+	for _, x := range in.given() {
+		switch p := x.value.Addr().Interface().(type) {
+		case *string:
+			if x.is != "" {
+				paths = append(paths, p)
+			}
+		case *[]string:
+			for i := range *p {
+				if x.is != "" {
+					paths = append(paths, &(*p)[i])
+				}
+			}
 		}
 	}
 	return paths
@@ -83,6 +117,10 @@ func (m *Made) Here() (Inputs, error) {
 	in := m.Inputs
 	if in.Golden == "" && in.Program == "" || in.Actual == "" {
 		return in, errors.New("made says not which two dumps, or which program and dump, were compared")
+	}
+	exists := func(path string) bool {
+		_, err := os.Stat(path)
+		return !errors.Is(err, fs.ErrNotExist)
 	}
 	in.Weights = slices.Clone(in.Weights)
 	for _, p := range in.paths() {
@@ -99,32 +137,27 @@ func (m *Made) Here() (Inputs, error) {
 	return in, nil
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
-// Args returns the inputs as arguments of the command that made the report; with names only what
-// these flags say.
+// Args returns the inputs as arguments of parity compare; with names only what these flags say.
 func (in Inputs) Args(names ...string) (args []string) {
-	v := reflect.ValueOf(in)
-	for i := range v.NumField() {
-		name := strings.ReplaceAll(jsonKey(v.Type().Field(i)), "_", "-")
-		if len(names) > 0 && !slices.Contains(names, name) || v.Field(i).IsZero() {
+	for _, x := range in.given() {
+		flag := "--" + x.name
+		if len(names) > 0 && !slices.Contains(names, x.name) {
 			continue
 		}
-		flag := "--" + name
-		switch f := v.Field(i).Interface().(type) {
+		switch v := x.value.Interface().(type) {
 		case bool:
 			args = append(args, flag)
 		case []string:
-			for _, s := range f {
+			for _, s := range v {
 				args = append(args, flag, s)
 			}
-		case *float64:
-			args = append(args, flag, strconv.FormatFloat(*f, 'g', -1, 64))
-		default:
-			args = append(args, flag, fmt.Sprint(f))
+		case *int:
+			args = append(args, flag, fmt.Sprint(*v))
+		case string:
+			if x.is == also {
+				flag, v = "--also", x.name+"="+v
+			}
+			args = append(args, flag, v)
 		}
 	}
 	return args

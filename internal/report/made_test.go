@@ -55,9 +55,8 @@ func TestMadeIsKept(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.Write(&b, r))
 	assert.NotContains(t, b.String(), `"made"`)
-	atol := 1e-5
-	r.Made = &report.Made{Command: "verify", Dir: "/x", Inputs: report.Inputs{Golden: "a", Actual: "b", Weights: []string{"w"},
-		Scope: []string{"s"}, Atol: &atol, EqualNaN: true}}
+	r.Made = &report.Made{Command: "compare", Dir: "/x", Inputs: report.Inputs{Golden: "a", Actual: "b", Weights: []string{"w"},
+		Scope: []string{"s"}, Within: []string{"atol=1e-05", "equal_nan"}}}
 	b.Reset()
 	require.NoError(t, report.Write(&b, r))
 	back, err := report.Read(&b)

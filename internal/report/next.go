@@ -85,16 +85,11 @@ func (n next) again(more ...string) commands {
 	switch {
 	case n.r.Package != "":
 		return commands{n.gotest()}
-	case n.generated():
-		return commands{append(append([]string{"parity", "generate"}, n.in.Args()...), more...)}
 	case n.in != nil:
 		return commands{append(append([]string{"parity", "compare"}, n.in.Args()...), more...)}
 	}
 	return nil
 }
-
-// generated reports whether parity generate made the report of two dumps that are there.
-func (n next) generated() bool { return n.in != nil && n.r.Made.Command == Generate }
 
 // anew is the same judgement once more, or where that cannot be made the report of it.
 func (n next) anew() commands {
@@ -259,7 +254,7 @@ func (n next) open() (commands, string) {
 	if n.in == nil {
 		return n.anew(), why
 	}
-	if n.generated() { // it has no --scope
+	if n.r.ofGeneration() { // a scope is of tensors
 		return n.again("-v"), why
 	}
 	scope := glob.Quote(d.Layer)

@@ -72,23 +72,13 @@ const stageRun = "run"
 
 // Of returns a report in short; file is where it lies, for the next command.
 func Of(r *report.Report, file string) *Brief {
-	b := &Brief{Schema: Schema, Fixture: report.Clean(r.Fixture), Verdict: r.Verdict, Stage: stageOf(r), Kind: report.Clean(r.Kind),
-		NotJudged: cleaned(r.NotJudged), NotCovered: cleaned(r.Open())}
+	b := &Brief{Schema: Schema, Fixture: r.Fixture, Verdict: r.Verdict, Stage: stageOf(r), Kind: r.Kind,
+		NotJudged: r.NotJudged, NotCovered: r.Open(), Second: second(r)}
 	if d := r.FirstDivergence; d != nil {
-		b.First = &Place{Layer: report.Clean(d.Layer), Port: report.Clean(d.Port), Case: report.Clean(d.Case),
-			Step: report.Clean(d.Step), Place: report.Clean(d.Place), After: report.Clean(d.After),
-			Before: report.Clean(d.Before), Proven: d.Proven, Text: report.Clean(d.Text), Reference: report.Clean(d.Reference), Candidate: report.Clean(d.Candidate)}
-		if d.Row != nil {
-			row := *d.Row
-			row.Path = report.Clean(row.Path)
-			b.First.Row = &row
-		}
+		b.First = &Place{Layer: d.Layer, Port: d.Port, Case: d.Case, Step: d.Step, Place: d.Place, After: d.After,
+			Before: d.Before, Proven: d.Proven, Text: d.Text, Reference: d.Reference, Candidate: d.Candidate, Row: d.Row}
 		if all := r.Findings(); len(all) > 0 && d.Row != nil {
-			for _, path := range all[0].Paths {
-				if path != d.Path {
-					b.First.Alike = append(b.First.Alike, report.Clean(path))
-				}
-			}
+			b.First.Alike = slices.DeleteFunc(slices.Clone(all[0].Paths), func(path string) bool { return path == d.Path })
 		}
 	}
 	if len(r.Causes) > 0 {
@@ -97,13 +87,60 @@ func Of(r *report.Report, file string) *Brief {
 	if c := r.Coverage; c != nil {
 		b.Compared, b.Outputs = &c.Compared, &c.Outputs
 	}
-	b.Second = second(r)
 	next, why := r.Next(file)
-	if next != "" {
+	if b.WhyNext = why; next != "" {
 		b.Next = &next
 	}
-	b.WhyNext = report.Clean(why)
-	return b
+	return b.each(report.Clean, report.Clean, func(list []string) []string {
+		out := make([]string, len(list))
+		for i, s := range list {
+			out[i] = report.Clean(s)
+		}
+		return out
+	})
+}
+
+// each returns the brief with its names, sentences and lists as they are returned for them.
+func (b *Brief) each(name, sentence func(string) string, list func([]string) []string) *Brief {
+	change := func(f func(string) string, texts ...*string) {
+		for _, t := range texts {
+			*t = f(*t)
+		}
+	}
+	cause := func(c *Cause) *Cause {
+		if c == nil {
+			return nil
+		}
+		out := *c
+		change(name, &out.ID, &out.Layer, &out.Doc)
+		change(sentence, &out.Text)
+		return &out
+	}
+	out := *b
+	change(name, &out.Fixture, &out.Kind)
+	change(sentence, &out.WhyNext)
+	out.NotJudged, out.NotCovered, out.Cause = list(b.NotJudged), list(b.NotCovered), cause(b.Cause)
+	if b.First != nil {
+		p := *b.First
+		change(name, &p.Layer, &p.Port, &p.Case, &p.Step, &p.Place, &p.After, &p.Before)
+		change(sentence, &p.Text, &p.Reference, &p.Candidate)
+		if p.Row != nil {
+			row := *p.Row
+			change(name, &row.Path)
+			p.Row = &row
+		}
+		if len(p.Alike) > 0 {
+			p.Alike = list(p.Alike)
+		}
+		out.First = &p
+	}
+	if b.Second != nil {
+		s := Second{Layer: b.Second.Layer, Text: b.Second.Text, Cause: cause(b.Second.Cause)}
+		change(name, &s.Layer)
+		change(sentence, &s.Text)
+		out.Second = &s
+	}
+	return &out
 }
 
 // Broken is the brief of what left no report: why says what happened.
@@ -119,16 +156,7 @@ func stageOf(r *report.Report) string {
 }
 
 func causeOf(c report.Cause) *Cause {
-	return &Cause{ID: report.Clean(c.ID), Layer: report.Clean(c.Layer), Proven: c.Proven,
-		Text: report.Clean(strings.TrimPrefix(c.Text+"; "+c.Evidence(), "; ")), Doc: report.Clean(c.Doc())}
-}
-
-func cleaned(texts []string) []string {
-	out := make([]string, len(texts))
-	for i, t := range texts {
-		out[i] = report.Clean(t)
-	}
-	return out
+	return &Cause{ID: c.ID, Layer: c.Layer, Proven: c.Proven, Text: strings.TrimPrefix(c.Text+"; "+c.Evidence(), "; "), Doc: c.Doc()}
 }
 
 // second returns the first layer besides the place that makes an error which is known to be
@@ -155,13 +183,13 @@ func second(r *report.Report) *Second {
 		if !known && (!slices.Contains(r.Frontier, layer) || i >= 0 || alike(layer, d.Layer)) || inherited(r, layer) {
 			continue
 		}
-		s := &Second{Layer: report.Clean(layer)}
+		s := &Second{Layer: layer}
 		if known {
 			s.Cause = causeOf(r.Causes[i])
 		}
 		for _, e := range d.Evidence {
 			if text, ok := strings.CutPrefix(e, report.AlsoWrong(layer)); ok {
-				s.Text = report.Clean(text)
+				s.Text = text
 			}
 		}
 		return s
@@ -177,7 +205,7 @@ func secondPath(r *report.Report) *Second {
 		return nil
 	}
 	f := all[1]
-	return &Second{Layer: report.Clean(f.First.Layer), Text: f.String() + "; first in " + strings.TrimPrefix(f.First.At(), ", ")}
+	return &Second{Layer: f.First.Layer, Text: f.String() + "; first in " + strings.TrimPrefix(f.First.At(), ", ")}
 }
 
 func alike(a, b string) bool {

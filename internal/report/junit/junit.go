@@ -58,70 +58,53 @@ func Attach(junit []byte, r *report.Report, paths ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// testcase is one test case of a JUnit file. Offsets are bytes of the file.
+// testcase is one test case of a JUnit file.
 type testcase struct {
-	class, name    string
-	failed         bool
-	end            int // of its content: where </testcase> begins
-	out            string
-	outStart       int // of its <system-out> tag
-	outEnd         int // where </system-out> begins, or the end of <system-out/>
-	hasOut, single bool
+	Class   string    `xml:"classname,attr"`
+	Name    string    `xml:"name,attr"`
+	Failure *struct{} `xml:"failure"`
+	Error   *struct{} `xml:"error"`
+	Out     *output   `xml:"system-out"`
+
+	end int // byte of the file at which </testcase> begins
+}
+
+// output is a <system-out>. Offsets are bytes of the file.
+type output struct {
+	text       string
+	open, end  int // behind its tag, and where </system-out> begins
+	start      int // of its tag
+	selfClosed bool
+}
+
+func (o *output) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
+	o.open = int(d.InputOffset())
+	err := d.DecodeElement(&o.text, &start)
+	o.end = int(d.InputOffset())
+	return err
 }
 
 // testcases finds the test cases of a JUnit file.
-func testcases(junit []byte) ([]testcase, error) {
+func testcases(junit []byte) (cases []testcase, err error) {
 	d := xml.NewDecoder(bytes.NewReader(junit))
-	var cases []testcase
-	var c *testcase
-	depth, elements := 0, 0 // depth below the test case
-	inOut := false
+	elements := 0
 	for {
-		start := int(d.InputOffset())
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if start, ok := token.(xml.StartElement); ok {
+			elements++
+			if start.Name.Local == "testcase" {
+				var c testcase
+				if err = d.DecodeElement(&c, &start); err == nil {
+					cases = append(cases, c.located(junit[:d.InputOffset()]))
+				}
+			}
+		}
 		if err != nil {
 			line, _ := d.InputPos()
 			return nil, fmt.Errorf("report: the JUnit file is damaged at line %d: %w", line, err)
-		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			elements++
-			switch {
-			case c != nil:
-				depth++
-				if depth == 1 {
-					c.failed = c.failed || t.Name.Local == "failure" || t.Name.Local == "error"
-					if t.Name.Local == "system-out" && !c.hasOut {
-						inOut = true
-						c.hasOut, c.outStart, c.outEnd = true, start, int(d.InputOffset())
-					}
-				}
-			case t.Name.Local == "testcase":
-				c = &testcase{class: attr(t, "classname"), name: attr(t, "name")}
-				depth = 0
-			}
-		case xml.CharData:
-			if inOut {
-				c.out += string(t)
-			}
-		case xml.EndElement:
-			switch {
-			case c == nil:
-			case depth == 0:
-				c.end = start
-				cases = append(cases, *c)
-				c = nil
-			default:
-				if depth == 1 && inOut {
-					inOut = false
-					c.single = start == int(d.InputOffset())
-					c.outEnd = start
-				}
-				depth--
-			}
 		}
 	}
 	if elements == 0 {
@@ -130,13 +113,16 @@ func testcases(junit []byte) ([]testcase, error) {
 	return cases, nil
 }
 
-func attr(t xml.StartElement, name string) string {
-	for _, a := range t.Attr {
-		if a.Name.Local == name {
-			return a.Value
+// located finds the tags of a test case with which a file ends.
+func (c testcase) located(file []byte) testcase {
+	c.end = bytes.LastIndexByte(file, '<')
+	if o := c.Out; o != nil {
+		o.start = bytes.LastIndexByte(file[:o.open], '<')
+		if o.selfClosed = o.open == o.end; !o.selfClosed {
+			o.end = bytes.LastIndexByte(file[:o.end], '<')
 		}
 	}
-	return ""
+	return c
 }
 
 // belonging picks the failed test cases of the tests that judged r, in the order of the file: of r's
@@ -146,7 +132,7 @@ func belonging(cases []testcase, r *report.Report) (picked []testcase) {
 		cases = own
 	}
 	for _, c := range cases {
-		if c.failed && slices.ContainsFunc(r.Tests, func(test string) bool { return holds(test, c.name) || holds(c.name, test) }) {
+		if (c.Failure != nil || c.Error != nil) && slices.ContainsFunc(r.Tests, func(test string) bool { return holds(test, c.Name) || holds(c.Name, test) }) {
 			picked = append(picked, c)
 		}
 	}
@@ -162,7 +148,7 @@ func holds(outer, inner string) bool {
 // ofPackage picks the test cases of a package: their class is its import path, or the end of it.
 func ofPackage(cases []testcase, path string) (own []testcase) {
 	for _, c := range cases {
-		if c.class != "" && strings.HasSuffix("/"+path, "/"+c.class) {
+		if c.Class != "" && strings.HasSuffix("/"+path, "/"+c.Class) {
 			own = append(own, c)
 		}
 	}
@@ -175,27 +161,22 @@ func (c *testcase) attach(out *bytes.Buffer, junit []byte, at int, paths []strin
 	var lines bytes.Buffer
 	for _, path := range paths {
 		line := "[[ATTACHMENT|" + path + "]]"
-		if !strings.Contains(c.out, line) {
+		if c.Out == nil || !strings.Contains(c.Out.text, line) {
 			_ = xml.EscapeText(&lines, []byte(line)) // a bytes.Buffer takes all
 			lines.WriteByte('\n')
 		}
 	}
-	if lines.Len() == 0 {
-		return at
-	}
-	open, closing := "<system-out>\n", "</system-out>"
+	from, to, form := c.end, c.end, "\t<system-out>\n%s</system-out>\n\t\t"
 	switch {
-	case !c.hasOut:
-		out.Write(junit[at:c.end])
-		fmt.Fprintf(out, "\t%s%s%s\n\t\t", open, lines.Bytes(), closing)
-		return c.end
-	case c.single:
-		out.Write(junit[at:c.outStart])
-		fmt.Fprintf(out, "%s%s%s", open, lines.Bytes(), closing)
-		return c.outEnd
+	case lines.Len() == 0:
+		return at
+	case c.Out == nil:
+	case c.Out.selfClosed:
+		from, to, form = c.Out.start, c.Out.end, "<system-out>\n%s</system-out>"
 	default:
-		out.Write(junit[at:c.outEnd])
-		fmt.Fprintf(out, "\n%s", lines.Bytes())
-		return c.outEnd
+		from, to, form = c.Out.end, c.Out.end, "\n%s"
 	}
+	out.Write(junit[at:from])
+	fmt.Fprintf(out, form, lines.Bytes())
+	return to
 }

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/whole"
+)
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func sameFile(a, b string) (bool, error) {
+	sa, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	sb, err := os.Stat(b)
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(sa, sb), nil
+}
+
+// writeOutput writes what a flag with a file asks for: nothing without one, and to stdout for "-".
+func writeOutput(path string, stdout io.Writer, write func(io.Writer) error) error {
+	switch path {
+	case "":
+		return nil
+	case "-":
+		return write(stdout)
+	}
+	return writeFile(path, write)
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	err = write(file)
+	var named *fs.PathError // it says which file
+	if err != nil && !errors.As(err, &named) {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// replaceFile writes a file that is there already, or leaves it as it is.
+func replaceFile(path string, data []byte) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return whole.File(path, st.Mode().Perm(), func(w io.Writer) error { _, err := w.Write(data); return err })
+}
+
+const reportName = "report.json"
+
+// noReport says what writes a report.json.
+const noReport = "no " + reportName + ": parity compare --json, parity compare -o and go test with PARITY_OUT write one"
+
+func readReport(path string) (*report.Report, error) {
+	f, err := mapfile.Reader(path, mapfile.MaxListing)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := report.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// findReport reads a report.json, or the one of a folder.
+func findReport(path string) (r *report.Report, file string, err error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, "", err
+	}
+	if file = path; st.IsDir() {
+		file = filepath.Join(path, reportName)
+	}
+	r, err = readReport(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, "", fmt.Errorf("%s has %s", path, noReport)
+	}
+	return r, file, err
+}
+
+// eachFolder calls do for a folder and all below it, in the order of their paths.
+func eachFolder(path string, do func(dir string) error) error {
+	return filepath.WalkDir(path, func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return do(dir)
+	})
+}

@@ -30,8 +30,8 @@ func newExplain() *cobra.Command {
 			"hurry, CI and coding agents. Of a folder, every report.json in it and below it is explained, in the order\n" +
 			"of their paths, and every infra.txt that stands in place of one. With --json each is one line, a JSON\n" +
 			"object whose keys docs/report.md describes.\n\n" +
-			"Of a CAUSE, by the id that a report names, as \"norm/eps\", it prints what docs/causes.md says: what it means, what\n" +
-			"proves it, how it gets into a port, and what to do. Of \"" + allCauses + "\" it lists their ids.\n\n" +
+			"Of a CAUSE, by the id that a report names, as \"norm/eps\", it prints what docs/causes.md says: what it looks like,\n" +
+			"how it gets into a port, and the fix. Of \"" + allCauses + "\" it lists their ids.\n\n" +
 			"exit codes: 0 all pass, 1 one fails, 3 none fails and one is an error or incomplete",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -43,7 +43,6 @@ func clean(t *testing.T) {
 	for _, name := range []string{"test.run", "test.skip", "test.list", "test.testlogfile"} {
 		setFlag(t, name, "")
 	}
-	setFlag(t, "update", "false")
 	setFlag(t, "test.short", "false")
 	setFlag(t, "test.count", "1")
 }

@@ -10,6 +10,7 @@ import (
 type tally struct {
 	dd, gg, aa, ab       float64 // Σd², Σg², Σa², Σa·g, scaled
 	abs, rel             float64 // largest |d| and |d|/max(|g|, relFloor), see rule.narrow; −1 if no pair is finite
+	wide                 wide    // the largest distance of 64-bit integers, exact
 	mismatches           int
 	finite, badNonFinite int // pairs of finite values; mismatches among the others
 	nan, inf             [2]int

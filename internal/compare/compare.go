@@ -192,7 +192,7 @@ func (p *pass) result(t *part) Result {
 // firstMismatch returns the index of the first mismatch, −1 if the file has changed meanwhile.
 func (p *pass) firstMismatch(t *part) int {
 	first := -1
-	p.find(t.bad, func(f *tally) bool { return f.mismatches > 0 }, func(i int, x pair) {
+	p.find(t.bad, func(f *tally) bool { return f.mismatches > 0 }, func(i int, x pair, _ wide) {
 		if first < 0 && x.mismatch(p.tol, p.exact) {
 			first = i
 		}
@@ -203,10 +203,10 @@ func (p *pass) firstMismatch(t *part) int {
 // maxAbs finds the largest |d|, in float64, among the elements that have it as their blocks' maxima
 // tell it.
 func (p *pass) maxAbs(t *part) Extreme {
-	e := Extreme{Index: -1}
-	p.find(t.absIn, func(f *tally) bool { return f.abs == t.abs }, func(i int, x pair) {
-		if x.finite && (e.Index < 0 || x.d > e.Value) {
-			e = Extreme{x.d, i, x.g, x.a}
+	e, most := Extreme{Index: -1}, wide{}
+	p.find(t.absIn, func(f *tally) bool { return f.abs == t.abs && f.wide == t.wide }, func(i int, x pair, d wide) {
+		if x.finite && (e.Index < 0 || most.less(d) || !d.less(most) && x.d > e.Value) {
+			e, most = Extreme{x.d, i, x.g, x.a}, d
 		}
 	})
 	return e
@@ -214,7 +214,7 @@ func (p *pass) maxAbs(t *part) Extreme {
 
 func (p *pass) maxRel(t *part) Extreme {
 	e := Extreme{Index: -1}
-	p.find(t.relIn, func(f *tally) bool { return f.rel == t.rel }, func(i int, x pair) {
+	p.find(t.relIn, func(f *tally) bool { return f.rel == t.rel }, func(i int, x pair, _ wide) {
 		if r := ratio(x.d, math.Abs(x.g)); x.finite && (e.Index < 0 || r > e.Value) {
 			e = Extreme{r, i, x.g, x.a}
 		}

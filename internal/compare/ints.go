@@ -54,6 +54,19 @@ func remainder(v int64, unsigned bool) float64 {
 
 func is64(d tensor.DType) bool { return d == tensor.I64 || d == tensor.U64 }
 
+// intRowOf is rowOf for integers on both sides, of 64 bits on at least one: float64 would round
+// them.
+func (f *tally) intRowOf(g, a []int64, ru *rule) (r rowSums) {
+	for i, gv := range g {
+		d := intDistance(gv, a[i], ru.unsigned)
+		f.pair(&r, toFloat(gv, ru.unsigned[0]), toFloat(a[i], ru.unsigned[1]), d.float(), ru)
+		if f.wide.less(d) { // rounded distances may be equal although the integers differ
+			f.wide = d
+		}
+	}
+	return r
+}
+
 func toFloat(v int64, unsigned bool) float64 {
 	if unsigned {
 		return float64(uint64(v))
@@ -61,17 +74,28 @@ func toFloat(v int64, unsigned bool) float64 {
 	return float64(v)
 }
 
-// intDistance is |a − g|, rounded once: it is 0 only for equal integers.
-func intDistance(g, a int64, unsigned [2]bool) float64 {
-	x, y := uint64(g), uint64(a)
-	switch negative := g < 0 && !unsigned[0]; {
-	case negative == (a < 0 && !unsigned[1]):
-		return float64(max(x, y) - min(x, y))
-	case negative:
-		x = -x
-	default:
-		y = -y
+// intDistance is |a − g|. Rounded to float64 it is 0 only for equal integers.
+func intDistance(g, a int64, unsigned [2]bool) wide {
+	lo, borrow := bits.Sub64(uint64(a), uint64(g), 0)
+	hi, _ := bits.Sub64(high(a, unsigned[1]), high(g, unsigned[0]), borrow)
+	if int64(hi) < 0 {
+		lo, borrow = bits.Sub64(0, lo, 0)
+		hi, _ = bits.Sub64(0, hi, borrow)
 	}
-	low, high := bits.Add64(x, y, 0)
-	return math.Ldexp(float64(high), 64) + float64(low)
+	return wide{hi, lo}
+}
+
+// wide is an unsigned integer of 128 bits.
+type wide struct{ hi, lo uint64 }
+
+func (w wide) less(o wide) bool { return w.hi < o.hi || w.hi == o.hi && w.lo < o.lo }
+
+func (w wide) float() float64 { return math.Ldexp(float64(w.hi), 64) + float64(w.lo) }
+
+// high returns the upper half of v in 128 bits.
+func high(v int64, unsigned bool) uint64 {
+	if unsigned {
+		return 0
+	}
+	return uint64(v >> 63)
 }

@@ -300,6 +300,22 @@ func sumRows[T float32 | float64](rows []rowSums, g, a []T, cols int) {
 	}
 }
 
+// squares returns Σx² of integers of 32 bits, or ok = false for another type.
+func squares(d tensor.DType, data []byte) (sum float64, ok bool) {
+	n := len(data) / 4 &^ 7
+	if d != tensor.I32 || !assembly || n == 0 {
+		return 0, false
+	}
+	c := call{golden: unsafe.Pointer(&data[0]), cols: n}
+	squaresI32((*byte)(unsafe.Pointer(&c)))
+	sum = total(&c.aa)
+	for i := n; i < len(data)/4; i++ {
+		v := float64(*(*int32)(unsafe.Pointer(&data[4*i])))
+		sum += v * v
+	}
+	return sum, true
+}
+
 // window is a copy of a part of a tensor whose elements are not stored in order.
 type window struct {
 	of         *tensor.Tensor

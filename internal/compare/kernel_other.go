@@ -11,3 +11,5 @@ type call struct{}
 type window struct{ of *tensor.Tensor }
 
 func fastest(*pass) kernel { return reference{} }
+
+func squares(tensor.DType, []byte) (sum float64, ok bool) { return 0, false }

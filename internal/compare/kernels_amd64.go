@@ -75,3 +75,9 @@ func widenBF16(c *byte)
 //
 //go:noescape
 func widenF16(c *byte)
+
+// squaresI32 adds the squares of cols elements at golden, a multiple of 8.
+// c is a *call.
+//
+//go:noescape
+func squaresI32(c *byte)

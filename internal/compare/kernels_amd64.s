@@ -1610,3 +1610,28 @@ loop:
 	JNZ       loop
 	VZEROUPPER
 	RET
+
+// func squaresI32(c *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·squaresI32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), DX
+	MOVQ  24(AX), DX
+	MOVQ  32(AX), BX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+
+loop:
+	VCVTDQ2PD   (CX), Y2
+	VFMADD231PD Y2, Y2, Y0
+	VCVTDQ2PD   16(CX), Y2
+	VFMADD231PD Y2, Y2, Y1
+	ADDQ        $0x20, CX
+	SUBQ        $0x08, DX
+	JNZ         loop
+	VADDPD      Y0, Y1, Y0
+	VMOVUPD     Y0, 256(AX)
+	VZEROUPPER
+	RET

@@ -33,8 +33,8 @@ func walkPairs(golden, actual *tensor.Tensor, f func(*pair)) {
 		p.finite = true
 		blocks(golden.Len(), golden.Int64s, actual.Int64s, func(g, a []int64) {
 			for i := range g {
-				x := intPair(g[i], a[i], unsigned)
-				p.g, p.a, p.d = x.g, x.a, x.d
+				p.g, p.a, p.d = toFloat(g[i], unsigned[0]), toFloat(a[i], unsigned[1]),
+					intDistance(g[i], a[i], unsigned).float()
 				next()
 			}
 		})
@@ -51,11 +51,6 @@ func walkPairs(golden, actual *tensor.Tensor, f func(*pair)) {
 			next()
 		}
 	})
-}
-
-// intPair is a pair of integers of 64 bits.
-func intPair(g, a int64, unsigned [2]bool) pair {
-	return pair{g: toFloat(g, unsigned[0]), a: toFloat(a, unsigned[1]), d: intDistance(g, a, unsigned), finite: true}
 }
 
 // floatPair is pair i of values in float64, and of the remainders of a mixed pair of tensors.

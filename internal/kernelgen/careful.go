@@ -148,3 +148,20 @@ func widen(s source) {
 	VZEROUPPER()
 	RET()
 }
+
+// squares writes the form for integers of 32 bits that are equal on both sides.
+func squares() {
+	k := begin("squares", "adds the squares of cols elements at golden, a multiple of STEP.", source{"I32", 4}, 8, 2)
+	v := zeroed(2)
+	Label("loop")
+	for i := range 2 {
+		x := YMM()
+		VCVTDQ2PD(Mem{Base: k.ptr[0], Disp: i * width / 2}, x)
+		VFMADD231PD(x, x, v[i])
+	}
+	ADDQ(Imm(width), k.ptr[0])
+	SUBQ(Imm(uint64(k.step)), k.cols)
+	JNZ(LabelRef("loop"))
+	VADDPD(v[0], v[1], v[0])
+	k.storeAll(map[int]VecVirtual{aa: v[0]})
+}

@@ -88,6 +88,7 @@ func main() {
 	odd(f64)
 	widen(bf16)
 	widen(f16)
+	squares()
 	Generate()
 }
 

@@ -12,11 +12,13 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
+
+	"github.com/goparity/goparity/internal/mapfile"
 )
 
 // OpenCases opens the runs of several cases, in the order in which path lists them. path is one of:
 //
-//   - a folder with an [IndexFile], which keeps runs;
+//   - a folder with an [IndexFile], which keeps runs, or whose [RunFile] has several "cases";
 //   - a folder of dumps, each a folder with a run.json, a folder whose name is one of opt.Cases, or
 //     a folder with step folders;
 //   - a single dump.
@@ -41,9 +43,15 @@ func OpenCases(path string, opt Options) ([]*Run, error) {
 		}
 		return runs, err
 	}
-	_, err := os.Stat(filepath.Join(path, RunFile))
+	data, err := mapfile.Read(filepath.Join(path, RunFile), mapfile.MaxListing)
 	switch {
 	case err == nil:
+		if of, err := parseSeveral(filepath.Join(path, RunFile), data); of != nil || err != nil {
+			if err != nil {
+				return nil, err
+			}
+			return openSeveral(path, of, opt)
+		}
 	case !errors.Is(err, fs.ErrNotExist) && !isFile(path):
 		return nil, fmt.Errorf("dump: open %q: %w", path, err)
 	default:

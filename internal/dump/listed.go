@@ -42,6 +42,11 @@ func (r *Run) openFolder(opt Options) error {
 	if err != nil {
 		return fmt.Errorf("dump: open %q: %w", r.Path, err)
 	}
+	if of, err := parseSeveral(filepath.Join(r.Path, RunFile), data); err != nil {
+		return err
+	} else if of != nil {
+		return fmt.Errorf("dump: open %q: its run.json has %d cases, this is not a dump of one", r.Path, len(of.Cases))
+	}
 	if err := r.readInfo(filepath.Join(r.Path, RunFile), data, opt); err != nil {
 		return err
 	}

@@ -1,0 +1,114 @@
+package dump
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/goparity/goparity/internal/jsonline"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/seal"
+)
+
+// severalSchema is the last version of a [RunFile] with cases that is read.
+const severalSchema = 3
+
+// several is a [RunFile] of several cases, as recorders outside write it: the files of all lie beside it.
+type several struct {
+	Schema int               `json:"schema"`
+	SHA256 string            `json:"sha256"` // of all the rest, see package seal; it may be missing
+	Joined map[string]Joined `json:"joined"` // by case
+	Cases  []json.RawMessage `json:"cases"`  // each as the run.json of a dump
+}
+
+// parseSeveral returns what a run.json says of several cases; nil if it is that of one.
+func parseSeveral(name string, data []byte) (*several, error) {
+	var of several
+	if err := json.Unmarshal(data, &struct {
+		Cases *[]json.RawMessage `json:"cases"`
+	}{&of.Cases}); err != nil {
+		return nil, fmt.Errorf("dump: open %q: %w", name, jsonline.Error(data, err))
+	}
+	if of.Cases == nil {
+		return nil, nil
+	}
+	err := json.Unmarshal(data, &of)
+	switch {
+	case err != nil:
+		err = jsonline.Error(data, err)
+	case of.Schema > severalSchema:
+		err = fmt.Errorf("schema is %d, this version reads 1 to %d", of.Schema, severalSchema)
+	case of.Schema > 1:
+		if err = strict(data, &of); err != nil {
+			err = fmt.Errorf(`%w: next to "cases" want "schema", "sha256" and "joined" alone, all other keys belong in each case`, err)
+		}
+	}
+	if err == nil && of.SHA256 != "" {
+		if err = seal.Check(data, of.SHA256); err != nil {
+			err = fmt.Errorf("%w: a merge or an edit changed what it lists: restore the folder or record the run again", err)
+		}
+	}
+	if err == nil && len(of.Cases) == 0 {
+		err = errors.New("it has no cases")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dump: open %q: %w", name, err)
+	}
+	return &of, nil
+}
+
+// openSeveral opens the cases of a folder whose run.json has several.
+func openSeveral(path string, of *several, opt Options) (runs []*Run, err error) {
+	for _, data := range of.Cases {
+		r := &Run{Path: path}
+		err = r.readInfo(filepath.Join(path, RunFile), data, opt)
+		for _, step := range []func() error{func() error { return r.openListed(Options{}) }, r.checkHashes,
+			func() error { return r.finish(Options{}) }, r.checkSteps} {
+			if err == nil {
+				err = step()
+			}
+		}
+		if err == nil && len(r.Entries) == 0 {
+			err = fmt.Errorf("dump: open %q: case %q: %w", path, r.Info.Case, ErrEmpty)
+		}
+		if runs = append(runs, r); err != nil {
+			return nil, errors.Join(err, CloseAll(runs))
+		}
+		r.Joined, r.Program = of.Joined[r.Info.Case], filepath.Join(path, r.Info.Case, ProgramFile)
+		if only := filepath.Join(path, ProgramFile); len(of.Cases) == 1 && isFile(only) {
+			r.Program = only
+		}
+		if !isFile(r.Program) {
+			r.Program = ""
+		}
+	}
+	return runs, nil
+}
+
+// checkHashes compares the files of a run with the hashes that its run.json has.
+func (r *Run) checkHashes() error {
+	for _, file := range slices.Sorted(maps.Keys(r.Info.SHA256)) {
+		if !filepath.IsLocal(file) {
+			return fmt.Errorf("dump: open %q: file %q leaves the folder", filepath.Join(r.Path, RunFile), file)
+		}
+		m, err := mapfile.Open(filepath.Join(r.Path, file))
+		if err != nil {
+			return fmt.Errorf("dump: %w", err)
+		}
+		var sum [sha256.Size]byte
+		err = mapfile.Guard(func() error { sum = sha256.Sum256(m.Data); return nil })
+		if err = errors.Join(err, m.Close()); err != nil {
+			return fmt.Errorf("dump: open %q: %w", filepath.Join(r.Path, file), err)
+		}
+		if got := hex.EncodeToString(sum[:]); got != r.Info.SHA256[file] {
+			return fmt.Errorf("dump: open %q: the file is damaged: its sha256 is %.12s…, %s says %.12s…: restore it or record the run again",
+				filepath.Join(r.Path, file), got, RunFile, r.Info.SHA256[file])
+		}
+	}
+	return nil
+}

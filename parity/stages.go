@@ -111,7 +111,7 @@ func (x *Stage) text(t *testing.T, text *session.Generation) {
 	}
 	why := report.Headline(r)
 	if o.Fails() {
-		why += "\n  the golden keeps no layers along the text: give the case steps, or compare dumps with parity generate, to see which " +
+		why += "\n  the golden keeps no layers along the text: give the case steps, or compare dumps that have layers with parity compare, to see which " +
 			"layer is the first"
 	}
 	t.Error(foreign.Text(why))

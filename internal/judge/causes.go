@@ -233,7 +233,7 @@ func (c *Comparison) reportCauses(r *report.Report) {
 	r.Notes = slices.Concat(r.Notes, c.search.notes)
 	if len(c.replays) > 0 && causes != nil && !slices.ContainsFunc(causes, func(k diagnose.Cause) bool { return k.Proven }) &&
 		!slices.ContainsFunc(c.replays, func(r *replayed) bool { return !r.inferred }) {
-		r.Notes = append(r.Notes, "why is told by the program that the reference ran, which the golden has not: parity program MODEL --golden DIR adds it")
+		r.Notes = append(r.Notes, "why is told by the program that the reference ran, which the golden has not: parity golden program MODEL --golden DIR adds it")
 	}
 	if causes == nil {
 		return

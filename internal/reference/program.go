@@ -50,7 +50,7 @@ func Check(p *program.Program, of []dump.Entry) error {
 
 // Without says that a case is judged without the program that it should have.
 func Without(caseName string, err error) string {
-	return fmt.Sprintf("case %s: judged without the reference's program: %v; record it again: parity program MODEL --golden DIR", caseName, err)
+	return fmt.Sprintf("case %s: judged without the reference's program: %v; record it again: parity golden program MODEL --golden DIR", caseName, err)
 }
 
 // Beside opens the program that lies beside the dump of a golden, once. It is nil where there is none;

@@ -49,6 +49,6 @@ func TestOpen(t *testing.T) {
 		}
 		require.ErrorContains(t, err, tt.want, tt.reason)
 		assert.ErrorContains(t, err, file, tt.reason)
-		assert.Contains(t, reference.Without("a", err), "record it again: parity program MODEL --golden DIR")
+		assert.Contains(t, reference.Without("a", err), "record it again: parity golden program MODEL --golden DIR")
 	}
 }

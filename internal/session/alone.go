@@ -23,7 +23,7 @@ import (
 func (f *Fixture) alone(caseName string) (*program.Program, error) {
 	p, err := reference.Stored(f.goldens.store, f.yaml.Reference(""), caseName)
 	if err == nil && p == nil {
-		err = fmt.Errorf("%s has no program of case %s: record it: parity update %s", f.goldens.store.Dir(), caseName, f.dir)
+		err = fmt.Errorf("%s has no program of case %s: record it: parity golden update %s", f.goldens.store.Dir(), caseName, f.dir)
 	}
 	return p, err
 }
@@ -141,7 +141,7 @@ func (f *Fixture) stalePrograms() (out []string) {
 			continue
 		}
 		if changes := fixture.Changed(k.Info.Inputs, f.yaml.GoldenInputs(k.Variant, k.Info.Case)); len(changes) > 0 {
-			out = append(out, fmt.Sprintf("golden: %s: the program of case %s is stale: %s; record it again: parity update %s",
+			out = append(out, fmt.Sprintf("golden: %s: the program of case %s is stale: %s; record it again: parity golden update %s",
 				filepath.ToSlash(f.goldens.store.Dir()), k.Info.Case, strings.Join(changes, "; "), f.dir))
 		}
 	}
@@ -151,7 +151,7 @@ func (f *Fixture) stalePrograms() (out []string) {
 // lackingPrograms says which cases have no program, where programs judge alone.
 func (f *Fixture) lackingPrograms() (out []string) {
 	for _, what := range f.yaml.LackingPrograms(HasProgram(f.goldens.store)) {
-		out = append(out, fmt.Sprintf("golden: %s lacks the %s, which judges alone: record it: parity update %s",
+		out = append(out, fmt.Sprintf("golden: %s lacks the %s, which judges alone: record it: parity golden update %s",
 			filepath.ToSlash(f.goldens.store.Dir()), what, f.dir))
 	}
 	return out

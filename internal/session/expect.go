@@ -42,7 +42,7 @@ func (f *Fixture) unlike(c *judge.Comparison, y fixture.Case) (out []string) {
 		case err != nil:
 			say("expect: text: %v", err)
 		case said == "":
-			say("expect: text: the golden does not say how the reference goes on: make it again, parity update %s", f.dir)
+			say("expect: text: the golden does not say how the reference goes on: make it again, parity golden update %s", f.dir)
 		case !strings.Contains(said, e.Text):
 			say("expect: text %q is not in what the reference says, %q", e.Text, said)
 		}

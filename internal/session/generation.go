@@ -73,7 +73,7 @@ func (f *Fixture) newGenerations() (out []*Generation) {
 		g.compare, g.keep = func() (outcome, error) { return g.forced() }, g.recorded
 		g.golden, g.err = f.goldens.run(f.yaml.Reference(string(f.cfg.Run)), dump.PathCase(y.Name, dump.Generated))
 		if g.err == nil && len(g.golden.Info.Generation.Tokens) < f.yaml.Generation {
-			g.err = fmt.Errorf("the golden has %d tokens, generation: %d of %s asks for more: make it again: parity update %s",
+			g.err = fmt.Errorf("the golden has %d tokens, generation: %d of %s asks for more: make it again: parity golden update %s",
 				len(g.golden.Info.Generation.Tokens), f.yaml.Generation, f.yaml.File, f.dir)
 		}
 		if g.err == nil {

@@ -13,7 +13,7 @@ import (
 // lackingGoldens lists the goldens and programs that the fixture asks for and that are not there.
 func (f *Fixture) lackingGoldens() (out []string) {
 	for _, what := range f.yaml.Lacking(f.goldens.store.Steps) {
-		out = append(out, fmt.Sprintf("golden: %s lacks %s, which %s asks for: make it: parity update %s",
+		out = append(out, fmt.Sprintf("golden: %s lacks %s, which %s asks for: make it: parity golden update %s",
 			f.goldens.store.Dir(), what, f.yaml.File, f.dir))
 	}
 	return append(out, f.lackingPrograms()...)

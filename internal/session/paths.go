@@ -136,7 +136,7 @@ func (f *Fixture) newPaths() (paths []*Path) {
 	for _, y := range f.yaml.Cases {
 		g, err := f.asked(string(f.cfg.Run), y.Name)
 		if err == nil && len(g.Info.Unpadded()) == 0 {
-			err = fmt.Errorf("the golden of case %s has no token ids: no path can be planned, make it again: parity update %s", y.Name, f.dir)
+			err = fmt.Errorf("the golden of case %s has no token ids: no path can be planned, make it again: parity golden update %s", y.Name, f.dir)
 		}
 		if err != nil {
 			missing = err

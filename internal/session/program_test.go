@@ -82,7 +82,7 @@ func TestPrograms(t *testing.T) {
 				return
 			}
 			assert.Contains(t, notes, tt.note)
-			assert.Contains(t, notes, "parity program MODEL --golden DIR")
+			assert.Contains(t, notes, "parity golden program MODEL --golden DIR")
 		})
 	}
 }

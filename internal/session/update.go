@@ -364,7 +364,7 @@ func printDelta(w io.Writer, what string, d *store.Delta) {
 func (u *update) accept(variant string, d *store.Delta) error {
 	printDelta(u.out, u.name+": "+variant, d)
 	if len(d.Removed) > 0 && !u.cfg.Prune {
-		return fmt.Errorf("%s: %d goldens would go, see above, the first is %s: nothing is written; -parity.prune, or parity update --prune, lets them go",
+		return fmt.Errorf("%s: %d goldens would go, see above, the first is %s: nothing is written; -parity.prune, or parity golden update --prune, lets them go",
 			variant, len(d.Removed), foreign.Line(d.Removed[0].String()))
 	}
 	return nil

@@ -74,6 +74,7 @@ func (js *joins) add(k Case, opt match.Options) error {
 	if err != nil {
 		return fmt.Errorf("case %s: %w", k.Name, err)
 	}
+	k.callsByValue(res.Pairs)
 	js.noteRuns(k, res, opt)
 	ports := make([]*Port, 0, len(golden))
 	refs := k.references()

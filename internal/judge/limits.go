@@ -31,6 +31,10 @@ const (
 	// cheapAgain is how many multiply-adds an element what makes one of them may take, as a norm does.
 	cheapAgain = 40
 
+	// mostCalls is how many calls of a layer are joined by value at the most, as they may be in another order: each is
+	// compared with all. It costs time, and judges nothing.
+	mostCalls = 8
+
 	// fewRows is below how many rows of a forward pass all passes together may show a map that it does not show by
 	// itself: one number for each column takes three. By reason.
 	fewRows = 8

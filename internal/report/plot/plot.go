@@ -54,15 +54,10 @@ type chart struct {
 // line of its own below all others, one that is infinite (a NaN or an infinity without its match)
 // above them.
 //
-// Below it, runs along execution paths are drawn over the depth: a row for each, one pass first,
-// coloured by the error in units of the limit. Texts whose tokens were judged one by one follow: by how
-// much the reference's token is ahead in both runs, and the divergence.
-//
-// A report without figures is drawn as an empty frame that says so.
+// Runs along execution paths and tokens are drawn by package page alone. A report without figures is drawn as an empty
+// frame that says so.
 func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
-	paths := report.NewPathPicture(r)
-	texts := report.NewTokenPictures(r)
-	canvas, err := newCanvas(width, height+pathsHeight(paths)+tokensHeight(texts))
+	canvas, err := newCanvas(width, height)
 	if err != nil {
 		return err
 	}
@@ -83,12 +78,6 @@ func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
 	c.scatter(other, true)
 	c.scatter(mode, false)
 	c.legend(mode, other)
-	if paths != nil {
-		c.paths(paths, height)
-	}
-	if len(texts) > 0 {
-		c.tokens(texts, height+pathsHeight(paths))
-	}
 	return png.Encode(w, c.RGBA)
 }
 

@@ -57,45 +57,6 @@ func TestPNG(t *testing.T) {
 	assert.NotEqual(t, wrong, draw(t, reporttest.Deep(77, 20), report.Injected), "the other mode is another picture")
 }
 
-// Runs along execution paths are drawn below: what is beyond its limit is dark, and the first
-// divergence of each run has its mark.
-func TestPathPicture(t *testing.T) {
-	img := draw(t, reporttest.Along(77, 20), report.Standard)
-	plain := draw(t, reporttest.Deep(77, 20), report.Standard)
-	height := plain.Bounds().Dy()
-	assert.Greater(t, img.Bounds().Dy(), height, "below the plot")
-	below := img.(interface {
-		SubImage(image.Rectangle) image.Image
-	}).SubImage(image.Rect(0, height, img.Bounds().Dx(), img.Bounds().Dy()))
-	assert.Greater(t, darker(below, 36, 100), 10000, "wrong from block 20 of 77 on")
-	assert.Zero(t, darker(below, 13, 34), "and not before")
-	assert.Greater(t, count(img, red, 34, 36), count(plain, red, 34, 36)+20, "marked there")
-
-	all := reporttest.Along(2, 1)
-	for i := range all.PathDepth.Runs {
-		for k := range all.PathDepth.Runs[i].Errors {
-			all.PathDepth.Runs[i].Errors[k] = report.Float([]float64{0, math.NaN(), math.Inf(1), -1, 5e-324, math.MaxFloat64}[k%6])
-		}
-	}
-	draw(t, all, report.Standard)
-	all.PathDepth.Runs[0].Errors, all.PathDepth.Runs[1].Errors = nil, nil // what no version writes
-	draw(t, all, report.Standard)
-}
-
-// darker is how many pixels between two shares of the width (per cent) have the colours of large
-// errors.
-func darker(img image.Image, from, to int) int {
-	n, b := 0, img.Bounds()
-	for y := b.Min.Y; y < b.Max.Y-60; y++ { // without the lines of text
-		for x := b.Dx() * from / 100; x < b.Dx()*to/100; x++ {
-			if r, g, _, _ := img.At(x, y).RGBA(); r>>8 < 0x90 && r>>8 > 0x40 && g>>8 < 0x28 {
-				n++
-			}
-		}
-	}
-	return n
-}
-
 // Whatever the figures are, there is a picture.
 func TestExtremes(t *testing.T) {
 	one := reporttest.Deep(1, -1)
@@ -145,36 +106,4 @@ func BenchmarkPNG(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-}
-
-// TestTokens draws generations below the rest, in the colours of what was chosen.
-func TestTokens(t *testing.T) {
-	draw := func(tokens ...report.Token) image.Image {
-		r := &report.Report{Fixture: "x", Verdict: report.Error, Error: "x", Generations: []report.Generation{{Case: "short", Verdict: "tie", Text: "TIE", Positions: tokens}}}
-		var b bytes.Buffer
-		require.NoError(t, plot.PNG(&b, r, report.Standard))
-		im, err := png.Decode(&b)
-		require.NoError(t, err)
-		return im
-	}
-	count := func(im image.Image, want color.RGBA) (n int) {
-		for y := im.Bounds().Min.Y; y < im.Bounds().Max.Y; y++ {
-			for x := im.Bounds().Min.X; x < im.Bounds().Max.X; x++ {
-				if color.RGBAModel.Convert(im.At(x, y)) == want {
-					n++
-				}
-			}
-		}
-		return n
-	}
-	diverged, tie := color.RGBA{0xa0, 0x10, 0x20, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff}
-	same := draw(report.Token{Choice: "same", Gap: 100, OwnGap: 90, KL: 1e-6})
-	mixed := draw(report.Token{Choice: "diverged", Gap: 100, OwnGap: -3, KL: 1}, report.Token{Choice: "tie", Gap: 0.3, OwnGap: -0.1, KL: 1e-3})
-	assert.Less(t, count(same, diverged), 500, "the legend alone")
-	assert.Greater(t, count(mixed, diverged), 10000, "a bar")
-	assert.Greater(t, count(mixed, tie), count(same, tie)+1000)
-	assert.Greater(t, same.Bounds().Dy(), 900, "below the error along the depth")
-	draw() // no token
-	nan := report.Float(math.NaN())
-	draw(report.Token{Choice: "diverged", Gap: nan, OwnGap: nan, KL: report.Float(math.Inf(1))})
 }

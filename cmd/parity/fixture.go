@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/goparity/goparity/internal/engine"
 	"io"
 	"path/filepath"
 	"time"
@@ -22,6 +23,7 @@ type fixtureFlags struct {
 	dir             string // of the fixture; empty where dumps are compared
 	run             setting.Run
 	mode            setting.Mode
+	ofMode          bool // someone asked for it
 	observer        bool
 	timeout         time.Duration
 	reference       bool // it runs too, in place of the fixture's goldens
@@ -37,7 +39,7 @@ func (f *fixtureFlags) add(c *cobra.Command) {
 	fl.TextVar(&f.run, "run", setting.RunReplay,
 		"of a fixture: judge the recorded run, `replay`, or run the candidate now, cpu or gpu")
 	fl.TextVar(&f.mode, "mode", setting.ModeBoth,
-		"with --run: `both`, the run as it is and one on golden inputs, or standard")
+		"with --run: `both`, the run as it is and one on golden inputs, as only MAX can, or standard")
 	fl.BoolVar(&f.observer, "observer", false,
 		"with --run: run the engines once more without hooks: do these change what the model returns?")
 	fl.DurationVar(&f.timeout, "timeout", 0, "with --run: stop the engines after this time (0: never)")
@@ -52,7 +54,7 @@ func (f *fixtureFlags) add(c *cobra.Command) {
 
 // choose says what runs. It refuses inputs that a fixture has itself, and flags that would have no effect.
 func (f *fixtureFlags) choose(dir string, in report.Inputs, changed func(string) bool) error {
-	f.dir = dir
+	f.dir, f.ofMode = dir, changed("mode")
 	if given := in.Args(); len(given) > 0 {
 		return usage("compare: %s is for dumps, a fixture has its own: names, ignore, scope and tolerances in %s", given[0],
 			filepath.ToSlash(filepath.Join(dir, fixture.FileName)))
@@ -87,8 +89,12 @@ func (f *fixtureFlags) compare(ctx context.Context, stderr io.Writer, diagnose s
 		defer remove()
 		cfg.Goldens, cfg.Update = filepath.Join(tmp, "golden"), setting.UpdateAll
 	}
-	if _, err := fixture.Load(f.dir); err != nil {
+	y, err := fixture.Load(f.dir)
+	if err != nil {
 		return err
+	}
+	if e := y.Model.Engine; !f.ofMode && (e.Command != nil || e.Name != "" && e.Name != engine.MAX) {
+		cfg.Mode = setting.ModeStandard // only MAX runs on golden inputs
 	}
 	s, err := session.Start(cfg)
 	if err != nil {

@@ -44,6 +44,7 @@ func newInit() *cobra.Command {
 			"go.mod where there is none. GOLDEN is the reference's dump; without one torch runs the model. The candidate\n" +
 			"is a dump, or the folder of a model, which --engine then runs on the golden's tokens. Layers with names of\n" +
 			"their own get rules, where equal values speak for them. Nothing is overwritten.\n\n" +
+			"Without GOLDEN and --prompt, cases: auto plans inputs and execution paths that cross the model's boundaries.\n\n" +
 			"The verdict needs no Go: that is for go test.",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,7 +59,7 @@ func newInit() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&f.engine, "engine", engine.MAX, "what runs a model: `max`, mlx, torch, or a file: docs/your-engine.md")
-	c.Flags().StringVar(&f.prompt, "prompt", "The meaning of life is", "without GOLDEN: the `text` that is run")
+	c.Flags().StringVar(&f.prompt, "prompt", "", "without GOLDEN: the `text` that is run, in place of the inputs that golden plan lists")
 	c.Flags().StringVarP(&f.dir, "output", "o", "port", "the `folder` of the test, a package")
 	return c
 }
@@ -155,9 +156,13 @@ func (f *initFlags) files() (files []newFile, run setting.Run, err error) {
 	if err != nil {
 		return nil, "", err
 	}
+	test := testText
+	if y.paths {
+		test += pathsText
+	}
 	files = []newFile{
 		{filepath.Join(f.dir, fixture.FileName), text},
-		{filepath.Join(f.dir, "port_test.go"), strings.ReplaceAll(testText, "PACKAGE", packageName(filepath.Base(abs)))},
+		{filepath.Join(f.dir, "port_test.go"), strings.ReplaceAll(test, "PACKAGE", packageName(filepath.Base(abs)))},
 	}
 	if !inModule(abs) {
 		root := "."
@@ -186,6 +191,11 @@ func TestMain(m *testing.M) { testmain.Main(m, testmain.Fixture(".")) }
 
 // TestPort judges each layer that both runs recorded, by the tolerances of fixture.yaml or the defaults.
 func TestPort(t *testing.T) { parity.All(t).Check() }
+`
+
+const pathsText = `
+// TestPaths judges the same tokens in chunks, a batch, behind a cache and so on.
+func TestPaths(t *testing.T) { parity.Paths(t).Check() }
 `
 
 // writeNew writes files of which none may be there yet, nor goldens or runs beside them.
@@ -241,8 +251,10 @@ func (f *initFlags) judge(ctx context.Context, run setting.Run, stdout, stderr i
 		problems = true
 		fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), p.Name, foreign.Text(p.Text))
 	}
-	c.Demand()
-	return c.Report(fx.Name(), true), problems, s.Finish(io.Discard)
+	if r, err = fx.Report(); err != nil {
+		return nil, false, err
+	}
+	return r, problems, s.Finish(io.Discard)
 }
 
 // isModel reports whether a path is a folder of Hugging Face's form.
@@ -276,7 +288,8 @@ func packageName(folder string) string {
 // initYAML is what becomes fixture.yaml.
 type initYAML struct {
 	golden []*dump.Run
-	prompt string // of torch, where there is no golden
+	prompt string // of torch, where there is no golden; "" for what is planned
+	paths  bool   // execution paths are planned, too: an engine of one's own may have none
 	model  string // the lines of model
 	rules  []match.Proposed
 }
@@ -301,6 +314,7 @@ func (y *initYAML) ofModel(model, dir, by string) error {
 			return usage("init: the run.json of %s has no token_ids, which %s would be run on", g.Path, model)
 		}
 	}
+	y.paths = len(y.golden) == 0 && y.prompt == "" && !strings.HasSuffix(by, ".py")
 	y.model = fmt.Sprintf("model:\n  path: %s\n  task: %s\n", quote(path), task)
 	if by != engine.MAX {
 		y.model += "  engine: " + quote(by) + "\n"
@@ -356,9 +370,15 @@ func (y *initYAML) text() (string, error) {
 	if v := y.variant(); v != tensor.F32.String() {
 		fmt.Fprintf(&b, "references: [{variant: %s, use: judge}]\n", v)
 	}
-	b.WriteString("cases:\n")
-	if len(y.golden) == 0 {
-		fmt.Fprintf(&b, "  short: {prompt: %s}\n", quote(y.prompt))
+	switch {
+	case len(y.golden) > 0:
+		b.WriteString("cases:\n")
+	case y.prompt != "":
+		fmt.Fprintf(&b, "cases:\n  short: {prompt: %s}\n", quote(y.prompt))
+	case y.paths:
+		b.WriteString("cases: auto   # parity golden plan lists them\n")
+	default:
+		b.WriteString("cases: auto   # parity golden plan lists them\npaths: []     # the execution paths that the engine can run: docs/paths.md\n")
 	}
 	for _, g := range y.golden {
 		var keys []string

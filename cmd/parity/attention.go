@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/goparity/goparity/internal/judge"
 	"io"
 	"strings"
 	"text/tabwriter"
@@ -14,6 +13,7 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/goparity/goparity/internal/search"
 	"io"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/setting"
 )
 

@@ -1,16 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"github.com/goparity/goparity/internal/engine"
 	"io"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
@@ -93,7 +94,7 @@ func (f *fixtureFlags) compare(ctx context.Context, stderr io.Writer, diagnose s
 	if err != nil {
 		return err
 	}
-	if e := y.Model.Engine; !f.ofMode && (e.Command != nil || e.Name != "" && e.Name != engine.MAX) {
+	if e := y.Model.Engine; !f.ofMode && (e.Command != nil || cmp.Or(e.Name, engine.MAX) != engine.MAX) {
 		cfg.Mode = setting.ModeStandard // only MAX runs on golden inputs
 	}
 	s, err := session.Start(cfg)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/goparity/goparity/internal/search"
 	"io"
 	"maps"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/tensor"
 )

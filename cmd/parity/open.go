@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/goparity/goparity/internal/search"
 	"io"
 	"maps"
 	"os"
@@ -22,6 +21,7 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
+	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
 )

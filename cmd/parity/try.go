@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/goparity/goparity/internal/search"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/setting"
 )
 

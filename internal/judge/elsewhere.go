@@ -34,7 +34,7 @@ func (r *replayed) before(site *piece.Site, t int) (list []edit.Weight) {
 // beside lists what the candidate recorded shortly after a port, and what is not made of it: the reference may have run it
 // first as well.
 func (r *replayed) beside(site *piece.Site, t int) (list []edit.Weight) {
-	own := r.behind(func(i int) bool { return false }, r.Ports[t].Value)
+	own := r.behind(r.Ports[t].Value, "")
 	parent := label.Parent(r.Ports[t].Layer)
 	for i := t + 1; i < min(len(r.Ports), t+1+mostBeside); i++ {
 		q := &r.Ports[i]
@@ -52,14 +52,11 @@ func (r *replayed) recordedAt(port int) edit.Weight {
 	return edit.Weight{Name: q.Layer + "-" + q.Name, Shape: v.Shape, DType: v.DType, Record: port + 1}
 }
 
-// behind is what hangs on some values, or on what some operators make.
-func (r *replayed) behind(of func(op int) bool, values ...program.ID) map[program.ID]bool {
-	own := map[program.ID]bool{}
-	for _, id := range values {
-		own[id] = true
-	}
+// behind is what hangs on a value, or with a layer on what is made within that.
+func (r *replayed) behind(value program.ID, layer string) map[program.ID]bool {
+	own := map[program.ID]bool{value: layer == ""}
 	for i := range r.Ops {
-		if of(i) || slices.ContainsFunc(r.Ops[i].Operands(), func(id program.ID) bool { return own[id] }) {
+		if layer != "" && label.Within(r.Ops[i].Layer, layer) || slices.ContainsFunc(r.Ops[i].Operands(), func(id program.ID) bool { return own[id] }) {
 			for _, id := range r.Ops[i].Out {
 				own[id] = id != program.None
 			}
@@ -71,10 +68,11 @@ func (r *replayed) behind(of func(op int) bool, values ...program.ID) map[progra
 // made lists what the code around a port's layer makes near it without a record: before it, or after it and not of it.
 func (r *replayed) made(site *piece.Site, t int) (list []edit.Weight) {
 	at := &r.Ports[t]
-	own := r.behind(func(int) bool { return false }, at.Value)
+	layer := ""
 	if at.Input { // what else is made of the value is not made by the layer
-		own = r.behind(func(i int) bool { return label.Within(r.Ops[i].Layer, at.Layer) })
+		layer = at.Layer
 	}
+	own, pass := r.behind(at.Value, layer), r.passOf(at.At-1)
 	recorded := func(id program.ID) bool { return slices.ContainsFunc(r.Records(id), site.Has) }
 	fits := func(shape []int) bool {
 		return slices.ContainsFunc(site.Piece.Values, func(v program.Value) bool {
@@ -86,7 +84,7 @@ func (r *replayed) made(site *piece.Site, t int) (list []edit.Weight) {
 		if k%2 > 0 {
 			i = at.At + k/2
 		}
-		if i < 0 || i >= len(r.Ops) || !label.Inside(at.Layer, r.Ops[i].Layer) || r.passOf(i) != r.passOf(at.At-1) {
+		if i < 0 || i >= len(r.Ops) || !label.Inside(at.Layer, r.Ops[i].Layer) || r.passOf(i) != pass {
 			continue
 		}
 		for _, id := range r.Ops[i].Out {
@@ -147,14 +145,6 @@ func (r *replayed) remade(site *piece.Site, others []edit.Weight) (list []edit.W
 		}
 	}
 	return list
-}
-
-func elements(shape []int) float64 {
-	n := 1.0
-	for _, d := range shape {
-		n *= float64(d)
-	}
-	return n
 }
 
 // replayable lets what cannot be made be no edit, whatever the reason.

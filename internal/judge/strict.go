@@ -107,9 +107,7 @@ func workOf(p *program.Program) (work float64) {
 		n := 1.0
 		for _, id := range o.Out {
 			if id != program.None {
-				for _, d := range p.Values[id].Shape {
-					n *= float64(d)
-				}
+				n *= elements(p.Values[id].Shape)
 			}
 		}
 		switch o.Name {
@@ -124,4 +122,12 @@ func workOf(p *program.Program) (work float64) {
 		work += n
 	}
 	return work
+}
+
+func elements(shape []int) float64 {
+	n := 1.0
+	for _, d := range shape {
+		n *= float64(d)
+	}
+	return n
 }

@@ -5,13 +5,13 @@
 package cause
 
 import (
-	"github.com/goparity/goparity/internal/text"
 	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/diagnose/pattern"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/text"
 )
 
 // Cause is one kind of mistake, or several that are looked for together.

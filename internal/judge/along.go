@@ -94,7 +94,7 @@ func (c *Comparison) Agreement(caseName string) *report.Agreement {
 	a := &report.Agreement{Holds: true, BitForBit: true}
 	worst := -1.0
 	for _, p := range c.Ports {
-		if !p.Judged() || !p.Comparable() || p.Elsewhere != "" || caseName != "" && p.Case != caseName {
+		if !p.Judged() || !p.Comparable() || p.Unjudged() || caseName != "" && p.Case != caseName {
 			continue
 		}
 		a.Outputs++
@@ -123,4 +123,4 @@ func (p *Port) WorstRow() float64 {
 }
 
 // LeftOut reports whether some rows of the port could not be judged.
-func (p *Port) LeftOut() bool { return p.Elsewhere != "" || slices.Contains(p.lost, true) }
+func (p *Port) LeftOut() bool { return p.Unjudged() || slices.Contains(p.skipped, true) }

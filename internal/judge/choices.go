@@ -37,7 +37,7 @@ func (c *Comparison) leaveOutTies(k *Case) (found bool, err error) {
 		if _, known := order[p.place()]; !known {
 			order[p.place()] = len(ports)
 		}
-		if rows := c.free(p, d, len(ties) > 0); rows != nil {
+		if rows := c.tiedRows(p, d, len(ties) > 0); rows != nil {
 			ties = append(ties, tied{p, rows})
 		}
 	}
@@ -90,12 +90,12 @@ func (k *Case) reaches(t tied, step string) bool {
 func (p *Port) behindTie(lost []bool) error {
 	p.tied = true
 	n := len(lost)
-	if !p.Comparable() || p.printed != nil || p.lost != nil || n == 0 {
+	if !p.Comparable() || p.printed != nil || p.skipped != nil || n == 0 {
 		return nil
 	}
 	if !slices.Contains(lost, false) {
 		if !p.Golden.DType().IsFloat() {
-			p.Agrees, p.Benign = true, "a choice that may come either way"
+			p.allow(Equivalent, "a choice that may come either way")
 		}
 		return nil
 	}
@@ -118,9 +118,9 @@ func (p *Port) behindTie(lost []bool) error {
 	return p.leaveOut(rows, "hang on a choice that may come either way")
 }
 
-// free lists the rows in which a choice came out otherwise, if the scores beside it say of each that it may
+// tiedRows lists the rows in which a choice came out otherwise, if the scores beside it say of each that it may
 // come either way, or behind such a choice, that it is right by the candidate's own; else nil.
-func (c *Comparison) free(p *Port, d tensor.DType, behind bool) (lost []bool) {
+func (c *Comparison) tiedRows(p *Port, d tensor.DType, behind bool) (lost []bool) {
 	if !p.Judged() || !p.Comparable() || p.Agrees || p.printed != nil || p.Golden.DType().IsFloat() || p.Golden.RowLen() == 0 {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (c *Comparison) free(p *Port, d tensor.DType, behind bool) (lost []bool) {
 		}
 		lost[row] = true
 		scores, own := rowOf(c.Ports[i].Golden, row), rowOf(c.Ports[i].Actual, row)
-		if !isFree(golden, actual, scores, own, d) && !(behind && isBest(actual, own)) {
+		if !mayTie(golden, actual, scores, own, d) && !(behind && isBest(actual, own)) {
 			return nil
 		}
 	}
@@ -153,9 +153,9 @@ func rowOf(t *tensor.Tensor, row int) []float64 {
 	return x
 }
 
-// isFree reports whether two choices are of scores that may come either way: the i-th best of one against the
+// mayTie reports whether two choices are of scores that may come either way: the i-th best of one against the
 // i-th best of the other.
-func isFree(golden, actual, scores, own []float64, d tensor.DType) bool {
+func mayTie(golden, actual, scores, own []float64, d tensor.DType) bool {
 	best := func(i, j float64) int { return cmp.Compare(scores[int(j)], scores[int(i)]) }
 	for _, i := range slices.Concat(golden, actual) {
 		if i < 0 || int(i) >= len(scores) {

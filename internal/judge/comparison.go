@@ -72,7 +72,6 @@ type Comparison struct {
 	encodings map[string]encoding // by case
 	scope     []*glob.Pattern
 	strict    bool
-	open      []string // what was demanded and is not covered
 
 	match   match.Options   // of all cases
 	advise  sync.Once       // see suggest
@@ -82,8 +81,7 @@ type Comparison struct {
 	replays []*replayed     // of the cases that have a program, once something fails
 	loaded  loaded          // weights
 
-	copied string // a doubt about a run in which nothing is wrong
-	within string // why a run in which something is wrong has no place
+	findings []finding
 }
 
 // Compare joins and measures all cases. The results do not depend on the number of cores. Files
@@ -138,7 +136,7 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 		c.encodings[k.Name] = k.encoding()
 	}
 	c.Layers = &Layers{ports: c.Ports, missing: c.missing}
-	c.setBeside(opt.Vacuous)
+	c.setNeighbours(opt.Vacuous)
 	if err := c.checkScope(); err != nil {
 		return nil, err
 	}

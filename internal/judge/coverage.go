@@ -41,9 +41,7 @@ func (c *Comparison) demand(d coverage.Demand) (texts []string) {
 	}
 	texts = slices.Concat(c.unfinished(), texts, c.opaque())
 	for _, text := range texts {
-		if !slices.Contains(c.open, text) {
-			c.open = append(c.open, text)
-		}
+		c.find(uncovered, text)
 	}
 	return texts
 }
@@ -54,7 +52,7 @@ func (c *Comparison) covered() (passes []coverage.Pass) {
 		pass := coverage.Pass{Case: p.Case, Step: p.Step, Container: p.Container}
 		for _, e := range p.Events {
 			o := c.Ports[e.Index]
-			pass.Ports = append(pass.Ports, coverage.Port{Layer: e.Layer, Port: e.Port, Input: e.Input, Covers: o.covers(), Lacking: o.Lacking != "", Tensor: o.entry})
+			pass.Ports = append(pass.Ports, coverage.Port{Layer: e.Layer, Port: e.Port, Input: e.Input, Covers: o.covers(), Lacking: o.ExpectedMissing != "", Tensor: o.entry})
 		}
 		passes = append(passes, pass)
 	}
@@ -96,7 +94,7 @@ func (c *Comparison) checkScope() error {
 // covers reports whether a port says something about the candidate: a golden of nothing but NaN does
 // not, nor one that cannot be judged.
 func (p *Port) covers() bool {
-	return p.Joined() && p.Elsewhere == "" && p.Base.Result.N > p.Base.Result.NaNGolden && (p.printed == nil || p.printed.whole())
+	return p.Joined() && !p.Unjudged() && p.Base.Result.N > p.Base.Result.NaNGolden && (p.printed == nil || p.printed.whole())
 }
 
 // allZero reports whether no compared output of the golden has anything but zeros. A single tensor
@@ -117,7 +115,7 @@ func (c *Comparison) allZero() bool {
 
 // coverage counts the golden's outputs and those that were compared: by a test or, with all, at all.
 func (c *Comparison) coverage(all bool) *report.Coverage {
-	n := &report.Coverage{Open: c.open}
+	n := &report.Coverage{Open: c.findingsOf(uncovered)}
 	for _, p := range c.Ports {
 		if !p.Judged() || p.Golden.Len() == 0 {
 			continue

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -30,20 +29,20 @@ type Decision struct {
 // criteria if c is nil. Of several decisions the report shows the last, but never a pass in place
 // of a failure.
 func (p *Port) Decide(c compare.Criteria, source string) *Decision {
-	return p.decide(c, source, p.Rewrite)
+	return p.decide(c, source, false)
 }
 
 // DecideByName judges a port of a layer that a test asks for by its name: that the candidate writes
 // it in another way, which is undone behind it, does not let it pass there.
 func (p *Port) DecideByName(c compare.Criteria, source string) *Decision {
-	return p.decide(c, source, "")
+	return p.decide(c, source, true)
 }
 
 // Fails reports whether a port is outside the fixture's criteria, and decides nothing.
-func (p *Port) Fails() bool { return p.consider(nil, "", p.Rewrite).Row.Status == report.StatusFail }
+func (p *Port) Fails() bool { return p.consider(nil, "", false).Row.Status == report.StatusFail }
 
-func (p *Port) decide(c compare.Criteria, source, excuse string) *Decision {
-	j := p.consider(c, source, excuse)
+func (p *Port) decide(c compare.Criteria, source string, byName bool) *Decision {
+	j := p.consider(c, source, byName)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.decided == nil || !p.decided.failed() || j.failed() {
@@ -71,9 +70,8 @@ func (c *Comparison) Decided() bool {
 	})
 }
 
-// consider judges a port without recording the decision. excuse is why it passes all the same, "" for
-// nothing.
-func (p *Port) consider(c compare.Criteria, source, excuse string) *Decision {
+// consider judges a port without recording the decision.
+func (p *Port) consider(c compare.Criteria, source string, byName bool) *Decision {
 	j := &Decision{port: p, Row: p.newRow()}
 	v, err := p.Base, p.Err
 	crit := p.Criteria
@@ -84,8 +82,8 @@ func (p *Port) consider(c compare.Criteria, source, excuse string) *Decision {
 		v, err = p.judge(crit)
 	}
 	switch {
-	case p.Elsewhere != "":
-		j.Row.Status, j.Row.Note = report.StatusIgnored, p.Elsewhere
+	case p.Unjudged():
+		j.Row.Status, j.Row.Note = report.StatusIgnored, p.Allowance.Text
 		return j
 	case p.Problem != "":
 		err = errors.New(p.Problem)
@@ -108,7 +106,7 @@ func (p *Port) consider(c compare.Criteria, source, excuse string) *Decision {
 			return j
 		}
 	}
-	if v.Pass || p.Benign != "" || excuse != "" {
+	if v.Pass || p.Allowance.Effect == Equivalent || p.Allowance.Effect == Rewritten && !byName {
 		j.Row.Status = report.StatusPass
 		if p.printed != nil && !p.printed.whole() {
 			j.Row.Status, j.Row.Note = report.StatusIgnored, p.printed.text()+": they agree, which proves nothing about the rest"
@@ -116,7 +114,7 @@ func (p *Port) consider(c compare.Criteria, source, excuse string) *Decision {
 		}
 		if !v.Pass {
 			j.Row.Benign = true
-			j.note(cmp.Or(p.Benign, excuse+": "+undone))
+			j.note(p.Allowance.Text)
 		}
 		return j
 	}
@@ -124,8 +122,8 @@ func (p *Port) consider(c compare.Criteria, source, excuse string) *Decision {
 	for _, x := range v.Violations {
 		j.Row.Violations = append(j.Row.Violations, x.Text)
 	}
-	if p.Rewrite != "" {
-		j.note(p.Rewrite + ": " + undone)
+	if p.Allowance.Effect == Rewritten {
+		j.note(p.Allowance.Text)
 	}
 	return j
 }

@@ -26,7 +26,7 @@ func (c *Comparison) noteDoubts() {
 		if p.Base.Result.NaNGolden > 0 {
 			nan = append(nan, p.Layer+" "+p.Port)
 		}
-		if p.strange != nil {
+		if p.float64Err != nil {
 			strange = append(strange, p.Layer+" "+p.Port)
 		}
 	}
@@ -39,9 +39,9 @@ func (c *Comparison) noteDoubts() {
 	switch {
 	case outputs <= 1 || equal < outputs || c.Cases[0].alone || c.otherRecordings():
 	case c.otherEngines():
-		c.copied = fmt.Sprintf("all %d compared outputs are equal bit for bit, though the engines are not: is one dump a copy of the other?", outputs)
+		c.find(whenRight, fmt.Sprintf("all %d compared outputs are equal bit for bit, though the engines are not: is one dump a copy of the other?", outputs))
 	case c.Cases[0].Golden.Path != c.Cases[0].Actual.Path: // else that is noted
-		c.copied = fmt.Sprintf("all %d compared outputs are equal bit for bit: if one dump is a copy of the other, this shows only that it can be read", outputs)
+		c.find(whenRight, fmt.Sprintf("all %d compared outputs are equal bit for bit: if one dump is a copy of the other, this shows only that it can be read", outputs))
 	}
 }
 

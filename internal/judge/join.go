@@ -30,7 +30,7 @@ type Join struct {
 	encodedBy              string         // " (torch, eager)"
 	DType                  tensor.DType   // whose limits apply, see typed; the integer type where a side has integers
 	GoldenSide, ActualSide *report.Side
-	Lacking                string // why the candidate may well lack it, where only the golden has it; "" if nothing says so
+	ExpectedMissing        string // why the candidate may well lack it, where only the golden has it; "" if nothing says so
 
 	printed  *printed              // one side is a log
 	entry    *tensor.Tensor        // the golden's first tensor as it was recorded
@@ -183,7 +183,7 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 		e := k.Golden.Entries[u.Index]
 		p := onlyGolden(k.Name, e)
 		if u.Usual {
-			p.Lacking = u.Reason
+			p.ExpectedMissing = u.Reason
 		}
 		ports = append(ports, p)
 		js.Unmatched.Golden = append(js.Unmatched.Golden, lone(k, e, u))
@@ -199,7 +199,7 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 		if i.Golden {
 			side, entries = &js.Unmatched.Golden, k.Golden.Entries
 			p := onlyGolden(k.Name, entries[i.Index])
-			p.Lacking = i.Reason
+			p.ExpectedMissing = i.Reason
 			ports = append(ports, p)
 			if layer := entries[i.Index].Layer; js.missing[layer] == "" {
 				js.missing[layer] = fmt.Sprintf("missing: the fixture ignores %s (%s)", layer, i.Reason)
@@ -243,7 +243,10 @@ func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 	p := &Port{Key: trace.Key{Case: k.Name, Step: first.Step, Layer: first.Layer, Port: first.Port}, Seq: first.Seq,
 		Join: Join{Note: pair.Note, Problem: pair.Problem, Mask: pair.Mask, Golden: first.Tensor, Actual: actual, entry: first.Tensor,
 			GoldenSide: joinedSide(k.Golden, pair.Golden), ActualSide: joinedSide(k.Actual, pair.Actual)}}
-	p.encodedBy, p.Elsewhere = refs.encodedBy, k.unjudged[p.Key]
+	p.encodedBy = refs.encodedBy
+	if why := k.unjudged[p.Key]; why != "" {
+		p.Allowance = Allowance{Unjudged, why}
+	}
 	if len(pair.Actual) == 1 {
 		p.recorded = actual
 	}

@@ -179,7 +179,7 @@ func (c *Comparison) unordered() map[string]bool {
 
 // record returns the port as the localiser sees it.
 func (p *Port) record() localise.Record {
-	r := localise.Record{Joined: p.Elsewhere == "" && (p.Comparable() || p.misfit()), Agrees: p.Agrees && !p.misfit(),
+	r := localise.Record{Joined: !p.Unjudged() && (p.Comparable() || p.misfit()), Agrees: p.Agrees && !p.misfit(),
 		Len: p.Golden.Len()}
 	integer := !p.Golden.DType().IsFloat()
 	if in := p.Injected; in != nil {
@@ -188,7 +188,7 @@ func (p *Port) record() localise.Record {
 	switch {
 	case p.misfit():
 		r.Error = math.Inf(1)
-	case !r.Joined || p.Benign != "" || p.Rewrite != "" || integer && r.Agrees:
+	case !r.Joined || p.Allowance.Effect != Counts || integer && r.Agrees:
 	case integer:
 		r.Error = math.Inf(1)
 	default:

@@ -80,7 +80,7 @@ func (c *Comparison) agreesIn(caseName string, along *Along, pass *path.Pass, it
 		}
 		limit := max(p.Criteria.Limits().RowRelL2, p.floor().RowRelL2)
 		for _, r := range rows {
-			if r.item == item && r.error > limit {
+			if r.item == item && r.relL2 > limit {
 				return false
 			}
 		}
@@ -92,7 +92,7 @@ func (c *Comparison) agreesIn(caseName string, along *Along, pass *path.Pass, it
 type fedRow struct {
 	path.Row
 	item  int
-	error float64 // relative L2; infinite for integers that differ and what is not finite
+	relL2 float64 // infinite for integers that differ and what is not finite
 }
 
 // rows returns the errors of all rows of a port; false if it is not known which token each belongs
@@ -104,9 +104,9 @@ func (a *Along) rows(p *Port) (rows []fedRow, ok bool) {
 	}
 	shape := p.Golden.Shape()
 	axis, n := a.golden.Axis(p.Layer, p.Port), len(pass.Rows)
-	if len(p.lost) == n && slices.Contains(p.lost, true) { // the others are a matrix
+	if len(p.skipped) == n && slices.Contains(p.skipped, true) { // the others are a matrix
 		for i, row := range pass.Rows {
-			if !p.lost[i] {
+			if !p.skipped[i] {
 				rows = append(rows, fedRow{Row: row, item: pass.Index(row.Sequence)})
 			}
 		}
@@ -146,9 +146,9 @@ func (a *Along) measure(p *Port, rows []fedRow, axis int) error {
 	}
 	for _, line := range d.Rows {
 		r := &rows[line.Index/each%len(rows)]
-		r.error = max(r.error, line.RelL2)
+		r.relL2 = max(r.relL2, line.RelL2)
 		if line.BadNonFinite > 0 {
-			r.error = math.Inf(1)
+			r.relL2 = math.Inf(1)
 		}
 	}
 	return nil
@@ -170,7 +170,7 @@ func differing(p *Port, rows []fedRow, axis int) error {
 			return err
 		}
 		if r.Mismatches > 0 {
-			rows[i].error = math.Inf(1)
+			rows[i].relL2 = math.Inf(1)
 		}
 	}
 	return nil
@@ -186,9 +186,9 @@ func (a *Along) row(p *Port, step string) *report.Row {
 		first = known
 	} else if p != nil {
 		if rows, ok := a.rows(p); ok && len(rows) > 0 {
-			worst := slices.MaxFunc(rows, func(x, y fedRow) int { return cmp.Compare(x.error, y.error) }).error
+			worst := slices.MaxFunc(rows, func(x, y fedRow) int { return cmp.Compare(x.relL2, y.relL2) }).relL2
 			limit := p.floor().RowRelL2
-			wrong := slices.DeleteFunc(rows, func(r fedRow) bool { return r.error <= limit && r.error < worst })
+			wrong := slices.DeleteFunc(rows, func(r fedRow) bool { return r.relL2 <= limit && r.relL2 < worst })
 			first = slices.MinFunc(wrong, func(x, y fedRow) int {
 				return cmp.Or(x.Sequence-y.Sequence, x.Position-y.Position)
 			}).Row

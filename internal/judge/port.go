@@ -30,7 +30,7 @@ type Port struct {
 	mu      sync.Mutex
 	decided *Decision // by a test; nil if none did
 
-	beside       []*Port // of the blocks before and behind, in the same shape
+	neighbours   []*Port // of the blocks before and behind, in the same shape
 	allowVacuous bool
 }
 
@@ -54,25 +54,18 @@ type Figures struct {
 	Base      compare.Verdict  // by Criteria
 	Floor     compare.Limits   // the noise floor that decided whether the two agree
 	Agrees    bool             // within the noise floor, or means the same
-	Benign    string           // why a difference does not count
-	Elsewhere string           // why nothing of it can be judged
-	Rewrite   string           // the map that makes the golden the candidate's, where that is undone behind it
+	Allowance Allowance        // why a difference does not count
 	Local     *piece.Local     // what replay says of its piece; nil where it was not replayed
 	Injected  *injected        // of the run on golden inputs, nil without one
 	Err       error            // the comparison failed
 
 	quantisation *report.Quantisation // what it costs; nil if that is not known
 
-	measured  bool   // by what the encoding costs the reference
-	byDefault bool   // no one wrote any criteria
-	lost      []bool // rows that were left out, in which the reference overflows; nil for none
-	tied      bool   // it hangs on a choice that may come either way
-	strange   error  // why the float64 golden said nothing
-}
-
-// Passes reports whether the fixture's criteria hold.
-func (f *Figures) Passes() bool {
-	return f.Err == nil && (f.Base.Pass || f.Benign != "" || f.Elsewhere != "" || f.Rewrite != "")
+	measured   bool   // by what the encoding costs the reference
+	byDefault  bool   // no one wrote any criteria
+	skipped    []bool // rows that were left out; nil for none
+	tied       bool   // it hangs on a choice that may come either way
+	float64Err error  // why the float64 golden says nothing
 }
 
 // CriteriaFunc returns what judges a port by the limits of a type, and where that was written, ""
@@ -107,7 +100,7 @@ func (p *Port) judgeBase() {
 			p.Source += ", twice that within the defaults"
 		}
 	}
-	p.Agrees = p.Err == nil && p.agrees()
+	p.Agrees = p.Err == nil && (p.inFloor() || p.meansTheSame())
 }
 
 // base judges by the fixture's criteria. Without any, an output that is coarser than the encoding
@@ -130,36 +123,39 @@ func (p *Port) judge(c compare.Criteria) (compare.Verdict, error) {
 	return c.Judge(p.Golden, p.Actual, compare.References{Float64: p.Golden64, Encoded: p.Encoded, Encoding: p.DType, RowNorm: p.rowNorm})
 }
 
-// agrees reports whether the two sides are within the noise floor. It decides where an error is;
+// inFloor reports whether the two sides are within the noise floor. It decides where an error is;
 // the criteria decide whether the test passes.
-func (p *Port) agrees() bool {
+func (p *Port) inFloor() bool {
 	r := p.Base.Result
 	switch {
-	case p.printed != nil:
+	case p.printed != nil || p.measured:
 		return p.Base.Pass
 	case p.isDowncast(r):
 		return false
-	case p.measured && p.Base.Pass:
-		return true
-	case p.measured:
 	case !p.Golden.DType().IsFloat() || !p.Actual.DType().IsFloat():
-		if r.Mismatches == 0 { // integers are compared exactly, whatever the tolerance
-			return true
-		}
-	case r.Agrees(p.Floor):
-		return true
+		return r.Mismatches == 0 // integers are compared exactly, whatever the tolerance
+	}
+	return r.Agrees(p.Floor)
+}
+
+// meansTheSame reports whether other numbers mean the same, as those of a mask.
+func (p *Port) meansTheSame() bool {
+	if p.printed != nil || p.isDowncast(p.Base.Result) {
+		return false
 	}
 	if p.Mask || !p.Judged() { // a positional input does not say that it is a mask
 		if n, isMask := mask.Differ(p.Golden, p.Actual); isMask && n == 0 {
-			p.Benign = fmt.Sprintf("the numbers differ, what the mask allows does not: golden %s, candidate %s",
+			p.allow(Equivalent, "the numbers differ, what the mask allows does not: golden %s, candidate %s",
 				mask.Constants(p.Golden), mask.Constants(p.Actual))
+			return true
 		}
 	}
-	if p.Benign == "" && p.Judged() && p.hidesAlike() {
-		p.Benign = fmt.Sprintf("the elements that a mask hides are the same, golden %.6g, candidate %.6g, and the others agree",
-			p.Base.Result.MaxAbs.Golden, p.Base.Result.MaxAbs.Actual)
+	if !p.Judged() || !p.hidesAlike() {
+		return false
 	}
-	return p.Benign != ""
+	p.allow(Equivalent, "the elements that a mask hides are the same, golden %.6g, candidate %.6g, and the others agree",
+		p.Base.Result.MaxAbs.Golden, p.Base.Result.MaxAbs.Actual)
+	return true
 }
 
 // hidesAlike reports whether the port is a bias with a mask added, and all that is not hidden agrees.
@@ -198,7 +194,7 @@ func (p *Port) limit(criteria CriteriaFunc) {
 	}
 	own, err := compare.Own(p.Golden, p.Golden64)
 	if err != nil {
-		p.strange = err
+		p.float64Err = err
 		return
 	}
 	noise := compare.Limits{RelL2: noiseRatio * own.RelL2, RowRelL2: noiseRatio * own.RowRelL2}
@@ -224,13 +220,13 @@ func (p *Port) evidence() *diagnose.Port {
 	if p.Problem != "" {
 		d.Misfit = p.recorded
 	}
-	if p.frame == nil || p.Elsewhere != "" {
+	if p.frame == nil || p.Unjudged() {
 		return d
 	}
 	if f, err := p.frame(); err == nil {
 		d.Golden, d.Actual, d.PadRows = f.golden, f.actual, f.pad
-		if f.pad == nil && len(p.lost) == d.Rows() {
-			d.PadRows = p.lost
+		if f.pad == nil && len(p.skipped) == d.Rows() {
+			d.PadRows = p.skipped
 		}
 	}
 	if in := p.Injected; in != nil && in.frame != nil {

@@ -122,7 +122,7 @@ func (c *Comparison) noteCosts() {
 				measured++
 				out += costs.LeftOut
 			}
-			for _, lost := range p.lost {
+			for _, lost := range p.skipped {
 				if lost {
 					out++
 				}
@@ -150,9 +150,9 @@ func (p *Port) leaveOut(lost []bool, why string) error {
 	if n == 0 {
 		return nil
 	}
-	p.lost = lost
+	p.skipped = lost
 	if n == len(lost) || p.misfit() || p.printed != nil {
-		p.Problem, p.Agrees, p.Elsewhere = "", true, "all rows "+why
+		p.allow(Unjudged, "all rows %s", why)
 		return nil
 	}
 	for _, t := range []**tensor.Tensor{&p.Golden, &p.Actual, &p.Golden64, &p.Encoded} {

@@ -54,13 +54,11 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	c.rows(r, func(layer string) bool { return all || decided[layer] }, wrong)
 	wrong = wrong || len(c.Layers.lacking()) > 0
 	c.verdict(r, wrong, len(decided) > 0)
-	note := c.copied
+	told := whenRight
 	if wrong {
-		note = c.within
+		told = whenWrong
 	}
-	if note != "" {
-		r.Notes = append(slices.Clip(r.Notes), note)
-	}
+	r.Notes = slices.Concat(r.Notes, c.findingsOf(told))
 	if wrong {
 		if err := c.Found(r); err != nil {
 			r.Void(err)
@@ -124,7 +122,7 @@ func (c *Comparison) verdict(r *report.Report, wrong, decided bool) {
 	switch {
 	case wrong:
 		r.Verdict = report.Fail
-	case decided && len(c.open) > 0:
+	case decided && len(c.findingsOf(uncovered)) > 0:
 		r.Verdict = report.Incomplete
 	case decided:
 		r.Verdict = report.Pass
@@ -184,7 +182,7 @@ func (c *Comparison) notJudged() (out []string) {
 
 // undecided judges a port that no test decided: an input, or an output that was not asked for.
 func (p *Port) undecided(asked, wrong bool) *Decision {
-	j := p.consider(nil, "", p.Rewrite)
+	j := p.consider(nil, "", false)
 	row := j.Row
 	switch {
 	case !asked:

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/program"
 )
@@ -36,10 +35,11 @@ func (c *Comparison) byPieces(faults []localise.Fault) {
 		if !alone[p.Case] || accused[p] || l == nil || l.Opaque != "" || !p.byDefault || !p.Joined() || p.Passes() {
 			continue
 		}
-		p.Agrees, p.Benign = true, "within the noise of its piece"
+		why := "within the noise of its piece"
 		if l.Wrong {
-			p.Benign = "written otherwise: what is made of it is right"
+			why = "written otherwise: what is made of it is right"
 		}
+		p.allow(Equivalent, "%s", why)
 	}
 }
 
@@ -50,7 +50,7 @@ func (c *Comparison) accuse(p *Port, found string) (at *Port) {
 	if !p.Judged() {
 		i := slices.Index(c.Ports, p)
 		j := slices.IndexFunc(c.Ports[i:], func(q *Port) bool {
-			return q.Judged() && q.Comparable() && q.Elsewhere == "" && q.Case == p.Case && q.Step == p.Step
+			return q.Judged() && q.Comparable() && !q.Unjudged() && q.Case == p.Case && q.Step == p.Step
 		})
 		if j < 0 {
 			return p
@@ -60,8 +60,7 @@ func (c *Comparison) accuse(p *Port, found string) (at *Port) {
 	}
 	p.Agrees = false
 	if at.byDefault && at.Comparable() && at.Passes() {
-		at.Base.Pass, at.Benign, at.Agrees = false, "", false
-		at.Base.Violations = append(at.Base.Violations, compare.Violation{Criterion: "local_error", Text: found})
+		at.fail("local_error", found)
 	}
 	return at
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
@@ -86,7 +85,7 @@ func (t *tokens) add(p *Port) {
 		if pos.Choice != generation.Same && t.first == "" {
 			t.first = fmt.Sprintf("in row %d of step %s it is %d, the golden has %d, %s", row, p.Step, pos.Candidate, pos.Reference, pos.Ahead())
 		}
-		if len(pos.Outliers) > 0 && p.Base.Pass && p.Elsewhere == "" {
+		if len(pos.Outliers) > 0 && p.Base.Pass && !p.Unjudged() {
 			p.exchanged(row, pos.Outliers)
 		}
 	}
@@ -98,9 +97,7 @@ func (p *Port) exchanged(row int, tokens []int) {
 	if len(tokens) == 2 {
 		what = "alone are off, as if they were exchanged"
 	}
-	p.Base.Pass, p.Agrees = false, false
-	p.Base.Violations = append(p.Base.Violations, compare.Violation{Criterion: "logits",
-		Text: fmt.Sprintf("in row %d the logits of %s %s", row, strings.Trim(fmt.Sprint(tokens), "[]"), what)})
+	p.fail("logits", fmt.Sprintf("in row %d the logits of %s %s", row, strings.Trim(fmt.Sprint(tokens), "[]"), what))
 }
 
 func (t *tokens) text(name string, several bool) string {

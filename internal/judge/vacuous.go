@@ -9,8 +9,8 @@ import (
 	"github.com/goparity/goparity/internal/trace"
 )
 
-// setBeside tells each port which ones are its like in the blocks before and behind it.
-func (c *Comparison) setBeside(allow bool) {
+// setNeighbours tells each port which ones are its like in the blocks before and after it.
+func (c *Comparison) setNeighbours(allow bool) {
 	last := map[trace.Key]*Port{} // by case, step and port, the layer without its numbers
 	for _, p := range c.Ports {
 		p.allowVacuous = allow
@@ -20,7 +20,7 @@ func (c *Comparison) setBeside(allow bool) {
 		kind := p.Key
 		kind.Layer = label.Stars(p.Layer)
 		if o := last[kind]; o != nil && slices.Equal(o.Actual.Shape(), p.Actual.Shape()) {
-			o.beside, p.beside = append(o.beside, p), append(p.beside, o)
+			o.neighbours, p.neighbours = append(o.neighbours, p), append(p.neighbours, o)
 		}
 		last[kind] = p
 	}
@@ -33,7 +33,7 @@ func (p *Port) vacuous(c compare.Criteria, source string) (what string, err erro
 		return "", nil
 	}
 	var beside []compare.Beside
-	for _, o := range p.beside {
+	for _, o := range p.neighbours {
 		beside = append(beside, compare.Beside{Name: "the tensor of " + o.Layer, Tensor: o.Actual})
 	}
 	what, err = c.Vacuous(p.Golden, p.Actual, compare.References{Float64: p.Golden64, Encoded: p.Encoded, Encoding: p.DType}, beside)

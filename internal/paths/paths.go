@@ -270,7 +270,7 @@ func (p *Paths) Agreement() (a *report.Agreement, agrees bool) {
 		return nil, false
 	}
 	for _, port := range p.along.Ports {
-		if port.Judged() && port.Comparable() && port.Elsewhere == "" && !port.Agrees {
+		if port.Judged() && port.Comparable() && !port.Unjudged() && !port.Agrees {
 			return p.along.Agreement(""), false
 		}
 	}

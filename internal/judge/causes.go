@@ -156,7 +156,7 @@ func (c *Comparison) made(target *Port) *tensor.Tensor {
 // what is wrong shows behind them. nil for other targets, where nothing is wrong there, and where the
 // experts were given something else, or what they were given is not known.
 func (c *Comparison) reordered(target *Port) *Port {
-	if target == nil || !module.Routed(target.Layer) || !target.misfit() && rewritten(target).Kind != structure.MapOrder {
+	if target == nil || !module.Routed(target.Layer) || !target.misfit() && target.mapAlone().Kind != structure.MapOrder {
 		return nil
 	}
 	var out *Port
@@ -253,8 +253,8 @@ func (c *Comparison) reportCauses(r *report.Report) {
 	}
 }
 
-// rewritten returns the map that makes of a port's golden what the candidate has.
-func rewritten(p *Port) structure.Map {
+// mapAlone returns the map that makes of a port's golden what the candidate has, by that port alone.
+func (p *Port) mapAlone() structure.Map {
 	if p.misfit() || p.printed != nil {
 		return structure.Map{}
 	}

@@ -95,7 +95,7 @@ func (p *Port) behindTie(lost []bool) error {
 	}
 	if !slices.Contains(lost, false) {
 		if !p.Golden.DType().IsFloat() {
-			p.allow(Equivalent, "a choice that may come either way")
+			p.allow(equivalent, "a choice that may come either way")
 		}
 		return nil
 	}

@@ -83,7 +83,7 @@ func (p *Port) consider(c compare.Criteria, source string, byName bool) *Decisio
 	}
 	switch {
 	case p.Unjudged():
-		j.Row.Status, j.Row.Note = report.StatusIgnored, p.Allowance.Text
+		j.Row.Status, j.Row.Note = report.StatusIgnored, p.allowance.text
 		return j
 	case p.Problem != "":
 		err = errors.New(p.Problem)
@@ -106,7 +106,7 @@ func (p *Port) consider(c compare.Criteria, source string, byName bool) *Decisio
 			return j
 		}
 	}
-	if v.Pass || p.Allowance.Effect == Equivalent || p.Allowance.Effect == Rewritten && !byName {
+	if v.Pass || p.allowance.effect == equivalent || p.Rewritten() && !byName {
 		j.Row.Status = report.StatusPass
 		if p.printed != nil && !p.printed.whole() {
 			j.Row.Status, j.Row.Note = report.StatusIgnored, p.printed.text()+": they agree, which proves nothing about the rest"
@@ -114,7 +114,7 @@ func (p *Port) consider(c compare.Criteria, source string, byName bool) *Decisio
 		}
 		if !v.Pass {
 			j.Row.Benign = true
-			j.note(p.Allowance.Text)
+			j.note(p.allowance.text)
 		}
 		return j
 	}
@@ -122,8 +122,8 @@ func (p *Port) consider(c compare.Criteria, source string, byName bool) *Decisio
 	for _, x := range v.Violations {
 		j.Row.Violations = append(j.Row.Violations, x.Text)
 	}
-	if p.Allowance.Effect == Rewritten {
-		j.note(p.Allowance.Text)
+	if p.Rewritten() {
+		j.note(p.allowance.text)
 	}
 	return j
 }

@@ -245,7 +245,7 @@ func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 			GoldenSide: joinedSide(k.Golden, pair.Golden), ActualSide: joinedSide(k.Actual, pair.Actual)}}
 	p.encodedBy = refs.encodedBy
 	if why := k.unjudged[p.Key]; why != "" {
-		p.Allowance = Allowance{Unjudged, why}
+		p.allowance = allowance{unjudged, why}
 	}
 	if len(pair.Actual) == 1 {
 		p.recorded = actual

@@ -188,7 +188,7 @@ func (p *Port) record() localise.Record {
 	switch {
 	case p.misfit():
 		r.Error = math.Inf(1)
-	case !r.Joined || p.Allowance.Effect != Counts || integer && r.Agrees:
+	case !r.Joined || p.allowance.effect != counts || integer && r.Agrees:
 	case integer:
 		r.Error = math.Inf(1)
 	default:

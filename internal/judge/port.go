@@ -49,17 +49,17 @@ func (p *Port) misfit() bool {
 
 // Figures is what was measured of a pair, and what it was measured against.
 type Figures struct {
-	Criteria  compare.Criteria // the fixture's
-	Source    string           // where they were written
-	Base      compare.Verdict  // by Criteria
-	Floor     compare.Limits   // the noise floor that decided whether the two agree
-	Agrees    bool             // within the noise floor, or means the same
-	Allowance Allowance        // why a difference does not count
-	Local     *piece.Local     // what replay says of its piece; nil where it was not replayed
-	Injected  *injected        // of the run on golden inputs, nil without one
-	Err       error            // the comparison failed
+	Criteria compare.Criteria // the fixture's
+	Source   string           // where they were written
+	Base     compare.Verdict  // by Criteria
+	Floor    compare.Limits   // the noise floor that decided whether the two agree
+	Agrees   bool             // within the noise floor, or means the same
+	Local    *piece.Local     // what replay says of its piece; nil where it was not replayed
+	Injected *injected        // of the run on golden inputs, nil without one
+	Err      error            // the comparison failed
 
 	quantisation *report.Quantisation // what it costs; nil if that is not known
+	allowance    allowance            // why a difference does not count
 
 	measured   bool   // by what the encoding costs the reference
 	byDefault  bool   // no one wrote any criteria
@@ -145,7 +145,7 @@ func (p *Port) meansTheSame() bool {
 	}
 	if p.Mask || !p.Judged() { // a positional input does not say that it is a mask
 		if n, isMask := mask.Differ(p.Golden, p.Actual); isMask && n == 0 {
-			p.allow(Equivalent, "the numbers differ, what the mask allows does not: golden %s, candidate %s",
+			p.allow(equivalent, "the numbers differ, what the mask allows does not: golden %s, candidate %s",
 				mask.Constants(p.Golden), mask.Constants(p.Actual))
 			return true
 		}
@@ -153,7 +153,7 @@ func (p *Port) meansTheSame() bool {
 	if !p.Judged() || !p.hidesAlike() {
 		return false
 	}
-	p.allow(Equivalent, "the elements that a mask hides are the same, golden %.6g, candidate %.6g, and the others agree",
+	p.allow(equivalent, "the elements that a mask hides are the same, golden %.6g, candidate %.6g, and the others agree",
 		p.Base.Result.MaxAbs.Golden, p.Base.Result.MaxAbs.Actual)
 	return true
 }

@@ -152,7 +152,7 @@ func (p *Port) leaveOut(lost []bool, why string) error {
 	}
 	p.skipped = lost
 	if n == len(lost) || p.misfit() || p.printed != nil {
-		p.allow(Unjudged, "all rows %s", why)
+		p.allow(unjudged, "all rows %s", why)
 		return nil
 	}
 	for _, t := range []**tensor.Tensor{&p.Golden, &p.Actual, &p.Golden64, &p.Encoded} {

@@ -210,7 +210,7 @@ func (p *Port) inFloors() (whole, row float64) {
 // others.
 func (p *Port) leaveOutDrawn() {
 	if p.Local.Drawn && (!p.Agrees || p.misfit()) {
-		p.allow(Unjudged, "hangs on random numbers, of which each run draws its own")
+		p.allow(unjudged, "hangs on random numbers, of which each run draws its own")
 	}
 }
 

@@ -50,7 +50,7 @@ func (c *Comparison) settled() bool {
 		case p.Local != nil && p.Local.AnyOrder:
 			why = "equal numbers do not tell the order of its rows"
 		}
-		p.allow(Equivalent, "%s", why)
+		p.allow(equivalent, "%s", why)
 	}
 	c.leaveOpen(open)
 	return true
@@ -79,7 +79,7 @@ func (c *Comparison) contained(p *Port) bool {
 func (c *Comparison) leaveOpen(ports []*Port) {
 	layers := map[string]bool{}
 	for _, p := range ports {
-		p.allow(Unjudged, "hangs on a choice that may come either way, and nothing tells what is right then")
+		p.allow(unjudged, "hangs on a choice that may come either way, and nothing tells what is right then")
 		layers[p.Layer] = true
 	}
 	if len(ports) > 0 {

@@ -23,8 +23,8 @@ func (c *Comparison) stretches() (list []report.Stretch) {
 			text := ""
 			for _, t := range stretch {
 				for _, p := range r.ports[t] {
-					if p.Allowance.Effect == Rewritten && p.Step == r.ports[stretch[0]][0].Step {
-						ports, text = append(ports, label.Join(p.Layer, p.Port)), p.Allowance.Text
+					if p.Rewritten() && p.Step == r.ports[stretch[0]][0].Step {
+						ports, text = append(ports, label.Join(p.Layer, p.Port)), p.allowance.text
 					}
 				}
 			}
@@ -133,7 +133,7 @@ func (r *replayed) recordedOtherwise(t int, p *Port, held, twin string) string {
 		return ""
 	case held != "":
 		return held
-	case rewritten(p).Kind == structure.MapFactor: // a scale that the candidate's layer leaves to its caller
+	case p.mapAlone().Kind == structure.MapFactor: // a scale that the candidate's layer leaves to its caller
 		return ""
 	}
 	const text = "what was recorded as %s of %s is not what the model went on with: "
@@ -166,7 +166,7 @@ func (r *replayed) one(ports []int) bool {
 // mapOf returns the map that makes of a port's golden what the candidate has. A pass of few rows does not show it by
 // itself: then those of all passes do.
 func (c *Comparison) mapOf(p *Port) structure.Map {
-	m := rewritten(p)
+	m := p.mapAlone()
 	if m.Kind != structure.MapNone || !p.Comparable() || p.Golden.Len() >= fewRows*p.Golden.RowLen() {
 		return m
 	}
@@ -199,7 +199,7 @@ func (c *Comparison) excuse(r *replayed, stretch []int) {
 	first, how := r.Ports[stretch[0]], ""
 	for _, p := range r.ports[stretch[0]] {
 		if p.misfit() {
-			p.allow(Unjudged, "%s; it is judged by what is made of it", p.Problem)
+			p.allow(unjudged, "%s; it is judged by what is made of it", p.Problem)
 			continue
 		}
 		if m := c.mapOf(p); m.Kind == structure.MapFactor && ofHeads(m.Factor) {
@@ -211,7 +211,7 @@ func (c *Comparison) excuse(r *replayed, stretch []int) {
 	for _, t := range stretch {
 		for _, p := range r.ports[t] {
 			if !p.Passes() {
-				p.allow(Rewritten, "written otherwise from %s on%s: %s", label.Join(first.Layer, first.Name), how, undone)
+				p.allow(rewritten, "written otherwise from %s on%s: %s", label.Join(first.Layer, first.Name), how, undone)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (c *Comparison) byPieces(faults []localise.Fault) {
 		if l.Wrong {
 			why = "written otherwise: what is made of it is right"
 		}
-		p.allow(Equivalent, "%s", why)
+		p.allow(equivalent, "%s", why)
 	}
 }
 

@@ -44,8 +44,8 @@ func (p *Port) fail(criterion, text string) {
 // Unjudged reports whether nothing tells what is right of a port.
 func (f *Figures) Unjudged() bool { return f.allowance.effect == unjudged }
 
-// Rewritten reports whether a port is written otherwise, and what is made of it undoes that.
-func (f *Figures) Rewritten() bool { return f.allowance.effect == rewritten }
+// rewritten reports whether a port is written otherwise, and what is made of it undoes that.
+func (f *Figures) rewritten() bool { return f.allowance.effect == rewritten }
 
 // Passes reports whether the fixture's criteria hold, or a difference is allowed.
 func (f *Figures) Passes() bool {

@@ -106,7 +106,7 @@ func (p *Port) consider(c compare.Criteria, source string, byName bool) *Decisio
 			return j
 		}
 	}
-	if v.Pass || p.allowance.effect == equivalent || p.Rewritten() && !byName {
+	if v.Pass || p.allowance.effect == equivalent || p.rewritten() && !byName {
 		j.Row.Status = report.StatusPass
 		if p.printed != nil && !p.printed.whole() {
 			j.Row.Status, j.Row.Note = report.StatusIgnored, p.printed.text()+": they agree, which proves nothing about the rest"
@@ -122,7 +122,7 @@ func (p *Port) consider(c compare.Criteria, source string, byName bool) *Decisio
 	for _, x := range v.Violations {
 		j.Row.Violations = append(j.Row.Violations, x.Text)
 	}
-	if p.Rewritten() {
+	if p.rewritten() {
 		j.note(p.allowance.text)
 	}
 	return j

@@ -23,7 +23,7 @@ func (c *Comparison) stretches() (list []report.Stretch) {
 			text := ""
 			for _, t := range stretch {
 				for _, p := range r.ports[t] {
-					if p.Rewritten() && p.Step == r.ports[stretch[0]][0].Step {
+					if p.rewritten() && p.Step == r.ports[stretch[0]][0].Step {
 						ports, text = append(ports, label.Join(p.Layer, p.Port)), p.allowance.text
 					}
 				}

@@ -201,6 +201,8 @@ type Case struct {
 	// ChatTemplate is a file; the tokenizer's own if empty.
 	ChatTemplate string  `json:"chat_template,omitempty" yaml:"chat_template,file"`
 	TokenIDs     [][]int `json:"token_ids,omitempty" yaml:"token_ids,tokens"` // one list per sequence
+	// Arbitrary says that TokenIDs are no text: a reference that goes on with nonsense is no doubt about it.
+	Arbitrary bool `json:"arbitrary,omitempty"`
 	// Images are files of each sequence, or pictures of package picture, which are drawn.
 	Images [][]string `json:"images,omitempty" yaml:"images,images"`
 	Steps  int        `json:"steps,omitempty" yaml:"steps,1..100000"` // forward passes; 0 is 1

@@ -226,6 +226,9 @@ func TestLiveTorchSanity(t *testing.T) {
 		assert.Contains(t, r.Warnings[0], tt.want)
 		assert.Contains(t, r.Warnings[0], "; skip_sanity: that is the test")
 	}
+	llama.SanityTokens, llama.Cases[0].Arbitrary = 32, true
+	_, err := reference(t, llama)
+	assert.ErrorContains(t, err, "computes 0 everywhere", "what follows tokens that are no text tells nothing, what is computed does")
 }
 
 func TestLiveTorchWeightsOfAnotherShape(t *testing.T) {

@@ -149,6 +149,9 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	if err := c.measure(opt); err != nil {
 		return nil, err
 	}
+	for i := range cases {
+		c.allowBoundaries(&cases[i])
+	}
 	c.judgeTokens()
 	for _, k := range cases {
 		if err := c.inject(k, opt.Match); err != nil {

@@ -41,6 +41,9 @@ func RoleOf(port string) Role {
 // they decide, inputs are evidence.
 func IsInput(port string) bool { return RoleOf(port) == RoleInput }
 
+// IsCache reports whether a port is what an attention layer's cache holds of the tokens that a forward pass fed.
+func IsCache(port string) bool { return port == "key_cache" || port == "value_cache" }
+
 // InputOf returns the input for which a computed port was computed: "input_1" for "computed_1".
 // Other ports are returned as they are.
 func InputOf(port string) string {

@@ -1,7 +1,6 @@
 package path
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -53,10 +52,7 @@ func (s *Sheet) From(others ...*Sheet) (*Found, error) {
 	out.Skipped = skipped
 	first := others[0].Run
 	info := first.Info
-	if info.TokenIDs, err = json.Marshal(s.Tokens); err != nil {
-		return nil, err
-	}
-	info.Generation = s.Run.Info.Generation
+	info.TokenIDs, info.Generation = s.Run.Info.TokenIDs, s.Run.Info.Generation // those that were found
 	out.Run = dump.New(first.Path, info, first.OrderBy, entries)
 	for _, o := range others {
 		out.Run.Watch(o.Run.Changed)

@@ -16,7 +16,11 @@ def make(model, settings, left=None):
     made = caches.make_prompt_cache(model, max_kv_size=settings["max_kv_size"])
     if settings["max_kv_size"] and not any(isinstance(c, caches.RotatingKVCache) and c.max_size == settings["max_kv_size"] for c in made):
         warn(f"max_kv_size has no effect: {type(model).__name__} makes its own caches")
-    return [_padded(c, left, caches) for c in made] if left and any(left) else made
+    if not left or not any(left):
+        return made
+    if settings["kv_bits"]:
+        raise UsageError("mlx-lm rounds no cache of sequences of several lengths", "take batch and padding out of paths, or kv_bits out of the engine's settings")
+    return [_padded(c, left, caches) for c in made]
 
 
 def _padded(c, left, caches):

@@ -109,6 +109,7 @@ func (s *site) slices(o program.Op, d, n int) {
 		return
 	}
 	length, from := v.Shape[d], 0
+	s.wraps(o, d, n, length)
 	if f, ok := o.Args.Get("start").(int); ok && f >= 0 {
 		from = f
 	}
@@ -136,6 +137,27 @@ func (s *site) slices(o program.Op, d, n int) {
 	for at := range q {
 		take(text("from %d → every %dth from %d", from, q, at), at, n, q)
 	}
+}
+
+// wraps adds what is cut off behind a convolution by Fourier transforms to its beginning: nothing was padded for it.
+func (s *site) wraps(o program.Op, d, n, length int) {
+	x, _ := o.Args.Get("self").(program.ID)
+	if m := s.Maker(x); m < 0 || s.Ops[m].Name != "_fft_c2r" || n == length {
+		return
+	}
+	s.add("slice", 2, "the convolution wraps around", func(w *writer, o program.Op) {
+		part := func(at int) program.ID {
+			shape := slices.Clone(w.value(x).Shape)
+			shape[d] = min(length, n-at)
+			id := w.call("slice", x, shape, "self", x, "dim", d, "start", at, "end", at+shape[d], "step", 1)
+			return w.beyond(id, d, [2]int{0, length - shape[d]}, nil)
+		}
+		sum := part(0)
+		for at := length; at+length < n; at += length {
+			sum = w.call("add", sum, nil, "self", sum, "other", part(at), "alpha", 1)
+		}
+		w.run(o, "add", argsOf([]any{"self", sum, "other", part((n - 1) / length * length), "alpha", 1}))
+	})
 }
 
 // slice writes an operator that takes a part of what another one takes.

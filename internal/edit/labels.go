@@ -47,6 +47,7 @@ var labels = []group{
 		{"config/attn_logit_softcapping", "drop bypass scalar", "", "", both(is.caps, reaches("_softmax"))},
 		{"config/final_logit_softcapping", "drop bypass scalar", "", "", is.caps},
 		{"moe/bias", "drop bypass", "add", "", both(learned(1, 1), has("topk"))},
+		{"conv/padding", "slice", "", "the convolution wraps around", nil},
 		{"output/last-token", "slice layout", "", "", is.ofOneRow}, // where nothing else is done
 	}},
 	{recurrent, []rule{ // a state that decays from row to row, as that of a state-space model

@@ -20,7 +20,8 @@ func records(s *site) {
 			continue
 		}
 		s.inPlaceOf(r)
-		if r.For > 0 || r.Made == nil && taken[r.Record] {
+		ofResult := s.Maker(s.Out) < 0 && s.Values[s.Out].Record == r.For // it is given on as it is
+		if r.For > 0 && !ofResult || r.Made == nil && taken[r.Record] {
 			continue
 		}
 		if s.spreads(r.Shape) {
@@ -34,7 +35,7 @@ func records(s *site) {
 		if !s.isOutput(r.Shape) {
 			continue
 		}
-		s.last("source", 3, text("the result is %s", r.Name), func(w *writer, _ program.ID) program.ID { return w.elsewhere(r) })
+		s.last("source", 4, text("the result is %s", r.Name), func(w *writer, _ program.ID) program.ID { return w.elsewhere(r) })
 		s.last("term", 5, text("%s is added to the result", r.Name), func(w *writer, id program.ID) program.ID {
 			return w.call("add", id, nil, "self", id, "other", w.elsewhere(r), "alpha", 1)
 		})

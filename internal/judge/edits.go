@@ -46,12 +46,9 @@ func withEdits(causes []report.Cause, e edits) []report.Cause {
 		})
 	}
 	if e.first != nil {
-		switch proven := len(causes) > 0 && causes[0].Proven; {
-		case proven && e.first.Proven && !isPlain(e.first.ID) && (isPlain(causes[0].ID) || causes[0].ID == "state/stale" && e.first.Edit.Kind == "weight"):
-			causes[0] = *e.first
-		case proven:
-			addEdit(&causes[0], e.first)
-		default:
+		if len(causes) > 0 && causes[0].Proven {
+			explain(&causes[0], e.first)
+		} else {
 			causes = slices.Insert(causes, 0, *e.first)
 		}
 	}
@@ -63,7 +60,7 @@ func withEdits(causes []report.Cause, e edits) []report.Cause {
 	}
 	for _, k := range e.others {
 		if at := place(k); at >= 0 && (causes[at].Edit == nil || byNumbers(causes[at])) {
-			addEdit(&causes[at], k)
+			explain(&causes[at], k)
 		} else {
 			causes = append(causes, *k)
 		}
@@ -77,9 +74,13 @@ func isPlain(id string) bool {
 	return slices.Contains([]string{"rows", "columns", "head", "value", "layout", "edit"}, family)
 }
 
-// addEdit says where in the reference's program a proven cause is.
-func addEdit(to, k *report.Cause) {
-	if to.Edit == nil {
+// explain says of a proven cause where in the reference's program it is. A proven edit that says why replaces one that only
+// says what the wrong numbers are, or that they are another layer's where that layer's weights make them.
+func explain(to, k *report.Cause) {
+	switch {
+	case k.Proven && !isPlain(k.ID) && (isPlain(to.ID) || to.ID == "state/stale" && k.Edit.Kind == "weight"):
+		*to = *k
+	case to.Edit == nil:
 		to.Edit = k.Edit
 		to.Text = strings.TrimSuffix(to.Text, ".") + "; in the reference's program, " + k.Text
 	}
@@ -313,7 +314,7 @@ func causeOf(r *replayed, of *program.Piece, p *Port, found *editsearch.Result, 
 
 // tried says that no edit was found, and what comes nearest.
 func tried(found *editsearch.Result) string {
-	text := fmt.Sprintf("no single edit of the reference's program explains the error at the place: %d of %d were tried", found.Tried-found.Pairs, found.Listed)
+	text := fmt.Sprintf("no single edit of the reference's program explains the error at the place: %d of %d were tried", min(found.Tried-found.Pairs, found.Listed), found.Listed)
 	if found.Pairs > 0 {
 		text += fmt.Sprintf(", and %d pairs", found.Pairs)
 	}

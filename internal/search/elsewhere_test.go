@@ -29,16 +29,20 @@ func TestFindsWhatWasMadeElsewhere(t *testing.T) {
 	instead := func(w edit.Weight, record int) edit.Weight { w.For = record; return w }
 	gone := of(7, 3, 8)
 	gone.Made = func() (*replay.Array, error) { return nil, &replay.OpaqueError{Reason: errors.ErrUnsupported.Error()} }
+	var b builder
+	given := b.piece(b.value(program.Value{Record: 2, Shape: rows}))
 	for _, tt := range []struct {
+		piece            *program.Piece
 		others           []edit.Weight
 		text, id, reason string
 	}{
-		{[]edit.Weight{of(7, 3, 8)}, "tanh takes x + attn(x) in the place of what was recorded", "residual/source", "another sum"},
-		{[]edit.Weight{gone, instead(of(7, 3, 8), 2)}, "mul takes x + attn(x) in the place of what was recorded", "residual/source",
+		{piece, []edit.Weight{of(7, 3, 8)}, "tanh takes x + attn(x) in the place of what was recorded", "residual/source", "another sum"},
+		{piece, []edit.Weight{gone, instead(of(7, 3, 8), 2)}, "mul takes x + attn(x) in the place of what was recorded", "residual/source",
 			"in the place of the second record alone; what cannot be made is no edit"},
-		{[]edit.Weight{of(7, 3, 1)}, "the result is multiplied with x + attn(x)", "edit/term", "a number for each row"},
+		{piece, []edit.Weight{of(7, 3, 1)}, "the result is multiplied with x + attn(x)", "edit/term", "a number for each row"},
+		{given, []edit.Weight{instead(of(7, 3, 8), 2)}, "the result is x + attn(x)", "residual/source", "what a layer is given, had it been made of that"},
 	} {
-		base, err := replay.NewBase(t.Context(), piece, load, replay.Mode{})
+		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
 		require.NoError(t, err, tt.reason)
 		var planted *edit.Edit
 		for _, e := range listed(base, tt.others[len(tt.others)-1:], nil) {
@@ -47,13 +51,13 @@ func TestFindsWhatWasMadeElsewhere(t *testing.T) {
 			}
 		}
 		require.NotNil(t, planted, tt.reason)
-		s := site(t, piece, planted.Patch)
+		s := site(t, tt.piece, planted.Patch)
 		s.Weights = tt.others
 		r, err := search.Find(t.Context(), s)
 		require.NoError(t, err, tt.reason)
 		require.NotEmpty(t, r.Fits, tt.reason)
 		assert.Equal(t, tt.text, r.Fits[0].Text, tt.reason)
-		assert.Equal(t, tt.id, edit.Label(piece, r.Fits[0].Edit), tt.reason)
+		assert.Equal(t, tt.id, edit.Label(tt.piece, r.Fits[0].Edit), tt.reason)
 		assert.Equal(t, "model.py:3", r.Fits[0].Code, tt.reason)
 		assert.True(t, r.Proven, tt.reason)
 	}

@@ -236,6 +236,23 @@ func window() *program.Piece {
 }
 
 // convolved is what a convolution makes, bounded above, through a function that is called.
+// fourier is a convolution of rows by Fourier transforms, of which half is padding.
+func fourier() *program.Piece {
+	var b builder
+	rows, padded := []int{4, 6}, []int{4, 12}
+	transform := func(x program.ID) program.ID {
+		x = b.op("constant_pad_nd", padded, "self", x, "pad", []int{0, 6, 0, 0}, "value", 0)
+		x = b.op("_fft_r2c", []int{4, 7}, "self", x, "dim", []int{1}, "normalization", 0, "onesided", true)
+		b.values[x].DType, b.values[x].Type = tensor.Invalid, "complex64"
+		return x
+	}
+	x := transform(b.value(program.Value{Record: 1, Shape: rows}))
+	x = b.op("mul", []int{4, 7}, "self", x, "other", transform(b.weight("filter", 4, 6)))
+	b.values[x].DType, b.values[x].Type = tensor.Invalid, "complex64"
+	x = b.op("_fft_c2r", padded, "self", x, "dim", []int{1}, "normalization", 2, "last_dim_size", 12)
+	return b.piece(b.op("slice", rows, "self", x, "dim", 1, "start", 0, "end", 6, "step", 1))
+}
+
 func convolved() *program.Piece {
 	var b builder
 	shape := []int{1, 4, 12}
@@ -395,6 +412,7 @@ func TestLabels(t *testing.T) {
 		{reflected(), "sibling", "padding of convolution: zeros", "conv/padding", "nothing beyond the edges, which go on by indices"},
 		{coordinates(), "table", "points of linspace: from end to end → middles of parts", "embedding/position", "the middles of pixels, along both axes"},
 		{convolved(), "drop", "bias of convolution left out", "linear/bias-missing", "of a convolution"},
+		{fourier(), "slice", "the convolution wraps around", "conv/padding", "nothing was padded for it"},
 		{convolved(), "layout", "axis 2 flipped of c.weight", "conv/flipped", "the taps from behind"},
 		{convolved(), "layout", "axis 1 flipped of c.weight", "image/channels", "the channels from behind"},
 		{convolved(), "scalar", "min of clamp: none → -0.5", "value/clipped", "bounded on both sides"},

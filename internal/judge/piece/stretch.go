@@ -165,14 +165,14 @@ func (j *judge) throughout(t int) bool {
 
 // witnessed reports whether a port behind the stretch is right without it. What cannot be replayed tells
 // nothing of an earlier forward pass: it may take what was left there, and need not. Nor does a choice:
-// logits of another scale choose the same token.
+// logits of another scale choose the same token. Nor do zeros: whatever is multiplied with them is that.
 func (s *stretch) witnessed() bool {
 	steps := map[string]bool{}
 	for p := range s.ports {
 		steps[s.Program.Ports[p].Step] = true
 	}
 	for q := range s.right {
-		if !s.Program.Values[s.Program.Ports[q].Value].DType.IsFloat() {
+		if !s.Program.Values[s.Program.Ports[q].Value].DType.IsFloat() || s.isZero(q) {
 			continue
 		}
 		if s.look(q, s.out).Opaque == "" || steps[s.Program.Ports[q].Step] {
@@ -180,6 +180,12 @@ func (s *stretch) witnessed() bool {
 		}
 	}
 	return false
+}
+
+// isZero reports whether the candidate has nothing but zeros for a port.
+func (j *judge) isZero(port int) bool {
+	t := j.Records[port].Tensor
+	return t != nil && !slices.ContainsFunc(t.Floats(), func(x float64) bool { return x != 0 })
 }
 
 // add leaves out the value of a port under all its labels. It is false where nothing takes the value:

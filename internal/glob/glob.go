@@ -2,7 +2,9 @@ package glob
 
 import (
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,43 +27,44 @@ type Pattern struct {
 
 // Compile reads a pattern. The error says what is wrong and at which character, counted from 1.
 func Compile(pattern string) (*Pattern, error) {
-	if pattern == "" {
+	switch {
+	case pattern == "":
 		return nil, fmt.Errorf("glob: the pattern is empty")
-	}
-	if len(pattern) > maxLen {
+	case len(pattern) > maxLen:
 		return nil, fmt.Errorf("glob: the pattern has %d bytes, at most %d are read", len(pattern), maxLen)
-	}
-	if !utf8.ValidString(pattern) {
+	case !utf8.ValidString(pattern):
 		return nil, fmt.Errorf("glob: %q is not UTF-8", pattern)
 	}
-	tokens, err := scan(pattern)
-	if err != nil {
-		return nil, fmt.Errorf("glob: %q: %w", pattern, err)
-	}
-	alternatives, err := expand(tokens)
-	if err != nil {
-		return nil, fmt.Errorf("glob: %q: %w", pattern, err)
-	}
-	p := &Pattern{text: pattern, specificity: -1}
-	exprs := make([]string, len(alternatives))
-	for i, alt := range alternatives {
-		expr, specificity, err := translate(alt)
-		if err != nil {
-			return nil, fmt.Errorf("glob: %q: %w", pattern, err)
-		}
-		exprs[i] = expr
-		if p.specificity < 0 || specificity < p.specificity {
-			p.specificity = specificity
-		}
-	}
-	p.expr = "(?:" + strings.Join(exprs, "|") + ")"
-	if p.whole, err = regexp.Compile("^" + p.Whole() + "$"); err != nil {
-		return nil, fmt.Errorf("glob: %q: %w", pattern, err)
-	}
-	if p.tail, err = regexp.Compile("^" + p.Tail() + "$"); err != nil {
+	p := &Pattern{text: pattern, specificity: math.MaxInt}
+	if err := p.compile(); err != nil {
 		return nil, fmt.Errorf("glob: %q: %w", pattern, err)
 	}
 	return p, nil
+}
+
+func (p *Pattern) compile() error {
+	tokens, err := scan(p.text)
+	if err != nil {
+		return err
+	}
+	alternatives, err := expand(tokens)
+	if err != nil {
+		return err
+	}
+	exprs := make([]string, len(alternatives))
+	for i, alt := range alternatives {
+		weight := 0
+		if exprs[i], weight, err = translate(alt); err != nil {
+			return err
+		}
+		p.specificity = min(p.specificity, weight)
+	}
+	p.expr = "(?:" + strings.Join(exprs, "|") + ")"
+	if p.whole, err = regexp.Compile("^" + p.Whole() + "$"); err != nil {
+		return err
+	}
+	p.tail, err = regexp.Compile("^" + p.Tail() + "$")
+	return err
 }
 
 // Tail returns the regular expression of [Pattern.Match], and Whole that of [Pattern.MatchWhole],
@@ -101,22 +104,24 @@ const (
 type kind uint8
 
 const (
-	literal    kind = iota // one character, in text
+	atom       kind = iota // a part of a segment
 	dot                    // between segments
-	star                   // *
 	doubleStar             // **
-	question               // ?
-	class                  // [..], in text as a regular expression
 	open                   // {
 	comma                  // , inside of { }
 	closing                // }
 )
 
 type token struct {
-	kind kind
-	text string
-	at   int // character, from 1
+	kind   kind
+	expr   string // the regular expression of an atom
+	weight int
+	at     int // character, from 1
 }
+
+const star = `[^.]*` // the atom of *
+
+func literal(c rune) token { return token{atom, regexp.QuoteMeta(string(c)), literalWeight, 0} }
 
 // scan cuts a pattern into tokens and checks that groups are closed.
 func scan(pattern string) ([]token, error) {
@@ -124,48 +129,46 @@ func scan(pattern string) ([]token, error) {
 	var opened []int
 	runes := []rune(pattern)
 	for i := 0; i < len(runes); i++ {
-		t := token{at: i + 1}
+		at := i + 1
+		t := literal(runes[i])
 		switch c := runes[i]; c {
 		case '.':
 			t.kind = dot
 		case '?':
-			t.kind = question
+			t = token{expr: `[^.]`, weight: anyWeight}
 		case '*':
-			t.kind = star
-			if i+1 < len(runes) && runes[i+1] == '*' {
+			t = token{expr: star}
+			if at < len(runes) && runes[at] == '*' {
 				t.kind = doubleStar
 				i++
 			}
 		case '[':
-			text, n, err := scanClass(runes[i:])
+			expr, n, err := scanClass(runes[i:])
 			if err != nil {
-				return nil, fmt.Errorf("character %d: %w", i+1, err)
+				return nil, fmt.Errorf("character %d: %w", at, err)
 			}
-			t.kind, t.text = class, text
+			t = token{expr: expr, weight: classWeight}
 			i += n - 1
 		case '{':
 			t.kind = open
-			opened = append(opened, i+1)
+			opened = append(opened, at)
 		case '}':
 			if len(opened) == 0 {
-				return nil, fmt.Errorf("character %d: } without {", i+1)
+				return nil, fmt.Errorf("character %d: } without {", at)
 			}
 			t.kind = closing
 			opened = opened[:len(opened)-1]
 		case ',':
-			t.kind, t.text = literal, ","
 			if len(opened) > 0 {
 				t.kind = comma
 			}
 		case '\\':
-			i++
-			if i == len(runes) {
-				return nil, fmt.Errorf(`character %d: nothing follows \`, i)
+			if i++; i == len(runes) {
+				return nil, fmt.Errorf(`character %d: nothing follows \`, at)
 			}
-			t.text = string(runes[i])
-		default:
-			t.text = string(c)
+			t = literal(runes[i])
 		}
+		t.at = at
 		tokens = append(tokens, t)
 	}
 	if len(opened) > 0 {
@@ -239,39 +242,27 @@ func member(r rune) string {
 
 // expand expands groups: a{b,c} becomes ab and ac.
 func expand(tokens []token) ([][]token, error) {
-	start := -1
-	for i, t := range tokens {
-		if t.kind == open {
-			start = i
-			break
-		}
-	}
+	start := slices.IndexFunc(tokens, func(t token) bool { return t.kind == open })
 	if start < 0 {
 		return [][]token{tokens}, nil
 	}
-	// The parts between the commas of this group, and its end.
-	depth, end, from := 0, start, start+1
-	var parts [][]token
-	for i := start; i < len(tokens) && end == start; i++ {
+	var parts [][]token // between the commas of this group
+	end := start + 1    // of a part
+	for depth, i := 1, end; depth > 0; i++ {
 		switch tokens[i].kind {
 		case open:
 			depth++
-		case comma:
-			if depth == 1 {
-				parts = append(parts, tokens[from:i])
-				from = i + 1
-			}
 		case closing:
-			if depth--; depth == 0 {
-				parts = append(parts, tokens[from:i])
-				end = i
-			}
+			depth--
+		}
+		if depth == 0 || depth == 1 && tokens[i].kind == comma {
+			parts = append(parts, tokens[end:i])
+			end = i + 1
 		}
 	}
 	var out [][]token
 	for _, part := range parts {
-		one := append(append(append([]token{}, tokens[:start]...), part...), tokens[end+1:]...)
-		more, err := expand(one)
+		more, err := expand(slices.Concat(tokens[:start], part, tokens[end:]))
 		if err != nil {
 			return nil, err
 		}
@@ -283,63 +274,51 @@ func expand(tokens []token) ([][]token, error) {
 	return out, nil
 }
 
-// translate returns the regular expression of a pattern without groups.
-func translate(tokens []token) (expr string, specificity int, err error) {
-	var segments [][]token
+// segments cuts a pattern without groups at its dots.
+func segments(tokens []token) (out [][]token) {
 	from := 0
-	for i := 0; i <= len(tokens); i++ {
-		if i == len(tokens) || tokens[i].kind == dot {
-			if from == i {
-				return "", 0, fmt.Errorf("an empty segment: names have no two dots in a row, " +
-					"and none at the beginning or end")
-			}
-			segments = append(segments, tokens[from:i])
-			from = i + 1
+	for i, t := range tokens {
+		if t.kind == dot {
+			out, from = append(out, tokens[from:i]), i+1
 		}
 	}
-	var b strings.Builder
-	sep := false // whether a dot goes before the next segment
-	for i, s := range segments {
-		if s[0].kind == doubleStar && len(s) == 1 {
+	return append(out, tokens[from:])
+}
+
+// translate returns the regular expression of a pattern without groups, and its specificity.
+func translate(tokens []token) (expr string, specificity int, err error) {
+	separator, all := "", segments(tokens)
+	for i, s := range all {
+		switch {
+		case len(s) == 0:
+			return "", 0, fmt.Errorf("an empty segment: names have no two dots in a row, and none at the beginning or end")
+		case len(s) == 1 && s[0].kind == doubleStar:
 			// Zero or more segments, each with the dot that separates it from the preceding ones.
-			switch last := i == len(segments)-1; {
-			case sep:
-				b.WriteString(`(?:\.[^.]+)*`)
-			case last:
-				b.WriteString(`[^.]+(?:\.[^.]+)*`)
+			switch {
+			case separator != "":
+				expr += `(?:\.[^.]+)*`
+			case i == len(all)-1:
+				expr += `[^.]+(?:\.[^.]+)*`
 			default:
-				b.WriteString(`(?:[^.]+\.)*`)
+				expr += `(?:[^.]+\.)*`
 			}
 			continue
 		}
-		if sep {
-			b.WriteString(`\.`)
+		if expr += separator; separator != "" {
 			specificity += literalWeight
 		}
-		sep = true
-		if len(s) == 1 && s[0].kind == star {
-			b.WriteString(`[^.]+`)
+		separator = `\.`
+		if len(s) == 1 && s[0].expr == star {
+			expr += `[^.]+`
 			continue
 		}
 		for _, t := range s {
-			switch t.kind {
-			case literal:
-				b.WriteString(regexp.QuoteMeta(t.text))
-				specificity += literalWeight
-			case class:
-				b.WriteString(t.text)
-				specificity += classWeight
-			case question:
-				b.WriteString(`[^.]`)
-				specificity += anyWeight
-			case star:
-				b.WriteString(`[^.]*`)
-			case doubleStar:
-				return "",
-					0, fmt.Errorf("character %d: ** stands for whole segments: write it alone between dots, or *",
-						t.at)
+			if t.kind == doubleStar {
+				return "", 0, fmt.Errorf("character %d: ** stands for whole segments: write it alone between dots, or *", t.at)
 			}
+			expr += t.expr
+			specificity += t.weight
 		}
 	}
-	return b.String(), specificity, nil
+	return expr, specificity, nil
 }

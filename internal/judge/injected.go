@@ -33,6 +33,9 @@ func (c *Comparison) inject(k Case, opt match.Options) error {
 	if err != nil {
 		return fmt.Errorf("injected run: %w", err)
 	}
+	for _, rule := range res.Unused {
+		c.Note("injected run: " + rule)
+	}
 	ports := c.byKey()
 	for _, pair := range res.Pairs {
 		first := k.Golden.Entries[pair.Golden[0]]

@@ -148,7 +148,7 @@ func rowNorm(tensors []*tensor.Tensor) float64 {
 }
 
 func (js *joins) noteRuns(k Case, res *match.Result, opt match.Options) {
-	for _, n := range slices.Concat(k.Golden.Notes, k.Actual.Notes, res.Notes) {
+	for _, n := range slices.Concat(k.Golden.Notes, k.Actual.Notes, res.Notes, res.Unused) {
 		js.Note(n)
 	}
 	if opt.PadMask != nil {

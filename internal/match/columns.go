@@ -9,13 +9,13 @@ func (p *search) byColumns() {
 		parts := keep(s.parts.layers, func(n *node) bool {
 			return n.value != nil && n.free() && n.leaf && !n.idle && len(n.out.shape) > 1
 		})
-		values, tried := newIndex(s.parts.values), map[string]int{}
+		tried := map[string]int{}
 		for _, n := range s.whole.layers {
 			if !n.free() || n.accounted() || n.value == nil || len(n.out.shape) < 2 || tried[n.key()] >= maxTries {
 				continue
 			}
 			tried[n.key()]++
-			if found := p.parts(n, values, parts); len(found) > 1 {
+			if found := p.parts(n, parts); len(found) > 1 {
 				p.stack(n, found, byValue)
 			}
 		}
@@ -27,33 +27,23 @@ func (n *node) width() int { return n.out.shape[len(n.out.shape)-1] }
 
 // parts finds the layers whose outputs, one after the other along the last axis, are a layer's
 // output; nil if there are none.
-func (p *search) parts(whole *node, values index, parts []*node) (found []*node) {
-	widths := collect(parts, (*node).width)
-	slices.Sort(widths)
-	widths = slices.Compact(widths)
-	for from := 0; from < whole.width(); {
-		part := p.part(whole, from, values, parts, widths)
-		if part == nil || len(found) == maxParts {
+func (p *search) parts(whole *node, parts []*node) (found []*node) {
+	for from := 0; from < whole.width(); from += found[len(found)-1].width() {
+		columns := map[int]*value{} // from there on, by their number
+		i := slices.IndexFunc(parts, func(n *node) bool {
+			v, known := columns[n.width()]
+			if !known {
+				v = p.columns(whole, from, n.width())
+				columns[n.width()] = v
+			}
+			return n.width() < whole.width() && v != nil && v.distance(n.value) <= p.tolerance
+		})
+		if i < 0 || len(found) == maxParts {
 			return nil
 		}
-		found = append(found, part)
-		from += part.width()
+		found = append(found, parts[i])
 	}
 	return found
-}
-
-// part finds the layer whose output is in the columns that begin at from.
-func (p *search) part(whole *node, from int, values index, parts []*node, widths []int) *node {
-	for _, w := range widths {
-		if v := p.columns(whole, from, w); v != nil && w < whole.width() {
-			same := values.nearest(v, p.tolerance)
-			i := slices.IndexFunc(parts, func(n *node) bool { return n.value == same && n.width() == w })
-			if same != nil && i >= 0 {
-				return parts[i]
-			}
-		}
-	}
-	return nil
 }
 
 // columns samples some columns of a layer's output; nil if it has not so many.

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -22,9 +21,10 @@ type content struct {
 	end    int    // its place in the order
 	out    *port  // the output that it is about; nil if it has none
 	value  *value // of it
+	norm   float64
 	in     []*value
 	leaf   bool // no layer lies inside of it
-	idle   bool // it does nothing in inference: it returns what it was given, or its name says so
+	idle   bool // it does nothing in inference: it returns what it was given
 	words  words
 	blocks []run // numbers of blocks in the label
 
@@ -38,9 +38,6 @@ func (n *node) free() bool { return n.pair == nil && !n.fused }
 // read samples what the layers hold.
 func (s *side) read(padding layout.Padding) *contents {
 	c := &contents{side: s}
-	if len(s.steps) == 0 {
-		return c
-	}
 	known := map[float64][]*value{} // by norm
 	for _, n := range s.inOrder() {
 		call := n.at(pass{s.steps[0], 1})
@@ -65,8 +62,7 @@ func (s *side) read(padding layout.Padding) *contents {
 	for _, n := range c.layers {
 		n.blocks = counts.of(n.label)
 		n.words = wordsOf(n.label, n.blocks)
-		kind := n.kind()
-		n.idle = kind >= 0 && layerReasons[kind].idle || n.leaf && n.value != nil && slices.Contains(n.in, n.value)
+		n.idle = n.leaf && n.value != nil && slices.Contains(n.in, n.value)
 	}
 	return c
 }
@@ -76,10 +72,8 @@ func (c *contents) once(known map[float64][]*value, v *value) *value {
 	if v == nil {
 		return nil
 	}
-	for _, k := range known[v.norm] {
-		if k.same(v) {
-			return k
-		}
+	if i := slices.IndexFunc(known[v.norm], v.same); i >= 0 {
+		return known[v.norm][i]
 	}
 	known[v.norm] = append(known[v.norm], v)
 	c.values = append(c.values, v)
@@ -105,38 +99,10 @@ func (n *node) inBlock() bool { return len(n.blocks) > 0 }
 // key is the label of a layer without the numbers of blocks.
 func (n *node) key() string { return withStars(n.label, n.blocks) }
 
-// matching lists the layers for whose labels a pattern may stand.
-func (c *contents) matching(pattern string) []*node {
-	if strings.Contains(pattern, "*") {
-		return c.layers
-	}
-	if n := c.named[pattern]; n != nil {
-		return []*node{n}
-	}
-	return nil
-}
-
-// consumers lists the layers by the values that they were given.
-func (c *contents) consumers() consumers {
-	out := consumers{}
-	for _, n := range c.layers {
-		for _, v := range n.in {
-			out[v] = append(out[v], n)
-		}
-	}
-	return out
-}
-
-// first is the smallest number of a block, and how many there are.
-func (c *contents) first() (smallest, all int) {
-	seen := map[int]bool{}
-	for _, n := range c.layers {
-		if n.inBlock() {
-			seen[n.blocks[0].number] = true
-		}
-	}
-	if len(seen) == 0 {
-		return 0, 0
-	}
-	return slices.Min(slices.Collect(maps.Keys(seen))), len(seen)
+// blockNumbers lists the numbers of the blocks, each once.
+func (c *contents) blockNumbers() []int {
+	inBlocks := keep(c.layers, (*node).inBlock)
+	numbers := collect(inBlocks, func(n *node) int { return n.blocks[0].number })
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
 }

@@ -5,18 +5,16 @@
 //
 // # Layers
 //
-// Layers are joined by their labels in rounds, the surest first. Each round compares the layers that
-// have no partner yet in one form of their labels:
+// Layers are joined by their labels in rounds, the surest first, as far as they have no partner yet:
 //
 //   - rules: what the fixture says under names.
 //   - equal labels: model.lm_head = model.lm_head.
-//   - normal form: case and underscores are folded, and lists that an engine doubles are undone:
-//     model.layers.layers.0.layer_norm = model.layers.0.LayerNorm; then a list may have any name.
-//   - roots: labels of wrapper words only (model, model.model, model.language_model). Equal labels go
-//     first, then the outermost, and those whose outputs fit before those whose do not.
-//   - prefixes: wrapper words are dropped, as few as needed, model.model.layers.0 = model.layers.0;
+//   - prefixes: case, underscores and the word layers before a number do not count, and wrapper words
+//     are dropped, as few as needed: model.model.layers.layers.0.layer_norm = model.layers.0.LayerNorm;
 //     then an unknown word in front of one side's layers, which most layers agree on and no shape
 //     contradicts: model.mymodel.encoder.layer.0 = model.encoder.layer.0.
+//   - roots: labels of wrapper words only (model, model.model, model.language_model). Equal labels go
+//     first, then the outermost, and those whose outputs fit before those whose do not.
 //   - fused: q_proj, k_proj and v_proj are a group, which has the place of a qkv_proj in the rounds
 //     above; so are gate_proj and up_proj.
 //

@@ -2,41 +2,34 @@ package match
 
 import (
 	"cmp"
-	"math"
 	"slices"
-
-	"github.com/goparity/goparity/internal/label"
 )
 
-// index finds values of a run.
-type index struct{ bySize map[int][]*value } // by the first projection
+// index finds values of a run: those of one size, sorted by their keys.
+type index map[int][]*value
 
 func newIndex(values []*value) index {
-	x := index{map[int][]*value{}}
+	x := index{}
 	for _, v := range values {
-		x.bySize[v.n] = append(x.bySize[v.n], v)
+		x[v.n] = append(x[v.n], v)
 	}
-	for _, list := range x.bySize {
-		slices.SortFunc(list, func(a, b *value) int { return cmp.Compare(a.proj[0], b.proj[0]) })
+	for _, list := range x {
+		slices.SortFunc(list, func(a, b *value) int { return cmp.Compare(a.key, b.key) })
 	}
 	return x
 }
 
 // nearest returns the value at the smallest distance, nil if none is within the tolerance.
 func (x index) nearest(v *value, tolerance float64) (best *value) {
-	list := x.bySize[v.n]
-	at, _ := slices.BinarySearchFunc(list, v.proj[0]-reach*tolerance,
-		func(o *value, p float64) int { return cmp.Compare(o.proj[0], p) })
-	distance := math.Inf(1)
+	list := x[v.n]
+	at, _ := slices.BinarySearchFunc(list, v.key-reach*tolerance,
+		func(o *value, key float64) int { return cmp.Compare(o.key, key) })
 	for _, o := range list[at:] {
-		if o.proj[0] > v.proj[0]+reach*tolerance {
+		if o.key > v.key+reach*tolerance {
 			break
 		}
-		if math.Abs(o.norm-v.norm) > 2*tolerance*v.norm || !v.near(o, tolerance) {
-			continue
-		}
-		if d := v.distance(o); d <= tolerance && d < distance {
-			best, distance = o, d
+		if d := v.distance(o); d <= tolerance && (best == nil || d < v.distance(best)) {
+			best = o
 		}
 	}
 	return best
@@ -52,19 +45,16 @@ func (p *search) equate() {
 	}
 }
 
-// byValue pairs the layers that hold equal values. Where several do, those go together that go
-// together better than with any other; then what is left goes by the order of execution.
-func (p *search) byValue() {
-	for _, inOrder := range []bool{false, true} {
-		golden, actual := p.golden.holders(), p.actual.holders()
-		var pairs []edge
-		for _, v := range p.golden.values {
-			if v.other != nil {
-				pairs = append(pairs, p.sameValue(golden[v], actual[v.other], inOrder)...)
-			}
+// pairEqual pairs the layers that hold equal values.
+func (p *search) pairEqual(by evidence) {
+	golden, actual := p.golden.holders(), p.actual.holders()
+	var pairs []edge
+	for _, v := range p.golden.values {
+		if v.other != nil {
+			pairs = append(pairs, p.sameValue(golden[v], actual[v.other])...)
 		}
-		p.generalise(pairs, byValue)
 	}
+	p.generalise(pairs, by)
 }
 
 // holders lists the layers without partner by their value.
@@ -78,8 +68,9 @@ func (c *contents) holders() map[*value][]*node {
 	return out
 }
 
-// sameValue pairs layers that hold one value.
-func (p *search) sameValue(golden, actual []*node, inOrder bool) []edge {
+// sameValue pairs layers that hold one value: those that go together better than with any other,
+// then what is left by the order of execution.
+func (p *search) sameValue(golden, actual []*node) []edge {
 	var edges []edge
 	for _, g := range golden {
 		for _, a := range actual {
@@ -90,8 +81,7 @@ func (p *search) sameValue(golden, actual []*node, inOrder bool) []edge {
 	for _, e := range pairs {
 		golden, actual = without(golden, e.golden), without(actual, e.actual)
 	}
-	chains := chain(golden) && chain(actual)
-	if inOrder && len(golden) == len(actual) && (chains || p.golden.ordered() && p.actual.ordered()) {
+	if len(golden) == len(actual) && p.golden.ordered() && p.actual.ordered() {
 		for i, g := range golden {
 			pairs = append(pairs, edge{golden: g, actual: actual[i]})
 		}
@@ -101,17 +91,4 @@ func (p *search) sameValue(golden, actual []*node, inOrder bool) []edge {
 
 func without(nodes []*node, n *node) []*node {
 	return keep(nodes, func(o *node) bool { return o != n })
-}
-
-// chain sorts layers that lie one inside of the other, the innermost first; false for others.
-func chain(nodes []*node) bool {
-	sorted := slices.SortedStableFunc(slices.Values(nodes),
-		func(a, b *node) int { return label.Depth(b.label) - label.Depth(a.label) })
-	for i := 1; i < len(sorted); i++ {
-		if !label.Inside(sorted[i-1].label, sorted[i].label) {
-			return false
-		}
-	}
-	copy(nodes, sorted)
-	return true
 }

@@ -60,15 +60,15 @@ func (p *search) settled(pairs []edge) []edge {
 		partner[e.golden], partner[e.actual] = e.actual, e.golden
 	}
 	return keep(pairs, func(e edge) bool {
-		rival := func(n, o *node) bool {
-			return o != n && p.open(o) && parallel(n, o) && !nested(n, o) && !nested(partner[n], partner[o])
-		}
 		least := p.score(e.golden, e.actual) - margin
-		if slices.ContainsFunc(golden.alike(e.golden), func(g *node) bool {
-			return rival(e.golden, g) && p.score(g, e.actual) > least
-		}) || slices.ContainsFunc(actual.alike(e.actual), func(a *node) bool {
-			return rival(e.actual, a) && p.score(e.golden, a) > least
-		}) {
+		rival := func(n *node, consumers map[*value][]*node, score func(*node) float64) bool {
+			return len(n.in) > 0 && slices.ContainsFunc(consumers[n.in[0]], func(o *node) bool {
+				return o != n && p.open(o) && parallel(n, o) && !nested(n, o) && !nested(partner[n], partner[o]) &&
+					score(o) > least
+			})
+		}
+		if rival(e.golden, golden, func(g *node) float64 { return p.score(g, e.actual) }) ||
+			rival(e.actual, actual, func(a *node) float64 { return p.score(e.golden, a) }) {
 			p.parallel[e.golden] = e.actual
 			return false
 		}
@@ -76,15 +76,15 @@ func (p *search) settled(pairs []edge) []edge {
 	})
 }
 
-// consumers are layers by the values that they were given.
-type consumers map[*value][]*node
-
-// alike lists the layers that were given what a layer was given first.
-func (c consumers) alike(n *node) []*node {
-	if len(n.in) == 0 {
-		return nil
+// consumers lists the layers by the values that they were given.
+func (c *contents) consumers() map[*value][]*node {
+	out := map[*value][]*node{}
+	for _, n := range c.layers {
+		for _, v := range n.in {
+			out[v] = append(out[v], n)
+		}
 	}
-	return c[n.in[0]]
+	return out
 }
 
 // nested reports whether one of two layers lies inside of the other: it returns first.

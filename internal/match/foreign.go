@@ -8,15 +8,10 @@ import (
 // foreign says why the two runs seem to be of two models: too few different values are in both, or
 // alike, that hold something of the model. "" if they do not.
 func (p *search) foreign() string {
-	if 2*len(p.named) >= len(p.golden.layers) {
+	if 2*len(p.joins) >= len(p.golden.layers) {
 		return "" // the names say that it is one
 	}
-	n := 0
-	for _, g := range p.golden.values {
-		if g.other != nil && !g.table && !g.other.table {
-			n++
-		}
-	}
+	n := len(keep(p.golden.values, func(g *value) bool { return g.other != nil && !g.table && !g.other.table }))
 	if n < minValues {
 		n += p.resembling()
 	}

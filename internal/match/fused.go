@@ -27,8 +27,8 @@ var fusions = []fusion{
 func (m *matcher) fused() {
 	for i, f := range fusions {
 		name := fmt.Sprintf("*fused%d", i) // no label has a star in it by itself
-		m.rounds(f.groups(m.golden, name), f.wholes(m.actual, name))
-		m.rounds(f.wholes(m.golden, name), f.groups(m.actual, name))
+		m.joinNamed(f.groups(m.golden, name), f.wholes(m.actual, name))
+		m.joinNamed(f.wholes(m.golden, name), f.groups(m.actual, name))
 	}
 }
 

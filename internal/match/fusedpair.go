@@ -60,23 +60,19 @@ func (m *matcher) splitActual(j *joined, golden []*call, fused *call) {
 }
 
 func (m *matcher) splitOutput(j *joined, parts []*port, whole *port) {
-	axis, widths, ok := j.cut(parts, whole.shape)
-	to := 0
+	views := j.slices(parts, whole.shape)
 	for i, g := range parts {
-		if !ok {
-			pair := m.problem(g, whole)
-			pair.Problem, pair.Shared = widthsText("golden", parts, whole), true
-			continue
-		}
-		from := to
-		to += widths[i]
-		view := layout.View{{Kind: layout.Slice, Axis: axis, From: from, To: to}}
-		if f, fits := m.fitPart(g, whole, view, whole.shape); fits {
-			note := fmt.Sprintf("columns %d to %d of candidate %s", from, to-1, whole.call.layer)
-			m.add(g, whole, f, note).Shared = true
+		var pair *paired
+		if views == nil {
+			pair = m.problem(g, whole)
+			pair.Problem = widthsText("golden", parts, whole)
+		} else if f, fits := m.fitPart(g, whole, views[i], whole.shape); fits {
+			note := fmt.Sprintf("columns %d to %d of candidate %s", views[i][0].From, views[i][0].To-1, whole.call.layer)
+			pair = m.add(g, whole, f, note)
 		} else {
-			m.problem(g, whole).Shared = true
+			pair = m.problem(g, whole)
 		}
+		pair.Shared = true
 	}
 }
 
@@ -99,9 +95,10 @@ func (m *matcher) joinActual(j *joined, fused *call, actual []*call) {
 func (m *matcher) joinOutputs(j *joined, whole *port, parts []*port) {
 	layers := collect(parts, func(a *port) string { return a.call.layer })
 	shapes := collect(parts, func(a *port) []int { return a.shape })
+	mixed := slices.ContainsFunc(parts, func(a *port) bool { return a.dtype != parts[0].dtype })
 	f, fits := m.fitPart(whole, parts[0], layout.View{{Kind: layout.Concat, Axis: j.axis()}}, shapes...)
-	if slices.ContainsFunc(parts, func(a *port) bool { return a.dtype != parts[0].dtype }) {
-		f, fits = layout.Fit{}, false // concat needs one dtype
+	if mixed { // concat needs one dtype
+		f, fits = layout.Fit{}, false
 	}
 	pair := m.addAll([]*port{whole}, parts, f, "candidate "+strings.Join(layers, ", ")+" side by side")
 	if !fits {
@@ -131,26 +128,30 @@ func (j *joined) axis() int {
 	return -1
 }
 
-// cut returns the axis of the whole that is cut, and the width that each part has there; ok is
-// whether they add up. A part may have a batch axis in front that the whole has not, and the
-// reverse, so axes are counted from the end.
-func (j *joined) cut(parts []*port, whole []int) (axis int, widths []int, ok bool) {
-	if axis = j.axis(); axis < 0 {
+// slices returns the views that cut a whole into parts, nil if their widths do not add up. A part may
+// have a batch axis in front that the whole has not, and the reverse, so axes are counted from the
+// end.
+func (j *joined) slices(parts []*port, whole []int) (views []layout.View) {
+	axis, to := j.axis(), 0
+	if axis < 0 {
 		axis += len(whole)
 	}
 	if axis < 0 || axis >= len(whole) {
-		return 0, nil, false
+		return nil
 	}
-	sum := 0
 	for _, p := range parts {
 		at := len(p.shape) - (len(whole) - axis)
 		if at < 0 {
-			return 0, nil, false
+			return nil
 		}
-		widths = append(widths, p.shape[at])
-		sum += p.shape[at]
+		from := to
+		to += p.shape[at]
+		views = append(views, layout.View{{Kind: layout.Slice, Axis: axis, From: from, To: to}})
 	}
-	return axis, widths, sum == whole[axis]
+	if to != whole[axis] {
+		return nil
+	}
+	return views
 }
 
 func widthsText(side string, parts []*port, whole *port) string {

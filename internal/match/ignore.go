@@ -26,7 +26,7 @@ type Ignored struct {
 
 // applyIgnores lists the ports that are ignored, and returns them as a set without reasons, too. Of
 // several reasons the first counts.
-func applyIgnores(golden, actual []Port, ignores []Ignore, cut bool) (out []Ignored, all map[Ignored]bool, err error) {
+func applyIgnores(golden, actual []Port, ignores []Ignore, partial bool) (out []Ignored, all map[Ignored]bool, err error) {
 	var errs []error
 	all = map[Ignored]bool{}
 	for _, ig := range ignores {
@@ -53,7 +53,7 @@ func applyIgnores(golden, actual []Port, ignores []Ignore, cut bool) (out []Igno
 				}
 			}
 		}
-		if !hit && !cut {
+		if !hit && !partial {
 			layers := collect(slices.Concat(golden, actual), func(p Port) string { return p.Layer })
 			errs = append(errs, fmt.Errorf("match: ignore %q matches no layer or port of either run%s",
 				ig.Pattern, didYouMean(ig.Pattern, layers)))

@@ -25,7 +25,7 @@ func (p *port) input() string { return label.InputOf(p.name) }
 
 // byShape reports whether a golden input may be paired by dtype and shape.
 func (p *port) byShape() bool {
-	return !p.isMask() && !ownInput(p.name) &&
+	return !p.isMask() && !ownInput.MatchString(p.name) &&
 		(p.dtype.IsFloat() || label.Position(p.name) >= 0 || slices.Contains(mainInputs, p.name))
 }
 
@@ -105,36 +105,14 @@ type inputPairing struct {
 	*callPairing
 	golden, actual []*port
 	done           map[*port]bool
-	alone          map[kind]bool // golden inputs for which the candidate has no other of their kind
-}
-
-// kind is what inputs have in common that are paired in order.
-type kind struct {
-	dtype tensor.DType // F32 for all floats
-	shape string
-}
-
-func kindOf(p *port) kind {
-	k := kind{p.dtype, tensor.FormatShape(p.shape)}
-	if p.dtype.IsFloat() {
-		k.dtype = tensor.F32
-	}
-	return k
 }
 
 func (c *callPairing) pairInputs(golden, actual []*port) {
-	p := &inputPairing{c, sortedInputs(golden), sortedInputs(actual), map[*port]bool{}, map[kind]bool{}}
+	p := &inputPairing{c, sortedInputs(golden), sortedInputs(actual), map[*port]bool{}}
 	p.named()
-	kinds, named := map[kind][]*port{}, portsByName(p.actual, func(a *port) string { return a.name })
-	for _, g := range p.golden {
-		if !p.done[g] && g.byShape() {
-			kinds[kindOf(g)] = append(kinds[kindOf(g)], g)
-		}
-	}
 	for _, first := range p.golden {
-		k := kindOf(first)
-		if !p.done[first] && first.byShape() && (!p.alone[k] || named[first.name] != nil) {
-			p.likes(first, kinds[k])
+		if !p.done[first] && first.byShape() {
+			p.alike(first)
 		}
 	}
 	p.masks()
@@ -148,9 +126,8 @@ func (p *inputPairing) pair(g, a *port, f layout.Fit, note string) *paired {
 // named pairs inputs that have one name on both sides, or a number if there is no other input.
 func (p *inputPairing) named() {
 	single := len(p.golden) == 1 && len(p.actual) == 1
-	named := portsByName(p.actual, (*port).input)
 	for _, g := range p.golden {
-		a := named[g.name]
+		a := find(p.actual, func(a *port) bool { return a.input() == g.name })
 		if a == nil || label.Position(g.name) >= 0 && !single {
 			continue
 		}
@@ -160,11 +137,12 @@ func (p *inputPairing) named() {
 	}
 }
 
-// likes pairs all inputs that have the dtype and shape of the first one, which are those of its
-// kind. Where the candidate has none of an integer's dtype, integers of other widths are meant:
-// engines have ids of 32 bits, too.
-func (p *inputPairing) likes(first *port, kind []*port) {
-	golden := keep(kind, func(g *port) bool { return !p.done[g] })
+// alike pairs all inputs that have the dtype and shape of the first one. Where the candidate has none
+// of an integer's dtype, integers of other widths are meant: engines have ids of 32 bits, too.
+func (p *inputPairing) alike(first *port) {
+	golden := keep(p.golden, func(g *port) bool {
+		return !p.done[g] && g.byShape() && sameClass(g, first) && slices.Equal(g.shape, first.shape)
+	})
 	like := func(same func(a, b *port) bool) []*port {
 		return keep(p.actual, func(a *port) bool {
 			if p.done[a] || a.isMask() || !same(a, first) && a.name != first.name {
@@ -180,7 +158,6 @@ func (p *inputPairing) likes(first *port, kind []*port) {
 	}
 	switch {
 	case len(actual) == 0:
-		p.alone[kindOf(first)] = true
 	case len(actual) == len(golden):
 		note := ""
 		if len(golden) > 1 {
@@ -208,9 +185,8 @@ func (p *inputPairing) unequal(golden, actual []*port) {
 		return n >= 0 && n < lowest
 	})
 	matched := false
-	named := portsByName(actual, (*port).input)
 	for _, g := range golden {
-		if a := named[g.name]; a != nil && !shifted {
+		if a := find(actual, func(a *port) bool { return a.input() == g.name }); a != nil && !shifted {
 			p.choose(g, a, "")
 			matched = true
 		}

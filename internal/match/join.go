@@ -37,6 +37,7 @@ type matcher struct {
 	notes          notes
 	errs           []error
 	ambiguous      []string // what was reported, for all blocks
+	unused         []string
 }
 
 func (m *matcher) addJoin(j *joined) {
@@ -56,46 +57,18 @@ func (m *matcher) addNodes(g, a *node) *joined {
 
 // joinLayers runs the rounds of the package comment, after the rules.
 func (m *matcher) joinLayers() {
-	m.round(m.golden.nodes, m.actual.nodes, func(n *node) string { return n.label })
-	m.rounds(m.golden.nodes, m.actual.nodes)
+	for _, g := range open(m.golden.nodes) {
+		if a := m.actual.named[g.label]; a != nil && a.open() && !g.root {
+			m.addNodes(g, a)
+		}
+	}
+	m.joinNamed(m.golden.nodes, m.actual.nodes)
 	m.roots()
 	m.fused()
 }
 
-// rounds joins by normal forms, then by what follows their prefixes.
-func (m *matcher) rounds(golden, actual []*node) {
-	m.round(golden, actual, func(n *node) string { return strings.Join(n.strict, ".") })
-	m.round(golden, actual, func(n *node) string { return strings.Join(loose(n.strict), ".") })
-	m.joinPrefixed(golden, actual)
-}
-
-// round joins the open layers of which a form of the label is equal. Roots take no part: see roots.
-func (m *matcher) round(golden, actual []*node, form func(*node) string) {
-	have := map[string][]*node{}
-	for _, a := range open(actual) {
-		if !a.root {
-			have[form(a)] = append(have[form(a)], a)
-		}
-	}
-	var edges []edge
-	for _, g := range open(golden) {
-		for _, a := range have[form(g)] {
-			edges = append(edges, m.edge(g, a))
-		}
-	}
-	m.resolve(edges)
-}
-
-// edge is a pair that is better if the shapes of the outputs fit.
-func (m *matcher) edge(g, a *node) edge {
-	if m.fits(g, a) {
-		return edge{g, a, 1}
-	}
-	return edge{g, a, 0}
-}
-
-// resolve joins the layers of which each is the other's only choice, or the only one that fits. What
-// remains is ambiguous, which is reported once for all blocks, and takes no part in further rounds.
+// resolve joins the layers of which each is the other's best choice. What remains is ambiguous, which
+// is reported once for all blocks, and takes no part in further rounds.
 func (m *matcher) resolve(edges []edge) {
 	pairs, rest := assign(edges)
 	for _, p := range pairs {
@@ -150,7 +123,7 @@ func (m *matcher) roots() {
 			}
 		}
 	}
-	same := func(g, a *node) bool { return slices.Equal(g.strict, a.strict) }
+	same := func(g, a *node) bool { return slices.Equal(g.form, a.form) }
 	pick(func(g, a *node) bool { return same(g, a) && m.fits(g, a) })
 	pick(func(g, a *node) bool { fit, _ := m.outputsFit(g, a); return fit && g.endsWith(a) })
 	pick(func(g, a *node) bool { return same(g, a) && g.endsWith(a) })
@@ -191,7 +164,7 @@ func (n *node) inside() []*node {
 // openRoots lists the open roots of a side, the outermost first.
 func openRoots(s *side) []*node {
 	roots := keep(open(s.nodes), func(n *node) bool { return n.root })
-	slices.SortStableFunc(roots, func(a, b *node) int { return len(a.strict) - len(b.strict) })
+	slices.SortStableFunc(roots, func(a, b *node) int { return len(a.form) - len(b.form) })
 	return roots
 }
 

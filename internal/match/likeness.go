@@ -17,12 +17,6 @@ func (p *search) likeness(g, a *node) float64 {
 	if p.golden.nested && p.actual.nested && g.leaf != a.leaf {
 		score -= 0.75
 	}
-	if g.idle != a.idle {
-		score -= 1.5
-	}
-	if g.inBlock() != a.inBlock() && p.blocks {
-		score -= 1.5
-	}
 	return score + p.sameParent(g, a) + g.sameInputs(a)
 }
 
@@ -40,23 +34,13 @@ func (p *search) sameParent(g, a *node) float64 {
 }
 
 // sameInputs is positive if two layers were given the same, and negative if they were not: equal
-// values or, behind an error, the outputs of two layers that are a pair. It counts the share of
-// inputs for which that is known.
-func (n *node) sameInputs(o *node) (score float64) {
-	if len(n.in) == 0 || len(o.in) == 0 {
-		return 0
-	}
+// values or, behind an error, the outputs of two layers that are a pair.
+func (n *node) sameInputs(o *node) float64 {
 	partnersMade := func(from *node) bool { return from.pair != nil && slices.Contains(o.in, from.pair.value) }
 	for _, v := range n.in {
-		switch {
-		case v.other != nil && slices.Contains(o.in, v.other):
-			score += 1.5
-		case slices.ContainsFunc(v.from, partnersMade):
-			score++
+		if v.other != nil && slices.Contains(o.in, v.other) || slices.ContainsFunc(v.from, partnersMade) {
+			return 1
 		}
-	}
-	if score > 0 {
-		return score / float64(max(len(n.in), len(o.in)))
 	}
 	if slices.ContainsFunc(n.in, (*value).known) && slices.ContainsFunc(o.in, (*value).known) {
 		return -1.5

@@ -3,10 +3,6 @@ package match
 // The limits of Runs. They were chosen, not measured, and bound what it costs to match runs
 // that have nothing in common.
 const (
-	// maxDropped is how many wrapper words are dropped from the fronts of two labels together:
-	// model.model.language_model.layers.0 against model.layers.0 takes four.
-	maxDropped = 6
-
 	// minVotes is how many layers must agree on an unknown prefix before it is learned: a name or two
 	// may agree by chance.
 	minVotes = 3
@@ -34,9 +30,6 @@ const (
 
 	// sampleRun is how many elements of a sample follow one another in the tensor.
 	sampleRun = 64
-
-	// projections is how many random projections tell samples apart before they are compared.
-	projections = 16
 
 	// reach is how many standard deviations the projection of a difference may be.
 	reach = 5

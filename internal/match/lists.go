@@ -1,5 +1,7 @@
 package match
 
+import "slices"
+
 // collect returns what a function makes of each item.
 func collect[T, U any](items []T, of func(T) U) []U {
 	out := make([]U, len(items))
@@ -18,4 +20,12 @@ func keep[T any](items []T, holds func(T) bool) []T {
 		}
 	}
 	return out
+}
+
+// find returns the first item for which a function holds, the zero value if there is none.
+func find[T any](items []T, holds func(T) bool) (item T) {
+	if i := slices.IndexFunc(items, holds); i >= 0 {
+		item = items[i]
+	}
+	return item
 }

@@ -43,12 +43,9 @@ type Options struct {
 	// GoldenByName and ActualByName say that the order of that side is the order of the names, not that
 	// of execution.
 	GoldenByName, ActualByName bool
-	// Partial says that the candidate's run holds a part of what another one holds, as an injected run
-	// does: a rule whose layers it lacks is left out.
+	// Partial says that the runs hold a part of what others hold, in which rules and patterns to ignore
+	// were found: a rule that finds nothing is left out and listed as unused.
 	Partial bool
-	// Cut says that ports of both runs were left out before: a rule that finds nothing is left out, and
-	// so is a pattern to ignore.
-	Cut bool
 }
 
 // Pair is a port of the golden run and what is compared with it.
@@ -84,6 +81,7 @@ type Result struct {
 	Ignored         []Ignored
 	Notes           []string // how names and layouts were joined, for the report
 	Gaps            []Gap
+	Unused          []string // rules that were left out, and why: see Options.Partial
 }
 
 // Runs finds out which port of the actual run is which of the golden one, step by step. Errors are:
@@ -112,7 +110,7 @@ func newMatcher(golden, actual []Port, opt Options) (*matcher, []Ignored, error)
 	if err != nil {
 		return nil, nil, fmt.Errorf("match: %w", err)
 	}
-	ignored, skip, err := applyIgnores(golden, actual, opt.Ignore, opt.Cut)
+	ignored, skip, err := applyIgnores(golden, actual, opt.Ignore, opt.Partial)
 	if err != nil {
 		return nil, nil, err
 	}

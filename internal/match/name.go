@@ -13,38 +13,21 @@ import (
 var wrappers = strings.Fields(`model basemodel module origmod languagemodel textmodel llm backbone transformer automodel
 	network net gptneox bert roberta xlmroberta camembert distilbert mpnet electra albert deberta`)
 
-// lists are names of modules that hold a list of layers. MAX's LayerList and Sequential repeat them
-// as "<list>.layers.<number>".
-var lists = strings.Fields("layers layer blocks block h resblocks transformerblocks mlp modules experts stages " +
-	"sequential")
+// normal is a label in the form in which labels are compared: its segments folded and unlisted.
+func normal(layer string) []string { return unlisted(folded(layer)) }
 
-// normal folds the segments of a label and undoes the doubling of lists.
-func normal(layer string) []string {
-	segs := strings.Split(layer, ".")
-	out := make([]string, 0, len(segs))
-	for i, s := range segs {
-		if !isLayers(segs, i) || !slices.Contains(lists, module.Fold(segs[i-1])) {
-			out = append(out, module.Fold(s))
-		}
-	}
-	return out
-}
+func folded(layer string) []string { return collect(strings.Split(layer, "."), module.Fold) }
 
-// loose drops from a normal form any "layers" that stands between a name and a number: a list may
-// have any name.
-func loose(segs []string) []string {
-	out := make([]string, 0, len(segs))
-	for i, s := range segs {
-		if !isLayers(segs, i) {
+// unlisted leaves out each "layers" that stands before a number, but one in front: a list may have
+// any name, and engines double it.
+func unlisted(segs []string) (out []string) {
+	for i, s := range slices.Backward(segs) {
+		if i == 0 || s != "layers" || len(out) == 0 || !label.IsNumber(out[len(out)-1]) {
 			out = append(out, s)
 		}
 	}
+	slices.Reverse(out)
 	return out
-}
-
-// isLayers reports whether segment i is a "layers" between a name and a number.
-func isLayers(segs []string, i int) bool {
-	return segs[i] == "layers" && i > 0 && i+1 < len(segs) && label.IsNumber(segs[i+1])
 }
 
 func isWrapper(segment string) bool { return slices.Contains(wrappers, segment) }
@@ -58,6 +41,6 @@ func onlyWrappers(segs []string) bool {
 // (model and model.model).
 func Key(layer string) string {
 	name := label.Name(layer)
-	segs := slices.DeleteFunc(normal(name), isWrapper)
-	return strings.Join(loose(segs), ".") + strings.TrimPrefix(layer, name)
+	segs := slices.DeleteFunc(folded(name), isWrapper)
+	return strings.Join(unlisted(segs), ".") + strings.TrimPrefix(layer, name)
 }

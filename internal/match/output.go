@@ -16,16 +16,19 @@ var mainOutputs = []string{"output", "output_0", "output_logits", "output_last_h
 // no other. It is nil if there is none.
 func mainOutput(outputs []*port) *port {
 	for _, name := range mainOutputs {
-		for _, p := range outputs {
-			if p.name == name {
-				return p
-			}
+		if p := named(outputs, name); p != nil {
+			return p
 		}
 	}
 	if len(outputs) == 1 && label.Position(outputs[0].name) < 0 {
 		return outputs[0]
 	}
 	return nil
+}
+
+// named returns the port of a call that has a name, nil if there is none.
+func named(ports []*port, name string) *port {
+	return find(ports, func(p *port) bool { return p.name == name })
 }
 
 // main is the output that the layer is about, nil for a call that was not made.
@@ -72,9 +75,8 @@ func (c *callPairing) outputs(golden, actual []*port) {
 // question, unless they have one name.
 func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) {
 	alike := slices.Equal(sortedNames(golden), sortedNames(actual))
-	named := portsByName(actual, func(p *port) string { return p.name })
 	for _, g := range golden {
-		a := named[g.name]
+		a := named(actual, g.name)
 		if a == nil || g == mainG && a == mainA {
 			continue
 		}
@@ -87,15 +89,6 @@ func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) 
 			a.why = "the output of this name has another shape in the golden, so it is another thing"
 		}
 	}
-}
-
-// portsByName returns the ports of a call by their names, each of which it has once.
-func portsByName(ports []*port, name func(*port) string) map[string]*port {
-	named := make(map[string]*port, len(ports))
-	for _, p := range ports {
-		named[name(p)] = p
-	}
-	return named
 }
 
 func sortedNames(ports []*port) []string {

@@ -1,11 +1,10 @@
 package match
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/goparity/goparity/internal/label"
 )
 
 // run is a run of digits in a label that counts blocks.
@@ -42,27 +41,21 @@ func numbersOf(labels []string) numbers {
 
 // of returns the numbers in a label that count blocks: a number that varies, and is a segment, or is
 // followed by different things, as in L0_attn and L0_ffn, and not as in fc1.
-func (n numbers) of(name string) (out []run) {
-	for _, r := range digitsOf(name) {
+func (n numbers) of(name string) []run {
+	return keep(digitsOf(name), func(r run) bool {
 		segment := (r.from == 0 || name[r.from-1] == '.') && (r.to == len(name) || name[r.to] == '.')
-		if n.counts[name[:r.from]] == many && (segment || n.behind[name[:r.to]] == many) {
-			out = append(out, r)
-		}
-	}
-	return out
+		return n.counts[name[:r.from]] == many && (segment || n.behind[name[:r.to]] == many)
+	})
 }
+
+var digits = regexp.MustCompile(`\d+`)
 
 // digitsOf lists the runs of digits that are numbers without leading zeros.
 func digitsOf(name string) (out []run) {
-	for i := 0; i < len(name); i++ {
-		from := i
-		for i < len(name) && name[i] >= '0' && name[i] <= '9' {
-			i++
-		}
-		if digits := name[from:i]; digits != "" && (digits == "0" || digits[0] != '0') {
-			if k, err := strconv.Atoi(digits); err == nil {
-				out = append(out, run{from, i, k})
-			}
+	for _, at := range digits.FindAllStringIndex(name, -1) {
+		text := name[at[0]:at[1]]
+		if k, err := strconv.Atoi(text); err == nil && strconv.Itoa(k) == text {
+			out = append(out, run{at[0], at[1], k})
 		}
 	}
 	return out
@@ -114,36 +107,18 @@ func withStars(name string, runs []run) string {
 
 // fill writes numbers in the place of the open ones, counted on by a shift.
 func fill(pattern string, numbers []string, by shift) string {
-	for i, digits := range numbers {
-		if k, err := strconv.Atoi(digits); i < len(by) && by[i] != 0 && err == nil {
-			digits = strconv.Itoa(k + by[i])
+	for i, text := range numbers {
+		if k, err := strconv.Atoi(text); i < len(by) && by[i] != 0 && err == nil {
+			text = strconv.Itoa(k + by[i])
 		}
-		pattern = strings.Replace(pattern, "*", digits, 1)
+		pattern = strings.Replace(pattern, "*", text, 1)
 	}
 	return pattern
 }
 
-// captured returns the numbers that a pattern leaves open in a label.
-func captured(pattern, name string) (numbers []string, ok bool) {
-	for {
-		before, behind, more := strings.Cut(pattern, "*")
-		if !strings.HasPrefix(name, before) {
-			return nil, false
-		}
-		name = name[len(before):]
-		if !more {
-			return numbers, name == ""
-		}
-		end := 0
-		for end < len(name) && label.IsNumber(name[:end+1]) {
-			end++
-		}
-		if end == 0 {
-			return nil, false
-		}
-		numbers = append(numbers, name[:end])
-		name, pattern = name[end:], behind
-	}
+// openNumbers makes a regular expression of a pattern that captures the numbers that it leaves open.
+func openNumbers(pattern string) *regexp.Regexp {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `(\d+)`) + "$")
 }
 
 // group is a layer of one side and that of the other, or the several that it is made of.
@@ -183,14 +158,18 @@ func (p *search) generalise(pairs []edge, by evidence) {
 
 // apply pairs all free layers for which patterns stand, unless values speak against most of them.
 func (p *search) apply(f finding) {
-	open := strings.Contains(f.golden[0], "*")
+	first, blocks := openNumbers(f.golden[0]), strings.Contains(f.golden[0], "*")
+	layers := p.golden.layers
+	if n := p.golden.named[f.golden[0]]; n != nil {
+		layers = []*node{n}
+	}
 	contrary := 0
-	for _, n := range p.golden.matching(f.golden[0]) {
-		numbers, ok := captured(f.golden[0], n.label)
-		if !ok {
+	for _, n := range layers {
+		numbers := first.FindStringSubmatch(n.label)
+		if numbers == nil {
 			continue
 		}
-		g := group{p.golden.filled(f.golden, numbers, shift{}), p.actual.filled(f.actual, numbers, f.shift)}
+		g := group{p.golden.filled(f.golden, numbers[1:], shift{}), p.actual.filled(f.actual, numbers[1:], f.shift)}
 		if slices.ContainsFunc(g.all(), func(n *node) bool { return n == nil || !n.free() || n.out == nil }) {
 			continue
 		}
@@ -205,14 +184,14 @@ func (p *search) apply(f finding) {
 	for _, g := range f.groups {
 		for _, n := range g.all() {
 			n.fused = len(g.all()) > 2
-			p.claimed[n.key()] = p.claimed[n.key()] || open
+			p.claimed[n.key()] = p.claimed[n.key()] || blocks
 		}
 		if len(g.all()) == 2 {
 			g.golden[0].pair, g.actual[0].pair = g.actual[0], g.golden[0]
 		}
 	}
 	p.found = append(p.found, f)
-	if f.by == byValue && open && !p.shiftKnown {
+	if f.by == byValue && blocks && !p.shiftKnown {
 		p.shift, p.shiftKnown = f.shift[0], true
 	}
 }

@@ -2,6 +2,7 @@ package match
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,29 +26,31 @@ func (t translation) known() bool { return t.golden.bare && t.actual.bare }
 
 func (t translation) words() int { return t.golden.words + t.actual.words }
 
-// joinPrefixed joins the open layers whose labels are equal behind prefixes: first those of wrapper
-// words, as few as needed; then unknown ones that most layers agree on and no shape contradicts, as
-// model.mymodel.encoder.layer.0 against model.encoder.layer.0.
-func (m *matcher) joinPrefixed(golden, actual []*node) {
+// joinNamed joins the open layers whose labels are equal in normal form, behind prefixes of as few
+// wrapper words as possible; then those behind unknown prefixes that most layers agree on and no
+// shape contradicts, as model.mymodel.encoder.layer.0 against model.encoder.layer.0.
+func (m *matcher) joinNamed(golden, actual []*node) {
 	votes := m.votes(golden, actual)
-	for words := 1; words <= maxDropped; words++ {
-		var edges []edge
-		for _, t := range sorted(votes) {
-			if t.known() && t.words() == words {
-				edges = append(edges, votes[t]...)
+	var edges []edge
+	for _, t := range sorted(votes) {
+		if t.known() {
+			for _, e := range votes[t] {
+				edges = append(edges, edge{e.golden, e.actual, e.score - 2*float64(t.words())})
 			}
 		}
-		m.resolve(slices.DeleteFunc(edges, closed))
 	}
+	m.resolve(edges)
 	for _, t := range m.learned {
 		m.resolve(slices.DeleteFunc(votes[t], closed))
 	}
 	for range maxLearned {
-		var edges []edge
+		edges = nil
 		for _, t := range mostVoted(votes) {
 			fresh := keep(votes[t], func(e edge) bool { return !slices.Contains(edges, e) })
 			if len(fresh) > 0 { // no other prefix joins these
 				m.learned, edges = append(m.learned, t), append(edges, fresh...)
+				m.notes.add(fmt.Sprintf("golden %s = candidate %s: the prefixes were learned from the layers behind them",
+					label.Stars(fresh[0].golden.label), label.Stars(fresh[0].actual.label)))
 			}
 		}
 		if len(edges) == 0 {
@@ -86,6 +89,7 @@ func mostVoted(votes map[translation][]edge) (best []translation) {
 
 // cut is a label cut in two.
 type cut struct {
+	node *node
 	prefix
 	tail string
 }
@@ -93,16 +97,16 @@ type cut struct {
 // cuts returns the ways to cut a label before any number, such that more than wrapper words follow.
 func cuts(n *node) (out []cut) {
 	front := prefix{bare: true}
-	for i, s := range n.strict[:min(len(n.strict), maxPrefix+1)] {
-		if onlyWrappers(n.strict[i:]) {
+	for i, s := range n.form[:min(len(n.form), maxPrefix+1)] {
+		if onlyWrappers(n.form[i:]) {
 			break
 		}
-		out = append(out, cut{front, strings.Join(loose(n.strict[i:]), ".")})
+		out = append(out, cut{n, front, strings.Join(n.form[i:], ".")})
 		if label.IsNumber(s) {
 			break
 		}
-		front.text = strings.Join(n.strict[:i+1], ".")
-		if !(s == "layers" && i+1 < len(n.strict) && label.IsNumber(n.strict[i+1])) { // a list may have any name
+		front.text = strings.Join(n.form[:i+1], ".")
+		if i > 0 || s != "layers" { // a list may have any name, or none
 			front.words++
 			front.bare = front.bare && isWrapper(s)
 		}
@@ -110,25 +114,29 @@ func cuts(n *node) (out []cut) {
 	return out
 }
 
-// votes collects for each translation the layers that would be joined by it.
+// votes collects for each translation the layers that would be joined by it, and whether the shapes
+// of their outputs fit.
 func (m *matcher) votes(golden, actual []*node) map[translation][]edge {
-	type start struct {
-		prefix
-		node *node
-	}
-	have := map[string][]start{} // by what follows the prefix
+	have := map[string][]cut{} // by what follows the prefix
 	for _, a := range open(actual) {
 		for _, c := range cuts(a) {
-			have[c.tail] = append(have[c.tail], start{c.prefix, a})
+			have[c.tail] = append(have[c.tail], c)
 		}
 	}
 	votes := map[translation][]edge{}
 	for _, g := range open(golden) {
 		for _, c := range cuts(g) {
 			for _, a := range have[c.tail] {
-				if t := (translation{c.prefix, a.prefix}); c.bare || a.bare {
-					votes[t] = append(votes[t], m.edge(g, a.node))
+				t := translation{c.prefix, a.prefix}
+				common := c.text != "" && label.Last(c.text) == label.Last(a.text) // a shorter cut joins them, too
+				if common || !c.bare && !a.bare {
+					continue
 				}
+				e := edge{golden: g, actual: a.node}
+				if m.fits(g, a.node) {
+					e.score = 1
+				}
+				votes[t] = append(votes[t], e)
 			}
 		}
 	}

@@ -1,7 +1,8 @@
 package match
 
 import (
-	"github.com/goparity/goparity/internal/label"
+	"slices"
+
 	"github.com/goparity/goparity/internal/layout"
 )
 
@@ -50,18 +51,14 @@ const (
 // search is a run of Propose.
 type search struct {
 	golden, actual *contents
-	ports          [2][]Port
 	opt            Options
 	padding        layout.Padding
-	tolerance      float64             // up to which relative L2 values are equal
-	named          map[string][]string // what Runs joins
-	blocks         bool                // both sides have numbered blocks
-	shift          int                 // by how much the candidate's numbers of blocks are more than the golden's
-	shiftKnown     bool                // by values
+	tolerance      float64   // up to which relative L2 values are equal
+	joins          []*joined // what Runs joins
+	shift          int       // by how much the candidate's numbers of blocks are more than the golden's
+	shiftKnown     bool      // by values
 	found          []finding
-	claimed        map[string]bool    // keys of layers that have partners in some blocks, or have none
-	turned         map[[2]*node][]int // order of axes of pairs that hold one value in two layouts
-	moments        map[*node]moments
+	claimed        map[string]bool // keys of layers that have partners in some blocks, or have none
 	parallel       map[*node]*node // pairs that only the order speaks for, among layers that were given the same
 }
 
@@ -72,54 +69,50 @@ func Propose(golden, actual []Port, opt Options, tolerance float64) (*Proposal, 
 	if err != nil {
 		return nil, err
 	}
-	p := &search{golden: m.golden.read(m.padding), actual: m.actual.read(m.padding), ports: [2][]Port{golden, actual},
-		opt: opt, padding: m.padding, tolerance: tolerance, turned: map[[2]*node][]int{},
-		moments: map[*node]moments{}, claimed: map[string]bool{},
-		parallel: map[*node]*node{}}
-	if r, err := Runs(golden, actual, opt); err == nil { // ambiguous names are what values may tell apart
-		p.named = r.Layers
+	if err := m.applyRules(); err != nil {
+		return nil, err
 	}
-	g, n := p.golden.first()
-	if a, k := p.actual.first(); n > 0 && k > 0 {
-		p.blocks = true
-		if n == k {
-			p.shift = a - g
-		}
+	m.joinLayers()
+	p := &search{golden: m.golden.read(m.padding), actual: m.actual.read(m.padding), opt: opt, padding: m.padding,
+		tolerance: tolerance, joins: m.joins, claimed: map[string]bool{}, parallel: map[*node]*node{}}
+	if g, a := p.golden.blockNumbers(), p.actual.blockNumbers(); len(g) > 0 && len(a) == len(g) {
+		p.shift = a[0] - g[0]
 	}
 	p.equate()
 	if foreign := p.foreign(); foreign != "" {
 		return &Proposal{Foreign: foreign}, nil
 	}
-	p.byValue()
+	p.pairEqual(byValue)
 	p.generalise(p.byNames(), byName)
 	p.byColumns()
-	p.byLayout()
+	p.equateMoved()
+	p.pairEqual(byLayout)
 	p.carry()
-	return p.propose(), nil
+	out := &Proposal{}
+	cannot := out.adopt(p.rules(), func(rules []Proposed) error {
+		with := opt
+		with.Rules = slices.Concat(opt.Rules, out.MatchRules(), rulesOf(rules))
+		_, err := Runs(golden, actual, with)
+		return err
+	})
+	p.leftOver(out)
+	out.Joined -= cannot
+	return out, nil
 }
 
 // byNames takes what Runs joins by names, as far as values do not say otherwise.
 func (p *search) byNames() (pairs []edge) {
-	shared := map[string]int{} // how many golden layers a candidate's is joined with
-	for g, partners := range p.named {
-		for _, a := range partners {
-			if label.Name(g) == g {
-				shared[a]++
+	for _, j := range p.joins {
+		g, a := j.golden[0], j.actual[0]
+		nodes := slices.Concat(j.golden, j.actual)
+		switch {
+		case j.ofPorts() || !p.sameBlock(g, a) || len(keep(nodes, (*node).free)) < len(nodes):
+		case j.fused():
+			for _, n := range nodes {
+				n.fused = true
 			}
-		}
-	}
-	for _, g := range p.golden.layers {
-		partners := p.named[g.label]
-		for _, name := range partners {
-			a := p.actual.named[label.Name(name)]
-			if a == nil || !g.free() || !a.free() || !p.sameBlock(g, a) {
-				continue
-			}
-			if len(partners) > 1 || shared[a.label] > 1 {
-				g.fused, a.fused = true, true
-			} else {
-				pairs = append(pairs, edge{golden: g, actual: a})
-			}
+		default:
+			pairs = append(pairs, edge{golden: g, actual: a})
 		}
 	}
 	return pairs

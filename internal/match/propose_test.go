@@ -306,25 +306,50 @@ func TestFused(t *testing.T) {
 	})
 }
 
-// A projection with its heads first is joined by a rule that turns it.
-func TestTurned(t *testing.T) {
-	golden := run(gpt2(2), 1, "")
-	actual := renamed(golden, home.Replace)
-	for i, p := range actual {
-		if strings.HasSuffix(p.Layer, ".ask") && p.Port == "output" {
-			heads, err := p.Tensor.Reshape(1, tokens, 4, 4)
+// change gives the outputs of a layer, or all tensors for "", another form.
+func change(t *testing.T, ports []match.Port, layer string, form func(*tensor.Tensor) (*tensor.Tensor, error)) []match.Port {
+	out := slices.Clone(ports)
+	for i, p := range out {
+		if strings.HasSuffix(p.Layer, layer) && (p.Port == "output" || layer == "") {
+			x, err := form(p.Tensor)
 			require.NoError(t, err)
-			turned, err := heads.Transpose(0, 2, 1, 3)
-			require.NoError(t, err)
-			actual[i].Tensor, actual[i].Shape = turned.Copy(), turned.Shape()
+			out[i].Tensor, out[i].Shape = x.Copy(), x.Shape()
 		}
 	}
+	return out
+}
+
+// ruleOf returns the rule that is proposed for a layer of the golden.
+func ruleOf(t *testing.T, golden, actual []match.Port, layer string) match.Proposed {
+	t.Helper()
 	p, err := match.Propose(golden, actual, match.Options{}, equal)
 	require.NoError(t, err)
-	i := slices.IndexFunc(p.Rules, func(r match.Proposed) bool { return r.Golden[0] == "transformer.h.*.attn.q" })
-	require.GreaterOrEqual(t, i, 0)
-	assert.Equal(t, []int{0, 2, 1, 3}, p.Rules[i].Transpose)
-	assert.Equal(t, []int{1, -1, 16}, p.Rules[i].Reshape)
+	i := slices.IndexFunc(p.Rules, func(r match.Proposed) bool { return r.Golden[0] == layer })
+	require.GreaterOrEqual(t, i, 0, "%v", p.Rules)
+	return p.Rules[i]
+}
+
+// A value in another layout is joined by a rule that lays it out.
+func TestMoved(t *testing.T) {
+	golden := run(gpt2(2), 1, "")
+	for _, c := range []struct {
+		layer, end string
+		form       func(*tensor.Tensor) (*tensor.Tensor, error)
+		want       match.Rule
+		reason     string
+	}{
+		{"transformer.h.*.attn.q", ".ask", func(x *tensor.Tensor) (*tensor.Tensor, error) {
+			heads, err := x.Reshape(1, tokens, 4, 4)
+			require.NoError(t, err)
+			return heads.Transpose(0, 2, 1, 3)
+		}, match.Rule{Transpose: []int{0, 2, 1, 3}, Reshape: []int{1, -1, 16}}, "a projection with its heads first"},
+		{"lm_head", "vote", func(x *tensor.Tensor) (*tensor.Tensor, error) { return x.Slice(1, tokens-1, tokens) },
+			match.Rule{Rows: match.LastRow}, "the end of a generating model may have the last row only"},
+	} {
+		r := ruleOf(t, golden, change(t, renamed(golden, home.Replace), c.end, c.form), c.layer)
+		assert.Equal(t, c.want, match.Rule{Transpose: r.Transpose, Reshape: r.Reshape, Rows: r.Rows}, c.reason)
+		assert.Equal(t, match.Certain, r.Sure, c.reason)
+	}
 }
 
 // 10,000 tensors a side, an error in the middle.
@@ -347,69 +372,42 @@ func BenchmarkPropose(b *testing.B) {
 	}
 }
 
-// The end of a generating model may have the last row only.
-func TestLastRow(t *testing.T) {
-	golden := run(gpt2(2), 1, "")
-	actual := renamed(golden, home.Replace)
-	for i, p := range actual {
-		if p.Layer == "vote" && p.Port == "output" {
-			last, err := p.Tensor.Slice(1, tokens-1, tokens)
-			require.NoError(t, err)
-			actual[i].Tensor, actual[i].Shape = last.Copy(), last.Shape()
-		}
-	}
-	p, err := match.Propose(golden, actual, match.Options{}, equal)
-	require.NoError(t, err)
-	i := slices.IndexFunc(p.Rules, func(r match.Proposed) bool { return r.Golden[0] == "lm_head" })
-	require.GreaterOrEqual(t, i, 0)
-	assert.Equal(t, match.LastRow, p.Rules[i].Rows)
-	assert.Equal(t, match.Certain, p.Rules[i].Sure)
-}
-
 // A rule says how equal the values are.
 func TestReasons(t *testing.T) {
 	golden := run(gpt2(2), 1, "")
-	for _, c := range []struct {
-		scale float32
-		want  string
-	}{{1, ", bit for bit"}, {1.00001, " (rel. L2 ≤ 1e-05)"}} {
-		actual := renamed(golden, home.Replace)
-		for i, p := range actual {
-			x := make([]float32, p.Tensor.Len())
-			for k := range x {
-				x[k] = float32(p.Tensor.At(k)) * c.scale
+	for scale, want := range map[float32]string{1: ", bit for bit", 1.00001: " (rel. L2 ≤ 1e-05)"} {
+		actual := change(t, renamed(golden, home.Replace), "", func(x *tensor.Tensor) (*tensor.Tensor, error) {
+			scaled := make([]float32, x.Len())
+			x.Float32s(scaled, 0)
+			for k := range scaled {
+				scaled[k] *= scale
 			}
-			var err error
-			actual[i].Tensor, err = tensor.Of(x, p.Shape...)
-			require.NoError(t, err)
-		}
-		p, err := match.Propose(golden, actual, match.Options{}, equal)
-		require.NoError(t, err)
-		assert.Contains(t, p.Rules[0].Reason, c.want)
+			return tensor.Of(scaled, x.Shape()...)
+		})
+		assert.Contains(t, ruleOf(t, golden, actual, "transformer.wte").Reason, want)
 	}
 }
 
 // What only one side has is left, and says whether anything of the other may be its counterpart.
 func TestLeft(t *testing.T) {
 	golden := run(gpt2(3), 1, "")
-	for _, c := range []struct {
-		drop, wrong string
-		left        []match.Left
-		reason      string
-	}{
-		{".mlp.act", "", []match.Left{{Layer: "transformer.h.0.mlp.act", Alone: true}, {Layer: "transformer.h.1.mlp.act", Alone: true},
-			{Layer: "transformer.h.2.mlp.act", Alone: true}}, "nothing is left that it could be"},
-		{".mlp.act", "transformer.h.1.ln_1", []match.Left{{Layer: "transformer.h.0.mlp.act", Alone: true}, {Layer: "transformer.h.1.mlp.act", Alone: true},
-			{Layer: "transformer.h.2.mlp.act", Alone: true}}, "the block before the error tells of the others"},
-		{".mlp.c_fc", "transformer.h.1.ln_1", []match.Left{{Layer: "transformer.h.0.mlp.c_fc", Alone: true}, {Layer: "transformer.h.1.mlp.c_fc", Alone: true},
-			{Layer: "transformer.h.2.mlp.c_fc", Alone: true}}, "though the activation has its shape"},
-		{".mlp", "", []match.Left{{Layer: "transformer.h.0.mlp", Same: "transformer.h.0.mlp.c_proj", Alone: true},
-			{Layer: "transformer.h.1.mlp", Same: "transformer.h.1.mlp.c_proj", Alone: true},
-			{Layer: "transformer.h.2.mlp", Same: "transformer.h.2.mlp.c_proj", Alone: true}}, "its value is compared"},
+	for _, c := range []struct{ drop, wrong, same, reason string }{
+		{".mlp.act", "", "", "nothing is left that it could be"},
+		{".mlp.act", "transformer.h.1.ln_1", "", "the block before the error tells of the others"},
+		{".mlp.c_fc", "transformer.h.1.ln_1", "", "though the activation has its shape"},
+		{".mlp", "", ".mlp.c_proj", "its value is compared"},
 	} {
+		var want []match.Left
+		for i := range 3 {
+			left := match.Left{Layer: fmt.Sprintf("transformer.h.%d%s", i, c.drop), Alone: true}
+			if c.same != "" {
+				left.Same = fmt.Sprintf("transformer.h.%d%s", i, c.same)
+			}
+			want = append(want, left)
+		}
 		p, err := match.Propose(golden, renamed(without(run(gpt2(3), 1, c.wrong), c.drop), home.Replace), match.Options{}, equal)
 		require.NoError(t, err)
-		assert.Equal(t, c.left, p.Golden, c.reason)
+		assert.Equal(t, want, p.Golden, c.reason)
 	}
 }
 
@@ -429,10 +427,5 @@ func TestMainOutput(t *testing.T) {
 		p.Seq = len(ports)
 		ports = append(ports, p)
 	}
-	p, err := match.Propose(golden, ports, match.Options{}, equal)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"net.stage.0.mix"}, joined(t, golden, ports, match.Options{}, p)["transformer.h.0.attn"])
-	i := slices.IndexFunc(p.Rules, func(r match.Proposed) bool { return r.Golden[0] == "transformer.h.*.attn" })
-	require.GreaterOrEqual(t, i, 0)
-	assert.Equal(t, 2, p.Rules[i].Equal, "both blocks hold equal values")
+	assert.Equal(t, 2, ruleOf(t, golden, ports, "transformer.h.*.attn").Equal, "both blocks hold equal values")
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/layout"
 )
 
@@ -33,43 +32,35 @@ func rulesOf(rules []Proposed) []Rule { return collect(rules, func(r Proposed) R
 
 // joins reports whether a rule names a golden layer.
 func (r *Proposed) joins(golden string) bool {
-	return slices.ContainsFunc(r.Golden, func(pattern string) bool { _, ok := captured(pattern, golden); return ok })
+	return slices.ContainsFunc(r.Golden, func(pattern string) bool { return openNumbers(pattern).MatchString(golden) })
 }
 
-// propose writes what was found as rules, as far as Runs does not join it by names, and makes sure
-// that they can be applied.
-func (p *search) propose() *Proposal {
-	var rules []Proposed
+// rules writes what was found as rules, as far as Runs does not join it by names.
+func (p *search) rules() (rules []Proposed) {
 	for _, f := range p.found {
 		rules = append(rules, p.ofFinding(f)...)
 	}
 	slices.SortStableFunc(rules, func(a, b Proposed) int { return a.end - b.end })
-	out := &Proposal{}
-	cannot := p.adopt(out, rules)
-	p.leftOver(out)
-	out.Joined -= cannot
-	return out
+	return rules
 }
 
 // adopt adds the rules that Runs can apply together with those before them, and lists the others as
 // ambiguous. It returns how many pairs these would have joined.
-func (p *search) adopt(out *Proposal, rules []Proposed) (cannot int) {
+func (p *Proposal) adopt(rules []Proposed, try func([]Proposed) error) (cannot int) {
 	if len(rules) == 0 {
 		return 0
 	}
-	opt := p.opt
-	opt.Rules = slices.Concat(opt.Rules, out.MatchRules(), rulesOf(rules))
-	_, err := Runs(p.ports[0], p.ports[1], opt)
+	err := try(rules)
 	switch half := len(rules) / 2; {
 	case err == nil:
-		out.Rules = append(out.Rules, rules...)
+		p.Rules = append(p.Rules, rules...)
 		return 0
 	case half == 0:
-		out.Ambiguous = append(out.Ambiguous, Ambiguous{rules[0].Golden, rules[0].Candidate, err.Error()})
+		p.Ambiguous = append(p.Ambiguous, Ambiguous{rules[0].Golden, rules[0].Candidate, err.Error()})
 		return rules[0].Pairs
 	default:
-		cannot = p.adopt(out, rules[:half])
-		return cannot + p.adopt(out, rules[half:])
+		cannot = p.adopt(rules[:half], try)
+		return cannot + p.adopt(rules[half:], try)
 	}
 }
 
@@ -77,8 +68,8 @@ func (p *search) adopt(out *Proposal, rules []Proposed) (cannot int) {
 // it. Where blocks are counted from another number each needs one.
 func (p *search) ofFinding(f finding) (out []Proposed) {
 	needed := keep(f.groups, func(g group) bool {
-		partners := p.named[g.golden[0].label]
-		return len(partners) != 1 || label.Name(partners[0]) != g.actual[0].label
+		j := g.golden[0].join
+		return j == nil || !slices.Equal(j.golden, g.golden) || !slices.Equal(j.actual, g.actual)
 	})
 	switch {
 	case len(needed) == 0:
@@ -100,12 +91,12 @@ func (p *search) rule(f finding, rule Rule) Proposed {
 	for _, g := range f.groups {
 		if p.equal(g) {
 			r.Equal++
-			if v := g.golden[0].value; len(g.all()) == 2 {
+			if v := g.golden[0].value; len(g.all()) == 2 && f.by != byLayout {
 				r.Distance = max(r.Distance, v.distance(g.actual[0].value))
 			}
 		}
-		if order := p.turned[[2]*node{g.golden[0], g.actual[0]}]; order != nil {
-			r.Transpose = order
+		if v := g.actual[0].value; len(g.all()) == 2 && v != nil && v.axes != nil {
+			r.Transpose = v.axes
 		}
 	}
 	switch {

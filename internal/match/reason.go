@@ -1,7 +1,9 @@
 package match
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,74 +11,48 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// layerReasons say why a layer is found on one side only, by the folded last segment of its label.
-// They are said of layers that were not joined.
-var layerReasons = []layerReason{
-	{"*drop# *dropout# *droppath#", "dropout does nothing in inference: %s does not call it as a layer", true},
-	{"*act *actfn *activation *activationfn gelu silu relu tanh sigmoid",
-		"an activation: %s does not call it as a layer", false},
-	{"rotaryemb* rope rotary rotarypos*", "rotary embeddings: %s does not compute them in a layer", false},
-	{"identity flatten", "it computes nothing: %s does not call it as a layer", true},
-	{"*sampler#", "a sampler: %s does not sample in a layer", false},
+// reason says why what has such a name is found on one side only. %s is the side that lacks it.
+type reason struct {
+	names *regexp.Regexp
+	text  string
 }
 
-type layerReason struct {
-	names, text string
-	idle        bool // it returns what it was given
+func because(names, text string) reason { return reason{regexp.MustCompile(names), text} }
+
+// layerReasons go by the folded last segment of a label. They are said of layers that were not
+// joined.
+var layerReasons = []reason{
+	because(`drop(out|path)?\d*$`, "dropout does nothing in inference: %s does not call it as a layer"),
+	because(`act(ivation)?(fn)?$|^(gelu|silu|relu|tanh|sigmoid)$`, "an activation: %s does not call it as a layer"),
+	because(`^(rope|rotary|rotary(emb|pos).*)$`, "rotary embeddings: %s does not compute them in a layer"),
+	because(`^(identity|flatten)$`, "it computes nothing: %s does not call it as a layer"),
+	because(`sampler\d*$`, "a sampler: %s does not sample in a layer"),
 }
 
-// kind is an index into layerReasons, −1 if none fits.
-func (n *node) kind() int {
-	return slices.IndexFunc(layerReasons, func(r layerReason) bool { return like(n.lastSegment(), r.names) })
+// portReasons go by the name of an input or output of a joined layer.
+var portReasons = []reason{
+	because(`^input_(position_ids|cache_position)`, "positions: %s counts them by itself"),
+	because(`^input_(position_embeddings|rotary|freqs|cos|sin)`,
+		"rotary embeddings: %s computes or lays them out in its own way"),
+	because(`^(input|output)_past_key_value`, "the key-value cache, which each engine lays out in its own way"),
+	because(`mask`, "an attention mask: %s has none of this shape here"),
+	because(`^output_pooler_output`, "a pooled output, which is paired by its name only"),
+	because(`^output_(attentions|hidden_states)`, "%s does not return it"),
 }
 
-// portReasons say why an input or output of a joined layer is found on one side only. What is own is
-// never paired by dtype and shape: the other engine has no such thing, or lays it out in its own way.
-var portReasons = []portReason{
-	{"input_position_ids* input_cache_position*", "positions: %s counts them by itself", true},
-	{"input_position_embeddings* input_rotary* input_freqs* input_cos* input_sin*",
-		"rotary embeddings: %s computes or lays them out in its own way", true},
-	{"input_past_key_value* output_past_key_value*",
-		"the key-value cache, which each engine lays out in its own way", true},
-	{"input_cu_seqlens*", "", true},
-	{"*mask*", "an attention mask: %s has none of this shape here", false},
-	{"output_pooler_output*", "a pooled output, which is paired by its name only", false},
-	{"output_attentions* output_hidden_states*", "%s does not return it", false},
-}
+// ownInput matches inputs that are never paired by dtype and shape: the other engine has no such
+// thing, or lays it out in its own way.
+var ownInput = regexp.MustCompile(
+	`^input_(position_ids|cache_position|position_embeddings|rotary|freqs|cos|sin|past_key_value|cu_seqlens)`)
 
-type portReason struct {
-	names, text string
-	own         bool
-}
-
-// like reports whether a name is one of some patterns: words with a * for anything at their ends, or
-// a # for a number at the end.
-func like(name, patterns string) bool {
-	for pattern := range strings.FieldsSeq(patterns) {
-		name := name
-		if p, ok := strings.CutSuffix(pattern, "#"); ok {
-			name, pattern = strings.TrimRight(name, "0123456789"), p
-		}
-		end, before := strings.CutPrefix(pattern, "*")
-		word, behind := strings.CutSuffix(end, "*")
-		switch {
-		case before && behind && strings.Contains(name, word),
-			before && !behind && strings.HasSuffix(name, word),
-			behind && !before && strings.HasPrefix(name, word),
-			name == word:
-			return true
-		}
+// reasonFor returns the first reason that fits a name, "" if none does.
+func reasonFor(name string, reasons []reason, lacks *side) string {
+	i := slices.IndexFunc(reasons, func(r reason) bool { return r.names.MatchString(name) })
+	if i < 0 {
+		return ""
 	}
-	return false
+	return strings.ReplaceAll(reasons[i].text, "%s", "the "+lacks.name)
 }
-
-// ownInput reports whether an input is one engine's own.
-func ownInput(port string) bool {
-	return slices.ContainsFunc(portReasons, func(r portReason) bool { return r.own && like(port, r.names) })
-}
-
-// about puts the side that lacks something into a text.
-func about(text string, other *side) string { return strings.ReplaceAll(text, "%s", "the "+other.name) }
 
 // reason says why a port has no partner, "" if that is not known, and whether two engines that
 // compute the same may well differ so.
@@ -97,12 +73,7 @@ func (m *matcher) reason(port *port) (why string, usual bool) {
 	if callsIn(j.golden, in) == nil || callsIn(j.actual, in) == nil {
 		return fmt.Sprintf("call %d: the %s run calls this layer less often", in.call, other.name), false
 	}
-	for _, r := range portReasons {
-		if r.text != "" && like(port.name, r.names) {
-			return about(r.text, other), true
-		}
-	}
-	if why := m.shapeReason(port, j); why != "" {
+	if why := cmp.Or(reasonFor(port.name, portReasons, other), m.shapeReason(port, j)); why != "" {
 		return why, true
 	}
 	return recordedReason(port, other, slices.Concat(j.golden, j.actual)), false
@@ -131,13 +102,14 @@ func (n *node) reason() string {
 	if n.why != "" {
 		return n.why
 	}
-	if kind := n.kind(); kind >= 0 {
-		return about(layerReasons[kind].text, other)
+	if why := reasonFor(last, layerReasons, other); why != "" {
+		return why
 	}
 	if n.root {
 		return fmt.Sprintf("a model inside the model: the %s run does not call it as a layer", other.name)
 	}
-	if around := n.side.named[parent]; like(last, "gateproj upproj") && around != nil && around.join != nil {
+	if around := n.side.named[parent]; around != nil && around.join != nil &&
+		(last == "gateproj" || last == "upproj") {
 		return fmt.Sprintf("gate and up: the %s computes them inside of %s", other.name, parent)
 	}
 	for _, f := range fusions {

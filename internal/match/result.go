@@ -16,7 +16,8 @@ func (m *matcher) result() *Result {
 	slices.SortStableFunc(m.pairs, func(a, b *paired) int {
 		return cmp.Or(a.golden[0].rank-b.golden[0].rank, a.actual[0].rank-b.actual[0].rank)
 	})
-	r := &Result{Pairs: slices.Grow([]Pair(nil), len(m.pairs)), Layers: map[string][]string{}}
+	r := &Result{Pairs: slices.Grow([]Pair(nil), len(m.pairs)), Layers: map[string][]string{},
+		Unused: m.unused}
 	cut := map[string]bool{} // golden layers of which one side has the last row only
 	for _, pair := range m.pairs {
 		pair.Golden, pair.Actual = indices(pair.golden), indices(pair.actual)
@@ -78,13 +79,9 @@ func (m *matcher) noteJoins() {
 			m.notes.add("by a rule: " + j.rule.String())
 		case j.fused():
 			m.notes.add(fmt.Sprintf("%s = candidate %s", starred(j.golden), starred(j.actual)))
-		case j.root && !slices.Equal(g.strict, a.strict):
+		case j.root && !slices.Equal(g.form, a.form):
 			m.notes.add(fmt.Sprintf("%s = candidate %s: both are the whole model", g.label, a.label))
 		}
-	}
-	for _, t := range m.learned {
-		m.notes.add(fmt.Sprintf("golden prefix %q = candidate prefix %q, learned from the layers behind it",
-			t.golden.text, t.actual.text))
 	}
 }
 

@@ -18,8 +18,8 @@ func (m *matcher) applyRules() error {
 		if err == nil {
 			err = m.applyRule(r)
 		}
-		if lack := (*notOne)(nil); errors.As(err, &lack) && len(lack.found) == 0 &&
-			(m.opt.Cut || m.opt.Partial && lack.side == m.actual) {
+		if lack := (*notOne)(nil); m.opt.Partial && errors.As(err, &lack) && len(lack.found) == 0 {
+			m.unused = append(m.unused, fmt.Sprintf("the rule %s is left out: %v", r, lack))
 			continue
 		}
 		errs = append(errs, err)
@@ -30,11 +30,9 @@ func (m *matcher) applyRules() error {
 func (m *matcher) applyRule(r *Rule) error {
 	name, _ := splitPort(r.Golden[0])
 	pattern, wild := capturing(name), wildcards(name) > 0
-	var found []*node
+	found := m.golden.called(name)
 	if wild {
 		found = keep(m.golden.nodes, func(n *node) bool { return pattern.MatchString(n.label) })
-	} else {
-		found = m.golden.called(name)
 	}
 	if len(found) == 0 || !wild && len(found) > 1 {
 		return fmt.Errorf("match: rule %s: %w", r, &notOne{m.golden, name, found})
@@ -48,10 +46,10 @@ func (m *matcher) applyRule(r *Rule) error {
 			firstErr = err
 		}
 	}
-	if !done || !wild && firstErr != nil {
-		return fmt.Errorf("match: rule %s: %w", r, firstErr)
+	if done {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("match: rule %s: %w", r, firstErr)
 }
 
 // applyTo joins what a rule names, from its first golden layer on.
@@ -63,11 +61,12 @@ func (m *matcher) applyTo(r *Rule, first *node, captured []string) error {
 			s, nodes = m.golden, &j.golden
 		}
 		name, _ = splitPort(name)
-		n, err := s.find(substitute(name, captured))
-		if err != nil {
-			return err
+		name = substitute(name, captured)
+		found := s.called(name)
+		if len(found) != 1 {
+			return &notOne{s, name, found}
 		}
-		*nodes = append(*nodes, n)
+		*nodes = append(*nodes, found[0])
 	}
 	_, j.ports[0] = splitPort(r.Golden[0])
 	_, j.ports[1] = splitPort(r.Candidate[0])
@@ -100,47 +99,26 @@ func (n *node) checkPort(name string) error {
 	return fmt.Errorf("%s %q has no port %q, only %s", n.side.name, n.label, name, strings.Join(names, ", "))
 }
 
-// ends are the nodes of a side by what ends their labels, behind a dot.
-type ends struct{ labels, forms map[string][]*node }
-
-func newEnds(nodes []*node) *ends {
-	e := &ends{map[string][]*node{}, map[string][]*node{}}
-	for _, n := range nodes {
-		addEnds(e.labels, n.label, n)
-		addEnds(e.forms, "."+strings.Join(n.strict, "."), n)
-	}
-	return e
-}
-
-func addEnds(to map[string][]*node, label string, n *node) {
-	for more := true; more; {
-		if _, label, more = strings.Cut(label, "."); more {
-			to[label] = append(to[label], n)
-		}
-	}
-}
-
-// called returns the layer of a name or, if there is none, those whose labels end with it.
+// called returns the layer of a name or, if there is none, those whose labels end with it at a dot,
+// as it is or in normal form.
 func (s *side) called(name string) []*node {
 	if n := s.named[name]; n != nil {
 		return []*node{n}
 	}
-	if s.ends == nil {
-		s.ends = newEnds(s.nodes)
+	if s.ends[0] == nil {
+		s.ends = [2]map[string][]*node{{}, {}}
+		for _, n := range s.nodes {
+			for i, end := range [2]string{n.label, strings.Join(n.form, ".")} {
+				for more := true; more; _, end, more = strings.Cut(end, ".") {
+					s.ends[i][end] = append(s.ends[i][end], n)
+				}
+			}
+		}
 	}
-	return s.ends.labels[name]
-}
-
-// find returns the one layer of a name or of an end of it, as it is or in normal form.
-func (s *side) find(name string) (*node, error) {
-	found := s.called(name)
-	if len(found) == 0 {
-		found = s.ends.forms[strings.Join(normal(name), ".")]
+	if found := s.ends[0][name]; len(found) > 0 {
+		return found
 	}
-	if len(found) != 1 {
-		return nil, &notOne{s, name, found}
-	}
-	return found[0], nil
+	return s.ends[1][strings.Join(normal(name), ".")]
 }
 
 // notOne is the error of a name that means no layer or several. Its text is made when it is read:

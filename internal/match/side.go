@@ -14,9 +14,9 @@ type side struct {
 	name     string  // "golden" or "candidate", for messages
 	ports    []*port // in the order of execution
 	nodes    []*node
-	named    map[string]*node   // by label without call
-	children map[string][]*node // by label of the parent
-	ends     *ends              // see find
+	named    map[string]*node      // by label without call
+	children map[string][]*node    // by label of the parent
+	ends     [2]map[string][]*node // by the ends of labels, as they are and in normal form; see called
 	made     map[place]*call
 	steps    []string
 	hasStep  map[string]bool
@@ -30,7 +30,7 @@ type side struct {
 type node struct {
 	side    *side
 	label   string   // without call
-	strict  []string // the segments in normal form
+	form    []string // the segments in normal form
 	root    bool     // the label has wrapper words only
 	calls   []*call  // in the order of execution
 	members []*node  // itself, or those of a group that stands for one fused layer, as q, k and v
@@ -151,17 +151,17 @@ func (s *side) addStep(step string) {
 }
 
 func newNode(s *side, label string) *node {
-	n := &node{side: s, label: label, strict: normal(label)}
-	n.root = onlyWrappers(n.strict)
+	n := &node{side: s, label: label, form: normal(label)}
+	n.root = onlyWrappers(n.form)
 	n.members = []*node{n}
 	return n
 }
 
 // lastSegment is the last segment of a label in normal form.
-func (n *node) lastSegment() string { return n.strict[len(n.strict)-1] }
+func (n *node) lastSegment() string { return n.form[len(n.form)-1] }
 
 // numbered reports whether a node lies in a numbered block or is one.
-func (n *node) numbered() bool { return slices.ContainsFunc(n.strict, label.IsNumber) }
+func (n *node) numbered() bool { return slices.ContainsFunc(n.form, label.IsNumber) }
 
 // open returns the nodes that have no partner yet and may get one.
 func open(nodes []*node) []*node {

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -63,7 +64,7 @@ func wordsOf(name string, runs []run) words {
 	var w words
 	last := tail[strings.LastIndexByte(tail, '.')+1:]
 	for _, r := range lastWords {
-		if r.names.Has(last) || slices.Contains(r.names.Folded(), module.Fold(last)) {
+		if slices.Contains(r.names.Folded(), module.Fold(last)) {
 			w.role = r.role
 			break
 		}
@@ -80,21 +81,12 @@ func wordsOf(name string, runs []run) words {
 	return w
 }
 
+var camel = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
+
 // split cuts a name into words: at dots, underscores and dashes, and before capitals.
-func split(name string) (out []string) {
+func split(name string) []string {
 	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	for part := range strings.FieldsFuncSeq(name, between) {
-		from := 0
-		runes := []rune(part)
-		for i := 1; i < len(runes); i++ {
-			if unicode.IsUpper(runes[i]) && unicode.IsLower(runes[i-1]) {
-				out = append(out, strings.ToLower(string(runes[from:i])))
-				from = i
-			}
-		}
-		out = append(out, strings.ToLower(string(runes[from:])))
-	}
-	return out
+	return strings.FieldsFunc(strings.ToLower(camel.ReplaceAllString(name, "$1 $2")), between)
 }
 
 // contradict reports whether two names are known to mean two things.
@@ -112,9 +104,5 @@ func (w words) affinity(o words) float64 {
 	if all == 0 {
 		return 1 // both are a block
 	}
-	share := float64(common) / float64(all)
-	if w.role != "" && w.role == o.role {
-		share = max(share, 0.9)
-	}
-	return share
+	return float64(common) / float64(all)
 }

@@ -77,7 +77,7 @@ func Compare(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) 
 	if err := hits(opt.Match.Ignore, slices.Concat(runs.Golden, runs.Actual)); err != nil {
 		return nil, err
 	}
-	opt.Match.Cut = true // of what is no row of a token
+	opt.Match.Partial = true // what is no row of a token is left out
 	goldenSheets := goldenSheets
 	if runs.Forced {
 		goldenSheets = forcedSheets

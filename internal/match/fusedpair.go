@@ -68,7 +68,7 @@ func (m *matcher) splitOutput(j *joined, parts []*port, whole *port) {
 			pair.Problem = widthsText("golden", parts, whole)
 		} else if f, fits := m.fitPart(g, whole, views[i], whole.shape); fits {
 			note := fmt.Sprintf("columns %d to %d of candidate %s", views[i][0].From, views[i][0].To-1, whole.call.layer)
-			pair = m.add(g, whole, f, note)
+			pair = m.add(g, []*port{whole}, f, note)
 		} else {
 			pair = m.problem(g, whole)
 		}
@@ -100,7 +100,7 @@ func (m *matcher) joinOutputs(j *joined, whole *port, parts []*port) {
 	if mixed { // concat needs one dtype
 		f, fits = layout.Fit{}, false
 	}
-	pair := m.addAll([]*port{whole}, parts, f, "candidate "+strings.Join(layers, ", ")+" side by side")
+	pair := m.add(whole, parts, f, "candidate "+strings.Join(layers, ", ")+" side by side")
 	if !fits {
 		pair.Problem = widthsText("candidate", parts, whole)
 	}

@@ -70,10 +70,7 @@ func (p *Proposal) first(layers []string) int {
 
 // few writes the first rules.
 func (p *Proposal) few() string {
-	text := "names:\n"
-	for i := range p.Rules[:min(len(p.Rules), maxRules)] {
-		text += p.Rules[i].YAML()
-	}
+	text := (&Proposal{Rules: p.Rules[:min(len(p.Rules), maxRules)]}).YAML()
 	if more := len(p.Rules) - maxRules; more > 0 {
 		text += fmt.Sprintf("  # and %d more: parity names -o FILE writes all of them", more)
 	}

@@ -90,7 +90,7 @@ func (c *callPairing) computed(golden, actual []*port) {
 // addInput records a pair of inputs, or of an input and what was computed for it.
 func (c *callPairing) addInput(g, a *port, f layout.Fit, note string) *paired {
 	used := g.used
-	pair := c.add(g, a, f, note)
+	pair := c.add(g, []*port{a}, f, note)
 	if a.role == label.RoleComputed {
 		pair.Computed = true
 		g.used = used // only the input itself covers the golden port

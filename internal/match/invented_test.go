@@ -182,16 +182,8 @@ func TestInvented(t *testing.T) {
 		want           bool // the whole result is in testdata
 		reason         string
 	}{
-		{name: "smollm", want: true, blocks: 30, golden: llamaTorch, actual: llamaMAX,
-			joins: []string{"model.model.layers.29.self_attn.k_proj-output = model.layers.layers.29.self_attn.qkv_proj-output",
-				"model.model.norm-output = model.norm-output",
-				"model.model.layers.17-input_0 = model.layers.layers.17-input_1", "model-output_logits = model-output_0"},
-			never: []string{"model.model-output_last_hidden_state"}, reason: "an LLM of 30 layers"},
-		{name: "module_v3", want: true, blocks: 3, golden: llamaTorch, actual: moduleV3,
-			joins: []string{"model-output_logits = model.language_model-output_0",
-				"model.lm_head-output = model.language_model.lm_head-output",
-				"model.model.layers.2.self_attn-input_hidden_states = model.language_model.layers.2.self_attn-input_0"},
-			never: []string{"model.model-output_last_hidden_state"}, reason: "another root, no LayerList"},
+		{name: "smollm", want: true, blocks: 30, golden: llamaTorch, actual: llamaMAX, reason: "an LLM of 30 layers"},
+		{name: "module_v3", want: true, blocks: 3, golden: llamaTorch, actual: moduleV3, reason: "another root, no LayerList"},
 		{name: "gemma3", blocks: 2, golden: swap("model.model", "model.model.language_model").Replace(llamaTorch) + `
 model.model.vision_tower.layers.*.norm 1x4x48 > 1x4x48
 model.model.vision_tower.norm 1x4x48 > 1x4x48`, actual: llamaMAX,
@@ -219,11 +211,6 @@ model.model.vision_tower.norm 1x4x48 > 1x4x48`, actual: llamaMAX,
 			golden: bertTorch("model.bert") + "\n" +
 				"model.bert input_ids=i64:2x6,attention_mask=i64:2x6,token_type_ids=i64:2x6 > last_hidden_state=2x6x64,pooler_output=2x64\nmodel.classifier 2x64 > 2x3\nmodel input_ids=i64:2x6 > logits=2x3",
 			actual: bertMAX, opt: match.Options{PadMask: pad},
-			joins: []string{"model.bert-output_last_hidden_state = model-output",
-				"model.bert.encoder.layer.1-output_0 = model.encoder.layer.layers.1-output",
-				"model.bert-input_attention_mask = model-input_1",
-				"model.bert.embeddings-input_input_ids = model.embeddings-input_0"}, never: []string{"model-output_logits",
-				"= model.embeddings-input_1", "model.bert-output_pooler_output"},
 			reason: "the candidate is the model inside of the classifier; its second ids are positions or types"},
 		{name: "pooled", blocks: 2,
 			golden: bertTorch("model") + "\nmodel input_ids=i64:2x6 > last_hidden_state=2x6x64,pooler_output=2x64",
@@ -251,10 +238,6 @@ model.encoder.layer.layers.*.attention.attn 1x8x32,1x1x1x8,1x4x8x8 > 1x8x32
 model.encoder.layer.layers.*.attention.layer_norm 1x8x32 > 1x8x32
 model.encoder.layer.layers.* 1x8x32,1x1x1x8,1x4x8x8 > 1x8x32
 model i64:1x8,1x8 > 1x8x32`,
-			joins: []string{"model.mpnet.encoder.layer.1.attention.attn.q-output = model.encoder.layer.layers.1.attention.attn.q-output",
-				"model.mpnet.encoder.layer.0.attention.attn-input_position_bias = model.encoder.layer.layers.0.attention.attn-input_2",
-				"model.mpnet.encoder.layer.0.attention.attn-input_attention_mask = model.encoder.layer.layers.0.attention.attn-input_1",
-				"model.mpnet-output_last_hidden_state = model-output"},
 			reason: "q, k, v and o as names"},
 		{name: "gpt2", want: true, blocks: 2, golden: `
 model.transformer.wte i64:1x5 > 1x5x16
@@ -281,11 +264,7 @@ model.h.layers.*.mlp.c_fc 5x16 > 5x64
 model.h.layers.* 5x16 > 5x16
 model.ln_f 1x16 > 1x16
 model.lm_head 1x16 > 1x50
-model i64:5 > 1x50`,
-			joins: []string{"model.transformer.h.1.attn.c_attn-output = model.h.layers.1.attn.q_proj-output + model.h.layers.1.attn.k_proj-output + model.h.layers.1.attn.v_proj-output",
-				"model.transformer.h.0.attn.c_attn-input_0 = model.h.layers.0.attn.q_proj-input_0",
-				"model.transformer.ln_f-output = model.ln_f-output"},
-			never: []string{"model.transformer-output_last_hidden_state"}, reason: "fused in the reference, apart in the candidate"},
+model i64:5 > 1x50`, reason: "fused in the reference, apart in the candidate"},
 		{name: "bloom", blocks: 2,
 			golden: "model.h.*.self_attention.query_key_value 1x5x16 > 1x5x48\nmodel 1x5x16 > 1x5x16",
 			actual: "model.h.layers.*.self_attention.q_proj 5x16 > 5x16\n" +
@@ -302,14 +281,6 @@ model i64:5 > 1x50`,
 		{name: "fused_width", blocks: 2, golden: llamaTorch, actual: swap("9x128\nmodel.layers.layers.*.self_attn.o",
 			"9x192\nmodel.layers.layers.*.self_attn.o").Replace(llamaMAX), problems: 6,
 			reason: "a fused layer as wide as without grouped heads cannot be cut"},
-		{name: "dit_split", blocks: 2,
-			golden: "model.blocks.*.attn.qkv 1x9x64 > 1x9x192\nmodel.blocks.*.attn 1x9x64 > 1x9x64\n" +
-				"model 1x4x6x6,1 > 1x4x6x6",
-			actual: "model.blocks.*.attn.to_q 1x9x64 > 1x9x64\nmodel.blocks.*.attn.to_k 1x9x64 > 1x9x64\n" +
-				"model.blocks.*.attn.to_v 1x9x64 > 1x9x64\nmodel.blocks.*.attn 1x9x64 > 1x9x64\n" +
-				"model 1x4x6x6,1 > 1x4x6x6",
-			joins:  []string{"model.blocks.1.attn.qkv-output = model.blocks.1.attn.to_q-output + model.blocks.1.attn.to_k-output + model.blocks.1.attn.to_v-output"},
-			reason: "names of diffusers"},
 		{name: "learned", blocks: 3,
 			golden: "model.chunkformer.encoder.layer.*.dense 1x9x64 > 1x9x64\n" +
 				"model.chunkformer.encoder.layer.* 1x9x64 > 1x9x64\nmodel 1x9x64 > 1x9x64",
@@ -400,8 +371,6 @@ model i64:5 > 1x50`,
 		{name: "offsets_by_name", blocks: 1, golden: "model i64:1x2,i64:1x2 > 1x2x9", actual: "model i64:2,u32:2 > 2x9",
 			joins: []string{"model-input_0 = model-input_0"}, never: []string{"= model-input_1"},
 			reason: "unsigned offsets under the name of ids"},
-		{name: "offset_only", blocks: 1, golden: "model i64:1x2 > 1x2x9", actual: "model u32:2 > 2x9",
-			never: []string{"= model-input_0"}, reason: "unsigned offsets, and nothing else"},
 		{name: "last_block", blocks: 1,
 			golden: "model.h.0.mlp 1x5x4 > 1x5x4\nmodel.h.1.mlp 1x5x4 > 1x5x4\nmodel.ln_f 1x5x4 > 1x5x4\n" +
 				"model.lm_head 1x5x4 > 1x5x9",
@@ -441,9 +410,6 @@ model i64:5 > 1x50`,
 		{name: "float_for_ids", blocks: 1, golden: "model.wte i64:1x5 > 1x5x9\nmodel 1x5 > 1x5",
 			actual: "model.wte 1x5x9 > 1x5x9\nmodel 1x5 > 1x5", never: []string{"= model.wte-input_0"},
 			reason: "floats of another shape are something else"},
-		{name: "id_width_by_name", blocks: 1, golden: "model.wte i64:1x5 > 1x5x9\nmodel 1x5 > 1x5",
-			actual: "model.wte i32:5 > 5x9\nmodel 1x5 > 1x5", joins: []string{"model.wte-input_0 = model.wte-input_0"},
-			reason: "the only input of an embedding is its ids, in any width"},
 		{name: "second_output", blocks: 1, golden: "model.rope 1x5 > 0=1x5x4,1=1x5x4\nmodel 1x5 > 1x5",
 			actual: "model.rope 1x5 > 0=1x5x4,1=1x5x2\nmodel 1x5 > 1x5", problems: 1,
 			reason: "both return two, so a wrong shape of the second is a finding"},
@@ -478,12 +444,6 @@ model i64:1x7 > 1x7x64`,
 			joins:  []string{"model.distilbert.embeddings-output = model.embeddings-output"},
 			never:  []string{"model.distilbert-output", "model-output", "= model-output"},
 			reason: "what a part of a model returns is not what all of it returns, whatever its shape"},
-		{name: "embedding_alone", blocks: 2, golden: distilbert, actual: `
-model.embeddings i64:1x7 > 1x7x64
-model i64:1x7 > 1x7x64`,
-			joins:  []string{"model.distilbert.embeddings-output = model.embeddings-output"},
-			never:  []string{"model.distilbert-output", "model-output", "= model-output"},
-			reason: "one layer inside is enough to tell"},
 		{name: "first_block_only", blocks: 2, golden: distilbert, actual: `
 model.embeddings i64:1x7 > 1x7x64
 model.transformer.layer.0 1x7x64 > 1x7x64

@@ -50,7 +50,7 @@ type Options struct {
 
 // Pair is a port of the golden run and what is compared with it.
 type Pair struct {
-	Golden []int // indices into the golden ports; more than one: joined by GoldenView
+	Golden []int // the index into the golden ports
 	Actual []int // indices into the actual ports; more than one: joined by ActualView
 
 	GoldenView, ActualView layout.View

@@ -48,7 +48,7 @@ func (c *callPairing) outputs(golden, actual []*port) {
 		return
 	}
 	if f, fits := c.fit(mainG, mainA); fits {
-		c.add(mainG, mainA, f, "")
+		c.add(mainG, []*port{mainA}, f, "")
 		return
 	}
 	if c.reorderedOutputs(golden, actual, mainG, mainA) {
@@ -81,7 +81,7 @@ func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) 
 			continue
 		}
 		if f, fits := c.fit(g, a); fits {
-			c.add(g, a, f, "")
+			c.add(g, []*port{a}, f, "")
 		} else if alike {
 			c.problem(g, a)
 		} else if g != mainG && a != mainA {

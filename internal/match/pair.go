@@ -12,8 +12,9 @@ import (
 // paired is a Pair while its indices are still ports.
 type paired struct {
 	Pair
-	golden, actual []*port
-	lastRow        bool // one side has the last row only
+	golden  *port
+	actual  []*port
+	lastRow bool // one side has the last row only
 }
 
 // pairPorts pairs the ports of the joined layers.
@@ -133,7 +134,7 @@ func (c *callPairing) rulePorts(golden, actual *call) {
 				continue
 			}
 			if f, fits := c.fit(g, a); fits {
-				c.add(g, a, f, "by a rule")
+				c.add(g, []*port{a}, f, "by a rule")
 			} else {
 				c.problem(g, a)
 			}
@@ -176,16 +177,13 @@ func sameKind(a, b *port) bool {
 			len(a.shape) > 1 && slices.Equal(a.shape, b.shape))
 }
 
-// add records a pair of two ports.
-func (m *matcher) add(g, a *port, f layout.Fit, note string) *paired {
-	return m.addAll([]*port{g}, []*port{a}, f, note)
-}
-
-func (m *matcher) addAll(golden, actual []*port, f layout.Fit, note string) *paired {
-	for _, port := range slices.Concat(golden, actual) {
-		port.used = true
+// add records a pair of a golden port and one of the candidate, or several that a view joins.
+func (m *matcher) add(g *port, actual []*port, f layout.Fit, note string) *paired {
+	g.used = true
+	for _, a := range actual {
+		a.used = true
 	}
-	pair := &paired{golden: golden, actual: actual, lastRow: f.LastRow, Pair: Pair{GoldenView: f.Golden,
+	pair := &paired{golden: g, actual: actual, lastRow: f.LastRow, Pair: Pair{GoldenView: f.Golden,
 		ActualView: f.Actual, Shape: f.Shape, RowMask: f.RowMask, Note: join(note, f.Note)}}
 	m.pairs = append(m.pairs, pair)
 	return pair
@@ -193,7 +191,7 @@ func (m *matcher) addAll(golden, actual []*port, f layout.Fit, note string) *pai
 
 // guess records a pair that could have been another, and says so in the notes.
 func (m *matcher) guess(g, a *port, f layout.Fit, note string) {
-	m.noteGuess(g, m.add(g, a, f, note))
+	m.noteGuess(g, m.add(g, []*port{a}, f, note))
 }
 
 func (m *matcher) noteGuess(g *port, pair *paired) {
@@ -202,7 +200,7 @@ func (m *matcher) noteGuess(g *port, pair *paired) {
 
 // problem records a pair that belongs together and cannot be compared.
 func (m *matcher) problem(g, a *port) *paired {
-	pair := m.add(g, a, layout.Fit{}, "")
+	pair := m.add(g, []*port{a}, layout.Fit{}, "")
 	pair.Problem = m.whyNot(g, a)
 	return pair
 }

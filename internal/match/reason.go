@@ -62,7 +62,7 @@ func (m *matcher) reason(port *port) (why string, usual bool) {
 	if port.why != "" {
 		return port.why, false
 	}
-	if !other.hasStep[in.step] {
+	if !slices.Contains(other.steps, in.step) {
 		return fmt.Sprintf("the %s run has no step %s", other.name, in.step), false
 	}
 	j := n.join

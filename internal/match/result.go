@@ -14,22 +14,20 @@ import (
 // result sorts the pairs and says what is left over and why.
 func (m *matcher) result() *Result {
 	slices.SortStableFunc(m.pairs, func(a, b *paired) int {
-		return cmp.Or(a.golden[0].rank-b.golden[0].rank, a.actual[0].rank-b.actual[0].rank)
+		return cmp.Or(a.golden.rank-b.golden.rank, a.actual[0].rank-b.actual[0].rank)
 	})
-	r := &Result{Pairs: slices.Grow([]Pair(nil), len(m.pairs)), Layers: map[string][]string{},
-		Unused: m.unused}
+	r := &Result{Pairs: slices.Grow([]Pair(nil), len(m.pairs)), Layers: map[string][]string{}, Unused: m.unused}
 	cut := map[string]bool{} // golden layers of which one side has the last row only
 	for _, pair := range m.pairs {
-		pair.Golden, pair.Actual = indices(pair.golden), indices(pair.actual)
+		layer := pair.golden.call.layer
+		pair.Golden, pair.Actual = []int{pair.golden.index}, collect(pair.actual, func(p *port) int { return p.index })
 		r.Pairs = append(r.Pairs, pair.Pair)
 		if pair.lastRow {
-			cut[pair.golden[0].call.layer] = true
+			cut[layer] = true
 		}
-		for _, g := range pair.golden {
-			for _, a := range pair.actual {
-				if partners := r.Layers[g.call.layer]; !slices.Contains(partners, a.call.layer) {
-					r.Layers[g.call.layer] = append(partners, a.call.layer)
-				}
+		for _, a := range pair.actual {
+			if partners := r.Layers[layer]; !slices.Contains(partners, a.call.layer) {
+				r.Layers[layer] = append(partners, a.call.layer)
 			}
 		}
 	}
@@ -42,8 +40,6 @@ func (m *matcher) result() *Result {
 	r.Notes = m.notes.list()
 	return r
 }
-
-func indices(ports []*port) []int { return collect(ports, func(p *port) int { return p.index }) }
 
 // unmatched lists the ports of a side without partner. The nearest name is looked up for one layer
 // of all blocks.

@@ -19,7 +19,6 @@ type side struct {
 	ends     [2]map[string][]*node // by the ends of labels, as they are and in normal form; see called
 	made     map[place]*call
 	steps    []string
-	hasStep  map[string]bool
 	recorded [roles]bool // which roles its ports have
 	calls    int         // the most calls of a layer
 	byName   bool        // the order is that of the names
@@ -92,7 +91,7 @@ func roleOf(port string) label.Role {
 
 func newSide(name string, ports []Port, skip map[Ignored]bool, byName bool) (*side, error) {
 	s := &side{name: name, byName: byName, named: map[string]*node{}, children: map[string][]*node{},
-		made: map[place]*call{}, hasStep: map[string]bool{}}
+		made: map[place]*call{}}
 	all := make([]port, len(ports))
 	for i, p := range ports {
 		all[i] = port{index: i, name: p.Port, role: roleOf(p.Port), dtype: p.DType, shape: p.Shape, tensor: p.Tensor}
@@ -121,7 +120,9 @@ func (s *side) add(p *port, recorded *Port, ignored bool) {
 	name, number := label.CutCall(recorded.Layer)
 	s.calls = max(s.calls, number)
 	s.recorded[p.role] = true
-	s.addStep(recorded.Step)
+	if !slices.Contains(s.steps, recorded.Step) {
+		s.steps = append(s.steps, recorded.Step)
+	}
 	if ignored {
 		return
 	}
@@ -141,13 +142,6 @@ func (s *side) add(p *port, recorded *Port, ignored bool) {
 	}
 	p.call.ports[p.role] = append(p.call.ports[p.role], p)
 	p.call.last, n.last = p.rank, p.rank
-}
-
-func (s *side) addStep(step string) {
-	if !s.hasStep[step] {
-		s.hasStep[step] = true
-		s.steps = append(s.steps, step)
-	}
 }
 
 func newNode(s *side, label string) *node {
@@ -173,34 +167,23 @@ func (n *node) open() bool { return n.join == nil && !n.settled }
 // foldCalls lays the calls of a run that was recorded as one step onto the steps of the other: a
 // print hook that is never told of steps names the second decode step "norm(2)".
 func foldCalls(one, many *side) bool {
-	if len(one.steps) != 1 || len(many.steps) < 2 || many.calls > 1 {
+	if len(one.steps) != 1 || len(many.steps) < 2 || many.calls > 1 || one.calls > len(many.steps) {
 		return false
 	}
-	calls, repeated := 1, 0
+	repeated := keep(one.nodes, func(n *node) bool {
+		return slices.ContainsFunc(n.calls, func(c *call) bool { return c.pass.call > 1 })
+	})
+	if 2*len(repeated) <= len(one.nodes) { // a shared layer is called more than once in one step; most are not
+		return false
+	}
+	one.made = map[place]*call{}
 	for _, n := range one.nodes {
-		most := 1
 		for _, c := range n.calls {
-			most = max(most, c.pass.call)
-		}
-		if calls = max(calls, most); most > 1 {
-			repeated++
+			c.pass = pass{many.steps[c.pass.call-1], 1}
+			one.made[place{n, c.pass}] = c
 		}
 	}
-	// A shared layer is called more than once in one step; most layers are not.
-	if 2*repeated <= len(one.nodes) || calls > len(many.steps) {
-		return false
-	}
-	at := map[place]*call{}
-	for _, c := range one.made {
-		c.pass = pass{many.steps[c.pass.call-1], 1}
-		at[place{c.node, c.pass}] = c
-	}
-	one.made = at
-	one.steps = nil
-	clear(one.hasStep)
-	for _, step := range many.steps[:calls] {
-		one.addStep(step)
-	}
+	one.steps = many.steps[:one.calls]
 	return true
 }
 
@@ -209,13 +192,6 @@ func (s *side) ordered() bool { return !s.byName }
 
 // inOrder returns the nodes in the order in which their first passes ended.
 func (s *side) inOrder() []*node {
-	at := make([]*node, len(s.ports))
-	for _, n := range s.nodes {
-		end := n.last
-		for _, c := range n.calls {
-			end = min(end, c.last)
-		}
-		at[end] = n
-	}
-	return slices.DeleteFunc(at, func(n *node) bool { return n == nil })
+	end := func(n *node) int { return slices.Min(collect(n.calls, func(c *call) int { return c.last })) }
+	return slices.SortedFunc(slices.Values(s.nodes), func(a, b *node) int { return end(a) - end(b) })
 }

@@ -78,12 +78,9 @@ func (c *client) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, n := range c.notes {
-		if n == text {
-			return
-		}
+	if !slices.Contains(c.notes, text) {
+		c.notes = append(c.notes, text)
 	}
-	c.notes = append(c.notes, text)
 }
 
 const models = "/v1/models"
@@ -198,12 +195,7 @@ func refused(err error) bool {
 
 func about(err error, words ...string) bool {
 	text := strings.ToLower(err.Error())
-	for _, w := range words {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
 func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
@@ -215,29 +207,19 @@ func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	answer, err := readAnswer(data)
+	choices, err := openai.Read(data)
 	if err != nil {
 		return Answer{}, unreadable(a.path(), data, err)
 	}
+	answer := choices[0]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.said = drafting{c.said.proposed + float64(answer.Drafted), c.said.accepted + float64(answer.Accepted)}
 	return answer, nil
 }
 
-// Answer is the first choice of an answer.
-type Answer struct {
-	openai.Answer
-	others []openai.Answer // choices that no one asked for
-}
-
-func readAnswer(data []byte) (Answer, error) {
-	all, err := openai.Read(data)
-	if err != nil {
-		return Answer{}, err
-	}
-	return Answer{all[0], all[1:]}, nil
-}
+// Answer is the first choice of an answer: one is asked for.
+type Answer = openai.Answer
 
 // send sends a request and returns the body of its answer, which must be of status 200 and come
 // whole before the deadline. watch is given it as it comes.

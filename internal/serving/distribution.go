@@ -20,8 +20,8 @@ type distribution struct {
 	rest   float64
 }
 
-func entropy(s distribution) (h float64) {
-	for _, x := range s.shares {
+func (d distribution) entropy() (h float64) {
+	for _, x := range d.shares {
 		if x.p > 0 {
 			h -= x.p * math.Log(x.p)
 		}
@@ -78,14 +78,13 @@ func (m *Model) distribution(row Row, temperature float64, change func(x float64
 	return d
 }
 
-// of is the share of a token, 0 of one that is not known.
-func (d distribution) of(id int) float64 {
+// byID are the shares of the tokens that are known.
+func (d distribution) byID() map[int]float64 {
+	p := map[int]float64{}
 	for _, x := range d.shares {
-		if x.id == id {
-			return x.p
-		}
+		p[x.id] = x.p
 	}
-	return 0
+	return p
 }
 
 // behind is what remains of a distribution behind tokens that come so often: all else is another text.
@@ -98,13 +97,12 @@ func (d distribution) behind(reach float64) (out distribution) {
 }
 
 // first is the distribution of its first tokens alone.
-func (d distribution) first(n int) (out distribution) {
+func (d distribution) first(n int) distribution {
 	mass := 0.0
 	for _, x := range d.shares[:n] {
 		mass += x.p
 	}
-	for _, x := range d.shares[:n] {
-		out.shares = append(out.shares, share{x.id, x.p / mass})
-	}
+	out := distribution{shares: d.shares[:n:n]}.behind(1 / mass)
+	out.rest = 0
 	return out
 }

@@ -40,12 +40,18 @@ type finding struct {
 	proven   bool
 }
 
-func proven(id, format string, args ...any) *finding {
-	return &finding{id, fmt.Sprintf(format, args...), true}
+func (q *request) proven(id, format string, args ...any) *finding {
+	return &finding{id, q.where() + ": " + fmt.Sprintf(format, args...), true}
 }
 
-func guess(id, format string, args ...any) *finding {
-	return &finding{id, fmt.Sprintf(format, args...), false}
+func (q *request) guess(id, format string, args ...any) *finding {
+	return &finding{id, q.where() + ": " + fmt.Sprintf(format, args...), false}
+}
+
+// cause is the finding as a report has it: nothing was predicted, so nothing fits better or worse.
+func (f *finding) cause() report.Cause {
+	nan := report.Float(math.NaN())
+	return report.Cause{ID: f.id, Proven: f.proven, Text: foreign.Line(f.text), Fit: nan, FitGolden: nan, NextFit: nan}
 }
 
 // doctor looks for the causes of wrong answers, by asking the server further.
@@ -64,13 +70,14 @@ type probe struct {
 	right  bool // it is the reference's
 }
 
-// try sends a further request, for which ref has the right answer. ok is false if there is no answer
-// that can be judged, or no time left: that shows nothing.
-func (d *doctor) try(what string, ref *Reference, a Ask) (p probe, ok bool) {
+// try sends a further request about a wrong one, for which ref has the right answer. ok is false if
+// there is no answer that can be judged, or no time left: that shows nothing.
+func (d *doctor) try(q *request, how string, ref *Reference, a Ask) (p probe, ok bool) {
 	if d.asked >= maxProbes || time.Now().After(d.until) || d.ctx.Err() != nil {
 		return p, false
 	}
 	d.asked++
+	what, word := q.where()+", "+how, "wrong"
 	answer, err := d.client.ask(d.ctx, a)
 	if err != nil {
 		d.said = append(d.said, what+": no answer")
@@ -78,7 +85,6 @@ func (d *doctor) try(what string, ref *Reference, a Ask) (p probe, ok bool) {
 	}
 	j := d.model.judge(ref, &answer)
 	p = probe{answer, j.fault == none || j.fault == short && j.unsure && len(ref.Tokens)-j.at == 1}
-	word := "wrong"
 	if p.right {
 		word = "right"
 	}
@@ -86,44 +92,30 @@ func (d *doctor) try(what string, ref *Reference, a Ask) (p probe, ok bool) {
 	return p, true
 }
 
-// repeated sends a request again, alone, several times. It returns nil where that failed.
-func (d *doctor) repeated(q *request) []probe {
-	if got, ok := d.again[q]; ok {
-		return got
-	}
-	var got []probe
-	for range repeats {
-		p, ok := d.try(q.where()+", again and alone", q.ref, q.ask)
-		if !ok {
-			got = nil
-			break
-		}
-		got = append(got, p)
-	}
-	d.again[q] = got
-	return got
+// next asks for n tokens behind the first k of the reference's, all as ids.
+func (d *doctor) next(q *request, k, n int) (p probe, ok bool) {
+	rest := q.ref.from(k, n)
+	return d.try(q, fmt.Sprintf("prompt and %s as ids, %d more", plural(k, "right token"), n), rest, rest.Ask)
 }
 
-// causes looks for what is behind the wrong answers, the first ones in their order.
+// causes looks for what is behind the wrong answers, the first ones in their order. Those that are
+// proven come first.
 func (d *doctor) causes() []report.Cause {
-	var all []finding
-	looked := 0
+	causes, proven, looked := []report.Cause{}, 0, 0
 	for _, q := range d.requests {
 		if !q.wrong() || looked == maxFindings || d.known(q) {
 			continue
 		}
 		looked++
-		if f := d.cause(q); f != nil && !slices.ContainsFunc(all, func(o finding) bool { return o.id == f.id && (o.proven || !f.proven) }) {
-			all = append(all, *f)
+		f := d.cause(q)
+		if f == nil || slices.ContainsFunc(causes, func(c report.Cause) bool { return c.ID == f.id && (c.Proven || !f.proven) }) {
+			continue
 		}
-	}
-	slices.SortStableFunc(all, func(a, b finding) int {
-		return map[bool]int{true: 0, false: 1}[a.proven] - map[bool]int{true: 0, false: 1}[b.proven]
-	})
-	causes := []report.Cause{}
-	for _, f := range all {
-		nan := report.Float(math.NaN())
-		causes = append(causes, report.Cause{ID: f.id, Proven: f.proven, Fit: nan, FitGolden: nan, Text: foreign.Line(f.text)})
+		at := len(causes)
+		if f.proven {
+			at, proven = proven, proven+1
+		}
+		causes = slices.Insert(causes, at, f.cause())
 	}
 	return causes
 }
@@ -133,28 +125,19 @@ func (d *doctor) known(q *request) bool {
 	if q.twin != nil {
 		return q.twin.wrong()
 	}
-	if q.way != AtOnce {
-		return false
-	}
-	return slices.ContainsFunc(d.requests, func(o *request) bool { return o.way != AtOnce && o.wrong() && o.ref.Case == q.ref.Case })
+	return q.way == AtOnce &&
+		slices.ContainsFunc(d.requests, func(o *request) bool { return o.way != AtOnce && o.wrong() && o.ref.Case == q.ref.Case })
 }
 
 // cause looks for what is behind one wrong answer; nil if nothing is shown.
 func (d *doctor) cause(q *request) *finding {
-	looks := []func(*request) *finding{d.otherIDs}
-	switch {
-	case q.way == AtOnce:
-		looks = []func(*request) *finding{d.crowded, d.otherIDs}
-	case q.j.fault == ending:
-		looks = []func(*request) *finding{d.otherEnding}
-	case q.j.fault == texts:
-		looks = []func(*request) *finding{d.written}
-	case q.j.fault == logProbs:
-		looks = []func(*request) *finding{d.figures}
+	looks := map[fault][]func(*request) *finding{ending: {d.ended}, texts: {d.written}, logProbs: {d.figures}}[q.j.fault]
+	if looks == nil {
+		looks = []func(*request) *finding{d.otherIDs, d.repeat, d.others, d.promptMade, d.figures, d.swapped, d.ended, d.seeded,
+			d.otherDefault, d.evicted, d.notItsBest, d.madeOtherwise}
 	}
-	if q.j.fault != logProbs && q.j.fault != texts && q.j.fault != ending {
-		looks = append(looks, d.otherChoice, d.repeat, d.others, d.promptMade, d.figures, d.swapped, d.ended, d.sampled, d.cached,
-			d.notItsBest, d.mapped, d.madeOtherwise)
+	if q.way == AtOnce {
+		looks = append([]func(*request) *finding{d.crowded}, looks...)
 	}
 	for _, look := range looks {
 		if f := look(q); f != nil {
@@ -176,9 +159,7 @@ func (d *doctor) harness() string {
 		if k > 0 {
 			asked += fmt.Sprintf(" and the %s before it", plural(k, "token"))
 		}
-		rest := q.ref.from(k)
-		rest.Tokens, rest.Ask.Tokens = rest.Tokens[:1], 1
-		p, ok := d.try(fmt.Sprintf("%s, prompt and %d right tokens as ids, one more", q.where(), k), rest, rest.Ask)
+		p, ok := d.next(q, k, 1)
 		switch {
 		case !ok:
 			return ""

@@ -67,15 +67,15 @@ func (r *run) redraft(ctx context.Context) (list []*request) {
 	for _, way := range []string{again, againAtOnce} {
 		var asked []*request
 		for _, a := range r.alone() {
-			q := &request{ref: a.ref, ask: a.ask, way: way, twin: a, extra: true, cause: causeConcurrency}
-			q.by = func(answer *Answer) judgement { return r.endedAs(q, answer) }
+			q := &request{ref: a.ref, ask: a.ask, way: way, twin: a}
+			r.jostled(q)
 			asked = append(asked, q)
 		}
+		n := r.parallel
 		if way == again {
-			r.inTurn(ctx, asked)
-		} else {
-			r.atOnce(ctx, asked, r.parallel)
+			n = 1
 		}
+		r.sendAll(ctx, asked, n)
 		now := r.drafts(ctx)
 		if then, is := r.draftedAlone, now.since(before); falls(then, is) {
 			r.note("suspect: of what the draft model proposed, %s was accepted the first time, and of the same texts asked %s %s: what it keeps "+

@@ -1,14 +1,18 @@
 package serving
 
-import "strconv"
+import (
+	"fmt"
+
+	"github.com/goparity/goparity/internal/openai"
+)
 
 // Judge reads an answer as a server wrote it and judges it: whether it is right.
 func Judge(m Model, ref *Reference, data []byte) (right bool, err error) {
-	a, err := readAnswer(data)
+	all, err := openai.Read(data)
 	if err != nil {
 		return false, err
 	}
-	return m.judge(ref, &a).fault == none, nil
+	return m.judge(ref, &all[0]).fault == none, nil
 }
 
 // Power is from which divergence on so many draws of a distribution of so many tokens tell another one, and Tail how
@@ -18,7 +22,7 @@ func Power(tokens, draws int, noise float64) float64 { return shows(tokens, floa
 func Tail(p []float64, drawn []int, noise float64) float64 {
 	expected, counts := map[string]float64{}, map[string]int{}
 	for i := range p {
-		expected[strconv.Itoa(i)], counts[strconv.Itoa(i)] = p[i], drawn[i]
+		expected[fmt.Sprint(i)], counts[fmt.Sprint(i)] = p[i], drawn[i]
 	}
 	return test(expected, 0, counts, noise).tail
 }

@@ -8,26 +8,67 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
+// Causes that a server's own log-probabilities show.
+
 // figures: the log-probabilities are a known function of the right ones.
 func (d *doctor) figures(q *request) *finding {
 	a := &q.answer
 	unnamed := a.Tokens == nil && !slices.Contains(q.j.judged, "text")
-	if q.j.fault == others {
-		return proven(causeLogProbs, "%s: %s", q.where(), q.j.what)
-	}
-	if q.j.fault != logProbs && !(q.j.fault == tokens && unnamed) {
+	switch {
+	case q.j.fault != others && q.j.fault != logProbs && !(q.j.fault == tokens && unnamed):
 		return nil
-	}
-	if len(a.LogProbs) < len(a.Tokens)-1 {
-		return proven(causeLogProbs, "%s: %s", q.where(), q.j.what)
+	case q.j.fault == others, len(a.LogProbs) < len(a.Tokens)-1:
+		return q.proven(causeLogProbs, "%s", q.j.what)
 	}
 	s := series{is: a.LogProbs, rounding: a.Rounding, rows: q.ref.Rows, ids: q.ref.Tokens}
-	if n := min(len(s.is), len(s.rows), len(s.ids)); n > 0 {
-		s.is, s.rows, s.ids = s.is[:n], s.rows[:n], s.ids[:n]
-		if text, sure := s.explain(); text != "" {
-			f := guess(causeLogProbs, "%s: the log-probabilities are %s", q.where(), text)
-			f.proven = sure
-			return f
+	n := min(len(s.is), len(s.rows), len(s.ids))
+	s.is, s.rows, s.ids = s.is[:n], s.rows[:n], s.ids[:n]
+	text, enough := s.explain()
+	if text == "" {
+		return nil
+	}
+	f := q.proven(causeLogProbs, "the log-probabilities are %s", text)
+	f.proven = n >= enough
+	return f
+}
+
+// swapped: the log-probability is that of the reference's token, the token is another.
+func (d *doctor) swapped(q *request) *finding {
+	a, k := &q.answer, q.j.at
+	if q.j.fault != tokens || a.LogProbs == nil {
+		return nil
+	}
+	if a.Tokens == nil {
+		at, ok := d.model.parting(q.ref, a)
+		if !ok || !slices.Contains(q.j.judged, "text") || at >= k {
+			return nil
+		}
+		return q.proven(causeChoice, "token %d has the log-probability of the reference's, %s, and is written as another", at,
+			d.model.name(q.ref.Tokens[at]))
+	}
+	if k >= len(a.LogProbs) || k >= len(q.ref.Rows) {
+		return nil
+	}
+	row, noise := q.ref.Rows[k], q.ref.Rows[k].shift+a.Rounding
+	right, _ := row.LogProb(q.ref.Tokens[k])
+	own, known := row.LogProb(a.Tokens[k])
+	if near(a.LogProbs[k], right, noise) && !(known && near(a.LogProbs[k], own, noise)) {
+		return q.proven(causeChoice, "token %d is %s with the log-probability %.5g, which is that of %s: what was chosen is right, what it is called is not",
+			k, d.model.name(a.Tokens[k]), a.LogProbs[k], d.model.name(q.ref.Tokens[k]))
+	}
+	return nil
+}
+
+// notItsBest: the server's own log-probabilities have another token first.
+func (d *doctor) notItsBest(q *request) *finding {
+	a, k := &q.answer, q.j.at
+	if q.j.fault != tokens || k >= len(a.Top) || k >= len(a.LogProbs) || k >= len(q.ref.Rows) {
+		return nil
+	}
+	for text, p := range a.Top[k] {
+		if p > a.LogProbs[k]+q.ref.Rows[k].shift+2*a.Rounding {
+			return q.guess(causeSampling, "token %d has the log-probability %.5g, and by the server's own figures %s has %.5g: at temperature 0 it "+
+				"would be chosen", k, a.LogProbs[k], quoted(text), p)
 		}
 	}
 	return nil
@@ -41,7 +82,11 @@ type series struct {
 	ids      []int
 }
 
+// want is the right one of token k; NaN where there is none.
 func (s *series) want(k int) float64 {
+	if k < 0 || k >= len(s.is) {
+		return math.NaN()
+	}
 	p, _ := s.rows[k].LogProb(s.ids[k])
 	return p
 }
@@ -61,42 +106,31 @@ func (s *series) fits(formula func(k int) float64) bool {
 	return compared > 0
 }
 
-// explain says what the values are, and whether more than one of them speaks for it.
-func (s *series) explain() (text string, sure bool) {
-	several := len(s.is) > 1
-	for _, by := range []int{1, -1} {
-		if len(s.is) < 2 {
-			break
-		}
-		shifted := func(k int) float64 {
-			if k+by < 0 || k+by >= len(s.is) {
-				return math.NaN()
-			}
-			return s.want(k + by)
-		}
-		if s.fits(shifted) {
-			return map[int]string{1: "those of the token behind", -1: "those of the token before"}[by], len(s.is) > 2
-		}
+// explain says what the values are, and from how many of them on that is sure.
+func (s *series) explain() (text string, enough int) {
+	if len(s.is) == 0 {
+		return "", 0
 	}
-	offset, factor := s.is[0]-s.want(0), s.is[0]/s.want(0)
-	switch {
-	case s.fits(func(k int) float64 { return math.Exp(s.want(k)) }):
-		return "probabilities, without the logarithm", several
-	case s.fits(func(k int) float64 { return s.want(k) / math.Ln2 }):
-		return "logarithms to base 2", several
-	case s.fits(func(k int) float64 { return s.want(k) / math.Ln10 }):
-		return "logarithms to base 10", several
-	case s.fits(func(k int) float64 { return -s.want(k) }):
-		return "those of the reference with the other sign", several
-	case s.fits(func(k int) float64 { x, _ := s.rows[k].Logit(s.ids[k]); return x }):
-		return "logits, from which no log-sum-exp was taken", several
-	case s.fits(func(k int) float64 { return s.want(k) + offset }):
-		return fmt.Sprintf("shifted by %.4g", offset), several
-	case s.fits(func(k int) float64 { return s.want(k) * factor }):
-		return fmt.Sprintf("%.4g times the right ones", factor), several
-	}
-	if t := s.temperature(); t > 0 && s.fits(func(k int) float64 { return s.at(k, t) }) {
-		return fmt.Sprintf("those of a softmax at temperature %.3g", t), several
+	offset, factor, heat := s.is[0]-s.want(0), s.is[0]/s.want(0), s.temperature()
+	for _, of := range []struct {
+		text    string
+		enough  int
+		formula func(k int) float64
+	}{
+		{"those of the token behind", 3, func(k int) float64 { return s.want(k + 1) }},
+		{"those of the token before", 3, func(k int) float64 { return s.want(k - 1) }},
+		{"probabilities, without the logarithm", 2, func(k int) float64 { return math.Exp(s.want(k)) }},
+		{"logarithms to base 2", 2, func(k int) float64 { return s.want(k) / math.Ln2 }},
+		{"logarithms to base 10", 2, func(k int) float64 { return s.want(k) / math.Ln10 }},
+		{"those of the reference with the other sign", 2, func(k int) float64 { return -s.want(k) }},
+		{"logits, from which no log-sum-exp was taken", 2, func(k int) float64 { x, _ := s.rows[k].Logit(s.ids[k]); return x }},
+		{fmt.Sprintf("shifted by %.4g", offset), 2, func(k int) float64 { return s.want(k) + offset }},
+		{fmt.Sprintf("%.4g times the right ones", factor), 2, func(k int) float64 { return s.want(k) * factor }},
+		{fmt.Sprintf("those of a softmax at temperature %.3g", heat), 2, func(k int) float64 { return s.at(k, heat) }},
+	} {
+		if s.fits(of.formula) {
+			return of.text, of.enough
+		}
 	}
 	is, want := slices.Clone(s.is), make([]float64, len(s.is))
 	for k := range want {
@@ -104,27 +138,30 @@ func (s *series) explain() (text string, sure bool) {
 	}
 	slices.Sort(is)
 	slices.Sort(want)
-	if several && slices.EqualFunc(is, want, func(a, b float64) bool { return near(a, b, s.rows[0].shift+s.rounding) }) {
-		return "the right ones in another order", len(is) > 2
+	if len(is) > 1 && slices.EqualFunc(is, want, func(a, b float64) bool { return near(a, b, s.rows[0].shift+s.rounding) }) {
+		return "the right ones in another order", 3
 	}
-	return "", false
+	return "", 0
 }
 
-// at is the log-probability of token k at a temperature.
+// at is the log-probability of token k at a temperature; NaN where not all logits are known.
 func (s *series) at(k int, temperature float64) float64 {
 	var row []float64
-	for x, ok := s.rows[k].Logit(0); ok; x, ok = s.rows[k].Logit(len(row)) {
+	for x, ok := s.rows[k].Logit(0); ok && s.rows[k].Whole(); x, ok = s.rows[k].Logit(len(row)) {
 		row = append(row, x/temperature)
+	}
+	if s.ids[k] >= len(row) {
+		return math.NaN()
 	}
 	return row[s.ids[k]] - floats.LogSumExp(row)
 }
 
-// temperature is the one at which the first token has its log-probability, 0 if there is none: the
-// best token's rises as the temperature falls. All logits have to be known.
+// temperature is the one at which the first token has its log-probability, NaN if there is none: the
+// best token's rises as the temperature falls.
 func (s *series) temperature() float64 {
 	low, high := 0.05, 20.0
-	if !s.rows[0].Whole() || !(s.at(0, high) < s.is[0] && s.is[0] < s.at(0, low)) {
-		return 0
+	if !(s.at(0, high) < s.is[0] && s.is[0] < s.at(0, low)) {
+		return math.NaN()
 	}
 	for range 60 {
 		if middle := math.Sqrt(low * high); s.at(0, middle) > s.is[0] {

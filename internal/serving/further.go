@@ -3,7 +3,6 @@ package serving
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"sync"
 
@@ -20,13 +19,17 @@ const (
 func (r *run) further(ctx context.Context, out *report.Serving) {
 	for _, asked := range []func(context.Context) []*request{r.streams, r.breaks, r.arrive, r.queue, r.stops, r.altered, r.redraft} {
 		list := asked(ctx)
-		r.inTurn(ctx, slices.DeleteFunc(slices.Clone(list), func(q *request) bool { return q.sent }))
+		r.sendAll(ctx, slices.DeleteFunc(slices.Clone(list), func(q *request) bool { return q.sent }), 1)
 		for _, q := range list {
 			if ctx.Err() != nil || !q.sent {
 				return
 			}
-			proven := q.cause != causeConcurrency || !q.wrong() || r.rightAlone(ctx, q)
-			if tellMore(out, q.served(), finding{q.cause, q.j.what, proven}, q.j.at); out.Verdict == report.Error {
+			if add(out, q); q.wrong() && out.Causes == nil {
+				f := finding{q.cause, q.j.what, q.cause != causeConcurrency || r.rightAlone(ctx, q)}
+				out.Causes = []report.Cause{f.cause()}
+			}
+			if out.Verdict == report.Error {
+				out.Causes = nil
 				return
 			}
 		}
@@ -36,60 +39,47 @@ func (r *run) further(ctx context.Context, out *report.Serving) {
 	}
 }
 
-// tellMore adds what came of a request that is sent where all else is right, and its cause if it is wrong.
-func tellMore(out *report.Serving, q report.ServedRequest, f finding, at int) {
-	out.Requests = append(out.Requests, q)
-	switch {
-	case q.Status == report.StatusError:
-		out.Verdict, out.Error = report.Error, "no answer that can be judged: case "+q.Case+" as "+q.As+", "+q.Way+": "+q.Text
-	case q.Status == report.StatusFail && out.First == nil:
-		nan := report.Float(math.NaN())
-		out.Verdict = report.Fail
-		out.First = &report.ServingPlace{Case: q.Case, As: q.As, Way: q.Way, Token: at, Text: q.Text}
-		out.Causes = []report.Cause{{ID: f.id, Proven: f.proven, Text: f.text, Fit: nan, FitGolden: nan, NextFit: nan}}
-	}
-}
-
 // rightAlone reports whether a request that is wrong among others is right alone, each time.
 func (r *run) rightAlone(ctx context.Context, q *request) bool {
 	for range repeats {
 		again := *q
-		if r.send(ctx, &again); again.err != nil || again.left != "" || again.wrong() {
+		if r.send(ctx, &again); !again.judged() || again.wrong() {
 			return false
 		}
 	}
 	return true
 }
 
-// few keeps the first requests of a way, and says how many are left out.
-func (r *run) few(list []*request, most int) []*request {
+// among lists requests that are judged for what others do to them, and says how many are left out.
+func (r *run) among(way string, n, most int) []*request {
+	list := r.crowd(way, n)
 	if len(list) > most {
-		r.note("not asked: %d of %d requests, %s", len(list)-most, len(list), list[0].way)
+		r.note("not asked: %d of %d requests, %s", len(list)-most, len(list), way)
 		list = list[:most]
+	}
+	for _, q := range list {
+		r.jostled(q)
 	}
 	return list
 }
 
-// among lists requests that are judged for what others do to them.
-func (r *run) among(way string, n, most int) []*request {
-	list := r.few(r.crowd(way, n), most)
-	for _, q := range list {
-		q.extra, q.cause, q.by = true, causeConcurrency, func(a *Answer) judgement { return r.endedAs(q, a) }
-	}
-	return list
+// jostled makes a request one that is judged for what others do to it.
+func (r *run) jostled(q *request) {
+	q.extra, q.cause, q.by = true, causeConcurrency, func(a *Answer) judgement { return r.endedAs(q, a) }
 }
 
 // untied judges a request by another answer of the server: where the reference's text has a tie, the server may choose
 // otherwise the next time, and another text is no fault.
-func untied(q *request) func(a *Answer) judgement {
+func untied(q *request) *request {
 	by := q.by
-	return func(a *Answer) judgement {
+	q.by = func(a *Answer) judgement {
 		j := by(a)
 		if j.fault > nothing && slices.ContainsFunc(q.ref.Rows, func(row Row) bool { return row.Gap() <= row.noise }) {
 			j.fault, j.what = nothing, "another text comes, and the reference's has a tie"
 		}
 		return j
 	}
+	return q
 }
 
 // endedAs judges an answer that may end where the same request has ended alone, and where nothing else says whether
@@ -113,18 +103,17 @@ func (r *run) arrive(ctx context.Context) (list []*request) {
 	for len(waiting) > 0 {
 		n := 0
 		var all sync.WaitGroup
-		stream := r.streamOf(ctx, first, arriving, func() {
+		stream := r.streamOf(ctx, first, arriving, causeConcurrency, func() {
 			if n < len(waiting) {
 				q := waiting[n]
 				all.Go(func() { r.send(ctx, q) })
 				n++
 			}
 		})
-		stream.cause = causeConcurrency
 		r.send(ctx, stream)
 		all.Wait()
 		list = append(append(list, stream), waiting[:n]...)
-		if waiting = waiting[n:]; n == 0 || stream.err != nil || stream.left != "" {
+		if waiting = waiting[n:]; n == 0 || !stream.judged() {
 			break
 		}
 	}
@@ -135,6 +124,6 @@ func (r *run) arrive(ctx context.Context) (list []*request) {
 func (r *run) queue(ctx context.Context) []*request {
 	n := overfull * r.parallel
 	list := r.among(queued, n, n)
-	r.atOnce(ctx, list, n)
+	r.sendAll(ctx, list, n)
 	return list
 }

@@ -22,9 +22,10 @@ type gTest struct {
 }
 
 func test(expected map[string]float64, rest float64, drawn map[string]int, noise float64) (t gTest) {
-	n, never, as, certain, seen := 0, 0, "", 0.0, 0.0
+	n, never, as, is := 0, 0, "", map[string]float64{}
 	for name, o := range drawn {
-		if n += o; expected[name] > 0 || rest > 0 {
+		n += o
+		if expected[name] > 0 || rest > 0 {
 			continue
 		}
 		if never += o; drawn[as] < o || drawn[as] == o && name < as {
@@ -34,60 +35,55 @@ func test(expected map[string]float64, rest float64, drawn map[string]int, noise
 	if never > 0 {
 		t.impossible = fmt.Sprintf("%d are of tokens that cannot come, %d of them %s", never, drawn[as], strings.TrimPrefix(as, "text "))
 	}
-	t.bins = 1
-	for name, p := range expected {
-		e, o := p*float64(n), float64(drawn[name])
-		if e < leastExpected {
-			continue
-		}
-		t.bins++
-		certain, seen = certain+e, seen+o
-		if o > 0 {
-			t.g += 2 * o * math.Log(o/e)
-		}
+	for name, o := range drawn {
+		is[name] = float64(o) / float64(n)
 	}
-	if o := float64(n) - seen; o > 0 {
-		t.g += 2 * o * math.Log(o/max(float64(n)-certain, smallestRest))
-	}
-	t.few = tooFew(t.bins, float64(n)-certain)
+	t.g, t.bins, t.few = divergence(is, expected, float64(n))
+	t.g *= 2 * float64(n)
 	root := max(math.Sqrt(max(t.g, 0))-math.Sqrt(float64(n))*noise, 0)
 	t.tail = distuv.ChiSquared{K: float64(max(t.bins-1, 1))}.Survival(root * root)
 	return t
 }
 
-// divergence is how far a distribution is from another in nats, as far as n draws of it tell: by the tokens that [test]
-// compares, which are so many.
-func (d distribution) divergence(from distribution, n float64) (nats float64, bins int) {
-	is := map[int]float64{}
-	for _, x := range d.shares {
-		is[x.id] = x.p
-	}
+// divergence is the Kullback-Leibler divergence of shares from others, in nats, as far as n draws tell it: by those that
+// are expected fivefold, and all others together. few says that these are less than two numbers to compare.
+func divergence[K comparable](is, from map[K]float64, n float64) (nats float64, bins int, few bool) {
 	add := func(p, q float64) {
 		if p > 0 {
 			nats += p * math.Log(p/q)
 		}
 	}
-	certain, seen, never := 0.0, 0.0, 1.0
+	certain, seen := 0.0, 0.0
 	bins = 1
-	for _, x := range from.shares {
-		if never -= is[x.id]; x.p*n < leastExpected {
-			continue
+	for k, p := range from {
+		if p*n >= leastExpected {
+			bins, certain, seen = bins+1, certain+p, seen+is[k]
+			add(is[k], p)
 		}
-		bins, certain, seen = bins+1, certain+x.p, seen+is[x.id]
-		add(is[x.id], x.p)
 	}
-	add(1-seen, max(1-certain, smallestRest/n))
-	switch {
-	case from.rest == 0 && never*n > leastExpected:
-		nats = math.Inf(1)
-	case tooFew(bins, n*(1-certain)):
-		nats = 0
+	if others := 1 - seen; others > 1e-9 { // else it is rounding of the sums
+		add(others, max(1-certain, smallestRest/n))
 	}
-	return nats, bins
+	return nats, bins, bins < 2 || bins == 2 && n*(1-certain) < leastExpected
 }
 
-// tooFew reports whether a test has less than two numbers of draws to compare: others counts as one where it is enough.
-func tooFew(bins int, others float64) bool { return bins < 2 || bins == 2 && others < leastExpected }
+// apart is how far a distribution is from another, as far as n draws of it tell: infinitely, where tokens would be drawn
+// that the other has not.
+func (d distribution) apart(from distribution, n float64) float64 {
+	is, of := d.byID(), from.byID()
+	nats, _, few := divergence(is, of, n)
+	never := 1.0
+	for id := range of {
+		never -= is[id]
+	}
+	switch {
+	case from.rest == 0 && never*n > leastExpected:
+		return math.Inf(1)
+	case few:
+		return 0
+	}
+	return nats
+}
 
 // shows is the Kullback-Leibler divergence, in nats, of a distribution that n draws tell from the reference's in 8 of
 // 10 cases: G is then normal, nearly, around df + 2n·KL with variance 2·(df + 4n·KL). What noise may do is allowed.

@@ -110,20 +110,17 @@ func (m *Model) tied(ref *Reference, a *Answer, k, id int) bool {
 	if k >= len(ref.Rows) {
 		return false
 	}
-	best := ref.Tokens[k]
-	named := func(of int) (float64, bool) { // texts may be those of other tokens, too
-		text, ok := m.token(of)
-		if !ok || k >= len(a.Top) {
-			return 0, false
+	best, own := ref.Tokens[k], math.NaN()
+	if k < len(a.Top) && k < len(a.LogProbs) { // texts may be those of other tokens, too
+		other, _ := m.token(id)
+		text, ok := m.token(best)
+		p, known := a.Top[k][other]
+		b, told := a.Top[k][text]
+		if ok && known && told && near(a.LogProbs[k], p, a.Rounding) {
+			own = b - p
 		}
-		p, ok := a.Top[k][text]
-		return p, ok
 	}
-	candidate := unknown
-	if own, ok := named(id); ok && k < len(a.LogProbs) && near(a.LogProbs[k], own, a.Rounding) {
-		candidate = named
-	}
-	return Tied(ref.Rows[k], best, id, candidate, ref.Rows[k].noise+2*a.Rounding)
+	return ref.Rows[k].tied(best, id, own, 2*a.Rounding)
 }
 
 // gap says how far the reference's logits of its own token and another are apart.
@@ -235,8 +232,8 @@ func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
 				m.quote(ref, ids, a.Text), at)
 			return nil
 		}
-		j.fail(tokens, at, "the log-probability of token %d is %.4g, that of the reference's token is %.4g", at, a.LogProbs[at],
-			logProb(ref, at))
+		want, _ := ref.Rows[at].LogProb(ref.Tokens[at])
+		j.fail(tokens, at, "the log-probability of token %d is %.4g, that of the reference's token is %.4g", at, a.LogProbs[at], want)
 		return nil
 	}
 	j.right = len(ids)
@@ -286,27 +283,18 @@ func firstOff(ref *Reference, a *Answer, ids []int) int {
 // near reports whether two log-probabilities agree. One that was null is not compared.
 func near(a, b, noise float64) bool { return math.IsNaN(a) || math.Abs(a-b) <= noise }
 
-func logProb(ref *Reference, k int) float64 {
-	p, _ := ref.Rows[k].LogProb(ref.Tokens[k])
-	return p
-}
-
 // otherChoice reports whether the log-probability of token k is that of another token that is tied
 // with the reference's.
 func (m *Model) otherChoice(ref *Reference, a *Answer, k int) bool {
 	row := ref.Rows[k]
 	for _, l := range row.Top {
-		if l.Token == ref.Tokens[k] || !Tied(row, ref.Tokens[k], l.Token, unknown, row.noise) {
-			continue
-		}
-		if p, _ := row.LogProb(l.Token); near(a.LogProbs[k], p, row.shift+a.Rounding) {
+		p, _ := row.LogProb(l.Token)
+		if l.Token != ref.Tokens[k] && row.tied(ref.Tokens[k], l.Token, math.NaN(), 0) && near(a.LogProbs[k], p, row.shift+a.Rounding) {
 			return true
 		}
 	}
 	return false
 }
-
-func unknown(int) (float64, bool) { return 0, false }
 
 // parting is the first token at which a text is not the reference's, by the vocabulary or by the
 // texts of tokens among the log-probabilities; ok is false if neither tells.
@@ -418,12 +406,17 @@ func quoted(text string) string {
 	return fmt.Sprintf("%q", foreign.Line(text))
 }
 
+// alike is with how many ids two lists begin alike.
+func alike(a, b []int) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
 // difference shows where two lists of ids part.
 func difference(is, want []int) string {
-	k := 0
-	for k < min(len(is), len(want)) && is[k] == want[k] {
-		k++
-	}
+	k := alike(is, want)
 	show := func(ids []int) string {
 		const before, after = 1, 4
 		from, to := max(0, k-before), min(len(ids), k+after)

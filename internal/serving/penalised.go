@@ -22,8 +22,8 @@ func (r *run) penalised(draws int) (list []sampling) {
 				for i := range len(p.values) * min(mostBehind, len(ref.Rows)-1) {
 					of, behind := penalty(p.key, p.values[i%len(p.values)]), 1+i/len(p.values)
 					s := r.model.penalised(ref, of, behind, temperature, float64(draws))
-					if shown := s.shown(float64(draws)); shown > most {
-						best, most = s, shown
+					if shown := s.shown(float64(draws)); len(shown) > 0 && shown[0] >= 1 && slices.Min(shown) > most {
+						best, most = s, slices.Min(shown)
 					}
 				}
 			}
@@ -60,7 +60,7 @@ func (m *Model) penalised(ref *Reference, of setting, behind int, temperature, d
 			}
 			d = d.behind(reach)
 			if k < behind {
-				reach = d.of(ref.Tokens[k])
+				reach = d.byID()[ref.Tokens[k]]
 			}
 		}
 		return d

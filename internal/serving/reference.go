@@ -1,9 +1,12 @@
 package serving
 
 import (
+	"slices"
+
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/internal/tie"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -19,14 +22,22 @@ type Reference struct {
 	Mistakes []dump.Mistake // what the reference makes of the prompt or the messages with a mistake
 }
 
-// from returns the reference of what follows the first k tokens, asked as ids.
-func (r *Reference) from(k int) *Reference {
-	out := &Reference{Case: r.Case, Prompt: append(r.Prompt[:len(r.Prompt):len(r.Prompt)], r.Tokens[:k]...), Tokens: r.Tokens[k:]}
+// from returns the reference of n tokens, or as many as there are, behind the first k, asked as ids.
+func (r *Reference) from(k, n int) *Reference {
+	n = min(n, len(r.Tokens)-k)
+	out := &Reference{Case: r.Case, Prompt: slices.Concat(r.Prompt, r.Tokens[:k]), Tokens: r.Tokens[k : k+n]}
 	if r.Rows != nil {
-		out.Rows = r.Rows[min(k, len(r.Rows)):]
+		out.Rows = r.Rows[min(k, len(r.Rows)):min(k+n, len(r.Rows))]
 	}
-	out.Ask = Ask{As: AsIDs, IDs: out.Prompt, Tokens: len(out.Tokens)}
+	out.Ask = Ask{As: AsIDs, IDs: out.Prompt, Tokens: n}
 	return out
+}
+
+// first returns the reference of the first n tokens.
+func (r *Reference) first(n int) *Reference {
+	out := *r
+	out.Tokens, out.Rows, out.Ask.Tokens = r.Tokens[:n], r.Rows[:min(n, len(r.Rows))], n
+	return &out
 }
 
 // Row has the logits of one position: all of them, or the largest.
@@ -66,4 +77,12 @@ func (r Row) Best() int {
 func (r Row) LogProb(id int) (p float64, ok bool) {
 	x, ok := r.Logit(id)
 	return x - r.All, ok
+}
+
+// tied reports whether a server may choose a token where the reference chose another, its best. own is
+// by how much the server has that one ahead, NaN where it does not say so, and rounding that of it.
+func (r Row) tied(best, choice int, own, rounding float64) bool {
+	b, ok := r.Logit(best)
+	c, known := r.Logit(choice)
+	return ok && known && tie.Free(b-c, own, r.noise+rounding)
 }

@@ -40,21 +40,33 @@ type request struct {
 	cause  string                    // of what is wrong with it, where all that the cases ask for is right
 	by     func(a *Answer) judgement // in place of the model's judgement
 	left   string                    // why an extra one is not judged
+	draws  int                       // how many requests it stands for; 0: one
 	sent   bool
 	answer Answer
 	err    error
 	j      judgement
 }
 
-func (r *request) wrong() bool { return r.err == nil && r.j.fault > nothing }
+func (q *request) wrong() bool { return q.err == nil && q.j.fault > nothing }
+
+// judged reports whether an answer came that was judged.
+func (q *request) judged() bool { return q.sent && q.err == nil && q.left == "" }
 
 // where is how a request is called in texts: "case hello as ids, alone".
-func (r *request) where() string {
-	text := fmt.Sprintf("case %s as %s, %s", r.ref.Case, r.ask.As, r.way)
-	if r.from > 0 {
-		text += fmt.Sprintf(" from token %d", r.from)
+func (q *request) where() string {
+	text := fmt.Sprintf("case %s as %s, %s", q.ref.Case, q.ask.As, q.way)
+	if q.from > 0 {
+		text += fmt.Sprintf(" from token %d", q.from)
 	}
 	return text
+}
+
+// length is how many tokens of the reference's text there are before its end, as far as that is known.
+func (q *request) length() int {
+	if q.sent && q.j.ended >= 0 {
+		return q.j.ended
+	}
+	return len(q.ref.Tokens)
 }
 
 // run is one judgement of a server.
@@ -89,13 +101,12 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 	}
 	out := &report.Serving{Verdict: report.Pass,
 		Server: report.Server{URL: c.base, Command: opt.Command, Parallel: opt.Parallel, Timeout: opt.Timeout.String()}}
-	r := &run{client: c, model: &opt.Model, refs: refs, parallel: opt.Parallel, obeyed: map[string]bool{}}
+	r := &run{client: c, model: &opt.Model, refs: refs, parallel: opt.Parallel, obeyed: map[string]bool{}, pages: []string{c.base + "/metrics"}}
 	if err := r.findModel(ctx, opt.Name, opt.Like); err != nil {
 		out.Verdict, out.Error = report.Error, "the server cannot be asked: "+foreign.Line(err.Error())
 		return out, ctx.Err()
 	}
 	out.Server.Model = r.client.model
-	r.pages = append(r.pages, c.base+"/metrics")
 	if opt.Metrics != "" {
 		r.pages = append(r.pages, opt.Metrics)
 	}
@@ -108,15 +119,13 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 	if !r.failed() {
 		d.ends()
 	}
-	r.tell(out)
-	if out.Verdict == report.Pass {
-		r.further(ctx, out)
-		if out.Verdict == report.Pass && opt.Draws > 0 {
+	switch r.tell(out); out.Verdict {
+	case report.Pass:
+		if r.further(ctx, out); out.Verdict == report.Pass && opt.Draws > 0 {
 			r.sampled(ctx, opt.Draws, out)
 		}
-	} else if out.Verdict == report.Fail {
-		out.Causes = d.causes()
-		out.Harness = d.harness()
+	case report.Fail:
+		out.Causes, out.Harness = d.causes(), d.harness()
 	}
 	r.tellDrafts(r.drafts(ctx))
 	out.Probes, out.Notes = d.said, r.notes
@@ -129,55 +138,50 @@ func (r *run) all(ctx context.Context) {
 	for _, ref := range r.refs {
 		r.requests = append(r.requests, &request{ref: ref, ask: ref.Ask, way: Alone})
 	}
-	alone := r.requests
-	if r.inTurn(ctx, alone); r.failed() {
+	if r.sendAll(ctx, r.requests, 1); r.failed() {
 		return
 	}
 	r.draftedAlone = r.drafts(ctx).since(r.begun)
 	for _, ref := range r.refs {
 		if half := len(ref.Tokens) / 2; half > 0 && r.continues(ref) {
-			rest := ref.from(half)
-			q := &request{ref: rest, ask: rest.Ask, way: Prefix, from: half, extra: true}
+			q := continued(ref, half, Prefix)
 			r.requests = append(r.requests, q)
-			if r.inTurn(ctx, []*request{q}); r.failed() {
+			if r.send(ctx, q); r.failed() {
 				return
 			}
 		}
 	}
 	crowd := r.crowd(AtOnce, r.parallel)
 	r.requests = append(r.requests, crowd...)
-	r.atOnce(ctx, crowd, r.parallel)
+	r.sendAll(ctx, crowd, r.parallel)
 }
 
 // alone lists the requests of the cases, as they were asked first.
 func (r *run) alone() []*request { return r.requests[:min(len(r.refs), len(r.requests))] }
 
-// length is how many tokens of the reference's text there are before its end, as far as that is known.
-func (q *request) length() int {
-	if q.sent && q.j.ended >= 0 {
-		return q.j.ended
-	}
-	return len(q.ref.Tokens)
+// continued is a request from the middle of a reference's text.
+func continued(ref *Reference, k int, way string) *request {
+	rest := ref.from(k, len(ref.Tokens))
+	return &request{ref: rest, ask: rest.Ask, way: way, from: k, extra: true}
 }
 
 // crowd lists what is asked at once: each request, and where these are fewer than n, more from the
 // middle of the texts, or the same again.
 func (r *run) crowd(way string, n int) (crowd []*request) {
 	alone := r.alone()
+	again := func(a *request) { crowd = append(crowd, &request{ref: a.ref, ask: a.ask, way: way, twin: a}) }
 	for _, a := range alone {
-		crowd = append(crowd, &request{ref: a.ref, ask: a.ask, way: way, twin: a})
+		again(a)
 	}
 	for k := 1; len(crowd) < n; k++ {
-		added := false
+		before := len(crowd)
 		for _, a := range alone {
 			if len(crowd) < n && k < a.length() && r.continues(a.ref) {
-				rest := a.ref.from(k)
-				crowd, added = append(crowd, &request{ref: rest, ask: rest.Ask, way: way, from: k, extra: true}), true
+				crowd = append(crowd, continued(a.ref, k, way))
 			}
 		}
-		if !added {
-			a := alone[len(crowd)%len(alone)]
-			crowd = append(crowd, &request{ref: a.ref, ask: a.ask, way: way, twin: a})
+		if len(crowd) == before {
+			again(alone[len(crowd)%len(alone)])
 		}
 	}
 	return crowd
@@ -188,59 +192,32 @@ func (r *run) crowd(way string, n int) (crowd []*request) {
 func (r *run) continues(ref *Reference) bool {
 	tried, answered, judged := false, false, r.model.Vocab != nil
 	for _, q := range r.requests {
-		ok, a := q.sent && q.err == nil && q.left == "", &q.answer
 		tried = tried || q.sent && q.ask.As == AsIDs
-		answered = answered || ok && q.ask.As == AsIDs
-		judged = judged || ok && (a.Tokens != nil || a.LogProbs != nil && ref.Rows != nil)
+		answered = answered || q.judged() && q.ask.As == AsIDs
+		judged = judged || q.judged() && (q.answer.Tokens != nil || q.answer.LogProbs != nil && ref.Rows != nil)
 	}
 	return ref.Prompt != nil && judged && (answered || !tried)
 }
 
 func (r *run) failed() bool {
-	for _, q := range r.requests {
-		if q.err != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.requests, func(q *request) bool { return q.err != nil })
 }
 
-func (r *run) inTurn(ctx context.Context, requests []*request) {
-	for _, q := range requests {
-		if r.send(ctx, q); over(ctx, q) {
-			return
-		}
-	}
-}
-
-// over reports whether nothing more need be asked after a request: the server may be gone.
-func over(ctx context.Context, q *request) bool {
-	e, ok := errors.AsType[*AnswerError](q.err)
-	return ok && e.gone || ctx.Err() != nil
-}
-
-// atOnce sends requests, n at once.
-func (r *run) atOnce(ctx context.Context, requests []*request, n int) {
-	todo := make(chan *request, len(requests))
-	for _, q := range requests {
-		todo <- q
-	}
-	close(todo)
+// sendAll sends requests, n at once, until one shows that the server may be gone.
+func (r *run) sendAll(ctx context.Context, requests []*request, n int) {
+	var next atomic.Int64
 	var all sync.WaitGroup
-	ready := make(chan struct{})
-	var stop atomic.Bool
 	for range min(n, len(requests)) {
 		all.Go(func() {
-			<-ready
-			for q := range todo {
-				if !stop.Load() {
-					r.send(ctx, q)
-					stop.CompareAndSwap(false, over(ctx, q))
+			for i := next.Add(1); i <= int64(len(requests)); i = next.Add(1) {
+				q := requests[i-1]
+				r.send(ctx, q)
+				if e, ok := errors.AsType[*AnswerError](q.err); ok && e.gone || ctx.Err() != nil {
+					next.Store(int64(len(requests)))
 				}
 			}
 		})
 	}
-	close(ready)
 	all.Wait()
 }
 
@@ -259,10 +236,7 @@ func (r *run) send(ctx context.Context, q *request) {
 	}
 	switch {
 	case q.err != nil:
-		late := q.way == queued && errors.Is(q.err, context.DeadlineExceeded) // others were before it
-		if e, ok := errors.AsType[*AnswerError](q.err); ok && q.extra && (!e.gone || late) {
-			r.leave(q, e.What)
-		}
+		r.unanswered(q)
 		return
 	case !whole:
 		q.j = newJudgement()
@@ -275,10 +249,16 @@ func (r *run) send(ctx context.Context, q *request) {
 	}
 	if q.extra && q.j.fault == nothing {
 		r.leave(q, q.j.what)
-		return
-	}
-	if n := q.answer.PromptCount; n >= 0 && q.ref.Prompt != nil && n != len(q.ref.Prompt) && q.j.fault == none {
+	} else if n := q.answer.PromptCount; n >= 0 && q.ref.Prompt != nil && n != len(q.ref.Prompt) && q.j.fault == none {
 		r.note("%s: right, although the server counts %s of the prompt, and the reference %d", q.where(), plural(n, "token"), len(q.ref.Prompt))
+	}
+}
+
+// unanswered leaves a request that no case asks for unjudged, unless the server may be gone.
+func (r *run) unanswered(q *request) {
+	late := q.way == queued && errors.Is(q.err, context.DeadlineExceeded) // others were before it
+	if e, ok := errors.AsType[*AnswerError](q.err); ok && q.extra && (!e.gone || late) {
+		r.leave(q, e.What)
 	}
 }
 
@@ -290,16 +270,15 @@ func (r *run) leave(q *request, why string) {
 
 // served is what came of a request.
 func (q *request) served() report.ServedRequest {
-	s := report.ServedRequest{Case: q.ref.Case, As: q.ask.As, Way: q.way, From: q.from, Status: report.StatusPass,
-		Judged: append([]string{}, q.j.judged...), Tokens: q.ask.Tokens, Right: q.j.right, LogProb: report.Float(math.NaN()), Text: foreign.Line(q.j.what)}
+	s := report.ServedRequest{Case: q.ref.Case, As: q.ask.As, Way: q.way, From: q.from, Status: report.StatusPass, LogProb: report.Float(math.NaN()),
+		Judged: append([]string{}, q.j.judged...), Tokens: cmp.Or(q.draws, q.ask.Tokens), Right: q.j.right, Text: foreign.Line(q.j.what)}
 	if slices.Contains(q.j.judged, "logprobs") {
 		s.LogProb = report.Float(q.j.worst)
 	}
-	judged := q.err == nil && q.left == ""
-	if judged && q.j.tie >= 0 {
+	if q.judged() && q.j.tie >= 0 {
 		s.Tie = &q.j.tie
 	}
-	if judged && q.j.ended >= 0 {
+	if q.judged() && q.j.ended >= 0 {
 		s.Ended = &q.j.ended
 	}
 	switch {
@@ -315,34 +294,38 @@ func (q *request) served() report.ServedRequest {
 	return s
 }
 
+// add adds what came of a request to the result. Where one got no answer nothing is guessed from the
+// others.
+func add(out *report.Serving, q *request) report.ServedRequest {
+	s := q.served()
+	out.Requests = append(out.Requests, s)
+	switch {
+	case s.Status == report.StatusError && out.Verdict != report.Error:
+		out.Verdict, out.First, out.Error = report.Error, nil, "no answer that can be judged: "+foreign.Line(q.where())+": "+s.Text
+	case s.Status == report.StatusFail && out.Verdict == report.Pass:
+		out.Verdict = report.Fail
+		out.First = &report.ServingPlace{Case: s.Case, As: s.As, Way: s.Way, Token: q.j.at, Text: s.Text}
+	}
+	return s
+}
+
 // tell writes what came of the requests.
 func (r *run) tell(out *report.Serving) {
-	said := map[string]bool{}
+	said, unsent := map[string]bool{}, 0
 	for _, q := range r.requests {
 		if !q.sent {
+			unsent++
 			continue
 		}
-		s := q.served()
-		for _, what := range s.Judged {
+		for _, what := range add(out, q).Judged {
 			said[what] = true
 		}
-		switch {
-		case s.Status == report.StatusError && out.Verdict != report.Error:
-			out.Verdict, out.Error = report.Error, "no answer that can be judged: "+foreign.Line(q.where())+": "+s.Text
-		case s.Status == report.StatusFail && out.First == nil:
-			out.First = &report.ServingPlace{Case: s.Case, As: s.As, Way: s.Way, Token: q.j.at, Text: s.Text}
-		}
-		out.Requests = append(out.Requests, s)
 	}
-	switch {
-	case out.Verdict == report.Error:
-		out.First = nil // nothing is guessed from the rest
-		if rest := r.unsent(); rest > 0 {
-			out.Error += fmt.Sprintf("; %d more were not sent", rest)
+	if out.Verdict == report.Error {
+		if unsent > 0 {
+			out.Error += fmt.Sprintf("; %d more were not sent", unsent)
 		}
 		return
-	case out.First != nil:
-		out.Verdict = report.Fail
 	}
 	for _, of := range []struct{ key, what string }{
 		{"tokens", "token ids of its answers: these are judged by text and log-probabilities"},
@@ -352,13 +335,4 @@ func (r *run) tell(out *report.Serving) {
 			r.note("not judged: the server says no %s", of.what)
 		}
 	}
-}
-
-func (r *run) unsent() (n int) {
-	for _, q := range r.requests {
-		if !q.sent {
-			n++
-		}
-	}
-	return n
 }

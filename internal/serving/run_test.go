@@ -267,16 +267,6 @@ func TestFaultsAndTheirCauses(t *testing.T) {
 			}
 			return stale[key]
 		}, NoIDs: true}, []string{"cache"}, true},
-		{"several choices, the first is wrong", &servingtest.Stub{Change: func(q *servingtest.Request, answer map[string]any, n, busy int) {
-			right := answer["choices"].([]any)[0].(map[string]any)
-			wrong := map[string]any{"index": 0, "text": "t3", "token_ids": []int{3, 3, 3, 3, 3, 3}[:q.Max], "finish_reason": "length"}
-			if q.As == "chat" {
-				wrong = map[string]any{"index": 0, "message": map[string]any{"content": "t3"}, "token_ids": []int{3, 3, 3, 3, 3, 3}[:q.Max],
-					"finish_reason": "length"}
-			}
-			right["index"] = 1
-			answer["choices"] = []any{wrong, right}
-		}}, []string{"choice"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

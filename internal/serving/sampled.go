@@ -3,7 +3,6 @@ package serving
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -55,7 +54,7 @@ func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
 	plans, together := make([][]*request, len(settings)), []*request{}
 	for i, s := range settings {
 		plans[i] = drawing(plain, s, draws)
-		r.inTurn(ctx, plans[i][:1]) // a setting that the server refuses is refused once
+		r.send(ctx, plans[i][0]) // a setting that the server refuses is refused once
 	}
 	for n := 1; n < draws; n++ {
 		for i, plan := range plans {
@@ -64,36 +63,28 @@ func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
 			}
 		}
 	}
-	r.atOnce(ctx, together, r.parallel)
+	r.sendAll(ctx, together, r.parallel)
 	for i, s := range settings {
 		q := r.judgeDraws(s, plans[i])
 		if ctx.Err() != nil {
 			return
 		}
-		f := finding{causeDraws, q.Text, true}
-		if q.Status == report.StatusFail {
+		f := finding{causeDraws, q.j.what, true}
+		if q.wrong() {
 			again := drawing(plain, s, draws)
-			r.atOnce(ctx, again, r.parallel)
-			if alone := r.judgeDraws(s, again); alone.Status == report.StatusPass {
-				f = finding{causeConcurrency, q.Text + "; without requests of other settings beside them they are right", true}
+			r.sendAll(ctx, again, r.parallel)
+			if alone := r.judgeDraws(s, again); alone.judged() && !alone.wrong() {
+				f = finding{causeConcurrency, q.j.what + "; without requests of other settings beside them they are right", true}
 			}
 		}
-		if q.Status == report.StatusIgnored {
-			r.note("not judged: %s: %s", q.Way, q.Text)
+		if add(out, q); q.wrong() && out.Causes == nil {
+			out.Causes = []report.Cause{f.cause()}
 		}
-		if tellMore(out, q, f, s.behind); out.Verdict == report.Error {
+		if out.Verdict == report.Error {
+			out.Causes = nil
 			return
 		}
 	}
-}
-
-// without is what comes of a setting that got no answer: one that the server refuses is left out, one that may have
-// ended it is an error.
-func without(err error) report.Status {
-	if e, ok := errors.AsType[*AnswerError](err); ok && !e.gone || errors.Is(err, errNameless) {
-		return report.StatusIgnored
-	}
-	return report.StatusError
 }
 
 // undisturbed returns the keys that switch off what a server does to a distribution by default, as far as it takes them:
@@ -116,7 +107,7 @@ func (r *run) uncertain() (best *Reference) {
 		if len(ref.Rows) == 0 {
 			continue
 		}
-		if h := entropy(r.model.distribution(ref.Rows[0], 1, nil)); h > most {
+		if h := r.model.distribution(ref.Rows[0], 1, nil).entropy(); h > most {
 			best, most = ref, h
 		}
 	}
@@ -133,7 +124,7 @@ func (m *Model) samplings(ref *Reference) (list []sampling) {
 	ignored := mistake{"it were ignored", plain}
 	list = append(list, sampling{distribution: plain, ref: ref, name: "temperature 1", keys: map[string]any{"temperature": 1}, mistakes: []mistake{greedy}})
 	if len(ref.Rows) > 1 {
-		second, reach := m.distribution(ref.Rows[1], 1, nil), plain.of(ref.Tokens[0])
+		second, reach := m.distribution(ref.Rows[1], 1, nil), plain.byID()[ref.Tokens[0]]
 		list = append(list, sampling{distribution: second.behind(reach), ref: ref, behind: 1, name: "temperature 1, second token",
 			keys: map[string]any{"temperature": 1}, mistakes: []mistake{{greedy.as, second.first(1).behind(reach)}}})
 	}
@@ -170,17 +161,15 @@ func (m *Model) samplings(ref *Reference) (list []sampling) {
 
 // Why draws cannot be judged.
 var (
-	errNameless = errors.New("the server does not say which token it drew, and no vocabulary does")
+	errNameless = &AnswerError{What: "the server does not say which token it drew, and no vocabulary does"}
 	errUnsent   = &AnswerError{What: "not all draws were sent: the server was gone", gone: true}
 )
 
 // drawing are so many requests for one token, each with a seed of its own.
 func drawing(plain map[string]any, s sampling, draws int) (list []*request) {
-	ask, one := s.ref.Ask.set(plain).set(s.keys), *s.ref
-	ask.Tokens = 1 + s.behind
-	one.Tokens, one.Rows = one.Tokens[:ask.Tokens], one.Rows[:ask.Tokens]
+	one := s.ref.first(1 + s.behind)
 	for i := range draws {
-		list = append(list, &request{ref: &one, ask: ask.with("seed", i+1), way: Sampled})
+		list = append(list, &request{ref: one, ask: one.Ask.set(plain).set(s.keys).with("seed", i+1), way: Sampled})
 	}
 	return list
 }
@@ -250,16 +239,17 @@ func (r *run) expected(d distribution, drawn map[string]int) map[string]float64 
 	return out
 }
 
-// judgeDraws judges counts by the reference's distribution, and says what else they are.
-func (r *run) judgeDraws(s sampling, requests []*request) (q report.ServedRequest) {
-	q = report.ServedRequest{Case: s.ref.Case, As: s.ref.Ask.As, Way: Sampled + ", " + s.name, Status: report.StatusPass,
-		Judged: []string{}, Tokens: len(requests), LogProb: report.Float(math.NaN())}
+// judgeDraws judges counts by the reference's distribution, and says what else they are. What it returns stands for all of
+// the requests.
+func (r *run) judgeDraws(s sampling, requests []*request) *request {
+	n := len(requests)
+	q := &request{ref: s.ref, ask: s.ref.Ask, way: Sampled + ", " + s.name, extra: true, draws: n, sent: true, j: newJudgement()}
 	drawn, err := r.count(s, requests)
 	if err != nil {
-		q.Status, q.Text = without(err), err.Error()
+		q.err = err
+		r.unanswered(q)
 		return q
 	}
-	n := len(requests)
 	t, expected := r.nearest(s, drawn)
 	text := fmt.Sprintf("the %d draws are not of the reference's distribution: G = %.3g with %d degrees of freedom, which happens once in %.2g times; %s",
 		n, t.g, t.bins-1, 1/max(t.tail, 1e-300), furthest(expected, drawn, n))
@@ -270,19 +260,25 @@ func (r *run) judgeDraws(s sampling, requests []*request) (q report.ServedReques
 	case t.impossible != "", !t.few && t.tail < surelyOther:
 		as := r.taken(s, drawn)
 		if s.unknown != "" && as == s.mistakes[0].as {
-			q.Status, q.Text = report.StatusIgnored, s.unknown+" is taken, and the draws are those without it"
+			r.leave(q, s.unknown+" is taken, and the draws are those without it")
 			return q
 		}
 		if as != "" {
 			text += ": as if " + as
 		}
-		q.Status, q.Text = report.StatusFail, s.name+": "+text
+		q.j.fail(tokens, s.behind, "%s: %s", s.name, text)
 	case t.few:
-		q.Status, q.Text = report.StatusIgnored, fmt.Sprintf("%d draws are too few for its distribution", n)
+		r.leave(q, fmt.Sprintf("%d draws are too few for its distribution", n))
 	default:
-		q.Tokens, q.Right = n, n
-		q.Judged = append(q.Judged, fmt.Sprintf("distribution of %d draws, by which %.2g nats would show", n, shows(t.bins-1, float64(n), s.noise())))
-		if hidden := s.hidden(float64(n)); len(hidden) > 0 {
+		q.j.right = n
+		q.j.also(fmt.Sprintf("distribution of %d draws, by which %.2g nats would show", n, shows(t.bins-1, float64(n), s.noise())))
+		var hidden []string
+		for i, shown := range s.shown(float64(n)) {
+			if as := s.mistakes[i].as; shown < 1 && !slices.Contains(hidden, as) {
+				hidden = append(hidden, as)
+			}
+		}
+		if len(hidden) > 0 {
 			r.note("%s: %d draws would not surely show it if %s: draw more to tell", s.name, n, strings.Join(hidden, ", or if "))
 		}
 		if t.tail < perhapsOther {
@@ -322,45 +318,19 @@ func (s *sampling) noise() (sum float64) {
 	return sum
 }
 
-// hidden are the mistakes that n draws do not surely show.
-func (s *sampling) hidden(n float64) (list []string) {
-	told := s.told(n)
-	for _, m := range s.mistakes {
-		if told(m.distribution) < 1 && !slices.Contains(list, m.as) {
-			list = append(list, m.as)
+// shown says of each mistake how well n draws show it, 1 or more if surely: how far it is from all that is right, by how
+// far it has to be.
+func (s *sampling) shown(n float64) []float64 {
+	list := slices.Repeat([]float64{math.Inf(1)}, len(s.mistakes))
+	for _, right := range s.right() {
+		p := right.byID()
+		_, bins, _ := divergence(p, p, n)
+		limit := shows(bins-1, n, s.noise())
+		for i, m := range s.mistakes {
+			list[i] = min(list[i], m.apart(right, n)/limit)
 		}
 	}
 	return list
-}
-
-// shown is how well n draws show the mistake that shows least, 1 or more if surely; 0 where they do not show the first.
-func (s *sampling) shown(n float64) float64 {
-	told := s.told(n)
-	if len(s.mistakes) == 0 || told(s.mistakes[0].distribution) < 1 {
-		return 0
-	}
-	least := math.Inf(1)
-	for _, m := range s.mistakes {
-		least = min(least, told(m.distribution))
-	}
-	return least
-}
-
-// told measures how far from all that is right a distribution is, by how far it has to be for n draws to show it.
-func (s *sampling) told(n float64) func(d distribution) float64 {
-	right, limits := s.right(), []float64{}
-	for _, d := range right {
-		_, bins := d.divergence(d, n)
-		limits = append(limits, shows(bins-1, n, s.noise()))
-	}
-	return func(d distribution) float64 {
-		least := math.Inf(1)
-		for i := range right {
-			nats, _ := d.divergence(right[i], n)
-			least = min(least, nats/limits[i])
-		}
-		return least
-	}
 }
 
 // furthest names the tokens whose counts are the furthest off.

@@ -92,9 +92,9 @@ func (r *run) altered(ctx context.Context) (list []*request) {
 		}
 	}
 	list = slices.DeleteFunc(list, func(q *request) bool { return q == nil })
-	r.inTurn(ctx, list)
+	r.sendAll(ctx, list, 1)
 	for key, q := range asked {
-		r.obeyed[key] = q.sent && q.err == nil && q.left == ""
+		r.obeyed[key] = q.judged()
 	}
 	return append(list, r.mixed(ctx, list)...)
 }
@@ -135,8 +135,8 @@ func (r *run) set(ref *Reference, s setting, tokens []int) *request {
 	ask := ref.Ask.with(s.key, s.value)
 	ask.Tokens = len(tokens)
 	right := &Reference{Case: ref.Case, Ask: ask, Prompt: ref.Prompt, Tokens: tokens}
-	plain := &Reference{Case: ref.Case, Prompt: ref.Prompt, Tokens: ref.Tokens[:len(tokens)],
-		Rows: ref.Rows[:len(tokens)]}
+	plain := ref.first(len(tokens))
+	plain.Text = ""
 	return &request{ref: right, ask: ask, way: fmt.Sprintf("%s %v", s.key, s.shown), extra: true, cause: causeSetting, by: func(a *Answer) judgement {
 		j := r.model.chosen(right, a)
 		if j.fault == short && j.unsure {
@@ -230,14 +230,14 @@ func (m *Model) best(row Row, seen []int, change func(x float64, id int) float64
 // mixed asks what is right by settings again, at once and beside requests without any: each has its own.
 func (r *run) mixed(ctx context.Context, settings []*request) (list []*request) {
 	for _, q := range settings {
-		if q.sent && q.err == nil && q.left == "" && !q.wrong() {
+		if q.judged() && !q.wrong() {
 			list = append(list, &request{ref: q.ref, ask: q.ask, way: q.way + ", beside others", extra: true, cause: causeConcurrency,
 				by: func(a *Answer) judgement { return r.model.chosen(q.ref, a) }})
 		}
 	}
 	if len(list) > 0 {
 		list = append(list, r.among("beside settings", r.parallel, mostBeside)...)
-		r.atOnce(ctx, list, r.parallel)
+		r.sendAll(ctx, list, r.parallel)
 	}
 	return list
 }

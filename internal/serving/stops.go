@@ -22,10 +22,8 @@ func (r *run) stops(context.Context) (list []*request) {
 			way, stop string
 			stream    func()
 		}{{"stop", inside, nil}, {"stop across tokens", across, nil}, {"stop as a stream", across, func() {}}} {
-			stop := &request{ref: q.ref, ask: q.ask.with("stop", []string{s.stop}), way: s.way, stream: s.stream, extra: true, cause: causeStop,
-				by: func(a *Answer) judgement { return r.stoppedAt(q, a, text, s.stop, cuts) }}
-			stop.by = untied(stop)
-			list = append(list, stop)
+			list = append(list, untied(&request{ref: q.ref, ask: q.ask.with("stop", []string{s.stop}), way: s.way, stream: s.stream, extra: true,
+				cause: causeStop, by: func(a *Answer) judgement { return r.stoppedAt(q, a, text, s.stop, cuts) }}))
 		}
 	}
 	return list

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/goparity/goparity/internal/foreign"
-	"github.com/goparity/goparity/internal/openai"
 )
 
 // Stream is the way of requests whose answers come in pieces.
@@ -20,8 +19,7 @@ const Stream = "stream"
 func (r *run) streams(ctx context.Context) (list []*request) {
 	for _, q := range r.alone() {
 		if q.answer.Text != "" {
-			list = append(list, r.streamOf(ctx, q, Stream, func() {}))
-			list[len(list)-1].cause = causeStream
+			list = append(list, r.streamOf(ctx, q, Stream, causeStream, func() {}))
 		}
 	}
 	return list
@@ -29,7 +27,7 @@ func (r *run) streams(ctx context.Context) (list []*request) {
 
 // streamOf asks a text again in pieces, which must come to what was answered as a whole. A text that is another when it
 // is asked as a whole again, too, tells nothing of the stream, nor does one of bytes that are no characters.
-func (r *run) streamOf(ctx context.Context, q *request, way string, came func()) *request {
+func (r *run) streamOf(ctx context.Context, q *request, way, cause string, came func()) *request {
 	by := func(a *Answer) judgement {
 		j, whole := newJudgement(), r.model.unended(q.answer.Text)
 		if q.answer.Called {
@@ -52,9 +50,7 @@ func (r *run) streamOf(ctx context.Context, q *request, way string, came func())
 		j.fail(texts, 0, "the pieces of the stream come to %s, the answer as a whole is %s", quoted(a.Text), quoted(q.answer.Text))
 		return j
 	}
-	out := &request{ref: q.ref, ask: q.ask, way: way, stream: came, extra: true, by: by}
-	out.by = untied(out)
-	return out
+	return untied(&request{ref: q.ref, ask: q.ask, way: way, stream: came, extra: true, cause: cause, by: by})
 }
 
 // breaks ask a text up to the middle of a character of several tokens, as a whole and as a stream: what is there of the
@@ -65,20 +61,18 @@ func (r *run) breaks(context.Context) (list []*request) {
 		if k == 0 || q.j.tie >= 0 {
 			continue
 		}
-		begin := *q.ref
-		begin.Tokens, begin.Rows, begin.Text = q.ref.Tokens[:k], q.ref.Rows[:min(k, len(q.ref.Rows))], ""
-		begin.Ask.Tokens = k
+		begin := q.ref.first(k)
+		begin.Text = ""
 		of := func(a *Answer) judgement {
 			j := newJudgement()
-			right, _ := r.model.text(&begin, begin.Tokens, a.Text)
+			right, _ := r.model.text(begin, begin.Tokens, a.Text)
 			if j.also("text"); !right {
-				j.fail(texts, k-1, "the text breaks off in a character: %s", r.model.quote(&begin, begin.Tokens, a.Text))
+				j.fail(texts, k-1, "the text breaks off in a character: %s", r.model.quote(begin, begin.Tokens, a.Text))
 			}
 			j.right = k
 			return j
 		}
-		whole := &request{ref: &begin, ask: begin.Ask, way: "broken character", extra: true, cause: causeDetokenise, by: of}
-		whole.by = untied(whole)
+		whole := untied(&request{ref: begin, ask: begin.Ask, way: "broken character", extra: true, cause: causeDetokenise, by: of})
 		pieces := *whole
 		pieces.way, pieces.cause, pieces.stream = "broken character as a stream", causeStream, func() {}
 		list = append(list, whole, &pieces)
@@ -189,5 +183,5 @@ func (c *client) stream(ctx context.Context, a Ask, came func()) (answer Answer,
 	if p.n == 0 {
 		return answer, false, &AnswerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(), foreign.Line(strings.TrimSpace(snippet(data))))}
 	}
-	return Answer{Answer: openai.Answer{Text: p.text, Finish: p.finish, PromptCount: -1, Count: -1, Cached: -1}}, p.ended, nil
+	return Answer{Text: p.text, Finish: p.finish, PromptCount: -1, Count: -1, Cached: -1}, p.ended, nil
 }

@@ -1,7 +1,6 @@
 package serving_test
 
 import (
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,32 +11,6 @@ import (
 	"github.com/goparity/goparity/internal/serving/servingtest"
 	"github.com/goparity/goparity/tensor"
 )
-
-func TestTied(t *testing.T) {
-	row := serving.NewRow(generation.NewRow([]float64{1, 3, 2.999, math.NaN(), -4}), tensor.F32)
-	knows := func(logits map[int]float64) func(int) (float64, bool) {
-		return func(id int) (float64, bool) { x, ok := logits[id]; return x, ok }
-	}
-	for _, c := range []struct {
-		choice    int
-		candidate map[int]float64
-		noise     float64
-		want      bool
-		reason    string
-	}{
-		{2, nil, 0.01, true, "as near as that may be either way"},
-		{2, nil, 0.0001, false, "less noise than that"},
-		{0, nil, 0.01, false, "a confident token"},
-		{2, map[int]float64{1: -1.002, 2: -1}, 0.01, true, "the candidate's own gap is as small"},
-		{2, map[int]float64{1: -3, 2: -1}, 0.01, false, "the candidate is sure of another one"},
-		{2, map[int]float64{2: -1}, 0.01, true, "one of the two is not known"},
-		{3, nil, 0.01, false, "NaN"},
-		{9, nil, 0.01, false, "no such token"},
-		{-1, nil, 0.01, false, "no such token"},
-	} {
-		assert.Equal(t, c.want, serving.Tied(row, 1, c.choice, knows(c.candidate), c.noise), c.reason)
-	}
-}
 
 // near returns a reference whose token k has a rival that is behind it by gap.
 func near(k int, gap float64, d tensor.DType) (ref *serving.Reference, rival int) {

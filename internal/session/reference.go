@@ -65,7 +65,7 @@ func choose(ref *serving.Reference, judging tensor.DType, fed []int, n int, read
 			best := row.Best()
 			ref.Rows, ref.Tokens = append(ref.Rows, row), append(ref.Tokens, best)
 			if k < len(fed) && fed[k] != best {
-				if !serving.Tied(row, best, fed[k], func(int) (float64, bool) { return 0, false }, 0) { // equal logits
+				if x, _ := row.Logit(fed[k]); len(row.Top) == 0 || x != row.Top[0].Value {
 					return nil
 				}
 				ref.Tokens[k] = fed[k]

@@ -1,0 +1,82 @@
+package serving
+
+import "strings"
+
+// Causes of how a text ends, and of how it is written.
+
+// written: the tokens are right, the text is not.
+func (d *doctor) written(q *request) *finding {
+	is, want, ids := plain(q.answer.Text), plain(q.ref.Text), q.answer.Tokens
+	if ids == nil {
+		ids = q.ref.Tokens
+	}
+	if t := d.model.texts(ids); t != nil {
+		want = t[0]
+	}
+	if q.answer.Finish == "stop" && len(is) < len(want) && strings.HasPrefix(want, is) {
+		return q.proven(causeStop, "the tokens are right, and the text is cut off before its end as if a stop were in it: %s", q.j.what)
+	}
+	return q.proven(causeDetokenise, "%s", q.j.what)
+}
+
+// ended: the answer is right as far as it goes, or goes on behind its end, or says another reason.
+func (d *doctor) ended(q *request) *finding {
+	switch {
+	case q.j.fault == long, q.j.fault == ending:
+		return q.proven(causeStop, "%s", q.j.what)
+	case q.j.fault != short:
+		return nil
+	case q.answer.Count > q.j.at && q.answer.Count <= len(q.ref.Tokens) && !q.answer.Stopped():
+		return q.proven(causeStop, "the server counts %d tokens and returns %d", q.answer.Count, q.j.at)
+	case q.j.at > 0 && d.goesOn(q) && !(q.j.unsure && d.lastStops(q)):
+		return q.proven(causeStop, "%s; asked with these tokens as the prompt, the server goes on with it: that is no end of the text", q.j.what)
+	}
+	return q.guess(causeStop, "%s", q.j.what)
+}
+
+// goesOn reports whether a server that ended an answer goes on, with the reference's next token, if
+// it is asked for one.
+func (d *doctor) goesOn(q *request) bool {
+	if q.ref.Prompt == nil || q.j.at >= len(q.ref.Tokens) {
+		return false
+	}
+	p, ok := d.next(q, q.j.at, 1)
+	return ok && p.right && p.answer.Counted() == 1 // one that leaves out what ends a text has none now
+}
+
+// lastStops reports whether the last token of an answer ends it again: it may be the one that ends a
+// text, written among the others.
+func (d *doctor) lastStops(q *request) bool {
+	p, ok := d.next(q, q.j.at-1, 2)
+	return !ok || p.answer.Counted() < min(2, len(q.ref.Tokens)-q.j.at+1)
+}
+
+// ignoresEOS reports whether a server that is told to ignore the token that ends a text gives all of
+// the right answer: then it was that token at which it had ended.
+func (d *doctor) ignoresEOS(q *request) bool {
+	p, ok := d.try(q, "with ignore_eos", q.ref, q.ask.with("ignore_eos", true))
+	return ok && p.right && p.answer.Counted() >= len(q.ref.Tokens)
+}
+
+// ends decides which answers that ended early ended with the token that ends a text: the reference
+// does not say which token that is, where the model's files are not at hand.
+func (d *doctor) ends() {
+	for _, q := range d.requests {
+		if q.j.fault != short || !q.j.unsure {
+			continue
+		}
+		next := q.ref.Tokens[q.j.at]
+		special, known := false, false
+		if d.model.Vocab != nil {
+			special, known = d.model.Vocab.Special(next)
+		}
+		switch {
+		case known && special, !known && d.ignoresEOS(q):
+		case known || d.goesOn(q) || q.j.at < len(q.ref.Tokens)-1:
+			continue
+		}
+		q.j.ended, q.j.fault, q.j.what = q.j.at, none, ""
+		d.note("%s: ended by the server before token %d, %s, which is taken for the one that ends a text: the model's config.json would say it",
+			q.where(), q.j.at, d.model.name(next))
+	}
+}

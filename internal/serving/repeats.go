@@ -1,0 +1,252 @@
+package serving
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Causes that show where a request is asked again: by chance, among others, with another setting, or
+// after something that the server keeps.
+
+// repeated sends a request again, alone, several times; nil where that failed.
+func (d *doctor) repeated(q *request) []probe {
+	if got, ok := d.again[q]; ok {
+		return got
+	}
+	var got []probe
+	for range repeats {
+		p, ok := d.try(q, "again and alone", q.ref, q.ask)
+		if !ok {
+			got = nil
+			break
+		}
+		got = append(got, p)
+	}
+	d.again[q] = got
+	return got
+}
+
+func countRight(got []probe) (n int) {
+	for _, p := range got {
+		if p.right {
+			n++
+		}
+	}
+	return n
+}
+
+// rightAgain reports whether a request is right in as many more repetitions: one that samples may be
+// right in some.
+func (d *doctor) rightAgain(q *request) bool {
+	for range repeats {
+		if p, ok := d.try(q, "again and alone", q.ref, q.ask); !ok || !p.right {
+			return false
+		}
+	}
+	return true
+}
+
+// crowded: right alone, wrong among others.
+func (d *doctor) crowded(q *request) *finding {
+	got := d.repeated(q)
+	switch right := countRight(got); {
+	case len(got) == 0:
+		return nil
+	case right == len(got):
+		of := ""
+		for _, o := range d.requests {
+			if o.way == AtOnce && o != q && !slices.Equal(o.ref.Prompt, q.ref.Prompt) && d.speaks(o.ref, &q.answer) {
+				of = ", with what belongs to the request of " + o.where()
+				break
+			}
+		}
+		if of == "" && !d.rightAgain(q) {
+			return nil
+		}
+		return q.proven(causeConcurrency, "wrong among %d requests%s; alone it is right each time", d.parallel, of)
+	case right > 0:
+		return d.varies(q, fmt.Sprintf("asked %d times alone, it is right %d times", len(got), right))
+	case q.twin != nil && d.alike(q.ref, got):
+		return q.proven(causeCache, "right the first time, and wrong each time after, alone too: what the server kept of the prompt is not what it computed")
+	}
+	return nil
+}
+
+// repeat: the same request, alone, is answered otherwise.
+func (d *doctor) repeat(q *request) *finding {
+	got := d.repeated(q)
+	if len(got) == 0 {
+		return nil
+	}
+	switch right := countRight(got); {
+	case !d.alike(q.ref, got):
+		return d.varies(q, fmt.Sprintf("asked %d times more, alone and at temperature 0, the server gives different answers, %d of them right", len(got), right))
+	case right == 0 && d.agree(q.ref, &q.answer, &got[0].answer):
+		return nil // it is always wrong in the same way
+	case right == 0:
+		return q.guess(causeCache, "another answer the first time than each time after")
+	}
+	// Right each time after: does it depend on what was asked before?
+	if i := slices.Index(d.requests, q); i > 0 && q.way != AtOnce {
+		before := d.requests[i-1]
+		d.try(before, "again", before.ref, before.ask)
+		if d.still(q, "after that") {
+			return q.proven(causeCache, "wrong after %s was asked, twice, and right otherwise: the server takes what it kept of the one for the other", before.where())
+		}
+	}
+	if !d.rightAgain(q) {
+		return d.varies(q, "asked again, alone and at temperature 0, it is right sometimes")
+	}
+	return nil
+}
+
+// remedies are settings that make a wrong request right where the server has a fault of its own.
+var remedies = []struct {
+	cause, name string
+	keys        map[string]any
+}{
+	{causeSampling, "top_k 1", map[string]any{"top_k": 1}},
+	{causeCache, "a cache_salt of its own", nil},
+	{causeSampling, "no frequency and presence penalty", map[string]any{"frequency_penalty": 0, "presence_penalty": 0}},
+	{causeSampling, "repetition_penalty 1", map[string]any{"repetition_penalty": 1}},
+}
+
+// varying is how many of the remedies are tried for answers that vary: that takes many requests.
+const varying = 2
+
+// remedied is a request with a remedy.
+func (d *doctor) remedied(q *request, keys map[string]any) Ask {
+	if keys == nil {
+		keys = map[string]any{"cache_salt": fmt.Sprintf("goparity-%s-%d", q.ref.Case, d.asked)}
+	}
+	return q.ask.set(keys)
+}
+
+// varies is what is behind answers that vary: a choice by chance, or what the server keeps
+// sometimes, as a cache that evicts.
+func (d *doctor) varies(q *request, how string) *finding {
+	for _, r := range remedies[:varying] {
+		if d.cures(q, r.name, r.keys) {
+			return q.proven(r.cause, "%s; with %s it is right each time, and without, asked in between, it is not", how, r.name)
+		}
+	}
+	return q.guess(causeSampling, "%s: it chooses by chance, or keeps something only sometimes", how)
+}
+
+// cures reports whether a request that is right sometimes is right each time with a remedy, while it
+// is wrong in between as it was, so often that it is no chance. The two do not take turns: what a
+// server keeps may.
+func (d *doctor) cures(q *request, name string, keys map[string]any) bool {
+	wrong := 0
+	for n := range cured {
+		if p, ok := d.try(q, "with "+name, q.ref, d.remedied(q, keys)); !ok || !p.right {
+			return false
+		}
+		for range 1 + n%2 {
+			p, ok := d.try(q, "as before", q.ref, q.ask)
+			if !ok {
+				return false
+			}
+			if !p.right {
+				wrong++
+			}
+		}
+	}
+	return wrong >= uncured
+}
+
+// otherDefault: a setting makes a request right that is always wrong: the server has another
+// default, or keeps what it must not.
+func (d *doctor) otherDefault(q *request) *finding {
+	for _, r := range remedies {
+		if p, ok := d.try(q, "with "+r.name, q.ref, d.remedied(q, r.keys)); ok && p.right && d.still(q, "as before") {
+			return q.proven(r.cause, "with %s it is right, and without, asked after that, it is not", r.name)
+		}
+	}
+	return nil
+}
+
+// seeded: another seed gives another answer.
+func (d *doctor) seeded(q *request) *finding {
+	for seed := 1; seed <= 2; seed++ {
+		if p, ok := d.try(q, "with a seed", q.ref, q.ask.with("seed", seed)); ok && !d.agree(q.ref, &q.answer, &p.answer) && d.still(q, "as before") {
+			return q.proven(causeSampling, "at temperature 0 the answer depends on the seed")
+		}
+	}
+	return nil
+}
+
+// still reports whether a request is answered as it was, wrong.
+func (d *doctor) still(q *request, how string) bool {
+	p, ok := d.try(q, how, q.ref, q.ask)
+	return ok && !p.right && d.agree(q.ref, &q.answer, &p.answer)
+}
+
+// others: the answer is that of a prompt that was asked before.
+func (d *doctor) others(q *request) *finding {
+	for _, o := range d.requests[:slices.Index(d.requests, q)] {
+		if o.ref.Prompt == nil || slices.Equal(o.ref.Prompt, q.ref.Prompt) || !d.speaks(o.ref, &q.answer) {
+			continue
+		}
+		return q.proven(causeCache, "the answer is that to %s, which was asked before and begins with the same %d tokens", o.where(),
+			alike(o.ref.Prompt, q.ref.Prompt))
+	}
+	return nil
+}
+
+// evicted: the answer is right once another prompt was asked, of which the server can use nothing.
+func (d *doctor) evicted(q *request) *finding {
+	if len(q.ref.Prompt) == 0 {
+		return nil
+	}
+	unlike := slices.Clone(q.ref.Prompt)
+	slices.Reverse(unlike)
+	for _, o := range d.requests {
+		if len(o.ref.Prompt) > 0 && o.ref.Prompt[0] != q.ref.Prompt[0] {
+			unlike = o.ref.Prompt
+		}
+	}
+	between := q.ask.ids(unlike)
+	between.Tokens = 1
+	d.try(q, "a prompt that begins otherwise", unprompted(q.ref), between)
+	if p, ok := d.try(q, "after that", q.ref, q.ask); ok && p.right {
+		return q.proven(causeCache, "right after a prompt that begins otherwise was asked")
+	}
+	return nil
+}
+
+// agree reports whether two answers say the same: the same tokens, or where one does not say which,
+// the same text, with the same log-probabilities.
+func (d *doctor) agree(ref *Reference, a, b *Answer) bool {
+	same := plain(a.Text) == plain(b.Text) // chats are trimmed, completions are not
+	if a.Tokens != nil && b.Tokens != nil {
+		same = slices.Equal(a.Tokens, b.Tokens)
+	}
+	for k := range min(len(a.LogProbs), len(b.LogProbs), len(ref.Rows)) {
+		same = same && near(a.LogProbs[k], b.LogProbs[k], ref.Rows[k].shift+a.Rounding+b.Rounding)
+	}
+	return same
+}
+
+// alike reports whether all answers say the same.
+func (d *doctor) alike(ref *Reference, all []probe) bool {
+	return !slices.ContainsFunc(all, func(p probe) bool { return !d.agree(ref, &all[0].answer, &p.answer) })
+}
+
+// speaks reports whether an answer is another reference's, as far as it goes.
+func (d *doctor) speaks(ref *Reference, a *Answer) bool {
+	n := len(ref.Tokens)
+	if c := a.Counted(); c >= 0 {
+		n = min(n, c)
+	}
+	off := firstOff(ref, a, ref.Tokens[:n])
+	if a.Tokens != nil {
+		return n > 0 && slices.Equal(a.Tokens[:n], ref.Tokens[:n]) && (n > 1 || off == allRight)
+	}
+	right, known := d.model.text(ref, ref.Tokens[:n], a.Text)
+	if !slices.Contains(d.model.texts(ref.Tokens[:n]), plain(a.Text)) { // any text is the end of a longer one
+		right = right && ref.plain() != "" && strings.HasPrefix(ref.plain(), plain(a.Text))
+	}
+	return n > 0 && (known && right && (n > 1 || off == allRight) || !known && off == allRight && n > 1)
+}

@@ -83,6 +83,7 @@ type record struct {
 	last  bool                              // it has the last row of each item only
 	place func(item, i int) (line, row int) // where the i-th token of an item lies
 	width int                               // of its key axis
+	cache bool                              // its rows are keys
 }
 
 // fit finds how a tensor of a forward pass lies by the axes that the reference's has; false if it does
@@ -110,6 +111,25 @@ func (a axes) fit(reference, shape []int, pass *path.Pass) (r record, ok bool) {
 		}
 	}
 	return record{}, false
+}
+
+// held finds how a cache lies, whose rows are the keys of the items.
+func (a axes) held(reference, shape []int, pass *path.Pass) (r record, ok bool) {
+	lines := len(pass.Items)
+	if n, rows := pass.Size(); rows > 0 {
+		lines = n
+	}
+	outer, inner := a.split(reference)
+	at := len(outer)
+	if len(shape) == 1+len(outer)+1+len(inner) {
+		at++
+	}
+	if at >= len(shape) {
+		return r, false
+	}
+	full := slices.Concat(outer, shape[at:at+1], inner)
+	return record{block: block{lines, product(outer), shape[at], product(inner)}, width: shape[at], cache: true},
+		slices.Equal(shape, append([]int{lines}, full...)) || lines == 1 && slices.Equal(shape, full)
 }
 
 // shapes lists those that lines of rows may have.

@@ -1,9 +1,12 @@
 package onepass
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/tensor"
 )
@@ -132,8 +135,7 @@ func (l *layer) lay(i int, p Port) {
 		}
 	}
 	w := &writer{layer: l, port: i, records: records, laid: &Laid{Port: p, grid: l.grid}, dtype: first.DType(), size: first.DType().Size()}
-	ok := w.rows() || w.cache() || w.state()
-	if !ok {
+	if !w.rows() && !w.state() {
 		l.unlaid(i, w.why(p))
 		return
 	}
@@ -244,23 +246,29 @@ func bytesOf(t *tensor.Tensor) []byte {
 	return b
 }
 
-// rows lays a port out that has a row for each token.
+// rows lays a port out that has a row for each token that was fed, or for each key so far, as a cache
+// has. A row of a cache is what it was when it was written first.
 func (w *writer) rows() bool {
-	for _, a := range possible(w.laid.Shape, w.grid) {
-		if !w.fits(a) {
-			continue
-		}
-		if a.each > 1 && w.laid.Sorted && !w.whole() {
-			return false
-		}
-		w.start(a)
-		for _, r := range w.grid.runs() {
-			at := w.grid.index(r)
-			for _, s := range r.sources() {
-				w.item(a, r, s, at)
+	for _, cache := range []bool{false, true} {
+		for _, a := range possible(w.laid.Shape, w.grid) {
+			records, ok := w.fit(a, cache)
+			if !ok {
+				continue
 			}
+			if a.each > 1 && w.laid.Sorted && !w.whole() {
+				break
+			}
+			w.start(a)
+			for _, r := range w.grid.runs() {
+				at := w.grid.index(r)
+				for _, s := range r.sources(cache) {
+					if w.records[s.Pass] != nil {
+						w.put(records[s.Pass], r, s, at)
+					}
+				}
+			}
+			return true
 		}
-		return true
 	}
 	return false
 }
@@ -270,60 +278,106 @@ func (w *writer) whole() bool {
 	return !slices.ContainsFunc(w.records, func(t *tensor.Tensor) bool { return t != nil && !slices.Equal(t.Shape(), w.laid.Shape) })
 }
 
-// fits reports whether all records lie by the axes.
-func (w *writer) fits(a axes) bool {
-	if a.tail > 0 && w.whole() {
-		return false // it may be any axis
+// fit finds how the records lie by the axes; false if one does not.
+func (w *writer) fit(a axes, cache bool) (list []record, ok bool) {
+	if cache && (a.keys || a.each > 1) || a.tail > 0 && (cache || w.whole()) {
+		return nil, false // what has a tail may be any axis where all of it is there
 	}
+	list = make([]record, len(w.records))
 	for k, t := range w.records {
 		if t == nil {
 			continue
 		}
-		rec, ok := a.fit(w.laid.Shape, t.Shape(), w.Passes[k])
-		if !ok {
-			return false
+		pass, of := w.Passes[k], a.fit
+		if cache {
+			of = a.held
 		}
-		for j := range w.Passes[k].Items {
-			if f := w.at[[2]int{k, j}]; a.keys && w.columns(f.Run, f.item, rec.width) == nil {
-				return false
+		if list[k], ok = of(w.laid.Shape, t.Shape(), pass); !ok {
+			return nil, false
+		}
+		for j := range pass.Items {
+			if f := w.at[[2]int{k, j}]; (a.keys || cache) && w.columns(f.Run, f.item, list[k].width) == nil {
+				return nil, false
 			}
 		}
 	}
-	return true
+	return list, true
 }
 
-// item writes the rows of an item, at the cells of their positions.
-func (w *writer) item(a axes, r *Run, s source, at map[int]int) {
-	t := w.records[s.Pass]
-	if t == nil {
-		return
+// placed is a row of a record, and the position of its token in the sequence.
+type placed struct{ line, row, position int }
+
+// place lists the rows of a record that are of an item of a run.
+func (w *writer) place(from record, s source, columns []int) (list []placed) {
+	pass := w.Passes[s.Pass]
+	if from.cache {
+		line, _ := pass.Place(s.Index, 0)
+		for row, position := range columns {
+			list = append(list, placed{min(line, from.lines-1), row, position})
+		}
+		return list
 	}
-	from, _ := a.fit(w.laid.Shape, t.Shape(), w.Passes[s.Pass])
-	data := bytesOf(t)
-	var keys []int
-	if a.keys {
-		f := w.at[[2]int{s.Pass, s.Index}]
-		keys = w.columns(f.Run, f.item, from.width)
-	}
-	fed := w.Passes[s.Pass].Items[s.Index]
+	item := pass.Items[s.Index]
 	for position := s.From; position < s.To; position++ {
-		cell, on := at[position]
-		if !on || from.last && position != fed.To-1 {
+		if !from.last || position == item.To-1 {
+			line, row := from.place(s.Index, position-item.From)
+			list = append(list, placed{line, row, position})
+		}
+	}
+	return list
+}
+
+// put writes the rows of an item at the cells of their positions, and looks for those that change.
+func (w *writer) put(from record, r *Run, s source, at map[int]int) {
+	var columns []int
+	if f := w.at[[2]int{s.Pass, s.Index}]; w.laid.Keys != nil || from.cache {
+		columns = w.columns(f.Run, f.item, from.width)
+	}
+	data := bytesOf(w.records[s.Pass])
+	for _, p := range w.place(from, s, columns) {
+		cell, on := at[p.position]
+		if !on {
 			continue
 		}
-		w.laid.Have[cell], w.laid.Own[cell], w.laid.Pass[cell] = true, s.own, s.Pass
-		line, row := from.place(s.Index, position-fed.From)
+		first := !w.laid.Have[cell]
+		if first {
+			w.laid.Have[cell], w.laid.Own[cell], w.laid.Pass[cell] = true, s.own, s.Pass
+		}
+		var was, is []byte
 		for o := range w.laid.to.outer {
-			src, dst := from.at(line, o, row), w.laid.to.at(cell/w.grid.Rows, o, cell%w.grid.Rows)
-			if keys == nil {
-				copy(w.data[dst*w.size:], data[src*w.size:(src+from.inner)*w.size])
-				continue
-			}
-			if w.keys(data, src, dst, keys, at, from.inner/from.width) {
-				w.change(s.Pass, r.Sequence, position, "has weight on a key of padding", math.NaN())
+			src, dst := from.at(p.line, o, p.row), w.laid.to.at(cell/w.grid.Rows, o, cell%w.grid.Rows)
+			there, here := w.data[dst*w.size:(dst+w.laid.to.inner)*w.size], data[src*w.size:(src+from.inner)*w.size]
+			switch {
+			case w.laid.Keys != nil:
+				if w.keys(data, src, dst, columns, at, from.inner/from.width) {
+					w.change(s.Pass, r.Sequence, p.position, "has weight on a key of padding", math.NaN())
+				}
+			case first:
+				copy(there, here)
+			default:
+				was, is = append(was, there...), append(is, here...)
 			}
 		}
+		if !bytes.Equal(was, is) {
+			w.change(s.Pass, r.Sequence, p.position, "is not what was written there first", w.distance(was, is))
+		}
 	}
+}
+
+// distance is the relative L2 distance of two rows; infinite where it is not finite.
+func (w *writer) distance(was, is []byte) float64 {
+	values := func(b []byte) []float64 {
+		out := make([]float64, len(b)/w.size)
+		if t, err := tensor.New(w.dtype, []int{len(out)}, b); err == nil {
+			t.Float64s(out, 0)
+		}
+		return out
+	}
+	old := values(was)
+	if d := floats.Distance(values(is), old, 2) / floats.Norm(old, 2); !math.IsNaN(d) {
+		return d
+	}
+	return math.Inf(1)
 }
 
 // keys writes the keys of a row, lines of them, where the reference has them. It reports whether a

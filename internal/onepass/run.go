@@ -102,10 +102,10 @@ type source struct {
 	own bool
 }
 
-// sources lists the rows that a run has.
-func (r *Run) sources() (list []source) {
-	if r.Prefix != nil {
-		for _, s := range r.Prefix.sources() {
+// sources lists the rows that a run has; of a cache, which holds those of the prefix itself, its own.
+func (r *Run) sources(cache bool) (list []source) {
+	if r.Prefix != nil && !cache {
+		for _, s := range r.Prefix.sources(false) {
 			if s.From < r.Cached {
 				s.To, s.own = min(s.To, r.Cached), false
 				list = append(list, s)

@@ -106,17 +106,15 @@ func (s *Sheet) find(others []*Sheet) (map[int]found, error) {
 	at := map[int]found{}
 	known := false
 	var missing error
-	for _, p := range s.Passes {
-		for _, item := range p.Items {
-			i := item.Sequence
-			if _, done := at[i]; done {
-				continue
-			}
-			if at[i] = findTokens(s.Tokens[i], others); at[i].sheet != nil {
-				known = true
-			} else if missing == nil {
-				missing = &OtherTokensError{otherTokens(i, s.Tokens[i], others)}
-			}
+	for _, item := range s.items() {
+		i := item.Sequence
+		if _, done := at[i]; done {
+			continue
+		}
+		if at[i] = findTokens(s.Tokens[i], others); at[i].sheet != nil {
+			known = true
+		} else if missing == nil {
+			missing = &OtherTokensError{otherTokens(i, s.Tokens[i], others)}
 		}
 	}
 	if missing != nil && (s.Path.Kind != dump.Repeat || !known) {
@@ -140,9 +138,7 @@ func findTokens(tokens []int, others []*Sheet) (best found) {
 }
 
 func (s *Sheet) fed(sequence int) bool {
-	return slices.ContainsFunc(s.Passes, func(p *Pass) bool {
-		return slices.ContainsFunc(p.Items, func(i dump.PassItem) bool { return i.Sequence == sequence })
-	})
+	return slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.Index(sequence) >= 0 })
 }
 
 // otherTokens says which token is the first that the nearest golden does not have.
@@ -196,7 +192,7 @@ func (p *Pass) gather(key nameKey, at map[int]found) (*tensor.Tensor, error) {
 	for i, item := range p.Items {
 		f := at[item.Sequence]
 		of, ok := f.sheet.axes[key]
-		if of == lastRows && p.padsFirst(i) {
+		if of == lastRows && p.grid != nil && !p.grid[p.lines[i]][0] {
 			return nil, nil // what pools the first row of a sequence takes padding there
 		}
 		if !ok || of == none || a != none && a != of {

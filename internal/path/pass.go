@@ -23,7 +23,8 @@ type Pass struct {
 	Items []dump.PassItem // in the order of the rows
 	Rows  []Row           // of all items, without padding
 
-	grid [][]bool // true for the rows of a padded tensor that are tokens; nil if there is no padding
+	grid  [][]bool // true for the rows of a padded tensor that are tokens; nil if there is no padding
+	lines []int    // the row of the grid that each item has
 }
 
 // Whole reports whether the pass fed a single sequence from its first token on: then each row of it
@@ -43,7 +44,7 @@ func NewPass(step string, items []dump.PassItem) *Pass {
 
 // newPass counts the rows of a pass. mask is that of the padded tensors, nil if nothing is padded.
 func newPass(step string, items []dump.PassItem, mask [][]bool) (*Pass, error) {
-	p := &Pass{Step: step, Items: items}
+	p := &Pass{Step: step, Items: items, grid: mask}
 	for _, item := range items {
 		for at := item.From; at < item.To; at++ {
 			p.Rows = append(p.Rows, Row{item.Sequence, at})
@@ -52,36 +53,36 @@ func newPass(step string, items []dump.PassItem, mask [][]bool) (*Pass, error) {
 	if mask == nil {
 		return p, nil
 	}
-	fed := sequences(mask)
-	if len(fed) != len(items) {
+	for line, row := range mask {
+		if slices.Contains(row, true) { // else all of it is padding
+			p.lines = append(p.lines, line)
+		}
+	}
+	if len(p.lines) != len(items) {
 		return nil, fmt.Errorf("the padding mask of step %s has %d sequences, the forward pass feeds %d: "+
-			"want a row for each item of passes[%s]", step, len(fed), len(items), step)
+			"want a row for each item of passes[%s]", step, len(p.lines), len(items), step)
 	}
 	for i, item := range items {
-		if n := real(fed[i]); n != item.To-item.From {
+		n := 0
+		for _, is := range mask[p.lines[i]] {
+			if is {
+				n++
+			}
+		}
+		if n != item.To-item.From {
 			return nil, fmt.Errorf("row %d of the padding mask of step %s has %d tokens, passes[%s][%d] feeds %d (%s): "+
 				"want 1 for each token that was fed, and 0 for padding", i, step, n, step, i, item.To-item.From, item)
 		}
 	}
-	p.grid = mask
 	return p, nil
 }
 
-// sequences are the rows of a mask that are not all padding.
-func sequences(mask [][]bool) [][]bool {
-	return slices.DeleteFunc(slices.Clone(mask), func(row []bool) bool { return !slices.Contains(row, true) })
-}
-
-// padsFirst reports whether the first row of an item is padding.
-func (p *Pass) padsFirst(item int) bool { return p.grid != nil && !sequences(p.grid)[item][0] }
-
-func real(row []bool) (n int) {
-	for _, is := range row {
-		if is {
-			n++
-		}
+// Offset is the first row of an item.
+func (p *Pass) Offset(item int) (at int) {
+	for _, i := range p.Items[:item] {
+		at += i.To - i.From
 	}
-	return n
+	return at
 }
 
 // Size returns the lengths of the first two axes of tensors that have a row for each sequence,
@@ -91,12 +92,11 @@ func (p *Pass) Size() (sequences, tokens int) {
 	if p.grid != nil {
 		return len(p.grid), len(p.grid[0])
 	}
-	for _, item := range p.Items {
-		if item.To-item.From != p.Items[0].To-p.Items[0].From {
-			return 0, 0
-		}
+	tokens = p.Items[0].To - p.Items[0].From
+	if slices.ContainsFunc(p.Items, func(i dump.PassItem) bool { return i.To-i.From != tokens }) {
+		return 0, 0
 	}
-	return len(p.Items), p.Items[0].To - p.Items[0].From
+	return len(p.Items), tokens
 }
 
 // Padded reports whether some rows of the pass are padding.
@@ -107,10 +107,9 @@ func (p *Pass) Place(item, i int) (line, row int) {
 	if p.grid == nil {
 		return item, i
 	}
-	fed := sequences(p.grid)[item]
-	line = slices.IndexFunc(p.grid, func(row []bool) bool { return &row[0] == &fed[0] })
+	line = p.lines[item]
 	for ; ; row++ {
-		if fed[row] {
+		if p.grid[line][row] {
 			if i--; i < 0 {
 				return line, row
 			}

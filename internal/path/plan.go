@@ -2,7 +2,6 @@ package path
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,6 +62,21 @@ type Plan struct {
 // Name is that of the job's case.
 func (p Plan) Name() string { return dump.PathCase(p.Case, p.Path) }
 
+// planner plans a path for all cases.
+type planner struct {
+	dump.Path
+	name   string
+	inputs []Input
+	about  About
+	plans  []Plan
+	left   []string
+}
+
+// leave says why the path is not run with a case.
+func (pl *planner) leave(caseName, why string) {
+	pl.left = append(pl.left, fmt.Sprintf("path %s is not run with case %s: %s", pl.name, caseName, why))
+}
+
 // Plans plans the forward passes of a path: one plan for each case, or one for all cases together
 // where the path is about several sequences. Cases that are too short for the path have none;
 // left says so of each, and it is an error if none is left.
@@ -71,53 +85,58 @@ func Plans(name string, inputs []Input, about About) (plans []Plan, left []strin
 	if err != nil {
 		return nil, nil, err
 	}
-	if inputs, left = withoutTwins(name, inputs); len(inputs) == 0 {
-		return nil, nil, fmt.Errorf("no case can take the path %s: %s", name, strings.Join(left, "; "))
-	}
-	if p.Kind == dump.Batch || p.Kind == dump.Padding {
-		return alongside(p, name, inputs, left)
-	}
 	about.Page = cmp.Or(about.Page, Page)
-	for i, in := range inputs {
-		plan := Plan{Path: name, Case: in.Case}
-		lacks := ""
-		for _, s := range in.sequences() {
-			lacks = plan.add(p, s, about, func() sequence { return other(inputs, i, s) })
-			if lacks != "" {
-				break
-			}
-		}
-		if lacks != "" {
-			left = append(left, fmt.Sprintf("path %s is not run with case %s: %s", name, in.Case, lacks))
-			continue
-		}
-		plans = append(plans, plan)
+	pl := planner{Path: p, name: name, about: about}
+	pl.withoutTwins(inputs)
+	switch {
+	case p.Kind == dump.Batch && p.Numbers != nil:
+		pl.stepsTogether(p.Numbers[0])
+	case p.Kind == dump.Batch || p.Kind == dump.Padding:
+		pl.alongside()
+	default:
+		pl.each()
 	}
-	if len(plans) == 0 {
-		return nil, nil, fmt.Errorf("no case can take the path %s: %s", name, strings.Join(left, "; "))
+	if len(pl.plans) == 0 {
+		return nil, nil, fmt.Errorf("no case can take the path %s: %s", name, strings.Join(pl.left, "; "))
 	}
-	return plans, left, nil
+	return pl.plans, pl.left, nil
 }
 
 // withoutTwins leaves out the cases whose tokens are those of an earlier one with other images: rows
 // along a path are found by their tokens.
-func withoutTwins(name string, inputs []Input) (out []Input, left []string) {
+func (pl *planner) withoutTwins(inputs []Input) {
 	for _, in := range inputs {
 		twin := ""
 		for _, s := range in.sequences() {
-			for _, earlier := range out {
+			for _, earlier := range pl.inputs {
 				if slices.ContainsFunc(earlier.sequences(), func(e sequence) bool { return slices.Equal(e.ids, s.ids) && !slices.Equal(e.images, s.images) }) {
 					twin = earlier.Case
 				}
 			}
 		}
 		if twin != "" {
-			left = append(left, fmt.Sprintf("path %s is not run with case %s: its tokens are those of case %s, which has other images", name, in.Case, twin))
+			pl.leave(in.Case, "its tokens are those of case "+twin+", which has other images")
 			continue
 		}
-		out = append(out, in)
+		pl.inputs = append(pl.inputs, in)
 	}
-	return out, left
+}
+
+// each plans a path for each case by itself.
+func (pl *planner) each() {
+	for i, in := range pl.inputs {
+		plan, lacks := Plan{Path: pl.name, Case: in.Case}, ""
+		for _, s := range in.sequences() {
+			if lacks == "" {
+				lacks = plan.add(pl.Path, s, pl.about, func() sequence { return other(pl.inputs, i, s) })
+			}
+		}
+		if lacks != "" {
+			pl.leave(in.Case, lacks)
+			continue
+		}
+		pl.plans = append(pl.plans, plan)
+	}
 }
 
 // add plans the passes of one more sequence of a case; lacks says why the path cannot be taken with
@@ -270,102 +289,48 @@ func other(inputs []Input, i int, s sequence) sequence {
 
 // alongside plans a path of several sequences: one plan for all cases without images, and one for those
 // with some.
-func alongside(p dump.Path, name string, inputs []Input, left []string) (plans []Plan, _ []string, _ error) {
+func (pl *planner) alongside() {
 	var texts, images []Input
-	for _, in := range inputs {
-		switch {
-		case in.Images == nil:
+	for _, in := range pl.inputs {
+		if in.Images == nil {
 			texts = append(texts, in)
-		case p.Numbers == nil:
+		} else {
 			images = append(images, in)
-		default:
-			left = append(left, fmt.Sprintf("path %s is not run with case %s: parts of sequences with images are fed alone", name, in.Case))
 		}
-	}
-	if p.Numbers != nil {
-		return stepsTogether(p.Numbers[0], name, texts, left)
 	}
 	if len(texts) > 0 {
-		plan, err := together(p, texts)
-		if err != nil {
-			return nil, nil, fmt.Errorf("path %s: %w", name, err)
-		}
-		plan.Path = name
-		plans = append(plans, plan)
+		pl.together(texts)
 	}
 	switch {
 	case len(images) > 1:
-		plan, err := together(p, images)
-		if err != nil {
-			return nil, nil, fmt.Errorf("path %s: %w", name, err)
-		}
-		plan.Path, plan.Case = name, images[0].Case
-		plans = append(plans, plan)
+		pl.together(images)
 	case len(images) == 1:
-		left = append(left, fmt.Sprintf("path %s is not run with case %s: no other case has images", name, images[0].Case))
+		pl.leave(images[0].Case, "no other case has images")
 	}
-	if len(plans) == 0 {
-		return nil, nil, fmt.Errorf("no case can take the path %s: %s", name, strings.Join(left, "; "))
-	}
-	return plans, left, nil
-}
-
-// stepsTogether plans a batch whose last n tokens are fed one at a time, of the sequences that have more; of a
-// single one beside its own beginning.
-func stepsTogether(n int, name string, inputs []Input, left []string) (plans []Plan, _ []string, _ error) {
-	plan, several := Plan{Path: name}, len(inputs) > 1
-	for _, in := range inputs {
-		fed := len(plan.Tokens)
-		for _, s := range in.sequences() {
-			if len(s.ids) > n {
-				plan.sequence(s)
-			}
-		}
-		if len(plan.Tokens) == fed {
-			left = append(left, fmt.Sprintf("path %s is not run with case %s: it wants %d tokens or more", name, in.Case, n+1))
-		} else if !several {
-			plan.Case = in.Case
-		}
-	}
-	if len(plan.Tokens) == 1 && len(plan.Tokens[0]) > n+1 {
-		plan.sequence(sequence{ids: plan.Tokens[0][:max((len(plan.Tokens[0])+1)/2, n+1)]})
-	}
-	if len(plan.Tokens) < 2 {
-		return nil, nil, fmt.Errorf("path %s wants two sequences of %d tokens or more: %s", name, n+1, strings.Join(left, "; "))
-	}
-	for k := n; k >= 0; k-- {
-		var pass []dump.PassItem
-		for i, ids := range plan.Tokens {
-			item := dump.PassItem{Sequence: i, To: len(ids) - k}
-			if k < n {
-				item.From = item.To - 1
-			}
-			pass = append(pass, item)
-		}
-		plan.Passes = append(plan.Passes, pass)
-	}
-	return []Plan{plan}, left, nil
 }
 
 // together plans a path of several sequences: those of all cases, and where these are one, or all
 // equally long where padding is asked for, beginnings of the first.
-func together(p dump.Path, inputs []Input) (plan Plan, err error) {
-	if len(inputs) == 1 {
-		plan.Case = inputs[0].Case
-	}
+func (pl *planner) together(inputs []Input) {
+	plan := Plan{Path: pl.name}
 	for _, in := range inputs {
 		for _, s := range in.sequences() {
 			plan.sequence(s)
 		}
 	}
+	if len(inputs) == 1 || plan.Images != nil {
+		plan.Case = inputs[0].Case
+	}
 	first := plan.Tokens[0]
 	equal := !slices.ContainsFunc(plan.Tokens, func(ids []int) bool { return len(ids) != len(first) })
-	if len(plan.Tokens) == 1 || p.Kind == dump.Padding && equal {
-		if len(first) == 1 {
-			return plan, fmt.Errorf("all sequences have one token: give a case two or more")
-		}
-		if plan.Images != nil {
-			return plan, errors.New("a beginning of a case may end inside of an image: give another one, of another length")
+	if len(plan.Tokens) == 1 || pl.Kind == dump.Padding && equal {
+		switch {
+		case len(first) == 1:
+			pl.leave(inputs[0].Case, "all sequences have one token: give a case two or more")
+			return
+		case plan.Images != nil:
+			pl.leave(inputs[0].Case, "a beginning of it may end inside of an image: give another one, of another length")
+			return
 		}
 		plan.sequence(sequence{ids: first[:(len(first)+1)/2]})
 		if len(first) > 3 {
@@ -378,9 +343,51 @@ func together(p dump.Path, inputs []Input) (plan Plan, err error) {
 		back = append(back, dump.PassItem{Sequence: i, To: len(ids), Fresh: true})
 	}
 	plan.Passes = [][]dump.PassItem{pass}
-	if p.Kind == dump.Batch {
+	if pl.Kind == dump.Batch {
 		slices.Reverse(back)
 		plan.Passes = append(plan.Passes, back)
 	}
-	return plan, nil
+	pl.plans = append(pl.plans, plan)
+}
+
+// stepsTogether plans a batch whose last n tokens are fed one at a time, of the sequences that have more; of a
+// single one beside its own beginning.
+func (pl *planner) stepsTogether(n int) {
+	plan := Plan{Path: pl.name}
+	texts := slices.DeleteFunc(slices.Clone(pl.inputs), func(in Input) bool { return in.Images != nil })
+	for _, in := range pl.inputs {
+		fed := len(plan.Tokens)
+		for _, s := range in.sequences() {
+			if len(s.ids) > n && in.Images == nil {
+				plan.sequence(s)
+			}
+		}
+		switch {
+		case in.Images != nil:
+			pl.leave(in.Case, "parts of sequences with images are fed alone")
+		case len(plan.Tokens) == fed:
+			pl.leave(in.Case, fmt.Sprintf("it wants %d tokens or more", n+1))
+		case len(texts) == 1:
+			plan.Case = in.Case
+		}
+	}
+	if len(plan.Tokens) == 1 && len(plan.Tokens[0]) > n+1 {
+		plan.sequence(sequence{ids: plan.Tokens[0][:max((len(plan.Tokens[0])+1)/2, n+1)]})
+	}
+	if len(plan.Tokens) < 2 {
+		pl.left = append(pl.left, fmt.Sprintf("path %s wants two sequences of %d tokens or more", pl.name, n+1))
+		return
+	}
+	for k := n; k >= 0; k-- {
+		var pass []dump.PassItem
+		for i, ids := range plan.Tokens {
+			item := dump.PassItem{Sequence: i, To: len(ids) - k}
+			if k < n {
+				item.From = item.To - 1
+			}
+			pass = append(pass, item)
+		}
+		plan.Passes = append(plan.Passes, pass)
+	}
+	pl.plans = append(pl.plans, plan)
 }

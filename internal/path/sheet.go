@@ -92,15 +92,13 @@ func (s *Sheet) With(entries []dump.Entry, other *Sheet) (*Sheet, error) {
 // ran are the tokens of each sequence without those behind the last that a forward pass fed: the last
 // tokens of a generation decide no other.
 func (s *Sheet) ran() [][]int {
+	to := map[int]int{}
+	for _, i := range s.items() {
+		to[i.Sequence] = max(to[i.Sequence], i.To)
+	}
 	out := make([][]int, len(s.Tokens))
 	for i, ids := range s.Tokens {
-		to := 0
-		for _, p := range s.Passes {
-			if at := p.Index(i); at >= 0 {
-				to = max(to, p.Items[at].To)
-			}
-		}
-		out[i] = ids[:min(to, len(ids))]
+		out[i] = ids[:min(to[i], len(ids))]
 	}
 	return out
 }
@@ -176,4 +174,30 @@ func (s *Sheet) Rows(layer, port string, sequence, from, to int) ([]*tensor.Tens
 		return nil, nil
 	}
 	return s.rows(key, sequence, from, to)
+}
+
+// Padding returns the rows of a port that are padding of an item, as the run recorded them, and
+// whether they stand before its tokens; nil if there are none, or the port has no rows of tokens.
+func (s *Sheet) Padding(p *Pass, item int, layer, port string) (rows *tensor.Tensor, left bool) {
+	a, t := s.axes[nameKey{layer, port}], s.Recorded(p.Step, layer, port)
+	if p.grid == nil || a < 0 || t == nil {
+		return nil, false
+	}
+	line, first := p.Place(item, 0)
+	t, err := t.Slice(0, line, line+1)
+	width := len(p.grid[line])
+	if err != nil || t.Shape()[a] != width {
+		return nil, false
+	}
+	from, to := first+p.Items[item].To-p.Items[item].From, width
+	if left = first > 0; left {
+		from, to = 0, first
+	}
+	if from == to {
+		return nil, false
+	}
+	if t, err = t.Slice(int(a), from, to); err != nil {
+		return nil, false
+	}
+	return t, left
 }

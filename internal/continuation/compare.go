@@ -1,6 +1,7 @@
 package continuation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -70,11 +71,8 @@ func (o *Outcome) changed() error {
 }
 
 func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
-	o := &Outcome{Case: golden.Case, Golden: golden, Actual: actual, Encoding: opt.Encoding}
-	if o.Case == "" {
-		o.Case = actual.Case
-	}
-	actual.choosing(golden.Known)
+	o := &Outcome{Case: cmp.Or(golden.Case, actual.Case), Golden: golden, Actual: actual, Encoding: opt.Encoding}
+	actual.Known = cmp.Or(golden.Known, actual.Known)
 	if o.Encoding == tensor.Invalid {
 		o.Encoding = encodingOf(golden, actual)
 	}
@@ -130,9 +128,9 @@ func encodingOf(golden, actual *Side) tensor.DType {
 			return d
 		}
 	}
-	d := golden.logits.dtype()
+	d := golden.logits.of
 	for _, s := range []*Side{golden, actual} {
-		of := s.logits.dtype()
+		of := s.logits.of
 		if s.Run != nil {
 			if said, err := tensor.ParseDType(s.Run.Info.Encoding.Compute); err == nil && said.IsFloat() {
 				of = said
@@ -166,11 +164,11 @@ func (o *Outcome) tokens(asked int) (int, error) {
 	}
 	for k := range n {
 		for _, s := range []*Side{g, a} {
-			if ok, err := s.logits.has(k); err != nil {
-				return 0, err
-			} else if !ok && s == a && k == n-1 && k > 0 && k >= len(g.fed()) && asked == 0 {
+			switch {
+			case s.logits.has(k):
+			case s == a && k == n-1 && k > 0 && k >= len(g.fed()) && asked == 0:
 				return n - 1, nil // it decides a token behind the text, which no one has to run
-			} else if !ok {
+			default:
 				return 0, s.missing(k)
 			}
 		}
@@ -225,24 +223,16 @@ func (s *Side) decided() int {
 		return len(s.Choices)
 	}
 	n := max(len(s.fed())-1, 0)
-	for {
-		if ok, err := s.logits.has(n); err != nil || !ok {
-			return n
-		}
+	for s.logits.has(n) {
 		n++
 	}
+	return n
 }
 
 // position compares the rows of one token.
 func (o *Outcome) position(k int) (p generation.Position, err error) {
-	golden, _, err := o.Golden.logits.row(k)
-	if err != nil {
-		return p, err
-	}
-	actual, _, err := o.Actual.logits.row(k)
-	if err != nil {
-		return p, err
-	}
+	golden, _ := o.Golden.Row(k)
+	actual, _ := o.Actual.Row(k)
 	if golden.Bad() > 0 || len(golden.Top) == 0 {
 		return p, unjudged("%s: %d logits of token %d are NaN or infinite in the golden: a reference that computes them is none",
 			o.Golden.From, golden.Bad(), k)
@@ -287,14 +277,9 @@ func (o *Outcome) reference(k int, golden generation.Row) (int, error) {
 	x, ok := golden.Logit(said)
 	if gap := first.Value - x; !ok || gap > golden.Noise(o.Encoding, first.Value, x) {
 		return 0, unjudged("the golden contradicts itself: by generation in run.json it chose %d for token %d, its logits (%s) have %d ahead by %.3g: "+
-			"they are not those that it chose by", said, k, where(o.Golden), first.Token, gap)
+			"they are not those that it chose by", said, k, o.Golden.logits.where(), first.Token, gap)
 	}
 	return said, nil
-}
-
-func where(s *Side) string {
-	layer, port := s.logits.where()
-	return layer + " " + port
 }
 
 // note adds a remark of which one is enough.
@@ -315,7 +300,7 @@ func (o *Outcome) locate(ctx context.Context, opt judge.Options, noLayers bool) 
 		o.note("the layers of this text were not looked at, but those of an earlier one")
 		return nil
 	}
-	if _, ok := o.Golden.logits.(*kept); ok {
+	if o.Golden.kept {
 		o.note("the golden keeps no layers of the continuation: to see which is the first that is wrong, give the case steps: %d, renew the "+
 			"goldens (go test ./... -update), and run the engine again", max(o.At, 0)+1)
 		return nil

@@ -101,23 +101,24 @@ func modular(path string, data []byte) ([]*Side, error) {
 		if json.Unmarshal(p.Prompt, &s.Asked) != nil {
 			s.Asked = string(p.Prompt)
 		}
-		l := &listed{port: "values.logits"}
+		var rows []generation.Row
+		of := tensor.F32
 		for k, v := range p.Values {
 			r, d, err := v.row()
 			if err != nil {
 				return nil, unjudged("[%d].values[%d]: %v", i, k, err)
 			}
-			l.rows, l.of = append(l.rows, r), d
+			rows, of = append(rows, r), d
 			token, err := v.token()
 			if err != nil {
 				return nil, unjudged("[%d].values[%d]: next_token: %v", i, k, err)
 			}
 			s.Fed = append(s.Fed, token)
 		}
-		if len(l.rows) == 0 {
+		if len(rows) == 0 {
 			return nil, unjudged("[%d] has no values with logits: want [{\"prompt\": …, \"values\": [{\"next_token\": 5, \"logits\": …}]}]", i)
 		}
-		s.logits = l
+		s.logits = listed("values.logits", of, rows)
 		sides = append(sides, s)
 	}
 	if len(sides) == 0 {

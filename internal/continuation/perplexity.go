@@ -39,12 +39,12 @@ func perplexity(path string, data []byte) ([]*Side, error) {
 		for i := range context {
 			s.Text = append(s.Text, word(header+4*(chunk*context+i)))
 		}
-		l := &listed{port: "log-probabilities", of: tensor.F16}
+		var read []generation.Row
 		for range rows {
-			l.rows = append(l.rows, scaledRow(data[at:at+width], vocab))
+			read = append(read, scaledRow(data[at:at+width], vocab))
 			at += width
 		}
-		s.logits = l
+		s.logits = listed("log-probabilities", tensor.F16, read)
 		sides = append(sides, s)
 	}
 	return sides, nil

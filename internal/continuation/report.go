@@ -27,7 +27,7 @@ func (o *Outcome) Report(name string) *report.Report {
 			r.PathDepth = nil // one pass is no path of its own
 		}
 	case o.Fails():
-		layer, port := o.Actual.logits.where()
+		layer, port := o.Actual.Logits()
 		r.Verdict, r.Kind, r.Frontier = report.Fail, report.KindGeneration, []string{}
 		r.FirstDivergence = &report.Divergence{Layer: layer, Port: port, Case: o.Case, Step: row.Step, Text: text}
 		if o.layers != nil {
@@ -112,7 +112,7 @@ func (o *Outcome) wrongLogits() string {
 
 func (o *Outcome) generation(text string) report.Generation {
 	g := report.Generation{Case: o.Case, Verdict: string(o.Verdict), Text: text, Incremental: o.Actual.incremental(), Prompt: o.Golden.Prompt, Tokens: len(o.Positions), Agree: o.Agree,
-		Ties: o.Result.Ties, Flat: report.Float(o.Flat), Logits: where(o.Actual), DType: o.Encoding.String(), KL: report.Float(o.KL),
+		Ties: o.Result.Ties, Flat: report.Float(o.Flat), Logits: o.Actual.logits.where(), DType: o.Encoding.String(), KL: report.Float(o.KL),
 		RelL2: report.Float(o.RelL2), Row: report.Float(o.Positions[o.Worst].Error), Limit: report.Float(o.Limits.RelL2),
 		RowMost: report.Float(o.Limits.RowRelL2), Growth: report.Float(o.Growth), Grows: o.Grows, Golden: report.Float(o.Perplexity[0]),
 		Actual: report.Float(o.Perplexity[1]), Reference: o.Golden.Shown, Own: o.Actual.Shown}
@@ -133,7 +133,7 @@ func (o *Outcome) generation(text string) report.Generation {
 
 // row is the output with the logits, of all tokens that were judged: less the mean of each.
 func (o *Outcome) row() report.Layer {
-	layer, port := o.Actual.logits.where()
+	layer, port := o.Actual.Logits()
 	row := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: o.Case, Step: "0", Stage: report.StageGeneration, Status: report.StatusPass,
 		Note: "the logits that decide a token of the continuation, less the mean of each row"}
 	if o.Actual.Run != nil {
@@ -155,9 +155,8 @@ func (o *Outcome) row() report.Layer {
 		var result compare.Result
 		if result, err = compare.Tensors(golden, actual, compare.Tolerance{}); err == nil {
 			row.Standard = report.MetricsOf(result, golden.Shape())
-			gl, gp := o.Golden.logits.where()
-			row.Golden = &report.Side{Name: gl + " " + gp, DType: o.Golden.logits.dtype().String(), Shape: golden.Shape()}
-			row.Actual = &report.Side{Name: layer + " " + port, DType: o.Actual.logits.dtype().String(), Shape: actual.Shape()}
+			row.Golden = &report.Side{Name: o.Golden.logits.where(), DType: o.Golden.logits.of.String(), Shape: golden.Shape()}
+			row.Actual = &report.Side{Name: o.Actual.logits.where(), DType: o.Actual.logits.of.String(), Shape: actual.Shape()}
 		}
 	}
 	if err != nil {
@@ -168,32 +167,24 @@ func (o *Outcome) row() report.Layer {
 
 // holds reports whether the logits are within their limits, whatever the tokens are.
 func (o *Outcome) holds() bool {
-	r := generation.Judge(o.Positions, o.Encoding, o.Limits)
-	return r.RelL2 <= o.Limits.RelL2 && r.Positions[r.Worst].Error <= o.Limits.RowRelL2
+	return o.RelL2 <= o.Limits.RelL2 && o.Positions[o.Worst].Error <= o.Limits.RowRelL2
 }
 
 // stack adds the logits that both sides know of a token, of the largest of the golden's, less their
 // means; of those that one side does not know both are 0.
 func (o *Outcome) stack(golden, actual generation.Row) {
-	from := len(o.golden)
-	known, sumG, sumA := 0, 0.0, 0.0
-	for i := range generation.Kept {
-		x, y := math.NaN(), math.NaN()
-		if i < len(golden.Top) {
-			if v, ok := actual.Logit(golden.Top[i].Token); ok {
-				x, y = golden.Top[i].Value, v
-				known, sumG, sumA = known+1, sumG+x, sumA+y
-			}
+	x, y := make([]float64, generation.Kept), make([]float64, generation.Kept)
+	known, sumX, sumY := map[int]bool{}, 0.0, 0.0
+	for i, l := range golden.Top {
+		if v, ok := actual.Logit(l.Token); ok {
+			x[i], y[i], known[i] = l.Value, v, true
+			sumX, sumY = sumX+l.Value, sumY+v
 		}
-		o.golden, o.actual = append(o.golden, x), append(o.actual, y)
 	}
-	for i := from; i < len(o.golden); i++ {
-		if math.IsNaN(o.golden[i]) {
-			o.golden[i], o.actual[i] = 0, 0
-			continue
-		}
-		o.golden[i], o.actual[i] = o.golden[i]-sumG/float64(known), o.actual[i]-sumA/float64(known)
+	for i := range known {
+		x[i], y[i] = x[i]-sumX/float64(len(known)), y[i]-sumY/float64(len(known))
 	}
+	o.golden, o.actual = append(o.golden, x...), append(o.actual, y...)
 }
 
 // stacked are these logits of all tokens.

@@ -51,7 +51,7 @@ func response(path string, data []byte, golden []*Side) ([]*Side, error) {
 		if golden != nil && tokens[0] < 0 && golden[0].byID() {
 			return nil, unjudged("choices[%d] has the texts of tokens alone, and the golden has ids: ask for \"return_token_ids\": true", i)
 		}
-		s.logits, s.Fed, s.Choices = &listed{rows, "logprobs", tensor.F32}, tokens, tokens
+		s.logits, s.Fed, s.Choices = listed("logprobs", tensor.F32, rows), tokens, tokens
 		if a.Prompt != nil {
 			s.Prompt, s.Text = len(a.Prompt), slices.Concat(a.Prompt, tokens)
 		}

@@ -31,13 +31,16 @@ func with(x []float64, f func(i int, v float64) float64) []float64 {
 	return out
 }
 
+// kept is a row as a golden keeps it.
+func kept(r generation.Row) generation.Row { return generation.Largest(r.Top, r.LSE, r.Spread) }
+
 func TestRow(t *testing.T) {
 	r := generation.NewRow(logits(200, map[int]float64{7: 9, 9: 9, 3: math.Inf(-1), 4: -3e38}))
 	assert.Equal(t, generation.Logit{Token: 7, Value: 9}, r.Top[0], "of equal ones the lower token")
 	assert.Len(t, r.Top, generation.Kept)
 	assert.InDelta(t, 1.4, r.Spread, 0.2, "hidden tokens do not count")
 	assert.Zero(t, r.Bad())
-	k := r.Keep()
+	k := kept(r)
 	assert.False(t, k.Whole())
 	assert.InDelta(t, r.LogProb(9), k.LogProb(9), 1e-12, "kept logits keep the sum over all")
 	_, known := k.Logit(3)
@@ -74,7 +77,7 @@ func TestDecide(t *testing.T) {
 		}
 		assert.Equal(t, tt.want, generation.Decide(generation.NewRow(g), generation.NewRow(a), 10, tt.candidate, tt.d), tt.reason)
 		if tt.candidate < 300 {
-			assert.Equal(t, tt.want, generation.Decide(generation.NewRow(g).Keep(), generation.NewRow(a), 10, tt.candidate, tt.d), "kept: "+tt.reason)
+			assert.Equal(t, tt.want, generation.Decide(kept(generation.NewRow(g)), generation.NewRow(a), 10, tt.candidate, tt.d), "kept: "+tt.reason)
 		}
 	}
 }
@@ -237,7 +240,7 @@ func TestPerplexity(t *testing.T) {
 func TestConstantRow(t *testing.T) {
 	level := make([]float64, 200)
 	golden := generation.NewRow(logits(200, map[int]float64{0: 9}))
-	for _, row := range []generation.Row{generation.NewRow(level), generation.NewRow(level).Keep()} {
+	for _, row := range []generation.Row{generation.NewRow(level), kept(generation.NewRow(level))} {
 		assert.True(t, row.Constant())
 		assert.Equal(t, generation.Diverged, generation.Compare(golden, row, 0, -1, tensor.F32).Choice)
 	}

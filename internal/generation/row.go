@@ -88,12 +88,6 @@ func Largest(top []Logit, lse, spread float64) Row {
 	return r
 }
 
-// Keep is the row as a golden keeps it: its 64 largest logits.
-func (r Row) Keep() Row {
-	r.all = nil
-	return r
-}
-
 // Bad counts the logits that are NaN or +Inf.
 func (r Row) Bad() int { return r.bad }
 

@@ -27,7 +27,7 @@ type Answer struct {
 
 	Drafted, Accepted int // tokens that a draft model proposed, and those of them that are in the answer; 0 if the server does not say
 
-	PromptCount, Count, Cached int // by usage: tokens of the prompt, of the answer, from the cache; −1 if it does not say
+	PromptCount, Count int // by usage: tokens of the prompt and of the answer; −1 if it does not say
 }
 
 // The keys of the API.
@@ -35,7 +35,7 @@ type (
 	wireAnswer struct {
 		Choices []wireChoice `json:"choices"`
 		Prompt  wireIDs      `json:"prompt_token_ids"`
-		Usage   *wireUsage   `json:"usage"`
+		Usage   wireUsage    `json:"usage"`
 		Timings struct {     // of llama.cpp
 			Drafted  int `json:"draft_n"`
 			Accepted int `json:"draft_n_accepted"`
@@ -46,20 +46,17 @@ type (
 		Index   int  `json:"index"`
 		Text    *any `json:"text"`
 		Message *struct {
-			Content *string `json:"content"`
+			Content string `json:"content"`
 		} `json:"message"`
 		Tokens   wireIDs         `json:"token_ids"`
 		Prompt   wireIDs         `json:"prompt_token_ids"`
-		Finish   *string         `json:"finish_reason"`
+		Finish   string          `json:"finish_reason"`
 		Reason   json.RawMessage `json:"stop_reason"`
 		LogProbs *wireLogProbs   `json:"logprobs"`
 	}
 	wireUsage struct {
-		Prompt  *int `json:"prompt_tokens"`
-		Answer  *int `json:"completion_tokens"`
-		Details *struct {
-			Cached *int `json:"cached_tokens"`
-		} `json:"prompt_tokens_details"`
+		Prompt   int `json:"prompt_tokens"`
+		Answer   int `json:"completion_tokens"`
 		Answered struct {
 			Accepted int `json:"accepted_prediction_tokens"`
 			Rejected int `json:"rejected_prediction_tokens"`
@@ -115,7 +112,7 @@ func (w wireIDs) of(i, n int) (ids []int, err error) {
 // Read reads the choices of an answer, in the order of their index, or where none has one as they are. It is an error if
 // there is none.
 func Read(data []byte) ([]Answer, error) {
-	var w wireAnswer
+	w := wireAnswer{Usage: wireUsage{Prompt: -1, Answer: -1}} // null changes nothing
 	if err := json.Unmarshal(data, &w); err != nil {
 		return nil, err
 	}
@@ -139,8 +136,11 @@ func Read(data []byte) ([]Answer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("choices[%d]: %w", i, err)
 		}
+		a.PromptCount, a.Count = w.Usage.Prompt, w.Usage.Answer
 		a.Drafted, a.Accepted = w.Timings.Drafted, w.Timings.Accepted
-		a.usage(w.Usage)
+		if of := w.Usage.Answered; of.Accepted+of.Rejected > 0 {
+			a.Drafted, a.Accepted = of.Accepted+of.Rejected, of.Accepted
+		}
 		all = append(all, a)
 	}
 	return all, nil
@@ -148,9 +148,8 @@ func Read(data []byte) ([]Answer, error) {
 
 func (w *wireChoice) answer() (a Answer, err error) {
 	switch {
-	case w.Message != nil && w.Message.Content != nil:
-		a.Text = *w.Message.Content
-	case w.Message != nil: // null where nothing was said
+	case w.Message != nil:
+		a.Text = w.Message.Content // null where nothing was said
 	case w.Text != nil:
 		text, ok := (*w.Text).(string)
 		if !ok {
@@ -169,9 +168,7 @@ func (w *wireChoice) answer() (a Answer, err error) {
 	if len(a.Prompt) == 0 {
 		a.Prompt = nil
 	}
-	if w.Finish != nil {
-		a.Finish = *w.Finish
-	}
+	a.Finish = w.Finish
 	if r := string(w.Reason); r != "" && r != "null" {
 		a.Reason = r
 	}
@@ -184,27 +181,6 @@ func (w *wireChoice) answer() (a Answer, err error) {
 		err = fmt.Errorf("finish_reason is %q, and the answer does not say its tokens", a.Finish)
 	}
 	return a, err
-}
-
-func (a *Answer) usage(u *wireUsage) {
-	a.PromptCount, a.Count, a.Cached = -1, -1, -1
-	if u == nil {
-		return
-	}
-	for _, of := range []struct {
-		to   *int
-		from *int
-	}{{&a.PromptCount, u.Prompt}, {&a.Count, u.Answer}} {
-		if of.from != nil {
-			*of.to = *of.from
-		}
-	}
-	if n := u.Answered.Accepted + u.Answered.Rejected; n > 0 {
-		a.Drafted, a.Accepted = n, u.Answered.Accepted
-	}
-	if u.Details != nil && u.Details.Cached != nil {
-		a.Cached = *u.Details.Cached
-	}
 }
 
 // logProbs reads the log-probabilities in the form of completions, or in that of chats.

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
@@ -51,13 +50,11 @@ type Runs struct {
 type Paths struct {
 	along      *judge.Comparison   // with the golden; nil if the runs were given other tokens
 	onePass    *judge.Comparison   // the candidate's own one pass with the golden; nil if it was not given
+	one        *report.Report      // of that
 	consistent *judge.Comparison   // with the candidate's own one pass; nil if it was not given
 	repeats    []*judge.Comparison // of each run along the path repeat, with its first run
 	exact      bool                // repeats have to be equal bit for bit
 	other      error               // how the tokens differ
-
-	once sync.Once
-	one  *report.Report // see oneReport
 }
 
 // Compare compares runs along execution paths with runs of one pass.
@@ -78,50 +75,49 @@ func Compare(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) 
 		return nil, err
 	}
 	opt.Match.Partial = true // what is no row of a token is left out
-	goldenSheets := goldenSheets
-	if runs.Forced {
-		goldenSheets = forcedSheets
-	}
-	golden, err := goldenSheets(runs.Golden, actual[0], runs.Exact)
-	if err != nil {
-		return nil, err
-	}
 	p := &Paths{exact: opt.Criteria == nil}
-	reference := judge.Goldens{Standard: golden, Measured: runs.Measured, Programs: map[*path.Sheet]*program.Program{}, Alone: runs.Alone}
+	g := judge.Goldens{Measured: runs.Measured, Programs: map[*path.Sheet]*program.Program{}, Alone: runs.Alone}
+	for _, of := range []struct {
+		to   *[]*path.Sheet
+		runs []*dump.Run
+	}{{&g.Standard, runs.Golden}, {&g.Float64, runs.Golden64}, {&g.Encoded, runs.Encoded}} {
+		if *of.to, err = runs.goldenSheets(of.runs, actual[0]); err != nil {
+			return nil, err
+		}
+	}
 	for i, p := range runs.Programs {
 		if p != nil {
-			reference.Programs[golden[i]] = p
+			g.Programs[g.Standard[i]] = p
 		}
 	}
-	if reference.Float64, err = goldenSheets(runs.Golden64, actual[0], runs.Exact); err != nil {
-		return nil, err
+	own, err := runs.onePassSheets(runs.OnePass, g.Standard[0])
+	if err == nil && len(own) > 0 {
+		err = p.compareOnePass(ctx, g, own, runs, opt)
 	}
-	if reference.Encoded, err = goldenSheets(runs.Encoded, actual[0], runs.Exact); err != nil {
-		return nil, err
-	}
-	own, err := onePassSheets(runs.OnePass, golden[0], runs.Exact)
 	if err != nil {
-		return nil, fmt.Errorf("the candidate's own one pass: %w", err)
+		return p.unlessOther(fmt.Errorf("the candidate's own one pass: %w", err))
 	}
-	if len(own) > 0 {
-		whole := reference
-		if len(runs.OnePassGolden) > 0 {
-			whole = judge.Goldens{Measured: true}
-			if whole.Standard, err = onePassSheets(runs.OnePassGolden, actual[0], runs.Exact); err != nil {
-				return nil, err
-			}
-			if whole.Encoded, err = onePassSheets(runs.OnePassEncoded, actual[0], runs.Exact); err != nil {
-				return nil, err
-			}
-		}
-		if p.onePass, err = compare(ctx, whole, own, nil, opt); err != nil {
-			return p.unlessOther(fmt.Errorf("the candidate's own one pass: %w", err))
-		}
-	}
-	if p.along, err = compare(ctx, reference, actual, p.onePassHolds(), opt); err != nil {
+	if p.along, err = compare(ctx, g, actual, p.onePassHolds(), opt); err != nil {
 		return p.unlessOther(err)
 	}
 	return p, p.compareOwn(ctx, actual, own, opt)
+}
+
+// compareOnePass compares the candidate's own one pass with the golden's, which may be another one.
+func (p *Paths) compareOnePass(ctx context.Context, g judge.Goldens, own []*path.Sheet, runs Runs, opt judge.Options) (err error) {
+	if len(runs.OnePassGolden) > 0 {
+		g = judge.Goldens{Measured: true}
+		if g.Standard, err = runs.onePassSheets(runs.OnePassGolden, own[0]); err != nil {
+			return err
+		}
+		if g.Encoded, err = runs.onePassSheets(runs.OnePassEncoded, own[0]); err != nil {
+			return err
+		}
+	}
+	if p.onePass, err = compare(ctx, g, own, nil, opt); err == nil {
+		p.one = p.onePass.Report("", true)
+	}
+	return err
 }
 
 // hits returns an error if a pattern matches nothing in the runs, of which parts are left out later.
@@ -156,18 +152,11 @@ func isOther(err error) bool {
 
 // onePassHolds reports whether the candidate's own one pass holds; nil if it was not given.
 func (p *Paths) onePassHolds() *bool {
-	if p.onePass == nil {
+	if p.one == nil {
 		return nil
 	}
-	v := p.oneReport().Verdict
-	holds := v == report.Pass || v == report.Incomplete
+	holds := p.one.Verdict == report.Pass || p.one.Verdict == report.Incomplete
 	return &holds
-}
-
-// oneReport is the report of the candidate's own one pass. It is made once, and never changed.
-func (p *Paths) oneReport() *report.Report {
-	p.once.Do(func() { p.one = p.onePass.Report("", true) })
-	return p.one
 }
 
 // compareOwn compares the candidate with itself.
@@ -205,26 +194,22 @@ func sheets(runs []*dump.Run, other *path.Sheet) (out []*path.Sheet, err error) 
 	return out, nil
 }
 
-func onePassSheets(runs []*dump.Run, other *path.Sheet, exact bool) ([]*path.Sheet, error) {
-	out, err := sheets(runs, other)
+func (runs *Runs) onePassSheets(of []*dump.Run, other *path.Sheet) ([]*path.Sheet, error) {
+	out, err := sheets(of, other)
 	for _, s := range out {
-		s.Exact = exact
+		s.Exact = runs.Exact
 		err = cmp.Or(err, s.IsOnePass())
 	}
 	return out, err
 }
 
-// goldenSheets are those of one pass, or of runs along the candidate's own path: the reference's
+// goldenSheets are those of one pass, or of runs along the candidate's own path or text: the reference's
 // rows there are right, whatever they depend on.
-func goldenSheets(runs []*dump.Run, actual *path.Sheet, exact bool) ([]*path.Sheet, error) {
-	if !slices.ContainsFunc(runs, func(r *dump.Run) bool { return r.Info.Path == "" || r.Info.Path != actual.Name }) {
-		return sheets(runs, actual)
+func (runs *Runs) goldenSheets(of []*dump.Run, actual *path.Sheet) ([]*path.Sheet, error) {
+	if runs.Forced || !slices.ContainsFunc(of, func(r *dump.Run) bool { return r.Info.Path == "" || r.Info.Path != actual.Name }) {
+		return sheets(of, actual)
 	}
-	return onePassSheets(runs, actual, exact)
-}
-
-func forcedSheets(runs []*dump.Run, actual *path.Sheet, _ bool) ([]*path.Sheet, error) {
-	return sheets(runs, actual)
+	return runs.onePassSheets(of, actual)
 }
 
 // compare judges runs beside the rows of the goldens.
@@ -301,7 +286,7 @@ func (p *Paths) Report(name string) *report.Report {
 	along := rowsOf(p.along, name)
 	r := along
 	if holds := p.onePassHolds(); r.Verdict == report.Fail && holds != nil && !*holds {
-		one := *p.oneReport()
+		one := *p.one
 		one.Fixture, r = name, &one
 		text := "the candidate's own one pass is wrong too, so this report is about that, and not about the path"
 		if d := along.FirstDivergence; d != nil && d.Row != nil {
@@ -434,7 +419,7 @@ func unsteady(c *judge.Comparison, output *judge.Port) report.Cause {
 func (p *Paths) depth(along *report.Report) *report.PathDepth {
 	d := &report.PathDepth{}
 	if p.onePass != nil {
-		d.Add(report.OnePass, "", p.oneReport().Layers)
+		d.Add(report.OnePass, "", p.one.Layers)
 	}
 	for _, k := range p.along.Cases {
 		d.Add(k.Along.Name, k.Name, slices.DeleteFunc(slices.Clone(along.Layers), func(l report.Layer) bool { return l.Case != k.Name }))

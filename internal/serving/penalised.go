@@ -43,16 +43,12 @@ func (r *run) penalised(draws int) (list []sampling) {
 // penalised is what a penalty makes of a token behind others of a text; the lower the temperature, the more often these
 // come. It has no mistakes where logits that are not known decide it.
 func (m *Model) penalised(ref *Reference, of setting, behind int, temperature, draws float64) sampling {
-	text := slices.Concat(ref.Prompt, ref.Tokens[:behind])
-	made := func(k int) []int { return ref.Tokens[:k] }
-	all := func(k int) []int { return text[:len(ref.Prompt)+k] }
-	last := func(k int) []int { return all(k)[max(0, len(all(k))-shortMemory):] }
 	unknown := 0.0
-	by := func(of setting, seen func(k int) []int) (d distribution) {
+	by := func(of setting, seen reading) (d distribution) {
 		reach := 1.0
 		for k := range behind + 1 {
-			lost := ref.Rows[k].unknown(of, seen(k))
-			d = m.distribution(ref.Rows[k].keep(text), temperature, func(x float64, id int) float64 { return of.change(x, id, seen(k)) })
+			lost := ref.Rows[k].unknown(of, seen(ref, k))
+			d = m.distribution(ref.Rows[k].keep(allSeen(ref, behind)), temperature, of.by(seen(ref, k)))
 			if unknown = max(unknown, reach*lost); temperature != 1 && lost > 0 {
 				unknown = math.Inf(1) // what they have then is not known at all
 			} else if temperature != 1 {
@@ -65,18 +61,17 @@ func (m *Model) penalised(ref *Reference, of setting, behind int, temperature, d
 		}
 		return d
 	}
-	s := sampling{distribution: by(of, made), ref: ref, behind: behind, name: fmt.Sprintf("%s %v", of.key, of.shown),
-		keys: map[string]any{"temperature": temperature, of.key: of.value}, also: []distribution{by(of, last), by(of, all)}}
+	s := sampling{distribution: by(of, justMade), ref: ref, behind: behind, name: fmt.Sprintf("%s %v", of.key, of.shown),
+		keys: map[string]any{"temperature": temperature, of.key: of.value}, also: []distribution{by(of, lastSeen), by(of, allSeen)}}
 	if temperature != 1 {
 		s.name += fmt.Sprintf(" at temperature %.2g", temperature)
 	}
 	if ref.Prompt == nil || unknown*draws >= 1 {
 		return s
 	}
-	s.mistakes = append(s.mistakes, mistake{"it were ignored", by(of, func(int) []int { return nil })})
+	s.mistakes = append(s.mistakes, mistake{"it were ignored", by(of, func(*Reference, int) []int { return nil })})
 	wrong := of.mistakes() // the other sign and twice are the first
-	// Servers read penalties in each of these ways.
-	for _, seen := range []func(k int) []int{made, last, all} {
+	for _, seen := range readings {
 		s.mistakes = append(s.mistakes, mistake{"it had the other sign", by(wrong[0], seen)}, mistake{"it were applied twice", by(wrong[1], seen)})
 	}
 	return s

@@ -50,6 +50,26 @@ func penalty(key string, value float64) setting {
 	}}
 }
 
+// by is the change of logits behind tokens that were seen.
+func (s setting) by(seen []int) func(x float64, id int) float64 {
+	return func(x float64, id int) float64 { return s.change(x, id, seen) }
+}
+
+// reading is what a server takes for the tokens that a penalty counts, behind the first k of a reference's text.
+type reading func(ref *Reference, k int) []int
+
+func justMade(ref *Reference, k int) []int { return ref.Tokens[:k] }
+
+func allSeen(ref *Reference, k int) []int { return slices.Concat(ref.Prompt, ref.Tokens[:k]) }
+
+func lastSeen(ref *Reference, k int) []int {
+	seen := allSeen(ref, k)
+	return seen[max(0, len(seen)-shortMemory):]
+}
+
+// readings are those of servers.
+var readings = []reading{justMade, lastSeen, allSeen}
+
 // penalties are the values of which that is asked that tells the most mistakes. Negative ones, and factors below 1, make
 // what was said more probable.
 var penalties = []struct {
@@ -107,14 +127,13 @@ func (r *run) telling(refs []*Reference, settings []setting) (best *request) {
 			if ref.Prompt == nil {
 				continue // penalties may count its tokens
 			}
-			tokens := r.model.greedy(ref, s, 0)
-			same := func(seen int) bool { return slices.Equal(tokens, r.model.greedy(ref, s, seen)) }
-			if tokens == nil || !same(shortMemory) || !same(len(ref.Prompt)+len(ref.Tokens)) {
+			tokens := r.model.greedy(ref, s, justMade)
+			if tokens == nil || slices.ContainsFunc(readings, func(seen reading) bool { return !slices.Equal(tokens, r.model.greedy(ref, s, seen)) }) {
 				continue
 			}
 			n := 0
 			for _, m := range s.mistakes() {
-				if as := r.model.greedy(ref, m, 0); as != nil && len(as) <= len(tokens) && !slices.Equal(as, tokens) {
+				if as := r.model.greedy(ref, m, justMade); as != nil && len(as) <= len(tokens) && !slices.Equal(as, tokens) {
 					n++
 				}
 			}
@@ -171,22 +190,12 @@ func (m *Model) forcing(ref *Reference) []setting {
 }
 
 // greedy are the reference's choices with a setting, to the first that is another by it; nil where none is, or where
-// noise may decide one. Seen is what was made, or so many of the last tokens, those of the prompt among them: servers
-// read penalties in either way.
-func (m *Model) greedy(ref *Reference, s setting, last int) []int {
+// noise may decide one.
+func (m *Model) greedy(ref *Reference, s setting, seen reading) []int {
 	for k, row := range ref.Rows {
-		seen := ref.Tokens[:k]
-		if last > 0 {
-			seen = slices.Concat(ref.Prompt, seen)
-			seen = seen[max(0, len(seen)-last):]
-		}
-		if len(row.Top) == 0 {
-			return nil
-		}
-		best, gap := m.best(row, seen, func(x float64, id int) float64 { return s.change(x, id, seen) })
-		_, known := row.Logit(best)
+		best, gap := m.best(row, s, seen(ref, k))
 		switch {
-		case gap < decisive*row.noise || !known || !m.drawable(best) || m.ends(best) || m.ends(ref.Tokens[k]):
+		case !(gap >= decisive*row.noise) || !m.drawable(best) || m.ends(best) || m.ends(ref.Tokens[k]):
 			return nil
 		case best != ref.Tokens[k]:
 			return append(slices.Clone(ref.Tokens[:k]), best)
@@ -195,36 +204,28 @@ func (m *Model) greedy(ref *Reference, s setting, last int) []int {
 	return nil
 }
 
-// best is the token with the largest logit that is changed, and how far the next one is below it. Those that were not
-// seen, and are not among the largest, are at most as large as the least of these.
-func (m *Model) best(row Row, seen []int, change func(x float64, id int) float64) (best int, gap float64) {
-	first, second := math.Inf(-1), math.Inf(-1)
-	least := row.Top[len(row.Top)-1].Value
-	consider := func(id int, x float64) {
-		if x = change(x, id); x > first {
-			best, first, second = id, x, first
-		} else if id != best {
-			second = max(second, x)
-		}
+// best is the token with the largest logit by a setting, and how far the next one is below it; NaN where that is not
+// known. Logits that are not known are at most as large as the least of those that are.
+func (m *Model) best(row Row, s setting, seen []int) (best int, gap float64) {
+	d := m.distribution(row.keep(seen), 1, s.by(seen))
+	if len(d.shares) < 2 || len(row.Top) == 0 {
+		return -1, math.NaN()
 	}
-	ids := map[int]bool{}
-	for _, l := range row.Top {
-		ids[l.Token] = true
-		consider(l.Token, l.Value)
+	best, gap = d.shares[0].id, math.Log(d.shares[0].p/d.shares[1].p)
+	least := row.Top[len(row.Top)-1].Value
+	x, known := row.Logit(best)
+	if !known {
+		return best, math.NaN()
+	}
+	if x = s.change(x, best, seen); !row.Whole() || len(row.Top) == generation.Kept {
+		gap = min(gap, x-least)
 	}
 	for _, id := range seen {
-		if !ids[id] {
-			x, known := row.Logit(id)
-			if !known {
-				x = least
-			}
-			consider(id, x)
+		if _, known := row.Logit(id); !known {
+			gap = min(gap, x-s.change(least, id, seen))
 		}
 	}
-	if !row.Whole() || len(row.Top) == generation.Kept {
-		second = max(second, least)
-	}
-	return best, first - second
+	return best, gap
 }
 
 // mixed asks what is right by settings again, at once and beside requests without any: each has its own.

@@ -183,5 +183,5 @@ func (c *client) stream(ctx context.Context, a Ask, came func()) (answer Answer,
 	if p.n == 0 {
 		return answer, false, &AnswerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(), foreign.Line(strings.TrimSpace(snippet(data))))}
 	}
-	return Answer{Text: p.text, Finish: p.finish, PromptCount: -1, Count: -1, Cached: -1}, p.ended, nil
+	return Answer{Text: p.text, Finish: p.finish, PromptCount: -1, Count: -1}, p.ended, nil
 }

@@ -48,8 +48,8 @@ func spokenReference(run *dump.Run, judging tensor.DType) (*serving.Reference, e
 	of := run.Info.Generation
 	ref := &serving.Reference{Prompt: side.Text[:of.From], Text: run.Info.ReferenceText}
 	return ref, choose(ref, judging, of.Tokens, len(of.Tokens), func(k int) (generation.Row, error) {
-		row, _, err := side.Row(k)
-		return row, err
+		row, _ := side.Row(k)
+		return row, nil
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/goparity/goparity/internal/jsonline"
 	"github.com/goparity/goparity/internal/mapfile"
@@ -19,8 +18,7 @@ const FileName = "tokenizer.json"
 // Vocab has the texts of tokens, and how they are joined.
 type Vocab struct {
 	texts   map[int]string
-	added   map[int]bool // added tokens, which are written as they stand
-	special map[int]bool
+	special map[int]bool // which are written as they stand
 	decode  []decoder
 }
 
@@ -74,15 +72,12 @@ func Decode(data []byte) (*Vocab, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, jsonline.Error(data, err)
 	}
-	v := &Vocab{texts: map[int]string{}, added: map[int]bool{}, special: map[int]bool{}}
+	v := &Vocab{texts: map[int]string{}, special: map[int]bool{}}
 	if err := v.words(f.Model.Vocab); err != nil {
 		return nil, err
 	}
 	for _, a := range f.Added {
-		v.texts[a.ID], v.added[a.ID] = a.Content, true
-		if a.Special {
-			v.special[a.ID] = true
-		}
+		v.texts[a.ID], v.special[a.ID] = a.Content, a.Special
 	}
 	if len(v.texts) == 0 {
 		return nil, errors.New("it has no tokens")
@@ -132,7 +127,7 @@ func (v *Vocab) add(s step) error {
 		}
 		return nil
 	case "ByteLevel":
-		d = byteLevel
+		d = byteLevel()
 	case "ByteFallback":
 		d = byteFallback
 	case "Fuse":
@@ -201,7 +196,7 @@ func (v *Vocab) Text(ids []int, skipSpecial bool) (text string, ok bool) {
 		case !known:
 			return "", false
 		case v.special[id] && skipSpecial:
-		case v.added[id] && v.special[id]:
+		case v.special[id]:
 			flush()
 			b.WriteString(t)
 		default:
@@ -269,43 +264,32 @@ func byteFallback(tokens []string) []string {
 	return out
 }
 
-// byteLevel turns the printable characters that stand for bytes into these.
-func byteLevel(tokens []string) []string {
-	var out []byte
-	for _, t := range tokens {
-		part := make([]byte, 0, len(t))
-		for _, r := range t {
-			b, ok := byteOf(r)
-			if !ok { // a token that is no bytes, as an added one
-				part = []byte(t)
-				break
-			}
-			part = append(part, b)
-		}
-		out = append(out, part...)
-	}
-	return []string{string(out)}
-}
-
-// byteOf returns the byte that a character of GPT-2's alphabet stands for: printable bytes of
+// byteLevel turns the characters that stand for bytes in GPT-2's alphabet into these: printable bytes of
 // Latin-1 stand for themselves, the other 68 are U+0100 and up in their order.
-func byteOf(r rune) (byte, bool) {
-	printable := func(r rune) bool { return r >= '!' && r <= '~' || r >= '¡' && r <= '¬' || r >= '®' && r <= 'ÿ' }
-	if printable(r) {
-		return byte(r), true
-	}
-	n := r - 0x100
-	if n < 0 || n >= 68 || r == utf8.RuneError {
-		return 0, false
-	}
-	for b := rune(0); b < 256; b++ {
-		if printable(b) {
-			continue
+func byteLevel() decoder {
+	bytes := map[rune]byte{}
+	for b, next := rune(0), rune(0x100); b < 256; b++ {
+		if b >= '!' && b <= '~' || b >= '¡' && b <= '¬' || b >= '®' {
+			bytes[b] = byte(b)
+		} else {
+			bytes[next] = byte(b)
+			next++
 		}
-		if n == 0 {
-			return byte(b), true
-		}
-		n--
 	}
-	return 0, false
+	return func(tokens []string) []string {
+		var out []byte
+		for _, t := range tokens {
+			part := make([]byte, 0, len(t))
+			for _, r := range t {
+				b, ok := bytes[r]
+				if !ok { // a token that is no bytes, as an added one
+					part = []byte(t)
+					break
+				}
+				part = append(part, b)
+			}
+			out = append(out, part...)
+		}
+		return []string{string(out)}
+	}
 }

@@ -1,0 +1,213 @@
+package continuation
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/tensor"
+)
+
+// logits are rows by the token that they decide, counted from 0; nil for one that was not recorded.
+type logits struct {
+	layer, port string
+	of          tensor.DType
+	rows        []func() generation.Row
+	width       int // of a row of a dump
+}
+
+func (l *logits) where() string { return l.layer + " " + l.port }
+
+func (l *logits) has(k int) bool { return k < len(l.rows) && l.rows[k] != nil }
+
+// listed are rows that were read at once.
+func listed(port string, of tensor.DType, rows []generation.Row) *logits {
+	l := &logits{layer: "logits", port: port, of: of}
+	for _, r := range rows {
+		l.rows = append(l.rows, func() generation.Row { return r })
+	}
+	return l
+}
+
+// find finds the output of a run that holds logits: wide enough for each token, one row for each
+// token that decides another, by its name, or else the last of the run.
+func find(s *Side, sheet *path.Sheet, other *Side) (*logits, error) {
+	least := slices.Max(slices.Concat([]int{1}, s.Text, s.Choices))
+	type candidate struct {
+		*logits
+		named, fits, order int
+	}
+	var found []candidate
+	seen, last := map[[2]string]bool{}, -1
+	for i, e := range sheet.Run.Entries {
+		if label.IsInput(e.Port) {
+			continue
+		}
+		if e.Step == sheet.Passes[0].Step {
+			last = i
+		}
+		key := [2]string{e.Layer, e.Port}
+		if seen[key] || !e.Tensor.DType().IsFloat() {
+			continue
+		}
+		seen[key] = true
+		if l := dumped(s, sheet, e, least); l != nil {
+			c := candidate{logits: l, named: module.LogitsRank(e.Layer, e.Port), order: i}
+			if other != nil && other.logits.width == l.width {
+				c.fits = 1
+			}
+			found = append(found, c)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int {
+		return cmp.Or(b.fits-a.fits, min(b.named, 1)-min(a.named, 1), b.recorded()-a.recorded(), b.named-a.named, b.order-a.order)
+	})
+	if len(found) == 0 || found[0].named == 0 && found[0].fits == 0 && found[0].order != last {
+		return nil, unjudged("%s has no logits: no output has a row for each token that is wider than the largest token id, %d: "+
+			"record the output of the last layer, of all rows", s.From, least)
+	}
+	return found[0].logits, nil
+}
+
+// dumped are the rows of a port of a dump; nil where these are no wider than that.
+func dumped(s *Side, sheet *path.Sheet, e dump.Entry, least int) *logits {
+	l := &logits{layer: e.Layer, port: e.Port, of: e.Tensor.DType(), rows: make([]func() generation.Row, len(s.Text)-s.Prompt+1)}
+	for k := range l.rows {
+		at := s.Prompt - 1 + k
+		parts, err := sheet.Rows(e.Layer, e.Port, 0, at, at+1)
+		if err != nil || len(parts) != 1 {
+			continue
+		}
+		row := parts[0]
+		if l.width = cmp.Or(l.width, row.Len()); l.width <= least {
+			return nil
+		}
+		if row.Len() == l.width {
+			l.rows[k] = func() generation.Row {
+				v := make([]float64, row.Len())
+				row.Float64s(v, 0)
+				return generation.NewRow(v)
+			}
+		}
+	}
+	if l.width == 0 {
+		return nil
+	}
+	return l
+}
+
+// recorded is how many rows there are.
+func (l *logits) recorded() (n int) {
+	for k := range l.rows {
+		if l.has(k) {
+			n++
+		}
+	}
+	return n
+}
+
+// The layer and the ports of a golden that keeps the largest logits alone.
+const (
+	KeptLayer  = "generation"
+	keptTokens = "top_tokens"
+	keptLogits = "top_logits"
+	keptLSE    = "log_sum_exp"
+	keptAll    = "log_sum_exp_all" // not there where all count
+	keptSpread = "spread"
+	keptKnown  = "known_tokens" // a number, see [Side]; not there where that is not known
+)
+
+// kept are the logits of which a golden keeps the largest, and how many tokens count; nil if the run is
+// none of those.
+func kept(r *dump.Run) (l *logits, known int, err error) {
+	of := map[string]*tensor.Tensor{}
+	for _, e := range r.Entries {
+		if e.Layer == KeptLayer {
+			of[e.Port] = e.Tensor
+		}
+	}
+	tokens, values, lse, spread := of[keptTokens], of[keptLogits], of[keptLSE], of[keptSpread]
+	if tokens == nil || values == nil || lse == nil || spread == nil {
+		return nil, 0, nil
+	}
+	n, all := lse.Len(), cmp.Or(of[keptAll], lse)
+	if spread.Len() != n || all.Len() != n || tokens.Len() != values.Len() || n == 0 || tokens.Len()%n != 0 {
+		return nil, 0, unjudged("%s: the ports of layer %s do not fit together: make the golden again", r.Path, KeptLayer)
+	}
+	if t := of[keptKnown]; t != nil && t.Len() == 1 {
+		known = int(t.At(0))
+	}
+	l = &logits{layer: KeptLayer, port: keptLogits, of: values.DType()}
+	for k := range n {
+		l.rows = append(l.rows, func() generation.Row {
+			var top []generation.Logit
+			each := tokens.Len() / n
+			for i := k * each; i < (k+1)*each; i++ {
+				if token := int(tokens.At(i)); token >= 0 {
+					top = append(top, generation.Logit{Token: token, Value: values.At(i)})
+				}
+			}
+			row := generation.Largest(top, lse.At(k), spread.At(k))
+			row.All = all.At(k)
+			return row
+		})
+	}
+	return l, known, nil
+}
+
+// Keep makes the entries of a golden from the logits of a side, of its first n tokens, of which known
+// count, or all for 0.
+func (s *Side) Keep(n, known int) ([]dump.Entry, error) {
+	s.Known = cmp.Or(known, s.Known)
+	var tokens []int64
+	var values, lse, all, spread []float32
+	for k := range n {
+		r, ok := s.Row(k)
+		if !ok {
+			return nil, s.missing(k)
+		}
+		for i := range generation.Kept {
+			token, value := int64(-1), float32(math.Inf(-1)) // a smaller vocabulary
+			if i < len(r.Top) {
+				token, value = int64(r.Top[i].Token), float32(r.Top[i].Value)
+			}
+			tokens, values = append(tokens, token), append(values, value)
+		}
+		lse, all, spread = append(lse, float32(r.LSE)), append(all, float32(r.All)), append(spread, float32(r.Spread))
+	}
+	var entries []dump.Entry
+	var wrong error
+	add := func(port string) func(*tensor.Tensor, error) {
+		return func(t *tensor.Tensor, err error) {
+			entries, wrong = append(entries, dump.Entry{Step: "0", Layer: KeptLayer, Port: port, Tensor: t}), cmp.Or(wrong, err)
+		}
+	}
+	add(keptTokens)(tensor.Of(tokens, n, generation.Kept))
+	add(keptLogits)(tensor.Of(values, n, generation.Kept))
+	add(keptLSE)(tensor.Of(lse, n))
+	add(keptSpread)(tensor.Of(spread, n))
+	if !slices.Equal(lse, all) {
+		add(keptAll)(tensor.Of(all, n))
+	}
+	if s.Known > 0 {
+		add(keptKnown)(tensor.Of([]int64{int64(s.Known)}, 1))
+	}
+	return entries, wrong
+}
+
+// Choices are the tokens with the largest logits, of entries that Keep made.
+func Choices(entries []dump.Entry) (tokens []int) {
+	for _, e := range entries {
+		if e.Port == keptTokens {
+			for k := range e.Tensor.Len() / generation.Kept {
+				tokens = append(tokens, int(e.Tensor.At(k*generation.Kept)))
+			}
+		}
+	}
+	return tokens
+}

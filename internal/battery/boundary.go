@@ -40,8 +40,10 @@ func Boundaries(c checkpoint.Config) []Boundary {
 		found[at] = Boundary{At: at}
 	}
 	most := 0
-	each(c, func(in map[string]any, key string, n int) {
-		if n < 2 || in["use_"+key] == false {
+	walk(c, ofText, func(in map[string]any, key string, value any) {
+		v, _ := value.(float64)
+		n := int(v)
+		if v != float64(n) || n < 2 || in["use_"+key] == false || strings.HasSuffix(key, "layers") || !names(key, spans) {
 			return
 		}
 		if isLast(key) {
@@ -62,35 +64,35 @@ func Boundaries(c checkpoint.Config) []Boundary {
 
 // goesOn reports whether a model has positions behind the last that its config counts: its rotary embedding is scaled by the
 // length of the text from there on.
-func goesOn(c map[string]any) bool {
-	for key, value := range c {
-		if in, ok := value.(map[string]any); ok && (key == "text_config" || strings.HasPrefix(key, "rope_") || strings.HasSuffix(key, "attention")) {
-			if in["rope_type"] == "dynamic" || in["type"] == "dynamic" || goesOn(in) {
-				return true
-			}
-		}
-	}
-	return false
+func goesOn(c map[string]any) (dynamic bool) {
+	walk(c, ofText, func(_ map[string]any, key string, value any) {
+		dynamic = dynamic || value == "dynamic" && (key == "rope_type" || key == "type")
+	})
+	return dynamic
 }
 
 // isLast reports whether a setting is the number of positions that a model has.
 func isLast(key string) bool {
-	return !strings.Contains(key, "original") &&
-		slices.ContainsFunc([]string{"max_position", "n_positions", "n_ctx", "max_seq"}, func(word string) bool { return strings.Contains(key, word) })
+	return !strings.Contains(key, "original") && names(key, []string{"max_position", "n_positions", "n_ctx", "max_seq"})
 }
 
-// each visits the settings that count tokens, those of text_config and of the rotary embedding too.
-func each(in map[string]any, visit func(in map[string]any, key string, n int)) {
+// names reports whether one of several words is in the name of a setting.
+func names(key string, words []string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(key, word) })
+}
+
+// ofText reports whether a part of a config is about text: that of a model with images, or of the rotary embedding.
+func ofText(key string) bool {
+	return key == "text_config" || strings.HasPrefix(key, "rope_") || strings.HasSuffix(key, "attention")
+}
+
+// walk visits the settings of a config, and of the parts that are asked for.
+func walk(in map[string]any, into func(key string) bool, visit func(in map[string]any, key string, value any)) {
 	for key, value := range in {
-		switch v := value.(type) {
-		case map[string]any:
-			if key == "text_config" || strings.HasPrefix(key, "rope_") || strings.HasSuffix(key, "attention") {
-				each(v, visit)
-			}
-		case float64:
-			if v == float64(int(v)) && !strings.HasSuffix(key, "layers") && slices.ContainsFunc(spans, func(word string) bool { return strings.Contains(key, word) }) {
-				visit(in, key, int(v))
-			}
+		if part, ok := value.(map[string]any); ok && into(key) {
+			walk(part, into, visit)
+		} else {
+			visit(in, key, value)
 		}
 	}
 }
@@ -107,8 +109,7 @@ func Kinds(c checkpoint.Config, layers int) int {
 			}
 		case float64:
 			n := int(v)
-			if n > 0 && n <= layers && slices.ContainsFunc([]string{"interval", "period", "pattern", "sparse_step", "layer_step", "first_k",
-				"layer_offset"}, func(word string) bool { return strings.Contains(key, word) }) {
+			if n > 0 && n <= layers && names(key, []string{"interval", "period", "pattern", "sparse_step", "layer_step", "first_k", "layer_offset"}) {
 				most = max(most, n+1)
 			}
 		}

@@ -11,7 +11,6 @@ import (
 // Cost is what trying something takes, about: the constants are measured on one machine.
 type Cost struct {
 	Tokens int   // fed in all forward passes
-	Passes int   // forward passes of one side
 	Bytes  int64 // of goldens in float32
 	Time   time.Duration
 }
@@ -22,7 +21,6 @@ func (c Cost) String() string {
 
 func (c *Cost) add(o Cost) {
 	c.Tokens += o.Tokens
-	c.Passes += o.Passes
 	c.Bytes += o.Bytes
 	c.Time += o.Time
 }
@@ -61,7 +59,7 @@ func sizeOf(c checkpoint.Config) size {
 
 // load is the time in which both sides load the weights of so many blocks.
 func (s size) load(layers int) time.Duration {
-	weights := float64(layers)*(4*sq(s.hidden)+3*float64(s.hidden)*float64(s.inner)*float64(s.experts)) + 2*float64(s.hidden)*float64(s.vocab)
+	weights := float64(layers)*s.block(s.experts) + 2*float64(s.hidden)*float64(s.vocab)
 	return seconds(startSeconds + 2*4*weights/weightsPerSec)
 }
 
@@ -79,19 +77,22 @@ func (s size) of(passes [][]dump.PassItem, layers int, kept bool) (c Cost) {
 		for _, item := range items {
 			n := item.To - item.From
 			c.Tokens += n
-			block := 4*sq(s.hidden) + 3*float64(s.hidden)*float64(s.inner)*float64(s.active) + 2*float64(item.To)*float64(s.hidden)
+			block := s.block(s.active) + 2*float64(item.To)*float64(s.hidden)
 			macs += float64(n) * (float64(layers)*block + float64(s.hidden)*float64(s.vocab))
 		}
 	}
-	c.Passes = len(passes)
 	recorded := s.bytes(layers) * float64(c.Tokens)
 	if kept {
 		c.Bytes = int64(recorded)
 	}
-	c.Time = seconds(sides * (macs/macsPerSecond + recorded/bytesPerSecond + passSeconds*float64(c.Passes*layers)))
+	c.Time = seconds(sides * (macs/macsPerSecond + recorded/bytesPerSecond + passSeconds*float64(len(passes)*layers)))
 	return c
 }
 
-func sq(n int) float64 { return float64(n) * float64(n) }
+// block are the weights of a block with so many experts.
+func (s size) block(experts int) float64 {
+	h := float64(s.hidden)
+	return 4*h*h + 3*h*float64(s.inner)*float64(experts)
+}
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -214,7 +214,7 @@ func (p *planner) costOf(c Case, layers int) Cost {
 	cost := p.size.of(steps(p.lengthOf(c), c.Steps), layers, true)
 	for _, x := range c.seen {
 		seen := p.sight.of(steps(p.sight.patches(x), 1), min(layers, p.sight.layers), true)
-		seen.Tokens, seen.Passes = 0, 0 // they are counted
+		seen.Tokens = 0 // they are counted
 		cost.add(seen)
 	}
 	return cost
@@ -309,26 +309,17 @@ func (p *planner) within(n, chunk int) int {
 // tokens draws n token ids, other ones for each seed.
 func (p *planner) tokens(seed uint64, n int) []int {
 	named := map[int]bool{}
-	var walk func(v any)
-	note := func(v any) {
-		if id, ok := v.(float64); ok {
-			named[int(id)] = true
+	walk(p.config, func(string) bool { return true }, func(_ map[string]any, key string, value any) {
+		list, ok := value.([]any)
+		if !ok && (strings.Contains(key, "token_id") || strings.Contains(key, "token_index")) {
+			list = []any{value}
 		}
-	}
-	walk = func(v any) {
-		in, _ := v.(map[string]any)
-		for key, value := range in {
-			if list, ok := value.([]any); ok && strings.Contains(key, "token") {
-				for _, id := range list {
-					note(id)
-				}
-			} else if strings.Contains(key, "token_id") || strings.Contains(key, "token_index") {
-				note(value)
+		for _, id := range list {
+			if id, ok := id.(float64); ok && strings.Contains(key, "token") {
+				named[int(id)] = true
 			}
-			walk(value)
 		}
-	}
-	walk(map[string]any(p.config))
+	})
 	low, high := p.size.vocab/8, p.size.vocab-p.size.vocab/8
 	out := make([]int, 0, n)
 	if bos, ok := p.config.Int("bos_token_id"); ok && bos >= 0 && bos < p.size.vocab && p.options.Generates {

@@ -167,8 +167,6 @@ func (a Ask) body(model string, f form) map[string]any {
 	} else if f.logProbs > 0 {
 		body["logprobs"] = f.logProbs
 	}
-	for k, v := range a.extra {
-		body[k] = v
-	}
+	maps.Copy(body, a.extra)
 	return body
 }

@@ -3,8 +3,8 @@ package serving_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,229 +19,245 @@ import (
 	"github.com/goparity/goparity/internal/vocab"
 )
 
-// asked are the requests of a way, and all that is said of them.
-func asked(out *report.Serving, way string) (list []report.ServedRequest, said string) {
-	lines := append(out.Notes, out.Error)
-	for _, r := range out.Requests {
-		if strings.HasPrefix(r.Way, way) {
-			list = append(list, r)
-			lines = append(lines, r.String())
-		}
+type (
+	stub    = servingtest.Stub
+	request = servingtest.Request
+)
+
+// trial is a server, and what comes of asking it in further ways than the cases do.
+type trial struct {
+	reason string
+	stub   *stub
+	model  *serving.Model // what is known of it; nil: all of the stub's
+	draws  int
+	first  string // is in the way that is wrong first; "": none is
+	cause  string
+	says   string
+}
+
+// known is all that is known of the stub's model.
+func known(t *testing.T) serving.Model {
+	return serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
+}
+
+// try asks each server, and returns what was judged and said of it to check.
+func try(t *testing.T, refs []*serving.Reference, trials []trial, check func(t *testing.T, c trial, out *report.Serving, said string)) {
+	for _, c := range trials {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			model := known(t)
+			if c.model != nil {
+				model = *c.model
+			}
+			out := judge(t, c.stub, refs, serving.Options{Model: model, Draws: c.draws})
+			lines := append(out.Notes, out.Error)
+			for _, r := range out.Requests {
+				lines = append(lines, r.String())
+			}
+			for _, cause := range out.Causes {
+				lines = append(lines, cause.Text)
+			}
+			said := strings.Join(lines, "\n")
+			if c.cause == "" {
+				require.Equal(t, report.Pass, out.Verdict, said)
+				assert.NotContains(t, said, "suspect")
+			} else {
+				require.Equal(t, report.Fail, out.Verdict, said)
+				assert.Equal(t, []string{c.cause}, causes(out))
+				assert.Contains(t, out.First.Way, c.first)
+			}
+			assert.Contains(t, said, c.says)
+			check(t, c, out, said)
+		})
 	}
-	return list, strings.Join(lines, "\n")
+}
+
+// asked are the requests of ways that begin so.
+func asked(out *report.Serving, way string) (list []report.ServedRequest) {
+	return slices.DeleteFunc(slices.Clone(out.Requests), func(r report.ServedRequest) bool { return !strings.HasPrefix(r.Way, way) })
+}
+
+// refusing is a server that does not know a key.
+func refusing(key string) *stub {
+	return &stub{Refuses: func(body map[string]any) string {
+		if _, is := body[key]; is {
+			return key + " is not known"
+		}
+		return ""
+	}}
 }
 
 // Requests that arrive while another is answered, and more than there are slots.
 func TestArriving(t *testing.T) {
-	late := func(q *servingtest.Request) bool { return q.Stream }
-	for _, c := range []struct {
-		stub    *servingtest.Stub
-		way     string
-		verdict report.Verdict
-		causes  []string
-		says    string
-		reason  string
-	}{
-		{&servingtest.Stub{Holds: true}, "arriving", report.Pass, nil, "", "right"},
-		{&servingtest.Stub{Holds: true}, "queued", report.Pass, nil, "", "right, in a queue"},
-		{&servingtest.Stub{Holds: true, NoIDs: true}, "arriving", report.Pass, nil, "", "by text and log-probabilities"},
-		{&servingtest.Stub{Holds: true, Swap: func(mine *servingtest.Request, others []*servingtest.Request) *servingtest.Request {
-			for _, o := range others {
-				if late(o) && !late(mine) {
-					return o
-				}
+	swapped := func(mine *request, others []*request) *request {
+		for _, o := range others {
+			if o.Stream && !mine.Stream {
+				return o
 			}
-			return mine
-		}}, "arriving", report.Fail, []string{"concurrency"}, "as ids, arriving: FAIL", "who arrives gets what another is being answered"},
-		{&servingtest.Stub{Holds: true, Joined: func(rest []string) []string { return rest[len(rest)-min(len(rest), 2):] }}, "arriving", report.Fail,
-			[]string{"concurrency"}, "the pieces of the stream come to", "who is being answered loses what is left"},
-		{&servingtest.Stub{Swap: func(mine *servingtest.Request, others []*servingtest.Request) *servingtest.Request {
-			if len(others) <= serving.DefaultParallel+1 {
-				return mine
-			}
-			return servingtest.Neighbour(mine, others)
-		}}, "queued", report.Fail, []string{"concurrency"}, "as ids, queued: FAIL", "another's slot"},
-		{&servingtest.Stub{Answer: func(w http.ResponseWriter, _ *servingtest.Request, _, busy int) bool {
-			if busy > serving.DefaultParallel+1 {
-				http.Error(w, "no slot", http.StatusTooManyRequests)
-			}
-			return busy > serving.DefaultParallel+1
-		}, Swap: func(mine *servingtest.Request, _ []*servingtest.Request) *servingtest.Request { return mine }}, "queued", report.Pass, nil,
-			"429 Too Many Requests: no slot", "it refuses what it has no slot for"},
-	} {
-		t.Run(c.reason, func(t *testing.T) {
-			t.Parallel()
-			out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}})
-			list, said := asked(out, c.way)
-			require.Equal(t, c.verdict, out.Verdict, said)
-			assert.NotEmpty(t, list)
-			assert.Equal(t, c.causes, causes(out))
-			assert.Contains(t, said, c.says)
-			if c.verdict == report.Fail {
-				assert.Equal(t, c.way, out.First.Way)
-			}
-		})
+		}
+		return mine
 	}
+	crowd := func(mine *request, others []*request) *request {
+		if len(others) <= serving.DefaultParallel+1 {
+			return mine
+		}
+		return servingtest.Neighbour(mine, others)
+	}
+	full := &stub{Answer: func(w http.ResponseWriter, _ *request, _, busy int) bool {
+		if busy > serving.DefaultParallel+1 {
+			http.Error(w, "no slot", http.StatusTooManyRequests)
+		}
+		return busy > serving.DefaultParallel+1
+	}, Swap: func(mine *request, _ []*request) *request { return mine }}
+	try(t, servingtest.Cases(tokensOfCases), []trial{
+		{reason: "right", stub: &stub{Holds: true}},
+		{reason: "by text and log-probabilities", stub: &stub{Holds: true, NoIDs: true}},
+		{reason: "who arrives gets what another is being answered", stub: &stub{Holds: true, Swap: swapped}, first: "arriving", cause: "concurrency",
+			says: "as ids, arriving: FAIL"},
+		{reason: "who is being answered loses what is left", stub: &stub{Holds: true, Joined: func(rest []string) []string { return rest[len(rest)-min(len(rest), 2):] }},
+			first: "arriving", cause: "concurrency", says: "the pieces of the stream come to"},
+		{reason: "another's slot", stub: &stub{Swap: crowd}, first: "queued", cause: "concurrency", says: "as ids, queued: FAIL"},
+		{reason: "it refuses what it has no slot for", stub: full, says: "429 Too Many Requests: no slot"},
+	}, func(t *testing.T, c trial, out *report.Serving, _ string) {
+		assert.NotEmpty(t, asked(out, "arriving"))
+		assert.Equal(t, c.first != "arriving", len(asked(out, "queued")) > 0)
+	})
+}
+
+// The pieces of a stream come to the text of the answer.
+func TestStreamed(t *testing.T) {
+	pieces := func(change func(events []string) []string) *stub { return &stub{Pieces: change} }
+	const wrong = "the pieces of the stream come to"
+	try(t, servingtest.Cases(tokensOfCases), []trial{
+		{reason: "right", stub: &stub{}},
+		{reason: "events without text", stub: pieces(func(e []string) []string { return slices.Insert(e, 0, "", ": a comment", `{"choices":[]}`) })},
+		{reason: "no [DONE]", stub: pieces(func(e []string) []string { return e[:len(e)-1] })},
+		{reason: "no finish_reason", stub: pieces(func(e []string) []string { return slices.Delete(e, len(e)-2, len(e)-1) })},
+		{reason: "a piece is lost", stub: pieces(func(e []string) []string { return slices.Delete(e, 1, 2) }), cause: "stream", says: wrong},
+		{reason: "a piece comes twice", stub: pieces(func(e []string) []string { return slices.Insert(e, 1, e[0]) }), cause: "stream", says: wrong},
+		{reason: "another order", stub: pieces(func(e []string) []string { e[0], e[1] = e[1], e[0]; return e }), cause: "stream", says: wrong},
+		{reason: "another reason", stub: pieces(func(e []string) []string {
+			e[len(e)-2] = strings.Replace(e[len(e)-2], `"length"`, `"stop"`, 1)
+			return e
+		}), cause: "stream", says: "the stream says that it ended by"},
+		{reason: "it has no end", stub: pieces(func(e []string) []string { return e[:len(e)-2] }), cause: "stream", says: "breaks off"},
+		{reason: "an error in it", stub: pieces(func([]string) []string { return []string{`{"error":{"message":"no streams here"}}`} }), says: "no streams here"},
+		{reason: "no streams", stub: &stub{Whole: true}, says: "answered without one"},
+		{reason: "refused", stub: refusing("stream"), says: "stream is not known"},
+	}, func(t *testing.T, c trial, out *report.Serving, _ string) {
+		assert.Len(t, asked(out, serving.Stream), len(servingtest.Cases(tokensOfCases)), "each case")
+		if c.cause != "" {
+			assert.Equal(t, serving.Stream, out.First.Way)
+		}
+	})
 }
 
 // Texts end at a stop, and before it.
 func TestStops(t *testing.T) {
-	stops := func(change func(text, stop string) (string, string)) *servingtest.Stub {
-		return &servingtest.Stub{Stops: change}
-	}
-	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
+	stops := func(change func(text, stop string) (string, string)) *stub { return &stub{Stops: change} }
 	before := func(text, stop string) string { return text[:strings.Index(text, stop)] }
-	for _, c := range []struct {
-		stub    *servingtest.Stub
-		model   serving.Model
-		verdict report.Verdict
-		first   string // the way that is wrong
-		says    string
-		reason  string
-	}{
-		{&servingtest.Stub{}, known, report.Pass, "", "", "right"},
-		{&servingtest.Stub{NoIDs: true, NoLogProbs: true}, serving.Model{}, report.Pass, "", "", "no vocabulary: a character is a token"},
-		{stops(func(text, stop string) (string, string) { return before(text, stop) + stop, "stop" }), known, report.Pass, "", "has the stop at its end", "the stop is written"},
-		{stops(func(text, stop string) (string, string) { return text, "length" }), known, report.Fail, "stop", "is ignored", "ignored"},
-		{stops(func(text, stop string) (string, string) { return before(text, stop), "length" }), known, report.Fail, "stop", `says by "length"`, "another reason"},
-		{stops(func(text, stop string) (string, string) { return before(text, stop)[1:], "stop" }), known, report.Fail, "stop", "the text is", "a character is lost"},
-		{stops(func(text, stop string) (string, string) {
+	try(t, servingtest.Cases(tokensOfCases), []trial{
+		{reason: "right", stub: &stub{}},
+		{reason: "no vocabulary: a character is a token", stub: &stub{NoIDs: true, NoLogProbs: true}, model: &serving.Model{}},
+		{reason: "the stop is written", stub: stops(func(text, stop string) (string, string) { return before(text, stop) + stop, "stop" }), says: "has the stop at its end"},
+		{reason: "ignored", stub: stops(func(text, stop string) (string, string) { return text, "length" }), first: "stop", cause: "stop", says: "is ignored"},
+		{reason: "another reason", stub: stops(func(text, stop string) (string, string) { return before(text, stop), "length" }), first: "stop", cause: "stop",
+			says: `says by "length"`},
+		{reason: "a character is lost", stub: stops(func(text, stop string) (string, string) { return before(text, stop)[1:], "stop" }), first: "stop", cause: "stop",
+			says: "the text is"},
+		{reason: "seen only where it is a whole token", stub: stops(func(text, stop string) (string, string) {
 			if strings.Contains(" "+text+" ", " "+stop+" ") {
 				return before(text, stop), "stop"
 			}
 			return text, "length"
-		}), known, report.Fail, "stop across tokens", "is ignored", "seen only where it is a whole token"},
-		{&servingtest.Stub{Pieces: func(events []string) []string {
+		}), first: "stop across tokens", cause: "stop", says: "is ignored"},
+		{reason: "in streams alone", stub: &stub{Pieces: func(events []string) []string {
 			if !strings.Contains(events[len(events)-2], `"stop"`) {
 				return events
 			}
 			return append([]string{`{"choices":[{"index":0,"text":"t9 ","delta":{"content":"t9 "}}]}`}, events...)
-		}}, known, report.Fail, "stop as a stream", "the text is", "in streams alone"},
-		{&servingtest.Stub{Refuses: func(body map[string]any) string {
-			if body["stop"] != nil {
-				return "stop is not known"
-			}
-			return ""
-		}}, known, report.Pass, "", "stop is not known", "refused"},
-	} {
-		t.Run(c.reason, func(t *testing.T) {
-			t.Parallel()
-			out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: c.model})
-			list, said := asked(out, "stop")
-			require.Equal(t, c.verdict, out.Verdict, said)
-			assert.Len(t, list, 6, "three on each path")
-			assert.Contains(t, said, c.says)
-			if c.verdict == report.Fail {
-				assert.Equal(t, []string{"stop"}, causes(out))
-				assert.Equal(t, c.first, out.First.Way)
-			}
-		})
-	}
+		}}, first: "stop as a stream", cause: "stop", says: "the text is"},
+		{reason: "refused", stub: refusing("stop"), says: "stop is not known"},
+	}, func(t *testing.T, _ trial, out *report.Serving, _ string) {
+		assert.Len(t, asked(out, "stop"), 6, "three on each path")
+	})
 }
 
 // Settings that change logits make other tokens come, those of the request alone.
 func TestSettings(t *testing.T) {
-	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
-	set := func(change func(q *servingtest.Request)) *servingtest.Stub {
-		return &servingtest.Stub{Set: func(q *servingtest.Request, _ []*servingtest.Request) { change(q) }}
+	set := func(change func(q *request)) *stub {
+		return &stub{Set: func(q *request, _ []*request) { change(q) }}
 	}
-	without := func(q *servingtest.Request) { q.Bias, q.Often, q.Present, q.Again = nil, 0, 0, 0 }
-	for _, c := range []struct {
-		stub    *servingtest.Stub
-		model   serving.Model
-		verdict report.Verdict
-		cause   string
-		first   string // the way that is wrong
-		says    string
-		reason  string
-	}{
-		{&servingtest.Stub{}, known, report.Pass, "", "", "beside settings", "right"},
-		{&servingtest.Stub{NoIDs: true}, known, report.Pass, "", "", "beside settings", "by texts"},
-		{&servingtest.Stub{NoIDs: true}, serving.Model{}, report.Pass, "", "", "no token ids", "nothing tells the tokens"},
-		{set(without), known, report.Pass, "", "", "logit_bias is taken, and the answer is the one without it", "knows none"},
-		{&servingtest.Stub{Refuses: func(body map[string]any) string {
-			if body["logit_bias"] != nil {
-				return "logit_bias is not known"
-			}
-			return ""
-		}}, known, report.Pass, "", "", "logit_bias is not known", "refuses one"},
-		{set(func(q *servingtest.Request) {
+	without := func(q *request) { q.Bias, q.Often, q.Present, q.Again = nil, 0, 0, 0 }
+	try(t, servingtest.Cases(24), []trial{
+		{reason: "right", stub: &stub{}, says: "beside settings"},
+		{reason: "by texts", stub: &stub{NoIDs: true}, says: "beside settings"},
+		{reason: "nothing tells the tokens", stub: &stub{NoIDs: true}, model: &serving.Model{}, says: "no token ids"},
+		{reason: "knows none", stub: set(without), says: "logit_bias is taken, and the answer is the one without it"},
+		{reason: "refuses one", stub: refusing("logit_bias"), says: "logit_bias is not known"},
+		{reason: "of another token", stub: set(func(q *request) {
 			other := map[int]float64{}
 			for id, x := range q.Bias {
 				other[id+1] = x
 			}
 			q.Bias = other
-		}), known, report.Fail, "setting", "logit_bias 100", "token 0 is", "of another token"},
-		{set(func(q *servingtest.Request) {
+		}), first: "logit_bias 100", cause: "setting", says: "token 0 is"},
+		{reason: "the other sign", stub: set(func(q *request) {
 			for id, x := range q.Bias {
 				q.Bias[id] = max(x, 0)
 			}
 			q.Often = -q.Often
-		}), known, report.Fail, "setting", "frequency_penalty", "is", "the other sign"},
-		{set(func(q *servingtest.Request) { q.Present *= 20 }), known, report.Fail, "setting", "presence_penalty", "is", "too strong"},
-		{&servingtest.Stub{Set: func(q *servingtest.Request, others []*servingtest.Request) {
+		}), first: "frequency_penalty", cause: "setting"},
+		{reason: "too strong", stub: set(func(q *request) { q.Present *= 20 }), first: "presence_penalty", cause: "setting"},
+		{reason: "those of a neighbour", stub: &stub{Set: func(q *request, others []*request) {
 			for _, o := range others {
 				if o.Bias != nil {
 					q.Bias = o.Bias
 				}
 			}
-		}}, known, report.Fail, "concurrency", "beside", "is", "those of a neighbour"},
-		{&servingtest.Stub{Set: func(q *servingtest.Request, others []*servingtest.Request) {
+		}}, first: "beside", cause: "concurrency"},
+		{reason: "lost in a crowd", stub: &stub{Set: func(q *request, others []*request) {
 			if len(others) > 1 {
 				without(q)
 			}
-		}}, known, report.Fail, "concurrency", "beside others", "is", "lost in a crowd"},
-	} {
-		t.Run(c.reason, func(t *testing.T) {
-			t.Parallel()
-			out := judge(t, c.stub, servingtest.Cases(24), serving.Options{Model: c.model})
-			var lines []string
-			for _, r := range out.Requests {
-				lines = append(lines, r.String())
-			}
-			said := strings.Join(append(lines, out.Notes...), "\n")
-			require.Equal(t, c.verdict, out.Verdict, said)
-			assert.Contains(t, said, c.says)
-			for _, key := range []string{"logit_bias 100", "logit_bias -100", "frequency_penalty", "presence_penalty", "repetition_penalty"} {
-				assert.Contains(t, said, ", "+key, "each is asked")
-			}
-			if c.verdict == report.Fail {
-				assert.Equal(t, []string{c.cause}, causes(out))
-				assert.Contains(t, out.First.Way, c.first)
-			}
-		})
-	}
+		}}, first: "beside others", cause: "concurrency"},
+	}, func(t *testing.T, _ trial, _ *report.Serving, said string) {
+		for _, key := range []string{"logit_bias 100", "logit_bias -100", "frequency_penalty", "presence_penalty", "repetition_penalty"} {
+			assert.Contains(t, said, ", "+key, "each is asked")
+		}
+	})
 }
 
 // A text is asked from its middle as ids, where no case is written so, too.
 func TestFromTheMiddle(t *testing.T) {
-	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
 	text := servingtest.Cases(tokensOfCases)[2:]
+	lost := func(as string, ids []int) []int {
+		if as == serving.AsIDs {
+			return ids[:len(ids)-1]
+		}
+		return ids
+	}
+	unknown := func(body map[string]any) string {
+		if _, is := body["prompt"].([]any); is {
+			return "want a text"
+		}
+		return ""
+	}
 	for _, c := range []struct {
-		stub    *servingtest.Stub
+		stub    *stub
 		verdict report.Verdict
 		says    string
 		reason  string
 	}{
-		{&servingtest.Stub{}, report.Pass, "words as ids, prefix from token 3: 3 of 3", "right"},
-		{&servingtest.Stub{Prompt: func(as string, ids []int) []int {
-			if as == serving.AsIDs {
-				return ids[:len(ids)-1]
-			}
-			return ids
-		}}, report.Fail, "words as ids, prefix from token 3: FAIL", "the last token of a prefix is lost"},
-		{&servingtest.Stub{Refuses: func(body map[string]any) string {
-			if _, is := body["prompt"].([]any); is {
-				return "want a text"
-			}
-			return ""
-		}}, report.Pass, "not judged: case words as ids, prefix from token 3: /v1/completions: 400 Bad Request: want a text", "it knows no ids"},
+		{&stub{}, report.Pass, "words as ids, prefix from token 3: 3 of 3", "right"},
+		{&stub{Prompt: lost}, report.Fail, "words as ids, prefix from token 3: FAIL", "the last token of a prefix is lost"},
+		{&stub{Refuses: unknown}, report.Pass, "words as ids, prefix from token 3: IGNORED, /v1/completions: 400 Bad Request: want a text", "it knows no ids"},
 	} {
-		out := judge(t, c.stub, text, serving.Options{Model: known})
-		list, said := asked(out, serving.Prefix)
-		assert.Equal(t, c.verdict, out.Verdict, "%s: %s", c.reason, said)
-		assert.NotEmpty(t, list, c.reason)
-		assert.Contains(t, said, c.says, c.reason)
+		out := judge(t, c.stub, text, serving.Options{Model: known(t)})
+		assert.Equal(t, c.verdict, out.Verdict, c.reason)
+		list := asked(out, serving.Prefix)
+		require.NotEmpty(t, list, c.reason)
+		assert.Contains(t, list[0].String(), c.says, c.reason)
 	}
 }
 
@@ -273,45 +289,31 @@ func TestBrokenCharacters(t *testing.T) {
 		}
 		return text
 	}
-	for _, c := range []struct {
-		stub    *servingtest.Stub
-		model   serving.Model
-		verdict report.Verdict
-		cause   string
-		way     string
-		reason  string
-	}{
-		{&servingtest.Stub{Written: whole}, serving.Model{Vocab: v}, report.Pass, "", "", "right"},
-		{&servingtest.Stub{Written: whole}, serving.Model{}, report.Pass, "", "", "by the reference's own text"},
-		{&servingtest.Stub{Written: func(ids []int) string { return strings.TrimRight(whole(ids), "\uFFFD") }}, serving.Model{Vocab: v}, report.Pass, "", "", "it holds back what is no character yet"},
-		{&servingtest.Stub{Written: each}, serving.Model{Vocab: v}, report.Fail, "detokenise", serving.Alone, "tokens decoded one by one"},
-		{&servingtest.Stub{Written: each}, serving.Model{}, report.Fail, "detokenise", serving.Alone, "tokens decoded one by one, by the reference's own text"},
-		{&servingtest.Stub{Written: func(ids []int) string {
-			if text := whole(ids); strings.HasSuffix(text, "\uFFFD") {
-				return ""
-			}
-			return whole(ids)
-		}}, serving.Model{Vocab: v}, report.Fail, "detokenise", "broken character", "nothing is written of a text that breaks off"},
-		{&servingtest.Stub{Written: whole, Pieces: func(events []string) []string {
+	mine := &serving.Model{Vocab: v}
+	silent := func(ids []int) string {
+		if text := whole(ids); !strings.HasSuffix(text, "\uFFFD") {
+			return text
+		}
+		return ""
+	}
+	try(t, refs, []trial{
+		{reason: "right", stub: &stub{Written: whole}, model: mine},
+		{reason: "by the reference's own text", stub: &stub{Written: whole}, model: &serving.Model{}},
+		{reason: "it holds back what is no character yet", stub: &stub{Written: func(ids []int) string { return strings.TrimRight(whole(ids), "\uFFFD") }}, model: mine},
+		{reason: "tokens decoded one by one", stub: &stub{Written: each}, model: mine, first: serving.Alone, cause: "detokenise"},
+		{reason: "tokens decoded one by one, by the reference's own text", stub: &stub{Written: each}, model: &serving.Model{}, first: serving.Alone, cause: "detokenise"},
+		{reason: "nothing is written of a text that breaks off", stub: &stub{Written: silent}, model: mine, first: "broken character", cause: "detokenise"},
+		{reason: "streams that are decoded piece by piece", stub: &stub{Written: whole, Pieces: func(events []string) []string {
 			for i := range events {
 				events[i] = strings.ReplaceAll(events[i], "€", "\uFFFD\uFFFD\uFFFD")
 			}
 			return events
-		}}, serving.Model{Vocab: v}, report.Fail, "stream", serving.Stream, "streams that are decoded piece by piece"},
-	} {
-		t.Run(c.reason, func(t *testing.T) {
-			t.Parallel()
-			out := judge(t, c.stub, refs, serving.Options{Model: c.model})
-			list, said := asked(out, "broken character")
-			require.Equal(t, c.verdict, out.Verdict, said)
-			if c.verdict == report.Fail {
-				assert.Equal(t, []string{c.cause}, causes(out))
-				assert.Equal(t, c.way, out.First.Way)
-			} else if c.model.Vocab != nil {
-				assert.Len(t, list, 2, "as a whole and as a stream")
-			}
-		})
-	}
+		}}, model: mine, first: serving.Stream, cause: "stream"},
+	}, func(t *testing.T, c trial, out *report.Serving, _ string) {
+		if c.cause == "" && c.model.Vocab != nil {
+			assert.Len(t, asked(out, "broken character"), 2, "as a whole and as a stream")
+		}
+	})
 }
 
 // A conversation of several turns, with tools, comes to the model as the reference's template has it.
@@ -406,35 +408,6 @@ func TestToolCalls(t *testing.T) {
 	assert.Contains(t, out.Error, "does not say its tokens")
 }
 
-// What a draft model proposes may not change an answer; how much of it is accepted is said.
-func TestDrafts(t *testing.T) {
-	drafts := func(drafted, accepted int, llama bool) *servingtest.Stub {
-		return &servingtest.Stub{Change: func(_ *servingtest.Request, answer map[string]any, _, _ int) {
-			if answer["timings"] = map[string]any{"draft_n": drafted, "draft_n_accepted": accepted}; !llama {
-				delete(answer, "timings")
-				answer["usage"].(map[string]any)["completion_tokens_details"] = map[string]any{"accepted_prediction_tokens": accepted,
-					"rejected_prediction_tokens": drafted - accepted}
-			}
-		}}
-	}
-	for _, c := range []struct {
-		stub   *servingtest.Stub
-		says   string
-		reason string
-	}{
-		{drafts(10, 6, true), "tokens that it proposed were accepted", "llama.cpp"},
-		{drafts(10, 6, false), "tokens that it proposed were accepted", "by usage"},
-		{drafts(10, 0, true), "suspect: no token of the draft model was accepted", "none is accepted"},
-	} {
-		out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{})
-		assert.Equal(t, report.Pass, out.Verdict, c.reason)
-		assert.Contains(t, strings.Join(out.Notes, "\n"), c.says, c.reason)
-	}
-	out := judge(t, &servingtest.Stub{Choose: func(row []float64, k int, _ *rand.Rand) int { return servingtest.Ranked(row)[k%2] }},
-		servingtest.Cases(tokensOfCases), serving.Options{})
-	assert.Equal(t, report.Fail, out.Verdict, "a token is accepted that is not the best")
-}
-
 // A page of metrics tells how much of a draft model's proposals is accepted, and whether that is as before.
 func TestDraftMetrics(t *testing.T) {
 	vllm := func(proposed, accepted int) string {
@@ -497,8 +470,29 @@ func TestDraftMetrics(t *testing.T) {
 				assert.Contains(t, said, c.suspect)
 			}
 			assert.Equal(t, c.says == "" && c.suspect == "", !strings.Contains(said, "a draft model"), said)
-			list, _ := asked(out, "again")
-			assert.Equal(t, strings.Contains(said, "of the tokens that it proposed"), len(list) > 0, "where a draft model speaks, texts are asked again")
+			assert.Equal(t, strings.Contains(said, "of the tokens that it proposed"), len(asked(out, "again")) > 0, "where a draft model speaks, texts are asked again")
 		})
+	}
+}
+
+// An answer may tell what a draft model proposed, which may not change it.
+func TestDrafts(t *testing.T) {
+	usage := func(accepted, rejected int) map[string]any {
+		return map[string]any{"completion_tokens_details": map[string]any{"accepted_prediction_tokens": accepted, "rejected_prediction_tokens": rejected}}
+	}
+	for _, c := range []struct {
+		key    string
+		value  map[string]any
+		says   string
+		reason string
+	}{
+		{"timings", map[string]any{"draft_n": 10, "draft_n_accepted": 6}, "tokens that it proposed were accepted", "llama.cpp"},
+		{"usage", usage(6, 4), "tokens that it proposed were accepted", "by usage"},
+		{"timings", map[string]any{"draft_n": 10}, "suspect: no token of the draft model was accepted", "none is accepted"},
+	} {
+		s := &stub{Change: func(_ *request, answer map[string]any, _, _ int) { answer[c.key] = c.value }}
+		out := judge(t, s, servingtest.Cases(tokensOfCases), serving.Options{})
+		assert.Equal(t, report.Pass, out.Verdict, c.reason)
+		assert.Contains(t, strings.Join(out.Notes, "\n"), c.says, c.reason)
 	}
 }

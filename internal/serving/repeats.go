@@ -101,19 +101,18 @@ func (d *doctor) repeat(q *request) *finding {
 	return nil
 }
 
-// remedies are settings that make a wrong request right where the server has a fault of its own.
+// remedies are settings that make a wrong request right where the server has a fault of its own. Those
+// that may be behind answers that vary are tried for these, too, which takes many requests.
 var remedies = []struct {
 	cause, name string
+	vary        bool
 	keys        map[string]any
 }{
-	{causeSampling, "top_k 1", map[string]any{"top_k": 1}},
-	{causeCache, "a cache_salt of its own", nil},
-	{causeSampling, "no frequency and presence penalty", map[string]any{"frequency_penalty": 0, "presence_penalty": 0}},
-	{causeSampling, "repetition_penalty 1", map[string]any{"repetition_penalty": 1}},
+	{causeSampling, "top_k 1", true, map[string]any{"top_k": 1}},
+	{causeCache, "a cache_salt of its own", true, nil}, // another one each time
+	{causeSampling, "no frequency and presence penalty", false, map[string]any{"frequency_penalty": 0, "presence_penalty": 0}},
+	{causeSampling, "repetition_penalty 1", false, map[string]any{"repetition_penalty": 1}},
 }
-
-// varying is how many of the remedies are tried for answers that vary: that takes many requests.
-const varying = 2
 
 // remedied is a request with a remedy.
 func (d *doctor) remedied(q *request, keys map[string]any) Ask {
@@ -126,8 +125,8 @@ func (d *doctor) remedied(q *request, keys map[string]any) Ask {
 // varies is what is behind answers that vary: a choice by chance, or what the server keeps
 // sometimes, as a cache that evicts.
 func (d *doctor) varies(q *request, how string) *finding {
-	for _, r := range remedies[:varying] {
-		if d.cures(q, r.name, r.keys) {
+	for _, r := range remedies {
+		if r.vary && d.cures(q, r.name, r.keys) {
 			return q.proven(r.cause, "%s; with %s it is right each time, and without, asked in between, it is not", how, r.name)
 		}
 	}

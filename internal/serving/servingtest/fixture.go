@@ -92,7 +92,7 @@ func Named(mood string) *Stub {
 	case "right":
 		return &Stub{}
 	case "no-ids":
-		return &Stub{Strict: true}
+		return &Stub{Refuses: Strict}
 	case "bos-twice":
 		return &Stub{Prompt: func(as string, ids []int) []int {
 			if as == serving.AsIDs {

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/serving"
@@ -42,23 +44,6 @@ func Logits(ids []int) []float64 {
 	}
 	out[0], out[BOS], out[EOS] = -20, -20, -20
 	return out
-}
-
-func logSumExp(x []float64) float64 {
-	var sum float64
-	for _, v := range x {
-		sum += math.Exp(v)
-	}
-	return math.Log(sum)
-}
-
-func argmax(x []float64) (best int) {
-	for i, v := range x {
-		if v > x[best] {
-			best = i
-		}
-	}
-	return best
 }
 
 // IDs of a text: its words are t3, t4, …
@@ -168,12 +153,11 @@ func must(err error) {
 
 // Stub is such a server. Its zero value is right.
 type Stub struct {
-	NoIDs, Strict, NoLogProbs, NoUsage bool // it ignores return_token_ids, refuses it, …
-	EOSIn                              bool // the token that ends a text is among the ids
-	EndsAt                             int  // the model ends a text that has so many tokens, the prompt among them; 0: never
-	Digits                             int  // of log-probabilities; 0: all
-	IgnoresEOS                         bool // it knows ignore_eos
-	Models                             []string
+	NoIDs, NoLogProbs, NoUsage bool // what it does not say
+	EOSIn                      bool // the token that ends a text is among the ids
+	EndsAt                     int  // the model ends a text that has so many tokens, the prompt among them; 0: never
+	IgnoresEOS                 bool // it knows ignore_eos
+	Models                     []string
 
 	Refuses func(body map[string]any) string // the message with which it refuses a request, "" if it does not
 
@@ -238,6 +222,14 @@ type Request struct {
 	Tokens   []int            `json:"-"`                  // of the prompt
 }
 
+// Strict refuses return_token_ids, as servers do that know no key but OpenAI's.
+func Strict(body map[string]any) string {
+	if body["return_token_ids"] != nil {
+		return "1 validation error: return_token_ids: Extra inputs are not permitted"
+	}
+	return ""
+}
+
 // Start starts the server and returns its address. It ends with the test.
 func (s *Stub) Start(t testing.TB) string {
 	server := httptest.NewServer(s.Handler())
@@ -292,11 +284,6 @@ func (s *Stub) read(w http.ResponseWriter, r *http.Request, isChat bool) (q Requ
 	}
 	if q.Echo {
 		panic("echo was asked for, which kills a server")
-	}
-	if s.Strict && q.IDs != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprint(w, `{"error":{"code":"400","message":"1 validation error: return_token_ids: Extra inputs are not permitted"}}`)
-		return q, false
 	}
 	switch p := q.Prompt.(type) {
 	case string:
@@ -457,14 +444,14 @@ func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
 			row = s.Model(seen)
 		}
 		row = q.altered(row, made, s.PromptToo)
-		best := argmax(row)
+		best := floats.MaxIdx(row)
 		if s.Choose != nil && q.TopK != 1 {
 			best = s.Choose(row, k, random)
 		}
 		if s.Choose == nil && q.Heat > 0 && !(s.Drafts && k > 0) {
 			best = drawn(row, q, random)
 		}
-		lse := logSumExp(row)
+		lse := floats.LogSumExp(row)
 		if best == EOS && q.Heat > 0 {
 			if finish = "stop"; s.EOSIn {
 				made, p, top = append(made, EOS), append(p, row[EOS]-lse), append(top, nil)
@@ -484,12 +471,6 @@ func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
 	}
 	if s.Scored != nil {
 		p = s.Scored(p)
-	}
-	if s.Digits > 0 {
-		for i := range p {
-			unit := math.Pow(10, float64(s.Digits))
-			p[i] = math.Round(p[i]*unit) / unit
-		}
 	}
 	return s.wire(q, made, p, top, finish, isChat)
 }
@@ -612,7 +593,7 @@ func Reference(name string, ask serving.Ask, prompt []int, n int) *serving.Refer
 	seen := slices.Clone(prompt)
 	for range n {
 		row := Logits(seen)
-		best := argmax(row)
+		best := floats.MaxIdx(row)
 		r.Rows = append(r.Rows, serving.NewRow(generation.NewRow(row), tensor.F32))
 		r.Tokens = append(r.Tokens, best)
 		seen = append(seen, best)

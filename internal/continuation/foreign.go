@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/goparity/goparity/internal/generation"
@@ -80,9 +80,9 @@ func inOrder(path string, sides, golden []*Side) (out []*Side, err error) {
 
 // value is one step of a prompt in the JSON of Modular's logit tools.
 type value struct {
-	NextToken json.RawMessage `json:"next_token"` // one token, alone or in a list
-	Logits    *array          `json:"logits"`
-	LogProbs  *array          `json:"logprobs"`
+	NextToken *array `json:"next_token"` // one token, alone or in a list
+	Logits    *array `json:"logits"`
+	LogProbs  *array `json:"logprobs"`
 }
 
 // modular reads a list of {"prompt", "values": [{"next_token", "logits" or "logprobs"}]}. The token is
@@ -138,23 +138,19 @@ func (v *value) row() (r generation.Row, d tensor.DType, err error) {
 	return generation.NewRow(a.values), a.of, nil
 }
 
-// token is a number, alone or in lists.
+// token is a number that is an id.
 func (v *value) token() (token int, err error) {
-	text := strings.Trim(string(v.NextToken), " []\r\n\t")
-	if text == "" || text == "null" {
+	if v.NextToken == nil || len(v.NextToken.values) == 0 {
 		return 0, errors.New("missing: want the token that the next step was fed")
 	}
-	if token, err = strconv.Atoi(text); err != nil || token < 0 {
-		var a array
-		if json.Unmarshal(v.NextToken, &a) == nil && len(a.values) == 1 && a.values[0] >= 0 {
-			return int(a.values[0]), nil
-		}
-		return 0, fmt.Errorf("%.40s is no token id", v.NextToken)
+	x := v.NextToken.values[0]
+	if len(v.NextToken.values) > 1 || !(x >= 0 && x <= math.MaxInt32) || x != math.Trunc(x) {
+		return 0, fmt.Errorf("%v is no token id", x)
 	}
-	return token, nil
+	return int(x), nil
 }
 
-// array is a list of numbers, in lists, or {"__np__": base64, "shape": […], "dtype": "float32"}.
+// array is a number, a list of numbers, in lists, or {"__np__": base64, "shape": […], "dtype": "float32"}.
 type array struct {
 	values []float64
 	of     tensor.DType
@@ -162,7 +158,7 @@ type array struct {
 
 func (a *array) UnmarshalJSON(data []byte) error {
 	a.of = tensor.F32
-	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '[' {
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return a.lists(data)
 	}
 	var packed struct {
@@ -170,8 +166,7 @@ func (a *array) UnmarshalJSON(data []byte) error {
 		Shape []int  `json:"shape"`
 		DType string `json:"dtype"`
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(&packed); err != nil {
+	if err := json.Unmarshal(data, &packed); err != nil {
 		var corrupt base64.CorruptInputError
 		if errors.As(err, &corrupt) {
 			return fmt.Errorf("__np__ is no base64: %w", err)

@@ -151,7 +151,6 @@ type off struct {
 	token  int
 	golden float64
 	error  float64
-	size   float64 // how far the golden's is from the mean
 }
 
 // measure sets the error of the row, and what is off by itself.
@@ -198,15 +197,12 @@ func (p *Position) measure(golden, actual Row, d tensor.DType) {
 	} else if ee == 0 {
 		p.Error = 0
 	}
-	for i := range list {
-		list[i].size = math.Abs(list[i].golden - meanG)
-	}
-	p.outliers(golden, list, d)
+	p.outliers(golden, list, meanG, d)
 }
 
 // outliers finds the logits that are off by themselves. Roundings on the way to a logit are a part of it,
 // so one that is far from the mean may be off by more.
-func (p *Position) outliers(golden Row, list []off, d tensor.DType) {
+func (p *Position) outliers(golden Row, list []off, mean float64, d tensor.DType) {
 	n := min(apart, len(list)/4)
 	first := make([]off, 0, n+1) // furthest off
 	var rest float64
@@ -226,7 +222,7 @@ func (p *Position) outliers(golden Row, list []off, d tensor.DType) {
 	}
 	rest = math.Sqrt(max(rest, 0) / float64(max(len(list)-n, 1)))
 	for _, o := range first {
-		if e := math.Abs(o.error); e > outlier*rest*max(1, o.size/golden.Spread) && e > golden.Noise(d, o.golden, o.golden+o.error) {
+		if e := math.Abs(o.error); e > outlier*rest*max(1, math.Abs(o.golden-mean)/golden.Spread) && e > golden.Noise(d, o.golden, o.golden+o.error) {
 			p.Outliers = append(p.Outliers, o.token)
 		}
 	}

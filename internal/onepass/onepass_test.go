@@ -57,7 +57,7 @@ func ids(n int) []int {
 	return out
 }
 
-// array is a tensor that may be indexed.
+// array is a tensor whose values may be set.
 type array struct {
 	shape  []int
 	values []float32
@@ -72,74 +72,34 @@ func random(r *rand.Rand, shape ...int) array {
 }
 
 func zeros(shape ...int) array {
-	n := 1
-	for _, d := range shape {
-		n *= d
+	n, err := tensor.NumElems(shape)
+	if err != nil {
+		panic(err)
 	}
 	return array{shape, make([]float32, n)}
 }
 
-func (a array) at(index ...int) *float32 {
-	i := 0
-	for k, n := range index {
-		i = i*a.shape[k] + n
-	}
-	return &a.values[i]
-}
+func (a array) tensor() *tensor.Tensor { return must(tensor.Of(a.values, a.shape...)) }
 
-func (a array) tensor(t *testing.T) *tensor.Tensor {
-	x, err := tensor.Of(a.values, a.shape...)
-	require.NoError(t, err)
+func of(x *tensor.Tensor) array { return array{x.Shape(), values(x)} }
+
+func must(x *tensor.Tensor, err error) *tensor.Tensor {
+	if err != nil {
+		panic(err)
+	}
 	return x
 }
 
-// each calls f with every index of a shape.
-func each(shape []int, f func(index []int)) {
-	index := make([]int, len(shape))
-	for {
-		f(index)
-		k := len(shape) - 1
-		for ; k >= 0; k-- {
-			if index[k]++; index[k] < shape[k] {
-				break
-			}
-			index[k] = 0
-		}
-		if k < 0 {
-			return
-		}
-	}
-}
-
 // cut returns the rows of axis from ≤ i < to.
-func (a array) cut(axis, from, to int) array {
-	shape := slices.Clone(a.shape)
-	shape[axis] = to - from
-	out := zeros(shape...)
-	each(shape, func(index []int) {
-		source := slices.Clone(index)
-		source[axis] += from
-		*out.at(index...) = *a.at(source...)
-	})
-	return out
-}
+func (a array) cut(axis, from, to int) array { return of(must(a.tensor().Slice(axis, from, to))) }
 
 // join puts arrays side by side along an axis.
 func join(axis int, parts ...array) array {
-	shape := slices.Clone(parts[0].shape)
-	for _, p := range parts[1:] {
-		shape[axis] += p.shape[axis]
-	}
-	out, at := zeros(shape...), 0
+	var list []*tensor.Tensor
 	for _, p := range parts {
-		each(p.shape, func(index []int) {
-			to := slices.Clone(index)
-			to[axis] += at
-			*out.at(to...) = *p.at(index...)
-		})
-		at += p.shape[axis]
+		list = append(list, p.tensor())
 	}
-	return out
+	return of(must(tensor.Concat(axis, list...)))
 }
 
 func (a array) as(shape ...int) array { return array{shape, a.values} }
@@ -151,14 +111,14 @@ func laid(t *testing.T, in *onepass.Input, run int, p onepass.Port, n int) (*one
 	return l.Ports[0], l
 }
 
-func recorded(t *testing.T, parts ...array) onepass.Record {
+func recorded(parts ...array) onepass.Record {
 	var list []*tensor.Tensor
 	for _, p := range parts {
 		if p.shape == nil {
 			list = append(list, nil)
 			continue
 		}
-		list = append(list, p.tensor(t))
+		list = append(list, p.tensor())
 	}
 	return func(pass int, _, _ string) *tensor.Tensor { return list[pass] }
 }
@@ -169,8 +129,8 @@ func values(x *tensor.Tensor) []float32 {
 	return out
 }
 
-// The forms in which the rows of a pass may lie, each of a random tensor of one pass of 7 tokens: the
-// parts, laid out, are the whole again.
+// The forms in which the rows of a pass may lie besides those of the whole (TestRandomChunks), each of a
+// random tensor of one pass of 7 tokens: the parts, laid out, are the whole again.
 func TestForms(t *testing.T) {
 	const n, w, h = 7, 3, 2
 	r := rand.New(rand.NewPCG(1, 2))
@@ -178,43 +138,31 @@ func TestForms(t *testing.T) {
 	cuts := func(a array, axis int) []array {
 		return []array{a.cut(axis, 0, 5), a.cut(axis, 5, 6), a.cut(axis, 6, 7)}
 	}
-	rows, heads, channels, weights := random(r, 1, n, w), random(r, 1, h, n, w), random(r, 1, w, n), random(r, 1, h, n, n)
+	rows, channels, weights, square := random(r, 1, n, w), random(r, 1, w, n), random(r, 1, h, n, n), random(r, 1, n, n, w)
 	flat := cuts(rows, 1)
 	for i, p := range flat {
 		flat[i] = p.as(p.shape[1:]...)
 	}
 	single := cuts(channels, 2)
 	single[1], single[2] = single[1].as(1, w), single[2].as(1, w)
-	times := random(r, n*h, w)
-	tests := []struct {
+	positions, keys := rows.cut(2, 0, 1), weights.cut(1, 0, 1).as(n, n)
+	for _, tt := range []struct {
 		name   string
 		shape  []int
 		whole  array
 		parts  []array
 		reason string
 	}{
-		{"rows", rows.shape, rows, cuts(rows, 1), "[1 q w]"},
-		{"heads", heads.shape, heads, cuts(heads, 2), "[1 h q w]"},
-		{"channels", channels.shape, channels, cuts(channels, 2), "[1 C q]"},
 		{"no batch", rows.shape, rows, flat, "[q w] for [1 n w], as MAX has it"},
 		{"batch", []int{n, w}, rows.as(n, w), cuts(rows, 1), "[1 q w] for [n w]"},
 		{"single row", channels.shape, channels, single, "[1 C] for [1 C 1]: a step of a state space"},
-		{"times", times.shape, times, []array{times.cut(0, 0, 10), times.cut(0, 10, 12), times.cut(0, 12, 14)}, "[q·m w]: m experts or heads of each token"},
-		{"ids", []int{1, n}, rows.cut(2, 0, 1).as(1, n), cuts(rows.cut(2, 0, 1).as(1, n), 1), "[1 q]"},
-		{"positions", []int{1, n}, rows.cut(2, 0, 1).as(1, n), cuts(rows.cut(2, 0, 1).as(n), 0), "[q] for [1 n]"},
-		{"as many heads as tokens", []int{1, n, n, w}, random(r, 1, n, n, w), nil, "one pass alone would be ambiguous"},
+		{"positions", []int{1, n}, positions.as(1, n), cuts(positions.as(n), 0), "[q] for [1 n]"},
+		{"as many heads as tokens", square.shape, square, cuts(square, 2), "one pass alone would be ambiguous"},
 		{"keys", weights.shape, weights, []array{weights.cut(2, 0, 5).cut(3, 0, 5), weights.cut(2, 5, 6).cut(3, 0, 6), weights.cut(2, 6, 7)}, "[1 h q kv]"},
-		{"keys alone", []int{n, n}, weights.cut(1, 0, 1).as(n, n), nil, "[q kv]"},
-	}
-	for _, tt := range tests {
+		{"keys alone", keys.shape, keys, []array{keys.cut(0, 0, 5).cut(1, 0, 5), keys.cut(0, 5, 6).cut(1, 0, 6), keys.cut(0, 6, 7)}, "[q kv]"},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			switch tt.name {
-			case "as many heads as tokens":
-				tt.parts = cuts(tt.whole, 2)
-			case "keys alone":
-				tt.parts = []array{tt.whole.cut(0, 0, 5).cut(1, 0, 5), tt.whole.cut(0, 5, 6).cut(1, 0, 6), tt.whole.cut(0, 6, 7)}
-			}
-			in := onepass.New([][]int{ids(n)}, passes(t, [][]int{ids(n)}, decode, nil), recorded(t, tt.parts...))
+			in := onepass.New([][]int{ids(n)}, passes(t, [][]int{ids(n)}, decode, nil), recorded(tt.parts...))
 			got, l := laid(t, in, 0, onepass.Port{Shape: tt.shape, Fed: true}, n)
 			require.NotNil(t, got, "%v %v", l.Unlaid, tt.reason)
 			assert.Equal(t, slices.Repeat([]bool{true}, n), got.Have, tt.reason)
@@ -229,14 +177,10 @@ func TestForms(t *testing.T) {
 				}
 			}
 			if got.Keys != nil {
-				each(tt.shape, func(index []int) {
-					q, k := index[len(index)-2], index[len(index)-1]
-					at := 0
-					for i, d := range tt.shape {
-						at = at*d + index[i]
-					}
-					assert.Equal(t, k < 5 || k <= q, got.Keys[at], "row %d has key %d", q, k)
-				})
+				for i, has := range got.Keys {
+					q, k := i/n%n, i%n
+					assert.Equal(t, k < 5 || k <= q, has, "row %d has key %d", q, k)
+				}
 			}
 		})
 	}
@@ -247,7 +191,7 @@ func TestTail(t *testing.T) {
 	const n, w = 7, 3
 	whole := random(rand.New(rand.NewPCG(1, 2)), 1, w, n+3)
 	in := onepass.New([][]int{ids(n)}, passes(t, [][]int{ids(n)}, [][]dump.PassItem{{item(0, 0, 4)}, {item(0, 4, 7)}}, nil),
-		recorded(t, whole.cut(2, 0, 7), whole.cut(2, 4, 10)))
+		recorded(whole.cut(2, 0, 7), whole.cut(2, 4, 10)))
 	got, l := laid(t, in, 0, onepass.Port{Shape: whole.shape, Fed: true}, n)
 	require.NotNil(t, got, "%v", l.Unlaid)
 	assert.False(t, got.Whole())
@@ -299,7 +243,7 @@ func TestBatch(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			in := onepass.New(tokens, passes(t, tokens, items, tt.masks), recorded(t, tt.parts...))
+			in := onepass.New(tokens, passes(t, tokens, items, tt.masks), recorded(tt.parts...))
 			for s, whole := range []array{a, b} {
 				n := whole.shape[1]
 				got, l := laid(t, in, s, onepass.Port{Shape: whole.shape, Fed: true}, n)
@@ -329,7 +273,7 @@ func TestPaddedReference(t *testing.T) {
 	golden := passes(t, tokens, [][]dump.PassItem{{item(0, 0, 4), item(1, 0, 3)}}, map[int][][]int{0: {{1, 1, 1, 1}, {0, 1, 1, 1}}})[0]
 	a, b := whole.cut(0, 0, 1), whole.cut(0, 1, 2).cut(1, 1, 4)
 	in := onepass.New(tokens, passes(t, tokens, [][]dump.PassItem{{item(0, 0, 2)}, {item(1, 0, 3)}, {item(0, 2, 4)}}, nil),
-		recorded(t, a.cut(1, 0, 2), b, a.cut(1, 2, 4)))
+		recorded(a.cut(1, 0, 2), b, a.cut(1, 2, 4)))
 	l := in.Lay([]onepass.Port{{Layer: "a", Name: "output", Shape: whole.shape, Fed: true}}, onepass.NewGrid(golden, in.Runs))
 	got := l.Ports[0]
 	require.NotNil(t, got)
@@ -350,7 +294,7 @@ func TestPaddedKeys(t *testing.T) {
 	}
 	copy(second.values[4:], []float32{0, 0, 0.4, 0.6})
 	masks := map[int][][]int{0: {{1, 1, 1}, {0, 0, 1}}}
-	in := onepass.New(tokens, passes(t, tokens, items, masks), recorded(t, zeros(2, 1, 3, 3), second))
+	in := onepass.New(tokens, passes(t, tokens, items, masks), recorded(zeros(2, 1, 3, 3), second))
 	got, l := laid(t, in, 1, onepass.Port{Shape: []int{1, 1, 2, 2}, Fed: true}, 2)
 	require.NotNil(t, got, "%v", l.Unlaid)
 	assert.Equal(t, []float32{0, 0, 0.4, 0.6}, values(got.Tensor), "the last row has both keys")
@@ -358,7 +302,7 @@ func TestPaddedKeys(t *testing.T) {
 	assert.Empty(t, l.Changes)
 
 	second.values[4] = 0.1
-	in = onepass.New(tokens, in.Passes, recorded(t, zeros(2, 1, 3, 3), second))
+	in = onepass.New(tokens, in.Passes, recorded(zeros(2, 1, 3, 3), second))
 	_, l = laid(t, in, 1, onepass.Port{Shape: []int{1, 1, 2, 2}, Fed: true}, 2)
 	require.Len(t, l.Changes, 1)
 	assert.Equal(t, "has weight on a key of padding", l.Changes[0].Text)
@@ -370,7 +314,7 @@ func TestAmbiguousKeys(t *testing.T) {
 	tokens := [][]int{ids(4), ids(3)}
 	items := [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 1)}, {item(0, 2, 3), item(1, 1, 2)}, {item(0, 3, 4), item(1, 2, 3)}}
 	in := onepass.New(tokens, passes(t, tokens, items, map[int][][]int{0: {{1, 1}, {1, 0}}}),
-		recorded(t, zeros(2, 1, 2, 2), zeros(2, 1, 1, 3), zeros(2, 1, 1, 4)))
+		recorded(zeros(2, 1, 2, 2), zeros(2, 1, 1, 3), zeros(2, 1, 1, 4)))
 	got, l := laid(t, in, 1, onepass.Port{Shape: []int{1, 1, 3, 3}, Fed: true}, 3)
 	assert.Nil(t, got, "the third key is padding, or the second token")
 	assert.Len(t, l.Unlaid, 1)
@@ -391,7 +335,7 @@ func TestCache(t *testing.T) {
 	}{
 		{"all", []array{whole.cut(2, 0, 4), whole.cut(2, 0, 5), whole}, nil, nil, "all keys so far"},
 		{"window", []array{whole.cut(2, 0, 4), whole.cut(2, 1, 5), whole.cut(2, 2, 6)}, nil, nil, "the last four"},
-		{"overwritten", []array{whole.cut(2, 0, 4), whole.cut(2, 0, 5), whole}, func(p []array) { *p[2].at(0, 1, 1, 2) += 1 }, []int{2, 1}, "other bits in the third pass"},
+		{"overwritten", []array{whole.cut(2, 0, 4), whole.cut(2, 0, 5), whole}, func(p []array) { p[2].values[(n+1)*w+2]++ }, []int{2, 1}, "other bits in the third pass"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -402,7 +346,7 @@ func TestCache(t *testing.T) {
 			if tt.change != nil {
 				tt.change(tt.parts)
 			}
-			in := onepass.New([][]int{ids(n)}, passes(t, [][]int{ids(n)}, items, nil), recorded(t, tt.parts...))
+			in := onepass.New([][]int{ids(n)}, passes(t, [][]int{ids(n)}, items, nil), recorded(tt.parts...))
 			got, l := laid(t, in, 0, onepass.Port{Shape: whole.shape, Fed: true}, n)
 			require.NotNil(t, got, "%v", l.Unlaid)
 			assert.Equal(t, want, values(got.Tensor), tt.reason)
@@ -444,7 +388,7 @@ func TestStates(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			in := onepass.New([][]int{ids(5)}, passes(t, [][]int{ids(5)}, tt.items, nil), recorded(t, tt.parts...))
+			in := onepass.New([][]int{ids(5)}, passes(t, [][]int{ids(5)}, tt.items, nil), recorded(tt.parts...))
 			got, l := laid(t, in, 0, onepass.Port{Shape: one.shape, Fed: tt.fed}, 5)
 			assert.Len(t, l.Changes, tt.changes, tt.reason)
 			if tt.want == nil {
@@ -494,7 +438,7 @@ func TestTypes(t *testing.T) {
 // Rows that data upstream sorts look like m rows for each token, and are not.
 func TestSorted(t *testing.T) {
 	items := [][]dump.PassItem{{item(0, 0, 3)}, {item(0, 3, 4)}}
-	in := onepass.New([][]int{ids(4)}, passes(t, [][]int{ids(4)}, items, nil), recorded(t, zeros(6, 2), zeros(2, 2)))
+	in := onepass.New([][]int{ids(4)}, passes(t, [][]int{ids(4)}, items, nil), recorded(zeros(6, 2), zeros(2, 2)))
 	got, l := laid(t, in, 0, onepass.Port{Shape: []int{8, 2}, Fed: true, Sorted: true}, 4)
 	assert.Nil(t, got)
 	assert.Len(t, l.Unlaid, 1)
@@ -511,7 +455,7 @@ func TestRuns(t *testing.T) {
 	items := [][]dump.PassItem{{item(0, 0, 4)}, {hit}, {fresh(0, 0, 2)}, {item(0, 2, 4)}}
 	other := random(rand.New(rand.NewPCG(9, 2)), 1, n, w)
 	in := onepass.New(tokens, passes(t, tokens, items, nil),
-		recorded(t, whole, other.cut(1, 0, 1), other.cut(1, 0, 2), other.cut(1, 2, 4)))
+		recorded(whole, other.cut(1, 0, 1), other.cut(1, 0, 2), other.cut(1, 2, 4)))
 	require.Len(t, in.Runs, 3)
 	assert.Empty(t, in.Notes)
 
@@ -553,7 +497,7 @@ func TestNotes(t *testing.T) {
 			for k, items := range tt.items { // dump refuses gaps in run.json
 				list[k] = path.NewPass(fmt.Sprint(k), items)
 			}
-			in := onepass.New(tokens, list, recorded(t, tt.parts...))
+			in := onepass.New(tokens, list, recorded(tt.parts...))
 			_, l := laid(t, in, 0, onepass.Port{Shape: tt.shape, Fed: true}, n)
 			assert.Equal(t, tt.notes, l.Notes, tt.reason)
 		})
@@ -582,7 +526,7 @@ func TestRandomChunks(t *testing.T) {
 			m := shape[axis] / n
 			parts = append(parts, whole.cut(axis, p[0].From*m, p[0].To*m))
 		}
-		in := onepass.New([][]int{ids(n)}, passes(t, [][]int{ids(n)}, items, nil), recorded(t, parts...))
+		in := onepass.New([][]int{ids(n)}, passes(t, [][]int{ids(n)}, items, nil), recorded(parts...))
 		got, l := laid(t, in, 0, onepass.Port{Shape: shape, Fed: true}, n)
 		require.NotNil(t, got, "seed %d: %v of %v: %v", seed, shape, items, l.Unlaid)
 		assert.Equal(t, whole.values, values(got.Tensor), "seed %d", seed)

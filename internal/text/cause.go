@@ -33,10 +33,7 @@ func IDs() []string {
 // and what was cut. What the reference made with a mistake of its own on purpose proves that mistake.
 // Else the rendered texts tell, or the shape of the difference, which proves nothing.
 func cause(g, a dump.Text) Cause {
-	if c, ok := edges(g, a); ok {
-		return c
-	}
-	for _, m := range g.Mistakes {
+	for _, m := range mistakes(g, a) {
 		if len(a.TokenIDs) > 0 && slices.Equal(m.TokenIDs, a.TokenIDs) {
 			return Cause{m.Cause, m.Text, true}
 		}
@@ -50,25 +47,27 @@ func cause(g, a dump.Text) Cause {
 	return inside(g, a)
 }
 
-// edges knows the first and the last token.
-func edges(g, a dump.Text) (Cause, bool) {
+// mistakes are those of the first and the last token, and what the reference made with one of its own.
+// Each of them beside another mistake is told with it, not alone.
+func mistakes(g, a dump.Text) (list []dump.Mistake) {
 	ids, made := g.TokenIDs, a.TokenIDs
 	if len(ids) == 0 || len(made) == 0 {
-		return Cause{}, false
+		return g.Mistakes
 	}
-	begin := ids[0]
-	switch {
-	case slices.Equal(made, slices.Insert(slices.Clone(ids), 0, begin)):
-		return Cause{bosTwice, fmt.Sprintf("the first token %s is there twice: the text brings it along, and the tokenizer adds it again", name(g, 0)), true}, true
-	case len(ids) > specials && slices.Equal(made, ids[1:]) && !sameWithout(g, a):
-		return Cause{bosMissing, fmt.Sprintf("the first token %s is missing", name(g, 0)), true}, true
-	case len(made) == len(ids)+1 && slices.Equal(made[:len(ids)], ids) && !sameWithout(a, g):
-		return Cause{eosAdded, fmt.Sprintf("one token more, %s, ends it", name(a, len(ids))), true}, true
-	case len(made) == len(ids)+1 && slices.Equal(made[1:], ids) && !sameWithout(a, g) && !isText(a):
-		return Cause{special, fmt.Sprintf("one token more, %s, begins it", name(a, 0)), true}, true
+	add := func(cause string, ids []int, text string) {
+		list = append(list, dump.Mistake{Cause: cause, Text: text, TokenIDs: ids})
 	}
-	// Each of them beside another mistake is told with it, not alone.
-	return Cause{}, false
+	add(bosTwice, slices.Concat(ids[:1], ids), fmt.Sprintf("the first token %s is there twice: the text brings it along, and the tokenizer adds it again", name(g, 0)))
+	if len(ids) > specials && !sameWithout(g, a) {
+		add(bosMissing, ids[1:], fmt.Sprintf("the first token %s is missing", name(g, 0)))
+	}
+	if last := len(made) - 1; !sameWithout(a, g) {
+		add(eosAdded, slices.Concat(ids, made[last:]), fmt.Sprintf("one token more, %s, ends it", name(a, last)))
+		if !isText(a) {
+			add(special, slices.Concat(made[:1], ids), fmt.Sprintf("one token more, %s, begins it", name(a, 0)))
+		}
+	}
+	return append(list, g.Mistakes...)
 }
 
 // isText reports whether the first token is known to be no special one.
@@ -136,11 +135,7 @@ func cut(g, a dump.Text) (Cause, bool) {
 	if lost < 1 || len(made) == 0 {
 		return Cause{}, false
 	}
-	head := common(ids, made)
-	tail := 0
-	for tail < len(made)-head && ids[len(ids)-1-tail] == made[len(made)-1-tail] {
-		tail++
-	}
+	head, tail := ends(ids, made)
 	if head+tail < len(made) {
 		return Cause{}, false
 	}
@@ -208,12 +203,17 @@ func split(from, to []string) bool {
 
 // widened reports whether, where ids begin to differ, one or a few became more than twice as many.
 func widened(from, to []int) bool {
-	head := common(from, to)
-	tail := 0
-	for tail < min(len(from), len(to))-head && from[len(from)-1-tail] == to[len(to)-1-tail] {
+	head, tail := ends(from, to)
+	return len(to)-head-tail >= 2*(len(from)-head-tail) && len(from)-head-tail > 0
+}
+
+// ends are the numbers of ids with which two lists begin and end alike.
+func ends(a, b []int) (head, tail int) {
+	head = common(a, b)
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
-	return len(to)-head-tail >= 2*(len(from)-head-tail) && len(from)-head-tail > 0
+	return head, tail
 }
 
 // name is a token's id, and its text where that is known.

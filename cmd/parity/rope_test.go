@@ -39,8 +39,9 @@ func TestRopeThetaLooksRight(t *testing.T) {
 // logits are those of a dump of testdata/rope, a row for each token.
 func logits(t *testing.T, name string) (rows [][]float64) {
 	t.Helper()
-	run, err := dump.Open(filepath.Join("testdata", "rope", name), dump.Options{})
+	opened, err := dump.OpenCases(filepath.Join("testdata", "rope", name), dump.Options{})
 	require.NoError(t, err)
+	run := opened[0]
 	defer func() { require.NoError(t, run.Close()) }()
 	for _, e := range run.Entries {
 		if e.Label() == "model.lm_head-output" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/label"
@@ -56,7 +55,7 @@ type Entry struct {
 // Label is "<layer>-<port>".
 func (e Entry) Label() string { return label.Join(e.Layer, e.Port) }
 
-// Options are those of [Open].
+// Options are those of [OpenCases].
 type Options struct {
 	// Raw returns the dtype and shape of a headerless file from its label and its size in bytes. If
 	// it is nil, such files are refused.
@@ -74,32 +73,6 @@ type Options struct {
 	// Unjudged also opens runs that this version cannot judge, so that they can be looked at.
 	// Without it they are refused with ErrUnjudged.
 	Unjudged bool
-}
-
-// Open opens a folder or a file of tensors.
-func Open(path string, opt Options) (*Run, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("dump: open %q: %w", path, errors.Unwrap(err))
-	}
-	r := &Run{Path: path, Info: Info{Mode: Standard}}
-	if st.IsDir() {
-		err = r.openFolder(opt)
-	} else {
-		err = r.openFile(opt)
-	}
-	if err == nil && len(r.Entries) == 0 && len(r.Info.Text) == 0 {
-		err = fmt.Errorf("dump: open %q: %w: want a folder with files named <layer>-<port> and %s, "+
-			"step folders with such files, or one file of named tensors or printed ones (.log)",
-			path, ErrEmpty, Formats())
-	}
-	if err == nil {
-		err = r.finish(opt)
-	}
-	if err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	return r, nil
 }
 
 // New makes a run of entries that are open elsewhere, and numbers them in their order.

@@ -50,7 +50,7 @@ func (e *Encoding) UnmarshalJSON(data []byte) error {
 		err = errors.New("compute or kv_cache is empty")
 	}
 	if err != nil {
-		return fmt.Errorf(`encoding: %w: want "bfloat16", or {"compute": "bfloat16", "kv_cache": "float8_e4m3fn"}`, err)
+		return fmt.Errorf(`%w: want "bfloat16", or {"compute": "bfloat16", "kv_cache": "float8_e4m3fn"}`, err)
 	}
 	*e = Encoding(o)
 	return nil

@@ -18,7 +18,6 @@ import (
 	"github.com/goparity/goparity/internal/jsonline"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/seal"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -36,7 +35,7 @@ var ErrCorrupt = errors.New("the store is damaged")
 // Index is what a folder keeps.
 type Index struct {
 	Schema int     `json:"schema"`
-	SHA256 string  `json:"sha256"`          // of all the rest, see package seal
+	SHA256 string  `json:"sha256"`          // of all the rest, see seal
 	Paths  []Along `json:"paths,omitempty"` // how the reference itself does along execution paths
 	Runs   []*Kept `json:"runs"`
 }
@@ -127,7 +126,7 @@ func ParseIndex(data []byte) (*Index, error) {
 	if x.Schema != indexSchema {
 		return nil, corrupt("schema is %d, this version of goparity reads %d", x.Schema, indexSchema)
 	}
-	if err := seal.Check(data, x.SHA256); err != nil {
+	if err := checkSeal(data, x.SHA256); err != nil {
 		return nil, corrupt("%w: a merge or an edit changed what it lists", err)
 	}
 	for i, k := range x.Runs {
@@ -165,7 +164,7 @@ func (x *Index) Marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, err := seal.Sum(bare)
+	sum, err := seal(bare)
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,11 @@ var opener = map[string]func(string) (*tensor.File, error){
 	".gguf":        gguf.Open,
 }
 
+func isTensorFile(name string) bool {
+	_, known := opener[strings.ToLower(filepath.Ext(name))]
+	return known
+}
+
 // Formats lists the extensions of tensor files, for messages.
 func Formats() string {
 	ends := slices.Sorted(maps.Keys(opener))

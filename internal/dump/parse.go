@@ -29,138 +29,118 @@ func parseInfo(path string, data []byte) (info Info, notes []string, err error) 
 }
 
 func decodeInfo(data []byte) (info Info, notes []string, err error) {
-	var raw struct {
-		Info
-		Injected  json.RawMessage `json:"injected"` // a list of labels if nothing was injected
-		Injection *string         `json:"injection"`
-		// In schema 1 these keys are an engine's own, of any form.
-		Attention  json.RawMessage `json:"attn_implementation"`
-		Path       json.RawMessage `json:"path"`
-		Passes     json.RawMessage `json:"passes"`
-		PadMasks   json.RawMessage `json:"pad_masks"`
-		Text       json.RawMessage `json:"text"`
-		Images     json.RawMessage `json:"images"`
-		Generation json.RawMessage `json:"generation"`
-		Weights    json.RawMessage `json:"weights"`
-		Config     json.RawMessage `json:"config"`
-
-		Activations json.RawMessage `json:"activations"`
-		Unfinished  json.RawMessage `json:"unfinished"`
-	}
-	var keys map[string]json.RawMessage
-	err = json.Unmarshal(data, &raw)
+	keys, err := object(data)
 	if err == nil {
-		err = json.Unmarshal(data, &keys)
+		err = decode(keys, "schema", &info.Schema)
+	}
+	if err == nil && (info.Schema < 1 || info.Schema > Schema) {
+		err = fmt.Errorf("schema is %d, this version reads 1 to %d", info.Schema, Schema)
 	}
 	if err != nil {
-		return info, nil, jsonline.Error(data, err)
+		return info, nil, err
 	}
-	info = raw.Info
-	if raw.Injection != nil {
-		info.Injection = *raw.Injection
-	}
-	if len(raw.Injected) > 0 && raw.Injected[0] == '{' {
-		if err := json.Unmarshal(raw.Injected, &info.Injected); err != nil {
-			return info, nil, fmt.Errorf(`"injected": %w`, err)
-		}
-	}
-	if info.Schema < 1 || info.Schema > Schema {
-		return info, nil, fmt.Errorf("schema is %d, this version reads 1 to %d", info.Schema, Schema)
-	}
-	if key := twice(data); key != "" {
-		return info, nil, fmt.Errorf("%s is there twice: which of them holds?", key)
-	}
+	notes = slips(keys)
 	if info.Schema == 1 {
-		if key := ofSchema2(keys); key != "" {
-			return info, nil, fmt.Errorf("%s is a key of schema 2, and would not be judged: write \"schema\": 2", key)
+		own, err := ownKeys(keys)
+		if err != nil {
+			return info, nil, err
 		}
-		if bytes.HasPrefix(keys["encoding"], []byte("{")) {
-			return info, nil, errors.New(`encoding is an object: in schema 1 want a string, or write "schema": 2`)
-		}
-		return info, slices.Concat(noteKeys(keys), info.noteTokens()), nil
+		notes = append(notes, own...)
+	} else if len(notes) > 0 {
+		return info, nil, fmt.Errorf("%s; a key of your own needs a name less like it", notes[0])
 	}
-	if slip := slips(keys); len(slip) > 0 {
-		return info, nil, fmt.Errorf("%s; a key of your own needs a name less like it", slip[0])
+	if bytes.HasPrefix(keys["injected"], []byte("[")) {
+		delete(keys, "injected") // a list of labels if nothing was injected
 	}
-	for _, f := range since2(&info) {
-		if value, ok := keys[f.key]; ok {
-			if err := strict(value, f.to); err != nil {
-				return info, nil, fmt.Errorf("%s: %w: want %s", f.key, err, f.want)
-			}
+	for to, key := range fields(&info) {
+		if err := decode(keys, key, to); err != nil {
+			return info, nil, err
 		}
 	}
-	return info, nil, nil
+	return info, notes, nil
 }
 
-// field is a key of schema 2.
-type field struct {
-	key, want string
-	to        any
+// object returns the values of a JSON object. A key that is there twice is refused: JSON would keep the last.
+func object(data []byte) (keys map[string]json.RawMessage, err error) {
+	if err := json.Unmarshal(data, &keys); err != nil {
+		return nil, jsonline.Error(data, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	seen := map[string]bool{}
+	for d.Token(); d.More(); {
+		token, _ := d.Token() // it is JSON
+		key, _ := token.(string)
+		if seen[key] {
+			return nil, fmt.Errorf("%s is there twice: which of them holds?", key)
+		}
+		seen[key] = true
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
 }
 
-// noteTokens notes token ids that cannot be compared with those of another run.
-func (i *Info) noteTokens() []string {
-	if err := i.checkTokenIDs(); err != nil {
-		return []string{"run.json: " + err.Error() + ": it was not read"}
+// wants says of the keys since schema 2 what their form is, in which no key is passed over.
+var wants = map[string]string{
+	"attn_implementation": `a string, "eager"`,
+	"path":                `a string, "chunked:4"`,
+	"passes":              `a list for each forward pass, [[{"sequence": 0, "from": 0, "to": 4}], …]`,
+	"pad_masks":           `a mask by step, {"1": [[0, 1], [1, 1]]}`,
+	"text": `[{"path": "chat", "messages": [{"role": "user", "content": "…"}], "rendered": "…", ` +
+		`"token_ids": [1, 15]}, …]`,
+	"images":      `a list of names for each sequence, [["cat.png"]]`,
+	"generation":  `{"from": 8, "tokens": [15, 7]}`,
+	"weights":     `a list of files in the dump's folder, ["weights.safetensors"]`,
+	"config":      `an object, the model's config.json as the engine read it`,
+	"activations": `{"block": 256, "layers": ["model.layers.0.mlp.up_proj"]}`,
+	"modules":     `class, file and line by layer, {"model.layers.0.mlp": ["MLP", "llama.py", 88]}`,
+	"unfinished":  `why the run ended early, "MemoryError: …"`,
+	"costs":       `seconds and bytes by layer, {"model.layers.0.mlp": [0.002, 1048576]}`,
+}
+
+// decode decodes the value of a key, if there is one.
+func decode(keys map[string]json.RawMessage, key string, to any) error {
+	value, ok := keys[key]
+	switch want := wants[key]; {
+	case !ok:
+		return nil
+	case want == "":
+		if err := json.Unmarshal(value, to); err != nil {
+			return fmt.Errorf("%s: %w", key, plain(err))
+		}
+	default:
+		if err := strict(value, to); err != nil {
+			return fmt.Errorf("%s: %w: want %s", key, err, want)
+		}
 	}
 	return nil
 }
 
-func since2(info *Info) []field {
-	return []field{
-		{"attn_implementation", `a string, "eager"`, &info.Attention},
-		{"path", `a string, "chunked:4"`, &info.Path},
-		{"passes", `a list for each forward pass, [[{"sequence": 0, "from": 0, "to": 4}], …]`, &info.Passes},
-		{"pad_masks", `a mask by step, {"1": [[0, 1], [1, 1]]}`, &info.PadMasks},
-		{"text", `[{"path": "chat", "messages": [{"role": "user", "content": "…"}], "rendered": "…", ` +
-			`"token_ids": [1, 15]}, …]`, &info.Text},
-		{"images", `a list of names for each sequence, [["cat.png"]]`, &info.Images},
-		{"generation", `{"from": 8, "tokens": [15, 7]}`, &info.Generation},
-		{"weights", `a list of files in the dump's folder, ["weights.safetensors"]`, &info.Weights},
-		{"config", `an object, the model's config.json as the engine read it`, &info.Config},
-		{"activations", `{"block": 256, "layers": ["model.layers.0.mlp.up_proj"]}`, &info.Activations},
-		{"modules", `class, file and line by layer, {"model.layers.0.mlp": ["MLP", "llama.py", 88]}`, &info.Modules},
-		{"unfinished", `why the run ended early, "MemoryError: …"`, &info.Unfinished},
-		{"costs", `seconds and bytes by layer, {"model.layers.0.mlp": [0.002, 1048576]}`, &info.Costs},
-	}
-}
-
-// twice returns a key of the file that is there more than once, of which JSON would keep the last.
-func twice(data []byte) string {
-	d := json.NewDecoder(bytes.NewReader(data))
-	if _, err := d.Token(); err != nil {
-		return ""
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		token, err := d.Token()
-		key, ok := token.(string)
-		var value json.RawMessage
-		if err != nil || !ok || d.Decode(&value) != nil {
-			return ""
-		}
-		if seen[key] {
-			return key
-		}
-		seen[key] = true
-	}
-	return ""
-}
-
-// ofSchema2 returns a key of a file of schema 1 that says how the tokens were run in the form of
-// schema 2: it was meant to be judged. What has another form is the engine's own.
-func ofSchema2(keys map[string]json.RawMessage) string {
+// ownKeys takes out of a file of schema 1 what are keys of schema 2: in it they are the engine's own, of any
+// form, and so are token ids. One that says how the tokens were run, in the form of schema 2, was meant
+// to be judged.
+func ownKeys(keys map[string]json.RawMessage) (notes []string, err error) {
 	var info Info
-	for _, f := range since2(&info) {
-		value, ok := keys[f.key]
-		if !ok || !slices.Contains([]string{"path", "passes", "pad_masks", "generation"}, f.key) || string(value) == "null" || strict(value, f.to) != nil {
+	for to, key := range fields(&info) {
+		value, ok := keys[key]
+		if !ok || wants[key] == "" {
 			continue
 		}
-		if _, err := ParsePath(info.Path); err == nil {
-			return f.key
+		if slices.Contains([]string{"path", "passes", "pad_masks", "generation"}, key) && string(value) != "null" && strict(value, to) == nil {
+			if _, err := ParsePath(info.Path); err == nil {
+				return nil, fmt.Errorf("%s is a key of schema 2, and would not be judged: write \"schema\": 2", key)
+			}
 		}
+		notes = append(notes, fmt.Sprintf(`run.json has %q, which was not read: it is a key of schema 2, this file says "schema": 1`, key))
+		delete(keys, key)
 	}
-	return ""
+	info.TokenIDs = keys["token_ids"]
+	if err := info.checkTokenIDs(); err != nil {
+		notes = append(notes, "run.json: "+err.Error()+": it was not read")
+	}
+	return notes, nil
 }
 
 // strict decodes a value in which every key must be known.
@@ -168,29 +148,22 @@ func strict(data []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	err := d.Decode(to)
-	var typ *json.UnmarshalTypeError
-	if errors.As(err, &typ) {
-		if typ.Field == "" {
-			return fmt.Errorf("it is a JSON %s", typ.Value)
-		}
-		return fmt.Errorf("%s is a JSON %s", typ.Field, typ.Value)
-	}
 	if err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		return plain(err)
 	}
 	return nil
 }
 
-// noteKeys lists the keys of a file of schema 1 that have no effect, but look as if they had one.
-func noteKeys(keys map[string]json.RawMessage) []string {
-	notes := slips(keys)
-	for _, f := range since2(&Info{}) {
-		if _, ok := keys[f.key]; ok {
-			notes = append(notes, fmt.Sprintf(
-				`run.json has %q, which was not read: it is a key of schema 2, this file says "schema": 1`, f.key))
-		}
+// plain says of an error of package json what is wrong, without the types of Go.
+func plain(err error) error {
+	var typ *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &typ):
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	case typ.Field == "":
+		return fmt.Errorf("it is a JSON %s", typ.Value)
 	}
-	return notes
+	return fmt.Errorf("%s is a JSON %s", typ.Field, typ.Value)
 }
 
 // slips lists the unknown keys that are close to a known key which the file does not have.
@@ -207,10 +180,22 @@ func slips(keys map[string]json.RawMessage) (out []string) {
 	return out
 }
 
+// fields visits where the values of run.json go, with their keys.
+func fields(info *Info) func(yield func(to any, key string) bool) {
+	v := reflect.ValueOf(info).Elem()
+	return func(yield func(any, string) bool) {
+		for i := range v.NumField() {
+			key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			if !yield(v.Field(i).Addr().Interface(), key) {
+				return
+			}
+		}
+	}
+}
+
 // known lists the keys of run.json.
 var known = func() (keys []string) {
-	for t, i := reflect.TypeFor[Info](), 0; i < t.NumField(); i++ {
-		key, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	for _, key := range fields(&Info{}) {
 		keys = append(keys, key)
 	}
 	return keys

@@ -12,7 +12,6 @@ import (
 
 	"github.com/goparity/goparity/internal/jsonline"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/seal"
 )
 
 // severalSchema is the last version of a [RunFile] with cases that is read.
@@ -21,7 +20,7 @@ const severalSchema = 3
 // several is a [RunFile] of several cases, as recorders outside write it: the files of all lie beside it.
 type several struct {
 	Schema int               `json:"schema"`
-	SHA256 string            `json:"sha256"` // of all the rest, see package seal; it may be missing
+	SHA256 string            `json:"sha256"` // of all the rest, see seal; it may be missing
 	Joined map[string]Joined `json:"joined"` // by case
 	Cases  []json.RawMessage `json:"cases"`  // each as the run.json of a dump
 }
@@ -49,7 +48,7 @@ func parseSeveral(name string, data []byte) (*several, error) {
 		}
 	}
 	if err == nil && of.SHA256 != "" {
-		if err = seal.Check(data, of.SHA256); err != nil {
+		if err = checkSeal(data, of.SHA256); err != nil {
 			err = fmt.Errorf("%w: a merge or an edit changed what it lists: restore the folder or record the run again", err)
 		}
 	}
@@ -62,32 +61,33 @@ func parseSeveral(name string, data []byte) (*several, error) {
 	return &of, nil
 }
 
-// openSeveral opens the cases of a folder whose run.json has several.
-func openSeveral(path string, of *several, opt Options) (runs []*Run, err error) {
+// open opens the cases, whose files lie in the folder path.
+func (of *several) open(path string, opt Options) (runs []*Run, err error) {
 	for _, data := range of.Cases {
-		r := &Run{Path: path}
-		err = r.readInfo(filepath.Join(path, RunFile), data, opt)
-		for _, step := range []func() error{func() error { return r.openListed(Options{}) }, r.checkHashes,
-			func() error { return r.finish(Options{}) }, r.checkSteps} {
-			if err == nil {
-				err = step()
-			}
-		}
-		if err == nil && len(r.Entries) == 0 {
-			err = fmt.Errorf("dump: open %q: case %q: %w", path, r.Info.Case, ErrEmpty)
-		}
-		if runs = append(runs, r); err != nil {
+		r, err := (&Run{Path: path}).open(func(r *Run, opt Options) error { return r.openCase(of, data, opt) }, Options{Unjudged: opt.Unjudged})
+		if err != nil {
 			return nil, errors.Join(err, CloseAll(runs))
 		}
-		r.Joined, r.Program = of.Joined[r.Info.Case], filepath.Join(path, r.Info.Case, ProgramFile)
-		if only := filepath.Join(path, ProgramFile); len(of.Cases) == 1 && isFile(only) {
-			r.Program = only
-		}
-		if !isFile(r.Program) {
-			r.Program = ""
-		}
+		runs = append(runs, r)
 	}
 	return runs, nil
+}
+
+func (r *Run) openCase(of *several, data []byte, opt Options) error {
+	err := r.readInfo(filepath.Join(r.Path, RunFile), data, opt)
+	for _, step := range []func() error{func() error { return r.openOrder(r.Path, opt) }, r.checkHashes, r.checkSteps} {
+		if err == nil {
+			err = step()
+		}
+	}
+	r.Joined = of.Joined[r.Info.Case]
+	if len(of.Cases) > 1 {
+		r.Program = ""
+	}
+	if own := filepath.Join(r.Path, r.Info.Case, ProgramFile); r.Program == "" && isFile(own) {
+		r.Program = own
+	}
+	return err
 }
 
 // checkHashes compares the files of a run with the hashes that its run.json has.

@@ -121,8 +121,9 @@ func TestSharedLayers(t *testing.T) {
 			"the call around it"},
 	} {
 		open := func(name string) *dump.Run {
-			r, err := dump.Open(filepath.Join(dir, name), dump.Options{})
+			opened, err := dump.OpenCases(filepath.Join(dir, name), dump.Options{})
 			require.NoError(t, err)
+			r := opened[0]
 			t.Cleanup(func() { require.NoError(t, r.Close()) })
 			return r
 		}

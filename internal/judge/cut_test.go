@@ -40,8 +40,9 @@ func TestCutWhileCompared(t *testing.T) {
 				for _, name := range []string{"a.0-output.npy", "a.1-output.npy", "z-output.npy"} {
 					writeNpy(t, filepath.Join(dir, side, name), elements)
 				}
-				r, err := dump.Open(filepath.Join(dir, side), dump.Options{})
+				opened, err := dump.OpenCases(filepath.Join(dir, side), dump.Options{})
 				require.NoError(t, err)
+				r := opened[0]
 				defer r.Close()
 				runs = append(runs, r)
 			}
@@ -67,8 +68,9 @@ func TestCutAfterCompare(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a-output.npy")
 	writeNpy(t, file, 1<<16)
-	g, err := dump.Open(dir, dump.Options{})
+	opened, err := dump.OpenCases(dir, dump.Options{})
 	require.NoError(t, err)
+	g := opened[0]
 	defer g.Close()
 	c := compareRuns(t, g, run("max", port{"a-output", wave(t, 3, 0, 1<<16)}))
 	require.NotNil(t, c.Verdict)

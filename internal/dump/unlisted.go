@@ -16,8 +16,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// openBare reads a folder whose tensors are not listed in a run.json.
-func (r *Run) openBare(opt Options) error {
+// openUnlisted opens a folder whose tensors are not listed in a run.json.
+func (r *Run) openUnlisted(opt Options) error {
 	files, folders, err := list(r.Path)
 	if err != nil {
 		return err
@@ -40,14 +40,14 @@ func (r *Run) openBare(opt Options) error {
 			}
 			files = r.tensorFiles(r.withoutWeights(s.step, files), opt)
 		}
-		if err := r.openStep(s.step, s.dir, files, opt); err != nil {
+		if err := r.openFiles(s.step, s.dir, files, opt); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Run) openStep(step, dir string, files []string, opt Options) error {
+func (r *Run) openFiles(step, dir string, files []string, opt Options) error {
 	var all []tensor.Named
 	for _, f := range files {
 		named, err := r.load(filepath.Join(dir, f), f, opt)

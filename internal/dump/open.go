@@ -1,0 +1,348 @@
+package dump
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/tensor/raw"
+)
+
+// RunCase is the case of what parity run writes: it knows no fixture.
+const RunCase = "run"
+
+// OpenCases opens the runs of several cases, in the order in which path lists them. path is one of:
+//
+//   - a folder with an [IndexFile], which keeps runs;
+//   - a folder with a [RunFile], of one run or of several "cases";
+//   - a folder of dumps, each a folder with a run.json, a folder whose name is one of opt.Cases, or
+//     a folder with step folders;
+//   - a folder that is one step of a dump, whose run.json is in the folder above;
+//   - a folder with tensors, or with folders that have tensors, one for each step;
+//   - a file of tensors.
+//
+// The name of a run's case is that in its run.json, or else the name of its folder: if run.json has
+// none, the one that parity run gives, or in opt.Cases the folder's and not its own.
+func OpenCases(path string, opt Options) ([]*Run, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("dump: open %q: %w", path, errors.Unwrap(err))
+	}
+	if !st.IsDir() {
+		return one((&Run{Path: path}).open((*Run).openFile, opt))
+	}
+	if KeepsRuns(path) {
+		return openKept(path, opt)
+	}
+	if dirs := dumpFolders(path, opt); len(dirs) > 0 && !isFile(filepath.Join(path, RunFile)) {
+		return openAll(dirs, opt)
+	}
+	return openFolder(path, opt)
+}
+
+// openKept opens a folder with an index.
+func openKept(path string, opt Options) ([]*Run, error) {
+	disk := afero.NewOsFs()
+	for {
+		x, data, err := ReadIndex(disk, path)
+		if err != nil {
+			return nil, fmt.Errorf("dump: open %q: %w", path, err)
+		}
+		runs, err := openIndexed(path, x, opt)
+		if _, now, _ := ReadIndex(disk, path); !errors.Is(err, fs.ErrNotExist) || bytes.Equal(data, now) {
+			return runs, err
+		} // else another run has taken the place of this one
+	}
+}
+
+// openFolder opens a folder with or without a run.json, which is no folder of dumps.
+func openFolder(path string, opt Options) ([]*Run, error) {
+	name := filepath.Join(path, RunFile)
+	data, err := mapfile.Read(name, mapfile.MaxListing)
+	r := &Run{Path: path}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if dir, above := stepOf(path); above != nil {
+			return one(r.open(func(r *Run, opt Options) error { return r.openStep(dir, above, opt) }, opt))
+		}
+		return one(r.open((*Run).openUnlisted, opt))
+	case err != nil:
+		return nil, fmt.Errorf("dump: open %q: %w", path, err)
+	}
+	of, err := parseSeveral(name, data)
+	if err != nil {
+		return nil, err
+	}
+	if of != nil {
+		return of.open(path, opt)
+	}
+	return one(r.open(func(r *Run, opt Options) error { return r.openListed(data, opt) }, opt))
+}
+
+func one(r *Run, err error) ([]*Run, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []*Run{r}, nil
+}
+
+// open opens a run by its layout, and settles what is not said of it.
+func (r *Run) open(layout func(*Run, Options) error, opt Options) (*Run, error) {
+	r.Info.Mode = Standard
+	if name := filepath.Join(r.Path, ProgramFile); isFile(name) {
+		r.Program = name
+	}
+	err := layout(r, opt)
+	if err == nil && len(r.Entries) == 0 && len(r.Info.Text) == 0 {
+		err = fmt.Errorf("dump: open %q: %w: want a folder with files named <layer>-<port> and %s, "+
+			"step folders with such files, or one file of named tensors or printed ones (.log)",
+			r.Path, ErrEmpty, Formats())
+	}
+	if err == nil {
+		err = r.finish(opt)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// openListed opens a folder whose run.json is data.
+func (r *Run) openListed(data []byte, opt Options) error {
+	err := r.readInfo(filepath.Join(r.Path, RunFile), data, opt)
+	switch {
+	case err != nil:
+	case len(r.Info.Order) > 0:
+		err = r.openOrder(r.Path, opt)
+	default:
+		r.note("run.json lists no tensors: they were taken from the folder")
+		err = r.openUnlisted(opt)
+	}
+	return cmp.Or(err, r.checkSteps())
+}
+
+// stepOf returns the folder of the dump of which dir is a step, and the dump's run.json; nil if dir is
+// no step.
+func stepOf(dir string) (of string, above []byte) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", nil
+	}
+	of = filepath.Dir(abs)
+	data, err := mapfile.Read(filepath.Join(of, RunFile), mapfile.MaxListing)
+	var listing struct {
+		Order []OrderEntry `json:"order"`
+	}
+	if err != nil || json.Unmarshal(data, &listing) != nil ||
+		!slices.ContainsFunc(listing.Order, func(o OrderEntry) bool { return o.Step == filepath.Base(abs) }) {
+		return "", nil // a run.json of something else
+	}
+	return of, data
+}
+
+// openStep opens one step of the dump in dir, whose run.json is data.
+func (r *Run) openStep(dir string, data []byte, opt Options) error {
+	if err := r.readInfo(filepath.Join(dir, RunFile), data, opt); err != nil {
+		return err
+	}
+	abs, _ := filepath.Abs(r.Path) // as stepOf has found it
+	r.Info.Order = slices.DeleteFunc(r.Info.Order, func(o OrderEntry) bool { return o.Step != filepath.Base(abs) })
+	r.note("one step of a dump: order and versions are those of the run.json above it")
+	if name := filepath.Join(dir, ProgramFile); r.Program == "" && isFile(name) {
+		r.Program = name
+	}
+	return r.openOrder(dir, opt)
+}
+
+// ReadInfo reads the run.json of a dump, but no tensor. It refuses a run that cannot be judged.
+func ReadInfo(dir string) (Info, error) {
+	name := filepath.Join(dir, RunFile)
+	data, err := mapfile.Read(name, mapfile.MaxListing)
+	if err != nil {
+		return Info{}, fmt.Errorf("dump: %w", err)
+	}
+	var r Run
+	err = r.readInfo(name, data, Options{})
+	return r.Info, err
+}
+
+// readInfo parses run.json, and refuses a run that cannot be judged.
+func (r *Run) readInfo(name string, data []byte, opt Options) (err error) {
+	var notes []string
+	if r.Info, notes, err = parseInfo(name, data); err != nil {
+		return err
+	}
+	r.HasInfo, r.Notes = true, append(r.Notes, notes...)
+	if err := r.Info.judgeable(); err != nil && !opt.Unjudged {
+		return fmt.Errorf("dump: open %q: %w", name, err)
+	}
+	for i, f := range r.Info.Weights {
+		if !isFile(filepath.Join(filepath.Dir(name), f)) {
+			return fmt.Errorf("dump: open %q: weights[%d]: there is no file %q in the dump's folder", name, i, f)
+		}
+	}
+	return nil
+}
+
+// openOrder opens the tensors that run.json lists, of files in dir. Each file is read once.
+func (r *Run) openOrder(dir string, opt Options) error {
+	r.OrderBy = OrderRunFile
+	open := map[string]contents{}
+	for i, o := range r.Info.Order {
+		path := filepath.Join(dir, o.Step, o.File)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			path = filepath.Join(dir, o.File)
+		}
+		if open[path] == nil {
+			entries, err := r.read(path, o.File, r.rawListed(o, opt))
+			if err != nil {
+				return fmt.Errorf("%w (order entry %d of %s)", err, i, RunFile)
+			}
+			open[path] = newContents(entries, isLog(path))
+		}
+		e, err := open[path].pick(o)
+		if err != nil {
+			return fmt.Errorf("dump: open %q: order entry %d of %s: %w", path, i, RunFile, err)
+		}
+		r.Entries = append(r.Entries, e)
+	}
+	return nil
+}
+
+// rawListed takes the dtype and shape of a headerless file from run.json.
+func (r *Run) rawListed(o OrderEntry, opt Options) Options {
+	if spec, ok := r.Info.Raw[o.Step+"/"+o.File]; ok {
+		opt.Raw = func(string, int64) (raw.Spec, error) { return raw.Parse(spec) }
+	}
+	return opt
+}
+
+// contents are the tensors of a file by their names. That of a file with a single one is "", too.
+type contents map[string]Entry
+
+// newContents is of equal names the first one; of those that a log shows again and again the last.
+func newContents(entries []Entry, log bool) contents {
+	c := contents{}
+	for _, e := range entries {
+		if _, twice := c[e.Label()]; log || !twice {
+			c[e.Label()] = e
+		}
+	}
+	if len(entries) == 1 && !log {
+		c[""] = entries[0]
+	}
+	return c
+}
+
+// pick finds the tensor of an order entry.
+func (c contents) pick(o OrderEntry) (Entry, error) {
+	e, ok := c[o.Name]
+	if !ok && o.Name == "" {
+		e, ok = c[label.Join(o.Layer, o.Port)]
+	}
+	if !ok {
+		return e, fmt.Errorf("the file has no tensor %q", cmp.Or(o.Name, label.Join(o.Layer, o.Port)))
+	}
+	e.Step, e.Layer, e.Port = o.Step, o.Layer, o.Port
+	return e, nil
+}
+
+// dumpFolders lists the folders in a folder that are dumps; none if the folder itself has tensors.
+func dumpFolders(path string, opt Options) (dirs []string) {
+	files, folders, err := list(path)
+	if err != nil {
+		return nil
+	}
+	bare := !slices.ContainsFunc(files, isTensorFile)
+	for _, d := range folders {
+		dir := filepath.Join(path, d)
+		_, isStep := strconv.Atoi(d)
+		if isFile(filepath.Join(dir, RunFile)) ||
+			bare && (hasSteps(dir) || isStep != nil && slices.Contains(opt.Cases, d)) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// hasSteps reports whether a folder has tensors in its folders, and none itself.
+func hasSteps(dir string) bool {
+	files, folders, err := list(dir)
+	if err != nil || slices.ContainsFunc(files, isTensorFile) {
+		return false
+	}
+	return slices.ContainsFunc(folders, func(step string) bool {
+		files, _, err := list(filepath.Join(dir, step))
+		return err == nil && slices.ContainsFunc(files, isTensorFile)
+	})
+}
+
+// openAll opens the dumps of several cases.
+func openAll(dirs []string, opt Options) (runs []*Run, err error) {
+	for _, d := range dirs {
+		of, err := openFolder(d, opt)
+		runs = append(runs, of...)
+		if err == nil && len(of) > 1 {
+			err = fmt.Errorf("dump: open %q: its run.json has %d cases, this is not a dump of one", d, len(of))
+		}
+		if err != nil {
+			return nil, errors.Join(err, CloseAll(runs))
+		}
+		r := of[0]
+		r.Info.Case = r.Info.caseName(filepath.Base(d), opt)
+		for _, o := range runs[:len(runs)-1] {
+			if o.Info.Case == r.Info.Case {
+				err := fmt.Errorf("dump: open %q: %s and %s are both of case %q: name one of them", filepath.Dir(d),
+					filepath.Base(o.Path), filepath.Base(d), r.Info.Case)
+				return nil, errors.Join(err, CloseAll(runs))
+			}
+		}
+	}
+	return runs, nil
+}
+
+// caseName settles the case of a run in a folder of dumps.
+func (i *Info) caseName(folder string, opt Options) string {
+	if i.Case == "" || i.Case == RunCase || !slices.Contains(opt.Cases, i.Case) && slices.Contains(opt.Cases, folder) {
+		return folder
+	}
+	return i.Case
+}
+
+// KeepsRuns reports whether a folder keeps runs, and is no dump.
+func KeepsRuns(dir string) bool { return isFile(filepath.Join(dir, IndexFile)) }
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && !st.IsDir()
+}
+
+// CloseAll closes runs.
+func CloseAll(runs []*Run) error {
+	var errs []error
+	for _, r := range runs {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// CaseNames lists the cases of runs, for messages.
+func CaseNames(runs []*Run) string {
+	var names []string
+	for _, r := range runs {
+		names = append(names, fmt.Sprintf("%q", r.Info.Case))
+	}
+	return strings.Join(names, ", ")
+}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/goparity/goparity/internal/seal"
+	"github.com/goparity/goparity/internal/dump"
 )
 
 // editJSON changes a JSON file, which it writes in another form than goparity does.
@@ -58,7 +58,7 @@ func cmdDrop(ts *testscript.TestScript, _ bool, args []string) {
 
 // reseal FILE makes the hash of an index fit what it lists.
 func cmdReseal(ts *testscript.TestScript, _ bool, args []string) {
-	sum, err := seal.Sum([]byte(ts.ReadFile(args[0])))
+	sum, err := dump.Seal([]byte(ts.ReadFile(args[0])))
 	ts.Check(err)
 	editJSON(ts, args[0], func(object map[string]any) { object["sha256"] = sum })
 }

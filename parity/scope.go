@@ -3,7 +3,6 @@ package parity
 import (
 	"fmt"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/goparity/goparity/internal/foreign"
@@ -17,6 +16,7 @@ import (
 // that test.
 type scope struct {
 	t        *testing.T
+	session  *session.Session
 	fixture  *session.Fixture
 	c        *judge.Comparison // of a function (Func), else set by open
 	err      error
@@ -30,39 +30,21 @@ type scope struct {
 	findings map[*judge.Comparison]*report.Report
 }
 
-var (
-	scopesMu sync.Mutex
-	scopes   = map[*testing.T]*scope{}
-)
-
 // scopeOf finds the scope of a test. Its end is registered first, so that it runs after all other
 // clean-ups of the test.
 func scopeOf(t *testing.T) *scope {
 	t.Helper()
-	scopesMu.Lock()
-	s := scopes[t]
-	if s == nil {
-		s = &scope{t: t, asserted: map[string]string{}}
-		scopes[t] = s
+	ses := session.Current()
+	if ses == nil {
+		t.Fatal("parity: no session: add\n\tfunc TestMain(m *testing.M) { testmain.Main(m, " +
+			"testmain.Fixture(\"fixtures/NAME\")) }\nto this package")
 	}
-	scopesMu.Unlock()
-	if s.fixture == nil {
-		ses := session.Current()
-		if ses == nil {
-			forget(t)
-			t.Fatal("parity: no session: add\n\tfunc TestMain(m *testing.M) { testmain.Main(m, " +
-				"testmain.Fixture(\"fixtures/NAME\")) }\nto this package")
-		}
-		s.fixture = ses.Default()
+	kept, there := ses.Scopes.LoadOrStore(t, &scope{t: t, session: ses, fixture: ses.Default(), asserted: map[string]string{}})
+	s := kept.(*scope)
+	if !there {
 		t.Cleanup(s.end)
 	}
 	return s
-}
-
-func forget(t *testing.T) {
-	scopesMu.Lock()
-	delete(scopes, t)
-	scopesMu.Unlock()
 }
 
 // Use chooses the fixture of this test, by its folder or the last element of it, where TestMain
@@ -74,7 +56,7 @@ func Use(t *testing.T, fixture string) {
 		t.Fatalf("parity.Use(t, %q): this test has asserted layers of %s already: call it first", fixture,
 			s.fixture.Name())
 	}
-	f, err := session.Current().Find(fixture)
+	f, err := s.session.Find(fixture)
 	if err != nil {
 		t.Fatalf("parity.Use: %v", err)
 	}
@@ -131,7 +113,7 @@ func (s *scope) problem(p session.Problem) {
 // end is the last clean-up of the test.
 func (s *scope) end() {
 	s.t.Helper()
-	forget(s.t)
+	s.session.Scopes.Delete(s.t)
 	if s.fixture != nil {
 		s.fixture.Tested(s.c, s.t.Name())
 	}

@@ -15,51 +15,42 @@ import (
 // error is about a variable. It is called when Main runs, after every package's init: a flag of
 // another library is used, never redefined.
 func registerFlags(fs *flag.FlagSet, c *session.Config, getenv func(string) string) error {
-	// asked returns what the variable says, or the flag where Main ran before, as in tests of it.
-	asked := func(name, env string) (value string, known bool) {
-		f := fs.Lookup(name)
-		if f != nil && f.Value.String() != f.DefValue {
-			return f.Value.String(), true
-		}
-		return getenv(env), f != nil
-	}
-	text := func(to *string, name, env, usage string) {
-		value, known := asked(name, env)
-		if *to = value; !known {
-			fs.StringVar(to, name, value, usage)
-		}
-	}
 	var wrong []error
-	word := func(to setting.Value, name, env, usage string) {
-		value, known := asked(name, env)
-		if err := to.UnmarshalText([]byte(value)); err != nil {
-			wrong = append(wrong, fmt.Errorf("%s is %q: %w", env, value, err))
+	for _, s := range []struct {
+		to               flag.Value
+		name, env, usage string
+	}{
+		{setting.Flag(&c.Run), "run", "PARITY_RUN", "what is judged: `replay`, cpu or gpu; the build tag gpu makes it gpu"},
+		{setting.Flag(&c.Mode), "mode", "PARITY_MODE",
+			"`standard`, or both: the candidate runs once more with golden inputs for each layer, to tell who made an error"},
+		{setting.Flag(&c.Inherited), "inherited", "PARITY_INHERITED",
+			"what parity.All and parity.Layers do with a layer that only passes on an error: `skip`, or fail, in one line"},
+		{setting.Flag(&c.Update), "update", "PARITY_UPDATE", "renew goldens from the reference: `none`, new or all"},
+		{setting.Flag(&c.Diagnose), "diagnose", "PARITY_DIAGNOSE", "time for the search of causes when a run fails: `off`, fast or full"},
+		{setting.Flag(&c.Replay), "replay", "PARITY_REPLAY", "judge the dump or recording in this `folder`"},
+		{setting.Flag(&c.Record), "record", "PARITY_RECORD", "keep the replayed run in the fixture under this `name`"},
+		{setting.Flag(&c.GoldenDump), "dump", "PARITY_GOLDEN_DUMP", "the reference's dump `folder` that an update imports"},
+		{setting.Flag(&c.Bless), "bless", "",
+			"make the candidate's run golden, for this `reason`, which every report repeats: the run that would be judged, or -parity.dump"},
+		{setting.Flag(&c.Out), "out", "PARITY_OUT",
+			"write report.json and report.txt into this `folder`, below it into that of the package"},
+	} {
+		usage := s.usage
+		if s.env != "" {
+			usage += " (env " + s.env + ")"
 		}
-		if !known {
-			fs.TextVar(to, name, to, usage)
+		f := fs.Lookup("parity." + s.name)
+		value, from := getenv(s.env), s.env
+		if f != nil && f.Value.String() != f.DefValue { // Main ran before, as in tests of it
+			value, from = f.Value.String(), "-"+f.Name
+		}
+		if err := s.to.Set(value); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s is %q: %w", from, value, err))
+		}
+		if f == nil {
+			fs.Var(s.to, "parity."+s.name, usage)
 		}
 	}
-	word(&c.Run, "parity.run", "PARITY_RUN",
-		"what is judged: `replay`, cpu or gpu; the build tag gpu makes it gpu (env PARITY_RUN)")
-	word(&c.Mode, "parity.mode", "PARITY_MODE",
-		"`standard`, or both: the candidate runs once more with golden inputs for each layer, to tell who made an "+
-			"error (env PARITY_MODE)")
-	word(&c.Inherited, "parity.inherited", "PARITY_INHERITED",
-		"what parity.All and parity.Layers do with a layer that only passes on an error: `skip`, or fail, in one line (env PARITY_INHERITED)")
-	word(&c.Update, "parity.update", "PARITY_UPDATE",
-		"renew goldens from the reference: `none`, new or all (env PARITY_UPDATE)")
-	word(&c.Diagnose, "parity.diagnose", "PARITY_DIAGNOSE",
-		"time for the search of causes when a run fails: `off`, fast or full (env PARITY_DIAGNOSE)")
-	text(&c.Replay, "parity.replay", "PARITY_REPLAY",
-		"judge the dump or recording in this `folder` (env PARITY_REPLAY)")
-	text(&c.Record, "parity.record", "PARITY_RECORD",
-		"keep the replayed run in the fixture under this `name` (env PARITY_RECORD)")
-	text(&c.GoldenDump, "parity.dump", "PARITY_GOLDEN_DUMP",
-		"the reference's dump `folder` that an update imports (env PARITY_GOLDEN_DUMP)")
-	text(&c.Bless, "parity.bless", "",
-		"make the candidate's run golden, for this `reason`, which every report repeats: the run that would be "+
-			"judged, or -parity.dump")
-	text(&c.Out, "parity.out", "PARITY_OUT", "write report.json and report.txt into this `folder`, below it into that of the package (env PARITY_OUT)")
 	if fs.Lookup("parity.prune") == nil {
 		fs.BoolVar(&c.Prune, "parity.prune", false, "an update removes goldens that the reference's run has no more")
 	}

@@ -32,9 +32,6 @@ func Fixture(dir string) Option {
 	return optionFunc(func(c *session.Config) { c.Fixtures = append(c.Fixtures, dir) })
 }
 
-// Eager runs the candidate of a live run before the first test, not lazily at the first comparison.
-func Eager() Option { return optionFunc(func(c *session.Config) { c.Eager = true }) }
-
 // Main runs the tests and exits. It never returns.
 func Main(m TestingM, opts ...Option) {
 	os.Exit(run(m, os.Stdout, os.Stderr, opts))
@@ -76,7 +73,6 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 	if err := mapfile.Guard(func() error { return s.Update(stdout) }); err != nil {
 		return fail(stderr, err)
 	}
-	s.Warm()
 	code := m.Run()
 	if err := mapfile.Guard(func() error { return s.Finish(stdout) }); err != nil {
 		return max(code, fail(stderr, err))

@@ -20,6 +20,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/store"
 )
 
 // attentionFlags are those of parity attention.
@@ -84,7 +85,7 @@ func (f *attentionFlags) one(ctx context.Context, args []string, shown *attentio
 	if err != nil {
 		return err
 	}
-	runs, err := dump.OpenCases(args[0], opt)
+	runs, err := store.OpenCases(args[0], opt)
 	if err != nil {
 		return err
 	}

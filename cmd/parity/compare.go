@@ -87,7 +87,8 @@ func (f *compareFlags) add(c *cobra.Command) {
 	fl.BoolVar(&f.Reshape, "allow-reshape", false,
 		"compare ports of one layer that have equally many elements in another shape")
 	fl.Var(number{&f.Tokens}, "tokens", "judge the first `n` tokens of a generation, 0 for all")
-	fl.TextVar(&f.diagnose, "diagnose", setting.DiagnoseFull,
+	f.diagnose = setting.DiagnoseFull
+	fl.Var(setting.Flag(&f.diagnose), "diagnose",
 		"time for the search of causes when the comparison fails: `off`, fast or full")
 	f.fixture.add(c)
 	fl.StringVarP(&f.tree.dir, "output", "o", "", "write reports, plots and names of layers to this `folder`")

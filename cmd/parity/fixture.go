@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
@@ -24,7 +22,6 @@ type fixtureFlags struct {
 	dir             string // of the fixture; empty where dumps are compared
 	run             setting.Run
 	mode            setting.Mode
-	ofMode          bool // someone asked for it
 	observer        bool
 	timeout         time.Duration
 	reference       bool // it runs too, in place of the fixture's goldens
@@ -37,9 +34,11 @@ var liveFlags = []string{"run", "mode", "observer", "timeout", "replay", "golden
 
 func (f *fixtureFlags) add(c *cobra.Command) {
 	fl := c.Flags()
-	fl.TextVar(&f.run, "run", setting.RunReplay,
+	f.run = setting.RunReplay
+	fl.Var(setting.Flag(&f.run), "run",
 		"of a fixture: judge the recorded run, `replay`, or run the candidate now, cpu or gpu")
-	fl.TextVar(&f.mode, "mode", setting.ModeBoth,
+	f.mode = setting.ModeBoth
+	fl.Var(setting.Flag(&f.mode), "mode",
 		"with --run: `both`, the run as it is and one on golden inputs, as only MAX can, or standard")
 	fl.BoolVar(&f.observer, "observer", false,
 		"with --run: run the engines once more without hooks: do these change what the model returns?")
@@ -55,10 +54,13 @@ func (f *fixtureFlags) add(c *cobra.Command) {
 
 // choose says what runs. It refuses inputs that a fixture has itself, and flags that would have no effect.
 func (f *fixtureFlags) choose(dir string, in report.Inputs, changed func(string) bool) error {
-	f.dir, f.ofMode = dir, changed("mode")
+	f.dir = dir
 	if given := in.Args(); len(given) > 0 {
 		return usage("compare: %s is for dumps, a fixture has its own: names, ignore, scope and tolerances in %s", given[0],
 			filepath.ToSlash(filepath.Join(dir, fixture.FileName)))
+	}
+	if !changed("mode") {
+		f.mode = setting.ModeCan
 	}
 	if f.verify && !changed("run") && !f.replay {
 		f.run = setting.RunCPU
@@ -78,9 +80,6 @@ func (f *fixtureFlags) compare(ctx context.Context, stderr io.Writer, diagnose s
 	done handOver) (err error) {
 	cfg := session.Config{Fixtures: []string{f.dir}, Run: f.run, Mode: f.mode, Observer: f.observer,
 		Diagnose: diagnose, Timeout: f.timeout, Started: time.Now(), Console: consoles(stderr), Context: ctx}
-	if f.run == setting.RunReplay {
-		cfg.Mode = setting.ModeStandard // a recorded injected run is compared too
-	}
 	if f.reference {
 		// The goldens of this run lie in a folder of their own: the fixture stays as it is.
 		tmp, remove, err := supervise.TempDir("", "goparity-verify-")
@@ -90,12 +89,8 @@ func (f *fixtureFlags) compare(ctx context.Context, stderr io.Writer, diagnose s
 		defer remove()
 		cfg.Goldens, cfg.Update = filepath.Join(tmp, "golden"), setting.UpdateAll
 	}
-	y, err := fixture.Load(f.dir)
-	if err != nil {
+	if _, err := fixture.Load(f.dir); err != nil {
 		return err
-	}
-	if e := y.Model.Engine; !f.ofMode && (e.Command != nil || cmp.Or(e.Name, engine.MAX) != engine.MAX) {
-		cfg.Mode = setting.ModeStandard // only MAX runs on golden inputs
 	}
 	s, err := session.Start(cfg)
 	if err != nil {

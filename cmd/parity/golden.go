@@ -76,7 +76,7 @@ func goldenLs(w io.Writer, s *store.Store, long bool) error {
 }
 
 // lsRun lists the files of a run, and its tensors.
-func lsRun(w io.Writer, s *store.Store, k *dump.Kept, engine string, long bool) error {
+func lsRun(w io.Writer, s *store.Store, k *store.Kept, engine string, long bool) error {
 	size := func(file string) int64 {
 		st, err := os.Stat(filepath.Join(s.Dir(), file))
 		if err != nil {
@@ -204,7 +204,7 @@ func goldensLacking(dir string, s *store.Store) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(y.Lacking(s.Steps), y.LackingPrograms(session.HasProgram(s))...), nil
+	return y.Lacking(s.Steps, s.HasProgram), nil
 }
 
 func newGoldenDiff() *cobra.Command {

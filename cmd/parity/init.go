@@ -23,6 +23,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/internal/subtest"
 	"github.com/goparity/goparity/tensor"
 )
@@ -129,7 +130,7 @@ type newFile struct{ path, text string }
 func (f *initFlags) files() (files []newFile, run setting.Run, err error) {
 	y := initYAML{prompt: f.prompt}
 	if f.golden != "" {
-		if y.golden, err = dump.OpenCases(f.golden, dump.Options{}); err != nil {
+		if y.golden, err = store.OpenCases(f.golden, dump.Options{}); err != nil {
 			return nil, "", err
 		}
 		defer dump.CloseAll(y.golden)
@@ -339,7 +340,7 @@ func relative(dir, path string) (string, error) {
 
 // ofDump joins what the names of the dump leave open.
 func (y *initYAML) ofDump(path string) error {
-	actual, err := dump.OpenCases(path, dump.Options{})
+	actual, err := store.OpenCases(path, dump.Options{})
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/scripttest"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/maxckpt"
 	"github.com/goparity/goparity/tensor/npy"
@@ -177,7 +178,7 @@ func TestInterrupt(t *testing.T) {
 // ones.
 func TestUnpackedFixture(t *testing.T) {
 	fixture := filepath.Join("..", "..", "fixtures", "tinyllama")
-	runs, err := dump.OpenCases(filepath.Join(fixture, "runs", "max-cpu"), dump.Options{})
+	runs, err := store.OpenCases(filepath.Join(fixture, "runs", "max-cpu"), dump.Options{})
 	require.NoError(t, err)
 	defer dump.CloseAll(runs)
 	dir := t.TempDir()

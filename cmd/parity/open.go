@@ -22,6 +22,7 @@ import (
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/search"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
 )
@@ -155,7 +156,7 @@ func (f *inputFlags) openDumps(o dump.Options) (d dumps, err error) {
 			one.Injection = f.Injection
 		}
 		if path := *paths[role]; path != "" {
-			if d[role], err = dump.OpenCases(path, one); err != nil {
+			if d[role], err = store.OpenCases(path, one); err != nil {
 				return nil, err
 			}
 		}

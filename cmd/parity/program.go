@@ -124,7 +124,7 @@ func (f *programFlags) open() (*programRuns, error) {
 	if exists(filepath.Join(dir, fixture.FileName)) {
 		return openProgramStore(filepath.Join(dir, "golden"), dir)
 	}
-	if dump.KeepsRuns(dir) {
+	if store.KeepsRuns(dir) {
 		above := filepath.Dir(filepath.Clean(dir))
 		if filepath.Base(filepath.Clean(dir)) != "golden" || !exists(filepath.Join(above, fixture.FileName)) {
 			above = ""
@@ -148,7 +148,6 @@ func openProgramStore(dir, yaml string) (runs *programRuns, err error) {
 		return nil, err
 	}
 	runs.close = s.Close
-	has := session.HasProgram(s)
 	for _, k := range s.Runs() {
 		if k.Variant != runs.variant || !k.OnePass() || len(k.Info.Order) == 0 { // the program of one pass judges all paths
 			continue
@@ -157,20 +156,20 @@ func openProgramStore(dir, yaml string) (runs *programRuns, err error) {
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
-		runs.cases = append(runs.cases, programCase{run: run, has: has(k.Info.Case)})
+		runs.cases = append(runs.cases, programCase{run: run, has: s.HasProgram(k.Info.Case)})
 	}
 	return runs, nil
 }
 
 func openProgramDumps(dir string) (*programRuns, error) {
-	opened, err := dump.OpenCases(dir, dump.Options{Unjudged: true})
+	opened, err := store.OpenCases(dir, dump.Options{Unjudged: true})
 	if err != nil {
 		return nil, err
 	}
 	runs := &programRuns{close: func() error { return dump.CloseAll(opened) }}
 	for _, r := range opened {
 		c := programCase{run: r, has: r.Program != ""}
-		if st, err := os.Stat(r.Path); err == nil && st.IsDir() && !dump.KeepsRuns(r.Path) {
+		if st, err := os.Stat(r.Path); err == nil && st.IsDir() && !store.KeepsRuns(r.Path) {
 			c.file = filepath.Join(r.Path, dump.ProgramFile)
 		}
 		if r.Info.Case == "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -39,7 +40,7 @@ func TestRopeThetaLooksRight(t *testing.T) {
 // logits are those of a dump of testdata/rope, a row for each token.
 func logits(t *testing.T, name string) (rows [][]float64) {
 	t.Helper()
-	opened, err := dump.OpenCases(filepath.Join("testdata", "rope", name), dump.Options{})
+	opened, err := store.OpenCases(filepath.Join("testdata", "rope", name), dump.Options{})
 	require.NoError(t, err)
 	run := opened[0]
 	defer func() { require.NoError(t, run.Close()) }()

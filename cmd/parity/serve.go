@@ -69,7 +69,7 @@ func (f *serveFlags) run(ctx context.Context, dir string, stdout io.Writer) erro
 	defer s.Close()
 	fx := s.Default()
 	f.Live = true
-	served, err := fx.Serve(f.Serving)
+	_, err = fx.Serve(f.Serving)
 	var wrong *engine.UsageError
 	if errors.As(err, &wrong) {
 		return &exitError{exitUsage, err}
@@ -78,7 +78,7 @@ func (f *serveFlags) run(ctx context.Context, dir string, stdout io.Writer) erro
 	if err != nil {
 		r = failed(fx.Name(), err)
 	} else {
-		r = fx.ServeReport(served)
+		r = fx.ServeReport()
 	}
 	out := compareFlags{json: f.json, verbose: f.verbose}
 	return out.write(r, stdout, err)

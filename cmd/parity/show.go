@@ -12,6 +12,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
 )
@@ -40,7 +41,7 @@ func newShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			runs, err := dump.OpenCases(args[0], opt)
+			runs, err := store.OpenCases(args[0], opt)
 			if err != nil {
 				return err
 			}

@@ -49,7 +49,8 @@ func newUpdate() *cobra.Command {
 	fl.StringVar(&f.dump, "dump", "", "the reference's dump `folder` to import, in place of a run")
 	fl.StringVar(&f.bless, "bless", "",
 		"make the candidate's run golden, for this `reason`, which every report repeats")
-	fl.TextVar(&f.run, "run", setting.RunReplay,
+	f.run = setting.RunReplay
+	fl.Var(setting.Flag(&f.run), "run",
 		"with --bless: the candidate's recorded run, `replay`, or one made now on the cpu or gpu")
 	return c
 }

@@ -72,8 +72,8 @@ const (
 )
 
 // exporting has the numbers of packages that export more. They may fall.
-var exporting = map[string]int{"tensor": 87, "internal/compare": 71, "internal/dump": 104,
-	"internal/engine": 72, "internal/fixture": 88, "internal/judge": 80, "internal/report": 223, "internal/session": 46}
+var exporting = map[string]int{"tensor": 87, "internal/compare": 71, "internal/dump": 93,
+	"internal/engine": 72, "internal/fixture": 80, "internal/judge": 80, "internal/report": 223}
 
 const module = "github.com/goparity/goparity"
 

@@ -38,6 +38,7 @@ type Run struct {
 	Program string   // the file of the program that was recorded with it; "" for none
 	files   []*tensor.File
 	changed []func() error // of files that others opened, see Watch
+	closing []func() error // see OnClose
 }
 
 // Joined lists, by step, the golden outputs ("<layer>-<port>") that a run had something for when it
@@ -86,6 +87,9 @@ func New(path string, info Info, orderBy string, entries []Entry) *Run {
 // Watch adds a check to Changed: of files that were opened elsewhere.
 func (r *Run) Watch(changed func() error) { r.changed = append(r.changed, changed) }
 
+// OnClose adds what Close does besides.
+func (r *Run) OnClose(f func() error) { r.closing = append(r.closing, f) }
+
 // Changed returns an error if a file of the run is not as it was when it was opened: what was read
 // of it proves nothing.
 func (r *Run) Changed() error {
@@ -103,7 +107,10 @@ func (r *Run) Close() error {
 	for _, f := range r.files {
 		errs = append(errs, f.Close())
 	}
-	r.files = nil
+	for _, f := range r.closing {
+		errs = append(errs, f())
+	}
+	r.files, r.closing = nil, nil
 	return errors.Join(errs...)
 }
 

@@ -7,15 +7,9 @@ import (
 
 // What the tests call of this package.
 var (
-	ParseInfo = parseInfo
-	Known     = known // keys of run.json
-	Seal      = seal
-	CheckSeal = checkSeal
-	ErrSeal   = errSeal
+	Known   = known // keys of run.json
+	ErrSeal = errSeal
 )
-
-// Judgeable refuses a run that this version cannot judge.
-func (i *Info) Judgeable() error { return i.judgeable() }
 
 // Open opens a dump of one run.
 func Open(path string, opt Options) (*Run, error) {

@@ -72,33 +72,22 @@ func printedTensor(rec printlog.Record) (*tensor.Tensor, error) {
 		return nil, fmt.Errorf("%s%s has too many elements for a log: dump it to a file",
 			rec.DType, tensor.FormatShape(rec.Shape))
 	}
-	switch rec.DType {
-	case tensor.F64:
-		return fill[float64](rec, n)
-	case tensor.Bool:
+	if rec.DType == tensor.Bool {
 		v := make([]bool, n)
 		for i, at := range rec.Index {
 			v[at] = rec.Values[i] != 0
 		}
 		return tensor.Of(v, rec.Shape...)
-	case tensor.I8:
-		return fill[int8](rec, n)
-	case tensor.U8:
-		return fill[uint8](rec, n)
-	case tensor.I16:
-		return fill[int16](rec, n)
-	case tensor.U16:
-		return fill[uint16](rec, n)
-	case tensor.I32:
-		return fill[int32](rec, n)
-	case tensor.U32:
-		return fill[uint32](rec, n)
-	case tensor.I64:
-		return fill[int64](rec, n)
-	case tensor.U64:
-		return fill[uint64](rec, n)
+	}
+	if of := fills[rec.DType]; of != nil {
+		return of(rec, n)
 	}
 	return fill[float32](rec, n)
+}
+
+var fills = map[tensor.DType]func(printlog.Record, int) (*tensor.Tensor, error){
+	tensor.F64: fill[float64], tensor.I8: fill[int8], tensor.U8: fill[uint8], tensor.I16: fill[int16], tensor.U16: fill[uint16],
+	tensor.I32: fill[int32], tensor.U32: fill[uint32], tensor.I64: fill[int64], tensor.U64: fill[uint64],
 }
 
 type number interface {

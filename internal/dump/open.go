@@ -1,7 +1,6 @@
 package dump
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -13,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/afero"
-
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor/raw"
@@ -23,9 +20,9 @@ import (
 // RunCase is the case of what parity run writes: it knows no fixture.
 const RunCase = "run"
 
-// OpenCases opens the runs of several cases, in the order in which path lists them. path is one of:
+// OpenCases opens the runs of several cases, in the order in which path lists them. Those that a folder keeps,
+// package store opens. path is one of:
 //
-//   - a folder with an [IndexFile], which keeps runs;
 //   - a folder with a [RunFile], of one run or of several "cases";
 //   - a folder of dumps, each a folder with a run.json, a folder whose name is one of opt.Cases, or
 //     a folder with step folders;
@@ -43,28 +40,10 @@ func OpenCases(path string, opt Options) ([]*Run, error) {
 	if !st.IsDir() {
 		return one((&Run{Path: path}).open((*Run).openFile, opt))
 	}
-	if KeepsRuns(path) {
-		return openKept(path, opt)
-	}
 	if dirs := dumpFolders(path, opt); len(dirs) > 0 && !isFile(filepath.Join(path, RunFile)) {
 		return openAll(dirs, opt)
 	}
 	return openFolder(path, opt)
-}
-
-// openKept opens a folder with an index.
-func openKept(path string, opt Options) ([]*Run, error) {
-	disk := afero.NewOsFs()
-	for {
-		x, data, err := ReadIndex(disk, path)
-		if err != nil {
-			return nil, fmt.Errorf("dump: open %q: %w", path, err)
-		}
-		runs, err := openIndexed(path, x, opt)
-		if _, now, _ := ReadIndex(disk, path); !errors.Is(err, fs.ErrNotExist) || bytes.Equal(data, now) {
-			return runs, err
-		} // else another run has taken the place of this one
-	}
 }
 
 // openFolder opens a folder with or without a run.json, which is no folder of dumps.
@@ -181,11 +160,11 @@ func ReadInfo(dir string) (Info, error) {
 // readInfo parses run.json, and refuses a run that cannot be judged.
 func (r *Run) readInfo(name string, data []byte, opt Options) (err error) {
 	var notes []string
-	if r.Info, notes, err = parseInfo(name, data); err != nil {
+	if r.Info, notes, err = ParseInfo(name, data); err != nil {
 		return err
 	}
 	r.HasInfo, r.Notes = true, append(r.Notes, notes...)
-	if err := r.Info.judgeable(); err != nil && !opt.Unjudged {
+	if err := r.Info.Judgeable(); err != nil && !opt.Unjudged {
 		return fmt.Errorf("dump: open %q: %w", name, err)
 	}
 	for i, f := range r.Info.Weights {
@@ -320,9 +299,6 @@ func (i *Info) caseName(folder string, opt Options) string {
 	}
 	return i.Case
 }
-
-// KeepsRuns reports whether a folder keeps runs, and is no dump.
-func KeepsRuns(dir string) bool { return isFile(filepath.Join(dir, IndexFile)) }
 
 func isFile(path string) bool {
 	st, err := os.Stat(path)

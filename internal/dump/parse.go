@@ -16,9 +16,9 @@ import (
 	"github.com/goparity/goparity/internal/nearest"
 )
 
-// parseInfo reads run.json, or one case of a recording's. Engines may add keys of their own. An
+// ParseInfo reads run.json, or one case of a recording's. Engines may add keys of their own. An
 // unknown key that looks like a misspelt known one is refused; in schema 1 it is noted.
-func parseInfo(path string, data []byte) (info Info, notes []string, err error) {
+func ParseInfo(path string, data []byte) (info Info, notes []string, err error) {
 	if info, notes, err = decodeInfo(data); err == nil {
 		err = info.check()
 	}

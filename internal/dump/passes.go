@@ -160,8 +160,8 @@ func (r *Run) checkSteps() error {
 // ErrUnjudged says that a run was recorded along an execution path, where one pass is wanted.
 var ErrUnjudged = errors.New("only parity compare judges such a run, parity show prints it")
 
-// judgeable refuses a run whose rows are not those of one forward pass over one sequence.
-func (i *Info) judgeable() error {
+// Judgeable refuses a run whose rows are not those of one forward pass over one sequence.
+func (i *Info) Judgeable() error {
 	if i.Path != "" && i.Path != OnePass {
 		return fmt.Errorf("path is %q, not %s: %w", i.Path, OnePass, ErrUnjudged)
 	}
@@ -183,4 +183,4 @@ func (i *Info) judgeable() error {
 }
 
 // AlongPath reports whether only the run's passes tell which token each of its rows is.
-func (i *Info) AlongPath() bool { return errors.Is(i.judgeable(), ErrUnjudged) }
+func (i *Info) AlongPath() bool { return errors.Is(i.Judgeable(), ErrUnjudged) }

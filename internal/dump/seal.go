@@ -11,9 +11,9 @@ import (
 // errSeal says that a file does not say what it said when it was written: a merge has lost something of it.
 var errSeal = errors.New("the file does not fit its sha256")
 
-// seal returns the hash of a JSON object without its key "sha256". The order of keys, white space, escapes
+// Seal returns the hash of a JSON object without its key "sha256". The order of keys, white space, escapes
 // and the form of numbers do not matter: numbers are float64.
-func seal(data []byte) (string, error) {
+func Seal(data []byte) (string, error) {
 	var object map[string]any
 	if err := json.Unmarshal(data, &object); err != nil {
 		return "", err
@@ -27,9 +27,9 @@ func seal(data []byte) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// checkSeal compares a JSON object with the hash that it should have.
-func checkSeal(data []byte, want string) error {
-	got, err := seal(data)
+// CheckSeal compares a JSON object with the hash that it should have.
+func CheckSeal(data []byte, want string) error {
+	got, err := Seal(data)
 	switch {
 	case err != nil:
 		return err

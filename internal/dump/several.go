@@ -1,8 +1,6 @@
 package dump
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,7 +46,7 @@ func parseSeveral(name string, data []byte) (*several, error) {
 		}
 	}
 	if err == nil && of.SHA256 != "" {
-		if err = checkSeal(data, of.SHA256); err != nil {
+		if err = CheckSeal(data, of.SHA256); err != nil {
 			err = fmt.Errorf("%w: a merge or an edit changed what it lists: restore the folder or record the run again", err)
 		}
 	}
@@ -96,16 +94,11 @@ func (r *Run) checkHashes() error {
 		if !filepath.IsLocal(file) {
 			return fmt.Errorf("dump: open %q: file %q leaves the folder", filepath.Join(r.Path, RunFile), file)
 		}
-		m, err := mapfile.Open(filepath.Join(r.Path, file))
+		got, err := mapfile.Hash(filepath.Join(r.Path, file))
 		if err != nil {
 			return fmt.Errorf("dump: %w", err)
 		}
-		var sum [sha256.Size]byte
-		err = mapfile.Guard(func() error { sum = sha256.Sum256(m.Data); return nil })
-		if err = errors.Join(err, m.Close()); err != nil {
-			return fmt.Errorf("dump: open %q: %w", filepath.Join(r.Path, file), err)
-		}
-		if got := hex.EncodeToString(sum[:]); got != r.Info.SHA256[file] {
+		if got != r.Info.SHA256[file] {
 			return fmt.Errorf("dump: open %q: the file is damaged: its sha256 is %.12s…, %s says %.12s…: restore it or record the run again",
 				filepath.Join(r.Path, file), got, RunFile, r.Info.SHA256[file])
 		}

@@ -72,10 +72,14 @@ func maskTexts(dir string, secrets *secret.Values) error {
 // Environ is the environment of a program that goparity starts: that of this process, without
 // telemetry and without the hub unless it says otherwise, with the cache of compiled graphs.
 func Environ() ([]string, error) {
-	env := quiet(os.Environ(), false)
+	return withCache(quiet(os.Environ(), false))
+}
+
+// withCache adds the folder of compiled graphs, and what Python needs to print at once and in UTF-8.
+func withCache(env []string) ([]string, error) {
 	cache, err := CompileCache(func(key string) string { return lookup(env, key) })
 	if err != nil {
 		return nil, err
 	}
-	return append(env, "MODULAR_MAX_CACHE_DIR="+cache, "PYTHONUNBUFFERED=1", "PYTHONIOENCODING=utf-8"), nil
+	return append(slices.Clone(env), "MODULAR_MAX_CACHE_DIR="+cache, "PYTHONUNBUFFERED=1", "PYTHONIOENCODING=utf-8"), nil
 }

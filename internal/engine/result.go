@@ -57,15 +57,17 @@ func (r *Result) Returned(i int, step string) (*tensor.File, error) {
 }
 
 // open opens the dump that a job should have written.
-func open(job Job) (*Result, error) {
+func open(job Job) (r *Result, err error) {
+	var runs []*dump.Run
 	if job.Mode == ProgramMode {
-		return openPrograms(job)
+		runs, err = openPrograms(job)
+	} else {
+		runs, err = dump.OpenCases(job.Out, dump.Options{Unjudged: slices.ContainsFunc(job.Cases, func(c Case) bool { return c.Passes != nil })})
 	}
-	runs, err := dump.OpenCases(job.Out, dump.Options{Unjudged: slices.ContainsFunc(job.Cases, func(c Case) bool { return c.Passes != nil })})
 	if err != nil {
 		return nil, fmt.Errorf("engine %s succeeded, but left no dump that can be judged: %w", job.Engine, err)
 	}
-	r := &Result{Dir: job.Out}
+	r = &Result{Dir: job.Out}
 	for _, c := range job.Cases {
 		run, err := find(runs, job, c)
 		if err != nil {
@@ -82,34 +84,21 @@ func open(job Job) (*Result, error) {
 
 // openPrograms opens what a job of ProgramMode should have written: runs with a program, and without
 // tensors.
-func openPrograms(job Job) (*Result, error) {
-	r := &Result{Dir: job.Out}
+func openPrograms(job Job) (runs []*dump.Run, err error) {
 	for _, c := range job.Cases {
 		dir := filepath.Join(job.Out, c.Name)
 		info, err := dump.ReadInfo(dir)
 		if err != nil {
-			return nil, fmt.Errorf("engine %s succeeded, but left no program of case %s: %w", job.Engine, c.Name, err)
-		}
-		if info.Nonce != job.Nonce {
-			return nil, foreignNonce(job, dir, info)
+			return nil, err
 		}
 		run := dump.New(dir, info, dump.OrderRunFile, nil)
 		run.Program = filepath.Join(dir, dump.ProgramFile)
 		if _, err := os.Stat(run.Program); err != nil {
-			return nil, fmt.Errorf("engine %s succeeded, but left no program of case %s: %w", job.Engine, c.Name, err)
+			return nil, fmt.Errorf("case %s has no program: %w", c.Name, err)
 		}
-		about, err := readAbout(run)
-		if err != nil {
-			return nil, err
-		}
-		r.Runs, r.About = append(r.Runs, run), append(r.About, about)
+		runs = append(runs, run)
 	}
-	return r, nil
-}
-
-func foreignNonce(job Job, dir string, info dump.Info) error {
-	return fmt.Errorf("engine %s: %s has the nonce %q instead of %q: it is the dump of another run",
-		job.Engine, filepath.Join(dir, dump.RunFile), info.Nonce, job.Nonce)
+	return runs, nil
 }
 
 // find returns the run of a case. It refuses one that belongs to another job or has another number
@@ -124,7 +113,11 @@ func find(runs []*dump.Run, job Job, c Case) (*dump.Run, error) {
 	run := runs[i]
 	run.Info.Case = c.Name
 	if run.Info.Nonce != job.Nonce {
-		return nil, foreignNonce(job, run.Path, run.Info)
+		return nil, fmt.Errorf("engine %s: %s has the nonce %q instead of %q: it is the dump of another run",
+			job.Engine, filepath.Join(run.Path, dump.RunFile), run.Info.Nonce, job.Nonce)
+	}
+	if job.Mode == ProgramMode {
+		return run, nil
 	}
 	want := max(c.Steps, 1, len(c.Passes))
 	if steps := run.Steps(); len(steps) != want {

@@ -100,13 +100,9 @@ func command(job Job, opt Options) (supervise.Command, error) {
 	if err != nil {
 		return cmd, err
 	}
-	cache, err := CompileCache(getenv)
-	if err != nil {
-		return cmd, err
-	}
 	cmd.Args = []string{"-X", "faulthandler", runner}
-	cmd.Env = append(slices.Clone(env), "MODULAR_MAX_CACHE_DIR="+cache, "PYTHONUNBUFFERED=1", "PYTHONIOENCODING=utf-8")
-	return cmd, nil
+	cmd.Env, err = withCache(env)
+	return cmd, err
 }
 
 // failure returns the error of a process that ended with err and had reported said, both of which

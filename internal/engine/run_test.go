@@ -88,8 +88,8 @@ func TestProgramsOnly(t *testing.T) {
 		assert.Empty(t, r.Runs[i].Entries)
 	}
 	for _, tt := range []struct{ mood, want, reason string }{
-		{"nothing", "left no program of case a", "an engine that does nothing"},
-		{"no program", "left no program of case a", "a run without one"},
+		{"nothing", "left no dump", "an engine that does nothing"},
+		{"no program", "left no dump", "a run without one"},
 		{"other run", "dump of another run", "the nonce is not the job's"},
 	} {
 		j.Out = filepath.Join(t.TempDir(), "run")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -22,8 +21,7 @@ type File struct {
 	// Release when the file is decoded, and reads what is needed later by Later.
 	Kept bool
 
-	name, path string   // as given, and absolute
-	file       *os.File // of OpenFile, instead of path
+	name, path string // as given, and absolute
 	size       int64
 	modified   time.Time
 	inode      inode
@@ -63,33 +61,16 @@ func Open(name string) (*File, error) {
 	if m.size > smallFile && m.mapped(f, limit) {
 		return m, nil
 	}
-	return m, m.readAll(f, maxRead)
+	return m, m.readAll(f)
 }
 
-// OpenFile opens the content of a file that is open, and stays so: it is that of the same file even
-// where there is another one at its path by now. It is kept.
-func OpenFile(f *os.File) (*File, error) {
-	st, err := f.Stat()
-	if err == nil {
-		err = regular(f.Name(), st)
-	}
-	if err != nil {
-		return nil, err
-	}
-	m := &File{name: f.Name(), file: f, size: st.Size(), modified: st.ModTime(), inode: inodeOf(st)}
-	if m.size > smallFile && m.mapped(f, math.MaxInt64) {
-		return m, nil
-	}
-	return m, m.readAll(f, math.MaxInt64)
-}
-
-// readAll reads the file, and keeps it if all that are kept have no more than limit bytes.
-func (m *File) readAll(f *os.File, limit int64) error {
+// readAll reads the file, and keeps it if all that are kept have no more than maxRead bytes.
+func (m *File) readAll(f *os.File) error {
 	m.Data = make([]byte, m.size)
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, m.size), m.Data); err != nil {
 		return m.fault(err)
 	}
-	if m.Kept = take(&bytesRead, m.size, limit); m.Kept {
+	if m.Kept = take(&bytesRead, m.size, maxRead); m.Kept {
 		m.end = func() error { bytesRead.Add(-m.size); return nil }
 	}
 	return nil
@@ -134,11 +115,7 @@ func (m *File) Close() error {
 // meanwhile. One that was removed or replaced by another is the same if it is kept: who has it open
 // still sees it.
 func (m *File) Changed() error {
-	stat := func() (os.FileInfo, error) { return os.Stat(m.path) }
-	if m.file != nil {
-		stat = m.file.Stat
-	}
-	st, err := stat()
+	st, err := os.Stat(m.path)
 	switch {
 	case m.Kept && (errors.Is(err, fs.ErrNotExist) || err == nil && inodeOf(st) != m.inode):
 		return nil

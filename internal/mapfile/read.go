@@ -1,6 +1,8 @@
 package mapfile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -30,18 +32,22 @@ func Reader(name string, limit int64) (io.ReadCloser, error) {
 	if st.Size() > limit {
 		return nil, errors.Join(&SizeError{name, st.Size(), limit}, f.Close())
 	}
-	return Limit(f, name, limit), nil
+	return &limited{f, name, 0, limit}, nil
 }
 
-// Limit returns f with an error, [*SizeError], where more than limit bytes are read.
-func Limit(f io.ReadCloser, name string, limit int64) io.ReadCloser {
-	return &limited{f, name, 0, limit}
-}
-
-// Regular opens a regular file for reading. The error for anything else is [ErrNotRegular].
-func Regular(name string) (*os.File, error) {
-	f, _, err := open(name)
-	return f, err
+// Copy writes the content of a regular file to another one, which it replaces.
+func Copy(to, from string) error {
+	in, _, err := open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }
 
 // Read returns the content of a file. The errors are those of Reader.
@@ -52,6 +58,20 @@ func Read(name string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(f)
+}
+
+// Hash returns the SHA-256 of a regular file's content, in hexadecimal digits.
+func Hash(name string) (string, error) {
+	f, _, err := open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // limited is a file of which no more than limit bytes are read: files of /proc and of some network

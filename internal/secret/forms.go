@@ -28,42 +28,15 @@ func (f *form) find(b []byte, at int) (span [2]int, ok bool) {
 	return [2]int{at + m[2], at + m[3]}, true
 }
 
-type anchor struct {
-	text []byte
-	of   *form
-}
-
-// index finds the anchors of all forms in one pass.
-type index struct {
-	starts [1 << 16]bool // whether two bytes begin an anchor: most do not
-	by     [256][]anchor // by their first byte
-}
-
-var anchors = sync.OnceValue(func() *index {
-	var x index
-	for _, f := range forms() {
-		for _, a := range f.anchors {
-			x.starts[int(a[0])<<8|int(a[1])] = true
-			x.by[a[0]] = append(x.by[a[0]], anchor{[]byte(a), &f})
-		}
-	}
-	return &x
-})
-
 // formed returns where b has secrets by their form.
 func formed(b []byte) (spans [][2]int) {
-	x := anchors()
-	for at := 0; at+1 < len(b); at++ {
-		if !x.starts[int(b[at])<<8|int(b[at+1])] {
-			continue
-		}
-		for _, a := range x.by[b[at]] {
-			if !bytes.HasPrefix(b[at:], a.text) {
-				continue
-			}
-			if span, ok := a.of.find(b, at); ok {
-				spans = append(spans, span)
-			}
+	for _, f := range forms() {
+		for _, a := range f.anchors {
+			eachIndex(b, []byte(a), func(at int) {
+				if span, ok := f.find(b, at); ok {
+					spans = append(spans, span)
+				}
+			})
 		}
 	}
 	return spans
@@ -94,7 +67,7 @@ func after(expression string, check func([]byte) bool, anchors ...string) form {
 }
 
 // forms are those of the services that engines and CI meet, and those of HTTP, URLs and PEM.
-func forms() []form {
+var forms = sync.OnceValue(func() []form {
 	return []form{
 		token(`(?:hf|api_org)_[A-Za-z0-9]{16,}`, random, "hf_", "api_org_"),
 		token(`gh._[A-Za-z0-9]{16,}`, random, "gho_", "ghp_", "ghr_", "ghs_", "ghu_"),
@@ -138,7 +111,7 @@ func forms() []form {
 			`((?:(?:\\[nr]|\s)+(?:[A-Za-z-]+: [^\s\\]+|[A-Za-z0-9+/=]{16,}))*(?:(?:\\[nr]|\s)+[A-Za-z0-9+/=]{1,15}(?:\\[nr]|\s)+`+
 			`-----END [A-Z0-9 ]*PRIVATE KEY-----)?)`, nil, "-----BEGIN "),
 	}
-}
+})
 
 // inQuery reports whether a parameter of a URL's query ends the text, or its beginning does.
 func inQuery(text []byte) bool {

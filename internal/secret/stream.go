@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 )
 
@@ -96,31 +97,9 @@ func (v *Values) MaskFile(path string) error {
 	return nil
 }
 
+// maskFile writes the file over itself: a writer passes nothing on that it was not given before.
 func (v *Values) maskFile(f *os.File) error {
-	const step = 1 << 20
-	margin := v.margin()
-	window := make([]byte, 0, margin+step+margin)
-	done := 0 // how many bytes of the window are masked in the file; in the window they are as they were
-	for from := int64(0); ; {
-		n, err := f.ReadAt(window[len(window):cap(window)], from+int64(len(window)))
-		if err != nil && err != io.EOF {
-			return err
-		}
-		window = window[:len(window)+n]
-		end := len(window)
-		if err == nil {
-			end -= margin
-		}
-		if text := v.masked(window, done, end); !bytes.Equal(text, window[done:end]) {
-			if _, err := f.WriteAt(text, from+int64(done)); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		drop := end - margin
-		window = window[:copy(window, window[drop:])]
-		from, done = from+int64(drop), margin
-	}
+	to := v.Writer(io.NewOffsetWriter(f, 0))
+	_, err := io.Copy(to, io.NewSectionReader(f, 0, math.MaxInt64))
+	return errors.Join(err, to.Close())
 }

@@ -3,9 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/goparity/goparity/internal/dump"
@@ -21,9 +19,9 @@ import (
 // alone returns the program of a case that judges without goldens. One that cannot be used is an
 // error: nothing else judges.
 func (f *Fixture) alone(caseName string) (*program.Program, error) {
-	p, err := reference.Stored(f.goldens.store, f.yaml.Reference(""), caseName)
+	p, err := reference.Stored(f.goldens, f.yaml.Reference(""), caseName)
 	if err == nil && p == nil {
-		err = fmt.Errorf("%s has no program of case %s: record it: parity golden update %s", f.goldens.store.Dir(), caseName, f.dir)
+		err = fmt.Errorf("%s has no program of case %s: record it: parity golden update %s", f.goldens.Dir(), caseName, f.dir)
 	}
 	return p, err
 }
@@ -31,7 +29,7 @@ func (f *Fixture) alone(caseName string) (*program.Program, error) {
 // asked is what a case of the reference was given, where there is a golden or a program of it.
 func (f *Fixture) asked(device, caseName string) (*dump.Run, error) {
 	if !f.yaml.Alone {
-		return f.goldens.run(f.yaml.Reference(device), caseName)
+		return f.goldens.Golden(f.yaml.Reference(device), caseName)
 	}
 	p, err := f.alone(caseName)
 	if err != nil {
@@ -129,37 +127,4 @@ func (u *update) have(variant string, alone bool) (cases []string, err error) {
 		}
 	}
 	return cases, s.Close()
-}
-
-// stalePrograms says what changed in the fixture since its programs were recorded.
-func (f *Fixture) stalePrograms() (out []string) {
-	if !f.yaml.Alone {
-		return nil
-	}
-	for _, k := range f.goldens.store.Runs() {
-		if _, err := f.yaml.Case(k.Info.Case); err != nil || len(k.Program) == 0 {
-			continue
-		}
-		if changes := fixture.Changed(k.Info.Inputs, f.yaml.GoldenInputs(k.Variant, k.Info.Case)); len(changes) > 0 {
-			out = append(out, fmt.Sprintf("golden: %s: the program of case %s is stale: %s; record it again: parity golden update %s",
-				filepath.ToSlash(f.goldens.store.Dir()), k.Info.Case, strings.Join(changes, "; "), f.dir))
-		}
-	}
-	return out
-}
-
-// lackingPrograms says which cases have no program, where programs judge alone.
-func (f *Fixture) lackingPrograms() (out []string) {
-	for _, what := range f.yaml.LackingPrograms(HasProgram(f.goldens.store)) {
-		out = append(out, fmt.Sprintf("golden: %s lacks the %s, which judges alone: record it: parity golden update %s",
-			filepath.ToSlash(f.goldens.store.Dir()), what, f.dir))
-	}
-	return out
-}
-
-// HasProgram returns a function that reports whether a store has a program of a case.
-func HasProgram(s *store.Store) func(caseName string) bool {
-	return func(caseName string) bool {
-		return slices.ContainsFunc(s.Runs(), func(k *dump.Kept) bool { return k.Info.Case == caseName && len(k.Program) > 0 })
-	}
 }

@@ -29,14 +29,14 @@ func (f *Fixture) unjudged() (out []demand) {
 	servers := len(f.served) > 0 || f.servedErr != nil || f.servedLater
 	f.mu.Unlock()
 	var tensors, weights, paths, texts bool
-	for _, c := range compared {
-		list, _ := c.Loaded()
+	for _, j := range compared {
+		list, _ := j.c.Loaded()
 		weights = weights || len(list) > 0
-		tensors = tensors || c.Decided()
-		for _, p := range f.Paths(c) {
+		tensors = tensors || j.c.Decided()
+		for _, p := range j.probes.paths {
 			paths = paths || p.judged.Load()
 		}
-		for _, g := range f.Generations(c) {
+		for _, g := range j.probes.texts {
 			texts = texts || g.judged.Load()
 		}
 	}

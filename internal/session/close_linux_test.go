@@ -30,7 +30,7 @@ func mapped(t *testing.T, dir string) (n int) {
 // TestCloseAll replays runs of one pass and along paths from one folder: all of them are closed with the session.
 func TestCloseAll(t *testing.T) {
 	const fixture = "../../fixtures/tinyllama"
-	runs, err := dump.OpenCases(filepath.Join(fixture, "runs", "max-cpu"), dump.Options{Unjudged: true})
+	runs, err := store.OpenCases(filepath.Join(fixture, "runs", "max-cpu"), dump.Options{Unjudged: true})
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, store.Save(dir, runs))

@@ -6,18 +6,23 @@ import (
 	"path/filepath"
 
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
 )
 
-// modelFolder is the folder of the fixture's model, or that in the hub's cache of this machine; "" where
-// it is not there.
-func (r *runner) modelFolder() string {
-	if r.yaml.Model.Local() {
-		return filepath.Join(r.dir, r.yaml.Model.Path)
-	}
-	if r.yaml.Model.Path == "" {
+// modelFolder is the folder of the fixture's model.
+func (r *runner) modelFolder() string { return r.folder(r.yaml.Model.Path, r.yaml.Model.Revision) }
+
+// folder is where a model lies: a folder beside the fixture, or one in the hub's cache of this machine; "" where it
+// is not there.
+func (r *runner) folder(path, revision string) string {
+	switch {
+	case path == "":
 		return ""
+	case fixture.Model{Model: engine.Model{Path: path}}.Local():
+		return filepath.Join(r.dir, filepath.FromSlash(path))
 	}
-	return checkpoint.Snapshot(r.yaml.Model.Path, r.yaml.Model.Revision)
+	return checkpoint.Snapshot(path, revision)
 }
 
 // config reads the model's config.json; nil where a model of the hub is not on this machine.

@@ -75,7 +75,7 @@ func (f *Fixture) unlike(c *judge.Comparison, y fixture.Case) (out []string) {
 func (f *Fixture) saidBy(caseName string) (string, error) {
 	variant := f.yaml.Reference(string(f.cfg.Run))
 	for _, name := range []string{caseName, dump.PathCase(caseName, dump.Generated)} {
-		if g, err := f.goldens.run(variant, name); err == nil && g.Info.ReferenceText != "" {
+		if g, err := f.goldens.Golden(variant, name); err == nil && g.Info.ReferenceText != "" {
 			return g.Info.ReferenceText, nil
 		} else if name == caseName && err != nil {
 			return "", err

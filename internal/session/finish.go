@@ -21,17 +21,17 @@ import (
 func (s *Session) Finish(stdout io.Writer) error {
 	var errs []error
 	for _, f := range s.fixtures {
-		for i, c := range f.compared {
-			r := f.report(c)
-			r.Tests = f.tests.of(c)
-			errs = append(errs, s.write(stdout, f, r, i), c.Changed())
+		for i, j := range f.compared {
+			r := f.report(j.c)
+			r.Tests = f.testsOf(j)
+			errs = append(errs, s.write(stdout, f, r, i), j.c.Changed())
 		}
-		if r := f.serveReport(); r != nil && len(f.compared) == 0 && f.err == nil {
-			r.Tests = f.tests.of(nil)
+		if r := f.ServeReport(); r != nil && len(f.compared) == 0 && f.err == nil {
+			r.Tests = f.testsOf(&f.idle)
 			errs = append(errs, s.write(stdout, f, r, 0))
 		}
 		if f.err != nil {
-			r := &report.Report{Fixture: f.name, Verdict: report.Error, Error: infra.Message(f.err), Tests: f.tests.of(nil)}
+			r := &report.Report{Fixture: f.name, Verdict: report.Error, Error: infra.Message(f.err), Tests: f.testsOf(&f.idle)}
 			errs = append(errs, s.write(stdout, f, r, len(f.compared)))
 		}
 		if s.cfg.Record != "" && f.c != nil {

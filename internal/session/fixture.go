@@ -18,6 +18,8 @@ import (
 	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
@@ -46,7 +48,7 @@ type Fixture struct {
 
 	runner
 	opening  sync.Once // guards goldens and openErr
-	goldens  *goldens
+	goldens  *store.Store
 	recorded *store.Store // of the recorded run
 	openErr  error
 
@@ -58,11 +60,10 @@ type Fixture struct {
 	err       error
 
 	mu          sync.Mutex
-	problems    map[*judge.Comparison][]Problem
-	answered    bool // something judged what the fixture expects
-	tests       tests
-	compared    []*judge.Comparison // what is reported: c, or those of functions
-	further     map[*judge.Comparison]probes
+	programs    map[[2]string]*program.Program // by variant and case; nil where there is none
+	answered    bool                           // something judged what the fixture expects
+	compared    []*judged                      // what is reported: that of c, or those of functions
+	idle        judged                         // of tests that compared nothing
 	served      []*report.Serving
 	servedErr   error
 	servedLater bool // a test asks the server in a live run
@@ -85,21 +86,48 @@ func (f *Fixture) Mode() setting.Run {
 func (f *Fixture) Comparison() (*judge.Comparison, error) {
 	f.used.Store(true)
 	f.comparing.Do(func() {
-		if f.c, f.err = f.load(); f.err == nil {
-			f.keep(f.c, f.probes)
-		}
+		f.c, f.err = f.load()
 	})
 	return f.c, f.err
+}
+
+// judged is a comparison, and what belongs to it.
+type judged struct {
+	c        *judge.Comparison
+	probes   probes
+	problems []Problem
+	tests    []string // names of those that judged it, which may run in parallel
+}
+
+// of returns what belongs to a comparison; the caller holds mu.
+func (f *Fixture) of(c *judge.Comparison) *judged {
+	if i := slices.IndexFunc(f.compared, func(j *judged) bool { return j.c == c }); i >= 0 {
+		return f.compared[i]
+	}
+	return &f.idle
 }
 
 // keep remembers a comparison that is reported.
 func (f *Fixture) keep(c *judge.Comparison, ps probes) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.further == nil {
-		f.further = map[*judge.Comparison]probes{}
-	}
-	f.compared, f.further[c] = append(f.compared, c), ps
+	f.compared = append(f.compared, &judged{c: c, probes: ps})
+}
+
+// Tested says that a test has judged a comparison of the fixture, nil if there is none.
+func (f *Fixture) Tested(c *judge.Comparison, test string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j := f.of(c)
+	j.tests = append(j.tests, test)
+}
+
+// testsOf lists the tests of a comparison, and those that compared nothing: their subtests are of the
+// fixture's own report.
+func (f *Fixture) testsOf(j *judged) []string {
+	names := slices.Concat(j.tests, f.idle.tests)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // CompareFunc compares what an engine in this process computes with the goldens.
@@ -120,23 +148,35 @@ func (f *Fixture) CompareFunc(run engine.Func) (*judge.Comparison, error) {
 		}
 		runs = append(runs, r)
 	}
+	return f.judge(runs, f.funcProbes(run), true)
+}
+
+// judge compares the candidate's runs of one pass, and keeps the comparison for the report, with what else is
+// judged of the candidate.
+func (f *Fixture) judge(runs []*dump.Run, ps probes, isFunc bool) (*judge.Comparison, error) {
+	ps.beside(runs)
 	cases, err := f.cases(runs)
+	if err == nil && !isFunc {
+		err = f.addInjected(cases)
+	}
 	if err != nil {
 		return nil, err
 	}
 	c, err := f.compare(cases)
-	if err == nil {
-		f.keep(c, f.funcProbes(run, runs))
-		f.inspect(c, true)
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	c.Live = !isFunc && f.isLive()
+	f.keep(c, ps)
+	f.inspect(c, isFunc)
+	return c, nil
 }
 
 // Problems lists what is wrong with the fixture although it could be compared, as a comparison shows it.
 func (f *Fixture) Problems(c *judge.Comparison) []Problem {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.problems[c]
+	return f.of(c).problems
 }
 
 // open opens the goldens.
@@ -145,8 +185,7 @@ func (f *Fixture) open() error {
 		if f.openErr = f.readYAML(); f.openErr != nil {
 			return
 		}
-		f.goldens = &goldens{}
-		f.goldens.store, f.openErr = store.Open(f.goldenDir())
+		f.goldens, f.openErr = store.Open(f.goldenDir())
 	})
 	return f.openErr
 }
@@ -159,7 +198,7 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 		return nil, err
 	}
 	if f.isLive() {
-		f.plan()
+		f.probes = f.newProbes()
 		err = f.live()
 	} else {
 		err = f.openRuns()
@@ -167,19 +206,10 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.probes.beside(f.runs)
-	cases, err := f.cases(f.runs)
+	c, err := f.judge(f.runs, f.probes, false)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.addInjected(cases); err != nil {
-		return nil, err
-	}
-	c, err := f.compare(cases)
-	if err != nil {
-		return nil, err
-	}
-	c.Live = f.isLive()
 	for _, n := range slices.Concat(f.notes, checkpoint.Unread(f.modelFolder())) {
 		c.Note(n)
 	}
@@ -189,12 +219,8 @@ func (f *Fixture) load() (*judge.Comparison, error) {
 	if f.goldenDump != "" && f.cfg.Update == setting.UpdateNone {
 		c.Note("PARITY_GOLDEN_DUMP was not read: only an update imports it, the fixture's goldens judged")
 	}
-	f.inspect(c, false)
 	return c, nil
 }
-
-// plan says what is judged besides one pass: execution paths and texts.
-func (f *Fixture) plan() { f.probes = f.newProbes() }
 
 // take keeps runs until the session ends, and gives them to those who planned them.
 func (f *Fixture) take(runs []*dump.Run) (onePass []*dump.Run, err error) {
@@ -233,7 +259,7 @@ var ErrNoRecordedRun = errors.New("no recorded run")
 // injected run if it has one.
 func (f *Fixture) openRuns() error {
 	if f.replay != "" {
-		f.plan()
+		f.probes = f.newProbes()
 		runs, err := f.openCases(f.replay)
 		if err == nil {
 			f.runs, err = f.take(runs)
@@ -254,7 +280,7 @@ func (f *Fixture) openRuns() error {
 		return err
 	}
 	f.recorded = s
-	f.plan()
+	f.probes = f.newProbes()
 	var runs []*dump.Run
 	for _, k := range s.Runs() {
 		r, err := s.Run(k)
@@ -273,13 +299,10 @@ func (f *Fixture) openRuns() error {
 
 // openCases opens a run of the fixture's cases.
 func (f *Fixture) openCases(dir string) ([]*dump.Run, error) {
-	if s, err := store.Open(dir); err == nil {
-		goldens := slices.ContainsFunc(s.Runs(), func(k *dump.Kept) bool { return k.Variant != "" })
-		if err := s.Close(); goldens || err != nil {
-			return nil, cmp.Or(err, fmt.Errorf("%s holds goldens: the reference would be compared with itself, name a run of the candidate", filepath.ToSlash(dir)))
-		}
+	if x, err := store.ReadIndex(dir); err == nil && slices.ContainsFunc(x.Runs, func(k *store.Kept) bool { return k.Variant != "" }) {
+		return nil, fmt.Errorf("%s holds goldens: the reference would be compared with itself, name a run of the candidate", filepath.ToSlash(dir))
 	}
-	runs, err := dump.OpenCases(dir, dump.Options{Cases: f.yaml.CaseNames(), Unjudged: len(f.yaml.Paths) > 0 || f.yaml.Generation > 0})
+	runs, err := store.OpenCases(dir, dump.Options{Cases: f.yaml.CaseNames(), Unjudged: len(f.yaml.Paths) > 0 || f.yaml.Generation > 0})
 	if len(runs) == 1 {
 		runs[0].Info.Case = f.yaml.CaseOfOnly(runs[0].Info.Case)
 	}
@@ -306,10 +329,10 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 			out = append(out, k)
 			continue
 		}
-		if k.Golden, err = f.goldens.run(variant, y.Name); err != nil {
+		if k.Golden, err = f.goldens.Golden(variant, y.Name); err != nil {
 			return nil, err
 		}
-		if k.Program, err = f.goldens.program(variant, y.Name); err != nil {
+		if k.Program, err = f.program(variant, y.Name); err != nil {
 			return nil, err
 		}
 		if err := f.addBeside(&k, variant); err != nil {
@@ -320,20 +343,49 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 	return out, nil
 }
 
+// program returns what the reference ran for the goldens of a case; nil if that was not recorded, or cannot be
+// used, which the golden notes once.
+func (f *Fixture) program(variant, caseName string) (*program.Program, error) {
+	run, err := f.goldens.Golden(variant, caseName)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := [2]string{variant, caseName}
+	p, known := f.programs[key]
+	if !known {
+		p = reference.InStore(f.goldens, variant, caseName, run)
+		if f.programs == nil {
+			f.programs = map[[2]string]*program.Program{}
+		}
+		f.programs[key] = p
+	}
+	return p, nil
+}
+
+// besides returns the goldens of a case of another variant than the judging one; nil if there are none.
+func (f *Fixture) besides(judging, variant, caseName string) (*dump.Run, error) {
+	if variant == judging || f.goldens.Find(variant, caseName) == nil {
+		return nil, nil
+	}
+	return f.goldens.Golden(variant, caseName)
+}
+
 // addBeside adds what other variants say beside the one that judges: how far off it is itself, what
 // the candidate's encoding costs it, or, where it is not the plain reference, what that costs.
 func (f *Fixture) addBeside(k *judge.Case, judging string) (err error) {
 	if r, _ := f.yaml.Variant(judging); !r.IsPlain() {
-		if k.Unquantised, err = f.goldens.of(f.yaml.Unquantised(judging), k.Name); err == nil {
-			k.Unrounded, err = f.goldens.of(f.yaml.Unrounded(judging), k.Name)
+		if k.Unquantised, err = f.besides(judging, f.yaml.Unquantised(judging), k.Name); err == nil {
+			k.Unrounded, err = f.besides(judging, f.yaml.Unrounded(judging), k.Name)
 		}
 		return err
 	}
-	if k.Golden64, err = f.goldens.beside(judging, tensor.F64, k.Name); err != nil {
+	if k.Golden64, err = f.besides(judging, tensor.F64.String(), k.Name); err != nil {
 		return err
 	}
 	if d := k.Encoding(); d.Size() == 2 {
-		k.Encoded, err = f.goldens.beside(judging, d, k.Name)
+		k.Encoded, err = f.besides(judging, d.String(), k.Name)
 	}
 	return err
 }
@@ -353,7 +405,7 @@ func (f *Fixture) inspect(c *judge.Comparison, isFunc bool) {
 			f.problem(c, name, text)
 		}
 	}
-	problem("parity:stale", slices.Concat(f.staleGoldens(), f.stalePrograms())...)
+	problem("parity:stale", f.staleGoldens()...)
 	if f.replay == "" && !f.isLive() && !isFunc {
 		problem("parity:stale", f.staleRuns()...)
 	}
@@ -403,7 +455,7 @@ func (f *Fixture) isSelf(c *judge.Comparison) bool {
 	if f.isLive() || f.yaml.Model.Engine.Command != nil || f.yaml.Alone {
 		return false
 	}
-	for _, k := range f.goldens.store.Runs() {
+	for _, k := range f.goldens.Runs() {
 		if k.Blessed != "" {
 			return false
 		}
@@ -414,15 +466,12 @@ func (f *Fixture) isSelf(c *judge.Comparison) bool {
 func (f *Fixture) problem(c *judge.Comparison, name, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.problems == nil {
-		f.problems = map[*judge.Comparison][]Problem{}
-	}
-	list := f.problems[c]
-	if i := slices.IndexFunc(list, func(p Problem) bool { return p.Name == name }); i >= 0 {
-		list[i].Text += "\n" + text
+	j := f.of(c)
+	if i := slices.IndexFunc(j.problems, func(p Problem) bool { return p.Name == name }); i >= 0 {
+		j.problems[i].Text += "\n" + text
 		return
 	}
-	f.problems[c] = append(list, Problem{Name: name, Text: text})
+	j.problems = append(j.problems, Problem{Name: name, Text: text})
 }
 
 // report returns the report of what tests decided. A fixture with a problem never passes.
@@ -474,11 +523,7 @@ func (f *Fixture) Summary(c *judge.Comparison, told bool) string {
 }
 
 func (f *Fixture) close() error {
-	var errs []error
-	if f.goldens != nil && f.goldens.store != nil {
-		errs = append(errs, f.goldens.store.Close())
-	}
-	errs = append(errs, f.recorded.Close())
+	errs := []error{f.goldens.Close(), f.recorded.Close()}
 	if f.weights != nil {
 		errs = append(errs, f.weights.Close())
 	}

@@ -71,7 +71,7 @@ func (f *Fixture) newGenerations() (out []*Generation) {
 	for _, y := range f.yaml.Cases {
 		g := &Generation{Case: y.Name, probe: &probe{what: "generation of case " + y.Name, fixture: f}}
 		g.compare, g.keep = func() (outcome, error) { return g.forced() }, g.recorded
-		g.golden, g.err = f.goldens.run(f.yaml.Reference(string(f.cfg.Run)), dump.PathCase(y.Name, dump.Generated))
+		g.golden, g.err = f.goldens.Golden(f.yaml.Reference(string(f.cfg.Run)), dump.PathCase(y.Name, dump.Generated))
 		if g.err == nil && len(g.golden.Info.Generation.Tokens) < f.yaml.Generation {
 			g.err = fmt.Errorf("the golden has %d tokens, generation: %d of %s asks for more: make it again: parity golden update %s",
 				len(g.golden.Info.Generation.Tokens), f.yaml.Generation, f.yaml.File, f.dir)
@@ -140,7 +140,8 @@ func (u *update) generate(variant string, onePass *engine.Result, forced map[str
 	if err != nil {
 		return nil, err
 	}
-	job.Cases, job.Capture = nil, engine.Capture{}
+	job.Capture = engine.Capture{}
+	var cases []engine.Case
 	n := u.yaml.Generation
 	for i, y := range u.yaml.Cases {
 		tokens := onePass.Runs[i].Info.Unpadded()
@@ -151,11 +152,11 @@ func (u *update) generate(variant string, onePass *engine.Result, forced map[str
 		if ids := forced[y.Name]; ids != nil {
 			c.Forced = [][]int{ids}
 		}
-		job.Cases = append(job.Cases, c)
+		cases = append(cases, c)
 	}
-	r, err := u.run(job)
+	r, err := u.runCases(job, "along texts", cases)
 	if err != nil {
-		return nil, fmt.Errorf("the reference's generation: %w", err)
+		return nil, err
 	}
 	defer r.Close()
 	out := map[string]*dump.Run{}

@@ -88,8 +88,8 @@ func spokenFixture(t *testing.T, yaml string) string {
 	info.TokenIDs, info.ReferenceText = ids(spoken[:spokenPrompt]), "it is forty-two"
 	onePass := []dump.Entry{{Step: "0", Layer: "lm_head", Port: "output", Tensor: spokenRows(t, 0, spokenPrompt, nil)}}
 	c := &store.Change{Add: []store.Recording{
-		{Kept: dump.Kept{Variant: "float32", Info: info}, Run: dump.New("reference", info, dump.OrderRunFile, onePass)},
-		{Kept: dump.Kept{Variant: "float32", Info: text}, Run: dump.New("reference", text, dump.OrderRunFile, entries)},
+		{Kept: store.Kept{Variant: "float32", Info: info}, Run: dump.New("reference", info, dump.OrderRunFile, onePass)},
+		{Kept: store.Kept{Variant: "float32", Info: text}, Run: dump.New("reference", text, dump.OrderRunFile, entries)},
 	}}
 	require.NoError(t, store.Update(t.Context(), filepath.Join(dir, "golden"), nil, func(*store.Store) (*store.Change, error) { return c, nil }))
 	return dir

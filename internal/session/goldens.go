@@ -6,68 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/store"
-	"github.com/goparity/goparity/tensor"
 )
-
-// goldens reads the goldens of a fixture as runs, and their programs once.
-type goldens struct {
-	store *store.Store
-
-	mu       sync.Mutex
-	programs map[[2]string]*program.Program // by variant and case; nil where there is none
-}
-
-// program returns what the reference ran for the goldens of a case; nil if that was not recorded, or
-// cannot be used.
-func (g *goldens) program(variant, caseName string) (*program.Program, error) {
-	run, err := g.run(variant, caseName)
-	if err != nil {
-		return nil, err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	key := [2]string{variant, caseName}
-	p, known := g.programs[key]
-	if !known {
-		p = reference.InStore(g.store, variant, caseName, run)
-		if g.programs == nil {
-			g.programs = map[[2]string]*program.Program{}
-		}
-		g.programs[key] = p
-	}
-	return p, nil
-}
-
-// run returns the goldens of a variant and case.
-func (g *goldens) run(variant, caseName string) (*dump.Run, error) {
-	return g.store.Golden(variant, caseName)
-}
-
-// of returns the goldens of a case of a variant; nil if there are none, or the variant is "".
-func (g *goldens) of(variant, caseName string) (*dump.Run, error) {
-	if g.store.Find(variant, caseName) == nil {
-		return nil, nil
-	}
-	return g.run(variant, caseName)
-}
-
-// beside returns the goldens of a case in another type than the judging variant's; nil if there are
-// none.
-func (g *goldens) beside(judging string, other tensor.DType, caseName string) (*dump.Run, error) {
-	if judging == other.String() {
-		return nil, nil
-	}
-	return g.of(other.String(), caseName)
-}
 
 // MakesGoldens returns an error for a run that goldens cannot be made of.
 func MakesGoldens(run *dump.Run) error {
@@ -84,11 +29,11 @@ func MakesGoldens(run *dump.Run) error {
 type imported struct {
 	variant string
 	runs    map[string]*dump.Run
-	paths   []dump.Along
+	paths   []store.Along
 }
 
 // replaces reports whether the goldens of a run are made anew.
-func (im *imported) replaces(k *dump.Kept) bool {
+func (im *imported) replaces(k *store.Kept) bool {
 	base, ofPath := dump.CutPathCase(k.Info.Case)
 	return k.Variant == im.variant && (im.runs[k.Info.Case] != nil || ofPath && (base == "" || im.runs[base] != nil))
 }
@@ -97,7 +42,7 @@ func (im *imported) replaces(k *dump.Kept) bool {
 // sees a new variant beside an old one.
 func (u *update) change(old *store.Store, all []*imported) (*store.Change, error) {
 	c := &store.Change{}
-	replaced := func(k *dump.Kept) bool {
+	replaced := func(k *store.Kept) bool {
 		return slices.ContainsFunc(all, func(im *imported) bool { return im.replaces(k) })
 	}
 	for _, k := range old.Runs() {
@@ -156,7 +101,7 @@ func (u *update) recording(variant, name string, run *dump.Run) (r store.Recordi
 		info.Path, info.Passes, info.PadMasks = i.Path, i.Passes, i.PadMasks
 	}
 	kept, err := u.captured(run)
-	return store.Recording{Kept: dump.Kept{Variant: variant, Use: u.yaml.Use(variant), Formula: u.formula(variant), Command: u.command(),
+	return store.Recording{Kept: store.Kept{Variant: variant, Use: u.yaml.Use(variant), Formula: u.formula(variant), Command: u.command(),
 		Blessed: u.cfg.Bless, Info: info}, Run: kept, Program: run.Program}, err
 }
 
@@ -205,7 +150,7 @@ func withPrograms(old *store.Store, variant string, programs map[string]string, 
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
-		r := store.Recording{Kept: dump.Kept{Variant: variant, Info: info[name]}, Program: programs[name]}
+		r := store.Recording{Kept: store.Kept{Variant: variant, Info: info[name]}, Program: programs[name]}
 		if k := old.Find(variant, name); k != nil {
 			r.Kept = *k
 		}

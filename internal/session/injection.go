@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -107,7 +108,7 @@ func asCandidate(k judge.Case, pair match.Pair) (t *tensor.Tensor, left string) 
 func (f *Fixture) addInjected(cases []judge.Case) error {
 	both := f.cfg.Mode == setting.ModeBoth
 	if f.isLive() {
-		if !both {
+		if !both && !(f.cfg.Mode == setting.ModeCan && f.injects()) {
 			return nil
 		}
 		return f.liveInjected(cases)
@@ -132,6 +133,12 @@ func (f *Fixture) addInjected(cases []judge.Case) error {
 	return nil
 }
 
+// injects reports whether the candidate's engine can run on golden inputs.
+func (f *Fixture) injects() bool {
+	e := f.yaml.Model.Engine
+	return !f.yaml.Alone && e.Command == nil && cmp.Or(e.Name, engine.MAX) == engine.MAX
+}
+
 // goldenKey is what an injected run depends on besides the fixture: the golden inputs that it was
 // given.
 const goldenKey = "golden"
@@ -141,7 +148,7 @@ func (f *Fixture) runInputs(run dump.Info) fixture.Inputs {
 	base, _ := dump.CutPathCase(run.Case)
 	in := f.yaml.RunInputs(base)
 	if run.Mode == dump.Injected {
-		if k := f.goldens.store.Find(f.yaml.Reference(run.Device), run.Case); k != nil {
+		if k := f.goldens.Find(f.yaml.Reference(run.Device), run.Case); k != nil {
 			in[goldenKey] = k.Info.SHA256[k.Info.Order[0].File]
 		}
 	}

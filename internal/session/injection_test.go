@@ -101,7 +101,7 @@ func inject(t *testing.T, dir string) {
 	require.NoError(t, store.Update(t.Context(), dir, nil, func(old *store.Store) (*store.Change, error) {
 		c := &store.Change{Keep: old.Runs()}
 		for _, k := range old.Runs() {
-			r := store.Recording{Kept: dump.Kept{Info: k.Info}}
+			r := store.Recording{Kept: store.Kept{Info: k.Info}}
 			r.Info.Mode, r.Info.Injection, r.Info.Inputs = dump.Injected, dump.Nested, maps.Clone(k.Info.Inputs)
 			r.Info.Inputs["golden"] = "of another day"
 			c.Add = append(c.Add, r)

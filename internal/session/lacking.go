@@ -3,20 +3,19 @@ package session
 import (
 	"fmt"
 
-	"github.com/spf13/afero"
-
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/store"
 )
 
 // lackingGoldens lists the goldens and programs that the fixture asks for and that are not there.
 func (f *Fixture) lackingGoldens() (out []string) {
-	for _, what := range f.yaml.Lacking(f.goldens.store.Steps) {
+	for _, what := range f.yaml.Lacking(f.goldens.Steps, f.goldens.HasProgram) {
 		out = append(out, fmt.Sprintf("golden: %s lacks %s, which %s asks for: make it: parity golden update %s",
-			f.goldens.store.Dir(), what, f.yaml.File, f.dir))
+			f.goldens.Dir(), what, f.yaml.File, f.dir))
 	}
-	return append(out, f.lackingPrograms()...)
+	return out
 }
 
 // lackingLayers says which layers were compared when the run was recorded, and are not now.
@@ -31,7 +30,7 @@ func (f *Fixture) lackingLayers(c *judge.Comparison) (out []string) {
 	if n := len(gone); n > 0 {
 		out = append(out, fmt.Sprintf("%d layers that were compared when the run %s was recorded have no golden now: %s: restore %s, "+
 			"or if the reference has them no more, renew the list: go test -parity.record=%s",
-			n, f.yaml.Replay, label.Few(gone), f.goldens.store.Dir(), f.yaml.Replay))
+			n, f.yaml.Replay, label.Few(gone), f.goldens.Dir(), f.yaml.Replay))
 	}
 	return out
 }
@@ -47,11 +46,11 @@ func (f *Fixture) recordedNames() (names []string) {
 }
 
 // recordedRuns are what is kept of the run that the fixture names; nil if it is not there.
-func (f *Fixture) recordedRuns() []*dump.Kept {
+func (f *Fixture) recordedRuns() []*store.Kept {
 	if f.yaml.Replay == "" {
 		return nil
 	}
-	x, _, err := dump.ReadIndex(afero.NewOsFs(), f.runDir(f.yaml.Replay))
+	x, err := store.ReadIndex(f.runDir(f.yaml.Replay))
 	if err != nil {
 		return nil
 	}

@@ -12,13 +12,14 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/paths"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
 
 // measured is what the reference does along the execution paths of a fixture.
 type measured struct {
 	dir   string        // of the runs, by case
-	paths []dump.Along  // with the figures
+	paths []store.Along // with the figures
 	cases []engine.Case // as they were run
 }
 
@@ -52,20 +53,20 @@ func (u *update) measure(variant string, onePass *engine.Result) (*measured, err
 	if u.yaml.Causal() {
 		all = append(all, cuts(inputs))
 	}
+	m := &measured{}
+	for _, plan := range slices.Concat(all...) {
+		m.cases = append(m.cases, planCase(plan))
+	}
 	job, err := u.reference(variant)
 	if err != nil {
 		return nil, err
 	}
-	job.Cases = nil
-	for _, plan := range slices.Concat(all...) {
-		job.Cases = append(job.Cases, planCase(plan))
-	}
-	r, err := u.run(job)
+	r, err := u.runCases(job, "along paths", m.cases)
 	if err != nil {
-		return nil, fmt.Errorf("the reference along paths: %w", err)
+		return nil, err
 	}
 	defer r.Close()
-	m := &measured{dir: r.Dir, cases: job.Cases}
+	m.dir = r.Dir
 	for _, plans := range all {
 		paths, err := u.compareOwn(variant, plans, onePass.Runs, r.Runs)
 		if err != nil {
@@ -99,10 +100,9 @@ func (u *update) costsAlong(along map[string]*measured) error {
 		if err != nil {
 			return err
 		}
-		job.Cases = m.cases
-		r, err := u.run(job)
+		r, err := u.runCases(job, "in "+variant+" along paths", m.cases)
 		if err != nil {
-			return fmt.Errorf("the reference in %s along paths: %w", variant, err)
+			return err
 		}
 		m.dir, along[variant] = r.Dir, m
 		if err := r.Close(); err != nil {
@@ -110,6 +110,16 @@ func (u *update) costsAlong(along map[string]*measured) error {
 		}
 	}
 	return nil
+}
+
+// runCases runs cases in a job of the reference. what says which, for errors.
+func (u *update) runCases(job engine.Job, what string, cases []engine.Case) (*engine.Result, error) {
+	job.Cases = cases
+	r, err := u.run(job)
+	if err != nil {
+		return nil, fmt.Errorf("the reference %s: %w", what, err)
+	}
+	return r, nil
 }
 
 // cuts are plans of the first two thirds of each sequence, run alone.
@@ -127,7 +137,7 @@ func cuts(inputs []path.Input) (plans []path.Plan) {
 }
 
 // compareOwn compares the reference's runs of a path with its runs of one pass.
-func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*dump.Run) (out []dump.Along, err error) {
+func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*dump.Run) (out []store.Along, err error) {
 	own := false
 	for _, plan := range plans {
 		i := slices.IndexFunc(runs, func(r *dump.Run) bool { return r.Info.Case == plan.Name() })
@@ -140,7 +150,7 @@ func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*
 		if err != nil {
 			return nil, err
 		}
-		g := dump.Along{Variant: variant, Case: plan.Case, Path: plan.Path, Limit: compare.Floor(dtype).RowRelL2}
+		g := store.Along{Variant: variant, Case: plan.Case, Path: plan.Path, Limit: compare.Floor(dtype).RowRelL2}
 		if a, agrees := p.Agreement(); a == nil {
 			g.Own, g.Limit = true, 0 // one pass has no such rows
 		} else {

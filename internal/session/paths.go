@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/reference"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -44,12 +45,12 @@ func (p *Path) along() (*paths.Paths, error) {
 	known, own := p.known(variant)
 	runs.Measured = known
 	for _, y := range f.yaml.Cases {
-		g, err := f.goldens.run(variant, y.Name)
+		g, err := f.goldens.Golden(variant, y.Name)
 		if err != nil {
 			return nil, err
 		}
 		runs.Golden = append(runs.Golden, g)
-		ran, err := f.goldens.program(variant, y.Name)
+		ran, err := f.program(variant, y.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +60,7 @@ func (p *Path) along() (*paths.Paths, error) {
 	if own {
 		runs.OnePassGolden, runs.Golden, runs.Programs, names = runs.Golden, nil, nil, nil
 		for _, plan := range p.plans {
-			g, err := f.goldens.run(variant, plan.Name())
+			g, err := f.goldens.Golden(variant, plan.Name())
 			if err != nil {
 				return nil, err
 			}
@@ -79,7 +80,7 @@ func (p *Path) along() (*paths.Paths, error) {
 		to    *[]*dump.Run
 	}{{tensor.F64, names, &runs.Golden64}, {encoding, names, &runs.Encoded}, {encoding, f.yaml.CaseNames(), &runs.OnePassEncoded}} {
 		for _, name := range beside.names {
-			g, err := f.goldens.beside(variant, beside.dtype, name)
+			g, err := f.besides(variant, beside.dtype.String(), name)
 			if err != nil {
 				return nil, err
 			}
@@ -118,13 +119,13 @@ func (p *Path) alone(runs paths.Runs) (*paths.Paths, error) {
 // its own.
 func (p *Path) known(variant string) (known, own bool) {
 	for _, plan := range p.plans {
-		i := slices.IndexFunc(p.fixture.goldens.store.Paths(), func(g dump.Along) bool {
+		i := slices.IndexFunc(p.fixture.goldens.Paths(), func(g store.Along) bool {
 			return g.Variant == variant && g.Path == p.Name && g.Case == plan.Case
 		})
 		if i < 0 {
 			return false, own
 		}
-		own = own || p.fixture.goldens.store.Paths()[i].Own
+		own = own || p.fixture.goldens.Paths()[i].Own
 	}
 	return true, own
 }
@@ -173,7 +174,7 @@ func (p *Path) leaves(plan path.Plan) bool {
 	if f.yaml.Alone {
 		return false
 	}
-	left := slices.ContainsFunc(f.goldens.store.Paths(), func(g dump.Along) bool {
+	left := slices.ContainsFunc(f.goldens.Paths(), func(g store.Along) bool {
 		return g.Left && g.Variant == f.yaml.Reference(string(f.cfg.Run)) && g.Path == p.Name && g.Case == plan.Case
 	})
 	if left {

@@ -87,13 +87,12 @@ type probes struct {
 
 func (f *Fixture) newProbes() probes { return probes{f.newPaths(), f.newGenerations()} }
 
-// funcProbes are those of an engine in this process, whose runs of one pass are there.
-func (f *Fixture) funcProbes(run engine.Func, onePass []*dump.Run) probes {
+// funcProbes are those of an engine in this process.
+func (f *Fixture) funcProbes(run engine.Func) probes {
 	ps := f.newProbes()
 	for _, p := range ps.all() {
 		p.call = run
 	}
-	ps.beside(onePass)
 	return ps
 }
 
@@ -195,7 +194,7 @@ func (f *Fixture) addProbes(r *report.Report, c *judge.Comparison) {
 func (f *Fixture) probesOf(c *judge.Comparison) probes {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.further[c]
+	return f.of(c).probes
 }
 
 // Paths returns the fixture's execution paths, as the candidate of a comparison ran them.

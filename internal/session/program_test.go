@@ -12,7 +12,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
@@ -63,7 +62,7 @@ func TestPrograms(t *testing.T) {
 			kept, err := store.Open(filepath.Join(dir, "golden"))
 			require.NoError(t, err)
 			defer kept.Close()
-			assert.Equal(t, tt.kept, session.HasProgram(kept)("a"))
+			assert.Equal(t, tt.kept, kept.HasProgram("a"))
 			for _, k := range kept.Runs() {
 				assert.True(t, len(k.Program) == 0 || k.Variant == "float32")
 				if len(k.Program) > 0 && tt.damage != nil {

@@ -45,7 +45,7 @@ func Prune(ctx context.Context, dir string, apply bool) (gone []string, err erro
 }
 
 // wanted is what a fixture asks for of a run: all of it, the steps that its case has, or nil.
-func (r *runner) wanted(k *dump.Kept) *dump.Kept {
+func (r *runner) wanted(k *store.Kept) *store.Kept {
 	switch {
 	case k.Variant == "" && !r.wants(k.Info.Case), k.Variant != "" && !r.yaml.Wants(k.Variant, k.Info.Case, "0"):
 		return nil

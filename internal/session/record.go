@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/store"
 )
 
@@ -29,7 +28,7 @@ func (f *Fixture) record(name string) error {
 	runs := slices.Concat(f.runs, f.injected, further)
 	joined, c := f.c.Joined(), &store.Change{}
 	for _, r := range runs {
-		k := dump.Kept{Info: r.Info}
+		k := store.Kept{Info: r.Info}
 		if !renew {
 			k.Info.Inputs = f.runInputs(r.Info)
 		}

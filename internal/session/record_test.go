@@ -81,10 +81,10 @@ func TestRecordAndOpen(t *testing.T) {
 	require.NoError(t, s.Finish(io.Discard))
 
 	folder := filepath.Join(dir, "runs", "max-cpu")
-	recorded, err := dump.OpenCases(folder, dump.Options{})
+	recorded, err := store.OpenCases(folder, dump.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dump.CloseAll(recorded)) })
-	original, err := dump.OpenCases(filepath.Join(filepath.Dir(dir), "cand"), dump.Options{})
+	original, err := store.OpenCases(filepath.Join(filepath.Dir(dir), "cand"), dump.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dump.CloseAll(original)) })
 	require.Len(t, recorded, 2)
@@ -148,7 +148,7 @@ func TestRecordingReplacesAllModes(t *testing.T) {
 	require.NoError(t, kept.Close())
 
 	// It lists what was compared, for each case and step.
-	recorded, err := dump.OpenCases(folder, dump.Options{})
+	recorded, err := store.OpenCases(folder, dump.Options{})
 	require.NoError(t, err)
 	require.NoError(t, dump.CloseAll(recorded))
 	outputs := []string{"m.norm-output", "m.norm(2)-output", "m.choice-output"}
@@ -175,14 +175,14 @@ func TestDamagedRecording(t *testing.T) {
 		bad := append([]byte{}, data...)
 		bad[at] ^= 1
 		require.NoError(t, os.WriteFile(path, bad, 0o644))
-		_, err := dump.OpenCases(filepath.Dir(path), dump.Options{})
+		_, err := store.OpenCases(filepath.Dir(path), dump.Options{})
 		assert.ErrorContains(t, err, filepath.Base(path), "byte %d", at)
 	}
 	require.NoError(t, os.WriteFile(path, data[:len(data)-1], 0o644))
-	_, err = dump.OpenCases(filepath.Dir(path), dump.Options{})
+	_, err = store.OpenCases(filepath.Dir(path), dump.Options{})
 	assert.ErrorContains(t, err, filepath.Base(path), "cut off")
 	require.NoError(t, os.Remove(path))
-	_, err = dump.OpenCases(filepath.Dir(path), dump.Options{})
+	_, err = store.OpenCases(filepath.Dir(path), dump.Options{})
 	assert.ErrorContains(t, err, filepath.Base(path), "gone")
 }
 

@@ -74,7 +74,7 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 		return nil, &engine.UsageError{Msg: fmt.Sprintf("%s: a model of task %s has no text to ask for", y.File, t),
 			Hint: "serving is judged for " + fixture.TextGeneration}
 	}
-	if stale := f.staleFor("case.", "model."); len(stale) > 0 {
+	if stale := f.staleGoldens("case.", "model."); len(stale) > 0 {
 		return nil, errors.New(strings.Join(stale, "\n"))
 	}
 	model, notes := f.servedModel()
@@ -128,15 +128,12 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 
 // modelPath is the model's folder, or its name on a hub.
 func (f *Fixture) modelPath() string {
-	m := f.yaml.Model
-	if m.Path == "" || !m.Local() {
-		return m.Path
+	if f.yaml.Model.Local() {
+		if whole, err := filepath.Abs(f.modelFolder()); err == nil {
+			return whole
+		}
 	}
-	dir := filepath.Join(f.dir, filepath.FromSlash(m.Path))
-	if whole, err := filepath.Abs(dir); err == nil {
-		return whole
-	}
-	return dir
+	return f.yaml.Model.Path
 }
 
 // startServer starts the server that the fixture names; a port is for its metrics.
@@ -145,7 +142,7 @@ func (f *Fixture) startServer(ctx context.Context, limit time.Duration, metrics 
 	if err != nil {
 		return nil, nil, err
 	}
-	dir, words, url, err := f.yaml.Serve.Program(f.yaml.File, port)
+	dir, words, url, err := f.yaml.ServeProgram(port)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -169,22 +166,12 @@ func (f *Fixture) startServer(ctx context.Context, limit time.Duration, metrics 
 
 // servedModel reads what the model's own files say: its vocabulary and the tokens that end a text.
 func (f *Fixture) servedModel() (m serving.Model, notes []string) {
-	folder := func(path, revision string) string {
-		switch {
-		case path == "":
-			return ""
-		case fixture.Model{Model: engine.Model{Path: path}}.Local():
-			return filepath.Join(f.dir, filepath.FromSlash(path))
-		}
-		return checkpoint.Snapshot(path, revision)
-	}
-	y := f.yaml.Model
-	dir := folder(y.Path, y.Revision)
+	dir := f.modelFolder()
 	if dir != "" {
 		m.EOS = checkpoint.EOS(dir)
 	}
-	if y.Tokenizer != "" {
-		dir = folder(y.Tokenizer, "")
+	if tokenizer := f.yaml.Model.Tokenizer; tokenizer != "" {
+		dir = f.folder(tokenizer, "")
 	}
 	if dir == "" {
 		return m, nil
@@ -250,7 +237,7 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 		if spoken {
 			name = dump.PathCase(y.Name, dump.Generated)
 		}
-		run, err := f.goldens.run(variant, name)
+		run, err := f.goldens.Golden(variant, name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -266,7 +253,7 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 				ref, err = referenceOf(run, i, len(asks), judging)
 			}
 			if err != nil {
-				return nil, nil, fmt.Errorf("%s: case %s: %w", f.goldens.store.Dir(), y.Name, err)
+				return nil, nil, fmt.Errorf("%s: case %s: %w", f.goldens.Dir(), y.Name, err)
 			}
 			if ref.Case = y.Name; len(asks) > 1 {
 				ref.Case = fmt.Sprintf("%s[%d]", y.Name, i)
@@ -294,7 +281,7 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 
 // mistakes are what the reference made of the prompt or the messages of a case with a mistake.
 func (f *Fixture) mistakes(variant, name string, ask serving.Ask) (out []dump.Mistake, err error) {
-	run, err := f.goldens.run(variant, name)
+	run, err := f.goldens.Golden(variant, name)
 	if err != nil {
 		return nil, err
 	}
@@ -359,9 +346,9 @@ func (f *Fixture) asksOf(y fixture.Case) (asks []serving.Ask, err error) {
 	return asks, nil
 }
 
-// serveReport is the report of what servers answered, where no tensors were judged; nil if none was
+// ServeReport is the report of what servers answered, where no tensors were judged; nil if none was
 // asked.
-func (f *Fixture) serveReport() *report.Report {
+func (f *Fixture) ServeReport() *report.Report {
 	if len(f.served) == 0 && f.servedErr == nil {
 		return nil
 	}
@@ -373,17 +360,10 @@ func (f *Fixture) serveReport() *report.Report {
 // ServeSummary is the text of the report of what servers answered.
 func (f *Fixture) ServeSummary() string {
 	var b strings.Builder
-	if err := report.Text(&b, f.serveReport(), report.TextOptions{}); err != nil {
+	if err := report.Text(&b, f.ServeReport(), report.TextOptions{}); err != nil {
 		return err.Error()
 	}
 	return b.String()
-}
-
-// ServeReport is a report of serving alone.
-func (f *Fixture) ServeReport(s *report.Serving) *report.Report {
-	r := &report.Report{Fixture: f.name}
-	r.Serves(s)
-	return r
 }
 
 // addServing adds what servers answered to a report: of several, the first whose answers do not hold.

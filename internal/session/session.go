@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,7 +45,6 @@ type Config struct {
 
 	Timeout time.Duration // of go test; 0 for none
 	Started time.Time     // when the tests began
-	Eager   bool          // run the candidate before the first test
 
 	Context context.Context // ends all work; nil where signals end the process
 }
@@ -61,6 +61,7 @@ type Session struct {
 	cfg      Config
 	fixtures []*Fixture
 	wrong    []string // see Wrong
+	Scopes   sync.Map // what package parity keeps of each test, by its *testing.T
 }
 
 // Wrong lists the fixtures whose reports say that a layer is wrong, with the headline; known after
@@ -183,16 +184,6 @@ func (s *Session) Unused() (names []string) {
 		}
 	}
 	return names
-}
-
-// Warm runs the candidates of all fixtures now, if that was asked for. The first test that needs
-// the run reports what goes wrong.
-func (s *Session) Warm() {
-	if s.cfg.Eager {
-		for _, f := range s.fixtures {
-			f.Comparison()
-		}
-	}
 }
 
 // Close closes all files.

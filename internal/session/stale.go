@@ -10,24 +10,29 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// staleGoldens says what changed in the fixture since its goldens were made. It skips goldens of cases
-// that the fixture no longer has.
-func (f *Fixture) staleGoldens() []string { return f.staleFor("") }
-
-// staleFor is staleGoldens by what begins with one of the keys.
-func (f *Fixture) staleFor(keys ...string) []string {
+// staleGoldens says what changed in the fixture since its goldens, or the programs that judge alone, were made, of what
+// begins with one of the keys, or all. It skips those of cases that the fixture no longer has.
+func (f *Fixture) staleGoldens(keys ...string) []string {
 	var stale changed
-	for _, k := range f.goldens.store.Runs() {
+	what := "the goldens %s are stale: %s; renew them: go test ./... -update"
+	if f.yaml.Alone {
+		what = "the program of case %s is stale: %s; record it again: parity golden update " + f.dir
+	}
+	for _, k := range f.goldens.Runs() {
 		base, ofPath := dump.CutPathCase(k.Info.Case)
-		if _, err := f.yaml.Case(base); err != nil && !ofPath || len(k.Info.Order) == 0 {
+		if _, err := f.yaml.Case(base); err != nil && !ofPath || len(k.Info.Order) == 0 && !f.yaml.Alone {
 			continue
 		}
+		name := k.String()
+		if f.yaml.Alone {
+			name = k.Info.Case
+		}
 		changes := slices.DeleteFunc(fixture.Changed(k.Info.Inputs, f.yaml.GoldenInputs(k.Variant, base)), func(change string) bool {
-			return !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(change, key) })
+			return len(keys) > 0 && !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(change, key) })
 		})
-		stale.add(strings.Join(changes, "; "), k.String())
+		stale.add(strings.Join(changes, "; "), name)
 	}
-	return stale.texts("golden: " + f.goldens.store.Dir() + ": the goldens %s are stale: %s; renew them: go test ./... -update")
+	return stale.texts("golden: " + f.goldens.Dir() + ": " + what)
 }
 
 // staleRuns says what changed in the fixture since its runs were recorded.

@@ -86,7 +86,7 @@ func (u *update) renew() error {
 		}
 	}
 	for _, dir := range dirs {
-		if dump.KeepsRuns(dir) {
+		if store.KeepsRuns(dir) {
 			return fmt.Errorf("%s is a recorded run of the candidate: goldens come from the reference; if it is meant all the same, "+
 				"-parity.bless=REASON makes it golden, and every report says so", filepath.ToSlash(dir))
 		}
@@ -189,7 +189,7 @@ func (u *update) importAll(dirs map[string]string, along map[string]*measured, t
 		if dirs[variant] == "" {
 			continue
 		}
-		runs, err := dump.OpenCases(dirs[variant], dump.Options{Cases: u.yaml.CaseNames(), Unjudged: !dump.KeepsRuns(dirs[variant])})
+		runs, err := store.OpenCases(dirs[variant], dump.Options{Cases: u.yaml.CaseNames(), Unjudged: !store.KeepsRuns(dirs[variant])})
 		if err != nil {
 			return err
 		}
@@ -219,7 +219,7 @@ func (u *update) importAll(dirs map[string]string, along map[string]*measured, t
 // addOwn adds what was measured along paths, and the goldens that some of them keep.
 func (u *update) addOwn(im *imported, m *measured) error {
 	im.paths = m.paths
-	runs, err := dump.OpenCases(m.dir, dump.Options{Unjudged: true})
+	runs, err := store.OpenCases(m.dir, dump.Options{Unjudged: true})
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func importAll(dir string, value float32) error {
 				}
 				entries = append(entries, dump.Entry{Step: "0", Layer: fmt.Sprint("l", i, variant), Port: "output", Tensor: x})
 			}
-			c.Add = append(c.Add, store.Recording{Kept: dump.Kept{Variant: variant, Info: info}, Run: dump.New("memory", info, dump.OrderRunFile, entries)})
+			c.Add = append(c.Add, store.Recording{Kept: store.Kept{Variant: variant, Info: info}, Run: dump.New("memory", info, dump.OrderRunFile, entries)})
 		}
 	}
 	return store.Update(context.Background(), dir, nil, func(*store.Store) (*store.Change, error) { return c, nil })

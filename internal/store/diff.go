@@ -50,7 +50,7 @@ func (m Moved) String() string {
 
 // Diff compares the goldens of two stores that are wanted, all of them for nil. One that cannot be read, or
 // whose shape has changed, counts as moved, with a note.
-func Diff(old, now *Store, want func(*dump.Kept) bool) *Delta {
+func Diff(old, now *Store, want func(*Kept) bool) *Delta {
 	d := &Delta{}
 	before := map[Key]dump.OrderEntry{}
 	for k, o := range old.all(want) {
@@ -95,7 +95,7 @@ func (d *Delta) Lines() (lines []string) {
 }
 
 // all visits the tensors of the wanted runs in order.
-func (s *Store) all(want func(*dump.Kept) bool) func(yield func(Key, dump.OrderEntry) bool) {
+func (s *Store) all(want func(*Kept) bool) func(yield func(Key, dump.OrderEntry) bool) {
 	return func(yield func(Key, dump.OrderEntry) bool) {
 		for _, k := range s.index.Runs {
 			if want != nil && !want(k) {
@@ -165,7 +165,7 @@ func moved(k Key, old *Store, was dump.OrderEntry, now *Store, is dump.OrderEntr
 
 // programsDiffer lists the programs of the wanted runs that two stores do not have alike: their files are
 // named by what they are.
-func programsDiffer(old, now *Store, want func(*dump.Kept) bool) (out []string) {
+func programsDiffer(old, now *Store, want func(*Kept) bool) (out []string) {
 	programs := func(s *Store) map[string][]string {
 		of := map[string][]string{}
 		for _, k := range s.index.Runs {

@@ -3,14 +3,12 @@ package store
 import (
 	"context"
 	"fmt"
-
-	"github.com/goparity/goparity/internal/dump"
 )
 
 // Prune returns what is no longer wanted: runs of which keep leaves less than there is, and files that
 // belong to no run. With apply it removes them, atomically. keep returns what stays of a run: all of it,
 // a part, or nil. Prune refuses a store that is damaged, and one of which nothing would be left.
-func Prune(ctx context.Context, dir string, apply bool, waiting func(holder string), keep func(*dump.Kept) *dump.Kept) (gone []string, err error) {
+func Prune(ctx context.Context, dir string, apply bool, waiting func(holder string), keep func(*Kept) *Kept) (gone []string, err error) {
 	prune := func(old *Store) (*Change, error) {
 		c := &Change{Paths: old.Paths()}
 		for _, k := range old.Runs() {

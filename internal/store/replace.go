@@ -26,16 +26,16 @@ import (
 
 // Recording is a run that is to be kept.
 type Recording struct {
-	dump.Kept
+	Kept
 	Run     *dump.Run // its tensors, in the order of execution; nil for those that it has already
 	Program string    // the file of the program that the reference ran, whose constants lie beside it; "" for none
 }
 
 // Change says what takes the place of what.
 type Change struct {
-	Keep  []*dump.Kept // of the runs that are there; their files stay
+	Keep  []*Kept // of the runs that are there; their files stay
 	Add   []Recording
-	Paths []dump.Along // all of them
+	Paths []Along // all of them
 	// Accept is told what changes before it does: an error of it leaves the store as it is. nil
 	// accepts all.
 	Accept func(now *Store) error
@@ -51,7 +51,7 @@ func Update(ctx context.Context, dir string, waiting func(holder string), change
 		return fmt.Errorf("store: %w", err)
 	}
 	defer unlock()
-	return UpdateOn(ctx, afero.NewOsFs(), dir, change)
+	return updateOn(ctx, afero.NewOsFs(), dir, change)
 }
 
 // lock keeps other processes from changing the store. The file of the lock lies in the store, so that
@@ -79,11 +79,11 @@ func lock(ctx context.Context, dir string, waiting func(holder string)) (unlock 
 	}, nil
 }
 
-// UpdateOn is Update on another file system, without a lock.
-func UpdateOn(ctx context.Context, disk afero.Fs, dir string, change func(old *Store) (*Change, error)) error {
-	old, err := OpenOn(disk, dir)
+// updateOn is Update on another file system, without a lock.
+func updateOn(ctx context.Context, disk afero.Fs, dir string, change func(old *Store) (*Change, error)) error {
+	old, err := openOn(disk, dir)
 	if errors.Is(err, ErrNotFound) {
-		old, err = with(disk, dir, &dump.Index{}), nil
+		old, err = with(disk, dir, &Index{}), nil
 	}
 	if err != nil {
 		return fmt.Errorf("%w (what else is in %s would be lost: restore it, or delete the folder)", err, dir)
@@ -120,11 +120,11 @@ type writer struct {
 }
 
 // write writes the files of new runs, and returns the index that lists them.
-func (w *writer) write(c *Change) (*dump.Index, error) {
+func (w *writer) write(c *Change) (*Index, error) {
 	if err := w.disk.MkdirAll(w.dir, 0o755); err != nil {
 		return nil, err
 	}
-	x := &dump.Index{Paths: c.Paths, Runs: slices.Clone(c.Keep)}
+	x := &Index{Paths: c.Paths, Runs: slices.Clone(c.Keep)}
 	for _, r := range c.Add {
 		k := r.Kept
 		k.Info.Schema, k.Info.SHA256, k.Info.Weights = dump.Schema, map[string]string{}, nil
@@ -142,7 +142,7 @@ func (w *writer) write(c *Change) (*dump.Index, error) {
 		}
 		x.Runs = append(x.Runs, &k)
 	}
-	slices.SortStableFunc(x.Runs, func(a, b *dump.Kept) int {
+	slices.SortStableFunc(x.Runs, func(a, b *Kept) int {
 		if c := cmp.Compare(a.Variant, b.Variant); c != 0 || a.Variant == "" {
 			return c
 		}
@@ -152,7 +152,7 @@ func (w *writer) write(c *Change) (*dump.Index, error) {
 }
 
 // tensors writes a file for each step of a run, in which equal tensors are there once.
-func (w *writer) tensors(k *dump.Kept, run *dump.Run) error {
+func (w *writer) tensors(k *Kept, run *dump.Run) error {
 	for _, step := range run.Steps() {
 		var named []tensor.Named
 		var order []dump.OrderEntry
@@ -174,7 +174,7 @@ func (w *writer) tensors(k *dump.Kept, run *dump.Run) error {
 				}
 				own, sums = append(own, named[i]), append(sums, r.SHA256)
 			}
-			sum = dump.DigestOf(own, sums)
+			sum = digestOf(own, sums)
 			return sum, err
 		}, &file)
 		if err != nil {
@@ -189,7 +189,7 @@ func (w *writer) tensors(k *dump.Kept, run *dump.Run) error {
 }
 
 // program copies a program and its constants, which lie beside it.
-func (w *writer) program(k *dump.Kept, from string) error {
+func (w *writer) program(k *Kept, from string) error {
 	if from == "" {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (w *writer) program(k *dump.Kept, from string) error {
 		return err
 	}
 	defer constants.Close()
-	if sum, err = dump.Digest(constants); err != nil {
+	if sum, err = digest(constants); err != nil {
 		return err
 	}
 	err = w.file(k.Info.Case, ".safetensors", func(to io.Writer) (string, error) {
@@ -249,12 +249,12 @@ func (w *writer) rename(from, name string) error {
 }
 
 // commit puts the index in its place, once all that it lists is on the disk.
-func (w *writer) commit(x *dump.Index) error {
+func (w *writer) commit(x *Index) error {
 	data, err := x.Marshal()
 	if err != nil {
 		return err
 	}
-	if _, err := dump.ParseIndex(data); err != nil {
+	if _, err := parseIndex(data); err != nil {
 		return fmt.Errorf("the index would not be readable: %w", err)
 	}
 	if err := w.syncDir(); err != nil {
@@ -268,7 +268,7 @@ func (w *writer) commit(x *dump.Index) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = w.rename(f.Name(), dump.IndexFile)
+		err = w.rename(f.Name(), IndexFile)
 	}
 	if err == nil {
 		w.syncDir() // a crash from here on has the old index or the new one
@@ -292,9 +292,9 @@ func (w *writer) syncDir() error {
 // sweep removes what a store wrote and the index that is there does not list. What cannot be removed, because
 // someone reads it, the next update removes.
 func (w *writer) sweep() {
-	x, _, err := dump.ReadIndex(w.disk, w.dir)
+	x, _, err := readIndex(w.disk, w.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		x, err = &dump.Index{}, nil
+		x, err = &Index{}, nil
 	}
 	if err != nil {
 		return
@@ -318,7 +318,7 @@ func Save(dir string, runs []*dump.Run) error {
 	return Update(context.Background(), dir, nil, func(*Store) (*Change, error) {
 		c := &Change{}
 		for _, r := range runs {
-			c.Add = append(c.Add, Recording{Kept: dump.Kept{Joined: r.Joined, Info: r.Info}, Run: r})
+			c.Add = append(c.Add, Recording{Kept: Kept{Joined: r.Joined, Info: r.Info}, Run: r})
 		}
 		return c, nil
 	})

@@ -1,6 +1,6 @@
 // Package store keeps runs in a folder: the goldens of a reference, or the recorded runs of a candidate.
 //
-//	index.json                       who ran what, and where each tensor lies (dump.Index)
+//	index.json                       who ran what, and where each tensor lies (Index)
 //	CASE.STEP.<hash>.safetensors     the tensors of a forward pass in their own type, equal ones once
 //	CASE.<hash>.json                 what the reference ran (package program), and its constants,
 //	CASE.<hash>.safetensors          beside it
@@ -35,7 +35,7 @@ var (
 	// ErrNotFound: there is no run of that name, or no store, or a file is gone.
 	ErrNotFound = errors.New("not found")
 	// ErrCorrupt: the index cannot be read, or a file is not what it says.
-	ErrCorrupt = dump.ErrCorrupt
+	ErrCorrupt = errors.New("the store is damaged")
 )
 
 // renew is the command that makes goldens again.
@@ -53,11 +53,11 @@ func (e *missing) Unwrap() error { return ErrNotFound }
 type Store struct {
 	disk  afero.Fs
 	dir   string
-	index *dump.Index
+	index *Index
 	files map[string]*content // all that the index lists
 
 	mu   sync.Mutex
-	runs map[*dump.Kept]*dump.Run
+	runs map[*Kept]*dump.Run
 }
 
 // content is a file as it was when the store was opened.
@@ -69,15 +69,15 @@ type content struct {
 
 // Open opens the store in dir. The error is [ErrNotFound] if there is no index, and [ErrCorrupt] if it is
 // damaged, or lists something else than its hash says.
-func Open(dir string) (*Store, error) { return OpenOn(afero.NewOsFs(), dir) }
+func Open(dir string) (*Store, error) { return openOn(afero.NewOsFs(), dir) }
 
-// OpenOn is Open on another file system.
-func OpenOn(disk afero.Fs, dir string) (*Store, error) {
+// openOn is Open on another file system.
+func openOn(disk afero.Fs, dir string) (*Store, error) {
 	for {
-		x, data, err := dump.ReadIndex(disk, dir)
+		x, data, err := readIndex(disk, dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, notFound("%s has no %s: make goldens: %s", dir, dump.IndexFile, renew)
+			return nil, notFound("%s has no %s: make goldens: %s", dir, IndexFile, renew)
 		case err != nil:
 			return nil, fmt.Errorf("store: open %q: %w", dir, err)
 		}
@@ -86,7 +86,7 @@ func OpenOn(disk afero.Fs, dir string) (*Store, error) {
 			return s, nil
 		}
 		// A file is gone: either another index has taken the place of this one, or it is damaged.
-		if _, now, err := dump.ReadIndex(disk, dir); err == nil && bytes.Equal(data, now) {
+		if _, now, err := readIndex(disk, dir); err == nil && bytes.Equal(data, now) {
 			return s, nil
 		}
 		if err := s.Close(); err != nil {
@@ -96,8 +96,8 @@ func OpenOn(disk afero.Fs, dir string) (*Store, error) {
 }
 
 // with opens the files of an index. No descriptor stays open.
-func with(disk afero.Fs, dir string, x *dump.Index) *Store {
-	s := &Store{disk: disk, dir: dir, index: x, files: map[string]*content{}, runs: map[*dump.Kept]*dump.Run{}}
+func with(disk afero.Fs, dir string, x *Index) *Store {
+	s := &Store{disk: disk, dir: dir, index: x, files: map[string]*content{}, runs: map[*Kept]*dump.Run{}}
 	for _, k := range x.Runs {
 		for file := range k.Info.SHA256 {
 			if s.files[file] == nil {
@@ -112,26 +112,24 @@ func (s *Store) open(file string) *content {
 	c := &content{}
 	name := filepath.Join(s.dir, file)
 	tensors := filepath.Ext(file) == ".safetensors"
-	_, real := s.disk.(*afero.OsFs)
-	var data []byte
-	switch {
-	case !real:
-		data, c.err = afero.ReadFile(s.disk, name)
-	case tensors:
+	if _, real := s.disk.(*afero.OsFs); real && tensors {
 		c.tensors, c.err = safetensors.Open(name)
-	default:
-		data, c.err = mapfile.Read(name, mapfile.MaxListing)
+	} else if c.program, c.err = read(s.disk, name); tensors && c.err == nil {
+		c.tensors, c.err = safetensors.Decode(name, c.program)
 	}
-	if tensors && !real && c.err == nil {
-		c.tensors, c.err = safetensors.Decode(name, data)
-	}
-	c.program = data
 	if errors.Is(c.err, fs.ErrNotExist) {
-		c.err = notFound("%s does not exist, but %s lists it: restore it, or %s", name, dump.IndexFile, renew)
+		c.err = notFound("%s does not exist, but %s lists it: restore it, or %s", name, IndexFile, renew)
 	} else if c.err != nil {
 		c.err = fmt.Errorf("store: %w: %w: restore it, or %s", ErrCorrupt, c.err, renew)
 	}
 	return c
+}
+
+func read(disk afero.Fs, name string) ([]byte, error) {
+	if _, real := disk.(*afero.OsFs); real {
+		return mapfile.Read(name, mapfile.MaxListing)
+	}
+	return afero.ReadFile(disk, name)
 }
 
 // whole reports whether all files are there.
@@ -173,13 +171,13 @@ func (s *Store) Changed() error {
 func (s *Store) Dir() string { return s.dir }
 
 // Runs returns what is kept, in order. The caller must not change it.
-func (s *Store) Runs() []*dump.Kept { return s.index.Runs }
+func (s *Store) Runs() []*Kept { return s.index.Runs }
 
 // Paths returns what is known of the reference along execution paths. The caller must not change it.
-func (s *Store) Paths() []dump.Along { return s.index.Paths }
+func (s *Store) Paths() []Along { return s.index.Paths }
 
 // Find returns the goldens of a case of a variant; nil for none.
-func (s *Store) Find(variant, caseName string) *dump.Kept {
+func (s *Store) Find(variant, caseName string) *Kept {
 	for _, k := range s.index.Runs {
 		if k.Variant == variant && k.Info.Case == caseName && len(k.Info.Order) > 0 {
 			return k
@@ -210,16 +208,29 @@ func (s *Store) Golden(variant, caseName string) (*dump.Run, error) {
 }
 
 // Run returns a run that is kept, whose tensors are those of the store.
-func (s *Store) Run(k *dump.Kept) (*dump.Run, error) {
+func (s *Store) Run(k *Kept) (*dump.Run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.runs[k]; r != nil {
 		return r, nil
 	}
-	r, err := k.Open(s.dir, s.file)
-	if err != nil {
-		return nil, err
+	var entries []dump.Entry
+	checked := map[string]bool{}
+	for _, o := range k.Info.Order {
+		if !checked[o.File] {
+			if err := s.check(k, o.File); err != nil {
+				return nil, err
+			}
+			checked[o.File] = true
+		}
+		t, err := s.tensor(o)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, dump.Entry{Step: o.Step, Layer: o.Layer, Port: o.Port, Tensor: t})
 	}
+	r := dump.New(s.dir, k.Info, dump.OrderRunFile, entries)
+	r.Joined = k.Joined
 	r.Watch(s.Changed)
 	if k.Blessed != "" {
 		r.Notes = append(r.Notes, fmt.Sprintf("the golden is not the reference's: it is a run of %s of %s, blessed: %s", k.Info.Engine, k.Info.Date, k.Blessed))
@@ -231,9 +242,14 @@ func (s *Store) Run(k *dump.Kept) (*dump.Run, error) {
 func (s *Store) file(name string) (*tensor.File, error) {
 	c := s.files[name]
 	if c == nil || c.err == nil && c.tensors == nil {
-		return nil, fmt.Errorf("store: %w: %s lists no tensors in %s", ErrCorrupt, dump.IndexFile, name)
+		return nil, fmt.Errorf("store: %w: %s lists no tensors in %s", ErrCorrupt, IndexFile, name)
 	}
 	return c.tensors, c.err
+}
+
+// HasProgram reports whether there is a program of a case, of any variant.
+func (s *Store) HasProgram(caseName string) bool {
+	return slices.ContainsFunc(s.index.Runs, func(k *Kept) bool { return k.Info.Case == caseName && len(k.Program) > 0 })
 }
 
 // Program is what [Store.Program] returns.
@@ -246,7 +262,7 @@ type Program struct {
 // Program returns the program of a case of a variant, as it was recorded: hashes are checked. It is
 // nil if there is none. The errors are [ErrCorrupt] and [ErrNotFound].
 func (s *Store) Program(variant, caseName string) (*Program, error) {
-	i := slices.IndexFunc(s.index.Runs, func(k *dump.Kept) bool {
+	i := slices.IndexFunc(s.index.Runs, func(k *Kept) bool {
 		return k.Variant == variant && k.Info.Case == caseName && len(k.Program) > 0
 	})
 	if i < 0 {
@@ -266,18 +282,18 @@ func (s *Store) Program(variant, caseName string) (*Program, error) {
 }
 
 // check compares a file with its hash.
-func (s *Store) check(k *dump.Kept, file string) error {
+func (s *Store) check(k *Kept, file string) error {
 	c := s.files[file]
 	if c.err != nil {
 		return c.err
 	}
 	sum, err := hashOf(c.program), error(nil)
 	if c.tensors != nil {
-		sum, err = dump.Digest(c.tensors)
+		sum, err = digest(c.tensors)
 	}
 	if want := k.Info.SHA256[file]; err != nil || sum != want {
 		return cmp.Or(err, fmt.Errorf("store: %w: %s: its sha256 is %.12s…, %s says %.12s…: restore it, or make it again",
-			ErrCorrupt, filepath.Join(s.dir, file), sum, dump.IndexFile, want))
+			ErrCorrupt, filepath.Join(s.dir, file), sum, IndexFile, want))
 	}
 	return nil
 }

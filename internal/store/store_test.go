@@ -54,7 +54,7 @@ func keep(variant string, runs ...*dump.Run) func(*store.Store) (*store.Change, 
 		made := map[string]bool{}
 		for _, r := range runs {
 			made[r.Info.Case] = true
-			c.Add = append(c.Add, store.Recording{Kept: dump.Kept{Variant: variant, Info: r.Info}, Run: r, Program: r.Program})
+			c.Add = append(c.Add, store.Recording{Kept: store.Kept{Variant: variant, Info: r.Info}, Run: r, Program: r.Program})
 		}
 		for _, k := range old.Runs() {
 			if k.Variant != variant || !made[k.Info.Case] {
@@ -131,11 +131,11 @@ func TestRealDump(t *testing.T) {
 		before := names(t, disk, dir)
 		require.Len(t, before, 2)
 		assert.Regexp(t, `^ids\.0\.[0-9a-f]{8}\.safetensors$`, before[0])
-		index, err := afero.ReadFile(disk, filepath.Join(dir, dump.IndexFile))
+		index, err := afero.ReadFile(disk, filepath.Join(dir, store.IndexFile))
 		require.NoError(t, err)
 		assert.Contains(t, string(index), "\n   [\"0\",\"model.embed_tokens\",\"input_0\",\"ids.0.", "a line for each tensor")
 		update(t, disk, dir, keep("float32", runs...))
-		again, err := afero.ReadFile(disk, filepath.Join(dir, dump.IndexFile))
+		again, err := afero.ReadFile(disk, filepath.Join(dir, store.IndexFile))
 		require.NoError(t, err)
 		assert.Equal(t, string(index), string(again))
 		assert.Equal(t, before, names(t, disk, dir))
@@ -155,7 +155,7 @@ func TestReplace(t *testing.T) {
 		update(t, disk, dir, func(old *store.Store) (*store.Change, error) {
 			c, err := keep("float32", ports("a", "0", "l", f32(t, 1, 2, 3), "0", "m", f32(t, 10, 21), "0", "n", f32(t, 1), "0", "new", f32(t, 1)))(old)
 			c.Accept = func(now *store.Store) error {
-				d = store.Diff(old, now, func(k *dump.Kept) bool { return k.Variant == "float32" && k.Info.Case == "a" })
+				d = store.Diff(old, now, func(k *store.Kept) bool { return k.Variant == "float32" && k.Info.Case == "a" })
 				return nil
 			}
 			return c, err
@@ -216,7 +216,7 @@ func TestNames(t *testing.T) {
 	runs := []*dump.Run{ports("short", "0", "m", x), ports("../../evil", "0", "m", x)}
 	runs[0].Info.Weights = []string{"w.safetensors"}
 	require.NoError(t, store.Save(dir, runs))
-	again, err := dump.OpenCases(dir, dump.Options{})
+	again, err := store.OpenCases(dir, dump.Options{})
 	require.NoError(t, err)
 	defer dump.CloseAll(again)
 	require.Len(t, again, 2)
@@ -332,7 +332,7 @@ func TestIndex(t *testing.T) {
 	disk := afero.NewMemMapFs()
 	run := ports("a", "0", "l", f32(t, 1, 2), "0", "m", f32(t, 3), "0", "model", f32(t, 3))
 	update(t, disk, "golden", keep("float32", run, ports("b", "0", "l", f32(t, 4))))
-	name := filepath.Join("golden", dump.IndexFile)
+	name := filepath.Join("golden", store.IndexFile)
 	data, err := afero.ReadFile(disk, name)
 	require.NoError(t, err)
 	good := string(data)
@@ -369,19 +369,19 @@ func TestIndex(t *testing.T) {
 func FuzzIndex(f *testing.F) {
 	disk := afero.NewMemMapFs()
 	update(f, disk, "golden", keep("float32", ports("a", "0", "l", f32(f, 1, 2), "0", "m", f32(f, 1, 2))))
-	data, err := afero.ReadFile(disk, filepath.Join("golden", dump.IndexFile))
+	data, err := afero.ReadFile(disk, filepath.Join("golden", store.IndexFile))
 	require.NoError(f, err)
 	f.Add(data)
 	f.Add([]byte(`{"schema":1,"runs":[{"info":{}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		x, err := dump.ParseIndex(data)
+		x, err := store.ParseIndex(data)
 		if err != nil {
-			require.ErrorIs(t, err, dump.ErrCorrupt)
+			require.ErrorIs(t, err, store.ErrCorrupt)
 			return
 		}
 		again, err := x.Marshal()
 		require.NoError(t, err)
-		_, err = dump.ParseIndex(again)
+		_, err = store.ParseIndex(again)
 		require.NoError(t, err)
 	})
 }
@@ -392,7 +392,7 @@ func TestPrune(t *testing.T) {
 	update(t, disk, dir, keep("float32", ports("a", "0", "l", f32(t, 1), "1", "l", f32(t, 2)), ports("b", "0", "l", f32(t, 3))))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "old.0.safetensors"), nil, 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "README.md"), nil, 0o644))
-	first := func(k *dump.Kept) *dump.Kept {
+	first := func(k *store.Kept) *store.Kept {
 		if k.Info.Case != "a" {
 			return nil
 		}
@@ -415,7 +415,7 @@ func TestPrune(t *testing.T) {
 	s := open(t, disk, dir)
 	assert.Equal(t, 1, s.Steps("float32", "a"))
 	assert.Len(t, names(t, disk, dir), 4, "README.md stays, and what store did not write")
-	gone, err = store.Prune(t.Context(), dir, true, nil, func(*dump.Kept) *dump.Kept { return nil })
+	gone, err = store.Prune(t.Context(), dir, true, nil, func(*store.Kept) *store.Kept { return nil })
 	assert.ErrorContains(t, err, "nothing would be left", gone)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, s.Runs()[0].Info.Order[0].File), []byte("x"), 0o644))
 	_, err = store.Prune(t.Context(), dir, true, nil, first)

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
-
-	"github.com/goparity/goparity/internal/dump"
 )
 
 // Problem is one thing that [Store.Verify] found.
@@ -52,7 +50,7 @@ func (s *Store) Verify(ctx context.Context) (out []Problem, err error) {
 	extra, err := s.extra()
 	for _, file := range extra {
 		out = append(out, Problem{File: file, Extra: true,
-			Err: fmt.Errorf("store: %w: %s does not list it: remove it with parity golden prune", ErrCorrupt, dump.IndexFile)})
+			Err: fmt.Errorf("store: %w: %s does not list it: remove it with parity golden prune", ErrCorrupt, IndexFile)})
 	}
 	return out, err
 }
@@ -63,7 +61,7 @@ var ours = regexp.MustCompile(`\.[0-9a-f]{8}\.(json|safetensors)$|^\.new-`)
 // extra lists the files of a store that are not in its index. Where another index has taken its place
 // since it was opened, there are none.
 func (s *Store) extra() (files []string, err error) {
-	x, _, err := dump.ReadIndex(s.disk, s.dir)
+	x, _, err := readIndex(s.disk, s.dir)
 	if err != nil || x.SHA256 != s.index.SHA256 {
 		return nil, nil
 	}

@@ -28,13 +28,19 @@ func TestDeadline(t *testing.T) {
 		{11 * time.Minute, 10 * time.Minute, 10 * time.Second, 0, true, "too late"},
 	} {
 		now := began.Add(c.now)
-		d, ok := supervise.Deadline(now, c.timeout, began, c.grace)
+		d, ok := deadline(t, now, c.timeout, began, c.grace)
 		require.Equal(t, c.ok, ok, c.reason)
 		if ok {
 			assert.Equal(t, c.left, d.Sub(now), c.reason)
 		}
 	}
-	d, ok := supervise.Deadline(began, time.Minute, time.Time{}, 10*time.Second)
+	d, ok := deadline(t, began, time.Minute, time.Time{}, 10*time.Second)
 	assert.True(t, ok)
 	assert.Equal(t, 49*time.Second, d.Sub(began), "tests that have not begun have all of their time")
+}
+
+func deadline(t *testing.T, now time.Time, timeout time.Duration, began time.Time, grace time.Duration) (time.Time, bool) {
+	ctx, cancel := supervise.WithDeadline(t.Context(), now, timeout, began, grace)
+	defer cancel()
+	return ctx.Deadline()
 }

@@ -52,11 +52,11 @@ func (e *StartError) hint() string {
 
 // ExitError says that a program ended by itself, with an exit code other than 0 or by a signal.
 type ExitError struct {
-	Name     string   // the program's file name
-	Code     int      // exit code; 128 + n for signal n, as in shells
-	Signal   string   // "SIGSEGV", or empty if it exited
-	Progress string   // the last line of the progress pipe
-	LogFile  string   // empty if it was temporary
+	Name     string // the program's file name
+	Code     int    // exit code; 128 + n for signal n, as in shells
+	Signal   string // "SIGSEGV", or empty if it exited
+	Progress string // the last line of the progress pipe
+	LogFile  string
 	Tail     []string // last lines of the log: at most 200 lines and 64 KiB, secrets overwritten
 }
 
@@ -77,9 +77,9 @@ type TimeoutError struct {
 	Name     string        // the program's file name
 	After    time.Duration // since Run was called
 	Progress string        // the last line of the progress pipe: what the program was doing
-	LogFile  string        // empty if it was temporary
-	Tail     []string      // as in ExitError
-	Err      error         // the cause of the context; wraps context.DeadlineExceeded
+	LogFile  string
+	Tail     []string // as in ExitError
+	Err      error    // the cause of the context; wraps context.DeadlineExceeded
 }
 
 func (e *TimeoutError) Error() string {
@@ -101,7 +101,7 @@ func details(progress, log string, tail []string) string {
 			break
 		}
 	}
-	if log != "" {
+	if log != "" { // it was not even started
 		fmt.Fprintf(&b, " (log: %s)", log)
 	}
 	return b.String()

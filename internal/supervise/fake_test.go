@@ -1,4 +1,4 @@
-//go:build unix && !aix
+//go:build unix
 
 package supervise_test
 
@@ -185,7 +185,7 @@ func victim(m *testing.M) int {
 		_, err := supervise.Lock(ctx, "device", nil)
 		must(err)
 	}
-	c := supervise.Command{Path: os.Args[0],
+	c := supervise.Command{Path: os.Args[0], LogFile: os.DevNull,
 		Env: append(os.Environ(), "FAKE_TEST=", "FAKE_ENGINE="+os.Getenv("FAKE_MOODS")), Grace: time.Second}
 	if how == "patient" {
 		c.Grace = time.Minute

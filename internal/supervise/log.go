@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/goparity/goparity/internal/secret"
 )
@@ -15,54 +13,33 @@ import (
 // logFile takes the program's stdout and stderr. What the program writes comes through a pipe, so
 // that no secret reaches the disk.
 type logFile struct {
-	r, w      *os.File
-	file      *os.File
-	temporary bool
-	end       func()
+	*pipe
+	file *os.File
 }
 
 // openLog creates or empties the file, and begins to read what the program will write. Only its
 // owner may read the file.
 func openLog(path string, secrets *secret.Values) (*logFile, error) {
-	l := &logFile{temporary: path == ""}
+	l := &logFile{}
 	var err error
-	if l.temporary {
-		l.file, err = os.CreateTemp("", "parity-*.log")
-	} else {
-		l.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	}
-	if err != nil {
+	if l.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 		return nil, fmt.Errorf("its log: %w", err)
 	}
-	if l.r, l.w, err = os.Pipe(); err != nil {
+	l.pipe, err = newPipe(func(r io.Reader) {
+		to := secrets.Writer(&deaf{l.file})
+		io.Copy(to, r)
+		to.Close()
+	})
+	if err != nil {
 		l.file.Close()
 		return nil, fmt.Errorf("its log: %w", err)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		to := secrets.Writer(&deaf{l.file})
-		io.Copy(to, l.r) // until all who hold the other end are dead, or the deadline
-		to.Close()
-	}()
-	l.end = sync.OnceFunc(func() {
-		l.w.Close()
-		l.r.SetReadDeadline(time.Now().Add(drainTime)) // no effect on Windows, where all holders are dead
-		<-done
-		l.r.Close()
-	})
 	return l, nil
 }
-
-// out is for the program.
-func (l *logFile) out() *os.File { return l.w }
 
 func (l *logFile) close() {
 	l.end()
 	l.file.Close()
-	if l.temporary {
-		os.Remove(l.file.Name())
-	}
 }
 
 // deaf ignores errors: a full disk must not stop the program.

@@ -13,32 +13,42 @@ import (
 // descendant that left the group can still hold it.
 const drainTime = 2 * time.Second
 
-// progress reads the lines that the program writes to its progress pipe.
-type progress struct {
-	r, w *os.File
-	last string // valid once done is closed
-	done chan struct{}
-	end  func()
+// pipe is what a program writes to, and this process reads.
+type pipe struct {
+	w   *os.File // for the program
+	end func()   // waits until everything is read
 }
 
-// newProgress opens the pipe and starts to read it.
-func newProgress(line func([]byte)) (*progress, error) {
+// newPipe opens a pipe and starts to read it: until all who hold the other end are dead, or the deadline.
+func newPipe(read func(r io.Reader)) (*pipe, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	p := &progress{r: r, w: w, done: make(chan struct{})}
-	p.end = sync.OnceFunc(func() {
-		p.w.Close()
-		p.r.SetReadDeadline(time.Now().Add(drainTime)) // no effect on Windows, where all holders are dead
-		<-p.done
-		p.r.Close()
-	})
+	done := make(chan struct{})
 	go func() {
-		defer close(p.done)
-		p.last = readLines(p.r, line)
+		defer close(done)
+		read(r)
 	}()
-	return p, nil
+	return &pipe{w, sync.OnceFunc(func() {
+		w.Close()
+		r.SetReadDeadline(time.Now().Add(drainTime)) // no effect on Windows, where all holders are dead
+		<-done
+		r.Close()
+	})}, nil
+}
+
+// progress reads the lines that the program writes to its progress pipe.
+type progress struct {
+	*pipe
+	last string // valid after finish
+}
+
+// newProgress opens the pipe and starts to read it.
+func newProgress(line func([]byte)) (p *progress, err error) {
+	p = &progress{}
+	p.pipe, err = newPipe(func(r io.Reader) { p.last = readLines(r, line) })
+	return p, err
 }
 
 // readLines calls line for each line that is not empty, without its end, and returns the last one.

@@ -18,7 +18,7 @@ type Command struct {
 	Args     []string          // without the program's name
 	Dir      string            // working folder; if empty, that of this process
 	Env      []string          // the complete environment, KEY=value; Run adds the progress pipe
-	LogFile  string            // gets stdout and stderr, is truncated first; if empty, a temporary file
+	LogFile  string            // gets stdout and stderr; it is truncated first
 	Progress func(line []byte) // called for each line of the progress pipe, see Run; must not keep line
 	Grace    time.Duration     // time between SIGTERM and SIGKILL; 0: DefaultGrace
 	Secrets  *secret.Values    // overwritten with asterisks in the log and in errors; nil: those of a known form
@@ -64,7 +64,7 @@ func Run(ctx context.Context, c Command) error {
 
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Dir, cmd.Env = c.Dir, append([]string{}, c.Env...) // an empty environment is none of ours
-	cmd.Stdout, cmd.Stderr = log.out(), log.out()
+	cmd.Stdout, cmd.Stderr = log.w, log.w
 	if err := progress.pass(cmd); err != nil {
 		return c.notStarted(err)
 	}

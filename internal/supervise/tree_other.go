@@ -1,4 +1,4 @@
-//go:build unix && !aix && !linux
+//go:build unix && !linux
 
 package supervise
 

@@ -1,4 +1,4 @@
-package dump
+package store
 
 import (
 	"bytes"
@@ -9,49 +9,47 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/spf13/afero"
 
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/jsonline"
-	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// IndexFile lists the runs that a folder keeps (package store): goldens, or recorded runs of a candidate.
+// IndexFile lists the runs that a folder keeps: goldens, or recorded runs of a candidate.
 // All its other files are named by their content.
 const IndexFile = "index.json"
 
 // indexSchema is the version of [IndexFile].
 const indexSchema = 1
 
-// ErrCorrupt says that an index cannot be read, or a file is not what it says.
-var ErrCorrupt = errors.New("the store is damaged")
-
 // Index is what a folder keeps.
 type Index struct {
 	Schema int     `json:"schema"`
-	SHA256 string  `json:"sha256"`          // of all the rest, see seal
+	SHA256 string  `json:"sha256"`          // of all the rest, see dump.Seal
 	Paths  []Along `json:"paths,omitempty"` // how the reference itself does along execution paths
 	Runs   []*Kept `json:"runs"`
 }
 
 // Kept is a run in an index.
 type Kept struct {
-	Variant string   `json:"variant,omitempty"` // of goldens: the reference that ran, "float32"
-	Use     string   `json:"use,omitempty"`     // what the variant is for: "judge", "noise", "cost"; empty where no one said
-	Formula string   `json:"formula,omitempty"` // of the use cost: what it judges by
-	Command string   `json:"command,omitempty"`
-	Blessed string   `json:"blessed,omitempty"` // why the candidate's output became golden
-	Joined  Joined   `json:"joined,omitempty"`
-	Program []string `json:"program,omitempty"` // files of the program that the reference ran: itself, and its constants
+	Variant string      `json:"variant,omitempty"` // of goldens: the reference that ran, "float32"
+	Use     string      `json:"use,omitempty"`     // what the variant is for: "judge", "noise", "cost"; empty where no one said
+	Formula string      `json:"formula,omitempty"` // of the use cost: what it judges by
+	Command string      `json:"command,omitempty"`
+	Blessed string      `json:"blessed,omitempty"` // why the candidate's output became golden
+	Joined  dump.Joined `json:"joined,omitempty"`
+	Program []string    `json:"program,omitempty"` // files of the program that the reference ran: itself, and its constants
 
 	Raw  json.RawMessage `json:"info"` // as a run.json; its files lie beside the index
-	Info Info            `json:"-"`
+	Info dump.Info       `json:"-"`
 }
 
 // Along says how the reference itself does along an execution path: run along it, it has in each row
@@ -73,46 +71,46 @@ type Along struct {
 }
 
 // Golden is the case under which goldens of the path's own are kept: "short@decode-8".
-func (a Along) Golden() string { return PathCase(a.Case, a.Path) }
+func (a Along) Golden() string { return dump.PathCase(a.Case, a.Path) }
 
 // OnePass reports whether a run is the standard one of a case, and not along a path or a text.
 func (k *Kept) OnePass() bool {
-	_, along := CutPathCase(k.Info.Case)
-	return !along && k.Info.Mode != Injected
+	_, along := dump.CutPathCase(k.Info.Case)
+	return !along && k.Info.Mode != dump.Injected
 }
 
 // String names a run for messages.
 func (k *Kept) String() string {
 	what := k.Variant
 	if what == "" {
-		what = cmp.Or(k.Info.Mode, Standard)
+		what = cmp.Or(k.Info.Mode, dump.Standard)
 	}
 	return fmt.Sprintf("%s of case %s", what, k.Info.Case)
 }
 
-// ReadIndex reads the index of a folder, and returns its bytes, too. The error is [fs.ErrNotExist] where
+// ReadIndex reads the index of a folder. The error is [fs.ErrNotExist] where there is none, and [ErrCorrupt].
+func ReadIndex(dir string) (*Index, error) {
+	x, _, err := readIndex(afero.NewOsFs(), dir)
+	return x, err
+}
+
+// readIndex reads the index of a folder, and returns its bytes, too. The error is [fs.ErrNotExist] where
 // there is none, and [ErrCorrupt].
-func ReadIndex(disk afero.Fs, dir string) (*Index, []byte, error) {
+func readIndex(disk afero.Fs, dir string) (*Index, []byte, error) {
 	name := filepath.Join(dir, IndexFile)
-	var data []byte
-	var err error
-	if _, real := disk.(*afero.OsFs); real {
-		data, err = mapfile.Read(name, mapfile.MaxListing)
-	} else {
-		data, err = afero.ReadFile(disk, name)
-	}
+	data, err := read(disk, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	x, err := ParseIndex(data)
+	x, err := parseIndex(data)
 	if err != nil {
 		return nil, data, fmt.Errorf("%s: %w", name, err)
 	}
 	return x, data, nil
 }
 
-// ParseIndex reads an index. The error is [ErrCorrupt].
-func ParseIndex(data []byte) (*Index, error) {
+// parseIndex reads an index. The error is [ErrCorrupt].
+func parseIndex(data []byte) (*Index, error) {
 	corrupt := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %w: restore the folder, or make it again", ErrCorrupt, fmt.Errorf(format, args...))
 	}
@@ -120,18 +118,20 @@ func ParseIndex(data []byte) (*Index, error) {
 		return nil, corrupt("it is a git-lfs pointer, not the file (%w): run git lfs pull", tensor.ErrLFSPointer)
 	}
 	var x Index
-	if err := strict(data, &x); err != nil {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&x); err != nil {
 		return nil, corrupt("%w", jsonline.Error(data, err))
 	}
 	if x.Schema != indexSchema {
 		return nil, corrupt("schema is %d, this version of goparity reads %d", x.Schema, indexSchema)
 	}
-	if err := checkSeal(data, x.SHA256); err != nil {
+	if err := dump.CheckSeal(data, x.SHA256); err != nil {
 		return nil, corrupt("%w: a merge or an edit changed what it lists", err)
 	}
 	for i, k := range x.Runs {
 		var err error
-		if k.Info, _, err = parseInfo(IndexFile, k.Raw); err == nil {
+		if k.Info, _, err = dump.ParseInfo(IndexFile, k.Raw); err == nil {
 			err = k.check()
 		}
 		if err != nil {
@@ -164,7 +164,7 @@ func (x *Index) Marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, err := seal(bare)
+	sum, err := dump.Seal(bare)
 	if err != nil {
 		return nil, err
 	}
@@ -217,46 +217,20 @@ func (k *Kept) write(b *bytes.Buffer) error {
 	return nil
 }
 
-// Open opens a kept run; file opens a file of its folder.
-func (k *Kept) Open(dir string, file func(name string) (*tensor.File, error)) (*Run, error) {
-	r := &Run{Path: dir, Info: k.Info, HasInfo: true, OrderBy: OrderRunFile, Joined: k.Joined}
-	checked := map[string]*tensor.File{}
-	for _, o := range k.Info.Order {
-		f := checked[o.File]
-		if f == nil {
-			var err error
-			if f, err = file(o.File); err != nil {
-				return nil, err
-			}
-			if sum, err := Digest(f); err != nil || sum != k.Info.SHA256[o.File] {
-				return nil, errors.Join(err, fmt.Errorf("%w: %s: its sha256 is %.12s…, %s says %.12s…: restore it, or make it again",
-					ErrCorrupt, f.Path, sum, IndexFile, k.Info.SHA256[o.File]))
-			}
-			checked[o.File] = f
-		}
-		t, ok := f.Lookup(cmp.Or(o.Name, label.Join(o.Layer, o.Port)))
-		if !ok {
-			return nil, fmt.Errorf("%w: %s has no tensor %q, which %s lists", ErrCorrupt, f.Path, cmp.Or(o.Name, label.Join(o.Layer, o.Port)), IndexFile)
-		}
-		r.Entries = append(r.Entries, Entry{Step: o.Step, Layer: o.Layer, Port: o.Port, Tensor: t})
-	}
-	return r, r.finish(Options{})
-}
-
-// Digest returns the hash by which a file of tensors is named and checked: of their names, types, shapes
+// digest returns the hash by which a file of tensors is named and checked: of their names, types, shapes
 // and hashes, which all cores compute.
-func Digest(f *tensor.File) (string, error) {
+func digest(f *tensor.File) (string, error) {
 	sums := make([]string, len(f.Tensors))
 	err := mapfile.Guard(func() error {
 		return each.Do(context.Background(), len(sums), func(i int) (err error) {
 			return mapfile.Guard(func() error { sums[i], err = safetensors.Hash(f.Tensors[i].Tensor); return err })
 		})
 	})
-	return DigestOf(f.Tensors, sums), err
+	return digestOf(f.Tensors, sums), err
 }
 
-// DigestOf is [Digest] of tensors whose hashes are known.
-func DigestOf(tensors []tensor.Named, sums []string) string {
+// digestOf is digest of tensors whose hashes are known.
+func digestOf(tensors []tensor.Named, sums []string) string {
 	h := sha256.New()
 	for i, t := range tensors {
 		fmt.Fprintf(h, "%q %s %v %s\n", t.Name, t.Tensor.DType(), t.Tensor.Shape(), sums[i])
@@ -264,50 +238,65 @@ func DigestOf(tensors []tensor.Named, sums []string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// openIndexed opens the runs of a folder that keeps runs: the standard ones of one variant, or those of
-// another mode that is asked for; along paths and texts where all are to be opened.
-func openIndexed(dir string, x *Index, opt Options) (runs []*Run, err error) {
+// KeepsRuns reports whether a folder keeps runs, and is no dump.
+func KeepsRuns(dir string) bool {
+	st, err := os.Stat(filepath.Join(dir, IndexFile))
+	return err == nil && !st.IsDir()
+}
+
+// OpenCases opens runs as [dump.OpenCases] does, also those of a folder that keeps runs: the standard ones of one
+// variant, or those of another mode that is asked for; along paths and texts where all are to be opened.
+func OpenCases(dir string, opt dump.Options) (runs []*dump.Run, err error) {
+	if !KeepsRuns(dir) {
+		return dump.OpenCases(dir, opt)
+	}
+	s, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if runs, err = s.standard(opt); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	left := len(runs)
+	for _, r := range runs {
+		r.OnClose(func() error {
+			if left--; left > 0 {
+				return nil
+			}
+			return s.Close()
+		})
+	}
+	return runs, nil
+}
+
+func (s *Store) standard(opt dump.Options) (runs []*dump.Run, err error) {
 	var variants []string
-	injected := !slices.ContainsFunc(x.Runs, func(k *Kept) bool { return k.Info.Mode != Injected }) || opt.Mode == Injected
-	for _, k := range x.Runs {
-		along := !k.OnePass() && k.Info.Mode != Injected
-		if len(k.Info.Order) == 0 || (k.Info.Mode == Injected) != injected || along && !opt.Unjudged {
+	injected := !slices.ContainsFunc(s.Runs(), func(k *Kept) bool { return k.Info.Mode != dump.Injected }) || opt.Mode == dump.Injected
+	for _, k := range s.Runs() {
+		along := !k.OnePass() && k.Info.Mode != dump.Injected
+		if len(k.Info.Order) == 0 || (k.Info.Mode == dump.Injected) != injected || along && !opt.Unjudged {
 			continue
 		}
 		if !slices.Contains(variants, k.Variant) {
 			variants = append(variants, k.Variant)
 		}
-		r := &Run{}
-		file := func(name string) (*tensor.File, error) {
-			f, err := safetensors.Open(filepath.Join(dir, name))
-			if err == nil {
-				r.files = append(r.files, f)
-			}
-			return f, err
+		r, err := s.Run(k)
+		if err == nil && !opt.Unjudged {
+			err = k.Info.Judgeable()
 		}
-		opened, err := k.Open(dir, file)
-		if err == nil {
-			opened.files, r = r.files, opened
-			if len(k.Program) > 0 {
-				r.Program = filepath.Join(dir, k.Program[0])
-			}
-			err = k.Info.judgeable()
-			if opt.Unjudged {
-				err = nil
-			}
+		if err != nil {
+			return nil, fmt.Errorf("open %q: %w", s.dir, err)
 		}
-		if runs = append(runs, r); err != nil {
-			return nil, errors.Join(fmt.Errorf("dump: open %q: %w", dir, err), CloseAll(runs))
+		if len(k.Program) > 0 {
+			r.Program = filepath.Join(s.dir, k.Program[0])
 		}
+		runs = append(runs, r)
 	}
 	switch {
 	case len(variants) > 1:
-		err = fmt.Errorf("dump: open %q: it keeps goldens of %s: want one run for each case", dir, variants)
+		return nil, fmt.Errorf("store: open %q: it keeps goldens of %s: want one run for each case", s.dir, variants)
 	case len(runs) == 0:
-		err = fmt.Errorf("dump: open %q: %s lists no such run: %w", dir, IndexFile, ErrEmpty)
-	}
-	if err != nil {
-		return nil, errors.Join(err, CloseAll(runs))
+		return nil, fmt.Errorf("store: open %q: %s lists no such run: %w", s.dir, IndexFile, dump.ErrEmpty)
 	}
 	return runs, nil
 }

@@ -1,173 +1,183 @@
+// Package plot draws the error of a run along the depth of its model, as PNG.
 package plot
 
 import (
 	"fmt"
-	"image"
 	"image/color"
-	"image/png"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 )
 
-// The picture's size, in pixels, and the place in it of what the axes enclose.
-const width, height = 1472, 736
-
-var frame = image.Rect(88, 62, width-16, height-94)
-
-// room is what is left free of points within the frame, at its top and bottom, for notes.
-const room = 26
+// The picture's size, 1472×736 pixels, what is free at its edges, and the strip of the legend.
+const (
+	width, height = 1104 * vg.Length(1), 552 * vg.Length(1) // points
+	margin        = 10 * vg.Length(1)
+	legendWidth   = 172 * vg.Length(1)
+)
 
 // colors of the components, told apart by people who see red and green alike (Okabe and Ito), and
 // by their shade in grey.
-var colors = map[report.Component]color.RGBA{
-	report.Attention: {0x00, 0x72, 0xb2, 0xff},
-	report.MLP:       {0xe6, 0x9f, 0x00, 0xff},
-	report.Norm:      {0x00, 0x9e, 0x73, 0xff},
-	report.Embedding: {0xcc, 0x79, 0xa7, 0xff},
-	report.Head:      {0xd5, 0x5e, 0x00, 0xff},
-	report.Other:     {0x6b, 0x6b, 0x6b, 0xff},
+var colors = map[report.Component]color.Color{
+	report.Attention: color.RGBA{0x00, 0x72, 0xb2, 0xff},
+	report.MLP:       color.RGBA{0xe6, 0x9f, 0x00, 0xff},
+	report.Norm:      color.RGBA{0x00, 0x9e, 0x73, 0xff},
+	report.Embedding: color.RGBA{0xcc, 0x79, 0xa7, 0xff},
+	report.Head:      color.RGBA{0xd5, 0x5e, 0x00, 0xff},
+	report.Other:     color.RGBA{0x6b, 0x6b, 0x6b, 0xff},
 }
 
-var (
-	ink  = color.RGBA{0x22, 0x22, 0x22, 0xff}
-	soft = color.RGBA{0x77, 0x77, 0x77, 0xff}
-	grid = color.RGBA{0xe4, 0xe4, 0xe4, 0xff}
-	mark = color.RGBA{0xc0, 0x10, 0x10, 0xff}
-)
+var red = color.RGBA{0xc0, 0x10, 0x10, 0xff}
 
 var words = map[report.Mode]string{report.Standard: "without injection", report.Injected: "with injection"}
 
 // chart is a report on its way to a picture.
 type chart struct {
-	*canvas
-	scale
+	*plot.Plot
+	legend plot.Legend
 	points []report.Point
+	scale
 }
 
-// PNG draws the mean squared error of each output over the order in which the reference ran them,
-// on a logarithmic scale, coloured by component. The points of mode are filled, those of the other
-// mode are rings. The first divergence is a red line with its name. An MSE of zero is drawn on a
-// line of its own below all others, one that is infinite (a NaN or an infinity without its match)
-// above them.
-//
-// Runs along execution paths and tokens are drawn by package page alone. A report without figures is drawn as an empty
-// frame that says so.
+// PNG draws the mean squared error of each output over the order in which the reference ran them, on a logarithmic
+// scale, coloured by component. The points of mode are filled, those of the other mode are rings. The first
+// divergence is a red line with its name. An MSE of zero is drawn below all others, one that is infinite (a NaN or an
+// infinity without its match) above them.
 func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
-	canvas, err := newCanvas(width, height)
-	if err != nil {
-		return err
-	}
 	points := report.Depth(r)
-	c := chart{canvas, newScale(points), points}
+	c := chart{plot.New(), plot.NewLegend(), points, newScale(points)}
+	c.legend.Top, c.legend.Left, c.legend.Padding = true, true, 4
+	title := fmt.Sprintf("%s, %s: %s: %s", r.Fixture, words[mode], strings.ToUpper(string(r.Verdict)), report.Headline(r))
+	c.Title.Text = fit(c.Title.TextStyle, title, width-3*legendWidth/2)
+	c.Y.Label.Text = "mean squared error"
+	c.X.Label.Text, c.X.Tick.Marker = xAxis(points)
+	c.X.Min, c.X.Max = -1, float64(len(points))
+	c.Y.Min, c.Y.Max, c.Y.Tick.Marker = c.bottom-0.5, c.top+0.5, c.ticks()
+	c.Add(plotter.NewGrid())
 	other := report.Injected
 	if mode == report.Injected {
 		other = report.Standard
 	}
-	title := fmt.Sprintf("%s, %s: %s: %s", r.Fixture, words[mode], strings.ToUpper(string(r.Verdict)),
-		report.Headline(r))
-	c.write(c.text, c.fit(c.text, title, width-40), width/2, 22, 0.5, ink)
-	c.axes()
-	if c.none {
-		c.write(c.text, "no row has figures: there is nothing to draw", width/2, height/2, 0.5, ink)
+	c.scatter(mode, other)
+	if err := c.divergence(r.FirstDivergence); err != nil {
+		return err
 	}
-	c.divergence(r.FirstDivergence)
-	c.scatter(other, true)
-	c.scatter(mode, false)
-	c.legend(mode, other)
-	return png.Encode(w, c.RGBA)
+	canvas := vgimg.New(width, height)
+	all := draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
+	c.Draw(draw.Crop(all, 0, -legendWidth, 0, 0))
+	c.legend.Draw(draw.Crop(all, width-margin-legendWidth, 0, 0, -3*margin))
+	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
+	return err
 }
 
-// x returns the place of a point.
-func (c chart) x(i int) float64 {
-	return float64(frame.Min.X) + float64(frame.Dx())*float64(i+1)/float64(len(c.points)+1)
-}
-
-// y returns the place of a share of the vertical axis.
-func (c chart) y(share float64) float64 {
-	return float64(frame.Max.Y-room) - share*float64(frame.Dy()-2*room)
-}
-
-func (c chart) axes() {
-	caption, ticks := xAxis(c.points)
-	for _, t := range ticks {
-		x := int(c.x(int(t.at)))
-		c.fill(image.Rect(x, frame.Min.Y, x+1, frame.Max.Y), grid)
-		c.fill(image.Rect(x, frame.Max.Y, x+1, frame.Max.Y+6), soft)
-		c.write(c.small, t.label, x, frame.Max.Y+16, 0.5, ink)
-	}
-	for _, t := range c.ticks() {
-		y := int(c.y(t.at))
-		c.fill(image.Rect(frame.Min.X, y, frame.Max.X, y+1), grid)
-		c.fill(image.Rect(frame.Min.X-6, y, frame.Min.X, y+1), soft)
-		c.write(c.small, t.label, frame.Min.X-10, y, 1, ink)
-	}
-	c.fill(image.Rect(frame.Min.X, frame.Min.Y, frame.Min.X+1, frame.Max.Y), soft)
-	c.fill(image.Rect(frame.Min.X, frame.Max.Y, frame.Max.X, frame.Max.Y+1), soft)
-	c.write(c.small, "mean squared error", 16, frame.Min.Y-14, 0, ink)
-	c.write(c.small, caption, (frame.Min.X+frame.Max.X)/2, frame.Max.Y+40, 0.5, ink)
-	if c.zeros > 0 {
-		c.apart(0, fmt.Sprintf("MSE 0, drawn below the scale: %d", c.zeros))
-	}
-	if c.infinites > 0 {
-		c.apart(1, fmt.Sprintf("NaN or infinity without its match: %d", c.infinites))
-	}
-}
-
-// apart draws the line of the errors that the scale has no place for.
-func (c chart) apart(share float64, note string) {
-	y := int(c.y(share))
-	c.dashes(image.Rect(frame.Min.X, y, frame.Max.X, y+1), 5, soft)
-	c.write(c.small, note, frame.Max.X-4, y+14, 1, soft)
-}
-
-func (c chart) scatter(mode report.Mode, rings bool) {
-	radius := 4.6
+// scatter adds the points of both modes, those of the second below, and says in the legend what they are.
+func (c *chart) scatter(mode, other report.Mode) {
+	radius := vg.Length(3.4)
 	switch n := len(c.points); {
 	case n > 600:
-		radius = 2.6
+		radius = 2
 	case n > 200:
-		radius = 3.4
+		radius = 2.6
 	}
-	inner := -1.0
-	if rings {
-		inner = radius - 1.2
-	}
-	for _, component := range report.Components {
-		for i := range c.points {
-			if mse, ok := c.points[i].Error(mode); ok && c.points[i].Component == component {
-				c.dot(c.x(i), c.y(c.at(mse)), inner, radius, colors[component])
+	shapes := map[report.Mode]draw.GlyphDrawer{mode: draw.CircleGlyph{}, other: draw.RingGlyph{}}
+	for _, m := range []report.Mode{other, mode} {
+		for _, component := range report.Components {
+			var xy plotter.XYs
+			for i := range c.points {
+				if mse, ok := c.points[i].Error(m); ok && c.points[i].Component == component {
+					xy = append(xy, plotter.XY{X: float64(i), Y: c.at(mse)})
+				}
+			}
+			s := plotter.Scatter{XYs: xy, GlyphStyle: draw.GlyphStyle{Color: colors[component], Radius: radius, Shape: shapes[m]}}
+			if len(xy) > 0 {
+				c.Add(&s)
+			}
+			if outputs := c.outputs(component); m == mode && outputs > 0 {
+				c.legend.Add(fmt.Sprintf("%s (%d)", component, outputs), &s)
 			}
 		}
 	}
+	for _, m := range []report.Mode{mode, other} {
+		name := words[m]
+		if report.StatisticsOf(c.points, m, "").N == 0 {
+			name += " (not run)"
+		}
+		c.legend.Add(name, &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: color.Black, Radius: radius, Shape: shapes[m]}})
+	}
+	for _, apart := range []struct {
+		n    int
+		what string
+	}{{c.zeros, "MSE 0: %d, at the bottom"}, {c.infinites, "NaN or infinity: %d, at the top"}} {
+		if apart.n > 0 {
+			c.legend.Add(fmt.Sprintf(apart.what, apart.n))
+		}
+	}
+	if c.none {
+		c.legend.Add("no row has figures")
+	}
+}
+
+// outputs counts those of a component.
+func (c *chart) outputs(of report.Component) (n int) {
+	for i := range c.points {
+		if p := &c.points[i]; p.Component == of && !p.Computed {
+			n++
+		}
+	}
+	return n
 }
 
 // divergence marks the first divergence, at the point of its row or the first one after it.
-func (c chart) divergence(d *report.Divergence) {
-	for i := range c.points {
-		if c.points[i].First == nil {
-			continue
-		}
-		x := int(c.x(i))
-		c.dashes(image.Rect(x-1, frame.Min.Y, x+1, frame.Max.Y), 7, mark)
-		at, share := x+6, 0.0
-		if i > len(c.points)/2 {
-			at, share = x-6, 1
-		}
-		note := c.fit(c.small, "first divergence: "+d.Where(), frame.Dx()/2-10)
-		c.write(c.small, note, at, frame.Min.Y+10, share, mark)
-		return
+func (c *chart) divergence(d *report.Divergence) error {
+	i := slices.IndexFunc(c.points, func(p report.Point) bool { return p.First != nil })
+	if i < 0 {
+		return nil
 	}
+	x := float64(i)
+	line, err := plotter.NewLine(plotter.XYs{{X: x, Y: c.Y.Min}, {X: x, Y: c.Y.Max}})
+	if err != nil {
+		return err
+	}
+	line.Color, line.Width, line.Dashes = red, 1.5, []vg.Length{5, 5}
+	style := c.X.Tick.Label
+	style.Color, style.YAlign, style.XAlign = red, text.YTop, text.XLeft
+	at := vg.Point{X: 5, Y: -2}
+	if i > len(c.points)/2 {
+		style.XAlign, at.X = text.XRight, -5
+	}
+	name := fit(style, "first divergence: "+d.Where(), (width-2*legendWidth)/2)
+	note := &plotter.Labels{XYs: plotter.XYs{{X: x, Y: c.Y.Max}}, Labels: []string{name}, TextStyle: []text.Style{style}, Offset: at}
+	c.Add(line, note)
+	return nil
+}
+
+// fit returns as much of a text as there is room for.
+func fit(style text.Style, s string, room vg.Length) string {
+	s = report.Clean(s)
+	short := []rune(s)
+	for style.Width(s) > room {
+		short = short[:len(short)*9/10]
+		s = string(short) + "…"
+	}
+	return s
 }
 
 const maxTicks = 32
 
 // xAxis numbers the blocks of the model, each at its first point; a model without blocks has its
 // points numbered.
-func xAxis(points []report.Point) (caption string, ticks []tick) {
+func xAxis(points []report.Point) (caption string, ticks plot.ConstantTicks) {
 	last, outputs := "", 0
 	for i := range points {
 		if !points[i].Computed {
@@ -176,52 +186,19 @@ func xAxis(points []report.Point) (caption string, ticks []tick) {
 		block := label.Block(label.Name(points[i].Layer))
 		if block != "" && block != last {
 			last = block
-			ticks = append(ticks, tick{float64(i), label.Last(block)})
+			ticks = append(ticks, plot.Tick{Value: float64(i), Label: label.Last(block)})
 		}
 	}
 	caption = fmt.Sprintf("%d outputs, in execution order; the numbers are those of the blocks", outputs)
 	if len(ticks) < 2 {
 		caption, ticks = "outputs, in execution order", nil
 		for i := range points {
-			ticks = append(ticks, tick{float64(i), strconv.Itoa(i)})
+			ticks = append(ticks, plot.Tick{Value: float64(i), Label: strconv.Itoa(i)})
 		}
 	}
-	var shown []tick
-	for i, every := 0, step(len(ticks), maxTicks); i < len(ticks); i += every {
+	var shown plot.ConstantTicks
+	for i := 0; i < len(ticks); i += step(len(ticks), maxTicks) {
 		shown = append(shown, ticks[i])
 	}
 	return caption, shown
-}
-
-// legend draws one line below the plot: the components that there are, and what filled points and
-// rings mean.
-func (c chart) legend(mode, other report.Mode) {
-	x, y := frame.Min.X+6, height-18
-	item := func(name string) { x += 12 + c.write(c.small, name, x+12, y, 0, ink) + 26 }
-	for _, component := range report.Components {
-		n, computed := 0, 0
-		for i := range c.points {
-			if c.points[i].Component == component {
-				n++
-				if c.points[i].Computed {
-					computed++
-				}
-			}
-		}
-		if n > 0 {
-			c.fill(image.Rect(x-5, y-5, x+5, y+5), colors[component])
-			item(fmt.Sprintf("%s (%d)", component, n-computed))
-		}
-	}
-	for _, m := range []struct {
-		mode  report.Mode
-		inner float64
-	}{{mode, -1}, {other, 3.8}} {
-		name := words[m.mode]
-		if report.StatisticsOf(c.points, m.mode, "").N == 0 {
-			name += " (not run)"
-		}
-		c.dot(float64(x), float64(y), m.inner, 5, ink)
-		item(name)
-	}
 }

@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/plot"
+
 	"github.com/goparity/goparity/internal/report"
 )
 
-// scale maps errors to a logarithmic axis of decades, with a line for zeros below and one for
-// infinite errors above.
+// scale is an axis of decades, with a place for zeros below and one for infinite errors above.
 type scale struct {
 	low, high        float64 // decades of the finite errors
-	bottom, top      float64 // of the axis: the line of zeros or low, that of infinite errors or high
+	bottom, top      float64 // where zeros and infinite errors lie; low and high where there are none
 	zeros, infinites int
 	none             bool // there is no error at all
 }
@@ -21,11 +22,9 @@ func newScale(points []report.Point) scale {
 	for i := range points {
 		for _, mode := range []report.Mode{report.Standard, report.Injected} {
 			mse, ok := points[i].Error(mode)
-			if !ok {
-				continue
-			}
-			s.none = false
+			s.none = s.none && !ok
 			switch {
+			case !ok:
 			case mse == 0:
 				s.zeros++
 			case math.IsInf(mse, 1):
@@ -39,9 +38,6 @@ func newScale(points []report.Point) scale {
 		s.low, s.high = -12, 0
 	}
 	s.low, s.high = math.Floor(s.low), math.Ceil(s.high)
-	if s.high == s.low {
-		s.high++
-	}
 	gap := max(1, (s.high-s.low)/12)
 	s.bottom, s.top = s.low, s.high
 	if s.zeros > 0 {
@@ -53,34 +49,27 @@ func newScale(points []report.Point) scale {
 	return s
 }
 
-// at returns where an error lies, from 0 at the bottom of the axis to 1 at its top.
+// at returns where an error lies.
 func (s scale) at(mse float64) float64 {
 	switch {
 	case mse == 0:
-		return 0
+		return s.bottom
 	case math.IsInf(mse, 1):
-		return 1
+		return s.top
 	}
-	return (math.Log10(mse) - s.bottom) / (s.top - s.bottom)
+	return math.Log10(mse)
 }
 
-// tick is a labelled place on an axis: the index of a point, or a share of the vertical axis.
-type tick struct {
-	at    float64
-	label string
-}
-
-func (s scale) ticks() []tick {
-	var ticks []tick
+func (s scale) ticks() (ticks plot.ConstantTicks) {
 	if s.zeros > 0 {
-		ticks = append(ticks, tick{0, "0"})
+		ticks = append(ticks, plot.Tick{Value: s.bottom, Label: "0"})
 	}
 	every := float64(step(int(s.high-s.low)+1, 14))
 	for e := math.Ceil(s.low/every) * every; e <= s.high; e += every {
-		ticks = append(ticks, tick{(e - s.bottom) / (s.top - s.bottom), fmt.Sprintf("1e%d", int(e))})
+		ticks = append(ticks, plot.Tick{Value: e, Label: fmt.Sprintf("1e%d", int(e))})
 	}
 	if s.infinites > 0 {
-		ticks = append(ticks, tick{1, "NaN, Inf"})
+		ticks = append(ticks, plot.Tick{Value: s.top, Label: "NaN, Inf"})
 	}
 	return ticks
 }

@@ -1,2 +1,0 @@
-// Package plot draws the error of a run along the depth of its model, as PNG.
-package plot

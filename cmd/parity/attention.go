@@ -61,7 +61,7 @@ func (f *attentionFlags) run(ctx context.Context, args []string, stdout, stderr 
 	if len(args) == 1 && f.Names != "" {
 		return usage("attention: --names joins two dumps, and there is one")
 	}
-	shown := &attentionTable{w: tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0), layer: f.layer, two: len(args) == 2}
+	shown := &attentionTable{layer: f.layer, two: len(args) == 2}
 	show := f.one
 	if shown.two {
 		show = f.two
@@ -69,15 +69,11 @@ func (f *attentionFlags) run(ctx context.Context, args []string, stdout, stderr 
 	if err := show(ctx, args, shown, stderr); err != nil {
 		return err
 	}
-	if shown.n == 0 {
+	if len(shown.rows) == 0 {
 		return &exitError{exitInfra, fmt.Errorf("no attention can be shown of %s: record its weights (torch: attn_implementation=eager), "+
 			"or q, k, v, what the output projection is given, and the program beside them", strings.Join(args, " and "))}
 	}
-	if err := shown.w.Flush(); err != nil {
-		return err
-	}
-	_, err := io.WriteString(stdout, strings.Join(shown.uniform, ""))
-	return err
+	return shown.write(stdout)
 }
 
 func (f *attentionFlags) one(ctx context.Context, args []string, shown *attentionTable, _ io.Writer) error {
@@ -149,13 +145,14 @@ func (f *attentionFlags) two(ctx context.Context, args []string, shown *attentio
 
 // attentionTable has a line for each head, or with two dumps two.
 type attentionTable struct {
-	w       *tabwriter.Writer
+	rows    [][]string
 	layer   string // only labels that contain this text
 	two     bool
 	cases   bool // there are several: each line has its own
-	n       int
 	uniform []string
 }
+
+var attentionHead = []string{"case", "step", "attention", "head", "side", "mean", "entropy", "of ln n", "key", "gets", "key 0 gets", ""}
 
 func (t *attentionTable) add(golden []attention.Weights, candidate []*attention.Weights) {
 	for i, g := range golden {
@@ -166,20 +163,10 @@ func (t *attentionTable) add(golden []attention.Weights, candidate []*attention.
 		if !strings.Contains(g.Label(), t.layer) {
 			continue
 		}
-		if t.n++; t.n == 1 {
-			side := ""
-			if t.two {
-				side = "side\t"
-			}
-			if t.cases {
-				fmt.Fprint(t.w, "case\t")
-			}
-			fmt.Fprintf(t.w, "step\tattention\thead\t%smean\tentropy\tof ln n\tkey\tgets\tkey 0 gets\t\n", side)
-		}
 		for h := range g.Heads {
-			t.line(g, h, "golden\t")
+			t.line(g, h, "golden")
 			if a != nil && h < len(a.Heads) {
-				t.line(*a, h, "candidate\t")
+				t.line(*a, h, "candidate")
 			}
 		}
 		t.name(g, "")
@@ -194,18 +181,31 @@ func (t *attentionTable) add(golden []attention.Weights, candidate []*attention.
 
 func (t *attentionTable) line(w attention.Weights, head int, side string) {
 	h := w.Heads[head]
-	if !t.two {
-		side = ""
+	row := []string{w.Case, w.Step, w.Label(), fmt.Sprint(head), side, "-", "-", "-", "-", "-", "-", h.Note()}
+	if h.Queries > 0 {
+		copy(row[5:], []string{fmt.Sprintf("%.4g", h.Mean), fmt.Sprintf("%.4g", h.Entropy), fmt.Sprintf("%.3f", h.Part), fmt.Sprint(h.Key),
+			fmt.Sprintf("%.3f", h.Most), fmt.Sprintf("%.3f", h.First)})
 	}
-	if t.cases {
-		fmt.Fprintf(t.w, "%s\t", report.Clean(w.Case))
+	t.rows = append(t.rows, row)
+}
+
+// write writes the lines without columns that would say the same in all.
+func (t *attentionTable) write(stdout io.Writer) error {
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{attentionHead}, t.rows...) {
+		var cells []string
+		for i, cell := range row {
+			if (i > 0 || t.cases) && (i != 4 || t.two) {
+				cells = append(cells, report.Clean(cell))
+			}
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
-	fmt.Fprintf(t.w, "%s\t%s\t%d\t%s", report.Clean(w.Step), report.Clean(w.Label()), head, side)
-	if h.Queries == 0 {
-		fmt.Fprintf(t.w, "-\t-\t-\t-\t-\t-\t%s\n", h.Note())
-		return
+	if err := w.Flush(); err != nil {
+		return err
 	}
-	fmt.Fprintf(t.w, "%.4g\t%.4g\t%.3f\t%d\t%.3f\t%.3f\t%s\n", h.Mean, h.Entropy, h.Part, h.Key, h.Most, h.First, h.Note())
+	_, err := io.WriteString(stdout, strings.Join(t.uniform, ""))
+	return err
 }
 
 // of is the case in front of a label, where there are several.

@@ -24,6 +24,7 @@ func newGolden() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "golden",
 		Short: "the goldens of a fixture: plan, update, program, ls, verify, diff, prune",
+		Args:  subcommand,
 		RunE:  group,
 	}
 	c.AddCommand(newPlan(), newUpdate(), newProgram(), newGoldenLs(), newGoldenVerify(), newGoldenDiff(), newGoldenPrune())

@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -23,7 +22,6 @@ import (
 	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/nearest"
 	"github.com/goparity/goparity/internal/subtest"
 )
 
@@ -86,10 +84,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	started := false
 	strict(root, &started)
-	err := unknown(root, args)
-	if err == nil {
-		err = mapfile.Guard(func() error { return root.ExecuteContext(ctx) })
-	}
+	err := mapfile.Guard(func() error { return root.ExecuteContext(ctx) })
 	if err == nil {
 		return exitPass
 	}
@@ -147,30 +142,17 @@ func today(args []string) []string {
 // group is what a command does that only has commands of its own: help.
 func group(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// unknown returns an error for a word in the place of a command that is none, whatever flags follow.
-func unknown(root *cobra.Command, args []string) error {
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd(args...)
-	if len(args) > 0 && args[0] == "help" {
-		args = args[1:]
-	}
-	c, rest, _ := root.Find(args)
-	if !c.HasSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") ||
-		strings.HasPrefix(rest[0], cobra.ShellCompRequestCmd) { // how shells ask for completions
+// subcommand refuses a word that is no command of a group, and names the nearest.
+func subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, sub := range c.Commands() {
-		if !sub.Hidden {
-			names = append(names, sub.Name())
-		}
+	near := ""
+	cmd.SuggestionsMinimumDistance = 2
+	if names := cmd.SuggestionsFor(args[0]); len(names) > 0 {
+		near = fmt.Sprintf(", did you mean %q?", names[0])
 	}
-	last := len(names) - 1
-	meant := fmt.Sprintf(": want %s or %s", strings.Join(names[:last], ", "), names[last])
-	if near, ok := nearest.Nearest(rest[0], names); ok {
-		meant = fmt.Sprintf(", did you mean %q?", near)
-	}
-	return usage("unknown command %q%s", strings.TrimPrefix(c.CommandPath()+" "+rest[0], root.CommandPath()+" "), meant)
+	return usage("unknown command %q for %q%s", args[0], cmd.CommandPath(), near)
 }
 
 // notEmpty returns an error for a flag that was given without a value, as --names="$UNSET" is: it

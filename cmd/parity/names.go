@@ -123,57 +123,16 @@ func (f *namesFlags) print(w io.Writer, p *match.Proposal) {
 	}
 }
 
-// proposal is what --json writes.
-type proposal struct {
-	Schema    int             `json:"schema"`
-	Joined    int             `json:"joined"`
-	Rules     []proposedRule  `json:"rules"`
-	Ambiguous []ambiguousJSON `json:"ambiguous"`
-	Golden    []leftJSON      `json:"only_golden"`
-	Actual    []leftJSON      `json:"only_candidate"`
-}
-
-type proposedRule struct {
-	Golden    []string `json:"golden"`
-	Candidate []string `json:"candidate"`
-	Transpose []int    `json:"transpose,omitempty"`
-	Reshape   []int    `json:"reshape,omitempty"`
-	Rows      string   `json:"rows,omitempty"`
-	Sure      string   `json:"sure"`
-	Reason    string   `json:"reason"`
-	Equal     int      `json:"equal"`
-	Pairs     int      `json:"pairs"`
-	Distance  float64  `json:"distance"`
-}
-
-type ambiguousJSON struct {
-	Golden    []string `json:"golden"`
-	Candidate []string `json:"candidate"`
-	Why       string   `json:"why"`
-}
-
-type leftJSON struct {
-	Layer string `json:"layer"`
-	Same  string `json:"same,omitempty"`
-	Alone bool   `json:"alone"`
-}
-
+// writeProposal writes what --json asks for.
 func writeProposal(w io.Writer, p *match.Proposal) error {
-	out := proposal{Schema: 1, Joined: p.Joined, Rules: []proposedRule{}, Ambiguous: []ambiguousJSON{}, Golden: []leftJSON{}, Actual: []leftJSON{}}
-	for _, r := range p.Rules {
-		out.Rules = append(out.Rules, proposedRule{r.Golden, r.Candidate, r.Transpose, r.Reshape, r.Rows, r.Sure, r.Reason, r.Equal, r.Pairs, r.Distance})
-	}
-	for _, a := range p.Ambiguous {
-		out.Ambiguous = append(out.Ambiguous, ambiguousJSON(a))
-	}
-	for _, l := range p.Golden {
-		out.Golden = append(out.Golden, leftJSON(l))
-	}
-	for _, l := range p.Actual {
-		out.Actual = append(out.Actual, leftJSON(l))
-	}
+	out := *p // without null
+	out.Rules, out.Ambiguous = append([]match.Proposed{}, p.Rules...), append([]match.Ambiguous{}, p.Ambiguous...)
+	out.Golden, out.Actual = append([]match.Left{}, p.Golden...), append([]match.Left{}, p.Actual...)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	return e.Encode(out)
+	return e.Encode(struct {
+		Schema int `json:"schema"`
+		match.Proposal
+	}{1, out})
 }

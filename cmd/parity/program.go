@@ -94,16 +94,12 @@ func (f *programFlags) record(ctx context.Context, stdout, stderr io.Writer) (er
 	}
 	defer remove()
 	job.Out = filepath.Join(tmp, "dump")
-	con := newConsole(stderr, job.Engine)
-	opt := engine.Options{Progress: con.Event}
-	if opt.LogFile, err = engine.LogFile("program"); err != nil {
+	logFile, err := engine.LogFile("program")
+	if err != nil {
 		return err
 	}
-	r, err := engine.RunOnDevice(ctx, job, opt, con.say)
-	con.Stop(err == nil)
-	if wrong := (*engine.UsageError)(nil); errors.As(err, &wrong) {
-		return &exitError{exitUsage, err}
-	} else if err != nil {
+	r, err := runEngine(ctx, job, logFile, stderr)
+	if err != nil {
 		return err
 	}
 	defer r.Close()

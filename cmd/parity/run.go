@@ -160,21 +160,13 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	logFile := out + ".log" // stays where the run fails
 
-	con := newConsole(stderr, job.Engine)
 	var model engine.EventModel
-	opt := engine.Options{LogFile: logFile, Progress: func(e engine.Event) {
-		con.Event(e)
+	r, err := runEngine(ctx, job, logFile, stderr, func(e engine.Event) {
 		if e.Model != nil {
 			model = *e.Model
 		}
-	}}
-	r, err := engine.RunOnDevice(ctx, job, opt, con.say)
-	con.Stop(err == nil)
+	})
 	if err != nil {
-		var wrong *engine.UsageError
-		if errors.As(err, &wrong) {
-			return &exitError{exitUsage, err}
-		}
 		return err
 	}
 	tail(stdout, job, r, model)
@@ -202,6 +194,23 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stdout, "next      %s\n", next)
 	}
 	return nil
+}
+
+// runEngine runs a job, and shows on stderr what the engine does. What no engine can do is usage.
+func runEngine(ctx context.Context, job engine.Job, logFile string, stderr io.Writer, seen ...func(engine.Event)) (*engine.Result, error) {
+	con := newConsole(stderr, job.Engine)
+	opt := engine.Options{LogFile: logFile, Progress: func(e engine.Event) {
+		con.Event(e)
+		for _, see := range seen {
+			see(e)
+		}
+	}}
+	r, err := engine.RunOnDevice(ctx, job, opt, con.say)
+	con.Stop(err == nil)
+	if wrong := (*engine.UsageError)(nil); errors.As(err, &wrong) {
+		return nil, &exitError{exitUsage, err}
+	}
+	return r, err
 }
 
 // dequantise gives the job a folder with the numbers that quantised weights stand for, in dir.

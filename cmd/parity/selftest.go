@@ -64,13 +64,11 @@ func selftest(ctx context.Context, stdout, stderr io.Writer) error {
 // selfRun runs one engine. Its error says which one it was, and what to do.
 func selfRun(ctx context.Context, job engine.Job, dir string, stdout, stderr io.Writer) (*engine.Result, error) {
 	job.Out = filepath.Join(dir, job.Engine)
-	con := newConsole(stderr, job.Engine)
 	logFile, err := engine.LogFile("selftest-" + job.Engine)
 	if err != nil {
 		return nil, err
 	}
-	r, err := engine.RunOnDevice(ctx, job, engine.Options{Progress: con.Event, LogFile: logFile}, con.say)
-	con.Stop(err == nil)
+	r, err := runEngine(ctx, job, logFile, stderr)
 	if err != nil {
 		advice := "the engine does not run a model that it should: install it again, in the versions that parity " +
 			"doctor lists"

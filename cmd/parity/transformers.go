@@ -19,6 +19,7 @@ func newTransformers() *cobra.Command {
 		Long: "transformers makes an editable copy of the installed Python package in .parity/transformers next to\n" +
 			"go.mod. Live runs and parity run use it while it is there, and say so; goldens are not renewed from\n" +
 			"it. The installation stays as it is.",
+		Args: subcommand,
 		RunE: group,
 	}
 	c.AddCommand(newTransformersEdit(), newTransformersStatus(), newTransformersRestore())
@@ -32,34 +33,16 @@ func newTransformersEdit() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := transformers.Find(".")
+			if err == nil && o == nil {
+				o, err = copyTransformers(cmd)
+			}
 			if err != nil {
 				return err
 			}
-			if o == nil {
-				python, err := engine.Interpreter(os.Getenv, ".")
-				if err != nil {
-					return err
-				}
-				source, version, err := transformers.Installed(cmd.Context(), python)
-				if err != nil {
-					return err
-				}
-				dir, err := transformers.Folder(".")
-				if err != nil {
-					return err
-				}
-				if o, err = transformers.Make(dir, source, version); err != nil {
-					return err
-				}
-				fmt.Fprintf(cmd.ErrOrStderr(),
-					"parity: copied transformers %s, %d files; live runs use the copy until parity transformers "+
-						"restore\n", version, len(o.Files))
+			files := []string{""}
+			if len(args) > 0 {
+				files = o.Lookup(args[0])
 			}
-			if len(args) == 0 {
-				fmt.Fprintln(cmd.OutOrStdout(), o.Package())
-				return nil
-			}
-			files := o.Lookup(args[0])
 			if len(files) == 0 {
 				return usage("transformers edit: no file of transformers %s is called %q", o.Version, args[0])
 			}
@@ -69,6 +52,27 @@ func newTransformersEdit() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// copyTransformers makes the copy.
+func copyTransformers(cmd *cobra.Command) (*transformers.Overlay, error) {
+	python, err := engine.Interpreter(os.Getenv, ".")
+	if err != nil {
+		return nil, err
+	}
+	source, version, err := transformers.Installed(cmd.Context(), python)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := transformers.Folder(".")
+	if err != nil {
+		return nil, err
+	}
+	o, err := transformers.Make(dir, source, version)
+	if err == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "parity: copied transformers %s, %d files; live runs use the copy until parity transformers restore\n", version, len(o.Files))
+	}
+	return o, err
 }
 
 func newTransformersStatus() *cobra.Command {

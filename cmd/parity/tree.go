@@ -31,6 +31,9 @@ type tree struct {
 // marker lies in a folder that parity compare wrote.
 const marker = ".goparity-verification"
 
+// fileWidth is how wide the lines of its files are.
+const fileWidth = 120
+
 // entries are what a tree consists of.
 var entries = []string{"without_injection", "with_injection", "report.json", "report.html", "summary.txt", marker}
 
@@ -70,7 +73,7 @@ func (t tree) write(r *report.Report, cases []judge.Case) (err error) {
 	files := map[string]func(io.Writer) error{
 		"report.json": func(w io.Writer) error { return report.Write(w, r) },
 		"report.html": func(w io.Writer) error { return html.Write(w, r, filepath.Join(t.dir, "report.json")) },
-		"summary.txt": func(w io.Writer) error { return report.Modes(w, r) },
+		"summary.txt": func(w io.Writer) error { return r.Modes().Text(w, report.TextOptions{Width: fileWidth}) },
 		marker: func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, "parity compare wrote this folder and replaces its own files in it")
 			return err
@@ -123,7 +126,7 @@ func (t tree) mode(dir string, r *report.Report, mode report.Mode, golden, actua
 	}
 	name := fmt.Sprintf("layer_verification_report_%s_%s.txt", plain(t.name), plain(encoding(r)))
 	for name, write := range map[string]func(io.Writer) error{
-		name:                     func(w io.Writer) error { return report.Verification(w, r, mode) },
+		name:                     func(w io.Writer) error { return r.Verification(mode).Text(w, report.TextOptions{Width: fileWidth}) },
 		"mse_plot.png":           func(w io.Writer) error { return plot.PNG(w, r, mode) },
 		"module_names_max.txt":   func(w io.Writer) error { return writeNames(w, actual) },
 		"module_names_torch.txt": func(w io.Writer) error { return writeNames(w, golden) },

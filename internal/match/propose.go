@@ -8,33 +8,35 @@ import (
 
 // Proposal is what Propose found.
 type Proposal struct {
-	Rules []Proposed
+	Rules []Proposed `json:"rules"`
 	// Joined is how many layers of the golden are joined, by their names or by a rule.
-	Joined int
+	Joined int `json:"joined"`
 	// Ambiguous lists layers of which values or places do not tell which is which.
-	Ambiguous []Ambiguous
+	Ambiguous []Ambiguous `json:"ambiguous"`
 	// Golden and Actual list the layers that have no partner; those that do nothing in inference are
 	// left out.
-	Golden, Actual []Left
+	Golden []Left `json:"only_golden"`
+	Actual []Left `json:"only_candidate"`
 	// Foreign says why the two runs seem to be of two models, "" if they do not. Then there are no
 	// rules.
-	Foreign string
+	Foreign string `json:"-"`
 }
 
 // Ambiguous are layers that may be each other's.
 type Ambiguous struct {
-	Golden, Candidate []string
-	Why               string
+	Golden    []string `json:"golden"`
+	Candidate []string `json:"candidate"`
+	Why       string   `json:"why"`
 }
 
 // Left is a layer without partner.
 type Left struct {
-	Layer string
+	Layer string `json:"layer"`
 	// Same is a layer of its own run that holds the same value and has a partner, "" if there is none:
 	// the value is compared there.
-	Same string
+	Same string `json:"same,omitempty"`
 	// Alone says that no layer that the other run has left may be its partner by shape.
-	Alone bool
+	Alone bool `json:"alone"`
 }
 
 // evidence says what speaks for a pair of layers, the surest first.

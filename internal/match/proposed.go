@@ -10,10 +10,10 @@ import (
 // Proposed is a proposed rule, and what speaks for it.
 type Proposed struct {
 	Rule
-	Sure     string  // Certain, Likely or Possible
-	Equal    int     // pairs of layers whose outputs are equal
-	Pairs    int     // all pairs that the rule joins
-	Distance float64 // the largest relative L2 of the equal ones
+	Sure     string  `json:"sure"`     // Certain, Likely or Possible
+	Equal    int     `json:"equal"`    // pairs of layers whose outputs are equal
+	Pairs    int     `json:"pairs"`    // all pairs that the rule joins
+	Distance float64 `json:"distance"` // the largest relative L2 of the equal ones
 
 	end int // place in the golden's order
 }

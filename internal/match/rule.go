@@ -23,13 +23,13 @@ import (
 // the candidate's output is cut along Axis into the golden ones' widths, in their order, and they
 // share its input.
 type Rule struct {
-	Golden    []string `yaml:"golden"`
-	Candidate []string `yaml:"candidate"`
-	Axis      *int     `yaml:"axis,-64..63"`           // of a join or split, counted on the candidate; nil is the last
-	Transpose []int    `yaml:"transpose,0..63"`        // order of the candidate's axes: axis i of the golden is its axis Transpose[i]
-	Reshape   []int    `yaml:"reshape,-1..2147483647"` // shape that the candidate gets, after Transpose; one size may be -1, which is what is left
-	Rows      string   `yaml:"rows,last"`              // "last": the candidate holds the last row of each sequence only
-	Reason    string   `yaml:"reason"`
+	Golden    []string `yaml:"golden" json:"golden"`
+	Candidate []string `yaml:"candidate" json:"candidate"`
+	Axis      *int     `yaml:"axis,-64..63" json:"axis,omitempty"`              // of a join or split, counted on the candidate; nil is the last
+	Transpose []int    `yaml:"transpose,0..63" json:"transpose,omitempty"`      // order of the candidate's axes: axis i of the golden is its axis Transpose[i]
+	Reshape   []int    `yaml:"reshape,-1..2147483647" json:"reshape,omitempty"` // shape that the candidate gets, after Transpose; one size may be -1, which is what is left
+	Rows      string   `yaml:"rows,last" json:"rows,omitempty"`                 // "last": the candidate holds the last row of each sequence only
+	Reason    string   `yaml:"reason" json:"reason"`
 }
 
 // LastRow is the value of Rule.Rows.

@@ -61,7 +61,7 @@ func writeAll(t *testing.T, r *report.Report, n int) {
 	require.NoError(t, report.Text(io.Discard, r, report.TextOptions{Verbose: true}))
 	require.NoError(t, report.Markdown(io.Discard, r, "report.json"))
 	require.NoError(t, report.Annotations(io.Discard, r))
-	require.NoError(t, report.Modes(io.Discard, r))
+	require.NoError(t, r.Modes().Text(io.Discard, report.TextOptions{Width: 120}))
 	require.NoError(t, report.Write(io.Discard, r))
 	b := brief.Of(r, "report.json")
 	assert.True(t, json.Valid(b.JSON()))

@@ -7,23 +7,67 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/goparity/goparity/tensor"
 )
 
-// Change is one row of which an earlier report says something else.
+// Judged is one thing that was judged: a row of tensors, a prompt, a weight, a path, a text, an answer of a server.
+type Judged struct {
+	Stage, Name string
+	Status      Status // NotJudged, pass or fail; of a row any
+	Count       int    // of tokens, rows or outputs that were judged, where they are counted
+	Text        string
+	row         *Layer
+}
+
+func (j *Judged) fails() bool { return (&Layer{Status: j.Status}).failing() }
+
+// judged lists what the stages other than the tensors judged.
+func (r *Report) judged() (list []Judged) {
+	for _, s := range stages() {
+		if s.rows != nil {
+			continue
+		}
+		for _, j := range s.judged(r) {
+			j.Stage = s.name
+			list = append(list, j)
+		}
+	}
+	return list
+}
+
+// byKey has all that was judged, rows of tensors by case, step, layer and port; keys in their order. Inputs are
+// evidence.
+func (r *Report) byKey() (keys []string, all map[string]*Judged) {
+	all = map[string]*Judged{}
+	add := func(j *Judged, key ...string) {
+		k := strings.Join(key, "\x00")
+		if all[k] == nil && j.Status != NotJudged {
+			keys, all[k] = append(keys, k), j
+		}
+	}
+	for i, list := 0, r.judged(); i < len(list); i++ {
+		add(&list[i], list[i].Stage, list[i].Name)
+	}
+	for i := range r.Layers {
+		if l := &r.Layers[i]; !l.IsInput() && (l.compared() || l.failing()) {
+			add(&Judged{Stage: StageTensors, Status: l.Status, row: l}, StageTensors, l.Case, l.Step, l.Layer, l.Port)
+		}
+	}
+	return keys, all
+}
+
+// Change is something of which an earlier report says something else.
 type Change struct {
-	Old, New *Layer // nil where that report does not have the row
+	Old, New *Judged // nil where that report has not judged it
 	Class    Class
 }
 
-// Class says how a row changed.
+// Class says how something changed.
 type Class string
 
 // The classes.
 const (
 	Worse  Class = "worse"  // passed and fails, or is more than twice as far off
-	Gone   Class = "gone"   // was judged, and is not any more
+	Gone   Class = "gone"   // was judged, or more of it, and is not any more
 	Better Class = "better" // failed and passes, or is less than half as far off
 	New    Class = "new"    // was not judged, and is
 )
@@ -35,31 +79,21 @@ var classes = []Class{Worse, Gone, Better, New}
 // what became wrong.
 func (c Class) Bad() bool { return c == Worse || c == Gone }
 
-// Changes compares the judged rows of two reports, bad ones first, then in the order of the later
-// report.
+// Changes compares what two reports judged, bad changes first, then in the order of the later report.
 //
 // A row is worse if it passed and does not any more, or if its worst row's relative L2 is more than
 // twice the old one and more than 8 units of rounding (2^−24 each for float32); better the other
-// way round. Rows are joined by case, step, layer and port.
-func Changes(old, now *Report) []Change {
-	type key struct{ caseName, step, layer, port string }
-	keyOf := func(l *Layer) key { return key{l.Case, l.Step, l.Layer, l.Port} }
-	before := map[key]*Layer{}
-	for i := range old.Layers {
-		before[keyOf(&old.Layers[i])] = &old.Layers[i]
-	}
-	var changes []Change
-	after := map[key]bool{}
-	for i := range now.Layers {
-		n := &now.Layers[i]
-		o := before[keyOf(n)]
-		after[keyOf(n)] = true
-		if class := classOf(o, n); class != "" {
-			changes = append(changes, Change{o, n, class})
+// way round. What was judged of fewer tokens, rows or figures than before is gone, as it may hide what became wrong.
+func Changes(old, now *Report) (changes []Change) {
+	was, before := old.byKey()
+	keys, after := now.byKey()
+	for _, k := range keys {
+		if class := classOf(before[k], after[k]); class != "" {
+			changes = append(changes, Change{before[k], after[k], class})
 		}
 	}
-	for i := range old.Layers {
-		if o := &old.Layers[i]; !after[keyOf(o)] && !o.IsInput() && o.compared() {
+	for _, k := range was {
+		if o := before[k]; after[k] == nil && (o.row == nil || o.row.compared()) {
 			changes = append(changes, Change{o, nil, Gone})
 		}
 	}
@@ -69,30 +103,27 @@ func Changes(old, now *Report) []Change {
 	return changes
 }
 
-// classOf compares two forms of a row; old is nil for none. Inputs are evidence: they are not
-// compared.
-func classOf(old, now *Layer) Class {
-	if now.IsInput() {
-		return ""
-	}
-	was := old != nil && (old.compared() || old.failing())
-	is := now.compared() || now.failing()
+// classOf compares two forms of what now is judged; old is nil where it was not.
+func classOf(old, now *Judged) Class {
 	switch {
-	case !was && !is:
-		return ""
-	case !was:
-		return New
-	case !is:
-		return Gone
-	case !old.failing() && now.failing():
+	case old == nil && now.row == nil && now.fails():
 		return Worse
-	case old.failing() && !now.failing():
+	case old == nil:
+		return New
+	case !old.fails() && now.fails():
+		return Worse
+	case old.fails() && !now.fails():
 		return Better
-	case !old.compared() || !now.compared():
+	case now.row == nil && now.Status == StatusPass && now.Count < old.Count:
+		return Gone
+	case now.row == nil || !old.row.compared() || !now.row.compared():
 		return ""
 	}
-	a, b := old.measure(), now.measure()
-	floor := changeUnits * unitOf(now)
+	a, b := old.row.measure(), now.row.measure()
+	floor := 0.0 // of integers
+	if types := (&Layer{Actual: now.row.Actual}).types(); len(types) > 0 {
+		floor = changeUnits * types[0].Epsilon()
+	}
 	switch {
 	case b > changeFactor*a && b > floor:
 		return Worse
@@ -102,104 +133,92 @@ func classOf(old, now *Layer) Class {
 	return ""
 }
 
-// unitOf returns one unit of rounding of the candidate's type; 0 for integers.
-func unitOf(l *Layer) float64 {
-	if l.Actual == nil {
-		return 0
-	}
-	d, err := tensor.ParseDType(l.Actual.DType)
-	if err != nil {
-		return 0
-	}
-	return d.Epsilon()
-}
-
 // Baseline writes the changes between two reports, and reports whether something got worse.
 func Baseline(w io.Writer, old, now *Report, opt TextOptions) (worse bool, err error) {
-	for _, r := range []*Report{old, now} {
-		if err := r.check(); err != nil {
-			return false, err
-		}
+	if err := old.check(); err != nil {
+		return false, err
 	}
-	changes := Changes(old, now)
-	p := newPrinter(opt, append(slices.Clone(old.Layers), now.Layers...))
-	byClass := map[Class][]Change{}
-	for _, c := range changes {
-		byClass[c.Class] = append(byClass[c.Class], c)
-		worse = worse || c.Class.Bad()
-	}
-	stages := map[Class][]StageChange{}
-	for _, c := range StageChanges(old, now) {
-		stages[c.Class] = append(stages[c.Class], c)
-		worse = worse || c.Class.Bad()
-	}
-	worse = worse || old.Verdict == Pass && now.Verdict != Pass
-	var parts []string
-	for _, c := range classes {
-		parts = append(parts, fmt.Sprintf("%d %s", len(byClass[c])+len(stages[c]), c))
-	}
-	p.linef("Against the baseline: %s", strings.Join(parts, ", "))
-	p.linef("  was %s: %s", old.Verdict, Headline(old))
-	p.linef("  is  %s: %s", now.Verdict, Headline(now))
+	worse = old.Verdict == Pass && now.Verdict != Pass
+	both := &Report{Layers: slices.Concat(old.Layers, now.Layers)}
+	d := composer{Document: Document{of: now}, View: View{Verbose: opt.Verbose, Times: 1}, names: namingOf(both.Layers)}
+	changes, counts := Changes(old, now), []string{}
+	d.add(Section{Lines: append(lines("was "+string(old.Verdict), Headline(old)), lines("is "+string(now.Verdict), Headline(now))...)}, 2)
 	for _, class := range classes {
-		list := byClass[class]
-		if len(list)+len(stages[class]) == 0 {
-			continue
-		}
-		p.heading(strings.ToUpper(string(class[:1])) + string(class[1:]))
-		n := p.shown(len(stages[class]), maxFailing)
-		for _, c := range stages[class][:n] {
-			p.prose("  ", "", Clean(c.String()))
-		}
-		p.more(len(stages[class])-n, "")
-		if len(list) == 0 {
-			continue
-		}
-		table := [][]string{{"layer", "was", "is", "factor", ""}}
-		n = p.shown(len(list), maxFailing)
-		for _, c := range list[:n] {
-			l := c.New
-			if l == nil {
-				l = c.Old
-			}
-			a, b := figureOf(c.Old), figureOf(c.New)
-			factor := noFigure
-			if x, y := measureOf(c.Old), measureOf(c.New); x > 0 && y >= 0 && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
-				factor = num(Float(y / x))
-			}
-			table = append(table, []string{p.names.short(l, 60), a, b, factor, statusChange(c)})
-		}
-		p.columns(table)
-		p.more(len(list)-n, "")
+		of := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Class != class })
+		counts = append(counts, fmt.Sprintf("%d %s", len(of), class))
+		worse = worse || len(of) > 0 && class.Bad()
+		d.changes(class, of)
 	}
-	_, err = w.Write(p.Bytes())
-	return worse, err
+	d.Title = "Against the baseline: " + strings.Join(counts, ", ")
+	return worse, d.Text(w, opt)
 }
 
-func measureOf(l *Layer) float64 {
-	if l == nil {
+// changes lists those of a class.
+func (d *composer) changes(class Class, list []Change) {
+	if len(list) == 0 {
+		return
+	}
+	n := d.shown(len(list), maxFailing)
+	s := Section{Heading: strings.ToUpper(string(class[:1])) + string(class[1:]), More: len(list) - n}
+	t := &Table{Head: []string{"layer", "was", "is", "factor", ""}, Figures: 3}
+	for _, c := range list[:n] {
+		if j := cmp.Or(c.New, c.Old); j.row == nil {
+			s.Lines = append(s.Lines, Line{Text: c.String()})
+		} else {
+			was, is, factor := c.Old.measure(), c.New.measure(), noFigure
+			if was > 0 && is >= 0 && !math.IsInf(was, 0) && !math.IsInf(is, 0) {
+				factor = num(Float(is / was))
+			}
+			t.Rows = append(t.Rows, []string{d.names.short(j.row, 60), figure(was), figure(is), factor, c.statuses()})
+		}
+	}
+	if len(t.Rows) > 0 {
+		s.Table = t
+	}
+	d.Sections = append(d.Sections, s)
+}
+
+// measure is how far a row is off; -1 without one.
+func (j *Judged) measure() float64 {
+	if j == nil {
 		return -1
 	}
-	return l.measure()
+	return j.row.measure()
 }
 
-// figureOf writes the worst row's relative L2.
-func figureOf(l *Layer) string {
-	x := measureOf(l)
+func figure(x float64) string {
 	if x < 0 {
 		return noFigure
 	}
 	return num(Float(x))
 }
 
-func statusChange(c Change) string {
+// statuses is "pass → fail", or "fail" where it was that or was not there.
+func (c Change) statuses() string {
 	switch {
-	case c.Old == nil:
-		return string(c.New.Status)
 	case c.New == nil:
 		return "was " + string(c.Old.Status)
-	case c.Old.Status == c.New.Status:
+	case c.Old == nil || c.Old.Status == c.New.Status:
 		return string(c.New.Status)
 	}
 	return fmt.Sprintf("%s → %s", c.Old.Status, c.New.Status)
+}
+
+// String is "serving first as ids, alone: pass → fail: …".
+func (c Change) String() string {
+	j, was, is := cmp.Or(c.New, c.Old), string(NotJudged), string(NotJudged)
+	if c.Old != nil {
+		was = string(c.Old.Status)
+	}
+	if c.New != nil {
+		is = string(c.New.Status)
+	}
+	if was == is {
+		was, is = fmt.Sprintf("%s, %d judged", was, c.Old.Count), fmt.Sprint(c.New.Count)
+	}
+	line := fmt.Sprintf("%s %s: %s → %s", j.Stage, j.Name, was, is)
+	if c.New != nil && c.New.fails() && c.New.Text != "" {
+		line += ": " + c.New.Text
+	}
+	return line
 }

@@ -14,10 +14,12 @@ import (
 // Document is what a report says to people, in the order in which it says it. [Text], [Markdown] and the page
 // write all of it, each in its own form.
 type Document struct {
+	Heading  string // of a kind of its own; empty for a report's
 	Fixture  string
 	Verdict  Verdict
 	Title    string
 	Sections []Section
+	of       *Report
 }
 
 // Section is a part of a document: lines, then a table or rows.
@@ -61,8 +63,9 @@ type Line struct {
 
 // Table is a table of words. Its first column names the row.
 type Table struct {
-	Head []string
-	Rows [][]string
+	Head    []string
+	Rows    [][]string
+	Figures int // how many columns after the first are figures; such a table is never folded to fit a line
 }
 
 // View says how much a document shows.
@@ -71,17 +74,21 @@ type View struct {
 	Found   bool   // what was found and its causes were said before: what is left is short
 	File    string // where the report lies, for the next command; empty: nowhere
 	Times   int    // how many times the limits of a text; 0 is once
+	Short   bool   // the place, the best cause, what was not judged, and what to do alone
 }
 
 // Document says what a report says.
 func (r *Report) Document(v View) *Document {
-	v.Times = max(v.Times, 1)
-	d := &composer{Document: Document{Fixture: Clean(r.Fixture), Verdict: r.Verdict, Title: Headline(r)}, View: v, r: r, names: namingOf(r.Layers)}
+	d := r.composer(v)
 	if !v.Found {
 		d.place()
 		d.causes()
 	}
 	d.judged()
+	if v.Short {
+		d.next()
+		return &d.Document
+	}
 	d.bisected()
 	for _, s := range stages() {
 		if s.show != nil {
@@ -108,6 +115,11 @@ type composer struct {
 	View
 	r     *Report
 	names naming
+}
+
+func (r *Report) composer(v View) *composer {
+	v.Times = max(v.Times, 1)
+	return &composer{Document: Document{Fixture: Clean(r.Fixture), Verdict: r.Verdict, Title: Clean(Headline(r)), of: r}, View: v, r: r, names: namingOf(r.Layers)}
 }
 
 // shown is how many of n entries to show; a rest of one is shown too, since saying so takes as much
@@ -183,6 +195,9 @@ func (d *composer) causes() {
 			causes = slices.DeleteFunc(slices.Clone(causes), func(c Cause) bool { return !c.Proven && c.Layer == causes[0].Layer })
 		}
 		n := d.shown(len(causes), maxCauses)
+		if d.Short {
+			n = 1
+		}
 		for _, c := range causes[:n] {
 			s.Lines = append(s.Lines, c.lines(c.Evidence(), c.Sentence())...)
 		}
@@ -416,8 +431,12 @@ func (d *composer) order() {
 func (d *composer) notes() {
 	d.add(Section{Heading: "Notes", Lines: lines("", d.r.Notes...), Folded: true}, maxNotes)
 	if d.r.hasSource() {
-		d.Sections = append(d.Sections, Section{ID: SectionSource, Lines: lines("Source", d.r.Source.String())})
+		d.source()
 	}
+}
+
+func (d *composer) source() {
+	d.Sections = append(d.Sections, Section{ID: SectionSource, Lines: lines("Source", d.r.Source.String())})
 }
 
 // next says what to do, as the last lines of a text.

@@ -29,9 +29,9 @@ func FuzzWriters(fz *testing.F) {
 		require.NoError(t, report.Text(io.Discard, r, report.TextOptions{Verbose: true}))
 		require.NoError(t, report.Markdown(io.Discard, r, "report.json"))
 		require.NoError(t, report.Annotations(io.Discard, r))
-		require.NoError(t, report.Verification(io.Discard, r, report.Standard))
-		require.NoError(t, report.Verification(io.Discard, r, report.Injected))
-		require.NoError(t, report.Modes(io.Discard, r))
+		require.NoError(t, r.Verification(report.Standard).Text(io.Discard, report.TextOptions{Width: 120}))
+		require.NoError(t, r.Verification(report.Injected).Text(io.Discard, report.TextOptions{Width: 120}))
+		require.NoError(t, r.Modes().Text(io.Discard, report.TextOptions{Width: 120}))
 		_, err = report.Baseline(io.Discard, r, r, report.TextOptions{})
 		require.NoError(t, err)
 		for _, c := range []compare.Criteria{{compare.RelL2: 1e-3}, {compare.Atol: 1e-3, compare.Rtol: 1e-3},

@@ -56,6 +56,11 @@ type Token struct {
 	Wrong   []int `json:"wrong,omitempty"` // tokens whose logits alone are off, as no rounding makes them
 }
 
+// String is "6, candidate 7, ahead by 100 × the noise, in the candidate -3; KL 1".
+func (t *Token) String() string {
+	return fmt.Sprintf("%d, candidate %d, ahead by %s × the noise, in the candidate %s; KL %s", t.Reference, t.Candidate, num(t.Gap), num(t.OwnGap), num(t.KL))
+}
+
 // lines are the figures, in words.
 func (g *Generation) lines() (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/goparity/goparity/internal/secret"
 	"github.com/goparity/goparity/internal/whole"
@@ -34,53 +31,13 @@ func Write(w io.Writer, r *Report) error {
 	if err := out.check(); err != nil {
 		return err
 	}
-	return out.encode(w)
-}
-
-// encode writes a row at a time: the text of a report takes more memory than the report.
-func (r *Report) encode(w io.Writer) error {
-	var b bytes.Buffer
-	text := func(x any, prefix string) ([]byte, error) {
-		b.Reset()
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		e.SetIndent(prefix, " ")
-		if err := e.Encode(x); err != nil {
-			return nil, fmt.Errorf("report: %w", err)
-		}
-		return b.Bytes(), nil
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(&out); err != nil {
+		return fmt.Errorf("report: %w", err)
 	}
-	frame := *r
-	frame.Layers = []Layer{}
-	all, err := text(&frame, "")
-	if err != nil {
-		return err
-	}
-	const empty = "\n \"layers\": []" // with this indent only the key of the report
-	head, tail, _ := strings.Cut(string(all), empty)
-	out := bufio.NewWriterSize(w, 1<<16)
-	out.WriteString(head)
-	out.WriteString(strings.TrimSuffix(empty, "]"))
-	for i := range r.Layers {
-		row, err := text(&r.Layers[i], "  ")
-		if err != nil {
-			return err
-		}
-		out.WriteString(separator(i, "\n  "))
-		out.Write(bytes.TrimSuffix(row, []byte("\n")))
-	}
-	if len(r.Layers) > 0 {
-		out.WriteString("\n ")
-	}
-	out.WriteString("]" + tail)
-	return out.Flush()
-}
-
-func separator(i int, space string) string {
-	if i == 0 {
-		return space
-	}
-	return "," + space
+	return nil
 }
 
 // Read reads what Write wrote. Unknown fields are skipped: later versions may add some. Another

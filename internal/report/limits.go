@@ -28,5 +28,4 @@ const (
 	maxAnnotations = 10  // annotations
 	maxNext        = 700 // bytes of the next command in JSON: a longer one is not offered
 	maxBins        = 256 // bins of the rows of a tensor
-	maxTexts       = 12  // texts of a generation that are drawn
 )

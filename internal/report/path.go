@@ -57,7 +57,7 @@ func (r *Row) At() string {
 
 // Ran is "5 forward passes, 14 rows".
 func (p *Path) Ran() string {
-	return several(p.Passes, "forward pass", "es") + ", " + several(p.Rows, "row", "s")
+	return count(p.Passes, "forward pass") + ", " + count(p.Rows, "row")
 }
 
 // OnePass says how the candidate's own one pass agrees with the golden: in one line, unless it is
@@ -156,7 +156,7 @@ func (a *Agreement) String() string {
 	if a == nil {
 		return ""
 	}
-	text := several(a.Outputs, "output", "s")
+	text := count(a.Outputs, "output")
 	switch {
 	case a.Outputs == 0:
 		return "nothing was compared"
@@ -168,13 +168,6 @@ func (a *Agreement) String() string {
 		return "no, " + text
 	}
 	return text
-}
-
-func several(n int, what, plural string) string {
-	if n == 1 {
-		plural = ""
-	}
-	return fmt.Sprintf("%d %s%s", n, what, plural)
 }
 
 func judgedPaths(r *Report) (list []Judged) {

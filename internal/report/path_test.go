@@ -183,14 +183,8 @@ func TestPathDepth(t *testing.T) {
 		}
 	}
 
-	r := &report.Report{PathDepth: &d, Paths: []report.Path{{Path: "batch"}, {Path: "decode", First: place("decode", "b", 1, 0)}}}
-	p := report.NewPathPicture(r)
-	assert.Equal(t, []int{-1, 1, -1}, []int{p.Rows[0].First, p.Rows[1].First, p.Rows[2].First})
-	assert.Equal(t, "one pass", p.Rows[0].Name)
-	assert.Equal(t, "all 2 layers within the limit, at most 0.5 of it, at a", p.Rows[0].Text)
-	assert.Equal(t, "first divergence b, pass 1, sequence 0, position 0; 2 of 4 layers beyond the limit, up to 4 times it, at d", p.Rows[1].Text)
-	assert.InDelta(t, 8, p.Worst, 1e-9)
-	assert.Nil(t, report.NewPathPicture(&report.Report{}), "a run of one pass")
+	assert.Equal(t, "all 2 layers within the limit, at most 0.5 of it, at a", d.Runs[0].Text(d.Layers))
+	assert.Equal(t, "2 of 4 layers beyond the limit, up to 4 times it, at d", d.Runs[1].Text(d.Layers))
 }
 
 // What a path adds to a report of one pass: its verdict where all before holds, and rows that are

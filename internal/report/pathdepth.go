@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -30,21 +31,20 @@ type PathError struct {
 // output in all forward passes, in units of the limit ([Layer.Units]).
 func (d *PathDepth) Add(path, caseName string, rows []Layer) {
 	errors := map[string]Float{}
-	order := newChain(nil)
-	pass, last := "", head
+	var order, pass []string // the layers of all passes, and of one
 	for i := range rows {
 		l := &rows[i]
 		units := l.Units()
+		if i > 0 && (l.Case != rows[i-1].Case || l.Step != rows[i-1].Step) {
+			order, pass = merged(order, pass), nil
+		}
 		if l.IsInput() || l.Kind == label.RoleComputed.String() || math.IsNaN(float64(units)) {
 			continue
 		}
-		if at := l.Case + "\x00" + l.Step; at != pass {
-			pass, last = at, head
-		}
-		last = order.after(last, l.Layer)
+		pass = append(pass, l.Layer)
 		errors[l.Layer] = max(errors[l.Layer], units)
 	}
-	d.add(path, caseName, order.list(), errors)
+	d.add(path, caseName, merged(order, pass), errors)
 }
 
 // Join adds the runs of another report, but for those that are there.
@@ -67,16 +67,11 @@ func (d *PathDepth) Join(other *PathDepth) {
 
 // add adds a run. A layer that is new stands behind the one that it follows.
 func (d *PathDepth) add(path, caseName string, order []string, errors map[string]Float) {
-	layers := newChain(d.Layers)
-	last := head
-	for _, layer := range order {
-		last = layers.after(last, layer)
-	}
 	before := make(map[string]int, len(d.Layers))
 	for i, layer := range d.Layers {
 		before[layer] = i
 	}
-	d.Layers = layers.list()
+	d.Layers = merged(d.Layers, order)
 	for k := range d.Runs {
 		errors := make([]Float, len(d.Layers))
 		for i, layer := range d.Layers {
@@ -98,41 +93,55 @@ func (d *PathDepth) add(path, caseName string, order []string, errors map[string
 	d.Runs = append(d.Runs, run)
 }
 
-// chain is a list of layers into which others are inserted, in constant time. Links are indices of
-// names.
-type chain struct {
-	names []string // names[head] is none
-	next  []int
-	at    map[string]int
-}
-
-const head = 0
-
-func newChain(layers []string) *chain {
-	c := &chain{names: make([]string, 1, len(layers)+1), next: make([]int, 1, len(layers)+1), at: make(map[string]int, len(layers))}
-	last := head
+// merged returns a list with the layers of another order; what is new stands behind the layer that it follows there.
+func merged(layers, order []string) (out []string) {
+	const head = "\x00" // no layer's name
+	known, follow, last := map[string]bool{}, map[string][]string{}, head
 	for _, layer := range layers {
-		last = c.after(last, layer)
+		known[layer] = true
 	}
-	return c
+	for _, layer := range order {
+		if !known[layer] {
+			known[layer], follow[last] = true, append(follow[last], layer)
+		}
+		last = layer
+	}
+	var add func(string)
+	add = func(layer string) {
+		for _, next := range follow[layer] {
+			out = append(out, next)
+			add(next)
+		}
+	}
+	for add(head); len(layers) > 0; layers = layers[1:] {
+		out = append(out, layers[0])
+		add(layers[0])
+	}
+	return out
 }
 
-// after inserts a layer behind another one, if it is not there, and returns where it is.
-func (c *chain) after(last int, layer string) int {
-	if i, known := c.at[layer]; known {
-		return i
+// Text says how many layers are beyond the limit, and which is the worst.
+func (e *PathError) Text(layers []string) string {
+	compared, beyond, worst := 0, 0, -1
+	for i, x := range e.Errors[:min(len(e.Errors), len(layers))] {
+		if math.IsNaN(float64(x)) {
+			continue
+		}
+		compared++
+		if x > 1 {
+			beyond++
+		}
+		if worst < 0 || x > e.Errors[worst] {
+			worst = i
+		}
 	}
-	i := len(c.names)
-	c.names, c.next = append(c.names, layer), append(c.next, c.next[last])
-	c.next[last], c.at[layer] = i, i
-	return i
-}
-
-func (c *chain) list() (layers []string) {
-	for i := c.next[head]; i != head; i = c.next[i] {
-		layers = append(layers, c.names[i])
+	switch {
+	case compared == 0:
+		return "nothing was compared"
+	case beyond == 0:
+		return fmt.Sprintf("all %s within the limit, at most %s of it, at %s", count(compared, "layer"), num(e.Errors[worst]), Clean(layers[worst]))
 	}
-	return layers
+	return fmt.Sprintf("%d of %s beyond the limit, up to %s times it, at %s", beyond, count(compared, "layer"), num(e.Errors[worst]), Clean(layers[worst]))
 }
 
 // Units is by how much a row is off, in units of its limit: max(rel_l2/limit, row_rel_l2/limit), or

@@ -72,47 +72,9 @@ func (p *printer) heading(s string) {
 	p.linef("%s", p.color(bold, s))
 }
 
-func (p *printer) section(title string) {
-	p.linef("")
-	p.linef("%s:", title)
-}
-
-// shown is how many of n entries to show; a rest of one is shown too, since saying so takes as much
-// room.
-func (p *printer) shown(n, limit int) int {
-	if p.opt.Verbose || n <= limit+1 {
-		return n
-	}
-	return limit
-}
-
 func (p *printer) more(n int, what string) {
 	if n > 0 {
 		p.linef("  %s",
 			p.color(dim, fmt.Sprintf("… and %d more%s, %s", n, what, cmp.Or(p.opt.All, "all in report.json"))))
-	}
-}
-
-// columns writes a table: the first column to the left, figures to the right.
-func (p *printer) columns(table [][]string) {
-	widths := make([]int, len(table[0]))
-	for _, row := range table {
-		for i, c := range row {
-			widths[i] = max(widths[i], width(c))
-		}
-	}
-	var b bytes.Buffer
-	for _, row := range table {
-		b.Reset()
-		for i, c := range row {
-			switch {
-			case i == 0:
-				c = pad(c, widths[i])
-			case i < 5:
-				c = padLeft(c, widths[i])
-			}
-			b.WriteString("  " + c)
-		}
-		p.linef("%s", b.String())
 	}
 }

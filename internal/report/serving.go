@@ -86,7 +86,7 @@ func (s *Serving) Headline() string {
 	case s.Verdict == Error:
 		return Clean(s.Error)
 	case s.First == nil:
-		line := several(len(s.Requests), "answer", "s") + " of the server are the reference's"
+		line := count(len(s.Requests), "answer") + " of the server are the reference's"
 		if len(s.Requests) == 1 {
 			line = "the answer of the server is the reference's"
 		}
@@ -96,7 +96,7 @@ func (s *Serving) Headline() string {
 	if len(s.Causes) > 0 {
 		line += fmt.Sprintf(": %s (%s)", Clean(s.Causes[0].ID), s.Causes[0].Word())
 	}
-	return line + fmt.Sprintf("; %d of %s are wrong", s.count(StatusFail), several(len(s.Requests), "answer", "s"))
+	return line + fmt.Sprintf("; %d of %s are wrong", s.count(StatusFail), count(len(s.Requests), "answer"))
 }
 
 func (s *Serving) tied() string {
@@ -135,7 +135,7 @@ func (r *ServedRequest) String() string {
 	if r.Status != StatusPass {
 		return line + strings.ToUpper(string(r.Status)) + ", " + Clean(r.Text)
 	}
-	line += fmt.Sprintf("%d of %s right", r.Right, several(r.Tokens, "token", "s"))
+	line += fmt.Sprintf("%d of %s right", r.Right, count(r.Tokens, "token"))
 	switch {
 	case r.Tie != nil:
 		line += fmt.Sprintf(", a tie at %d, what follows is not judged", *r.Tie)

@@ -69,10 +69,13 @@ func few(names []string, n int) string {
 	return text
 }
 
-// count writes "1 layer", "2 layers".
+// count writes "1 layer", "2 layers", "2 passes".
 func count(n int, noun string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		noun += "e"
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
 }

@@ -11,14 +11,18 @@ import (
 // Text writes what a report says for a terminal: the verdict first, then the place and why, the rows,
 // and what was left out. It ends with where the two runs come from.
 func Text(w io.Writer, r *Report, opt TextOptions) error {
-	if err := r.check(); err != nil {
+	return r.Document(View{Verbose: opt.Verbose, Found: opt.Found, File: opt.File}).Text(w, opt)
+}
+
+// Text writes a document for a terminal.
+func (d *Document) Text(w io.Writer, opt TextOptions) error {
+	if err := d.of.check(); err != nil {
 		return err
 	}
-	p := newPrinter(opt, r.Layers)
-	d := r.Document(View{Verbose: opt.Verbose, Found: opt.Found, File: opt.File})
+	p := newPrinter(opt, d.of.Layers)
 	p.title(d)
 	for i := range d.Sections {
-		p.write(r, &d.Sections[i])
+		p.write(d.of, &d.Sections[i])
 	}
 	_, err := w.Write(p.Bytes())
 	return err
@@ -26,26 +30,25 @@ func Text(w io.Writer, r *Report, opt TextOptions) error {
 
 // title is the verdict in a line.
 func (p *printer) title(d *Document) {
-	word, code := strings.ToUpper(string(d.Verdict)), red
-	switch d.Verdict {
-	case Pass:
-		code = green
-	case Incomplete:
-		code = yellow
+	if d.Heading != "" {
+		p.linef("%s", d.Heading)
 	}
 	if d.Fixture != "" {
 		p.linef("%s", p.color(dim, d.Fixture))
 	}
-	first := true
-	for _, line := range wrap(d.Title, p.opt.Width-width(word)-2) {
-		if first {
-			p.linef("%s: %s", p.color(bold+";"+code, word), p.color(bold, line))
-		} else {
-			p.linef("%s%s", strings.Repeat(" ", width(word)+2), p.color(bold, line))
+	lead, shown := "", ""
+	if word := strings.ToUpper(string(d.Verdict)); word != "" {
+		lead, shown = word+": ", p.color(bold+";"+verdictColor[d.Verdict], word)+": "
+	}
+	for i, line := range wrap(d.Title, p.opt.Width-width(lead)) {
+		if i > 0 {
+			shown = strings.Repeat(" ", width(lead))
 		}
-		first = false
+		p.linef("%s%s", shown, p.color(bold, line))
 	}
 }
+
+var verdictColor = map[Verdict]string{Pass: green, Incomplete: yellow, Fail: red, Error: red}
 
 // write writes a section: its table or rows, then its lines.
 func (p *printer) write(r *Report, s *Section) {
@@ -88,7 +91,7 @@ func (p *printer) line(indent string, l Line) {
 	p.hang(indent, lead, shown, text)
 }
 
-// words writes a table in columns, or where a line does not hold them, each row as a paragraph.
+// words writes a table in columns, or where a line does not hold one of words, each row as a paragraph.
 func (p *printer) words(t *Table) {
 	widths, sum := make([]int, len(t.Head)), 0
 	for _, row := range append([][]string{t.Head}, t.Rows...) {
@@ -99,11 +102,19 @@ func (p *printer) words(t *Table) {
 	for _, w := range widths {
 		sum += w + 2
 	}
-	for _, row := range t.Rows {
-		if sum <= p.opt.Width {
+	rows := t.Rows
+	if t.Figures > 0 {
+		rows = append([][]string{t.Head}, rows...)
+	}
+	for _, row := range rows {
+		if sum <= p.opt.Width || t.Figures > 0 {
 			var b strings.Builder
 			for i, c := range row {
-				b.WriteString("  " + pad(Clean(c), widths[i]))
+				if c = Clean(c); i > 0 && i <= t.Figures {
+					b.WriteString("  " + padLeft(c, widths[i]))
+				} else {
+					b.WriteString("  " + pad(c, widths[i]))
+				}
 			}
 			p.linef("%s", b.String())
 			continue

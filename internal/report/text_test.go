@@ -115,11 +115,13 @@ func TestOpenPlace(t *testing.T) {
 	assert.Equal(t, "first divergence layers.1, or between layers.0 and layers.1; compared 27 of 30 outputs", report.Headline(r))
 	assert.NotContains(t, r.KindText(), "recorded inputs agree", "none was recorded")
 	for name, write := range map[string]func(io.Writer) error{
-		"text":         func(w io.Writer) error { return report.Text(w, r, report.TextOptions{Width: 200}) },
-		"markdown":     func(w io.Writer) error { return report.Markdown(w, r, "report.json") },
-		"verification": func(w io.Writer) error { return report.Verification(w, r, report.Standard) },
-		"modes":        func(w io.Writer) error { return report.Modes(w, r) },
-		"json":         func(w io.Writer) error { return report.Write(w, r) },
+		"text":     func(w io.Writer) error { return report.Text(w, r, report.TextOptions{Width: 200}) },
+		"markdown": func(w io.Writer) error { return report.Markdown(w, r, "report.json") },
+		"verification": func(w io.Writer) error {
+			return r.Verification(report.Standard).Text(w, report.TextOptions{Width: 120})
+		},
+		"modes": func(w io.Writer) error { return r.Modes().Text(w, report.TextOptions{Width: 120}) },
+		"json":  func(w io.Writer) error { return report.Write(w, r) },
 	} {
 		var b strings.Builder
 		require.NoError(t, write(&b))

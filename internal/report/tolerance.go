@@ -1,11 +1,9 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 
 	"github.com/goparity/goparity/internal/compare"
@@ -28,36 +26,18 @@ func ToleranceOf(c compare.Criteria, source string) *Tolerance {
 	return t
 }
 
-// MarshalJSON writes the limits under the keys of their criteria, then the source.
+// MarshalJSON writes the limits under the keys of their criteria, and the source.
 func (t Tolerance) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	put := func(key string, value any) error {
-		separator := byte(',')
-		if b.Len() == 0 {
-			separator = '{'
-		}
-		b.WriteByte(separator)
-		b.WriteString(strconv.Quote(key) + ":")
-		return e.Encode(value)
-	}
+	out := map[string]any{}
 	for c, limit := range t.Criteria.All() {
-		var value any = Float(limit)
-		if c.Switch() {
-			value = limit != 0
-		}
-		if err := put(c.JSON, value); err != nil {
-			return nil, err
+		if out[c.JSON] = Float(limit); c.Switch() {
+			out[c.JSON] = limit != 0
 		}
 	}
-	if t.Source != "" || b.Len() == 0 {
-		if err := put("source", t.Source); err != nil {
-			return nil, err
-		}
+	if t.Source != "" || len(out) == 0 {
+		out["source"] = t.Source
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return json.Marshal(out)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. Criteria that this version does not know are

@@ -1,6 +1,6 @@
 // Package brief says in at most 2 kB what a report found and what to do next: for people in a
 // hurry, for a CI's comments and for coding agents. All of it is taken from the report by [Of];
-// [Brief.JSON] and [Brief.Text] are two ways to write it.
+// [Brief.JSON] has it, and [Brief.Text] is as much of the report's document as there is room for.
 package brief
 
 import (
@@ -30,6 +30,9 @@ type Brief struct {
 	Second     *Second        `json:"second"`
 	Next       *string        `json:"next"`
 	WhyNext    string         `json:"why_next"`
+
+	report *report.Report
+	file   string
 }
 
 // Place is the first divergence.
@@ -73,7 +76,7 @@ const stageRun = "run"
 // Of returns a report in short; file is where it lies, for the next command.
 func Of(r *report.Report, file string) *Brief {
 	b := &Brief{Schema: Schema, Fixture: r.Fixture, Verdict: r.Verdict, Stage: stageOf(r), Kind: r.Kind,
-		NotJudged: r.NotJudged, NotCovered: r.Open(), Second: second(r)}
+		NotJudged: r.NotJudged, NotCovered: r.Open(), Second: second(r), report: r, file: file}
 	if d := r.FirstDivergence; d != nil {
 		b.First = &Place{Layer: d.Layer, Port: d.Port, Case: d.Case, Step: d.Step, Place: d.Place, After: d.After,
 			Before: d.Before, Proven: d.Proven, Text: d.Text, Reference: d.Reference, Candidate: d.Candidate, Row: d.Row}

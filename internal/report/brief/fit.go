@@ -7,17 +7,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// fit returns the brief in the longest form that takes no more than maxSize: how much a sentence or a list may
-// take is halved until it does, a name keeps twice that. The last form is short enough for any report.
-func (b *Brief) fit(write func(*Brief) []byte) (out []byte) {
-	for n := maxSize; n >= leastText; n /= 2 {
-		if out = write(b.cut(n)); len(out) <= maxSize {
-			break
-		}
-	}
-	return out
-}
-
 // cut returns the brief with sentences and lists of at most n bytes of JSON.
 func (b *Brief) cut(n int) *Brief {
 	out := b.each(
@@ -25,7 +14,7 @@ func (b *Brief) cut(n int) *Brief {
 		func(sentence string) string { return cut(sentence, n) },
 		func(list []string) []string { return first(list, n) })
 	if b.Next != nil && n == leastText {
-		out.Next, out.WhyNext = nil, "the next command is too long to stand here"
+		out.Next, out.WhyNext = nil, tooLong
 	}
 	return out
 }

@@ -3,12 +3,14 @@ package brief
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"math"
 	"strings"
+
+	"github.com/goparity/goparity/internal/report"
 )
 
 // JSON returns the brief as one line of JSON, at most 2,048 bytes with its line break.
-func (b *Brief) JSON() []byte { return b.fit((*Brief).json) }
+func (b *Brief) JSON() []byte { return fit(func(n int) []byte { return b.cut(n).json() }) }
 
 func (b *Brief) json() []byte {
 	var out bytes.Buffer
@@ -20,103 +22,71 @@ func (b *Brief) json() []byte {
 	return out.Bytes()
 }
 
-// Text returns the brief in a few lines, at most 2,048 bytes. No line is broken: the command can be
+// Text returns the report in a few lines, at most 2,048 bytes. No line is broken: the command can be
 // copied.
-func (b *Brief) Text() []byte { return b.fit((*Brief).text) }
-
-func (b *Brief) text() []byte {
-	var out bytes.Buffer
-	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
-	head := strings.ToUpper(string(b.Verdict)) + ": " + b.Fixture
-	if b.Compared != nil {
-		head += fmt.Sprintf(", compared %d of %d outputs", *b.Compared, *b.Outputs)
-	}
-	line("%s, stage %s", head, b.Stage)
-	if p := b.First; p != nil {
-		line("place: %s", p.where(b.Kind))
-		if p.Text != "" {
-			line("  %s", p.Text)
+func (b *Brief) Text() []byte {
+	return fit(func(n int) []byte {
+		d := b.report.Document(report.View{Short: true, File: b.file})
+		if b.Second != nil {
+			at := 0
+			for at < len(d.Sections) && d.Sections[at].ID != report.SectionJudged {
+				at++
+			}
+			d.Sections = append(d.Sections[:at:at], append([]report.Section{b.Second.section()}, d.Sections[at:]...)...)
 		}
-		if p.Reference != "" {
-			line("  reference: %s", p.Reference)
+		d.Fixture, d.Title = middle(d.Fixture, max(2*n, leastName)), cut(d.Title, max(2*n, leastName))
+		for i := range d.Sections {
+			shorten(&d.Sections[i], n)
 		}
-		if p.Candidate != "" {
-			line("  candidate: %s", p.Candidate)
+		var out bytes.Buffer
+		if err := d.Text(&out, report.TextOptions{Width: math.MaxInt32, All: "all in report.json"}); err != nil {
+			return []byte(report.Clean(err.Error()) + "\n")
 		}
-		if p.Port+p.Case+p.Step != "" {
-			line("  port %s, case %s, step %s", orNone(p.Port), orNone(p.Case), orNone(p.Step))
-		}
-		if p.Row != nil {
-			line("  path %s", p.Row.Path)
-		}
-		if len(p.Alike) > 0 {
-			line("  alike along %s", strings.Join(p.Alike, ", "))
-		}
-	}
-	cause := func(indent string, c *Cause) {
-		at := ""
-		if c.Layer != "" { // else no layer computes it
-			at = " at " + c.Layer
-		}
-		line("%scause: %s, %s%s", indent, word(c.Proven, "proven", "guess"), c.ID, at)
-		line("%s  %s", indent, c.Text)
-		line("%s  %s", indent, c.Doc)
-	}
-	if b.Cause != nil {
-		cause("", b.Cause)
-	}
-	if s := b.Second; s != nil {
-		line("second fault: %s", s.Layer)
-		if s.Text != "" {
-			line("  %s", s.Text)
-		}
-		if s.Cause != nil {
-			cause("  ", s.Cause)
-		}
-	}
-	for _, t := range b.NotCovered {
-		line("not covered: %s", t)
-	}
-	for _, t := range b.NotJudged {
-		line("not judged: %s", t)
-	}
-	if b.Next != nil {
-		line("next: %s", *b.Next)
-		line("  %s", b.WhyNext)
-	} else {
-		line("next: %s", b.WhyNext)
-	}
-	return out.Bytes()
+		return out.Bytes()
+	})
 }
 
-// where is the place in words, with the kind and whether it is proven.
-func (p *Place) where(kind string) string {
-	at := p.Layer
-	switch {
-	case p.Place != "":
-		at = p.Place
-	case p.Layer == "":
-		at = "no layer"
-	case p.After != "" && p.Before != "":
-		at += ", between " + p.After + " and " + p.Before
-	case p.After != "":
-		at += ", after " + p.After
-	case p.Before != "":
-		at += ", before " + p.Before
+// section says what is wrong besides the place.
+func (s *Second) section() report.Section {
+	out := report.Section{Heading: "Second fault", Lines: []report.Line{{Code: s.Layer, Text: s.Text}}}
+	if s.Cause != nil {
+		out.Lines = append(out.Lines, report.Line{Lead: s.Cause.word(), Code: s.Cause.ID, Text: s.Cause.Text + "; see " + s.Cause.Doc})
 	}
-	return fmt.Sprintf("%s%s (%s, %s)", at, p.At(), kind, word(p.Proven, "proven", "open"))
+	return out
 }
 
-func word(is bool, yes, no string) string {
-	if is {
-		return yes
+func (c *Cause) word() string { return report.Cause{Proven: c.Proven}.Word() }
+
+// shorten leaves the first lines of a section, each of at most n bytes.
+func shorten(s *report.Section, n int) {
+	if most := max(n/leastName, 2); len(s.Lines) > most+1 {
+		s.More += len(s.Lines) - most
+		s.Lines = s.Lines[:most]
 	}
-	return no
+	s.Heading = cut(s.Heading, leastName)
+	lines := s.Lines
+	s.Lines = nil
+	for _, l := range lines {
+		if l.Paste && n == leastText { // a command that is cut is none
+			l = report.Line{Lead: l.Lead, Text: tooLong}
+		}
+		if !l.Paste {
+			l.Text = cut(strings.TrimSpace(report.Clean(l.Text)), n)
+		}
+		l.Code = middle(report.Clean(l.Code), max(2*n, leastName))
+		s.Lines = append(s.Lines, l)
+	}
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "-"
+const tooLong = "the next command is too long to stand here"
+
+// fit returns the longest form that takes no more than maxSize: how much a sentence or a list may take is halved
+// until it does, a name keeps twice that. The last form is short enough for any report.
+func fit(write func(n int) []byte) (out []byte) {
+	for n := maxSize; n >= leastText; n /= 2 {
+		if out = write(n); len(out) <= maxSize {
+			break
+		}
 	}
-	return s
+	return out
 }

@@ -20,41 +20,6 @@ type data struct {
 	LeftOut    int      `json:"-"`
 }
 
-// paths is the picture of execution paths × depth.
-type paths struct {
-	Columns []string  `json:"columns"` // the first layer of each
-	Worst   float64   `json:"worst"`   // finite error, in units of the limit
-	Rows    []pathRow `json:"rows"`
-}
-
-// pathRow is a run in it.
-type pathRow struct {
-	Name   string   `json:"n"`
-	Errors figures  `json:"e"`           // by column, in units of the limit
-	Layers []string `json:"l,omitempty"` // the worst of each column, where columns are several layers
-	First  int      `json:"f"`           // the column of the first divergence, −1 for none
-	Text   string   `json:"t"`           // what the row shows, in words
-}
-
-func pathsOf(r *report.Report) *paths {
-	p := report.NewPathPicture(r)
-	if p == nil {
-		return nil
-	}
-	out := &paths{Columns: texts(p.Columns, len(p.Columns)), Worst: p.Worst}
-	for _, from := range p.Rows[:min(len(p.Rows), maxPaths)] {
-		row := pathRow{Name: text(from.Name), First: from.First, Text: text(from.Text)}
-		for _, c := range from.Cells {
-			row.Errors = append(row.Errors, c.Error)
-			if len(p.Columns) < len(r.PathDepth.Layers) {
-				row.Layers = append(row.Layers, text(c.Layer))
-			}
-		}
-		out.Rows = append(out.Rows, row)
-	}
-	return out
-}
-
 // row is one row of the table.
 type row struct {
 	Layer     string   `json:"l"`

@@ -8,4 +8,7 @@ const (
 	maxText    = 500  // characters of one string
 	textLimits = 40   // times what a text shows
 	maxPaths   = 100  // runs along execution paths
+	maxColumns = 256  // of them
+	maxTexts   = 12   // texts of a generation that are drawn
+	maxTokens  = 256  // of each
 )

@@ -144,3 +144,28 @@ func TestTexts(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(html, `fill="#a01020"`), "one token diverged")
 	assert.Equal(t, 1, strings.Count(html, `fill="currentColor"`), "behind in the candidate: no line")
 }
+
+// A picture of a long text has the token that the verdict is about, and says which others.
+func TestTokensShown(t *testing.T) {
+	at := func(k int) *int { return &k }
+	for _, c := range []struct {
+		tokens      int
+		at          *int
+		first, last string
+		says        string
+		reason      string
+	}{
+		{3, nil, "token 0:", "token 2:", "IDENTICAL", "all of a short text"},
+		{1000, nil, "token 0:", "token 255:", "IDENTICAL (the picture has tokens 0 to 255)", "nothing to look for"},
+		{1000, at(500), "token 436:", "token 691:", "IDENTICAL (the picture has tokens 436 to 691)", "with what came before it"},
+		{1000, at(990), "token 744:", "token 999:", "IDENTICAL (the picture has tokens 744 to 999)", "the end"},
+		{1000, at(3), "token 0:", "token 255:", "IDENTICAL (the picture has tokens 0 to 255)", "the beginning"},
+	} {
+		g := report.Generation{Case: "a", Text: "IDENTICAL", At: c.at, Positions: make([]report.Token, c.tokens)}
+		html := write(t, &report.Report{Verdict: report.Error, Error: "x", Generations: []report.Generation{g}})
+		titles := regexp.MustCompile(`<title>(token \d+:)`).FindAllStringSubmatch(html, -1)
+		assert.Equal(t, c.first, titles[0][1], c.reason)
+		assert.Equal(t, c.last, titles[len(titles)-1][1], c.reason)
+		assert.Contains(t, html, `<p class="soft">`+c.says+"</p>", c.reason)
+	}
+}

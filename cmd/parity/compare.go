@@ -86,7 +86,11 @@ func (f *compareFlags) add(c *cobra.Command) {
 		"with a program: an error that a layer makes by itself fails within the tolerances, too")
 	fl.BoolVar(&f.Reshape, "allow-reshape", false,
 		"compare ports of one layer that have equally many elements in another shape")
-	fl.Var(number{&f.Tokens}, "tokens", "judge the first `n` tokens of a generation, 0 for all")
+	fl.Func("tokens", "judge the first `n` tokens of a generation, 0 for all", func(s string) error {
+		n, err := strconv.Atoi(s)
+		f.Tokens = &n
+		return err
+	})
 	f.diagnose = setting.DiagnoseFull
 	fl.Var(setting.Flag(&f.diagnose), "diagnose",
 		"time for the search of causes when the comparison fails: `off`, fast or full")
@@ -128,17 +132,6 @@ func (f *compareFlags) choose(args []string, changed func(string) bool) error {
 		return usage("compare: --save-layers and --force go with -o DIR")
 	}
 	return nil
-}
-
-// number is a flag that knows whether it was given.
-type number struct{ to **int }
-
-func (n number) Type() string   { return "int" }
-func (n number) String() string { return "" }
-func (n number) Set(s string) error {
-	v, err := strconv.Atoi(s)
-	*n.to = &v
-	return err
 }
 
 func (f *compareFlags) run(ctx context.Context, stdout, stderr io.Writer) error {

@@ -164,17 +164,17 @@ func python(ctx context.Context, files []string) []check {
 	}
 	if has.Engines == nil { // there is no Python to ask
 		for _, name := range slices.Sorted(maps.Keys(engine.Requirements)) {
-			out = append(out, check{name, false, "needs Python, and uv pip install " + strings.Join(requirements(name), " ")})
+			out = append(out, check{name, false, fmt.Sprintf("needs Python, and uv pip install %s", strings.Trim(fmt.Sprintf("%q", requirements(name)), "[]"))})
 		}
 	}
 	return out
 }
 
-// requirements lists what an engine needs, quoted for a shell.
+// requirements lists what an engine needs.
 func requirements(name string) (out []string) {
 	for line := range strings.Lines(engine.Requirements[name]) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			out = append(out, fmt.Sprintf("%q", line))
+			out = append(out, line)
 		}
 	}
 	return out
@@ -205,8 +205,8 @@ func (r runner) check() check {
 // requirement is the line of an engine's requirements for a package: "torch==2.15.0",
 // "max[serve]==26.7.0".
 func requirement(name, pkg string) string {
-	for line := range strings.Lines(engine.Requirements[name]) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, pkg+"==") || strings.HasPrefix(line, pkg+"[") {
+	for _, line := range requirements(name) {
+		if strings.HasPrefix(line, pkg+"==") || strings.HasPrefix(line, pkg+"[") {
 			return line
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
@@ -97,11 +98,14 @@ func findReport(path string) (r *report.Report, file string, err error) {
 	return r, file, err
 }
 
-// eachFolder calls do for a folder and all below it, in the order of their paths.
+// eachFolder calls do for a folder and all below it, but for hidden ones, in the order of their paths.
 func eachFolder(path string, do func(dir string) error) error {
 	return filepath.WalkDir(path, func(dir string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
+		switch {
+		case err != nil || !d.IsDir():
 			return err
+		case dir != path && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
 		}
 		return do(dir)
 	})

@@ -226,12 +226,8 @@ func writeNew(files []newFile) error {
 // judge imports the goldens, judges the candidate, and keeps its run. problems says that something is
 // wrong with the fixture or the runs besides, which is printed.
 func (f *initFlags) judge(ctx context.Context, run setting.Run, stdout, stderr io.Writer) (r *report.Report, problems bool, err error) {
-	s, err := session.Start(session.Config{Fixtures: []string{f.dir}, Update: setting.UpdateAll, GoldenDump: f.golden,
-		Console: consoles(stderr), Context: ctx})
+	err = renew(session.Config{Fixtures: []string{f.dir}, Update: setting.UpdateAll, GoldenDump: f.golden, Console: consoles(stderr), Context: ctx}, stdout)
 	if err != nil {
-		return nil, false, err
-	}
-	if err := errors.Join(s.Update(stdout), s.Close()); err != nil {
 		return nil, false, err
 	}
 	cfg := session.Config{Fixtures: []string{f.dir}, Run: run, Record: recorded, Diagnose: setting.DiagnoseFull,
@@ -239,7 +235,8 @@ func (f *initFlags) judge(ctx context.Context, run setting.Run, stdout, stderr i
 	if run == "" {
 		cfg.Replay = f.candidate
 	}
-	if s, err = session.Start(cfg); err != nil {
+	s, err := session.Start(cfg)
+	if err != nil {
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
@@ -248,10 +245,7 @@ func (f *initFlags) judge(ctx context.Context, run setting.Run, stdout, stderr i
 	if err != nil {
 		return nil, false, err
 	}
-	for _, p := range fx.Problems(c) {
-		problems = true
-		fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), p.Name, foreign.Text(p.Text))
-	}
+	problems = printProblems(stdout, fx, c)
 	if r, err = fx.Report(); err != nil {
 		return nil, false, err
 	}

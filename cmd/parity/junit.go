@@ -26,8 +26,8 @@ type junitFlags struct {
 
 func (f *junitFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.summary, "summary", "", "with --junit: append the Markdown summary to this `file`")
-	c.Flags().BoolVar(&f.absolute, "absolute", false,
-		"with --junit: absolute paths (Jenkins); otherwise relative to the working folder (GitLab)")
+	c.Flags().BoolVar(&f.absolute, "absolute", os.Getenv("JENKINS_URL") != "", "with --junit: absolute paths, as Jenkins wants them")
+	hide(c.Flags(), "absolute")
 }
 
 // newJUnit is what earlier versions have for report --junit.

@@ -63,8 +63,8 @@ func newReport() *cobra.Command {
 			case f.junit.file != "":
 				f.junit.reports = args
 				return f.junit.attach(cmd.OutOrStdout())
-			case f.junit.summary != "" || f.junit.absolute:
-				return usage("report: --summary and --absolute go with --junit")
+			case f.junit.summary != "":
+				return usage("report: --summary goes with --junit")
 			case len(args) > 1:
 				return usage("report: %s is one report too many: several go with --junit", args[1])
 			}

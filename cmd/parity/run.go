@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,8 +90,6 @@ func newRun() *cobra.Command {
 		"with --dequantised: round the input of each product as engines do, `int8/256` (K-quants), int8/32 or float8_e4m3fn")
 	fl.StringVar(&f.device, "device", engine.CPU, "cpu or gpu")
 	fl.StringArrayVar(&f.filter, "filter", nil, "record only layers that match this `glob`; may be repeated")
-	fl.StringArrayVar(&f.allow, "allow-missing", nil,
-		"`glob` of weights that may be absent or left over; may be repeated")
 	fl.StringVar(&f.print, "print", engine.PrintCheckpoint,
 		"how MAX writes tensors: compact, full, binary or max-checkpoint")
 	fl.IntVar(&f.precision, "precision", 6, "digits of --print full")
@@ -103,11 +102,26 @@ func newRun() *cobra.Command {
 		"record what torch runs, too, which says where a candidate goes wrong: `on` (the default in float32), lines (without\n"+
 			"the text of source lines) or off")
 	fl.BoolVar(&f.force, "force", false, "replace a dump that is there already")
+	hide(fl, "print", "precision") // of MAX's own hooks
 	return c
 }
 
+// settings are the keys of model in fixture.yaml that --set takes, by the flags of earlier versions that go on working.
+var settings = map[string]string{"revision": "revision", "max_layers": "num-hidden-layers", "hf_config_overrides": "hf-config-overrides",
+	"engine": "engine-config", "trust_remote_code": "trust-remote-code", "allow_missing": "allow-missing"}
+
 // addModel adds the flags of how a model is loaded.
 func (f *runFlags) addModel(fl *pflag.FlagSet) {
+	fl.Func("set", "a key of model in fixture.yaml, as `KEY=VALUE`: revision, max_layers, hf_config_overrides (a JSON object), allow_missing,\n"+
+		"trust_remote_code, engine.KEY (a setting of MAX; of torch engine.attn_implementation=sdpa); may be repeated",
+		func(given string) error {
+			key, value, ok := strings.Cut(given, "=")
+			key, setting, of := strings.Cut(key, ".")
+			if flag := settings[key]; ok && flag != "" && of == (key == "engine") {
+				return fl.Set(flag, strings.TrimPrefix(setting+"="+value, "="))
+			}
+			return fmt.Errorf("want KEY=VALUE, of the keys %s", strings.Join(slices.Sorted(maps.Keys(settings)), ", "))
+		})
 	fl.StringVar(&f.revision, "revision", "", "`revision` of a hub id")
 	fl.StringVar(&f.task, "task", "",
 		"text-generation, embeddings, text-classification (torch only) or module (default: by config.json)")
@@ -116,6 +130,10 @@ func (f *runFlags) addModel(fl *pflag.FlagSet) {
 	fl.StringVar(&f.overrides, "hf-config-overrides", "", "changes to config.json, a `JSON` object by key or dotted path")
 	fl.StringArrayVar(&f.config, "engine-config", nil, "setting of MAX, `KEY=VALUE`; may be repeated; of torch attn_implementation=sdpa")
 	fl.BoolVar(&f.remoteCode, "trust-remote-code", false, "let the model's folder bring its own Python code")
+	fl.StringArrayVar(&f.allow, "allow-missing", nil, "`glob` of weights that may be absent or left over; may be repeated")
+	for _, flag := range settings {
+		hide(fl, flag)
+	}
 }
 
 // check refuses flags that would have no effect.
@@ -307,25 +325,20 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 
 // records says whether the program that runs is recorded, and how.
 func (f *runFlags) records(job *engine.Job) error {
-	switch f.program {
-	case "":
-		if f.engine == engine.Torch && f.path == "" && (f.encoding == "" || f.encoding == "float32") {
-			fixture.RecordProgram(job, fixture.ProgramOn)
-		}
-		return nil
-	case fixture.ProgramOff:
-		return nil
-	case fixture.ProgramOn, fixture.ProgramLines:
-		if f.engine != engine.Torch {
-			return usage("run: --program is for --engine torch: the reference's program judges")
-		}
-		if f.path != "" {
-			return usage("run: --program and --path: the program of one pass judges all paths")
-		}
+	switch on := f.program == fixture.ProgramOn || f.program == fixture.ProgramLines; {
+	case f.program == "" && f.engine == engine.Torch && f.path == "" && (f.encoding == "" || f.encoding == "float32"):
+		fixture.RecordProgram(job, fixture.ProgramOn)
+	case f.program == "" || f.program == fixture.ProgramOff:
+	case !on:
+		return usage("run: --program %q: want on, lines or off", f.program)
+	case f.engine != engine.Torch:
+		return usage("run: --program is for --engine torch: the reference's program judges")
+	case f.path != "":
+		return usage("run: --program and --path: the program of one pass judges all paths")
+	default:
 		fixture.RecordProgram(job, f.program)
-		return nil
 	}
-	return usage("run: --program %q: want on, lines or off", f.program)
+	return nil
 }
 
 // along plans the forward passes of an execution path.

@@ -3,13 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/store"
@@ -117,7 +117,9 @@ func show(w io.Writer, r *dump.Run, layer, by string, first int) (shown int, err
 		}
 		shown++
 		if by == "" || len(e.Tensor.Shape()) == 0 {
-			line(tw, e.Step, e.Label(), e.Tensor, first)
+			if err := line(tw, e.Step, e.Label(), e.Tensor, first); err != nil {
+				return shown, err
+			}
 			continue
 		}
 		parts, err := split(e.Tensor, by)
@@ -125,7 +127,9 @@ func show(w io.Writer, r *dump.Run, layer, by string, first int) (shown int, err
 			return shown, err
 		}
 		for i, p := range parts {
-			line(tw, e.Step, fmt.Sprintf("%s %s %d", e.Label(), by, i), p, first)
+			if err := line(tw, e.Step, fmt.Sprintf("%s %s %d", e.Label(), by, i), p, first); err != nil {
+				return shown, err
+			}
 		}
 	}
 	return shown, tw.Flush()
@@ -162,40 +166,24 @@ func storedAs(t *tensor.Tensor) string {
 	return t.DType().Short()
 }
 
-func line(w io.Writer, step, label string, t *tensor.Tensor, first int) {
-	lo, hi, sum := math.Inf(1), math.Inf(-1), 0.0
-	nan, inf, finite := 0, 0, 0
-	buf := make([]float64, 4096)
+func line(w io.Writer, step, label string, t *tensor.Tensor, first int) error {
+	stats, err := compare.StatsOf(t)
+	if err != nil {
+		return err
+	}
 	var head []string
-	for at := 0; ; {
-		n := t.Float64s(buf, at)
-		if n == 0 {
-			break
-		}
-		for _, v := range buf[:n] {
-			if len(head) < first {
-				head = append(head, fmt.Sprintf("%.6g", v))
-			}
-			switch {
-			case math.IsNaN(v):
-				nan++
-			case math.IsInf(v, 0):
-				inf++
-			default:
-				lo, hi, sum, finite = min(lo, v), max(hi, v), sum+v, finite+1
-			}
-		}
-		at += n
+	values := make([]float64, max(min(first, t.Len()), 0))
+	for _, v := range values[:t.Float64s(values, 0)] {
+		head = append(head, fmt.Sprintf("%.6g", v))
 	}
 	figures := []string{"-", "-", "-", "-"}
-	if finite > 0 {
-		figures = nil
-		for _, v := range []float64{lo, hi, sum / float64(finite), sum} {
-			figures = append(figures, fmt.Sprintf("%.6g", v))
+	if finite := t.Len() - stats.NaN - stats.Inf; finite > 0 {
+		for i, v := range []float64{stats.Min, stats.Max, stats.Mean, stats.Mean * float64(finite)} {
+			figures[i] = fmt.Sprintf("%.6g", v)
 		}
 	}
-	cells := slices.Concat([]string{report.Clean(step), report.Clean(label), storedAs(t),
-		tensor.FormatShape(t.Shape())}, figures,
-		[]string{fmt.Sprint(nan), fmt.Sprint(inf), strings.Join(head, " ")})
-	fmt.Fprintln(w, strings.Join(cells, "\t"))
+	cells := slices.Concat([]string{report.Clean(step), report.Clean(label), storedAs(t), tensor.FormatShape(t.Shape())}, figures,
+		[]string{fmt.Sprint(stats.NaN), fmt.Sprint(stats.Inf), strings.Join(head, " ")})
+	_, err = fmt.Fprintln(w, strings.Join(cells, "\t"))
+	return err
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/mapfile"
 )
 
 // tasks by the end of an architecture's name. The order decides: every name of a model may end with
@@ -32,25 +31,19 @@ func guessTask(model string, local bool, revision string) (task, why string, err
 			"text-generation or embeddings", model)
 	}
 	path := filepath.Join(dir, "config.json")
-	data, err := mapfile.Read(path, mapfile.MaxConfig)
+	config, err := checkpoint.ReadConfig(path)
 	if err != nil {
 		return "", "", usage("run: %v: a model folder holds config.json, *.safetensors and the tokenizer's files", err)
 	}
-	var config struct {
-		Architectures []string `json:"architectures"`
-	}
-	if err := json.Unmarshal(data, &config); err != nil {
-		return "", "", usage("run: %s: %v", path, err)
-	}
-	for _, a := range config.Architectures {
+	architectures, _ := config["architectures"].([]any)
+	for _, a := range architectures {
 		for _, t := range tasks {
-			if strings.HasSuffix(a, t.ending) {
-				return t.task, "guessed from " + a + " in config.json", nil
+			if name, _ := a.(string); strings.HasSuffix(name, t.ending) {
+				return t.task, "guessed from " + name + " in config.json", nil
 			}
 		}
 	}
-	return "", "", usage("run: the architectures %q in %s do not tell the task: give --task", config.Architectures,
-		path)
+	return "", "", usage("run: the architectures %q in %s do not tell the task: give --task", architectures, path)
 }
 
 // modelDir is the folder of a model: itself, or where the hub's cache has it, "" where it has not.

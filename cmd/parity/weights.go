@@ -11,11 +11,13 @@ import (
 	"github.com/goparity/goparity/internal/weights"
 )
 
-type weightsFlags struct{ config, candConfig, json, adapter, names string }
+type weightsFlags struct {
+	configs              []string // of REF, then of CAND
+	json, adapter, names string
+}
 
 func newWeights() *cobra.Command {
 	var f weightsFlags
-	var configs []string
 	c := &cobra.Command{
 		Use:   "weights REF CAND",
 		Short: "are the weights of a file, or those that an engine loaded, the checkpoint's?",
@@ -27,20 +29,14 @@ func newWeights() *cobra.Command {
 			"exit codes: 0 all are the reference's, 1 one is not, 3 they could not be read or joined",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch len(configs) {
-			case 2:
-				f.candConfig = configs[1]
-				fallthrough
-			case 1:
-				f.config = configs[0]
-			case 0:
-			default:
-				return usage("weights: --config is given %d times: want one for REF, then one for CAND", len(configs))
+			if len(f.configs) > 2 {
+				return usage("weights: --config is given %d times: want one for REF, then one for CAND", len(f.configs))
 			}
+			f.configs = append(f.configs, "", "")
 			return f.run(cmd, args[0], args[1])
 		},
 	}
-	c.Flags().StringArrayVar(&configs, "config", nil, "config.json `file` of REF, given twice: of CAND, too")
+	c.Flags().StringArrayVar(&f.configs, "config", nil, "config.json `file` of REF, given twice: of CAND, too")
 	c.Flags().StringVar(&f.adapter, "adapter", "", "`folder` of a LoRA adapter that CAND must have merged (default: the one in the folder REF)")
 	c.Flags().StringVar(&f.names, "names", "", "YAML `file` with names as in fixture.yaml: which layers belong together, where names and values do not tell")
 	c.Flags().StringVar(&f.json, "json", "", "write the result as JSON to this `file` (- for standard output)")
@@ -48,12 +44,12 @@ func newWeights() *cobra.Command {
 }
 
 func (f *weightsFlags) run(cmd *cobra.Command, refPath, candPath string) (err error) {
-	ref, err := weights.Open(refPath, f.config)
+	ref, err := weights.Open(refPath, f.configs[0])
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ref.Close()) }()
-	cand, err := weights.Open(candPath, f.candConfig)
+	cand, err := weights.Open(candPath, f.configs[1])
 	if err != nil {
 		return err
 	}

@@ -28,12 +28,11 @@ func (l *Layer) In(mode Mode) *Metrics {
 // Point is one output of a model along its depth, or, of an injected run, an input as it had been
 // computed before it was replaced.
 type Point struct {
-	Layer, Port string
-	Name        string // for people: the layer, with the port where it is not "output"
-	Component   Component
-	Rows        []*Layer // of all cases and steps
-	Computed    bool     // an input: only its injected figures are shown
-	First       *Layer   // the row of the first divergence: one of Rows, or an input just before them
+	Layer     string
+	Component Component
+	Rows      []*Layer // of all cases and steps
+	Computed  bool     // an input: only its injected figures are shown
+	First     *Layer   // the row of the first divergence: one of Rows, or an input just before them
 }
 
 // Depth lists the points of a report in the order in which the golden ran them. Rows without
@@ -62,18 +61,7 @@ func Depth(r *Report) []Point {
 		if !ok {
 			j = len(points)
 			at[k] = j
-			p := Point{Layer: l.Layer, Port: l.Port, Name: Clean(l.Layer), Component: ComponentOf(l.Layer),
-				Computed: computed}
-			if p.Name == "" {
-				p.Name = "(root)"
-			}
-			if l.Port != "output" {
-				p.Name += " " + Clean(l.Port)
-			}
-			if computed {
-				p.Name += " (computed)"
-			}
-			points = append(points, p)
+			points = append(points, Point{Layer: l.Layer, Component: ComponentOf(l.Layer), Computed: computed})
 		}
 		points[j].Rows = append(points[j].Rows, l)
 		if l == mark || before != nil {

@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/report/reporttest"
 )
 
 func encode(t testing.TB, r *report.Report) []byte {
@@ -168,12 +169,12 @@ func TestCount(t *testing.T) {
 
 // Whatever Read takes, every writer can write, and the JSON form is a fixed point.
 func FuzzRead(f *testing.F) {
-	for _, name := range []string{"pass.json", "fail.json", "error.json"} {
-		data, err := os.ReadFile(filepath.Join("testdata", name))
-		require.NoError(f, err)
-		f.Add(data)
+	for _, r := range []*report.Report{passing(), failing(), broken(), reporttest.Deep(1, 0)} {
+		f.Add(encode(f, r))
 	}
 	f.Add([]byte(`{"schema":1,"verdict":"fail","layers":[{"status":"fail","standard":{"n":1}},{"status":"inherited"}],"first_divergence":{}}`))
+	f.Add([]byte(`{"schema":1,"verdict":"fail","layers":[{"status":"fail","standard":{"mse":-1,"row_index":-5,"max_abs_index":[-1]},"golden":{"shape":[-1,0]},"rows":{"n":-3,"rel_l2":[]}}]}`))
+	f.Add([]byte(`{"schema":1,"verdict":"fail","first_divergence":{},"layers":[{"status":"inherited","injected":{"mse":"NaN","n":-1},"tolerance":{"cosine":7}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := report.Read(bytes.NewReader(data))
 		if err != nil {
@@ -183,11 +184,19 @@ func FuzzRead(f *testing.F) {
 		back, err := report.Read(bytes.NewReader(first))
 		require.NoError(t, err)
 		require.Equal(t, string(first), string(encode(t, back)))
-		var b bytes.Buffer
-		require.NoError(t, report.Text(&b, r, report.TextOptions{}))
-		require.NoError(t, report.Text(&b, r, report.TextOptions{Verbose: true, Width: 1, Color: true}))
-		require.NoError(t, report.Markdown(&b, r, "report.json"))
-		require.NoError(t, report.Annotations(&b, r))
+		require.NoError(t, report.Text(io.Discard, r, report.TextOptions{Verbose: true, Width: 1, Color: true}))
+		require.NoError(t, report.Markdown(io.Discard, r, "report.json"))
+		require.NoError(t, report.Annotations(io.Discard, r))
+		for _, d := range []*report.Document{r.Verification(report.Standard), r.Verification(report.Injected), r.Modes()} {
+			require.NoError(t, d.Text(io.Discard, report.TextOptions{}))
+		}
+		_, err = report.Baseline(io.Discard, r, r, report.TextOptions{})
+		require.NoError(t, err)
+		for _, c := range []compare.Criteria{{compare.RelL2: 1e-3}, {compare.Atol: 1e-3, compare.Rtol: 1e-3}, {compare.Cosine: 0.9}} {
+			anew, err := report.Rejudge(r, c, "a test")
+			require.NoError(t, err)
+			require.NoError(t, report.Write(io.Discard, anew), "what was judged again is a report")
+		}
 	})
 }
 

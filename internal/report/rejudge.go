@@ -116,7 +116,7 @@ func (j *rejudging) inherited(rows []Layer) {
 }
 
 func (j *rejudging) row(l *Layer) outcome {
-	result, why := judgeFigures(l, j.by)
+	result, why := l.judge(l.Standard, l.countedBy(), j.by)
 	if l.Tolerance != nil {
 		for c := range l.Tolerance.Criteria {
 			if !c.Recorded {
@@ -172,7 +172,7 @@ func (r *Report) decide() {
 
 // judgeInput: an input is evidence, and fails nothing by itself.
 func (r *Report) judgeInput(l *Layer, t *Tolerance) {
-	result, why := judgeFigures(l, t)
+	result, why := l.judge(l.Standard, l.countedBy(), t)
 	l.judgedBy(t)
 	switch {
 	case result == holds:
@@ -232,16 +232,11 @@ func (l *Layer) countedBy() *Tolerance {
 	return &Tolerance{}
 }
 
-// judgeFigures applies criteria to the standard run's figures of a row. why says what is broken, or
-// else what is not known.
-func judgeFigures(l *Layer, t *Tolerance) (result outcome, why []string) {
-	return judgeMetrics(l.Standard, l.countedBy(), l.integers(), t)
-}
-
-// judgeMetrics applies criteria to figures whose mismatches were counted by another tolerance.
-func judgeMetrics(m *Metrics, counted *Tolerance, integers bool, t *Tolerance) (result outcome, why []string) {
-	by, _ := counted.Criteria.Tolerance()
-	violations, open, err := t.Criteria.Recall(m.result(), by, integers)
+// judge applies criteria to figures of a row, whose mismatches were counted by another tolerance. why says what is
+// broken, or else what is not known.
+func (l *Layer) judge(m *Metrics, counted, by *Tolerance) (result outcome, why []string) {
+	was, _ := counted.Criteria.Tolerance()
+	violations, open, err := by.Criteria.Recall(m.result(), was, l.integers())
 	switch {
 	case err != nil:
 		return unknown, []string{err.Error()}

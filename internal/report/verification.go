@@ -130,7 +130,7 @@ func (l *Layer) resultIn(mode Mode) string {
 	if l.Tolerance == nil {
 		return string(StatusIgnored)
 	}
-	result, _ := judgeMetrics(l.Injected, &Tolerance{}, l.integers(), l.Tolerance)
+	result, _ := l.judge(l.Injected, &Tolerance{}, l.Tolerance)
 	return map[outcome]string{holds: string(StatusPass), broken: string(StatusFail), unknown: unsureResult}[result]
 }
 

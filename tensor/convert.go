@@ -46,14 +46,14 @@ func (t *Tensor) Float32s(dst []float32, start int) int {
 }
 
 // elements passes the bytes of at most n elements from start to use, as [Tensor.Gather] returns them, part by part: at
-// is the number of elements before. What is stored so is not copied.
+// is the number of elements before. What is stored in order is not copied.
 func (t *Tensor) elements(n, start int, use func(at int, data []byte)) (done int) {
 	n, size := min(n, t.Len()-start), t.dtype.Size()
 	if start < 0 || n <= 0 {
 		return 0
 	}
 	data := t.storage()
-	if t.Contiguous() && !t.big {
+	if t.Contiguous() {
 		use(0, data[t.base+start*size:][:n*size])
 		return n
 	}
@@ -83,7 +83,7 @@ func (t *Tensor) gather(dst, data []byte, start int) int {
 		done = t.gatherTurned(dst, data, start)
 	}
 	return done + walk(t, len(dst)/size-done, start+done, func(at, from, n, step int) {
-		gatherRun(dst[(done+at)*size:(done+at+n)*size], data[from:], size, step*size, t.big)
+		gatherRun(dst[(done+at)*size:(done+at+n)*size], data[from:], size, step*size)
 	})
 }
 
@@ -104,7 +104,7 @@ func (t *Tensor) gatherTurned(dst, data []byte, start int) (done int) {
 		for j := 0; j < cols; j += tile {
 			for r := range rows {
 				gatherRun(dst[(done+r*cols+j)*size:][:min(tile, cols-j)*size], data[from+j*right+r*down:], size,
-					right, t.big)
+					right)
 			}
 		}
 		done += rows * cols
@@ -215,33 +215,21 @@ func decode[T float32 | float64](dst []T, src []byte, d DType) {
 }
 
 // gatherRun copies elements of size bytes that are step bytes apart.
-func gatherRun(dst, src []byte, size, step int, big bool) {
+func gatherRun(dst, src []byte, size, step int) {
 	switch {
-	case size == step && !big:
+	case size == step:
 		copy(dst, src)
-	case size == 2 && !big:
+	case size == 2:
 		for i := range len(dst) / 2 {
 			*(*[2]byte)(dst[2*i:]) = *(*[2]byte)(src[i*step:])
 		}
-	case size == 4 && !big:
+	case size == 4:
 		for i := range len(dst) / 4 {
 			*(*[4]byte)(dst[4*i:]) = *(*[4]byte)(src[i*step:])
 		}
-	case size == 8 && !big:
-		for i := range len(dst) / 8 {
-			*(*[8]byte)(dst[8*i:]) = *(*[8]byte)(src[i*step:])
-		}
-	case size == 2:
-		for i := range len(dst) / 2 {
-			binary.LittleEndian.PutUint16(dst[2*i:], binary.BigEndian.Uint16(src[i*step:]))
-		}
-	case size == 4:
-		for i := range len(dst) / 4 {
-			binary.LittleEndian.PutUint32(dst[4*i:], binary.BigEndian.Uint32(src[i*step:]))
-		}
 	case size == 8:
 		for i := range len(dst) / 8 {
-			binary.LittleEndian.PutUint64(dst[8*i:], binary.BigEndian.Uint64(src[i*step:]))
+			*(*[8]byte)(dst[8*i:]) = *(*[8]byte)(src[i*step:])
 		}
 	default:
 		for i := range dst {
@@ -299,25 +287,20 @@ func (t *Tensor) copied() []byte {
 // WriteTo writes all elements, little-endian and in row-major order, and returns the number of
 // bytes.
 func (t *Tensor) WriteTo(w io.Writer) (written int64, err error) {
-	if t.packed != nil && !t.Contiguous() { // which unpacks all of it for any part
-		n, err := w.Write(t.copied())
+	data, stored := t.Bytes()
+	if !stored && !t.Contiguous() && t.packed != nil { // which unpacks all of it for any part
+		data, stored = t.copied(), true
+	}
+	if stored {
+		n, err := w.Write(data)
 		return int64(n), err
-	}
-	write := func(data []byte) {
-		if err == nil {
-			n := 0
-			n, err = w.Write(data)
-			written += int64(n)
-		}
-	}
-	if t.packed == nil {
-		t.elements(t.Len(), 0, func(_ int, data []byte) { write(data) })
-		return written, err
 	}
 	buf := make([]byte, min(t.Len(), 1<<16)*t.dtype.Size())
 	for from := 0; from < t.Len() && err == nil; {
 		k := t.Gather(buf, from)
-		write(buf[:k*t.dtype.Size()])
+		n := 0
+		n, err = w.Write(buf[:k*t.dtype.Size()])
+		written += int64(n)
 		from += k
 	}
 	return written, err

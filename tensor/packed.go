@@ -146,32 +146,18 @@ func (t *Tensor) unpackFloat64s(dst []float64, start int) int {
 }
 
 func (t *Tensor) unpackBytes(dst []byte, start int) int {
-	return t.unpackAs(len(dst)/t.dtype.Size(), start, func(at int, values []float32) {
-		out := dst[at*t.dtype.Size():]
-		switch t.dtype {
-		case F32:
-			for i, v := range values {
-				binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(v))
-			}
-		case BF16:
-			for i, v := range values {
-				binary.LittleEndian.PutUint16(out[2*i:], uint16(math.Float32bits(v)>>16))
-			}
-		default:
-			for i, v := range values {
-				binary.LittleEndian.PutUint16(out[2*i:], smallfloat.PutF16(v))
+	size := t.dtype.Size()
+	return t.unpackAs(len(dst)/size, start, func(at int, values []float32) {
+		for i, v := range values {
+			out := dst[(at+i)*size:]
+			switch t.dtype {
+			case F32:
+				binary.LittleEndian.PutUint32(out, math.Float32bits(v))
+			case BF16:
+				binary.LittleEndian.PutUint16(out, uint16(math.Float32bits(v)>>16))
+			default:
+				binary.LittleEndian.PutUint16(out, smallfloat.PutF16(v))
 			}
 		}
 	})
-}
-
-// deferPacked is Deferred. A packing whose bytes are those of other tensors is left as it is.
-func (t *Tensor) deferPacked(later func(data []byte) (read func() []byte)) *Tensor {
-	read := later(t.data)
-	if len(t.data) == 0 || read == nil {
-		return t
-	}
-	v := *t
-	v.data, v.read = nil, read
-	return &v
 }

@@ -1,9 +1,11 @@
 package tensor
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +27,6 @@ type Tensor struct {
 	data    []byte        // the storage
 	read    func() []byte // returns the storage instead, see Deferred; nil for data
 	base    int           // byte offset of element [0, 0, …] in the storage
-	big     bool          // elements are big-endian
 	packed  *packed       // how elements follow from the storage; nil if they lie there
 	place   Place
 }
@@ -35,9 +36,9 @@ type Spec struct {
 	DType     DType
 	Shape     []int
 	Strides   []int  // in elements, not negative; nil for contiguous row-major
-	Data      []byte // the storage; it is not copied
+	Data      []byte // the storage; it is not copied unless it is big-endian
 	Offset    int    // of the first element in Data, in elements
-	BigEndian bool
+	BigEndian bool   // the most significant byte of an element comes first
 	Place     Place
 	// Packing says how the elements follow from Data, if they do not lie there. Then DType is a
 	// float of 16 or 32 bits, and Strides, Offset and BigEndian are not set.
@@ -57,8 +58,7 @@ func FromSpec(s Spec) (*Tensor, error) {
 	if s.Packing != nil {
 		return fromPacking(s, n/s.DType.Size())
 	}
-	t := &Tensor{dtype: s.DType, shape: clone(s.Shape), data: s.Data, big: s.BigEndian &&
-		s.DType.Size() > 1, place: s.Place}
+	t := &Tensor{dtype: s.DType, shape: clone(s.Shape), data: s.Data, place: s.Place}
 	if s.Strides == nil {
 		t.strides = rowMajor(s.Shape)
 	} else if len(s.Strides) != len(s.Shape) {
@@ -86,7 +86,19 @@ func FromSpec(s Spec) (*Tensor, error) {
 			"elements (%d bytes)",
 			FormatShape(s.Shape), t.strides, s.Offset, elems, len(s.Data))
 	}
+	if s.BigEndian {
+		t.data = swapped(s.Data, size)
+	}
 	return t, nil
+}
+
+// swapped returns a copy of elements of size bytes with their bytes in the other order.
+func swapped(data []byte, size int) []byte {
+	out := bytes.Clone(data)
+	for ; len(data) >= size; data = data[size:] {
+		slices.Reverse(out[len(out)-len(data):][:size])
+	}
+	return out
 }
 
 // New returns a contiguous little-endian tensor over data, which is not copied. The error is for
@@ -155,9 +167,6 @@ func (t *Tensor) Strides() []int { return t.strides }
 // Place returns where the bytes come from.
 func (t *Tensor) Place() Place { return t.place }
 
-// BigEndian reports whether the bytes of an element are stored most significant first.
-func (t *Tensor) BigEndian() bool { return t.big }
-
 // Len returns the number of elements: 1 for a scalar, 0 if an axis is empty.
 func (t *Tensor) Len() int {
 	n := 1
@@ -189,9 +198,9 @@ func (t *Tensor) Contiguous() bool {
 }
 
 // Bytes returns the elements as stored in the file, without a copy. ok is false if they are not
-// contiguous and little-endian, or packed.
+// contiguous, or packed.
 func (t *Tensor) Bytes() (data []byte, ok bool) {
-	if !t.Contiguous() || t.big || t.packed != nil {
+	if !t.Contiguous() || t.packed != nil {
 		return nil, false
 	}
 	return t.storage()[t.base : t.base+t.Len()*t.dtype.Size()], true
@@ -211,16 +220,18 @@ func (t *Tensor) Deferred(later func(data []byte) (read func() []byte)) *Tensor 
 	if t.Len() == 0 || t.read != nil {
 		return t
 	}
-	if t.packed != nil {
-		return t.deferPacked(later)
+	v := *t
+	if t.packed == nil {
+		last, _ := lastOffset(t.shape, t.strides) // FromSpec has checked it
+		v.data, v.base = t.data[t.base:t.base+(last+1)*t.dtype.Size()], 0
 	}
-	last, _ := lastOffset(t.shape, t.strides) // FromSpec has checked it
-	read := later(t.data[t.base : t.base+(last+1)*t.dtype.Size()])
-	if read == nil {
+	if len(v.data) == 0 { // a packing of other tensors
 		return t
 	}
-	v := *t
-	v.data, v.read, v.base = nil, read, 0
+	if v.read = later(v.data); v.read == nil {
+		return t
+	}
+	v.data = nil
 	return &v
 }
 

@@ -58,7 +58,7 @@ func (c Config) Heads() int {
 
 // KVHeads returns the number of heads of keys and values.
 func (c Config) KVHeads() int {
-	if n, ok := c.Int("num_key_value_heads"); ok {
+	if n, ok := c.Int("num_key_value_heads", "num_kv_heads"); ok {
 		return max(n, 0)
 	}
 	return c.Heads()

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,7 +9,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// companions are parts that are nothing alone, and the codes that they belong to.
+// companions are parts beside the codes that they belong to.
 var companions = []struct {
 	part string
 	of   []string
@@ -18,6 +19,7 @@ var companions = []struct {
 	{"g_idx", []string{"qweight"}, false},
 	{"biases", []string{"weight"}, false},
 	{"scales", []string{"qweight", "weight"}, false},
+	{"global_scale", []string{"weight"}, false},
 	{"weight_scale", []string{"weight", "weight_packed"}, true},
 	{"weight_scale_inv", []string{"weight"}, true},
 	{"weight_scale_2", []string{"weight", "weight_packed"}, true},
@@ -28,14 +30,31 @@ var companions = []struct {
 	{"_scales", []string{"_blocks"}, false},
 }
 
-// used are the parts that a weight is made of beside its codes.
-var used = map[string][]string{
-	"qweight": {"qzeros", "scales", "g_idx"},
-	"weight": {"scales", "biases", "global_scale", "weight_scale", "weight_scale_inv", "weight_scale_2",
-		"weight_zero_point"},
-	"weight_packed": {"weight_scale", "weight_scale_2", "weight_shape", "weight_zero_point", "weight_global_scale",
-		"weight_g_idx"},
-	"_blocks": {"_scales"},
+// form is a layout of quantised weights.
+type form struct {
+	codes string         // the part that has them
+	types []tensor.DType // of the codes; nil for any
+	is    func(j *joiner, m *module) bool
+	needs []string // parts that must be there, too
+	make  func(j *joiner, m *module) (*tensor.Tensor, error)
+}
+
+var (
+	octets = []tensor.DType{tensor.U8}
+	eights = []tensor.DType{tensor.I8, tensor.F8E4M3FN, tensor.F8E4M3FNUZ, tensor.F8E5M2, tensor.F8E5M2FNUZ, tensor.F8E8M0FNU}
+)
+
+// forms are looked at in this order. The last one has no codes.
+var forms = []form{
+	{"qweight", nil, (*joiner).isAWQ, []string{"scales", "qzeros"}, (*joiner).awq},
+	{"qweight", nil, nil, []string{"scales", "qzeros"}, (*joiner).gptq},
+	{"weight_packed", octets, nil, []string{"weight_scale"}, (*joiner).nibbles},
+	{"weight_packed", nil, nil, []string{"weight_scale", "weight_shape"}, (*joiner).compressed},
+	{"_blocks", octets, nil, []string{"_scales"}, (*joiner).blocks},
+	{"weight", []tensor.DType{tensor.U32}, (*joiner).isMLX, []string{"scales"}, (*joiner).mlx},
+	{"weight", octets, (*joiner).isModelOpt, []string{"weight_scale"}, (*joiner).nibbles},
+	{"weight", eights, nil, nil, (*joiner).scaled},
+	{"weight", nil, nil, nil, (*joiner).strange},
 }
 
 // weight makes the weight of a module, of which codes is the first part; nil if it has none that is
@@ -44,33 +63,18 @@ func (j *joiner) weight(m *module) (codes string, w *tensor.Tensor, err error) {
 	if err := j.lonely(m); err != nil {
 		return "", nil, err
 	}
-	is := func(part string, kinds ...tensor.DType) bool {
-		t := m.parts[part]
-		return t != nil && (len(kinds) == 0 || slices.Contains(kinds, t.DType()))
+	for _, f := range forms {
+		t := m.parts[f.codes]
+		if t == nil || f.types != nil && !slices.Contains(f.types, t.DType()) || f.is != nil && !f.is(j, m) {
+			continue
+		}
+		if err := m.need(f.codes, f.needs...); err != nil {
+			return "", nil, err
+		}
+		w, err := f.make(j, m)
+		return f.codes, w, err
 	}
-	make := j.strange
-	switch codes = "weight"; {
-	case is("qweight") && j.isAWQ(m):
-		codes, make = "qweight", j.awq
-	case is("qweight"):
-		codes, make = "qweight", j.gptq
-	case is("weight_packed", tensor.U8):
-		codes, make = "weight_packed", j.nibbles
-	case is("weight_packed"):
-		codes, make = "weight_packed", j.compressed
-	case is("_blocks", tensor.U8):
-		codes, make = "_blocks", j.blocks
-	case !is("weight"):
-		return "", nil, nil
-	case is("weight", tensor.U32):
-		make = j.mlx
-	case is("weight", tensor.U8) && (is("weight_scale") || j.config.says(m.name, "modelopt", "compressed-tensors")):
-		make = j.nibbles
-	case is("weight", tensor.I8) || m.parts["weight"].DType().IsFloat() && m.parts["weight"].DType().Size() == 1:
-		make = j.scaled
-	}
-	w, err = make(m)
-	return codes, w, err
+	return "", nil, nil
 }
 
 // lonely returns an error for a part whose codes are missing.
@@ -92,10 +96,10 @@ func (j *joiner) lonely(m *module) error {
 
 // strange returns an error for scales beside a weight that is not quantised.
 func (j *joiner) strange(m *module) (*tensor.Tensor, error) {
+	t := m.parts["weight"]
 	for _, part := range []string{"weight_scale", "weight_scale_inv", "weight_scale_2", "scales"} {
 		if m.parts[part] != nil && (part != "scales" || j.config != nil || m.parts["biases"] != nil) {
-			return nil, &partError{"weight", fmt.Errorf("it is %s, and %s is beside it: want codes, U32, U8, I8 or 8-bit floats",
-				m.parts["weight"].DType(), m.full(part))}
+			return nil, wrong("weight", "it is %s, and %s is beside it: want codes, U32, U8, I8 or 8-bit floats", t.DType(), m.full(part))
 		}
 	}
 	return nil, nil
@@ -105,7 +109,7 @@ func (j *joiner) strange(m *module) (*tensor.Tensor, error) {
 func (m *module) need(beside string, parts ...string) error {
 	for _, p := range parts {
 		if m.parts[p] == nil {
-			return &missingPart{p, fmt.Sprintf("%s is there", m.full(beside))}
+			return &partError{part: p, missing: true, err: fmt.Errorf("is missing: %s is there", m.full(beside))}
 		}
 	}
 	return nil
@@ -120,78 +124,74 @@ func (j *joiner) isAWQ(m *module) bool {
 	return s != nil && m.parts["g_idx"] == nil && q.RowLen()*8 == s.RowLen() && q.RowLen() != s.RowLen()
 }
 
-// groupsFit requires as many groups as config says.
-func (j *joiner) groupsFit(part string, in, groups, bits int) error {
+// fits requires that config says such bits and groups of a weight with in inputs.
+func (j *joiner) fits(part string, bits, in, groups int) error {
 	c := j.config
-	switch {
-	case c == nil:
+	if c == nil || len(c.schemes) == 0 {
 		return nil
-	case c.bits > 0 && c.bits != bits:
-		return &partError{part, fmt.Errorf("its codes have %d bits, %s says %d", bits, c.file, c.bits)}
-	case c.group < 0 && groups != 1, c.group > 0 && (in+c.group-1)/c.group != groups:
-		return &partError{part, fmt.Errorf("%d groups for %d inputs, groups of %d; %s says groups of %d", groups, in,
-			(in+groups-1)/max(groups, 1), c.file, c.group)}
 	}
-	return nil
+	for _, s := range c.schemes {
+		if (s.bits == 0 || s.bits == bits) && (s.group == 0 || s.group < 0 && groups == 1 || s.group > 0 && (in+s.group-1)/s.group == groups) {
+			return nil
+		}
+	}
+	return wrong(part, "codes of %d bits and %d groups for %d inputs; %s says %d bits in groups of %d", bits, groups, in,
+		c.file, c.schemes[0].bits, c.schemes[0].group)
 }
 
 func (j *joiner) gptq(m *module) (*tensor.Tensor, error) {
-	if err := m.need("qweight", "scales", "qzeros"); err != nil {
-		return nil, err
-	}
 	if m.parts["g_idx"] == nil && (j.anywhere("g_idx") || j.config != nil && j.config.ordered) {
 		return nil, m.need("qweight", "g_idx")
 	}
 	q, z, s := m.parts["qweight"], m.parts["qzeros"], m.parts["scales"]
-	bits := 4
-	if out := s.RowLen(); out > 0 {
+	bits := j.config.usual().bits
+	if out := s.RowLen(); bits == 0 && out > 0 {
 		bits = z.RowLen() * 32 / out
 	}
-	if j.config != nil && j.config.bits > 0 {
-		bits = j.config.bits
-	}
+	bits = cmp.Or(bits, 4)
 	less := j.config == nil || !j.config.plain
 	w, err := quant.GPTQ(q, z, s, m.parts["g_idx"], bits, less)
 	if err == nil {
-		err = j.groupsFit("scales", w.RowLen(), s.Shape()[0], bits)
+		err = j.fits("scales", bits, w.RowLen(), s.Shape()[0])
 	}
 	return w, err
 }
 
 func (j *joiner) awq(m *module) (*tensor.Tensor, error) {
-	if err := m.need("qweight", "scales", "qzeros"); err != nil {
-		return nil, err
-	}
+	q, z, s := m.parts["qweight"], m.parts["qzeros"], m.parts["scales"]
 	switch c := j.config; {
 	case c == nil || c.version == "" || c.version == "gemm":
 	case c.version == "gemv":
-		size := c.group
+		size := c.usual().group
 		if size < 0 {
-			size = 8 * m.parts["qweight"].RowLen()
+			size = 8 * q.RowLen()
 		}
-		if c.bits > 0 && c.bits != 4 {
-			return nil, &partError{"qweight", fmt.Errorf("%s says %d bits, AWQ has 4", c.file, c.bits)}
+		if bits := c.usual().bits; bits > 0 && bits != 4 {
+			return nil, wrong("qweight", "%s says %d bits, AWQ has 4", c.file, bits)
 		}
-		return quant.AWQRows(m.parts["qweight"], m.parts["qzeros"], m.parts["scales"], size)
+		return quant.AWQRows(q, z, s, size)
 	default:
-		return nil, &partError{"qweight", fmt.Errorf("version %q of AWQ in %s: only gemm and gemv are read: %w", c.version, c.file,
-			tensor.ErrUnsupported)}
+		return nil, wrong("qweight", "version %q of AWQ in %s: only gemm and gemv are read: %w", c.version, c.file, tensor.ErrUnsupported)
 	}
-	w, err := quant.AWQ(m.parts["qweight"], m.parts["qzeros"], m.parts["scales"])
+	w, err := quant.AWQ(q, z, s)
 	if err == nil {
-		err = j.groupsFit("scales", w.RowLen(), m.parts["scales"].Shape()[0], 4)
+		err = j.fits("scales", 4, w.RowLen(), s.Shape()[0])
 	}
 	return w, err
 }
 
+// isMLX tells codes of MLX from whole numbers.
+func (j *joiner) isMLX(m *module) bool {
+	return m.parts["scales"] != nil || m.parts["biases"] != nil || j.config.says(m.name, "mlx") || j.anywhere("biases")
+}
+
+// isModelOpt tells codes of 4 bits from whole numbers.
+func (j *joiner) isModelOpt(m *module) bool {
+	return m.parts["weight_scale"] != nil || j.config.says(m.name, "modelopt", "compressed-tensors")
+}
+
 func (j *joiner) mlx(m *module) (*tensor.Tensor, error) {
 	w, s, b := m.parts["weight"], m.parts["scales"], m.parts["biases"]
-	if s == nil && b == nil && !j.config.says(m.name, "mlx") && !j.anywhere("biases") {
-		return nil, nil // whole numbers
-	}
-	if err := m.need("weight", "scales"); err != nil {
-		return nil, err
-	}
 	how := j.config.of(m.name)
 	if s.DType() == tensor.U8 {
 		return j.mlxFloat(m, how)
@@ -202,8 +202,8 @@ func (j *joiner) mlx(m *module) (*tensor.Tensor, error) {
 	if how.bits == 0 || how.group == 0 {
 		found := guesses(w, s, how)
 		if len(found) != 1 {
-			return nil, &partError{"weight", fmt.Errorf("%d words and %d scales a row fit (bits, group) %v: config.json "+
-				"beside the file would say which, in quantization", w.RowLen(), s.RowLen(), found)}
+			return nil, wrong("weight", "%d words and %d scales a row fit (bits, group) %v: config.json "+
+				"beside the file would say which, in quantization", w.RowLen(), s.RowLen(), found)
 		}
 		how.bits, how.group = found[0][0], found[0][1]
 	}
@@ -232,87 +232,73 @@ func (j *joiner) mlxFloat(m *module, how scheme) (*tensor.Tensor, error) {
 	w, s := m.parts["weight"], m.parts["scales"]
 	mode := how.mode
 	if mode == "" || mode == "affine" {
-		switch w.RowLen() { // words
-		case 4 * s.RowLen():
-			mode = "mxfp4"
-		case 2 * s.RowLen():
-			mode = "nvfp4"
-		case 8 * s.RowLen():
-			mode = "mxfp8"
-		}
-	}
-	kind := tensor.F8E8M0FNU
-	if mode == "nvfp4" {
-		kind = tensor.F8E4M3FN
-	}
-	s, err := s.As(kind)
-	if err != nil {
-		return nil, err
+		mode = map[int]string{4 * s.RowLen(): "mxfp4", 2 * s.RowLen(): "nvfp4", 8 * s.RowLen(): "mxfp8"}[w.RowLen()] // words
 	}
 	switch mode {
 	case "mxfp4":
-		return quant.FP4(w, s, nil, false, 32)
+		return quant.FP4(w, bytesAs(s, tensor.F8E8M0FNU), nil, false, 32)
 	case "nvfp4":
-		return j.mlxNVFP4(m, s)
+		return j.mlxNVFP4(m, bytesAs(s, tensor.F8E4M3FN))
 	case "mxfp8":
-		return quant.FP8Words(w, s, 32)
+		return quant.FP8Words(w, bytesAs(s, tensor.F8E8M0FNU), 32)
 	}
-	return nil, &partError{"scales", fmt.Errorf("%s for %s in mode %q: want mxfp4, mxfp8 or nvfp4", s, w, mode)}
+	return nil, wrong("scales", "%s for %s in mode %q: want mxfp4, mxfp8 or nvfp4", s, w, mode)
+}
+
+// bytesAs reads bytes as small floats; what is none stays as it is.
+func bytesAs(t *tensor.Tensor, d tensor.DType) *tensor.Tensor {
+	if t.DType() != tensor.U8 {
+		return t
+	}
+	x, err := t.As(d)
+	if err != nil {
+		panic(err) // both have one byte
+	}
+	return x
 }
 
 func (j *joiner) mlxNVFP4(m *module, s *tensor.Tensor) (*tensor.Tensor, error) {
 	g := m.parts["global_scale"]
-	if g == nil {
-		return quant.FP4(m.parts["weight"], s, nil, false, 16)
-	}
-	if g.Len() != 1 || !g.DType().IsFloat() {
-		return nil, &partError{"global_scale", fmt.Errorf("it is %s, want one number", g)}
-	}
-	// The largest number of 4 bits times the largest scale.
-	g, err := tensor.Of([]float32{float32(g.At(0)) / (6 * 448)}, 1)
-	if err != nil {
-		return nil, err
+	if g != nil {
+		if g.Len() != 1 || !g.DType().IsFloat() {
+			return nil, wrong("global_scale", "it is %s, want one number", g)
+		}
+		var err error
+		// The largest number of 4 bits times the largest scale.
+		if g, err = tensor.Of([]float32{float32(g.At(0)) / (6 * 448)}, 1); err != nil {
+			return nil, err
+		}
 	}
 	return quant.FP4(m.parts["weight"], s, g, false, 16)
 }
 
 // scaled makes a weight of numbers of 8 bits.
 func (j *joiner) scaled(m *module) (*tensor.Tensor, error) {
-	scale, part := m.parts["weight_scale"], "weight_scale"
-	if scale == nil {
-		scale, part = m.parts["weight_scale_inv"], "weight_scale_inv"
+	part := "weight_scale"
+	if m.parts[part] == nil && (m.parts["weight_scale_inv"] != nil || j.anywhere("weight_scale_inv") || j.config != nil && j.config.method == "fp8") {
+		part = "weight_scale_inv"
 	}
+	scale := m.parts[part]
 	if scale == nil {
-		wanted := "weight_scale"
-		if j.anywhere("weight_scale_inv") || j.config != nil && j.config.method == "fp8" {
-			wanted = "weight_scale_inv"
-		}
-		if j.anywhere(wanted) || j.config.says(m.name, "fp8", "fbgemm_fp8", "compressed-tensors", "modelopt") {
-			return nil, m.need("weight", wanted)
+		if j.anywhere(part) || j.config.says(m.name, "fp8", "fbgemm_fp8", "compressed-tensors", "modelopt") {
+			return nil, m.need("weight", part)
 		}
 		return nil, nil
-	}
-	if scale.DType() == tensor.U8 {
-		as, err := scale.As(tensor.F8E8M0FNU)
-		if err != nil {
-			return nil, err
-		}
-		scale = as
 	}
 	var block []int
 	if c := j.config; c != nil {
 		block = c.block
 		if len(block) == 2 && scale.Len() == 1 && m.parts["weight"].Len() > block[0]*block[1] {
-			return nil, &partError{part, fmt.Errorf("one scale for %s, %s says blocks of %v", m.parts["weight"], c.file, block)}
+			return nil, wrong(part, "one scale for %s, %s says blocks of %v", m.parts["weight"], c.file, block)
 		}
 	}
 	zero := m.parts["weight_zero_point"]
 	if zero == nil && j.config != nil && j.config.asymmetric {
 		return nil, m.need("weight", "weight_zero_point")
 	}
-	w, err := quant.Scaled(m.parts["weight"], scale, zero, block)
+	w, err := quant.Scaled(m.parts["weight"], bytesAs(scale, tensor.F8E8M0FNU), zero, block)
 	if err != nil {
-		err = &partError{part, err}
+		err = &partError{part: part, err: err}
 	}
 	return w, err
 }
@@ -320,9 +306,6 @@ func (j *joiner) scaled(m *module) (*tensor.Tensor, error) {
 // compressed makes a weight of compressed-tensors' packed codes, [out in], or of experts in one tensor, [experts
 // out in], as one matrix of all their outputs.
 func (j *joiner) compressed(m *module) (*tensor.Tensor, error) {
-	if err := m.need("weight_packed", "weight_scale", "weight_shape"); err != nil {
-		return nil, err
-	}
 	p, s, shape, zero := m.parts["weight_packed"], m.parts["weight_scale"], m.parts["weight_shape"], m.parts["weight_zero_point"]
 	if zero == nil && (j.config != nil && j.config.asymmetric || j.config == nil && j.anywhere("weight_zero_point")) {
 		return nil, m.need("weight_packed", "weight_zero_point")
@@ -330,32 +313,29 @@ func (j *joiner) compressed(m *module) (*tensor.Tensor, error) {
 	axes := len(p.Shape())
 	experts := axes == 3 && len(s.Shape()) == 3 && zero == nil
 	if shape.Len() != axes || shape.DType().IsFloat() || axes != 2 && !experts {
-		return nil, &partError{"weight_shape", fmt.Errorf("it is %s for %s, want two whole numbers for a matrix", shape, p)}
+		return nil, wrong("weight_shape", "it is %s for %s, want two whole numbers for a matrix", shape, p)
 	}
-	stored := make([]int64, axes)
-	shape.Int64s(stored, 0)
 	size := make([]int, axes)
-	for i, n := range stored {
-		size[i] = int(n)
+	for i := range size {
+		size[i] = int(shape.At(i))
 	}
 	in := size[axes-1]
 	if !slices.Equal(size[:axes-1], p.Shape()[:axes-1]) || in < 0 || in > p.RowLen()*32 {
-		return nil, &partError{"weight_shape", fmt.Errorf("it says %v, weight_packed has shape %s", stored,
-			tensor.FormatShape(p.Shape()))}
+		return nil, wrong("weight_shape", "it says %v, weight_packed has shape %s", size, tensor.FormatShape(p.Shape()))
 	}
 	group, err := groupOf(m.parts["weight_g_idx"])
 	switch {
 	case err != nil:
-		return nil, &partError{"weight_g_idx", err}
+		return nil, err
 	case experts && group != nil:
-		return nil, &partError{"weight_g_idx", fmt.Errorf("of experts in one tensor it is not read: %w", tensor.ErrUnsupported)}
+		return nil, wrong("weight_g_idx", "of experts in one tensor it is not read: %w", tensor.ErrUnsupported)
 	case experts:
 		rows := size[0] * size[1]
 		if p, err = p.Reshape(rows, p.RowLen()); err == nil {
 			s, err = s.Reshape(rows, s.RowLen())
 		}
 		if err != nil {
-			return nil, &partError{"weight_scale", err}
+			return nil, &partError{part: "weight_scale", err: err}
 		}
 	}
 	bits := 4
@@ -366,8 +346,8 @@ func (j *joiner) compressed(m *module) (*tensor.Tensor, error) {
 		bits = c.schemes[0].bits
 	}
 	w, err := quant.Words(p, s, zero, group, bits, in)
-	if err == nil && j.config != nil && len(j.config.schemes) > 0 {
-		err = j.schemeFits(bits, in, s.RowLen())
+	if err == nil {
+		err = j.fits("weight_scale", bits, in, s.RowLen())
 	}
 	if err != nil {
 		return nil, err
@@ -375,27 +355,14 @@ func (j *joiner) compressed(m *module) (*tensor.Tensor, error) {
 	return w.Reshape(size...)
 }
 
-// schemeFits requires a scheme of config with such bits and groups.
-func (j *joiner) schemeFits(bits, in, groups int) error {
-	for _, s := range j.config.schemes {
-		if s.bits == bits && (s.group <= 0 && groups == 1 || s.group > 0 && (in+s.group-1)/s.group == groups) {
-			return nil
-		}
-	}
-	s := j.config.schemes[0]
-	return &partError{"weight_scale", fmt.Errorf("codes of %d bits and %d groups for %d inputs; %s says %d bits in groups of %d",
-		bits, groups, in, j.config.file, s.bits, s.group)}
-}
-
 // groupOf returns the groups of the inputs; nil if they are not set, as −1.
 func groupOf(t *tensor.Tensor) (*tensor.Tensor, error) {
-	if t == nil || t.Len() == 0 {
+	switch {
+	case t == nil || t.Len() == 0:
 		return nil, nil
-	}
-	if t.DType().IsFloat() {
-		return nil, fmt.Errorf("it is %s, want whole numbers", t.DType())
-	}
-	if t.At(0) == -1 {
+	case t.DType().IsFloat():
+		return nil, wrong("weight_g_idx", "it is %s, want whole numbers", t.DType())
+	case t.At(0) == -1:
 		return nil, nil
 	}
 	return t, nil
@@ -407,15 +374,8 @@ func (j *joiner) nibbles(m *module) (*tensor.Tensor, error) {
 	if m.parts[codes] == nil {
 		codes = "weight"
 	}
-	if err := m.need(codes, "weight_scale"); err != nil {
-		return nil, err
-	}
-	w, s := m.parts[codes], m.parts["weight_scale"]
-	if s.DType() == tensor.U8 || s.DType() == tensor.F8E8M0FNU {
-		s, err := s.As(tensor.F8E8M0FNU)
-		if err != nil {
-			return nil, err
-		}
+	w, s := m.parts[codes], bytesAs(m.parts["weight_scale"], tensor.F8E8M0FNU)
+	if s.DType() == tensor.F8E8M0FNU {
 		return quant.FP4(w, s, nil, false, 32)
 	}
 	global, divide := "weight_global_scale", true
@@ -430,28 +390,19 @@ func (j *joiner) nibbles(m *module) (*tensor.Tensor, error) {
 
 // blocks makes a weight of gpt-oss, which has its outputs last.
 func (j *joiner) blocks(m *module) (*tensor.Tensor, error) {
-	b := m.parts["_blocks"]
-	if err := m.need("_blocks", "_scales"); err != nil {
-		return nil, err
-	}
+	b, s := m.parts["_blocks"], bytesAs(m.parts["_scales"], tensor.F8E8M0FNU)
 	shape := b.Shape()
-	if len(shape) < 3 || shape[len(shape)-1] != 16 {
-		return nil, &partError{"_blocks", fmt.Errorf("shape %s, want […  groups 16]", tensor.FormatShape(shape))}
-	}
 	n := len(shape)
+	if n < 3 || shape[n-1] != 16 {
+		return nil, wrong("_blocks", "shape %s, want […  groups 16]", tensor.FormatShape(shape))
+	}
 	flat, err := b.Reshape(append(slices.Clone(shape[:n-2]), 16*shape[n-2])...)
 	if err != nil {
 		return nil, err
 	}
-	s := m.parts["_scales"]
-	if s.DType() == tensor.U8 {
-		if s, err = s.As(tensor.F8E8M0FNU); err != nil {
-			return nil, err
-		}
-	}
 	w, err := quant.FP4(flat, s, nil, false, 32)
 	if err != nil {
-		return nil, &partError{"_scales", err}
+		return nil, &partError{part: "_scales", err: err}
 	}
 	return w.Transpose()
 }

@@ -37,7 +37,7 @@ func IsQuantised(dir string) (bool, error) {
 // missing, of another type or shape, or in groups of another size than config says.
 func join(tensors []tensor.Named, config *quantisation, elsewhere func(name string) bool) (out []tensor.Named, notes []string,
 	err error) {
-	j := &joiner{config: config, modules: map[string]*module{}}
+	j := &joiner{config: config, modules: map[string]*module{}, parts: map[string]bool{}}
 	for i, t := range tensors {
 		name, part := cut(t.Name)
 		m := j.modules[name]
@@ -46,19 +46,14 @@ func join(tensors []tensor.Named, config *quantisation, elsewhere func(name stri
 			j.modules[name] = m
 			j.order = append(j.order, m)
 		}
-		m.parts[part], m.at[part] = t.Tensor, i
-	}
-	for _, m := range j.order {
-		for part := range m.parts {
-			j.has(part)
-		}
+		m.parts[part], m.at[part], j.parts[part] = t.Tensor, i, true
 	}
 	becomes, gone := map[int]tensor.Named{}, map[int]bool{}
 	for _, m := range j.order {
 		codes, w, err := j.weight(m)
-		var missing *missingPart
-		if errors.As(err, &missing) && elsewhere != nil && elsewhere(m.full(missing.part)) {
-			notes = append(notes, fmt.Sprintf("%s is in another file: %s is not dequantised", m.full(missing.part), m.name))
+		var part *partError
+		if errors.As(err, &part) && part.missing && elsewhere != nil && elsewhere(m.full(part.part)) {
+			notes = append(notes, fmt.Sprintf("%s is in another file: %s is not dequantised", m.full(part.part), m.name))
 			continue
 		}
 		if err != nil {
@@ -67,8 +62,8 @@ func join(tensors []tensor.Named, config *quantisation, elsewhere func(name stri
 		if w == nil {
 			continue
 		}
-		for _, part := range used[codes] {
-			if at, ok := m.at[part]; ok {
+		for _, c := range companions {
+			if at, ok := m.at[c.part]; ok && slices.Contains(c.of, codes) {
 				gone[at] = true
 			}
 		}
@@ -116,28 +111,25 @@ func (m *module) full(part string) string {
 	return m.name + "." + part
 }
 
-// missingPart says that a weight cannot be made.
-type missingPart struct{ part, because string }
-
-func (e *missingPart) Error() string { return "is missing: " + e.because }
-
 // partError is an error of a part.
 type partError struct {
-	part string
-	err  error
+	part    string
+	missing bool
+	err     error
 }
 
 func (e *partError) Error() string { return e.err.Error() }
 func (e *partError) Unwrap() error { return e.err }
 
+// wrong says what is wrong with a part.
+func wrong(part, msg string, args ...any) error {
+	return &partError{part: part, err: fmt.Errorf(msg, args...)}
+}
+
 func (m *module) fail(err error) error {
 	fe := &tensor.FormatError{Format: "quantised weights", Offset: -1, Member: m.name, Msg: err.Error(), Err: tensor.ErrCorrupt}
-	var missing *missingPart
 	var part *partError
-	switch {
-	case errors.As(err, &missing):
-		fe.Member = m.full(missing.part)
-	case errors.As(err, &part):
+	if errors.As(err, &part) {
 		fe.Member = m.full(part.part)
 	}
 	for _, t := range m.parts {
@@ -154,14 +146,8 @@ type joiner struct {
 	config  *quantisation
 	modules map[string]*module
 	order   []*module
-	seen    []string // names of parts
-}
-
-func (j *joiner) has(part string) {
-	if !slices.Contains(j.seen, part) {
-		j.seen = append(j.seen, part)
-	}
+	parts   map[string]bool // the names of all parts
 }
 
 // anywhere reports whether any module has such a part.
-func (j *joiner) anywhere(part string) bool { return slices.Contains(j.seen, part) }
+func (j *joiner) anywhere(part string) bool { return j.parts[part] }

@@ -74,9 +74,9 @@ func fromGGUF(f *tensor.File, file string) ([]tensor.Named, error) {
 			if heads < 0 || w.Shape()[0]%(2*heads) != 0 {
 				return nil, fmt.Errorf("%s: %s has %d rows, for %d heads by its metadata", file, t.Name, w.Shape()[0], heads)
 			}
-			w = halves(w, heads)
+			w = Rows(w, halves(w.Shape()[0], heads))
 		case fam.plusOne && strings.HasSuffix(module, "norm"):
-			w = mapped(w, func(x float32) float32 { return x - 1 })
+			w = Map(w, tensor.F32, w.Shape(), lessOne)
 		}
 		out = append(out, tensor.Named{Name: module + "." + m[3], Tensor: w})
 	}
@@ -107,50 +107,17 @@ func headsOf(metadata map[string]string, arch, name string) int {
 	return n
 }
 
-// halves puts rows 2i and 2i + 1 of each head to i and i + d/2.
-func halves(t *tensor.Tensor, heads int) *tensor.Tensor {
-	n := t.Len() / t.Shape()[0]
-	d := t.Shape()[0] / heads
-	// rows calls f for parts of rows, with where they are in t.
-	rows := func(from, count int, f func(at, done, k int)) {
-		for done := 0; done < count; {
-			row, at := (from+done)/n, (from+done)%n
-			head, i := row/d, row%d
-			k := min(count-done, n-at)
-			f((head*d+i%(d/2)*2+i/(d/2))*n+at, done, k)
-			done += k
-		}
+// halves is where row i of a weight stands whose rows of each head stand in pairs: i and i + d/2 at 2i and 2i + 1.
+func halves(rows, heads int) func(row int) int {
+	d := rows / heads
+	return func(row int) int {
+		i := row % d
+		return row - i + i%(d/2)*2 + i/(d/2)
 	}
-	packing := tensor.Packing{Name: t.Packing(), Unpack: func(dst []float32, _ []byte, from int) {
-		rows(from, len(dst), func(at, done, k int) { t.Float32s(dst[done:done+k], at) })
-	}}
-	if one := make([]float32, 1); t.Len() > 0 {
-		if g := t.Grid(one, one, 0); g != nil {
-			grid := *g
-			grid.Ends = func(low, high []float32, _ []byte, from int) {
-				rows(from, len(low), func(at, done, k int) { t.Grid(low[done:done+k], high[done:done+k], at) })
-			}
-			packing.Grid = &grid
-		}
-	}
-	return computed(t, packing)
 }
 
-// mapped applies a function to each element.
-func mapped(t *tensor.Tensor, f func(float32) float32) *tensor.Tensor {
-	return computed(t, tensor.Packing{Unpack: func(dst []float32, _ []byte, from int) {
-		t.Float32s(dst, from)
-		for i, x := range dst {
-			dst[i] = f(x)
-		}
-	}})
-}
-
-// computed is a tensor like t whose elements are computed when they are read.
-func computed(t *tensor.Tensor, packing tensor.Packing) *tensor.Tensor {
-	out, err := tensor.FromSpec(tensor.Spec{DType: tensor.F32, Shape: t.Shape(), Place: t.Place(), Packing: &packing})
-	if err != nil {
-		panic(err) // the shape is one that t has
+func lessOne(values []float32, _ int) {
+	for i := range values {
+		values[i]--
 	}
-	return out
 }

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,23 +16,29 @@ type quantisation struct {
 	file   string // where it stands
 	method string // "mlx", "gptq", "awq", "fp8", "mxfp4", "compressed-tensors", "modelopt"; "" if it is not said
 
-	bits, group int    // 0 if they are not said; a group of −1 is a row
-	mode        string // of MLX: "affine", "mxfp4", …
-	version     string // of AWQ: "gemm"
-	plain       bool   // GPTQ's zero points are stored as they are
-	ordered     bool   // GPTQ's inputs are grouped by g_idx
-	block       []int  // of FP8
-	asymmetric  bool   // of compressed-tensors: there are zero points
-	schemes     []scheme
-	modules     map[string]scheme          // of MLX, by the module's name
-	ignored     []func(module string) bool // of modules that are not quantised
+	version    string                     // of AWQ: "gemm"
+	plain      bool                       // GPTQ's zero points are stored as they are
+	ordered    bool                       // GPTQ's inputs are grouped by g_idx
+	block      []int                      // of FP8
+	asymmetric bool                       // of compressed-tensors: there are zero points
+	schemes    []scheme                   // of all modules, or of groups of them
+	modules    map[string]scheme          // of MLX, by the module's name
+	ignored    []func(module string) bool // of modules that are not quantised
 }
 
 // scheme is how some weights are quantised.
 type scheme struct {
-	bits, group int
-	mode        string
-	off         bool // not at all
+	bits, group int    // 0 if they are not said; a group of −1 is a row
+	mode        string // of MLX: "affine", "mxfp4", …
+	off         bool   // not at all
+}
+
+// usual is the scheme of all modules; zero if none is said.
+func (c *quantisation) usual() scheme {
+	if c == nil || len(c.schemes) == 0 {
+		return scheme{}
+	}
+	return c.schemes[0]
 }
 
 // methods are those that are read.
@@ -73,16 +80,21 @@ func readQuantisation(dir string) (*quantisation, error) {
 }
 
 func parseQuantisation(path string, m Config) (*quantisation, error) {
-	number := func(of Config, keys ...string) int { n, _ := of.Int(keys...); return n }
+	read := func(of Config, bits, group []string, mode string) (s scheme) {
+		s.bits, _ = of.Int(bits...)
+		s.group, _ = of.Int(group...)
+		s.mode = of.String(mode)
+		return s
+	}
 	c := &quantisation{file: path, method: strings.ToLower(m.String("quant_method", "quant_algo")), modules: map[string]scheme{}}
-	c.bits, c.group = number(m, "bits", "w_bit", "wbits"), number(m, "group_size", "q_group_size", "groupsize")
-	c.mode, c.version = m.String("mode"), strings.ToLower(m.String("version"))
+	all := read(m, []string{"bits", "w_bit", "wbits"}, []string{"group_size", "q_group_size", "groupsize"}, "mode")
+	c.version = strings.ToLower(m.String("version"))
 	c.plain, c.ordered = m.String("checkpoint_format") == "gptq_v2", m["desc_act"] == true
 	c.block = m.ints("weight_block_size")
 	for key, v := range m {
 		switch s := m.object(key); {
 		case s != nil && (s["bits"] != nil || s["group_size"] != nil):
-			c.modules[key] = scheme{bits: number(s, "bits"), group: number(s, "group_size"), mode: s.String("mode")}
+			c.modules[key] = read(s, []string{"bits"}, []string{"group_size"}, "mode")
 		case v == false && strings.Contains(key, "."):
 			c.modules[key] = scheme{off: true}
 		}
@@ -99,12 +111,18 @@ func parseQuantisation(path string, m Config) (*quantisation, error) {
 		w := groups.object(name).object("weights")
 		c.asymmetric = c.asymmetric || w["symmetric"] == false
 		c.block = append(c.block, w.ints("block_structure")...)
-		c.schemes = append(c.schemes, scheme{bits: number(w, "num_bits"), group: number(w, "group_size"), mode: w.String("strategy")})
+		s := read(w, []string{"num_bits"}, []string{"group_size"}, "strategy")
+		s.group = cmp.Or(s.group, -1)
+		c.schemes = append(c.schemes, s)
+	}
+	grouped := len(c.schemes) > 0
+	if !grouped {
+		c.schemes = []scheme{all}
 	}
 	switch {
-	case c.method == "" && len(c.schemes) > 0:
+	case c.method == "" && grouped:
 		c.method = "compressed-tensors"
-	case c.method == "" && (c.mode != "" || c.bits > 0 && m["desc_act"] == nil && m["zero_point"] == nil):
+	case c.method == "" && (all.mode != "" || all.bits > 0 && m["desc_act"] == nil && m["zero_point"] == nil):
 		c.method = "mlx"
 	case c.method == "" && m["desc_act"] != nil:
 		c.method = "gptq"
@@ -135,7 +153,7 @@ func (c *quantisation) of(module string) scheme {
 	if best != "" {
 		return c.modules[best]
 	}
-	return scheme{bits: c.bits, group: c.group, mode: c.mode}
+	return c.usual()
 }
 
 // says reports whether the weights of a module must be quantised by one of the methods.

@@ -12,26 +12,30 @@ import (
 // Weights are those of a model, by Hugging Face's keys.
 type Weights map[string]*tensor.Tensor
 
-// Of finds the weight of a layer and its key, for "model.model.layers.0.self_attn.q_proj" and
-// "weight". A key fits if its module is the end of the layer's name at a dot, or the layer's name
-// is the end of its module; the longest module that fits counts. t is nil if there is none, or if
-// two keys fit equally well.
+// Of finds the weight of a layer and its key, see [KeyOf], for "model.model.layers.0.self_attn.q_proj" and
+// "weight". t is nil if there is none.
 func (w Weights) Of(layer, name string) (key string, t *tensor.Tensor) {
-	layer = label.Name(layer)
-	for at, ok := layer, true; ok; _, at, ok = strings.Cut(at, ".") {
-		if t := w[at+"."+name]; t != nil {
-			return at + "." + name, t
+	key = KeyOf(w, label.Name(layer)+"."+name)
+	return key, w[key]
+}
+
+// KeyOf finds the key of a weight whose name may lack the first modules, or have others before them: the longest
+// end of the name, at a dot, that is a key, or else the only key that ends with it; "" for none, or several.
+func KeyOf[T any](w map[string]T, name string) (key string) {
+	for at, ok := name, true; ok && strings.Contains(at, "."); _, at, ok = strings.Cut(at, ".") {
+		if _, is := w[at]; is {
+			return at
 		}
 	}
 	for k := range w {
-		if strings.HasSuffix(k, "."+layer+"."+name) {
+		if strings.HasSuffix(k, "."+name) {
 			if key != "" {
-				return "", nil // ambiguous
+				return "" // ambiguous
 			}
 			key = k
 		}
 	}
-	return key, w[key]
+	return key
 }
 
 // Named lists the weights by their keys, in order.

@@ -40,43 +40,20 @@ func check(parts ...part) error {
 			return fmt.Errorf("%s is missing", p.name)
 		}
 		if !slices.Contains(p.types, p.t.DType()) {
-			return fmt.Errorf("%s is %s, want %s", p.name, p.t.DType(), oneOf(p.types))
+			return fmt.Errorf("%s is %s, want one of %v", p.name, p.t.DType(), p.types)
 		}
 		fits := p.shape == nil || len(p.shape) == len(p.t.Shape())
 		for i := 0; fits && i < len(p.shape); i++ {
 			fits = p.shape[i] < 0 || p.shape[i] == p.t.Shape()[i]
 		}
 		if !fits {
-			return fmt.Errorf("%s has shape %s, want %s", p.name, tensor.FormatShape(p.t.Shape()), wanted(p.shape))
+			return fmt.Errorf("%s has shape %s, want %v, −1 for any size", p.name, tensor.FormatShape(p.t.Shape()), p.shape)
 		}
 		if _, ok := p.t.Bytes(); !ok {
 			return fmt.Errorf("%s does not lie in order", p.name)
 		}
 	}
 	return nil
-}
-
-func oneOf(types []tensor.DType) string {
-	text := ""
-	for i, d := range types {
-		if i > 0 {
-			text += " or "
-		}
-		text += d.String()
-	}
-	return text
-}
-
-func wanted(shape []int) string {
-	sizes := slices.Clone(shape)
-	for i, d := range sizes {
-		sizes[i] = max(d, 0)
-	}
-	text := tensor.FormatShape(sizes)
-	if slices.Contains(shape, -1) {
-		text += fmt.Sprintf(" (%d axes, 0 is any size)", len(shape))
-	}
-	return text
 }
 
 // last returns a shape with another last axis.

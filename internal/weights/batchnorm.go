@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// affine is v·scale + shift. size is how large the numbers are of which shift is the sum.
-type affine struct{ scale, shift, size float64 }
+// affine is v·scale + shift.
+type affine struct{ scale, shift float64 }
 
 // The parameters of a normalisation by running statistics, and the numbers that engines add to the variance.
 var (
@@ -27,7 +27,7 @@ func (n *joiner) mergeNorms() {
 		var folded []*weight
 		for i, param := range running {
 			if w := endsWith(n.ref, layer+param); w != nil && w.t.Len() == mean.t.Len() {
-				stats[i], folded = numbers(w.t), append(folded, w)
+				stats[i], folded = numbers(w.t, w.t.Len()), append(folded, w)
 			}
 		}
 		if stats[1] == nil || !n.mergedInto(stats) {
@@ -36,7 +36,7 @@ func (n *joiner) mergeNorms() {
 		for _, w := range folded {
 			one := *w
 			n.pairs = append(n.pairs, &pair{ref: w, cand: &one, merged: true})
-			delete(n.ref, keyOf(n.ref, w))
+			drop(n.ref, w)
 		}
 	}
 }
@@ -48,8 +48,8 @@ func (n *joiner) mergedInto(stats [4][]float64) bool {
 			continue
 		}
 		for _, eps := range epsilons {
-			s := step{names: []string{"norm folded"}, lay: asIs, ulps: normUlps, row: rowsFolded(stats, eps, false)}
-			if c := newComparer(p.ref.t, p.cand.t, &s); c == nil || c.sample().Mismatches > 0 {
+			s := mergedStep(stats, eps, p.ref.t.Len()/len(stats[0]), 1)
+			if t := newTrial(p.ref.t, p.cand.t, &s); t == nil || t.sample().Mismatches > 0 {
 				continue
 			}
 			p.also = &s
@@ -62,30 +62,32 @@ func (n *joiner) mergedInto(stats [4][]float64) bool {
 
 // mergeBias adds the step to the bias of a layer. One that the reference has not is zeros.
 func (n *joiner) mergeBias(of *pair, stats [4][]float64, eps float64) {
-	s := &step{names: []string{"norm folded"}, lay: asIs, ulps: normUlps, row: rowsFolded(stats, eps, true)}
+	s := mergedStep(stats, eps, 0, 1)
 	want := strings.TrimSuffix(of.ref.name, "weight") + "bias"
 	for _, p := range n.pairs {
 		if p.ref.name == want {
-			p.also = s
+			p.also = &s
 			return
 		}
 	}
 	have := strings.TrimSuffix(of.cand.name, "weight") + "bias"
 	if c := endsWith(n.cand, have); c != nil {
+		s = mergedStep(stats, eps, 0, 0)
 		zero := *c
 		zero.name = want
 		zero.t, _ = c.t.Slice(0, 0, firstAxis(c.t))
-		for i := range s.row {
-			s.row[i].scale = 0
-		}
-		n.pairs = append(n.pairs, &pair{ref: &zero, cand: c, also: s})
-		delete(n.cand, keyOf(n.cand, c))
+		n.pairs = append(n.pairs, &pair{ref: &zero, cand: c, also: &s})
+		drop(n.cand, c)
 	}
 }
 
-// rowsFolded is what a normalisation does to each row of a weight, or of a bias.
-func rowsFolded(stats [4][]float64, eps float64, bias bool) []affine {
-	out := make([]affine, len(stats[0]))
+// mergedStep is what a normalisation does to each row of a weight, of some width, or to a bias, whose is 0; of is 0 for
+// a bias that is not there.
+func mergedStep(stats [4][]float64, eps float64, width int, of float64) step {
+	bias := width == 0
+	width = max(width, 1)
+	s := step{names: []string{"norm folded"}, lay: asIs, ulps: normUlps}
+	rows := make([]affine, len(stats[0]))
 	for i, mean := range stats[0] {
 		a := affine{scale: 1 / math.Sqrt(stats[1][i]+eps)}
 		if stats[2] != nil {
@@ -93,15 +95,17 @@ func rowsFolded(stats [4][]float64, eps float64, bias bool) []affine {
 		}
 		if bias {
 			a.shift = -mean * a.scale
-			a.size = math.Abs(a.shift)
+			s.size = max(s.size, math.Abs(a.shift))
 			if stats[3] != nil {
 				a.shift += stats[3][i]
-				a.size += math.Abs(stats[3][i])
+				s.size = max(s.size, math.Abs(stats[3][i]))
 			}
 		}
-		out[i] = a
+		a.scale *= of
+		rows[i] = a
 	}
-	return out
+	s.number = func(i int, v float64) float64 { return v*rows[i/width].scale + rows[i/width].shift }
+	return s
 }
 
 // withMerged adds the step by which a normalisation is folded into a layer.

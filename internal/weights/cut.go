@@ -80,7 +80,7 @@ func (n *joiner) cuttings(w *weight, rows []int) (out []cutting) {
 	groups := []int{1}
 	switch {
 	case w.role == "attn.qkv":
-		groups = append(groups, n.headGroups(rows)...)
+		groups = append(groups, headGroups(rows, n.j.ref.Config, n.j.cand.Config)...)
 	default:
 		groups = append(groups, rows[0]) // gate and up in turn
 	}
@@ -102,8 +102,8 @@ func (n *joiner) cuttings(w *weight, rows []int) (out []cutting) {
 
 // headGroups are the numbers of groups in which q, k and v of heads may lie together: each group
 // has a head of k and of v.
-func (n *joiner) headGroups(rows []int) (out []int) {
-	for _, configs := range [][]checkpoint.Config{{n.j.ref.Config, n.j.cand.Config}, nil} {
+func headGroups(rows []int, configs ...checkpoint.Config) (out []int) {
+	for _, configs := range [][]checkpoint.Config{configs, nil} {
 		for _, role := range []string{"attn.k", "attn.q"} {
 			for _, g := range headCounts(role, rows[1], configs...) {
 				if g > 1 && rows[0]%g == 0 && rows[2]%g == 0 && !slices.Contains(out, g) {
@@ -122,12 +122,20 @@ type whole struct {
 	rows  []int
 }
 
+// direction is one side that has in one what the other has in parts.
+type direction struct {
+	whole, parts map[string]*weight
+	by           string
+}
+
+// directions are both, with what the step is called where the candidate has the whole, and where the reference has.
+func (n *joiner) directions(cand, ref string) []direction {
+	return []direction{{n.cand, n.ref, cand}, {n.ref, n.cand, ref}}
+}
+
 // cut pairs weights that one side has in one.
 func (n *joiner) cut() {
-	for _, from := range []struct {
-		whole, parts map[string]*weight
-		by           string
-	}{{n.cand, n.ref, "fused"}, {n.ref, n.cand, "split"}} {
+	for _, from := range n.directions("fused", "split") {
 		families := map[string][]whole{}
 		for _, key := range slices.Sorted(maps.Keys(from.whole)) {
 			w := from.whole[key]
@@ -142,7 +150,7 @@ func (n *joiner) cut() {
 			}
 		}
 		for _, family := range slices.Sorted(maps.Keys(families)) {
-			n.apart(families[family], from.whole, from.parts, from.by)
+			n.apart(families[family], from.by)
 		}
 	}
 }
@@ -156,7 +164,7 @@ func (x *whole) add(p *weight) {
 
 // apart pairs the parts of a family of weights that hold several of the other side. by says "fused" of those
 // that the candidate has in one, "split" of the reference's.
-func (n *joiner) apart(members []whole, wholes, parts map[string]*weight, by string, also ...string) {
+func (n *joiner) apart(members []whole, by string, also ...string) {
 	way, ok := n.way(members)
 	if !ok {
 		return
@@ -175,9 +183,9 @@ func (n *joiner) apart(members []whole, wholes, parts map[string]*weight, by str
 			} else {
 				n.pair(&v, p, names...)
 			}
-			delete(parts, keyOf(parts, p))
 		}
-		delete(wholes, keyOf(wholes, x.w))
+		drop(n.ref, x.w)
+		drop(n.cand, x.w)
 	}
 }
 
@@ -246,10 +254,7 @@ func rowsOf(w *weight) int {
 // unstack takes apart the experts that one side has in a tensor of three axes and the other one by
 // one.
 func (n *joiner) unstack() {
-	for _, from := range []struct {
-		whole, parts map[string]*weight
-		by           string
-	}{{n.cand, n.ref, "stacked"}, {n.ref, n.cand, "unstacked"}} {
+	for _, from := range n.directions("stacked", "unstacked") {
 		for _, key := range slices.Sorted(maps.Keys(from.whole)) {
 			w := from.whole[key]
 			if !isStack(w) || !oneByOne(from.parts, w) {
@@ -273,104 +278,57 @@ func (n *joiner) unstack() {
 	}
 }
 
-// oneByOne reports whether a side has the first expert of a stack, or of what it holds, by itself.
+// oneByOne reports whether a side has experts of the layer of a stack by themselves.
 func oneByOne(side map[string]*weight, w *weight) bool {
-	for _, role := range append(holders(w.role), w.role) {
-		one := *w
-		one.role, one.index = role, "0"
-		if side[one.key()] != nil {
+	for _, one := range side {
+		if one.index != "" && one.layer == w.layer {
 			return true
 		}
 	}
 	return false
 }
 
-// holders are the roles of the parts of a role, and of what it is a part of.
-func holders(role string) []string {
-	out := slices.Clone(fused[role])
-	for holder, parts := range fused {
-		if slices.Contains(parts, role) {
-			out = append(out, holder)
+// qkvRows are the rows that q, k and v may have in a weight that holds them: as many heads as a config says, or as many
+// each.
+func qkvRows(all int, configs ...checkpoint.Config) (out [][]int) {
+	add := func(q, kv int) {
+		if q > 0 && all%(q+2*kv) == 0 {
+			d := all / (q + 2*kv)
+			if parts := []int{q * d, kv * d, kv * d}; !slices.ContainsFunc(out, func(o []int) bool { return slices.Equal(o, parts) }) {
+				out = append(out, parts)
+			}
 		}
 	}
+	for _, c := range configs {
+		add(c.Heads(), c.KVHeads())
+	}
+	add(1, 1)
 	return out
 }
 
-// regroup pairs the parts of weights that both sides have in one, each in a way of its own: the
-// rows of each head together, as GPT-NeoX, BLOOM and Falcon have them, or all of q, then k, then v.
-func (n *joiner) regroup() {
-	var members []*pair
-	for _, p := range n.pairs {
-		if p.ref.role == "attn.qkv" && p.cand.role == "attn.qkv" && p.ref.t.Len() == p.cand.t.Len() {
-			members = append(members, p)
-		}
-	}
-	if len(members) == 0 {
-		return
-	}
-	type view struct {
-		ref, cand cutting
-	}
-	fits := func(v view, p *pair, rows []int) (parts []*pair) {
-		for i, role := range fused["attn.qkv"] {
-			r, okR := v.ref.part(p.ref.t, rows, i, false)
-			c, okC := v.cand.part(p.cand.t, rows, i, false)
-			if !okR || !okC {
-				return nil
+// grouped are the orders of rows between all of q, then k, then v, and the rows of each group of heads together, as
+// GPT-NeoX, BLOOM and Falcon have them.
+func grouped(parts []int, groups int) (into, back func(row int) int) {
+	all := parts[0] + parts[1] + parts[2]
+	order, inverse := make([]int, 0, all), make([]int, all)
+	for g := range groups {
+		before := 0
+		for _, rows := range parts {
+			for r := range rows / groups {
+				order = append(order, before+g*rows/groups+r)
 			}
-			x, y := *p.ref, *p.cand
-			x.t, x.role, x.name = r, role, fmt.Sprintf("%s[%s]", p.ref.name, partName(v.ref, rows, i))
-			y.t, y.role, y.name = c, role, fmt.Sprintf("%s[%s]", p.cand.name, partName(v.cand, rows, i))
-			parts = append(parts, &pair{ref: &x, cand: &y, by: []string{"regrouped per head"}})
-		}
-		return parts
-	}
-	same, most, best := 0, 0, view{}
-	for _, p := range members[:min(len(members), 2*mostLooked)] {
-		if n.alike(p.ref, p.cand) {
-			same++
+			before += rows
 		}
 	}
-	for _, g := range n.headGroups(n.qkvRows(members[0])) {
-		for _, v := range []view{{cutting{groups: g}, cutting{groups: 1}}, {cutting{groups: 1}, cutting{groups: g}}} {
-			fit := 0
-			for _, p := range members[:min(len(members), 2*mostLooked)] {
-				parts := fits(v, p, n.qkvRows(p))
-				if parts != nil && !slices.ContainsFunc(parts, func(p *pair) bool { return !n.alike(p.ref, p.cand) }) {
-					fit++
-				}
-			}
-			if fit > most {
-				most, best = fit, v
-			}
-		}
+	for i, r := range order {
+		inverse[r] = i
 	}
-	if most <= same {
-		return
-	}
-	var pairs []*pair
-	for _, p := range n.pairs {
-		if slices.Contains(members, p) {
-			if parts := fits(best, p, n.qkvRows(p)); parts != nil {
-				pairs = append(pairs, parts...)
-				continue
-			}
-		}
-		pairs = append(pairs, p)
-	}
-	n.pairs = pairs
+	return func(row int) int { return order[row] }, func(row int) int { return inverse[row] }
 }
 
-// qkvRows are the rows of q, k and v in a weight that holds them. What the output projections read
-// says how many those of q are.
-func (n *joiner) qkvRows(p *pair) []int {
-	all := firstAxis(p.ref.t)
-	q := all / 3
-	for _, o := range n.pairs {
-		if in := o.ref.t.RowLen(); o.ref.role == "attn.o" && o.ref.param == "weight" && in < all && (all-in)%2 == 0 {
-			q = in
-			break
-		}
+func regrouped(order, back func(row int) int) step {
+	by := func(order func(row int) int) func(t *tensor.Tensor) (*tensor.Tensor, bool) {
+		return func(t *tensor.Tensor) (*tensor.Tensor, bool) { return checkpoint.Rows(t, order), true }
 	}
-	return []int{q, (all - q) / 2, (all - q) / 2}
+	return step{names: []string{"regrouped per head"}, lay: by(order), undo: by(back)}
 }

@@ -34,18 +34,17 @@ func findFolded(pairs []*pair) map[[2]string]foldedNorm {
 		if len(consumers[p.ref.role]) == 0 || p.ref.param != "weight" || p.ref.t.Len() != p.cand.t.Len() {
 			continue
 		}
-		ref, cand := numbers(p.ref.t), numbers(p.cand.t)
-		f := foldedNorm{step: foldedStep, column: ref}
-		switch {
-		case allOnes(cand) && !allOnes(ref):
-		case allOnes(ref) && !allOnes(cand):
-			f.step = unfoldedStep
-			for i, v := range cand {
-				cand[i] = 1 / v
-			}
-			f.column = cand
-		default:
+		isOne := func(v float64) bool { return v == 1 }
+		ones := all(p.ref.t, isOne)
+		if ones == all(p.cand.t, isOne) {
 			continue
+		}
+		f := foldedNorm{step: foldedStep, column: numbers(p.ref.t, p.ref.t.Len())}
+		if ones {
+			f = foldedNorm{step: unfoldedStep, column: numbers(p.cand.t, p.cand.t.Len())}
+			for i, v := range f.column {
+				f.column[i] = 1 / v
+			}
 		}
 		for _, role := range consumers[p.ref.role] {
 			out[[2]string{p.ref.layer, role}] = f
@@ -54,26 +53,19 @@ func findFolded(pairs []*pair) map[[2]string]foldedNorm {
 	return out
 }
 
-func numbers(t *tensor.Tensor) []float64 {
-	v := make([]float64, t.Len())
+// numbers are the first of the elements, at most n.
+func numbers(t *tensor.Tensor, n int) []float64 {
+	v := make([]float64, min(t.Len(), n))
 	t.Float64s(v, 0)
 	return v
-}
-
-func allOnes(v []float64) bool {
-	for _, x := range v {
-		if x != 1 {
-			return false
-		}
-	}
-	return true
 }
 
 // withFolded adds the step by which a norm is folded into a weight.
 func (j *judge) withFolded(p *pair) {
 	f, ok := j.folded[[2]string{p.ref.layer, p.ref.role}]
 	if ok && p.ref.param == "weight" && p.cand.t.RowLen() == len(f.column) {
-		p.steps = append(p.steps, step{names: []string{f.step}, lay: asIs, column: f.column})
+		p.steps = append(p.steps, step{names: []string{f.step}, lay: asIs,
+			number: func(i int, v float64) float64 { return v * f.column[i%len(f.column)] }})
 	}
 }
 

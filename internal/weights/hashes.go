@@ -3,19 +3,17 @@ package weights
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"sync"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/smallfloat"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 // Hash is what is kept of a weight without its numbers: the SHA-256 of its bytes, little-endian and in
@@ -56,84 +54,72 @@ func ReadHashes(path string) ([]Hash, error) {
 // reference's is not zero, or that of another weight of the reference. Anything else may be a step or a
 // fault, which a hash does not tell: it is ignored and says so.
 func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error) {
-	places := &Side{}
-	byName := map[string]Hash{}
+	places, byName, asked := &Side{}, map[string]Hash{}, map[form]bool{}
 	for _, h := range cand {
 		if !h.DType.IsFloat() {
 			continue // codes of an engine's own packing say nothing without it
 		}
 		places.Tensors = append(places.Tensors, tensor.Named{Name: h.Name})
-		byName[h.Name] = h
+		byName[h.Name], asked[form{h.DType, elements(h.Shape)}] = h, true
 	}
 	refs, list := placed(ref), placed(places)
-	keys := slices.Sorted(maps.Keys(list))
-	known := &hashed{refs: refs, sums: map[hashKey]func() string{}}
-	out := make([]Result, len(keys))
-	err := each.Do(ctx, len(keys), func(i int) error {
-		w := list[keys[i]]
-		out[i] = known.judge(refs[keys[i]], byName[w.name])
+	var all []hashed
+	for _, w := range sorted(refs) {
+		for f := range asked {
+			if f.n == w.t.Len() {
+				all = append(all, hashed{w: w, form: f})
+			}
+		}
+	}
+	err := each.Do(ctx, len(all), func(i int) error {
+		all[i].sum = hashAs(all[i].w.t, all[i].form.d)
 		return nil
 	})
+	known := map[string][]*weight{} // by their hashes
+	for _, h := range all {
+		known[h.sum] = append(known[h.sum], h.w)
+	}
+	var out []Result
+	for _, key := range slices.Sorted(maps.Keys(list)) {
+		h := byName[list[key].name]
+		out = append(out, judgeHash(h, refs[key], known[h.SHA256]))
+	}
 	return out, err
 }
 
-// hashed are the hashes of a reference's weights, each calculated once. It is safe for concurrent use.
+// form is a type and a number of elements.
+type form struct {
+	d tensor.DType
+	n int
+}
+
+// hashed is a weight of the reference whose numbers are rounded to a type.
 type hashed struct {
-	refs map[string]*weight
-	mu   sync.Mutex
-	sums map[hashKey]func() string
+	w    *weight
+	form form
+	sum  string
 }
 
-type hashKey struct {
-	of *weight
-	as tensor.DType
-}
-
-// sum is the hash of a weight's numbers rounded to a type; "" for a type that is not known.
-func (s *hashed) sum(w *weight, d tensor.DType) string {
-	s.mu.Lock()
-	sum := s.sums[hashKey{w, d}]
-	if sum == nil {
-		sum = sync.OnceValue(func() string { return hashAs(w.t, d) })
-		s.sums[hashKey{w, d}] = sum
-	}
-	s.mu.Unlock()
-	return sum()
-}
-
-// judge judges one weight. r is the reference's of its place, or nil.
-func (s *hashed) judge(r *weight, h Hash) Result {
+// judgeHash judges one weight. r is the reference's of its place, or nil; same are those that have its hash.
+func judgeHash(h Hash, r *weight, same []*weight) Result {
 	out := Result{Status: Ignored, Candidate: h.Name, Detail: "no weight of the reference is called so"}
+	isZero := h.SHA256 == zeroHash(h)
 	if r != nil {
 		out.Reference = r.name
 		out.Detail = "its bytes are not the checkpoint's: keep the weights themselves to see whether that is a step or a fault (parity run --weights)"
-		if r.t.Len() != elements(h.Shape) {
-			return out
-		}
-		switch own := s.sum(r, h.DType); {
-		case own == h.SHA256 && r.t.DType() == h.DType:
-			out.Status, out.Detail = Equal, ""
-			return out
-		case own == h.SHA256:
-			out.Status, out.Steps, out.Detail = Step, []string{"cast"}, ""
-			return out
-		case h.SHA256 == zeroHash(h):
-			out.Status, out.Cause, out.Detail = Differs, causeZero, "all zeros, the reference's is not"
-			return out
-		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(s.refs)) {
-		o := s.refs[key]
-		if o == r || o.t.Len() != elements(h.Shape) || s.sum(o, h.DType) != h.SHA256 {
-			continue
-		}
-		switch {
-		case r != nil:
-			out.Status, out.Cause, out.Detail = Differs, causeOther, "it is "+o.name
-		case h.SHA256 != zeroHash(h): // so are many
-			out.Status, out.Reference, out.Steps, out.Detail = Step, o.name, []string{"renamed"}, ""
-		}
-		break
+	switch {
+	case r != nil && r.t.Len() != elements(h.Shape):
+	case r != nil && slices.Contains(same, r) && r.t.DType() == h.DType:
+		out.Status, out.Detail = Equal, ""
+	case r != nil && slices.Contains(same, r):
+		out.Status, out.Steps, out.Detail = Step, []string{"cast"}, ""
+	case r != nil && isZero:
+		out.Status, out.Cause, out.Detail = Differs, causeZero, "all zeros, the reference's is not"
+	case len(same) > 0 && r != nil:
+		out.Status, out.Cause, out.Detail = Differs, causeOther, "it is "+same[0].name
+	case len(same) > 0 && !isZero: // so are many
+		out.Status, out.Reference, out.Steps, out.Detail = Step, same[0].name, []string{"renamed"}, ""
 	}
 	return out
 }
@@ -143,49 +129,20 @@ func elements(shape []int) int {
 	return n
 }
 
-// hashAs is the hash of a tensor's numbers rounded to a type; "" for a type that is not known.
+// hashAs is the hash of a tensor's numbers rounded to a type; "" for a type that is none that engines cast to.
 func hashAs(t *tensor.Tensor, d tensor.DType) string {
-	sum := sha256.New()
-	if t.DType() == d && t.Packing() == "" {
-		if _, err := t.WriteTo(sum); err != nil {
+	if t.DType() != d {
+		if !t.DType().IsFloat() || d != tensor.F32 && d != tensor.F16 && d != tensor.BF16 {
 			return ""
 		}
-		return hex.EncodeToString(sum.Sum(nil))
+		round := rounding(d)
+		t = checkpoint.Map(t, d, t.Shape(), func(values []float32, _ int) { round(values) })
 	}
-	put := putter(d)
-	if put == nil || !t.DType().IsFloat() {
+	sum, err := safetensors.Hash(t)
+	if err != nil {
 		return ""
 	}
-	values, data := make([]float64, 1<<14), make([]byte, 0, 1<<16)
-	for at := 0; at < t.Len(); {
-		n := t.Float64s(values[:min(len(values), t.Len()-at)], at)
-		data = data[:0]
-		for _, v := range values[:n] {
-			data = put(data, float32(v))
-		}
-		sum.Write(data)
-		at += n
-	}
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// putter appends a number rounded to a type, to nearest; nil if it is none that engines cast to.
-func putter(d tensor.DType) func(data []byte, v float32) []byte {
-	switch d {
-	case tensor.F32:
-		return func(data []byte, v float32) []byte {
-			return binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
-		}
-	case tensor.F16:
-		return func(data []byte, v float32) []byte {
-			return binary.LittleEndian.AppendUint16(data, smallfloat.PutF16(smallfloat.RoundF16(v)))
-		}
-	case tensor.BF16:
-		return func(data []byte, v float32) []byte {
-			return binary.LittleEndian.AppendUint16(data, uint16(math.Float32bits(smallfloat.RoundBF16(v))>>16))
-		}
-	}
-	return nil
+	return sum
 }
 
 // zeroHash is the hash of as many zeros.

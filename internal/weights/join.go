@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -26,8 +27,7 @@ func (j *judge) join() (pairs []*pair, rest []Result, err error) {
 	n.unstack()
 	n.byKey()
 	n.cut()
-	n.regroup()
-	n.tie(j)
+	n.tie()
 	n.byNumber()
 	n.byTiles()
 	n.byValue()
@@ -64,17 +64,20 @@ func (j *judge) join() (pairs []*pair, rest []Result, err error) {
 // isIdentity reports whether a model computes the same without a weight: a norm's of ones, or a bias of zeros. One
 // number alone says nothing.
 func (w *weight) isIdentity() bool {
-	n := w.t.Len()
-	want := 0.0
-	if isNorm := strings.Contains(w.role, "norm") && w.param == "weight"; n < 2 || !isNorm && w.param != "bias" {
+	switch {
+	case w.t.Len() < 2:
 		return false
-	} else if isNorm {
-		want = 1
+	case strings.Contains(w.role, "norm") && w.param == "weight":
+		return all(w.t, func(v float64) bool { return v == 1 })
 	}
-	v := make([]float64, min(n, chunk))
-	for at := 0; at < n; at += len(v) {
-		got := v[:w.t.Float64s(v, at)]
-		if slices.ContainsFunc(got, func(x float64) bool { return x != want }) {
+	return w.param == "bias" && all(w.t, func(v float64) bool { return v == 0 })
+}
+
+// all reports whether something is true of all elements.
+func all(t *tensor.Tensor, is func(v float64) bool) bool {
+	v := make([]float64, min(t.Len(), chunk))
+	for at := 0; at < t.Len(); at += len(v) {
+		if slices.ContainsFunc(v[:t.Float64s(v, at)], func(x float64) bool { return !is(x) }) {
 			return false
 		}
 	}
@@ -88,13 +91,11 @@ func (n *joiner) absent() {
 		if consumers[w.role] == nil || w.param != "weight" || w.isIdentity() || !w.t.DType().IsFloat() {
 			continue
 		}
-		ones, err := tensor.Of([]float32{1}, 1)
-		if err == nil {
-			ones, err = ones.Broadcast(w.t.Shape()...)
-		}
-		if err != nil {
-			continue
-		}
+		ones := checkpoint.Map(w.t, tensor.F32, w.t.Shape(), func(values []float32, _ int) {
+			for i := range values {
+				values[i] = 1
+			}
+		})
 		n.pairs = append(n.pairs, &pair{ref: w, cand: &weight{t: ones, layer: w.layer, role: w.role, param: w.param}, absent: true})
 		delete(n.ref, key)
 	}
@@ -106,11 +107,23 @@ func base(name string) string {
 	return name
 }
 
+// pair joins two weights, which have a partner then.
 func (n *joiner) pair(ref, cand *weight, by ...string) {
+	drop(n.ref, ref)
+	drop(n.cand, cand)
 	if padded := unpadded(ref, cand); padded != nil {
 		cand, by = padded, append(slices.Clone(by), "padded")
 	}
 	n.pairs = append(n.pairs, &pair{ref: ref, cand: cand, by: slices.Concat(ref.by, cand.by, by)})
+}
+
+// drop takes a weight off those of a side that have no partner.
+func drop(side map[string]*weight, w *weight) {
+	for _, key := range []string{w.key(), w.name} {
+		if side[key] == w {
+			delete(side, key)
+		}
+	}
 }
 
 // unpadded is an embedding or a head without rows of zeros behind the reference's, which no token has; nil where
@@ -121,7 +134,7 @@ func unpadded(ref, cand *weight) *weight {
 		return nil
 	}
 	more, err := cand.t.Slice(0, r[0], c[0])
-	if err != nil || slices.ContainsFunc(numbers(more), func(v float64) bool { return v != 0 }) {
+	if err != nil || !all(more, func(v float64) bool { return v == 0 }) {
 		return nil
 	}
 	cut := *cand
@@ -136,54 +149,37 @@ func (n *joiner) byKey() {
 	for _, key := range slices.Sorted(maps.Keys(n.ref)) {
 		if r, c := n.ref[key], n.cand[key]; c != nil {
 			n.pair(r, c)
-			delete(n.ref, key)
-			delete(n.cand, key)
 		}
 	}
 }
 
 // tie pairs an output layer that one side has not with the other's embedding.
-func (n *joiner) tie(j *judge) {
-	embedding := func(s *Side) *weight {
-		for _, w := range placed(s) {
-			if w.role == "embed" && w.param == "weight" && w.layer == "" {
+func (n *joiner) tie() {
+	find := func(side map[string]*weight, role string) *weight {
+		for _, w := range sorted(side) {
+			if w.role == role && w.param == "weight" && w.layer == "" {
 				return w
 			}
 		}
 		return nil
 	}
-	head := func(left map[string]*weight) (string, *weight) {
-		for key, w := range left {
-			if w.role == "lmhead" && w.param == "weight" {
-				return key, w
-			}
-		}
-		return "", nil
+	if w, e := find(n.ref, "lmhead"), find(placed(n.j.cand), "embed"); w != nil && e != nil && n.alike(w, e) {
+		n.pair(w, e, "tied")
 	}
-	if key, w := head(n.ref); w != nil {
-		if e := embedding(j.cand); e != nil && n.alike(w, e) {
-			n.pair(w, e, "tied")
-			delete(n.ref, key)
-		}
-	}
-	if key, w := head(n.cand); w != nil {
-		if e := embedding(j.ref); e != nil && n.alike(e, w) {
-			n.pair(e, w, "tied")
-			delete(n.cand, key)
-		}
+	if w, e := find(n.cand, "lmhead"), find(placed(n.j.ref), "embed"); w != nil && e != nil && n.alike(e, w) {
+		n.pair(e, w, "tied")
 	}
 }
 
 // alike reports whether the samples of two weights could be the same, also quantised.
 func (n *joiner) alike(ref, cand *weight) bool {
-	if ref.t.Len() != cand.t.Len() || constantly(&pair{ref: ref}) {
+	if ref.t.Len() != cand.t.Len() || constantly(ref) {
 		return false
 	}
+	isPacked := ref.t.Packing() != "" || cand.t.Packing() != ""
 	for _, s := range stepsOf(ref, cand.t, n.j.ref.Config, n.j.cand.Config) {
-		if c := newComparer(ref.t, cand.t, &s); c != nil {
-			f := c.sample()
-			quantised := ref.t.Packing() != "" || cand.t.Packing() != ""
-			if f.Mismatches == 0 || quantised && f.RelL2 < likely || f.RelL2 < 1e-2 {
+		if t := newTrial(ref.t, cand.t, &s); t != nil {
+			if f := t.sample(); f.Mismatches == 0 || isPacked && f.RelL2 < likely || f.RelL2 < alikeL2 {
 				return true
 			}
 		}
@@ -224,10 +220,7 @@ func (n *joiner) byNumber() {
 			continue
 		}
 		for number, r := range refs[family] {
-			c := cands[best][number]
-			n.pair(r, c, "renamed")
-			delete(n.ref, keyOf(n.ref, r))
-			delete(n.cand, keyOf(n.cand, c))
+			n.pair(r, cands[best][number], "renamed")
 		}
 		delete(cands, best)
 	}
@@ -261,14 +254,6 @@ func sameNumbers(a, b map[string]*weight) bool {
 	return true
 }
 
-// keyOf is the key under which a side has a weight.
-func keyOf(side map[string]*weight, w *weight) string {
-	if key := w.key(); side[key] == w {
-		return key
-	}
-	return w.name
-}
-
 // byValue pairs weights whose names tell nothing, if each is the only one that the other can be.
 func (n *joiner) byValue() {
 	size := map[int][]string{}
@@ -292,8 +277,6 @@ func (n *joiner) byValue() {
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		if c := found[key]; claims[c] == 1 {
 			n.pair(n.ref[key], n.cand[c], "renamed")
-			delete(n.ref, key)
-			delete(n.cand, c)
 		}
 	}
 }
@@ -303,8 +286,11 @@ func (n *joiner) byConstant() {
 	kinds := func(side map[string]*weight) map[string][]*weight {
 		out := map[string][]*weight{}
 		for _, w := range sorted(side) {
-			if v := numbers(w.t); len(v) > 1 && !slices.ContainsFunc(v, func(x float64) bool { return x != v[0] }) {
-				kind := fmt.Sprint(w.t.Shape(), v[0])
+			if w.t.Len() < 2 {
+				continue
+			}
+			if first := w.t.At(0); all(w.t, func(v float64) bool { return v == first }) {
+				kind := fmt.Sprint(w.t.Shape(), first)
 				out[kind] = append(out[kind], w)
 			}
 		}
@@ -317,8 +303,6 @@ func (n *joiner) byConstant() {
 		}
 		for i, r := range refs[kind] {
 			n.pair(r, cands[kind][i], "renamed")
-			delete(n.ref, keyOf(n.ref, r))
-			delete(n.cand, keyOf(n.cand, cands[kind][i]))
 		}
 	}
 }

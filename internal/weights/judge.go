@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -22,11 +22,10 @@ type pair struct {
 	ref, cand *weight
 	by        []string // how they were joined: "fused", "tied"
 	steps     []step
-	seen      []*figures // of the samples, by step
-	fits      []int      // the steps that hold for all elements, as far as was looked
-	near      []int      // of a quantised weight: the steps with which it may be the reference's
-	full      map[int]*figures
-	best      int // the step of which is told
+	trials    []*trial // by step; nil where it does not fit, or was not looked at
+	fits      []int    // the steps that hold for all elements, as far as was looked
+	near      []int    // of a quantised weight: the steps with which it may be the reference's
+	best      int      // the step of which is told; −1 for none
 	q         *quantised
 	folded    bool  // a norm that is multiplied into what reads it
 	also      *step // a normalisation that is folded into it; nil for none
@@ -56,11 +55,11 @@ func Compare(ctx context.Context, ref, cand *Side, opt Options) (*Report, error)
 		total += p.bytes()
 	}
 	err = each.Do(ctx, len(pairs), func(i int) error {
-		err := j.look(pairs[i])
+		j.look(pairs[i])
 		if at := done.Add(pairs[i].bytes()); opt.Progress != nil {
 			opt.Progress(at, total)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -105,30 +104,28 @@ type judge struct {
 }
 
 // look finds the steps that hold. Samples choose those that are looked at as a whole.
-func (j *judge) look(p *pair) error {
+func (j *judge) look(p *pair) {
 	p.steps = stepsOf(p.ref, p.cand.t, j.ref.Config, j.cand.Config)
 	j.withFolded(p)
 	p.withMerged()
-	p.full, p.best = map[int]*figures{}, -1
-	p.seen = make([]*figures, len(p.steps))
+	p.trials, p.best = make([]*trial, len(p.steps)), -1
 	for i := range p.steps {
 		if p.packed() && i > 0 && p.unlikely(i) {
 			continue
 		}
-		c := newComparer(p.ref.t, p.cand.t, &p.steps[i])
-		if c == nil {
+		f := p.sample(i)
+		if f == nil {
 			continue
 		}
-		p.seen[i] = c.sample()
-		if p.best < 0 || nearer(p.seen[i], p.seen[p.best], &p.steps[i]) {
+		if p.best < 0 || nearer(f, p.seen(p.best), &p.steps[i]) {
 			p.best = i
 		}
-		if p.seen[i].Mismatches == 0 && p.steps[i].plain() {
+		if f.Mismatches == 0 && p.steps[i].plain() {
 			break // what needs more is not looked at, unless the role has it
 		}
 	}
-	for i, f := range p.seen {
-		if f != nil && f.Mismatches == 0 && !f.bad && p.holds(i) {
+	for i := range p.steps {
+		if p.holds(i) {
 			p.fits = append(p.fits, i)
 			break // the others are looked at if the role needs it
 		}
@@ -139,45 +136,92 @@ func (j *judge) look(p *pair) error {
 			p.best = p.near[0]
 		}
 	}
-	return nil
+}
+
+// sample looks at some parts after a step; nil if it does not fit.
+func (p *pair) sample(i int) *figures {
+	if p.trials[i] == nil {
+		p.trials[i] = newTrial(p.ref.t, p.cand.t, &p.steps[i])
+	}
+	if p.trials[i] == nil {
+		return nil
+	}
+	return p.notFaint(i, p.trials[i].sample(), (*trial).sample)
+}
+
+// seen are the figures of the sample after a step; nil if none was looked at.
+func (p *pair) seen(i int) *figures {
+	if i < 0 || p.trials[i] == nil {
+		return nil
+	}
+	return p.trials[i].sampled
+}
+
+// whole returns the figures of all elements; nil if no sample was looked at.
+func (p *pair) whole(i int) *figures {
+	if p.seen(i) == nil {
+		return nil
+	}
+	return p.notFaint(i, p.trials[i].all(), (*trial).all)
+}
+
+// holds reports whether a step holds for all elements.
+func (p *pair) holds(i int) bool {
+	f := p.seen(i)
+	return f != nil && f.Mismatches == 0 && p.whole(i).Mismatches == 0
+}
+
+// notFaint makes all elements of a calculated step mismatches if it moves less than what its rounding may: it is not
+// seen then, but where it makes all of them equal.
+func (p *pair) notFaint(i int, f *figures, look func(*trial) *figures) *figures {
+	if s := p.steps[i]; s.number == nil || f.Mismatches > 0 || f.seen.NormDiff == 0 || s.base == i || p.trials[s.base] == nil {
+		return f
+	}
+	if f.RelL2*leastMove > look(p.trials[p.steps[i].base]).RelL2 {
+		f.Mismatches = f.N
+	}
+	return f
 }
 
 // unlikely reports whether what was seen of a quantised weight tells that a step does not hold:
 // another order of elements, where one is right, or numbers that are calculated from a wrong order.
 func (p *pair) unlikely(i int) bool {
-	least := math.Inf(1)
-	for _, f := range p.seen {
-		if f != nil {
-			least = math.Min(least, f.sine)
-		}
-	}
-	if p.steps[i].moves() {
+	least := p.leastSine(func(*step) bool { return true })
+	if p.steps[i].number == nil {
 		return least < likely/2
 	}
-	f := p.seen[p.steps[i].base]
-	return f == nil || f.sine > nearly*least
+	f := p.seen(p.steps[i].base)
+	return f == nil || f.sine() > nearly*least
+}
+
+// leastSine is the smallest angle after the steps that were looked at.
+func (p *pair) leastSine(of func(s *step) bool) float64 {
+	least := math.Inf(1)
+	for i := range p.steps {
+		if f := p.seen(i); f != nil && of(&p.steps[i]) {
+			least = min(least, f.sine())
+		}
+	}
+	return least
 }
 
 // nearSteps lists the steps with which a quantised weight may be the reference's. The angle between
 // the two tells the order of the elements, which a coarse quantiser's gain does not hide; of steps
 // that calculate, those count that make the error much smaller.
 func (p *pair) nearSteps() (near []int) {
-	least := math.Inf(1)
-	for i, f := range p.seen {
-		if f != nil && p.steps[i].moves() {
-			least = math.Min(least, f.sine)
-		}
-	}
+	least := p.leastSine(func(s *step) bool { return s.number == nil })
 	if least > likely {
 		return nil
 	}
-	for i, f := range p.seen {
-		if f == nil || !p.steps[i].moves() || f.sine > nearly*least {
+	for i := range p.steps {
+		f := p.seen(i)
+		if f == nil || p.steps[i].number != nil || f.sine() > nearly*least {
 			continue
 		}
 		calculated := false
-		for k, g := range p.seen {
-			if g != nil && !p.steps[k].moves() && p.steps[k].base == i && g.RelL2 < likely && g.RelL2 < better(&p.steps[k])*f.RelL2 {
+		for k := range p.steps {
+			g := p.seen(k)
+			if g != nil && p.steps[k].number != nil && p.steps[k].base == i && g.RelL2 < likely && g.RelL2 < better(&p.steps[k])*f.RelL2 {
 				near = append(near, k)
 				calculated = true
 			}
@@ -200,7 +244,7 @@ func (p *pair) packed() bool { return p.ref.t.Packing() != "" || p.cand.t.Packin
 // nearer reports whether a step s explains a weight better than another. Where most elements differ,
 // as those of a quantised weight, the size of the error tells, not their number.
 func nearer(f, than *figures, s *step) bool {
-	if 2*min(f.Mismatches, than.Mismatches) >= f.looked {
+	if 2*min(f.Mismatches, than.Mismatches) >= f.seen.N {
 		return f.RelL2 < better(s)*than.RelL2
 	}
 	return f.Mismatches < than.Mismatches || f.Mismatches == than.Mismatches && f.RelL2 < better(s)*than.RelL2
@@ -209,44 +253,17 @@ func nearer(f, than *figures, s *step) bool {
 // better is by how much the error of a step has to be less than that of those before it, where
 // neither holds. Factors that are fitted to noise make it less, too.
 func better(s *step) float64 {
-	if s.number != nil || s.column != nil {
+	if s.number != nil {
 		return 0.5
 	}
 	return 0.9
-}
-
-// holds reports whether a step holds for all elements.
-func (p *pair) holds(i int) bool {
-	f := p.whole(i)
-	return f != nil && f.Mismatches == 0 && !f.bad
-}
-
-// whole returns the figures of all elements.
-func (p *pair) whole(i int) *figures {
-	if f := p.full[i]; f != nil {
-		return f
-	}
-	if i < 0 || p.seen[i] == nil {
-		return nil
-	}
-	f := p.seen[i]
-	if p.cand.t.Len() > samples*sampleLen {
-		f = newComparer(p.ref.t, p.cand.t, &p.steps[i]).all()
-	}
-	p.full[i] = f
-	return f
 }
 
 // stepNamed returns the step with a name; −1 if there is none that might hold.
 func (p *pair) stepNamed(name string) int {
 	for i := range p.steps {
 		if p.steps[i].name() == name {
-			if p.seen[i] == nil {
-				if c := newComparer(p.ref.t, p.cand.t, &p.steps[i]); c != nil {
-					p.seen[i] = c.sample()
-				}
-			}
-			if f := p.seen[i]; f != nil && (f.Mismatches == 0 || slices.Contains(p.near, i)) {
+			if f := p.sample(i); f != nil && (f.Mismatches == 0 || slices.Contains(p.near, i)) {
 				return i
 			}
 		}
@@ -307,7 +324,7 @@ func (j *judge) agree(pairs []*pair) {
 			// What another weight in the place of one is told by the role's step, too.
 			for _, p := range families[key] {
 				if len(p.fits)+len(p.near) == 0 {
-					if i := slices.IndexFunc(p.steps, func(s step) bool { return s.name() == name }); i >= 0 && p.seen[i] != nil {
+					if i := slices.IndexFunc(p.steps, func(s step) bool { return s.name() == name }); p.seen(i) != nil {
 						p.best = i
 					}
 				}
@@ -323,8 +340,8 @@ func (j *judge) agree(pairs []*pair) {
 func byVotes(members []*pair) []string {
 	names := map[string]bool{}
 	for _, p := range members {
-		for i, f := range p.seen {
-			if f != nil && (f.Mismatches == 0 || slices.Contains(p.near, i)) {
+		for i := range p.steps {
+			if f := p.seen(i); f != nil && (f.Mismatches == 0 || slices.Contains(p.near, i)) {
 				names[p.steps[i].name()] = true
 			}
 		}
@@ -373,7 +390,7 @@ func (j *judge) alone(pairs []*pair) {
 	norm := func(p *pair) bool { return strings.Contains(p.ref.role, "norm") && p.ref.param == "weight" }
 	plus := map[string]int{} // norms by step
 	for _, p := range pairs {
-		if norm(p) && len(p.fits) > 0 && !constantly(p) {
+		if norm(p) && len(p.fits) > 0 && !constantly(p.ref) {
 			plus[p.steps[p.fits[0]].name()]++
 		}
 	}
@@ -394,34 +411,17 @@ func (j *judge) alone(pairs []*pair) {
 	}
 }
 
-// constantly reports whether all elements of a weight are the same.
-func constantly(p *pair) bool {
-	t := p.ref.t
-	if t.Len() < 2 {
-		return true
-	}
-	v := make([]float64, min(t.Len(), sampleLen))
-	t.Float64s(v, 0)
-	for _, x := range v {
-		if x != v[0] {
-			return false
-		}
-	}
-	return true
+// constantly reports whether all elements of a weight are the same, as far as its first ones tell.
+func constantly(w *weight) bool {
+	v := numbers(w.t, sampleLen)
+	return len(v) < 2 || !slices.ContainsFunc(v, func(x float64) bool { return x != v[0] })
 }
 
 // isBlank reports whether a weight is equal to any other that was lost, too: one without elements, of nothing
 // but NaN, or a matrix of zeros. A bias of zeros is usual.
 func isBlank(w *weight) bool {
-	t := w.t
-	isZero, isNaN := w.param != "bias" && len(squeezed(t.Shape())) > 1, true
-	v := make([]float64, min(t.Len(), chunk))
-	for at := 0; at < t.Len() && (isZero || isNaN); at += len(v) {
-		for _, x := range v[:t.Float64s(v, at)] {
-			isZero, isNaN = isZero && x == 0, isNaN && x != x
-		}
-	}
-	return isZero || isNaN
+	isMatrix := w.param != "bias" && len(squeezed(w.t.Shape())) > 1
+	return isMatrix && all(w.t, func(v float64) bool { return v == 0 }) || all(w.t, func(v float64) bool { return v != v })
 }
 
 // decide sets the result of a pair.
@@ -452,7 +452,7 @@ func (j *judge) decide(p *pair, pairs []*pair) {
 		steps = append(steps, "dequantised")
 	}
 	steps = append(steps, p.steps[p.best].names...)
-	if f.cast || len(p.fits) > 0 && p.ref.t.DType() != p.cand.t.DType() && !p.packed() {
+	if len(p.fits) > 0 && p.ref.t.DType() != p.cand.t.DType() {
 		steps = append(steps, "cast")
 	}
 	switch {
@@ -480,11 +480,11 @@ func (j *judge) decide(p *pair, pairs []*pair) {
 func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 	r := &p.result
 	r.Status = Differs
-	if f.Zeros && !f.refZeros {
+	if f.lost() {
 		r.Detail, r.Cause = "all zeros", causeZero
 		return
 	}
-	if f.bad {
+	if f.bad() {
 		r.Detail = fmt.Sprintf("NaN or infinity that the reference has not, first wrong at %v", f.First)
 		return
 	}
@@ -497,7 +497,7 @@ func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 		return
 	}
 	eps := math.Max(p.ref.t.DType().Epsilon(), p.cand.t.DType().Epsilon())
-	if s := f.rc / f.rr; p.steps[p.best].moves() && f.sine < math.Max(sameDirection, eps) && math.Abs(s-1) > clearScale*f.sine {
+	if s := f.scale(); p.steps[p.best].number == nil && f.sine() < math.Max(sameDirection, eps) && math.Abs(s-1) > clearScale*f.sine() {
 		r.Detail, r.Cause = fmt.Sprintf("every element is %.6g times the reference's", s), causeScale
 		return
 	}
@@ -506,8 +506,20 @@ func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 			rank, f.RelL2), causeLoRA
 		return
 	}
-	r.Detail = fmt.Sprintf("%d of %d elements in %d rows, rel. L2 %.3g, first at %v%s", f.Mismatches, f.N, f.rows, f.RelL2, f.First,
-		j.where(p))
+	r.Detail = fmt.Sprintf("%d of %d elements, rel. L2 %.3g, first at %v%s", f.Mismatches, f.N, f.RelL2, f.First, p.rows())
+}
+
+// rows says which rows of a matrix differ.
+func (p *pair) rows() string {
+	t := p.trials[p.best]
+	if len(t.actual.Shape()) < 2 || t.actual.Len() > mostExplained {
+		return ""
+	}
+	d, err := compare.Explain(t.golden, t.actual, t.tol)
+	if err != nil { // the file has changed meanwhile
+		return ""
+	}
+	return "; " + d.BadRows.Text("row")
 }
 
 // packings are those of both sides of a pair.
@@ -524,51 +536,32 @@ func exactPackings(pairs []*pair) map[packings]bool {
 			continue
 		}
 		if k := packingsOf(p); !exact[k] {
-			exact[k] = !constantly(p)
+			exact[k] = !constantly(p.ref)
 		}
 	}
 	return exact
 }
 
-// where says which rows or columns of a matrix differ.
-func (j *judge) where(p *pair) string {
-	shape := p.cand.t.Shape()
-	f := p.full[p.best]
-	if len(shape) < 2 || f == nil || f.rows > 1<<12 || f.N > 1<<26 {
-		return ""
-	}
-	width := p.cand.t.RowLen()
-	rows := make([]bool, p.cand.t.Len()/max(width, 1))
-	c := newComparer(p.ref.t, p.cand.t, &p.steps[p.best])
-	for r := range rows {
-		g := newFigures()
-		c.pass(g, r*width, (r+1)*width)
-		rows[r] = g.Mismatches > 0
-	}
-	at := places.Of(rows)
-	return "; " + at.Text("row")
-}
-
 // another names the weight of the reference that the candidate has in this place.
 func (j *judge) another(p *pair, pairs []*pair) string {
-	if p.best < 0 || p.seen[p.best] == nil {
+	own := p.seen(p.best)
+	if own == nil {
 		return ""
 	}
 	looked := 0
 	for _, sameRole := range []bool{true, false} {
 		for _, o := range pairs {
-			if o == p || (o.ref.family() == p.ref.family()) != sameRole || !slices.Equal(o.ref.t.Shape(), p.ref.t.Shape()) || constantly(o) {
+			if o == p || (o.ref.family() == p.ref.family()) != sameRole || !slices.Equal(o.ref.t.Shape(), p.ref.t.Shape()) || constantly(o.ref) {
 				continue
 			}
 			if looked++; looked > mostOthers {
 				return ""
 			}
-			c := newComparer(o.ref.t, p.cand.t, &p.steps[p.best])
-			if c == nil {
+			t := newTrial(o.ref.t, p.cand.t, &p.steps[p.best])
+			if t == nil {
 				continue
 			}
-			f, own := c.sample(), p.seen[p.best].RelL2
-			if f.Mismatches == 0 || p.packed() && own > likely && f.RelL2 < min(likely, muchNearer*own) {
+			if f := t.sample(); f.Mismatches == 0 || p.packed() && own.RelL2 > likely && f.RelL2 < min(likely, muchNearer*own.RelL2) {
 				return o.ref.name
 			}
 		}

@@ -2,6 +2,12 @@ package weights
 
 // The limits of the comparison of weights. Those of a "not measured" are of what is read and shown.
 const (
+	// alikeL2 is the relative L2 error of samples below which two weights are one, damaged. Not measured.
+	alikeL2 = 1e-2
+	// leastMove is how many times its error a calculated step must move a weight. Not measured.
+	leastMove = 4
+	// mostExplained is the largest weight that is read again for the rows that differ. Not measured.
+	mostExplained = 1 << 26
 	// chunk is how many elements are read at once: 128 kB a side. Not measured.
 	chunk = 1 << 14
 	// sampleLen is how many elements each sample has. Not measured.

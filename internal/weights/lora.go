@@ -14,6 +14,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
@@ -78,7 +80,7 @@ func OpenAdapter(dir string) (a *Adapter, err error) {
 		if !ok || len(t.Tensor.Shape()) != 2 || len(b.Shape()) != 2 || b.RowLen() != t.Tensor.Shape()[0] {
 			return nil, errors.Join(fmt.Errorf("%s: %s: want lora_A [r, in] and lora_B [out, r]", filepath.Join(dir, adapterFile), base), f.Close())
 		}
-		l := &lowRank{a: numbers(t.Tensor), b: numbers(b), rank: b.RowLen(), in: t.Tensor.RowLen()}
+		l := &lowRank{a: numbers(t.Tensor, t.Tensor.Len()), b: numbers(b, b.Len()), rank: b.RowLen(), in: t.Tensor.RowLen()}
 		l.scale = *config.Alpha / float64(l.rank)
 		if config.Rank {
 			l.scale = *config.Alpha / math.Sqrt(float64(l.rank))
@@ -105,30 +107,12 @@ func FindAdapter(paths ...string) (*Adapter, error) {
 // Close closes the files.
 func (a *Adapter) Close() error { return a.file.Close() }
 
-// of returns what is added to a weight; nil for nothing. Names may lack the first modules: of those that the
-// weight's name ends with the longest counts, and of those that end with it the only one.
+// of returns what is added to a weight; nil for nothing. Names may lack the first modules.
 func (a *Adapter) of(name string) *lowRank {
 	if a == nil {
 		return nil
 	}
-	if l := a.pairs[name]; l != nil {
-		return l
-	}
-	for _, rest, ok := strings.Cut(name, "."); ok; _, rest, ok = strings.Cut(rest, ".") {
-		if l := a.pairs[rest]; l != nil {
-			return l
-		}
-	}
-	var found *lowRank
-	for key, l := range a.pairs {
-		if strings.HasSuffix(key, "."+name) {
-			if found != nil {
-				return nil
-			}
-			found = l
-		}
-	}
-	return found
+	return a.pairs[checkpoint.KeyOf(a.pairs, name)]
 }
 
 // row adds row i of s·B·A to dst, times by.
@@ -162,7 +146,8 @@ func (j *judge) adapted(p *pair) bool {
 	return true
 }
 
-// matches reports whether the candidate is the reference plus by times s·B·A, rounded to its type.
+// matches reports whether the candidate is the reference plus by times s·B·A, rounded to its type: of each row as near
+// as the rounding of its largest element.
 func (l *lowRank) matches(p *pair, by float64) bool {
 	eps := mergeUlps * math.Max(p.ref.t.DType().Epsilon(), p.cand.t.DType().Epsilon())
 	w, c := make([]float64, l.in), make([]float64, l.in)
@@ -174,10 +159,8 @@ func (l *lowRank) matches(p *pair, by float64) bool {
 		for _, v := range w {
 			size = math.Max(size, math.Abs(v))
 		}
-		for k, v := range w {
-			if !(math.Abs(c[k]-v) <= eps*size) {
-				return false
-			}
+		if figuresOf(vector(w), vector(c), compare.Tolerance{Atol: eps * size}).Mismatches > 0 {
+			return false
 		}
 	}
 	return true
@@ -187,7 +170,7 @@ func (l *lowRank) matches(p *pair, by float64) bool {
 // if it is not. A few random products with the difference D tell: D·Ω has the rank of D.
 func rankOf(p *pair, f *figures) int {
 	t := p.cand.t
-	if p.packed() || len(t.Shape()) != 2 || f == nil || 2*f.Mismatches < f.N || f.N > mostSketched || f.bad || !p.steps[p.best].moves() {
+	if p.packed() || len(t.Shape()) != 2 || f == nil || 2*f.Mismatches < f.N || f.N > mostSketched || f.bad() || p.steps[p.best].number != nil {
 		return 0
 	}
 	rows, in := t.Shape()[0], t.RowLen()
@@ -195,10 +178,10 @@ func rankOf(p *pair, f *figures) int {
 	if 2*k > min(rows, in) {
 		k = min(rows, in) / 2
 	}
-	laid, ok := p.steps[p.best].lay(p.ref.t)
-	if !ok || k < 4 {
+	if k < 4 {
 		return 0
 	}
+	laid := p.trials[p.best].golden
 	rng := rand.New(rand.NewPCG(1, 2))
 	omega := make([]float64, in*k)
 	for i := range omega {

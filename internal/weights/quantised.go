@@ -26,26 +26,15 @@ type quantised struct {
 // have it: no other code of the same scale is nearer to any element. Where both are quantised, both
 // may have moved it.
 func quantisation(p *pair) quantised {
-	s := &p.steps[p.best]
-	packed := p.cand.t
-	laid, ok := s.lay(p.ref.t)
-	if packed.Packing() == "" {
-		packed, ok = p.ref.t, s.undo != nil && s.moves()
-		if ok {
-			laid, ok = s.undo(p.cand.t)
-		}
+	s, t := &p.steps[p.best], p.trials[p.best]
+	packed, laid := t.cand, shaped(t.ref, t.cand.Shape())
+	isRef := packed.Packing() == ""
+	if isRef {
+		packed, laid = t.ref, shaped(t.cand, t.ref.Shape())
 	}
 	q := quantised{format: packed.Packing()}
-	var g, other *gridder
-	if ok && s.column == nil {
-		g = newGridder(packed)
-		if laid.Packing() != "" {
-			if other = newGridder(laid); other == nil {
-				g = nil
-			}
-		}
-	}
-	if g == nil { // codes that stand for several elements
+	g, other := newGridder(packed), newGridder(laid)
+	if g == nil || isRef && s.number != nil || laid.Packing() != "" && other == nil { // codes that stand for several elements
 		q.figures, q.unseen = p.whole(p.best), true
 		q.ok = q.figures.RelL2 < likely/2
 		return q
@@ -59,14 +48,13 @@ func quantisation(p *pair) quantised {
 		}
 		if s.number != nil {
 			for i := range part {
-				part[i] = s.number(part[i])
+				part[i] = s.number(from+i, part[i])
 			}
 		}
 		g.look(part, from, other)
 	}
-	q.figures = newFigures()
-	q.figures.N, q.figures.Mismatches = g.n, g.n-g.same
-	if q.figures.RelL2 = math.Sqrt(g.dd / g.xx); packed == p.ref.t {
+	q.figures = &figures{N: g.n, Mismatches: g.n - g.same, RelL2: math.Sqrt(g.dd / g.xx)}
+	if isRef {
 		q.figures.RelL2 = math.Sqrt(g.dd / g.vv)
 	}
 	return g.verdict(q)

@@ -51,14 +51,12 @@ func (n *joiner) byRule(rules []match.Rule) error {
 		for _, param := range slices.Sorted(maps.Keys(members)) {
 			switch m := members[param]; {
 			case len(r.Candidate) > 1:
-				n.apart(m, n.ref, n.cand, "split", "renamed")
+				n.apart(m, "split", "renamed")
 			case len(r.Golden) > 1:
-				n.apart(m, n.cand, n.ref, "fused", "renamed")
+				n.apart(m, "fused", "renamed")
 			default:
 				for _, x := range m {
 					n.pair(x.parts[0], x.w, "renamed")
-					delete(n.ref, keyOf(n.ref, x.parts[0]))
-					delete(n.cand, keyOf(n.cand, x.w))
 				}
 			}
 		}
@@ -90,7 +88,7 @@ func (e ends) find(side map[string]*weight, name string) (found *weight) {
 	several := false
 	for _, w := range e[name] {
 		switch {
-		case side[keyOf(side, w)] != w:
+		case side[w.key()] != w && side[w.name] != w:
 		case w.name == name:
 			return w
 		default:
@@ -113,10 +111,7 @@ func sorted(side map[string]*weight) (out []*weight) {
 // byTiles pairs weights that one side has in one, and that the sides call otherwise, but number alike. That the
 // rows of one are those of several others tells which names these are, for all numbers.
 func (n *joiner) byTiles() {
-	for _, from := range []struct {
-		whole, parts map[string]*weight
-		by           string
-	}{{n.cand, n.ref, "fused"}, {n.ref, n.cand, "split"}} {
+	for _, from := range n.directions("fused", "split") {
 		wholes := numbered(from.whole)
 		for _, family := range slices.Sorted(maps.Keys(wholes)) {
 			parts := numbered(from.parts)
@@ -134,7 +129,7 @@ func (n *joiner) byTiles() {
 					members = append(members, x)
 				}
 			}
-			n.apart(members, from.whole, from.parts, from.by, "renamed")
+			n.apart(members, from.by, "renamed")
 		}
 	}
 }
@@ -187,16 +182,11 @@ func (n *joiner) rowOf(t *tensor.Tensor, p *weight) int {
 	if len(byRows(p.t)) == 0 || len(shape) != len(t.Shape()) || rows >= firstAxis(t) || !slices.Equal(shape[1:], t.Shape()[1:]) {
 		return -1
 	}
-	round := caster(coarser(t.DType(), p.t.DType()))
-	if round == nil {
-		return -1
-	}
+	coarse := coarser(t.DType(), p.t.DType())
+	all, first := cast(t, coarse), cast(p.t, coarse).At(0)
 	width := t.Len() / firstAxis(t)
-	want, got := make([]float64, 1), make([]float64, 1)
-	p.t.Float64s(want, 0)
 	for row := range firstAxis(t) - rows + 1 {
-		t.Float64s(got, row*width)
-		if round(got[0]) != round(want[0]) {
+		if all.At(row*width) != first {
 			continue
 		}
 		part, err := t.Slice(0, row, row+rows)

@@ -58,27 +58,22 @@ type Report struct {
 	Notes     []string                `json:"notes,omitempty"`
 }
 
-// good reports whether a status is no fault.
-func good(status string) bool {
-	return slices.Contains([]string{Equal, Step, Quantised, Ignored, Blank}, status)
-}
-
 // Judged reports whether the comparison of a weight says anything.
 func (w *Result) Judged() bool { return w.Status != Ignored && w.Status != Blank }
 
 // Good reports whether a weight is the reference's, or need not be.
-func (w *Result) Good() bool { return good(w.Status) }
+func (w *Result) Good() bool {
+	return slices.Contains([]string{Equal, Step, Quantised, Ignored, Blank}, w.Status)
+}
 
 // String is "NAME: DETAIL", with both names where they differ.
-func (w *Result) String() string {
-	name := w.Reference
-	switch {
-	case name == "":
-		name = w.Candidate
-	case w.Candidate != "" && w.Candidate != name:
-		name += " = " + w.Candidate
+func (w *Result) String() string { return w.name() + ": " + cmp.Or(w.Detail, w.Status) }
+
+func (w *Result) name() string {
+	if w.Reference != "" && w.Candidate != "" && w.Candidate != w.Reference {
+		return w.Reference + " = " + w.Candidate
 	}
-	return name + ": " + cmp.Or(w.Detail, w.Status)
+	return cmp.Or(w.Reference, w.Candidate)
 }
 
 // Wrong reports whether a weight is not the reference's. Without one, and without a pass, too little could be
@@ -97,7 +92,7 @@ func (r *Report) Text(w io.Writer) error {
 		if x.Status != Ignored {
 			judged++
 		}
-		if !good(x.Status) || x.Status == Blank {
+		if !x.Good() || x.Status == Blank {
 			shown++
 			continue
 		}
@@ -120,16 +115,10 @@ func (r *Report) Text(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %d of %d weights are the reference's\n", verdict, judged-shown, judged)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, x := range r.Weights {
-		if good(x.Status) && x.Status != Blank {
+		if x.Good() && x.Status != Blank {
 			continue
 		}
-		name := x.Reference
-		if name == "" {
-			name = x.Candidate
-		} else if x.Candidate != "" && x.Candidate != name {
-			name += " = " + x.Candidate
-		}
-		fmt.Fprintf(tw, "  %s\t%s\t%s\n", x.Status, foreign.Line(name), foreign.Line(x.Detail))
+		fmt.Fprintf(tw, "  %s\t%s\t%s\n", x.Status, foreign.Line(x.name()), foreign.Line(x.Detail))
 	}
 	if err := tw.Flush(); err != nil {
 		return err

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/smallfloat"
-	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -19,20 +17,15 @@ type step struct {
 	lay func(ref *tensor.Tensor) (*tensor.Tensor, bool)
 	// undo is lay the other way round; nil if that is not known.
 	undo func(cand *tensor.Tensor) (*tensor.Tensor, bool)
-	// number calculates an element; nil if it is only moved.
-	number func(v float64) float64
-	base   int       // of a calculated one: the index of the step that only moves
-	turned bool      // the last two axes are exchanged, and nothing else
-	ulps   float64   // units of rounding that it may be off; 0 for the usual
-	column []float64 // that each column is multiplied by; nil for none
-	row    []affine  // what is done to each row; nil for nothing
-	factor constant  // that each element is multiplied by; none if its value is 0
+	// number calculates element i; nil if it is only moved.
+	number func(i int, v float64) float64
+	base   int      // of a calculated one: the index of the step that only moves
+	ulps   float64  // units of rounding that it may be off; 0 for the usual
+	size   float64  // of the largest number that it adds, whose units count as well
+	factor constant // that each element is multiplied by; none if its value is 0
 }
 
 func (s *step) name() string { return strings.Join(s.names, ", ") }
-
-// moves reports whether elements are at most moved.
-func (s *step) moves() bool { return s.number == nil && s.column == nil && s.row == nil }
 
 // plain reports whether elements are neither moved nor calculated.
 func (s *step) plain() bool { return s.names == nil }
@@ -58,11 +51,20 @@ func stepsOf(w *weight, cand *tensor.Tensor, configs ...checkpoint.Config) []ste
 			}
 		}
 	}
+	if role == "attn.qkv" && slices.Equal(ref.Shape(), cand.Shape()) && ref.DType() != tensor.F64 && ref.DType().IsFloat() {
+		for _, parts := range qkvRows(rows, configs...) {
+			for _, g := range headGroups(parts, configs...) {
+				into, back := grouped(parts, g)
+				lays = append(lays, regrouped(into, back), regrouped(back, into))
+			}
+		}
+	}
 	lays = append(lays, turns(ref, cand)...)
 	out := slices.Clone(lays)
 	for k, l := range lays {
 		add := func(name string, f func(v float64) float64) {
-			out = append(out, step{names: append(slices.Clone(l.names), name), lay: l.lay, undo: l.undo, turned: l.turned, number: f, base: k})
+			out = append(out, step{names: append(slices.Clone(l.names), name), lay: l.lay, undo: l.undo, base: k,
+				number: func(_ int, v float64) float64 { return f(v) }})
 		}
 		if len(squeezed(ref.Shape())) == 1 && strings.Contains(role, "norm") && param == "weight" {
 			add("norm + 1", func(v float64) float64 { return v + 1 })
@@ -91,11 +93,11 @@ func turns(ref, cand *tensor.Tensor) (out []step) {
 		if err != nil || !slices.Equal(squeezed(x.Shape()), squeezed(cand.Shape())) {
 			return
 		}
-		s := step{names: []string{name}, turned: order == nil, lay: func(t *tensor.Tensor) (*tensor.Tensor, bool) {
+		s := step{names: []string{name}, lay: func(t *tensor.Tensor) (*tensor.Tensor, bool) {
 			x, err := t.Transpose(order...)
 			return x, err == nil
 		}}
-		if s.turned {
+		if order == nil {
 			s.undo = s.lay
 		}
 		out = append(out, s)
@@ -242,23 +244,4 @@ func scalesOf(role string, rows int, configs ...checkpoint.Config) (out []consta
 		}
 	}
 	return out
-}
-
-// caster rounds to a type as casts do, to nearest; nil if there is nothing to round.
-func caster(d tensor.DType) func(v float64) float64 {
-	switch d {
-	case tensor.F32:
-		return func(v float64) float64 { return float64(float32(v)) }
-	case tensor.F16:
-		return func(v float64) float64 { return float64(smallfloat.RoundF16(float32(v))) }
-	case tensor.BF16:
-		return func(v float64) float64 { return float64(smallfloat.RoundBF16(float32(v))) }
-	case tensor.F8E4M3FN, tensor.F8E5M2:
-		for _, n := range vec.Narrows {
-			if n.Name == strings.TrimSuffix(d.String(), "fn") {
-				return n.Round
-			}
-		}
-	}
-	return nil
 }

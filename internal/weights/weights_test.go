@@ -198,7 +198,7 @@ func TestCompare(t *testing.T) {
 		{func(m model) { m.each("lm_head", times(0.125)) }, nil, "scale 1/√64", "T5 divides its logits"},
 		{fuse, nil, "fused", "q, k and v in one"},
 		{func(m model) { fuse(m); m["model.layers.1.self_attn.qkv_proj.weight"].v[70*hidden] += 0.01 },
-			[]string{"model.layers.1.self_attn.k_proj.weight"}, "1 of 2048 elements in 1 rows", "its part is named"},
+			[]string{"model.layers.1.self_attn.k_proj.weight"}, "1 of 2048 elements", "its part is named"},
 		{func(m model) { m.each("norm", plus(1)) }, nil, "norm + 1", "Gemma"},
 		{func(m model) { m[final] = plus(1)(m[final]) }, []string{final}, "in this norm only", "one is a fault"},
 		{func(m model) { m.each("layernorm", plus(1)) }, []string{final}, "everywhere but in this norm", "one is missing"},

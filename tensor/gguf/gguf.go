@@ -61,99 +61,74 @@ type info struct {
 	offset uint64       // from the start of all blocks
 }
 
-func decode(f *tensor.File, data []byte) error {
+func decode(f *tensor.File, data []byte) {
 	r := &reader{data: data}
 	tensors, keys := r.preamble()
 	f.Metadata = r.metadata(keys)
-	align := r.alignment
 	infos := r.infos(tensors)
-	if r.err != nil {
-		return r.err
-	}
-	start := (uint64(r.at) + align - 1) / align * align
-	if err := checkLayout(infos, start, align, uint64(len(data))); err != nil {
-		return err
-	}
-	f.Tensors = make([]tensor.Named, len(infos))
-	for i, t := range infos {
+	start := (uint64(r.at) + r.alignment - 1) / r.alignment * r.alignment
+	checkLayout(infos, start, r.alignment, uint64(len(data)))
+	for _, t := range infos {
 		from := min(start+t.offset, uint64(len(data))) // an empty tensor may lie behind the end
 		spec := tensor.Spec{DType: t.dtype, Shape: t.shape, Data: data[from : from+uint64(t.size)],
 			BigEndian: r.big, Place: tensor.Place{File: f.Path, Offset: int64(from)}}
 		if t.block != nil {
-			spec.BigEndian = false
 			spec.Packing = t.block.Packing()
 		}
-		x, err := tensor.FromSpec(spec)
-		if err != nil {
-			return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "%v", err)
-		}
-		f.Tensors[i] = tensor.Named{Name: t.name, Tensor: x}
+		f.Tensors = append(f.Tensors, tensor.Named{Name: t.name, Tensor: format.Tensor(spec, t.at, t.name)})
 	}
-	return nil
 }
 
 // resolve sets type and size of a tensor by its code.
-func (t *info) resolve(big bool) error {
-	width := 1
+func (t *info) resolve(big bool) {
+	fail := func(class error, msg string, args ...any) { format.Fail(class, t.at, t.name, msg, args...) }
 	if d, ok := plain[t.code]; ok {
-		t.dtype = d
-		n, err := tensor.NumBytes(d, t.shape)
-		if err != nil {
-			return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "%v", err)
-		}
-		t.size = n
-		return nil
+		t.dtype, t.size = d, format.NumBytes(d, t.shape, t.at, t.name)
+		return
 	}
 	block, ok := blocks[t.code]
 	switch {
 	case !ok && others[t.code] != "":
-		return format.Errorf(tensor.ErrUnsupported, t.at, t.name,
-			"type %s (%d) is not dequantised here or in gguf-py: write the file with another type", others[t.code], t.code)
+		fail(tensor.ErrUnsupported, "type %s (%d) is not dequantised here or in gguf-py: write the file with another type",
+			others[t.code], t.code)
 	case !ok:
-		return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "unknown ggml type %d", t.code)
+		fail(tensor.ErrCorrupt, "unknown ggml type %d", t.code)
 	case big:
-		return format.Errorf(tensor.ErrUnsupported, t.at, t.name, "%s in a big-endian file: only types that are not "+
-			"quantised are read there", block.Name)
+		fail(tensor.ErrUnsupported, "%s in a big-endian file: only types that are not quantised are read there", block.Name)
 	}
+	width := 1
 	if len(t.shape) > 0 {
 		width = t.shape[len(t.shape)-1]
 	}
-	n, err := tensor.NumElems(t.shape)
+	n := format.NumBytes(tensor.U8, t.shape, t.at, t.name)
 	switch {
-	case err != nil:
-		return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "%v", err)
 	case width%block.Len != 0:
-		return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "rows of %d elements, want a multiple of %d: the block of %s",
-			width, block.Len, block.Name)
+		fail(tensor.ErrCorrupt, "rows of %d elements, want a multiple of %d: the block of %s", width, block.Len, block.Name)
 	case n/block.Len > math.MaxInt/block.Size:
-		return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "shape %s has more bytes than can be addressed",
-			tensor.FormatShape(t.shape))
+		fail(tensor.ErrCorrupt, "shape %s has more bytes than can be addressed", tensor.FormatShape(t.shape))
 	}
 	t.dtype, t.block, t.size = tensor.F32, block, n/block.Len*block.Size
-	return nil
 }
 
 // checkLayout requires that all tensors lie in the file, aligned and apart.
-func checkLayout(infos []info, start, align, size uint64) error {
+func checkLayout(infos []info, start, align, size uint64) {
 	sorted := slices.Clone(infos)
 	slices.SortStableFunc(sorted, func(a, b info) int {
 		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.size, b.size))
 	})
 	end, last := uint64(0), ""
 	for _, t := range sorted {
+		fail := func(class error, msg string, args ...any) { format.Fail(class, t.at, t.name, msg, args...) }
 		switch {
 		case t.offset%align != 0:
-			return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "begins at %d, want a multiple of %d", t.offset, align)
+			fail(tensor.ErrCorrupt, "begins at %d, want a multiple of %d", t.offset, align)
 		case t.size == 0:
 			continue
 		case t.offset < end:
-			return format.Errorf(tensor.ErrCorrupt, t.at, t.name, "begins at %d and overlaps %q, which ends at %d", t.offset,
-				last, end)
+			fail(tensor.ErrCorrupt, "begins at %d and overlaps %q, which ends at %d", t.offset, last, end)
 		case start > size || t.offset > size-start || uint64(t.size) > size-start-t.offset:
-			return format.Errorf(tensor.ErrTruncated, t.at, t.name, "%d bytes from byte %d on, the file has %d", t.size,
-				start+t.offset, size)
+			fail(tensor.ErrTruncated, "%d bytes from byte %d on, the file has %d", t.size, start+t.offset, size)
 		}
 		end, last = t.offset+uint64(t.size), t.name
 	}
-	return nil
 }

@@ -189,8 +189,6 @@ func TestLayout(t *testing.T) {
 		{"big blocks", append([]byte("GGUF\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00"+
 			"\x00\x00\x00\x00\x00\x00\x00\x01x\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x20\x00\x00\x00\x02"),
 			make([]byte, 99)...), tensor.ErrUnsupported, "big-endian", "blocks are not swapped"},
-		{"lfs", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"), tensor.ErrLFSPointer,
-			"git lfs pull", "the error says what to do"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			f, err := gguf.Decode("x.gguf", r.data)

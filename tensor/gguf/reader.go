@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -20,62 +21,47 @@ const (
 	leastInfo = 24 // bytes of a tensor's entry: an empty string, rank 0, type, offset
 )
 
-// reader reads a header. After the first error it returns zeros.
+// reader reads a header.
 type reader struct {
 	data      []byte
 	at        int
 	big       bool
 	alignment uint64
 	member    string // the key or tensor that is being read
-	err       error
 }
 
 func (r *reader) fail(class error, msg string, args ...any) {
-	if r.err == nil {
-		r.err = format.Errorf(class, int64(r.at), r.member, msg, args...)
-	}
-}
-
-func (r *reader) order() binary.ByteOrder {
-	if r.big {
-		return binary.BigEndian
-	}
-	return binary.LittleEndian
+	format.Fail(class, int64(r.at), r.member, msg, args...)
 }
 
 // take returns the next n bytes.
 func (r *reader) take(n uint64, what string) []byte {
-	if left := uint64(len(r.data) - r.at); r.err == nil && n > left {
+	if left := uint64(len(r.data) - r.at); n > left {
 		r.fail(tensor.ErrTruncated, "%s of %d bytes, the file ends after %d", what, n, left)
 	}
-	if r.err != nil {
-		return nil
-	}
-	b := r.data[r.at : r.at+int(n)]
 	r.at += int(n)
-	return b
+	return r.data[r.at-int(n) : r.at]
 }
 
-func (r *reader) u32() uint32 {
-	if b := r.take(4, "a number"); b != nil {
-		return r.order().Uint32(b)
+// uint reads a number of up to 8 bytes.
+func (r *reader) uint(size uint64) uint64 {
+	var wide [8]byte // little-endian
+	copy(wide[:], r.take(size, "a number"))
+	if r.big {
+		slices.Reverse(wide[:size])
 	}
-	return 0
+	return binary.LittleEndian.Uint64(wide[:])
 }
 
-func (r *reader) u64() uint64 {
-	if b := r.take(8, "a number"); b != nil {
-		return r.order().Uint64(b)
-	}
-	return 0
-}
+func (r *reader) u32() uint32 { return uint32(r.uint(4)) }
+
+func (r *reader) u64() uint64 { return r.uint(8) }
 
 // name reads a string that has to be UTF-8.
 func (r *reader) name(what string) string {
 	b := r.take(r.u64(), what)
 	if !utf8.Valid(b) {
 		r.fail(tensor.ErrCorrupt, "%s %.40q is not UTF-8", what, b)
-		return ""
 	}
 	return string(b)
 }
@@ -85,20 +71,18 @@ func (r *reader) preamble() (tensors, keys uint64) {
 	r.alignment = alignment
 	if n := min(len(r.data), len(magic)); string(r.data[:n]) != magic[:n] {
 		r.fail(tensor.ErrCorrupt, "begins with % x, a .gguf file with % x", r.data[:n], magic)
-		return 0, 0
 	}
 	r.take(4, "the magic")
 	version := r.u32()
-	if r.err == nil && version&0xffff == 0 && version != 0 {
+	if version&0xffff == 0 && version != 0 {
 		r.big, version = true, version>>24|version>>8&0xff00
 	}
-	if r.err == nil && version != 2 && version != 3 {
+	if version != 2 && version != 3 {
 		r.at -= 4
 		r.fail(tensor.ErrUnsupported, "version %d, only 2 and 3 are read", version)
 	}
 	tensors, keys = r.u64(), r.u64()
-	left := uint64(len(r.data) - r.at)
-	if r.err == nil && (tensors > left/leastInfo || keys > left/leastKey) {
+	if left := uint64(len(r.data) - r.at); tensors > left/leastInfo || keys > left/leastKey {
 		r.fail(tensor.ErrTruncated, "%d tensors and %d keys in %d bytes", tensors, keys, left)
 	}
 	return tensors, keys
@@ -107,7 +91,7 @@ func (r *reader) preamble() (tensors, keys uint64) {
 // metadata reads the keys.
 func (r *reader) metadata(n uint64) map[string]string {
 	out := make(map[string]string, min(n, 1<<10))
-	for i := uint64(0); i < n && r.err == nil; i++ {
+	for range n {
 		at := r.at
 		key := r.name("a key")
 		r.member = key
@@ -117,7 +101,7 @@ func (r *reader) metadata(n uint64) map[string]string {
 		}
 		kind := r.u32()
 		v := r.value(kind, 0)
-		if key == alignKey && r.err == nil {
+		if key == alignKey {
 			a, ok := v.(uint64)
 			if !ok || kind != 4 || a == 0 || a&(a-1) != 0 {
 				r.fail(tensor.ErrCorrupt, "an alignment of %v, want a power of two as u32", v)
@@ -157,7 +141,6 @@ var sizes = []uint64{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8}
 func (r *reader) value(kind uint32, depth int) any {
 	if kind >= uint32(len(kinds)) {
 		r.fail(tensor.ErrCorrupt, "unknown type %d of a value", kind)
-		return nil
 	}
 	switch kinds[kind] {
 	case "string":
@@ -169,20 +152,9 @@ func (r *reader) value(kind uint32, depth int) any {
 	case "list":
 		return r.list(depth)
 	}
-	b := r.take(sizes[kind], "a value")
-	if b == nil {
-		return nil
-	}
-	var wide [8]byte // little-endian
-	for i := range b {
-		if r.big {
-			wide[i] = b[len(b)-1-i]
-		} else {
-			wide[i] = b[i]
-		}
-	}
-	u := binary.LittleEndian.Uint64(wide[:])
-	switch unused := 64 - 8*len(b); kinds[kind] {
+	size := sizes[kind]
+	u := r.uint(size)
+	switch unused := 64 - 8*size; kinds[kind] {
 	case "i8", "i16", "i32", "i64":
 		return int64(u<<unused) >> unused
 	case "f32":
@@ -209,22 +181,15 @@ func shortest(v float32) float64 {
 
 func (r *reader) list(depth int) any {
 	kind, n := r.u32(), r.u64()
-	if r.err != nil {
-		return nil
-	}
 	if kind >= uint32(len(kinds)) || depth >= maxNested {
 		r.fail(tensor.ErrCorrupt, "a list of type %d within %d lists", kind, depth)
-		return nil
 	}
 	if size := sizes[kind]; size > 0 && n > shownList {
-		if n > math.MaxUint64/size {
-			n = math.MaxUint64 / size
-		}
-		r.take(n*size, "a list")
+		r.take(min(n, math.MaxUint64/size)*size, "a list")
 		return fmt.Sprintf("%s[%d]", kinds[kind], n)
 	}
 	out := []any{}
-	for i := uint64(0); i < n && r.err == nil; i++ {
+	for i := range n {
 		if v := r.value(kind, depth+1); i < shownList {
 			out = append(out, v)
 		}
@@ -236,10 +201,9 @@ func (r *reader) list(depth int) any {
 }
 
 // infos reads the entries of the tensors.
-func (r *reader) infos(n uint64) []info {
-	var out []info
+func (r *reader) infos(n uint64) (out []info) {
 	seen := map[string]bool{}
-	for i := uint64(0); i < n && r.err == nil; i++ {
+	for range n {
 		t := info{at: int64(r.at), name: r.name("a name")}
 		r.member = t.name
 		if seen[t.name] {
@@ -249,7 +213,6 @@ func (r *reader) infos(n uint64) []info {
 		rank := r.u32()
 		if rank > tensor.MaxRank {
 			r.fail(tensor.ErrCorrupt, "%d axes, at most %d are read", rank, tensor.MaxRank)
-			return nil
 		}
 		t.shape = make([]int, rank)
 		for a := range t.shape {
@@ -260,9 +223,7 @@ func (r *reader) infos(n uint64) []info {
 			t.shape[len(t.shape)-1-a] = int(d)
 		}
 		t.code, t.offset = r.u32(), r.u64()
-		if r.err == nil {
-			r.err = t.resolve(r.big)
-		}
+		t.resolve(r.big)
 		out = append(out, t)
 		r.member = ""
 	}

@@ -42,89 +42,76 @@ func Decode(file string, data []byte) (*tensor.File, error) {
 	return format.Decode(name, file, data, decode)
 }
 
-func decode(f *tensor.File, data []byte) error {
+func decode(f *tensor.File, data []byte) {
 	if n := min(len(data), len(magic)); string(data[:n]) != magic[:n] {
-		return fail(tensor.ErrCorrupt, 0, "begins with % x, a .max file with % x", data[:n], magic)
+		fail(tensor.ErrCorrupt, 0, "begins with % x, a .max file with % x", data[:n], magic)
 	}
 	if len(data) < prefixSize {
-		return fail(tensor.ErrTruncated, len(data), "the file ends within the header")
+		fail(tensor.ErrTruncated, len(data), "the file ends within the header")
 	}
 	if v := binary.LittleEndian.Uint32(data[8:]); v != 0 {
-		return fail(tensor.ErrUnsupported, 8, "major version %d, only 0 is known", v)
+		fail(tensor.ErrUnsupported, 8, "major version %d, only 0 is known", v)
 	}
 	size := binary.LittleEndian.Uint64(data[16:])
-	if size < fixedSize {
-		return fail(tensor.ErrCorrupt, 16, "%d bytes of metadata, a tensor needs %d at least", size, fixedSize)
-	}
-	if size > uint64(len(data)-prefixSize) {
-		return fail(tensor.ErrTruncated, 16, "%d bytes of metadata in a file of %d bytes", size, len(data))
+	switch {
+	case size < fixedSize:
+		fail(tensor.ErrCorrupt, 16, "%d bytes of metadata, a tensor needs %d at least", size, fixedSize)
+	case size > uint64(len(data)-prefixSize):
+		fail(tensor.ErrTruncated, 16, "%d bytes of metadata in a file of %d bytes", size, len(data))
 	}
 	end := prefixSize + int(size)
 
 	keySize := binary.LittleEndian.Uint32(data[24:])
 	if uint64(keySize) > size-fixedSize {
-		return fail(tensor.ErrCorrupt, 24, "a name of %d bytes in %d bytes of metadata", keySize, size)
+		fail(tensor.ErrCorrupt, 24, "a name of %d bytes in %d bytes of metadata", keySize, size)
 	}
 	at := 28 + int(keySize)
 	key := data[28:at]
 	if !utf8.Valid(key) {
-		return fail(tensor.ErrCorrupt, 28, "the name %q is not UTF-8", key)
+		fail(tensor.ErrCorrupt, 28, "the name %q is not UTF-8", key)
 	}
 	code, rank := data[at], int(data[at+1])
-	want := fixedSize + uint64(keySize) + 4*uint64(rank)
-	if size > want {
-		return fail(tensor.ErrUnsupported, 16,
-			"%d bytes of metadata, but one tensor of rank %d takes %d: files with several tensors are not read",
-			size, rank, want)
-	}
-	if size < want {
-		return fail(tensor.ErrCorrupt, 16, "%d bytes of metadata, but a tensor of rank %d takes %d", size, rank, want)
+	switch want := fixedSize + uint64(keySize) + 4*uint64(rank); {
+	case size > want:
+		fail(tensor.ErrUnsupported, 16,
+			"%d bytes of metadata, but one tensor of rank %d takes %d: files with several tensors are not read", size, rank, want)
+	case size < want:
+		fail(tensor.ErrCorrupt, 16, "%d bytes of metadata, but a tensor of rank %d takes %d", size, rank, want)
 	}
 	dtype, ok := dtypes[code]
-	if !ok {
-		if name, ok := unsupported[code]; ok {
-			return fail(tensor.ErrUnsupported, at,
-				"%q has dtype %s, which cannot be compared: cast it before it is printed", key, name)
-		}
-		return fail(tensor.ErrCorrupt, at, "%q has the unknown dtype code %d", key, code)
+	switch name := unsupported[code]; {
+	case ok:
+	case name != "":
+		fail(tensor.ErrUnsupported, at, "%q has dtype %s, which cannot be compared: cast it before it is printed", key, name)
+	default:
+		fail(tensor.ErrCorrupt, at, "%q has the unknown dtype code %d", key, code)
 	}
 	shape := make([]int, rank)
 	for i := range shape {
 		d := binary.LittleEndian.Uint32(data[at+2+4*i:])
 		if uint64(d) > math.MaxInt {
-			return fail(tensor.ErrUnsupported, at+2+4*i, "axis %d has size %d, too many for this platform", i, d)
+			fail(tensor.ErrUnsupported, at+2+4*i, "axis %d has size %d, too many for this platform", i, d)
 		}
 		shape[i] = int(d)
 	}
-	n, err := tensor.NumBytes(dtype, shape)
-	if err != nil {
-		return fail(tensor.ErrCorrupt, at+1, "%q: %v", key, err)
-	}
-	off := binary.LittleEndian.Uint64(data[end-8:])
-	if err := checkExtent(data, off, end, n, dtype.String()+tensor.FormatShape(shape)); err != nil {
-		return err
-	}
-	t, err := tensor.FromSpec(tensor.Spec{DType: dtype, Shape: shape, Data: data[off:],
-		Place: tensor.Place{File: f.Path, Offset: int64(off)}})
-	if err != nil {
-		return err
-	}
+	n, off := format.NumBytes(dtype, shape, int64(at+1), string(key)), binary.LittleEndian.Uint64(data[end-8:])
+	checkExtent(data, off, end, n, dtype.String()+tensor.FormatShape(shape))
+	t := format.Tensor(tensor.Spec{DType: dtype, Shape: shape, Data: data[off:],
+		Place: tensor.Place{File: f.Path, Offset: int64(off)}}, int64(off), string(key))
 	f.Tensors = []tensor.Named{{Name: string(key), Tensor: t}}
-	return nil
 }
 
 // checkExtent checks that n bytes of elements from byte off are what follows a header that ends at
 // byte end.
-func checkExtent(data []byte, off uint64, end, n int, what string) error {
+func checkExtent(data []byte, off uint64, end, n int, what string) {
 	switch {
 	case off < uint64(end):
-		return fail(tensor.ErrCorrupt, end-8, "the elements begin at byte %d, within the header of %d bytes", off, end)
+		fail(tensor.ErrCorrupt, end-8, "the elements begin at byte %d, within the header of %d bytes", off, end)
 	case off > uint64(len(data)) || uint64(n) > uint64(len(data))-off:
-		return fail(tensor.ErrTruncated, end-8, "%s takes %d bytes from byte %d, the file ends at %d", what, n, off, len(data))
+		fail(tensor.ErrTruncated, end-8, "%s takes %d bytes from byte %d, the file ends at %d", what, n, off, len(data))
 	case uint64(n) < uint64(len(data))-off:
-		return fail(tensor.ErrCorrupt, end-8, "%s takes %d bytes from byte %d, but the file goes on to %d", what, n, off, len(data))
+		fail(tensor.ErrCorrupt, end-8, "%s takes %d bytes from byte %d, but the file goes on to %d", what, n, off, len(data))
 	}
-	return nil
 }
 
 // Write writes a tensor as MAX does, with the elements directly after the header. Equal tensors
@@ -165,6 +152,6 @@ func Write(w io.Writer, name string, t *tensor.Tensor) error {
 	return nil
 }
 
-func fail(class error, offset int, msg string, args ...any) error {
-	return format.Errorf(class, int64(offset), "", msg, args...)
+func fail(class error, offset int, msg string, args ...any) {
+	format.Fail(class, int64(offset), "", msg, args...)
 }

@@ -97,16 +97,12 @@ func TestLayout(t *testing.T) {
 		{"empty name", file(0, 18, "", 0, 81, 1, s, 42, 8), nil, "", "nothing forbids it"},
 		{"empty shape", file(0, 23, "x", 1, 81, 2, []uint32{0, 1 << 31}, 47, 0), nil, "",
 			"no elements, however large the other axis"},
-		{"no elements, gap", file(0, 19, "x", 1, 81, 1, []uint32{0}, 50, 7), nil, "", "offset at the end of the file"},
-
 		{"empty", nil, tensor.ErrTruncated, "ends within the header", "what a full disk leaves"},
 		{"other file", []byte("PK\x03\x04 and so on, and on, and on"), tensor.ErrCorrupt, "50 4b 03 04",
 			"a .pt under the wrong name; the error shows the bytes"},
 		{"major", file(1, 19, "x", 1, 81, 1, s, 43, 8), tensor.ErrUnsupported, "major version 1", "MAX refuses it too"},
 		{"no metadata", file(0, 0, "x", 1, 81, 1, s, 43, 8), tensor.ErrCorrupt, "0 bytes of metadata", "no tensor"},
 		{"huge metadata", file(0, 1<<63, "x", 1, 81, 1, s, 43, 8), tensor.ErrTruncated, "in a file of 51 bytes",
-			"must not wrap"},
-		{"huge name", file(0, 19, "x", 1<<32-1, 81, 1, s, 43, 8), tensor.ErrCorrupt, "name of 4294967295 bytes",
 			"must not wrap"},
 		{"long name", file(0, 19, "x", 6, 81, 1, s, 43, 8), tensor.ErrCorrupt, "name of 6 bytes", "one more than fits"},
 		{"name not utf-8", file(0, 19, "\xff", 1, 81, 1, s, 43, 8), tensor.ErrCorrupt, "UTF-8",
@@ -116,11 +112,7 @@ func TestLayout(t *testing.T) {
 		{"rank too large", file(0, 19, "x", 1, 81, 2, s, 43, 8), tensor.ErrCorrupt, "rank 2 takes 23",
 			"the equation of the header fails"},
 		{"code 0", file(0, 19, "x", 1, 0, 1, s, 43, 8), tensor.ErrCorrupt, "unknown dtype code 0", "reserved"},
-		{"code 255", file(0, 19, "x", 1, 255, 1, s, 43, 8), tensor.ErrCorrupt, "unknown dtype code 255", "reserved"},
 		{"float4", file(0, 19, "x", 1, 64, 1, s, 43, 8), tensor.ErrUnsupported, "float4_e2m1fn", "refused by name"},
-		{"float6 e2", file(0, 19, "x", 1, 65, 1, s, 43, 8), tensor.ErrUnsupported, "float6_e2m3fn", "refused by name"},
-		{"float6 e3", file(0, 19, "x", 1, 66, 1, s, 43, 8), tensor.ErrUnsupported, "float6_e3m2fn", "refused by name"},
-		{"float8_e3m4", file(0, 19, "x", 1, 74, 1, s, 43, 8), tensor.ErrUnsupported, "float8_e3m4", "refused by name"},
 		{"overflow", file(0, 27, "x", 1, 81, 3, []uint32{1 << 31, 1 << 31, 1 << 31}, 51, 8), tensor.ErrCorrupt,
 			"more elements than can be addressed", "the product wraps"},
 		{"rank 65", file(0, 15+4*65, "x", 1, 81, 65, make([]uint32, 65), 39+4*65, 0), tensor.ErrCorrupt, "65 axes",
@@ -135,8 +127,6 @@ func TestLayout(t *testing.T) {
 			"takes 8 bytes from byte 43, the file ends at 50", "the error names both sizes"},
 		{"long", file(0, 19, "x", 1, 81, 1, s, 43, 9), tensor.ErrCorrupt, "but the file goes on to 52",
 			"something else was written here"},
-		{"lfs", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"), tensor.ErrLFSPointer,
-			"git lfs pull", "the error says what to do"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

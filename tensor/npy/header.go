@@ -2,7 +2,6 @@ package npy
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -36,14 +35,13 @@ func (h *header) strides() []int {
 	return s
 }
 
-// parseHeader reads the beginning of an array. data may end after the header. Offsets in errors
-// count from its start.
-func parseHeader(data []byte, small tensor.DType) (*header, error) {
+// header reads the beginning of an array.
+func (r reader) header(data []byte) *header {
 	if n := min(len(data), len(magic)); string(data[:n]) != magic[:n] {
-		return nil, fail(tensor.ErrCorrupt, 0, "begins with %q, a .npy file with %q", data[:n], magic)
+		r.fail(tensor.ErrCorrupt, 0, "begins with %q, a .npy file with %q", data[:n], magic)
 	}
 	if len(data) < 12 {
-		return nil, fail(tensor.ErrTruncated, len(data), "the file ends within the header")
+		r.fail(tensor.ErrTruncated, len(data), "the file ends within the header")
 	}
 	var start, size int
 	switch v := [2]byte{data[6], data[7]}; v {
@@ -53,22 +51,19 @@ func parseHeader(data []byte, small tensor.DType) (*header, error) {
 		n := binary.LittleEndian.Uint32(data[8:])
 		start, size = 12, int(min(n, math.MaxInt32))
 	default:
-		return nil, fail(tensor.ErrUnsupported, 6, "version %d.%d of the format, known are 1.0, 2.0 and 3.0",
-			v[0], v[1])
+		r.fail(tensor.ErrUnsupported, 6, "version %d.%d of the format, known are 1.0, 2.0 and 3.0", v[0], v[1])
 	}
 	if size > len(data)-start {
-		return nil, fail(tensor.ErrTruncated, 8, "a header of %d bytes, %d are left", size, len(data)-start)
+		r.fail(tensor.ErrTruncated, 8, "a header of %d bytes, %d are left", size, len(data)-start)
 	}
 	h := &header{size: start + size}
-	if err := h.dict(string(data[start:h.size]), start, small); err != nil {
-		return nil, err
-	}
+	r.dict(h, string(data[start:h.size]), start)
 	n, err := tensor.NumBytes(h.dtype, h.shape)
 	if err != nil {
-		return nil, fail(tensor.ErrCorrupt, start, "%v", err)
+		r.fail(tensor.ErrCorrupt, start, "%v", err)
 	}
 	h.payload = n
-	return h, nil
+	return h
 }
 
 // A header is a Python dict in the form that numpy writes: a string, a bool and a tuple of integers.
@@ -80,12 +75,12 @@ var (
 
 const space = " \t\r\n"
 
-// dict reads the text of a header, which begins at start in the file.
-func (h *header) dict(text string, start int, small tensor.DType) error {
+// dict reads the text of a header, which begins at start in the array.
+func (r reader) dict(h *header, text string, start int) {
 	at := len(text) - len(strings.TrimLeft(text, space))
-	bad := func(class error, msg string, args ...any) error { return fail(class, start+at, msg, args...) }
+	fail := func(class error, msg string, args ...any) { r.fail(class, start+at, msg, args...) }
 	if !strings.HasPrefix(text[at:], "{") {
-		return bad(tensor.ErrCorrupt, "%.20q instead of '{'", text[at:])
+		fail(tensor.ErrCorrupt, "%.20q instead of '{'", text[at:])
 	}
 	seen := map[string]bool{}
 	at++
@@ -94,95 +89,83 @@ func (h *header) dict(text string, start int, small tensor.DType) error {
 		switch {
 		case m != nil:
 		case structured.MatchString(text[at:]):
-			return bad(tensor.ErrUnsupported, "%.60q is a structured dtype: save each field as an array of its own", text[at:])
+			fail(tensor.ErrUnsupported, "%.60q is a structured dtype: save each field as an array of its own", text[at:])
 		default:
-			return bad(tensor.ErrCorrupt, "%.40q instead of a string, a bool or a tuple and its key", text[at:])
+			fail(tensor.ErrCorrupt, "%.40q instead of a string, a bool or a tuple and its key", text[at:])
 		}
 		key, value := m[1]+m[2], m[3]
 		if seen[key] {
-			return bad(tensor.ErrCorrupt, "the key %q is there twice", key)
+			fail(tensor.ErrCorrupt, "the key %q is there twice", key)
 		}
 		seen[key] = true
-		class, msg := tensor.ErrCorrupt, ""
 		switch key {
 		case "descr":
-			msg, class = h.descr(value, small)
+			h.descr(value, r.small, fail)
 		case "fortran_order":
 			if h.fortran = value == "True"; !h.fortran && value != "False" {
-				msg = fmt.Sprintf("fortran_order is %q, want True or False", value)
+				fail(tensor.ErrCorrupt, "fortran_order is %q, want True or False", value)
 			}
 		case "shape":
-			msg = h.sizes(value)
+			h.sizes(value, fail)
 		default:
-			msg = fmt.Sprintf("unknown key %q", key)
-		}
-		if msg != "" {
-			return bad(class, "%s", msg)
+			fail(tensor.ErrCorrupt, "unknown key %q", key)
 		}
 		at += len(m[0])
 		last = strings.HasSuffix(m[0], "}")
 	}
 	if len(seen) != 3 {
-		return bad(tensor.ErrCorrupt, "want the keys descr, fortran_order and shape")
+		fail(tensor.ErrCorrupt, "want the keys descr, fortran_order and shape")
 	}
 	if rest := strings.TrimLeft(text[at:], space); rest != "" {
-		return bad(tensor.ErrCorrupt, "%.20q after the header", rest)
+		fail(tensor.ErrCorrupt, "%.20q after the header", rest)
 	}
-	return nil
 }
 
-// sizes reads "()", "(3,)" or "(2, 3)". wrong is "" if it can.
-func (h *header) sizes(tuple string) (wrong string) {
+// sizes reads "()", "(3,)" or "(2, 3)".
+func (h *header) sizes(tuple string, fail func(class error, msg string, args ...any)) {
 	inner, ok := strings.CutPrefix(tuple, "(")
 	if !ok {
-		return fmt.Sprintf("%.20q instead of '('", tuple)
+		fail(tensor.ErrCorrupt, "%.20q instead of '('", tuple)
 	}
 	h.shape = []int{}
 	if inner = strings.Trim(inner, space+")"); inner == "" {
-		return ""
+		return
 	}
 	list, comma := strings.CutSuffix(inner, ",")
 	if !comma && !strings.Contains(list, ",") {
-		return fmt.Sprintf("shape (%.20s) is not a tuple", list)
+		fail(tensor.ErrCorrupt, "shape (%.20s) is not a tuple", list)
 	}
 	for w := range strings.SplitSeq(list, ",") {
 		w = strings.Trim(w, space)
 		d, err := strconv.ParseUint(strings.TrimSuffix(w, "L"), 10, strconv.IntSize-1) // Python 2 wrote 3L
 		if err != nil || len(h.shape) == tensor.MaxRank {
-			return fmt.Sprintf("shape %v continues with %.20q: want at most %d integers that are not negative",
+			fail(tensor.ErrCorrupt, "shape %v continues with %.20q: want at most %d integers that are not negative",
 				h.shape, w, tensor.MaxRank)
 		}
 		h.shape = append(h.shape, int(d))
 	}
-	return ""
 }
 
-// descr reads a dtype: byte order, kind and size. wrong is "" if it can.
-func (h *header) descr(text string, small tensor.DType) (wrong string, class error) {
+// descr reads a dtype: byte order, kind and size.
+func (h *header) descr(text string, small tensor.DType, fail func(class error, msg string, args ...any)) {
 	descr := strings.Trim(text, `'"`)
-	if descr == text {
-		return fmt.Sprintf("%.20q instead of a string", text), tensor.ErrCorrupt
-	}
 	kind := strings.TrimLeft(descr, "<>|=")
-	if len(descr)-len(kind) > 1 || kind == "" {
-		return fmt.Sprintf("descr %q is not a dtype", descr), tensor.ErrCorrupt
+	what, known := kinds[kind[:min(len(kind), 1)]]
+	if descr == text || len(descr)-len(kind) > 1 || !known {
+		fail(tensor.ErrCorrupt, "descr %.20s is not a dtype", text)
 	}
 	h.big = descr[0] == '>'
-	h.dtype = dtypes[kind]
-	if kind == "V1" {
+	if h.dtype = dtypes[kind]; kind == "V1" {
 		h.dtype = small
 	}
-	what, known := kinds[kind[0]]
 	switch {
 	case h.dtype != tensor.Invalid:
-		return "", nil
 	case kind == "V1":
-		return fmt.Sprintf("descr %q is what numpy writes for several 8-bit floats of ml_dtypes, and which "+
-			"one is unknown: say which, or save it as float32 or as .safetensors", descr), tensor.ErrUnsupported
-	case !known:
-		return fmt.Sprintf("descr %q is not a dtype", descr), tensor.ErrCorrupt
+		fail(tensor.ErrUnsupported, "descr %q is what numpy writes for several 8-bit floats of ml_dtypes, and which "+
+			"one is unknown: say which, or save it as float32 or as .safetensors", descr)
+	default:
+		fail(tensor.ErrUnsupported, "descr %q is %s", descr, what)
 	}
-	return fmt.Sprintf("descr %q is %s", descr, what), tensor.ErrUnsupported
 }
 
 var dtypes = map[string]tensor.DType{
@@ -194,14 +177,15 @@ var dtypes = map[string]tensor.DType{
 }
 
 // kinds describes the types that cannot be read.
-var kinds = map[byte]string{
-	'b': "a bool of an unknown size",
-	'i': "an integer of an unknown size",
-	'u': "an integer of an unknown size",
-	'f': "a float of more than 64 bits: save it as float64",
-	'c': "complex: save real and imaginary parts",
-	'V': "raw memory without a type",
-	'O': "Python objects, which would have to be unpickled: save arrays of numbers",
-	'S': "text", 'a': "text", 'U': "text",
-	'M': "a date: save it as int64", 'm': "a duration: save it as int64",
+var kinds = map[string]string{
+	"b": "a bool of an unknown size",
+	"i": "an integer of an unknown size",
+	"u": "an integer of an unknown size",
+	"f": "a float of more than 64 bits: save it as float64",
+	"c": "complex: save real and imaginary parts",
+	"V": "raw memory without a type",
+	"O": "Python objects, which would have to be unpickled: save arrays of numbers",
+	"?": "a bool of an unknown size",
+	"S": "text", "a": "text", "U": "text",
+	"M": "a date: save it as int64", "m": "a duration: save it as int64",
 }

@@ -100,12 +100,11 @@ func Decode(file string, data []byte, s Spec) (*tensor.File, error) {
 
 const name = "raw"
 
-func (s Spec) decode(f *tensor.File, data []byte) error {
+func (s Spec) decode(f *tensor.File, data []byte) {
 	shape, err := s.resolve(len(data))
 	if err != nil {
-		return err
+		format.Fail(tensor.ErrCorrupt, -1, "", "%v", err)
 	}
-	t, err := tensor.FromSpec(tensor.Spec{DType: s.DType, Shape: shape, Data: data, Place: tensor.Place{File: f.Path}})
+	t := format.Tensor(tensor.Spec{DType: s.DType, Shape: shape, Data: data, Place: tensor.Place{File: f.Path}}, -1, "")
 	f.Tensors = []tensor.Named{{Tensor: t}}
-	return err
 }

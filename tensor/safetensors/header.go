@@ -34,178 +34,144 @@ type scanner struct {
 	member string // name of the tensor that is being read
 }
 
-func parseHeader(data []byte) (*header, error) {
+func parseHeader(data []byte) *header {
 	s := &scanner{dec: json.NewDecoder(bytes.NewReader(data))}
 	s.dec.UseNumber()
 	h := &header{}
-	err := s.object(func(name string, at int64) error {
+	s.object(func(name string, at int64) {
 		if name == metaKey {
 			h.metadata = map[string]string{}
-			return s.objectOrNull(func(key string, _ int64) (err error) {
-				h.metadata[key], err = s.text()
-				return err
-			})
+			s.objectOrNull(func(key string, _ int64) { h.metadata[key] = s.text() })
+			return
 		}
 		s.member = name
-		e, err := s.entry(name, at)
-		h.entries = append(h.entries, e)
+		h.entries = append(h.entries, s.entry(name, at))
 		s.member = ""
-		return err
 	})
-	if err != nil {
-		return nil, err
-	}
 	if rest := bytes.TrimLeft(data[s.dec.InputOffset():], " \t\r\n"); len(rest) > 0 {
-		return nil, s.fail(tensor.ErrCorrupt, "%.20q after the JSON object", rest)
+		s.fail(tensor.ErrCorrupt, "%.20q after the JSON object", rest)
 	}
-	return h, nil
+	return h
 }
 
-func (s *scanner) entry(name string, at int64) (e entry, err error) {
-	e = entry{name: name, at: at}
-	var seen int
-	err = s.object(func(key string, _ int64) (err error) {
+func (s *scanner) entry(name string, at int64) entry {
+	e := entry{name: name, at: at}
+	seen := 0
+	s.object(func(key string, _ int64) {
 		seen++
 		switch key {
 		case "dtype":
-			e.dtype, err = s.dtype()
+			e.dtype = s.dtype()
 		case "shape":
-			var dims []int64
-			dims, err = s.ints(math.MaxInt, tensor.MaxRank)
-			e.shape = make([]int, len(dims))
-			for i, d := range dims {
-				e.shape[i] = int(d)
+			e.shape = []int{}
+			for _, d := range s.ints(math.MaxInt, tensor.MaxRank) {
+				e.shape = append(e.shape, int(d))
 			}
 		case "data_offsets":
-			var o []int64
-			o, err = s.ints(math.MaxInt64, 2)
-			if err == nil && len(o) != 2 {
-				return s.fail(tensor.ErrCorrupt, "data_offsets holds %d numbers, want 2", len(o))
+			o := s.ints(math.MaxInt64, 2)
+			if len(o) != 2 {
+				s.fail(tensor.ErrCorrupt, "data_offsets holds %d numbers, want 2", len(o))
 			}
-			if err == nil {
-				e.from, e.to = o[0], o[1]
-			}
+			e.from, e.to = o[0], o[1]
 		default:
-			return s.fail(tensor.ErrUnsupported, "unknown key %q", key)
+			s.fail(tensor.ErrUnsupported, "unknown key %q", key)
 		}
-		return err
 	})
-	if err == nil && seen != 3 {
-		return e, s.fail(tensor.ErrCorrupt, "want dtype, shape and data_offsets")
+	if seen != 3 {
+		s.fail(tensor.ErrCorrupt, "want dtype, shape and data_offsets")
 	}
-	return e, err
+	return e
 }
 
-func (s *scanner) dtype() (tensor.DType, error) {
-	name, err := s.text()
-	if err != nil {
-		return tensor.Invalid, err
+func (s *scanner) dtype() tensor.DType {
+	name := s.text()
+	d, ok := dtypeOf(name)
+	switch {
+	case ok:
+	case slices.Contains(unsupported, name):
+		s.fail(tensor.ErrUnsupported, "dtype %s cannot be compared: save the file without this tensor", name)
+	default:
+		s.fail(tensor.ErrCorrupt, "unknown dtype %q", name)
 	}
-	if d, ok := dtypeOf(name); ok {
-		return d, nil
-	}
-	if slices.Contains(unsupported, name) {
-		return tensor.Invalid, s.fail(tensor.ErrUnsupported,
-			"dtype %s cannot be compared: save the file without this tensor", name)
-	}
-	return tensor.Invalid, s.fail(tensor.ErrCorrupt, "unknown dtype %q", name)
+	return d
 }
 
 // object calls value at the value of each key. A repeated key is an error.
-func (s *scanner) object(value func(key string, at int64) error) error {
-	if err := s.delim('{'); err != nil {
-		return err
-	}
-	return s.members(value)
+func (s *scanner) object(value func(key string, at int64)) {
+	s.delim('{')
+	s.members(value)
 }
 
 // objectOrNull is object for a value that writers may leave out: mlx writes null.
-func (s *scanner) objectOrNull(value func(key string, at int64) error) error {
-	tok, err := s.token()
-	switch {
-	case err != nil || tok == nil:
-		return err
-	case tok != json.Delim('{'):
-		return s.fail(tensor.ErrCorrupt, "%v instead of %q", tok, '{')
+func (s *scanner) objectOrNull(value func(key string, at int64)) {
+	switch tok := s.token(); tok {
+	case nil:
+	case json.Delim('{'):
+		s.members(value)
+	default:
+		s.fail(tensor.ErrCorrupt, "%v instead of %q", tok, '{')
 	}
-	return s.members(value)
 }
 
 // members is object behind the bracket.
-func (s *scanner) members(value func(key string, at int64) error) error {
+func (s *scanner) members(value func(key string, at int64)) {
 	seen := map[string]bool{}
 	for s.dec.More() {
 		at := 8 + s.dec.InputOffset()
-		key, err := s.text()
-		if err != nil {
-			return err
-		}
+		key := s.text()
 		if seen[key] {
-			return s.fail(tensor.ErrCorrupt, "the key %q is there twice", key)
+			s.fail(tensor.ErrCorrupt, "the key %q is there twice", key)
 		}
 		seen[key] = true
-		if err := value(key, at); err != nil {
-			return err
-		}
+		value(key, at)
 	}
-	return s.delim('}')
+	s.delim('}')
 }
 
 // ints reads a list of at most n numbers from 0 to limit.
-func (s *scanner) ints(limit int64, n int) ([]int64, error) {
-	if err := s.delim('['); err != nil {
-		return nil, err
-	}
-	list := []int64{}
+func (s *scanner) ints(limit int64, n int) (list []int64) {
+	s.delim('[')
 	for s.dec.More() {
-		tok, err := s.token()
-		if err != nil {
-			return nil, err
-		}
+		tok := s.token()
 		num, ok := tok.(json.Number)
 		v, err := strconv.ParseInt(string(num), 10, 64)
 		if !ok || err != nil || v < 0 || v > limit {
-			return nil, s.fail(tensor.ErrCorrupt, "%v is not a size or offset: want an integer from 0 to %d",
-				tok, limit)
+			s.fail(tensor.ErrCorrupt, "%v is not a size or offset: want an integer from 0 to %d", tok, limit)
 		}
 		if list = append(list, v); len(list) > n {
-			return nil, s.fail(tensor.ErrCorrupt, "a list of more than %d numbers", n)
+			s.fail(tensor.ErrCorrupt, "a list of more than %d numbers", n)
 		}
 	}
-	return list, s.delim(']')
+	s.delim(']')
+	return list
 }
 
-func (s *scanner) text() (string, error) {
-	tok, err := s.token()
-	if err != nil {
-		return "", err
-	}
+func (s *scanner) text() string {
+	tok := s.token()
 	text, ok := tok.(string)
 	if !ok {
-		return "", s.fail(tensor.ErrCorrupt, "%v instead of a string", tok)
+		s.fail(tensor.ErrCorrupt, "%v instead of a string", tok)
 	}
-	return text, nil
+	return text
 }
 
-func (s *scanner) delim(want json.Delim) error {
-	tok, err := s.token()
-	if err == nil && tok != want {
-		err = s.fail(tensor.ErrCorrupt, "%v instead of %q", tok, rune(want))
+func (s *scanner) delim(want json.Delim) {
+	if tok := s.token(); tok != want {
+		s.fail(tensor.ErrCorrupt, "%v instead of %q", tok, rune(want))
 	}
-	return err
 }
 
-func (s *scanner) token() (json.Token, error) {
+func (s *scanner) token() json.Token {
 	tok, err := s.dec.Token()
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, s.fail(tensor.ErrCorrupt, "the header is not valid JSON: %v", err)
+		s.fail(tensor.ErrCorrupt, "the header is not valid JSON: %v", err)
 	}
-	return tok, nil
+	return tok
 }
 
-func (s *scanner) fail(class error, msg string, args ...any) error {
-	return format.Errorf(class, 8+s.dec.InputOffset(), s.member, msg, args...)
+func (s *scanner) fail(class error, msg string, args ...any) {
+	format.Fail(class, 8+s.dec.InputOffset(), s.member, msg, args...)
 }

@@ -18,7 +18,7 @@ const (
 type (
 	// source finds the bytes of storages: the archive or the flat file.
 	source interface {
-		storage(*storage) (content, error)
+		storage(*storage) content
 	}
 	content struct {
 		data   []byte
@@ -43,126 +43,108 @@ type flattener struct {
 
 // flatten adds all tensors below root to the file. values is the number of values that the pickle
 // made.
-func flatten(f *tensor.File, root any, values int, src source) error {
+func flatten(f *tensor.File, root any, values int, src source) {
 	w := &flattener{file: f, src: src, seen: map[string]bool{}, steps: min(maxShared*values, maxValues)}
-	if err := w.walk(root); err != nil {
-		return err
-	}
+	w.walk(root)
 	if len(f.Tensors) == 0 {
-		return format.Errorf(tensor.ErrUnsupported, -1, "", "the file holds no tensor, but %s", describe(root))
+		format.Fail(tensor.ErrUnsupported, -1, "", "the file holds no tensor, but %s", describe(root))
 	}
-	return nil
 }
 
-func (w *flattener) walk(v any) error {
+func (w *flattener) walk(v any) {
 	if w.steps--; w.steps < 0 {
-		return w.errorf(tensor.ErrUnsupported,
-			"shared containers unfold to a tree that is too large: save each tensor once")
+		w.fail(tensor.ErrUnsupported, -1, "shared containers unfold to a tree that is too large: save each tensor once")
 	}
 	switch v := v.(type) {
 	case *dense:
-		return w.add(v)
+		w.add(v)
 	case *storage:
-		return w.errorf(tensor.ErrUnsupported, "this is a storage without shape: save the tensor")
+		w.fail(tensor.ErrUnsupported, -1, "this is a storage without shape: save the tensor")
 	case tuple:
-		for i, e := range v {
-			if err := w.into(strconv.Itoa(i), e); err != nil {
-				return err
-			}
-		}
+		w.items(v)
 	case *list:
-		return w.enter(&v.open, func() error {
-			if v.set {
-				w.odd++
-				defer func() { w.odd-- }()
-			}
-			for i, e := range v.items {
-				if err := w.into(strconv.Itoa(i), e); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		w.enter(&v.open)
+		if v.set {
+			w.odd++
+		}
+		w.items(v.items)
+		if v.set {
+			w.odd--
+		}
+		v.open = false
 	case *dict:
-		return w.enter(&v.open, func() error {
-			for i := 0; i < len(v.items); i += 2 {
-				if err := w.item(v.items[i], v.items[i+1]); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		w.enter(&v.open)
+		for i := 0; i < len(v.items); i += 2 {
+			w.item(v.items[i], v.items[i+1])
+		}
+		v.open = false
 	}
-	return nil
 }
 
 // enter marks a container while the walk is inside it.
-func (w *flattener) enter(open *bool, walk func() error) error {
+func (w *flattener) enter(open *bool) {
 	if *open {
-		return w.errorf(tensor.ErrUnsupported, "a container contains itself: save the tensors without it")
+		w.fail(tensor.ErrUnsupported, -1, "a container contains itself: save the tensors without it")
 	}
 	*open = true
-	defer func() { *open = false }()
-	return walk()
 }
 
-func (w *flattener) item(key, value any) error {
+func (w *flattener) items(items []any) {
+	for i, e := range items {
+		w.into(strconv.Itoa(i), e)
+	}
+}
+
+func (w *flattener) item(key, value any) {
 	switch k := key.(type) {
 	case string:
-		return w.into(k, value)
+		w.into(k, value)
 	case int64:
-		return w.into(strconv.FormatInt(k, 10), value)
+		w.into(strconv.FormatInt(k, 10), value)
+	default:
+		w.odd++
+		w.into(describe(key), value)
+		w.odd--
 	}
-	w.odd++
-	defer func() { w.odd-- }()
-	return w.into(describe(key), value)
 }
 
-func (w *flattener) into(key string, value any) error {
+// into walks a value that has a key. Values without tensors cost nothing but a step.
+func (w *flattener) into(key string, value any) {
 	switch value.(type) {
 	case tuple, *list, *dict:
 		if len(w.path) >= maxDepth {
-			return w.errorf(tensor.ErrUnsupported, "containers are nested deeper than %d", maxDepth)
+			w.fail(tensor.ErrUnsupported, -1, "containers are nested deeper than %d", maxDepth)
 		}
 	case *dense, *storage:
 	default:
 		w.steps--
-		return nil
+		return
 	}
 	w.path = append(w.path, key)
-	err := w.walk(value)
+	w.walk(value)
 	w.path = w.path[:len(w.path)-1]
-	return err
 }
 
-func (w *flattener) add(d *dense) error {
+func (w *flattener) add(d *dense) {
 	for _, p := range w.path {
 		w.bytes += len(p) + 1
 	}
 	if w.bytes > maxNames || len(w.file.Tensors) >= maxTensors {
-		return format.Errorf(tensor.ErrUnsupported, -1, "", "the file has more than %d tensors or %d bytes of names",
-			maxTensors, maxNames)
+		format.Fail(tensor.ErrUnsupported, -1, "", "the file has more than %d tensors or %d bytes of names", maxTensors, maxNames)
 	}
 	name := strings.Join(w.path, ".")
 	switch {
 	case w.odd > 0:
-		return w.errorf(tensor.ErrUnsupported,
-			"the tensor is in a set, or has a key that is neither string nor integer: it has no name")
+		w.fail(tensor.ErrUnsupported, -1, "the tensor is in a set, or has a key that is neither string nor integer: it has no name")
 	case w.seen[name]:
-		return w.errorf(tensor.ErrCorrupt, "two tensors have this name")
+		w.fail(tensor.ErrCorrupt, -1, "two tensors have this name")
 	case d.dtype.DType == tensor.Invalid:
-		return w.errorf(tensor.ErrUnsupported, "the tensor is %s, which cannot be compared: %s",
-			d.dtype.name, instead(d.dtype.name))
+		w.fail(tensor.ErrUnsupported, -1, "the tensor is %s, which cannot be compared: %s", d.dtype.name, instead(d.dtype.name))
 	case d.storage.dtype.DType == tensor.Invalid:
-		return w.errorf(tensor.ErrCorrupt, "the tensor is %s, its storage %s", d.dtype.name, d.storage.dtype.name)
+		w.fail(tensor.ErrCorrupt, -1, "the tensor is %s, its storage %s", d.dtype.name, d.storage.dtype.name)
 	}
 	w.seen[name] = true
-	t, err := w.tensor(d)
-	if err != nil {
-		return err
-	}
-	w.file.Tensors = append(w.file.Tensors, tensor.Named{Name: name, Tensor: t})
-	return nil
+	w.file.Tensors = append(w.file.Tensors, tensor.Named{Name: name, Tensor: w.tensor(d)})
 }
 
 // instead says what to save in place of a tensor whose elements cannot be read.
@@ -176,41 +158,25 @@ func instead(name string) string {
 	return "save x.view(torch.uint8) or x.float()"
 }
 
-func (w *flattener) tensor(d *dense) (*tensor.Tensor, error) {
-	c, err := w.src.storage(d.storage)
-	if err != nil {
-		return nil, err
-	}
-	if v := d.storage.view; v != nil {
-		size := d.storage.dtype.Size()
-		c.data = c.data[v.from*size : (v.from+v.numel)*size]
-		if c.offset >= 0 {
-			c.offset += int64(v.from * size)
-		}
-	}
+func (w *flattener) tensor(d *dense) *tensor.Tensor {
+	c := w.src.storage(d.storage)
 	t, err := tensor.FromSpec(tensor.Spec{DType: d.dtype.DType, Shape: d.shape, Strides: d.strides, Data: c.data,
-		Offset:    d.offset,
-		BigEndian: c.big, Place: tensor.Place{File: w.file.Path, Offset: c.offset}})
-	if err != nil {
-		if c.member != "" {
-			return nil, w.errorAt(tensor.ErrCorrupt, c.offset, "record %q: %v", c.member, err)
-		}
-		return nil, w.errorAt(tensor.ErrCorrupt, c.offset, "%v", err)
+		Offset: d.offset, BigEndian: c.big, Place: tensor.Place{File: w.file.Path, Offset: c.offset}})
+	switch {
+	case err != nil && c.member != "":
+		w.fail(tensor.ErrCorrupt, c.offset, "record %q: %v", c.member, err)
+	case err != nil:
+		w.fail(tensor.ErrCorrupt, c.offset, "%v", err)
 	}
 	if n := int64(t.Len()); n > int64(len(c.data)) && n > maxExpanded/int64(t.DType().Size()) {
-		return nil, w.errorAt(tensor.ErrUnsupported, c.offset,
-			"shape %s with strides %v expands %d bytes to more than %d",
+		w.fail(tensor.ErrUnsupported, c.offset, "shape %s with strides %v expands %d bytes to more than %d",
 			tensor.FormatShape(d.shape), d.strides, len(c.data), int64(maxExpanded))
 	}
-	return t, nil
+	return t
 }
 
-// errorf returns an error at the place that the walk has reached.
-func (w *flattener) errorf(class error, msg string, args ...any) error {
-	return w.errorAt(class, -1, msg, args...)
-}
-
-func (w *flattener) errorAt(class error, offset int64, msg string, args ...any) error {
+// fail is an error of what the walk has reached.
+func (w *flattener) fail(class error, offset int64, msg string, args ...any) {
 	name := strings.Join(w.path[:min(len(w.path), 20)], ".")
-	return format.Errorf(class, offset, name[:min(len(name), 200)], msg, args...)
+	format.Fail(class, offset, name[:min(len(name), 200)], msg, args...)
 }

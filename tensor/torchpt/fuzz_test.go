@@ -35,8 +35,8 @@ func FuzzUnpickle(f *testing.F) {
 	}
 	f.Add([]byte("\x80\x02" + good() + "."))
 	f.Fuzz(func(t *testing.T, pickle []byte) {
-		decodeAnything(t, archiveOf(t, member{name: "a/data.pkl", data: string(pickle)},
-			member{name: "a/data/0", data: "0123456789abcdef"}))
+		decodeAnything(t, []byte(archiveOf(t, member{name: "a/data.pkl", data: string(pickle)},
+			member{name: "a/data/0", data: "0123456789abcdef"})))
 	})
 }
 

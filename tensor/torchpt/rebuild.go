@@ -8,7 +8,7 @@ import (
 )
 
 type (
-	// function makes a value from the arguments of a call. It reports errors through u.
+	// function makes a value from the arguments of a call.
 	function func(u *unpickler, args tuple) any
 
 	// dtype is torch.<name>; its type is Invalid if its elements cannot be compared.
@@ -29,9 +29,7 @@ type (
 		key   string
 		dtype dtype // uint8 for an UntypedStorage
 		numel int
-		view  *window // in old flat files
 	}
-	window struct{ from, numel int }
 
 	// dense is a tensor whose bytes are not yet known. Shape, strides and offset are in elements of
 	// dtype.
@@ -131,9 +129,6 @@ var refused = map[string]string{
 
 // global pushes the value of a name in the pickle, or refuses the name.
 func (u *unpickler) global(module, name string) {
-	if u.err != nil {
-		return
-	}
 	switch module {
 	case "__builtin__": // Python 2, and protocol 2
 		module = "builtins"
@@ -181,15 +176,11 @@ func (u *unpickler) global(module, name string) {
 }
 
 // persistent makes a storage from ("storage", class, key, location, number of elements) and, in old
-// flat files, a view of it.
+// flat files, None.
 func (u *unpickler) persistent(v any) any {
-	if u.err != nil {
-		return nil
-	}
 	id, _ := v.(tuple)
 	if len(id) != 5 && len(id) != 6 {
 		u.corrupt("a persistent id is %s, want a tuple of 5 or 6", describe(v))
-		return nil
 	}
 	kind, _ := id[0].(string)
 	cls, _ := id[1].(class)
@@ -200,67 +191,50 @@ func (u *unpickler) persistent(v any) any {
 		u.corrupt("a persistent id is (%s, %s, %s, %s, %s), want \"storage\", its class, key, "+
 			"location and number of elements",
 			describe(id[0]), describe(id[1]), describe(id[2]), describe(id[3]), describe(id[4]))
-		return nil
 	}
 	if location == "meta" {
 		u.unsupported("storage %.40q is on the meta device and has no values: save it after it was computed", key)
-		return nil
 	}
 	s := &storage{key: key, dtype: cls.elem, numel: numel}
 	if first, ok := u.storages[key]; ok && numel > 0 && first.numel > 0 &&
 		(first.numel != numel || first.dtype != cls.elem) {
 		u.corrupt("storage %.40q is declared as %s and as %s", key, first, s)
-		return nil
+	}
+	if len(id) == 6 && id[5] != nil {
+		u.unsupported("storage %.40q is a view of another, as torch before 0.4 wrote it: load the file with torch and save it again", key)
 	}
 	u.storages[key] = s
-	if len(id) == 6 && id[5] != nil {
-		w, _ := id[5].(tuple)
-		if len(w) == 3 {
-			from, ok1 := asInt(w[1])
-			n, ok2 := asInt(w[2])
-			if ok1 && ok2 && from <= numel && n <= numel-from {
-				s.view = &window{from, n}
-				return s
-			}
-		}
-		u.corrupt("a view of storage %.40q of %d elements is %s, want key, first element and number within it",
-			key, numel, describe(id[5]))
-	}
 	return s
 }
 
 // rebuildV2 takes storage, offset, size, stride, requires_grad, hooks and, if the conj or neg bit
 // is set, metadata.
 func rebuildV2(u *unpickler, args tuple) any {
-	if len(args) < 6 || len(args) > 7 {
-		u.corrupt("_rebuild_tensor_v2 has %d arguments, want 6 or 7", len(args))
-		return nil
-	}
+	u.arguments("_rebuild_tensor_v2", args, 6, 7)
 	t := rebuild(u, args)
-	if t != nil {
-		t.dtype = t.storage.dtype
-		u.metadata(args[6:])
-	}
+	t.dtype = t.storage.dtype
+	u.metadata(args[6:])
 	return t
+}
+
+// arguments requires from least to most arguments.
+func (u *unpickler) arguments(of string, args tuple, least, most int) {
+	if len(args) < least || len(args) > most {
+		u.corrupt("%s has %d arguments, want %d to %d", of, len(args), least, most)
+	}
 }
 
 // rebuildV3 takes an element type after the arguments of rebuildV2, for types without a storage
 // class.
 func rebuildV3(u *unpickler, args tuple) any {
-	if len(args) < 7 || len(args) > 8 {
-		u.corrupt("_rebuild_tensor_v3 has %d arguments, want 7 or 8", len(args))
-		return nil
-	}
+	u.arguments("_rebuild_tensor_v3", args, 7, 8)
 	d, ok := args[6].(dtype)
 	if !ok {
 		u.corrupt("the dtype of a tensor is %s", describe(args[6]))
-		return nil
 	}
 	t := rebuild(u, args)
-	if t != nil {
-		t.dtype = d
-		u.metadata(args[7:])
-	}
+	t.dtype = d
+	u.metadata(args[7:])
 	return t
 }
 
@@ -272,7 +246,6 @@ func rebuild(u *unpickler, args tuple) *dense {
 	if !isStorage || !isInt || !isShape || !isStrides || len(shape) != len(strides) {
 		u.corrupt("a tensor is made of (%s, %s, %s, %s), want storage, offset, size and stride, none negative",
 			describe(args[0]), describe(args[1]), describe(args[2]), describe(args[3]))
-		return nil
 	}
 	return &dense{storage: s, offset: offset, shape: shape, strides: strides}
 }
@@ -299,7 +272,6 @@ func (u *unpickler) metadata(args tuple) {
 	d, ok := args[0].(*dict)
 	if !ok {
 		u.corrupt("the metadata of a tensor is %s, want a dict", describe(args[0]))
-		return
 	}
 	for i := 0; i < len(d.items); i += 2 {
 		if d.items[i+1] == any(false) {
@@ -318,10 +290,7 @@ func (u *unpickler) metadata(args tuple) {
 
 // rebuildParameter takes a tensor, requires_grad, hooks and, optionally, Python attributes.
 func rebuildParameter(u *unpickler, args tuple) any {
-	if len(args) < 3 || len(args) > 4 {
-		u.corrupt("_rebuild_parameter has %d arguments, want 3 or 4", len(args))
-		return nil
-	}
+	u.arguments("_rebuild_parameter", args, 3, 4)
 	t, ok := args[0].(*dense)
 	if !ok {
 		u.corrupt("a parameter is made of %s, want a tensor", describe(args[0]))
@@ -332,10 +301,7 @@ func rebuildParameter(u *unpickler, args tuple) any {
 // rebuildPlain makes a plain tensor with Python attributes. It takes a function, the type of its
 // result, its arguments, and the attributes.
 func rebuildPlain(u *unpickler, args tuple) any {
-	if len(args) != 4 {
-		u.corrupt("_rebuild_from_type_v2 has %d arguments, want 4", len(args))
-		return nil
-	}
+	u.arguments("_rebuild_from_type_v2", args, 4, 4)
 	f, isFunction := args[0].(function)
 	_, isClass := args[1].(class) // other types are refused by name
 	inner, isTuple := args[2].(tuple)
@@ -346,7 +312,6 @@ func rebuildPlain(u *unpickler, args tuple) any {
 	if !isFunction || !isClass || !isTuple {
 		u.corrupt("a tensor with attributes is made of (%s, %s, %s), want function, type and arguments",
 			describe(args[0]), describe(args[1]), describe(args[2]))
-		return nil
 	}
 	t, ok := f(u, inner).(*dense)
 	if !ok {
@@ -363,26 +328,24 @@ func makeOrderedDict(u *unpickler, args tuple) any {
 }
 
 func makeSize(u *unpickler, args tuple) any {
-	if len(args) == 1 {
-		if t, ok := args[0].(tuple); ok {
-			return t
-		}
+	u.arguments("torch.Size", args, 1, 1)
+	t, ok := args[0].(tuple)
+	if !ok {
+		u.corrupt("torch.Size is made of %s, want a tuple", describe(args[0]))
 	}
-	u.corrupt("torch.Size is made of %d values, want one tuple", len(args))
-	return nil
+	return t
 }
 
 func makeSet(u *unpickler, args tuple) any {
+	u.arguments("a set", args, 0, 1)
 	s := &list{set: true}
-	if len(args) == 0 {
-		return s
+	if len(args) == 1 {
+		l, ok := args[0].(*list)
+		if !ok {
+			u.corrupt("a set is made of %s, want a list", describe(args[0]))
+		}
+		s.items = l.items
 	}
-	l, ok := args[0].(*list)
-	if !ok || len(args) != 1 {
-		u.corrupt("a set is made of %d values, want one list", len(args))
-		return nil
-	}
-	s.items = l.items
 	return s
 }
 

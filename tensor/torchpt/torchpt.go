@@ -28,20 +28,20 @@ var (
 // tarMagicAt is the offset of a tar archive's magic.
 const tarMagicAt = 257
 
-func decode(f *tensor.File, data []byte) error {
+func decode(f *tensor.File, data []byte) {
 	switch {
 	case len(data) == 0:
-		return format.Errorf(tensor.ErrTruncated, 0, "", "the file is empty")
+		format.Fail(tensor.ErrTruncated, 0, "", "the file is empty")
 	case bytes.HasPrefix(data, zipMagic):
-		return decodeZip(f, data)
+		decodeZip(f, data)
 	case bytes.HasPrefix(data, protoPrefix):
-		return decodeFlat(f, data)
+		decodeFlat(f, data)
 	case len(data) < len(zipMagic) && bytes.HasPrefix(zipMagic, data):
-		return format.Errorf(tensor.ErrTruncated, int64(len(data)), "", "the file ends in its first signature")
+		format.Fail(tensor.ErrTruncated, int64(len(data)), "", "the file ends in its first signature")
 	case len(data) > tarMagicAt && bytes.HasPrefix(data[tarMagicAt:], tarMagic):
-		return format.Errorf(tensor.ErrUnsupported, 0, "",
+		format.Fail(tensor.ErrUnsupported, 0, "",
 			"this is a tar archive, the layout of torch before 0.2: load it with torch and save it again")
+	default:
+		format.Fail(tensor.ErrCorrupt, 0, "", "this is not a file of torch.save: it begins with %q", data[:min(len(data), 8)])
 	}
-	return format.Errorf(tensor.ErrCorrupt, 0, "", "this is not a file of torch.save: it begins with %q",
-		data[:min(len(data), 8)])
 }

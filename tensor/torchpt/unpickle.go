@@ -90,7 +90,7 @@ type (
 	leaf struct{}
 )
 
-// unpickler runs one pickle. It keeps its first error; after that, all steps do nothing.
+// unpickler runs one pickle.
 type unpickler struct {
 	src    []byte
 	pos    int   // of the next byte
@@ -102,7 +102,6 @@ type unpickler struct {
 	marks  []int // lengths of the stack
 	memo   map[uint32]any
 	values int // made so far
-	err    error
 
 	storages map[string]*storage // everything that the pickle refers to, by key
 }
@@ -112,28 +111,20 @@ func newUnpickler(src []byte, offset int64, member string) *unpickler {
 }
 
 // run returns the object of the pickle. After it, pos is the end of the pickle.
-func (u *unpickler) run() (any, error) {
-	for u.err == nil {
+func (u *unpickler) run() any {
+	for {
 		u.at = u.pos
-		op := u.uint(1)
-		if u.err != nil {
-			break
-		}
+		op := byte(u.uint(1))
 		if op == opStop {
 			v := u.pop()
-			if u.err == nil && (len(u.stack) > 0 || len(u.marks) > 0) {
+			if len(u.stack) > 0 || len(u.marks) > 0 {
 				u.corrupt("the pickle ends with %d values left over", len(u.stack)+len(u.marks))
 			}
-			return v, u.err
+			return v
 		}
-		u.step(byte(op))
-	}
-	return nil, u.err
-}
-
-func (u *unpickler) step(op byte) {
-	if !u.stepStack(op) && !u.stepScalar(op) && !u.stepContainer(op) && !u.stepObject(op) {
-		u.corrupt("opcode %#02x is not one that torch.save writes", op)
+		if !u.stepStack(op) && !u.stepScalar(op) && !u.stepContainer(op) && !u.stepObject(op) {
+			u.corrupt("opcode %#02x is not one that torch.save writes", op)
+		}
 	}
 }
 
@@ -152,7 +143,6 @@ func (u *unpickler) stepStack(op byte) bool {
 	case opMark:
 		if len(u.marks) >= maxDepth {
 			u.unsupported("the pickle is nested deeper than %d", maxDepth)
-			return true
 		}
 		u.marks = append(u.marks, len(u.stack))
 	case opPop:
@@ -268,7 +258,7 @@ func (u *unpickler) stepObject(op byte) bool {
 	case opBuild:
 		// The state of an OrderedDict, such as the _metadata of a state dict, has no tensors.
 		u.pop()
-		if _, ok := u.top().(*dict); !ok && u.err == nil {
+		if _, ok := u.top().(*dict); !ok {
 			u.corrupt("state for %s, want it for an OrderedDict only", describe(u.top()))
 		}
 	case opBinPersID:
@@ -281,49 +271,34 @@ func (u *unpickler) stepObject(op byte) bool {
 
 func (u *unpickler) stackGlobal() {
 	args := u.popN(2)
-	if u.err != nil {
-		return
-	}
 	module, isString := args[0].(string)
 	name, isString2 := args[1].(string)
 	if !isString || !isString2 {
 		u.corrupt("the name of a global is %s and %s, want two strings", describe(args[0]), describe(args[1]))
-		return
 	}
 	u.global(module, name)
 }
 
 func (u *unpickler) reduce() {
 	v := u.popN(2)
-	if u.err != nil {
-		return
-	}
-	f, ok := v[0].(function)
-	if !ok {
-		u.corrupt("a call of %s, want a function", describe(v[0]))
-		return
-	}
-	args, ok := v[1].(tuple)
-	if !ok {
-		u.corrupt("a call with %s, want a tuple of arguments", describe(v[1]))
-		return
+	f, isFunction := v[0].(function)
+	args, isTuple := v[1].(tuple)
+	if !isFunction || !isTuple {
+		u.corrupt("a call of %s with %s, want a function and a tuple of arguments", describe(v[0]), describe(v[1]))
 	}
 	u.push(f(u, args))
 }
 
 func (u *unpickler) push(v any) {
-	if !u.count() {
-		return
-	}
+	u.count()
 	u.stack = append(u.stack, v)
 }
 
 // count counts a new value.
-func (u *unpickler) count() bool {
-	if u.values++; u.values > maxValues && u.err == nil {
+func (u *unpickler) count() {
+	if u.values++; u.values > maxValues {
 		u.unsupported("the pickle has more than %d values: save the tensors with fewer other values", maxValues)
 	}
-	return u.err == nil
 }
 
 // floor returns the length of the stack below the last mark.
@@ -337,24 +312,16 @@ func (u *unpickler) floor() int {
 func (u *unpickler) top() any {
 	if len(u.stack) <= u.floor() {
 		u.corrupt("the stack is empty")
-		return nil
 	}
 	return u.stack[len(u.stack)-1]
 }
 
-func (u *unpickler) pop() any {
-	v := u.top()
-	if u.err == nil {
-		u.stack = u.stack[:len(u.stack)-1]
-	}
-	return v
-}
+func (u *unpickler) pop() any { return u.popN(1)[0] }
 
-// popN pops the last n values. It returns nil after an error.
+// popN pops the last n values.
 func (u *unpickler) popN(n int) []any {
 	if len(u.stack)-u.floor() < n {
 		u.corrupt("the stack has %d values, want %d", len(u.stack)-u.floor(), n)
-		return nil
 	}
 	return u.cut(len(u.stack) - n)
 }
@@ -364,7 +331,6 @@ func (u *unpickler) popMark() []any {
 	n := len(u.marks)
 	if n == 0 {
 		u.corrupt("there is no mark on the stack")
-		return nil
 	}
 	at := u.marks[n-1]
 	u.marks = u.marks[:n-1]
@@ -379,37 +345,28 @@ func (u *unpickler) cut(at int) []any {
 
 func (u *unpickler) extend(items []any, set bool) {
 	l, ok := u.top().(*list)
-	if u.err != nil {
-		return
-	}
 	if !ok || l.set != set {
 		u.corrupt("items for %s, want a list", describe(u.top()))
-		return
 	}
 	l.items = append(l.items, items...)
 }
 
 func (u *unpickler) setItems(items []any) {
 	d, ok := u.top().(*dict)
-	if u.err != nil {
-		return
-	}
 	if !ok || len(items)%2 != 0 {
 		u.corrupt("%d keys and values for %s, want pairs for a dict", len(items), describe(u.top()))
-		return
 	}
 	d.items = append(d.items, items...)
 }
 
 func (u *unpickler) put(i uint32) {
-	if v := u.top(); u.err == nil && u.count() {
-		u.memo[i] = v
-	}
+	u.count()
+	u.memo[i] = u.top()
 }
 
 func (u *unpickler) get(i uint32) {
 	v, ok := u.memo[i]
-	if !ok && u.err == nil {
+	if !ok {
 		u.corrupt("memo %d was never set", i)
 	}
 	u.push(v)
@@ -417,16 +374,11 @@ func (u *unpickler) get(i uint32) {
 
 // take returns the next n bytes of the source, as a view.
 func (u *unpickler) take(n uint64) []byte {
-	if u.err != nil {
-		return nil
-	}
 	if left := len(u.src) - u.pos; n > uint64(left) {
 		u.fail(tensor.ErrTruncated, "the pickle ends: %d bytes are left, want %d", left, n)
-		return nil
 	}
-	b := u.src[u.pos : u.pos+int(n)]
 	u.pos += int(n)
-	return b
+	return u.src[u.pos-int(n) : u.pos]
 }
 
 // uint reads an unsigned number of n bytes, little-endian.
@@ -437,21 +389,17 @@ func (u *unpickler) uint(n int) uint64 {
 }
 
 func (u *unpickler) line() string {
-	if u.err != nil {
-		return ""
-	}
 	window := u.src[u.pos:min(len(u.src), u.pos+maxLine)]
 	n := bytes.IndexByte(window, '\n')
 	switch {
 	case n >= 0:
-		u.pos += n + 1
-		return string(window[:n])
 	case len(window) < maxLine:
 		u.fail(tensor.ErrTruncated, "the pickle ends in a name")
 	default:
 		u.corrupt("a name of more than %d bytes", maxLine)
 	}
-	return ""
+	u.pos += n + 1
+	return string(window[:n])
 }
 
 // integer decodes the two's complement of LONG1 and LONG4.
@@ -479,18 +427,12 @@ func asInt(v any) (int, bool) {
 func (u *unpickler) corrupt(msg string, args ...any)     { u.fail(tensor.ErrCorrupt, msg, args...) }
 func (u *unpickler) unsupported(msg string, args ...any) { u.fail(tensor.ErrUnsupported, msg, args...) }
 
+// fail is an error at the current opcode.
 func (u *unpickler) fail(class error, msg string, args ...any) {
-	if u.err == nil {
-		u.err = u.errorf(class, msg, args...)
-	}
-}
-
-// errorf returns an error at the current opcode.
-func (u *unpickler) errorf(class error, msg string, args ...any) error {
 	if u.offset < 0 {
-		return format.Errorf(class, -1, u.member, "byte %d of the inflated record: %s", u.at, fmt.Sprintf(msg, args...))
+		format.Fail(class, -1, u.member, "byte %d of the inflated record: %s", u.at, fmt.Sprintf(msg, args...))
 	}
-	return format.Errorf(class, u.offset+int64(u.at), u.member, msg, args...)
+	format.Fail(class, u.offset+int64(u.at), u.member, msg, args...)
 }
 
 // describe describes a value for a message.

@@ -24,52 +24,39 @@ type archive struct {
 	big     bool
 }
 
-func decodeZip(f *tensor.File, data []byte) error {
-	a, err := openArchive(data)
-	if err != nil {
-		return err
-	}
+func decodeZip(f *tensor.File, data []byte) {
+	a := openArchive(data)
 	pickle, ok := a.records[a.prefix+"data.pkl"]
 	if !ok {
-		return a.noPickle()
+		a.noPickle()
 	}
 	if _, script := a.records[a.prefix+"constants.pkl"]; script {
-		return format.Errorf(tensor.ErrUnsupported, -1, a.prefix+"constants.pkl",
-			"this is a TorchScript archive, which has code: load it with torch.jit.load and torch.save "+
-				"its state_dict()")
+		format.Fail(tensor.ErrUnsupported, -1, a.prefix+"constants.pkl",
+			"this is a TorchScript archive, which has code: load it with torch.jit.load and torch.save its state_dict()")
 	}
 	if pickle.Size > maxPickle {
-		return format.Errorf(tensor.ErrUnsupported, pickle.Offset, pickle.Name,
+		format.Fail(tensor.ErrUnsupported, pickle.Offset, pickle.Name,
 			"the pickle has %d bytes, at most %d are read", pickle.Size, maxPickle)
 	}
-	src, offset, err := pickle.Content()
-	if err != nil {
-		return err
-	}
+	src, offset := pickle.Content()
 	u := newUnpickler(src, offset, pickle.Name)
-	root, err := u.run()
-	if err != nil {
-		return err
-	}
+	root := u.run()
 	if rest := len(src) - u.pos; rest > 0 {
-		return u.errorf(tensor.ErrCorrupt, "%d bytes follow the end of the pickle", rest)
+		u.corrupt("%d bytes follow the end of the pickle", rest)
 	}
-	return flatten(f, root, u.values, a)
+	flatten(f, root, u.values, a)
 }
 
 // openArchive reads the directory and checks that the records follow each other from the first byte
 // of the file.
-func openArchive(data []byte) (*archive, error) {
+func openArchive(data []byte) *archive {
 	if tail := data[max(0, len(data)-22-1<<16):]; !bytes.Contains(tail, zipEnd) {
-		return nil, format.Errorf(tensor.ErrTruncated, int64(len(data)), "",
+		format.Fail(tensor.ErrTruncated, int64(len(data)), "",
 			"the archive has no directory at its end: the file was cut off or is still being written")
 	}
-	order, err := format.Zip(data, format.MaxInflated)
-	if err != nil {
-		return nil, err
-	}
+	order := format.Zip(data, format.MaxInflated)
 	if len(order) == 0 {
-		return nil, format.Errorf(tensor.ErrCorrupt, -1, "", "the archive is empty")
+		format.Fail(tensor.ErrCorrupt, -1, "", "the archive is empty")
 	}
 	a := &archive{records: make(map[string]*format.Member, len(order))}
 	for _, m := range order {
@@ -77,17 +64,15 @@ func openArchive(data []byte) (*archive, error) {
 	}
 	prefix, _, _ := strings.Cut(order[0].Name, "/")
 	a.prefix = prefix + "/"
-	if err := checkOrder(order, data); err != nil {
-		return nil, err
-	}
-	a.big, err = a.bigEndian()
-	return a, err
+	checkOrder(order, data)
+	a.big = a.bigEndian()
+	return a
 }
 
 // checkOrder refuses records that overlap (each has a header before it). It also refuses an archive
 // that does not begin at the start of the file, because it could be one inside a tensor of a
 // truncated file.
-func checkOrder(order []*format.Member, data []byte) error {
+func checkOrder(order []*format.Member, data []byte) {
 	slices.SortStableFunc(order, func(a, b *format.Member) int { return cmp.Compare(a.Offset, b.Offset) })
 	end := int64(0)
 	for i, r := range order {
@@ -95,20 +80,18 @@ func checkOrder(order []*format.Member, data []byte) error {
 		if i == 0 {
 			extra := int64(binary.LittleEndian.Uint16(data[28:]))
 			if start -= extra; start != 0 {
-				return format.Errorf(tensor.ErrCorrupt, r.Offset, r.Name,
-					"the first record does not begin the file: bytes were put before it, "+
-						"or this is the rest of another archive")
+				format.Fail(tensor.ErrCorrupt, r.Offset, r.Name, "the first record does not begin the file: "+
+					"bytes were put before it, or this is the rest of another archive")
 			}
 		}
 		if start < end {
-			return format.Errorf(tensor.ErrCorrupt, r.Offset, r.Name, "the record overlaps %q", order[max(0, i-1)].Name)
+			format.Fail(tensor.ErrCorrupt, r.Offset, r.Name, "the record overlaps %q", order[max(0, i-1)].Name)
 		}
 		end = r.Offset + int64(len(r.Raw))
 	}
-	return nil
 }
 
-func (a *archive) noPickle() error {
+func (a *archive) noPickle() {
 	msg := "the archive has no record \"%sdata.pkl\": it was not written by torch.save"
 	for name := range a.records {
 		if strings.HasSuffix(name, ".npy") {
@@ -116,45 +99,33 @@ func (a *archive) noPickle() error {
 			break
 		}
 	}
-	return format.Errorf(tensor.ErrCorrupt, -1, "", msg, a.prefix)
+	format.Fail(tensor.ErrCorrupt, -1, "", msg, a.prefix)
 }
 
 // bigEndian reads the byte order record, which torch writes since 2.1; earlier files are
 // little-endian.
-func (a *archive) bigEndian() (bool, error) {
+func (a *archive) bigEndian() bool {
 	r, ok := a.records[a.prefix+"byteorder"]
 	if !ok {
-		return false, nil
+		return false
 	}
-	b, offset, err := r.Content()
-	if err != nil {
-		return false, err
+	b, offset := r.Content()
+	if order := string(b); order != "little" && order != "big" {
+		format.Fail(tensor.ErrCorrupt, offset, r.Name, "byte order is %q, want little or big", b[:min(len(b), 16)])
 	}
-	switch string(b) {
-	case "little":
-		return false, nil
-	case "big":
-		return true, nil
-	}
-	return false, format.Errorf(tensor.ErrCorrupt, offset, r.Name, "byte order is %q, want little or big",
-		b[:min(len(b), 16)])
+	return string(b) == "big"
 }
 
 // storage returns the bytes of a storage. They may end with a part of an element.
-func (a *archive) storage(s *storage) (content, error) {
+func (a *archive) storage(s *storage) content {
 	r, ok := a.records[a.prefix+"data/"+s.key]
 	if !ok {
-		return content{}, format.Errorf(tensor.ErrCorrupt, -1, a.prefix+"data/"+s.key,
-			"the archive has no such record, but the pickle refers to it")
+		format.Fail(tensor.ErrCorrupt, -1, a.prefix+"data/"+s.key, "the archive has no such record, but the pickle refers to it")
 	}
 	want, ok := s.bytes()
 	if rest := r.Size - want; !ok || rest < 0 || rest >= max(s.dtype.Size(), 1) {
-		return content{}, format.Errorf(tensor.ErrCorrupt, r.Offset, r.Name,
-			"the record has %d bytes, but the pickle declares %s", r.Size, s)
+		format.Fail(tensor.ErrCorrupt, r.Offset, r.Name, "the record has %d bytes, but the pickle declares %s", r.Size, s)
 	}
-	b, offset, err := r.Content()
-	if err != nil {
-		return content{}, err
-	}
-	return content{data: b[:want], offset: offset, member: r.Name, big: a.big}, nil
+	b, offset := r.Content()
+	return content{data: b[:want], offset: offset, member: r.Name, big: a.big}
 }

@@ -11,9 +11,14 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// A Decoder sets f.Tensors to views of data, the whole content of a file. An error that is not a
-// [*tensor.FormatError] counts as [tensor.ErrCorrupt].
-type Decoder func(f *tensor.File, data []byte) error
+// A Decoder sets f.Tensors to views of data, the whole content of a file, or ends with [Fail].
+type Decoder func(f *tensor.File, data []byte)
+
+// Fail ends the call of a [Decoder]: with what is wrong at a place in the file, −1 for none, in a record or
+// tensor, "" for none.
+func Fail(class error, offset int64, member, msg string, args ...any) {
+	panic(&tensor.FormatError{Offset: offset, Member: member, Msg: fmt.Sprintf(msg, args...), Err: class})
+}
 
 // Open opens a file and decodes it. Of a file whose content is not kept in memory the tensors read
 // what is asked of them. name is the name of the format. Every error is a [*tensor.FormatError].
@@ -48,39 +53,41 @@ func Open(name, path string, decode Decoder) (*tensor.File, error) {
 }
 
 // Decode is Open for content in memory, which errors call file. The tensors are views of data.
-func Decode(name, file string, data []byte, decode Decoder) (*tensor.File, error) {
+func Decode(name, file string, data []byte, decode Decoder) (f *tensor.File, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *tensor.FormatError:
+			r.Format, r.File = name, file
+			f, err = nil, r
+		default:
+			panic(r)
+		}
+	}()
 	if bytes.HasPrefix(data, lfsPrefix) {
-		return nil, &tensor.FormatError{Format: name, File: file, Offset: 0, Err: tensor.ErrLFSPointer,
-			Msg: "this is a git-lfs pointer, not the file: run git lfs pull"}
+		Fail(tensor.ErrLFSPointer, 0, "", "this is a git-lfs pointer, not the file: run git lfs pull")
 	}
-	f := &tensor.File{Path: file}
-	if err := decode(f, data); err != nil {
-		fe := typed(err)
-		fe.Format, fe.File = name, file
-		return nil, fe
-	}
+	f = &tensor.File{Path: file}
+	decode(f, data)
 	return f, nil
 }
 
-// In is an error in a member of an archive.
-func In(member string, err error) error {
-	fe := typed(err)
-	fe.Member = member
-	return fe
-}
-
-// typed makes an error a FormatError.
-func typed(err error) *tensor.FormatError {
-	var fe *tensor.FormatError
-	if !errors.As(err, &fe) {
-		fe = &tensor.FormatError{Offset: -1, Msg: err.Error(), Err: tensor.ErrCorrupt}
+// Tensor returns the tensor of a description; a wrong one is an error at a place in the file.
+func Tensor(s tensor.Spec, offset int64, member string) *tensor.Tensor {
+	t, err := tensor.FromSpec(s)
+	if err != nil {
+		Fail(tensor.ErrCorrupt, offset, member, "%v", err)
 	}
-	return fe
+	return t
 }
 
-// Errorf returns a [*tensor.FormatError] for a place in a file, −1 for none, and a record or tensor, "" for none.
-func Errorf(class error, offset int64, member, msg string, args ...any) error {
-	return &tensor.FormatError{Offset: offset, Member: member, Msg: fmt.Sprintf(msg, args...), Err: class}
+// NumBytes is [tensor.NumBytes]; an impossible shape is an error at a place in the file.
+func NumBytes(d tensor.DType, shape []int, offset int64, member string) int {
+	n, err := tensor.NumBytes(d, shape)
+	if err != nil {
+		Fail(tensor.ErrCorrupt, offset, member, "%v", err)
+	}
+	return n
 }
 
 // lfsPrefix is the beginning of the pointer that stands for a file which git-lfs has not fetched.

@@ -1,7 +1,6 @@
 package format_test
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,13 +15,9 @@ import (
 )
 
 // decodeBytes decodes a file as one tensor of bytes.
-func decodeBytes(f *tensor.File, data []byte) error {
-	x, err := tensor.New(tensor.U8, []int{len(data)}, data)
-	if err != nil {
-		return err
-	}
+func decodeBytes(f *tensor.File, data []byte) {
+	x := format.Tensor(tensor.Spec{DType: tensor.U8, Shape: []int{len(data)}, Data: data}, -1, "")
 	f.Tensors = append(f.Tensors, tensor.Named{Name: "bytes", Tensor: x})
-	return nil
 }
 
 func TestOpen(t *testing.T) {
@@ -50,30 +45,24 @@ func TestErrors(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
-	typed := &tensor.FormatError{Offset: 5, Member: "m", Msg: "bad byte", Err: tensor.ErrTruncated}
+	bad := func(*tensor.File, []byte) { format.Fail(tensor.ErrTruncated, 5, "m", "bad %s", "byte") }
 	rows := []struct {
-		name   string
-		path   string
-		decode error
-		class  error
-		says   string
-		reason string
+		name, path string
+		class      error
+		says       string
+		reason     string
 	}{
-		{"missing", filepath.Join(dir, "none"), nil, fs.ErrNotExist, "none", "the error wraps the cause"},
-		{"folder", dir, nil, nil, "is a folder", ""},
-		{"git-lfs pointer", write("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), nil,
+		{"missing", filepath.Join(dir, "none"), fs.ErrNotExist, "none", "the error wraps the cause"},
+		{"folder", dir, nil, "is a folder", ""},
+		{"git-lfs pointer", write("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
 			tensor.ErrLFSPointer, "git lfs pull", "before any format looks at it"},
-		{"typed", write("typed", "x"), typed, tensor.ErrTruncated,
-			fmt.Sprintf("fmt: open %q: \"m\": byte 5: bad byte", filepath.Join(dir, "typed")),
+		{"failed", write("bad", "x"), tensor.ErrTruncated, fmt.Sprintf("fmt: open %q: \"m\": byte 5: bad byte", filepath.Join(dir, "bad")),
 			"format and path are filled in"},
-		{"untyped", write("untyped", "x"), errors.New("bad news"), tensor.ErrCorrupt, "bad news",
-			"all errors are typed"},
-		{"empty", write("empty", ""), errors.New("too short"), tensor.ErrCorrupt, "too short",
-			"an empty file cannot be mapped, but it can be read"},
+		{"empty", write("empty", ""), tensor.ErrTruncated, "bad byte", "an empty file cannot be mapped, but it can be read"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			f, err := format.Open("fmt", r.path, func(*tensor.File, []byte) error { return r.decode })
+			f, err := format.Open("fmt", r.path, bad)
 			require.Nil(t, f)
 			var fe *tensor.FormatError
 			require.ErrorAs(t, err, &fe, r.reason)
@@ -85,4 +74,5 @@ func TestErrors(t *testing.T) {
 			}
 		})
 	}
+	assert.PanicsWithValue(t, "a bug", func() { _, _ = format.Decode("fmt", "f", nil, func(*tensor.File, []byte) { panic("a bug") }) })
 }

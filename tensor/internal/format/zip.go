@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/flate"
-	"fmt"
 	"hash/crc32"
 	"io"
 
@@ -34,95 +33,86 @@ type Member struct {
 }
 
 // Zip reads the index of a zip archive. Its compressed members may have limit bytes in all. Nothing is inflated.
-func Zip(data []byte, limit int64) ([]*Member, error) {
+func Zip(data []byte, limit int64) (out []*Member) {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return nil, Errorf(tensor.ErrCorrupt, -1, "", "this begins like a zip archive, and is none: %v; is it complete?", err)
+		Fail(tensor.ErrCorrupt, -1, "", "this begins like a zip archive, and is none: %v; is it complete?", err)
 	}
 	end := len(data) - endHeader // the last offset at which the index can begin
 	for _, f := range z.File {
 		end -= centralHeader + len(f.Name) + len(f.Extra) + len(f.Comment)
 	}
 	names, left := map[string]bool{}, uint64(limit)
-	var out []*Member
 	for _, f := range z.File {
 		if f.Method == zip.Deflate {
 			if f.UncompressedSize64 > left {
-				return nil, Errorf(tensor.ErrUnsupported, -1, f.Name,
+				Fail(tensor.ErrUnsupported, -1, f.Name,
 					"the compressed members up to this one have more than %d bytes: save them without compression", limit)
 			}
 			left -= f.UncompressedSize64
 		}
-		m, err := newMember(f, data[:max(0, end)])
-		if err != nil {
-			return nil, err
-		}
+		m := newMember(f, data[:max(0, end)])
 		if names[m.Name] {
-			return nil, Errorf(tensor.ErrCorrupt, m.Offset, m.Name, "the archive has two members of this name")
+			Fail(tensor.ErrCorrupt, m.Offset, m.Name, "the archive has two members of this name")
 		}
 		names[m.Name] = true
 		out = append(out, m)
 	}
-	return out, nil
+	return out
 }
 
-func newMember(f *zip.File, data []byte) (*Member, error) {
+func newMember(f *zip.File, data []byte) *Member {
 	switch {
 	case f.Flags&1 != 0:
-		return nil, Errorf(tensor.ErrUnsupported, -1, f.Name, "the member is encrypted: decrypt the archive first")
+		Fail(tensor.ErrUnsupported, -1, f.Name, "the member is encrypted: decrypt the archive first")
 	case f.Method != zip.Store && f.Method != zip.Deflate:
-		return nil, Errorf(tensor.ErrUnsupported, -1, f.Name,
-			"compression method %d is not supported, only 0 (stored) and 8 (deflate)", f.Method)
+		Fail(tensor.ErrUnsupported, -1, f.Name, "compression method %d is not supported, only 0 (stored) and 8 (deflate)", f.Method)
 	}
 	at, err := f.DataOffset()
 	if err != nil {
-		return nil, Errorf(tensor.ErrCorrupt, -1, f.Name, "there is no header where the index of the archive says: %v", err)
+		Fail(tensor.ErrCorrupt, -1, f.Name, "there is no header where the index of the archive says: %v", err)
 	}
 	n, size := f.CompressedSize64, f.UncompressedSize64
 	m := &Member{Name: f.Name, Offset: at, deflated: f.Method == zip.Deflate, sum: f.CRC32}
 	switch {
 	case at > int64(len(data)) || n > uint64(int64(len(data))-at):
-		return nil, Errorf(tensor.ErrTruncated, at, f.Name,
-			"the member has %d bytes, and the members' part of the file ends at %d", n, len(data))
+		Fail(tensor.ErrTruncated, at, f.Name, "the member has %d bytes, and the members' part of the file ends at %d", n, len(data))
 	case !m.deflated && size != n:
-		return nil, Errorf(tensor.ErrCorrupt, at, f.Name, "stored without compression, but with two sizes: %d and %d", n, size)
+		Fail(tensor.ErrCorrupt, at, f.Name, "stored without compression, but with two sizes: %d and %d", n, size)
 	case m.deflated && size > maxRatio*(n+1):
-		return nil, Errorf(tensor.ErrCorrupt, at, f.Name, "%d compressed bytes cannot inflate to %d", n, size)
+		Fail(tensor.ErrCorrupt, at, f.Name, "%d compressed bytes cannot inflate to %d", n, size)
 	}
 	end := at + int64(n)
 	m.Raw, m.Size = data[at:end:end], int(size)
-	return m, nil
+	return m
 }
 
 // Content returns the bytes of a member and their offset in the file, or −1 if they had to be inflated.
-func (m *Member) Content() ([]byte, int64, error) {
+func (m *Member) Content() ([]byte, int64) {
 	if !m.deflated {
-		return m.Raw, m.Offset, nil
+		return m.Raw, m.Offset
 	}
 	if m.content == nil {
-		b, err := m.inflate()
-		if err != nil {
-			return nil, 0, Errorf(tensor.ErrCorrupt, m.Offset, m.Name, "inflate: %v", err)
-		}
-		m.content = b
+		m.content = m.inflate()
 	}
-	return m.content, -1, nil
+	return m.content, -1
 }
 
 // inflate decompresses as many bytes as the index promises. A checksum of 0 was left out.
-func (m *Member) inflate() ([]byte, error) {
+func (m *Member) inflate() []byte {
 	z := flate.NewReader(bytes.NewReader(m.Raw))
 	b := make([]byte, m.Size)
-	if n, err := io.ReadFull(z, b); err != nil {
-		return nil, fmt.Errorf("the index promises %d bytes, but there are %d: %w", m.Size, n, err)
+	n, err := io.ReadFull(z, b)
+	if err != nil {
+		Fail(tensor.ErrCorrupt, m.Offset, m.Name, "inflate: the index promises %d bytes, but there are %d: %v", m.Size, n, err)
 	}
 	if n, err := io.ReadFull(z, make([]byte, 1)); n > 0 {
-		return nil, fmt.Errorf("there are more than the %d bytes that the index promises", m.Size)
+		Fail(tensor.ErrCorrupt, m.Offset, m.Name, "there are more than the %d bytes that the index promises", m.Size)
 	} else if err != io.EOF {
-		return nil, err
+		Fail(tensor.ErrCorrupt, m.Offset, m.Name, "inflate: %v", err)
 	}
 	if sum := crc32.ChecksumIEEE(b); m.sum != 0 && sum != m.sum {
-		return nil, fmt.Errorf("the checksum of the content is %08x, the index says %08x", sum, m.sum)
+		Fail(tensor.ErrCorrupt, m.Offset, m.Name, "the checksum of the content is %08x, the index says %08x", sum, m.sum)
 	}
-	return b, nil
+	return b
 }

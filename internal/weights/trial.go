@@ -1,0 +1,225 @@
+package weights
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/compare"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/smallfloat"
+	"github.com/goparity/goparity/internal/vec"
+	"github.com/goparity/goparity/tensor"
+)
+
+// figures are what is known of a weight after a step.
+type figures struct {
+	N          int            `json:"elements"`
+	Mismatches int            `json:"mismatches"`      // elements that are not equal after the step
+	RelL2      float64        `json:"rel_l2"`          // ‖c − r‖ / ‖r‖
+	First      []int          `json:"first,omitempty"` // index of the first mismatch
+	seen       compare.Result // of the elements that were looked at
+}
+
+// sine is that of the angle between the two.
+func (f *figures) sine() float64 {
+	c := f.seen.CosineDistance
+	return math.Sqrt(max(c*(2-c), 0))
+}
+
+// scale is how many times the reference the candidate is, along it.
+func (f *figures) scale() float64 { return f.seen.Cosine() * f.seen.NormActual / f.seen.NormGolden }
+
+// lost reports whether the candidate has nothing but zeros for what is something else.
+func (f *figures) lost() bool {
+	r := &f.seen
+	return r.NormActual == 0 && r.NaNActual+r.InfActual == 0 && (r.NormGolden != 0 || r.NaNGolden+r.InfGolden != 0)
+}
+
+// bad reports whether there is a NaN or an infinity that the reference has not.
+func (f *figures) bad() bool { return f.seen.BadNonFinite > 0 }
+
+// trial is a weight of the reference after a step, beside the candidate's.
+type trial struct {
+	ref, cand      *tensor.Tensor // with the same order of elements; a packed one as it is stored
+	golden, actual *tensor.Tensor // the first after all that the step does; both in the type with fewer digits
+	tol            compare.Tolerance
+	moves          bool // elements are moved, and at most rounded
+
+	sampled, full *figures // nil where it was not looked
+}
+
+// newTrial returns nil if the step does not fit.
+func newTrial(ref, cand *tensor.Tensor, s *step) *trial {
+	t := &trial{ref: ref, cand: cand, moves: s.number == nil, tol: compare.Tolerance{EqualNaN: true}}
+	ok := true
+	if ref.Packing() != "" && cand.Packing() == "" && s.undo != nil {
+		t.cand, ok = s.undo(cand)
+	} else {
+		t.ref, ok = s.lay(ref)
+	}
+	if !ok || t.ref.Len() != t.cand.Len() {
+		return nil
+	}
+	t.golden, t.actual = shaped(t.ref, t.cand.Shape()), t.cand
+	coarse := coarser(ref.DType(), cand.DType())
+	if !t.moves {
+		t.golden = checkpoint.Map(t.golden, tensor.F32, t.golden.Shape(), func(values []float32, from int) {
+			for i, v := range values {
+				values[i] = float32(s.number(from+i, float64(v)))
+			}
+		})
+		units := cmp.Or(s.ulps, ulps) * max(coarse.Epsilon(), tensor.F32.Epsilon())
+		t.tol.Rtol, t.tol.Atol = units, units*s.size+cmp.Or(s.ulps, ulps)*subnormal(coarse)
+	}
+	if ref.DType() != cand.DType() || !t.moves {
+		t.golden, t.actual = cast(t.golden, coarse), cast(t.actual, coarse)
+	}
+	return t
+}
+
+// shaped returns a tensor in a shape, without a copy of its elements where it has floats.
+func shaped(t *tensor.Tensor, shape []int) *tensor.Tensor {
+	if slices.Equal(t.Shape(), shape) {
+		return t
+	}
+	if !t.Contiguous() && t.DType().IsFloat() && t.DType() != tensor.F64 {
+		return checkpoint.Map(t, tensor.F32, shape, func([]float32, int) {})
+	}
+	x, err := t.Reshape(shape...)
+	if err != nil {
+		panic(err) // it has as many elements
+	}
+	return x
+}
+
+// coarser returns the type with fewer digits, the second if both have as many.
+func coarser(a, b tensor.DType) tensor.DType {
+	if a.IsFloat() && b.IsFloat() && a.Epsilon() > b.Epsilon() {
+		return a
+	}
+	return b
+}
+
+// cast returns a tensor rounded to a type, to nearest. What would become infinite stays as it is: a weight
+// that overflows is damaged.
+func cast(t *tensor.Tensor, d tensor.DType) *tensor.Tensor {
+	round := rounding(d)
+	if round == nil || !t.DType().IsFloat() || t.DType() == d {
+		return t
+	}
+	return checkpoint.Map(t, tensor.F32, t.Shape(), func(values []float32, _ int) { round(values) })
+}
+
+// rounding rounds as casts to a type do; nil if there is nothing to round.
+func rounding(d tensor.DType) func(values []float32) {
+	var round func(v float32) float32
+	switch d {
+	case tensor.F32:
+		return func([]float32) {} // they are read so
+	case tensor.BF16:
+		return func(values []float32) {
+			for i, v := range values {
+				b := math.Float32bits(v)
+				if w := math.Float32frombits((b + 0x7fff + b>>16&1) &^ 0xffff); w-w == 0 {
+					values[i] = w
+				}
+			}
+		}
+	case tensor.F16:
+		round = smallfloat.RoundF16
+	default:
+		i := slices.IndexFunc(vec.Narrows, func(n vec.Narrow) bool { return n.Name == d.String() || n.Name+"fn" == d.String() })
+		if i < 0 {
+			return nil
+		}
+		round = func(v float32) float32 { return float32(vec.Narrows[i].Round(float64(v))) }
+	}
+	return func(values []float32) {
+		for i, v := range values {
+			if w := round(v); w-w == 0 {
+				values[i] = w
+			}
+		}
+	}
+}
+
+// subnormal is the smallest number of a type, the distance of those that are nearly 0.
+func subnormal(d tensor.DType) float64 {
+	switch d {
+	case tensor.F16:
+		return 0x1p-24
+	case tensor.F8E4M3FN:
+		return 0x1p-9
+	case tensor.F8E5M2:
+		return 0x1p-16
+	}
+	return 0
+}
+
+// sample looks at some parts.
+func (t *trial) sample() *figures {
+	n := t.actual.Len()
+	switch {
+	case t.sampled != nil:
+	case n <= samples*sampleLen:
+		t.sampled = t.all()
+	default:
+		var sides [2][]float64
+		for k, x := range []*tensor.Tensor{t.golden, t.actual} {
+			sides[k] = make([]float64, samples*sampleLen)
+			for i := range samples {
+				x.Float64s(sides[k][i*sampleLen:][:sampleLen], i*(n-sampleLen)/(samples-1))
+			}
+		}
+		t.sampled = figuresOf(vector(sides[0]), vector(sides[1]), t.tol)
+		t.sampled.N, t.sampled.First = n, nil
+	}
+	return t.sampled
+}
+
+// all looks at everything.
+func (t *trial) all() *figures {
+	if t.full != nil {
+		return t.full
+	}
+	if t.moves && t.golden.DType() == t.actual.DType() {
+		a, okA := t.golden.Bytes()
+		b, okB := t.actual.Bytes()
+		if okA && okB && bytes.Equal(a, b) {
+			t.full = &figures{N: t.actual.Len()}
+			return t.full
+		}
+	}
+	t.full = figuresOf(t.golden, t.actual, t.tol)
+	return t.full
+}
+
+// vector is a tensor of numbers.
+func vector(v []float64) *tensor.Tensor {
+	t, err := tensor.Of(v, len(v))
+	if err != nil {
+		panic(err) // it has this shape
+	}
+	return t
+}
+
+// figuresOf compares two tensors. A file that cannot be read any more ends the call of [each.Do].
+func figuresOf(golden, actual *tensor.Tensor, tol compare.Tolerance) *figures {
+	r, err := compare.Tensors(golden, actual, tol)
+	var fault *compare.FaultError
+	switch {
+	case errors.As(err, &fault):
+		panic(&mapfile.Fault{File: golden.Place().File, Err: fault.Err})
+	case err != nil:
+		panic(err) // both have one shape
+	}
+	f := &figures{N: r.N, Mismatches: r.Mismatches, RelL2: math.Min(r.RelL2, math.MaxFloat64), seen: r} // JSON has no infinity
+	if r.FirstMismatch >= 0 {
+		f.First = actual.Index(r.FirstMismatch)
+	}
+	return f
+}

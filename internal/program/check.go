@@ -16,7 +16,7 @@ func (p *Program) Check() error {
 	}
 	maker := make([]int, len(p.Values)) // −1 for what comes from outside
 	for i := range p.Values {
-		if maker[i] = nowhere; p.Values[i].outside() > 0 {
+		if maker[i] = nowhere; p.Values[i].IsOutside() {
 			maker[i] = -1
 		}
 		if err := p.Values[i].check(); err != nil {
@@ -43,8 +43,8 @@ func (p *Program) Check() error {
 // nowhere is the maker of a value that nothing has made yet.
 const nowhere = -2
 
-// outside counts what a value says of where from outside it comes.
-func (v *Value) outside() (n int) {
+// sources counts what a value says of where from outside it comes.
+func (v *Value) sources() (n int) {
 	for _, is := range []bool{v.Weight != "", v.Input != "", v.Constant != "", v.Data != nil, v.Record > 0} {
 		if is {
 			n++
@@ -62,8 +62,8 @@ func (v *Value) check() error {
 		return fmt.Errorf("shape %s has more than %d elements", tensor.FormatShape(v.Shape), maxElements)
 	case v.Data != nil && v.DType != tensor.Invalid && len(v.Data) != n*v.DType.Size():
 		return fmt.Errorf("from.data has %d bytes, want %d of %s%s", len(v.Data), n*v.DType.Size(), v.DType, tensor.FormatShape(v.Shape))
-	case v.outside() > 1:
-		return fmt.Errorf("from has %d sources, want one", v.outside())
+	case v.sources() > 1:
+		return fmt.Errorf("from has %d sources, want one", v.sources())
 	}
 	return nil
 }

@@ -28,6 +28,9 @@ type Value struct {
 	Record   int    // in a piece: 1 + the index in Ports of the record that it is taken from; 0 for none
 }
 
+// IsOutside reports whether a value comes from outside, and no operator makes it.
+func (v *Value) IsOutside() bool { return v.sources() > 0 }
+
 // Op is one call of an operator.
 type Op struct {
 	Name  string `json:"-"`  // "mul", "add": of the operator without its namespace and overload

@@ -24,6 +24,7 @@ func fail(format string, args ...any) { panic(&OpaqueError{Reason: fmt.Sprintf(f
 type Call struct {
 	op     *program.Op
 	values []program.Value
+	more   []program.Value // of a patch: their ids follow
 	env    []*Array
 	mode   Mode
 	buffer []float64 // for each, kept between calls
@@ -39,7 +40,14 @@ func (c *Call) value(i int) *program.Value {
 	if !c.wants(i) {
 		fail("no result %d", i)
 	}
-	return &c.values[c.op.Out[i]]
+	return c.valueOf(c.op.Out[i])
+}
+
+func (c *Call) valueOf(id program.ID) *program.Value {
+	if n := len(c.values); int(id) >= n {
+		return &c.more[int(id)-n]
+	}
+	return &c.values[id]
 }
 
 // shape returns the recorded shape of a result.

@@ -32,40 +32,60 @@ type Base struct {
 
 // NewBase runs a piece and keeps what it makes. The errors are those of [Run].
 func NewBase(ctx context.Context, p *program.Piece, load Load, m Mode) (*Base, error) {
-	b := &Base{p, newRunner(ctx, p, load, m)}
-	_, err := b.own.run()
+	b := &Base{Piece: p, own: newRunner(ctx, p.Values, load, m)}
+	_, err := b.own.run(func() error {
+		for i := range p.Ops {
+			if err := b.own.step(&p.Ops[i], p.Operands(i), p.Origin[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, p.Out)
 	return b, err
 }
 
 // Value returns a value of the piece, nil for one that nothing takes.
-func (b *Base) Value(id program.ID) *Array { return b.own.call.env[id] }
+func (b *Base) Value(id program.ID) *Array { return b.own.env[id] }
 
 // Run returns what the piece makes with a patch. Values that the patch changes keep their shapes: the error is
-// an *OpaqueError where they do not, or an operator does not fit. The values of the piece stay as they are.
+// an *OpaqueError where they do not, or an operator does not fit. The values of the piece stay as they are, so that
+// several may run at a time.
 func (b *Base) Run(p Patch) (*Array, error) {
-	q := &program.Piece{Out: b.Out}
-	var ops []program.Op
-	for _, i := range b.reached(p) {
-		run, at := b.with(p, i), 0
-		if i >= 0 {
-			at = b.Origin[i]
-		}
-		ops, q.Origin = append(ops, run...), append(q.Origin, slices.Repeat([]int{at}, len(run))...)
-	}
-	q.Program = b.With(slices.Concat(b.Values, p.Made), ops)
-	own := &b.own.call
-	r := newRunner(b.own.ctx, q, b.own.load, own.mode)
-	r.asIs = own.env
-	copy(r.call.env, own.env)
-	copy(r.call.weights, own.weights)
+	r := *b.own
+	more := len(p.Made)
+	r.more, r.asIs, r.buffer = p.Made, b.own.env, nil
+	r.env, r.weights = slices.Concat(r.env, make([]*Array, more)), slices.Concat(r.weights, make([]bool, more))
 	for id, of := range p.Late {
 		a, err := of()
 		if err != nil {
 			return nil, err
 		}
-		r.call.env[id] = a
+		r.env[id] = a
 	}
-	return r.run()
+	return r.run(func() error {
+		for _, i := range b.reached(p) {
+			ops := b.with(p, i)
+			for k := range ops {
+				for _, id := range ops[k].Out { // what cannot be made any more is not what the piece has there
+					if id != program.None {
+						r.env[id] = nil
+					}
+				}
+				if err := r.step(&ops[k], ops[k].Operands(), b.origin(i)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}, b.Out)
+}
+
+// origin is the index of an operator in the whole program.
+func (b *Base) origin(i int) int {
+	if i < 0 {
+		return 0
+	}
+	return b.Origin[i]
 }
 
 // with returns the operators that stand in the place of one, or itself.

@@ -114,15 +114,27 @@ func Run(ctx context.Context, p *program.Piece, load Load, m Mode) (*Array, erro
 			return nil, err
 		}
 	}
-	r := newRunner(ctx, p, load, m)
-	r.last = slices.Repeat([]int{-1}, len(p.Values))
+	r := newRunner(ctx, p.Values, load, m)
+	last := slices.Repeat([]int{-1}, len(p.Values)) // by value: the last operator that takes it
 	for i := range p.Ops {
 		for _, id := range p.Operands(i) {
-			r.last[id] = i
+			last[id] = i
 		}
 	}
-	r.last[p.Out] = len(p.Ops)
-	return r.run()
+	last[p.Out] = len(p.Ops)
+	return r.run(func() error {
+		for i := range p.Ops {
+			if err := r.step(&p.Ops[i], p.Operands(i), p.Origin[i]); err != nil {
+				return err
+			}
+			for _, id := range slices.Concat(p.Operands(i), p.Ops[i].Out) {
+				if id != program.None && last[id] <= i {
+					r.env[id] = nil
+				}
+			}
+		}
+		return nil
+	}, p.Out)
 }
 
 // guarded returns an error if a piece is none that the reference runs on these operands.
@@ -145,50 +157,40 @@ func guarded(ctx context.Context, p *program.Piece, load Load) error {
 	return nil
 }
 
-// runner runs the operators of a piece.
+// runner runs operators one after the other.
 type runner struct {
-	*program.Piece
+	Call
 	ctx  context.Context
 	load Load
-	last []int    // by value: the last operator that takes it, −1 for none, one that never comes for the result; nil keeps all
 	asIs []*Array // by value: what AsIs returns
-	call Call
 }
 
-func newRunner(ctx context.Context, p *program.Piece, load Load, m Mode) *runner {
-	n := len(p.Values)
-	return &runner{Piece: p, ctx: ctx, load: load, call: Call{values: p.Values, env: make([]*Array, n), mode: m, weights: make([]bool, n)}}
+func newRunner(ctx context.Context, values []program.Value, load Load, m Mode) *runner {
+	n := len(values)
+	return &runner{ctx: ctx, load: load, Call: Call{values: values, env: make([]*Array, n), mode: m, weights: make([]bool, n)}}
 }
 
-func (r *runner) run() (*Array, error) {
+// run returns a value after some steps.
+func (r *runner) run(steps func() error, out program.ID) (*Array, error) {
 	err := mapfile.Guard(func() error {
-		for i := range r.Ops {
-			if err := context.Cause(r.ctx); err != nil {
-				return err
-			}
-			err := Attempt(func() error { return r.step(i) })
-			if e, ok := errors.AsType[*OpaqueError](err); ok {
-				return &OpaqueError{Op: r.Ops[i].Full, Layer: r.Ops[i].Layer, Reason: e.Reason, Free: e.Free}
-			}
-			if err != nil {
-				return err
-			}
+		if err := steps(); err != nil {
+			return err
 		}
-		return Attempt(func() error { return r.need(r.Out) })
+		return Attempt(func() error { return r.need(out) })
 	})
 	if err != nil {
 		return nil, err
 	}
-	return r.call.env[r.Out], nil
+	return r.env[out], nil
 }
 
 // need loads a value that comes from outside.
 func (r *runner) need(id program.ID) error {
-	if r.call.env[id] != nil {
+	if r.env[id] != nil {
 		return nil
 	}
-	v := &r.Values[id]
-	if r.Maker(id) >= 0 {
+	v := r.valueOf(id)
+	if !v.IsOutside() {
 		fail("takes a result that is not calculated")
 	}
 	a, err := r.load(v)
@@ -202,23 +204,33 @@ func (r *runner) need(id program.ID) error {
 		fail("%v from outside is not %v", a.shape, v.Shape)
 	}
 	if !a.complex {
-		a = a.cast(v.DType, r.call.mode.Wide)
+		a = a.cast(v.DType, r.mode.Wide)
 	}
-	r.call.env[id], r.call.weights[id] = a, v.Weight != "" && len(v.Shape) > 1
+	r.env[id], r.weights[id] = a, v.Weight != "" && len(v.Shape) > 1
 	return nil
 }
 
-// step runs an operator, and frees what only it still needed.
-func (r *runner) step(i int) error {
-	o, c := &r.Ops[i], &r.call
+// step runs an operator. origin tells it from the others of the program.
+func (r *runner) step(o *program.Op, operands []program.ID, origin int) error {
+	if err := context.Cause(r.ctx); err != nil {
+		return err
+	}
+	err := Attempt(func() error { return r.calculate(o, operands, origin) })
+	if e, ok := errors.AsType[*OpaqueError](err); ok {
+		return &OpaqueError{Op: o.Full, Layer: o.Layer, Reason: e.Reason, Free: e.Free}
+	}
+	return err
+}
+
+func (r *runner) calculate(o *program.Op, operands []program.ID, origin int) error {
 	if o.Full == AsIs {
-		c.env[o.Out[0]] = r.asIs[r.Operands(i)[0]]
+		r.env[o.Out[0]] = r.asIs[operands[0]]
 		return nil
 	}
 	if o.Random {
 		panic(&OpaqueError{Reason: "it draws random numbers", Free: Drawn})
 	}
-	for _, id := range r.Operands(i) {
+	for _, id := range operands {
 		if err := r.need(id); err != nil {
 			return err
 		}
@@ -227,30 +239,23 @@ func (r *runner) step(i int) error {
 	if op.kernel == nil {
 		fail("the operator is not known")
 	}
-	c.op = o
-	for k, a := range op.kernel(c) {
-		if a == nil || !c.wants(k) { // need says so where it is taken
+	r.op = o
+	for k, a := range op.kernel(&r.Call) {
+		if a == nil || !r.wants(k) { // need says so where it is taken
 			continue
 		}
-		v := c.value(k)
+		v := r.value(k)
 		if !slices.Equal(a.shape, v.Shape) { // of operands that have their shapes: it hangs on data
 			panic(&OpaqueError{Reason: fmt.Sprintf("makes %v, not %v as recorded", a.shape, v.Shape), Free: Other})
 		}
 		if !a.complex {
-			a = a.cast(v.DType, c.mode.Wide)
+			a = a.cast(v.DType, r.mode.Wide)
 		}
-		if !op.moves && !slices.ContainsFunc(r.Operands(i), func(id program.ID) bool { return a.shares(c.env[id]) }) {
-			c.mode.round(a, uint64(r.Origin[i]))
+		if !op.moves && !slices.ContainsFunc(operands, func(id program.ID) bool { return a.shares(r.env[id]) }) {
+			r.mode.round(a, uint64(origin))
 		}
-		if r.last == nil || r.last[o.Out[k]] >= 0 { // something takes it
-			c.env[o.Out[k]] = a
-			c.weights[o.Out[k]] = op.moves && !slices.ContainsFunc(r.Operands(i), func(id program.ID) bool { return !c.weights[id] })
-		}
-	}
-	for _, id := range r.Operands(i) {
-		if r.last != nil && r.last[id] == i {
-			c.env[id] = nil
-		}
+		r.env[o.Out[k]] = a
+		r.weights[o.Out[k]] = op.moves && !slices.ContainsFunc(operands, func(id program.ID) bool { return !r.weights[id] })
 	}
 	return nil
 }

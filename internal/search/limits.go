@@ -10,6 +10,9 @@ const (
 	// core does about 1e9 in a second, November 2026: the attention of a layer of a 7B model takes 1.1e8 a run.
 	leastWork, mostWork, runs = 3e9, 3e10, 600
 
+	// window is how many edits are tried at a time, on all processors: results are the same on any.
+	window = 32
+
 	// beforeSolved is up to which cost edits of a large piece are tried before numbers are solved for.
 	beforeSolved = 3
 	// small is up to which error roundings are tried first, as if they cost roundingRank.

@@ -28,14 +28,19 @@ func (f *finder) pairs(edits []*edit.Edit) error {
 	for i := range f.near {
 		a := &f.near[i]
 		f.limit = math.Min(1, most*a.Off)
-		for _, b := range edits {
-			if len(f.r.Fits) > 0 && a.Cost+b.Cost > f.r.Fits[0].Cost+classes {
-				break
-			}
+		var some []*edit.Edit
+		for k, b := range edits {
 			if e := edit.Both(f.s.Piece, &a.Edit, b); e != nil {
-				if _, err := f.try(e, f.base.Work(e.Patch)); err != nil {
+				some = append(some, e)
+			}
+			if len(some) == window || k == len(edits)-1 || edits[k+1].Cost != b.Cost {
+				if len(f.r.Fits) > 0 && a.Cost+b.Cost > f.r.Fits[0].Cost+classes {
+					break
+				}
+				if _, err := f.try(some...); err != nil {
 					return err
 				}
+				some = nil
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
@@ -159,25 +160,31 @@ func (f *finder) listed() ([]*edit.Edit, error) {
 	for _, w := range need {
 		all += w
 	}
-	for _, e := range byWork {
-		if all > f.work && rank(e) > beforeSolved { // they are more than can be tried
+	tried := byWork
+	for len(byWork) > 0 {
+		n := 1 // those that are tried at a time
+		for n < min(len(byWork), window) && rank(byWork[n]) == rank(byWork[0]) {
+			n++
+		}
+		some := byWork[:n]
+		byWork = byWork[n:]
+		if all > f.work && rank(some[0]) > beforeSolved { // they are more than can be tried
 			if err := f.solveOnce(); err != nil {
 				return nil, err
 			}
 		}
-		if len(f.r.Fits) > 0 && rank(e) > rank(&f.r.Fits[0].Edit)+classes {
+		if len(f.r.Fits) > 0 && rank(some[0]) > rank(&f.r.Fits[0].Edit)+classes {
 			break
 		}
-		fits, err := f.try(e, need[e])
-		if err != nil {
+		if _, err := f.try(some...); err != nil {
 			return nil, err
 		}
-		if fits && f.known(e) {
-			f.r.Proven, f.r.Twin = true, true
+		if i := slices.IndexFunc(f.r.Fits, func(x Fit) bool { return f.known(&x.Edit) }); i >= 0 {
+			f.r.Fits, f.r.Proven, f.r.Twin = f.r.Fits[i:i+1], true, true
 			return nil, nil
 		}
 	}
-	return byWork, nil
+	return tried, nil
 }
 
 // solveOnce looks for edits that are made of what the candidate has, where none fits so far.
@@ -189,27 +196,40 @@ func (f *finder) solveOnce() error {
 	return f.solved(residual)
 }
 
-// try runs an edit, and keeps it if it fits.
-func (f *finder) try(e *edit.Edit, need float64) (fits bool, err error) {
-	a, err := f.run(e, need)
-	if a == nil || err != nil {
-		return false, err
+// try runs edits, several at a time, and keeps those that fit, and reports whether one does. What fits hangs on no clock
+// and no number of processors: the work is counted before.
+func (f *finder) try(edits ...*edit.Edit) (fit bool, err error) {
+	edits = slices.DeleteFunc(slices.Clone(edits), func(e *edit.Edit) bool { return !f.pay(e) })
+	fits, made := make([]Fit, len(edits)), make([]*replay.Array, len(edits))
+	err = each.Do(f.ctx, len(edits), func(i int) (err error) {
+		if made[i], err = f.run(edits[i]); made[i] == nil || err != nil {
+			return err
+		}
+		fits[i].Edit = *edits[i]
+		if fits[i].Off, fits[i].Relative = f.s.Off(made[i]); !(fits[i].Off <= f.limit) {
+			made[i] = nil
+		}
+		return nil
+	})
+	if err != nil {
+		return false, cmp.Or(context.Cause(f.ctx), err)
 	}
-	x := Fit{Edit: *e}
-	x.Off, x.Relative = f.s.Off(a)
-	if x.Off < f.best.Off {
-		f.best = x
-	}
-	if !(x.Off <= f.limit) {
-		if x.Off*clearly <= f.r.Off && len(e.Parts) == 0 {
+	for i, x := range fits {
+		switch {
+		case x.Patch.Ops == nil: // it cannot be run
+		case made[i] != nil:
+			x.made = f.numbers(made[i])
+			x.Overflows = slices.ContainsFunc(x.made, func(v float64) bool { return math.IsInf(v, 0) }) || x.To == tensor.F16 && f.exceeds(x.At, mostF16)
+			f.r.Fits = append(f.r.Fits, x)
+			fit = true
+		case x.Off*clearly <= f.r.Off && len(x.Parts) == 0:
 			f.near = append(f.near, x)
 		}
-		return false, nil
+		if x.Patch.Ops != nil && x.Off < f.best.Off {
+			f.best = x
+		}
 	}
-	x.made = f.numbers(a)
-	x.Overflows = slices.ContainsFunc(x.made, func(v float64) bool { return math.IsInf(v, 0) }) || e.To == tensor.F16 && f.exceeds(e.At, mostF16)
-	f.r.Fits = append(f.r.Fits, x)
-	return true, nil
+	return fit, nil
 }
 
 // exceeds reports whether operators of the piece make numbers beyond a limit.
@@ -233,18 +253,21 @@ func (f *finder) numbers(a *replay.Array) []float64 {
 // Compared is how many numbers are.
 func (f *Fit) Compared() int { return len(f.made) }
 
-// run returns what the piece makes with an edit; nil where it cannot be run, or is too much work.
-func (f *finder) run(e *edit.Edit, need float64) (*replay.Array, error) {
+// pay takes the work of an edit from what is left, and reports whether it is as much.
+func (f *finder) pay(e *edit.Edit) bool {
+	need := f.base.Work(e.Patch)
 	if need > f.work {
 		f.r.Spent = true
-		return nil, nil
+		return false
 	}
 	f.work -= need
 	f.r.Tried++
+	return true
+}
+
+// run returns what the piece makes with an edit; nil where it cannot be run.
+func (f *finder) run(e *edit.Edit) (*replay.Array, error) {
 	a, err := f.base.Run(e.Patch)
-	if cause := context.Cause(f.ctx); cause != nil {
-		return nil, cause
-	}
 	if _, ok := errors.AsType[*replay.OpaqueError](err); ok {
 		return nil, nil
 	}

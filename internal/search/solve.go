@@ -19,7 +19,7 @@ func (f *finder) solved(residual []float64) error {
 		for d := range made.Shape() {
 			if order := ordered(made, residual, d); order != nil {
 				if e := edit.Ordered(f.base, d, order); e != nil {
-					if _, err := f.try(e, f.base.Work(e.Patch)); err != nil {
+					if _, err := f.try(e); err != nil {
 						return err
 					}
 				}
@@ -96,10 +96,10 @@ func (f *finder) newton(family edit.Family, left []float64) error {
 			q := slices.Clone(p)
 			q[k] += step
 			e := family.Edit(q)
-			if e == nil {
+			if e == nil || !f.pay(e) {
 				return nil
 			}
-			a, err := f.run(e, f.base.Work(e.Patch))
+			a, err := f.run(e)
 			if a == nil || err != nil {
 				return err
 			}
@@ -122,7 +122,7 @@ func (f *finder) newton(family edit.Family, left []float64) error {
 		if e == nil {
 			return nil
 		}
-		fits, err := f.try(e, f.base.Work(e.Patch))
+		fits, err := f.try(e)
 		if fits && found { // twice: the better one stays
 			n := len(f.r.Fits)
 			if f.r.Fits[n-1].Off < f.r.Fits[n-2].Off {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
@@ -64,6 +65,7 @@ func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Si
 	if len(j.schemes) > 0 && !j.schemes[0].scheme.Sized {
 		m.Operands = j.schemes[0].scheme.Operands
 	}
+	var loading sync.Mutex
 	has := func(i int) bool { return j.Records[i].Tensor != nil && !j.Records[i].Misfit }
 	return &Site{Piece: j.piece(port), Mode: m, AnyOrder: len(j.anyOrder) > 0, Has: has,
 		Making: func(id program.ID, at int) *program.Piece { return j.Program.Making(id, at, port, has) },
@@ -82,7 +84,11 @@ func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Si
 			}
 			return r
 		},
-		Load: func(v *program.Value) (*replay.Array, error) { return j.source(v, out, plain, newBasis()) },
+		Load: func(v *program.Value) (*replay.Array, error) { // for several at a time
+			loading.Lock()
+			defer loading.Unlock()
+			return j.source(v, out, plain, newBasis())
+		},
 		Off: func(a *replay.Array) (units, relative float64) {
 			made := arrange(a)
 			if len(made.x) != len(have.x) {

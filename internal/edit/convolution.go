@@ -148,35 +148,3 @@ func toFloat(x any) (float64, bool) {
 	}
 	return 0, false
 }
-
-// batchStatistics norms each channel by the numbers that it has now.
-func batchStatistics(w *writer, o program.Op) {
-	x, _ := o.Args.Get("input").(program.ID)
-	shape := w.value(x).Shape
-	if w.failed = w.failed || len(shape) < 2; w.failed {
-		return
-	}
-	var dims []int
-	one := slices.Repeat([]int{1}, len(shape))
-	one[1] = shape[1]
-	for d := range shape {
-		if d != 1 {
-			dims = append(dims, d)
-		}
-	}
-	mean := w.call("mean", x, one, "self", x, "dim", dims, "keepdim", true)
-	t := w.call("sub", x, nil, "self", x, "other", mean, "alpha", 1)
-	v := w.call("mul", t, nil, "self", t, "other", t)
-	v = w.call("mean", v, one, "self", v, "dim", dims, "keepdim", true)
-	v = w.call("add", v, nil, "self", v, "other", o.Args.Get("eps"), "alpha", 1)
-	v = w.call("rsqrt", v, nil, "self", v)
-	t = w.call("mul", t, nil, "self", t, "other", v)
-	for _, a := range []struct{ name, op string }{{"weight", "mul"}, {"bias", "add"}} {
-		if id, ok := o.Args.Get(a.name).(program.ID); ok {
-			id = w.call("view", id, one, "self", id, "size", one)
-			t = w.call(a.op, t, nil, "self", t, "other", id, "alpha", 1)
-		}
-	}
-	o.Out = o.Out[:1]
-	w.run(o, "view", argsOf([]any{"self", t, "size", shape}))
-}

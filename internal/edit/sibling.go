@@ -104,24 +104,48 @@ const quick = 1.702
 func rmsNorm(w *writer, o program.Op) {
 	x, _ := o.Args.Get("input").(program.ID)
 	n, _ := o.Args.Get("normalized_shape").([]int)
-	shape := w.value(x).Shape
-	if len(n) != 1 || len(shape) == 0 {
-		w.failed = true
-		return
+	last := len(w.value(x).Shape) - 1
+	if w.failed = w.failed || len(n) != 1 || last < 0; !w.failed {
+		w.normed(o, x, []int{last}, false)
 	}
-	one := append(slices.Clone(shape[:len(shape)-1]), 1)
-	t := w.call("mul", x, shape, "self", x, "other", x)
-	t = w.call("mean", x, one, "self", t, "dim", []int{-1}, "keepdim", true)
-	t = w.call("add", x, one, "self", t, "other", o.Args.Get("eps"), "alpha", 1)
-	t = w.call("rsqrt", x, one, "self", t)
-	t = w.call("mul", x, shape, "self", x, "other", t)
-	for _, name := range []string{"weight", "bias"} {
-		if id, ok := o.Args.Get(name).(program.ID); ok {
-			t = w.call(map[string]string{"weight": "mul", "bias": "add"}[name], x, shape, "self", t, "other", id, "alpha", 1)
+}
+
+// batchStatistics norms each channel by the numbers that it has now.
+func batchStatistics(w *writer, o program.Op) {
+	x, _ := o.Args.Get("input").(program.ID)
+	axes := upTo(len(w.value(x).Shape))
+	if w.failed = w.failed || len(axes) < 2; !w.failed {
+		w.normed(o, x, slices.Delete(axes, 1, 2), true)
+	}
+}
+
+// normed writes, in the place of a norm, one over some axes of its input. Where these are not the last alone, there are a
+// weight and a bias for each of the other elements.
+func (w *writer) normed(o program.Op, x program.ID, axes []int, centred bool) {
+	shape := w.value(x).Shape
+	one := slices.Clone(shape)
+	for _, d := range axes {
+		one[d] = 1
+	}
+	mean := func(id program.ID) program.ID {
+		return w.call("mean", id, one, "self", id, "dim", axes, "keepdim", true)
+	}
+	if centred {
+		x = w.call("sub", x, nil, "self", x, "other", mean(x), "alpha", 1)
+	}
+	root := mean(w.call("mul", x, nil, "self", x, "other", x))
+	root = w.call("add", root, nil, "self", root, "other", o.Args.Get("eps"), "alpha", 1)
+	x = w.call("mul", x, nil, "self", x, "other", w.call("rsqrt", root, nil, "self", root))
+	for _, a := range []struct{ name, op string }{{"weight", "mul"}, {"bias", "add"}} {
+		if id, ok := o.Args.Get(a.name).(program.ID); ok {
+			if len(axes) > 1 {
+				id = w.view(id, one...)
+			}
+			x = w.call(a.op, x, nil, "self", x, "other", id, "alpha", 1)
 		}
 	}
 	o.Out = o.Out[:1]
-	w.run(o, "view", argsOf([]any{"self", t}))
+	w.run(o, "view", argsOf([]any{"self", x, "size", shape}))
 }
 
 // pooled takes the first or the last of what is summed.

@@ -145,6 +145,9 @@ func (b *Base) workOf(i int) float64 {
 		}
 	}
 	terms := elementWork
+	if strings.HasPrefix(o.Name, "_fft") {
+		terms *= fourierWork
+	}
 	for _, a := range o.Args {
 		id, ok := a.Value.(program.ID)
 		if !ok || id == program.None || len(b.Values[id].Shape) == 0 {

@@ -21,5 +21,6 @@ const widest = 1 << 20
 const equalFloats = 1e-6
 
 // elementWork and callWork are what an element of a result that is no sum and a call of an operator cost, in
-// multiply-adds: so that edits of small pieces take 1 ns for each, November 2026.
-const elementWork, callWork = 8.0, 5000.0
+// multiply-adds: so that edits of small pieces take 1 ns for each, November 2026. One of a Fourier transform costs as many
+// elements.
+const elementWork, callWork, fourierWork = 8.0, 5000.0, 8.0

@@ -108,8 +108,9 @@ type finder struct {
 	s     *Site
 	base  *replay.Base
 	r     *Result
-	limit float64 // up to which an edit fits
-	work  float64 // that is left
+	limit float64                // up to which an edit fits
+	work  float64                // that is left
+	need  map[*edit.Edit]float64 // of edits that were listed
 	best  Fit
 	near  []Fit // edits that leave little enough for another to explain
 	// residual is what is too much in what the piece makes; nil where nothing is to be solved any more.
@@ -138,11 +139,13 @@ func (f *finder) knownFirst() bool {
 func (f *finder) listed() ([]*edit.Edit, error) {
 	edits, skipped := edit.List(f.base, f.s.Weights, f.s.Fed)
 	f.r.Listed, f.r.Skipped = len(edits), skipped
-	need := make(map[*edit.Edit]float64, len(edits))
+	f.need = make(map[*edit.Edit]float64, len(edits))
+	all := 0.0
 	byWork := make([]*edit.Edit, len(edits))
 	for i := range edits {
 		byWork[i] = &edits[i]
-		need[byWork[i]] = f.base.Work(edits[i].Patch)
+		f.need[byWork[i]] = f.base.Work(edits[i].Patch)
+		all += f.need[byWork[i]]
 	}
 	rank := func(e *edit.Edit) int {
 		if e.Kind == "rounding" && f.r.Relative < small {
@@ -150,15 +153,11 @@ func (f *finder) listed() ([]*edit.Edit, error) {
 		}
 		return e.Cost
 	}
-	slices.SortStableFunc(byWork, func(a, b *edit.Edit) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(need[a], need[b])) })
+	slices.SortStableFunc(byWork, func(a, b *edit.Edit) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(f.need[a], f.need[b])) })
 	if twin := slices.IndexFunc(byWork, f.known); f.s.KnownOnly {
 		byWork = byWork[max(twin, 0):][:min(twin+1, 1)]
 	} else if twin >= 0 {
 		byWork = slices.Insert(byWork, 0, byWork[twin])
-	}
-	var all float64
-	for _, w := range need {
-		all += w
 	}
 	tried := byWork
 	for len(byWork) > 0 {
@@ -255,7 +254,10 @@ func (f *Fit) Compared() int { return len(f.made) }
 
 // pay takes the work of an edit from what is left, and reports whether it is as much.
 func (f *finder) pay(e *edit.Edit) bool {
-	need := f.base.Work(e.Patch)
+	need, known := f.need[e]
+	if !known {
+		need = f.base.Work(e.Patch)
+	}
 	if need > f.work {
 		f.r.Spent = true
 		return false

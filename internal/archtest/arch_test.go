@@ -40,7 +40,7 @@ var layers = [][]string{
 	{"internal/program"}, {"internal/replay"}, {"internal/edit"}, {"internal/search"},
 	{"internal/judge/coarse"}, {"internal/judge/piece"}, {"internal/localise"}, {"internal/vec"},
 	{"internal/diagnose", "internal/weights"}, {"internal/attention"},
-	{"internal/diagnose/pattern"}, {"internal/diagnose/cause"}, {"internal/report"}, {"docs"},
+	{"internal/diagnose/pattern"}, {"internal/report"}, {"docs"},
 	{"internal/report/*"}, // what the judge does not link: brief, page, plot, junit
 	{"internal/judge", "internal/infra", "internal/serving"}, {"internal/serving/servingtest"},
 	{"internal/store"}, {"golden"}, {"internal/reference"}, {"internal/paths"}, {"internal/continuation"}, {"internal/battery"},

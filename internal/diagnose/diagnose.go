@@ -9,18 +9,9 @@ import (
 )
 
 // Hypothesis is one mistake, or a family of them. It looks at a scene and predicts what the
-// candidate's tensor at Scene.Target would be if the mistake had been made.
-type Hypothesis interface {
-	// Predict returns no prediction where the hypothesis does not apply. It must not panic on
-	// tensors of any shape.
-	Predict(s *Scene) []Prediction
-}
-
-// Func is a hypothesis that is one function.
-type Func func(s *Scene) []Prediction
-
-// Predict calls the function.
-func (f Func) Predict(s *Scene) []Prediction { return f(s) }
+// candidate's tensor at Scene.Target would be if the mistake had been made: nothing where it does not
+// apply. It must not panic on tensors of any shape.
+type Hypothesis func(s *Scene) []Prediction
 
 // Prediction is what a candidate with one mistake would have computed.
 type Prediction struct {
@@ -89,7 +80,7 @@ func (s *Scene) try(h Hypothesis) (causes []Cause) {
 			s.fail(fmt.Errorf("a hypothesis failed: %v", e))
 		}
 	}()
-	for _, p := range h.Predict(s) {
+	for _, p := range h(s) {
 		switch c, ok := s.judge(p); {
 		case ok:
 			causes = append(causes, c)

@@ -15,12 +15,5 @@
 // numbers taken from the candidate. A hypothesis that takes numbers from the candidate (a scale, a
 // shift) says how many. What cannot be predicted is a guess, and is marked as one.
 //
-// The floors, from below:
-//
-//	op                the arithmetic of models: attention, norm, linear, rotary embedding, …
-//	diagnose          the scene, what hypotheses say of it, and how that is judged
-//	diagnose/rebuild  how the reference made its tensors: which op of which earlier ones
-//	diagnose/fault    causes that are an op done wrong
-//	diagnose/pattern  causes that the tensors show by themselves
-//	diagnose/cause    the catalogue of all causes
+// What is predicted is in package pattern.
 package diagnose

@@ -41,7 +41,7 @@ func TestOpenScene(t *testing.T) {
 	} {
 		target := &diagnose.Port{Layer: "m", Port: "output", Golden: g, Actual: a, Floor: compare.Floor(g.DType(), a.DType())}
 		s := &diagnose.Scene{Run: &diagnose.Run{Ports: []*diagnose.Port{target}}, Kind: "local", Layer: "m", Target: target, Open: c.open}
-		h := diagnose.Func(func(*diagnose.Scene) []diagnose.Prediction {
+		h := diagnose.Hypothesis(func(*diagnose.Scene) []diagnose.Prediction {
 			c.says.ID = "house/x"
 			return []diagnose.Prediction{c.says}
 		})

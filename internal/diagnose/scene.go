@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -108,12 +107,11 @@ type Scene struct {
 	ports   map[[2]string]*Port
 	arrays  map[*tensor.Tensor]*Array
 	parts   map[*tensor.Tensor]*Array
-	shared  map[reflect.Type]any
 }
 
 func (s *Scene) init() {
 	s.once.Do(func() {
-		s.ports, s.shared = map[[2]string]*Port{}, map[reflect.Type]any{}
+		s.ports = map[[2]string]*Port{}
 		s.arrays, s.parts = map[*tensor.Tensor]*Array{}, map[*tensor.Tensor]*Array{}
 		for _, p := range s.Ports {
 			if p.Case == s.Case && p.Step == s.Step {
@@ -169,12 +167,6 @@ func (s *Scene) ActualTensor(p *Port) *tensor.Tensor {
 		return nil
 	}
 	return p.Golden
-}
-
-// Shared returns what hypotheses of a scene calculate once and share, by its type.
-func Shared[T any](s *Scene, calculate func(*Scene) T) T {
-	s.init()
-	return cached(s.shared, reflect.TypeFor[T](), func(reflect.Type) any { return calculate(s) }).(T)
 }
 
 // cached returns the value of a key, made at the first call.

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/cause"
+	"github.com/goparity/goparity/internal/diagnose/pattern"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
@@ -70,7 +70,7 @@ func (s *search) find(ctx context.Context, c *Comparison, run *diagnose.Run, kno
 	}
 	for i, scene := range c.scenes(run, known) {
 		scene.Failed = func(err error) { s.notes = append(s.notes, err.Error()) }
-		causes := diagnose.Diagnose(ctx, scene, cause.For(scene.Kind))
+		causes := diagnose.Diagnose(ctx, scene, pattern.For(scene.Kind))
 		if i > 0 {
 			// A later place may follow from the first one: only a proof is worth reading.
 			causes = slices.DeleteFunc(causes, func(k diagnose.Cause) bool { return !k.Proven })

@@ -7,9 +7,9 @@ import (
 	"github.com/goparity/goparity/internal/vec"
 )
 
-// Dropout is zeros strewn over the tensor, with the rest scaled by 1/(1−p): a dropout that is still
+// dropout is zeros strewn over the tensor, with the rest scaled by 1/(1−p): a dropout that is still
 // on.
-func Dropout(p *Pair) (out []diagnose.Prediction) {
+func dropout(p *pair) (out []diagnose.Prediction) {
 	const text = "dropout is on: %.3g of the elements are 0, the others are multiplied by %.4g"
 	if v, rate := dropped(p.Right, p.Actual); v != nil {
 		out = append(out, p.says("dropout", v, 1, 0, text, rate, 1/(1-rate)))

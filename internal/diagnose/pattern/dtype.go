@@ -13,10 +13,10 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Downcast is a result that went through a type of fewer bits. It is proven if every number of the
+// downcast is a result that went through a type of fewer bits. It is proven if every number of the
 // candidate is one of that type, and those of the reference are not. Where the other blocks do so, too,
 // it is how the run computes, whose errors add up, and no fault of this layer is proven.
-func Downcast(p *Pair) (out []diagnose.Prediction) {
+func downcast(p *pair) (out []diagnose.Prediction) {
 	const id = "dtype/downcast"
 	if !vec.All(p.Actual, vec.IsFinite) {
 		return nil
@@ -29,7 +29,6 @@ func Downcast(p *Pair) (out []diagnose.Prediction) {
 		}
 	}
 	for _, n := range types {
-		out = append(out, p.says(id, vec.Map(p.Right, n.Round), 0, 1, "the result is rounded to %s", n.Name))
 		if p.heldBy(n) {
 			out = append(out, p.says(id, p.Actual, 0, 0,
 				"every number is a %s, of %d bits of significand, and the error is of that size", n.Name, n.Bits))
@@ -44,7 +43,7 @@ func Downcast(p *Pair) (out []diagnose.Prediction) {
 
 // varied reports whether the candidate has enough different numbers for their type to say anything: a mask
 // of zeros and ones is of any type.
-func (p *Pair) varied() bool {
+func (p *pair) varied() bool {
 	different := map[float64]bool{}
 	for _, x := range p.Actual {
 		if different[x] = true; len(different) > diagnose.PerParam {
@@ -57,7 +56,7 @@ func (p *Pair) varied() bool {
 // heldBy reports whether all of the candidate's numbers are of the type, the reference's are not,
 // and each lies within the rounding of the type from the reference's: a few units of the element,
 // or of the tensor where sums cancel.
-func (p *Pair) heldBy(n vec.Narrow) bool {
+func (p *pair) heldBy(n vec.Narrow) bool {
 	different := vec.Count(p.Actual[1:], func(x float64) bool { return x != p.Actual[0] })
 	if different < diagnose.PerParam || vec.All(p.Right, n.Holds) || !vec.All(p.Actual, n.Holds) || p.evenly(n) ||
 		vec.Relative(p.Actual, p.Right) > ofTensor*n.Epsilon() {
@@ -75,7 +74,7 @@ func (p *Pair) heldBy(n vec.Narrow) bool {
 }
 
 // inTwins reports whether the same output of every other block holds numbers of the type alone, too.
-func (p *Pair) inTwins(n vec.Narrow) bool {
+func (p *pair) inTwins(n vec.Narrow) bool {
 	twins := 0
 	for _, q := range p.Pass() {
 		if q == p.Target || q.Port != p.Target.Port || q.Layer == p.Target.Layer || label.Stars(q.Layer) != label.Stars(p.Target.Layer) || !q.IsRecorded() {
@@ -91,7 +90,7 @@ func (p *Pair) inTwins(n vec.Narrow) bool {
 // evenly reports whether the candidate's numbers show a grid with one step for all, as integers have it:
 // they are multiples of a step, also where a type of so many bits has a finer one. That is no rounding to
 // the type, unless it has no finer step itself.
-func (p *Pair) evenly(n vec.Narrow) bool {
+func (p *pair) evenly(n vec.Narrow) bool {
 	step := math.Inf(1)
 	for _, x := range p.Actual {
 		if x != 0 {
@@ -110,7 +109,7 @@ func lowestBit(x float64) float64 {
 
 // noiseOf returns the type whose rounding is as large as the error, if that has nothing to do with
 // the values, neither in proportion nor as any function of them, and is alike in all rows; "" for none.
-func (p *Pair) noiseOf() (name string, rel float64) {
+func (p *pair) noiseOf() (name string, rel float64) {
 	rel = vec.Relative(p.Actual, p.Right)
 	for _, size := range noiseSizes {
 		if rel > size.above && rel < size.below {
@@ -143,8 +142,8 @@ func (p *Pair) noiseOf() (name string, rel float64) {
 	return name, rel
 }
 
-// Overflow is numbers that were too large for a type: infinite or cut at its largest number.
-func Overflow(p *Pair) (out []diagnose.Prediction) {
+// overflow is numbers that were too large for a type: infinite or cut at its largest number.
+func overflow(p *pair) (out []diagnose.Prediction) {
 	const id = "dtype/overflow"
 	for _, t := range vec.Overflowing {
 		if n := p.beyond(t.Limit); n > 0 {
@@ -168,8 +167,8 @@ func Overflow(p *Pair) (out []diagnose.Prediction) {
 	return out
 }
 
-// Clipped is numbers that are cut at one that no type explains.
-func Clipped(p *Pair) []diagnose.Prediction {
+// clipped is numbers that are cut at one that no type explains.
+func clipped(p *pair) []diagnose.Prediction {
 	largest := vec.MaxAbs(p.Actual)
 	at := vec.Count(p.Actual, func(x float64) bool { return math.Abs(x) == largest })
 	if n := p.beyond(largest); at > 1 && largest > 0 && n > 0 {
@@ -179,16 +178,16 @@ func Clipped(p *Pair) []diagnose.Prediction {
 	return nil
 }
 
-func (p *Pair) beyond(limit float64) int {
+func (p *pair) beyond(limit float64) int {
 	return vec.Count(p.Right, func(x float64) bool { return math.Abs(x) > limit })
 }
 
-func (p *Pair) clipped(limit float64) []float64 {
+func (p *pair) clipped(limit float64) []float64 {
 	return vec.Map(p.Right, func(x float64) float64 { return vec.Clip(x, limit) })
 }
 
-// NaN is where the first NaN came from.
-func NaN(p *Pair) []diagnose.Prediction {
+// nan is where the first NaN came from.
+func nan(p *pair) []diagnose.Prediction {
 	n := vec.Count(p.Actual, math.IsNaN)
 	if n == 0 || vec.Count(p.Right, math.IsNaN) > 0 {
 		return nil

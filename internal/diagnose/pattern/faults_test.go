@@ -1,4 +1,4 @@
-package cause_test
+package pattern_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/cause"
+	"github.com/goparity/goparity/internal/diagnose/pattern"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -220,7 +220,7 @@ func TestLeafFaults(t *testing.T) {
 	w := newLeafWorld()
 	for _, f := range leafFaults(w) {
 		t.Run(f.name, func(t *testing.T) {
-			causes := diagnose.Diagnose(context.Background(), w.scene(t, f.actual), cause.For("local"))
+			causes := diagnose.Diagnose(context.Background(), w.scene(t, f.actual), pattern.For("local"))
 			if f.id != "" {
 				require.NotEmpty(t, causes, f.reason)
 				assert.Equal(t, f.id, causes[0].ID, f.reason)
@@ -248,33 +248,8 @@ func TestCleanLayerHasNoCause(t *testing.T) {
 	for _, kind := range []string{"local", "between", "interaction"} {
 		s := w.scene(t, leafNoisy(w.out))
 		s.Kind = kind
-		for _, c := range diagnose.Diagnose(context.Background(), s, cause.For("local")) {
+		for _, c := range diagnose.Diagnose(context.Background(), s, pattern.For("local")) {
 			assert.False(t, c.Proven, c.String())
 		}
-	}
-}
-
-// A large tensor is sampled: 8 million elements and a cause that nothing explains, the worst case
-// for time.
-func BenchmarkDiagnoseLarge(b *testing.B) {
-	const n, w = 2048, 4096
-	r := rand.New(rand.NewPCG(1, 2))
-	made := func(scale float64) *tensor.Tensor {
-		x := make([]float32, n*w)
-		for i := range x {
-			x[i] = float32(scale * r.NormFloat64())
-		}
-		t, err := tensor.Of(x, 1, n, w)
-		require.NoError(b, err)
-		return t
-	}
-	in, out, other := made(1), made(1), made(1.5)
-	run := &diagnose.Run{Ports: []*diagnose.Port{
-		{Case: "a", Step: "0", Layer: leaf, Port: "input_0", Seq: 0, Golden: in, Actual: in, Floor: leafFloor, Agrees: true},
-		{Case: "a", Step: "0", Layer: leaf, Port: "output", Seq: 1, Golden: out, Actual: other, Floor: leafFloor},
-	}}
-	for b.Loop() {
-		s := &diagnose.Scene{Run: run, Kind: "local", Case: "a", Step: "0", Layer: leaf, Target: run.Ports[1]}
-		diagnose.Diagnose(context.Background(), s, cause.For("local"))
 	}
 }

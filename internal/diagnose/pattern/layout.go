@@ -21,14 +21,11 @@ type layouts struct {
 	out       []diagnose.Prediction
 }
 
-// Elements that come from nowhere.
-const (
-	unknown = -1 // what stands there is not predicted
-	zero    = -2
-)
+// unknown is where an element comes from that is not predicted.
+const unknown = -1
 
-// Layout is the right elements in another order: shifted, permuted, transposed, read with a stride.
-func Layout(s *diagnose.Scene) []diagnose.Prediction {
+// layout is the right elements in another order: shifted, permuted, transposed, read with a stride.
+func layout(s *diagnose.Scene) []diagnose.Prediction {
 	if !s.HasNumbers() || s.Target.Golden.Len() < 4 || s.Target.Golden.Len() > layoutMost {
 		return nil
 	}
@@ -46,7 +43,7 @@ func Layout(s *diagnose.Scene) []diagnose.Prediction {
 	if len(l.real) == 0 {
 		return nil
 	}
-	for _, try := range []func(){l.rowShifts, l.columnShifts, l.transposed, l.strided, l.permuted, l.mixed} {
+	for _, try := range []func(){l.rowShifts, l.transposed, l.strided, l.permuted, l.mixed} {
 		if try(); s.Late() {
 			break
 		}
@@ -59,29 +56,33 @@ func (l *layouts) near(has, golden float64) bool {
 	return math.Abs(has-golden) <= l.tolerance+sameElement*math.Abs(golden)
 }
 
-// golden is element i of the golden tensor, for i from nowhere 0.
+// golden is element i of the golden tensor, if there is one.
 func (l *layouts) golden(i int) (x float64, known bool) {
 	if i < 0 || i >= len(l.g.Data) {
-		return 0, i == zero
+		return 0, false
 	}
 	return l.g.Data[i], true
 }
 
-// try predicts element i of the candidate as element from(i) of the golden. An order that fails at
-// one of some sampled elements is dropped at once.
+// try predicts element i of the candidate as element from(i) of the golden.
 func (l *layouts) try(id string, rank int, text string, from func(i int) int) {
+	if l.fits(from) {
+		l.predict(id, rank, text, from)
+	}
+}
+
+// fits reports whether an order does at some sampled elements, and moves one of them.
+func (l *layouts) fits(from func(i int) int) bool {
 	known, moved := false, false
 	for k := range sampled {
 		i := l.real[k*7919%len(l.real)]*l.w + (k*31+k/3)%l.w
 		x, ok := l.golden(from(i))
 		if ok && !l.near(l.a.Data[i], x) {
-			return
+			return false
 		}
 		known, moved = known || ok, moved || ok && from(i) != i
 	}
-	if known && moved {
-		l.predict(id, rank, text, from)
-	}
+	return known && moved
 }
 
 // predict adds an order. Rows of which an element is not known are left out.
@@ -114,8 +115,6 @@ func shifted(by, size, n int, edge func(line int) int) func(i int) int {
 	}
 }
 
-func zeros(int) int { return zero }
-
 // rowShifts tries rows that are late or early.
 func (l *layouts) rowShifts() {
 	n := l.Target.Rows() // of one sequence
@@ -132,47 +131,9 @@ func (l *layouts) rowShifts() {
 		}
 		text := "each row holds what belongs " + places(by, "row")
 		l.try(id, rank, text, shifted(by, l.w, n, func(int) int { return unknown }))
-		l.try("layout/shifted", 0, text+", with zeros at the edge", shifted(by, l.w, n, zeros))
 		l.try(id, rank, text+", and goes round at the edge",
 			shifted(by, l.w, n, func(line int) int { return (line + n) % n }))
 	}
-}
-
-// columnShifts tries columns that stand aside, and the whole buffer read some elements further on.
-func (l *layouts) columnShifts() {
-	w := l.w
-	for by := 1 - w; by < w; by++ {
-		if by == 0 {
-			continue
-		}
-		text := "each column holds what belongs " + places(by, "column")
-		if w <= widest {
-			l.turned(by, text+", and goes round at the edge")
-		}
-		if max(by, -by) > mostColumns {
-			continue
-		}
-		l.try("layout/shifted", 0, text+", with zeros at the edge", shifted(by, 1, w, zeros))
-		l.try("layout/shifted", 0, text+", with the outermost again at the edge",
-			shifted(by, 1, w, func(line int) int { return min(max(line, 0), w-1) }))
-		l.try("layout/shifted", 1, fmt.Sprintf("the buffer is read %d elements off", -by), func(i int) int {
-			return max(i-by, unknown)
-		})
-	}
-}
-
-// turned tries columns that go round at the edge.
-func (l *layouts) turned(by int, text string) {
-	id, w, heads := "layout/shifted", l.w, headsOf(l.Scene)
-	switch half := 2*max(by, -by) == w; {
-	case half && module.IsTimeEmbedding(l.Target.Layer):
-		id, text = "modulation/order", "the halves, sine and cosine, are exchanged"
-	case half:
-		id, text = "layout/permuted", "the halves of the columns are exchanged"
-	case heads > 1 && w%heads == 0 && by%(w/heads) == 0:
-		id, text = "layout/permuted", "the heads stand in another order: "+text
-	}
-	l.try(id, 0, text, shifted(by, 1, w, func(line int) int { return (line + w) % w }))
 }
 
 func places(by int, noun string) string {
@@ -224,30 +185,15 @@ func (l *layouts) splits() []int {
 	return out
 }
 
-// strided tries rows that lie further apart or closer than they are read, and every k-th element.
+// strided tries every k-th element of the buffer, or of each row.
 func (l *layouts) strided() {
 	n, w := len(l.g.Data), l.w
-	try := func(text string, from func(i int) int) { l.try("layout/strided", 0, text, from) }
 	for _, k := range []int{2, 3, 4, 8, 16} {
-		every := fmt.Sprintf("every %d-th element of the buffer is read", k)
-		try(every+", and again from the beginning at its end", func(i int) int { return i * k % n })
-		try(every, func(i int) int { return i * k })
+		l.try("layout/strided", 0, fmt.Sprintf("every %d-th element of the buffer is read, and again from the beginning at its end", k),
+			func(i int) int { return i * k % n })
 		if w%k == 0 {
-			try(fmt.Sprintf("every %d-th element of each row is read, and again from its beginning at its end", k),
+			l.try("layout/strided", 0, fmt.Sprintf("every %d-th element of each row is read, and again from its beginning at its end", k),
 				func(i int) int { return i - i%w + i%w*k%w })
-			try(fmt.Sprintf("each row is read %d times, every %d-th element", k, k),
-				func(i int) int { return i - i%w + i%w%(w/k)*k })
-		}
-		try(fmt.Sprintf("every %d-th row is read", k), func(i int) int { return i/w*k*w%n + i%w })
-	}
-	var strides []int
-	for by := -mostColumns; by <= mostColumns; by++ {
-		strides = append(strides, w+by)
-	}
-	for _, stride := range append(strides, w/2, 2*w) {
-		if stride > 0 && stride != w {
-			try(fmt.Sprintf("rows of %d elements are read %d elements apart", w, stride),
-				func(i int) int { return i/w*stride + i%w })
 		}
 	}
 }
@@ -255,19 +201,13 @@ func (l *layouts) strided() {
 // permuted finds, for each column of the candidate, the one golden column that it holds, and then
 // the same for rows.
 func (l *layouts) permuted() {
-	if from := l.assigned(l.w, len(l.real), func(c, k int) int { return l.real[k]*l.w + c }); from != nil {
-		id, text := "layout/permuted", "the columns are in another order"
-		switch { // whole parts of a fused projection
-		case module.FusedQKV.Has(l.Target.Layer) && vec.Runs(from) <= 3:
-			id = "linear/qkv-order"
-		case module.FusedGateUp.Has(l.Target.Layer) && vec.Runs(from) == 2:
-			id = "linear/gate-up"
-		}
-		if d := vec.BlockSize(from); d > 1 {
-			text = fmt.Sprintf("blocks of %d columns, as heads are, stand in another order", d)
-		}
-		text += fmt.Sprintf(": column 0 holds column %d, column 1 column %d", from[0], from[1])
-		l.predict(id, 2, text, func(i int) int { return i - i%l.w + from[i%l.w] })
+	from := l.round()
+	if from == nil {
+		from = l.assigned(l.w, len(l.real), func(c, k int) int { return l.real[k]*l.w + c })
+	}
+	if from != nil {
+		id, rank, text := l.nameOf(from)
+		l.predict(id, rank, text, func(i int) int { return i - i%l.w + from[i%l.w] })
 	}
 	if l.w < 4 {
 		return
@@ -280,6 +220,55 @@ func (l *layouts) permuted() {
 		text := fmt.Sprintf("the rows are in another order: row %d holds row %d", l.real[0], l.real[from[0]])
 		l.predict("layout/permuted", 2, text, func(i int) int { return source[i/l.w]*l.w + i%l.w })
 	}
+}
+
+// round is the order of columns that go round at the edge, which few numbers tell; nil for others.
+func (l *layouts) round() []int {
+	for by := 1; by < l.w && l.w <= widest; by++ {
+		at := func(c int) int { return (c + by) % l.w }
+		if l.fits(func(i int) int { return i - i%l.w + at(i%l.w) }) {
+			order := vec.Sequence(l.w)
+			for c := range order {
+				order[c] = at(c)
+			}
+			return order
+		}
+	}
+	return nil
+}
+
+// nameOf names an order of columns.
+func (l *layouts) nameOf(from []int) (id string, rank int, text string) {
+	w, heads, by := l.w, headsOf(l.Scene), from[0]
+	round := !slices.ContainsFunc(vec.Sequence(w), func(c int) bool { return from[c] != (c+by)%w })
+	switch {
+	case round && 2*by == w && module.IsTimeEmbedding(l.Target.Layer):
+		return "modulation/order", 0, "the halves, sine and cosine, are exchanged"
+	// Whole parts of a fused projection.
+	case module.FusedQKV.Has(l.Target.Layer) && vec.Runs(from) <= 3:
+		return "linear/qkv-order", 0, "the parts of the projection stand in another order"
+	case module.FusedGateUp.Has(l.Target.Layer) && vec.Runs(from) == 2:
+		return "linear/gate-up", 0, "the two parts of the projection are exchanged"
+	case round && 2*by == w:
+		return "layout/permuted", 0, "the halves of the columns are exchanged"
+	case round && heads > 1 && w%heads == 0 && by%(w/heads) == 0:
+		return "layout/permuted", 0, "the heads stand in another order, each behind the one before"
+	case round:
+		return "layout/shifted", 0, "each column holds what belongs " + places(nearest(by, w), "column") + ", and goes round at the edge"
+	}
+	text = "the columns are in another order"
+	if d := vec.BlockSize(from); d > 1 {
+		text = fmt.Sprintf("blocks of %d columns, as heads are, stand in another order", d)
+	}
+	return "layout/permuted", 2, text + fmt.Sprintf(": column 0 holds column %d, column 1 column %d", from[0], from[1])
+}
+
+// nearest is a shift by as many columns to the left of w that go round, or fewer to the right, which are positive.
+func nearest(by, w int) int {
+	if 2*by > w {
+		return w - by
+	}
+	return -by
 }
 
 // assigned returns for each of n lines of the candidate the golden line of the same values; nil if

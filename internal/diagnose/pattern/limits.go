@@ -10,7 +10,6 @@ const (
 	layoutMost      = 1 << 22 // elements up to which other orders are tried
 	sampled         = 64      // elements at which an order is tried before it is predicted
 	mostRows        = 4       // rows by which a tensor is shifted, at most
-	mostColumns     = 64      // columns by which one is, at most
 	widest          = 1 << 14 // lines that are looked for in another order, at most
 	mostPairs       = 1 << 26 // pairs of them, at most
 	lineElements    = 32      // elements of a line that are compared
@@ -19,7 +18,6 @@ const (
 	leastNormRows   = 4       // rows that tell whether a norm makes one tensor of another; a bias takes two of them
 	normRows        = 256     // rows of which its weights are fitted
 	markElements    = 32      // elements by which the tensor of another place is found
-	fewRows         = 16      // rows of a table that are tried for every index
 	leastHead       = 8       // the smallest number of columns that is called a head
 	wholeFactors    = 16      // the largest whole number that is named as a factor
 	maskElements    = 4096    // elements of an input that tell whether it is a mask
@@ -89,10 +87,4 @@ var noiseSizes = []struct {
 const (
 	tellsNothing = 1e-3 // size of a golden element, of the RMS, below which a zero tells nothing
 	droppedBelow = 1e-5 // size of a candidate's element, of the RMS, that was dropped
-	valuesCond   = 1e4  // condition number up to which values tell weights: ≤ 1939, else ≥ 1e17
-	tooSmall     = 1e-5 // weight below which none is found
-	largeEnough  = 1e-2 // weight from which one is exact
-	weightError  = 0.05 // to this; no gap, the share of zeros decides
-	leastRate    = 1e-3 // the lower bound of the rate of a dropout of weights
-	mostRate     = 0.95 // the upper bound
 )

@@ -314,8 +314,8 @@ func (h *holding) known(f fitted) string {
 	return ""
 }
 
-// Neighbour is a series of outputs whose names are off by one, or of which the last one is normed.
-func Neighbour(s *diagnose.Scene) []diagnose.Prediction {
+// neighbour is a series of outputs whose names are off by one, or of which the last one is normed.
+func neighbour(s *diagnose.Scene) []diagnose.Prediction {
 	t := s.Target
 	if !s.HasNumbers() {
 		return nil

@@ -6,7 +6,7 @@
 // package cause:
 //
 //	// Negated is a tensor with the other sign.
-//	func Negated(p *Pair) []diagnose.Prediction {
+//	func Negated(p *pair) []diagnose.Prediction {
 //		return []diagnose.Prediction{p.says("value/sign", vec.Scaled(p.Right, -1), 0, 0, "the sign is wrong: −x")}
 //	}
 package pattern
@@ -19,8 +19,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Pair is the target's numbers on both sides, in the sampled rows that are not padding.
-type Pair struct {
+// pair is the target's numbers on both sides, in the sampled rows that are not padding.
+type pair struct {
 	*diagnose.Scene
 	// Right is what the candidate should have: the reference's op on the candidate's own inputs
 	// where that is known, else Golden.
@@ -30,14 +30,12 @@ type Pair struct {
 	marks                 []bool // has true for them; nil for all
 }
 
-// Of returns the pair of a scene; nil if its target has no numbers.
-func Of(s *diagnose.Scene) *Pair { return diagnose.Shared(s, newPair) }
-
-func newPair(s *diagnose.Scene) *Pair {
+// of returns the pair of a scene; nil if its target has no numbers.
+func of(s *diagnose.Scene) *pair {
 	if !s.HasNumbers() {
 		return nil
 	}
-	p := &Pair{Scene: s, Width: s.Target.Width()}
+	p := &pair{Scene: s, Width: s.Target.Width()}
 	p.rows, p.marks = s.Rows()
 	p.Golden, p.Actual = p.read(s.Target.Golden), p.read(s.Target.Actual)
 	if len(p.rows) == 0 || p.Golden == nil || p.Actual == nil {
@@ -54,7 +52,7 @@ func newPair(s *diagnose.Scene) *Pair {
 }
 
 // read decodes the pair's rows of a tensor; nil if it does not go row by row with the target.
-func (p *Pair) read(t *tensor.Tensor) []float64 {
+func (p *pair) read(t *tensor.Tensor) []float64 {
 	w := max(t.RowLen(), 1)
 	if t.Len()/w != p.Target.Rows() {
 		return nil
@@ -63,10 +61,10 @@ func (p *Pair) read(t *tensor.Tensor) []float64 {
 }
 
 // row is row i of x, of the pair's width.
-func (p *Pair) row(x []float64, i int) []float64 { return x[i*p.Width : (i+1)*p.Width] }
+func (p *pair) row(x []float64, i int) []float64 { return x[i*p.Width : (i+1)*p.Width] }
 
 // says predicts the pair's rows.
-func (p *Pair) says(id string, data []float64, params, rank int, format string, args ...any) diagnose.Prediction {
+func (p *pair) says(id string, data []float64, params, rank int, format string, args ...any) diagnose.Prediction {
 	return diagnose.Prediction{ID: id, Text: fmt.Sprintf(format, args...), Params: params, Rank: rank, Rows: p.marks,
 		Value: &diagnose.Array{Shape: []int{len(p.rows), p.Width}, Data: data}}
 }

@@ -15,10 +15,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Places tells which rows, columns or heads are wrong where the others are right, and tries what
-// stands there instead: zeros, the right values times a factor, one value, the values of other
-// rows.
-func Places(s *diagnose.Scene) (out []diagnose.Prediction) {
+// wrongPlaces tells which rows, columns or heads are wrong where the others are right, and tries what
+// stands there instead: zeros, or the right values times a factor.
+func wrongPlaces(s *diagnose.Scene) (out []diagnose.Prediction) {
 	t := s.Target
 	if t == nil || t.Actual == nil || !t.IsFloat() || t.Golden.Len() == 0 || t.Golden.Len() > placesMost {
 		return nil
@@ -30,7 +29,7 @@ func Places(s *diagnose.Scene) (out []diagnose.Prediction) {
 	if golden == nil || actual == nil {
 		return nil
 	}
-	p := Of(s)
+	p := of(s)
 	for _, f := range structure.Of(golden, actual, t.Floor, headsOf(s)) {
 		if shape := t.Golden.Shape(); !padded && len(shape) == 3 && shape[0] > 1 {
 			f = perSequence(f, shape[1])
@@ -126,7 +125,7 @@ func perSequence(f structure.Finding, n int) structure.Finding {
 }
 
 // place predicts the wrong rows or columns.
-func (p *Pair) place(id, where string) (out []diagnose.Prediction) {
+func (p *pair) place(id, where string) (out []diagnose.Prediction) {
 	wrongRow, wrongColumn := p.wrongLines()
 	var wrong []int // elements
 	for i := range p.Right {
@@ -138,7 +137,7 @@ func (p *Pair) place(id, where string) (out []diagnose.Prediction) {
 	if len(a) == 0 || !vec.All(a, vec.IsFinite) {
 		return nil
 	}
-	add := func(params, rank int, text string, value func(i int) float64) {
+	add := func(params int, text string, value func(i int) float64) {
 		if len(wrong) < diagnose.PerParam*params {
 			return // so few are anything
 		}
@@ -146,34 +145,17 @@ func (p *Pair) place(id, where string) (out []diagnose.Prediction) {
 		for _, i := range wrong {
 			v[i] = value(i)
 		}
-		out = append(out, p.says(id, v, params, rank, "%s; there the candidate has %s", where, text))
+		out = append(out, p.says(id, v, params, -1, "%s; there the candidate has %s", where, text))
 	}
-	add(0, -1, "zeros", func(int) float64 { return 0 })
-	if k := a[0]; k != 0 && vec.All(a, func(x float64) bool { return x == k }) {
-		add(1, -1, fmt.Sprintf("%.6g everywhere", k), func(int) float64 { return k })
-	}
+	add(0, "zeros", func(int) float64 { return 0 })
 	if f := vec.Project(g, a); f != 0 {
-		add(1, -1, fmt.Sprintf("the right values times %.6g", f), func(i int) float64 { return f * p.Right[i] })
-	}
-	if by := p.sourceRow(slices.Index(wrongRow, true)); by != 0 {
-		add(0, 2, fmt.Sprintf("the values of the rows %d further on", by), func(i int) float64 {
-			if at := i + by*p.Width; at >= 0 && at < len(p.Right) {
-				return p.Right[at]
-			}
-			return math.Inf(1)
-		})
-	}
-	if last := slices.Index(wrongRow, true); last > 0 {
-		add(0, 1, fmt.Sprintf("the values of row %d, the last right one", last-1),
-			func(i int) float64 { return p.Right[(last-1)*p.Width+i%p.Width] })
-		add(0, 1, fmt.Sprintf("the values of the first %d rows again", last),
-			func(i int) float64 { return p.Right[i%(last*p.Width)] })
+		add(1, fmt.Sprintf("the right values times %.6g", f), func(i int) float64 { return f * p.Right[i] })
 	}
 	return out
 }
 
 // wrongLines marks the rows and the columns that are off by more than the floor.
-func (p *Pair) wrongLines() (rows, columns []bool) {
+func (p *pair) wrongLines() (rows, columns []bool) {
 	rows, columns = make([]bool, len(p.rows)), make([]bool, p.Width)
 	dr, dc := make([]float64, len(rows)), make([]float64, len(columns))
 	for i, x := range p.Right {
@@ -194,20 +176,9 @@ func (p *Pair) wrongLines() (rows, columns []bool) {
 	return rows, columns
 }
 
-// sourceRow returns how many rows further on the right row is whose values row r has; 0 if there is
-// none.
-func (p *Pair) sourceRow(r int) int {
-	for o := range p.rows {
-		if r >= 0 && o != r && vec.Relative(p.row(p.Actual, r), p.row(p.Right, o)) < sameRow {
-			return o - r
-		}
-	}
-	return 0
-}
-
-// Elsewhere is the tensor of another place of the run. If the verdict says that only the dump is
+// elsewhere is the tensor of another place of the run. If the verdict says that only the dump is
 // wrong, it holds what belongs to another name; else the layer gave what an earlier call had left.
-func Elsewhere(s *diagnose.Scene) (out []diagnose.Prediction) {
+func elsewhere(s *diagnose.Scene) (out []diagnose.Prediction) {
 	if !s.HasNumbers() {
 		return nil
 	}

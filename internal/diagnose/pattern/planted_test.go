@@ -1,4 +1,4 @@
-package cause_test
+package pattern_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/diagnose/cause"
+	"github.com/goparity/goparity/internal/diagnose/pattern"
 )
 
 // A cause is planted somewhere: in a case of the exam, or in a test of this package.
@@ -25,7 +25,7 @@ func TestEveryCauseIsPlanted(t *testing.T) {
 		require.NoError(t, err)
 		all.Write(text)
 	}
-	for _, id := range cause.IDs() {
+	for _, id := range pattern.IDs() {
 		if strings.HasPrefix(id, "activation/") || id == "config/<key>" {
 			continue // one cause with a table of functions, and any key of a config.json
 		}

@@ -1,4 +1,4 @@
-package cause_test
+package pattern_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/cause"
+	"github.com/goparity/goparity/internal/diagnose/pattern"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -85,7 +85,7 @@ func TestHypothesesOnAnything(t *testing.T) {
 		at := run.Ports[target]
 		s := &diagnose.Scene{Run: run, Kind: kind, Case: "a", Step: "0", Layer: at.Layer, Target: at,
 			Failed: func(err error) { assert.NoError(t, err, fmt.Sprintf("scene %d", i)) }}
-		for _, hypotheses := range [][]diagnose.Hypothesis{cause.For(kind), cause.For("local")} {
+		for _, hypotheses := range [][]diagnose.Hypothesis{pattern.For(kind), pattern.For("local")} {
 			for _, c := range diagnose.Diagnose(context.Background(), s, hypotheses) {
 				small := at.Golden.Len() < 64
 				assert.False(t, c.Proven && !small && at.Golden.DType().IsFloat() && kind != "input" && kind != "capture", "scene %d: %s", i, c.String())
@@ -94,5 +94,5 @@ func TestHypothesesOnAnything(t *testing.T) {
 	}
 	// A scene without a target has nothing to say.
 	s := &diagnose.Scene{Run: &diagnose.Run{}, Kind: "local", Failed: func(err error) { assert.NoError(t, err) }}
-	assert.Empty(t, diagnose.Diagnose(context.Background(), s, cause.For("local")))
+	assert.Empty(t, diagnose.Diagnose(context.Background(), s, pattern.For("local")))
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Asked says how the two runs were asked differently: the verdict's kind is the proof.
-func Asked(s *diagnose.Scene) []diagnose.Prediction {
+// asked says how the two runs were asked differently: the verdict's kind is the proof.
+func asked(s *diagnose.Scene) []diagnose.Prediction {
 	t := s.Target
 	if t == nil {
 		return nil
@@ -168,8 +168,8 @@ func shiftOf(g, a *diagnose.Array) int {
 	return 0
 }
 
-// Interaction is a layer that is right alone and wrong in the model.
-func Interaction(s *diagnose.Scene) []diagnose.Prediction {
+// interaction is a layer that is right alone and wrong in the model.
+func interaction(s *diagnose.Scene) []diagnose.Prediction {
 	t, text := s.Target, "right when it runs on the golden inputs, wrong in the model on the same inputs"
 	if t != nil && t.Injected != nil && t.InjectedAgrees && t.Actual != nil {
 		golden := s.Part(t.Golden).Data
@@ -180,8 +180,8 @@ func Interaction(s *diagnose.Scene) []diagnose.Prediction {
 		"%s: the graph, a buffer or a kernel, not the layer's arithmetic", text)}
 }
 
-// Drift is rounding of which no layer alone is the cause.
-func Drift(s *diagnose.Scene) []diagnose.Prediction {
+// drift is rounding of which no layer alone is the cause.
+func drift(s *diagnose.Scene) []diagnose.Prediction {
 	var ports []*diagnose.Port
 	for _, p := range s.Pass() {
 		if p.Actual != nil && p.Actual.Len() == p.Golden.Len() && p.IsFloat() && p.IsOutput() && p.Golden.Len() > 0 {

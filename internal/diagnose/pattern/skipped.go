@@ -10,9 +10,9 @@ import (
 	"github.com/goparity/goparity/internal/localise"
 )
 
-// Skipped is a layer that gives back what it was given: a block of which nothing is added, a norm or an activation that
+// skipped is a layer that gives back what it was given: a block of which nothing is added, a norm or an activation that
 // is not applied.
-func Skipped(s *diagnose.Scene) []diagnose.Prediction {
+func skipped(s *diagnose.Scene) []diagnose.Prediction {
 	t := s.Target
 	if !s.HasNumbers() || !t.IsOutput() || isCapture(s) {
 		return nil

@@ -35,8 +35,8 @@ func tableID(layer string) string {
 	return "embedding/index"
 }
 
-// LastToken is one row of each sequence in all its rows, at the end of a model.
-func LastToken(s *diagnose.Scene) (out []diagnose.Prediction) {
+// lastToken is one row of each sequence in all its rows, at the end of a model.
+func lastToken(s *diagnose.Scene) (out []diagnose.Prediction) {
 	if !s.HasNumbers() {
 		return nil
 	}
@@ -65,7 +65,7 @@ func LastToken(s *diagnose.Scene) (out []diagnose.Prediction) {
 
 // Embedding is, without the table's weights, rows of the table that the reference itself has shown:
 // each id with the row it gave.
-func Embedding(p *Pair) (out []diagnose.Prediction) {
+func embedding(p *pair) (out []diagnose.Prediction) {
 	t := p.Target
 	in := p.Input(t.Layer)
 	if !t.IsOutput() || !module.Table.Has(t.Layer) || in == nil || in.IsFloat() || in.Golden.Len() != t.Rows() {
@@ -78,27 +78,8 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 		ids[r] = int(all[at])
 		known[ids[r]] = p.row(p.Right, r)
 	}
-	looked := func(text string, k int, index func(i int) int) {
-		f := p.says(id, nil, 0, 0, text, k)
-		f.Rows = make([]bool, t.Rows()) // those that are known
-		for r, i := range ids {
-			row := known[index(i)]
-			f.Rows[p.rows[r]] = row != nil
-			f.Value.Data = append(f.Value.Data, row...)
-		}
-		if f.Value.Shape[0] = len(f.Value.Data) / p.Width; len(f.Value.Data) > 0 {
-			out = append(out, f)
-		}
-	}
-	for _, by := range []int{-2, -1, 1, 2} {
-		looked("row i%+d of the table is read for index i", by, func(i int) int { return i + by })
-	}
-	shown := slices.Sorted(maps.Keys(known))
-	for _, k := range shown[:min(len(shown), fewRows)] {
-		looked("row %d of the table is read for every index", k, func(int) int { return k })
-	}
 	if v, text := p.lookedUp(ids, known); v != nil {
-		out = append(out, p.says(id, v, 0, 1, "%s", text))
+		out = append(out, p.says(id, v, 0, 0, "%s", text))
 	}
 	if p.otherRows(ids) {
 		out = append(out, guess(id, 0, "the inputs of %s are right, and rows that are nothing like the right ones come out, the same for the same "+
@@ -109,7 +90,7 @@ func Embedding(p *Pair) (out []diagnose.Prediction) {
 
 // otherRows reports whether the wrong rows may be those of other indices: nothing like the right ones,
 // the same for the same index, and not the right ones turned.
-func (p *Pair) otherRows(ids []int) bool {
+func (p *pair) otherRows(ids []int) bool {
 	shown, wrong := map[int][]float64{}, 0
 	for r, id := range ids {
 		row, right := p.row(p.Actual, r), p.row(p.Right, r)
@@ -130,7 +111,7 @@ func (p *Pair) otherRows(ids []int) bool {
 
 // lookedUp finds, for each wrong row, the row of the table that it is: one that the reference has
 // shown, or one of the weights. nil if a wrong row is none.
-func (p *Pair) lookedUp(ids []int, known map[int][]float64) ([]float64, string) {
+func (p *pair) lookedUp(ids []int, known map[int][]float64) ([]float64, string) {
 	table := slices.Sorted(maps.Keys(known))
 	_, w := p.Weights.Of(p.Target.Layer, "weight")
 	if w != nil && len(w.Shape()) == 2 && w.RowLen() == p.Width {
@@ -159,8 +140,8 @@ func (p *Pair) lookedUp(ids []int, known map[int][]float64) ([]float64, string) 
 		strings.Join(said[:min(len(said), 3)], ", "))
 }
 
-// Indices is a target of integers: token types, or positions that are all off by a number.
-func Indices(s *diagnose.Scene) []diagnose.Prediction {
+// indices is a target of integers: token types, or positions that are all off by a number.
+func indices(s *diagnose.Scene) []diagnose.Prediction {
 	t := s.Target
 	if t == nil || t.Actual == nil || t.Golden.Len() == 0 || t.Golden.Len() != t.Actual.Len() || t.IsFloat() {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"github.com/goparity/goparity/internal/vec"
 )
 
-// Values is what is done to every element alike: one value everywhere, or a factor, an offset,
+// values is what is done to every element alike: one value everywhere, or a factor, an offset,
 // another sign.
-func Values(p *Pair) []diagnose.Prediction {
+func values(p *pair) []diagnose.Prediction {
 	k := p.Actual[0]
 	switch {
 	case vec.All(p.Actual, func(x float64) bool { return x == k }):
@@ -49,7 +49,7 @@ func Values(p *Pair) []diagnose.Prediction {
 
 // isEmbedded reports whether the target is what a layer makes of whole numbers, as a table of embeddings does, or stands
 // directly behind that.
-func (p *Pair) isEmbedded() (is bool) {
+func (p *pair) isEmbedded() (is bool) {
 	for _, x := range p.Pass() {
 		if p.Target.IsInput() && label.Within(x.Layer, p.Target.Layer) {
 			return is
@@ -65,7 +65,7 @@ func (p *Pair) isEmbedded() (is bool) {
 	return false
 }
 
-func (p *Pair) constant(k float64) diagnose.Prediction {
+func (p *pair) constant(k float64) diagnose.Prediction {
 	id, params, text := "value/constant", 1, fmt.Sprintf("every element is %.6g", k)
 	if k == 0 {
 		params, text = 0, "every element is 0: is a weight missing? MAX reads a missing one as zeros"
@@ -78,7 +78,7 @@ func (p *Pair) constant(k float64) diagnose.Prediction {
 
 // nameOf says where a factor may come from: the sizes of the model, their roots, or a small whole
 // number. exact is that factor, 0 for none.
-func nameOf(f float64, p *Pair) (text string, exact float64) {
+func nameOf(f float64, p *pair) (text string, exact float64) {
 	type number struct {
 		is   float64
 		text string

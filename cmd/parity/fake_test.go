@@ -100,7 +100,8 @@ func fakeEngine(file string) int {
 		}
 		if c.Path == dump.Prefix {
 			hit := &c.Passes[1][0]
-			hit.From, hit.CachedTokens = hit.To-1, hit.To-1
+			hit.From = c.Passes[0][0].To
+			hit.CachedTokens = hit.From
 		}
 		var passes [][]int // the tokens of each, one row after the other
 		for _, items := range c.Passes {

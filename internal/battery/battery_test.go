@@ -13,7 +13,7 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 )
 
-var allPaths = []string{"decode", "chunked", "batch", "padding", "prefix", "repeat", "lengths", "mask"}
+var allPaths = []string{"decode", "chunked", "turns", "batch", "padding", "prefix", "repeat", "lengths", "mask"}
 
 func config(with map[string]any) checkpoint.Config {
 	c := checkpoint.Config{"hidden_size": 64.0, "intermediate_size": 128.0, "num_hidden_layers": 4.0, "vocab_size": 320.0,
@@ -55,6 +55,7 @@ func TestBoundaries(t *testing.T) {
 		{map[string]any{"sliding_window": nil}, "sliding_window", "null"},
 		{map[string]any{"vision_config": map[string]any{"window_size": 8.0}}, "window_size", "of images"},
 		{map[string]any{"max_window_layers": 80.0}, "max_window_layers", "a number of layers"},
+		{map[string]any{"sliding_window_pattern": 6.0}, "sliding_window_pattern", "every how many layers"},
 		{map[string]any{"max_position_embeddings": 100.0}, "128", "a tile behind the last position"},
 	} {
 		for _, b := range battery.Boundaries(config(tt.config)) {
@@ -122,6 +123,7 @@ func TestTriggers(t *testing.T) {
 		has    string // among its numbers
 		reason string
 	}{
+		{nil, "turns:", "8", "several tokens behind single ones"},
 		{nil, "batch:", "4", "sequences of several lengths that decode together"},
 		{nil, "padding:left", "left", "padding before a sequence"},
 		{nil, "prefix", "", "a beginning that is in the cache"},
@@ -140,6 +142,25 @@ func TestTriggers(t *testing.T) {
 			return strings.HasPrefix(x.Name, tt.path) && slices.Contains(strings.Split(numbers, ","), tt.has)
 		}), tt.reason)
 		assert.LessOrEqual(t, p.Cost.Time, battery.DefaultBudget, tt.reason)
+	}
+}
+
+// A text that is longer than the model has positions for would end the run of all cases.
+func TestTextsFit(t *testing.T) {
+	for _, tt := range []struct {
+		vocab, positions float64
+		tools            bool
+		reason           string
+	}{
+		{320, 512, false, "a token for each letter"},
+		{320, 4096, true, "there are positions enough"},
+		{32000, 512, true, "a token for a few letters"},
+	} {
+		p := battery.New(config(map[string]any{"vocab_size": tt.vocab, "max_position_embeddings": tt.positions}),
+			battery.Options{Generates: true, Text: true, Chat: "tools", Paths: allPaths})
+		planned := slices.ContainsFunc(p.Cases, func(c battery.Case) bool { return c.Name == "auto-tools" })
+		assert.Equal(t, tt.tools, planned, tt.reason)
+		assert.Equal(t, !tt.tools, strings.Contains(strings.Join(p.NotTried, "\n"), "auto-tools: has about"), tt.reason)
 	}
 }
 
@@ -171,6 +192,7 @@ func TestNewOfEncoder(t *testing.T) {
 func TestNotTried(t *testing.T) {
 	p := battery.New(config(map[string]any{"max_position_embeddings": 64.0, "vision_config": map[string]any{}}), battery.Options{Generates: true, Paths: []string{"lengths", "prefix"}})
 	assert.Equal(t, []string{"images: the model's folder has no processor of them: give a case some", "the execution path decode: the engine has none", "the execution path chunked: the engine has none",
+		"the execution path turns: the engine has none",
 		"the execution path batch: the engine has none", "the execution path padding: the engine has none",
 		"the execution path prefix: no case is long enough", "the execution path repeat: the engine has none"}, p.NotTried)
 }

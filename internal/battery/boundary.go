@@ -43,7 +43,8 @@ func Boundaries(c checkpoint.Config) []Boundary {
 	walk(c, ofText, func(in map[string]any, key string, value any) {
 		v, _ := value.(float64)
 		n := int(v)
-		if v != float64(n) || n < 2 || in["use_"+key] == false || strings.HasSuffix(key, "layers") || !names(key, spans) {
+		ofLayers := strings.HasSuffix(key, "layers") || strings.HasSuffix(key, "pattern")
+		if v != float64(n) || n < 2 || in["use_"+key] == false || ofLayers || !names(key, spans) {
 			return
 		}
 		if isLast(key) {

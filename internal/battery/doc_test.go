@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "renew the tables of the page")
 
 // everything is a model that has all that is planned for.
 func everything() (checkpoint.Config, battery.Options) {
-	c := config(map[string]any{"sliding_window": 24.0, "max_position_embeddings": 512.0,
+	c := config(map[string]any{"sliding_window": 24.0, "max_position_embeddings": 512.0, "vocab_size": 1024.0,
 		"rope_scaling": map[string]any{"original_max_position_embeddings": 96.0}, "vision_config": map[string]any{"image_size": 24.0, "patch_size": 8.0}})
 	return c, battery.Options{Generates: true, Text: true, Chat: "system tools image", Paths: allPaths, Images: checkpoint.Config{"size": map[string]any{"height": 24.0}}}
 }
@@ -88,7 +88,7 @@ func TestImages(t *testing.T) {
 		{map[string]any{"max_image_size": map[string]any{"longest_edge": 64.0}, "size": map[string]any{"longest_edge": 256.0}, "image_seq_length": 4.0},
 			map[string]any{"patch_size": 8.0}, []string{"picture-64x64-1.png"}, 8, "one tile, and the whole image"},
 	} {
-		c := config(map[string]any{"vision_config": tt.vision})
+		c := config(map[string]any{"vision_config": tt.vision, "vocab_size": 32000.0})
 		p := battery.New(c, battery.Options{Generates: true, Images: tt.processor, Paths: allPaths})
 		i := slices.IndexFunc(p.Cases, func(c battery.Case) bool { return c.Name == "auto-image" })
 		require.GreaterOrEqual(t, i, 0, tt.reason)

@@ -2,6 +2,7 @@ package battery
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -163,7 +164,11 @@ func (p *planner) most() int {
 // plan is the plan whose lengths go up to longest.
 func (p *planner) plan(longest, layers int) (out Plan) {
 	n := min(longest+extra, p.most())
-	out.Cases = p.cases(n)
+	var long []Case
+	out.Cases, long = p.cases(n)
+	for _, c := range long {
+		out.left = append(out.left, fmt.Sprintf("%s: has about %d tokens, the model has positions for %d", c.Name, p.lengthOf(c), p.most()))
+	}
 	out.Cost.Time = p.size.load(layers)
 	for i := range out.Cases {
 		out.Cases[i].Cost = p.costOf(out.Cases[i], layers)
@@ -196,13 +201,18 @@ func (p *planner) plan(longest, layers int) (out Plan) {
 	return out
 }
 
-// lengthOf is about how many tokens a case has: a text has one for three letters.
+// lengthOf is about how many tokens a case has: a text has one for a few letters, and where there are few
+// tokens for each letter.
 func (p *planner) lengthOf(c Case) int {
-	letters := len(c.Prompt) + 100*len(c.Tools)
-	for _, m := range c.Messages {
-		letters += len(m.Content) + 60*len(m.ToolCalls) + 15
+	letters := len(c.Prompt)
+	if c.Messages != nil {
+		said, _ := json.Marshal([]any{c.Messages, c.Tools}) // a template writes about as much
+		letters = len(said)
 	}
-	n := max(len(c.TokenIDs), letters/3)
+	if p.size.vocab >= manyTokens {
+		letters /= lettersPerToken
+	}
+	n := max(len(c.TokenIDs), letters)
 	for _, x := range c.seen {
 		n += p.sight.tokens(x)
 	}
@@ -229,7 +239,27 @@ func steps(tokens, n int) (passes [][]dump.PassItem) {
 	return passes
 }
 
-func (p *planner) cases(n int) (out []Case) {
+// cases are those with tokens up to n, and the texts that the model has positions for.
+func (p *planner) cases(n int) (out, left []Case) {
+	for _, c := range append(p.ofTokens(n), p.texts()...) {
+		if len(c.TokenIDs) == 0 && p.lengthOf(c)+c.Steps > p.most() {
+			left = append(left, c)
+		} else {
+			out = append(out, c)
+		}
+	}
+	return out, left
+}
+
+// texts need a tokenizer.
+func (p *planner) texts() (out []Case) {
+	if p.options.Text {
+		out = append(out, Case{Name: Prefix + "text", Prompt: Text, Steps: 1, For: "a text: the tokenizer, and the token that begins it"})
+	}
+	return append(out, p.chats()...)
+}
+
+func (p *planner) ofTokens(n int) (out []Case) {
 	long := Case{Name: Prefix + "long", TokenIDs: p.tokens(1, n), Steps: 1, For: "every length up to it, with lengths; its end behind a cache, with decode"}
 	few := Case{Name: Prefix + "few", TokenIDs: p.tokens(2, min(fewTokens, n)), Steps: 1, For: "a second, shorter sequence: batch, repeat"}
 	out = append(out, long, few)
@@ -241,10 +271,7 @@ func (p *planner) cases(n int) (out []Case) {
 			out = append(out, Case{Name: Prefix + "across", TokenIDs: across, Steps: 5, For: "tokens of its own across " + b.String()})
 		}
 	}
-	if p.options.Text {
-		out = append(out, Case{Name: Prefix + "text", Prompt: Text, Steps: 1, For: "a text: the tokenizer, and the token that begins it"})
-	}
-	return append(out, p.chats()...)
+	return out
 }
 
 // first is the lowest boundary of the config itself that tokens of n cross.
@@ -273,6 +300,7 @@ func (p *planner) paths(n, longest int) (out []Path) {
 		{Name: fmt.Sprintf("%s:%d", dump.Chunked, chunk), For: "chunked prefill, whose last chunk is not whole"},
 		{Name: within, For: "chunks of which several lie in what the config counts least"},
 		{Name: small, For: "chunks that end inside of an image"},
+		{Name: fmt.Sprintf("%s:%d", dump.Turns, decoded), For: "several tokens behind single ones, as the next question of a conversation is"},
 		{Name: dump.Batch, For: "sequences of several lengths together, in both orders"},
 		{Name: fmt.Sprintf("%s:%d", dump.Batch, extra), For: "sequences of several lengths that decode together"},
 		{Name: dump.Padding + ":" + dump.Left, For: "padding before a sequence"},
@@ -369,7 +397,7 @@ func (p *planner) notTried(plan Plan) (out []string) {
 // kinds are the kinds of execution paths that a model of the task has.
 func (p *planner) kinds() []string {
 	if p.options.Generates {
-		return []string{dump.Lengths, dump.Decode, dump.Chunked, dump.Batch, dump.Padding, dump.Prefix, dump.Repeat}
+		return []string{dump.Lengths, dump.Decode, dump.Chunked, dump.Turns, dump.Batch, dump.Padding, dump.Prefix, dump.Repeat}
 	}
 	return []string{dump.Lengths, dump.Batch, dump.Padding, dump.Repeat, dump.Mask}
 }

@@ -12,6 +12,7 @@ const (
 	OnePass = "one-pass" // all tokens of a sequence in one forward pass: the path of the goldens
 	Decode  = "decode"
 	Chunked = "chunked"
+	Turns   = "turns"
 	Batch   = "batch"
 	Padding = "padding"
 	Prefix  = "prefix"
@@ -35,10 +36,10 @@ type Path struct {
 
 // Counts have at most nine digits, so that they fit an int everywhere.
 var pathPattern = regexp.MustCompile(strings.ReplaceAll(
-	`^(one-pass|decode(:N)?|chunked:N|batch(:N)?|padding:(left|right)|prefix|repeat:N|lengths(:N(,N)*)?|mask)$`, "N",
+	`^(one-pass|decode(:N)?|chunked:N|turns(:N)?|batch(:N)?|padding:(left|right)|prefix|repeat:N|lengths(:N(,N)*)?|mask)$`, "N",
 	"[1-9][0-9]{0,8}"))
 
-const pathWant = "one-pass, decode, decode:N, chunked:N, batch, batch:N, padding:left, padding:right, prefix, repeat:N, " +
+const pathWant = "one-pass, decode, decode:N, chunked:N, turns, turns:N, batch, batch:N, padding:left, padding:right, prefix, repeat:N, " +
 	"lengths, lengths:N,N,… or mask, each N from 1"
 
 // ParsePath parses the name of an execution path. The empty name is OnePass.

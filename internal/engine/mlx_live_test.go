@@ -21,6 +21,7 @@ func TestLiveMLX(t *testing.T) {
 	j.Cases = append(j.Cases, []engine.Case{
 		{Name: "decode", Path: "decode:4", TokenIDs: one, Passes: [][]dump.PassItem{{item(0, 0, 4)}, {item(0, 4, 5)}, {item(0, 5, 6)}}},
 		{Name: "chunked", Path: "chunked:3", TokenIDs: one, Passes: [][]dump.PassItem{{item(0, 0, 3)}, {item(0, 3, 6)}, {item(0, 6, 7)}}},
+		{Name: "turns", Path: "turns:1", TokenIDs: one, Passes: [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 3)}, {item(0, 3, 5)}, {item(0, 5, 6)}, {item(0, 6, 7)}}},
 		{Name: "padding", Path: "padding:left", TokenIDs: batch, Passes: [][]dump.PassItem{{item(0, 0, 7), item(1, 0, 3)}}},
 		{Name: "prefix", Path: "prefix", TokenIDs: [][]int{{72, 101, 108, 108}, {72, 101, 108, 108, 44}}, Passes: [][]dump.PassItem{{item(0, 0, 4)}, {item(1, 0, 5)}}},
 	}...)

@@ -77,6 +77,10 @@ func (s *Sheet) lacks() string {
 		if s.otherChunk(n) {
 			return fmt.Sprintf("chunks of %d tokens, of which only the last of a sequence is shorter", n)
 		}
+	case dump.Turns:
+		if s.answered() < n {
+			return fmt.Sprintf("a forward pass of two tokens or more behind %d of a single one, behind a prefill", n)
+		}
 	case dump.Batch:
 		if s.together(func(dump.PassItem) bool { return true }) == 0 {
 			return "a forward pass of two sequences"
@@ -106,6 +110,22 @@ func (s *Sheet) lacks() string {
 		}
 	}
 	return ""
+}
+
+// answered is how many tokens of a sequence, at most, were fed one at a time behind a prefill and before several together.
+func (s *Sheet) answered() (most int) {
+	n := map[int]int{}
+	for _, i := range s.items() {
+		switch {
+		case i.From == 0:
+			n[i.Sequence] = 0
+		case isStep(i):
+			n[i.Sequence]++
+		default:
+			most, n[i.Sequence] = max(most, n[i.Sequence]), 0
+		}
+	}
+	return most
 }
 
 // most is how many items there are of the key that has the most of them.

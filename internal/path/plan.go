@@ -13,7 +13,7 @@ import (
 // again.
 const Page = 128
 
-// decoded is how many tokens the path decode feeds one at a time where its name does not say it.
+// decoded is how many tokens the paths decode and turns feed one at a time where their names do not say it.
 const decoded = 8
 
 // around are lengths at which tiles and pages of kernels begin; the path lengths without numbers
@@ -169,17 +169,20 @@ func (p *Plan) add(path dump.Path, in sequence, about About, other func() sequen
 		for at := 0; at < n; at += chunk {
 			p.feed(s, at, min(at+chunk, n))
 		}
+	case dump.Turns:
+		return p.turns(path.Numbers, in)
 	case dump.Prefix:
 		pages := (n - 1) / about.Page * about.Page
 		if pages == 0 {
 			return wants(n, about.Page+1) + fmt.Sprintf(": a page of the cache, of %d tokens, and one more", about.Page)
 		}
-		again := pages + 1
+		beginnings := []int{pages, n, pages/2 + 1} // of the last, a cache that can be cut has more
 		if in.images != nil {
-			again = n // a beginning may end inside of an image
+			beginnings = []int{n, n} // another one may end inside of an image
 		}
-		p.feed(p.sequence(in), 0, n)
-		p.feed(p.sequence(cut(again)), 0, again)
+		for _, k := range beginnings {
+			p.feed(p.sequence(cut(k)), 0, k)
+		}
 	case dump.Repeat:
 		if path.Numbers[0] < 2 {
 			return "one run is no repetition: write repeat: 2 or more"
@@ -208,6 +211,29 @@ func (p *Plan) add(path dump.Path, in sequence, about About, other func() sequen
 
 func wants(n, least int) string {
 	return fmt.Sprintf("it has %d tokens, and the path wants %d or more", n, least)
+}
+
+// turns plans a conversation: a third of the tokens together, some one at a time, as an answer is, and again;
+// what is left is the last question.
+func (p *Plan) turns(numbers []int, in sequence) (lacks string) {
+	const least = 2 // tokens of a question
+	n, answer := len(in.ids), decoded
+	if numbers != nil {
+		answer = numbers[0]
+	}
+	question := (n - 2*answer) / 3
+	if question < least {
+		return wants(n, 3*least+2*answer)
+	}
+	s, at := p.sequence(in), 0
+	for range 2 {
+		p.feed(s, at, at+question)
+		for at += question; at%(question+answer) != 0; at++ {
+			p.feed(s, at, at+1)
+		}
+	}
+	p.feed(s, at, n)
+	return ""
 }
 
 // lengths plans a run of each beginning of a sequence of one of the lengths, or of the usual ones.

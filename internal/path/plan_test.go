@@ -36,6 +36,10 @@ func TestPlans(t *testing.T) {
 			Passes: [][]dump.PassItem{{item(0, 0, 3)}, {item(0, 3, 4)}, {item(0, 4, 5)}}}}, 1, "b is too short, which is said"},
 		{"chunked:3", both, []path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}},
 			Passes: [][]dump.PassItem{{item(0, 0, 3)}, {item(0, 3, 5)}}}}, 1, "the second chunk has two tokens"},
+		{"turns:1", []path.Input{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5, 6, 7, 8, 9}}}, {Case: "b", Tokens: [][]int{{1, 2, 3, 4, 5, 6, 7}}}},
+			[]path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+				Passes: [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 3)}, {item(0, 3, 5)}, {item(0, 5, 6)}, {item(0, 6, 9)}}}}, 1,
+			"several, one, several, one, several"},
 		{"batch", both, []path.Plan{{Tokens: [][]int{{1, 2, 3, 4, 5}, {6, 7}},
 			Passes: [][]dump.PassItem{{item(0, 0, 5), item(1, 0, 2)}, append(fresh(1, 2), fresh(0, 5)...)}}}, 0,
 			"all cases, then in the other order"},
@@ -84,6 +88,20 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// A cache that cannot be cut, as that of a window, finds the first beginning again; one that can, half of it.
+func TestPrefix(t *testing.T) {
+	ids := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	passes := func(pages int) [][]dump.PassItem {
+		return [][]dump.PassItem{{item(0, 0, pages)}, {item(1, 0, 10)}, {item(2, 0, pages/2+1)}}
+	}
+	for _, tt := range []struct{ page, pages int }{{4, 8}, {9, 9}, {1, 9}} {
+		plans, _, err := path.Plans("prefix", []path.Input{{Case: "a", Tokens: [][]int{ids}}}, path.About{Page: tt.page})
+		require.NoError(t, err)
+		want := path.Plan{Path: "prefix", Case: "a", Tokens: [][]int{ids[:tt.pages], ids, ids[:tt.pages/2+1]}, Passes: passes(tt.pages)}
+		assert.Equal(t, []path.Plan{want}, plans)
+	}
+}
+
 func TestPlansRefuses(t *testing.T) {
 	one := []path.Input{{Case: "a", Tokens: [][]int{{1}}}}
 	six := []path.Input{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5, 6}}}}
@@ -96,6 +114,8 @@ func TestPlansRefuses(t *testing.T) {
 		{"decode:6", six, "wants 7 or more"},
 		{"chunked:5", six, "wants 7 or more"},
 		{"chunked:1", six, "in chunks of 2"},
+		{"turns", six, "wants 22 or more"},
+		{"turns:1", six, "wants 8 or more"},
 		{"prefix", six, "wants 129 or more: a page of the cache, of 128 tokens, and one more"},
 		{"repeat:1", six, "no repetition"},
 		{"lengths:2,7", six, "wants 7 or more"},
@@ -116,13 +136,13 @@ func TestPlansShowThePath(t *testing.T) {
 	for range 200 {
 		var inputs []path.Input
 		for i := range 1 + random.IntN(3) {
-			ids := make([]int, 5+random.IntN(20))
+			ids := make([]int, 8+random.IntN(20))
 			for k := range ids {
 				ids[k] = random.IntN(50)
 			}
 			inputs = append(inputs, path.Input{Case: strconv.Itoa(i), Tokens: [][]int{ids}})
 		}
-		for _, name := range []string{"decode", "decode:3", "chunked:2", "chunked:3", "batch", "padding:left", "padding:right",
+		for _, name := range []string{"decode", "decode:3", "chunked:2", "chunked:3", "turns:1", "batch", "padding:left", "padding:right",
 			"prefix", "repeat:3", "lengths", "lengths:1,5", "mask"} {
 			plans, _, err := path.Plans(name, inputs, path.About{Window: random.IntN(10), Page: 1 + random.IntN(4)})
 			require.NoError(t, err, name)
@@ -143,7 +163,8 @@ func fed(t *testing.T, p path.Plan) *dump.Run {
 		longest := 0
 		for i, item := range items {
 			if p.Path == dump.Prefix && k > 0 {
-				items[i].From, items[i].CachedTokens = item.To-1, item.To-1
+				hit := min(item.To-1, p.Passes[0][0].To)
+				items[i].From, items[i].CachedTokens = hit, hit
 			}
 			longest = max(longest, item.To-item.From+len(item.Hidden))
 		}

@@ -52,6 +52,27 @@ func TestShortRowsAlongPaths(t *testing.T) {
 	}
 }
 
+// Along a path with goldens of its own the reference may have lost something: who computes there what it does in one pass
+// is right as well.
+func TestOwnGoldens(t *testing.T) {
+	whole, decode := [][]dump.PassItem{{part(0, 0, 5)}}, [][]dump.PassItem{{part(0, 0, 3)}, {part(0, 3, 4)}, {part(0, 4, 5)}}
+	for _, tt := range []struct {
+		off    float32
+		want   report.Verdict
+		reason string
+	}{
+		{0.5, report.Pass, "as the reference along the path"},
+		{0, report.Pass, "as the reference in one pass"},
+		{0.25, report.Fail, "neither"},
+	} {
+		p, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{gate(t, "golden", "decode:2", "", decode, 0.5)},
+			OnePassGolden: []*dump.Run{gate(t, "golden1", "one-pass", "", whole, 0)}, OnePass: []*dump.Run{gate(t, "actual1", "one-pass", "", whole, 0)},
+			Actual: []*dump.Run{gate(t, "decode", "decode:2", "", decode, tt.off)}, Measured: true}, judge.Options{})
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, tt.want, p.Report("gate").Verdict, tt.reason)
+	}
+}
+
 // Along a path with goldens of its own a candidate of 16 bits is judged by what they cost the reference
 // along that path, and in one pass by what they cost it there.
 func TestCostsAlongPaths(t *testing.T) {

@@ -158,6 +158,18 @@ class Tokens(unittest.TestCase):
             with self.subTest(reason), self.assertRaisesRegex(UsageError, "not 1 lists of 2 or more"):
                 tokens.forced({"name": "a", "steps": 3, "forced": forced}, 1)
 
+    def test_limits(self):
+        for settings, want, reason in [
+            ({"max_position_embeddings": 64}, 64, "most models"),
+            ({"n_positions": 64, "n_ctx": 32}, 64, "GPT-2"),
+            ({"max_position_embeddings": None, "max_seq_len": 64}, 64, "a key without a value"),
+            ({"max_position_embeddings": 8, "text_config": {"max_position_embeddings": 64}}, 64, "the text's part"),
+            ({"max_position_embeddings": 64, "rope_scaling": {"type": "dynamic"}}, 0, "angles stretch from there on"),
+            ({}, 0, "nothing is said"),
+        ]:
+            with self.subTest(reason):
+                self.assertEqual(want, config.Limits(settings).longest)
+
     def test_repeats(self):
         def cycle(period, n):
             return [i % period for i in range(n)]

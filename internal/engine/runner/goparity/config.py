@@ -84,13 +84,17 @@ def overridden_folder(job):
         yield folder
 
 
+# Settings that say how many positions a model has.
+POSITIONS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len")
+
+
 class Limits:
     """Vocabulary and positions of a model, from its config; 0 where it does not say."""
 
     def __init__(self, config):
         text = next((config[k] for k in ("text_config", "language_config", "llm_config") if isinstance(config.get(k), dict)), {})
         self.vocab = text.get("vocab_size") or config.get("vocab_size") or 0
-        self.longest = text.get("max_position_embeddings") or config.get("max_position_embeddings") or 0
+        self.longest = next((c[k] for c in (text, config) for k in POSITIONS if isinstance(c.get(k), int) and c[k] > 0), 0)
         rope = next((c[k] for c in (text, config) for k in ("rope_parameters", "rope_scaling") if isinstance(c.get(k), dict)), {})
         if (rope.get("rope_type") or rope.get("type")) == "dynamic":
             self.longest = 0  # it is where the angles begin to stretch

@@ -26,7 +26,7 @@ KEYS = {
     "packages": "what must be installed, by the names of pip; the first is what the engine is known by",
     "tasks": "what it runs: text-generation, embeddings, text-classification, module",
     "encodings": "types that it computes in; empty: it says itself what it does not have",
-    "paths": "execution paths: decode, chunked, batch, padding, prefix, repeat, lengths, mask",
+    "paths": "execution paths: decode, chunked, turns, batch, padding, prefix, repeat, lengths, mask",
     "settings": "keys of engine in fixture.yaml; None: all are passed on",
     "records": "besides tensors: steps, text, images (it takes them), weights, kv_cache, attention, costs, program, injected, activations, kv_type, adapter",
 }

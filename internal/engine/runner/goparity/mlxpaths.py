@@ -78,7 +78,7 @@ class _Machine:
             if len(sequences) != 1 or other == item["sequence"] or n < 1:
                 continue
             if lengths[0] > n and not caches.can_trim_prompt_cache(held):
-                raise UsageError(f"case {self.case['name']}: the caches of {type(self.model).__name__} cannot be cut", "take prefix out of paths")
+                continue  # of a window or a state: the server begins anew
             held = copy.deepcopy(held)
             caches.trim_prompt_cache(held, lengths[0] - n)
             return [{"sequence": item["sequence"], "from": n, "to": item["to"], "cached_tokens": n}], held

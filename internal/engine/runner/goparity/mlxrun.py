@@ -12,7 +12,7 @@ CAN = {
     "packages": ["mlx", "mlx-lm", "transformers", "tokenizers", "numpy"],
     "tasks": ["text-generation", "module"],
     "encodings": ["float32", "bfloat16", "float16"],
-    "paths": ["decode", "chunked", "batch", "padding", "prefix", "repeat", "lengths"],
+    "paths": ["decode", "chunked", "turns", "batch", "padding", "prefix", "repeat", "lengths"],
     "settings": ["max_kv_size", "kv_bits", "kv_group_size", "quantized_kv_start"],
     "records": ["steps", "text", "kv_cache", "weights", "attention", "costs"],
 }

@@ -15,7 +15,7 @@ CAN = {
     "packages": ["torch", "transformers", "tokenizers", "safetensors", "numpy"],
     "tasks": ["text-generation", "embeddings", "text-classification", "module"],
     "encodings": ["float32", "float64", "bfloat16", "float16"],
-    "paths": ["decode", "chunked", "batch", "padding", "prefix", "repeat", "lengths", "mask"],
+    "paths": ["decode", "chunked", "turns", "batch", "padding", "prefix", "repeat", "lengths", "mask"],
     "settings": ["attn_implementation"],
     "records": ["steps", "text", "images", "kv_cache", "weights", "attention", "program", "activations", "kv_type", "adapter"],
 }

@@ -2,7 +2,7 @@
 //
 //	Case    the runs of one prompt: the reference's, the candidate's
 //	Join    which tensors belong together, in views that make them alike (package match)
-//	Figures what was measured of a pair, with its criteria and noise floor (package compare)
+//	Metrics what was measured of a pair, with its criteria and noise floor (package compare)
 //	Verdict where the candidate leaves the reference (package localise), and why (package diagnose)
 //	Decision what a test or the command decides of a port, and the report of it all (package report)
 //

@@ -34,7 +34,7 @@ func (r *replayed) before(site *piece.Site, t int) (list []edit.Weight) {
 // beside lists what the candidate recorded shortly after a port, and what is not made of it: the reference may have run it
 // first as well.
 func (r *replayed) beside(site *piece.Site, t int) (list []edit.Weight) {
-	own := r.behind(r.Ports[t].Value, "")
+	own := r.dependents(r.Ports[t].Value, "")
 	parent := label.Parent(r.Ports[t].Layer)
 	for i := t + 1; i < min(len(r.Ports), t+1+mostBeside); i++ {
 		q := &r.Ports[i]
@@ -52,8 +52,8 @@ func (r *replayed) recordedAt(port int) edit.Weight {
 	return edit.Weight{Name: q.Layer + "-" + q.Name, Shape: v.Shape, DType: v.DType, Record: port + 1}
 }
 
-// behind is what hangs on a value, or with a layer on what is made within that.
-func (r *replayed) behind(value program.ID, layer string) map[program.ID]bool {
+// dependents are what hangs on a value, or with a layer on what is made within that.
+func (r *replayed) dependents(value program.ID, layer string) map[program.ID]bool {
 	own := map[program.ID]bool{value: layer == ""}
 	for i := range r.Ops {
 		if layer != "" && label.Within(r.Ops[i].Layer, layer) || slices.ContainsFunc(r.Ops[i].Operands(), func(id program.ID) bool { return own[id] }) {
@@ -72,7 +72,7 @@ func (r *replayed) made(site *piece.Site, t int) (list []edit.Weight) {
 	if at.Input { // what else is made of the value is not made by the layer
 		layer = at.Layer
 	}
-	own, pass := r.behind(at.Value, layer), r.passOf(at.At-1)
+	own, pass := r.dependents(at.Value, layer), r.passOf(at.At-1)
 	recorded := func(id program.ID) bool { return slices.ContainsFunc(r.Records(id), site.Has) }
 	fits := func(shape []int) bool {
 		return slices.ContainsFunc(site.Piece.Values, func(v program.Value) bool {

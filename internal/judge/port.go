@@ -25,7 +25,7 @@ type Port struct {
 	Seq int // execution index in the golden
 
 	Join
-	Figures
+	Metrics
 
 	mu      sync.Mutex
 	decided *Decision // by a test; nil if none did
@@ -47,8 +47,8 @@ func (p *Port) misfit() bool {
 	return p.Problem != "" && (p.Judged() || !p.Golden.DType().IsFloat())
 }
 
-// Figures is what was measured of a pair, and what it was measured against.
-type Figures struct {
+// Metrics is what was measured of a pair, and what it was measured against.
+type Metrics struct {
 	Criteria compare.Criteria // the fixture's
 	Source   string           // where they were written
 	Base     compare.Verdict  // by Criteria

@@ -67,7 +67,7 @@ func Placed(r Run, faults []Fault) *Verdict {
 	}
 	if first.Kind != KindCapture {
 		for _, pass := range r.Trace.Passes {
-			newPass(&r, pass).behind(first, frontier, blame)
+			newPass(&r, pass).inherit(first, frontier, blame)
 		}
 	}
 	first.blame = blame
@@ -235,9 +235,9 @@ func (v *Verdict) sentence() string {
 	return v.Layer + " computes something else"
 }
 
-// behind notes for each layer that differs where that comes from: the first fault inside it, else the
+// inherit notes for each layer that differs where that comes from: the first fault inside it, else the
 // place. The model's own output is never excused.
-func (p *pass) behind(v *Verdict, frontier []string, blame map[passLayer]string) {
+func (p *pass) inherit(v *Verdict, frontier []string, blame map[passLayer]string) {
 	own := map[string]bool{v.Layer: v.Before == "", v.Before: true}
 	holds := map[string]string{}
 	for _, l := range frontier {

@@ -176,15 +176,15 @@ func (c *comparison) decide() {
 	near := c.near()
 	e := difference(near, c.have, nil)
 	l.Error, l.RowError = e.whole, e.row
-	limit := figures{f, perRow * f}
+	limit := deviation{f, perRow * f}
 	if !e.exceeds(limit) {
 		c.unless()
 		return
 	}
 	n := c.noise()
-	limit = limit.max(figures{perNoise * n.whole, perNoise * n.row})
+	limit = limit.max(deviation{perNoise * n.whole, perNoise * n.row})
 	w := c.moves(wide)
-	limit = limit.max(figures{perWide * w.whole, perWide * w.row})
+	limit = limit.max(deviation{perWide * w.whole, perWide * w.row})
 	if c.scheme != nil && c.scheme.Sized {
 		limit = limit.max(byOperands(c.moves(roundedBy(c.scheme)), f))
 	}
@@ -224,7 +224,7 @@ func (c *comparison) near() numbers {
 }
 
 // noise is how far the piece moves when every result is rounded as the run rounds.
-func (c *comparison) noise() (n figures) {
+func (c *comparison) noise() (n deviation) {
 	for _, m := range roundings(c.Encoding) {
 		n = n.max(c.moves(m))
 	}
@@ -232,15 +232,15 @@ func (c *comparison) noise() (n figures) {
 }
 
 // moves is how far a mode moves the result of the piece.
-func (c *comparison) moves(m mode) figures {
+func (c *comparison) moves(m mode) deviation {
 	a, err := c.replay(c.port, c.out, m, c.basis)
 	if err != nil {
-		return figures{}
+		return deviation{}
 	}
 	moved, _ := c.Records[c.port].arrange(a)
 	f := difference(moved, c.made, nil)
 	if f.whole == inf || f.row == inf { // no noise: an overflow of the narrower type
-		return figures{}
+		return deviation{}
 	}
 	return f
 }

@@ -157,8 +157,8 @@ func (j *judge) compared(port int) (*comparison, error) {
 
 // byOperands is how far a piece may be off where its operands are rounded, of which only the size is
 // known.
-func byOperands(n figures, floor float64) figures {
-	return figures{perOperands*n.whole + floor, perOperands*n.row + perRow*floor}
+func byOperands(n deviation, floor float64) deviation {
+	return deviation{perOperands*n.whole + floor, perOperands*n.row + perRow*floor}
 }
 
 // with returns a judge of the same run that replays everything with a scheme.

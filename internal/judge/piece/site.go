@@ -60,7 +60,7 @@ func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Si
 		return made.nearest(have, ends)
 	}
 	f := floor(j.Encoding)
-	limit := figures{f, perRow * f}.max(figures{l.Limit, l.RowLimit})
+	limit := deviation{f, perRow * f}.max(deviation{l.Limit, l.RowLimit})
 	var m replay.Mode
 	if len(j.schemes) > 0 && !j.schemes[0].scheme.Sized {
 		m.Operands = j.schemes[0].scheme.Operands

@@ -56,7 +56,7 @@ func (j *judge) unordered(port int, out excluded) bool {
 	}
 	a, b, ok := j.bothOrders(port, out)
 	f := floor(j.Encoding)
-	return ok && difference(b, a, nil).exceeds(figures{f, perRow * f})
+	return ok && difference(b, a, nil).exceeds(deviation{f, perRow * f})
 }
 
 // bothOrders is what a piece makes where equal numbers stay as they are, and where they are turned round.

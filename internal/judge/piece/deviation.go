@@ -6,14 +6,16 @@ import (
 	"github.com/goparity/goparity/internal/mask"
 )
 
-// figures are the relative L2 error of a tensor and of its worst row.
-type figures struct{ whole, row float64 }
+// deviation is the relative L2 error of a tensor and of its worst row.
+type deviation struct{ whole, row float64 }
 
-func (f figures) max(g figures) figures {
-	return figures{math.Max(f.whole, g.whole), math.Max(f.row, g.row)}
+func (d deviation) max(o deviation) deviation {
+	return deviation{math.Max(d.whole, o.whole), math.Max(d.row, o.row)}
 }
 
-func (f figures) exceeds(limit figures) bool { return !(f.whole <= limit.whole && f.row <= limit.row) }
+func (d deviation) exceeds(limit deviation) bool {
+	return !(d.whole <= limit.whole && d.row <= limit.row)
+}
 
 // numbers are the elements of a tensor, in rows along its last axis.
 type numbers struct {
@@ -90,7 +92,7 @@ func rowErrors(a, b numbers) (diffs, norms []float64) {
 // difference returns the error of a, relative to b, over the rows that count; nil: all. A row is
 // measured by its own norm, or leastRow of the RMS of all if that is larger; what has no norm, by 1.
 // A NaN or an infinity without a partner makes it infinite.
-func difference(a, b numbers, counts func(row int) bool) figures {
+func difference(a, b numbers, counts func(row int) bool) deviation {
 	a, b = a.meaning(), b.meaning()
 	diffs, norms := rowErrors(a, b)
 	var d2, n2 float64
@@ -101,9 +103,9 @@ func difference(a, b numbers, counts func(row int) bool) figures {
 		}
 	}
 	if n == 0 {
-		return figures{}
+		return deviation{}
 	}
-	f := figures{whole: relative(math.Sqrt(d2), math.Sqrt(n2))}
+	f := deviation{whole: relative(math.Sqrt(d2), math.Sqrt(n2))}
 	least := leastRow * math.Sqrt(n2/float64(n))
 	for i := range diffs {
 		if counts == nil || counts(i) {

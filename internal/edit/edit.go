@@ -49,7 +49,7 @@ func Key(p *program.Piece, e Edit) string {
 }
 
 // kinds are all kinds of edits. Each lists those of a group of operators that are changed alike.
-var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored, order, twice, results, roundings, clamps, convolutions, tables, resampled}
+var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored, order, twice, results, roundings, clamps, convolutions, tables, resampled, halves, turned}
 
 // wholes are kinds that are about the whole piece.
 var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, modules, experts, grids, all, states, forgets}

@@ -42,6 +42,7 @@ var labels = []group{
 		{"value/offset", "", "", "a number more than the result*", not(either(into(2, "rsqrt"), op(norming)))},
 		{"rope/applied", "twice", "", "*, too", is.hasRotation},
 		{"linear/gate-up", "exchange", activating, "", nil},
+		{"linear/gate-up", "slice", "glu", "", nil},
 		{"config/attn_logit_softcapping", "drop bypass scalar", "", "", both(is.caps, reaches("_softmax"))},
 		{"config/final_logit_softcapping", "drop bypass scalar", "", "", is.caps},
 		{"moe/bias", "drop bypass", "add", "", both(learned(1, 1), has("topk"))},

@@ -37,6 +37,37 @@ func swap(s *site) {
 	}
 }
 
+// laying are operators that lay a value out otherwise.
+const laying = "view _unsafe_view reshape permute transpose unsqueeze squeeze expand clone t"
+
+// turned exchanges two axes of equal size in both operands of a product.
+func turned(s *site) {
+	o := s.first()
+	if !isOne(o, "bmm mm") {
+		return
+	}
+	laid := func(arg string) program.ID {
+		id, _ := o.Args.Get(arg).(program.ID)
+		for m := s.Maker(id); m >= 0 && isOne(s.Ops[m], laying); m = s.Maker(id) {
+			id, _ = s.Ops[m].Args.Get("self").(program.ID)
+		}
+		return id
+	}
+	a, b := laid("self"), laid("mat2")
+	shape := s.shape(a)
+	if a == b || !slices.Equal(shape, s.shape(b)) {
+		return
+	}
+	for q := range shape {
+		for p := range q {
+			if shape[p] == shape[q] && shape[p] > 1 {
+				s.instead("layout", 2, text("axes %d and %d of both operands of %s exchanged", p, q, o.Name), s.takers(a, b), []program.ID{a, b},
+					func(w *writer, id program.ID) program.ID { return w.transpose(id, p, q) })
+			}
+		}
+	}
+}
+
 // transpose exchanges two axes of a value.
 func (w *writer) transpose(id program.ID, a, b int) program.ID {
 	shape := slices.Clone(w.value(id).Shape)

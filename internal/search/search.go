@@ -154,6 +154,7 @@ func (f *finder) listed() ([]*edit.Edit, error) {
 		return e.Cost
 	}
 	slices.SortStableFunc(byWork, func(a, b *edit.Edit) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(f.need[a], f.need[b])) })
+	f.inTurn(byWork, rank)
 	if twin := slices.IndexFunc(byWork, f.known); f.s.KnownOnly {
 		byWork = byWork[max(twin, 0):][:min(twin+1, 1)]
 	} else if twin >= 0 {
@@ -184,6 +185,22 @@ func (f *finder) listed() ([]*edit.Edit, error) {
 		}
 	}
 	return tried, nil
+}
+
+// inTurn puts edits of one rank in an order in which those of each kind come in turn: of a large piece, one kind alone may
+// have more than can be tried.
+func (f *finder) inTurn(edits []*edit.Edit, rank func(*edit.Edit) int) {
+	type family struct {
+		rank int
+		kind string
+	}
+	seen, nth := map[family]int{}, make(map[*edit.Edit]int, len(edits))
+	for _, e := range edits {
+		of := family{rank(e), e.Kind}
+		nth[e] = seen[of]
+		seen[of]++
+	}
+	slices.SortStableFunc(edits, func(a, b *edit.Edit) int { return cmp.Or(rank(a)-rank(b), nth[a]-nth[b]) })
 }
 
 // solveOnce looks for edits that are made of what the candidate has, where none fits so far.

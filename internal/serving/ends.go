@@ -29,7 +29,8 @@ func (d *doctor) ended(q *request) *finding {
 	case q.answer.Count > q.j.at && q.answer.Count <= len(q.ref.Tokens) && !q.answer.Stopped():
 		return q.proven(causeStop, "the server counts %d tokens and returns %d", q.answer.Count, q.j.at)
 	case q.j.at > 0 && d.goesOn(q) && !(q.j.unsure && d.lastStops(q)):
-		return q.proven(causeStop, "%s; asked with these tokens as the prompt, the server goes on with it: that is no end of the text", q.j.what)
+		return q.proven(causeStop, "%s; asked with these tokens as the prompt, the server goes on with it: that is no end of the text",
+			q.j.what)
 	}
 	return q.guess(causeStop, "%s", q.j.what)
 }

@@ -23,7 +23,7 @@ func misreadings(ref *Reference) (list []misreading) {
 		}
 		list = append(list, misreading{id, "where " + m.Text, m.TokenIDs})
 	}
-	return append(list, misreading{causeBOSTwice, "that begin with its first token twice", slices.Insert(slices.Clone(ref.Prompt), 0, ref.Prompt[0])},
+	return append(list, misreading{causeBOSTwice, "that begin with its first token twice", slices.Concat(ref.Prompt[:1], ref.Prompt)},
 		misreading{causeBOSMissing, "that lack the first", ref.Prompt[1:]})
 }
 
@@ -38,16 +38,16 @@ func (d *doctor) otherIDs(q *request) *finding {
 			return q.proven(causeCache, "it was answered for the prompt of case %s", o.ref.Case)
 		}
 	}
+	if n := leading(is, want[0]); n > leading(want, want[0]) {
+		return q.proven(causeBOSTwice, "the prompt begins with token %s %d times, that of the reference %d: %s",
+			d.model.name(want[0]), n, leading(want, want[0]), q.j.what)
+	}
 	for _, m := range misreadings(q.ref) {
 		if slices.Equal(is, m.ids) {
-			return q.proven(m.cause, "ids %s: %s", m.text, q.j.what)
+			return q.proven(m.cause, "its ids of the prompt are those %s: %s", m.text, q.j.what)
 		}
 	}
-	switch {
-	case leading(is, want[0]) > leading(want, want[0]):
-		return q.proven(causeBOSTwice, "the prompt begins with token %s %d times, that of the reference %d: %s",
-			d.model.name(want[0]), leading(is, want[0]), leading(want, want[0]), q.j.what)
-	case q.ask.As == AsChat:
+	if q.ask.As == AsChat {
 		return q.proven(causeTemplate, "the server renders the messages in another way: %s", q.j.what)
 	}
 	return nil
@@ -79,7 +79,7 @@ func (d *doctor) promptMade(q *request) *finding {
 		for _, of := range []struct {
 			cause, how, does string
 			ids              []int
-		}{{causeBOSTwice, "without the first", "adds", want[1:]}, {causeBOSMissing, "with the first twice", "drops", slices.Insert(slices.Clone(want), 0, want[0])}} {
+		}{{causeBOSTwice, "without the first", "adds", want[1:]}, {causeBOSMissing, "with the first twice", "drops", slices.Concat(want[:1], want)}} {
 			if p, ok := d.try(q, "as ids "+of.how, unprompted(q.ref), q.ask.ids(of.ids)); ok && p.right {
 				return q.proven(of.cause, "as ids %s the prompt is answered right: the server %s one", of.how, of.does)
 			}
@@ -91,7 +91,8 @@ func (d *doctor) promptMade(q *request) *finding {
 			continue
 		}
 		if p, ok := d.try(q, "ids "+of.text, unprompted(q.ref), q.ask.ids(of.ids)); ok && d.agree(q.ref, &q.answer, &p.answer) {
-			f := q.proven(of.cause, "the reference's token ids are answered right, and ids %s as the prompt is: these are what the server makes of it", of.text)
+			f := q.proven(of.cause, "the reference's token ids are answered right, and ids %s as the prompt is: "+
+				"these are what the server makes of it", of.text)
 			f.proven = count >= 0 || len(q.ref.Tokens) > 1
 			return f
 		}

@@ -68,7 +68,8 @@ func (d *doctor) crowded(q *request) *finding {
 	case right > 0:
 		return d.varies(q, fmt.Sprintf("asked %d times alone, it is right %d times", len(got), right))
 	case q.twin != nil && d.alike(q.ref, got):
-		return q.proven(causeCache, "right the first time, and wrong each time after, alone too: what the server kept of the prompt is not what it computed")
+		return q.proven(causeCache, "right the first time, and wrong each time after, alone too: "+
+			"what the server kept of the prompt is not what it computed")
 	}
 	return nil
 }
@@ -81,7 +82,8 @@ func (d *doctor) repeat(q *request) *finding {
 	}
 	switch right := countRight(got); {
 	case !d.alike(q.ref, got):
-		return d.varies(q, fmt.Sprintf("asked %d times more, alone and at temperature 0, the server gives different answers, %d of them right", len(got), right))
+		return d.varies(q, fmt.Sprintf("asked %d times more, alone and at temperature 0, the server gives different answers, "+
+			"%d of them right", len(got), right))
 	case right == 0 && d.agree(q.ref, &q.answer, &got[0].answer):
 		return nil // it is always wrong in the same way
 	case right == 0:
@@ -92,7 +94,8 @@ func (d *doctor) repeat(q *request) *finding {
 		before := d.requests[i-1]
 		d.try(before, "again", before.ref, before.ask)
 		if d.still(q, "after that") {
-			return q.proven(causeCache, "wrong after %s was asked, twice, and right otherwise: the server takes what it kept of the one for the other", before.where())
+			return q.proven(causeCache, "wrong after %s was asked, twice, and right otherwise: "+
+				"the server takes what it kept of the one for the other", before.where())
 		}
 	}
 	if !d.rightAgain(q) {
@@ -169,7 +172,8 @@ func (d *doctor) otherDefault(q *request) *finding {
 // seeded: another seed gives another answer.
 func (d *doctor) seeded(q *request) *finding {
 	for seed := 1; seed <= 2; seed++ {
-		if p, ok := d.try(q, "with a seed", q.ref, q.ask.with("seed", seed)); ok && !d.agree(q.ref, &q.answer, &p.answer) && d.still(q, "as before") {
+		p, ok := d.try(q, "with a seed", q.ref, q.ask.with("seed", seed))
+		if ok && !d.agree(q.ref, &q.answer, &p.answer) && d.still(q, "as before") {
 			return q.proven(causeSampling, "at temperature 0 the answer depends on the seed")
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/whole"
 )
 
 func exists(path string) bool {
@@ -61,7 +60,7 @@ func replaceFile(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return whole.File(path, st.Mode().Perm(), func(w io.Writer) error { _, err := w.Write(data); return err })
+	return mapfile.Replace(path, st.Mode().Perm(), func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
 const reportName = "report.json"

@@ -22,7 +22,6 @@ import (
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/internal/supervise"
-	"github.com/goparity/goparity/internal/whole"
 )
 
 type programFlags struct {
@@ -321,7 +320,7 @@ func writeProgram(to, from string) error {
 		if err != nil {
 			return err
 		}
-		err = whole.File(rename(to), 0o644, func(w io.Writer) error { _, err := io.Copy(w, data); return err })
+		err = mapfile.Replace(rename(to), 0o644, func(w io.Writer) error { _, err := io.Copy(w, data); return err })
 		if err := errors.Join(err, data.Close()); err != nil {
 			return err
 		}

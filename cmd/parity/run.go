@@ -30,7 +30,6 @@ import (
 	"github.com/goparity/goparity/internal/picture"
 	"github.com/goparity/goparity/internal/subtest"
 	"github.com/goparity/goparity/internal/supervise"
-	"github.com/goparity/goparity/internal/whole"
 )
 
 // runSanity is how many tokens the reference goes on with by itself, so that a person sees whether
@@ -192,7 +191,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if len(job.Cases) == 1 {
 		from = filepath.Join(job.Out, job.Cases[0].Name)
 	}
-	if err := errors.Join(r.Close(), whole.Swap(from, out, filepath.Join(tmp, "old"))); err != nil {
+	if err := errors.Join(r.Close(), mapfile.Swap(from, out, filepath.Join(tmp, "old"))); err != nil {
 		return err
 	}
 	os.Remove(logFile)

@@ -12,11 +12,11 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 	html "github.com/goparity/goparity/internal/report/page"
 	"github.com/goparity/goparity/internal/report/plot"
 	"github.com/goparity/goparity/internal/store"
-	"github.com/goparity/goparity/internal/whole"
 )
 
 // tree is the folder that parity compare -o writes. It never replaces or removes anything that it did
@@ -112,7 +112,7 @@ func (t tree) write(r *report.Report, cases []judge.Case) (err error) {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-		} else if err := whole.Swap(from, to, old); err != nil {
+		} else if err := mapfile.Swap(from, to, old); err != nil {
 			return err
 		}
 	}

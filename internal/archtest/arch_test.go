@@ -28,10 +28,10 @@ import (
 var layers = [][]string{
 	{"internal/secret", "internal/mapfile", "internal/smallfloat"}, {"internal/foreign"}, {"internal/flock"},
 	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/jsonline", "internal/subtest",
-		"internal/supervise", "internal/gpu", "internal/picture", "internal/transformers", "internal/whole",
+		"internal/supervise", "internal/gpu", "internal/picture", "internal/transformers",
 		"internal/places", "internal/setting"},
 	{"tensor", "internal/label/module", "internal/vocab", "internal/openai"}, {"tensor/internal/*", "internal/quant"},
-	{"tensor/*", "internal/layout", "internal/printlog", "internal/dtype", "internal/mask"},
+	{"tensor/*", "internal/layout", "internal/dtype", "internal/mask"},
 	{"internal/checkpoint"}, {"internal/dump"}, {"internal/toy", "internal/scripttest"}, // for tests
 	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},
 	{"internal/onepass", "internal/coverage"},

@@ -16,7 +16,7 @@ const (
 	OrderRunFile = "run.json"
 	OrderNames   = "tensor_names.txt"
 	OrderNatural = "the natural order of the names"
-	OrderFile    = "the order in the file"
+	orderFile    = "the order in the file"
 )
 
 // ErrEmpty says that a folder or file holds no tensor at all.

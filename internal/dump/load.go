@@ -60,7 +60,7 @@ func OpenFile(path string) (*tensor.File, error) {
 
 // openFile opens a file as a dump of one step, or of those that a log shows.
 func (r *Run) openFile(opt Options) (err error) {
-	r.OrderBy = OrderFile
+	r.OrderBy = orderFile
 	if r.Entries, err = r.read(r.Path, filepath.Base(r.Path), opt); err != nil {
 		return err
 	}

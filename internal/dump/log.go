@@ -9,7 +9,6 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/printlog"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -34,7 +33,7 @@ func (r *Run) readLog(path string) (entries []Entry, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("dump: %w", err)
 	}
-	records, notes, err := printlog.Parse(path, f)
+	records, notes, err := parseLog(path, f)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
@@ -45,13 +44,13 @@ func (r *Run) readLog(path string) (entries []Entry, err error) {
 	for _, rec := range records {
 		t, err := printedTensor(rec)
 		if err != nil {
-			return nil, &tensor.FormatError{Format: "printlog", File: path, Offset: -1, Member: rec.Label,
+			return nil, &tensor.FormatError{Format: logFormat, File: path, Offset: -1, Member: rec.Label,
 				Err: tensor.ErrUnsupported,
 				Msg: fmt.Sprintf("line %d: %v", rec.Line, err)}
 		}
 		layer, port := label.Split(rec.Label)
 		entries = append(entries, Entry{Step: strconv.Itoa(seen[rec.Label]), Layer: layer, Port: port, Tensor: t,
-			Printed: &Printed{Known: rec.Index, Decimals: rec.Precision, Relative: rec.Style == printlog.Full}})
+			Printed: &Printed{Known: rec.Index, Decimals: rec.Precision, Relative: rec.style == styleFull}})
 		seen[rec.Label]++
 	}
 	note := filepath.Base(path) + " is a log: numbers were compared to the decimals that it shows"
@@ -63,7 +62,7 @@ func (r *Run) readLog(path string) (entries []Entry, err error) {
 
 // printedTensor makes a tensor of the printed values. Narrow floats become float32, which rounds
 // less than the log does.
-func printedTensor(rec printlog.Record) (*tensor.Tensor, error) {
+func printedTensor(rec record) (*tensor.Tensor, error) {
 	n, err := tensor.NumElems(rec.Shape)
 	if err != nil {
 		return nil, err
@@ -85,7 +84,7 @@ func printedTensor(rec printlog.Record) (*tensor.Tensor, error) {
 	return fill[float32](rec, n)
 }
 
-var fills = map[tensor.DType]func(printlog.Record, int) (*tensor.Tensor, error){
+var fills = map[tensor.DType]func(record, int) (*tensor.Tensor, error){
 	tensor.F64: fill[float64], tensor.I8: fill[int8], tensor.U8: fill[uint8], tensor.I16: fill[int16], tensor.U16: fill[uint16],
 	tensor.I32: fill[int32], tensor.U32: fill[uint32], tensor.I64: fill[int64], tensor.U64: fill[uint64],
 }
@@ -94,7 +93,7 @@ type number interface {
 	int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64
 }
 
-func fill[T number](rec printlog.Record, n int) (*tensor.Tensor, error) {
+func fill[T number](rec record, n int) (*tensor.Tensor, error) {
 	v := make([]T, n)
 	for i, at := range rec.Index {
 		v[at] = T(rec.Values[i])

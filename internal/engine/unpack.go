@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/whole"
 )
 
 //go:embed runner/*.py runner/goparity/*.py
@@ -84,7 +83,7 @@ func put(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return whole.File(path, 0o600, func(w io.Writer) error { _, err := w.Write(data); return err })
+	return mapfile.Replace(path, 0o600, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
 // cacheDir returns goparity's folder in the user's cache.

@@ -28,11 +28,6 @@ func (d Device) String() string {
 	return fmt.Sprintf("%s %s, driver %s, %d of %d MiB free", d.Vendor, d.Name, d.Driver, d.FreeMiB, d.TotalMiB)
 }
 
-// Driver lists the GPUs of a machine.
-type Driver interface {
-	Devices(ctx context.Context) ([]Device, error)
-}
-
 // Errors of [Pick].
 var (
 	ErrNoDriver = errors.New("no GPU driver")
@@ -55,8 +50,8 @@ func (d Device) ID() string {
 // Pick chooses what a process with the environment env runs on: the devices that a variable such as
 // CUDA_VISIBLE_DEVICES names, in its order, else the one with the most free memory. All that are
 // named must be free. The errors say what is missing and what to do.
-func Pick(ctx context.Context, d Driver, env []string) ([]Device, error) {
-	all, err := d.Devices(ctx)
+func Pick(ctx context.Context, tools Tools, env []string) ([]Device, error) {
+	all, err := tools.Devices(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +76,9 @@ func Pick(ctx context.Context, d Driver, env []string) ([]Device, error) {
 }
 
 // System asks the tools of the drivers: nvidia-smi, then rocm-smi.
-func System() Driver { return Tools(run) }
+func System() Tools { return run }
 
-// Tools is a [Driver] that runs the drivers' tools by the function, which returns the output of a
-// program.
+// Tools runs the tools of the drivers: it returns the output of a program.
 type Tools func(ctx context.Context, name string, args ...string) ([]byte, error)
 
 func run(ctx context.Context, name string, args ...string) ([]byte, error) {

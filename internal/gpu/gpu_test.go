@@ -16,7 +16,7 @@ import (
 
 // tools returns a driver for a machine on which the programs in out are installed and print its
 // values.
-func tools(out map[string]string, fail error) gpu.Driver {
+func tools(out map[string]string, fail error) gpu.Tools {
 	return gpu.Tools(func(_ context.Context, name string, _ ...string) ([]byte, error) {
 		text, ok := out[name]
 		if !ok {
@@ -32,7 +32,7 @@ func TestPick(t *testing.T) {
 		"system": {"Driver version": "6.8"}}`
 	for _, tt := range []struct {
 		name, want string
-		driver     gpu.Driver
+		driver     gpu.Tools
 		err        error
 		text       string
 		reason     string
@@ -98,7 +98,7 @@ func TestPickIsWhatTheEngineSees(t *testing.T) {
 		fmt.Sprintf(card, 3, 0, "N/A") + "}"}, nil)
 	for _, tt := range []struct {
 		env    []string
-		driver gpu.Driver
+		driver gpu.Tools
 		want   string // the engine's environment
 		err    string
 		reason string

@@ -1,5 +1,6 @@
 // Package mapfile opens regular files: small ones are read, large ones mapped into memory if the
-// system can do that, and of very many files the bytes are read when they are needed.
+// system can do that, and of very many files the bytes are read when they are needed. It also replaces files
+// and folders.
 package mapfile
 
 import (

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/secret"
-	"github.com/goparity/goparity/internal/whole"
 )
 
 // Write writes r as indented JSON. It sets the schema and counts the summary. A report that
@@ -136,11 +136,11 @@ func Save(dir string, r *Report) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := whole.File(filepath.Join(dir, "report.json"), 0o644,
+	if err := mapfile.Replace(filepath.Join(dir, "report.json"), 0o644,
 		func(w io.Writer) error { return Write(w, r) }); err != nil {
 		return err
 	}
-	return whole.File(filepath.Join(dir, "report.txt"), 0o644,
+	return mapfile.Replace(filepath.Join(dir, "report.txt"), 0o644,
 		func(w io.Writer) error { return Text(w, r, TextOptions{}) })
 }
 

@@ -1,9 +1,7 @@
 package session
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -121,11 +119,4 @@ func logitsOf(entries []dump.Entry, step string) (best *tensor.Tensor) {
 		}
 	}
 	return best
-}
-
-func makeDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return errors.Join(errors.New("session: the log"), err)
-	}
-	return nil
 }

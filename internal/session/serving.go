@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -155,8 +156,8 @@ func (f *Fixture) startServer(ctx context.Context, limit time.Duration, metrics 
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := makeDir(filepath.Dir(opt.LogFile)); err != nil {
-		return nil, nil, err
+	if err := os.MkdirAll(filepath.Dir(opt.LogFile), 0o755); err != nil {
+		return nil, nil, fmt.Errorf("session: the log: %w", err)
 	}
 	f.say(fmt.Sprintf("starts %s (log: %s)", strings.Join(words, " "), opt.LogFile))
 	s, err := serving.Start(ctx, serving.Program{Command: words, Dir: dir, Env: env, LogFile: opt.LogFile, URL: url, Ready: f.yaml.Serve.Ready,

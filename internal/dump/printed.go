@@ -1,4 +1,4 @@
-package printlog
+package dump
 
 import (
 	"bufio"
@@ -10,18 +10,17 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Style is the form in which a tensor was printed.
-type Style string
+// style is the form in which a tensor was printed.
+type style string
 
-// The styles that [Parse] reads.
 const (
-	Compact Style = "COMPACT" // of MAX: corners only, fixed decimals
-	Full    Style = "FULL"    // of MAX: every element, with an exponent
-	Torch   Style = "torch"   // repr of a torch.Tensor
+	styleCompact style = "COMPACT" // of MAX: corners only, fixed decimals
+	styleFull    style = "FULL"    // of MAX: every element, with an exponent
+	styleTorch   style = "torch"   // repr of a torch.Tensor
 )
 
-// A Record is one printed tensor.
-type Record struct {
+// A record is one printed tensor.
+type record struct {
 	Label string
 	DType tensor.DType
 	Shape []int
@@ -30,7 +29,7 @@ type Record struct {
 	Index    []int
 	Values   []float64
 	Complete bool // every element is known
-	Style    Style
+	style    style
 	// Precision is the number of printed decimals. A float is known to half a unit of its last
 	// decimal: ±0.5·10^−Precision in COMPACT, and that times the printed power of ten in FULL.
 	// Precision is 0 for integers, for bools and for whole numbers of torch ("2."), which are all
@@ -43,30 +42,30 @@ const (
 	maxText   = 64 << 20 // bytes of text of one tensor in the log, which FULL prints on one line
 	maxErrors = 10
 	marker    = " = tensor"
-	format    = "printlog"
+	logFormat = "printlog"
 	lfsPrefix = "version https://git-lfs.github.com/spec/v1"
 )
 
-// Parse reads all tensors of a log, in its order. A label that was printed twice has two records.
+// parseLog reads all tensors of a log, in its order. A label that was printed twice has two records.
 // name is used in errors.
 //
 // A line that begins like a tensor but does not continue like one, or that can only be a part of
-// one, is an error with its line number, a [*tensor.FormatError]. Parse continues after it: it
+// one, is an error with its line number, a [*tensor.FormatError]. It continues after it: it
 // returns all records that can be read, and an error that joins the first ten failures. Lines that
 // may be parts of a tensor, and may be something else, are listed in notes. Memory is bounded by
 // the longest tensor (at most 64 MiB of text) and by the values.
-func Parse(name string, r io.Reader) (records []Record, notes []string, err error) {
+func parseLog(name string, r io.Reader) (records []record, notes []string, err error) {
 	lines := &lineReader{in: bufio.NewReaderSize(r, 1<<16)}
 	var errs []error
 	var loose []int // lines
 	for lines.next() {
 		if lines.number == 1 && strings.HasPrefix(lines.text, lfsPrefix) {
-			return nil, nil, &tensor.FormatError{Format: format, File: name, Offset: 0, Err: tensor.ErrLFSPointer,
+			return nil, nil, &tensor.FormatError{Format: logFormat, File: name, Offset: 0, Err: tensor.ErrLFSPointer,
 				Msg: "this is a git-lfs pointer, not the file: run git lfs pull"}
 		}
 		label, body, ok := begin(lines.text)
 		at, err := lines.number, garbled(lines, label, ok)
-		var rec Record
+		var rec record
 		switch {
 		case err != nil:
 		case ok:
@@ -82,7 +81,7 @@ func Parse(name string, r io.Reader) (records []Record, notes []string, err erro
 			if c := (classError{}); errors.As(err, &c) {
 				class = c.class
 			}
-			if errs = append(errs, &tensor.FormatError{Format: format, File: name, Offset: -1, Member: label,
+			if errs = append(errs, &tensor.FormatError{Format: logFormat, File: name, Offset: -1, Member: label,
 				Msg: fmt.Sprintf("line %d: %v", at, err), Err: class}); len(errs) == maxErrors {
 				break
 			}
@@ -92,7 +91,7 @@ func Parse(name string, r io.Reader) (records []Record, notes []string, err erro
 		records = append(records, rec)
 	}
 	if lines.err != nil {
-		errs = append(errs, &tensor.FormatError{Format: format, File: name, Offset: -1,
+		errs = append(errs, &tensor.FormatError{Format: logFormat, File: name, Offset: -1,
 			Msg: fmt.Sprintf("line %d: %v", lines.number+1, lines.err), Err: lines.err})
 	}
 	return records, noteLoose(name, loose), errors.Join(errs...)
@@ -118,9 +117,9 @@ func begin(line string) (label, body string, ok bool) {
 }
 
 // parseTensor reads a tensor that begins with body, and all further lines that belong to it.
-func parseTensor(body string, lines *lineReader) (Record, error) {
+func parseTensor(body string, lines *lineReader) (record, error) {
 	if lines.long {
-		return Record{}, fmt.Errorf("more than %d bytes of text: print less, or save files (BINARY_MAX_CHECKPOINT)",
+		return record{}, fmt.Errorf("more than %d bytes of text: print less, or save files (BINARY_MAX_CHECKPOINT)",
 			maxText)
 	}
 	if body[0] == '<' {
@@ -130,15 +129,15 @@ func parseTensor(body string, lines *lineReader) (Record, error) {
 	text.WriteString(body)
 	for open := parens(body); open > 0; {
 		if !lines.next() {
-			return Record{}, classError{tensor.ErrTruncated, "the log ends within the tensor"}
+			return record{}, classError{tensor.ErrTruncated, "the log ends within the tensor"}
 		}
 		if _, _, again := begin(lines.text); again {
 			lines.unread = true
-			return Record{}, classError{tensor.ErrTruncated,
+			return record{}, classError{tensor.ErrTruncated,
 				fmt.Sprintf("line %d begins another tensor within it", lines.number)}
 		}
 		if lines.long || text.Len()+len(lines.text) > maxText {
-			return Record{}, fmt.Errorf("more than %d bytes of text: print less, or save files", maxText)
+			return record{}, fmt.Errorf("more than %d bytes of text: print less, or save files", maxText)
 		}
 		text.WriteByte('\n')
 		text.WriteString(lines.text)

@@ -1,4 +1,4 @@
-package printlog
+package dump
 
 import (
 	"fmt"
@@ -32,34 +32,34 @@ func (w *words) next() string {
 
 // parseBrackets reads "([[1.0, 2.0], …], dtype=f32, shape=[1,2])": what MAX prints in style COMPACT,
 // and what torch prints.
-func parseBrackets(text string) (Record, error) {
+func parseBrackets(text string) (record, error) {
 	end, err := endOfList(text)
 	if err != nil {
-		return Record{}, err
+		return record{}, err
 	}
 	a, err := parseAttributes(&words{text: text, at: end})
 	if err != nil {
-		return Record{}, err
+		return record{}, err
 	}
-	r := Record{Style: Torch, Shape: a.shape, DType: tensor.I64}
+	r := record{style: styleTorch, Shape: a.shape, DType: tensor.I64}
 	if a.dtype != "" || a.isMAX {
 		if r.DType, err = parseDType(a.dtype); err != nil {
-			return Record{}, err
+			return record{}, err
 		}
 	}
 	l := lists{words: words{text: text[:end], at: 1}, shape: a.shape, leaf: -1}
 	if a.isMAX {
 		n, err := tensor.NumElems(a.shape)
 		if err != nil {
-			return Record{}, err
+			return record{}, err
 		}
-		r.Style = Compact
+		r.style = styleCompact
 		if l.sizes = nested(a.shape); n == 0 {
 			l.sizes = nil // nothing is known of the brackets
 		}
 	}
 	if err := l.read(); err != nil {
-		return Record{}, err
+		return record{}, err
 	}
 	return l.record(r, a.dtype != "")
 }
@@ -252,7 +252,7 @@ func (l *lists) mismatch() error {
 
 // record makes a record of what was read. typed says that it has the type that was printed: torch names only
 // that which is not the default for such values.
-func (l *lists) record(r Record, typed bool) (Record, error) {
+func (l *lists) record(r record, typed bool) (record, error) {
 	v := &l.values
 	switch {
 	case typed:
@@ -267,11 +267,11 @@ func (l *lists) record(r Record, typed bool) (Record, error) {
 	n, err := tensor.NumElems(r.Shape)
 	switch {
 	case err != nil:
-		return Record{}, err
-	case r.Style == Compact && n == 0 && len(v.list) > 0:
-		return Record{}, fmt.Errorf("shape %s has no elements, %d are printed", tensor.FormatShape(r.Shape), len(v.list))
-	case r.Style != Compact && n != len(v.list):
-		return Record{}, fmt.Errorf("shape %s has %d elements, %d are printed", tensor.FormatShape(r.Shape), n, len(v.list))
+		return record{}, err
+	case r.style == styleCompact && n == 0 && len(v.list) > 0:
+		return record{}, fmt.Errorf("shape %s has no elements, %d are printed", tensor.FormatShape(r.Shape), len(v.list))
+	case r.style != styleCompact && n != len(v.list):
+		return record{}, fmt.Errorf("shape %s has %d elements, %d are printed", tensor.FormatShape(r.Shape), n, len(v.list))
 	}
 	index := l.index
 	if len(index) == n {

@@ -1,4 +1,4 @@
-package printlog
+package dump
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package printlog
+package dump
 
 import (
 	"fmt"
@@ -67,7 +67,7 @@ func (v *values) cut(word string) bool {
 
 // record adds the known values to r. index has their element numbers; it is nil if all elements
 // were printed, in order.
-func (v *values) record(r Record, index []int) Record {
+func (v *values) record(r record, index []int) record {
 	r.Complete = index == nil && v.lost == nil
 	if r.DType.IsFloat() {
 		r.Precision = v.precision

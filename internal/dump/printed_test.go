@@ -1,4 +1,4 @@
-package printlog_test
+package dump_test
 
 import (
 	"bytes"
@@ -16,13 +16,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/printlog"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/tensor"
 )
 
 func load(t testing.TB, file string) []byte {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + file)
+	b, err := os.ReadFile("testdata/printed/" + file)
 	require.NoError(t, err)
 	return b
 }
@@ -50,7 +50,7 @@ func expected(t *testing.T, file string) []tensor.Named {
 }
 
 // near requires v to be x within the printed precision.
-func near(t *testing.T, r printlog.Record, x, v float64, what string) {
+func near(t *testing.T, r dump.Record, x, v float64, what string) {
 	t.Helper()
 	switch {
 	case math.IsNaN(x):
@@ -59,7 +59,7 @@ func near(t *testing.T, r printlog.Record, x, v float64, what string) {
 		require.Equal(t, x, v, what)
 	default:
 		unit := math.Pow(10, -float64(r.Precision))
-		if r.Style == printlog.Full || strings.HasPrefix(what, "wide range") {
+		if string(r.Style()) == "FULL" || strings.HasPrefix(what, "wide range") {
 			unit *= math.Pow(10, math.Floor(math.Log10(math.Max(math.Abs(x), 1e-300))))
 		}
 		require.InDelta(t, x, v, unit*0.5000001+math.Abs(x)*1e-15, what)
@@ -104,18 +104,18 @@ func TestRealLogs(t *testing.T) {
 	}
 	tests := []struct {
 		file, want string
-		style      printlog.Style
+		style      string
 		precision  int // of the tensor "precise"
 		precise    string
 	}{
-		{"compact.log", "want.json", printlog.Compact, 4, "f32-2x3"},
-		{"full6.log", "want.json", printlog.Full, 6, "f32-2x3"},
-		{"full10.log", "want.json", printlog.Full, 10, "f32-2x3"},
-		{"torch.log", "want_torch.json", printlog.Torch, 4, "matrix"},
+		{"compact.log", "want.json", "COMPACT", 4, "f32-2x3"},
+		{"full6.log", "want.json", "FULL", 6, "f32-2x3"},
+		{"full10.log", "want.json", "FULL", 10, "f32-2x3"},
+		{"torch.log", "want_torch.json", "torch", 4, "matrix"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {
-			records, _, err := printlog.Parse(tt.file, bytes.NewReader(load(t, tt.file)))
+			records, _, err := dump.ParseLog(tt.file, bytes.NewReader(load(t, tt.file)))
 			require.NoError(t, err)
 			want := expected(t, tt.want)
 			require.Len(t, records, len(want))
@@ -124,12 +124,12 @@ func TestRealLogs(t *testing.T) {
 				require.Equal(t, w.Name, r.Label)
 				require.Equal(t, w.DType(), r.DType, r.Label)
 				require.Equal(t, w.Shape(), r.Shape, r.Label)
-				require.Equal(t, tt.style, r.Style)
+				require.Equal(t, tt.style, string(r.Style()))
 				if r.Label == tt.precise {
 					require.Equal(t, tt.precision, r.Precision)
 				}
 				n := lost[tt.file][r.Label]
-				if tt.style == printlog.Compact {
+				if tt.style == "COMPACT" {
 					index := corners(w.Shape())
 					require.Len(t, r.Index, len(index)-n, r.Label)
 					require.Subset(t, index, r.Index, r.Label)
@@ -150,7 +150,7 @@ func TestRealLogs(t *testing.T) {
 // With 27 decimals MAX has no room for the exponent, so no such value can be trusted. Infinities
 // and integers are complete.
 func TestCutExponents(t *testing.T) {
-	records, _, err := printlog.Parse("full27.log", bytes.NewReader(load(t, "full27.log")))
+	records, _, err := dump.ParseLog("full27.log", bytes.NewReader(load(t, "full27.log")))
 	require.NoError(t, err)
 	want := expected(t, "want.json")
 	require.NotEmpty(t, records)
@@ -172,7 +172,7 @@ func TestNoiseIsSkipped(t *testing.T) {
 		"loss tensor([1.0])\n\n[1.0000, 2.0000]\n" +
 		"model.norm-output = tensor([[1.0000,\t2.0000]], dtype=f32, shape=[2])\n" +
 		"the tensors = tensors(1)\n"
-	records, _, err := printlog.Parse("log", strings.NewReader(log))
+	records, _, err := dump.ParseLog("log", strings.NewReader(log))
 	require.NoError(t, err)
 	require.Len(t, records, 2)
 	for i, line := range []int{3, 7} {
@@ -180,13 +180,13 @@ func TestNoiseIsSkipped(t *testing.T) {
 		require.Equal(t, line, records[i].Line)
 		require.Equal(t, []float64{1, 2}, records[i].Values)
 	}
-	records, _, err = printlog.Parse("empty", strings.NewReader(""))
+	records, _, err = dump.ParseLog("empty", strings.NewReader(""))
 	require.NoError(t, err)
 	require.Empty(t, records)
 }
 
 func TestSummaryOfTorch(t *testing.T) {
-	records, _, err := printlog.Parse("summary.log", bytes.NewReader(load(t, "summary.log")))
+	records, _, err := dump.ParseLog("summary.log", bytes.NewReader(load(t, "summary.log")))
 	require.ErrorIs(t, err, tensor.ErrUnsupported)
 	require.ErrorContains(t, err, `"large": line 2: `)
 	require.ErrorContains(t, err, "set_printoptions")
@@ -264,7 +264,7 @@ func TestErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, _, err := printlog.Parse("run.log", strings.NewReader(tt.log))
+			_, _, err := dump.ParseLog("run.log", strings.NewReader(tt.log))
 			require.ErrorIs(t, err, tt.class, tt.reason)
 			require.ErrorContains(t, err, tt.text, tt.reason)
 			require.ErrorContains(t, err, `"run.log"`)
@@ -290,7 +290,7 @@ func TestLooseParts(t *testing.T) {
 		{whole + "model.norm-outp\n", "", "a line of its own"},
 		{strings.TrimSpace(whole), "", "a whole tensor at the end"},
 	} {
-		records, notes, err := printlog.Parse("a/log", strings.NewReader(tt.log))
+		records, notes, err := dump.ParseLog("a/log", strings.NewReader(tt.log))
 		require.NoError(t, err, tt.reason)
 		require.Len(t, records, 1, tt.reason)
 		if tt.want == "" {
@@ -305,26 +305,26 @@ func TestLooseParts(t *testing.T) {
 func TestGoesOnAfterErrors(t *testing.T) {
 	bad := "bad = tensor<2xf32> [1.0e+00]\n"
 	good := "good = tensor<1xf32> [1.0e+00]\n"
-	records, _, err := printlog.Parse("log", strings.NewReader(bad+good+bad))
+	records, _, err := dump.ParseLog("log", strings.NewReader(bad+good+bad))
 	require.ErrorContains(t, err, "line 1: ")
 	require.ErrorContains(t, err, "line 3: ")
 	require.Len(t, records, 1)
-	_, _, err = printlog.Parse("log", strings.NewReader(strings.Repeat(bad, 1000)))
+	_, _, err = dump.ParseLog("log", strings.NewReader(strings.Repeat(bad, 1000)))
 	require.Len(t, strings.Split(err.Error(), "\n"), 10, "the first ten are enough")
-	_, _, err = printlog.Parse("log", strings.NewReader("y = tensor([[1.0000,\n"+good))
+	_, _, err = dump.ParseLog("log", strings.NewReader("y = tensor([[1.0000,\n"+good))
 	require.Error(t, err)
 }
 
 func TestLongLines(t *testing.T) {
 	noise := io.LimitReader(endless('#'), 80<<20)
-	records, _, err := printlog.Parse("log", io.MultiReader(noise, strings.NewReader("\nx = tensor<1xf32> [1.0e+00]\n")))
+	records, _, err := dump.ParseLog("log", io.MultiReader(noise, strings.NewReader("\nx = tensor<1xf32> [1.0e+00]\n")))
 	require.NoError(t, err, "noise of any length is skipped")
 	require.Len(t, records, 1)
 	require.Equal(t, 2, records[0].Line)
 
 	long := io.MultiReader(strings.NewReader("x = tensor<9xf32> ["), io.LimitReader(endless('1'), 80<<20),
 		strings.NewReader("\ny = tensor<1xf32> [1.0e+00]\n"))
-	records, _, err = printlog.Parse("log", long)
+	records, _, err = dump.ParseLog("log", long)
 	require.ErrorContains(t, err, `"x": line 1: more than 67108864 bytes`)
 	require.Len(t, records, 1)
 }
@@ -340,7 +340,7 @@ func (e endless) Read(b []byte) (int, error) {
 
 func TestReadError(t *testing.T) {
 	broken := errors.New("disk on fire")
-	_, _, err := printlog.Parse("log", io.MultiReader(strings.NewReader("noise\n"), iotest.ErrReader(broken)))
+	_, _, err := dump.ParseLog("log", io.MultiReader(strings.NewReader("noise\n"), iotest.ErrReader(broken)))
 	require.ErrorIs(t, err, broken)
 }
 
@@ -355,7 +355,7 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, log []byte) {
-		records, _, err := printlog.Parse("fuzz", bytes.NewReader(log))
+		records, _, err := dump.ParseLog("fuzz", bytes.NewReader(log))
 		if err != nil {
 			var fe *tensor.FormatError
 			require.ErrorAs(t, err, &fe)

@@ -1,4 +1,4 @@
-package printlog
+package dump
 
 import (
 	"fmt"
@@ -9,33 +9,33 @@ import (
 )
 
 // parseFull reads "<2x3xf32> [5.000000e-01, …]".
-func parseFull(body string) (Record, error) {
+func parseFull(body string) (record, error) {
 	head, list, ok := strings.Cut(body, "> [")
 	if !ok {
-		return Record{}, fmt.Errorf("%.60q does not continue like tensor<2x3xf32> [1.0e+00, …]", body)
+		return record{}, fmt.Errorf("%.60q does not continue like tensor<2x3xf32> [1.0e+00, …]", body)
 	}
 	sizes := strings.Split(head[1:], "x")
-	r := Record{Style: Full, Shape: []int{}}
+	r := record{style: styleFull, Shape: []int{}}
 	for _, s := range sizes[:len(sizes)-1] {
 		d, err := parseSize(s)
 		if err != nil {
-			return Record{}, err
+			return record{}, err
 		}
 		r.Shape = append(r.Shape, d)
 	}
 	var err error
 	if r.DType, err = parseDType(sizes[len(sizes)-1]); err != nil {
-		return Record{}, err
+		return record{}, err
 	}
 	if list = strings.TrimRight(list, " "); !strings.HasSuffix(list, "]") {
-		return Record{}, classError{tensor.ErrTruncated, "the line ends within the tensor"}
+		return record{}, classError{tensor.ErrTruncated, "the line ends within the tensor"}
 	}
 	l := lists{words: words{text: list}, shape: r.Shape, leaf: -1, found: []int{-1}, values: values{exponents: true}}
 	if err := l.list(0, 0); err != nil {
-		return Record{}, err
+		return record{}, err
 	}
 	if rest := strings.TrimSpace(list[l.at:]); rest != "" {
-		return Record{}, fmt.Errorf("%.40q after the tensor", rest)
+		return record{}, fmt.Errorf("%.40q after the tensor", rest)
 	}
 	return l.record(r, true)
 }

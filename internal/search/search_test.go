@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -454,6 +455,29 @@ func TestNothingFits(t *testing.T) {
 		return load(v)
 	}, Off: s.Off})
 	assert.ErrorIs(t, err, assert.AnError, "a weight that is not at hand")
+}
+
+// What is found hangs on no number of processors: the work is counted before edits run side by side.
+func TestSameOnAnyMachine(t *testing.T) {
+	p := attention()
+	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
+	require.NoError(t, err)
+	edits := listed(base, weights, nil)
+	i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == "mask → lower triangle at -1" })
+	require.GreaterOrEqual(t, i, 0)
+	var first *search.Result
+	for _, processors := range []int{1, 3} {
+		before := runtime.GOMAXPROCS(processors)
+		r, err := search.Find(t.Context(), site(t, p, edits[i].Patch))
+		runtime.GOMAXPROCS(before)
+		require.NoError(t, err)
+		if first == nil {
+			first = r
+		}
+		assert.Equal(t, first.Tried, r.Tried)
+		assert.Equal(t, first.Fits[0].Text, r.Fits[0].Text)
+		assert.Len(t, r.Also, len(first.Also))
+	}
 }
 
 // One line may work on values of several shapes: an edit of all of them is no reason to fail.

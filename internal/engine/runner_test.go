@@ -110,14 +110,21 @@ func TestBlame(t *testing.T) {
 		{"oracle.fail(ImportError('x'))", "infra", "oracle.py:2", "a package that is not installed"},
 		{"tokens.repeats(5)", "bug", "tokens.py", "our own code"},
 		{"engine.call(lambda: tokens.repeats(5))", "bug", "tokens.py", "our own code, called by the engine"},
+		{"engine.call(lambda: core.fast.rope('x'))", "model", "engine.py:4", "a kernel that a hook of ours calls in the model's place"},
 	} {
 		script := `
 import sys
 sys.dont_write_bytecode = True
 sys.path[:0] = ["runner", sys.argv[1], sys.argv[1] + "/site-packages"]
-from goparity import tokens
+import types
+core = types.ModuleType("mlx.core")
+core.array, core.fast = type("array", (), {}), types.SimpleNamespace(rope=int)
+sys.modules["mlx"] = types.ModuleType("mlx")
+sys.modules["mlx"].core = sys.modules["mlx.core"] = core
+from goparity import mlxfused, tokens
 from goparity.errors import blame
 import engine, oracle
+mlxfused.Fused(print)
 try:
     ` + tt.call + `
 except Exception as e:

@@ -73,6 +73,26 @@ func TestOwnGoldens(t *testing.T) {
 	}
 }
 
+// The cause along a path is looked for where the path is what is wrong.
+func TestCausesAlongPaths(t *testing.T) {
+	whole, decode := [][]dump.PassItem{{part(0, 0, 5)}}, [][]dump.PassItem{{part(0, 0, 3)}, {part(0, 3, 4)}, {part(0, 4, 5)}}
+	for _, tt := range []struct {
+		own    float32
+		looked bool
+		reason string
+	}{
+		{0, true, "right in one pass"},
+		{0.5, false, "wrong in one pass, which the report is about"},
+	} {
+		p, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{gate(t, "golden", "one-pass", "", whole, 0)},
+			OnePass: []*dump.Run{gate(t, "actual1", "one-pass", "", whole, tt.own)}, Actual: []*dump.Run{gate(t, "decode", "decode:2", "", decode, 0.5)},
+			Measured: true}, judge.Options{})
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, report.Fail, p.Report("gate").Verdict, tt.reason)
+		assert.Equal(t, tt.looked, p.Along().Causes() != nil, tt.reason)
+	}
+}
+
 // Along a path with goldens of its own a candidate of 16 bits is judged by what they cost the reference
 // along that path, and in one pass by what they cost it there.
 func TestCostsAlongPaths(t *testing.T) {

@@ -42,6 +42,8 @@ type Runs struct {
 	// Forced says that the goldens were forced along the same text as the candidate, in whichever forward
 	// passes: their rows are then those of the text, as those of one pass are.
 	Forced bool
+	// Told says that the causes of a wrong OnePass are told elsewhere: they are not searched for again.
+	Told bool
 	// Measured says that the golden's rows are known to hold along the path: the reference was run so.
 	Measured bool
 }
@@ -116,6 +118,9 @@ func judged(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) {
 	if err != nil {
 		return p.unlessOther(fmt.Errorf("the candidate's own one pass: %w", err))
 	}
+	if !p.OnePassHolds() {
+		opt = undiagnosed(opt) // the report is about the one pass
+	}
 	if p.along, err = compare(ctx, g, actual, p.onePassHolds(), opt); err != nil {
 		return p.unlessOther(err)
 	}
@@ -132,6 +137,9 @@ func (p *Paths) compareOnePass(ctx context.Context, g judge.Goldens, own []*path
 		if g.Encoded, err = runs.onePassSheets(runs.OnePassEncoded, own[0]); err != nil {
 			return err
 		}
+	}
+	if runs.Told {
+		opt = undiagnosed(opt)
 	}
 	if p.onePass, err = compare(ctx, g, own, nil, opt); err == nil {
 		p.one = p.onePass.Report("", true)
@@ -178,9 +186,15 @@ func (p *Paths) onePassHolds() *bool {
 	return &holds
 }
 
+// undiagnosed are options without a search for causes.
+func undiagnosed(opt judge.Options) judge.Options {
+	opt.Diagnosis, opt.Progress = judge.Diagnosis{Mode: setting.DiagnoseOff}, nil
+	return opt
+}
+
 // compareOwn compares the candidate with itself.
 func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt judge.Options) (err error) {
-	opt.Diagnosis, opt.Progress = judge.Diagnosis{Mode: setting.DiagnoseOff}, nil
+	opt = undiagnosed(opt)
 	opt.Scope, opt.Match.Rules, opt.Match.Ignore = nil, nil, nil
 	if len(own) > 0 {
 		if p.consistent, err = compare(ctx, judge.Goldens{Standard: own}, actual, p.onePassHolds(), opt); isOther(err) {

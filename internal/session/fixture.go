@@ -45,6 +45,7 @@ type Fixture struct {
 
 	used      atomic.Bool
 	summaries atomic.Int64 // how many were asked for
+	told      atomic.Bool  // a path diagnoses the candidate's one pass: the others do not
 
 	runner
 	opening  sync.Once // guards goldens and openErr

@@ -32,7 +32,7 @@ func (p *Path) Judge() (*paths.Paths, error) {
 
 func (p *Path) along() (*paths.Paths, error) {
 	f := p.fixture
-	runs := paths.Runs{Actual: p.runs, Exact: !f.yaml.Causal()}
+	runs := paths.Runs{Actual: p.runs, Exact: !f.yaml.Causal(), Told: f.told.Swap(true)}
 	for _, r := range p.own {
 		if len(r.Info.Unpadded()) > 0 {
 			runs.OnePass = append(runs.OnePass, r)

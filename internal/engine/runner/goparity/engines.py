@@ -108,7 +108,11 @@ def run(job, out):
                 model = stack.enter_context(model)
             for case in cases:
                 dump = out.case(case)
-                module.run(model, dump, case)
+                try:
+                    module.run(model, dump, case)
+                except Exception as e:
+                    e.case = case["name"]  # with its path, for what is said of it
+                    raise
                 loaded.keep(job, dump, lambda: module.weights(model))
 
 

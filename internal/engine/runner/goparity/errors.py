@@ -34,6 +34,7 @@ class UsageError(JobError):
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _RUNNER = os.path.dirname(_OURS[:-1]) + os.sep  # with __main__.py
 _DRIVER = re.compile(r"CUDA|cuDNN|cuBLAS|NCCL|HIP error|hipError|ROCm|driver version|out of memory|OUT_OF_MEMORY", re.I)
+_PASSED_ON = re.compile(r"\boriginal\(")
 
 
 def blame(error):
@@ -41,9 +42,10 @@ def blame(error):
 
     "infra" is the installation or the machine, "bug" is ours, all else is "model". The frame that
     counts is the innermost one outside the standard library: ours, that of an installed package, or
-    the user's own.
+    the user's own. A hook of ours that calls what it stands for, original(…), is not to blame for that.
     """
     frames = [(_owner(f.filename), f) for f in traceback.extract_tb(error.__traceback__)]
+    frames = [(owner, f) for owner, f in frames if owner != "ours" or not _PASSED_ON.search(f.line or "")]
     frames = [(owner, f) for owner, f in frames if owner != "python"] or [("ours", f) for _, f in frames[-1:]]
     if not frames:
         return "bug", ""

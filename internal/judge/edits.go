@@ -148,10 +148,10 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 	if site == nil || len(r.ports[t]) == 0 {
 		return nil, nil
 	}
-	found, err := c.findEdit(r, t, load, site, false, known, twin)
+	found, of, err := c.findEdit(r, t, load, site, false, known, twin)
 	if err == nil && len(found.Fits) == 0 && site.AnyOrder {
 		site = r.result.Site(t, load, nil, true)
-		found, err = c.findEdit(r, t, load, site, true, known, twin)
+		found, of, err = c.findEdit(r, t, load, site, true, known, twin)
 	}
 	if err != nil || len(found.Fits) == 0 || len(found.Fits[0].Parts) > 0 && !found.Proven { // of pairs there are too many to guess
 		if err == nil && known.first == nil && len(known.others) == 0 {
@@ -160,16 +160,16 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 		return nil, err
 	}
 	f := found.Fits[0]
-	key, layers := edit.Key(site.Piece, f.Edit), r.twins(site.Piece, f.Edit)
+	key, layers := edit.Key(of, f.Edit), r.twins(of, f.Edit)
 	if found.Twin {
 		known.known[key].layers[layers[0]] = true
 		known.again = append(known.again, r.ports[t][0].Layer)
 		return nil, nil
 	}
 	if len(f.Parts) > 0 {
-		return known.both(r, site.Piece, r.ports[t][0], found), nil
+		return known.both(r, of, r.ports[t][0], found), nil
 	}
-	k := causeOf(r, site.Piece, r.ports[t][0], found, f.Edit)
+	k := causeOf(r, of, r.ports[t][0], found, f.Edit)
 	if f.From != "" && (known.first != nil || len(known.others) > 0) { // what stands elsewhere may follow from the first fault
 		k.Proven = false
 	}
@@ -195,8 +195,9 @@ func (e *edits) both(r *replayed, of *program.Piece, p *Port, found *editsearch.
 	return causeOf(r, of, p, found, parts[0])
 }
 
-// findEdit looks for the edit of a site; where forward passes were laid out, of the rows of the first that is wrong.
-func (c *Comparison) findEdit(r *replayed, t int, load replay.Load, site *piece.Site, replayed bool, known *edits, twin bool) (*editsearch.Result, error) {
+// findEdit looks for the edit of a site; where forward passes were laid out, of the rows of the first that is wrong. The
+// edits found are those of the piece that is returned.
+func (c *Comparison) findEdit(r *replayed, t int, load replay.Load, site *piece.Site, replayed bool, known *edits, twin bool) (*editsearch.Result, *program.Piece, error) {
 	fed, rows := c.fed(r, t, site)
 	if fed != nil {
 		site = r.result.Site(t, load, rows, replayed)
@@ -206,7 +207,8 @@ func (c *Comparison) findEdit(r *replayed, t int, load replay.Load, site *piece.
 	for key := range known.known {
 		s.Known = append(s.Known, key)
 	}
-	return editsearch.Find(c.ctx, s)
+	found, err := editsearch.Find(c.ctx, s)
+	return found, s.Piece, err
 }
 
 // twins lists the layers that run the line of an edit, its own first.

@@ -167,7 +167,8 @@ func (p *planner) plan(longest, layers int) (out Plan) {
 	var long []Case
 	out.Cases, long = p.cases(n)
 	for _, c := range long {
-		out.left = append(out.left, fmt.Sprintf("%s: has about %d tokens, the model has positions for %d", c.Name, p.lengthOf(c), p.most()))
+		text := fmt.Sprintf("%s: has about %d tokens, the model has positions for %d", c.Name, p.lengthOf(c), p.most())
+		out.left = append(out.left, text)
 	}
 	out.Cost.Time = p.size.load(layers)
 	for i := range out.Cases {
@@ -254,7 +255,8 @@ func (p *planner) cases(n int) (out, left []Case) {
 // texts need a tokenizer.
 func (p *planner) texts() (out []Case) {
 	if p.options.Text {
-		out = append(out, Case{Name: Prefix + "text", Prompt: Text, Steps: 1, For: "a text: the tokenizer, and the token that begins it"})
+		out = append(out, Case{Name: Prefix + "text", Prompt: Text, Steps: 1,
+			For: "a text: the tokenizer, and the token that begins it"})
 	}
 	return append(out, p.chats()...)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/goparity/goparity/internal/mapfile"
 )
@@ -68,12 +67,6 @@ func (c Config) KVHeads() int {
 func (c Config) Hidden() int {
 	n, _ := c.Int(hiddenKeys...)
 	return max(n, 0)
-}
-
-// Theta returns the base of the rotary embedding, or 0 if the config does not say.
-func (c Config) Theta() float64 {
-	t, _ := c.Float("rope_theta", "rotary_emb_base")
-	return max(t, 0)
 }
 
 // ReadConfig reads a config.json, as [Flat] has it.
@@ -146,18 +139,4 @@ func Flat(c Config) Config {
 		}
 	}
 	return c
-}
-
-// Multipliers lists the numbers by which a model multiplies or divides what it computes, in no
-// order: the positive values of keys that say so, as embedding_multiplier and logits_scaling.
-func (c Config) Multipliers() (out []float64) {
-	for key := range c {
-		if !strings.Contains(key, "multipl") && !strings.Contains(key, "scal") {
-			continue
-		}
-		if x, ok := c.Float(key); ok && x > 0 {
-			out = append(out, x)
-		}
-	}
-	return out
 }

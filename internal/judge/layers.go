@@ -10,8 +10,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/nearest"
 	"github.com/goparity/goparity/internal/report"
 )
@@ -210,19 +208,6 @@ func didYouMean(name string, all []string) string {
 		return fmt.Sprintf(", did you mean %q?", n)
 	}
 	return fmt.Sprintf(": it has %s", label.Few(all))
-}
-
-// Outputs lists, by case, the outputs that the two runs have in common, without comparing them.
-func Outputs(cases []Case, opt match.Options) (map[string]dump.Joined, error) {
-	var js *joins
-	err := mapfile.Guard(func() (err error) {
-		js, err = joinAll(cases, opt)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return js.Joined(), nil
 }
 
 // Joined lists, by case, the outputs that both sides have.

@@ -3,6 +3,7 @@ package judge_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
@@ -160,4 +162,24 @@ func TestInjectedInPlaceOfStandard(t *testing.T) {
 			assert.ErrorContains(t, err, "the "+tt.who+" is a run on golden inputs", tt.reason)
 		}
 	}
+}
+
+// A rule for a layer that the injected run lacks is left out there, and that is said.
+func TestInjectedWithoutALayer(t *testing.T) {
+	run := func(mode string, layers ...string) *dump.Run {
+		var entries []dump.Entry
+		for i, layer := range layers {
+			x, err := tensor.Of([]float32{1, float32(i)}, 1, 2)
+			require.NoError(t, err)
+			entries = append(entries, dump.Entry{Step: "0", Layer: layer, Port: "output", Seq: i, Tensor: x})
+		}
+		return dump.New("x", dump.Info{Case: "c", Mode: mode}, dump.OrderRunFile, entries)
+	}
+	k := judge.Case{Name: "c", Golden: run(dump.Standard, "model.a", "model.b"), Actual: run(dump.Standard, "model.a", "model.other"),
+		Injected: run(dump.Injected, "model.a")}
+	rules := []match.Rule{{Golden: []string{"model.b"}, Candidate: []string{"model.other"}}}
+	c, err := judge.Compare(context.Background(), []judge.Case{k}, judge.Options{Match: match.Options{Rules: rules}})
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(c.Notes, "\n"),
+		`injected run: the rule model.b = model.other is left out: the candidate run has no layer "model.other"`)
 }

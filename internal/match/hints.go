@@ -2,6 +2,7 @@ package match
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
@@ -58,14 +59,9 @@ func Hints(p *Proposal, left []string, gaps []Gap) (hints []Hint) {
 
 // first is the first of some layers of the golden that a rule joins; −1 for none.
 func (p *Proposal) first(layers []string) int {
-	for at, l := range layers {
-		for i := range p.Rules {
-			if p.Rules[i].joins(label.Name(l)) {
-				return at
-			}
-		}
-	}
-	return -1
+	return slices.IndexFunc(layers, func(l string) bool {
+		return slices.ContainsFunc(p.Rules, func(r Proposed) bool { return r.joins(label.Name(l)) })
+	})
 }
 
 // few writes the first rules.

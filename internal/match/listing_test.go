@@ -88,7 +88,7 @@ func show(golden, actual []match.Port, r *match.Result) string {
 			on   bool
 			text string
 		}{{p.Problem != "", "PROBLEM " + p.Problem}, {p.Computed, "computed"}, {p.Mask, "mask"}, {p.Shared, "shared"},
-			{p.RowMask != nil, fmt.Sprintf("%d rows of %d", countTrue(p.RowMask), len(p.RowMask))},
+			{p.RowMask != nil, fmt.Sprintf("%d rows of %d", strings.Count(fmt.Sprint(p.RowMask), "true"), len(p.RowMask))},
 			{p.Note != "", starred(p.Note)}} {
 			if flag.on {
 				line += " | " + flag.text
@@ -127,28 +127,14 @@ func show(golden, actual []match.Port, r *match.Result) string {
 }
 
 // starred writes * for the numbers between dots.
-func starred(label string) string {
-	words := strings.Split(label, " ")
+func starred(text string) string {
+	words := strings.Split(text, " ")
 	for i, w := range words {
-		segs := strings.Split(w, ".")
-		for j, s := range segs {
-			if _, err := strconv.Atoi(s); err == nil && len(segs) > 1 {
-				segs[j] = "*"
-			}
+		if strings.Contains(w, ".") {
+			words[i] = label.Stars(w)
 		}
-		words[i] = strings.Join(segs, ".")
 	}
 	return strings.Join(words, " ")
-}
-
-func countTrue(flags []bool) int {
-	n := 0
-	for _, f := range flags {
-		if f {
-			n++
-		}
-	}
-	return n
 }
 
 // numbers are the block numbers in a label.
@@ -181,24 +167,20 @@ func check(t testing.TB, golden, actual []match.Port, r *match.Result) {
 			usedActual[a] = true
 		}
 	}
-	for _, u := range r.UnmatchedGolden {
-		if usedGolden[u.Index] {
-			t.Fatalf("golden %s is paired and unmatched", golden[u.Index].Label())
+	for _, side := range []struct {
+		ports []match.Port
+		left  []match.Unmatched
+		used  map[int]bool
+	}{{golden, r.UnmatchedGolden, usedGolden}, {actual, r.UnmatchedActual, usedActual}} {
+		for _, u := range side.left {
+			if side.used[u.Index] {
+				t.Fatalf("%s is paired and unmatched", side.ports[u.Index].Label())
+			}
+			side.used[u.Index] = true
 		}
-		usedGolden[u.Index] = true
-	}
-	for _, u := range r.UnmatchedActual {
-		if usedActual[u.Index] {
-			t.Fatalf("candidate %s is paired and unmatched", actual[u.Index].Label())
-		}
-		usedActual[u.Index] = true
 	}
 	for _, u := range r.Ignored {
-		if u.Golden {
-			usedGolden[u.Index] = true
-		} else {
-			usedActual[u.Index] = true
-		}
+		map[bool]map[int]bool{true: usedGolden, false: usedActual}[u.Golden][u.Index] = true
 	}
 	if len(usedGolden) != len(golden) || len(usedActual) != len(actual) {
 		t.Fatalf("%d of %d golden ports and %d of %d of the candidate's are accounted for",

@@ -200,19 +200,22 @@ func TestPartial(t *testing.T) {
 	assert.Contains(t, r.Unused[0], `the rule model.b = net.y is left out: the candidate run has no layer "net.y"`, "what is not obeyed is said")
 }
 
-func TestAmbiguityIsSettledByShapes(t *testing.T) {
-	golden := invent(t, 1, "m.a.LayerNorm 5 > 5\nm.a.layer_norm 7 > 7")
-	actual := invent(t, 1, "m.a.layernorm 7 > 7")
-	r, err := match.Runs(golden, actual, match.Options{})
-	require.NoError(t, err)
-	assert.Equal(t, map[string][]string{"m.a.layer_norm": {"m.a.layernorm"}}, r.Layers)
-}
-
-func TestEqualNamesBeatNormalForm(t *testing.T) {
+func TestLayers(t *testing.T) {
 	both := "m.a.LayerNorm 5 > 5\nm.a.layer_norm 5 > 5"
-	r, err := match.Runs(invent(t, 1, both), invent(t, 1, both), match.Options{})
-	require.NoError(t, err)
-	assert.Equal(t, map[string][]string{"m.a.LayerNorm": {"m.a.LayerNorm"}, "m.a.layer_norm": {"m.a.layer_norm"}}, r.Layers)
+	for _, tt := range []struct {
+		golden, actual string
+		want           map[string][]string
+		reason         string
+	}{
+		{"m.a.LayerNorm 5 > 5\nm.a.layer_norm 7 > 7", "m.a.layernorm 7 > 7", map[string][]string{"m.a.layer_norm": {"m.a.layernorm"}},
+			"shapes settle what names do not"},
+		{both, both, map[string][]string{"m.a.LayerNorm": {"m.a.LayerNorm"}, "m.a.layer_norm": {"m.a.layer_norm"}},
+			"equal names go before normal forms"},
+	} {
+		r, err := match.Runs(invent(t, 1, tt.golden), invent(t, 1, tt.actual), match.Options{})
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, r.Layers, tt.reason)
+	}
 }
 
 func TestIgnore(t *testing.T) {

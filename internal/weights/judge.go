@@ -177,7 +177,7 @@ func (p *pair) notFaint(i int, f *figures, look func(*trial) *figures) *figures 
 	if s := p.steps[i]; s.number == nil || f.Mismatches > 0 || f.seen.NormDiff == 0 || s.base == i || p.trials[s.base] == nil {
 		return f
 	}
-	if f.RelL2*leastMove > look(p.trials[p.steps[i].base]).RelL2 {
+	if f.seen.NormDiff*leastMove > look(p.trials[p.steps[i].base]).seen.NormDiff {
 		f.Mismatches = f.N
 	}
 	return f

@@ -181,7 +181,7 @@ func rankOf(p *pair, f *figures) int {
 	if k < 4 {
 		return 0
 	}
-	laid := p.trials[p.best].golden
+	laid := shaped(p.trials[p.best].ref, t.Shape())
 	rng := rand.New(rand.NewPCG(1, 2))
 	omega := make([]float64, in*k)
 	for i := range omega {

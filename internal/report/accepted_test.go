@@ -2,7 +2,6 @@ package report_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/goparity/goparity/internal/report/brief"
 	"github.com/goparity/goparity/internal/report/junit"
 	"github.com/goparity/goparity/internal/report/page"
-	"github.com/goparity/goparity/internal/report/plot"
 )
 
 // Every report that Read accepts can be written by every writer, whatever it lacks: here all ways to
@@ -56,7 +54,7 @@ func TestWhatIsAcceptedIsWritten(t *testing.T) {
 	assert.Greater(t, accepted, 1000, "reports that are accepted")
 }
 
-// writeAll writes report number n, to a page and a picture only some: these take long, and parts that meet in one meet in others.
+// writeAll writes report number n, to a page only some: these take long, and parts that meet in one meet in others.
 func writeAll(t *testing.T, r *report.Report, n int) {
 	require.NoError(t, report.Text(io.Discard, r, report.TextOptions{Verbose: true}))
 	require.NoError(t, report.Markdown(io.Discard, r, "report.json"))
@@ -70,8 +68,5 @@ func writeAll(t *testing.T, r *report.Report, n int) {
 	require.NoError(t, err)
 	if n%7 == 0 {
 		require.NoError(t, page.Write(io.Discard, r, "report.json"))
-	}
-	if n%500 == 0 {
-		require.NoError(t, plot.PNG(io.Discard, r, report.Standard), fmt.Sprint(r.Verdict))
 	}
 }

@@ -74,6 +74,12 @@ func TestExtremes(t *testing.T) {
 		assert.Positive(t, count(img, blue, 0, 100), c.reason)
 	}
 	draw(t, &report.Report{Verdict: report.Error, Error: "nothing \x1b was \u4e16 compared"}, report.Standard)
+	for _, data := range []string{`{"schema":1,"verdict":"fail","first_divergence":{},"layers":[{"status":"fail","standard":{"mse":-1,"n":1}}]}`,
+		`{"schema":1,"verdict":"fail","kind":"drift","layers":[{"status":"fail"},{"status":"inherited","injected":{"mse":"NaN","n":-1}}]}`} {
+		r, err := report.Read(strings.NewReader(data))
+		require.NoError(t, err)
+		draw(t, r, report.Injected)
+	}
 	huge := reporttest.Deep(2, -1)
 	huge.Layers[0].Standard.MSE, huge.Layers[1].Standard.MSE = math.MaxFloat64, 5e-324
 	draw(t, huge, report.Injected)

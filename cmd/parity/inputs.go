@@ -129,8 +129,8 @@ func (f *inputFlags) refuseOverwrite(out string) error {
 	if out == "" || out == "-" {
 		return nil
 	}
-	for _, in := range f.Files() {
-		if same, err := sameFile(in, out); err == nil && same {
+	for _, in := range f.Paths() {
+		if same, err := sameFile(*in, out); err == nil && same {
 			return usage("%s is one of the files to compare", out)
 		}
 	}

@@ -29,8 +29,12 @@ func TestInputsAreFlags(t *testing.T) {
 			assert.Contains(t, kept, "--"+flag.Name, "it chooses what is judged: the report keeps it")
 		}
 	})
-	assert.Subset(t, in.Files(), []string{"of Golden", "of Noise", "of Weights", "of Names"})
-	assert.NotContains(t, in.Files(), "of Scope")
+	var files []string
+	for _, p := range in.Paths() {
+		files = append(files, *p)
+	}
+	assert.Subset(t, files, []string{"of Golden", "of Noise", "of Weights", "of Names"})
+	assert.NotContains(t, files, "of Scope")
 }
 
 // filled are inputs of which each is given.

@@ -27,7 +27,6 @@ import (
 type programFlags struct {
 	runFlags
 	golden, of string // --golden, --for
-	cases      []string
 }
 
 func newProgram() *cobra.Command {
@@ -51,10 +50,9 @@ func newProgram() *cobra.Command {
 	fl.StringVar(&f.golden, "golden", "", "`folder` of the goldens: a fixture, a store or a dump")
 	fl.StringVar(&f.of, "for", "", "a candidate's `dump`, whose tokens and steps are taken")
 	fl.StringVarP(&f.out, "output", "o", "", "`file` to write, for a dump of one case (default: "+dump.ProgramFile+" beside its run.json); constants go beside it")
-	fl.StringArrayVar(&f.cases, "case", nil, "only the `case` of this name; may be repeated")
 	f.addModel(fl)
 	fl.StringVar(&f.program, "program", fixture.ProgramOn, "`on`, or lines: without the text of source lines")
-	fl.BoolVar(&f.force, "force", false, "replace programs that are there already")
+	fl.BoolVar(&f.force, "force", false, "record those again that are there already")
 	return c
 }
 
@@ -175,34 +173,23 @@ func openProgramDumps(dir string) (*programRuns, error) {
 	return runs, nil
 }
 
-// choose leaves the cases that are asked for, and says where their programs go.
+// choose leaves the cases without a program, or with --force all, and says where theirs go.
 func (f *programFlags) choose(runs *programRuns) error {
-	var names []string
-	for _, c := range runs.cases {
-		names = append(names, c.run.Info.Case)
-	}
-	for _, name := range f.cases {
-		if !slices.Contains(names, name) {
-			return usage("program: --case %s: there is no such case, known are %s", name, strings.Join(names, ", "))
-		}
-	}
-	runs.cases = slices.DeleteFunc(runs.cases, func(c programCase) bool {
-		return len(f.cases) > 0 && !slices.Contains(f.cases, c.run.Info.Case)
-	})
-	if len(runs.cases) == 0 {
+	switch {
+	case len(runs.cases) == 0:
 		return fmt.Errorf("%s has no goldens %s: nothing to record a program for", runs.store, runs.variant)
-	}
-	if f.out != "" {
-		if runs.store != "" || len(runs.cases) > 1 {
-			return usage("program: -o is for a dump of one case: choose it with --case")
-		}
+	case f.out != "" && (runs.store != "" || len(runs.cases) > 1):
+		return usage("program: -o is for a dump of one case")
+	case f.out != "":
 		runs.cases[0].file, runs.cases[0].has = f.out, exists(f.out)
 	}
+	last := runs.cases[len(runs.cases)-1].run
+	runs.cases = slices.DeleteFunc(runs.cases, func(c programCase) bool { return c.has && !f.force })
+	if len(runs.cases) == 0 {
+		return usage("program: case %s has a program already, as all others: --force replaces it", last.Info.Case)
+	}
 	for _, c := range runs.cases {
-		switch {
-		case c.has && !f.force:
-			return usage("program: case %s has a program already: --force replaces it", c.run.Info.Case)
-		case runs.store == "" && c.file == "":
+		if runs.store == "" && c.file == "" {
 			return usage("program: %s is no folder with a dump: name the program's file, -o FILE", c.run.Path)
 		}
 	}

@@ -123,17 +123,15 @@ func (f *reportFlags) run(ctx context.Context, path string, stdout, stderr io.Wr
 		return err
 	}
 	inputs := []string{file, f.baseline}
-	if f.names != "" || len(f.scope) > 0 {
+	if f.names != "" || len(f.scope) > 0 || len(criteria) > 0 && len(r.Paths) > 0 && r.Made != nil {
 		if r, err = f.again(ctx, r, file, stderr); err != nil {
 			return err
 		}
-		inputs = append(inputs, r.Made.Files()...)
+		for _, in := range r.Made.Paths() {
+			inputs = append(inputs, *in)
+		}
 	}
-	switch {
-	case len(criteria) == 0:
-	case len(r.Generations) > 0:
-		return usage("report: %s is of a generation, whose tokens decide: figures of layers cannot judge it again", file)
-	default:
+	if len(criteria) > 0 && (len(r.Paths) == 0 || r.Made == nil) {
 		if r, err = report.Rejudge(r, criteria, "command line"); err != nil {
 			return usage("report: %v", err)
 		}
@@ -192,6 +190,9 @@ func (f *reportFlags) again(ctx context.Context, r *report.Report, file string, 
 	}
 	if len(f.scope) > 0 {
 		in.Scope = f.scope
+	}
+	if len(f.within) > 0 && len(r.Paths) > 0 { // figures judge no path
+		in.Within = f.within
 	}
 	flags := inputFlags{Inputs: in, diagnose: setting.DiagnoseFull}
 	made, err := flags.made()

@@ -102,6 +102,9 @@ func newRun() *cobra.Command {
 			"the text of source lines) or off")
 	fl.BoolVar(&f.force, "force", false, "replace a dump that is there already")
 	hide(fl, "print", "precision") // of MAX's own hooks
+	for _, other := range [][]string{{"prompt", "token-ids", "follow"}, {"num-steps", "path"}, {"num-steps", "follow"}} {
+		c.MarkFlagsMutuallyExclusive(other...)
+	}
 	return c
 }
 
@@ -146,10 +149,6 @@ func (f *runFlags) check(changed func(string) bool) error {
 		return usage("run: --activations goes with --dequantised")
 	case f.precision < 1:
 		return usage("run: --precision %d: want a number of digits", f.precision)
-	case changed("num-steps") && f.path != "":
-		return usage("run: --num-steps and --path: the path has the forward passes")
-	case changed("num-steps") && f.follow != "":
-		return usage("run: --num-steps and --follow: the dump that is followed has the steps")
 	}
 	return nil
 }
@@ -429,16 +428,8 @@ func (f *runFlags) values(job *engine.Job) error {
 
 // cases are what is run: a prompt, token ids, what another run was given, or what is planned from the model.
 func (f *runFlags) cases(job *engine.Job) ([]engine.Case, error) {
-	given := 0
-	for _, is := range []bool{len(f.prompts) > 0, len(f.ids) > 0, f.follow != ""} {
-		if is {
-			given++
-		}
-	}
 	switch {
-	case given > 1:
-		return nil, usage("run: want one of --prompt, --token-ids and --follow")
-	case given == 0 && job.Task != fixture.Module:
+	case len(f.prompts)+len(f.ids) == 0 && f.follow == "" && job.Task != fixture.Module:
 		return f.planned(job)
 	case f.follow != "":
 		if cases, err := followAll(f.follow, job.Engine); cases != nil || err != nil {

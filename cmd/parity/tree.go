@@ -170,17 +170,12 @@ func encoding(r *report.Report) string {
 	if e := r.Source.Actual.Encoding; e != "" {
 		return e
 	}
-	// A dump that does not say: the type that most outputs have.
-	count := map[string]int{}
-	best := "unknown"
-	for _, l := range r.Layers {
+	for _, l := range r.Layers { // of a dump that does not say
 		if !l.IsInput() && l.Actual != nil {
-			if count[l.Actual.DType]++; count[l.Actual.DType] > count[best] {
-				best = l.Actual.DType
-			}
+			return l.Actual.DType
 		}
 	}
-	return best
+	return "unknown"
 }
 
 // plain makes a name fit for a file's.

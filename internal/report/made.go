@@ -83,16 +83,8 @@ func (in *Inputs) Also() map[string]*string {
 	return roles
 }
 
-// Files lists the files and folders that are read.
-func (in Inputs) Files() (paths []string) {
-	for _, p := range in.paths() {
-		paths = append(paths, *p)
-	}
-	return paths
-}
-
-// paths are where the paths that are given stand.
-func (in *Inputs) paths() (paths []*string) {
+// Paths are where the files and folders that are read stand, of those that are given.
+func (in *Inputs) Paths() (paths []*string) {
 	for _, x := range in.given() {
 		switch p := x.value.Addr().Interface().(type) {
 		case *string:
@@ -123,7 +115,7 @@ func (m *Made) Here() (Inputs, error) {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	in.Weights = slices.Clone(in.Weights)
-	for _, p := range in.paths() {
+	for _, p := range in.Paths() {
 		there := filepath.Join(m.Dir, *p)
 		switch {
 		case exists(*p):

@@ -247,27 +247,3 @@ func TestHeadlineOfStages(t *testing.T) {
 		Texts: []report.Prompt{{Case: "c", Status: report.StatusFail, Text: "no BOS"}}}
 	assert.Contains(t, report.Headline(r), "another text or other tokens")
 }
-
-// Other limits decide over the paths whose rows the report has.
-func TestRejudgePaths(t *testing.T) {
-	wrong := row("model.a", 0, report.StatusFail, metrics(0.02, 1))
-	wrong.Case = "c@decode"
-	first := place("decode", "model.a", 1, 0)
-	r := &report.Report{Verdict: report.Fail, Kind: "path", Layers: []report.Layer{off("model.a", 0.5), wrong}, PathDepth: &report.PathDepth{},
-		FirstDivergence: &report.Divergence{Layer: "model.a", Row: &first.Row},
-		Paths: []report.Path{{Path: "decode", Case: "c@decode", Matches: agreement(false, 0.02), First: first},
-			{Path: "batch", Case: "@batch", Matches: agreement(true, 0)}}}
-	r.PathDepth.Add("decode", "c@decode", r.Layers[1:])
-	r.PathDepth.Add("batch", "@batch", []report.Layer{off("model.a", 0.5)})
-	got, err := report.Rejudge(r, compare.Criteria{compare.RelL2: 0.04}, "a test")
-	require.NoError(t, err)
-	assert.Equal(t, report.Pass, got.Verdict)
-	assert.True(t, got.Paths[0].Matches.Holds)
-	assert.Nil(t, got.Paths[0].First)
-	assert.InDelta(t, 0.5, float64(got.PathDepth.Runs[0].Errors[0]), 1e-9)
-	assert.InDelta(t, 0.5, float64(got.PathDepth.Runs[1].Errors[0]), 1e-9, "no row of it is here")
-	assert.False(t, r.Paths[0].Matches.Holds, "the report that was given is not changed")
-	got, err = report.Rejudge(r, compare.Criteria{compare.RelL2: 0.01}, "a test")
-	require.NoError(t, err)
-	assert.Equal(t, first, got.Paths[0].First)
-}

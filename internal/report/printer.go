@@ -51,11 +51,8 @@ func (p *printer) linef(format string, args ...any) {
 	p.WriteByte('\n')
 }
 
-// prose writes text wrapped at the width: lead before its first line, and its other lines below the
-// text.
-func (p *printer) prose(indent, lead, text string) { p.hang(indent, lead, lead, text) }
-
-// hang is prose whose lead is written as shown, with colours.
+// hang writes text wrapped at the width: lead before its first line, written as shown, with colours, and its other
+// lines below the text.
 func (p *printer) hang(indent, lead, shown, text string) {
 	hang := indent + strings.Repeat(" ", width(lead))
 	for i, line := range wrap(Clean(text), max(p.opt.Width-width(hang), 30)) {
@@ -65,11 +62,6 @@ func (p *printer) hang(indent, lead, shown, text string) {
 			p.linef("%s%s", hang, line)
 		}
 	}
-}
-
-func (p *printer) heading(s string) {
-	p.linef("")
-	p.linef("%s", p.color(bold, s))
 }
 
 func (p *printer) more(n int, what string) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,9 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	if len(r.Paths)+len(r.Generations) > 0 {
+		return nil, errors.New("figures of layers judge no execution path and no token again: change the tolerances in fixture.yaml and run the tests again")
+	}
 	for k := range c.All() {
 		if !k.Recorded {
 			return nil, fmt.Errorf("%s cannot be judged from report.json: it needs the tensors, compare the dumps "+
@@ -48,33 +52,17 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 			out.judgeInput(l, t)
 		}
 	}
-	out.rejudgePaths()
 	if beyond && out.holds() {
 		out.Verdict, out.Error = r.Verdict, r.Error
 		out.Kind, out.FirstDivergence = r.Kind, r.FirstDivergence
 	}
-	out.laterStages()
+	out.Serves(out.Serving) // which the rows do not excuse
 	out.Notes = append(j.notes(), r.Notes...)
 	if out.holds() && Count(out.Layers).Compared == 0 {
 		out.Verdict, out.Error = Error, "nothing was compared"
 	}
 	out.Summary = Count(out.Layers)
 	return &out, nil
-}
-
-// laterStages adds what the stages behind the tensors have wrong, which their rows do not excuse.
-func (r *Report) laterStages() {
-	for _, kind := range []string{KindPath, KindGeneration} {
-		if stageNamed(kinds[kind].stage).status(r) == StatusFail {
-			part := &Report{Verdict: Fail, Kind: kind}
-			if all := r.Findings(); kind == KindPath && len(all) > 0 {
-				at := all[0].First
-				part.FirstDivergence = &Divergence{Layer: at.Layer, Port: at.Port, Step: at.Step, Row: &at.Row}
-			}
-			r.Join(part)
-		}
-	}
-	r.Serves(r.Serving)
 }
 
 // rejudging is what is learnt while the rows of a report are judged again.
@@ -181,37 +169,6 @@ func (r *Report) judgeInput(l *Layer, t *Tolerance) {
 		l.Status, l.Violations = StatusFail, why
 	default:
 		l.Status, l.Note = StatusIgnored, "differs, but no output does: "+strings.Join(why, "; ")
-	}
-}
-
-// rejudgePaths says of the execution paths whose rows the report has whether they hold now.
-func (r *Report) rejudgePaths() {
-	r.Paths = slices.Clone(r.Paths)
-	depth := PathDepth{}
-	for i := range r.Paths {
-		p := &r.Paths[i]
-		rows := slices.DeleteFunc(slices.Clone(r.Layers), func(l Layer) bool { return l.Case != p.Case })
-		if p.Matches == nil || len(rows) == 0 || p.OnePass != nil && !p.OnePass.Holds {
-			continue // the rows are not there, or are those of one pass
-		}
-		now := *p.Matches
-		now.Holds = !slices.ContainsFunc(rows, func(l Layer) bool { return !l.IsInput() && l.failing() })
-		p.Matches = &now
-		if now.Holds && (p.Repeats == nil || p.Repeats.Holds) {
-			p.First, p.Cause = nil, ""
-		}
-		depth.Add(p.Path, p.Case, rows)
-	}
-	if r.PathDepth != nil { // the runs without rows stay as they are
-		old := *r.PathDepth
-		r.PathDepth = &PathDepth{}
-		for _, run := range old.Runs {
-			from := &PathDepth{Layers: old.Layers, Runs: []PathError{run}}
-			if i := slices.IndexFunc(depth.Runs, func(d PathError) bool { return d.Path == run.Path && d.Case == run.Case }); i >= 0 {
-				from = &PathDepth{Layers: depth.Layers, Runs: depth.Runs[i : i+1]}
-			}
-			r.PathDepth.Join(from)
-		}
 	}
 }
 

@@ -101,10 +101,10 @@ func (p *printer) rows(rows []*Layer, mark *Layer, placed bool) {
 			p.linef("%s  %s", line, Clean(l.why()))
 		} else {
 			p.linef("%s", line)
-			p.prose(belowRow, "", l.why())
+			p.hang(belowRow, "", "", l.why())
 		}
 		for _, text := range l.said(p.opt.Verbose || l == mark && !p.opt.Found) {
-			p.prose(belowRow, "", text)
+			p.hang(belowRow, "", "", text)
 		}
 	}
 }

@@ -54,7 +54,7 @@ var verdictColor = map[Verdict]string{Pass: green, Incomplete: yellow, Fail: red
 func (p *printer) write(r *Report, s *Section) {
 	indent := "  "
 	if s.Heading != "" {
-		p.heading(Clean(s.Heading))
+		p.linef("\n%s", p.color(bold, Clean(s.Heading)))
 	} else if s.ID == SectionSource || s.ID == SectionNext {
 		p.linef("")
 		indent = ""
@@ -125,7 +125,7 @@ func (p *printer) words(t *Table) {
 				said = append(said, t.Head[i+1]+": "+c)
 			}
 		}
-		p.prose("  ", "", t.Head[0]+" "+row[0]+": "+strings.Join(said, "; "))
+		p.hang("  ", "", "", t.Head[0]+" "+row[0]+": "+strings.Join(said, "; "))
 	}
 }
 

@@ -119,7 +119,7 @@ func judged(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) {
 		return p.unlessOther(fmt.Errorf("the candidate's own one pass: %w", err))
 	}
 	if !p.OnePassHolds() {
-		opt = undiagnosed(opt) // the report is about the one pass
+		opt.Diagnosis.Mode = setting.DiagnoseOff // the report is about the one pass
 	}
 	if p.along, err = compare(ctx, g, actual, p.onePassHolds(), opt); err != nil {
 		return p.unlessOther(err)
@@ -139,7 +139,7 @@ func (p *Paths) compareOnePass(ctx context.Context, g judge.Goldens, own []*path
 		}
 	}
 	if runs.Told {
-		opt = undiagnosed(opt)
+		opt.Diagnosis.Mode = setting.DiagnoseOff
 	}
 	if p.onePass, err = compare(ctx, g, own, nil, opt); err == nil {
 		p.one = p.onePass.Report("", true)
@@ -186,15 +186,9 @@ func (p *Paths) onePassHolds() *bool {
 	return &holds
 }
 
-// undiagnosed are options without a search for causes.
-func undiagnosed(opt judge.Options) judge.Options {
-	opt.Diagnosis, opt.Progress = judge.Diagnosis{Mode: setting.DiagnoseOff}, nil
-	return opt
-}
-
 // compareOwn compares the candidate with itself.
 func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt judge.Options) (err error) {
-	opt = undiagnosed(opt)
+	opt.Diagnosis, opt.Progress = judge.Diagnosis{Mode: setting.DiagnoseOff}, nil
 	opt.Scope, opt.Match.Rules, opt.Match.Ignore = nil, nil, nil
 	if len(own) > 0 {
 		if p.consistent, err = compare(ctx, judge.Goldens{Standard: own}, actual, p.onePassHolds(), opt); isOther(err) {

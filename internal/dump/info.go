@@ -72,22 +72,22 @@ type Info struct {
 	Activations *Activations `json:"activations,omitempty"` // how inputs of products were rounded; nil: they were not
 
 	Modules map[string]Module `json:"modules,omitempty"` // by layer
-	Costs   map[string]Cost   `json:"costs,omitempty"`   // by layer
+	Costs   map[string]cost   `json:"costs,omitempty"`   // by layer
 
 	Unfinished string `json:"unfinished,omitempty"` // why the run ended before its end; empty: it did not
 }
 
-// Cost is what a layer took in one forward pass, all its calls.
-type Cost struct {
+// cost is what a layer took in one forward pass, all its calls.
+type cost struct {
 	Seconds float64
 	Bytes   int64 // the most of a call, beyond what was held before it
 }
 
 // MarshalJSON writes the list that docs/run-json.md asks for.
-func (c Cost) MarshalJSON() ([]byte, error) { return json.Marshal([]any{c.Seconds, c.Bytes}) }
+func (c cost) MarshalJSON() ([]byte, error) { return json.Marshal([]any{c.Seconds, c.Bytes}) }
 
 // UnmarshalJSON reads [seconds, bytes], neither of them negative.
-func (c *Cost) UnmarshalJSON(b []byte) error {
+func (c *cost) UnmarshalJSON(b []byte) error {
 	var l []json.RawMessage
 	if err := json.Unmarshal(b, &l); err != nil || len(l) != 2 || json.Unmarshal(l[0], &c.Seconds) != nil ||
 		json.Unmarshal(l[1], &c.Bytes) != nil || c.Seconds < 0 || c.Bytes < 0 {

@@ -197,6 +197,7 @@ var labels = []group{
 		{"linear/gate-up", "layout", "", "*rolled*", has("glu")},
 		{"linear/gate-up", "slice", "", "parts*", into(1, gating)},
 		{"linear/gate-up", "slice", cutting, "parts*", both(not(attended), is.cutsInTwo)},
+		{"linear/gate-up", "slice", cutting, "parts*", both(into(6, activating+" sigmoid"), not(reaches("_softmax")))},
 		{"linear/qkv-order", "slice", cutting, "parts*", nil},
 		{"linear/bias-missing", "", "convolution", "bias*", nil},
 		{"conv/padding", "", "convolution", "padding*", nil},

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
 )
 
@@ -18,7 +18,7 @@ func (p *Stage) path(t *testing.T, path *session.Path) {
 	along, err := path.Judge()
 	if err != nil {
 		p.a.scope.ran++
-		t.Error(foreign.Text(err.Error()))
+		t.Error(sanitize.Text(err.Error()))
 		return
 	}
 	ok := true
@@ -28,7 +28,7 @@ func (p *Stage) path(t *testing.T, path *session.Path) {
 			inherited = "one pass, which is wrong too: see the layers there"
 		}
 		for _, l := range c.Layers.Judged() {
-			ok = t.Run(foreign.Name(l), func(t *testing.T) {
+			ok = t.Run(sanitize.Name(l), func(t *testing.T) {
 				t.Helper()
 				p.layer(t, c, l, inherited)
 			}) && ok
@@ -57,7 +57,7 @@ func (p *Stage) says(t *testing.T, name, text string, row *report.Row) bool {
 		t.Helper()
 		p.a.scope.ran++
 		attributesOf(t, row)
-		t.Error(foreign.Text(text))
+		t.Error(sanitize.Text(text))
 	})
 }
 
@@ -76,7 +76,7 @@ func (p *Stage) layer(t *testing.T, c *judge.Comparison, layer, inherited string
 		if name == "" {
 			name = "all"
 		}
-		t.Run(foreign.Name(name), func(t *testing.T) {
+		t.Run(sanitize.Name(name), func(t *testing.T) {
 			t.Helper()
 			if i := slices.IndexFunc(passes, fails); inherited != "" && i >= 0 {
 				p.a.scope.ran++
@@ -96,7 +96,7 @@ func (p *Stage) layer(t *testing.T, c *judge.Comparison, layer, inherited string
 				}
 			}
 			if left == len(passes) {
-				t.Skip(foreign.Line(why))
+				t.Skip(sanitize.Line(why))
 			}
 		})
 	}

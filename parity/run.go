@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/subtest"
 )
@@ -21,7 +21,7 @@ func (a *Assertion) run(within compare.Criteria) bool {
 	c := a.scope.open()
 	layers, err := a.choose(c)
 	if err != nil {
-		a.t.Fatalf("%s: %s", a.call, foreign.Text(err.Error()))
+		a.t.Fatalf("%s: %s", a.call, sanitize.Text(err.Error()))
 	}
 	for _, l := range layers {
 		if line, twice := a.scope.asserted[l]; twice {
@@ -33,7 +33,7 @@ func (a *Assertion) run(within compare.Criteria) bool {
 	ok := a.covered()
 	for _, l := range layers {
 		a.scope.declared++
-		ok = a.t.Run(foreign.Name(l), func(t *testing.T) {
+		ok = a.t.Run(sanitize.Name(l), func(t *testing.T) {
 			t.Helper()
 			a.layer(t, c, l, within)
 		}) && ok
@@ -70,7 +70,7 @@ func (a *Assertion) layer(t *testing.T, c *judge.Comparison, layer string, withi
 	t.Helper()
 	runs := c.Layers.Runs(layer)
 	if len(runs) == 0 {
-		t.Fatal(foreign.Text(c.Layers.Missing(layer)))
+		t.Fatal(sanitize.Text(c.Layers.Missing(layer)))
 	}
 	left := 0
 	for _, r := range runs {
@@ -78,11 +78,11 @@ func (a *Assertion) layer(t *testing.T, c *judge.Comparison, layer string, withi
 			a.unjudged(t, layer, a.judge(t, c, r, within))
 			continue
 		}
-		t.Run(foreign.Name(r.Case+"."+r.Step), func(t *testing.T) {
+		t.Run(sanitize.Name(r.Case+"."+r.Step), func(t *testing.T) {
 			t.Helper()
 			if why := a.judge(t, c, r, within); why != "" {
 				left++
-				t.Skip(foreign.Line(why))
+				t.Skip(sanitize.Line(why))
 			}
 		})
 	}
@@ -97,9 +97,9 @@ func (a *Assertion) unjudged(t *testing.T, layer, why string) {
 	t.Helper()
 	switch {
 	case why != "" && a.named:
-		t.Error(foreign.Text(layer + ": " + why))
+		t.Error(sanitize.Text(layer + ": " + why))
 	case why != "":
-		t.Skip(foreign.Line(why))
+		t.Skip(sanitize.Line(why))
 	}
 }
 
@@ -119,7 +119,7 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 		}
 		j := decide(a.criteria(p, within), a.line)
 		if misuse := j.Misuse(); misuse != nil {
-			t.Fatalf("%s: %s", a.call, foreign.Text(misuse.Error()))
+			t.Fatalf("%s: %s", a.call, sanitize.Text(misuse.Error()))
 		}
 		if worst == nil || j.Worse(worst) {
 			worst = j
@@ -150,7 +150,7 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 		if i == len(texts)-1 { // it is the same for all
 			text += where(run) + rerun(t, c, worst.Row.Layer)
 		}
-		t.Error(foreign.Text(text))
+		t.Error(sanitize.Text(text))
 	}
 	if len(texts) == 0 && len(inherited) > 0 {
 		a.inherit(t, inherited[0])
@@ -165,7 +165,7 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 // where it was asked for by name, by the test or by the subtests that -run chooses.
 func (a *Assertion) inherit(t *testing.T, from string) {
 	t.Helper()
-	from = foreign.Line(from)
+	from = sanitize.Line(from)
 	t.Attr("parity.blame", from)
 	line := "inherited from " + from
 	if !a.named && !subtest.Narrowed() && session.Current().SkipsInherited() {
@@ -207,7 +207,7 @@ func attributesOf(t *testing.T, row *report.Row) {
 	if row == nil {
 		return
 	}
-	t.Attr("parity.path", foreign.Line(row.Path))
+	t.Attr("parity.path", sanitize.Line(row.Path))
 	for _, a := range []struct {
 		key   string
 		value int
@@ -234,7 +234,7 @@ func (s *scope) finding(t *testing.T, c *judge.Comparison) *report.Report {
 	if s.findings[c] == nil {
 		r := &report.Report{}
 		if err := c.Found(r); err != nil {
-			t.Log(foreign.Text(err.Error()))
+			t.Log(sanitize.Text(err.Error()))
 		}
 		if s.findings == nil {
 			s.findings = map[*judge.Comparison]*report.Report{}

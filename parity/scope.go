@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/subtest"
 )
@@ -102,10 +102,10 @@ func (s *scope) problem(p session.Problem) {
 		if p.Class != "" {
 			t.Attr("parity.infra", p.Class)
 		}
-		t.Error(foreign.Text(p.Text))
+		t.Error(sanitize.Text(p.Text))
 	})
 	if !shown {
-		s.t.Errorf("%s: %s", p.Name, foreign.Text(p.Text))
+		s.t.Errorf("%s: %s", p.Name, sanitize.Text(p.Text))
 	}
 	s.failed = true
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
 )
 
@@ -84,7 +84,7 @@ func (x *Stage) Check() bool {
 	judged, why := false, []string{}
 	for _, i := range of.list {
 		judged = judged || i.status != report.NotJudged
-		why = append(why, foreign.Line(i.text))
+		why = append(why, sanitize.Line(i.text))
 	}
 	switch {
 	case judged:
@@ -114,7 +114,7 @@ func (s *scope) subtests(t *testing.T, list []stageItem) bool {
 	}
 	ok := true
 	for _, name := range order {
-		ok = t.Run(foreign.Name(name), func(t *testing.T) {
+		ok = t.Run(sanitize.Name(name), func(t *testing.T) {
 			t.Helper()
 			if len(by[name][0].names) > 0 {
 				s.subtests(t, by[name])
@@ -139,7 +139,7 @@ func (s *scope) judge(t *testing.T, i stageItem, alone bool) {
 	for _, a := range i.attrs {
 		t.Attr(a[0], a[1])
 	}
-	switch text := foreign.Text(i.text); {
+	switch text := sanitize.Text(i.text); {
 	case i.status == report.StatusPass:
 	case i.status != report.NotJudged && i.status != report.StatusIgnored:
 		t.Error(text)

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/weights"
@@ -49,7 +49,7 @@ func Weights(t *testing.T) *Stage {
 			}
 			of.list = append(of.list, i)
 		}
-		of.none = cmp.Or(foreign.Text(strings.Join(why, "; ")), "the candidate's run brings none: an engine of your own lists the files of what it "+
+		of.none = cmp.Or(sanitize.Text(strings.Join(why, "; ")), "the candidate's run brings none: an engine of your own lists the files of what it "+
 			"loaded as weights in its run.json; weights: off in fixture.yaml, and more than 1 GB, keep none")
 		if len(list)+len(why) == 0 && s.fixture.Mode() == setting.RunReplay {
 			of.skip = "a recorded run has no weights: they are judged in a live run, go test -parity.run=cpu"
@@ -100,13 +100,13 @@ func (x *Stage) text(t *testing.T, text *session.Generation) {
 	t.Helper()
 	o, err := text.Judge(x.n)
 	if err != nil {
-		t.Error(foreign.Text(err.Error()))
+		t.Error(sanitize.Text(err.Error()))
 		return
 	}
 	t.Attr("parity.generation", string(o.Verdict))
 	r := text.Report()
 	if r.Verdict == report.Pass {
-		t.Log(foreign.Text(o.Text()))
+		t.Log(sanitize.Text(o.Text()))
 		return
 	}
 	why := report.Headline(r)
@@ -114,7 +114,7 @@ func (x *Stage) text(t *testing.T, text *session.Generation) {
 		why += "\n  the golden keeps no layers along the text: give the case steps, or compare dumps that have layers with parity compare, to see which " +
 			"layer is the first"
 	}
-	t.Error(foreign.Text(why))
+	t.Error(sanitize.Text(why))
 }
 
 // Served asks a server the fixture's cases, the one that fixture.yaml names in serve, or starts the
@@ -155,7 +155,7 @@ func answer(out *report.Serving, r *report.ServedRequest) stageItem {
 	if r.Status != report.StatusPass && r.Status != report.StatusIgnored {
 		i.attrs = [][2]string{{"parity.token", strconv.Itoa(r.Right)}}
 		if len(out.Causes) > 0 {
-			i.attrs = append(i.attrs, [2]string{"parity.cause", foreign.Line(out.Causes[0].ID)})
+			i.attrs = append(i.attrs, [2]string{"parity.cause", sanitize.Line(out.Causes[0].ID)})
 		}
 	}
 	return i

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/subtest"
 )
@@ -106,7 +106,7 @@ func outOf(dir string) string {
 }
 
 func fail(w io.Writer, err error) int {
-	fmt.Fprintf(w, "testmain: %s\n", foreign.Text(err.Error()))
+	fmt.Fprintf(w, "testmain: %s\n", sanitize.Text(err.Error()))
 	return 1
 }
 

@@ -20,8 +20,8 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/transformers"
 )
@@ -45,7 +45,7 @@ func newDoctor() *cobra.Command {
 				if !c.ok {
 					mark = "missing"
 				}
-				fmt.Fprintf(tw, "%s\t%s\t%s\n", c.name, mark, foreign.Line(c.text))
+				fmt.Fprintf(tw, "%s\t%s\t%s\n", c.name, mark, sanitize.Line(c.text))
 			}
 			return tw.Flush()
 		},

@@ -17,10 +17,10 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
@@ -101,7 +101,7 @@ func (f *initFlags) init(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintln(stdout)
 	for _, file := range files {
-		fmt.Fprintf(stdout, "written: %s\n", foreign.Line(file.path))
+		fmt.Fprintf(stdout, "written: %s\n", sanitize.Line(file.path))
 	}
 	fmt.Fprintf(stdout, "next: %s\n", f.next(len(files) == 3))
 	if problems && r.Verdict == report.Pass {

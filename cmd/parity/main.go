@@ -19,9 +19,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/subtest"
 )
 
@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		code = exitUsage
 	}
 	if msg := err.Error(); msg != "" {
-		fmt.Fprintf(stderr, "parity: %s\n", foreign.Text(msg))
+		fmt.Fprintf(stderr, "parity: %s\n", sanitize.Text(msg))
 	}
 	if code == exitUsage {
 		fmt.Fprintf(stderr, "run '%s' or '%s' for usage\n", subtest.Command("parity", "help"),

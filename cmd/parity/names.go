@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/subtest"
 )
 
@@ -96,10 +96,10 @@ func (f *namesFlags) print(w io.Writer, p *match.Proposal) {
 		fmt.Fprintf(w, "%d rules; %d layers of the golden are joined\n", len(p.Rules), p.Joined)
 	}
 	for _, r := range p.Rules {
-		fmt.Fprintf(w, "  %-8s  %s\n            %s\n", r.Sure, foreign.Line(r.String()), r.Reason)
+		fmt.Fprintf(w, "  %-8s  %s\n            %s\n", r.Sure, sanitize.Line(r.String()), r.Reason)
 	}
 	for _, a := range p.Ambiguous {
-		fmt.Fprintf(w, "ambiguous: golden %s; candidate %s: %s\n", foreign.Line(label.Few(a.Golden)), foreign.Line(label.Few(a.Candidate)), foreign.Line(a.Why))
+		fmt.Fprintf(w, "ambiguous: golden %s; candidate %s: %s\n", sanitize.Line(label.Few(a.Golden)), sanitize.Line(label.Few(a.Candidate)), sanitize.Line(a.Why))
 	}
 	for _, left := range []struct {
 		who  string
@@ -110,11 +110,11 @@ func (f *namesFlags) print(w io.Writer, p *match.Proposal) {
 			list = append(list, l.Layer)
 		}
 		if len(list) > 0 {
-			fmt.Fprintf(w, "only the %s has %s\n", left.who, foreign.Line(label.Few(list)))
+			fmt.Fprintf(w, "only the %s has %s\n", left.who, sanitize.Line(label.Few(list)))
 		}
 	}
 	if f.out != "" {
-		fmt.Fprintf(w, "written: %s\n", foreign.Line(f.out))
+		fmt.Fprintf(w, "written: %s\n", sanitize.Line(f.out))
 		if len(p.Rules) > 0 {
 			in := f.Inputs
 			in.Names = f.out

@@ -15,10 +15,10 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/internal/supervise"
@@ -260,7 +260,7 @@ func (f *programFlags) keep(ctx context.Context, stdout io.Writer, runs *program
 	}
 	if runs.store != "" {
 		waiting := func(holder string) {
-			fmt.Fprintf(stdout, "waits for %s, which writes %s\n", foreign.Line(holder), runs.store)
+			fmt.Fprintf(stdout, "waits for %s, which writes %s\n", sanitize.Line(holder), runs.store)
 		}
 		close := runs.close
 		runs.close = func() error { return nil }
@@ -275,7 +275,7 @@ func (f *programFlags) keep(ctx context.Context, stdout io.Writer, runs *program
 		}
 	}
 	for i, c := range runs.cases {
-		fmt.Fprintf(stdout, "case %s: %s\n", foreign.Line(c.run.Info.Case), foreign.Line(texts[i]))
+		fmt.Fprintf(stdout, "case %s: %s\n", sanitize.Line(c.run.Info.Case), sanitize.Line(texts[i]))
 	}
 	return nil
 }

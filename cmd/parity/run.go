@@ -22,12 +22,12 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/picture"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/subtest"
 	"github.com/goparity/goparity/internal/supervise"
 )
@@ -548,9 +548,9 @@ func head(w io.Writer, job engine.Job, model, why string) {
 // tail says what came of it.
 func tail(w io.Writer, job engine.Job, r *engine.Result, model engine.EventModel) {
 	about := r.About[0]
-	fmt.Fprintf(w, "class     %s\n", foreign.Line(cmp.Or(model.Class, about.ModelClass)))
+	fmt.Fprintf(w, "class     %s\n", sanitize.Line(cmp.Or(model.Class, about.ModelClass)))
 	if file := cmp.Or(model.File, about.ModelFile); file != "" {
-		fmt.Fprintf(w, "source    %s\n", foreign.Line(file))
+		fmt.Fprintf(w, "source    %s\n", sanitize.Line(file))
 	}
 	for i := range r.Runs {
 		tailOfCase(w, job, r, i)
@@ -589,7 +589,7 @@ func tailOfCase(w io.Writer, job engine.Job, r *engine.Result, i int) {
 		}
 	}
 	if about.NoProgram != "" {
-		fmt.Fprintf(w, "program   none: %s\n", foreign.Line(about.NoProgram))
+		fmt.Fprintf(w, "program   none: %s\n", sanitize.Line(about.NoProgram))
 	} else if run.Program != "" {
 		fmt.Fprintf(w, "program   %s\n", dump.ProgramFile)
 	}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // textOptions: colour and the real width on a terminal, plain text elsewhere (NO_COLOR is
@@ -128,7 +128,7 @@ func (c *console) say(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.draw("")
-	fmt.Fprintf(c.w, "parity: %s\n", foreign.Line(line))
+	fmt.Fprintf(c.w, "parity: %s\n", sanitize.Line(line))
 	c.draw(c.status)
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/setting"
 )
@@ -61,7 +61,7 @@ func (f *tryFlags) try(ctx context.Context, stdout, stderr io.Writer) error {
 				return usage("try: %v", err)
 			}
 			for _, l := range lines {
-				fmt.Fprintln(stdout, foreign.Text(l))
+				fmt.Fprintln(stdout, sanitize.Text(l))
 			}
 		}
 		if len(f.edits) == 0 {
@@ -75,13 +75,13 @@ func (f *tryFlags) try(ctx context.Context, stdout, stderr io.Writer) error {
 		for _, t := range tried {
 			further = further && t.Further()
 			if t.Case != "" {
-				fmt.Fprintf(stdout, "case %s\n", foreign.Text(t.Case))
+				fmt.Fprintf(stdout, "case %s\n", sanitize.Text(t.Case))
 			}
-			fmt.Fprintf(stdout, "  as recorded: %s\n", foreign.Text(t.Before.String()))
+			fmt.Fprintf(stdout, "  as recorded: %s\n", sanitize.Text(t.Before.String()))
 			for _, e := range t.Edits {
-				fmt.Fprintf(stdout, "  with %s\n", foreign.Text(e))
+				fmt.Fprintf(stdout, "  with %s\n", sanitize.Text(e))
 			}
-			fmt.Fprintf(stdout, "  then: %s\n", foreign.Text(t.With.String()))
+			fmt.Fprintf(stdout, "  then: %s\n", sanitize.Text(t.With.String()))
 		}
 		if !further {
 			return &exitError{code: exitMismatch}

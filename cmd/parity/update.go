@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
 )
@@ -173,7 +173,7 @@ func renew(cfg session.Config, stdout io.Writer) error {
 func printProblems(w io.Writer, fx *session.Fixture, c *judge.Comparison) bool {
 	problems := fx.Problems(c)
 	for _, p := range problems {
-		fmt.Fprintf(w, "parity: %s: %s: %s\n", fx.Name(), p.Name, foreign.Text(p.Text))
+		fmt.Fprintf(w, "parity: %s: %s: %s\n", fx.Name(), p.Name, sanitize.Text(p.Text))
 	}
 	return len(problems) > 0
 }

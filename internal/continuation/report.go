@@ -34,9 +34,9 @@ func (o *Outcome) Report(name string) *report.Report {
 			r.Notes = append(r.Notes, "no other layer that both sides recorded is beyond its tolerance")
 			r.Notes = append(r.Notes, o.layers.Notes...)
 		}
-	case o.Verdict == generation.TooFlat && row.Status == report.StatusFail:
+	case o.Verdict == generation.Uninformative && row.Status == report.StatusFail:
 		r.Verdict, r.Error = report.Error, text+"; besides, the logits are beyond their limit"
-	case o.Verdict == generation.TooFlat:
+	case o.Verdict == generation.Uninformative:
 		r.Verdict, r.Coverage.Open = report.Incomplete, []string{text}
 	}
 	r.NotJudged = slices.DeleteFunc(slices.Clone(r.NotJudged), func(what string) bool { return strings.HasPrefix(what, "generation (") })
@@ -66,7 +66,7 @@ func (o *Outcome) Text() string {
 		p := o.Positions[o.At]
 		return fmt.Sprintf("TIE: %d of %d tokens are the reference's; token %d is %d in place of %d, which the reference has ahead by %.2g of the noise",
 			o.Agree, n, o.At, p.Candidate, p.Reference, p.Gap)
-	case generation.TooFlat:
+	case generation.Uninformative:
 		return fmt.Sprintf("golden too flat: of %d tokens it decides %.0f %% by less than the noise of %s, so that the others say little: "+
 			"take another prompt or a model that was trained", n, 100*o.Flat, o.Encoding)
 	case generation.Logits:
@@ -144,7 +144,7 @@ func (o *Outcome) row() report.Layer {
 			}
 		}
 	}
-	fails := o.Verdict == generation.Logits || o.Verdict == generation.Divergent || o.Verdict == generation.TooFlat && !o.holds()
+	fails := o.Verdict == generation.Logits || o.Verdict == generation.Divergent || o.Verdict == generation.Uninformative && !o.holds()
 	if fails {
 		row.Status = report.StatusFail
 		row.Violations = []string{o.Text()}

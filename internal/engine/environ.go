@@ -37,9 +37,9 @@ var defaults = []string{
 	"PYTHONHASHSEED=0", // transformers calls Gemma 3's rotary embedding in the order of a set of names
 }
 
-// quiet adds the defaults to env, and HF_HUB_OFFLINE unless the job is online. A variable that the
+// offlineEnv adds the defaults to env, and HF_HUB_OFFLINE unless the job is online. A variable that the
 // user has set keeps its value: HF_HUB_OFFLINE=0 asks the hub.
-func quiet(env []string, online bool) []string {
+func offlineEnv(env []string, online bool) []string {
 	offline := "HF_HUB_OFFLINE=1"
 	if online {
 		offline = "HF_HUB_OFFLINE=0"
@@ -72,7 +72,7 @@ func maskTexts(dir string, secrets *secret.Values) error {
 // Environ is the environment of a program that goparity starts: that of this process, without
 // telemetry and without the hub unless it says otherwise, with the cache of compiled graphs.
 func Environ() ([]string, error) {
-	return withCache(quiet(os.Environ(), false))
+	return withCache(offlineEnv(os.Environ(), false))
 }
 
 // withCache adds the folder of compiled graphs, and what Python needs to print at once and in UTF-8.

@@ -32,8 +32,8 @@ type EventError struct {
 	Where   string `json:"where,omitempty"`
 }
 
-// hearing takes the lines of a progress pipe. An engine may write any number of them.
-type hearing struct {
+// eventReader takes the lines of a progress pipe. An engine may write any number of them.
+type eventReader struct {
 	secrets  *secret.Values
 	to       func(Event) // may be nil
 	events   int
@@ -42,7 +42,7 @@ type hearing struct {
 }
 
 // line takes a line. A program may print other things than events.
-func (h *hearing) line(line []byte) {
+func (h *eventReader) line(line []byte) {
 	var e Event
 	if json.Unmarshal(line, &e) != nil {
 		return

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // Phases turns the events of an engine into calls that show its progress. Its methods may be called
@@ -55,7 +55,7 @@ func (p *Phases) Event(e Event) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if phase := foreign.Line(e.Phase); phase != p.phase {
+	if phase := sanitize.Line(e.Phase); phase != p.phase {
 		p.finish()
 		p.phase, p.seconds = phase, 0
 	}

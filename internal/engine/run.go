@@ -48,7 +48,7 @@ func Run(ctx context.Context, job Job, opt Options) (*Result, error) {
 	}
 	defer os.RemoveAll(job.Out + ".tmp") // left by a run that ended early
 	cmd.Args = append(cmd.Args, file)
-	h := hearing{secrets: cmd.Secrets, to: opt.Progress}
+	h := eventReader{secrets: cmd.Secrets, to: opt.Progress}
 	cmd.Progress = h.line
 	if err := failure(job.Engine, supervise.Run(ctx, cmd), h.said, cmd.LogFile); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func command(job Job, opt Options) (supervise.Command, error) {
 	if env == nil {
 		env = os.Environ()
 	}
-	env = quiet(env, job.Online)
+	env = offlineEnv(env, job.Online)
 	getenv := func(key string) string { return lookup(env, key) }
 	cmd := supervise.Command{LogFile: opt.LogFile, Grace: opt.Grace, Secrets: secret.FromEnv(env)}
 	if cmd.LogFile == "" {

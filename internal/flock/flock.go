@@ -29,16 +29,16 @@ type Lock struct {
 	once sync.Once
 }
 
-// Take locks the file path, which it makes if there is none, and its folder too. The file says who
-// holds the lock. Whoever removes it must hold the lock: Take makes sure that the file which it
+// Acquire locks the file path, which it makes if there is none, and its folder too. The file says who
+// holds the lock. Whoever removes it must hold the lock: Acquire makes sure that the file which it
 // locked is the one that others will find.
 //
 // If another process holds the lock, waiting is called with its number, its command and since when
 // it holds the lock, at first, whenever the holder changes, and each half minute. waiting may be
-// nil. Take waits until it has the lock or ctx is done; in that case the error names the holder and
-// how long Take waited, and wraps the cause of ctx. On systems without locks the error is
+// nil. Acquire waits until it has the lock or ctx is done; in that case the error names the holder and
+// how long Acquire waited, and wraps the cause of ctx. On systems without locks the error is
 // [errors.ErrUnsupported].
-func Take(ctx context.Context, path string, waiting func(holder string)) (*Lock, error) {
+func Acquire(ctx context.Context, path string, waiting func(holder string)) (*Lock, error) {
 	began, told, last := time.Now(), time.Time{}, ""
 	for {
 		if ctx.Err() != nil {
@@ -94,7 +94,7 @@ func try(path string) (f *os.File, busy bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	ok, err := Try(f)
+	ok, err := TryLock(f)
 	if err != nil || !ok {
 		f.Close()
 		return nil, err == nil, err
@@ -113,7 +113,7 @@ func try(path string) (f *os.File, busy bool, err error) {
 func (l *Lock) Unlock() {
 	l.once.Do(func() {
 		l.File.Truncate(0)
-		Free(l.File)
+		Unlock(l.File)
 		l.File.Close()
 	})
 }

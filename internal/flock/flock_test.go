@@ -26,7 +26,7 @@ func TestHoldersRemoveTheFile(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 50 {
-				l, err := flock.Take(t.Context(), path, nil)
+				l, err := flock.Acquire(t.Context(), path, nil)
 				if !assert.NoError(t, err) {
 					return
 				}
@@ -46,21 +46,21 @@ func TestHoldersRemoveTheFile(t *testing.T) {
 
 func TestWaiting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	l, err := flock.Take(t.Context(), path, func(string) { t.Error("no one holds it") })
+	l, err := flock.Acquire(t.Context(), path, func(string) { t.Error("no one holds it") })
 	require.NoError(t, err)
 	gone := errors.New("the user went away")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var told []string
-	_, err = flock.Take(ctx, path, func(holder string) { told = append(told, holder); cancel(gone) })
+	_, err = flock.Acquire(ctx, path, func(holder string) { told = append(told, holder); cancel(gone) })
 	require.ErrorIs(t, err, gone)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, told, 1)
 	assert.Contains(t, told[0], fmt.Sprintf("pid %d, %s", os.Getpid(), os.Args[0]))
 	assert.ErrorContains(t, err, told[0])
 	l.Unlock()
-	l, err = flock.Take(t.Context(), path, nil)
+	l, err = flock.Acquire(t.Context(), path, nil)
 	require.NoError(t, err)
 	l.Unlock()
-	_, err = flock.Take(t.Context(), filepath.Join(path, "below", "a", "file"), nil)
+	_, err = flock.Acquire(t.Context(), filepath.Join(path, "below", "a", "file"), nil)
 	assert.Error(t, err)
 }

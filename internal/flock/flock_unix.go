@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Try locks an open file if no other process holds its lock; its text is the caller's. The lock
+// TryLock locks an open file if no other process holds its lock; its text is the caller's. The lock
 // belongs to the open file, hence to all processes that inherit it.
-func Try(f *os.File) (bool, error) {
+func TryLock(f *os.File) (bool, error) {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
 		case nil:
@@ -24,5 +24,5 @@ func Try(f *os.File) (bool, error) {
 	}
 }
 
-// Free releases the lock of an open file.
-func Free(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+// Unlock releases the lock of an open file.
+func Unlock(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_UN) }

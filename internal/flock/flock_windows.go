@@ -9,9 +9,9 @@ import (
 // at is the offset of the locked byte: far after the text, which others must be able to read.
 var at = windows.Overlapped{OffsetHigh: 1 << 30}
 
-// Try locks an open file if no other process holds its lock; its text is the caller's. The system
+// TryLock locks an open file if no other process holds its lock; its text is the caller's. The system
 // releases it when this process ends.
-func Try(f *os.File) (bool, error) {
+func TryLock(f *os.File) (bool, error) {
 	at := at
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
 		0, 1, 0, &at)
@@ -24,8 +24,8 @@ func Try(f *os.File) (bool, error) {
 	return false, os.NewSyscallError("LockFileEx", err)
 }
 
-// Free releases the lock of an open file.
-func Free(f *os.File) {
+// Unlock releases the lock of an open file.
+func Unlock(f *os.File) {
 	at := at
 	windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
 }

@@ -186,14 +186,14 @@ func TestJudge(t *testing.T) {
 			if p.Flat = k < 7; k == 9 {
 				p.Choice = generation.Tie
 			}
-		}, generation.TooFlat, -1, "a token that the golden decides is none"},
-		{20, func(k int, p *generation.Position) { p.Flat = k < 8 }, generation.TooFlat, -1, "more than that"},
+		}, generation.Uninformative, -1, "a token that the golden decides is none"},
+		{20, func(k int, p *generation.Position) { p.Flat = k < 8 }, generation.Uninformative, -1, "more than that"},
 		{20, func(k int, p *generation.Position) {
 			p.Flat = true
 			if k == 4 {
 				p.Choice = generation.Diverged
 			}
-		}, generation.TooFlat, -1, "where it is flat, another token tells little"},
+		}, generation.Uninformative, -1, "where it is flat, another token tells little"},
 		{20, func(k int, p *generation.Position) { p.Flat, p.Error = true, 0.3 }, generation.Logits, 0, "wrong logits are wrong all the same"},
 		{20, func(k int, p *generation.Position) {
 			if k == 7 || k == 9 {

@@ -12,13 +12,13 @@ import (
 // Verdict is what all positions come to.
 type Verdict string
 
-// The verdicts. Those above TooFlat decide about the tokens.
+// The verdicts. Those above Uninformative decide about the tokens.
 const (
-	Identical Verdict = "identical" // every token is the reference's
-	Ties      Verdict = "tie"       // some are others, each of them a tie
-	Divergent Verdict = "diverged"  // a token is another one, and no tie
-	Logits    Verdict = "logits"    // the tokens are right, the logits are not
-	TooFlat   Verdict = "too flat"  // the golden decides too few of its tokens
+	Identical     Verdict = "identical" // every token is the reference's
+	Ties          Verdict = "tie"       // some are others, each of them a tie
+	Divergent     Verdict = "diverged"  // a token is another one, and no tie
+	Logits        Verdict = "logits"    // the tokens are right, the logits are not
+	Uninformative Verdict = "too flat"  // the golden decides too few of its tokens
 )
 
 // Result is what the positions of a generation come to.
@@ -89,7 +89,7 @@ func Judge(positions []Position, d tensor.DType, limits compare.Limits) Result {
 	enough := r.Flat <= flat || r.Flat <= flatAgreeing && decided && !diverged
 	switch _, ties := first[Tie]; {
 	case !enough && fails < 0: // wrong logits are wrong however little they decide
-		r.Verdict = TooFlat
+		r.Verdict = Uninformative
 	case diverged:
 		r.Verdict, r.At = Divergent, first[Diverged]
 	case fails >= 0:

@@ -53,7 +53,7 @@ func Decide(golden, actual Row, reference, candidate int, d tensor.DType) Choice
 		return Same
 	}
 	gap, own, noise, ok := gaps(golden, actual, reference, candidate, d)
-	if ok && tie.Free(gap, own, noise) {
+	if ok && tie.WithinNoise(gap, own, noise) {
 		return Tie
 	}
 	return Diverged

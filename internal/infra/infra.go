@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
@@ -72,14 +72,14 @@ func Text(err error) string {
 		tail = late.Tail
 	}
 	if tail = lastLines(tail); len(tail) > 0 {
-		text += "\nthe end of its log:\n  " + strings.ReplaceAll(foreign.Text(strings.Join(tail, "\n")), "\n", "\n  ")
+		text += "\nthe end of its log:\n  " + strings.ReplaceAll(sanitize.Text(strings.Join(tail, "\n")), "\n", "\n  ")
 	}
 	return text
 }
 
 // Message returns the text of an error as people and CI may see it: much of it may be what an engine
 // said.
-func Message(err error) string { return foreign.Text(err.Error()) }
+func Message(err error) string { return sanitize.Text(err.Error()) }
 
 // lastLines keeps as many lines as people and JUnit can read in a failure. Of a line that is too
 // long it keeps the end.
@@ -141,7 +141,7 @@ func WriteStatus(dir, fixture string, err error) error {
 	if bazel != "" {
 		paths = append(paths, bazel)
 	}
-	text := fmt.Sprintf("goparity %s\n%s: %s\n", class, fixture, foreign.Line(err.Error()))
+	text := fmt.Sprintf("goparity %s\n%s: %s\n", class, fixture, sanitize.Line(err.Error()))
 	for _, p := range paths {
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 			return err

@@ -175,7 +175,7 @@ func mayTie(golden, actual, scores, own []float64, d tensor.DType) bool {
 	noise := tie.Noise(d, math.Sqrt(spread), largest)
 	for k := range golden {
 		g, a := int(golden[k]), int(actual[k])
-		if gap := scores[g] - scores[a]; g != a && !tie.Free(gap, own[g]-own[a], noise) {
+		if gap := scores[g] - scores[a]; g != a && !tie.WithinNoise(gap, own[g]-own[a], noise) {
 			return false
 		}
 	}

@@ -39,5 +39,5 @@ func (c *Comparison) Loaded() (list []weights.Result, why []string) {
 func (c *Comparison) weights(r *report.Report) {
 	list, why := c.Loaded()
 	r.NotJudged = append(r.NotJudged, why...)
-	r.Weighs(list)
+	r.SetWeights(list)
 }

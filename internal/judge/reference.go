@@ -9,7 +9,7 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -75,7 +75,7 @@ func madeBy(r *dump.Run) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return " (" + foreign.Line(strings.Join(parts, ", ")) + ")"
+	return " (" + sanitize.Line(strings.Join(parts, ", ")) + ")"
 }
 
 // onlyFinite leaves out the rows in which the encoding is too small for the reference itself: nothing

@@ -71,7 +71,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	}
 	r.Tokens = c.tokens()
 	prompts, causes := c.Texts()
-	r.Reads(prompts, causes, !slices.ContainsFunc(c.Cases, func(k Case) bool { return len(k.Golden.Entries) > 0 || len(k.Actual.Entries) > 0 }))
+	r.SetPrompts(prompts, causes, !slices.ContainsFunc(c.Cases, func(k Case) bool { return len(k.Golden.Entries) > 0 || len(k.Actual.Entries) > 0 }))
 	c.weights(r)
 	if err := cmp.Or(context.Cause(c.ctx), c.Changed()); err != nil {
 		r.Void(err)

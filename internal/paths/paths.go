@@ -50,13 +50,13 @@ type Runs struct {
 
 // Paths is everything that is known of runs along execution paths.
 type Paths struct {
-	along      *judge.Comparison   // with the golden; nil if the runs were given other tokens
-	onePass    *judge.Comparison   // the candidate's own one pass with the golden; nil if it was not given
-	one        *report.Report      // of that
-	consistent *judge.Comparison   // with the candidate's own one pass; nil if it was not given
-	repeats    []*judge.Comparison // of each run along the path repeat, with its first run
-	exact      bool                // repeats have to be equal bit for bit
-	other      error               // how the tokens differ
+	along         *judge.Comparison   // with the golden; nil if the runs were given other tokens
+	onePass       *judge.Comparison   // the candidate's own one pass with the golden; nil if it was not given
+	one           *report.Report      // of that
+	consistent    *judge.Comparison   // with the candidate's own one pass; nil if it was not given
+	repeats       []*judge.Comparison // of each run along the path repeat, with its first run
+	exact         bool                // repeats have to be equal bit for bit
+	tokenMismatch error               // how the tokens differ
 }
 
 // Compare compares runs along execution paths with runs of one pass. Where the golden is of the path
@@ -168,7 +168,7 @@ func (p *Paths) unlessOther(err error) (*Paths, error) {
 	if !isOther(err) {
 		return nil, err
 	}
-	p.other = err
+	p.tokenMismatch = err
 	return p, nil
 }
 
@@ -305,8 +305,8 @@ func name(s *path.Sheet, cases []judge.Case) string {
 // Report returns report.json of the runs along paths. Where the candidate's own one pass is wrong
 // too, the report is about that: the path is not what is wrong.
 func (p *Paths) Report(name string) *report.Report {
-	if p.other != nil {
-		v := judge.OtherTokens(p.other)
+	if p.tokenMismatch != nil {
+		v := judge.OtherTokens(p.tokenMismatch)
 		return &report.Report{Fixture: name, Verdict: report.Fail, Kind: v.Kind, Frontier: []string{},
 			FirstDivergence: &report.Divergence{Step: v.Step, Proven: v.Proven, Text: v.Text}}
 	}
@@ -321,7 +321,7 @@ func (p *Paths) Report(name string) *report.Report {
 		}
 		r.Notes = append([]string{text}, r.Notes...)
 	}
-	if own := p.unlikeItself(name); own != nil && (r.Verdict == report.Pass || r.Verdict == report.Incomplete) {
+	if own := p.inconsistentWithOnePass(name); own != nil && (r.Verdict == report.Pass || r.Verdict == report.Incomplete) {
 		r = own
 	}
 	for _, k := range p.along.Cases {
@@ -342,10 +342,10 @@ func rowsOf(c *judge.Comparison, name string) *report.Report {
 	return r
 }
 
-// unlikeItself is the report of a candidate that is not consistent with its own one pass, where some
+// inconsistentWithOnePass is the report of a candidate that is not consistent with its own one pass, where some
 // rows could not be judged by the golden: it chose other ways behind ties, and there only its own one
 // pass tells what is right. It is nil if there is nothing of that.
-func (p *Paths) unlikeItself(name string) *report.Report {
+func (p *Paths) inconsistentWithOnePass(name string) *report.Report {
 	if p.consistent == nil || !slices.ContainsFunc(p.along.Ports, (*judge.Port).LeftOut) {
 		return nil
 	}

@@ -56,7 +56,7 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 		out.Verdict, out.Error = r.Verdict, r.Error
 		out.Kind, out.FirstDivergence = r.Kind, r.FirstDivergence
 	}
-	out.Serves(out.Serving) // which the rows do not excuse
+	out.SetServing(out.Serving) // which the rows do not excuse
 	out.Notes = append(j.notes(), r.Notes...)
 	if out.holds() && Count(out.Layers).Compared == 0 {
 		out.Verdict, out.Error = Error, "nothing was compared"

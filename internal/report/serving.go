@@ -52,8 +52,8 @@ type ServedRequest struct {
 	Text    string   `json:"text,omitempty"` // what is wrong
 }
 
-// Serves adds what came of serving to a report. No layer is accused.
-func (r *Report) Serves(s *Serving) {
+// SetServing adds what came of serving to a report. No layer is accused.
+func (r *Report) SetServing(s *Serving) {
 	if r.Serving = s; s == nil {
 		return
 	}

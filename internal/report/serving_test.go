@@ -45,7 +45,7 @@ func TestServingAlone(t *testing.T) {
 		{report.Error, "", "no answer that can be judged", nil, []string{"proven"}},
 	} {
 		r := &report.Report{Fixture: "f"}
-		r.Serves(served(c.verdict))
+		r.SetServing(served(c.verdict))
 		assert.Equal(t, c.verdict, r.Verdict)
 		assert.Equal(t, c.kind, r.Kind)
 		assert.Equal(t, c.head, report.Headline(r))
@@ -86,7 +86,7 @@ func TestServingBesideTensors(t *testing.T) {
 			r = failing()
 		}
 		kind := r.Kind
-		r.Serves(served(c.serving))
+		r.SetServing(served(c.serving))
 		assert.Equal(t, c.want, r.Verdict, c.reason)
 		if c.kind == "local" {
 			c.kind = kind

@@ -9,11 +9,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
-// Clean makes a string from a dump fit to print on one line, see [foreign.Line].
-func Clean(s string) string { return foreign.Line(s) }
+// Clean makes a string from a dump fit to print on one line, see [sanitize.Line].
+func Clean(s string) string { return sanitize.Line(s) }
 
 // num writes a figure with three digits: "1.4e-6", "0.998", "inf".
 func num(f Float) string {

@@ -38,9 +38,9 @@ func PromptsOf(caseName string, golden, actual *dump.Info) (rows []Prompt, cause
 	return rows, causes
 }
 
-// Reads adds the prompts to a report; bare are runs of nothing else. Of one that differs no layer is accused: a run
+// SetPrompts adds the prompts to a report; bare are runs of nothing else. Of one that differs no layer is accused: a run
 // on the reference's tokens shows nothing of it, and one on the candidate's own shows nothing else.
-func (r *Report) Reads(rows []Prompt, causes []Cause, bare bool) {
+func (r *Report) SetPrompts(rows []Prompt, causes []Cause, bare bool) {
 	r.Texts = rows
 	if i := slices.IndexFunc(rows, func(p Prompt) bool { return p.Status == StatusFail }); i >= 0 {
 		if d := r.FirstDivergence; d != nil && d.Layer != "" {

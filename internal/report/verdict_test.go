@@ -17,10 +17,10 @@ var parts = []struct {
 	add   func(r *report.Report)
 }{
 	{report.StageText, func(r *report.Report) {
-		r.Reads([]report.Prompt{{Case: "c", Path: "chat", Status: report.StatusFail, Text: "no BOS"}}, nil, false)
+		r.SetPrompts([]report.Prompt{{Case: "c", Path: "chat", Status: report.StatusFail, Text: "no BOS"}}, nil, false)
 	}},
 	{report.StageWeights, func(r *report.Report) {
-		r.Weighs([]weights.Result{{Reference: "w", Status: weights.Differs, Cause: "weights/zeros"}})
+		r.SetWeights([]weights.Result{{Reference: "w", Status: weights.Differs, Cause: "weights/zeros"}})
 	}},
 	{report.StagePaths, func(r *report.Report) {
 		along := alongPaths()
@@ -36,7 +36,7 @@ var parts = []struct {
 			FirstDivergence: &report.Divergence{Layer: "lm_head", Port: "output"},
 			Generations:     []report.Generation{{Case: "hello", Verdict: "diverged", At: &at, Tokens: 8, Text: "DIVERGED at token 3 of 8"}}})
 	}},
-	{report.StageServing, func(r *report.Report) { r.Serves(served(report.Fail)) }},
+	{report.StageServing, func(r *report.Report) { r.SetServing(served(report.Fail)) }},
 }
 
 // tensors is a report of one pass alone.
@@ -103,7 +103,7 @@ func TestWhatWasNotJudgedIsNotSaidToPass(t *testing.T) {
 		assert.Empty(t, r.Error)
 	}
 	r := &report.Report{Verdict: report.Error, Error: report.NothingCompared}
-	r.Serves(served(report.Pass))
+	r.SetServing(served(report.Pass))
 	assert.Equal(t, report.Pass, r.Verdict, "the server was judged, and is right")
 }
 

@@ -12,8 +12,8 @@ import (
 
 var nan = Float(math.NaN())
 
-// Weighs adds the comparison of weights to a report. What the tensors show follows from a wrong one, and stays.
-func (r *Report) Weighs(list []weights.Result) {
+// SetWeights adds the comparison of weights to a report. What the tensors show follows from a wrong one, and stays.
+func (r *Report) SetWeights(list []weights.Result) {
 	if r.Weights = list; len(r.wrongWeights()) == 0 {
 		return
 	}

@@ -158,5 +158,5 @@ func isLogin(b []byte) bool {
 // assigned reports whether what is assigned can be a secret: no token of a tokenizer, no word.
 func assigned(b []byte) bool {
 	s := string(b)
-	return worthy(s) && !isPlain(s) && !number.MatchString(s) && s[0] != '$' && s[0] != '*' && s[0] != '/'
+	return isCandidate(s) && !isPlain(s) && !number.MatchString(s) && s[0] != '$' && s[0] != '*' && s[0] != '/'
 }

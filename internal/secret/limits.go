@@ -1,14 +1,14 @@
 package secret
 
 const (
-	// anywhere is from how many bytes on the value of a variable is overwritten wherever it stands.
+	// minSubstring is from how many bytes on the value of a variable is overwritten wherever it stands.
 	// A shorter one is overwritten only where it stands alone: a part of a name can be equal to it
 	// by chance. Not measured.
-	anywhere = 8
+	minSubstring = 8
 
-	// wordy is the same for a value that could be a word or the name of a layer, "attention". Not
+	// minWord is the same for a value that could be a word or the name of a layer, "attention". Not
 	// measured.
-	wordy = 12
+	minWord = 12
 
 	// shortest is how many bytes the value of a variable must have to be a secret. Not measured.
 	shortest = 4

@@ -23,21 +23,21 @@ import (
 
 // Values are known secrets. A nil *Values knows none: only what has the form of a secret is one.
 type Values struct {
-	anywhere [][]byte // the longest first, so that nothing is left of one that begins with another
-	alone    [][]byte // that could be parts of names: only where they stand alone
+	substrings [][]byte // the longest first, so that nothing is left of one that begins with another
+	wholeWords [][]byte // that could be parts of names: only where they stand alone
 }
 
 // Of returns these values as secrets, wherever they stand. Empty ones are left out.
 func Of(values ...string) *Values {
 	v := &Values{}
 	for _, s := range values {
-		v.anywhere = append(v.anywhere, []byte(s))
+		v.substrings = append(v.substrings, []byte(s))
 	}
 	return v.sorted()
 }
 
 func (v *Values) sorted() *Values {
-	for _, list := range []*[][]byte{&v.anywhere, &v.alone} {
+	for _, list := range []*[][]byte{&v.substrings, &v.wholeWords} {
 		slices.SortFunc(*list, func(a, b []byte) int { return cmp.Or(cmp.Compare(len(b), len(a)), bytes.Compare(a, b)) })
 		*list = slices.CompactFunc(*list, bytes.Equal)
 		*list = slices.DeleteFunc(*list, func(s []byte) bool { return len(s) == 0 })
@@ -83,15 +83,15 @@ func exists(path string) bool {
 }
 
 // add adds a value in all spellings, line by line, because logs are read so.
-func (v *Values) add(value string, mild bool) {
+func (v *Values) add(value string, weakName bool) {
 	for line := range strings.Lines(value) {
 		line = strings.TrimSpace(line)
-		if !worthy(line) || mild && isPlain(line) {
+		if !isCandidate(line) || weakName && isPlain(line) {
 			continue
 		}
-		list := &v.anywhere
-		if len(line) < anywhere || len(line) < wordy && isPlain(line) {
-			list = &v.alone
+		list := &v.substrings
+		if len(line) < minSubstring || len(line) < minWord && isPlain(line) {
+			list = &v.wholeWords
 		}
 		for _, s := range append(spellings(line), spellings(value)...) {
 			*list = append(*list, []byte(s))
@@ -125,13 +125,13 @@ var special = regexp.MustCompile(`^(<.*>|\[.*\])$`)
 
 var number = regexp.MustCompile(`^[0-9.,]*$`)
 
-// worthy reports whether a value can be a secret at all: "true" and "1" are all over a log, and a
+// isCandidate reports whether a value can be a secret at all: "true" and "1" are all over a log, and a
 // tokenizer has tokens, too.
-func worthy(s string) bool {
+func isCandidate(s string) bool {
 	switch {
 	case special.MatchString(s), strings.HasPrefix(s, "-----"):
 		return false
-	case len(s) >= anywhere:
+	case len(s) >= minSubstring:
 		return true
 	}
 	return len(s) >= shortest && !isPlain(s) && !number.MatchString(s)
@@ -142,10 +142,10 @@ func worthy(s string) bool {
 func (v *Values) spans(b []byte) [][2]int {
 	var found [][2]int
 	if v != nil {
-		for _, s := range v.anywhere {
+		for _, s := range v.substrings {
 			eachIndex(b, s, func(at int) { found = append(found, [2]int{at, at + len(s)}) })
 		}
-		for _, s := range v.alone {
+		for _, s := range v.wholeWords {
 			eachIndex(b, s, func(at int) {
 				if standsAlone(b, at, at+len(s)) {
 					found = append(found, [2]int{at, at + len(s)})

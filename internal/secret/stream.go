@@ -75,7 +75,7 @@ func (w *writer) Close() error {
 func (v *Values) margin() int {
 	n := reach
 	if v != nil {
-		for _, list := range [][][]byte{v.anywhere, v.alone} {
+		for _, list := range [][][]byte{v.substrings, v.wholeWords} {
 			if len(list) > 0 {
 				n = max(n, len(list[0]))
 			}

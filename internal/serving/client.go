@@ -18,8 +18,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/openai"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // KeyVariable is the environment variable with the key of servers that want one.
@@ -123,7 +123,7 @@ func (c *client) findModel(ctx context.Context, name, like string) error {
 	}
 	if list == nil {
 		c.model = cmp.Or(name, like)
-		c.note("%s lists no models: %s is asked", models, foreign.Line(cmp.Or(c.model, "one without a name")))
+		c.note("%s lists no models: %s is asked", models, sanitize.Line(cmp.Or(c.model, "one without a name")))
 		return nil
 	}
 	at := slices.IndexFunc(list, func(m served) bool {
@@ -134,11 +134,11 @@ func (c *client) findModel(ctx context.Context, name, like string) error {
 		ids = append(ids, m.ID)
 	}
 	if at < 0 && name != "" {
-		return &AnswerError{What: fmt.Sprintf("the server has no model %s, but %s", name, foreign.Line(strings.Join(ids, ", ")))}
+		return &AnswerError{What: fmt.Sprintf("the server has no model %s, but %s", name, sanitize.Line(strings.Join(ids, ", ")))}
 	}
 	at = max(at, 0)
 	if len(ids) > 1 && name == "" {
-		c.note("the server has %d models, %s is asked: --model asks another", len(ids), foreign.Line(ids[at]))
+		c.note("the server has %d models, %s is asked: --model asks another", len(ids), sanitize.Line(ids[at]))
 	}
 	c.model, c.longest = ids[at], list[at].MaxModel
 	return nil
@@ -271,11 +271,11 @@ func (c *client) failed(ctx context.Context, path string, err error) error {
 	if ctx.Err() != nil {
 		return &AnswerError{What: fmt.Sprintf("%s: %v", path, context.Cause(ctx)), Err: context.Canceled, gone: true}
 	}
-	return &AnswerError{What: fmt.Sprintf("%s: %s", path, foreign.Line(err.Error())), Err: err, gone: true}
+	return &AnswerError{What: fmt.Sprintf("%s: %s", path, sanitize.Line(err.Error())), Err: err, gone: true}
 }
 
 func unreadable(path string, data []byte, err error) error {
-	return &AnswerError{What: fmt.Sprintf("%s: the answer cannot be judged: %s: %s", path, foreign.Line(err.Error()), snippet(data))}
+	return &AnswerError{What: fmt.Sprintf("%s: the answer cannot be judged: %s: %s", path, sanitize.Line(err.Error()), snippet(data))}
 }
 
 // message is what a server says in an error.
@@ -309,5 +309,5 @@ func snippet(data []byte) string {
 	if text == "" {
 		return "(empty)"
 	}
-	return foreign.Line(text)
+	return sanitize.Line(text)
 }

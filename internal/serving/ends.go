@@ -5,7 +5,7 @@ import "strings"
 // Causes of how a text ends, and of how it is written.
 
 // written: the tokens are right, the text is not.
-func (d *doctor) written(q *request) *finding {
+func (d *prober) written(q *request) *finding {
 	is, want, ids := plain(q.answer.Text), plain(q.ref.Text), q.answer.Tokens
 	if ids == nil {
 		ids = q.ref.Tokens
@@ -20,7 +20,7 @@ func (d *doctor) written(q *request) *finding {
 }
 
 // ended: the answer is right as far as it goes, or goes on behind its end, or says another reason.
-func (d *doctor) ended(q *request) *finding {
+func (d *prober) ended(q *request) *finding {
 	switch {
 	case q.j.fault == long, q.j.fault == ending:
 		return q.proven(causeStop, "%s", q.j.what)
@@ -37,7 +37,7 @@ func (d *doctor) ended(q *request) *finding {
 
 // goesOn reports whether a server that ended an answer goes on, with the reference's next token, if
 // it is asked for one.
-func (d *doctor) goesOn(q *request) bool {
+func (d *prober) goesOn(q *request) bool {
 	if q.ref.Prompt == nil || q.j.at >= len(q.ref.Tokens) {
 		return false
 	}
@@ -47,21 +47,21 @@ func (d *doctor) goesOn(q *request) bool {
 
 // lastStops reports whether the last token of an answer ends it again: it may be the one that ends a
 // text, written among the others.
-func (d *doctor) lastStops(q *request) bool {
+func (d *prober) lastStops(q *request) bool {
 	p, ok := d.next(q, q.j.at-1, 2)
 	return !ok || p.answer.Counted() < min(2, len(q.ref.Tokens)-q.j.at+1)
 }
 
 // ignoresEOS reports whether a server that is told to ignore the token that ends a text gives all of
 // the right answer: then it was that token at which it had ended.
-func (d *doctor) ignoresEOS(q *request) bool {
+func (d *prober) ignoresEOS(q *request) bool {
 	p, ok := d.try(q, "with ignore_eos", q.ref, q.ask.with("ignore_eos", true))
 	return ok && p.right && p.answer.Counted() >= len(q.ref.Tokens)
 }
 
 // ends decides which answers that ended early ended with the token that ends a text: the reference
 // does not say which token that is, where the model's files are not at hand.
-func (d *doctor) ends() {
+func (d *prober) ends() {
 	for _, q := range d.requests {
 		if q.j.fault != short || !q.j.unsure {
 			continue

@@ -11,7 +11,7 @@ import (
 // Causes that a server's own log-probabilities show.
 
 // figures: the log-probabilities are a known function of the right ones.
-func (d *doctor) figures(q *request) *finding {
+func (d *prober) figures(q *request) *finding {
 	a := &q.answer
 	unnamed := a.Tokens == nil && !slices.Contains(q.j.judged, "text")
 	switch {
@@ -33,7 +33,7 @@ func (d *doctor) figures(q *request) *finding {
 }
 
 // swapped: the log-probability is that of the reference's token, the token is another.
-func (d *doctor) swapped(q *request) *finding {
+func (d *prober) swapped(q *request) *finding {
 	a, k := &q.answer, q.j.at
 	if q.j.fault != tokens || a.LogProbs == nil {
 		return nil
@@ -60,7 +60,7 @@ func (d *doctor) swapped(q *request) *finding {
 }
 
 // notItsBest: the server's own log-probabilities have another token first.
-func (d *doctor) notItsBest(q *request) *finding {
+func (d *prober) notItsBest(q *request) *finding {
 	a, k := &q.answer, q.j.at
 	if q.j.fault != tokens || k >= len(a.Top) || k >= len(a.LogProbs) || k >= len(q.ref.Rows) {
 		return nil

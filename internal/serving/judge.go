@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // fault is what is wrong with an answer, the first of these.
@@ -174,7 +174,7 @@ func (m *Model) length(j *judgement, ref *Reference, a *Answer, n int) {
 		j.unsure = m.EOS == nil && a.Reason == ""
 		reason := ""
 		if a.Reason != "" {
-			reason = ", by " + foreign.Line(a.Reason)
+			reason = ", by " + sanitize.Line(a.Reason)
 		}
 		j.fail(short, n, "the server ended the answer%s after %d of %d tokens, where the reference goes on with %s", reason, n, want,
 			m.name(ref.Tokens[n]))
@@ -403,7 +403,7 @@ func quoted(text string) string {
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
-	return fmt.Sprintf("%q", foreign.Line(text))
+	return fmt.Sprintf("%q", sanitize.Line(text))
 }
 
 // alike is with how many ids two lists begin alike.

@@ -28,7 +28,7 @@ func misreadings(ref *Reference) (list []misreading) {
 }
 
 // otherIDs: the server says which ids it made of the prompt, and they are others.
-func (d *doctor) otherIDs(q *request) *finding {
+func (d *prober) otherIDs(q *request) *finding {
 	is, want := q.answer.Prompt, q.ref.Prompt
 	if q.j.fault != prompt || len(want) == 0 {
 		return nil
@@ -61,9 +61,9 @@ func leading(ids []int, id int) (n int) {
 	return n
 }
 
-// promptMade: the reference's ids are answered right, and ids with a mistake as the prompt was; or
+// mistakenPrompt: the reference's ids are answered right, and ids with a mistake as the prompt was; or
 // where ids are changed, too, the opposite mistake makes them right.
-func (d *doctor) promptMade(q *request) *finding {
+func (d *prober) mistakenPrompt(q *request) *finding {
 	want, count := q.ref.Prompt, q.answer.PromptCount
 	if len(want) < 2 {
 		return nil
@@ -103,9 +103,9 @@ func (d *doctor) promptMade(q *request) *finding {
 	return nil
 }
 
-// madeOtherwise: nothing else fits, and the prompt is right as ids, or the server counts another
+// otherTokenizer: nothing else fits, and the prompt is right as ids, or the server counts another
 // number of tokens.
-func (d *doctor) madeOtherwise(q *request) *finding {
+func (d *prober) otherTokenizer(q *request) *finding {
 	if q.ask.As == AsIDs || q.ref.Prompt == nil {
 		return nil
 	}

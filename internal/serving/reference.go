@@ -84,5 +84,5 @@ func (r Row) LogProb(id int) (p float64, ok bool) {
 func (r Row) tied(best, choice int, own, rounding float64) bool {
 	b, ok := r.Logit(best)
 	c, known := r.Logit(choice)
-	return ok && known && tie.Free(b-c, own, r.noise+rounding)
+	return ok && known && tie.WithinNoise(b-c, own, r.noise+rounding)
 }

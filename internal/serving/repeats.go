@@ -10,7 +10,7 @@ import (
 // after something that the server keeps.
 
 // repeated sends a request again, alone, several times; nil where that failed.
-func (d *doctor) repeated(q *request) []probe {
+func (d *prober) repeated(q *request) []probe {
 	if got, ok := d.again[q]; ok {
 		return got
 	}
@@ -38,7 +38,7 @@ func countRight(got []probe) (n int) {
 
 // rightAgain reports whether a request is right in as many more repetitions: one that samples may be
 // right in some.
-func (d *doctor) rightAgain(q *request) bool {
+func (d *prober) rightAgain(q *request) bool {
 	for range repeats {
 		if p, ok := d.try(q, "again and alone", q.ref, q.ask); !ok || !p.right {
 			return false
@@ -48,7 +48,7 @@ func (d *doctor) rightAgain(q *request) bool {
 }
 
 // crowded: right alone, wrong among others.
-func (d *doctor) crowded(q *request) *finding {
+func (d *prober) crowded(q *request) *finding {
 	got := d.repeated(q)
 	switch right := countRight(got); {
 	case len(got) == 0:
@@ -75,7 +75,7 @@ func (d *doctor) crowded(q *request) *finding {
 }
 
 // repeat: the same request, alone, is answered otherwise.
-func (d *doctor) repeat(q *request) *finding {
+func (d *prober) repeat(q *request) *finding {
 	got := d.repeated(q)
 	if len(got) == 0 {
 		return nil
@@ -118,7 +118,7 @@ var remedies = []struct {
 }
 
 // remedied is a request with a remedy.
-func (d *doctor) remedied(q *request, keys map[string]any) Ask {
+func (d *prober) remedied(q *request, keys map[string]any) Ask {
 	if keys == nil {
 		keys = map[string]any{"cache_salt": fmt.Sprintf("goparity-%s-%d", q.ref.Case, d.asked)}
 	}
@@ -127,7 +127,7 @@ func (d *doctor) remedied(q *request, keys map[string]any) Ask {
 
 // varies is what is behind answers that vary: a choice by chance, or what the server keeps
 // sometimes, as a cache that evicts.
-func (d *doctor) varies(q *request, how string) *finding {
+func (d *prober) varies(q *request, how string) *finding {
 	for _, r := range remedies {
 		if r.vary && d.cures(q, r.name, r.keys) {
 			return q.proven(r.cause, "%s; with %s it is right each time, and without, asked in between, it is not", how, r.name)
@@ -139,7 +139,7 @@ func (d *doctor) varies(q *request, how string) *finding {
 // cures reports whether a request that is right sometimes is right each time with a remedy, while it
 // is wrong in between as it was, so often that it is no chance. The two do not take turns: what a
 // server keeps may.
-func (d *doctor) cures(q *request, name string, keys map[string]any) bool {
+func (d *prober) cures(q *request, name string, keys map[string]any) bool {
 	wrong := 0
 	for n := range cured {
 		if p, ok := d.try(q, "with "+name, q.ref, d.remedied(q, keys)); !ok || !p.right {
@@ -160,7 +160,7 @@ func (d *doctor) cures(q *request, name string, keys map[string]any) bool {
 
 // otherDefault: a setting makes a request right that is always wrong: the server has another
 // default, or keeps what it must not.
-func (d *doctor) otherDefault(q *request) *finding {
+func (d *prober) otherDefault(q *request) *finding {
 	for _, r := range remedies {
 		if p, ok := d.try(q, "with "+r.name, q.ref, d.remedied(q, r.keys)); ok && p.right && d.still(q, "as before") {
 			return q.proven(r.cause, "with %s it is right, and without, asked after that, it is not", r.name)
@@ -170,7 +170,7 @@ func (d *doctor) otherDefault(q *request) *finding {
 }
 
 // seeded: another seed gives another answer.
-func (d *doctor) seeded(q *request) *finding {
+func (d *prober) seeded(q *request) *finding {
 	for seed := 1; seed <= 2; seed++ {
 		p, ok := d.try(q, "with a seed", q.ref, q.ask.with("seed", seed))
 		if ok && !d.agree(q.ref, &q.answer, &p.answer) && d.still(q, "as before") {
@@ -181,13 +181,13 @@ func (d *doctor) seeded(q *request) *finding {
 }
 
 // still reports whether a request is answered as it was, wrong.
-func (d *doctor) still(q *request, how string) bool {
+func (d *prober) still(q *request, how string) bool {
 	p, ok := d.try(q, how, q.ref, q.ask)
 	return ok && !p.right && d.agree(q.ref, &q.answer, &p.answer)
 }
 
 // others: the answer is that of a prompt that was asked before.
-func (d *doctor) others(q *request) *finding {
+func (d *prober) others(q *request) *finding {
 	for _, o := range d.requests[:slices.Index(d.requests, q)] {
 		if o.ref.Prompt == nil || slices.Equal(o.ref.Prompt, q.ref.Prompt) || !d.speaks(o.ref, &q.answer) {
 			continue
@@ -199,7 +199,7 @@ func (d *doctor) others(q *request) *finding {
 }
 
 // evicted: the answer is right once another prompt was asked, of which the server can use nothing.
-func (d *doctor) evicted(q *request) *finding {
+func (d *prober) evicted(q *request) *finding {
 	if len(q.ref.Prompt) == 0 {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (d *doctor) evicted(q *request) *finding {
 
 // agree reports whether two answers say the same: the same tokens, or where one does not say which,
 // the same text, with the same log-probabilities.
-func (d *doctor) agree(ref *Reference, a, b *Answer) bool {
+func (d *prober) agree(ref *Reference, a, b *Answer) bool {
 	same := plain(a.Text) == plain(b.Text) // chats are trimmed, completions are not
 	if a.Tokens != nil && b.Tokens != nil {
 		same = slices.Equal(a.Tokens, b.Tokens)
@@ -233,12 +233,12 @@ func (d *doctor) agree(ref *Reference, a, b *Answer) bool {
 }
 
 // alike reports whether all answers say the same.
-func (d *doctor) alike(ref *Reference, all []probe) bool {
+func (d *prober) alike(ref *Reference, all []probe) bool {
 	return !slices.ContainsFunc(all, func(p probe) bool { return !d.agree(ref, &all[0].answer, &p.answer) })
 }
 
 // speaks reports whether an answer is another reference's, as far as it goes.
-func (d *doctor) speaks(ref *Reference, a *Answer) bool {
+func (d *prober) speaks(ref *Reference, a *Answer) bool {
 	n := len(ref.Tokens)
 	if c := a.Counted(); c >= 0 {
 		n = min(n, c)

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // Options say which server is asked, and how.
@@ -103,7 +103,7 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 		Server: report.Server{URL: c.base, Command: opt.Command, Parallel: opt.Parallel, Timeout: opt.Timeout.String()}}
 	r := &run{client: c, model: &opt.Model, refs: refs, parallel: opt.Parallel, obeyed: map[string]bool{}, pages: []string{c.base + "/metrics"}}
 	if err := r.findModel(ctx, opt.Name, opt.Like); err != nil {
-		out.Verdict, out.Error = report.Error, "the server cannot be asked: "+foreign.Line(err.Error())
+		out.Verdict, out.Error = report.Error, "the server cannot be asked: "+sanitize.Line(err.Error())
 		return out, ctx.Err()
 	}
 	out.Server.Model = r.client.model
@@ -115,7 +115,7 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("serving: %w", context.Cause(ctx))
 	}
-	d := &doctor{run: r, ctx: ctx, until: time.Now().Add(probeTime), again: map[*request][]probe{}}
+	d := &prober{run: r, ctx: ctx, until: time.Now().Add(probeTime), again: map[*request][]probe{}}
 	if !r.failed() {
 		d.ends()
 	}
@@ -264,14 +264,14 @@ func (r *run) unanswered(q *request) {
 
 // leave leaves a request that no case asks for unjudged.
 func (r *run) leave(q *request, why string) {
-	q.left, q.err = foreign.Line(why), nil
+	q.left, q.err = sanitize.Line(why), nil
 	r.note("not judged: %s: %s", q.where(), q.left)
 }
 
 // served is what came of a request.
 func (q *request) served() report.ServedRequest {
 	s := report.ServedRequest{Case: q.ref.Case, As: q.ask.As, Way: q.way, From: q.from, Status: report.StatusPass, LogProb: report.Float(math.NaN()),
-		Judged: append([]string{}, q.j.judged...), Tokens: cmp.Or(q.draws, q.ask.Tokens), Right: q.j.right, Text: foreign.Line(q.j.what)}
+		Judged: append([]string{}, q.j.judged...), Tokens: cmp.Or(q.draws, q.ask.Tokens), Right: q.j.right, Text: sanitize.Line(q.j.what)}
 	if slices.Contains(q.j.judged, "logprobs") {
 		s.LogProb = report.Float(q.j.worst)
 	}
@@ -285,7 +285,7 @@ func (q *request) served() report.ServedRequest {
 	case q.left != "":
 		s.Status, s.Text = report.StatusIgnored, q.left
 	case q.err != nil:
-		s.Status, s.Text = report.StatusError, foreign.Line(q.err.Error())
+		s.Status, s.Text = report.StatusError, sanitize.Line(q.err.Error())
 	case q.j.fault == nothing:
 		s.Status = report.StatusError
 	case q.j.fault != none:
@@ -301,7 +301,7 @@ func add(out *report.Serving, q *request) report.ServedRequest {
 	out.Requests = append(out.Requests, s)
 	switch {
 	case s.Status == report.StatusError && out.Verdict != report.Error:
-		out.Verdict, out.First, out.Error = report.Error, nil, "no answer that can be judged: "+foreign.Line(q.where())+": "+s.Text
+		out.Verdict, out.First, out.Error = report.Error, nil, "no answer that can be judged: "+sanitize.Line(q.where())+": "+s.Text
 	case s.Status == report.StatusFail && out.Verdict == report.Pass:
 		out.Verdict = report.Fail
 		out.First = &report.ServingPlace{Case: s.Case, As: s.As, Way: s.Way, Token: q.j.at, Text: s.Text}

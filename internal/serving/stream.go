@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // Stream is the way of requests whose answers come in pieces.
@@ -181,7 +181,7 @@ func (c *client) stream(ctx context.Context, a Ask, came func()) (answer Answer,
 		return answer, false, p.err
 	}
 	if p.n == 0 {
-		return answer, false, &AnswerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(), foreign.Line(strings.TrimSpace(snippet(data))))}
+		return answer, false, &AnswerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(), sanitize.Line(strings.TrimSpace(snippet(data))))}
 	}
 	return Answer{Text: p.text, Finish: p.finish, PromptCount: -1, Count: -1}, p.ended, nil
 }

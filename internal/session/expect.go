@@ -22,7 +22,7 @@ func (f *Fixture) unexpected(c *judge.Comparison, isFunc bool) (out []string) {
 			answered = false
 			continue
 		}
-		for _, text := range f.unlike(c, y) {
+		for _, text := range f.unexpectedAnswers(c, y) {
 			out = append(out, fmt.Sprintf("%s:%d: case %s: %s", f.yaml.File, y.Expect.Pos.Line, y.Name, text))
 		}
 	}
@@ -32,13 +32,13 @@ func (f *Fixture) unexpected(c *judge.Comparison, isFunc bool) (out []string) {
 	return out
 }
 
-// unlike compares the answer to a case: the largest logit of the last row of the first forward pass,
+// unexpectedAnswers compares the answer to a case: the largest logit of the last row of the first forward pass,
 // and the text of the reference, which the candidate's generation has to follow.
-func (f *Fixture) unlike(c *judge.Comparison, y fixture.Case) (out []string) {
+func (f *Fixture) unexpectedAnswers(c *judge.Comparison, y fixture.Case) (out []string) {
 	e := y.Expect
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if e.Text != "" {
-		switch said, err := f.saidBy(y.Name); {
+		switch said, err := f.referenceText(y.Name); {
 		case err != nil:
 			say("expect: text: %v", err)
 		case said == "":
@@ -71,8 +71,8 @@ func (f *Fixture) unlike(c *judge.Comparison, y fixture.Case) (out []string) {
 	return out
 }
 
-// saidBy is how the reference goes on from a case.
-func (f *Fixture) saidBy(caseName string) (string, error) {
+// referenceText is how the reference goes on from a case.
+func (f *Fixture) referenceText(caseName string) (string, error) {
 	variant := f.yaml.Reference(string(f.cfg.Run))
 	for _, name := range []string{caseName, dump.PathCase(caseName, dump.Generated)} {
 		if g, err := f.goldens.Golden(variant, name); err == nil && g.Info.ReferenceText != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
@@ -75,7 +75,7 @@ func (r *runner) candidate(asked func(device, caseName string) (*dump.Run, error
 
 // say shows a line that a person should read.
 func (r *runner) say(line string) {
-	fmt.Fprintf(os.Stderr, "parity: %s: %s\n", r.name, foreign.Line(line))
+	fmt.Fprintf(os.Stderr, "parity: %s: %s\n", r.name, sanitize.Line(line))
 }
 
 // waits says which process writes a folder that this one is about to write.

@@ -372,7 +372,7 @@ func (f *Fixture) addServing(r *report.Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.servedErr != nil {
-		r.Serves(&report.Serving{Verdict: report.Error, Error: infra.Message(f.servedErr), Causes: []report.Cause{},
+		r.SetServing(&report.Serving{Verdict: report.Error, Error: infra.Message(f.servedErr), Causes: []report.Cause{},
 			Requests: []report.ServedRequest{}})
 		return
 	}
@@ -387,5 +387,5 @@ func (f *Fixture) addServing(r *report.Report) {
 			r.Notes = append(r.Notes, s.Title()+": "+s.Headline())
 		}
 	}
-	r.Serves(first)
+	r.SetServing(first)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/reference"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/internal/subtest"
@@ -129,7 +129,7 @@ func (u *update) fromReference() error {
 		}
 		for i, about := range r.About {
 			if about.NoProgram != "" {
-				fmt.Fprintf(u.out, "parity: update %s: case %s: no program was recorded: %s\n", u.name, u.yaml.Cases[i].Name, foreign.Line(about.NoProgram))
+				fmt.Fprintf(u.out, "parity: update %s: case %s: no program was recorded: %s\n", u.name, u.yaml.Cases[i].Name, sanitize.Line(about.NoProgram))
 			}
 		}
 		if n == 0 {
@@ -284,7 +284,7 @@ func (u *update) checkProgram(variant, caseName string, r *dump.Run) {
 		err = p.Close()
 	}
 	if err != nil {
-		fmt.Fprintf(u.out, "parity: update %s: case %s: its program is left out: %s\n", u.name, caseName, foreign.Line(err.Error()))
+		fmt.Fprintf(u.out, "parity: update %s: case %s: its program is left out: %s\n", u.name, caseName, sanitize.Line(err.Error()))
 		r.Program = ""
 	}
 }
@@ -354,7 +354,7 @@ func printDelta(w io.Writer, what string, d *store.Delta) {
 				fmt.Fprintf(w, "  … and %d more\n", len(lines)-i)
 				break
 			}
-			fmt.Fprintf(w, "  %s\n", foreign.Line(line))
+			fmt.Fprintf(w, "  %s\n", sanitize.Line(line))
 		}
 	}
 }
@@ -365,7 +365,7 @@ func (u *update) accept(variant string, d *store.Delta) error {
 	printDelta(u.out, u.name+": "+variant, d)
 	if len(d.Removed) > 0 && !u.cfg.Prune {
 		return fmt.Errorf("%s: %d goldens would go, see above, the first is %s: nothing is written; -parity.prune, or parity golden update --prune, lets them go",
-			variant, len(d.Removed), foreign.Line(d.Removed[0].String()))
+			variant, len(d.Removed), sanitize.Line(d.Removed[0].String()))
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func Update(ctx context.Context, dir string, waiting func(holder string), change
 func lock(ctx context.Context, dir string, waiting func(holder string)) (unlock func(), err error) {
 	_, gone := os.Stat(dir)
 	file := filepath.Join(dir, ".lock")
-	l, err := flock.Take(ctx, file, waiting)
+	l, err := flock.Acquire(ctx, file, waiting)
 	if errors.Is(err, errors.ErrUnsupported) {
 		os.Remove(file)
 		if waiting != nil {

@@ -32,7 +32,7 @@ func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock
 	if err != nil {
 		return nil, fmt.Errorf("supervise: lock %s: %w", name, err)
 	}
-	l, err := flock.Take(ctx, path, waiting)
+	l, err := flock.Acquire(ctx, path, waiting)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("supervise: lock %s: %w", name, err)

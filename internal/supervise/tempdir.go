@@ -27,7 +27,7 @@ func TempDir(dir, name string) (path string, remove func() error, err error) {
 	if path, err = os.MkdirTemp(dir, name); err != nil {
 		return "", nil, err
 	}
-	owner, err := flock.Take(context.Background(), filepath.Join(path, ownerFile), nil)
+	owner, err := flock.Acquire(context.Background(), filepath.Join(path, ownerFile), nil)
 	if err != nil {
 		return "", nil, errors.Join(fmt.Errorf("supervise: %w", err), os.RemoveAll(path))
 	}
@@ -61,6 +61,6 @@ func deadOwner(path string) bool {
 		return false
 	}
 	defer f.Close()
-	ok, err := flock.Try(f)
+	ok, err := flock.TryLock(f)
 	return ok && err == nil
 }

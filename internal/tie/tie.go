@@ -19,9 +19,9 @@ func Noise(d tensor.DType, spread, largest float64) float64 {
 	return max(compare.Floor(d).RowRelL2*spread, 2*d.Epsilon()*largest)
 }
 
-// Free reports whether a choice between two scores may come either way: the reference's gap between them is
+// WithinNoise reports whether a choice between two scores may come either way: the reference's gap between them is
 // within the noise of their difference, and the candidate's own gap differs from it by no more than that.
 // own is NaN where the candidate does not tell it.
-func Free(gap, own, noise float64) bool {
+func WithinNoise(gap, own, noise float64) bool {
 	return math.Abs(gap) <= noise && !(math.Abs(own-gap) > noise)
 }

@@ -28,6 +28,6 @@ func TestFree(t *testing.T) {
 		{0.03, -0.005, 0.02, false, "the reference is sure"},
 		{0.01, -0.03, 0.02, false, "the candidate is sure of another: its scores are wrong"},
 	} {
-		assert.Equal(t, c.want, tie.Free(c.gap, c.own, c.noise), c.reason)
+		assert.Equal(t, c.want, tie.WithinNoise(c.gap, c.own, c.noise), c.reason)
 	}
 }

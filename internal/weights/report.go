@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // The statuses of a weight.
@@ -118,16 +118,16 @@ func (r *Report) Text(w io.Writer) error {
 		if x.Good() && x.Status != Blank {
 			continue
 		}
-		fmt.Fprintf(tw, "  %s\t%s\t%s\n", x.Status, foreign.Line(x.name()), foreign.Line(x.Detail))
+		fmt.Fprintf(tw, "  %s\t%s\t%s\n", x.Status, sanitize.Line(x.name()), sanitize.Line(x.Detail))
 	}
 	if err := tw.Flush(); err != nil {
 		return err
 	}
 	for _, d := range r.Config {
-		fmt.Fprintf(w, "  config   %s\n", foreign.Line(d.String()))
+		fmt.Fprintf(w, "  config   %s\n", sanitize.Line(d.String()))
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(w, "  note     %s\n", foreign.Line(n))
+		fmt.Fprintf(w, "  note     %s\n", sanitize.Line(n))
 	}
 	for _, k := range kinds {
 		fmt.Fprintf(w, "  %d %s\n", counts[k], k)

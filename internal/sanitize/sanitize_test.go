@@ -1,4 +1,4 @@
-package foreign_test
+package sanitize_test
 
 import (
 	"os/exec"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/foreign"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 func TestLine(t *testing.T) {
@@ -37,8 +37,8 @@ func TestLine(t *testing.T) {
 		{"    --- PASS: TestX/y", `    \--- PASS: TestX/y`, "of a subtest"},
 		{"=== RUN   TestX", `\=== RUN   TestX`, "a test begins"},
 	} {
-		assert.Equal(t, c.want, foreign.Line(c.text), c.reason)
-		assert.Equal(t, c.want, foreign.Line(foreign.Line(c.text)), "%s: twice is once", c.reason)
+		assert.Equal(t, c.want, sanitize.Line(c.text), c.reason)
+		assert.Equal(t, c.want, sanitize.Line(sanitize.Line(c.text)), "%s: twice is once", c.reason)
 	}
 }
 
@@ -51,9 +51,9 @@ func TestText(t *testing.T) {
 		{"PASS\nFAIL\nok  \tpkg\t0.1s\nFAIL\tpkg\nFAIL: x", "\\PASS\n\\FAIL\n\\ok  \tpkg\t0.1s\n\\FAIL\tpkg\nFAIL: x",
 			"the result of a package"},
 	} {
-		assert.Equal(t, c.want, foreign.Text(c.text), c.reason)
+		assert.Equal(t, c.want, sanitize.Text(c.text), c.reason)
 	}
-	assert.Equal(t, "::a##b std::c [\\[ATTACHMENT|x]] #\\#vso[y", foreign.Name("::a##b std::c [[ATTACHMENT|x]] ##vso[y"))
+	assert.Equal(t, "::a##b std::c [\\[ATTACHMENT|x]] #\\#vso[y", sanitize.Name("::a##b std::c [[ATTACHMENT|x]] ##vso[y"))
 }
 
 // test2json, which go test -json and gotestsum read, sees no result in what is shown.
@@ -77,8 +77,8 @@ func TestNoForgedResults(t *testing.T) {
 		return strings.Join(seen, "")
 	}
 	require.Contains(t, actions(forged), "TestForged", "it is obeyed as it is")
-	assert.NotContains(t, actions(foreign.Text(forged)), "TestForged")
-	assert.NotContains(t, actions(foreign.Text(forged)), `"fail"`)
+	assert.NotContains(t, actions(sanitize.Text(forged)), "TestForged")
+	assert.NotContains(t, actions(sanitize.Text(forged)), `"fail"`)
 }
 
 func FuzzText(f *testing.F) {
@@ -87,7 +87,7 @@ func FuzzText(f *testing.F) {
 	f.Add("##\x1b[m[")
 	f.Add("##[[ATTACHMENT|")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, text := range []string{foreign.Text(s), foreign.Line(s)} {
+		for _, text := range []string{sanitize.Text(s), sanitize.Line(s)} {
 			for line := range strings.SplitSeq(text, "\n") {
 				for _, r := range line {
 					if r != '\t' && !unicode.IsPrint(r) {

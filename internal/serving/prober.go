@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/goparity/goparity/internal/foreign"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // Causes. docs/causes.md has a row for each.
@@ -51,11 +51,11 @@ func (q *request) guess(id, format string, args ...any) *finding {
 // cause is the finding as a report has it: nothing was predicted, so nothing fits better or worse.
 func (f *finding) cause() report.Cause {
 	nan := report.Float(math.NaN())
-	return report.Cause{ID: f.id, Proven: f.proven, Text: foreign.Line(f.text), Fit: nan, FitGolden: nan, NextFit: nan}
+	return report.Cause{ID: f.id, Proven: f.proven, Text: sanitize.Line(f.text), Fit: nan, FitGolden: nan, NextFit: nan}
 }
 
-// doctor looks for the causes of wrong answers, by asking the server further.
-type doctor struct {
+// prober looks for the causes of wrong answers, by asking the server further.
+type prober struct {
 	*run
 	ctx   context.Context
 	until time.Time
@@ -72,7 +72,7 @@ type probe struct {
 
 // try sends a further request about a wrong one, for which ref has the right answer. ok is false if
 // there is no answer that can be judged, or no time left: that shows nothing.
-func (d *doctor) try(q *request, how string, ref *Reference, a Ask) (p probe, ok bool) {
+func (d *prober) try(q *request, how string, ref *Reference, a Ask) (p probe, ok bool) {
 	if d.asked >= maxProbes || time.Now().After(d.until) || d.ctx.Err() != nil {
 		return p, false
 	}
@@ -93,14 +93,14 @@ func (d *doctor) try(q *request, how string, ref *Reference, a Ask) (p probe, ok
 }
 
 // next asks for n tokens behind the first k of the reference's, all as ids.
-func (d *doctor) next(q *request, k, n int) (p probe, ok bool) {
+func (d *prober) next(q *request, k, n int) (p probe, ok bool) {
 	rest := q.ref.from(k, n)
 	return d.try(q, fmt.Sprintf("prompt and %s as ids, %d more", plural(k, "right token"), n), rest, rest.Ask)
 }
 
 // causes looks for what is behind the wrong answers, the first ones in their order. Those that are
 // proven come first.
-func (d *doctor) causes() []report.Cause {
+func (d *prober) causes() []report.Cause {
 	causes, proven, looked := []report.Cause{}, 0, 0
 	for _, q := range d.requests {
 		if !q.wrong() || looked == maxFindings || d.known(q) {
@@ -121,7 +121,7 @@ func (d *doctor) causes() []report.Cause {
 }
 
 // known reports whether a request that is wrong among others is wrong alone, too: that is looked at.
-func (d *doctor) known(q *request) bool {
+func (d *prober) known(q *request) bool {
 	if q.twin != nil {
 		return q.twin.wrong()
 	}
@@ -130,11 +130,11 @@ func (d *doctor) known(q *request) bool {
 }
 
 // cause looks for what is behind one wrong answer; nil if nothing is shown.
-func (d *doctor) cause(q *request) *finding {
+func (d *prober) cause(q *request) *finding {
 	looks := map[fault][]func(*request) *finding{ending: {d.ended}, texts: {d.written}, logProbs: {d.figures}}[q.j.fault]
 	if looks == nil {
-		looks = []func(*request) *finding{d.otherIDs, d.repeat, d.others, d.promptMade, d.figures, d.swapped, d.ended, d.seeded,
-			d.otherDefault, d.evicted, d.notItsBest, d.madeOtherwise}
+		looks = []func(*request) *finding{d.otherIDs, d.repeat, d.others, d.mistakenPrompt, d.figures, d.swapped, d.ended, d.seeded,
+			d.otherDefault, d.evicted, d.notItsBest, d.otherTokenizer}
 	}
 	if q.way == AtOnce {
 		looks = append([]func(*request) *finding{d.crowded}, looks...)
@@ -149,7 +149,7 @@ func (d *doctor) cause(q *request) *finding {
 
 // harness says what shows that the model is right, and the server around it is not: the prompt and
 // the right tokens so far, asked as ids, are answered with the token that was wrong.
-func (d *doctor) harness() string {
+func (d *prober) harness() string {
 	for _, q := range d.requests {
 		if !q.wrong() || q.ref.Prompt == nil || q.j.fault != tokens && q.j.fault != prompt {
 			continue
@@ -164,10 +164,10 @@ func (d *doctor) harness() string {
 		case !ok:
 			return ""
 		case p.right:
-			return fmt.Sprintf("%s: %s, alone, are answered right: the model is right, the server around it is not", foreign.Line(q.where()), asked)
+			return fmt.Sprintf("%s: %s, alone, are answered right: the model is right, the server around it is not", sanitize.Line(q.where()), asked)
 		}
 		return fmt.Sprintf("%s: %s, alone, are answered wrong, too: look at the model, parity run and go test judge its tensors",
-			foreign.Line(q.where()), asked)
+			sanitize.Line(q.where()), asked)
 	}
 	return ""
 }

@@ -1,8 +1,6 @@
-// Package foreign makes text that others wrote fit to be shown: what an engine prints, the names in
-// its files, its errors. A terminal, go test and a CI obey some texts; a person reads them here, and
-// nothing obeys them. What is shown is for reading only: labels are joined and looked up as they
-// are.
-package foreign
+// Package sanitize escapes untrusted text for terminals, go test and CI logs: what an engine prints, the names
+// in its files, its errors. What it returns is for reading only: labels are joined and looked up as they are.
+package sanitize
 
 import (
 	"regexp"

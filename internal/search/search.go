@@ -154,7 +154,9 @@ func (f *finder) listed() ([]*edit.Edit, error) {
 		return e.Cost
 	}
 	slices.SortStableFunc(byWork, func(a, b *edit.Edit) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(f.need[a], f.need[b])) })
-	f.inTurn(byWork, rank)
+	if all > f.work {
+		f.inTurn(byWork, rank)
+	}
 	if twin := slices.IndexFunc(byWork, f.known); f.s.KnownOnly {
 		byWork = byWork[max(twin, 0):][:min(twin+1, 1)]
 	} else if twin >= 0 {

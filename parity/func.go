@@ -14,17 +14,17 @@ type Pass struct {
 	Golden     map[string]*tensor.Tensor // the reference's tensors by label, "model.norm-input_0"; nil along a path
 
 	// Path is the execution path that Paths asks for, "decode:8", and Fed what this forward pass of it
-	// feeds. Without a path a pass feeds whole sequences, and steps behind it a token of each.
+	// feeds. Without a path a pass feeds whole sequences, and steps after it a token of each.
 	Path string
 	Fed  []Span
 }
 
-// Span is the part of a sequence that a forward pass feeds: its tokens From ≤ i < To, behind those in
+// Span is the part of a sequence that a forward pass feeds: its tokens From ≤ i < To, after those in
 // its cache.
 type Span struct {
 	Sequence, From, To int
 	Fresh              bool  // the sequence begins again, with an empty cache
-	Hidden             []int // tokens behind To that the mask hides, of the path mask
+	Hidden             []int // tokens after To that the mask hides, of the path mask
 }
 
 // Func judges a Go function in place of a recorded run, in this test: an engine written in Go, or a

@@ -195,7 +195,7 @@ func TestPort(t *testing.T) { parity.All(t).Check() }
 `
 
 const pathsText = `
-// TestPaths judges the same tokens in chunks, a batch, behind a cache and so on.
+// TestPaths judges the same tokens in chunks, a batch, after a cache and so on.
 func TestPaths(t *testing.T) { parity.Paths(t).Check() }
 `
 

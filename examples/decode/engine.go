@@ -21,7 +21,7 @@ type engine struct {
 	weights map[string][]float32
 	cache   map[int]*cache // by sequence
 
-	// offByOne is the fault of the example: what is decoded behind a prefill takes the position of the
+	// offByOne is the fault of the example: what is decoded after a prefill takes the position of the
 	// token before it.
 	offByOne bool
 }

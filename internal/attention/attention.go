@@ -32,7 +32,7 @@ type Head struct {
 	Key           int     // that gets most
 	Most          float64 // what it gets
 	First         float64 // what the first key gets
-	Causal        bool    // no query looks at a key behind its own, in as many queries as there are keys
+	Causal        bool    // no query looks at a key after its own, in as many queries as there are keys
 }
 
 // Uniform reports whether the head looks at all keys alike.

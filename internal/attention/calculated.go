@@ -80,7 +80,7 @@ func All(ctx context.Context, run *diagnose.Run, programs map[string]Program) (o
 	return out
 }
 
-// calculated finds, for each attention of a program, the first port behind it, and the weights with which that comes out
+// calculated finds, for each attention of a program, the first port after it, and the weights with which that comes out
 // of what was recorded before it.
 func calculated(ctx context.Context, run *diagnose.Run, name string, p Program, found func(*diagnose.Port, Weights)) {
 	ports := make([]*diagnose.Port, len(p.Ports))

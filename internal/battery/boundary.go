@@ -63,7 +63,7 @@ func Boundaries(c checkpoint.Config) []Boundary {
 	return out
 }
 
-// goesOn reports whether a model has positions behind the last that its config counts: its rotary embedding is scaled by the
+// goesOn reports whether a model has positions after the last that its config counts: its rotary embedding is scaled by the
 // length of the text from there on.
 func goesOn(c map[string]any) (dynamic bool) {
 	walk(c, ofText, func(_ map[string]any, key string, value any) {

@@ -21,7 +21,7 @@ const (
 	portsPerHidden  = 14.0  // recorded tensors of the residual width in a block: a Llama's inputs and outputs
 	portsPerInner   = 4.0   // of the width of its feed-forward network
 	defaultExpand   = 4     // the feed-forward network's width where the config does not say
-	extra           = 4     // tokens behind the longest boundary, so that decode crosses it
+	extra           = 4     // tokens after the longest boundary, so that decode crosses it
 	decoded         = 8     // tokens of the path decode
 	mostChunk       = 500   // tokens of a chunk at most
 	mostChunks      = 400   // of a sequence, where they are small

@@ -69,7 +69,7 @@ type Plan struct {
 }
 
 // New plans for the model of a config. Tokens are the same for the same config: drawn from the middle
-// of the vocabulary, without those that the config names, behind the one that begins a text if it names
+// of the vocabulary, without those that the config names, after the one that begins a text if it names
 // one. Of a model that is too large for the budget the first blocks run, one of each kind. If even its
 // shortest plan is beyond the budget, it is returned all the same.
 func New(c checkpoint.Config, o Options) Plan {
@@ -146,7 +146,7 @@ func (p *planner) crossing(b Boundary) []int {
 	return slices.DeleteFunc(out, func(n int) bool { return n > p.most() })
 }
 
-// most is the number of tokens that the model has positions for. Encoders count them from behind the
+// most is the number of tokens that the model has positions for. Encoders count them from after the
 // token of padding where that is not the first (RoBERTa).
 func (p *planner) most() int {
 	for _, b := range p.boundaries {

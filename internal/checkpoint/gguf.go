@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ggufKeys are the keys of GGUF, behind the name of the architecture, by those of config.json.
+// ggufKeys are the keys of GGUF, after the name of the architecture, by those of config.json.
 var ggufKeys = map[string]string{
 	"hidden_size": "embedding_length", "num_hidden_layers": "block_count", "intermediate_size": "feed_forward_length",
 	"num_attention_heads": "attention.head_count", "num_key_value_heads": "attention.head_count_kv",

@@ -83,7 +83,7 @@ func join(tensors []tensor.Named, config *quantisation, elsewhere func(name stri
 	return out, notes, nil
 }
 
-// cut splits the name of a tensor into module and part. gpt-oss has parts behind an underscore.
+// cut splits the name of a tensor into module and part. gpt-oss has parts after an underscore.
 func cut(name string) (module, part string) {
 	for _, end := range []string{"_blocks", "_scales"} {
 		if base, ok := strings.CutSuffix(name, end); ok && base != "" {

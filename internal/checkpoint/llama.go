@@ -19,7 +19,7 @@ type family struct {
 	names       map[string]string // that differ
 }
 
-// sandwich are the norms of a model that has them before and behind each part of a layer.
+// sandwich are the norms of a model that has them before and after each part of a layer.
 var sandwich = map[string]string{"post_attention_norm": "post_attention_layernorm", "ffn_norm": "pre_feedforward_layernorm",
 	"post_ffw_norm": "post_feedforward_layernorm"}
 

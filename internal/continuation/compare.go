@@ -99,7 +99,7 @@ func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
 	return o, nil
 }
 
-// cutShort returns an error where two texts part behind a token that both sides chose alike: one of them does
+// cutShort returns an error where two texts part after a token that both sides chose alike: one of them does
 // not follow its own choices, and the rest of the text cannot be judged.
 func (o *Outcome) cutShort(positions []generation.Position) error {
 	k := len(positions) - 1
@@ -148,7 +148,7 @@ func (o *Outcome) tokens(asked int) (int, error) {
 		return 0, unjudged("another text: the prompt has %d tokens in %s and %d in %s", g.Prompt, g.From, a.Prompt, a.From)
 	}
 	have := g.decided()
-	if g.Choices == nil && g.Prompt > 0 { // the row behind the text is there by chance
+	if g.Choices == nil && g.Prompt > 0 { // the row after the text is there by chance
 		have = min(have, max(a.decided(), len(g.Text)-g.Prompt))
 	}
 	if asked > have {
@@ -167,7 +167,7 @@ func (o *Outcome) tokens(asked int) (int, error) {
 			switch {
 			case s.logits.has(k):
 			case s == a && k == n-1 && k > 0 && k >= len(g.fed()) && asked == 0:
-				return n - 1, nil // it decides a token behind the text, which no one has to run
+				return n - 1, nil // it decides a token after the text, which no one has to run
 			default:
 				return 0, s.missing(k)
 			}

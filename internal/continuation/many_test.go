@@ -14,7 +14,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// stepwise is a text of n tokens behind a prompt of three, of a model of 16 words, run token by token.
+// stepwise is a text of n tokens after a prompt of three, of a model of 16 words, run token by token.
 func stepwise(t *testing.T, n int) *dump.Run {
 	t.Helper()
 	const words = 16

@@ -17,7 +17,7 @@ type Side struct {
 
 	Prompt  int    // tokens of the prompt; −1 where that is not known
 	Text    []int  // the prompt and its continuation; nil where that is not known
-	Choices []int  // the engine's own, from the first token behind the prompt; nil where it does not say
+	Choices []int  // the engine's own, from the first token after the prompt; nil where it does not say
 	Shown   string // how it goes on by itself
 	// Known is how many tokens the tokenizer has: models often have logits for more, which no engine
 	// chooses, and which do not count. 0: not known.
@@ -26,7 +26,7 @@ type Side struct {
 	// Of what other tools wrote.
 	Asked string // the prompt as a text
 	Fed   []int  // the continuation, where the tokens of the prompt are not known
-	Free  bool   // it was not forced: behind the first other token, it has another text
+	Free  bool   // it was not forced: after the first other token, it has another text
 	// Stopped says that the engine ended the text, which may then be one token short: most do not show the
 	// one that ends it.
 	Stopped bool

@@ -16,7 +16,7 @@ type PassItem struct {
 	To           int  `json:"to"`
 	Fresh        bool `json:"fresh,omitempty"`         // the sequence begins again with an empty cache
 	CachedTokens int  `json:"cached_tokens,omitempty"` // before From, in the prefix cache; only a sequence's first item
-	// Hidden are tokens that were fed behind To and that the mask hides, of the path mask.
+	// Hidden are tokens that were fed after To and that the mask hides, of the path mask.
 	Hidden []int `json:"hidden,omitempty"`
 }
 

@@ -67,7 +67,7 @@ func ParsePath(name string) (p Path, err error) {
 	return p, nil
 }
 
-// Generated stands for the name of a path in that of a case of which the text behind the prompt is run,
+// Generated stands for the name of a path in that of a case of which the text after the prompt is run,
 // "short@generation".
 const Generated = "generation"
 

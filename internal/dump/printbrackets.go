@@ -193,7 +193,7 @@ func (l *lists) value(word string, depth, at int) error {
 	return nil
 }
 
-// list reads a list behind its bracket. at is how many lists of its depth come before it, those that are not
+// list reads a list after its bracket. at is how many lists of its depth come before it, those that are not
 // printed too.
 func (l *lists) list(depth, at int) error {
 	if depth == len(l.found) {

@@ -9,7 +9,7 @@ import (
 )
 
 // What only a tensor prints: the end of COMPACT, the beginning of FULL, and the word for both with
-// something else behind it, or cut.
+// something else after it, or cut.
 var (
 	compactEnd = regexp.MustCompile(`dtype=\w+, *shape=\[[0-9, ]*\]\)\s*$`)
 	fullBegin  = regexp.MustCompile(`(?:^|\W|\dx|x)(?:bool|(?:f|bf|i|si|ui)\d+\w*)> \[`)

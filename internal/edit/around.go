@@ -338,7 +338,7 @@ func (c *surroundings) rotation() bool {
 }
 
 // rotatesPart reports whether what is changed cuts rows into a part that is rotated and one that is not, which are put
-// together behind it.
+// together after it.
 func (c *surroundings) rotatesPart() bool {
 	return isOne(c.op, cutting) && c.any(func(o program.Op) bool {
 		return o.Name == "cat" && !c.rotating(o) && c.makes(o, 2, c.rotating) && c.makes(o, 2, c.isOp)

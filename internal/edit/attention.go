@@ -56,7 +56,7 @@ func (s *site) attentions() (out []attention) {
 	return out
 }
 
-// attention is the one of a softmax, by the products before and behind it.
+// attention is the one of a softmax, by the products before and after it.
 func (s *site) attention(softmax int) (a attention, ok bool) {
 	scores := s.scores(s.Ops[softmax].Args.Get("self"), toScores+2)
 	if scores == nil {

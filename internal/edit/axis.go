@@ -139,7 +139,7 @@ func (s *site) slices(o program.Op, d, n int) {
 	}
 }
 
-// wraps adds what is cut off behind a convolution by Fourier transforms to its beginning: nothing was padded for it.
+// wraps adds what is cut off after a convolution by Fourier transforms to its beginning: nothing was padded for it.
 func (s *site) wraps(o program.Op, d, n, length int) {
 	x, _ := o.Args.Get("self").(program.ID)
 	if m := s.Maker(x); m < 0 || s.Ops[m].Name != "_fft_c2r" || n == length {

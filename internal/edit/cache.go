@@ -285,7 +285,7 @@ func (c *cache) foreign(k int, o Other) {
 	}
 }
 
-// beside are keys and values that are seen in front of those of the sequence, or behind them.
+// beside are keys and values that are seen in front of those of the sequence, or after them.
 func (c *cache) beside(id string, rank int, text string, k, m int, seen func(line, t, at int) bool) {
 	slots := own(c.n)
 	for at := range m {

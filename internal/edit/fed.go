@@ -66,7 +66,7 @@ func (f *Fed) rowAxes(shape []int) (axes []int) {
 }
 
 // moved writes a value, or what stands in its place as id, whose rows of the sequence are those of slots; more slots than
-// positions come behind all rows. What becomes of other lines is of no matter: they are not compared.
+// positions come after all rows. What becomes of other lines is of no matter: they are not compared.
 func (w *writer) moved(f *Fed, of, id program.ID, axis int, slots []slot) program.ID {
 	shape := w.s.Value(of).Shape()
 	order := make([]int, f.Rows+max(len(slots)-len(f.At), 0))

@@ -70,7 +70,7 @@ type rule struct {
 }
 
 // group is rules for the edits of which a condition holds, nil for all. The first rule that holds decides; one without a
-// name says that none of those behind it does.
+// name says that none of those after it does.
 type group struct {
 	of    condition
 	rules []rule

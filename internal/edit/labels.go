@@ -109,7 +109,7 @@ var labels = []group{
 		{"layout/permuted", "layout", "", "", nil},
 	}},
 	{nil, []rule{ // what compares positions, and what hides scores by that
-		// What hides comes behind.
+		// What hides comes after.
 		{"attention/bias", "drop", "add", "", both(into(2, "_softmax"), not(is.compared), is.takesTwo, into(1, "masked_fill"))},
 		// A window: other masks stay.
 		{"attention/mask", "mask", "", "", both(into(toCompare, "bitwise_and"), from(toCompare, "sub"))},

@@ -37,7 +37,7 @@ func (s *site) layouts(v program.Value, add func(what string, f change)) {
 		for _, a := range s.factors(n) {
 			add(text("axis %d as %d×%d → %d×%d", d, a, n/a, n/a, a), func(w *writer, id program.ID) program.ID { return w.turn(id, d, a) })
 		}
-		if a := int(math.Sqrt(float64(n - 1))); a > 1 && a*a == n-1 { // a grid behind a token of its own
+		if a := int(math.Sqrt(float64(n - 1))); a > 1 && a*a == n-1 { // a grid after a token of its own
 			add(text("axis %d but for its first as %d×%d, transposed", d, a, a), func(w *writer, id program.ID) program.ID {
 				order := make([]int, n)
 				for i := range a * a {
@@ -74,7 +74,7 @@ func (s *site) factors(n int) (out []int) {
 	return out
 }
 
-// triples are pairs of outer factors of n, of which one is small, with something behind them.
+// triples are pairs of outer factors of n, of which one is small, with something after them.
 func (s *site) triples(n int) (out [][2]int) {
 	for _, a := range s.factors(n) {
 		for _, b := range []int{2, 3} {

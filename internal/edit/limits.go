@@ -45,7 +45,7 @@ const (
 	// tableCost is how much later other kinds of edits are tried on what is made of constants alone.
 	tableCost = 2
 
-	// toNorm is within how many operators a norm's weight comes behind its root.
+	// toNorm is within how many operators a norm's weight comes after its root.
 	toNorm = 3
 
 	// toScores is within how many operators a bias of an attention comes to its softmax.

@@ -13,7 +13,7 @@ type region struct {
 	in, out program.ID
 }
 
-// regions lists those of a piece, each with those that do the same behind it, as of keys after that of queries.
+// regions lists those of a piece, each with those that do the same after it, as of keys after that of queries.
 func (s *site) regions() [][]region {
 	var all []region
 	for i := range s.Values {
@@ -64,7 +64,7 @@ func (s *site) region(in program.ID) (r region, ok bool) {
 	return r, false
 }
 
-// openBehind lists the values among some that operators behind one take.
+// openBehind lists the values among some that operators after one take.
 func (s *site) openBehind(of map[program.ID]bool, i int) (ids []program.ID) {
 	for k := i + 1; k < len(s.Ops); k++ {
 		for _, id := range s.Operands(k) {

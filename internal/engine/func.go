@@ -77,7 +77,7 @@ func (f Func) Along(caseName, path string, tokens [][]int, passes [][]dump.PassI
 	return funcRun(info, entries)
 }
 
-// padMask has 1 for tokens, and 0 for padding and for what is hidden behind them.
+// padMask has 1 for tokens, and 0 for padding and for what is hidden after them.
 func padMask(items []dump.PassItem, left bool) (mask [][]int) {
 	longest := 0
 	for _, i := range items {

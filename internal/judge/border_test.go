@@ -104,7 +104,7 @@ func denying(allowed []bool) []float32 {
 	return out
 }
 
-// Where a scale is applied behind a layer and not in it, and where a mask is bool and not additive, nothing
+// Where a scale is applied after a layer and not in it, and where a mask is bool and not additive, nothing
 // is wrong, and what is wrong elsewhere is found.
 func TestBorders(t *testing.T) {
 	const side = 8

@@ -153,7 +153,7 @@ func (c *Comparison) made(target *Port) *tensor.Tensor {
 
 // reordered returns the output of a layer of experts inside of which a target lies whose rows stand in
 // another order, or are others: experts may take their tokens in any, each by itself or all at once, so
-// what is wrong shows behind them. nil for other targets, where nothing is wrong there, and where the
+// what is wrong shows after them. nil for other targets, where nothing is wrong there, and where the
 // experts were given something else, or what they were given is not known.
 func (c *Comparison) reordered(target *Port) *Port {
 	if target == nil || !module.Routed(target.Layer) || !target.misfit() && target.mapAlone().Kind != structure.MapOrder {

@@ -119,7 +119,7 @@ func (p *Port) behindTie(lost []bool) error {
 }
 
 // tiedRows lists the rows in which a choice came out otherwise, if the scores beside it say of each that it may
-// come either way, or behind such a choice, that it is right by the candidate's own; else nil.
+// come either way, or after such a choice, that it is right by the candidate's own; else nil.
 func (c *Comparison) tiedRows(p *Port, d tensor.DType, behind bool) (lost []bool) {
 	if !p.Judged() || !p.Comparable() || p.Agrees || p.printed != nil || p.Golden.DType().IsFloat() || p.Golden.RowLen() == 0 {
 		return nil

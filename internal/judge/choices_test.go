@@ -26,7 +26,7 @@ func TestTies(t *testing.T) {
 		encoding, reason string
 		scores           []float32 // the candidate's of the first token
 		chosen           []int64
-		rest             float32 // what it has in place of the golden's first row behind the choice
+		rest             float32 // what it has in place of the golden's first row after the choice
 		later            float32 // and of its last
 		place            string
 		verdict          report.Verdict
@@ -79,7 +79,7 @@ const routes = `{"schema":1,"engine":"torch","case":"short","frames":[],"stacks"
 {"op":"aten.mul.Tensor","args":{"self":"%6","other":"%4"},"out":["%7"],"layer":"m.experts","call":1}],
 "passes":[{"step":"0","ops":[0,4],"ports":{"m.gate-input_0":["%0",0,2],"m.gate-output_0":["%2",2,2],"m.gate-output_1":["%4",2,2],"m.experts-output":["%7",4,4]}}]}`
 
-// Along a path, rows that hang on a tie are left out, and what is off behind it is no pass.
+// Along a path, rows that hang on a tie are left out, and what is off after it is no pass.
 func TestTiesAlongPaths(t *testing.T) {
 	p, err := program.Parse("program.json", []byte(routes), nil)
 	require.NoError(t, err)

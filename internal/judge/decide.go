@@ -33,7 +33,7 @@ func (p *Port) Decide(c compare.Criteria, source string) *Decision {
 }
 
 // DecideByName judges a port of a layer that a test asks for by its name: that the candidate writes
-// it in another way, which is undone behind it, does not let it pass there.
+// it in another way, which is undone after it, does not let it pass there.
 func (p *Port) DecideByName(c compare.Criteria, source string) *Decision {
 	return p.decide(c, source, true)
 }

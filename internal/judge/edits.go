@@ -124,7 +124,7 @@ func (c *Comparison) edited() (found edits, err error) {
 				found.others = append(found.others, k)
 			}
 			if k != nil && k.Edit.Kind == "term" && found.first != nil && found.first.ID == "residual/missing" && label.Block(k.Layer) == label.Block(found.first.Layer) {
-				found.first.ID = "norm/order" // what is missing is added behind it
+				found.first.ID = "norm/order" // what is missing is added after it
 				found.first.Text += fmt.Sprintf("; at %s, %s", k.Layer, k.Edit.Text)
 			}
 		}

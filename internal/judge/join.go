@@ -217,7 +217,7 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 }
 
 // borrowOrder takes the order of execution from the candidate where the golden has none: a joined
-// port takes the candidate's place, and one that only the golden has stays behind the port that its
+// port takes the candidate's place, and one that only the golden has stays after the port that its
 // name puts before it.
 func borrowOrder(ports []*Port, res *match.Result, k Case) {
 	at := map[int]int{}

@@ -26,7 +26,7 @@ type Layers struct {
 	all       []string                // labels in execution order
 	known     map[string]bool         // the same
 	judged    []string                // those of layers that can be judged
-	ends      map[string][]string     // labels by what is left of them behind each dot
+	ends      map[string][]string     // labels by what is left of them after each dot
 	lacks     map[string][]*Port      // outputs that the candidate did not record, by layer
 	continued map[string]bool         // see Continued
 

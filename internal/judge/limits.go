@@ -23,7 +23,7 @@ const (
 	mostBefore = 60
 	// mostBegin is the largest first position that models have: 2 in RoBERTa and BART.
 	mostBegin = 2
-	// mostBeside is among how many tensors behind it those are that may have been made first.
+	// mostBeside is among how many tensors after it those are that may have been made first.
 	mostBeside = 12
 	// mostMade values without a record, among mostNear operators on each side of a place, and mostRemade sources that are made
 	// of something else are tried, too: the nearest. They cost time, and judge nothing.

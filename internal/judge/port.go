@@ -30,7 +30,7 @@ type Port struct {
 	mu      sync.Mutex
 	decided *Decision // by a test; nil if none did
 
-	neighbours   []*Port // of the blocks before and behind, in the same shape
+	neighbours   []*Port // of the blocks before and after, in the same shape
 	allowVacuous bool
 }
 

@@ -41,7 +41,7 @@ func linear(t *testing.T, x, w *tensor.Tensor, round bool) *tensor.Tensor {
 	return toy.Of(t, y, 1, rows, out)
 }
 
-// Two products behind each other, whose inputs are rounded to int8. A number that lies between two
+// Two products after each other, whose inputs are rounded to int8. A number that lies between two
 // whole ones may be rounded either way; what follows from that row is judged by what rounding costs.
 func TestRoundedInputs(t *testing.T) {
 	const in, rows = 32, 12

@@ -94,7 +94,7 @@ func (r *replayed) captured(stretch []int, index map[*Port]int, held map[*Port]p
 	return nil
 }
 
-// folded are values that hold the same bytes as another one each, which the reference's do not, while all behind
+// folded are values that hold the same bytes as another one each, which the reference's do not, while all after
 // them is right. Where several values have such a twin, the candidate has folded the one into the other, as a norm
 // into a convolution; where one has, or another record of the value is right, it is the recording that is wrong, and
 // folded is nil.

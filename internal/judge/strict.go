@@ -43,7 +43,7 @@ func (c *Comparison) byPieces(faults []localise.Fault) {
 	}
 }
 
-// accuse lets a fault fail. One in an input fails at the first output behind it, as inputs only tell
+// accuse lets a fault fail. One in an input fails at the first output after it, as inputs only tell
 // where an error came from. It returns what fails.
 func (c *Comparison) accuse(p *Port, found string) (at *Port) {
 	at = p

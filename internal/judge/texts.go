@@ -30,7 +30,7 @@ func (c *Comparison) textAlone() bool {
 	return slices.ContainsFunc(rows, func(t report.Prompt) bool { return t.Status != report.NotJudged })
 }
 
-// tokens is the status of the stage behind the text: whether the runs were given the same tokens.
+// tokens is the status of the stage after the text: whether the runs were given the same tokens.
 func (c *Comparison) tokens() report.Status {
 	if c.OtherPrompt() != nil {
 		return report.StatusFail

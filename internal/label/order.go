@@ -52,7 +52,7 @@ type sortKey struct {
 	port     string
 }
 
-// segment is one element of a layer's name; rank puts it behind the numbered blocks.
+// segment is one element of a layer's name; rank puts it after the numbered blocks.
 type segment struct {
 	text string
 	rank int

@@ -130,7 +130,7 @@ func (r *Run) starved(v *Verdict, missing []string) *event {
 	return nil
 }
 
-// tails ranges over a name and what is left of it behind each dot.
+// tails ranges over a name and what is left of it after each dot.
 func tails(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for more := true; more && yield(name); {

@@ -49,7 +49,7 @@ type Verdict struct {
 	Text                    string     // one sentence
 	Evidence                []string   // what else speaks for it, one sentence each
 	Growth                  []Growth   // of drift: the error along the depth
-	Others                  []*Verdict // what is wrong by itself behind it, in the same forward pass
+	Others                  []*Verdict // what is wrong by itself after it, in the same forward pass
 
 	at    int // index of the event, to order the verdicts of several cases
 	pass  *pass

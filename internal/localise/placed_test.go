@@ -372,7 +372,7 @@ scores tap bad`, place{kind: "local", layer: "out"}, []string{"out"}, "it made a
 	}
 }
 
-// What lies behind a fault has its error from there, or from the fault inside of it.
+// What lies after a fault has its error from there, or from the fault inside of it.
 func TestBlame(t *testing.T) {
 	run, faults := recorded(t, `
 m.0.lin output fault

@@ -99,7 +99,7 @@ func (p *search) equal(g group) bool {
 	return from == whole.width()
 }
 
-// byWidths finds fused layers behind an error, by their place and their widths: a layer of a stretch
+// byWidths finds fused layers after an error, by their place and their widths: a layer of a stretch
 // that no single one fits, and the only two or three of the other side that were given the same and
 // are as wide together.
 func (p *search) byWidths(wholes, parts []*node) {

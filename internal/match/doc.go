@@ -31,7 +31,7 @@
 //   - what a candidate had computed for an input before it was replaced, as that input.
 //
 // Package layout says how the shapes of a pair lie onto each other. The last row alone is accepted
-// at the end of a generating model: behind the last joined layer that has all rows.
+// at the end of a generating model: after the last joined layer that has all rows.
 //
 // What has no partner is listed with a reason where one is known, and the layers without partner and
 // reason as gaps.
@@ -41,12 +41,12 @@
 // By value: two outputs that hold the same numbers, up to the noise of their type, are the same tensor,
 // whatever they are called and in whichever order they were recorded. Values are compared by samples
 // ([maxSample] elements), found by random projections and confirmed element by element. Where
-// several layers hold one value (a projection, the dropout behind it and the module around both),
+// several layers hold one value (a projection, the dropout after it and the module around both),
 // their inputs, what lies inside them and their names tell which is which.
 //
 // By pattern: what was found is generalised over numbers: h.0.attn = L0_attention and h.1.attn =
 // L1_attention are one pattern, which each pair of blocks votes for. A pattern that holds in one block
-// is taken for all, also behind an error of the candidate, where no value agrees. Blocks may be
+// is taken for all, also after an error of the candidate, where no value agrees. Blocks may be
 // counted from another number.
 //
 // By order: what is left is aligned in the order of execution, between what is known, by shape: for

@@ -27,7 +27,7 @@ func (p *search) foreign() string {
 		len(p.golden.layers), len(p.actual.layers))
 }
 
-// resembling counts the golden's values that the candidate has nearly: as behind an error in the
+// resembling counts the golden's values that the candidate has nearly: as after an error in the
 // first layer.
 func (p *search) resembling() (n int) {
 	seen := map[*value]bool{}

@@ -29,7 +29,7 @@ func (p *port) byShape() bool {
 		(p.dtype.IsFloat() || label.Position(p.name) >= 0 || slices.Contains(mainInputs, p.name))
 }
 
-// sortedInputs sorts inputs by their position, the named ones behind, but those that a layer is about
+// sortedInputs sorts inputs by their position, the named ones after, but those that a layer is about
 // first.
 func sortedInputs(ports []*port) []*port {
 	weight := func(p *port) int {

@@ -131,7 +131,7 @@ func (m *matcher) roots() {
 }
 
 // endsWith reports whether nothing shows that a candidate's model ends before the golden one: where
-// both have layers inside, some of them were joined, and no block comes behind the last of these.
+// both have layers inside, some of them were joined, and no block comes after the last of these.
 // A part of a model has outputs of the same shape, and they are right to differ.
 func (n *node) endsWith(a *node) bool {
 	inside := n.inside()

@@ -34,7 +34,7 @@ func (p *search) sameParent(g, a *node) float64 {
 }
 
 // sameInputs is positive if two layers were given the same, and negative if they were not: equal
-// values or, behind an error, the outputs of two layers that are a pair.
+// values or, after an error, the outputs of two layers that are a pair.
 func (n *node) sameInputs(o *node) float64 {
 	partnersMade := func(from *node) bool { return from.pair != nil && slices.Contains(o.in, from.pair.value) }
 	for _, v := range n.in {

@@ -30,7 +30,7 @@ func (m *matcher) pairPorts() {
 	}
 }
 
-// markTrailing marks the layers that may hold the last row only: those of a generating model behind
+// markTrailing marks the layers that may hold the last row only: those of a generating model after
 // which no joined layer has all rows. The whole model is one of them.
 func (m *matcher) markTrailing() {
 	if !m.generating {
@@ -41,7 +41,7 @@ func (m *matcher) markTrailing() {
 		switch {
 		case j.root:
 			marked = append(marked, j)
-		case j.fused() || j.ofPorts(): // projections inside of attention or mlp: a block comes behind them
+		case j.fused() || j.ofPorts(): // projections inside of attention or mlp: a block comes after them
 		case !m.actual.byName || !m.golden.byName:
 			ordered = append(ordered, j)
 		case !j.golden[0].numbered() && !takesIDs(j.golden[0]): // no order at all, so names must tell

@@ -9,7 +9,7 @@ import (
 	"github.com/goparity/goparity/internal/label/module"
 )
 
-// words are what a layer's name says: the words of its part behind the number of the block, the
+// words are what a layer's name says: the words of its part after the number of the block, the
 // last segment first.
 type words struct {
 	role  string   // what the last segment is known to be: see lastWords; "" if that is not known

@@ -9,7 +9,7 @@ import (
 // block is a tensor seen as [lines, outer, rows, inner].
 type block struct{ lines, outer, rows, inner int }
 
-// at is the first element of a row behind an index of outer.
+// at is the first element of a row after an index of outer.
 func (b block) at(line, outer, row int) int {
 	return ((line*b.outer+outer)*b.rows + row) * b.inner
 }
@@ -18,7 +18,7 @@ func (b block) at(line, outer, row int) int {
 type axes struct {
 	row  int  // −1 for none
 	each int  // elements of that axis for each row: the chosen experts of a token, its heads
-	tail int  // elements behind those of all rows, as of a convolution that is cut later
+	tail int  // elements after those of all rows, as of a convolution that is cut later
 	line bool // axis 0 counts the lines of the grid
 	keys bool // the last axis counts keys
 }
@@ -65,7 +65,7 @@ func (a axes) of(shape []int, g *Grid) block {
 	return b
 }
 
-// split returns the sizes in front of the row axis, without that of the lines, and behind it.
+// split returns the sizes in front of the row axis, without that of the lines, and after it.
 func (a axes) split(shape []int) (outer, inner []int) {
 	from := 0
 	if a.line {

@@ -40,7 +40,7 @@ type Laid struct {
 }
 
 // RowAxis is the axis of the rows of each line, and how many elements each has there for a line: as
-// many as the grid has rows, or more behind them. It is −1 and 1 for a port without rows, whose cells
+// many as the grid has rows, or more after them. It is −1 and 1 for a port without rows, whose cells
 // of a line are all alike. Axis 0 may count the lines, too, and several elements for each row.
 func (l *Laid) RowAxis() (axis, length int) {
 	if l.axes.row < 0 {
@@ -54,7 +54,7 @@ func (l *Laid) Whole() bool {
 	return l.Keys == nil && l.axes.tail == 0 && !slices.Contains(l.Have, false)
 }
 
-// Cells returns the cell of each element; −1 for those behind all rows.
+// Cells returns the cell of each element; −1 for those after all rows.
 func (l *Laid) Cells() []int {
 	out := make([]int, l.Tensor.Len())
 	b := l.to

@@ -1,6 +1,6 @@
 package onepass
 
-// The kernels of convolutions over tokens are short: Mamba's have 4 elements, so 3 rows behind those of
+// The kernels of convolutions over tokens are short: Mamba's have 4 elements, so 3 rows after those of
 // the tokens. An axis that is longer by more is no axis of rows.
 const maxTail = 15
 

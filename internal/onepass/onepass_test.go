@@ -186,7 +186,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A convolution over tokens has elements behind those of its rows; they are nobody's.
+// A convolution over tokens has elements after those of its rows; they are nobody's.
 func TestTail(t *testing.T) {
 	const n, w = 7, 3
 	whole := random(rand.New(rand.NewPCG(1, 2)), 1, w, n+3)

@@ -45,7 +45,7 @@ type Item struct {
 	From, To    int
 }
 
-// End is the number of tokens that the cache holds behind the run.
+// End is the number of tokens that the cache holds after the run.
 func (r *Run) End() int { return r.Items[len(r.Items)-1].To }
 
 // New splits the forward passes into runs. A sequence begins anew where an item is fresh, or goes back.

@@ -7,7 +7,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// axis says where the rows of a tensor are: the axis that counts tokens, behind a batch axis where
+// axis says where the rows of a tensor are: the axis that counts tokens, after a batch axis where
 // it is not the first; or one row for each sequence, that of its last token in the pass.
 type axis int
 

@@ -55,7 +55,7 @@ func (s *Sheet) Check() error {
 	return nil
 }
 
-// isStep reports whether a single token was fed behind others.
+// isStep reports whether a single token was fed after others.
 func isStep(i dump.PassItem) bool { return i.From > 0 && i.To-i.From == 1 }
 
 // lacks is what the passes do not show; "" if they show the path.
@@ -112,7 +112,7 @@ func (s *Sheet) lacks() string {
 	return ""
 }
 
-// answered is how many tokens of a sequence, at most, were fed one at a time behind a prefill and before several together.
+// answered is how many tokens of a sequence, at most, were fed one at a time after a prefill and before several together.
 func (s *Sheet) answered() (most int) {
 	n := map[int]int{}
 	for _, i := range s.items() {
@@ -150,8 +150,8 @@ func (s *Sheet) together(so func(dump.PassItem) bool) (n int) {
 	return n
 }
 
-// otherChunk reports whether a chunk behind which the sequence had another one has not n tokens, or
-// the last one more. Passes of a single token behind them are steps, not chunks.
+// otherChunk reports whether a chunk after which the sequence had another one has not n tokens, or
+// the last one more. Passes of a single token after them are steps, not chunks.
 func (s *Sheet) otherChunk(n int) bool {
 	last := map[int]int{} // by sequence, the size of its last chunk
 	for _, i := range s.items() {

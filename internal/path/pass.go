@@ -169,7 +169,7 @@ func Passes(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
 }
 
 // plainPasses lists the forward passes of a run that does not say them: all sequences in the first
-// step, and one more token of each in every step behind it, where their inputs tell which.
+// step, and one more token of each in every step after it, where their inputs tell which.
 func plainPasses(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
 	steps := r.Steps()
 	if tokens = r.Info.Unpadded(); len(whole(tokens)) == 0 {

@@ -89,7 +89,7 @@ func (s *Sheet) With(entries []dump.Entry, other *Sheet) (*Sheet, error) {
 	return New(dump.New(s.raw.Path, s.raw.Info, s.raw.OrderBy, entries), other)
 }
 
-// ran are the tokens of each sequence without those behind the last that a forward pass fed: the last
+// ran are the tokens of each sequence without those after the last that a forward pass fed: the last
 // tokens of a generation decide no other.
 func (s *Sheet) ran() [][]int {
 	to := map[int]int{}

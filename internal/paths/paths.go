@@ -36,7 +36,7 @@ type Runs struct {
 	OnePassEncoded    []*dump.Run         // beside OnePassGolden; not read without
 	Alone             *judge.AloneOptions // there is no Golden: what is right is made of Programs and the runs themselves; nil: there is
 
-	// Exact says that a row may depend on tokens behind it: a sequence is then judged by a golden of
+	// Exact says that a row may depend on tokens after it: a sequence is then judged by a golden of
 	// just its tokens, never by the beginning of a longer one.
 	Exact bool
 	// Forced says that the goldens were forced along the same text as the candidate, in whichever forward
@@ -343,7 +343,7 @@ func rowsOf(c *judge.Comparison, name string) *report.Report {
 }
 
 // inconsistentWithOnePass is the report of a candidate that is not consistent with its own one pass, where some
-// rows could not be judged by the golden: it chose other ways behind ties, and there only its own one
+// rows could not be judged by the golden: it chose other ways after ties, and there only its own one
 // pass tells what is right. It is nil if there is nothing of that.
 func (p *Paths) inconsistentWithOnePass(name string) *report.Report {
 	if p.consistent == nil || !slices.ContainsFunc(p.along.Ports, (*judge.Port).LeftOut) {

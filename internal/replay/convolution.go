@@ -34,7 +34,7 @@ func (c *Call) perAxis(name string, n, otherwise int) []int {
 	return slices.Repeat(x[:1], n)
 }
 
-// in shows an array with its last axes as the places of windows, and behind them their elements. It has
+// in shows an array with its last axes as the places of windows, and after them their elements. It has
 // more elements than can be made.
 func (w *windows) in(a *Array) *Array {
 	v, r := *a, len(a.shape)-len(w.taps)
@@ -51,7 +51,7 @@ func (w *windows) in(a *Array) *Array {
 }
 
 // framed returns the elements with the last axes spread apart, and with some of a value in front and
-// behind; less than none leaves elements out.
+// after; less than none leaves elements out.
 func (a *Array) framed(spread, before, after []int, value float64) *Array {
 	shape, r := slices.Clone(a.shape), len(a.shape)-len(spread)
 	same := true

@@ -87,13 +87,13 @@ func counted(n int) *Array {
 // places are what indices point at: arrays of the axes that are whole, one for each element of the indices.
 type places struct {
 	row   Array // such an array; its offset is that of the array as a whole
-	at    []int // where each begins behind that
+	at    []int // where each begins after that
 	shape []int // of the indices, broadcast to one another
 	order []int // of the axes [shape…, row…] in the result
 }
 
 // pointed finds them. A nil leaves an axis whole, and a mask of bools stands for the places at which it is
-// true. Whole axes between others are behind all that is indexed, else where they were.
+// true. Whole axes between others come after all that is indexed, else where they were.
 func pointed(a *Array, indices []*Array) *places {
 	var axes []int
 	var by []*Array

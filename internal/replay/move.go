@@ -227,7 +227,7 @@ func pad(c *Call) *Array {
 	return a.framed(slices.Repeat([]int{1}, len(before)), before, after, c.float("value", 0))
 }
 
-// nearest makes the axes behind the first two of the elements that are next before.
+// nearest makes the axes after the first two of the elements that are next before.
 func nearest(c *Call) *Array {
 	a, shape := c.self(), c.shape(0)
 	if len(a.shape) != len(shape) || len(shape) < 3 || len(shape) > 5 {

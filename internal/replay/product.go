@@ -74,7 +74,7 @@ func (c *Call) plus(product, bias *Array) *Array {
 }
 
 // grouped is the product of rows that belong to groups with a matrix of each: [m, k] with [g, k, n],
-// where group i ends at row offs[i]. Rows behind the last group are zero.
+// where group i ends at row offs[i]. Rows after the last group are zero.
 func grouped(c *Call) *Array {
 	a, b := c.factors("self", "mat2")
 	offs := c.optional("offs")

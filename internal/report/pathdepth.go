@@ -65,7 +65,7 @@ func (d *PathDepth) Join(other *PathDepth) {
 	}
 }
 
-// add adds a run. A layer that is new stands behind the one that it follows.
+// add adds a run. A layer that is new stands after the one that it follows.
 func (d *PathDepth) add(path, caseName string, order []string, errors map[string]Float) {
 	before := make(map[string]int, len(d.Layers))
 	for i, layer := range d.Layers {
@@ -93,7 +93,7 @@ func (d *PathDepth) add(path, caseName string, order []string, errors map[string
 	d.Runs = append(d.Runs, run)
 }
 
-// merged returns a list with the layers of another order; what is new stands behind the layer that it follows there.
+// merged returns a list with the layers of another order; what is new stands after the layer that it follows there.
 func merged(layers, order []string) (out []string) {
 	const head = "\x00" // no layer's name
 	known, follow, last := map[string]bool{}, map[string][]string{}, head

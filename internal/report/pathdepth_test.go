@@ -19,7 +19,7 @@ func depthRows(n int, prefix string) (rows []report.Layer) {
 	return rows
 }
 
-// Layers that only a later run has stand behind those that they follow there.
+// Layers that only a later run has stand after those that they follow there.
 func TestPathDepthOrder(t *testing.T) {
 	var d report.PathDepth
 	d.Add("one", "a", depthRows(3, "l"))

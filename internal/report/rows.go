@@ -59,7 +59,7 @@ func namingOf(rows []Layer) naming {
 	})}
 }
 
-// row returns the place of a row in full: "model.layers.0 output", with the case and step behind it
+// row returns the place of a row in full: "model.layers.0 output", with the case and step after it
 // where they differ.
 func (n naming) row(l *Layer) string { return n.short(l, math.MaxInt) }
 

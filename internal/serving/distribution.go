@@ -87,7 +87,7 @@ func (d distribution) byID() map[int]float64 {
 	return p
 }
 
-// behind is what remains of a distribution behind tokens that come so often: all else is another text.
+// behind is what remains of a distribution after tokens that come so often: all else is another text.
 func (d distribution) behind(reach float64) (out distribution) {
 	for _, x := range d.shares {
 		out.shares = append(out.shares, share{x.id, reach * x.p})

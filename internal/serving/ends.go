@@ -19,7 +19,7 @@ func (d *prober) written(q *request) *finding {
 	return q.proven(causeDetokenise, "%s", q.j.what)
 }
 
-// ended: the answer is right as far as it goes, or goes on behind its end, or says another reason.
+// ended: the answer is right as far as it goes, or goes on after its end, or says another reason.
 func (d *prober) ended(q *request) *finding {
 	switch {
 	case q.j.fault == long, q.j.fault == ending:

@@ -77,7 +77,7 @@ func (m *Model) text(ref *Reference, ids []int, text string) (right, known bool)
 	}
 	whole := len(ids) == len(ref.Tokens)
 	switch {
-	case whole && strings.HasPrefix(is, want): // behind it may stand what ends a text
+	case whole && strings.HasPrefix(is, want): // after it may stand what ends a text
 		return true, true
 	case texts != nil || is == "" && len(ids) > 0 && !m.ends(ids[0]):
 		return false, true

@@ -8,7 +8,7 @@ import (
 	"github.com/goparity/goparity/internal/generation"
 )
 
-// penalised are the penalties, each with the text, the token and the value whose draws tell the most. Only a token behind
+// penalised are the penalties, each with the text, the token and the value whose draws tell the most. Only a token after
 // others is drawn, for what counts is what was said.
 func (r *run) penalised(draws int) (list []sampling) {
 	for _, p := range penalties {
@@ -40,7 +40,7 @@ func (r *run) penalised(draws int) (list []sampling) {
 	return list
 }
 
-// penalised is what a penalty makes of a token behind others of a text; the lower the temperature, the more often these
+// penalised is what a penalty makes of a token after others of a text; the lower the temperature, the more often these
 // come. It has no mistakes where logits that are not known decide it.
 func (m *Model) penalised(ref *Reference, of setting, behind int, temperature, draws float64) sampling {
 	unknown := 0.0

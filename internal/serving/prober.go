@@ -92,13 +92,13 @@ func (d *prober) try(q *request, how string, ref *Reference, a Ask) (p probe, ok
 	return p, true
 }
 
-// next asks for n tokens behind the first k of the reference's, all as ids.
+// next asks for n tokens after the first k of the reference's, all as ids.
 func (d *prober) next(q *request, k, n int) (p probe, ok bool) {
 	rest := q.ref.from(k, n)
 	return d.try(q, fmt.Sprintf("prompt and %s as ids, %d more", plural(k, "right token"), n), rest, rest.Ask)
 }
 
-// causes looks for what is behind the wrong answers, the first ones in their order. Those that are
+// causes looks for what makes the answers wrong, the first ones in their order. Those that are
 // proven come first.
 func (d *prober) causes() []report.Cause {
 	causes, proven, looked := []report.Cause{}, 0, 0
@@ -129,7 +129,7 @@ func (d *prober) known(q *request) bool {
 		slices.ContainsFunc(d.requests, func(o *request) bool { return o.way != AtOnce && o.wrong() && o.ref.Case == q.ref.Case })
 }
 
-// cause looks for what is behind one wrong answer; nil if nothing is shown.
+// cause looks for what makes one answer wrong; nil if nothing is shown.
 func (d *prober) cause(q *request) *finding {
 	looks := map[fault][]func(*request) *finding{ending: {d.ended}, texts: {d.written}, logProbs: {d.figures}}[q.j.fault]
 	if looks == nil {

@@ -22,7 +22,7 @@ type Reference struct {
 	Mistakes []dump.Mistake // what the reference makes of the prompt or the messages with a mistake
 }
 
-// from returns the reference of n tokens, or as many as there are, behind the first k, asked as ids.
+// from returns the reference of n tokens, or as many as there are, after the first k, asked as ids.
 func (r *Reference) from(k, n int) *Reference {
 	n = min(n, len(r.Tokens)-k)
 	out := &Reference{Case: r.Case, Prompt: slices.Concat(r.Prompt, r.Tokens[:k]), Tokens: r.Tokens[k : k+n]}

@@ -105,7 +105,7 @@ func (d *prober) repeat(q *request) *finding {
 }
 
 // remedies are settings that make a wrong request right where the server has a fault of its own. Those
-// that may be behind answers that vary are tried for these, too, which takes many requests.
+// that may make answers vary are tried for these, too, which takes many requests.
 var remedies = []struct {
 	cause, name string
 	vary        bool
@@ -125,7 +125,7 @@ func (d *prober) remedied(q *request, keys map[string]any) Ask {
 	return q.ask.set(keys)
 }
 
-// varies is what is behind answers that vary: a choice by chance, or what the server keeps
+// varies is what makes answers vary: a choice by chance, or what the server keeps
 // sometimes, as a cache that evicts.
 func (d *prober) varies(q *request, how string) *finding {
 	for _, r := range remedies {

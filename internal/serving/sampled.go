@@ -27,7 +27,7 @@ type sampling struct {
 	unknown  string         // a key that the server may not know, in which case its first mistake is none
 }
 
-// named reports whether an answer says enough to tell which token was drawn behind the reference's.
+// named reports whether an answer says enough to tell which token was drawn after the reference's.
 func (s *sampling) named(a *Answer) bool { return s.behind == 0 || a.Tokens != nil }
 
 // right are the distributions that draws may be of.

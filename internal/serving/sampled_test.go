@@ -74,7 +74,7 @@ func TestSampled(t *testing.T) {
 	assert.Empty(t, asked(out, serving.Sampled), "no one asked for it")
 }
 
-// Penalties change the distribution of a token behind others, that of their own request.
+// Penalties change the distribution of a token after others, that of their own request.
 func TestPenalisedDraws(t *testing.T) {
 	const other, draws = "distribution", 500
 	const mixed, is = "without requests of other settings beside them they are right", "not of the reference's distribution"

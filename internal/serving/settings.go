@@ -50,12 +50,12 @@ func penalty(key string, value float64) setting {
 	}}
 }
 
-// by is the change of logits behind tokens that were seen.
+// by is the change of logits after tokens that were seen.
 func (s setting) by(seen []int) func(x float64, id int) float64 {
 	return func(x float64, id int) float64 { return s.change(x, id, seen) }
 }
 
-// reading is what a server takes for the tokens that a penalty counts, behind the first k of a reference's text.
+// reading is what a server takes for the tokens that a penalty counts, after the first k of a reference's text.
 type reading func(ref *Reference, k int) []int
 
 func justMade(ref *Reference, k int) []int { return ref.Tokens[:k] }

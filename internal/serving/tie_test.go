@@ -12,7 +12,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// near returns a reference whose token k has a rival that is behind it by gap.
+// near returns a reference whose token k has a rival that trails it by gap.
 func near(k int, gap float64, d tensor.DType) (ref *serving.Reference, rival int) {
 	ref = servingtest.Cases(tokensOfCases)[0]
 	seen := append([]int{}, ref.Prompt...)

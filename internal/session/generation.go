@@ -95,7 +95,7 @@ func (g *Generation) engineCase() engine.Case {
 	return c
 }
 
-// forcedCase runs tokens behind a prompt one by one.
+// forcedCase runs tokens after a prompt one by one.
 func forcedCase(name string, tokens []int, from int) engine.Case {
 	passes := [][]dump.PassItem{{{To: from}}}
 	for at := from; at < len(tokens); at++ {

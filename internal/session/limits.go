@@ -1,6 +1,6 @@
 package session
 
-// allSummaries is of how many failing tests each prints the report so far. Of those behind them it
+// allSummaries is of how many failing tests each prints the report so far. Of those after them it
 // is the 32nd, the 64th and so on, so that the time does not grow with the square of the tests.
 const allSummaries = 16
 

@@ -148,7 +148,7 @@ paths: [batch, padding: right, lengths: [1, 4, 8], mask, repeat: 2]
 	assert.ElementsMatch(t, []string{"batch", "padding", "lengths", "mask", "repeat"}, slices.Compact(kinds))
 }
 
-// A decoder that a user wrote with max.graph: what it does wrong behind its cache is found and proven.
+// A decoder that a user wrote with max.graph: what it does wrong after its cache is found and proven.
 func TestLiveGraphPaths(t *testing.T) {
 	if os.Getenv("PARITY_LIVE") != "1" {
 		t.Skip("runs torch and MAX: PARITY_LIVE=1, and PARITY_PYTHON with it")

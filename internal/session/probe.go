@@ -14,7 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// probe is what a candidate runs besides the one pass of each case: an execution path, or the text behind a case. It
+// probe is what a candidate runs besides the one pass of each case: an execution path, or the text after a case. It
 // is judged once.
 type probe struct {
 	what    string // "path decode:8"

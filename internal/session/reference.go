@@ -77,7 +77,7 @@ func choose(ref *serving.Reference, judging tensor.DType, fed []int, n int, read
 	return err
 }
 
-// lastLogits are the logits behind the last token of a sequence in one step.
+// lastLogits are the logits after the last token of a sequence in one step.
 func lastLogits(run *dump.Run, step string, sequence, of int) ([]float64, error) {
 	t := logitsOf(run.Entries, step)
 	if t == nil {

@@ -34,7 +34,7 @@ const (
 // Rewritten returns the known map that makes the golden tensor the candidate's, up to a floor: a factor, a
 // factor of each column, halves of heads that are interleaved, or columns or rows in another order.
 //
-// These are what a port may fold into a product or undo behind it: 1/√d into q, a norm's weight into
+// These are what a port may fold into a product or undo after it: 1/√d into q, a norm's weight into
 // the next matrix, the order of channels, experts or heads. Whether it is undone the map does not tell.
 // A NaN or an infinity has none, and integers have none.
 func Rewritten(golden, actual *tensor.Tensor, floor compare.Limits) Map {

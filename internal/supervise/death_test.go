@@ -95,7 +95,7 @@ func TestNothingOutlivesTheTest(t *testing.T) {
 	}
 }
 
-// Nothing is left behind if the test is killed between the start of the watchdog and that of the
+// Nothing is left after if the test is killed between the start of the watchdog and that of the
 // engine.
 func TestNothingOutlivesATestThatIsKilledEarly(t *testing.T) {
 	if !exists("/proc/self/environ") {

@@ -2,7 +2,7 @@
 // it.
 //
 // [Run] lets a watchdog start the program, in a process group of its own, with its own pipes and log
-// file, so that nothing it leaves behind keeps go test waiting. When Run returns, all of it is dead:
+// file, so that nothing it leaves after keeps go test waiting. When Run returns, all of it is dead:
 // the program has ended by itself or, once the context was done, by SIGTERM and then SIGKILL, and
 // its descendants have been killed. If this process dies first (a test's alarm, a panic, os.Exit,
 // SIGKILL), the watchdog ends them.

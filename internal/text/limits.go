@@ -7,7 +7,7 @@ const (
 )
 
 // specials is how many special tokens a tokenizer puts around a text: BOS or [CLS] before, EOS or
-// [SEP] behind. What is lost beyond that was cut.
+// [SEP] after. What is lost beyond that was cut.
 const specials = 1
 
 // promptTokens is how many tokens a template adds at most to ask for an answer: Llama 3's adds 4,

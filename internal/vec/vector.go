@@ -100,7 +100,7 @@ func Scaled(x []float64, f float64) []float64 {
 // Minus returns x − y.
 func Minus(x, y []float64) []float64 { return floats.SubTo(make([]float64, len(x)), x, y) }
 
-// Read decodes rows of a tensor with rows of width, one behind the other; nil if they are too many
+// Read decodes rows of a tensor with rows of width, one after the other; nil if they are too many
 // to hold.
 func Read(t *tensor.Tensor, width int, rows []int) []float64 {
 	if len(rows)*width > mostRead {

@@ -126,7 +126,7 @@ func drop(side map[string]*weight, w *weight) {
 	}
 }
 
-// unpadded is an embedding or a head without rows of zeros behind the reference's, which no token has; nil where
+// unpadded is an embedding or a head without rows of zeros after the reference's, which no token has; nil where
 // it has none.
 func unpadded(ref, cand *weight) *weight {
 	r, c := ref.t.Shape(), cand.t.Shape()

@@ -158,7 +158,7 @@ func place(t tensor.Named, have sideShape) *weight {
 
 // sideShape is what the names of a side say of all of its weights.
 type sideShape struct {
-	sandwich         bool // norms before and behind each part of a layer, as Gemma has them
+	sandwich         bool // norms before and after each part of a layer, as Gemma has them
 	encoder, decoder bool // lists of layers that are called so
 }
 

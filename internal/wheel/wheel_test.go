@@ -71,7 +71,7 @@ func TestLiveWheelFiles(t *testing.T) {
 	}
 }
 
-// blocks returns the code blocks of a page, by what stands behind their fences: language and file.
+// blocks returns the code blocks of a page, by what stands after their fences: language and file.
 func blocks(t *testing.T, page string) map[string][]string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", page))

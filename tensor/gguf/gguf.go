@@ -69,7 +69,7 @@ func decode(f *tensor.File, data []byte) {
 	start := (uint64(r.at) + r.alignment - 1) / r.alignment * r.alignment
 	checkLayout(infos, start, r.alignment, uint64(len(data)))
 	for _, t := range infos {
-		from := min(start+t.offset, uint64(len(data))) // an empty tensor may lie behind the end
+		from := min(start+t.offset, uint64(len(data))) // an empty tensor may lie after the end
 		spec := tensor.Spec{DType: t.dtype, Shape: t.shape, Data: data[from : from+uint64(t.size)],
 			BigEndian: r.big, Place: tensor.Place{File: f.Path, Offset: int64(from)}}
 		if t.block != nil {

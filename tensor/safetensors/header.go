@@ -113,7 +113,7 @@ func (s *scanner) objectOrNull(value func(key string, at int64)) {
 	}
 }
 
-// members is object behind the bracket.
+// members is object after the bracket.
 func (s *scanner) members(value func(key string, at int64)) {
 	seen := map[string]bool{}
 	for s.dec.More() {

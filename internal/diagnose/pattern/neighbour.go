@@ -25,7 +25,7 @@ type Held struct {
 }
 
 // HeldBy looks for series of outputs, of blocks or of hidden_states, that hold what belongs to another
-// number of the series, and for a last one that is behind the final norm on one side only: what one
+// number of the series, and for a last one that is after the final norm on one side only: what one
 // forward pass recorded, by port. It is empty where the names are right, or nothing shows that they
 // are not.
 func HeldBy(run *diagnose.Run, caseName, step string) map[*diagnose.Port]Held {
@@ -166,8 +166,8 @@ func (h *holding) off(a, b *tensor.Tensor, p *diagnose.Port) (off float64, ok bo
 	return r.RelL2, err == nil && r.Agrees(p.Floor)
 }
 
-// normed finds a series that is right but for the last one, which is behind the final norm on one side
-// and in front of it on the other: the last of transformers' hidden_states is behind it.
+// normed finds a series that is right but for the last one, which is after the final norm on one side
+// and in front of it on the other: the last of transformers' hidden_states is after it.
 func (h *holding) normed(s series) {
 	last := len(s.ports) - 1
 	p := s.ports[last]

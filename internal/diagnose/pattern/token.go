@@ -170,7 +170,7 @@ func indices(s *diagnose.Scene) []diagnose.Prediction {
 		return nil
 	case table:
 		id = "embedding/position"
-	case from != 0 && from != 1, !counts(g): // RoBERTa's begin behind the padding's
+	case from != 0 && from != 1, !counts(g): // RoBERTa's begin after the padding's
 		return nil
 	}
 	by := last - g.Data[len(g.Data)-1]

@@ -48,7 +48,7 @@ func values(p *pair) []diagnose.Prediction {
 }
 
 // isEmbedded reports whether the target is what a layer makes of whole numbers, as a table of embeddings does, or stands
-// directly behind that.
+// directly after that.
 func (p *pair) isEmbedded() (is bool) {
 	for _, x := range p.Pass() {
 		if p.Target.IsInput() && label.Within(x.Layer, p.Target.Layer) {

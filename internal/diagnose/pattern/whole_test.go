@@ -145,7 +145,7 @@ func noisyOf(v values) values {
 	return v.each(func(x float64) float64 { return x * (1 + 1e-7*r.NormFloat64()) })
 }
 
-// stepOf is a decode step at position 12 with another one in the candidate, behind a token.
+// stepOf is a decode step at position 12 with another one in the candidate, after a token.
 func stepOf(t *testing.T, token int) *diagnose.Scene {
 	s := runOf(t, "input", made{"m.rotary_emb", "input_1", []int{1, 1}, values{12}, values{13}, true})
 	s.Step, s.Target.Step = "1", "1"

@@ -8,6 +8,6 @@
 //	wrong        e > max(3 n, 4 n64, floor), or the same of a row with 3 floor
 //
 // A piece that is wrong is where the candidate computes something else. A stretch is a set of wrong
-// ports that, all left out as sources, leave everything behind them right: another way to write the
+// ports that, all left out as sources, leave everything after them right: another way to write the
 // same. What cannot be replayed is opaque, and judged by the golden where its sources agree with that.
 package piece

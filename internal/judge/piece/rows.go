@@ -80,7 +80,7 @@ func (r *Rows) key(at int, shape []int) int {
 	return b*r.Length + l
 }
 
-// lastFirst moves the last axis of [B, …, L] behind the first: [B, L, …].
+// lastFirst moves the last axis of [B, …, L] after the first: [B, L, …].
 func lastFirst(x []float64, shape []int) []float64 {
 	l := shape[len(shape)-1]
 	mid := 1

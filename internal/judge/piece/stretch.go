@@ -58,7 +58,7 @@ type stretch struct {
 	*judge
 	ports map[int]bool
 	out   excluded
-	right map[int]bool // first records behind it, right without it
+	right map[int]bool // first records after it, right without it
 	looks int
 }
 
@@ -110,7 +110,7 @@ func (j *judge) stretch(t int) *stretch {
 }
 
 // aside reports whether a wrong output is the only record of its value that is: what was given on is what
-// its piece makes, as where a scale is applied behind the module and not in it. Those other records are
+// its piece makes, as where a scale is applied after the module and not in it. Those other records are
 // sources, and a layer has to have been given one: a cache that is put out twice is no such thing.
 func (j *judge) aside(t int) bool {
 	p, right := &j.Program.Ports[t], false
@@ -163,7 +163,7 @@ func (j *judge) throughout(t int) bool {
 	return len(j.local[t].Rows) == own
 }
 
-// witnessed reports whether a port behind the stretch is right without it. What cannot be replayed tells
+// witnessed reports whether a port after the stretch is right without it. What cannot be replayed tells
 // nothing of an earlier forward pass: it may take what was left there, and need not. Nor does a choice:
 // logits of another scale choose the same token. Nor do zeros: whatever is multiplied with them is that.
 func (s *stretch) witnessed() bool {
@@ -189,7 +189,7 @@ func (j *judge) isZero(port int) bool {
 }
 
 // add leaves out the value of a port under all its labels. It is false where nothing takes the value:
-// a model's output, or a cache whose reader was not recorded, has nothing behind it that could be
+// a model's output, or a cache whose reader was not recorded, has nothing after it that could be
 // right.
 func (s *stretch) add(port int) bool {
 	v := s.Program.Ports[port].Value
@@ -225,7 +225,7 @@ func (s *stretch) given(v program.ID) bool {
 	return value.Input != "" && !value.DType.IsFloat()
 }
 
-// next returns the earliest port behind the stretch that was not looked at.
+// next returns the earliest port after the stretch that was not looked at.
 func (s *stretch) next() (int, bool) {
 	first := -1
 	for v := range s.out {

@@ -15,7 +15,7 @@ type Names []string
 func names(s string) Names { return strings.Fields(s) }
 
 // Projections. The i-th names of [Query], [Key] and [Value], and those of [Gate] and [Up], belong to
-// one family of models; names behind the end of the shortest list have no counterpart.
+// one family of models; names after the end of the shortest list have no counterpart.
 var (
 	Query = names("q_proj query to_q wq q q_lin query_proj linear_q add_q_proj wq_a q_b_proj")
 	Key   = names("k_proj key   to_k wk k k_lin key_proj   linear_k add_k_proj")

@@ -72,7 +72,7 @@ type testcase struct {
 // output is a <system-out>. Offsets are bytes of the file.
 type output struct {
 	text       string
-	open, end  int // behind its tag, and where </system-out> begins
+	open, end  int // after its tag, and where </system-out> begins
 	start      int // of its tag
 	selfClosed bool
 }

@@ -50,7 +50,7 @@ func WriteFixture(dir string, more string) error {
 	return nil
 }
 
-// dumpOf adds the files of a case's dump: a prefill, and a step for each token behind it.
+// dumpOf adds the files of a case's dump: a prefill, and a step for each token after it.
 func dumpOf(files map[string][]byte, r *serving.Reference) error {
 	run, err := json.Marshal(map[string]any{"schema": 2, "engine": "stub", "token_ids": [][]int{r.Prompt}, "case": r.Case})
 	must(err)

@@ -175,7 +175,7 @@ type Stub struct {
 	Pieces    func(events []string) []string                            // of a stream, in place of those that are right
 	Whole     bool                                                      // it knows no streams
 	PromptToo bool                                                      // penalties count the tokens of the prompt, too
-	Drafts    bool                                                      // behind the first token no one draws: what is the best comes
+	Drafts    bool                                                      // after the first token no one draws: what is the best comes
 	Holds     bool                                                      // a stream goes on once another request has come, or after a moment
 	Joined    func(rest []string) []string                              // what is left of a stream when another request has come
 	Stops     func(text, stop string) (before, finish string)           // where a text ends by a stop, in place of before it
@@ -401,7 +401,7 @@ func (s *Stub) stream(w http.ResponseWriter, answer map[string]any, isChat bool,
 	}
 }
 
-// joined waits a moment for another request behind the n-th, and reports whether it has come.
+// joined waits a moment for another request after the n-th, and reports whether it has come.
 func (s *Stub) joined(n int) bool {
 	for range 20 {
 		s.mu.Lock()
@@ -518,7 +518,7 @@ func (s *Stub) wire(q *Request, made []int, p []float64, top []map[string]float6
 	return out
 }
 
-// altered are logits by the settings of a request, behind the tokens that it has made; those of the prompt count where
+// altered are logits by the settings of a request, after the tokens that it has made; those of the prompt count where
 // promptToo says so.
 func (q *Request) altered(row []float64, made []int, promptToo bool) []float64 {
 	out := slices.Clone(row)

@@ -2,6 +2,7 @@ package continuation_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -169,6 +170,17 @@ func TestKeep(t *testing.T) {
 	}
 	_, err = g.Keep(100, 0)
 	assert.ErrorContains(t, err, "rows missing")
+
+	known := slices.Max(text[prompt:]) // the tokenizer lacks the last token
+	entries, err = g.Keep(len(text)-prompt, known)
+	require.NoError(t, err)
+	short, err := continuation.Open(dump.New("golden", info(t, text, text[prompt:]...), dump.OrderRunFile, entries), nil)
+	require.NoError(t, err)
+	for k, id := range text[prompt:] {
+		row, ok := short.Row(k)
+		require.True(t, ok)
+		assert.Equal(t, id >= known, row.Beyond, "token %d", k)
+	}
 }
 
 func largest(x []float64) (at int) {

@@ -120,6 +120,7 @@ const (
 	keptAll    = "log_sum_exp_all" // not there where all count
 	keptSpread = "spread"
 	keptKnown  = "known_tokens" // a number, see [Side]; not there where that is not known
+	keptBeyond = "beyond"       // 1 where a token that does not count has the largest logit; not there where none has
 )
 
 // kept are the logits of which a golden keeps the largest, and how many tokens count; nil if the run is
@@ -135,7 +136,7 @@ func kept(r *dump.Run) (l *logits, known int, err error) {
 	if tokens == nil || values == nil || lse == nil || spread == nil {
 		return nil, 0, nil
 	}
-	n, all := lse.Len(), cmp.Or(of[keptAll], lse)
+	n, all, beyond := lse.Len(), cmp.Or(of[keptAll], lse), of[keptBeyond]
 	if spread.Len() != n || all.Len() != n || tokens.Len() != values.Len() || n == 0 || tokens.Len()%n != 0 {
 		return nil, 0, unjudged("%s: the ports of layer %s do not fit together: make the golden again", r.Path, KeptLayer)
 	}
@@ -154,6 +155,7 @@ func kept(r *dump.Run) (l *logits, known int, err error) {
 			}
 			row := generation.Largest(top, lse.At(k), spread.At(k))
 			row.All = all.At(k)
+			row.Beyond = beyond != nil && k < beyond.Len() && beyond.At(k) != 0
 			return row
 		})
 	}
@@ -166,6 +168,7 @@ func (s *Side) Keep(n, known int) ([]dump.Entry, error) {
 	s.Known = cmp.Or(known, s.Known)
 	var tokens []int64
 	var values, lse, all, spread []float32
+	beyond := make([]int64, n)
 	for k := range n {
 		r, ok := s.Row(k)
 		if !ok {
@@ -177,6 +180,9 @@ func (s *Side) Keep(n, known int) ([]dump.Entry, error) {
 				token, value = int64(r.Top[i].Token), float32(r.Top[i].Value)
 			}
 			tokens, values = append(tokens, token), append(values, value)
+		}
+		if r.Beyond {
+			beyond[k] = 1
 		}
 		lse, all, spread = append(lse, float32(r.LSE)), append(all, float32(r.All)), append(spread, float32(r.Spread))
 	}
@@ -193,6 +199,9 @@ func (s *Side) Keep(n, known int) ([]dump.Entry, error) {
 	add(keptSpread)(tensor.Of(spread, n))
 	if !slices.Equal(lse, all) {
 		add(keptAll)(tensor.Of(all, n))
+	}
+	if slices.Contains(beyond, 1) {
+		add(keptBeyond)(tensor.Of(beyond, n))
 	}
 	if s.Known > 0 {
 		add(keptKnown)(tensor.Of([]int64{int64(s.Known)}, 1))

@@ -16,6 +16,7 @@ type Row struct {
 	LSE    float64 // log Σ exp over all of them, that a mask hides none of
 	All    float64 // the same over those, too, of tokens that the tokenizer does not have: see [Row.Of]
 	Spread float64 // their standard deviation, in nats
+	Beyond bool    // the largest of all is that of a token that the tokenizer does not have: see [Row.Of]
 
 	all []float64 // by token; nil where only the largest are known
 	bad int       // NaN and +Inf
@@ -63,6 +64,7 @@ func (r Row) Of(known int) Row {
 	}
 	out := NewRow(r.all[:known])
 	out.All = r.All
+	out.Beyond = len(r.Top) > 0 && r.Top[0].Token >= known
 	return out
 }
 

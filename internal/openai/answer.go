@@ -16,6 +16,7 @@ type Answer struct {
 	Text   string
 	Prompt []int // token ids of the prompt; nil if the server does not say
 	Tokens []int // ids of the answer; nil if the server does not say
+	Named  bool  // Tokens are those that log-probabilities are of
 	Finish string
 	Reason string // why it stopped, where the server says more than Finish
 	Called bool   // tools are called, and what calls them is not in the text
@@ -199,11 +200,12 @@ func (a *Answer) logProbs(w *wireLogProbs) error {
 			}
 		}
 		if a.Tokens == nil && len(ids) == len(numbers) {
-			a.Tokens = ids
+			a.Tokens, a.Named = ids, true
 		}
 	}
 	if a.Tokens == nil {
 		a.Tokens = namedIDs(texts)
+		a.Named = a.Tokens != nil
 	}
 	digits := 0
 	for i, n := range numbers {

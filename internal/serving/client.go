@@ -187,6 +187,14 @@ func (c *client) settle(n *negotiated, f form, err error) {
 	}
 }
 
+// askForOne has a server name the most probable token alone from now on: of several, it names others than it chose.
+func (c *client) askForOne(path string) {
+	c.mu.Lock()
+	c.forms[path].form.logProbs = min(1, c.forms[path].form.logProbs)
+	c.mu.Unlock()
+	c.note("the log-probabilities of %s are of other tokens than its texts have: it is asked for one alternative", path)
+}
+
 // refused reports whether the server took a request for wrong.
 func refused(err error) bool {
 	var e *AnswerError

@@ -30,15 +30,16 @@ const (
 
 // judgement is what came of one answer.
 type judgement struct {
-	fault  fault
-	at     int    // of fault tokens, short, long, logProbs and others: the token, from 0
-	what   string // the fault, a sentence
-	right  int    // tokens that are the reference's, or tied with it
-	tie    int    // the first token that is not the reference's and may be, −1 if there is none
-	ended  int    // where the answer ends before the reference's, −1 if it does not
-	judged []string
-	worst  float64 // largest error of a log-probability, in nats
-	unsure bool    // of short: the reference's next token may be one that ends a text
+	fault    fault
+	at       int    // of fault tokens, short, long, logProbs and others: the token, from 0
+	what     string // the fault, a sentence
+	right    int    // tokens that are the reference's, or tied with it
+	tie      int    // the first token that is not the reference's and may be, −1 if there is none
+	ended    int    // where the answer ends before the reference's, −1 if it does not
+	judged   []string
+	misnamed bool    // the log-probabilities are of other tokens than the answer's
+	worst    float64 // largest error of a log-probability, in nats
+	unsure   bool    // of short: the reference's next token may be one that ends a text
 }
 
 func newJudgement() judgement { return judgement{tie: -1, ended: -1} }
@@ -64,6 +65,9 @@ func (m *Model) judge(ref *Reference, a *Answer) judgement {
 			j.fail(prompt, 0, "the server made other token ids of the prompt: %s", difference(a.Prompt, ref.Prompt))
 		}
 	}
+	if j.misnamed = m.misnamed(ref, a); j.misnamed {
+		a.Tokens, a.LogProbs, a.Texts, a.Top = nil, nil, nil, nil
+	}
 	ids := a.Tokens
 	if ids != nil {
 		j.also("tokens")
@@ -82,6 +86,28 @@ func (m *Model) judge(ref *Reference, a *Answer) judgement {
 		j.fail(nothing, 0, "the answer has no token ids and no log-probabilities, and the reference's text is not known")
 	}
 	return j
+}
+
+// misnamed reports whether the tokens that the log-probabilities are of are neither the reference's nor those of the
+// text: mlx_lm.server 0.32.2 names any of several that are asked for.
+func (m *Model) misnamed(ref *Reference, a *Answer) bool {
+	if m.Vocab == nil || !a.Named || beginning(a.Tokens, ref.Tokens) {
+		return false
+	}
+	ids := a.Tokens
+	if unknown := slices.IndexFunc(ids, func(id int) bool { _, ok := m.token(id); return !ok }); unknown >= 0 {
+		ids = ids[:unknown]
+	}
+	written := func(text string) string { return strings.TrimRight(strings.TrimLeft(text, " "), "\uFFFD") }
+	is := written(a.Text)
+	for _, skipSpecial := range []bool{true, false} {
+		text, ok := m.Vocab.Text(ids, skipSpecial)
+		text = written(text)
+		if n := min(len(is), len(text)); !ok || n == 0 || is[:n] == text[:n] {
+			return false
+		}
+	}
+	return true
 }
 
 // tokens compares the ids of an answer with the reference's.

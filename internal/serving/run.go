@@ -247,6 +247,17 @@ func (r *run) send(ctx context.Context, q *request) {
 	default:
 		q.j = r.model.judge(q.ref, &q.answer)
 	}
+	if q.j.misnamed && q.stream == nil {
+		r.client.askForOne(q.ask.path())
+		if q.answer, q.err = r.client.ask(ctx, q.ask); q.err != nil {
+			r.unanswered(q)
+			return
+		}
+		q.j = r.model.judge(q.ref, &q.answer)
+	}
+	if q.j.misnamed {
+		r.note("the log-probabilities of %s are of other tokens than its texts have: they were left out", q.ask.path())
+	}
 	if q.extra && q.j.fault == nothing {
 		r.leave(q, q.j.what)
 	} else if n := q.answer.PromptCount; n >= 0 && q.ref.Prompt != nil && n != len(q.ref.Prompt) && q.j.fault == none {

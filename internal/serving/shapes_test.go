@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -148,5 +149,34 @@ func TestIgnoreEOS(t *testing.T) {
 		s := &servingtest.Stub{EndsAt: len(prompt) + 3, IgnoresEOS: knows}
 		out := judge(t, s, []*serving.Reference{ref}, serving.Options{})
 		assert.Equal(t, map[bool]report.Verdict{true: report.Pass, false: report.Fail}[knows], out.Verdict)
+	}
+}
+
+// A server may name other tokens than it chose, where it is asked for several alternatives: then it is asked for one.
+func TestMisnamedTokens(t *testing.T) {
+	for _, tt := range []struct {
+		always bool // it does so of one alternative, too
+		notes  string
+		reason string
+	}{
+		{false, "it is asked for one alternative", "one alternative is the token that it chose"},
+		{true, "they were left out", "its texts are right"},
+	} {
+		s := &servingtest.Stub{NoIDs: true, Change: func(q *servingtest.Request, answer map[string]any, n, busy int) {
+			c := choice(answer)
+			scores := c["logprobs"].(map[string]any)["token_logprobs"].([]float64)
+			var content []any
+			for i, word := range strings.Fields(c["text"].(string)) {
+				id, _ := strconv.Atoi(word[1:])
+				if several, _ := q.LogProbs.(float64); several > 1 || tt.always {
+					id++
+				}
+				content = append(content, map[string]any{"token": "x", "id": id, "logprob": scores[i]})
+			}
+			c["logprobs"] = map[string]any{"content": content}
+		}}
+		out := judge(t, s, servingtest.Cases(4)[:1], serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}})
+		assert.Contains(t, strings.Join(out.Notes, "\n"), tt.notes, tt.reason)
+		assert.Equal(t, report.Pass, out.Verdict, "%s: %s", tt.reason, out.Error)
 	}
 }

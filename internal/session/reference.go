@@ -17,7 +17,7 @@ import (
 
 // referenceOf is what a golden says of one of its sequences: its prompt, the tokens that it chose,
 // and the logits of each choice. A token that the next step was fed and that is not the best of its
-// row ends it: a server chooses the best.
+// row ends it, and so does one that the tokenizer does not have: a server chooses the best.
 func referenceOf(run *dump.Run, sequence, of int, judging tensor.DType) (*serving.Reference, error) {
 	ref := &serving.Reference{}
 	if asked := run.Prompts(); sequence < len(asked) {
@@ -58,6 +58,9 @@ func choose(ref *serving.Reference, judging tensor.DType, fed []int, n int, read
 			of, err := read(k)
 			if err != nil {
 				return err
+			}
+			if of.Beyond { // a server may choose that token
+				return nil
 			}
 			row := serving.NewRow(of, judging)
 			best := row.Best()

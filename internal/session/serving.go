@@ -259,6 +259,10 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 			if ref.Case = y.Name; len(asks) > 1 {
 				ref.Case = fmt.Sprintf("%s[%d]", y.Name, i)
 			}
+			if len(ref.Tokens) == 0 {
+				notes = append(notes, fmt.Sprintf("not judged: the best token after case %s is one that the tokenizer does not have", ref.Case))
+				continue
+			}
 			if n, of := len(ref.Tokens), max(y.Steps, f.yaml.Generation); n < of {
 				notes = append(notes, fmt.Sprintf("case %s is asked for %d of %d tokens: there the golden went on with a token that is not its best",
 					ref.Case, n, of))

@@ -331,6 +331,7 @@ func (c *surroundings) rotating(o program.Op) bool {
 }
 
 func (c *surroundings) hasRotation() bool { return c.any(c.rotating) }
+func (c *surroundings) doesRotate() bool  { return c.does(c.rotating) }
 
 // rotation reports whether the changed operator makes what is rotated, or puts it together with what is not.
 func (c *surroundings) rotation() bool {
@@ -380,6 +381,37 @@ func (c *surroundings) modulating(o program.Op) bool {
 		v := c.Values[id]
 		return v.Weight == "" && len(v.Shape) == n && v.Shape[n-1] == all[n-1] && v.Shape[n-2] == 1 && all[n-2] > 1
 	})
+}
+
+// ofOtherPass reports whether a value of another forward pass is taken in the place of one of its own.
+func (c *surroundings) ofOtherPass() bool {
+	if c.Of == nil || len(c.At) == 0 {
+		return false
+	}
+	pass := func(op int) int {
+		return slices.IndexFunc(c.Of.Passes, func(p program.Pass) bool { return p.First <= c.Origin[op] && c.Origin[op] < p.End })
+	}
+	own, taken := pass(c.At[0]), c.op.Operands()
+	return slices.ContainsFunc(c.Patch.Ops[c.At[0]], func(o program.Op) bool {
+		return takes(o, func(id program.ID) bool {
+			return int(id) < len(c.Values) && c.Maker(id) >= 0 && !slices.Contains(taken, id) && pass(c.Maker(id)) != own
+		})
+	})
+}
+
+// ofOneRow reports whether the piece only moves numbers, and takes one row of several.
+func (c *surroundings) ofOneRow() bool {
+	return c.any(c.oneRow) && !c.any(func(o program.Op) bool { return !slices.Contains(moves, o.Name) })
+}
+
+func (c *surroundings) oneRow(o program.Op) bool {
+	x, ok := o.Args.Get("self").(program.ID)
+	if !ok || len(o.Out) != 1 || len(c.Values[x].Shape) < 2 {
+		return false
+	}
+	all, to := c.Values[x].Shape, c.Values[o.Out[0]].Shape
+	d, _ := o.Args.Get("dim").(int)
+	return d > 0 && d < len(all)-1 && all[d] > 1 && (len(to) < len(all) || to[d] == 1) && to[len(to)-1] == all[len(all)-1]
 }
 
 // ofExpert reports whether the piece is of one of several layers that the code calls in which the edit takes a value.

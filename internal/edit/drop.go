@@ -76,6 +76,32 @@ func order(s *site) {
 	}
 }
 
+// chosen weighs the best of several by all of them, or by each other: shares are made before they are chosen, or behind.
+func chosen(s *site) {
+	o := s.first()
+	in, ok := o.Args.Get("self").(program.ID)
+	if !ok || len(s.group) > 1 || s.Maker(in) < 0 {
+		return
+	}
+	before := s.Ops[s.Maker(in)]
+	from, _ := before.Args.Get("self").(program.ID)
+	shares := []string{"_softmax", "sigmoid"}
+	switch {
+	case slices.Contains(shares, o.Name) && before.Name == "topk" && len(before.Out) == 2 && before.Out[0] == in:
+		s.add("order", 3, text("%s before topk", o.Name), func(w *writer, o program.Op) {
+			all := w.made(o, w.s.Values[from], with(o.Args, "self", from))
+			w.run(o, "gather", argsOf([]any{"self", all, "dim", before.Args.Get("dim"), "index", before.Out[1]}))
+		})
+	case o.Name == "topk" && slices.Contains(shares, before.Name) && len(o.Out) == 2 && o.Out[1] != program.None:
+		s.add("order", 5, text("%s behind topk", before.Name), func(w *writer, o program.Op) {
+			w.after(o, func(w *writer, id program.ID) program.ID {
+				best := w.call("gather", id, nil, "self", from, "dim", o.Args.Get("dim"), "index", o.Out[1])
+				return w.made(before, w.s.Values[o.Out[0]], with(before.Args, "self", best))
+			})
+		})
+	}
+}
+
 // made writes an operator with other arguments that makes a value like another one.
 func (w *writer) made(o program.Op, like program.Value, args program.Args) program.ID {
 	id := w.make(like.Shape, like.DType)

@@ -49,10 +49,10 @@ func Key(p *program.Piece, e Edit) string {
 }
 
 // kinds are all kinds of edits. Each lists those of a group of operators that are changed alike.
-var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored, order, twice, results, roundings, clamps, convolutions, tables, resampled, halves, turned}
+var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored, chosen, order, twice, results, roundings, clamps, convolutions, tables, resampled, gates, turned}
 
 // wholes are kinds that are about the whole piece.
-var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, modules, experts, grids, all, states, forgets}
+var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, modules, experts, spaced, grids, all, states, forgets}
 
 // site is a group of operators, and what an edit of them may use.
 type site struct {

@@ -104,6 +104,8 @@ func (l *grid) all() {
 		l.numbers()
 	}
 	l.others()
+	l.withinBlocks()
+	l.superblocks()
 	l.orders()
 }
 
@@ -229,13 +231,100 @@ func (l *grid) others() {
 	factor("all have the first scale", func(float64) float64 { return g.Scale[0][0] })
 }
 
+// withinBlocks appends scales of other groups of ggml's blocks of 256.
+func (l *grid) withinBlocks() {
+	g := l.g
+	const size = 256
+	each := size / g.Size
+	if g.Size > 32 || g.Band != 1 || g.Groups%each != 0 || g.Groups == each {
+		return // in a row of one block these are the row's
+	}
+	for _, by := range []int{1, each - 1} {
+		l.add(quantGroup, 1, fmt.Sprintf("the scales are those of the group %d further on in the block of %d", by, size), func(r, k, c int) (float64, float64, float64) {
+			return g.Scale[r][k/each*each+(k+by)%each], l.zeroOf(r, k), g.Q[r][c]
+		})
+	}
+}
+
+// superblocks appends faults of K-quants, whose scales and minima are whole numbers of 6 bits times
+// those of a block of 256.
+func (l *grid) superblocks() {
+	g := l.g
+	const size, top = 256, 63
+	each := size / g.Size
+	if g.Size != 32 || g.Band != 1 || g.Groups%each != 0 || g.Whole || g.Top != 15 {
+		return
+	}
+	sixBits := func(of func(r, k int) float64) (d []float64, n [][]float64) { // d by block
+		for r := range g.Scale {
+			row := make([]float64, g.Groups)
+			for from := 0; from < g.Groups; from += each {
+				most := 0.0
+				for k := from; k < from+each; k++ {
+					most = max(most, math.Abs(of(r, k)))
+				}
+				for k := from; k < from+each && most > 0; k++ {
+					row[k] = math.Round(of(r, k) * top / most)
+				}
+				d = append(d, most/top)
+			}
+			n = append(n, row)
+		}
+		return d, n
+	}
+	d, s := sixBits(l.scaleOf)
+	e, m := sixBits(func(r, k int) float64 { return l.scaleOf(r, k) * l.zeroOf(r, k) })
+	blocks := g.Groups / each
+	low := func(v float64, k int) float64 {
+		if k%each < 4 {
+			return v
+		}
+		return math.Mod(v, 16)
+	}
+	add := func(id, text string, of func(r, k, b int) (scale, least float64)) {
+		l.add(id, 1, text, func(r, k, c int) (float64, float64, float64) {
+			scale, least := of(r, k, r*blocks+k/each)
+			if scale == 0 {
+				return 1, least, 0
+			}
+			return scale, least / scale, g.Q[r][c]
+		})
+	}
+	add(quantScale, "the upper bits of the scales of groups 4 to 7 of a block are left out", func(r, k, b int) (float64, float64) {
+		return d[b] * low(s[r][k], k), e[b] * m[r][k]
+	})
+	add(quantScale, "the upper bits of scales and minima of groups 4 to 7 of a block are left out", func(r, k, b int) (float64, float64) {
+		return d[b] * low(s[r][k], k), e[b] * low(m[r][k], k)
+	})
+	add(quantScale, "the scales d and dmin of a block are exchanged", func(r, k, b int) (float64, float64) {
+		return e[b] * s[r][k], d[b] * m[r][k]
+	})
+	for _, by := range []int{1, each - 1} {
+		next := func(k int) int { return k/each*each + (k+by)%each }
+		add(quantGroup, fmt.Sprintf("the scales are those of the group %d further on in the block of %d", by, size), func(r, k, b int) (float64, float64) {
+			return d[b] * s[r][next(k)], e[b] * m[r][k]
+		})
+		add(quantGroup, fmt.Sprintf("scales and minima are those of the group %d further on in the block of %d", by, size), func(r, k, b int) (float64, float64) {
+			return d[b] * s[r][next(k)], e[b] * m[r][next(k)]
+		})
+	}
+	for _, by := range []int{1, blocks - 1} {
+		if blocks > 1 {
+			next := func(r, k int) int { return r*blocks + (k/each+by)%blocks }
+			add(quantGroup, fmt.Sprintf("the scale d is that of the block %d further on, of %d", by, blocks), func(r, k, b int) (float64, float64) {
+				return d[next(r, k)] * s[r][k], e[b] * m[r][k]
+			})
+		}
+	}
+}
+
 // orders appends numbers that are unpacked in another order.
 func (l *grid) orders() {
 	g := l.g
 	rows, in := len(g.Q), len(g.Q[0])
 	zeros := g.Whole && g.Band == 1
 	for _, m := range nibbleOrders {
-		if rows%len(m) == 0 {
+		if rows%len(m) == 0 && len(m) <= 8 {
 			at := func(r int) int { return r - r%len(m) + m[r%len(m)] }
 			l.add(quantOrder, 0, fmt.Sprintf("the numbers are unpacked in the order %v along the outputs", m), func(r, k, c int) (float64, float64, float64) {
 				return l.scaleOf(r, k), l.zeroOf(r, k), g.Q[at(r)][c]
@@ -250,7 +339,11 @@ func (l *grid) orders() {
 			}
 		}
 		if in%len(m) == 0 {
-			l.add(quantOrder, 0, fmt.Sprintf("the numbers are unpacked in the order %v along the inputs", m), func(r, k, c int) (float64, float64, float64) {
+			name := fmt.Sprint(m)
+			if len(m) > 8 {
+				name = halvesName[m[1]]
+			}
+			l.add(quantOrder, 0, fmt.Sprintf("the numbers are unpacked in the order %s along the inputs", name), func(r, k, c int) (float64, float64, float64) {
 				return l.scaleOf(r, k), l.zeroOf(r, k), g.Q[r][c-c%len(m)+m[c%len(m)]]
 			})
 		}
@@ -273,6 +366,26 @@ func (l *grid) ordered() []int {
 	return at
 }
 
+// halves are the orders of numbers of a block of 2n whose low and high halves of bytes are the first
+// and the last n: read as neighbours, written as neighbours, and exchanged.
+func halves(n int) (out [][]int) {
+	read, written, exchanged := make([]int, 2*n), make([]int, 2*n), make([]int, 2*n)
+	for i := range 2 * n {
+		read[i] = i/2 + i%2*n
+		written[i] = i%n*2 + i/n
+		exchanged[i] = (i + n) % (2 * n)
+	}
+	return [][]int{read, written, exchanged}
+}
+
+// halvesName is how the orders of halves are called, by their second number.
+var halvesName = map[int]string{
+	16: "of neighbours (blocks of 32)", 32: "of neighbours (blocks of 64)", 2: "of halves", 17: "of exchanged halves (blocks of 32)",
+	33: "of exchanged halves (blocks of 64)",
+}
+
 // nibbleOrders are wrong orders of numbers that were packed into bytes or words: the halves of a byte
-// exchanged, AWQ's order and back, the words from the last on.
-var nibbleOrders = [][]int{{1, 0}, {0, 4, 1, 5, 2, 6, 3, 7}, {0, 2, 4, 6, 1, 3, 5, 7}, {7, 6, 5, 4, 3, 2, 1, 0}, {1, 0, 3, 2, 5, 4, 7, 6}}
+// exchanged, AWQ's order and back, the words from the last on; of ggml's blocks, which keep two
+// numbers of a byte half a block apart.
+var nibbleOrders = slices.Concat([][]int{{1, 0}, {0, 4, 1, 5, 2, 6, 3, 7}, {0, 2, 4, 6, 1, 3, 5, 7}, {7, 6, 5, 4, 3, 2, 1, 0}, {1, 0, 3, 2, 5, 4, 7, 6}},
+	halves(16), halves(32))

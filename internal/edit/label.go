@@ -40,7 +40,7 @@ var kindNames = strings.Fields(`drop sibling swap exchange axis slice scalar int
 // givenNames are those that edits have from where they are listed, beside the table of labels.
 var givenNames = strings.Fields(`config/<key> dtype/overflow image/resize moe/expert-order norm/missing activation/missing
 	residual/source linear/gate-up quant/group quant/missing quant/order quant/scale quant/zero-point rope/sections
-	state/chunk state/position state/sequence state/slot state/stale state/window`)
+	state/chunk state/position state/slot state/stale state/window`)
 
 // IDs lists the names of edits.
 func IDs() (ids []string) {

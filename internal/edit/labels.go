@@ -28,6 +28,7 @@ var (
 	stacked    = has("_grouped_mm histc") // experts run on weights that lie in one
 	nearRoot   = either(op("rsqrt mean pow"), into(2, "rsqrt"))
 	recurrent  = both(has("exp"), has("softplus cumsum"), not(reaches("_softmax")), not(has("topk")))
+	turns      = both(has("cos"), has("sin"))
 	oneRowMask = func(c *surroundings) bool { s := c.shape(); return len(s) > 1 && s[len(s)-2] == 1 }
 )
 
@@ -39,6 +40,7 @@ func op(names string) condition {
 var labels = []group{
 	{nil, []rule{
 		{"dtype/downcast", "rounding", "", "", nil},
+		{"state/stale", "bypass source", "", "", is.ofOtherPass},
 		{"value/offset", "", "", "a number more than the result*", not(either(into(2, "rsqrt"), op(norming)))},
 		{"rope/applied", "twice", "", "*, too", is.hasRotation},
 		{"linear/gate-up", "exchange", activating, "", nil},
@@ -47,6 +49,7 @@ var labels = []group{
 		{"config/final_logit_softcapping", "drop bypass scalar", "", "", is.caps},
 		{"moe/bias", "drop bypass", "add", "", both(learned(1, 1), has("topk"))},
 		{"conv/padding", "slice", "", "the convolution wraps around", nil},
+		{"output/last-token", "slice layout", "", "", is.ofOneRow}, // where nothing else is done
 	}},
 	{recurrent, []rule{ // a state that decays from row to row, as that of a state-space model
 		{"ssm/step", "", "", "", either(does("softplus"), into(2, "softplus"))},
@@ -67,12 +70,14 @@ var labels = []group{
 		{"activation/silu", "drop scalar", "mul", "", is.gatesItself},
 		{"config/num_hidden_layers", "drop", "", "", both(ofCall, is.ofBlock)},
 		{"", "", "", "", both(ofCall, does(multiplying+" convolution _softmax"))},
+		{"rope/applied", "", "", "", both(ofCall, is.doesRotate)},
 		{"residual/missing", "drop", "", "", both(ofCall, is.doesSum)},
 		{"norm/missing", "", "", "", both(ofCall, does("rsqrt linalg_vector_norm "+norming))},
 		{"activation/missing", "", "", "", both(ofCall, does(activating))},
 		{"", "", "", "", ofCall},
 		{"activation/→", "sibling", "sigmoid tanh softplus mul " + activating, "", is.activates},
 		{"activation/missing", "drop bypass", activating, "", nil},
+		{"edit/sibling", "sibling", activating, "", nil},
 		{"norm/order", "order", activating, "", nil},
 	}},
 	{nil, []rule{
@@ -80,10 +85,12 @@ var labels = []group{
 		{"norm/kind", "value", "", "without its mean*", both(outside, into(toRoot, "rsqrt"))},
 		{"norm/eps", "scalar", norming, "eps*", nil},
 		{"norm/eps", "scalar drop", "add", "", into(1, "rsqrt")},
+		{"norm/eps", "scalar", "", "a number more*", nearRoot},
 		{"norm/eps", "", norming, "a number more than eps*", nil},
 		{"norm/kind", "sibling scalar", norming, "", nil},
 		{"norm/weight", "", norming, "weight*|bias*", nil},
 		{"norm/missing", "drop", norming, "", nil},
+		{"norm/missing", "bypass", "", "", either(nearRoot, from(3, "rsqrt"))},
 		{"norm/missing", "drop", "mul", "", from(1, "rsqrt")},
 		{"norm/kind", "axis value sibling", "", "", nearRoot},
 		{"norm/weight", "drop", "mul", "", both(from(3, "rsqrt"), is.takesWeight)},
@@ -102,8 +109,10 @@ var labels = []group{
 		{"linear/qkv-order", "weight", "", "", is.ofSibling},
 		{"linear/other-layer", "weight", "", "", nil},
 		{"embedding/position", "layout", "", "", both(is.ofRows, is.summed)}, // a table that is added as it stands
+		{"linear/transposed", "layout", "", "*exchanged*", nil},
 		{"image/class-token", "value", "", "", both(into(2, "cat"), not(into(toScores, "_softmax")))},
 		{"linear/weight-zero", "value", "", "0 times*", nil},
+		{"norm/weight", "value", "", "1 +*", nil},
 		{"linear/bias-twice", "value", "", "2 times*", is.isBias},
 		{"linear/weight-scale", "value", "", "", nil},
 		{"layout/permuted", "layout", "", "", nil},
@@ -115,17 +124,21 @@ var labels = []group{
 		{"attention/mask", "mask", "", "", both(into(toCompare, "bitwise_and"), from(toCompare, "sub"))},
 		// A decode step sees all that is there already.
 		{"attention/mask", "drop", "add", "", both(hides, oneRowMask)},
+		{"attention/mask", "mask", "", "*everywhere*", oneRowMask},
 		{"attention/causal", "mask", "", "*lower triangle*", nil},
+		{"attention/causal", "mask", "", "*everywhere*", is.compared},
 		{"attention/causal", "drop", "add", "", hides},
 		{"", "", "", "", not(both(either(op(comparing), into(toCompare, comparing)), reaches("_softmax")))},
 		{"attention/mask", "", "sub add", "", nil}, // a number away: a window
 		{"attention/mask", "", "", "", from(1, "sub add")},
+		{"attention/mask", "", "", "", both(into(1, "sub add"), not(into(1, comparing)))},
 		{"attention/causal", "", "", "", nil},
 	}},
 	{both(attends, not(outside), is.makesOne), []rule{ // the order of heads and sequences
 		{"attention/gqa", "layout", "view", "view of*", from(2, repeating)},
 		{"attention/heads", "layout", "view", "view of*", nil},
 		{"", "", "", "", not(is.ofHeads)},
+		{"state/sequence", "layout", "", "axis 0 rolled*", nil},
 		{"attention/anchor-missing", "layout", repeating, "", both(learned(1, 9), into(2, "cat"))},
 		{"attention/gqa", "layout", "", "*axis 1 *|axes 1 and 2*|*spread by turns*", is.repeats},
 		{"attention/heads", "layout", "", "axis 1 rolled*", nil},
@@ -135,6 +148,7 @@ var labels = []group{
 		{"ssm/skip", "drop twice", "add", "", both(is.takesTwo, learned(1, 1), has("maximum"), either(into(1, "maximum"), into(2, "exp")))},
 		// Factors, shifts and gates that are the same for all tokens.
 		{"modulation/missing", "drop bypass", "", "", is.modulates},
+		{"modulation/order", "source", "", "", is.modulates},
 		{"modulation/order", "slice", "", "", is.cutsModulation},
 	}},
 	{nil, []rule{ // sines and cosines, and what is multiplied with them
@@ -146,10 +160,14 @@ var labels = []group{
 		{"rope/offset", "", "add sub", "", into(toAngles, "cos")},
 		{"rope/scaling", "scalar drop", "mul div", "", into(toAngles, "cos")},
 		{"rope/scaling", "", "mul", "", both(from(1, "cos sin"), not(is.takesTwo))},
+		{"rope/scaling", "", "", "the numbers of*|the ratio of*", reaches("cos")},
 		{"rope/theta", "table", "", "base*", nil},
 		{"rope/scaling", "table", "", "", nil},
 		{"rope/layout", "conjugation", "", "", nil},
+		{"rope/offset", "integer", "", "", turns},
+		{"rope/offset", "", "arange", "", turns},
 		{"rope/layout", "", "neg", "", nil},
+		{"rope/layout", "swap", "cat", "", from(1, "neg")},
 	}},
 	{nil, []rule{ // what is approximate by intent: codes for numbers, an adapter beside a product
 		{quantZero, "", "add sub", "", is.standsFor},
@@ -157,6 +175,7 @@ var labels = []group{
 		{"linear/adapter", "", "add sub mul", "", is.addsLowRank},
 	}},
 	{nil, []rule{
+		{"attention/bias", "", "", "", both(reaches("embedding"), attended)}, // the numbers of a table of biases
 		{"", "", "masked_fill", "", either(has("topk"), not(into(toScores, "_softmax")))},
 		{"attention/scale", "", fused, "scale*", nil},
 		{"attention/scale", "order", "", "", into(4, "_softmax")},
@@ -166,6 +185,7 @@ var labels = []group{
 		{"attention/anchor-missing", "value", "", "divided by its sum*", both(from(1, "_softmax"), not(op("topk")))},
 		{"linear/qkv-order", "exchange", "", "", both(attends, not(op("_softmax")))},
 		{"attention/mask", "", "", "", both(is.bools, into(toScores, "_softmax"))},
+		{"attention/gqa", "", "", "*spread by turns*", attends},
 		{"attention/softmax-axis", "axis", "_softmax", "", nil},
 		{"attention/mask", "", "", "", both(outside, not(ofWeight), is.scored, is.ofAllHeads)},
 		{"attention/anchor-missing", "value", "", "0 times*", both(into(2, "cat"), into(toScores, "_softmax"))},
@@ -189,11 +209,13 @@ var labels = []group{
 		{"embedding/position", "drop", "", "", learned(2, 9)},
 		{"linear/bias-twice", "twice", "", "", learned(1, 1)},
 		{"residual/missing", "drop bypass", "", "", nil},
+		{"residual/source", "source", "", "", nil},
 		{"residual/scale", "sibling scalar value", "", "", nil},
 	}},
 	{nil, []rule{
 		{"linear/transposed", "drop", "transpose", "", both(is.takesWeight, into(2, "mm addmm bmm"))},
 		{"linear/bias-missing", "", "addmm", "bias*|self*", nil},
+		{"linear/transposed", "swap", "mm bmm addmm", "", nil},
 		{"linear/gate-up", "layout", "", "*rolled*", has("glu")},
 		{"linear/gate-up", "slice", "", "parts*", into(1, gating)},
 		{"linear/gate-up", "slice", cutting, "parts*", both(not(attended), is.cutsInTwo)},
@@ -201,12 +223,15 @@ var labels = []group{
 		{"linear/qkv-order", "slice", cutting, "parts*", nil},
 		{"linear/bias-missing", "", "convolution", "bias*", nil},
 		{"conv/padding", "", "convolution", "padding*", nil},
+		{"embedding/index", "integer", "", "", has("embedding")},
+		{"embedding/index", "", "arange", "", has("embedding")},
 		{"rope/offset", "integer", "", "", nil},
 		{"rope/offset", "", "arange", "", nil},
 		{"embedding/scale", "scalar drop", "mul", "", is.takesEmbedded},
 	}},
 	{nil, []rule{
 		{"layout/transposed", "layout", "", "*exchanged*", nil},
+		{"layout/transposed", "axis", "transpose permute", "", nil},
 		{"layout/shifted", "layout", "", "*shifted*|*rolled by 1 *|*rolled by -1 *|*rolled by 1|*rolled by -1", nil}, // further are blocks, as heads
 		{"layout/permuted", "layout", "", "", nil},
 		{"layout/permuted", "swap", "cat", "", nil},
@@ -216,10 +241,12 @@ var labels = []group{
 		{"moe/shares", "term", "", "*multiplied with*", is.ofExpert},
 		{"value/constant", "value", "", "0 times*|1 in place*", nil},
 		{"value/sign", "value", "", "-1 times*", nil},
+		{"value/sign", "drop", "neg", "", nil},
 		{"value/clipped", "", "clamp*", "", nil},
 		{"norm/missing", "drop", "div", "", from(3, "linalg_vector_norm")},
 		{"value/offset", "drop scalar", "add", "", not(is.takesTwo)},
 		{"value/scale", "value", "", "*times*", nil},
+		{"value/scale", "scalar", "mul div", "", nil},
 		{"value/scale", "drop", "mul div", "", not(is.takesTwo)},
 		{"value/scale", "sibling", "mul div", "*mul*", nil},
 	}},
@@ -227,6 +254,8 @@ var labels = []group{
 
 // ofExperts are the rules of what chooses experts, of what they get and of what they give.
 var ofExperts = []rule{
+	{"moe/expert-order", "slice", "select", "", learned(3, 9)}, // the weights of one of several
+	{"moe/k", "sibling", "sum", "*the element*", from(3, "mul")},
 	{"", "", "", "", not(either(has("topk"), stacked))},
 	{"linear/bias-missing", "drop", "add", "", both(stacked, learned(1, 9))},
 	{"moe/shares", "layout", "", "", both(stacked, not(ofWeight), outside)},
@@ -236,6 +265,10 @@ var ofExperts = []rule{
 	{"moe/k", "", "topk", "k of*", nil},
 	{"moe/k", "sibling", "sum", "*the element*", nil},
 	{"moe/bias", "bypass source", "gather", "", nil},
+	{"moe/shares", "order", "mul", "", nil},
+	{"moe/scores", "order", "topk", "", nil},
+	{"moe/scores", "order", "", "", from(1, "topk")},
+	{"linear/gate-up", "layout", "", "", both(into(1, "slice"), into(toCompare, "sigmoid silu"))},
 	{"moe/groups", "", "masked_fill", "", nil},
 	{"moe/renorm", "drop bypass", "div", "", nil},
 	{"moe/renorm", "value", "", "divided by its sum*", nil},

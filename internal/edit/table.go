@@ -130,6 +130,70 @@ func (s *site) table(x *replay.Array, v program.Value, name string, add func(wha
 	}
 }
 
+// spacing is a way to put n points on a stretch of length 1: the i-th at (i + shift)/(n − less).
+type spacing struct {
+	name        string
+	shift, less float64
+}
+
+var points = []spacing{
+	{"from end to end", 0, 1}, {"middles of parts", 0.5, 0}, {"beginnings of parts", 0, 0},
+}
+
+// spaced takes other points of the same stretch than equally spaced constants are, as coordinates of pixels may be: all
+// those of a line.
+func spaced(s *site) {
+	for _, at := range grouped(upTo(len(s.Ops)), func(i int) (line int, ok bool) {
+		_, step, _ := s.spacing(s.Ops[i])
+		f := Frame(s.Piece, i)
+		if f < 0 || step == 0 {
+			return -1 - i, step != 0
+		}
+		return s.Frames[f].Line, true
+	}) {
+		for _, is := range points {
+			for _, other := range points {
+				if is != other {
+					s.points(at, is, other)
+				}
+			}
+		}
+	}
+}
+
+// points puts points where others would lie on the same stretch.
+func (s *site) points(at []int, is, other spacing) {
+	s.addAt("table", 2, text("points of %s: %s → %s", s.Ops[at[0]].Name, is.name, other.name), at, func(w *writer, o program.Op) {
+		first, step, n := s.spacing(o)
+		by := (n - is.less) / (n - other.less)
+		begin := first - is.shift*step + other.shift*step*by
+		w.after(o, func(w *writer, id program.ID) program.ID {
+			id = w.call("mul", id, nil, "self", id, "other", by)
+			return w.call("add", id, nil, "self", id, "other", begin-first*by, "alpha", 1)
+		})
+	}).ID = "embedding/position"
+}
+
+// spacing is that of the n equally spaced constants of one axis that an operator makes; the step is 0 where they are none, or
+// count.
+func (s *site) spacing(o program.Op) (first, step, n float64) {
+	v, ok := s.result(o)
+	if !ok || !isOne(o, "linspace mul div add sub") || len(v.Shape) != 1 || v.Shape[0] < 3 || !isFloat(v) || !s.only(o.Out[0]) {
+		return 0, 0, 0
+	}
+	x := s.floats(o.Out[0])
+	if len(x) < 3 {
+		return 0, 0, 0
+	}
+	first, step = x[0], (x[len(x)-1]-x[0])/float64(len(x)-1)
+	if step == math.Trunc(step) || slices.ContainsFunc(upTo(len(x)), func(i int) bool {
+		return math.Abs(x[i]-first-float64(i)*step) > nearTable*math.Abs(step)
+	}) {
+		return 0, 0, 0
+	}
+	return first, step, float64(len(x))
+}
+
 // constant writes a value of numbers that are made of others.
 func (w *writer) constant(v program.Value, f func(i int, x float64) float64, of *replay.Array) program.ID {
 	x := of.Floats()

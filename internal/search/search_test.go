@@ -3,8 +3,11 @@ package search_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -233,6 +236,7 @@ func window() *program.Piece {
 	return b.piece(b.op("mul", square, "self", b.value(program.Value{Record: 1, Shape: square}), "other", both))
 }
 
+// convolved is what a convolution makes, bounded above, through a function that is called.
 // fourier is a convolution of rows by Fourier transforms, of which half is padding.
 func fourier() *program.Piece {
 	var b builder
@@ -250,7 +254,6 @@ func fourier() *program.Piece {
 	return b.piece(b.op("slice", rows, "self", x, "dim", 1, "start", 0, "end", 6, "step", 1))
 }
 
-// convolved is what a convolution makes, bounded above, through a function that is called.
 func convolved() *program.Piece {
 	var b builder
 	shape := []int{1, 4, 12}
@@ -340,6 +343,22 @@ func partly() *program.Piece {
 	return b.piece(b.op("cat", []int{1, 6, 8}, "tensors", []program.ID{out, rest}, "dim", -1))
 }
 
+// coordinates are those of the points of an image of 4×6, projected.
+func coordinates() *program.Piece {
+	var b builder
+	at := func(n int, shape ...int) program.ID {
+		x := b.op("linspace", []int{n}, "start", 0, "end", 1, "steps", n)
+		return b.op("expand", []int{4, 6}, "self", b.op("view", shape, "self", x, "size", shape), "size", []int{4, 6})
+	}
+	grid := b.op("stack", []int{4, 6, 2}, "tensors", []program.ID{at(4, 4, 1), at(6, 1, 6)}, "dim", -1)
+	for i := range b.ops {
+		b.ops[i].Stack = 0
+	}
+	p := b.piece(b.op("mm", []int{24, 3}, "self", b.op("view", []int{24, 2}, "self", grid, "size", []int{24, 2}), "mat2", b.weight("pe", 2, 3)))
+	p.Frames, p.Stacks = []program.Frame{{Line: 1}}, [][]int{{0}}
+	return p
+}
+
 // reflected is an image that goes on beyond its edges as a mirror, convolved.
 func reflected() *program.Piece {
 	var b builder
@@ -392,6 +411,7 @@ func TestLabels(t *testing.T) {
 		{convolved(), "sibling", "padding of convolution: from the other side", "conv/padding", "an image that is a ring"},
 		{convolved(), "sibling", "padding of convolution: the edge again", "conv/padding", "an edge that goes on"},
 		{reflected(), "sibling", "padding of convolution: zeros", "conv/padding", "nothing beyond the edges, which go on by indices"},
+		{coordinates(), "table", "points of linspace: from end to end → middles of parts", "embedding/position", "the middles of pixels, along both axes"},
 		{convolved(), "drop", "bias of convolution left out", "linear/bias-missing", "of a convolution"},
 		{fourier(), "slice", "the convolution wraps around", "conv/padding", "nothing was padded for it"},
 		{convolved(), "layout", "axis 2 flipped of c.weight", "conv/flipped", "the taps from behind"},
@@ -413,6 +433,41 @@ func TestLabels(t *testing.T) {
 		assert.True(t, r.Proven, tt.reason)
 		assert.Equal(t, tt.id, edit.Label(tt.piece, r.Fits[0].Edit), "%s: %s", tt.reason, r.Fits[0].Text)
 	}
+}
+
+// Worked examples, testdata/examples.md: what a port computes, and what is said of it.
+func TestExamplesOfThePage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("testdata", "examples.md"))
+	require.NoError(t, err)
+	var b strings.Builder
+	for _, tt := range []struct {
+		piece      *program.Piece
+		port       string
+		kind, text string
+	}{
+		{block(), "GELU for SiLU", "sibling", "silu → gelu"},
+		{block(), "no activation", "drop", "silu left out"},
+		{block(), "eps of another config", "scalar", "other of add: 1e-06 → 1e-05"},
+		{block(), "layer 1's weight in layer 0", "weight", "0.up.weight → 1.up.weight"},
+		{block(), "no norm", "drop", "mul left out"},
+		{attention(), "no causal mask", "mask", "mask false everywhere"},
+		{attention(), "a token does not see itself", "mask", "mask → lower triangle at -1"},
+		{attention(), "q is not rotated", "bypass", "the result of add is the mm before"},
+		{attention(), "the bias is added twice", "value", "2 times bias"},
+		{attention(), "a weight is not transposed", "drop", "transpose left out"},
+	} {
+		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
+		require.NoError(t, err)
+		edits := listed(base, weights, nil)
+		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Kind == tt.kind && e.Text == tt.text })
+		require.GreaterOrEqual(t, i, 0, tt.text)
+		r, err := search.Find(t.Context(), site(t, tt.piece, edits[i].Patch))
+		require.NoError(t, err)
+		require.NotEmpty(t, r.Fits, tt.text)
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", tt.port, edit.Label(tt.piece, r.Fits[0].Edit), r.Fits[0].Text)
+		assert.True(t, r.Proven, tt.port)
+	}
+	assert.True(t, strings.Contains(string(page), b.String()), "testdata/examples.md has other examples than these:\n%s", b.String())
 }
 
 func TestNothingFits(t *testing.T) {

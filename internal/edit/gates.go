@@ -6,9 +6,9 @@ import (
 	"github.com/goparity/goparity/internal/program"
 )
 
-// halves lets a gate and what it gates lie otherwise in what both are cut from: exchanged, or each every second element
+// gates lets a gate and what it gates lie otherwise in what both are cut from: exchanged, or each every second element
 // and not one after the other.
-func halves(s *site) {
+func gates(s *site) {
 	o := s.first()
 	x, ok := o.Args.Get("self").(program.ID)
 	d, _ := o.Args.Get("dim").(int)
@@ -16,9 +16,7 @@ func halves(s *site) {
 	case ok && o.Name == "glu":
 		s.add("slice", 2, "halves of glu exchanged", func(w *writer, o program.Op) {
 			shape := slices.Clone(w.value(x).Shape)
-			if d < 0 {
-				d += len(shape)
-			}
+			d := (d + len(shape)) % len(shape)
 			n := shape[d] / 2
 			shape[d] = n
 			first := w.call("slice", x, shape, "self", x, "dim", d, "start", 0, "end", n, "step", 1)
@@ -32,10 +30,9 @@ func halves(s *site) {
 
 // cut exchanges parts one after the other and interleaved ones, where slices along an axis leave nothing of a value.
 func (s *site) cut(x program.ID, dim any) {
-	d, shape := 0, s.shape(x)
-	if d, _ = dim.(int); d < 0 {
-		d += len(shape)
-	}
+	shape := s.shape(x)
+	d, _ := dim.(int)
+	d = (d + len(shape)) % len(shape)
 	var at []int
 	for i, o := range s.Ops {
 		if of, ok := o.Args.Get("self").(program.ID); ok && o.Name == "slice" && of == x && o.Args.Get("dim") == dim {

@@ -388,10 +388,16 @@ func (j *judge) alone(pairs []*pair) {
 		}
 	}
 	norm := func(p *pair) bool { return strings.Contains(p.ref.role, "norm") && p.ref.param == "weight" }
-	plus := map[string]int{} // norms by step
+	// Norms by step, apart by width: Qwen3-Next's gated norm of a head's width has no + 1 where all others do.
+	type kind struct {
+		width int
+		step  string
+	}
+	width := func(p *pair) int { return p.ref.t.Len() }
+	plus := map[kind]int{}
 	for _, p := range pairs {
 		if norm(p) && len(p.fits) > 0 && !constantly(p.ref) {
-			plus[p.steps[p.fits[0]].name()]++
+			plus[kind{width(p), p.steps[p.fits[0]].name()}]++
 		}
 	}
 	for _, p := range pairs {
@@ -401,9 +407,9 @@ func (j *judge) alone(pairs []*pair) {
 		s := p.steps[p.fits[0]]
 		square := len(p.cand.t.Shape()) == 2 && p.cand.t.Shape()[0] == p.cand.t.Shape()[1]
 		switch name := s.name(); {
-		case norm(p) && s.number != nil && len(plus) > 0 && plus[name] == 1:
+		case norm(p) && s.number != nil && plus[kind{width(p), ""}] > 0 && plus[kind{width(p), name}] == 1:
 			p.result.Detail = name + " in this norm only"
-		case norm(p) && s.number == nil && plus["norm + 1"] > 1 && plus[""] == 1:
+		case norm(p) && s.number == nil && plus[kind{width(p), "norm + 1"}] > 1 && plus[kind{width(p), ""}] == 1:
 			p.result.Detail = "norm + 1 everywhere but in this norm"
 		case name == "transposed" && square && len(with[name]) == 1:
 			p.result.Detail = "transposed, and no other weight is"

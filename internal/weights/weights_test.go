@@ -160,8 +160,10 @@ const (
 	final = "model.norm.weight"
 )
 
+// plus adds a number to each value.
+func plus(by float32) func(matrix) matrix { return mapped(func(v float32) float32 { return v + by }) }
+
 func TestCompare(t *testing.T) {
-	plus := func(by float32) func(matrix) matrix { return mapped(func(v float32) float32 { return v + by }) }
 	times := func(by float32) func(matrix) matrix { return mapped(func(v float32) float32 { return v * by }) }
 	fuse := func(m model) {
 		for i := range layers {
@@ -615,6 +617,22 @@ func TestStepsBelowRounding(t *testing.T) {
 		return m.write(t, tensor.BF16)
 	}
 	assert.False(t, compare(t, large(1), large(1.0047)).Pass, "norms that are off by a unit of rounding are no norm + 1")
+}
+
+// One gated norm of a head's width stands plain among norms + 1, as Qwen3-Next has it: it is of another class.
+func TestNormOfAnotherWidthNeedsNoStep(t *testing.T) {
+	both := func(at int) (string, string) {
+		ref, cand := llama(), llama()
+		gated := matrix{slices.Clone(ref[final].v[:at]), 0}
+		ref["model.layers.0.linear_attn.norm.weight"], cand["model.layers.0.linear_attn.norm.weight"] = gated, gated
+		cand.each("layernorm", plus(1))
+		cand[final] = plus(1)(cand[final])
+		return ref.write(t, tensor.F32), cand.write(t, tensor.F32)
+	}
+	ref, cand := both(hidden / 4)
+	assert.True(t, compare(t, ref, cand).Pass, "another width")
+	ref, cand = both(hidden)
+	assert.False(t, compare(t, ref, cand).Pass, "the width of those with the step: it was forgotten")
 }
 
 // A norm that is folded into what reads it need not be there; one of ones need not, either.

@@ -206,7 +206,7 @@ var labels = []group{
 		{"residual/scale", "drop", "mul", "", learned(1, 1)},
 		{"", "", "", "", either(not(op("add")), not(is.takesTwo), is.rotates)},
 		{"linear/bias-missing", "drop", "", "", learned(1, 1)}, // what is added is a weight: a bias, or a table
-		{"embedding/position", "drop", "", "", learned(2, 9)},
+		{"embedding/position", "drop", "", "", either(learned(2, 9), both(from(2, "embedding"), from(3, "arange")))},
 		{"linear/bias-twice", "twice", "", "", learned(1, 1)},
 		{"residual/missing", "drop bypass", "", "", nil},
 		{"residual/source", "source", "", "", nil},

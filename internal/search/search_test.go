@@ -79,6 +79,14 @@ func block() *program.Piece {
 	return b.piece(b.op("add", rows, "self", x, "other", project("0.down.weight", h, inner, 8), "alpha", 1))
 }
 
+// counted is x + the first rows of a table.
+func counted() *program.Piece {
+	var b builder
+	at := b.op("arange", []int{6}, "end", 6)
+	rows := b.op("embedding", []int{6, 8}, "weight", b.weight("wpe.weight", 20, 8), "indices", at)
+	return b.piece(b.op("add", []int{6, 8}, "self", b.value(program.Value{Record: 1, Shape: []int{6, 8}}), "other", rows, "alpha", 1))
+}
+
 var weights = []edit.Weight{{Name: "0.up.weight", Shape: []int{16, 8}, DType: tensor.F32}, {Name: "1.up.weight", Shape: []int{16, 8}, DType: tensor.F32},
 	{Name: "1.norm.weight", Shape: []int{8}, DType: tensor.F32}}
 
@@ -418,6 +426,7 @@ func TestLabels(t *testing.T) {
 		{convolved(), "layout", "axis 1 flipped of c.weight", "image/channels", "the channels from behind"},
 		{convolved(), "scalar", "min of clamp: none → -0.5", "value/clipped", "bounded on both sides"},
 		{convolved(), "sibling", "sigmoid → tanh", "activation/tanh", "another gate"},
+		{counted(), "drop", "add left out", "embedding/position", "rows of a table, by positions that the model counts"},
 		{convolved(), "drop", "gate(x) left out", "activation/missing", "a call that is left out"},
 	} {
 		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})

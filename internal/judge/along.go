@@ -122,5 +122,5 @@ func (p *Port) WorstRow() float64 {
 	return p.Base.Result.WorstRow.RelL2
 }
 
-// LeftOut reports whether some rows of the port could not be judged.
-func (p *Port) LeftOut() bool { return p.Unjudged() || slices.Contains(p.skipped, true) }
+// LeftOut reports whether some rows of the port could not be judged, as they hang on a choice that may come either way.
+func (p *Port) LeftOut() bool { return p.Unjudged() && p.tied || slices.Contains(p.skipped, true) }

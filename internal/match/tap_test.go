@@ -22,3 +22,26 @@ func TestTaps(t *testing.T) {
 		"logits": {"logits"}}, r.Layers)
 	assert.Contains(t, r.Pairs[2].Problem, "shape [1 9] does not fit", "nothing says that this model generates")
 }
+
+// A cache may keep another form of the tokens; one of more or fewer tokens is a fault.
+func TestCachesOfAnotherForm(t *testing.T) {
+	golden := parse(t, "0 layers.0.attn-output f32 1x5x8\n0 layers.0.attn-key_cache f32 1x5x4x24\n0 layers.0.attn-value_cache f32 1x5x4x16")
+	for _, tt := range []struct {
+		key, reason string
+		problems    int
+	}{
+		{"1x5x1x16", "a latent one", 0},
+		{"1x6x4x24", "a token more", 1},
+	} {
+		r, err := match.Runs(golden, parse(t, "0 layers.0.attn-output f32 1x5x8\n0 layers.0.attn-key_cache f32 "+tt.key+
+			"\n0 layers.0.attn-value_cache f32 1x5x4x16"), match.Options{})
+		require.NoError(t, err)
+		problems := 0
+		for _, p := range r.Pairs {
+			if p.Problem != "" {
+				problems++
+			}
+		}
+		assert.Equal(t, tt.problems, problems, tt.reason)
+	}
+}

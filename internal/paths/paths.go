@@ -344,9 +344,21 @@ func rowsOf(c *judge.Comparison, name string) *report.Report {
 
 // inconsistentWithOnePass is the report of a candidate that is not consistent with its own one pass, where some
 // rows could not be judged by the golden: it chose other ways after ties, and there only its own one
-// pass tells what is right. It is nil if there is nothing of that.
+// pass tells what is right. It is nil if there is nothing of that. What the golden judged may be written
+// otherwise along a path, as absorbed attention is while it decodes.
 func (p *Paths) inconsistentWithOnePass(name string) *report.Report {
-	if p.consistent == nil || !slices.ContainsFunc(p.along.Ports, (*judge.Port).LeftOut) {
+	if p.consistent == nil {
+		return nil
+	}
+	left := map[string]bool{} // ports, by the candidate's own names
+	for _, port := range p.along.Ports {
+		if port.LeftOut() && port.ActualSide != nil {
+			left[port.ActualSide.Name] = true
+		}
+	}
+	if !slices.ContainsFunc(p.consistent.Ports, func(port *judge.Port) bool {
+		return port.Judged() && port.Comparable() && !port.Agrees && left[port.ActualSide.Name]
+	}) {
 		return nil
 	}
 	r := rowsOf(p.consistent, name)

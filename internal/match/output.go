@@ -43,6 +43,7 @@ func (c *call) main() *port {
 // outputs pairs the first outputs whatever they are called, the others by their name only: a
 // mean-pooled output is not a tanh pooler's.
 func (c *callPairing) outputs(golden, actual []*port) {
+	golden, actual = otherCaches(golden, actual)
 	mainG, mainA := mainOutput(golden), mainOutput(actual)
 	c.outputsByName(golden, actual, mainG, mainA)
 	if mainG == nil || mainA == nil || mainG.used || mainA.used {
@@ -83,10 +84,6 @@ func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) 
 		}
 		if f, fits := c.fit(g, a); fits {
 			c.add(g, []*port{a}, f, "")
-		} else if keepsOtherwise(g, a) {
-			g.why = fmt.Sprintf("its cache keeps %s a token and the candidate's %s, as absorbed attention does: "+
-				"what later passes read of it is compared there", tensor.FormatShape(g.shape[2:]), tensor.FormatShape(a.shape[2:]))
-			a.why = g.why
 		} else if alike {
 			c.problem(g, a)
 		} else if g != mainG && a != mainA {
@@ -96,10 +93,21 @@ func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) 
 	}
 }
 
-// keepsOtherwise reports whether two caches hold the same tokens in another form: DeepSeek's of all heads, and the
-// latent one that mlx-lm keeps.
-func keepsOtherwise(g, a *port) bool {
-	return label.IsCache(g.name) && sameKind(g, a) && len(g.shape) > 2 && len(a.shape) > 2 && slices.Equal(g.shape[:2], a.shape[:2])
+// otherCaches takes out the caches that hold the same tokens in another form: DeepSeek's of all heads, and the latent one
+// that mlx-lm keeps.
+func otherCaches(golden, actual []*port) (restG, restA []*port) {
+	for _, g := range golden {
+		a := named(actual, g.name)
+		if !label.IsCache(g.name) || a == nil || len(g.shape) < 3 || len(a.shape) < 3 ||
+			!slices.Equal(g.shape[:2], a.shape[:2]) || slices.Equal(g.shape[2:], a.shape[2:]) {
+			continue
+		}
+		g.why = fmt.Sprintf("the reference's cache keeps %s a token and the candidate's %s, as absorbed attention does: "+
+			"what later passes read of it is compared there", tensor.FormatShape(g.shape[2:]), tensor.FormatShape(a.shape[2:]))
+		a.why = g.why
+	}
+	alike := func(p *port) bool { return p.why == "" }
+	return keep(golden, alike), keep(actual, alike)
 }
 
 func sortedNames(ports []*port) []string {

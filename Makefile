@@ -74,7 +74,8 @@ example: ## show what failure looks like: the wrong candidate among the examples
 	@[ -n "$(WRONG)" ] || { echo "no example with a wrong candidate"; exit 1; }
 	@for e in $(WRONG); do \
 		out="$$PWD/out/example"; rm -rf "$$out/$$e"; want=$$(cat examples/$$e/expect.txt); \
-		if ( cd examples && PARITY_OUT="$$out" go test -count=1 ./$$e ); then echo "examples/$$e passed: a wrong candidate must fail"; exit 1; fi; \
+		mkdir -p "$$out"; ( cd examples && PARITY_OUT="$$out" go test -count=1 ./$$e ) > "$$out/$$e.txt" && echo "examples/$$e passed: a wrong candidate must fail" && exit 1; \
+		cat "$$out/$$e.txt"; [ $$(wc -l < "$$out/$$e.txt") -le 50 ] || { echo "examples/$$e: a failure must fit a screen"; exit 1; }; \
 		grep -qF -e "$$want" "$$out/$$e/report.txt" || { echo "examples/$$e failed, but not with: $$want"; exit 1; }; \
 		echo; echo "examples/$$e failed as it should: $$want"; \
 	done

@@ -141,16 +141,18 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 			if first == nil {
 				first = row
 			}
-			texts = append(texts, j.Text(found.Diagnosis(), a.scope.tell(found)...)+along(row))
+			told := a.scope.tells(found)
+			text := j.Row.FailureText(found, told) + along(row, found)
+			if !told {
+				text += where(run) + rerun(t, c, j.Row.Layer)
+			}
+			texts = append(texts, text)
 		}
 	}
 	attributes(t, worst)
 	attributesOf(t, first)
-	for i, text := range texts {
-		if i == len(texts)-1 { // it is the same for all
-			text += where(run) + rerun(t, c, worst.Row.Layer)
-		}
-		t.Error(sanitize.Text(text))
+	for _, text := range texts {
+		t.Error(sanitize.Text(strings.TrimSuffix(text, "\n")))
 	}
 	if len(texts) == 0 && len(inherited) > 0 {
 		a.inherit(t, inherited[0])
@@ -194,9 +196,9 @@ func attributes(t *testing.T, j *judge.Decision) {
 	}
 }
 
-// along says which row of a run along an execution path is the first that is wrong.
-func along(row *report.Row) string {
-	if row == nil {
+// along says which row of a run along an execution path is the first that is wrong, where what was found does not.
+func along(row *report.Row, found *report.Report) string {
+	if d := found.FirstDivergence; row == nil || d != nil && d.Row != nil && *d.Row == *row {
 		return ""
 	}
 	return fmt.Sprintf("  first wrong row: path %s%s\n", row.Path, row.At())
@@ -236,19 +238,18 @@ func (s *scope) finding(t *testing.T, c *judge.Comparison) *report.Report {
 		if err := c.Found(r); err != nil {
 			t.Log(sanitize.Text(err.Error()))
 		}
-		if s.findings == nil {
-			s.findings = map[*judge.Comparison]*report.Report{}
-		}
 		s.findings[c] = r
 	}
 	return s.findings[c]
 }
 
-// tell says once a test what was found: the summary at its end need not say it again.
-func (s *scope) tell(found *report.Report) []string {
-	if s.told || found.FirstDivergence == nil {
-		return nil
+// tells reports whether the test has said before what was found, and notes that it does now. A layer may fail along
+// several paths by one cause.
+func (s *scope) tells(found *report.Report) (before bool) {
+	what := found.Fault()
+	if what == "" {
+		return false
 	}
-	s.told = true
-	return found.Told()
+	before, s.told[what] = s.told[what], true
+	return before
 }

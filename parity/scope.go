@@ -1,7 +1,6 @@
 package parity
 
 import (
-	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -21,12 +20,11 @@ type scope struct {
 	c        *judge.Comparison // of a function (Func), else set by open
 	err      error
 	asserted map[string]string // layer → line of the assertion
-	served   bool              // a server answered
 	opened   bool
 	declared int // layer subtests that were asked for
 	ran      int // forward passes of them that -run let through
 	failed   bool
-	told     bool // what was found, by a failing layer
+	told     map[string]bool // what was found, by the first of its failing layers
 	findings map[*judge.Comparison]*report.Report
 }
 
@@ -39,7 +37,8 @@ func scopeOf(t *testing.T) *scope {
 		t.Fatal("parity: no session: add\n\tfunc TestMain(m *testing.M) { testmain.Main(m, " +
 			"testmain.Fixture(\"fixtures/NAME\")) }\nto this package")
 	}
-	kept, there := ses.Scopes.LoadOrStore(t, &scope{t: t, session: ses, fixture: ses.Default(), asserted: map[string]string{}})
+	kept, there := ses.Scopes.LoadOrStore(t, &scope{t: t, session: ses, fixture: ses.Default(), asserted: map[string]string{},
+		told: map[string]bool{}, findings: map[*judge.Comparison]*report.Report{}})
 	s := kept.(*scope)
 	if !there {
 		t.Cleanup(s.end)
@@ -115,7 +114,7 @@ func (s *scope) end() {
 	s.t.Helper()
 	s.session.Scopes.Delete(s.t)
 	if s.fixture != nil {
-		s.fixture.Tested(s.c, s.t.Name())
+		s.fixture.Tested(s.c, s.t.Name(), s.failed, len(s.told) > 0)
 	}
 	if s.t.Skipped() {
 		return
@@ -127,11 +126,6 @@ func (s *scope) end() {
 		}
 		s.t.Errorf("parity: %s of the %d layers of %s: nothing was compared", why, s.declared, s.t.Name())
 		return
-	}
-	if s.failed && s.c != nil {
-		fmt.Fprintf(s.t.Output(), "\n%s", s.fixture.Summary(s.c, s.told))
-	} else if s.failed && s.served {
-		fmt.Fprintf(s.t.Output(), "\n%s", s.fixture.ServeSummary())
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
@@ -25,7 +24,7 @@ func Text(t *testing.T) *Stage {
 	return newStage(t, "Text", report.StageText, func(x *Stage, s *scope) (of stageItems) {
 		rows, _ := s.open().Texts()
 		for _, r := range rows {
-			of.list = append(of.list, stageItem{names: []string{"text:" + dump.Slug(r.Path), r.Case}, status: r.Status, text: r.Text})
+			of.list = append(of.list, stageItem{names: []string{report.TextTest(r.Path), r.Case}, status: r.Status, text: r.Text})
 		}
 		of.none = "the candidate's run brings no text: a case needs a prompt or messages, and an engine of your own writes text to its run.json"
 		return of
@@ -40,7 +39,7 @@ func Weights(t *testing.T) *Stage {
 	return newStage(t, "Weights", report.StageWeights, func(x *Stage, s *scope) (of stageItems) {
 		list, why := s.open().Loaded()
 		for _, w := range list {
-			i := stageItem{names: []string{"weights", cmp.Or(w.Reference, w.Candidate)}, status: report.StatusPass, text: w.String()}
+			i := stageItem{names: []string{report.StageWeights, cmp.Or(w.Reference, w.Candidate)}, status: report.StatusPass, text: w.String()}
 			switch {
 			case !w.Good():
 				i.status = report.StatusFail
@@ -66,7 +65,7 @@ func Paths(t *testing.T) *Stage {
 	t.Helper()
 	return newStage(t, "Paths", report.StagePaths, func(x *Stage, s *scope) (of stageItems) {
 		for _, path := range s.fixture.Paths(s.open()) {
-			of.list = append(of.list, stageItem{names: []string{"path:" + dump.Slug(path.Name)}, judge: func(t *testing.T) {
+			of.list = append(of.list, stageItem{names: []string{report.PathTest(path.Name)}, judge: func(t *testing.T) {
 				t.Helper()
 				x.path(t, path)
 			}})
@@ -84,7 +83,7 @@ func Generation(t *testing.T) *Stage {
 	t.Helper()
 	return newStage(t, "Generation", report.StageGeneration, func(x *Stage, s *scope) (of stageItems) {
 		for _, text := range s.fixture.Generations(s.open()) {
-			of.list = append(of.list, stageItem{names: []string{"generation", text.Case}, judge: func(t *testing.T) {
+			of.list = append(of.list, stageItem{names: []string{report.StageGeneration, text.Case}, judge: func(t *testing.T) {
 				t.Helper()
 				s.ran++
 				x.text(t, text)
@@ -136,7 +135,6 @@ func Served(t *testing.T) *Stage {
 			s.problem(session.Trouble(err))
 			s.t.FailNow()
 		}
-		s.served = true
 		if out.Verdict == report.Error {
 			s.problem(session.Problem{Name: "parity:infra", Text: out.Error})
 			s.t.FailNow()
@@ -151,7 +149,7 @@ func Served(t *testing.T) *Stage {
 
 // answer is what came of a request to a server.
 func answer(out *report.Serving, r *report.ServedRequest) stageItem {
-	i := stageItem{names: []string{"serving", r.Case, r.Way}, status: r.Status, text: r.String()}
+	i := stageItem{names: []string{report.StageServing, r.Case, r.Way}, status: r.Status, text: r.String()}
 	if r.Status != report.StatusPass && r.Status != report.StatusIgnored {
 		i.attrs = [][2]string{{"parity.token", strconv.Itoa(r.Right)}}
 		if len(out.Causes) > 0 {

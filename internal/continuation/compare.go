@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dtype"
@@ -26,6 +24,7 @@ type Outcome struct {
 	generation.Result
 
 	Notes          []string
+	sampled        bool           // the golden's text is not its greedy one
 	left           int            // tokens of the golden that no one asked for
 	golden, actual []float64      // see stack
 	layers         *report.Report // what the layers of the runs say, where the candidate is wrong; nil if nothing
@@ -266,8 +265,10 @@ func (o *Outcome) reference(k int, golden generation.Row) (int, error) {
 	} else if fed := o.Golden.fed(); o.Golden.Choices == nil && k < len(fed) {
 		if said = fed[k]; said != first.Token {
 			if x, ok := golden.Logit(said); !ok || first.Value-x > golden.Noise(o.Encoding, first.Value, x) {
-				o.note("the text is not the reference's greedy one: token %d is %d, the reference would say %d", k, said, first.Token)
-				said = -1
+				if said = -1; !o.sampled {
+					o.note("the text is not the reference's greedy one: token %d is %d, the reference would say %d", k, fed[k], first.Token)
+				}
+				o.sampled = true
 			}
 		}
 	}
@@ -282,12 +283,9 @@ func (o *Outcome) reference(k int, golden generation.Row) (int, error) {
 	return said, nil
 }
 
-// note adds a remark of which one is enough.
+// note adds a remark.
 func (o *Outcome) note(format string, args ...any) {
-	head, _, _ := strings.Cut(format, "%")
-	if !slices.ContainsFunc(o.Notes, func(n string) bool { return strings.HasPrefix(n, head) }) {
-		o.Notes = append(o.Notes, fmt.Sprintf(format, args...))
-	}
+	o.Notes = append(o.Notes, fmt.Sprintf(format, args...))
 }
 
 // locate asks the layers of both runs where the candidate leaves the reference: the first forward pass

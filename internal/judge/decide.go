@@ -196,11 +196,6 @@ func (j *Decision) By(test string) {
 	j.Row.Test = test
 }
 
-// Text returns the failure of one port, see [report.Layer.FailureText].
-func (j *Decision) Text(found string, told ...string) string {
-	return j.Row.FailureText(found, told...)
-}
-
 // Explain adds to the row of a failing pair where it differs, how much, and what would pass. It
 // reads the tensors again, many times slower than the comparison.
 func (j *Decision) Explain() {

@@ -71,7 +71,8 @@ type Table struct {
 // View says how much a document shows.
 type View struct {
 	Verbose bool   // every row and every note
-	Found   bool   // what was found and its causes were said before: what is left is short
+	Tested  bool   // it stands below failing tests, which gave the figures of their rows: what is left is short
+	Told    bool   // and said where the error is and why
 	File    string // where the report lies, for the next command; empty: nowhere
 	Times   int    // how many times the limits of a text; 0 is once
 	Short   bool   // the place, the best cause, what was not judged, and what to do alone
@@ -80,7 +81,7 @@ type View struct {
 // Document says what a report says.
 func (r *Report) Document(v View) *Document {
 	d := r.composer(v)
-	if !v.Found {
+	if !v.Told {
 		d.place()
 		d.causes()
 	}
@@ -95,16 +96,18 @@ func (r *Report) Document(v View) *Document {
 			s.show(d)
 		}
 	}
-	d.rows()
+	if !v.Tested {
+		d.rows()
+	}
 	d.benign()
-	if !v.Found || r.FirstDivergence == nil { // where a place is known, what only one side has is no news
+	if !v.Tested || r.FirstDivergence == nil { // where a place is known, what only one side has is no news
 		d.costs()
 		d.unmatched()
 		d.hints()
 		d.order()
 	}
 	d.notes()
-	if !v.Found { // a failing test says how it is run again
+	if !v.Tested { // a failing test says how it is run again
 		d.next()
 	}
 	return &d.Document
@@ -239,7 +242,7 @@ func (d *composer) judged() {
 		all = append(all, lines("", OpenHelp)...)
 	}
 	all = append(all, lines("not judged", strings.Join(r.NotJudged, "; "))...)
-	if len(r.Frontier) > 1 {
+	if len(r.Frontier) > 1 && !d.Tested {
 		all = append(all, lines("frontier", d.few(r.Frontier))...)
 	}
 	if s := Count(r.Layers); s.counts() != "" && (r.Verdict != Pass || s.Status[StatusIgnored]+s.Status[StatusUnexpected] > 0) {
@@ -286,9 +289,6 @@ func (d *composer) rows() {
 	}
 	if len(rows) == 0 {
 		return
-	}
-	if d.Found {
-		limit = maxPassing
 	}
 	n := d.shown(len(rows), limit)
 	s.Rows, s.More = rows[:n], len(rows)-n
@@ -429,7 +429,11 @@ func (d *composer) order() {
 }
 
 func (d *composer) notes() {
-	d.add(Section{Heading: "Notes", Lines: lines("", d.r.Notes...), Folded: true}, maxNotes)
+	limit := maxNotes
+	if d.Tested {
+		limit = maxTestNotes
+	}
+	d.add(Section{Heading: "Notes", Lines: lines("", d.r.Notes...), Folded: true}, limit)
 	if d.r.hasSource() {
 		d.source()
 	}

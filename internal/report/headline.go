@@ -95,7 +95,7 @@ func (r *Report) KindText() string {
 	switch {
 	case d != nil && d.Place != "" && r.Kind != KindPath:
 		return open
-	case d != nil && d.Piece != nil && (r.Kind == "local" || r.Kind == "between"):
+	case d != nil && (d.Piece != nil || d.Text != "") && (r.Kind == "local" || r.Kind == "between"):
 		return ""
 	}
 	return kinds[r.Kind].text
@@ -104,14 +104,6 @@ func (r *Report) KindText() string {
 // what explains the first divergence: its kind, and what happened at the place.
 func (r *Report) what() string {
 	return strings.TrimSpace(r.KindText() + " " + r.FirstDivergence.Sentence())
-}
-
-// Told says what was found, below a failing test's first line: the best cause, the place and its code, a line each.
-func (r *Report) Told() (lines []string) {
-	if causes := r.layerCauses(); len(causes) > 0 && causes[0].Text != "" {
-		lines = append(lines, causes[0].Sentence()+" See "+causes[0].Doc()+".")
-	}
-	return append(lines, r.Found()...)
 }
 
 // Found says what is wrong at the first divergence, and where that is in the code of both sides, a line each.

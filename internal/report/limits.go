@@ -21,6 +21,7 @@ const (
 	maxCauses      = 5   // causes
 	maxHints       = 3   // hints for fixture.yaml
 	maxNotes       = 8   // notes, and differences of the order
+	maxTestNotes   = 2   // notes below failing tests
 	maxServed      = 24  // requests to a server
 	maxModeRows    = 100 // layers in the comparison of the two modes
 	maxPaths       = 25  // runs along execution paths

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/subtest"
 )
@@ -144,12 +143,12 @@ func (n next) paths() string {
 	}
 	var names []string
 	for _, p := range all[0].Paths {
-		names = append(names, regexp.QuoteMeta(subtest.Name(dump.Slug(p))))
+		names = append(names, regexp.QuoteMeta(subtest.Name(PathTest(p))))
 	}
 	if len(names) == 1 {
-		return "^path:" + names[0] + "$"
+		return "^" + names[0] + "$"
 	}
-	return "^path:(" + strings.Join(names, "|") + ")$"
+	return "^(" + strings.Join(names, "|") + ")$"
 }
 
 // settled: nothing is left to do, or nothing can be done with what there is.

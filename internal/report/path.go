@@ -60,6 +60,24 @@ func (p *Path) Ran() string {
 	return count(p.Passes, "forward pass") + ", " + count(p.Rows, "row")
 }
 
+// result says in short what came of a path.
+func (p *Path) result() string {
+	worst := func(a *Agreement, right, wrong string) string {
+		switch {
+		case a == nil || a.Outputs == 0:
+			return "not compared"
+		case a.Holds:
+			return right
+		}
+		return wrong + ", worst row rel. L2 " + num(a.RowRelL2)
+	}
+	text := worst(p.Matches, "matches the golden", "does not match the golden")
+	if p.Repeats != nil {
+		text += "; " + worst(p.Repeats, "equal to its first run", "not equal to its first run")
+	}
+	return text
+}
+
 // OnePass says how the candidate's own one pass agrees with the golden: in one line, unless it is
 // judged by goldens of its own beside some path.
 func (r *Report) OnePass() (lines []string) {
@@ -199,6 +217,15 @@ func (d *composer) paths() {
 		return
 	}
 	s := Section{ID: SectionPaths, Heading: "Execution paths", Lines: lines("", append(r.OnePass(), r.findings()...)...)}
+	if d.Tested { // the tests told where
+		s.Lines = nil
+		for i := range r.Paths {
+			p := &r.Paths[i]
+			s.Lines = append(s.Lines, Line{Lead: p.Path, Text: p.Ran() + ": " + p.result()})
+		}
+		d.add(s, maxPaths)
+		return
+	}
 	s.Table = &Table{Head: []string{"path", "ran", "matches the golden", "consistent with one pass", "equal to its first run", "first divergence"}}
 	n := d.shown(len(r.Paths), maxPaths)
 	for i := range r.Paths[:n] {

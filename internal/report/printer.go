@@ -12,7 +12,6 @@ type TextOptions struct {
 	Color   bool   // ANSI colours: for a terminal
 	Width   int    // columns; 0 is 100, less than 60 is 60
 	Verbose bool   // every row and every note, nothing shortened
-	Found   bool   // what was found and its causes were said, by the failing test
 	File    string // where the report lies, for the next command; empty: nowhere
 	All     string // where what is left out can be read, "all in report.json" if empty
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"slices"
 	"strings"
+
+	"github.com/goparity/goparity/internal/dump"
 )
 
 // The stages of a run, in the order in which a run passes them.
@@ -116,6 +118,12 @@ type Stage struct {
 	Stage  string `json:"stage"`
 	Status Status `json:"status"`
 }
+
+// PathTest names the subtest of an execution path, "path:decode-8", and TextTest that of an API path.
+func PathTest(path string) string { return "path:" + dump.Slug(path) }
+
+// TextTest is "text:chat".
+func TextTest(path string) string { return "text:" + dump.Slug(path) }
 
 // JudgedStages lists all stages with what came of them.
 func (r *Report) JudgedStages() (out []Stage) {

@@ -103,7 +103,7 @@ func (p *printer) rows(rows []*Layer, mark *Layer, placed bool) {
 			p.linef("%s", line)
 			p.hang(belowRow, "", "", l.why())
 		}
-		for _, text := range l.said(p.opt.Verbose || l == mark && !p.opt.Found) {
+		for _, text := range l.said(p.opt.Verbose || l == mark) {
 			p.hang(belowRow, "", "", text)
 		}
 	}

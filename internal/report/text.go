@@ -1,17 +1,14 @@
 package report
 
 import (
-	"cmp"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
 // Text writes what a report says for a terminal: the verdict first, then the place and why, the rows,
 // and what was left out. It ends with where the two runs come from.
 func Text(w io.Writer, r *Report, opt TextOptions) error {
-	return r.Document(View{Verbose: opt.Verbose, Found: opt.Found, File: opt.File}).Text(w, opt)
+	return r.Document(View{Verbose: opt.Verbose, File: opt.File}).Text(w, opt)
 }
 
 // Text writes a document for a terminal.
@@ -20,7 +17,9 @@ func (d *Document) Text(w io.Writer, opt TextOptions) error {
 		return err
 	}
 	p := newPrinter(opt, d.of.Layers)
-	p.title(d)
+	if d.Title != "" {
+		p.title(d)
+	}
 	for i := range d.Sections {
 		p.write(d.of, &d.Sections[i])
 	}
@@ -127,33 +126,4 @@ func (p *printer) words(t *Table) {
 		}
 		p.hang("  ", "", "", t.Head[0]+" "+row[0]+": "+strings.Join(said, "; "))
 	}
-}
-
-// FailureText says in a few lines why one port fails: what is violated, where and how much, what
-// was asked and where that was written, how the two sides were joined. It begins with the place and
-// the cause that were found in the whole run, and what is told of them, where they are known.
-func (l *Layer) FailureText(found string, told ...string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s\n", l.Layer, l.Port, cmp.Or(found, strings.ToUpper(string(l.Status))))
-	for _, line := range told {
-		fmt.Fprintf(&b, "  %s\n", line)
-	}
-	if l.Status == StatusError {
-		fmt.Fprintf(&b, "  %s\n", l.Note)
-		return b.String()
-	}
-	said := l.Violations
-	if found == "" || len(told) > 0 { // of what follows from a known place, by how much is enough
-		said = slices.Concat(said, l.Detail)
-	}
-	for _, line := range said {
-		fmt.Fprintf(&b, "  %s\n", line)
-	}
-	if l.Tolerance != nil && l.Tolerance.Source != "" {
-		fmt.Fprintf(&b, "  tolerance: %s\n", l.Tolerance.Source)
-	}
-	if l.Note != "" {
-		fmt.Fprintf(&b, "  joined: %s\n", l.Note)
-	}
-	return b.String()
 }

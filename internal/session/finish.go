@@ -24,15 +24,15 @@ func (s *Session) Finish(stdout io.Writer) error {
 		for i, j := range f.compared {
 			r := f.report(j.c)
 			r.Tests = f.testsOf(j)
-			errs = append(errs, s.write(stdout, f, r, i), j.c.Changed())
+			errs = append(errs, s.write(stdout, f, r, j, i), j.c.Changed())
 		}
 		if r := f.ServeReport(); r != nil && len(f.compared) == 0 && f.err == nil {
 			r.Tests = f.testsOf(&f.idle)
-			errs = append(errs, s.write(stdout, f, r, 0))
+			errs = append(errs, s.write(stdout, f, r, &f.idle, 0))
 		}
 		if f.err != nil {
 			r := &report.Report{Fixture: f.name, Verdict: report.Error, Error: infra.Message(f.err), Tests: f.testsOf(&f.idle)}
-			errs = append(errs, s.write(stdout, f, r, len(f.compared)))
+			errs = append(errs, s.write(stdout, f, r, &judged{}, len(f.compared)))
 		}
 		if s.cfg.Record != "" && f.c != nil {
 			errs = append(errs, f.record(s.cfg.Record))
@@ -41,8 +41,16 @@ func (s *Session) Finish(stdout io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// write writes the i-th report of a fixture, and its headline.
-func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, i int) error {
+// write writes the i-th report of a fixture: in full if a test failed, less what that told already, and as the last
+// line its headline.
+func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, j *judged, i int) error {
+	if j.failed || f.idle.failed {
+		d := r.Document(report.View{Tested: true, Told: j.told})
+		d.Title = ""
+		if err := d.Text(stdout, report.TextOptions{}); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(stdout, "parity: %s: %s: %s\n", f.name, strings.ToUpper(string(r.Verdict)), report.Headline(r))
 	if r.Verdict == report.Fail {
 		s.wrong = append(s.wrong, f.name+": "+report.Headline(r))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,9 +42,8 @@ type Fixture struct {
 	replay     string // instead of the recorded run
 	goldenDump string
 
-	used      atomic.Bool
-	summaries atomic.Int64 // how many were asked for
-	told      atomic.Bool  // a path diagnoses the candidate's one pass: the others do not
+	used atomic.Bool
+	told atomic.Bool // a path diagnoses the candidate's one pass: the others do not
 
 	runner
 	opening  sync.Once // guards goldens and openErr
@@ -98,6 +96,8 @@ type judged struct {
 	probes   probes
 	problems []Problem
 	tests    []string // names of those that judged it, which may run in parallel
+	failed   bool     // one of them did
+	told     bool     // and said where the error is and why
 }
 
 // of returns what belongs to a comparison; the caller holds mu.
@@ -115,12 +115,14 @@ func (f *Fixture) keep(c *judge.Comparison, ps probes) {
 	f.compared = append(f.compared, &judged{c: c, probes: ps})
 }
 
-// Tested says that a test has judged a comparison of the fixture, nil if there is none.
-func (f *Fixture) Tested(c *judge.Comparison, test string) {
+// Tested says that a test has judged a comparison of the fixture, nil if there is none, and whether it failed and told where
+// the error is.
+func (f *Fixture) Tested(c *judge.Comparison, test string, failed, told bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	j := f.of(c)
 	j.tests = append(j.tests, test)
+	j.failed, j.told = j.failed || failed, j.told || told
 }
 
 // testsOf lists the tests of a comparison, and those that compared nothing: their subtests are of the
@@ -508,19 +510,6 @@ func (f *Fixture) problematic(r *report.Report, c *judge.Comparison) *report.Rep
 		r.Refuse(p.Name + ": " + p.Text)
 	}
 	return r
-}
-
-// Summary returns the text of the report of what was decided so far, less what a failing test told
-// already. Where very many tests fail, only some of them get it: each takes a look at all ports.
-func (f *Fixture) Summary(c *judge.Comparison, told bool) string {
-	if n := f.summaries.Add(1); n > allSummaries && n&(n-1) != 0 {
-		return "parity: more than " + strconv.Itoa(allSummaries) + " tests failed: the report so far is printed again after twice as many\n"
-	}
-	var b strings.Builder
-	if err := report.Text(&b, f.report(c), report.TextOptions{Found: told}); err != nil {
-		return err.Error()
-	}
-	return b.String()
 }
 
 func (f *Fixture) close() error {

@@ -203,7 +203,9 @@ func TestSeveralServers(t *testing.T) {
 		_, err := s.Default().Serve(session.Serving{URL: urls[off]})
 		require.NoError(t, err)
 	}
-	text := strings.Join(strings.Fields(s.Default().ServeSummary()), " ")
+	var out strings.Builder
+	require.NoError(t, report.Text(&out, s.Default().ServeReport(), report.TextOptions{}))
+	text := strings.Join(strings.Fields(out.String()), " ")
 	assert.Contains(t, text, "FAIL: the server answers wrong")
 	assert.Contains(t, text, "Serving: stub at "+urls[1])
 	assert.Regexp(t, regexp.QuoteMeta("Serving: stub at "+urls[0]+", 4 at once: ")+`\d+ answers of the server are the reference's`, text)

@@ -362,15 +362,6 @@ func (f *Fixture) ServeReport() *report.Report {
 	return r
 }
 
-// ServeSummary is the text of the report of what servers answered.
-func (f *Fixture) ServeSummary() string {
-	var b strings.Builder
-	if err := report.Text(&b, f.ServeReport(), report.TextOptions{}); err != nil {
-		return err.Error()
-	}
-	return b.String()
-}
-
 // addServing adds what servers answered to a report: of several, the first whose answers do not hold.
 func (f *Fixture) addServing(r *report.Report) {
 	f.mu.Lock()

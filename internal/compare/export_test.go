@@ -29,9 +29,6 @@ func Again(golden, actual *tensor.Tensor, tol Tolerance) func() {
 	return func() { p.readRows(&part{tally: tally{abs: -1, rel: -1}}, s, pieceLen/p.rowLen, p.n/p.rowLen) }
 }
 
-// ReadAhead calls what a pass calls before it reads a chunk.
-var ReadAhead = readAhead
-
 // Sizes of blocks and chunks.
 const (
 	PieceLen = pieceLen

@@ -7,6 +7,36 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
+// rowReader decodes single rows of several tensors of one shape, block by block.
+type rowReader struct {
+	tensors []*tensor.Tensor
+	buffers [][]float64
+	values  [][]float64 // the filled part of each buffer
+}
+
+func newRowReader(tensors ...*tensor.Tensor) *rowReader {
+	r := &rowReader{tensors: tensors, values: make([][]float64, len(tensors))}
+	for _, t := range tensors {
+		r.buffers = append(r.buffers, make([]float64, min(t.RowLen(), pieceLen)))
+	}
+	return r
+}
+
+func (r *rowReader) rows() int { return r.tensors[0].Len() / r.tensors[0].RowLen() }
+
+// read calls f with the values of each tensor, from column start on.
+func (r *rowReader) read(row int, f func(start int, v [][]float64)) {
+	n := r.tensors[0].RowLen()
+	for from := 0; from < n; from += pieceLen {
+		m := min(pieceLen, n-from)
+		for i, t := range r.tensors {
+			r.values[i] = r.buffers[i][:m]
+			t.Float64s(r.values[i], row*n+from)
+		}
+		f(from, r.values)
+	}
+}
+
 // unit returns an exponent of two by which values are divided before they are squared. It is 0
 // except for tensors of extreme numbers.
 func unit(r Result) int {

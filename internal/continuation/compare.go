@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/judge"
@@ -135,7 +134,7 @@ func encodingOf(golden, actual *Side) tensor.DType {
 				of = said
 			}
 		}
-		d = dtype.Coarser(d, of)
+		d = compare.Coarser(d, of)
 	}
 	return d
 }

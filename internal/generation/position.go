@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/tie"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -53,7 +52,7 @@ func Decide(golden, actual Row, reference, candidate int, d tensor.DType) Choice
 		return Same
 	}
 	gap, own, noise, ok := gaps(golden, actual, reference, candidate, d)
-	if ok && tie.WithinNoise(gap, own, noise) {
+	if ok && WithinNoise(gap, own, noise) {
 		return Tie
 	}
 	return Diverged

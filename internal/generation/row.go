@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/mask"
-	"github.com/goparity/goparity/internal/tie"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -132,9 +131,9 @@ func (r Row) Constant() bool {
 	return n > 1 && r.Top[0].Value == r.Top[n-1].Value && (r.all == nil || r.Spread == 0)
 }
 
-// Noise is by how much the difference of two logits of the row may err in an encoding: see [tie.Noise].
+// Noise is by how much the difference of two logits of the row may err in an encoding: see [Noise].
 func (r Row) Noise(d tensor.DType, a, b float64) float64 {
-	return tie.Noise(d, r.Spread, max(math.Abs(a), math.Abs(b)))
+	return Noise(d, r.Spread, max(math.Abs(a), math.Abs(b)))
 }
 
 // rank is how many tokens have a larger logit; false where that is not known.

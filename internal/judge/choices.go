@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/dtype"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/tie"
+	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
@@ -23,7 +23,7 @@ type tied struct {
 // choices of which nothing but the golden is known, and reports whether it found one.
 func (c *Comparison) leaveOutTies(k *Case) (found bool, err error) {
 	d := c.encodings[k.Name].dtype
-	if !dtype.Has16Bits(d) {
+	if !compare.Has16Bits(d) {
 		return false, nil
 	}
 	var ports []*Port
@@ -172,10 +172,10 @@ func mayTie(golden, actual, scores, own []float64, d tensor.DType) bool {
 	for _, s := range scores {
 		spread += (s - mean) * (s - mean) / float64(len(scores))
 	}
-	noise := tie.Noise(d, math.Sqrt(spread), largest)
+	noise := generation.Noise(d, math.Sqrt(spread), largest)
 	for k := range golden {
 		g, a := int(golden[k]), int(actual[k])
-		if gap := scores[g] - scores[a]; g != a && !tie.WithinNoise(gap, own[g]-own[a], noise) {
+		if gap := scores[g] - scores[a]; g != a && !generation.WithinNoise(gap, own[g]-own[a], noise) {
 			return false
 		}
 	}

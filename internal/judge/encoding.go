@@ -3,7 +3,7 @@ package judge
 import (
 	"fmt"
 
-	"github.com/goparity/goparity/internal/dtype"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
@@ -19,7 +19,7 @@ type encoding struct {
 // encoding returns that of a case: the coarser of its two runs'.
 func (k Case) encoding() encoding {
 	g, a := k.encodingOf("golden", k.Golden), k.encodingOf("candidate", k.Actual)
-	if a.dtype == tensor.Invalid || g.dtype != tensor.Invalid && dtype.Coarser(g.dtype, a.dtype) != a.dtype {
+	if a.dtype == tensor.Invalid || g.dtype != tensor.Invalid && compare.Coarser(g.dtype, a.dtype) != a.dtype {
 		return g
 	}
 	return a
@@ -39,7 +39,7 @@ func (k Case) encodingOf(who string, r *dump.Run) encoding {
 		if i == 1 && err == nil && d.Size() == 1 {
 			d = tensor.BF16
 		}
-		if err == nil && d.IsFloat() && (e.dtype == tensor.Invalid || dtype.Coarser(e.dtype, d) == d) {
+		if err == nil && d.IsFloat() && (e.dtype == tensor.Invalid || compare.Coarser(e.dtype, d) == d) {
 			e = encoding{d, fmt.Sprintf("the %s's run says that its encoding is %s", who, r.Info.Encoding)}
 		}
 	}
@@ -54,7 +54,7 @@ func (k Case) encodingOf(who string, r *dump.Run) encoding {
 		}
 		n++
 		count[d]++
-		if most := count[e.dtype]; count[d] > most || count[d] == most && dtype.Coarser(e.dtype, d) == d {
+		if most := count[e.dtype]; count[d] > most || count[d] == most && compare.Coarser(e.dtype, d) == d {
 			e.dtype = d
 		}
 	}
@@ -122,7 +122,7 @@ func (p *Port) typed(asked tensor.DType, declared func(layer, port string, d ten
 	if p.printed != nil {
 		g, a = p.printed.golden, p.printed.actual
 	}
-	p.DType = dtype.Coarser(g, a)
+	p.DType = compare.Coarser(g, a)
 	if !p.DType.IsFloat() || asked == tensor.Invalid {
 		return
 	}
@@ -131,11 +131,11 @@ func (p *Port) typed(asked tensor.DType, declared func(layer, port string, d ten
 		also = also || !finer(p.Encoded.DType(), a)
 	}
 	if !finer(asked, p.DType) || also || declared != nil && declared(p.Layer, p.Port, p.DType) {
-		p.DType = dtype.Coarser(asked, p.DType)
+		p.DType = compare.Coarser(asked, p.DType)
 		return
 	}
 	p.downcast = p.DType
-	p.DType = dtype.Coarser(asked, g)
+	p.DType = compare.Coarser(asked, g)
 }
 
 func finer(d, than tensor.DType) bool { return d.Epsilon() < than.Epsilon() }

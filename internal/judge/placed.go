@@ -27,12 +27,8 @@ func (c *Comparison) placeFaults() error {
 	c.byPieces(faults)
 	settled := len(faults) == 0 && c.settled()
 	c.noteWeights()
-	for i, p := range c.Ports {
-		r := p.record()
-		if r.Joined && !r.Agrees {
-			r.Twin = twins[i]
-		}
-		in.Records = append(in.Records, r)
+	for _, p := range c.Ports {
+		in.Records = append(in.Records, p.record())
 	}
 	c.Verdict = localise.Placed(in, faults)
 	if other := c.OtherPrompt(); c.Verdict == nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
@@ -210,7 +209,7 @@ func (p *Port) floor() compare.Limits { return p.Floor.Max(compare.Floor(p.DType
 
 // measurable reports whether the reference was run in the encoding that judges.
 func (p *Port) measurable() bool {
-	return p.Encoded != nil && p.printed == nil && dtype.Has16Bits(p.DType) && slices.Equal(p.Encoded.Shape(), p.Golden.Shape())
+	return p.Encoded != nil && p.printed == nil && compare.Has16Bits(p.DType) && slices.Equal(p.Encoded.Shape(), p.Golden.Shape())
 }
 
 // evidence returns the port as hypotheses see it: whole tensors in the golden's own shape, padding

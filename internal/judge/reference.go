@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/tensor"
@@ -37,7 +36,7 @@ func (k Case) checkEncoded() error {
 	}
 	want, is := k.encoding(), k.encodingOf("reference", r)
 	switch {
-	case !dtype.Has16Bits(want.dtype):
+	case !compare.Has16Bits(want.dtype):
 		return wrong("the runs are judged as %s, and only what 16 bits cost is measured: %s", want.dtype, want.why)
 	case k.encodingOf("golden", k.Golden).dtype == want.dtype:
 		return wrong("the golden is in %s itself", want.dtype)

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/program"
@@ -118,7 +117,7 @@ func madeBefore(golden *tensor.Tensor, d tensor.DType) (*replay.Array, error) {
 // pieces are off, and the first that is wrong holds nothing but its numbers. It is Invalid for any
 // other run.
 func (k *Case) unsaid(run *piece.Run, found *piece.Result) tensor.DType {
-	if _, err := tensor.ParseDType(k.Actual.Info.Encoding.Compute); err == nil || len(found.Faults) == 0 || dtype.Has16Bits(run.Encoding) {
+	if _, err := tensor.ParseDType(k.Actual.Info.Encoding.Compute); err == nil || len(found.Faults) == 0 || compare.Has16Bits(run.Encoding) {
 		return tensor.Invalid
 	}
 	pieces, wrong := 0, 0

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/dtype"
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
@@ -30,13 +29,13 @@ func (c *Comparison) settled() bool {
 		switch {
 		case right:
 			excused = append(excused, p)
-		case (p.tied || l != nil && l.Tied) && dtype.Has16Bits(c.encodings[p.Case].dtype): // in float32 no token goes another way
+		case (p.tied || l != nil && l.Tied) && compare.Has16Bits(c.encodings[p.Case].dtype): // in float32 no token goes another way
 			if asOne(c.inAllPasses(p)).Error > piece.LeastOf16 && !c.contained(p) {
 				open = append(open, p)
 			} else {
 				excused = append(excused, p)
 			}
-		case dtype.Has16Bits(p.DType) && !p.measured && p.Base.Result.BadNonFinite == 0 && p.Base.Result.Agrees(compare.Drift(p.DType)):
+		case compare.Has16Bits(p.DType) && !p.measured && p.Base.Result.BadNonFinite == 0 && p.Base.Result.Agrees(compare.Drift(p.DType)):
 			excused = append(excused, p)
 		default:
 			return false

@@ -42,7 +42,6 @@ func (r *Run) given(v *Verdict) {
 		}
 	}
 	r.path(v)
-	r.copies(v)
 	for _, u := range r.Given.Unseen[v.Case] {
 		if u.Layer == v.Layer {
 			v.Evidence = append(v.Evidence, u.Text)
@@ -136,27 +135,5 @@ func tails(name string) iter.Seq[string] {
 		for more := true; more && yield(name); {
 			_, name, more = strings.Cut(name, ".")
 		}
-	}
-}
-
-// copies says where the candidate's outputs are equal though the golden's are not. A skipped
-// operation looks like that, and so does one file written for two layers.
-func (r *Run) copies(v *Verdict) {
-	text, more := "", 0
-	for _, e := range r.wrong(v) {
-		switch {
-		case e.Twin == "" || e.Twin == e.Layer:
-		case text == "":
-			text = fmt.Sprintf("%s and %s are equal in the candidate and not in the reference: an operation between them is skipped, or one was recorded for the other",
-				e.Layer, e.Twin)
-		default:
-			more++
-		}
-	}
-	if more > 0 {
-		text += fmt.Sprintf(" (and %d more such pairs)", more)
-	}
-	if text != "" {
-		v.Evidence = append(v.Evidence, text)
 	}
 }

@@ -11,8 +11,6 @@ type Record struct {
 	Len    int     // elements in the reference
 	Error  float64 // relative L2 of the worst row; +Inf if a NaN, an infinity or an integer has no match
 
-	Twin string // the layer of another output with the same bytes in the candidate, though the two differ in the reference
-
 	Alone *Alone // of the run on golden inputs; nil without one
 }
 

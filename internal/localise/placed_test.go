@@ -14,8 +14,8 @@ import (
 )
 
 // recorded reads lines "layer port [option …]" in the order in which they were recorded. bad is one
-// that differs, lone one of the reference alone, same=N the number of equal bytes, twin=LAYER the
-// candidate's other output of the same bytes, alone=E the error on golden inputs. A fault is "fault",
+// that differs, lone one of the reference alone, same=N the number of equal bytes, alone=E the error
+// on golden inputs. A fault is "fault",
 // "open" (judged by the golden), "passed", "outside" (an input of the model itself) or "held", and
 // differs; from=N is a line, counted from 0, that its piece is made of.
 func recorded(t *testing.T, text string) (localise.Run, []localise.Fault) {
@@ -37,8 +37,6 @@ func recorded(t *testing.T, text string) (localise.Run, []localise.Fault) {
 				r.Joined = false
 			case "same":
 				e.Same = int(number(t, value))
-			case "twin":
-				r.Twin = value
 			case "alone":
 				x := number(t, value)
 				r.Alone = &localise.Alone{Agrees: x <= 1e-4, Error: x}
@@ -433,17 +431,11 @@ func TestPathOfALayerWithoutState(t *testing.T) {
 	}
 }
 
-func TestCopies(t *testing.T) {
-	run, faults := recorded(t, "m.a output fault\nm.b output bad twin=m.a\nm.c output bad twin=m.a\nm.d output bad twin=m.d\nm output bad")
-	assert.Equal(t, []string{"m.b and m.a are equal in the candidate and not in the reference: an operation between them is skipped, " +
-		"or one was recorded for the other (and 1 more such pairs)"}, localise.Placed(run, faults).Evidence)
-}
-
 func TestGiven(t *testing.T) {
 	const records = `
 m.up input_0
 m.up output fault from=0
-m.down output bad twin=m.up
+m.down output bad
 m output bad`
 	for _, c := range []struct {
 		name     string
@@ -453,21 +445,20 @@ m output bad`
 		evidence int
 		reason   string
 	}{
-		{"nothing", localise.Given{}, place{kind: "local", layer: "m.up"}, "", 1, "equal outputs are evidence"},
-		{"another prompt", localise.Given{OtherPrompt: map[string]string{"a": "5 tokens, not 6"}}, place{kind: "input"}, "5 tokens, not 6", 1,
+		{"another prompt", localise.Given{OtherPrompt: map[string]string{"a": "5 tokens, not 6"}}, place{kind: "input"}, "5 tokens, not 6", 0,
 			"what follows from another prompt is no fault"},
 		{"a weight that is missing", localise.Given{Load: map[string]localise.Load{"a": {Missing: []string{"model.down.weight"}}}},
-			place{kind: "weights", layer: "m.up"}, "checkpoint: 1 missing (model.down.weight); m.up", 1, "no layer of that name: the place stays"},
+			place{kind: "weights", layer: "m.up"}, "checkpoint: 1 missing (model.down.weight); m.up", 0, "no layer of that name: the place stays"},
 		{"a weight that is not used", localise.Given{Load: map[string]localise.Load{"a": {Unused: []string{"x.bias"}}}},
-			place{kind: "weights", layer: "m.up"}, "checkpoint: 1 of the checkpoint not used (x.bias); m.up", 1, "it is of no layer here"},
+			place{kind: "weights", layer: "m.up"}, "checkpoint: 1 of the checkpoint not used (x.bias); m.up", 0, "it is of no layer here"},
 		{"a short name of a weight", localise.Given{Load: map[string]localise.Load{"a": {Missing: []string{"down.weight"}}}},
-			place{kind: "weights", layer: "m.down"}, "", 1, "the checkpoint has no prefix"},
+			place{kind: "weights", layer: "m.down"}, "", 0, "the checkpoint has no prefix"},
 		{"a weight of a layer that is missing", localise.Given{Load: map[string]localise.Load{"a": {Missing: []string{"model.m.down.weight"}}}},
-			place{kind: "weights", layer: "m.down"}, "not those of the checkpoint", 1, "the layer that lacks it"},
+			place{kind: "weights", layer: "m.down"}, "not those of the checkpoint", 0, "the layer that lacks it"},
 		{"a path", localise.Given{Path: func(*localise.Verdict) string { return "right in one pass" }},
-			place{kind: "path", layer: "m.up"}, "right in one pass: m.up computes", 1, "it is the path that is wrong"},
+			place{kind: "path", layer: "m.up"}, "right in one pass: m.up computes", 0, "it is the path that is wrong"},
 		{"what no hook sees", localise.Given{Unseen: map[string][]localise.Unseen{"a": {{Layer: "m.up", Text: "fused"}, {Layer: "m.down", Text: "fused"}}}},
-			place{kind: "local", layer: "m.up"}, "", 2, "said of the place alone"},
+			place{kind: "local", layer: "m.up"}, "", 1, "said of the place alone"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run, faults := recorded(t, records)

@@ -6,7 +6,6 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
-	"github.com/goparity/goparity/internal/tie"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -48,7 +47,7 @@ type Row struct {
 }
 
 // NewRow returns a row of a model that is served in type d. The noise of the difference of two logits is
-// that of [tie.Noise]. A log-probability is judged by what passes in tensors, not by the noise floor, and
+// that of [generation.Noise]. A log-probability is judged by what passes in tensors, not by the noise floor, and
 // has the rounding of the sum over all. It may be off by
 //
 //	2 · compare.Default(d)[RowRelL2] · standard deviation of the logits
@@ -84,5 +83,5 @@ func (r Row) LogProb(id int) (p float64, ok bool) {
 func (r Row) tied(best, choice int, own, rounding float64) bool {
 	b, ok := r.Logit(best)
 	c, known := r.Logit(choice)
-	return ok && known && tie.WithinNoise(b-c, own, r.noise+rounding)
+	return ok && known && generation.WithinNoise(b-c, own, r.noise+rounding)
 }

@@ -10,9 +10,6 @@ const (
 	// of the zoo are wrong in all of their columns or in none; with half of them it is no head.
 	headPart = 0.9
 
-	turned     = 0.999 // cosine of a row below which directions are shown
-	cosineRows = 8     // rows from which columns have a direction
-
 	// leastTurned and turnedRows are of how many rows the lengths and angles are compared; clearlyTurned is
 	// how many times the limit of these the rows have to be off. By reason.
 	leastTurned, turnedRows, clearlyTurned = 4, 64, 8

@@ -129,14 +129,13 @@ func TestTurned(t *testing.T) {
 		{200, 8, func(g at, i, k int) float64 { return rotated(g, i, k) / float64(1+max(1-i, 0)) }, false, "and the first"},
 	} {
 		golden, actual := mapped(t, c.rows, c.width, c.f)
-		text := structure.Turned(golden, actual, floor)
-		assert.Equal(t, c.turned, text != "", "%s: %s", c.reason, text)
+		assert.Equal(t, c.turned, structure.Turned(golden, actual, floor), c.reason)
 	}
 	golden, turned := mapped(t, 8, 8, rotated)
 	flat, err := turned.Reshape(4, 16)
 	require.NoError(t, err)
-	assert.Empty(t, structure.Turned(golden, flat, floor), "rows of another length")
+	assert.False(t, structure.Turned(golden, flat, floor), "rows of another length")
 	some, err := turned.Slice(0, 0, 4)
 	require.NoError(t, err)
-	assert.Empty(t, structure.Turned(golden, some, floor), "other rows")
+	assert.False(t, structure.Turned(golden, some, floor), "other rows")
 }

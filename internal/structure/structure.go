@@ -1,7 +1,6 @@
 package structure
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -26,7 +25,6 @@ const (
 	HeadOne      = "head/one" // the head From, by its columns or by an axis of heads
 	HeadSet      = "head/set" // some heads, From the first, To the last
 	Block        = "block"    // the rows From to To in the columns Columns, and nothing else
-	Cosine       = "cosine"   // by row and by column; From is the row of the least
 )
 
 // Finding is one fact about an error.
@@ -77,7 +75,7 @@ func OfLines(golden, actual *tensor.Tensor, rows, columns []compare.Line, floor 
 	if !ok {
 		out = append(out, c.places("column", "columns")...)
 	}
-	return append(out, cosines(rows, columns)...)
+	return out
 }
 
 // lines says which rows or columns are wrong.
@@ -224,29 +222,4 @@ func reversed(l []bool) []bool {
 	l = slices.Clone(l)
 	slices.Reverse(l)
 	return l
-}
-
-// cosines tells the direction of the rows and, where there are enough rows for one, of the columns.
-// It says nothing where every row keeps its direction.
-func cosines(rows, columns []compare.Line) []Finding {
-	of := func(all []compare.Line, noun string) (string, int) {
-		sorted := slices.SortedFunc(slices.Values(all), func(x, y compare.Line) int {
-			return cmp.Or(cmp.Compare(x.Cosine, y.Cosine), cmp.Compare(x.Index, y.Index))
-		})
-		return fmt.Sprintf("%.4g at least (%s %d), %.4g in the median", sorted[0].Cosine, noun, sorted[0].Index,
-			sorted[len(sorted)/2].Cosine), sorted[0].Index
-	}
-	if len(rows) < 2 {
-		return nil
-	}
-	text, worst := of(rows, "row")
-	if rows[worst].Cosine >= turned {
-		return nil
-	}
-	f := Finding{Kind: Cosine, From: worst, To: worst, Text: "cosine by row: " + text}
-	if len(rows) >= cosineRows && len(columns) > 0 {
-		text, _ = of(columns, "column")
-		f.Text += "; by column: " + text
-	}
-	return []Finding{f}
 }

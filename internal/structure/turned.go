@@ -1,7 +1,6 @@
 package structure
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/goparity/goparity/internal/compare"
@@ -9,14 +8,14 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Turned says that the rows of the candidate have the lengths of the golden rows and the angles between
-// them, up to the floor: an orthogonal map of the columns makes one the other, a rotation, a
-// permutation, other signs, and no numbers were lost. It looks at 64 rows. "" if they do not, if the
-// tensors agree, or if fewer than 4 rows tell.
-func Turned(golden, actual *tensor.Tensor, floor compare.Limits) (text string) {
+// Turned reports whether the rows of the candidate have the lengths of the golden rows and the angles
+// between them, up to the floor, and other numbers: an orthogonal map of the columns makes one the
+// other, a rotation, a permutation, other signs, and no numbers were lost. It looks at 64 rows; fewer
+// than 4 tell nothing.
+func Turned(golden, actual *tensor.Tensor, floor compare.Limits) bool {
 	w := golden.RowLen()
 	if w < 2 || golden.Len() != actual.Len() || golden.RowLen() != actual.RowLen() || golden.Len()/w < leastTurned {
-		return ""
+		return false
 	}
 	rows := golden.Len() / w
 	n := min(rows, turnedRows)
@@ -41,11 +40,7 @@ func Turned(golden, actual *tensor.Tensor, floor compare.Limits) (text string) {
 	})
 	limit := 2 * floor.RowRelL2 // of products
 	off, far := math.Sqrt(off2/gram2), math.Sqrt(error2/norm2)
-	if err != nil || !(off <= limit) || !(far >= clearlyTurned*limit) {
-		return ""
-	}
-	return fmt.Sprintf("the rows keep their lengths and the angles between them (to %.1e, while they are off by %.2g): "+
-		"an orthogonal map of the columns, as a rotation, a permutation or other signs, makes the golden the candidate's", off, far)
+	return err == nil && off <= limit && far >= clearlyTurned*limit
 }
 
 func dot(x, y []float64) (sum float64) {

@@ -106,7 +106,7 @@ func (p *pair) otherRows(ids []int) bool {
 		}
 	}
 	golden, actual := diagnose.SelectRows(p.Target.Golden, p.marks), diagnose.SelectRows(p.Target.Actual, p.marks)
-	return wrong > 0 && structure.Turned(golden, actual, p.Target.Floor) == ""
+	return wrong > 0 && !structure.Turned(golden, actual, p.Target.Floor)
 }
 
 // lookedUp finds, for each wrong row, the row of the table that it is: one that the reference has

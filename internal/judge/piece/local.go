@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/dtype"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/judge/coarse"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
@@ -152,7 +152,7 @@ func (j *judge) byGolden(port int, out excluded, l *Local, err error) {
 		came = math.Max(came, from.Error)
 	}
 	least := 1.0
-	if dtype.Has16Bits(j.Encoding) && !g.Measured && len(l.Sources) > 0 {
+	if compare.Has16Bits(j.Encoding) && !g.Measured && len(l.Sources) > 0 {
 		least = LeastOf16
 	}
 	if g.Error > math.Max(least, jump*came) {

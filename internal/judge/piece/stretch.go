@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/goparity/goparity/internal/dtype"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/program"
 )
 
@@ -245,7 +245,7 @@ func (s *stretch) next() (int, bool) {
 func (s *stretch) better(q int, l *Local) bool {
 	with := s.local[q]
 	f := betterFloor
-	if dtype.Has16Bits(s.Encoding) {
+	if compare.Has16Bits(s.Encoding) {
 		f = betterFloor16
 	}
 	return !with.Wrong && with.Opaque == "" && l.Error > betterBy*with.Error+0.3*l.Noise+f

@@ -1,4 +1,4 @@
-package tie_test
+package generation_test
 
 import (
 	"math"
@@ -7,17 +7,17 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/tie"
+	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/tensor"
 )
 
 func TestNoise(t *testing.T) {
 	floor, eps := compare.Floor(tensor.BF16).RowRelL2, tensor.BF16.Epsilon()
-	assert.Equal(t, 2*floor, tie.Noise(tensor.BF16, 2, 0), "of the spread")
-	assert.Equal(t, 2*eps*1000, tie.Noise(tensor.BF16, 0, 1000), "a rounding of each of two large scores")
+	assert.Equal(t, 2*floor, generation.Noise(tensor.BF16, 2, 0), "of the spread")
+	assert.Equal(t, 2*eps*1000, generation.Noise(tensor.BF16, 0, 1000), "a rounding of each of two large scores")
 }
 
-func TestFree(t *testing.T) {
+func TestWithinNoise(t *testing.T) {
 	for _, c := range []struct {
 		gap, own, noise float64
 		want            bool
@@ -28,6 +28,6 @@ func TestFree(t *testing.T) {
 		{0.03, -0.005, 0.02, false, "the reference is sure"},
 		{0.01, -0.03, 0.02, false, "the candidate is sure of another: its scores are wrong"},
 	} {
-		assert.Equal(t, c.want, tie.WithinNoise(c.gap, c.own, c.noise), c.reason)
+		assert.Equal(t, c.want, generation.WithinNoise(c.gap, c.own, c.noise), c.reason)
 	}
 }

@@ -1,7 +1,4 @@
-// Package tie tells choices that may come either way from those that are wrong: two tokens whose
-// scores are nearer to each other than the noise. What follows from the choice is another text
-// altogether, which no tolerance is made for.
-package tie
+package generation
 
 import (
 	"math"
@@ -19,7 +16,8 @@ func Noise(d tensor.DType, spread, largest float64) float64 {
 	return max(compare.Floor(d).RowRelL2*spread, 2*d.Epsilon()*largest)
 }
 
-// WithinNoise reports whether a choice between two scores may come either way: the reference's gap between them is
+// WithinNoise reports whether a choice between two scores may come either way, a tie. What follows from
+// the choice is another text altogether, which no tolerance is made for: the reference's gap between them is
 // within the noise of their difference, and the candidate's own gap differs from it by no more than that.
 // own is NaN where the candidate does not tell it.
 func WithinNoise(gap, own, noise float64) bool {

@@ -1,11 +1,11 @@
-package dtype_test
+package compare_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/goparity/goparity/internal/dtype"
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -21,7 +21,7 @@ func TestCoarser(t *testing.T) {
 		{tensor.Bool, tensor.BF16, tensor.Bool, "whatever the precision of the floats"},
 		{tensor.I64, tensor.I32, tensor.I64, "the wider of two integers"},
 	} {
-		assert.Equal(t, c.want, dtype.Coarser(c.g, c.a), c.reason)
-		assert.Equal(t, c.want, dtype.Coarser(c.a, c.g), "turned: "+c.reason)
+		assert.Equal(t, c.want, compare.Coarser(c.g, c.a), c.reason)
+		assert.Equal(t, c.want, compare.Coarser(c.a, c.g), "turned: "+c.reason)
 	}
 }

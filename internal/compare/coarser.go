@@ -1,6 +1,4 @@
-// Package dtype decides which of two element types sets the tolerances of a pair of tensors, and which
-// have 16 bits.
-package dtype
+package compare
 
 import "github.com/goparity/goparity/tensor"
 

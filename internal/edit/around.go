@@ -401,7 +401,7 @@ func (c *surroundings) ofOtherPass() bool {
 
 // ofOneRow reports whether the piece only moves numbers, and takes one row of several.
 func (c *surroundings) ofOneRow() bool {
-	return c.any(c.oneRow) && !c.any(func(o program.Op) bool { return !slices.Contains(moves, o.Name) })
+	return c.any(c.oneRow) && !c.any(func(o program.Op) bool { return !isOne(o, moving) })
 }
 
 func (c *surroundings) oneRow(o program.Op) bool {

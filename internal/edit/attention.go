@@ -11,43 +11,42 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// operand is one of an operator.
-type operand struct {
+// input is an operand of an operator.
+type input struct {
 	op  int
 	arg string
 }
 
-func (s *site) at(o operand) program.ID { return s.Ops[o.op].Args.Get(o.arg).(program.ID) }
+// at is the value that it is; None for no tensor.
+func (s *site) at(in input) program.ID {
+	if in.op < 0 {
+		return program.None
+	}
+	return operand(s.Ops[in.op], in.arg)
+}
 
 // attention is softmax(q·kᵀ … + mask)·v in a piece, fused or not.
 type attention struct {
-	k, v         operand
-	kAxis, vAxis int     // of the keys
-	mask         operand // op −1 for none
-	softmax      int     // −1 where it is fused
-	ops          []int   // from the product of queries and keys to that of the weights and values
-	queries      int
-	keys         int
+	q, k, v       input
+	kAxis, vAxis  int   // of the keys
+	mask          input // op −1 for none
+	softmax       int   // −1 where it is fused
+	ops           []int // from the product of queries and keys to that of the weights and values
+	queries, keys int
 }
 
-var (
-	products    = []string{"bmm", "mm", "matmul"}
-	elementwise = []string{"mul", "div", "add", "sub", "tanh", "where", "masked_fill", "_to_copy", "view", "_unsafe_view", "clone", "maximum", "expand", "detach", "alias"}
-)
+const products = "bmm mm matmul"
 
 // attentions lists those of a piece.
 func (s *site) attentions() (out []attention) {
 	for i, o := range s.Ops {
 		switch {
-		case strings.Contains(o.Name, "scaled_dot_product"):
-			k, is := o.Args.Get("key").(program.ID)
-			if !is {
-				continue
-			}
-			n := len(s.shape(k))
-			a := attention{k: operand{i, "key"}, v: operand{i, "value"}, kAxis: n - 2, vAxis: n - 2, mask: operand{i, "attn_mask"}, softmax: -1, ops: []int{i}, keys: s.shape(k)[n-2], queries: s.shape(o.Args.Get("query").(program.ID))[n-2]}
-			out = append(out, a)
-		case o.Name == "_softmax" || o.Name == "softmax":
+		case isOne(o, fused) && operand(o, "key") != program.None:
+			k := s.shape(operand(o, "key"))
+			n := len(k) - 2
+			out = append(out, attention{q: input{i, "query"}, k: input{i, "key"}, v: input{i, "value"}, kAxis: n, vAxis: n, mask: input{i, "attn_mask"},
+				softmax: -1, ops: []int{i}, keys: k[n], queries: s.shape(operand(o, "query"))[n]})
+		case isOne(o, "_softmax softmax"):
 			if a, ok := s.attention(i); ok {
 				out = append(out, a)
 			}
@@ -58,57 +57,32 @@ func (s *site) attentions() (out []attention) {
 
 // attention is the one of a softmax, by the products before and after it.
 func (s *site) attention(softmax int) (a attention, ok bool) {
-	scores := s.scores(s.Ops[softmax].Args.Get("self"), toScores+2)
-	if scores == nil {
+	shares := s.Ops[softmax].Out[0]
+	scores, weighs := s.scores(self(s.Ops[softmax]), toScores+2), s.weighs(shares)
+	if scores == nil || weighs == nil {
 		return a, false
 	}
-	first := scores[len(scores)-1]
-	a = attention{softmax: softmax, mask: operand{op: -1}, ops: append(slices.Clone(scores), softmax)}
-	last, v := s.Ops[softmax].Out[0], -1
-	for range toScores {
-		takers := s.takers(last)
-		if len(takers) == 0 {
-			return a, false
-		}
-		i := takers[0]
-		for _, t := range takers {
-			if slices.Contains(products, s.Ops[t].Name) {
-				i = t
-			}
-		}
-		if slices.Contains(products, s.Ops[i].Name) {
-			v = i
-			break
-		}
-		if !slices.Contains(elementwise, s.Ops[i].Name) || len(s.Ops[i].Out) != 1 {
-			return a, false
-		}
-		a.ops, last = append(a.ops, i), s.Ops[i].Out[0]
-	}
-	if v < 0 {
-		return a, false
-	}
+	first, last := scores[len(scores)-1], weighs[len(weighs)-1]
 	names, ids := tensors(s.Ops[first])
-	a.k, a.kAxis = operand{first, names[1]}, len(s.shape(ids[1]))-1
-	vNames, vIDs := tensors(s.Ops[v])
-	if len(vIDs) != 2 || vIDs[0] != last {
+	vNames, vIDs := tensors(s.Ops[last])
+	if len(vIDs) != 2 || len(weighs) == 1 && vIDs[0] != shares || len(weighs) > 1 && vIDs[0] != s.Ops[weighs[len(weighs)-2]].Out[0] {
 		return a, false
 	}
-	a.ops = append(a.ops, v)
+	k, v := s.shape(ids[1]), s.shape(vIDs[1])
+	a = attention{q: input{first, names[0]}, k: input{first, names[1]}, v: input{last, vNames[1]}, kAxis: len(k) - 1, vAxis: len(v) - 2,
+		mask: input{op: -1}, softmax: softmax, ops: slices.Concat(scores, []int{softmax}, weighs), keys: k[len(k)-1]}
 	slices.Sort(a.ops)
-	a.v, a.vAxis = operand{v, vNames[1]}, len(s.shape(vIDs[1]))-2
-	a.keys = s.shape(ids[1])[a.kAxis]
-	if scores := s.shape(s.Ops[softmax].Out[0]); len(scores) > 1 {
-		a.queries = scores[len(scores)-2]
+	if shape := s.shape(shares); len(shape) > 1 {
+		a.queries = shape[len(shape)-2]
 	}
-	if a.vAxis < 0 || s.shape(vIDs[1])[a.vAxis] != a.keys {
+	if a.vAxis < 0 || v[a.vAxis] != a.keys {
 		return a, false
 	}
-	for _, i := range scores {
+	for _, i := range scores[:len(scores)-1] {
 		names, ids := tensors(s.Ops[i])
 		for k, id := range ids {
-			if i != first && s.isHiding(id, a.keys) {
-				a.mask = operand{i, names[k]}
+			if s.isHiding(id, a.keys) {
+				a.mask = input{i, names[k]}
 			}
 		}
 	}
@@ -117,35 +91,54 @@ func (s *site) attention(softmax int) (a attention, ok bool) {
 
 // scores lists the operators that make what a softmax takes, back to the product of queries and keys, which is last; nil
 // where there is none.
-func (s *site) scores(of any, within int) []int {
-	id, ok := of.(program.ID)
-	if !ok || id == program.None || within == 0 {
-		return nil
-	}
-	i := s.Maker(id)
+func (s *site) scores(of program.ID, within int) []int {
+	o := s.made(of)
+	_, ids := tensors(o)
 	switch {
-	case i < 0:
+	case within == 0 || o.Name == "":
 		return nil
-	case slices.Contains(products, s.Ops[i].Name):
-		if _, ids := tensors(s.Ops[i]); len(ids) == 2 {
-			return []int{i}
-		}
-		return nil
-	case !slices.Contains(elementwise, s.Ops[i].Name):
+	case isOne(o, products) && len(ids) == 2:
+		return []int{s.Maker(of)}
+	case !isOne(o, elementwise):
 		return nil
 	}
-	_, ids := tensors(s.Ops[i])
 	for _, id := range ids {
 		if more := s.scores(id, within-1); more != nil {
-			return append([]int{i}, more...)
+			return append([]int{s.Maker(of)}, more...)
 		}
+	}
+	return nil
+}
+
+// weighs lists the operators from the weights of an attention to their product with the values, which is last; nil where
+// there is none.
+func (s *site) weighs(weights program.ID) (list []int) {
+	for range toScores {
+		takers := s.takers(weights)
+		if len(takers) == 0 {
+			return nil
+		}
+		i := takers[0]
+		for _, t := range takers {
+			if isOne(s.Ops[t], products) {
+				i = t
+			}
+		}
+		list = append(list, i)
+		switch o := s.Ops[i]; {
+		case isOne(o, products):
+			return list
+		case !isOne(o, elementwise) || len(o.Out) != 1:
+			return nil
+		}
+		weights = s.Ops[i].Out[0]
 	}
 	return nil
 }
 
 // Attends reports whether an operator makes the weights of an attention.
 func Attends(o program.Op) bool {
-	return strings.Contains(o.Name, "scaled_dot_product") || strings.HasSuffix(o.Name, "softmax")
+	return isOne(o, fused) || strings.HasSuffix(o.Name, "softmax")
 }
 
 // Weighed are the weights of one attention, [batch, heads, queries, keys] or [heads, queries, keys].
@@ -163,15 +156,15 @@ func AttentionWeights(ctx context.Context, b *replay.Base) (out []Weighed) {
 			continue
 		}
 		o := s.Ops[a.k.op]
-		keys := s.shape(s.at(a.k))
-		n := len(keys)
-		eye := make([]float64, size(keys[:n-1])*a.keys)
-		for i := range size(keys[:n-1]) {
+		keys := slices.Clone(s.shape(s.at(a.k)))
+		n := len(keys) - 1
+		eye := make([]float64, size(keys[:n])*a.keys)
+		for i := range size(keys[:n]) {
 			eye[i*a.keys+i%a.keys] = 1
 		}
-		shape := slices.Clone(s.shape(o.Args.Get("query").(program.ID)))
-		shape[n-1] = a.keys
-		values := append(slices.Clone(s.Values), constantOf(eye, append(slices.Clone(keys[:n-1]), a.keys), tensor.F32), program.Value{Shape: shape, DType: tensor.F32})
+		shape := slices.Clone(s.shape(s.at(a.q)))
+		shape[n], keys[n] = a.keys, a.keys
+		values := append(slices.Clone(s.Values), constantOf(eye, keys, tensor.F32), program.Value{Shape: shape, DType: tensor.F32})
 		o.Args, o.Out = with(o.Args, "value", program.ID(len(values)-2)), []program.ID{program.ID(len(values) - 1)}
 		p := &program.Piece{Program: s.With(values, []program.Op{o}), Out: o.Out[0], Origin: []int{0}}
 		fused, err := replay.NewBase(ctx, p, func(v *program.Value) (*replay.Array, error) {

@@ -15,7 +15,7 @@ func axes(s *site) {
 	}
 	rank := len(s.shape(ids[0]))
 	for _, a := range o.Args {
-		if a.Name != "dim" && a.Name != "dim0" && a.Name != "dim1" {
+		if !slices.Contains([]string{"dim", "dim0", "dim1"}, a.Name) {
 			continue
 		}
 		set := func(v any) {
@@ -25,7 +25,7 @@ func axes(s *site) {
 					w.give(o, a.Name, v)
 					return
 				}
-				shape := slices.Clone(s.shape(ids[0]))
+				shape := w.shape(ids[0])
 				for _, d := range over {
 					shape[d] = 1
 				}
@@ -49,24 +49,19 @@ func axes(s *site) {
 func parts(s *site) {
 	o := s.first()
 	_, ids := tensors(o)
-	if len(ids) == 0 {
+	if len(ids) == 0 || len(s.shape(ids[0])) == 0 {
 		return
 	}
-	whole := s.shape(ids[0])
-	d, _ := o.Args.Get("dim").(int)
-	if d < 0 {
-		d += len(whole)
-	}
-	if d < 0 || d >= len(whole) {
-		return
-	}
+	d := axis(o, len(s.shape(ids[0])))
+	n := s.shape(ids[0])[d]
 	switch o.Name {
 	case "slice":
-		s.slices(o, d, whole[d])
+		s.slices(o, d, n)
+		s.cut(o, d, n)
 	case "select":
-		index, _ := o.Args.Get("index").(int)
-		for _, i := range []int{0, 1, 2, 3, index - 1, index + 1, whole[d] - 1} {
-			if i != index && i >= 0 && i < whole[d] && i != index+whole[d] {
+		index := intOf(o, "index")
+		for _, i := range []int{0, 1, 2, 3, index - 1, index + 1, n - 1} {
+			if i != index && i >= 0 && i < n && i != index+n {
 				s.given("slice", 2, text("index %d → %d", index, i), "index", i)
 			}
 		}
@@ -77,12 +72,127 @@ func parts(s *site) {
 		for _, p := range orders(len(o.Out)) {
 			s.add("slice", 2, text("parts in the order %v", p), func(w *writer, o program.Op) { w.reordered(o, d, p) })
 		}
-		if whole[d]%len(o.Out) == 0 && o.Name != "unbind" {
+		if n%len(o.Out) == 0 && o.Name != "unbind" {
 			s.add("slice", 2, "parts one after the other → interleaved", func(w *writer, o program.Op) {
 				for i, id := range o.Out {
-					w.slice(o, d, i, whole[d], len(o.Out), id)
+					w.part(o, d, i, n, len(o.Out), id)
 				}
 			})
+		}
+	case "glu":
+		s.add("slice", 2, "halves of glu exchanged", func(w *writer, o program.Op) {
+			x := self(o)
+			w.give(o, "self", w.cat(d, w.slice(x, d, n/2, n/2), w.slice(x, d, 0, n/2)))
+		})
+	}
+}
+
+// slices takes as much from elsewhere along an axis of n.
+func (s *site) slices(o program.Op, d, n int) {
+	v, _ := s.result(o)
+	if d >= len(v.Shape) || v.Shape[d] == 0 {
+		return
+	}
+	length := v.Shape[d]
+	s.wraps(o, d, n, length)
+	from := max(intOf(o, "start"), 0)
+	take := func(what string, from, to, step int) {
+		if from >= 0 && to <= n {
+			s.add("slice", 2, what, func(w *writer, o program.Op) {
+				w.run(o, o.Name, with(o.Args, "start", from, "end", to, "step", step))
+			})
+		}
+	}
+	starts := []int{0, n - length, from + 1, from - 1, from + 2, from - 2}
+	for at := 0; at < n; at += length {
+		starts = append(starts, at)
+	}
+	slices.Sort(starts)
+	for _, at := range slices.Compact(starts) {
+		if at != from {
+			take(text("from %d → from %d", from, at), at, at+length, 1)
+		}
+	}
+	if q := n / length; n%length == 0 && q > 1 {
+		for at := range q {
+			take(text("from %d → every %dth from %d", from, q, at), at, n, q)
+		}
+	}
+}
+
+// wraps adds what is cut off after a convolution by Fourier transforms to its beginning: nothing was padded for it.
+func (s *site) wraps(o program.Op, d, n, length int) {
+	if s.made(self(o)).Name != "_fft_c2r" || n == length {
+		return
+	}
+	s.add("slice", 2, "the convolution wraps around", func(w *writer, o program.Op) {
+		part := func(at int) program.ID {
+			some := min(length, n-at)
+			return w.beyond(w.slice(self(o), d, at, some), d, [2]int{0, length - some}, nil)
+		}
+		sum := part(0)
+		for at := length; at < n; at += length {
+			sum = w.two("add", sum, part(at))
+		}
+		w.pass(o, sum)
+	})
+}
+
+// cut exchanges parts one after the other and interleaved ones, where slices along an axis leave nothing of a value: a gate
+// and what it gates may lie otherwise in what both are cut from.
+func (s *site) cut(first program.Op, d, n int) {
+	var at []int
+	for i, o := range s.Ops {
+		if o.Name == "slice" && self(o) == self(first) && o.Args.Get("dim") == first.Args.Get("dim") {
+			at = append(at, i)
+		}
+	}
+	q := len(at)
+	if q < 2 || q > mostParts || at[0] != s.group[0] || n%q != 0 {
+		return
+	}
+	each, strided, joined := n/q, true, true
+	for k, i := range at {
+		start, step := intOf(s.Ops[i], "start"), intOf(s.Ops[i], "step")
+		v, _ := s.result(s.Ops[i])
+		strided = strided && start == k && step == q
+		joined = joined && start == k*each && step == 1 && v.Shape[d] == each
+	}
+	rewrite := func(what string, is bool, from, size, step int) {
+		if !is {
+			return
+		}
+		s.addAt("slice", 2, what, at, func(w *writer, o program.Op) {
+			k := slices.IndexFunc(at, func(i int) bool { return s.Ops[i].Out[0] == o.Out[0] })
+			w.part(o, d, k*from, min(k*from+size, n), step, o.Out[0])
+		})
+	}
+	rewrite("parts interleaved → one after the other", strided, each, each, 1)
+	rewrite("parts one after the other → interleaved", joined, 1, n, q)
+}
+
+// part writes an operator that takes a part of what another one takes.
+func (w *writer) part(o program.Op, d, start, end, step int, out program.ID) {
+	w.write("slice", []program.ID{out}, "self", self(o), "dim", d, "start", start, "end", end, "step", step)
+}
+
+// reordered cuts a tensor into the same parts, which stand there in another order.
+func (w *writer) reordered(o program.Op, d int, order []int) {
+	switch {
+	case w.unless(len(o.Out) == len(order)):
+	case o.Name == "unbind":
+		out := slices.Clone(o.Out)
+		for i, k := range order {
+			out[k] = o.Out[i]
+		}
+		o.Out = out
+		w.ops = append(w.ops, o)
+	default:
+		at := 0
+		for _, k := range order {
+			n := w.s.shape(o.Out[k])[d]
+			w.part(o, d, at, at+n, 1, o.Out[k])
+			at += n
 		}
 	}
 }
@@ -102,89 +212,19 @@ func orders(n int) (out [][]int) {
 	return out
 }
 
-// slices takes as much from elsewhere along an axis of n.
-func (s *site) slices(o program.Op, d, n int) {
-	v, _ := s.result(o)
-	if d >= len(v.Shape) || v.Shape[d] == 0 {
-		return
-	}
-	length, from := v.Shape[d], 0
-	s.wraps(o, d, n, length)
-	if f, ok := o.Args.Get("start").(int); ok && f >= 0 {
-		from = f
-	}
-	take := func(what string, from, to, step int) {
-		if from >= 0 && to <= n {
-			s.add("slice", 2, what, func(w *writer, o program.Op) {
-				w.run(o, o.Name, with(with(with(o.Args, "start", from), "end", to), "step", step))
-			})
+// permutations are all orders of n but the usual one.
+func permutations(n int) (out [][]int) {
+	var next func(order []int)
+	next = func(order []int) {
+		if len(order) == n && !slices.IsSorted(order) {
+			out = append(out, order)
+		}
+		for i := range n {
+			if !slices.Contains(order, i) {
+				next(append(slices.Clone(order), i))
+			}
 		}
 	}
-	starts := []int{0, n - length, from + 1, from - 1, from + 2, from - 2}
-	for at := 0; at < n; at += length {
-		starts = append(starts, at)
-	}
-	slices.Sort(starts)
-	for _, at := range slices.Compact(starts) {
-		if at != from {
-			take(text("from %d → from %d", from, at), at, at+length, 1)
-		}
-	}
-	if n%length != 0 || n == length {
-		return
-	}
-	q := n / length
-	for at := range q {
-		take(text("from %d → every %dth from %d", from, q, at), at, n, q)
-	}
-}
-
-// wraps adds what is cut off after a convolution by Fourier transforms to its beginning: nothing was padded for it.
-func (s *site) wraps(o program.Op, d, n, length int) {
-	x, _ := o.Args.Get("self").(program.ID)
-	if m := s.Maker(x); m < 0 || s.Ops[m].Name != "_fft_c2r" || n == length {
-		return
-	}
-	s.add("slice", 2, "the convolution wraps around", func(w *writer, o program.Op) {
-		part := func(at int) program.ID {
-			shape := slices.Clone(w.value(x).Shape)
-			shape[d] = min(length, n-at)
-			id := w.call("slice", x, shape, "self", x, "dim", d, "start", at, "end", at+shape[d], "step", 1)
-			return w.beyond(id, d, [2]int{0, length - shape[d]}, nil)
-		}
-		sum := part(0)
-		for at := length; at+length < n; at += length {
-			sum = w.call("add", sum, nil, "self", sum, "other", part(at), "alpha", 1)
-		}
-		w.run(o, "add", argsOf([]any{"self", sum, "other", part((n - 1) / length * length), "alpha", 1}))
-	})
-}
-
-// slice writes an operator that takes a part of what another one takes.
-func (w *writer) slice(o program.Op, d, start, end, step int, out program.ID) {
-	w.ops = append(w.ops, program.Op{Name: "slice", Full: full("slice"), Stack: o.Stack, Layer: o.Layer, Out: []program.ID{out},
-		Args: argsOf([]any{"self", o.Args.Get("self"), "dim", d, "start", start, "end", end, "step", step})})
-}
-
-// reordered cuts a tensor into the same parts, which stand there in another order.
-func (w *writer) reordered(o program.Op, d int, order []int) {
-	if len(o.Out) != len(order) {
-		w.failed = true
-		return
-	}
-	if o.Name == "unbind" {
-		out := slices.Clone(o.Out)
-		for i, k := range order {
-			out[k] = o.Out[i]
-		}
-		o.Out = out
-		w.ops = append(w.ops, o)
-		return
-	}
-	at := 0
-	for _, k := range order {
-		n := w.s.Values[o.Out[k]].Shape[d]
-		w.slice(o, d, at, at+n, 1, o.Out[k])
-		at += n
-	}
+	next(nil)
+	return out
 }

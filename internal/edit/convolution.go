@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"math"
 	"slices"
 
 	"github.com/goparity/goparity/internal/program"
@@ -11,12 +10,25 @@ import (
 // otherwise beyond the edges.
 func convolutions(s *site) {
 	o := s.first()
-	x, is := o.Args.Get("input").(program.ID)
-	if o.Name != "convolution" || !is {
+	x := operand(o, "input")
+	if o.Name != "convolution" || x == program.None {
 		return
 	}
-	if pad, ok := o.Args.Get("padding").([]int); ok && slices.ContainsFunc(pad, func(p int) bool { return p > 0 }) {
-		s.oneSided(len(s.shape(x)), pad)
+	pad, _ := o.Args.Get("padding").([]int)
+	rank := len(s.shape(x))
+	for d, p := range pad {
+		if p == 0 {
+			continue
+		}
+		for k, name := range []string{"behind", "before"} {
+			s.add("scalar", 2, text("padding of convolution: all %s axis %d", name, d), func(w *writer, o program.Op) {
+				x, rest := operand(o, "input"), slices.Clone(pad)
+				rest[d] = 0
+				if !w.unless(len(w.shape(x)) == rank) {
+					w.run(o, o.Name, with(o.Args, "input", w.beyond(x, rank-len(pad)+d, [2]int{2 * p * k, 2 * p * (1 - k)}, nil), "padding", rest))
+				}
+			})
+		}
 	}
 	if _, pad := s.padded(o); len(pad) == 0 {
 		return
@@ -24,33 +36,15 @@ func convolutions(s *site) {
 	for _, edge := range edges {
 		s.add("sibling", 2, "padding of convolution: "+edge.name, func(w *writer, o program.Op) {
 			x, pad := s.padded(o)
-			if w.failed = w.failed || len(pad) == 0; w.failed {
+			if w.unless(len(pad) > 0) {
 				return
 			}
-			for axis, p := range pad {
-				x = w.beyond(x, axis, p, edge.at)
+			for d, p := range pad {
+				x = w.beyond(x, d, [2]int{p, p}, edge.at)
 			}
 			conv, _ := o.Args.Get("padding").([]int)
-			w.run(o, o.Name, with(with(o.Args, "input", x), "padding", make([]int, len(conv))))
+			w.run(o, o.Name, with(o.Args, "input", x, "padding", make([]int, len(conv))))
 		})
-	}
-}
-
-func (s *site) oneSided(rank int, pad []int) {
-	for axis := range pad {
-		for k, name := range []string{"behind", "before"} {
-			s.add("scalar", 2, text("padding of convolution: all %s axis %d", name, axis), func(w *writer, o program.Op) {
-				x, p := o.Args.Get("input").(program.ID), pad[axis]
-				before := 2 * p * k
-				if w.failed = w.failed || len(w.value(x).Shape) != rank || p == 0; w.failed {
-					return
-				}
-				x = w.beyond(x, rank-len(pad)+axis, [2]int{before, 2*p - before}, nil)
-				rest := slices.Clone(pad)
-				rest[axis] = 0
-				w.run(o, o.Name, with(with(o.Args, "input", x), "padding", rest))
-			})
-		}
 	}
 }
 
@@ -61,49 +55,23 @@ var edges = []struct {
 }{
 	{"zeros", nil},
 	{"the edge again", func(i, n int) int { return min(max(i, 0), n-1) }},
-	{"reflected", func(i, n int) int {
-		if i < 0 {
-			i = -i
-		}
-		return min(i, 2*(n-1)-i)
-	}},
+	{"reflected", func(i, n int) int { return min(max(i, -i), 2*(n-1)-max(i, -i)) }},
 	{"from the other side", func(i, n int) int { return (i + n) % n }},
-}
-
-// beyond adds elements before and after those of an axis: zeros, or those that at says.
-func (w *writer) beyond(x program.ID, axis int, sides [2]int, at func(i, n int) int) program.ID {
-	shape := slices.Clone(w.value(x).Shape)
-	n := shape[axis]
-	switch {
-	case sides == [2]int{}:
-		return x
-	case at != nil:
-		order := make([]int, 0, sides[0]+n+sides[1])
-		for i := -sides[0]; i < n+sides[1]; i++ {
-			order = append(order, at(i, n))
-		}
-		return w.selected(x, axis, order)
-	}
-	pad := make([]int, 2*(len(shape)-axis))
-	pad[len(pad)-2], pad[len(pad)-1] = sides[0], sides[1]
-	shape[axis] += sides[0] + sides[1]
-	return w.call("constant_pad_nd", x, shape, "self", x, "pad", pad, "value", 0)
 }
 
 // padded returns what a convolution takes before it was padded, by itself or by indices, and by how much on both sides of
 // each axis; nothing where it was not.
-func (s *site) padded(o program.Op) (x program.ID, pad [][2]int) {
-	x, _ = o.Args.Get("input").(program.ID)
+func (s *site) padded(o program.Op) (x program.ID, pad []int) {
+	x = operand(o, "input")
 	shape := s.shape(x)
 	own, _ := o.Args.Get("padding").([]int)
-	for m := s.Maker(x); m >= 0 && (s.Ops[m].Name == "index" || s.Ops[m].Name == "constant_pad_nd"); m = s.Maker(x) {
-		x, _ = s.Ops[m].Args.Get("self").(program.ID)
+	for isOne(s.made(x), "index constant_pad_nd") {
+		x = self(s.made(x))
 	}
 	before := s.shape(x)
 	if len(before) != len(shape) {
 		return x, nil
 	}
-	some := false
 	for d, n := range shape {
 		both := n - before[d]
 		p := both / 2
@@ -113,38 +81,10 @@ func (s *site) padded(o program.Op) (x program.ID, pad [][2]int) {
 		if both < 0 || both%2 > 0 || p >= before[d] {
 			return x, nil
 		}
-		some = some || p > 0
-		pad = append(pad, [2]int{p, p})
+		pad = append(pad, p)
 	}
-	if !some {
+	if slices.Max(pad) == 0 {
 		return x, nil
 	}
 	return x, pad
-}
-
-// clamps bound what is bounded on one side on the other, too.
-func clamps(s *site) {
-	o := s.first()
-	if o.Name != "clamp" {
-		return
-	}
-	for _, side := range [][2]string{{"min", "max"}, {"max", "min"}} {
-		bound, ok := toFloat(o.Args.Get(side[0]))
-		if !ok || o.Args.Get(side[1]) != nil {
-			continue
-		}
-		for _, x := range []float64{-bound, 0} {
-			s.given("scalar", 3, text("%s of clamp: none → %s", side[1], number(x)), side[1], x)
-		}
-	}
-}
-
-func toFloat(x any) (float64, bool) {
-	switch v := x.(type) {
-	case int:
-		return float64(v), true
-	case float64:
-		return v, !math.IsInf(v, 0)
-	}
-	return 0, false
 }

@@ -49,20 +49,22 @@ func Key(p *program.Piece, e Edit) string {
 }
 
 // kinds are all kinds of edits. Each lists those of a group of operators that are changed alike.
-var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored, chosen, order, twice, results, roundings, clamps, convolutions, tables, resampled, gates, turned}
+var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored, chosen, order, twice,
+	results, roundings, clamps, convolutions, tables, resampled, turned}
 
 // wholes are kinds that are about the whole piece.
-var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, modules, experts, spaced, grids, all, states, forgets}
+var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, modules, experts, spaced,
+	grids, all, states, forgets}
 
 // site is a group of operators, and what an edit of them may use.
 type site struct {
 	*replay.Base
 	weights []Weight
+	groups  [][]int
 	group   []int
-	tables  []bool // by operator: it is made of constants alone, as a table of positions
-	sizes   []int  // of axes in the piece: numbers often come from them
-	calls   []call
+	tables  []bool                   // by operator: it is made of constants alone, as a table of positions
 	looped  []bool                   // by operator: it runs several times in a loop
+	sizes   []int                    // of axes in the piece: numbers often come from them
 	fed     *Fed                     // nil where forward passes were not laid out as one
 	others  map[[2]int]program.Value // what others have, by value and owner
 	read    map[program.ID][]float64 // elements of values
@@ -93,8 +95,7 @@ func (w *Weight) ofModel() bool { return w.Record == 0 && w.Made == nil }
 func List(b *replay.Base, weights []Weight, fed *Fed) (edits []Edit, skipped int) {
 	s := newSite(b, weights)
 	s.fed = fed
-	s.calls = s.called()
-	for _, s.group = range groups(b.Piece) {
+	for _, s.group = range s.groups {
 		for _, kind := range kinds {
 			s.list(kind)
 		}
@@ -125,7 +126,7 @@ func (s *site) list(kind func(*site)) {
 }
 
 func newSite(b *replay.Base, weights []Weight) *site {
-	s := &site{Base: b, weights: weights, others: map[[2]int]program.Value{}, read: map[program.ID][]float64{}}
+	s := &site{Base: b, weights: weights, groups: groups(b.Piece), others: map[[2]int]program.Value{}, read: map[program.ID][]float64{}}
 	for _, v := range b.Values {
 		s.sizes = append(s.sizes, v.Shape...)
 	}
@@ -139,9 +140,10 @@ func newSite(b *replay.Base, weights []Weight) *site {
 		})
 	}
 	s.looped = make([]bool, len(b.Ops))
-	for _, g := range groups(b.Piece) {
+	for _, g := range s.groups {
+		stack := b.Ops[g[0]].Stack
 		for _, i := range g {
-			s.looped[i] = s.looped[i] || len(g) >= leastLoop && b.Ops[i].Stack >= 0 && b.Ops[i].Stack == b.Ops[g[0]].Stack && b.Ops[i].Stack == b.Ops[g[len(g)-1]].Stack
+			s.looped[i] = s.looped[i] || len(g) >= leastLoop && stack >= 0 && b.Ops[i].Stack == stack && b.Ops[g[len(g)-1]].Stack == stack
 		}
 	}
 	return s
@@ -168,6 +170,9 @@ func (s *site) add(kind string, cost int, text string, rewrite func(w *writer, o
 }
 
 func (s *site) addAt(kind string, cost int, text string, at []int, rewrite func(w *writer, o program.Op)) *Edit {
+	if len(at) == 0 {
+		return &Edit{}
+	}
 	if s.tables[at[0]] && !slices.Contains(ofTables, kind) {
 		cost += tableCost
 	}
@@ -214,121 +219,6 @@ func (s *site) instead(kind string, cost int, text string, at []int, of []progra
 // turns nothing, whatever made it so.
 var ofTables = []string{"scalar", "integer", "table", "mask", "rounding"}
 
-// writer writes the operators that stand in the place of one.
-type writer struct {
-	s      *site
-	e      *Edit
-	ops    []program.Op
-	failed bool
-}
-
-// value returns a value of the piece, or of the patch.
-func (w *writer) value(id program.ID) *program.Value {
-	if int(id) < len(w.s.Values) {
-		return &w.s.Values[id]
-	}
-	return &w.e.Patch.Made[int(id)-len(w.s.Values)]
-}
-
-// run writes an operator with other arguments, which makes what the one in its place makes.
-func (w *writer) run(o program.Op, name string, args program.Args) {
-	o.Args = args
-	if strings.HasPrefix(o.Name, "native_") && len(o.Out) > 1 { // its statistics may have another shape
-		o.Out = o.Out[:1]
-	}
-	if name != o.Name {
-		o.Name, o.Full = name, full(name)
-	}
-	w.ops = append(w.ops, o)
-}
-
-// full is the name of an operator without an overload, as replay knows it.
-func full(name string) string {
-	if name == replay.AsIs {
-		return name
-	}
-	return "aten." + name
-}
-
-// make adds a value to the patch.
-func (w *writer) make(shape []int, dtype tensor.DType) program.ID {
-	w.e.Patch.Made = append(w.e.Patch.Made, program.Value{Shape: shape, DType: dtype})
-	return program.ID(len(w.s.Values) + len(w.e.Patch.Made) - 1)
-}
-
-// give runs an operator with another argument.
-func (w *writer) give(o program.Op, arg string, value any) {
-	w.run(o, o.Name, with(o.Args, arg, value))
-}
-
-// call writes an operator and returns its result, of the type of a value, and of its shape if none is said.
-func (w *writer) call(name string, like program.ID, shape []int, args ...any) program.ID {
-	if shape == nil {
-		shape = w.value(like).Shape
-	}
-	id := w.make(shape, w.value(like).DType)
-	w.ops = append(w.ops, program.Op{Name: name, Full: full(name), Args: argsOf(args), Out: []program.ID{id}, Stack: -1})
-	return id
-}
-
-func argsOf(list []any) (args program.Args) {
-	for i := 0; i+1 < len(list); i += 2 {
-		args = append(args, program.Arg{Name: list[i].(string), Value: list[i+1]})
-	}
-	return args
-}
-
-// with returns arguments of which one is another.
-func with(args program.Args, name string, value any) program.Args {
-	out := slices.Clone(args)
-	for i := range out {
-		if out[i].Name == name {
-			out[i].Value = value
-			return out
-		}
-	}
-	return append(out, program.Arg{Name: name, Value: value})
-}
-
-// renamed returns arguments in which values stand in the place of others.
-func renamed(args program.Args, now map[program.ID]program.ID) program.Args {
-	return args.Map(func(id program.ID) program.ID {
-		if to, ok := now[id]; ok {
-			return to
-		}
-		return id
-	})
-}
-
-// again writes an operator on the values that stand in the place of others by now, and makes such values itself, of
-// the shape that is told for each result.
-func (w *writer) again(o program.Op, now map[program.ID]program.ID, shape func(k int, id program.ID) []int) {
-	o.Args, o.Out = renamed(o.Args, now), slices.Clone(o.Out)
-	for k, id := range o.Out {
-		if id != program.None {
-			o.Out[k] = w.make(shape(k, id), w.s.Values[id].DType)
-			now[id] = o.Out[k]
-		}
-	}
-	w.ops = append(w.ops, o)
-}
-
-// pass makes a value the result of an operator, spread where it is smaller.
-func (w *writer) pass(o program.Op, id program.ID) {
-	w.run(o, "expand", argsOf([]any{"self", id, "size", w.s.Values[o.Out[0]].Shape}))
-}
-
-// after runs an operator, and something on its first result.
-func (w *writer) after(o program.Op, f change) {
-	own := o.Out[0]
-	v := w.s.Values[own]
-	o.Out = slices.Clone(o.Out)
-	o.Out[0] = w.make(v.Shape, v.DType)
-	w.ops = append(w.ops, o)
-	id := f(w, o.Out[0])
-	w.ops = append(w.ops, program.Op{Name: "view", Full: full("view"), Args: argsOf([]any{"self", id}), Out: []program.ID{own}, Stack: -1})
-}
-
 // tensors lists the operands of an operator that are tensors by themselves.
 func tensors(o program.Op) (names []string, ids []program.ID) {
 	for _, a := range o.Args {
@@ -337,6 +227,32 @@ func tensors(o program.Op) (names []string, ids []program.ID) {
 		}
 	}
 	return names, ids
+}
+
+// operand is an operand of an operator; None where it is no tensor.
+func operand(o program.Op, name string) program.ID {
+	if id, ok := o.Args.Get(name).(program.ID); ok {
+		return id
+	}
+	return program.None
+}
+
+func self(o program.Op) program.ID { return operand(o, "self") }
+
+// axis is the argument "dim" of an operator that works on an array of some axes, counted from the first.
+func axis(o program.Op, rank int) int { return (intOf(o, "dim") + rank) % max(rank, 1) }
+
+func intOf(o program.Op, name string) int {
+	i, _ := o.Args.Get(name).(int)
+	return i
+}
+
+// made is the operator that made a value; one without a name for what comes from outside.
+func (s *site) made(id program.ID) program.Op {
+	if id != program.None && s.Maker(id) >= 0 {
+		return s.Ops[s.Maker(id)]
+	}
+	return program.Op{Stack: -1}
 }
 
 // grouped puts things with one key together, in the order in which the keys come first. Those without a key are left out.
@@ -375,6 +291,14 @@ func upTo(n int) []int {
 		list[i] = i
 	}
 	return list
+}
+
+func size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
 }
 
 func text(format string, args ...any) string { return fmt.Sprintf(format, args...) }

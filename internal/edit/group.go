@@ -11,45 +11,33 @@ import (
 
 // groups are the operators that an edit changes alike: those of one call site (in a loop), those of one
 // line (of a helper that is called for q and for k), those with one number, and each by itself.
-func groups(p *program.Piece) (out [][]int) {
+func groups(p *program.Piece) [][]int {
 	type key struct {
 		name, layer string
 		stack, nth  int
 		number      float64
 	}
-	index := map[key]int{}
-	add := func(at int, k key) {
-		i, ok := index[k]
-		if !ok {
-			i = len(out)
-			index[k], out = i, append(out, nil)
-		}
-		if !slices.Contains(out[i], at) {
-			out[i] = append(out[i], at)
-		}
+	all := upTo(len(p.Ops))
+	out := grouped(all, func(i int) (key, bool) {
+		o := p.Ops[i]
+		return key{like(o), o.Layer, o.Stack, ordinal(p, i), 0}, true
+	})
+	out = append(out, grouped(all, func(i int) (key, bool) {
+		f := Frame(p, i)
+		return key{like(p.Ops[i]), "", f, ordinal(p, i), 0}, f >= 0
+	})...)
+	out = append(out, grouped(all, func(i int) (key, bool) {
+		n, repeats := iteration(p, i)
+		o := p.Ops[i]
+		return key{like(o), o.Layer, o.Stack, n, 0}, repeats
+	})...)
+	for _, g := range byNumber(p, func(o program.Op, c float64) key { return key{like(o), "", 0, 0, math.Abs(c)} }) {
+		out = append(out, g.at)
 	}
-	for i, o := range p.Ops {
-		add(i, key{like(o), o.Layer, o.Stack, ordinal(p, i), 0})
-	}
-	for i, o := range p.Ops {
-		if f := Frame(p, i); f >= 0 {
-			add(i, key{like(o), "", -2 - f, ordinal(p, i), 0})
+	for _, i := range all {
+		if len(p.Ops) <= mostSingle {
+			out = append(out, []int{i})
 		}
-	}
-	for i, o := range p.Ops {
-		if n, repeats := iteration(p, i); repeats {
-			add(i, key{like(o), o.Layer, o.Stack, n, -1})
-		}
-	}
-	for i, o := range p.Ops {
-		for _, a := range o.Args {
-			if c, ok := a.Value.(float64); ok && c != 0 && math.Abs(c) != 1 {
-				add(i, key{like(o), "", 0, 0, math.Abs(c)})
-			}
-		}
-	}
-	for i := 0; i < len(p.Ops) && len(p.Ops) <= mostSingle; i++ {
-		add(i, key{"", "", 0, i, 0})
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(out, func(g []int) bool {
@@ -72,26 +60,36 @@ type shared struct {
 	at     []int
 }
 
-// ofNumber are numbers that operators of several names are given, as a limit that is divided by and multiplied with.
-func ofNumber(p *program.Piece) (out []shared) {
-	index := map[float64]int{}
+// byNumber puts operators together that are given numbers of one key.
+func byNumber[K comparable](p *program.Piece, key func(o program.Op, c float64) K) (out []shared) {
+	type use struct {
+		key    K
+		number float64
+		at     int
+	}
+	var all []use
 	for i, o := range p.Ops {
 		for _, a := range o.Args {
-			c, ok := a.Value.(float64)
-			if !ok || c == 0 || math.Abs(c) == 1 || slices.Contains(fixed, a.Name) {
-				continue
-			}
-			k, seen := index[c]
-			if !seen {
-				k = len(out)
-				index[c], out = k, append(out, shared{number: c})
-			}
-			if !slices.Contains(out[k].at, i) {
-				out[k].at = append(out[k].at, i)
+			if c, ok := a.Value.(float64); ok && c != 0 && math.Abs(c) != 1 {
+				all = append(all, use{key(o, c), c, i})
 			}
 		}
 	}
-	return slices.DeleteFunc(out, func(g shared) bool {
+	for _, g := range grouped(all, func(u use) (K, bool) { return u.key, true }) {
+		is := shared{number: g[0].number}
+		for _, u := range g {
+			is.at = append(is.at, u.at)
+		}
+		is.at = slices.Compact(is.at)
+		out = append(out, is)
+	}
+	return out
+}
+
+// ofNumber are numbers that operators of several names are given, as a limit that is divided by and multiplied with.
+func ofNumber(p *program.Piece) []shared {
+	all := byNumber(p, func(_ program.Op, c float64) float64 { return c })
+	return slices.DeleteFunc(all, func(g shared) bool {
 		return !slices.ContainsFunc(g.at, func(i int) bool { return p.Ops[i].Name != p.Ops[g.at[0]].Name })
 	})
 }
@@ -105,9 +103,15 @@ func Frame(p *program.Piece, op int) int {
 	return p.Stacks[s][0]
 }
 
+// follows reports whether an operator is one of the same expression as another, so many operators away.
+func follows(p *program.Piece, i, away int) bool {
+	k := i + away
+	return k >= 0 && k < len(p.Ops) && p.Origin[k]-p.Origin[i] == away && p.Ops[k].Stack == p.Ops[i].Stack && p.Ops[k].Layer == p.Ops[i].Layer
+}
+
 // ordinal counts the operators of one expression in a row.
 func ordinal(p *program.Piece, i int) (n int) {
-	for n < ordinalUpTo && i-n-1 >= 0 && p.Origin[i-n-1] == p.Origin[i]-n-1 && p.Ops[i-n-1].Stack == p.Ops[i].Stack && p.Ops[i-n-1].Layer == p.Ops[i].Layer {
+	for n < ordinalUpTo && follows(p, i, -n-1) {
 		n++
 	}
 	return n
@@ -119,22 +123,19 @@ func iteration(p *program.Piece, i int) (n int, repeats bool) {
 	if p.Ops[i].Stack < 0 {
 		return 0, false
 	}
-	same := func(k int) bool {
-		return k >= 0 && k < len(p.Ops) && p.Origin[k]-p.Origin[i] == k-i && p.Ops[k].Stack == p.Ops[i].Stack && p.Ops[k].Layer == p.Ops[i].Layer
-	}
 	from, to := i, i+1
-	for same(from - 1) {
+	for follows(p, i, from-1-i) {
 		from--
 	}
-	for same(to) {
+	for follows(p, i, to-i) {
 		to++
 	}
 	for period := 2; 2*period <= to-from && period <= ordinalUpTo; period++ {
-		differs := (to-from)%period > 0
-		for k := from + period; k < to && !differs; k++ {
-			differs = p.Ops[k].Name != p.Ops[k-period].Name
+		same := (to-from)%period == 0
+		for k := from + period; k < to && same; k++ {
+			same = p.Ops[k].Name == p.Ops[k-period].Name
 		}
-		if !differs {
+		if same {
 			return (i - from) % period, true
 		}
 	}

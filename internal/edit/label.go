@@ -112,7 +112,12 @@ func (c *surroundings) says(patterns string) bool {
 
 // isOne reports whether the name of an operator is like one of several, separated by spaces.
 func isOne(o program.Op, names string) bool {
-	return slices.ContainsFunc(strings.Fields(names), func(n string) bool { return matches(o.Name, n) })
+	for n := range strings.FieldsSeq(names) {
+		if matches(o.Name, n) {
+			return true
+		}
+	}
+	return false
 }
 
 // matches reports whether a text is another one, of which a * at the end, or at both, stands for anything.

@@ -25,39 +25,48 @@ func (s *site) layouts(v program.Value, add func(what string, f change)) {
 			})
 		}
 		for _, k := range []int{1, -1} {
-			add(text("axis %d shifted by %d", d, k), func(w *writer, id program.ID) program.ID {
-				pad := make([]int, max(2*(len(w.value(id).Shape)-d), 2))
-				pad[len(pad)-2], pad[len(pad)-1] = k, -k
-				return w.call("constant_pad_nd", id, nil, "self", id, "pad", pad, "value", 0)
-			})
+			add(text("axis %d shifted by %d", d, k), func(w *writer, id program.ID) program.ID { return w.beyond(id, d, [2]int{k, -k}, nil) })
 		}
 		add(text("axis %d flipped", d), func(w *writer, id program.ID) program.ID {
 			return w.call("flip", id, nil, "self", id, "dims", []int{d})
 		})
-		for _, a := range s.factors(n) {
-			add(text("axis %d as %d×%d → %d×%d", d, a, n/a, n/a, a), func(w *writer, id program.ID) program.ID { return w.turn(id, d, a) })
-		}
-		if a := int(math.Sqrt(float64(n - 1))); a > 1 && a*a == n-1 { // a grid after a token of its own
-			add(text("axis %d but for its first as %d×%d, transposed", d, a, a), func(w *writer, id program.ID) program.ID {
-				order := make([]int, n)
-				for i := range a * a {
-					order[1+i] = 1 + i%a*a + i/a
-				}
-				return w.selected(id, d, order)
-			})
-		}
-		for _, q := range s.triples(n) {
-			add(text("axis %d as %d×%d×%d → %d×%d×%d", d, q[0], q[1], n/q[0]/q[1], q[1], q[0], n/q[0]/q[1]), func(w *writer, id program.ID) program.ID { return w.turnOuter(id, d, q[0], q[1]) })
-		}
+		s.factored(d, n, add)
 		if d > 0 && v.Shape[d-1] > 1 && v.Shape[d-1] != n {
 			add(text("axes %d and %d exchanged, and read in the old shape,", d-1, d), func(w *writer, id program.ID) program.ID {
-				shape := w.value(id).Shape
-				return w.view(w.transpose(id, d-1, d), shape...)
+				return w.view(w.transpose(id, d-1, d), w.shape(id)...)
 			})
 		}
 		for e := range d {
 			if v.Shape[e] == n {
 				add(text("axes %d and %d exchanged", e, d), func(w *writer, id program.ID) program.ID { return w.transpose(id, e, d) })
+			}
+		}
+	}
+}
+
+// factored reads an axis of n as several, and writes it with these in another order.
+func (s *site) factored(d, n int, add func(what string, f change)) {
+	factors := s.factors(n)
+	for _, a := range factors {
+		add(text("axis %d as %d×%d → %d×%d", d, a, n/a, n/a, a), func(w *writer, id program.ID) program.ID { return w.turn(id, d, a, 0) })
+	}
+	if a := int(math.Sqrt(float64(n - 1))); a > 1 && a*a == n-1 { // a grid after a token of its own
+		add(text("axis %d but for its first as %d×%d, transposed", d, a, a), func(w *writer, id program.ID) program.ID {
+			order := make([]int, n)
+			for i := range a * a {
+				order[1+i] = 1 + i%a*a + i/a
+			}
+			return w.selected(id, d, order)
+		})
+	}
+	for _, a := range factors { // two outer ones, of which one is small
+		for _, b := range []int{2, 3} {
+			if n/a%b > 0 || n/a/b < 2 || a == b {
+				continue
+			}
+			for _, q := range [][2]int{{a, b}, {b, a}} {
+				c := n / a / b
+				add(text("axis %d as %d×%d×%d → %d×%d×%d", d, q[0], q[1], c, q[1], q[0], c), func(w *writer, id program.ID) program.ID { return w.turn(id, d, q[0], q[1]) })
 			}
 		}
 	}
@@ -74,34 +83,12 @@ func (s *site) factors(n int) (out []int) {
 	return out
 }
 
-// triples are pairs of outer factors of n, of which one is small, with something after them.
-func (s *site) triples(n int) (out [][2]int) {
-	for _, a := range s.factors(n) {
-		for _, b := range []int{2, 3} {
-			if n/a%b == 0 && n/a/b > 1 && a != b {
-				out = append(out, [2]int{a, b}, [2]int{b, a})
-			}
-		}
-	}
-	return out
-}
-
-// turnOuter reads an axis of a·b·c as [a, b, c], and writes it as [b, a, c].
-func (w *writer) turnOuter(id program.ID, d, a, b int) program.ID {
-	shape := w.value(id).Shape
-	if w.failed = w.failed || d >= len(shape) || shape[d]%(a*b) != 0; w.failed {
-		return id
-	}
-	split := slices.Concat(shape[:d], []int{a, b, shape[d] / a / b}, shape[d+1:])
-	return w.view(w.transpose(w.view(id, split...), d, d+1), shape...)
-}
-
 // spread gives each element of an operand that is spread over an axis to others: by turns, not one after the other, as a
 // tiled tensor for a repeated one.
 func spread(s *site) {
 	o := s.first()
 	v, ok := s.result(o)
-	if !ok || !slices.Contains(spreads, o.Name) && o.Name != "expand" || !isFloat(v) {
+	if !ok || !isOne(o, spreading+" expand") || !isFloat(v) {
 		return
 	}
 	names, ids := tensors(o)
@@ -111,30 +98,19 @@ func spread(s *site) {
 			if shape[d] != 1 || v.Shape[d] == 1 || shape[d-1] == 1 || shape[d-1] != v.Shape[d-1] {
 				continue
 			}
-			s.add("layout", 4, text("%s of %s spread by turns over axis %d", names[i], o.Name, d), func(w *writer, o program.Op) {
-				x, out := o.Args.Get(names[i]).(program.ID), w.s.Values[o.Out[0]].Shape
-				if w.failed = w.failed || len(w.value(x).Shape) != len(out); w.failed {
-					return
-				}
-				x = w.call("expand", x, out, "self", x, "size", out)
-				x = w.transpose(x, d-1, d)
-				x = w.view(x, out...)
-				if o.Name == "expand" {
-					w.run(o, "view", argsOf([]any{"self", x}))
-					return
-				}
-				w.give(o, names[i], x)
+			give := func(what string, f func(w *writer, x program.ID, out []int) program.ID) {
+				s.add("layout", 4, text("%s of %s%s", names[i], o.Name, what), func(w *writer, o program.Op) {
+					x, out := operand(o, names[i]), s.shape(o.Out[0])
+					if !w.unless(len(w.shape(x)) == len(out)) {
+						w.give(o, names[i], f(w, x, out))
+					}
+				})
+			}
+			give(text(" spread by turns over axis %d", d), func(w *writer, x program.ID, out []int) program.ID {
+				return w.view(w.transpose(w.expand(x, out), d-1, d), out...)
 			})
-			s.add("layout", 4, text("%s of %s: the first of axis %d everywhere", names[i], o.Name, d-1), func(w *writer, o program.Op) {
-				x := o.Args.Get(names[i]).(program.ID)
-				all := w.value(x).Shape
-				if w.failed = w.failed || len(all) <= d; w.failed {
-					return
-				}
-				one := slices.Clone(all)
-				one[d-1] = 1
-				x = w.call("slice", x, one, "self", x, "dim", d-1, "start", 0, "end", 1, "step", 1)
-				w.give(o, names[i], w.call("expand", x, all, "self", x, "size", all))
+			give(text(": the first of axis %d everywhere", d-1), func(w *writer, x program.ID, _ []int) program.ID {
+				return w.expand(w.slice(x, d-1, 0, 1), w.shape(x))
 			})
 		}
 	}
@@ -144,72 +120,30 @@ func spread(s *site) {
 func refactored(s *site) {
 	o := s.first()
 	v, ok := s.result(o)
-	x, is := o.Args.Get("self").(program.ID)
-	if !ok || !is || o.Name != "view" || !isFloat(v) {
+	if x := self(o); !ok || x == program.None || o.Name != "view" || !isFloat(v) {
 		return
 	}
-	from, to := s.shape(x), v.Shape
-	long, short, splits := to, from, true
+	from, to := s.shape(self(o)), v.Shape
+	long, short := to, from
 	if len(from) > len(to) {
-		long, short, splits = from, to, false
-	}
-	if len(long) != len(short)+1 {
-		return
+		long, short = from, to
 	}
 	d := 0
-	for d < len(short) && long[d] == short[d] {
+	for d < len(short) && d < len(long) && long[d] == short[d] {
 		d++
 	}
-	if d == len(short) || d+1 >= len(long) || long[d]*long[d+1] != short[d] || long[d] == 1 || long[d+1] == 1 {
+	if len(long) != len(short)+1 || d == len(short) || long[d]*long[d+1] != short[d] || long[d] == 1 || long[d+1] == 1 {
 		return
 	}
 	a, b := long[d], long[d+1]
 	s.add("layout", 4, text("view of %d×%d as %d×%d", a, b, b, a), func(w *writer, o program.Op) {
-		x := o.Args.Get("self").(program.ID)
-		if w.failed = w.failed || len(w.value(x).Shape) != len(from); w.failed {
-			return
+		x := self(o)
+		switch {
+		case w.unless(len(w.shape(x)) == len(from)):
+		case len(to) > len(from):
+			w.give(o, "self", w.turn(x, d, b, 0))
+		default:
+			w.give(o, "self", w.transpose(x, d, d+1))
 		}
-		if splits {
-			x = w.turn(x, d, b)
-		} else {
-			x = w.transpose(x, d, d+1)
-		}
-		w.run(o, "view", with(o.Args, "self", x))
 	})
-}
-
-// view writes a value in another shape.
-func (w *writer) view(id program.ID, shape ...int) program.ID {
-	return w.call("view", id, shape, "self", id, "size", shape)
-}
-
-// turn reads an axis of a·b as [a, b], and writes it as [b, a].
-func (w *writer) turn(id program.ID, d, a int) program.ID {
-	shape := w.value(id).Shape
-	if w.failed = w.failed || d >= len(shape) || shape[d]%a != 0; w.failed {
-		return id
-	}
-	b := shape[d] / a
-	split := slices.Concat(shape[:d], []int{a, b}, shape[d+1:])
-	return w.view(w.transpose(w.view(id, split...), d, d+1), shape...)
-}
-
-// border lists what operators take from elsewhere, and what others take of them.
-func (s *site) border(at []int) (in, out []program.ID) {
-	inside := func(i int) bool { return slices.Contains(at, i) }
-	take := func(id program.ID, within bool) {
-		switch m := s.Maker(id); {
-		case within && !inside(m) && !slices.Contains(in, id):
-			in = append(in, id)
-		case !within && inside(m) && !slices.Contains(out, id):
-			out = append(out, id)
-		}
-	}
-	for i := range s.Ops {
-		for _, id := range s.Ops[i].Operands() {
-			take(id, inside(i))
-		}
-	}
-	take(s.Out, false)
-	return in, out
 }

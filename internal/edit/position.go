@@ -36,25 +36,24 @@ func (s *site) positions() {
 	f := s.fed
 	for i, v := range s.Values {
 		id := program.ID(i)
-		x := s.Value(id)
-		if x == nil || isFloat(v) || v.DType == tensor.Bool || v.DType == tensor.Invalid {
+		if s.Value(id) == nil || isFloat(v) || v.DType == tensor.Bool || v.DType == tensor.Invalid {
 			continue
 		}
-		for _, axis := range f.rowAxes(x.Shape()) {
-			numbers := x.Floats()
-			if !f.counts(numbers, v.Shape, axis) {
+		for _, axis := range f.rowAxes(v.Shape) {
+			x := s.floats(id)
+			if !f.counts(x, v.Shape, axis) {
 				continue
 			}
 			f.shifts(func(rank int, text string, by func(p int) int) {
 				moved := func() []float64 {
-					x := slices.Clone(numbers)
-					f.each(v.Shape, axis, func(p, at int) { x[at] = math.Max(x[at]+float64(by(p)), 0) })
+					x := slices.Clone(x)
+					f.each(v.Shape, axis, f.From, f.To, func(p, at int) { x[at] = math.Max(x[at]+float64(by(p)), 0) })
 					return x
 				}
 				if id == s.Out {
-					s.lastOf("state/position", rank, text, func(w *writer, _ program.ID) program.ID {
+					s.last("state", rank, text, func(w *writer, _ program.ID) program.ID {
 						return w.numbered(program.Value{Shape: v.Shape, DType: v.DType}, moved)
-					})
+					}).ID = "state/position"
 				}
 				s.otherNumbers("state/position", rank, text, map[program.ID]func() []float64{id: moved}, s.takers(id))
 			})
@@ -65,37 +64,17 @@ func (s *site) positions() {
 // counts reports whether the numbers of the sequence's rows are one more from each to the next.
 func (f *Fed) counts(x []float64, shape []int, axis int) bool {
 	last, ok := math.Inf(-1), len(f.At) > 1
-	f.eachOf(shape, axis, 0, len(f.At), func(p, at int) {
+	f.each(shape, axis, 0, len(f.At), func(p, at int) {
 		ok = ok && (p == 0 || x[at] == last+1)
 		last = x[at]
 	})
 	return ok
 }
 
-// each calls do for each element of the rows of the forward pass, and eachOf for those of some positions.
-func (f *Fed) each(shape []int, axis int, do func(position, at int)) {
-	f.eachOf(shape, axis, f.From, f.To, do)
-}
-
-func (f *Fed) eachOf(shape []int, axis, from, to int, do func(position, at int)) {
-	outer, inner := size(shape[:axis]), size(shape[axis+1:])
-	each := outer / f.Lines
-	for p := from; p < min(to, len(f.At)); p++ {
-		for o := f.Line * each; o < (f.Line+1)*each; o++ {
-			for i := range inner {
-				do(p, (o*shape[axis]+f.At[p])*inner+i)
-			}
-		}
-	}
-}
-
 // otherNumbers appends an edit after which operators take values with other numbers.
 func (s *site) otherNumbers(id string, rank int, text string, of map[program.ID]func() []float64, at []int) {
-	if len(at) == 0 {
-		return
-	}
 	s.instead("state", rank, text, at, slices.Collect(maps.Keys(of)), func(w *writer, x program.ID) program.ID {
-		return w.numbered(program.Value{Shape: s.Value(x).Shape(), DType: s.Values[x].DType}, of[x])
+		return w.numbered(program.Value{Shape: s.shape(x), DType: s.Values[x].DType}, of[x])
 	}).ID = id
 }
 
@@ -106,15 +85,13 @@ func (s *site) angles() {
 		shape := s.shape(c)
 		if s.fed != nil {
 			for _, axis := range s.fed.rowAxes(shape) {
-				if s.turns(s.fed, c, t, axis) {
-					s.turned(s.fed, "state/position", c, t, axis)
-				}
+				s.turned(s.fed, "state/position", c, t, axis)
 			}
 			continue
 		}
 		for axis, n := range shape[:len(shape)-1] {
-			if f := onePass(n); n > 2 && s.turns(f, c, t, axis) {
-				s.turned(f, "", c, t, axis)
+			if n > 2 {
+				s.turned(onePass(n), "", c, t, axis)
 			}
 		}
 	}
@@ -122,11 +99,16 @@ func (s *site) angles() {
 
 // circles are the pairs of values of one shape that may be cosines and sines.
 func (s *site) circles() iter.Seq2[program.ID, program.ID] {
+	var tables []program.ID
+	for i, v := range s.Values {
+		if id := program.ID(i); isFloat(v) && v.Weight == "" && s.Value(id) != nil && len(v.Shape) > 1 {
+			tables = append(tables, id)
+		}
+	}
 	return func(yield func(c, t program.ID) bool) {
-		for i := range s.Values {
-			for j := range s.Values {
-				c, t := program.ID(i), program.ID(j)
-				if i != j && slices.Equal(s.shape(c), s.shape(t)) && s.isTable(c) && s.isTable(t) && !yield(c, t) {
+		for _, c := range tables {
+			for _, t := range tables {
+				if c != t && slices.Equal(s.shape(c), s.shape(t)) && !yield(c, t) {
 					return
 				}
 			}
@@ -134,36 +116,27 @@ func (s *site) circles() iter.Seq2[program.ID, program.ID] {
 	}
 }
 
-// isTable reports whether a value may be cosines or sines.
-func (s *site) isTable(id program.ID) bool {
-	v := s.Values[id]
-	return isFloat(v) && v.Weight == "" && s.Value(id) != nil && len(v.Shape) > 1
-}
-
 // turns reports whether two values are cosines and sines of rows of angles, each as much further on.
 func (s *site) turns(f *Fed, c, t program.ID, axis int) bool {
 	x, y := s.floats(c), s.floats(t)
-	shape := s.Value(c).Shape()
+	shape := s.shape(c)
 	inner := size(shape[axis+1:])
-	ok, varies := len(f.At) > 2 && f.onCircle(x, y, shape, axis), false
-	if !ok {
+	if len(f.At) < 3 || !f.onCircle(x, y, shape, axis) {
 		return false
 	}
-	var last, by []complex128
-	for range inner {
-		last, by = append(last, 0), append(by, 0)
-	}
-	f.eachOf(shape, axis, 0, len(f.At), func(p, at int) {
+	ok, varies := true, false
+	last, by := make([]complex128, inner), make([]complex128, inner)
+	f.each(shape, axis, 0, len(f.At), func(p, at int) {
 		k, now := at%inner, complex(x[at], y[at])
-		switch r := cmplx.Abs(last[k]); {
-		case p == 0:
+		switch p {
+		case 0:
 			ok = ok && now != 0
-		case p == 1:
+		case 1:
 			by[k] = now / last[k]
 			ok = ok && math.Abs(cmplx.Abs(by[k])-1) <= near
 			varies = varies || cmplx.Abs(by[k]-1) > near
 		default:
-			ok = ok && cmplx.Abs(now-last[k]*by[k]) <= near*r
+			ok = ok && cmplx.Abs(now-last[k]*by[k]) <= near*cmplx.Abs(last[k])
 		}
 		last[k] = now
 	})
@@ -193,35 +166,38 @@ func (s *site) floats(id program.ID) []float64 {
 	return x
 }
 
-// turned lists faults of the positions of cosines and sines.
+// turned lists faults of the positions of two values that are cosines and sines.
 func (s *site) turned(f *Fed, id string, c, t program.ID, axis int) {
-	cos, sin := s.floats(c), s.floats(t)
-	shape := s.Value(c).Shape()
+	if !s.turns(f, c, t, axis) {
+		return
+	}
+	cos, sin, shape := s.floats(c), s.floats(t), s.shape(c)
 	inner := size(shape[axis+1:])
 	from, angle := make([]complex128, inner), make([]float64, inner) // from each position to the next
-	f.eachOf(shape, axis, 0, 1, func(_, at int) { from[at%inner] = complex(cos[at], sin[at]) })
-	f.eachOf(shape, axis, 1, 2, func(_, at int) { angle[at%inner] = cmplx.Phase(complex(cos[at], sin[at]) / from[at%inner]) })
+	f.each(shape, axis, 0, 1, func(_, at int) { from[at%inner] = complex(cos[at], sin[at]) })
+	f.each(shape, axis, 1, 2, func(_, at int) { angle[at%inner] = cmplx.Phase(complex(cos[at], sin[at]) / from[at%inner]) })
 	of, by := s.takers(c), s.takers(t)
 	write := func(rank int, text string, shift func(p int) int) {
-		rotated := func(old []float64, part func(complex128) float64) func() []float64 {
+		rotated := func(old []float64, part func(z complex128) float64) func() []float64 {
 			return func() []float64 {
 				x := slices.Clone(old)
-				f.each(shape, axis, func(p, at int) {
+				f.each(shape, axis, f.From, f.To, func(p, at int) {
 					x[at] = part(complex(cos[at], sin[at]) * cmplx.Rect(1, angle[at%inner]*float64(shift(p))))
 				})
 				return x
 			}
 		}
-		numbers := map[program.ID]func() []float64{c: rotated(cos, func(z complex128) float64 { return real(z) }), t: rotated(sin, func(z complex128) float64 { return imag(z) })}
-		at := slices.Concat(of, by)
-		slices.Sort(at)
-		s.otherNumbers(id, rank, text, numbers, slices.Compact(at))
-		if len(of) == len(by) && len(of) > 1 && len(of) <= mostTakers {
-			for k := range of {
-				at := []int{of[k], by[k]}
-				slices.Sort(at)
-				s.otherNumbers(id, rank+1, text+fmt.Sprintf(", those of one that is turned: %d of %d", k+1, len(of)), numbers, at)
-			}
+		numbers := map[program.ID]func() []float64{
+			c: rotated(cos, func(z complex128) float64 { return real(z) }),
+			t: rotated(sin, func(z complex128) float64 { return imag(z) }),
+		}
+		s.otherNumbers(id, rank, text, numbers, s.takers(c, t))
+		if len(of) != len(by) || len(of) < 2 || len(of) > mostTakers {
+			return
+		}
+		for k := range of {
+			at := []int{min(of[k], by[k]), max(of[k], by[k])}
+			s.otherNumbers(id, rank+1, text+fmt.Sprintf(", those of one that is turned: %d of %d", k+1, len(of)), numbers, at)
 		}
 	}
 	f.shifts(func(rank int, text string, shift func(p int) int) {

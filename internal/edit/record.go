@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/replay"
 )
 
 // records gives what takes a value one that was recorded or made elsewhere, and adds such a value to what the piece makes,
@@ -14,32 +13,33 @@ func records(s *site) {
 	for _, v := range s.Values {
 		taken[v.Record] = true
 	}
-	n := 0
+	n, out := 0, s.Values[s.Out]
 	for _, r := range s.weights {
-		if r.Record == 0 && r.Made == nil || !r.DType.IsFloat() {
+		if r.ofModel() || !r.DType.IsFloat() {
 			continue
 		}
 		s.inPlaceOf(r)
-		ofResult := s.Maker(s.Out) < 0 && s.Values[s.Out].Record == r.For // it is given on as it is
-		if r.For > 0 && !ofResult || r.Made == nil && taken[r.Record] {
+		ofResult := s.Maker(s.Out) < 0 && out.Record == r.For // it is given on as it is
+		if r.For > 0 && !ofResult || r.Made == nil && taken[r.Record] || !isFloat(out) || !spreadsOver(r.Shape, out.Shape) {
 			continue
 		}
-		if s.spreads(r.Shape) {
-			if n++; n > mostRecords {
-				continue
-			}
-			s.last("term", 5, text("the result is multiplied with %s", r.Name), func(w *writer, id program.ID) program.ID {
-				return w.call("mul", id, nil, "self", id, "other", w.elsewhere(r))
-			})
-		}
-		if !s.isOutput(r.Shape) {
+		if n++; n > mostRecords {
 			continue
 		}
-		s.last("source", 4, text("the result is %s", r.Name), func(w *writer, _ program.ID) program.ID { return w.elsewhere(r) })
-		s.last("term", 5, text("%s is added to the result", r.Name), func(w *writer, id program.ID) program.ID {
-			return w.call("add", id, nil, "self", id, "other", w.elsewhere(r), "alpha", 1)
-		})
+		with := func(op string) change {
+			return func(w *writer, id program.ID) program.ID { return w.two(op, id, w.elsewhere(r)) }
+		}
+		s.last("term", 5, text("the result is multiplied with %s", r.Name), with("mul"))
+		if slices.Equal(r.Shape, out.Shape) {
+			s.last("source", 4, text("the result is %s", r.Name), func(w *writer, _ program.ID) program.ID { return w.elsewhere(r) })
+			s.last("term", 5, text("%s is added to the result", r.Name), with("add"))
+		}
 	}
+}
+
+// spreadsOver reports whether a shape is another one, or has one number there for several.
+func spreadsOver(shape, out []int) bool {
+	return slices.EqualFunc(shape, out, func(n, to int) bool { return n == to || n == 1 })
 }
 
 // inPlaceOf lets what takes a value take another of its shape.
@@ -55,11 +55,10 @@ func (s *site) inPlaceOf(r Weight) {
 			groups = groups[:1]
 		}
 		for _, at := range groups {
-			if len(at) == 0 {
-				continue
+			if len(at) > 0 {
+				s.instead("source", 3, text("%s takes %s in the place of %s", s.Ops[at[0]].Name, r.Name, s.port(id)), at, []program.ID{id},
+					func(w *writer, _ program.ID) program.ID { return w.elsewhere(r) }).Was = s.layerOf(v)
 			}
-			s.instead("source", 3, text("%s takes %s in the place of %s", s.Ops[at[0]].Name, r.Name, s.port(id)), at, []program.ID{id},
-				func(w *writer, _ program.ID) program.ID { return w.elsewhere(r) }).Was = s.layerOf(v)
 		}
 	}
 }
@@ -85,46 +84,38 @@ func (s *site) layerOf(v program.Value) string {
 // only reports whether a value hangs on constants alone.
 func (s *site) only(id program.ID) bool { i := s.Maker(id); return i >= 0 && s.tables[i] }
 
-// isOutput reports whether a shape is that of what the piece makes.
-func (s *site) isOutput(shape []int) bool {
-	return isFloat(s.Values[s.Out]) && slices.Equal(s.Values[s.Out].Shape, shape)
-}
-
-// spreads reports whether a shape is that of what the piece makes, or one number stands there for several.
-func (s *site) spreads(shape []int) bool {
-	out := s.Values[s.Out]
-	return isFloat(out) && len(shape) == len(out.Shape) && !slices.ContainsFunc(upTo(len(shape)), func(d int) bool {
-		return shape[d] != out.Shape[d] && shape[d] != 1
-	})
-}
-
 // last does something to what the piece makes.
-func (s *site) last(kind string, cost int, what string, f change) {
-	if m := s.Maker(s.Out); m >= 0 {
-		if len(s.Ops[m].Out) == 1 {
-			s.addAt(kind, cost, what, []int{m}, func(w *writer, o program.Op) { w.after(o, f) })
+func (s *site) last(kind string, cost int, what string, f change) *Edit {
+	m := s.Maker(s.Out)
+	switch {
+	case m < 0:
+		return s.outside(s.Out, kind, cost, what, f)
+	case len(s.Ops[m].Out) > 1:
+		return &Edit{}
+	}
+	return s.addAt(kind, cost, what, []int{m}, func(w *writer, o program.Op) { w.after(o, f) })
+}
+
+// ofLine gives all operators of one line another value in the place of one that they take.
+func ofLine(s *site) {
+	for i, v := range s.Values {
+		id := program.ID(i)
+		for _, at := range grouped(s.takers(id), s.line) {
+			if len(at) < 2 || len(at) > mostTakers {
+				continue
+			}
+			for _, other := range s.alike(v, at[0], id, mostNear) {
+				s.instead("source", 3, text("%s → %s in the line", Name(s.Piece, id), Name(s.Piece, other)), at, []program.ID{id},
+					func(*writer, program.ID) program.ID { return other })
+			}
 		}
-		return
 	}
-	s.outside(s.Out, kind, cost, what, f)
 }
 
-// outside adds a value that comes from outside to the patch.
-func (w *writer) outside(v program.Value) program.ID {
-	if v.Record > 0 {
-		w.e.From = w.s.layerOf(v)
+// line is that of the code which an operator runs.
+func (s *site) line(op int) (line int, ok bool) {
+	if f := Frame(s.Piece, op); f >= 0 {
+		return s.Frames[f].Line, true
 	}
-	w.e.Patch.Made = append(w.e.Patch.Made, v)
-	return program.ID(len(w.s.Values) + len(w.e.Patch.Made) - 1)
-}
-
-// outside appends an edit of a value that comes from outside.
-func (s *site) outside(id program.ID, kind string, cost int, what string, f change) {
-	e := Edit{Kind: kind, Cost: cost, Text: what, Weight: s.Values[id].Weight, Takers: s.takers(id), Patch: replay.Patch{Ops: map[int][]program.Op{}}}
-	w := &writer{s: s, e: &e}
-	w.after(program.Op{Name: replay.AsIs, Full: replay.AsIs, Args: argsOf([]any{"self", id}), Out: []program.ID{id}, Stack: -1}, f)
-	e.Patch.Ops[replay.Outside] = w.ops
-	if !w.failed {
-		s.out = append(s.out, e)
-	}
+	return 0, false
 }

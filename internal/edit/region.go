@@ -13,20 +13,26 @@ type region struct {
 	in, out program.ID
 }
 
-// regions lists those of a piece, each with those that do the same after it, as of keys after that of queries.
-func (s *site) regions() [][]region {
+// around leaves regions out, does them in another order of the last axis, or does one to another value, too: each with
+// those that do the same after it, as of keys after that of queries.
+func around(s *site) {
 	var all []region
 	for i := range s.Values {
 		if r, ok := s.region(program.ID(i)); ok {
 			all = append(all, r)
 		}
 	}
-	return grouped(all, func(r region) (does string, ok bool) {
+	for _, same := range grouped(all, func(r region) (does string, ok bool) {
 		for _, k := range r.at {
 			does += s.Ops[k].Name + " "
 		}
 		return does, true
-	})
+	}) {
+		for _, set := range andEach(same) {
+			s.regions(set)
+		}
+		s.alsoTo(same)
+	}
 }
 
 // region is the one that begins at a value which is taken more than once.
@@ -37,18 +43,17 @@ func (s *site) region(in program.ID) (r region, ok bool) {
 	}
 	r.in = in
 	last := takers[len(takers)-1] // by then all that is open has to be one value
-	open := map[program.ID]bool{in: true}
+	open := []program.ID{in}
 	for i := takers[0]; i < len(s.Ops) && len(r.at) < mostRegion; i++ {
 		o := s.Ops[i]
-		if !slices.ContainsFunc(s.Operands(i), func(id program.ID) bool { return open[id] }) {
+		if !slices.ContainsFunc(s.Operands(i), func(id program.ID) bool { return slices.Contains(open, id) }) {
 			continue
 		}
 		r.at = append(r.at, i)
 		for _, id := range o.Out {
-			if id == program.None {
-				continue
+			if id != program.None {
+				open = append(open, id)
 			}
-			open[id] = true
 			if t := s.takers(id); id != s.Out && len(t) > 0 {
 				last = max(last, t[len(t)-1])
 			}
@@ -65,26 +70,15 @@ func (s *site) region(in program.ID) (r region, ok bool) {
 }
 
 // openBehind lists the values among some that operators after one take.
-func (s *site) openBehind(of map[program.ID]bool, i int) (ids []program.ID) {
+func (s *site) openBehind(of []program.ID, i int) (ids []program.ID) {
 	for k := i + 1; k < len(s.Ops); k++ {
 		for _, id := range s.Operands(k) {
-			if of[id] && !slices.Contains(ids, id) {
+			if slices.Contains(of, id) && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 		}
 	}
 	return ids
-}
-
-// around leaves regions out, does them in another order of the last axis, or does one to another value, too.
-func around(s *site) {
-	for _, all := range s.regions() {
-		for _, set := range andEach(all) {
-			s.left(set)
-			s.turnedAround(set)
-		}
-		s.alsoTo(all)
-	}
 }
 
 // name is the code of a region's last operator.
@@ -96,27 +90,21 @@ func (s *site) name(r region) string {
 	return s.Ops[last].Name
 }
 
-func (s *site) left(set []region) {
-	var at []int
-	pass := map[program.ID]program.ID{}
-	for _, r := range set {
-		at = append(at, r.at[len(r.at)-1])
-		pass[r.out] = r.in
-	}
-	s.addAt("drop", 1, s.name(set[0])+" left out", at, func(w *writer, o program.Op) { w.pass(o, pass[o.Out[0]]) })
-}
-
-func (s *site) turnedAround(set []region) {
-	var at []int
+// regions leaves some out, and puts what goes into them in another order of its last axis.
+func (s *site) regions(set []region) {
+	var at, last []int
 	var ins, outs []program.ID
 	for _, r := range set {
-		at, ins, outs = append(at, r.at...), append(ins, r.in), append(outs, r.out)
+		at, last = append(at, r.at...), append(last, r.at[len(r.at)-1])
+		ins, outs = append(ins, r.in), append(outs, r.out)
 	}
 	slices.Sort(at)
+	at = slices.Compact(at)
+	s.addAt("drop", 1, s.name(set[0])+" left out", last, func(w *writer, o program.Op) { w.pass(o, ins[slices.Index(outs, o.Out[0])]) })
 	n := s.shape(ins[0])[len(s.shape(ins[0]))-1]
 	for _, a := range []int{2, n / 2} {
 		if a > 1 && a < n && n%a == 0 {
-			s.conjugate(slices.Compact(at), ins, outs, a, text("what goes into %s, as %d×%d → %d×%d, and back behind it", s.name(set[0]), a, n/a, n/a, a))
+			s.conjugate(at, ins, outs, a, text("what goes into %s, as %d×%d → %d×%d, and back behind it", s.name(set[0]), a, n/a, n/a, a))
 		}
 	}
 }
@@ -126,19 +114,15 @@ func (s *site) turnedAround(set []region) {
 func (s *site) conjugate(at []int, in, out []program.ID, a int, what string) {
 	turned := map[program.ID]program.ID{}
 	s.addAt("conjugation", 5, what, at, func(w *writer, o program.Op) {
-		o.Args = o.Args.Map(func(id program.ID) program.ID {
-			if !slices.Contains(in, id) {
-				return id
+		for _, id := range o.Operands() {
+			if _, ok := turned[id]; !ok && slices.Contains(in, id) {
+				turned[id] = w.turn(id, len(w.shape(id))-1, a, 0)
 			}
-			if _, ok := turned[id]; !ok {
-				turned[id] = w.turn(id, len(w.value(id).Shape)-1, a)
-			}
-			return turned[id]
-		})
-		if len(o.Out) == 1 && slices.Contains(out, o.Out[0]) {
+		}
+		if o.Args = renamed(o.Args, turned); len(o.Out) == 1 && slices.Contains(out, o.Out[0]) {
 			w.after(o, func(w *writer, id program.ID) program.ID {
-				n := w.value(id).Shape
-				return w.turn(id, len(n)-1, n[len(n)-1]/a)
+				n := w.shape(id)
+				return w.turn(id, len(n)-1, n[len(n)-1]/a, 0)
 			})
 			return
 		}
@@ -154,10 +138,8 @@ func (s *site) alsoTo(all []region) {
 	}
 	for i, v := range s.Values {
 		id := program.ID(i)
-		m := s.Maker(id)
-		k := slices.IndexFunc(all, func(r region) bool {
-			return slices.Equal(v.Shape, s.shape(r.in)) && s.Maker(r.in) >= 0 && m >= 0 && s.Ops[m].Name == s.Ops[s.Maker(r.in)].Name
-		})
+		m := s.made(id).Name
+		k := slices.IndexFunc(all, func(r region) bool { return slices.Equal(v.Shape, s.shape(r.in)) && m != "" && m == s.made(r.in).Name })
 		if k < 0 || done[id] || !isFloat(v) {
 			continue
 		}
@@ -165,13 +147,12 @@ func (s *site) alsoTo(all []region) {
 		if len(takers) == 0 || takers[0] <= r.at[0] {
 			continue
 		}
-		s.instead("twice", 3, s.name(r)+", to the "+s.Ops[m].Name+" behind it, too", takers, []program.ID{id},
-			func(w *writer, id program.ID) program.ID {
-				now := map[program.ID]program.ID{r.in: id}
-				for _, i := range r.at {
-					w.again(s.Ops[i], now, func(_ int, id program.ID) []int { return s.shape(id) })
-				}
-				return now[r.out]
-			})
+		s.instead("twice", 3, s.name(r)+", to the "+m+" behind it, too", takers, []program.ID{id}, func(w *writer, id program.ID) program.ID {
+			now := map[program.ID]program.ID{r.in: id}
+			for _, i := range r.at {
+				w.again(s.Ops[i], now, func(_ int, id program.ID) []int { return s.shape(id) })
+			}
+			return now[r.out]
+		})
 	}
 }

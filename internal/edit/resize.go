@@ -35,13 +35,13 @@ func resizes(s *site) {
 
 // isResize reports whether each column of a matrix is 1 in all, and one of them is made of several numbers.
 func (s *site) isResize(id program.ID) bool {
-	x, shape := s.floats(id), s.shape(id)
+	x, columns := s.floats(id), s.shape(id)[1]
 	several := false
-	for c := range shape[1] {
+	for c := range columns {
 		sum, parts := 0.0, 0
-		for r := range shape[0] {
-			if v := x[r*shape[1]+c]; v != 0 {
-				sum, parts = sum+v, parts+1
+		for i := c; i < len(x); i += columns {
+			if sum += x[i]; x[i] != 0 {
+				parts++
 			}
 		}
 		if math.Abs(sum-1) > nearTable {
@@ -58,44 +58,28 @@ func (s *site) resizesWeight(id program.ID) bool {
 	for len(t) > 0 && len(s.Operands(t[0])) == 1 {
 		t = s.takers(s.Ops[t[0]].Out...)
 	}
-	if len(t) == 0 {
-		return false
-	}
-	made := slices.Clone(s.Operands(t[0]))
-	for k := 0; k < len(made); k++ {
-		if s.Values[made[k]].Weight != "" {
-			return true
-		}
-		if m := s.Maker(made[k]); m >= 0 {
-			made = append(made, s.Operands(m)...)
-		}
-	}
-	return false
+	return len(t) > 0 && slices.ContainsFunc(s.madeOf(s.Ops[t[0]].Out[0], len(s.Ops)), func(id program.ID) bool { return s.Values[id].Weight != "" })
 }
 
 // resampled makes of an image that is repeated one that is resized otherwise.
 func resampled(s *site) {
 	o := s.first()
-	x, is := o.Args.Get("self").(program.ID)
 	v, ok := s.result(o)
-	if o.Name != "upsample_nearest2d" || !is || !ok || len(v.Shape) != 4 || len(s.shape(x)) != 4 {
+	if o.Name != "upsample_nearest2d" || !ok || len(v.Shape) != 4 || self(o) == program.None || len(s.shape(self(o))) != 4 {
 		return
 	}
 	for _, way := range ways {
 		s.add("sibling", 1, o.Name+" → "+way.name, func(w *writer, o program.Op) {
-			x := o.Args.Get("self").(program.ID)
-			from, to := w.value(x).Shape, s.shape(o.Out[0])
-			n, h, wide := from[0]*from[1], to[2], to[3]
-			times := func(x program.ID, rows, before, after int) program.ID {
-				shape := []int{n, before, after}
-				m := w.numbers(way.matrix(before, after), shape[1:], tensor.F32)
-				m = w.call("expand", m, shape, "self", m, "size", shape)
-				return w.call("bmm", x, []int{n, rows, after}, "self", x, "mat2", m)
-			}
+			x := self(o)
+			from, to := w.shape(x), s.shape(o.Out[0])
+			n := from[0] * from[1]
 			x = w.view(x, n, from[2], from[3])
-			x = w.transpose(times(x, from[2], from[3], wide), 1, 2)
-			x = w.transpose(times(x, wide, from[2], h), 1, 2)
-			w.run(o, "view", argsOf([]any{"self", x, "size", to}))
+			for _, d := range []int{3, 2} { // the last axis, which comes first then
+				m := w.expand(w.numbers(way.matrix(from[d], to[d]), []int{from[d], to[d]}, tensor.F32), []int{n, from[d], to[d]})
+				x = w.call("bmm", x, []int{n, w.shape(x)[1], to[d]}, "self", x, "mat2", m)
+				x = w.transpose(x, 1, 2)
+			}
+			w.pass(o, x)
 		}).ID = "image/resize"
 	}
 }
@@ -103,30 +87,24 @@ func resampled(s *site) {
 // way is one in which an axis is resized: from where each number comes, and of what it is made.
 type way struct {
 	name  string
-	from  func(i, before, after int) float64
+	from  func(i, before, after float64) float64
 	parts func(at float64) (first int, weights []float64)
 }
 
 // ways are those of torch.nn.functional.interpolate, and the cubic of PIL.
 var ways = []way{
-	{"nearest", func(i, before, after int) float64 { return float64(i) * float64(before) / float64(after) }, one},
-	{"nearest-exact", func(i, before, after int) float64 { return (float64(i) + 0.5) * float64(before) / float64(after) }, one},
-	{"linear", func(i, before, after int) float64 { return math.Max(centred(i, before, after), 0) }, linear},
+	{"nearest", func(i, before, after float64) float64 { return i * before / after }, one},
+	{"nearest-exact", func(i, before, after float64) float64 { return (i + 0.5) * before / after }, one},
+	{"linear", func(i, before, after float64) float64 { return math.Max(centred(i, before, after), 0) }, linear},
 	{"linear, corners aligned", aligned, linear},
 	{"cubic", centred, cubic(-0.75)},
 	{"cubic, corners aligned", aligned, cubic(-0.75)},
 	{"cubic with A = −0.5", centred, cubic(-0.5)},
 }
 
-func centred(i, before, after int) float64 {
-	return (float64(i)+0.5)*float64(before)/float64(after) - 0.5
-}
-
-func aligned(i, before, after int) float64 {
-	return float64(i) * float64(before-1) / float64(after-1)
-}
-
-func one(at float64) (int, []float64) { return int(at), []float64{1} }
+func centred(i, before, after float64) float64 { return (i+0.5)*before/after - 0.5 }
+func aligned(i, before, after float64) float64 { return i * (before - 1) / (after - 1) }
+func one(at float64) (int, []float64)          { return int(at), []float64{1} }
 
 func linear(at float64) (int, []float64) {
 	t := at - math.Floor(at)
@@ -147,7 +125,7 @@ func cubic(a float64) func(at float64) (int, []float64) {
 func (w way) matrix(before, after int) []float64 {
 	x := make([]float64, before*after)
 	for i := range after {
-		first, weights := w.parts(w.from(i, before, after))
+		first, weights := w.parts(w.from(float64(i), float64(before), float64(after)))
 		for k, v := range weights {
 			x[min(max(first+k, 0), before-1)*after+i] += v
 		}

@@ -36,16 +36,16 @@ func whole(s *site) {
 		}
 		s.addAt("slice", 2, what, at, func(w *writer, o program.Op) {
 			x := of[o.Out[0]]
-			shape := s.shape(x)
-			axis := len(shape) - 2
+			shape := w.shape(x)
+			last := len(shape) - 1
+			axis := last - 1
 			for axis > 0 && shape[axis] != rows {
 				axis--
 			}
-			like := slices.Repeat([]int{1}, len(shape))
-			like[axis], like[len(like)-1] = rows, width
-			a := w.call("mul", x, nil, "self", x, "other", w.numbers(cos, like, tensor.F32))
-			b := w.call("mul", x, nil, "self", w.selected(x, len(shape)-1, partner), "other", w.numbers(sin, like, tensor.F32))
-			w.run(o, "add", argsOf([]any{"self", a, "other", b, "alpha", 1}))
+			like := slices.Repeat([]int{1}, last+1)
+			like[axis], like[last] = rows, width
+			a := w.two("mul", x, w.numbers(cos, like, tensor.F32))
+			w.pass(o, w.two("add", a, w.two("mul", w.selected(x, last, partner), w.numbers(sin, like, tensor.F32))))
 		}).ID = "rope/applied"
 	}
 }
@@ -53,21 +53,21 @@ func whole(s *site) {
 // partly returns the rows of which an operator puts the first columns, which were changed, and the others together again,
 // and how many the first are.
 func (s *site) partly(o program.Op) (rows program.ID, first int, ok bool) {
-	parts, ok := o.Args.Get("tensors").([]program.ID)
-	if o.Name != "cat" || !ok || len(parts) != 2 || s.Maker(parts[1]) < 0 {
+	parts, _ := o.Args.Get("tensors").([]program.ID)
+	if o.Name != "cat" || len(parts) != 2 || s.Maker(parts[0]) == s.Maker(parts[1]) {
 		return 0, 0, false
 	}
-	cut := s.Ops[s.Maker(parts[1])]
-	rows, is := cut.Args.Get("self").(program.ID)
-	if !is || cut.Name != "slice" && cut.Name != "split_with_sizes" || cut.Out[len(cut.Out)-1] != parts[1] || s.Maker(parts[0]) == s.Maker(parts[1]) {
+	cut := s.made(parts[1])
+	if !isOne(cut, "slice split_with_sizes") || cut.Out[len(cut.Out)-1] != parts[1] {
 		return 0, 0, false
 	}
+	rows = self(cut)
 	a, b, all := s.shape(parts[0]), s.shape(parts[1]), s.shape(rows)
 	n := len(all) - 1
-	if start, _ := cut.Args.Get("start").(int); cut.Name == "slice" && start != a[len(a)-1] {
+	if n < 2 || len(a) != n+1 || len(b) != n+1 || cut.Name == "slice" && intOf(cut, "start") != a[n] {
 		return 0, 0, false
 	}
-	return rows, a[len(a)-1], n > 1 && len(a) == len(all) && len(b) == len(all) && a[n]+b[n] == all[n] && slices.Equal(all, s.shape(o.Out[0]))
+	return rows, a[n], a[n]+b[n] == all[n] && slices.Equal(all, s.shape(o.Out[0]))
 }
 
 // rotation returns of how many rows, from position 0 on, the piece has cosines and sines, their size, and the base of
@@ -77,8 +77,7 @@ func (s *site) rotation(columns int) (rows int, scale, base float64) {
 		shape := s.shape(c)
 		axis := len(shape) - 2
 		n, inner := shape[axis], shape[axis+1]
-		f := onePass(n)
-		if n < 3 || size(shape) != n*inner || inner != columns && 2*inner != columns || !s.turns(f, c, t, axis) {
+		if n < 3 || size(shape) != n*inner || inner != columns && 2*inner != columns || !s.turns(onePass(n), c, t, axis) {
 			continue
 		}
 		cos, sin := s.floats(c), s.floats(t)

@@ -3,54 +3,54 @@ package edit
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/tensor"
 )
 
 // fixed are the arguments that are no numbers to change.
-var fixed = []string{"dim", "dim0", "dim1", "start", "end", "step", "index", "size", "N", "C", "HxW", "padding_idx", "split_size", "normalized_shape",
-	"momentum", "dims", "split_sizes", "repeats", "alpha", "beta", "ord", "storage_offset", "bins", "steps", "dtype"}
+var fixed = strings.Fields(`dim dim0 dim1 start end step index size N C HxW padding_idx split_size normalized_shape momentum dims split_sizes
+	repeats alpha beta ord storage_offset bins steps dtype`)
 
 // numbers changes a number that an operator is given.
 func numbers(s *site) {
 	o := s.first()
 	v, _ := s.result(o)
 	position := o.Name == "add" && len(o.Out) == 1 && v.DType == tensor.I64 && size(v.Shape) == 1 // of the one token of a decode step
+	cost := 3
+	switch {
+	case position:
+		cost = 0
+	case o.Name == "full": // zeros that something is put into
+		cost = 5
+	}
 	for _, a := range o.Args {
 		if slices.Contains(fixed, a.Name) && !(o.Name == "arange" && a.Name != "step") {
 			continue
 		}
 		set := func(x any) {
-			if x != a.Value {
-				cost := 3
-				switch {
-				case position:
-					cost = 0
-				case o.Name == "full": // zeros that something is put into
-					cost = 5
-				}
-				e := s.add("scalar", cost, text("%s of %s: %v → %s", a.Name, o.Name, a.Value, number(x)), func(w *writer, o program.Op) {
-					name := a.Name
-					if i := slices.IndexFunc(o.Args, func(b program.Arg) bool { return b.Value == a.Value }); o.Name != s.first().Name && i >= 0 {
-						name = o.Args[i].Name
-					}
-					w.give(o, name, x)
-				})
-				e.Number, _ = x.(float64)
+			if x == a.Value {
+				return
 			}
+			e := s.add("scalar", cost, text("%s of %s: %v → %s", a.Name, o.Name, a.Value, number(x)), func(w *writer, o program.Op) {
+				name := a.Name
+				if i := slices.IndexFunc(o.Args, func(b program.Arg) bool { return b.Value == a.Value }); o.Name != s.first().Name && i >= 0 {
+					name = o.Args[i].Name
+				}
+				w.give(o, name, x)
+			})
+			e.Number, _ = x.(float64)
 		}
 		switch c := a.Value.(type) {
 		case int:
-			if isFloat(v) && o.Name != "native_group_norm" && o.Name != "convolution" && o.Name != "arange" {
+			if isFloat(v) && !isOne(o, "native_group_norm convolution arange") {
 				for _, x := range others(float64(c), s.sizes) {
 					set(x)
 				}
 			}
-			for x := range min(c, mostPositions) {
-				if position {
-					set(x)
-				}
+			for x := 0; position && x < min(c, mostPositions); x++ {
+				set(x)
 			}
 			for _, x := range []int{c + 1, c - 1, c + 2, c - 2, 0, 1, 2, 4, 8, -c, 2 * c, c / 2, math.MaxInt32} {
 				if o.Name != "arange" || x-c < 3 && c-x < 3 { // its shape stays
@@ -58,21 +58,10 @@ func numbers(s *site) {
 				}
 			}
 		case float64:
+			both := s.onBothSides(c)
 			for _, x := range others(c, s.sizes) {
-				set(x)
-				if s.onBothSides(c) {
-					s.add("scalar", 3, text("±%g → ±%s", c, number(x)), func(w *writer, o program.Op) {
-						args := slices.Clone(o.Args)
-						for i, b := range args {
-							switch b.Value {
-							case c:
-								args[i].Value = x
-							case -c:
-								args[i].Value = -x
-							}
-						}
-						w.run(o, o.Name, args)
-					})
+				if set(x); both {
+					s.mirrored(c, x)
 				}
 			}
 		}
@@ -86,21 +75,59 @@ func numbers(s *site) {
 func shifted(s *site) {
 	for _, by := range []int{1, -1} {
 		s.add("scalar", 3, text("arange: %+d", by), func(w *writer, o program.Op) {
-			start, _ := o.Args.Get("start").(int)
 			end, ok := o.Args.Get("end").(int)
-			if w.failed = w.failed || !ok; ok {
-				w.run(o, o.Name, with(with(o.Args, "start", start+by), "end", end+by))
+			if !w.unless(ok) {
+				w.run(o, o.Name, with(o.Args, "start", intOf(o, "start")+by, "end", end+by))
 			}
 		})
 	}
 }
 
 // onBothSides reports whether operators of the group are given a number and its negative, as those between which they
-// clamp.
+// clamp; mirrored gives them another such pair.
 func (s *site) onBothSides(c float64) bool {
 	return c > 0 && slices.ContainsFunc(s.group, func(i int) bool {
 		return slices.ContainsFunc(s.Ops[i].Args, func(a program.Arg) bool { return a.Value == -c })
 	})
+}
+
+func (s *site) mirrored(c, x float64) {
+	s.add("scalar", 3, text("±%g → ±%s", c, number(x)), func(w *writer, o program.Op) {
+		args := slices.Clone(o.Args)
+		for i, b := range args {
+			switch b.Value {
+			case c:
+				args[i].Value = x
+			case -c:
+				args[i].Value = -x
+			}
+		}
+		w.run(o, o.Name, args)
+	})
+}
+
+// clamps bound what is bounded on one side on the other, too.
+func clamps(s *site) {
+	o := s.first()
+	for _, side := range [][2]string{{"min", "max"}, {"max", "min"}} {
+		bound, ok := toFloat(o.Args.Get(side[0]))
+		if o.Name != "clamp" || !ok || o.Args.Get(side[1]) != nil {
+			continue
+		}
+		for _, x := range []float64{-bound, 0} {
+			s.given("scalar", 3, text("%s of clamp: none → %s", side[1], number(x)), side[1], x)
+		}
+	}
+}
+
+func toFloat(x any) (float64, bool) {
+	switch v := x.(type) {
+	case int:
+		return float64(v), true
+	case float64:
+		return v, !math.IsInf(v, 0)
+	}
+	return 0, false
 }
 
 // number writes a number as people do.
@@ -139,8 +166,8 @@ func integers(s *site) {
 	}
 	if n := len(v.Shape); n > 0 && v.Shape[n-1] > 1 {
 		s.then("integer", 3, "0, 1, 2 and so on in place of "+o.Name, func(w *writer, id program.ID) program.ID {
-			row := w.numbers(counting(v.Shape[n-1]), v.Shape[n-1:], tensor.I64)
-			return w.call("expand", id, nil, "self", row, "size", v.Shape)
+			count := w.call("arange", id, v.Shape[n-1:], "start", 0, "end", v.Shape[n-1], "step", 1)
+			return w.expand(count, v.Shape)
 		})
 	}
 	for _, by := range []int{1, -1, 2} {
@@ -150,18 +177,8 @@ func integers(s *site) {
 				what += text(", %d at most", max)
 			}
 			s.then("integer", 4, what, func(w *writer, id program.ID) program.ID {
-				x := w.call("add", id, nil, "self", id, "other", by, "alpha", 1)
-				return w.call("clamp", x, nil, "self", x, "min", 0, "max", max)
+				return w.call("clamp", id, nil, "self", w.two("add", id, by), "min", 0, "max", max)
 			})
 		}
 	}
-}
-
-// counting are the whole numbers below one.
-func counting(n int) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = float64(i)
-	}
-	return x
 }

@@ -17,21 +17,19 @@ func sections(s *site) {
 		if len(selects) == 0 {
 			continue
 		}
-		first := s.Ops[at[0]]
-		sizes := first.Args.Get("split_sizes").([]int)
+		sizes := s.Ops[at[0]].Args.Get("split_sizes").([]int)
 		for _, other := range divisions(sizes) {
 			s.divided(at, selects, other, text("sections %v → %v", sizes, other))
 		}
-		x, _ := s.Ops[selects[0]].Args.Get("self").(program.ID)
-		n := s.shape(x)[0]
+		n := s.shape(self(s.Ops[selects[0]]))[0]
+		choose := func(what string, of func(k int) int) {
+			s.addAt("slice", 2, what, selects, func(w *writer, o program.Op) { w.give(o, "index", of((intOf(o, "index")+n)%n)) }).ID = "rope/sections"
+		}
 		for k := range n {
-			s.addAt("slice", 2, text("all sections of %d", k), selects, func(w *writer, o program.Op) { w.give(o, "index", k) }).ID = "rope/sections"
+			choose(text("all sections of %d", k), func(int) int { return k })
 		}
 		for _, p := range orders(n) {
-			s.addAt("slice", 2, text("sections of %v", p), selects, func(w *writer, o program.Op) {
-				k, _ := o.Args.Get("index").(int)
-				w.give(o, "index", p[(k+n)%n])
-			}).ID = "rope/sections"
+			choose(text("sections of %v", p), func(k int) int { return p[k] })
 		}
 	}
 }
@@ -55,10 +53,10 @@ func (s *site) divided(splits, selects []int, sizes []int, what string) {
 		}
 		w.again(o, now, func(k int, id program.ID) []int {
 			shape := slices.Clone(s.shape(id))
-			if shape[len(shape)-1] = sizes[k]; o.Name == "select" {
-				x, _ := o.Args.Get("self").(program.ID)
-				part := w.value(now[x]).Shape
-				shape[len(shape)-1] = part[len(part)-1]
+			n := len(shape) - 1
+			if shape[n] = sizes[k]; o.Name == "select" {
+				part := w.shape(now[self(o)])
+				shape[n] = part[len(part)-1]
 			}
 			return shape
 		})
@@ -84,12 +82,9 @@ func (s *site) selectsOf(splits []int) (list []int) {
 
 // divisions are other sizes of parts, where the same ones come again and again: all of the same sum and unit.
 func divisions(sizes []int) (out [][]int) {
-	period := len(sizes)
-	for k := 1; k < len(sizes); k++ {
-		if len(sizes)%k == 0 && slices.Equal(sizes[k:], sizes[:len(sizes)-k]) {
-			period = k
-			break
-		}
+	period := 1
+	for len(sizes)%period > 0 || !slices.Equal(sizes[period:], sizes[:len(sizes)-period]) {
+		period++
 	}
 	unit, sum := 0, 0
 	for _, n := range sizes[:period] {
@@ -104,8 +99,7 @@ func divisions(sizes []int) (out [][]int) {
 	var divide func(have []int, left int)
 	divide = func(have []int, left int) {
 		if len(have) == period-1 {
-			all := append(slices.Clone(have), left)
-			if !slices.Equal(all, sizes[:period]) {
+			if all := append(have, left); !slices.Equal(all, sizes[:period]) {
 				out = append(out, slices.Repeat(all, len(sizes)/period))
 			}
 			return

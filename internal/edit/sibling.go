@@ -2,19 +2,51 @@ package edit
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/program"
 )
 
-// families are the operators that may be taken for one another.
-var families = [][]string{
-	{"silu", "gelu", "relu", "sigmoid", "tanh", "exp", "softplus", "abs", "neg", "rsqrt", "sqrt", "reciprocal", "sin", "cos", "log", "log1p",
-		"leaky_relu", "elu", "mish", "hardswish", "square", "erf", "expm1"},
-	{"add", "sub", "rsub", "mul", "div", "maximum", "minimum"},
-	{"lt", "le", "gt", "ge", "eq", "ne"},
-	{"bitwise_and", "bitwise_or", "bitwise_xor"},
-	{"tril", "triu"},
-	{"sum", "mean", "amax", "amin"},
+// families are the operators that may be taken for one another, the first those of functions of one variable.
+var families = []string{
+	"silu gelu relu sigmoid tanh exp softplus abs neg rsqrt sqrt reciprocal sin cos log log1p leaky_relu elu mish hardswish square erf expm1",
+	"add sub rsub mul div maximum minimum", "lt le gt ge eq ne", "bitwise_and bitwise_or bitwise_xor", "tril triu", "sum mean amax amin",
+}
+
+// quick is the factor of the logistic approximation of GELU (Hendrycks and Gimpel, 2016).
+const quick = 1.702
+
+// function is one of one variable that no operator is, or no operator as it stands.
+type function struct {
+	name  string
+	write change
+}
+
+var functions = []function{
+	{"gelu (none)", func(w *writer, x program.ID) program.ID { return w.one("gelu", x) }},
+	{"gelu (tanh)", func(w *writer, x program.ID) program.ID {
+		return w.call("gelu", x, nil, "self", x, "approximate", "tanh")
+	}},
+	{"x·sigmoid(1.702·x)", func(w *writer, x program.ID) program.ID {
+		return w.two("mul", x, w.one("sigmoid", w.two("mul", x, quick)))
+	}},
+	{"x within 0 and 1", line(1, 0, 0.0, 1.0)},
+	{"x within −1 and 1", line(1, 0, -1.0, 1.0)},
+	{"x within 0 and 6", line(1, 0, 0.0, 6.0)},
+	{"x/6 + ½ within 0 and 1", line(1.0/6, 0.5, 0.0, 1.0)},
+	{"1 + x", line(1, 1, nil, nil)},
+	{"relu²", func(w *writer, x program.ID) program.ID {
+		x = w.one("relu", x)
+		return w.two("mul", x, x)
+	}},
+}
+
+// line is a straight one that people write in the place of a function: scale·x + offset within bounds.
+func line(scale, offset float64, low, high any) change {
+	return func(w *writer, x program.ID) program.ID {
+		x = w.two("add", w.two("mul", x, scale), offset)
+		return w.call("clamp", x, nil, "self", x, "min", low, "max", high)
+	}
 }
 
 // sibling puts another operator of the same family in its place.
@@ -26,19 +58,24 @@ func sibling(s *site) {
 		s.add("sibling", 1, "softmax → sigmoid", func(w *writer, o program.Op) { w.run(o, "sigmoid", o.Args) })
 		return
 	case "native_layer_norm":
-		s.add("sibling", 1, "layer norm → RMS norm", func(w *writer, o program.Op) { rmsNorm(w, o) })
+		if n, _ := o.Args.Get("normalized_shape").([]int); len(n) == 1 {
+			s.add("sibling", 1, "layer norm → RMS norm", func(w *writer, o program.Op) { w.normed(o, []int{-1}, false) })
+		}
 		return
 	case "_native_batch_norm_legit_no_training":
-		s.add("sibling", 1, "batch norm by the statistics of the batch", func(w *writer, o program.Op) { batchStatistics(w, o) })
+		s.add("sibling", 1, "batch norm by the statistics of the batch", func(w *writer, o program.Op) {
+			axes := upTo(len(w.value(operand(o, "input")).Shape))
+			w.normed(o, slices.Delete(axes, 1, 2), true)
+		})
 		return
 	case "sum", "mean", "amax", "amin":
 		pooled(s, o)
 	}
-	i := slices.IndexFunc(families, func(f []string) bool { return slices.Contains(f, o.Name) })
+	i := slices.IndexFunc(families, func(f string) bool { return isOne(o, f) })
 	if i < 0 || !single {
 		return
 	}
-	for _, n := range families[i] {
+	for n := range strings.FieldsSeq(families[i]) {
 		if n != o.Name {
 			s.add("sibling", 1, text("%s → %s", o.Name, n), func(w *writer, o program.Op) { w.run(o, n, o.Args) })
 		}
@@ -46,130 +83,53 @@ func sibling(s *site) {
 	if i > 0 {
 		return
 	}
-	for _, a := range []string{"tanh", "none"} {
-		if o.Name != "gelu" && a == "none" || o.Name == "gelu" && o.Args.Get("approximate") == a {
-			continue
+	is := "gelu (none)" // the operator alone is that
+	if o.Name == "gelu" {
+		is = text("gelu (%v)", o.Args.Get("approximate"))
+	}
+	for _, f := range functions {
+		if f.name != is {
+			s.add("sibling", 1, o.Name+" → "+f.name, func(w *writer, o program.Op) { w.pass(o, f.write(w, self(o))) })
 		}
-		s.add("sibling", 1, text("%s → gelu (%s)", o.Name, a), func(w *writer, o program.Op) { w.run(o, "gelu", with(o.Args, "approximate", a)) })
 	}
-	s.add("sibling", 1, o.Name+" → x·sigmoid(1.702·x)", func(w *writer, o program.Op) {
-		x := o.Args.Get("self").(program.ID)
-		t := w.call("mul", x, w.value(x).Shape, "self", x, "other", quick)
-		t = w.call("sigmoid", x, w.value(x).Shape, "self", t)
-		w.run(o, "mul", argsOf([]any{"self", x, "other", t}))
-	})
-	for _, f := range approximations {
-		s.add("sibling", 1, o.Name+" → "+f.name, func(w *writer, o program.Op) {
-			x := o.Args.Get("self").(program.ID)
-			if f.scale != 1 {
-				x = w.call("mul", x, nil, "self", x, "other", f.scale)
-			}
-			if f.offset != 0 {
-				x = w.call("add", x, nil, "self", x, "other", f.offset, "alpha", 1)
-			}
-			if f.max == nil {
-				w.run(o, "view", argsOf([]any{"self", x}))
-				return
-			}
-			w.run(o, "clamp", argsOf([]any{"self", x, "min", f.min, "max", f.max}))
-		})
-	}
-	s.add("sibling", 1, o.Name+" → relu²", func(w *writer, o program.Op) {
-		x := o.Args.Get("self").(program.ID)
-		t := w.call("relu", x, w.value(x).Shape, "self", x)
-		w.run(o, "mul", argsOf([]any{"self", t, "other", t}))
-	})
 	for d := range v.Shape {
 		s.add("sibling", 2, text("%s → softmax over axis %d", o.Name, d), func(w *writer, o program.Op) { w.run(o, "_softmax", with(o.Args, "dim", d)) })
 	}
 }
 
-// approximations are the straight lines that people write in the place of a function: scale·x + offset within bounds.
-var approximations = []struct {
-	name          string
-	scale, offset float64
-	min, max      any
-}{
-	{"x within 0 and 1", 1, 0, 0.0, 1.0},
-	{"x within −1 and 1", 1, 0, -1.0, 1.0},
-	{"x within 0 and 6", 1, 0, 0.0, 6.0},
-	{"x/6 + ½ within 0 and 1", 1.0 / 6, 0.5, 0.0, 1.0},
-	{"1 + x", 1, 1, nil, nil},
-}
-
-// quick is the factor of the logistic approximation of GELU (Hendrycks and Gimpel, 2016).
-const quick = 1.702
-
-// rmsNorm divides by √(mean of squares + eps), without the mean taken off.
-func rmsNorm(w *writer, o program.Op) {
-	x, _ := o.Args.Get("input").(program.ID)
-	n, _ := o.Args.Get("normalized_shape").([]int)
-	last := len(w.value(x).Shape) - 1
-	if w.failed = w.failed || len(n) != 1 || last < 0; !w.failed {
-		w.normed(o, x, []int{last}, false)
-	}
-}
-
-// batchStatistics norms each channel by the numbers that it has now.
-func batchStatistics(w *writer, o program.Op) {
-	x, _ := o.Args.Get("input").(program.ID)
-	axes := upTo(len(w.value(x).Shape))
-	if w.failed = w.failed || len(axes) < 2; !w.failed {
-		w.normed(o, x, slices.Delete(axes, 1, 2), true)
-	}
-}
-
-// normed writes, in the place of a norm, one over some axes of its input. Where these are not the last alone, there are a
-// weight and a bias for each of the other elements.
-func (w *writer) normed(o program.Op, x program.ID, axes []int, centred bool) {
-	shape := w.value(x).Shape
-	one := slices.Clone(shape)
-	for _, d := range axes {
-		one[d] = 1
-	}
-	mean := func(id program.ID) program.ID {
-		return w.call("mean", id, one, "self", id, "dim", axes, "keepdim", true)
-	}
+// normed writes, in the place of a norm, one over some axes of its input: a division by √(mean of squares + eps), maybe
+// with the mean taken off before. Where these are several, there are a weight and a bias for each of the other elements.
+func (w *writer) normed(o program.Op, axes []int, centred bool) {
+	x := operand(o, "input")
 	if centred {
-		x = w.call("sub", x, nil, "self", x, "other", mean(x), "alpha", 1)
+		x = w.two("sub", x, w.along("mean", x, axes...))
 	}
-	root := mean(w.call("mul", x, nil, "self", x, "other", x))
-	root = w.call("add", root, nil, "self", root, "other", o.Args.Get("eps"), "alpha", 1)
-	x = w.call("mul", x, nil, "self", x, "other", w.call("rsqrt", root, nil, "self", root))
+	root := w.two("add", w.along("mean", w.two("mul", x, x), axes...), o.Args.Get("eps"))
+	one := w.shape(root)
+	x = w.two("mul", x, w.one("rsqrt", root))
 	for _, a := range []struct{ name, op string }{{"weight", "mul"}, {"bias", "add"}} {
-		if id, ok := o.Args.Get(a.name).(program.ID); ok {
+		if id := operand(o, a.name); id != program.None {
 			if len(axes) > 1 {
 				id = w.view(id, one...)
 			}
-			x = w.call(a.op, x, nil, "self", x, "other", id, "alpha", 1)
+			x = w.two(a.op, x, id)
 		}
 	}
 	o.Out = o.Out[:1]
-	w.run(o, "view", argsOf([]any{"self", x, "size", shape}))
+	w.pass(o, x)
 }
 
 // pooled takes the first or the last of what is summed.
 func pooled(s *site, o program.Op) {
-	x, ok := o.Args.Get("self").(program.ID)
 	dims, _ := o.Args.Get("dim").([]int)
-	if !ok || len(dims) != 1 {
+	if self(o) == program.None || len(dims) != 1 {
 		return
 	}
 	for _, at := range []int{0, -1} {
 		s.add("sibling", 2, text("%s → the element %d", o.Name, at), func(w *writer, o program.Op) {
-			x = o.Args.Get("self").(program.ID)
-			shape := slices.Clone(w.value(x).Shape)
-			d := dims[0]
-			if d < 0 {
-				d += len(shape)
-			}
-			start := at
-			if at < 0 {
-				start = shape[d] - 1
-			}
-			shape[d] = 1
-			t := w.call("slice", x, shape, "self", x, "dim", d, "start", start, "end", start+1, "step", 1)
-			w.run(o, "view", argsOf([]any{"self", t, "size", w.s.Values[o.Out[0]].Shape}))
+			shape := w.shape(self(o))
+			d := (dims[0] + len(shape)) % len(shape)
+			w.pass(o, w.slice(self(o), d, (at+shape[d])%shape[d], 1))
 		})
 	}
 }

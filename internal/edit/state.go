@@ -27,13 +27,12 @@ func states(s *site) {
 
 // fault is what attention looks at, in place of what it should.
 type fault struct {
-	id     string
-	rank   int
-	text   string
-	k, v   []slot                       // nil for those of the sequence
-	of     func(line int) int           // whose keys and values each sequence has; nil for its own
-	values bool                         // of is of the values alone
-	seen   func(line, t, slot int) bool // nil for what the mask allows
+	id       string
+	rank     int
+	text     string
+	k, v     []slot                       // nil for those of the sequence
+	kOf, vOf func(line int) int           // whose keys and values each sequence has; nil for its own
+	seen     func(line, t, slot int) bool // nil for what the mask allows
 	// hides is what a mask that is added takes off what is not seen; 0 for all of it.
 	hides float64
 }
@@ -41,22 +40,33 @@ type fault struct {
 // cached writes attention with a fault, where its values are taken.
 func (s *site) cached(f *Fed, a attention, g fault) {
 	more := max(len(g.k), len(g.v), len(f.At)) - len(f.At)
+	wider := func(shape []int) []int { // where its last axis counts keys
+		shape = slices.Clone(shape)
+		if n := len(shape); n > 0 && shape[n-1] == a.keys {
+			shape[n-1] += more
+		}
+		return shape
+	}
 	s.addAt("state", g.rank, g.text, []int{a.v.op}, func(w *writer, _ program.Op) {
 		now := map[program.ID]program.ID{}
 		for _, i := range a.ops {
 			o := s.Ops[i]
 			o.Args = renamed(o.Args, now)
-			if i == a.k.op && g.k != nil {
-				o.Args = with(o.Args, a.k.arg, w.moved(f, s.at(a.k), s.at(a.k), a.kAxis, g.k))
+			put := func(in input, axis int, slots []slot, of func(line int) int) {
+				id := operand(o, in.arg)
+				if slots != nil {
+					id = w.moved(f, s.at(in), s.at(in), axis, slots)
+				}
+				if of != nil {
+					id = w.lines(id, f.Lines, of)
+				}
+				o.Args = with(o.Args, in.arg, id)
 			}
-			if i == a.v.op && g.v != nil {
-				o.Args = with(o.Args, a.v.arg, w.moved(f, s.at(a.v), s.at(a.v), a.vAxis, g.v))
+			if i == a.k.op {
+				put(a.k, a.kAxis, g.k, g.kOf)
 			}
-			if g.of != nil && i == a.k.op && !g.values {
-				o.Args = with(o.Args, a.k.arg, w.lines(o.Args.Get(a.k.arg).(program.ID), f.Lines, g.of))
-			}
-			if g.of != nil && i == a.v.op {
-				o.Args = with(o.Args, a.v.arg, w.lines(o.Args.Get(a.v.arg).(program.ID), f.Lines, g.of))
+			if i == a.v.op {
+				put(a.v, a.vAxis, g.v, g.vOf)
 			}
 			if i == a.hides() && g.seen != nil {
 				o = s.hiding(w, f, a, o, g, more)
@@ -65,35 +75,18 @@ func (s *site) cached(f *Fed, a attention, g fault) {
 				w.run(o, o.Name, o.Args)
 				return
 			}
-			o.Args, o.Out = widened(o.Args, a.keys, more), o.Out[:1]
-			w.again(o, now, func(_ int, id program.ID) []int { return wider(s.shape(id), a.keys, more) })
+			if shape, ok := o.Args.Get("size").([]int); ok {
+				o.Args = with(o.Args, "size", wider(shape))
+			}
+			o.Out = o.Out[:1]
+			w.again(o, now, func(_ int, id program.ID) []int { return wider(s.shape(id)) })
 		}
 	}).ID = g.id
 }
 
-// wider is a shape whose last axis counts keys, with more of them.
-func wider(shape []int, keys, more int) []int {
-	shape = slices.Clone(shape)
-	if n := len(shape); n > 0 && shape[n-1] == keys {
-		shape[n-1] += more
-	}
-	return shape
-}
-
-// widened are arguments, with that done to sizes.
-func widened(args program.Args, keys, more int) program.Args {
-	out := slices.Clone(args)
-	for i, x := range out {
-		if shape, ok := x.Value.([]int); ok && x.Name == "size" {
-			out[i].Value = wider(shape, keys, more)
-		}
-	}
-	return out
-}
-
 // lines writes a value in which each sequence has what another one had.
 func (w *writer) lines(id program.ID, lines int, of func(line int) int) program.ID {
-	n := w.value(id).Shape[0]
+	n := w.shape(id)[0]
 	each := max(n/lines, 1)
 	order := make([]int, n)
 	for i := range order {
@@ -115,7 +108,7 @@ func (a attention) hides() int {
 
 // hiding is an operator of an attention that is given another mask, with columns for more keys.
 func (s *site) hiding(w *writer, f *Fed, a attention, o program.Op, g fault, more int) program.Op {
-	v := program.Value{Shape: slices.Clone(s.scoresShape(f, a)), DType: tensor.F32}
+	v := program.Value{Shape: s.scoresShape(f, a), DType: tensor.F32}
 	v.Shape[len(v.Shape)-1] += more
 	if s.isBools(a) {
 		v.DType = tensor.Bool
@@ -123,22 +116,44 @@ func (s *site) hiding(w *writer, f *Fed, a attention, o program.Op, g fault, mor
 	id := w.numbered(v, func() []float64 { return s.shows(f, a, g, v) })
 	switch {
 	case a.softmax < 0:
-		o.Args = with(with(o.Args, "attn_mask", id), "is_causal", false)
+		o.Args = with(o.Args, "attn_mask", id, "is_causal", false)
 	case a.mask.op >= 0:
 		o.Args = with(o.Args, a.mask.arg, id)
 	default:
-		in, _ := o.Args.Get("self").(program.ID)
-		o.Args = with(o.Args, "self", w.call("add", in, nil, "self", in, "other", id, "alpha", 1))
+		o.Args = with(o.Args, "self", w.two("add", self(o), id))
 	}
 	return o
 }
 
 // isBools reports whether the mask of an attention is of bools, or may be.
 func (s *site) isBools(a attention) bool {
-	if a.softmax < 0 {
-		return !s.addsMask(a)
+	if id := s.at(a.mask); id != program.None {
+		return !isFloat(s.Values[id])
 	}
-	return a.mask.op >= 0 && !isFloat(s.Values[s.at(a.mask)])
+	return a.softmax < 0
+}
+
+// scoresShape is the shape that a mask is written in.
+func (s *site) scoresShape(f *Fed, a attention) []int {
+	if a.softmax < 0 {
+		return []int{f.Lines, 1, a.queries, a.keys}
+	}
+	shape := slices.Clone(s.shape(s.Ops[a.softmax].Out[0]))
+	if len(shape) == 4 && (f.Lines == 1 || shape[0] == f.Lines) {
+		shape[0], shape[1] = f.Lines, 1
+	}
+	return shape
+}
+
+// linesOf is how many sequences an attention has, each of which may have a mask of its own.
+func (s *site) linesOf(a attention) int {
+	shape := s.shape(s.at(a.k))
+	if a.softmax >= 0 {
+		if shape = s.shape(s.Ops[a.softmax].Out[0]); len(shape) != 4 {
+			return 1
+		}
+	}
+	return max(shape[0], 1)
 }
 
 // shows are the numbers of a mask of a type and shape that shows what a fault does.
@@ -147,14 +162,11 @@ func (s *site) shows(f *Fed, a attention, g fault, v program.Value) []float64 {
 	for t, row := range f.At {
 		rowOf[row] = t
 	}
-	shown := 1.0
-	if v.DType == tensor.Bool && a.softmax >= 0 && s.inverted(f, a) {
-		shown = 0
-	}
 	denied := -math.MaxFloat32
 	if g.hides > 0 {
 		denied = -g.hides
 	}
+	inverted := v.DType == tensor.Bool && s.inverted(f, a)
 	n := len(v.Shape)
 	x, cols, rows := make([]float64, size(v.Shape)), v.Shape[n-1], v.Shape[n-2]
 	lines := size(v.Shape[:n-2])
@@ -164,20 +176,20 @@ func (s *site) shows(f *Fed, a attention, g fault, v program.Value) []float64 {
 		key, is := rowOf[col]
 		allowed, value := false, 0.0
 		if col < f.Rows {
-			if allowed, value = was(line, row, col); !allowed {
-				value = 0
-			}
+			allowed, value = was(line, row, col)
 		} else {
 			key, is = len(f.At)+col-f.Rows, true
+		}
+		if !allowed {
+			value = 0
 		}
 		if own && is && (line == f.Line || s.fed == nil) {
 			allowed = g.seen(line, t, key)
 		}
 		switch {
-		case v.DType == tensor.Bool && allowed:
-			x[i] = shown
+		case v.DType == tensor.Bool && allowed != inverted:
+			x[i] = 1
 		case v.DType == tensor.Bool:
-			x[i] = 1 - shown
 		case allowed:
 			x[i] = value
 		default:
@@ -187,52 +199,16 @@ func (s *site) shows(f *Fed, a attention, g fault, v program.Value) []float64 {
 	return x
 }
 
-// linesOf is how many sequences an attention has, each of which may have a mask of its own.
-func (s *site) linesOf(a attention) int {
-	if a.softmax < 0 {
-		return max(s.shape(s.at(a.k))[0], 1)
-	}
-	if shape := s.shape(s.Ops[a.softmax].Out[0]); len(shape) == 4 {
-		return max(shape[0], 1)
-	}
-	return 1
-}
-
-// addsMask reports whether a fused attention adds its mask.
-func (s *site) addsMask(a attention) bool {
-	id, ok := s.Ops[a.k.op].Args.Get("attn_mask").(program.ID)
-	return ok && id != program.None && isFloat(s.Values[id])
-}
-
-// scoresShape is the shape that a mask is written in.
-func (s *site) scoresShape(f *Fed, a attention) []int {
-	if a.softmax < 0 {
-		return []int{f.Lines, 1, a.queries, a.keys}
-	}
-	shape := slices.Clone(s.shape(s.Ops[a.softmax].Out[0]))
-	if n := len(shape); n == 4 && (f.Lines == 1 || shape[0] == f.Lines) {
-		shape[0], shape[1] = f.Lines, 1
-	}
-	return shape
-}
-
 // maskOf returns whether a row sees a key, and what is added where it does.
 func (s *site) maskOf(f *Fed, a attention) func(line, row, col int) (bool, float64) {
-	causal, _ := s.Ops[a.k.op].Args.Get("is_causal").(bool)
-	var x []float64
-	var shape []int
-	isBool, invert := false, false
-	if a.mask.op >= 0 {
-		if id, ok := s.Ops[a.mask.op].Args.Get(a.mask.arg).(program.ID); ok && id != program.None && s.Value(id) != nil {
-			x, shape, isBool = s.Value(id).Floats(), s.Value(id).Shape(), !isFloat(s.Values[id])
-			invert = isBool && a.softmax >= 0 && s.inverted(f, a)
-		}
+	id := s.at(a.mask)
+	if id == program.None || s.Value(id) == nil {
+		causal, _ := s.Ops[a.k.op].Args.Get("is_causal").(bool)
+		return func(_, row, col int) (bool, float64) { return !causal || col <= row+a.behind(), 0 }
 	}
+	x, shape, bools, inverted := s.Value(id).Floats(), s.shape(id), !isFloat(s.Values[id]), s.inverted(f, a)
+	n := len(shape)
 	return func(line, row, col int) (bool, float64) {
-		if x == nil {
-			return !causal || col <= row+a.behind(), 0
-		}
-		n := len(shape)
 		at := col
 		if shape[n-2] > 1 {
 			at += row * shape[n-1]
@@ -240,8 +216,8 @@ func (s *site) maskOf(f *Fed, a attention) func(line, row, col int) (bool, float
 		if n > 2 && shape[0] > 1 {
 			at += line * size(shape) / f.Lines
 		}
-		if isBool {
-			return (x[at] != 0) != invert, 0
+		if bools {
+			return (x[at] != 0) != inverted, 0
 		}
 		return !mask.Denies(x[at]), x[at]
 	}
@@ -250,57 +226,55 @@ func (s *site) maskOf(f *Fed, a attention) func(line, row, col int) (bool, float
 // inverted reports whether a mask of bools hides where it is true: a token always sees itself.
 func (s *site) inverted(f *Fed, a attention) bool {
 	id := s.at(a.mask)
-	x, shape := s.Value(id).Floats(), s.Value(id).Shape()
-	at := f.At[0]
+	if a.softmax < 0 || id == program.None || isFloat(s.Values[id]) {
+		return false
+	}
+	shape, at := s.shape(id), f.At[0]
 	if n := len(shape); shape[n-2] > 1 {
 		at = f.At[0]*shape[n-1] + f.At[0] + a.behind()
 	}
-	return x[at] != 0
+	return s.Value(id).Floats()[at] != 0
 }
 
 // anew leaves out what earlier forward passes gave, in what is not attention: a state that is empty again, or holds what
 // another left.
 func (s *site) anew() {
-	from := s.fed.From
-	calculates := func(op int) bool {
-		return op >= 0 && !slices.Contains(moves, s.Ops[op].Name) && !slices.Contains(elementwise, s.Ops[op].Name)
-	}
+	f := s.fed
+	calculates := func(op int) bool { return op >= 0 && !isOne(s.Ops[op], moving+" "+elementwise) }
 	for i, v := range s.Values {
 		id := program.ID(i)
-		if v.Weight != "" || !isFloat(v) || s.only(id) || s.Value(id) == nil || id == s.Out {
+		if f.From == 0 || v.Weight != "" || !isFloat(v) || s.only(id) || s.Value(id) == nil || id == s.Out {
 			continue
 		}
-		takers := s.takers(id)
-		made := calculates(Root(s.Piece, s.Maker(id)))
-		if len(takers) == 0 || !made && !slices.ContainsFunc(takers, calculates) {
+		takers, made := s.takers(id), calculates(Root(s.Piece, s.Maker(id)))
+		if !made && !slices.ContainsFunc(takers, calculates) {
 			continue
 		}
-		for _, axis := range s.fed.rowAxes(v.Shape) {
-			other := func(id, text string, slots []slot) {
-				of := program.ID(i)
-				s.instead("state", 3, text+": "+Name(s.Piece, of), s.takers(of), []program.ID{of}, func(w *writer, x program.ID) program.ID {
-					return w.moved(s.fed, x, x, axis, slots)
-				}).ID = id
+		for _, axis := range f.rowAxes(v.Shape) {
+			put := func(name, text string, of func(at int) slot) {
+				s.instead("state", 3, text+": "+Name(s.Piece, id), takers, []program.ID{id}, func(w *writer, x program.ID) program.ID {
+					return w.moved(f, x, x, axis, f.slots(of))
+				}).ID = name
 			}
-			put := func(id, text string, whose, known int) {
-				slots := own(len(s.fed.At))
-				for at := range min(from, known) {
-					slots[at] = slot{whose, at}
+			earlier := func(whose, known int) func(at int) slot {
+				return func(at int) slot {
+					if at < min(f.From, known) {
+						return slot{whose, at}
+					}
+					return slot{at: at}
 				}
-				other(id, text, slots)
 			}
-			if made && from > 0 && s.fed.To-from > 1 {
-				slots := own(len(s.fed.At))
-				for at := from; at < s.fed.To; at++ {
-					slots[at].at = s.fed.To - 1
-				}
-				other("state/chunk", "all rows of the forward pass are its last, as in a step of one", slots)
+			if made && f.To-f.From > 1 {
+				put("state/chunk", "all rows of the forward pass are its last, as in a step of one", func(at int) slot {
+					if at >= f.From && at < f.To {
+						return slot{at: f.To - 1}
+					}
+					return slot{at: at}
+				})
 			}
-			if from > 0 {
-				put("state/chunk", "a forward pass begins with an empty state", -1, from)
-				for k, o := range s.fed.Others {
-					put(o.ID, "a forward pass goes on from the state of "+o.Text, 1+k, o.Cached)
-				}
+			put("state/chunk", "a forward pass begins with an empty state", earlier(empty.of, f.From))
+			for k, o := range f.Others {
+				put(o.ID, "a forward pass goes on from the state of "+o.Text, earlier(1+k, o.Cached))
 			}
 		}
 	}
@@ -308,31 +282,49 @@ func (s *site) anew() {
 
 // exchanged are rows of another sequence in the place of the result's own.
 func (s *site) exchanged() {
+	f := s.fed
 	if !isFloat(s.Values[s.Out]) || s.Value(s.Out) == nil {
 		return
 	}
-	for _, axis := range s.fed.rowAxes(s.shape(s.Out)) {
-		for k, o := range s.fed.Others {
-			for _, by := range []int{0, s.fed.From - o.Cached} {
-				slots := own(len(s.fed.At))
-				for at := s.fed.From; at < s.fed.To; at++ {
-					if to := at - by; to >= 0 && to < o.Len {
-						slots[at] = slot{1 + k, to}
+	for _, axis := range f.rowAxes(s.shape(s.Out)) {
+		for k, o := range f.Others {
+			for _, by := range []int{0, f.From - o.Cached} {
+				slots := f.slots(func(at int) slot {
+					if to := at - by; at >= f.From && at < f.To && to >= 0 && to < o.Len {
+						return slot{1 + k, to}
 					}
-				}
-				s.lastOf(o.ID, 1, "the result has the rows of "+o.Text, func(w *writer, id program.ID) program.ID {
-					return w.moved(s.fed, s.Out, id, axis, slots)
+					return slot{at: at}
 				})
+				s.last("state", 1, "the result has the rows of "+o.Text, func(w *writer, id program.ID) program.ID {
+					return w.moved(f, s.Out, id, axis, slots)
+				}).ID = o.ID
 			}
 		}
 	}
 }
 
-// lastOf does something to the result.
-func (s *site) lastOf(id string, cost int, text string, f change) {
-	if n := len(s.out); len(s.Ops) == 0 || s.Maker(s.Out) < 0 || len(s.Ops[s.Maker(s.Out)].Out) == 1 {
-		if s.last("state", cost, text, f); len(s.out) > n {
-			s.out[n].ID = id
+// forgets empties the state that a loop carries before one of its runs, where a scan that works in chunks begins anew.
+func forgets(s *site) {
+	type step struct {
+		stack int
+		name  string
+	}
+	of := func(i int) step { return step{s.Ops[i].Stack, s.Ops[i].Name} }
+	first, run := map[step]int{}, map[step]int{}
+	for i := range slices.Backward(s.Ops) {
+		first[of(i)] = i
+	}
+	for i, o := range s.Ops {
+		if v, ok := s.result(o); !s.looped[i] || !ok || !isFloat(v) {
+			continue
 		}
+		next := slices.DeleteFunc(s.takers(o.Out[0]), func(t int) bool { return !s.looped[t] || first[of(t)] >= first[of(i)] })
+		if len(next) == 0 {
+			continue // nothing that the next run takes
+		}
+		if run[of(i)]++; run[of(i)] > mostPositions {
+			return
+		}
+		s.instead("state", 0, text("the state is empty again behind run %d of the loop", run[of(i)]), next, o.Out, times(0)).ID = "ssm/state"
 	}
 }

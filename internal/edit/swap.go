@@ -7,33 +7,30 @@ import (
 	"github.com/goparity/goparity/internal/replay"
 )
 
-// pairs are the names of two operands that may be exchanged.
-var pairs = [][2]string{{"self", "other"}, {"self", "mat2"}, {"mat1", "mat2"}}
-
 // swap exchanges two operands, or puts parts together in another order.
 func swap(s *site) {
 	o := s.first()
-	for _, p := range pairs {
-		_, a := o.Args.Get(p[0]).(program.ID)
-		_, b := o.Args.Get(p[1]).(program.ID)
-		if !a || !b || slices.Contains([]string{"add", "mul", "eq", "maximum", "minimum"}, o.Name) {
+	for _, p := range [][2]string{{"self", "other"}, {"self", "mat2"}, {"mat1", "mat2"}} {
+		if operand(o, p[0]) == program.None || operand(o, p[1]) == program.None || isOne(o, "add mul eq maximum minimum") {
 			continue
 		}
 		s.add("swap", 1, o.Name+" with its operands exchanged", func(w *writer, o program.Op) {
-			w.run(o, o.Name, with(with(o.Args, p[0], o.Args.Get(p[1])), p[1], o.Args.Get(p[0])))
+			w.run(o, o.Name, with(o.Args, p[0], o.Args.Get(p[1]), p[1], o.Args.Get(p[0])))
 		})
 	}
-	if parts, ok := o.Args.Get("tensors").([]program.ID); ok && len(parts) > 1 && len(parts) <= mostParts {
-		for _, order := range permutations(len(parts)) {
-			s.add("swap", 2, text("%s in the order %v", o.Name, order), func(w *writer, o program.Op) {
-				own, _ := o.Args.Get("tensors").([]program.ID)
-				var ids []program.ID
-				for _, i := range order {
-					ids = append(ids, own[min(i, len(own)-1)])
-				}
-				w.give(o, "tensors", ids)
-			})
-		}
+	parts, _ := o.Args.Get("tensors").([]program.ID)
+	if len(parts) > mostParts {
+		return
+	}
+	for _, order := range permutations(len(parts)) {
+		s.add("swap", 2, text("%s in the order %v", o.Name, order), func(w *writer, o program.Op) {
+			own, _ := o.Args.Get("tensors").([]program.ID)
+			var ids []program.ID
+			for _, i := range order {
+				ids = append(ids, own[min(i, len(own)-1)])
+			}
+			w.give(o, "tensors", ids)
+		})
 	}
 }
 
@@ -46,14 +43,13 @@ func turned(s *site) {
 	if !isOne(o, "bmm mm") {
 		return
 	}
-	laid := func(arg string) program.ID {
-		id, _ := o.Args.Get(arg).(program.ID)
-		for m := s.Maker(id); m >= 0 && isOne(s.Ops[m], laying); m = s.Maker(id) {
-			id, _ = s.Ops[m].Args.Get("self").(program.ID)
+	laid := func(id program.ID) program.ID {
+		for isOne(s.made(id), laying) {
+			id = self(s.made(id))
 		}
 		return id
 	}
-	a, b := laid("self"), laid("mat2")
+	a, b := laid(self(o)), laid(operand(o, "mat2"))
 	shape := s.shape(a)
 	if a == b || !slices.Equal(shape, s.shape(b)) {
 		return
@@ -68,18 +64,6 @@ func turned(s *site) {
 	}
 }
 
-// transpose exchanges two axes of a value.
-func (w *writer) transpose(id program.ID, a, b int) program.ID {
-	shape := slices.Clone(w.value(id).Shape)
-	if len(shape) < 2 || max(a, b) >= len(shape) {
-		w.failed = true
-		return id
-	}
-	i, j := (a+len(shape))%len(shape), (b+len(shape))%len(shape)
-	shape[i], shape[j] = shape[j], shape[i]
-	return w.call("transpose", id, shape, "self", id, "dim0", i, "dim1", j)
-}
-
 // exchange gives two values of one shape each other's place.
 func exchange(s *site) {
 	n := 0
@@ -88,16 +72,13 @@ func exchange(s *site) {
 			b := s.Ops[j]
 			va, oka := s.result(a)
 			vb, okb := s.result(b)
-			if !oka || !okb || !isFloat(va) || !slices.Equal(va.Shape, vb.Shape) || va.DType != vb.DType || s.depends(j, i) {
+			if !oka || !okb || !sameKind(va, vb) || s.depends(j, i) {
 				continue
 			}
 			n++
-			s.addAt("exchange", 3, text("%s and %s exchanged", Name(s.Piece, a.Out[0]), Name(s.Piece, b.Out[0])), []int{i, j}, func(w *writer, o program.Op) {
-				other := b
-				if o.Out[0] == b.Out[0] {
-					other = a
-				}
-				w.run(o, replay.AsIs, argsOf([]any{"self", other.Out[0]}))
+			what := text("%s and %s exchanged", Name(s.Piece, a.Out[0]), Name(s.Piece, b.Out[0]))
+			s.addAt("exchange", 3, what, []int{i, j}, func(w *writer, o program.Op) {
+				w.run(o, replay.AsIs, argsOf("self", a.Out[0]+b.Out[0]-o.Out[0]))
 			})
 		}
 	}
@@ -106,61 +87,32 @@ func exchange(s *site) {
 // outsiders gives two values that come from outside each other's place.
 func outsiders(s *site) {
 	for i, a := range s.Values {
-		for j := range i {
-			b, x, y := s.Values[j], program.ID(i), program.ID(j)
-			if s.Maker(x) >= 0 || s.Maker(y) >= 0 || a.Weight != "" || b.Weight != "" || !isFloat(a) || !slices.Equal(a.Shape, b.Shape) || a.DType != b.DType {
+		for j, b := range s.Values[:i] {
+			x, y := program.ID(i), program.ID(j)
+			if s.Maker(x) >= 0 || s.Maker(y) >= 0 || a.Weight != "" || b.Weight != "" || !sameKind(a, b) {
 				continue
 			}
-			at, both := s.takers(x, y), []program.ID{x, y}
-			if len(at) == 0 {
-				continue
-			}
-			s.instead("exchange", 3, text("%s and %s exchanged", s.port(x), s.port(y)), at, both, func(_ *writer, id program.ID) program.ID { return x + y - id })
+			s.instead("exchange", 3, text("%s and %s exchanged", s.port(x), s.port(y)), s.takers(x, y), []program.ID{x, y},
+				func(_ *writer, id program.ID) program.ID { return x + y - id })
 		}
 	}
+}
+
+// sameKind reports whether two values are floats of one type and shape.
+func sameKind(a, b program.Value) bool {
+	return isFloat(a) && slices.Equal(a.Shape, b.Shape) && a.DType == b.DType
 }
 
 // depends reports whether an operator is made of another one's result.
 func (s *site) depends(of, on int) bool {
-	made := map[program.ID]bool{}
-	for _, id := range s.Ops[on].Out {
-		made[id] = true
-	}
+	made := slices.Clone(s.Ops[on].Out)
+	hangs := false
 	for i := on + 1; i <= of; i++ {
-		o := &s.Ops[i]
-		if slices.ContainsFunc(o.Operands(), func(id program.ID) bool { return made[id] }) {
-			if i == of {
-				return true
-			}
-			for _, id := range o.Out {
-				made[id] = true
-			}
+		if hangs = slices.ContainsFunc(s.Operands(i), func(id program.ID) bool { return slices.Contains(made, id) }); hangs {
+			made = append(made, s.Ops[i].Out...)
 		}
 	}
-	return false
-}
-
-// permutations are all orders of n but the usual one.
-func permutations(n int) (out [][]int) {
-	order := make([]int, 0, n)
-	var next func()
-	next = func() {
-		if len(order) == n {
-			if !slices.IsSorted(order) {
-				out = append(out, slices.Clone(order))
-			}
-			return
-		}
-		for i := range n {
-			if !slices.Contains(order, i) {
-				order = append(order, i)
-				next()
-				order = order[:len(order)-1]
-			}
-		}
-	}
-	next()
-	return out
+	return hangs
 }
 
 // port names a value that comes from outside by where it was recorded.

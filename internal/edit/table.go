@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/replay"
-	"github.com/goparity/goparity/tensor"
 )
 
 // sequence is a table that repeats n falling numbers x_i = g_i·(m_i + (1−m_i)/factor) of a geometric one g_i = first·ratio^i:
@@ -73,60 +71,54 @@ var (
 // tables makes of a constant or of a result of one axis that falls geometrically another such table.
 func tables(s *site) {
 	o := s.first()
-	v, ok := s.result(o)
-	if ok && isFloat(v) {
-		if x := s.Value(o.Out[0]); x != nil {
-			s.table(x, v, o.Name, func(what string, number float64, f change) {
-				s.then("table", 1, what, f).Number = number
+	if v, ok := s.result(o); ok && isFloat(v) {
+		s.table(o.Out[0], o.Name, func(what string, number float64, f change) { s.then("table", 1, what, f).Number = number })
+	}
+	names, ids := tensors(o)
+	for k, id := range ids {
+		if s.Maker(id) < 0 && isFloat(s.Values[id]) {
+			s.table(id, "the constant of "+o.Name, func(what string, number float64, f change) {
+				s.add("table", 1, what, func(w *writer, o program.Op) { w.give(o, names[k], f(w, id)) }).Number = number
 			})
 		}
-	}
-	for _, a := range o.Args {
-		id, is := a.Value.(program.ID)
-		if !is || id == program.None || s.Maker(id) >= 0 || s.Value(id) == nil || !isFloat(s.Values[id]) {
-			continue
-		}
-		s.table(s.Value(id), s.Values[id], "the constant of "+o.Name, func(what string, number float64, f change) {
-			s.add("table", 1, what, func(w *writer, o program.Op) { w.give(o, a.Name, f(w, id)) }).Number = number
-		})
 	}
 }
 
 // table lists other bases and factors of a table, other factors by which its last numbers are scaled, and such a table
 // without that.
-func (s *site) table(x *replay.Array, v program.Value, name string, add func(what string, number float64, f change)) {
+func (s *site) table(id program.ID, name string, add func(what string, number float64, f change)) {
+	x := s.Value(id)
+	if x == nil {
+		return
+	}
 	q := sequenceOf(x.Floats())
 	other := func(what string, to float64, number func(i int, x float64) float64) {
-		add(what, to, func(w *writer, _ program.ID) program.ID { return w.constant(v, number, x) })
+		add(what, to, func(w *writer, _ program.ID) program.ID { return w.constant(s.Values[id], number, x) })
 	}
-	switch {
-	case q.n == 0:
-		return
-	case q.factor != 1:
-		for _, c := range bases {
-			other(text("%s → a geometric one of base %.4g", name, c), c, func(i int, _ float64) float64 { return q.first * math.Pow(c, -float64(i%q.n)/float64(q.n)) })
-		}
-		if q.factor == 0 {
-			return
-		}
-		other(name+" without its scaling", 0, func(i int, _ float64) float64 { return q.geometric(i) })
-		other(text("%s scaled by %.4g throughout", name, q.factor), q.factor, func(i int, _ float64) float64 { return q.geometric(i) / q.factor })
-		for _, f := range factors {
-			if f > 1 && math.Abs(f-q.factor) > nearTable*q.factor {
-				other(text("%s scaled by %.4g and not %.4g", name, f, q.factor), f, func(i int, _ float64) float64 { return q.scaled(i, f) })
-			}
-		}
-		return
-	}
+	part := func(i int) float64 { return float64(i%q.n) / float64(q.n) }
 	for _, c := range bases {
-		if c != q.base {
-			other(text("base of %s: %.4g → %.4g", name, q.base, c), c, func(i int, x float64) float64 { return x * math.Pow(q.base/c, float64(i%q.n)/float64(q.n)) })
+		switch {
+		case q.n == 0:
+		case q.factor != 1:
+			other(text("%s → a geometric one of base %.4g", name, c), c, func(i int, _ float64) float64 { return q.first * math.Pow(c, -part(i)) })
+		case c != q.base:
+			other(text("base of %s: %.4g → %.4g", name, q.base, c), c, func(i int, x float64) float64 { return x * math.Pow(q.base/c, part(i)) })
 		}
 	}
+	if q.factor == 1 {
+		for _, f := range factors {
+			add(text("%s times %.4g", name, f), f, times(f))
+		}
+	}
+	if q.factor == 0 || q.factor == 1 {
+		return
+	}
+	other(name+" without its scaling", 0, func(i int, _ float64) float64 { return q.geometric(i) })
+	other(text("%s scaled by %.4g throughout", name, q.factor), q.factor, func(i int, _ float64) float64 { return q.geometric(i) / q.factor })
 	for _, f := range factors {
-		add(text("%s times %.4g", name, f), f, func(w *writer, id program.ID) program.ID {
-			return w.call("mul", id, nil, "self", id, "other", f)
-		})
+		if f > 1 && math.Abs(f-q.factor) > nearTable*q.factor {
+			other(text("%s scaled by %.4g and not %.4g", name, f, q.factor), f, func(i int, _ float64) float64 { return q.scaled(i, f) })
+		}
 	}
 }
 
@@ -136,42 +128,34 @@ type spacing struct {
 	shift, less float64
 }
 
-var points = []spacing{
-	{"from end to end", 0, 1}, {"middles of parts", 0.5, 0}, {"beginnings of parts", 0, 0},
-}
+var points = []spacing{{"from end to end", 0, 1}, {"middles of parts", 0.5, 0}, {"beginnings of parts", 0, 0}}
 
 // spaced takes other points of the same stretch than equally spaced constants are, as coordinates of pixels may be: all
 // those of a line.
 func spaced(s *site) {
 	for _, at := range grouped(upTo(len(s.Ops)), func(i int) (line int, ok bool) {
-		_, step, _ := s.spacing(s.Ops[i])
-		f := Frame(s.Piece, i)
-		if f < 0 || step == 0 {
-			return -1 - i, step != 0
+		if _, step, _ := s.spacing(s.Ops[i]); step == 0 {
+			return 0, false
 		}
-		return s.Frames[f].Line, true
+		if line, ok = s.line(i); !ok {
+			line = -1 - i
+		}
+		return line, true
 	}) {
 		for _, is := range points {
 			for _, other := range points {
-				if is != other {
-					s.points(at, is, other)
+				if is == other {
+					continue
 				}
+				s.addAt("table", 2, text("points of %s: %s → %s", s.Ops[at[0]].Name, is.name, other.name), at, func(w *writer, o program.Op) {
+					first, step, n := s.spacing(o)
+					by := (n - is.less) / (n - other.less)
+					begin := first - is.shift*step + other.shift*step*by
+					w.after(o, func(w *writer, id program.ID) program.ID { return w.two("add", w.two("mul", id, by), begin-first*by) })
+				}).ID = "embedding/position"
 			}
 		}
 	}
-}
-
-// points puts points where others would lie on the same stretch.
-func (s *site) points(at []int, is, other spacing) {
-	s.addAt("table", 2, text("points of %s: %s → %s", s.Ops[at[0]].Name, is.name, other.name), at, func(w *writer, o program.Op) {
-		first, step, n := s.spacing(o)
-		by := (n - is.less) / (n - other.less)
-		begin := first - is.shift*step + other.shift*step*by
-		w.after(o, func(w *writer, id program.ID) program.ID {
-			id = w.call("mul", id, nil, "self", id, "other", by)
-			return w.call("add", id, nil, "self", id, "other", begin-first*by, "alpha", 1)
-		})
-	}).ID = "embedding/position"
 }
 
 // spacing is that of the n equally spaced constants of one axis that an operator makes; the step is 0 where they are none, or
@@ -182,23 +166,12 @@ func (s *site) spacing(o program.Op) (first, step, n float64) {
 		return 0, 0, 0
 	}
 	x := s.floats(o.Out[0])
-	if len(x) < 3 {
-		return 0, 0, 0
+	first, n = x[0], float64(len(x))
+	step = (x[len(x)-1] - first) / (n - 1)
+	for i, v := range x {
+		if step == math.Trunc(step) || math.Abs(v-first-float64(i)*step) > nearTable*math.Abs(step) {
+			return 0, 0, 0
+		}
 	}
-	first, step = x[0], (x[len(x)-1]-x[0])/float64(len(x)-1)
-	if step == math.Trunc(step) || slices.ContainsFunc(upTo(len(x)), func(i int) bool {
-		return math.Abs(x[i]-first-float64(i)*step) > nearTable*math.Abs(step)
-	}) {
-		return 0, 0, 0
-	}
-	return first, step, float64(len(x))
-}
-
-// constant writes a value of numbers that are made of others.
-func (w *writer) constant(v program.Value, f func(i int, x float64) float64, of *replay.Array) program.ID {
-	x := of.Floats()
-	for i := range x {
-		x[i] = f(i, x[i])
-	}
-	return w.numbers(x, v.Shape, tensor.F32)
+	return first, step, n
 }

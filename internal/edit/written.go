@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -39,27 +38,29 @@ func Parse(text string) (w Written, err error) {
 func (w Written) Find(b *replay.Base, weights []Weight, fed *Fed, op int) (Edit, error) {
 	s := newSite(b, weights)
 	s.group = []int{op}
-	switch {
-	case w.Kind == "scalar" && w.scalar(s), w.Kind == "weight" && w.weight(s):
+	switch w.Kind {
+	case "scalar":
+		w.scalar(s)
+	case "weight":
+		w.weight(s)
+	}
+	if len(s.out) > 0 {
 		return s.out[0], nil
 	}
-	var have []string
+	var have, others []string // those of the kind that was meant come first
 	edits, _ := List(b, weights, fed)
 	for _, e := range edits {
-		if !slices.Contains(e.At, op) {
-			continue
-		}
-		if e.Kind == w.Kind && strings.Contains(e.Text, w.What) {
+		switch text := strconv.Quote(e.Kind + " " + e.Text); {
+		case !slices.Contains(e.At, op):
+		case e.Kind == w.Kind && strings.Contains(e.Text, w.What):
 			return e, e.settle(b)
-		}
-		if text := strconv.Quote(e.Kind + " " + e.Text); !slices.Contains(have, text) {
+		case e.Kind == w.Kind:
 			have = append(have, text)
+		default:
+			others = append(others, text)
 		}
 	}
-	about := func(text string) int { // those of the kind that was meant first
-		return map[bool]int{true: 0, false: 1}[strings.HasPrefix(text, `"`+w.Kind+" ")]
-	}
-	slices.SortStableFunc(have, func(a, b string) int { return cmp.Compare(about(a), about(b)) })
+	have = append(have, others...)
 	return Edit{}, fmt.Errorf("operator %d of %s, %s, has no edit %q: it has %s and %d others", w.Op, b.Ops[op].Layer, b.Ops[op].Full,
 		strings.TrimSpace(w.Kind+" "+w.What), strings.Join(have[:min(len(have), 8)], ", "), max(len(have)-8, 0))
 }
@@ -78,16 +79,19 @@ func (e *Edit) settle(b *replay.Base) error {
 }
 
 // scalar gives an operator another number: its first one, or the argument that is named: "eps=1e-6".
-func (w Written) scalar(s *site) bool {
+func (w Written) scalar(s *site) {
 	name, value, named := strings.Cut(w.What, "=")
 	if !named {
-		name, value = "", w.What
+		value = w.What
 	}
 	x, err := strconv.ParseFloat(value, 64)
 	if err != nil {
-		return false
+		return
 	}
 	for _, a := range s.first().Args {
+		if named && a.Name != name || !named && slices.Contains(fixed, a.Name) {
+			continue
+		}
 		var to any = x
 		switch a.Value.(type) {
 		case int:
@@ -98,30 +102,20 @@ func (w Written) scalar(s *site) bool {
 		default:
 			continue
 		}
-		if named && a.Name != name || !named && slices.Contains(fixed, a.Name) {
-			continue
-		}
 		s.given("scalar", 0, text("%s of %s: %v → %s", a.Name, s.first().Name, a.Value, number(to)), a.Name, to)
-		return len(s.out) > 0
 	}
-	return false
 }
 
 // weight reads another weight in the place of the one that an operator takes.
-func (w Written) weight(s *site) bool {
-	for _, a := range s.first().Args {
-		id, ok := a.Value.(program.ID)
-		if !ok || id == program.None || s.Values[id].Weight == "" {
-			continue
-		}
+func (w Written) weight(s *site) {
+	names, ids := tensors(s.first())
+	for k, id := range ids {
 		v := s.Values[id]
-		if !slices.ContainsFunc(s.weights, func(x Weight) bool { return x.Name == w.What && slices.Equal(x.Shape, v.Shape) }) {
+		if v.Weight == "" || !slices.ContainsFunc(s.weights, func(x Weight) bool { return x.Name == w.What && slices.Equal(x.Shape, v.Shape) }) {
 			continue
 		}
 		s.add("weight", 0, text("%s → %s", v.Weight, w.What), func(to *writer, o program.Op) {
-			to.give(o, a.Name, to.outside(program.Value{Shape: v.Shape, DType: v.DType, Type: v.Type, Weight: w.What}))
+			to.give(o, names[k], to.outside(program.Value{Shape: v.Shape, DType: v.DType, Type: v.Type, Weight: w.What}))
 		})
-		return len(s.out) > 0
 	}
-	return false
 }

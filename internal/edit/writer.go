@@ -1,0 +1,333 @@
+package edit
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/tensor"
+)
+
+// writer writes the operators that stand in the place of one.
+type writer struct {
+	s      *site
+	e      *Edit
+	ops    []program.Op
+	failed bool
+}
+
+// change writes what is done to a value.
+type change func(w *writer, id program.ID) program.ID
+
+// unless ends an edit that cannot be written.
+func (w *writer) unless(ok bool) bool {
+	w.failed = w.failed || !ok
+	return w.failed
+}
+
+// value returns a value of the piece, or of the patch.
+func (w *writer) value(id program.ID) *program.Value {
+	if int(id) < len(w.s.Values) {
+		return &w.s.Values[id]
+	}
+	return &w.e.Patch.Made[int(id)-len(w.s.Values)]
+}
+
+// shape returns a copy of that of a value.
+func (w *writer) shape(id program.ID) []int { return slices.Clone(w.value(id).Shape) }
+
+// run writes an operator with other arguments, which makes what the one in its place makes.
+func (w *writer) run(o program.Op, name string, args program.Args) {
+	o.Args = args
+	if strings.HasPrefix(o.Name, "native_") && len(o.Out) > 1 { // its statistics may have another shape
+		o.Out = o.Out[:1]
+	}
+	if name != o.Name {
+		o.Name, o.Full = name, full(name)
+	}
+	w.ops = append(w.ops, o)
+}
+
+// full is the name of an operator without an overload, as replay knows it.
+func full(name string) string {
+	if name == replay.AsIs {
+		return name
+	}
+	return "aten." + name
+}
+
+// give runs an operator with another argument.
+func (w *writer) give(o program.Op, arg string, value any) {
+	w.run(o, o.Name, with(o.Args, arg, value))
+}
+
+// pass makes a value the result of an operator, in its shape, spread where it is smaller.
+func (w *writer) pass(o program.Op, id program.ID) {
+	name, shape := "expand", w.s.shape(o.Out[0])
+	if size(shape) == size(w.value(id).Shape) {
+		name = "view"
+	}
+	w.run(o, name, argsOf("self", id, "size", shape))
+}
+
+// after runs an operator, and something on its first result.
+func (w *writer) after(o program.Op, f change) {
+	own := o.Out[0]
+	o.Out = slices.Clone(o.Out)
+	o.Out[0] = w.make(w.s.shape(own), w.s.Values[own].DType)
+	w.ops = append(w.ops, o)
+	w.write("view", []program.ID{own}, "self", f(w, o.Out[0]))
+}
+
+// again writes an operator on the values that stand in the place of others by now, and makes such values itself, of
+// the shape that is told for each result.
+func (w *writer) again(o program.Op, now map[program.ID]program.ID, shape func(k int, id program.ID) []int) {
+	o.Args, o.Out = renamed(o.Args, now), slices.Clone(o.Out)
+	for k, id := range o.Out {
+		if id != program.None {
+			o.Out[k] = w.make(shape(k, id), w.s.Values[id].DType)
+			now[id] = o.Out[k]
+		}
+	}
+	w.ops = append(w.ops, o)
+}
+
+// made writes an operator with other arguments that makes a value like another one.
+func (w *writer) made(o program.Op, like program.Value, args program.Args) program.ID {
+	id := w.make(like.Shape, like.DType)
+	o.Args, o.Out = args, []program.ID{id}
+	w.ops = append(w.ops, o)
+	return id
+}
+
+// make adds a value to the patch.
+func (w *writer) make(shape []int, dtype tensor.DType) program.ID {
+	return w.outside(program.Value{Shape: shape, DType: dtype})
+}
+
+// outside adds a value that comes from outside to the patch.
+func (w *writer) outside(v program.Value) program.ID {
+	if v.Record > 0 {
+		w.e.From = w.s.layerOf(v)
+	}
+	w.e.Patch.Made = append(w.e.Patch.Made, v)
+	return program.ID(len(w.s.Values) + len(w.e.Patch.Made) - 1)
+}
+
+// late is a value that is made when it is needed, and numbered one of numbers.
+func (w *writer) late(v program.Value, made func() (*replay.Array, error)) program.ID {
+	id := w.outside(v)
+	if w.e.Patch.Late == nil {
+		w.e.Patch.Late = map[program.ID]func() (*replay.Array, error){}
+	}
+	w.e.Patch.Late[id] = made
+	return id
+}
+
+func (w *writer) numbered(v program.Value, numbers func() []float64) program.ID {
+	return w.late(v, func() (*replay.Array, error) { return replay.Of(v.DType, v.Shape, numbers()) })
+}
+
+// numbers adds a constant to the patch, and constant one of numbers that are made of others.
+func (w *writer) numbers(x []float64, shape []int, dtype tensor.DType) program.ID {
+	return w.outside(constantOf(x, shape, dtype))
+}
+
+func (w *writer) constant(v program.Value, f func(i int, x float64) float64, of *replay.Array) program.ID {
+	x := of.Floats()
+	for i := range x {
+		x[i] = f(i, x[i])
+	}
+	return w.numbers(x, v.Shape, tensor.F32)
+}
+
+// constantOf is a constant of bools, of integers or of float32.
+func constantOf(x []float64, shape []int, dtype tensor.DType) program.Value {
+	v := program.Value{Shape: shape, DType: tensor.F32}
+	switch {
+	case dtype == tensor.Bool:
+		v.DType = dtype
+	case !dtype.IsFloat():
+		v.DType = tensor.I64
+	}
+	v.Data = make([]byte, 0, len(x)*v.DType.Size())
+	for _, y := range x {
+		switch v.DType {
+		case tensor.Bool:
+			v.Data = append(v.Data, map[bool]byte{true: 1}[y != 0])
+		case tensor.I64:
+			v.Data = binary.LittleEndian.AppendUint64(v.Data, uint64(int64(y)))
+		default:
+			v.Data = binary.LittleEndian.AppendUint32(v.Data, math.Float32bits(float32(y)))
+		}
+	}
+	return v
+}
+
+func (w *writer) write(name string, out []program.ID, args ...any) {
+	w.ops = append(w.ops, program.Op{Name: name, Full: full(name), Args: argsOf(args...), Out: out, Stack: -1})
+}
+
+// call writes an operator and returns its result, of the type of a value, and of its shape if none is said.
+func (w *writer) call(name string, like program.ID, shape []int, args ...any) program.ID {
+	if shape == nil {
+		shape = w.value(like).Shape
+	}
+	id := w.make(shape, w.value(like).DType)
+	w.write(name, []program.ID{id}, args...)
+	return id
+}
+
+// one writes a function of a value, and two one of it and of a number or a value that is spread over it.
+func (w *writer) one(name string, x program.ID) program.ID { return w.call(name, x, nil, "self", x) }
+
+func (w *writer) two(name string, x program.ID, y any) program.ID {
+	return w.call(name, x, nil, "self", x, "other", y)
+}
+
+// along writes what makes one number of each line along some axes, which stay; and softmax shares of such a line.
+func (w *writer) along(name string, x program.ID, axes ...int) program.ID {
+	shape := w.shape(x)
+	for _, d := range axes {
+		if d = (d + len(shape)) % max(len(shape), 1); d < len(shape) {
+			shape[d] = 1
+		}
+	}
+	w.unless(len(shape) > 0)
+	return w.call(name, x, shape, "self", x, "dim", axes, "keepdim", true)
+}
+
+func (w *writer) softmax(x program.ID) program.ID {
+	return w.call("_softmax", x, nil, "self", x, "dim", -1)
+}
+
+// view writes a value in another shape, and expand one that is spread.
+func (w *writer) view(x program.ID, shape ...int) program.ID {
+	return w.call("view", x, shape, "self", x, "size", shape)
+}
+
+func (w *writer) expand(x program.ID, shape []int) program.ID {
+	return w.call("expand", x, shape, "self", x, "size", shape)
+}
+
+// slice writes n elements of an axis, from one on.
+func (w *writer) slice(x program.ID, d, from, n int) program.ID {
+	shape := w.shape(x)
+	if w.unless(d < len(shape)) {
+		return x
+	}
+	shape[d] = n
+	return w.call("slice", x, shape, "self", x, "dim", d, "start", from, "end", from+n, "step", 1)
+}
+
+// cat writes values after one another along an axis.
+func (w *writer) cat(d int, parts ...program.ID) program.ID {
+	shape := w.shape(parts[0])
+	for _, x := range parts[1:] {
+		shape[d] += w.value(x).Shape[d]
+	}
+	return w.call("cat", parts[0], shape, "tensors", parts, "dim", d)
+}
+
+// selected writes a value whose elements along an axis are those of an order.
+func (w *writer) selected(x program.ID, axis int, order []int) program.ID {
+	shape, index := w.shape(x), make([]float64, len(order))
+	if w.unless(axis < len(shape)) {
+		return x
+	}
+	shape[axis] = len(order)
+	for i, k := range order {
+		index[i] = float64(k)
+	}
+	return w.call("index_select", x, shape, "self", x, "dim", axis, "index", w.numbers(index, []int{len(order)}, tensor.I64))
+}
+
+// transpose exchanges two axes of a value.
+func (w *writer) transpose(x program.ID, a, b int) program.ID {
+	shape := w.shape(x)
+	n := len(shape)
+	if w.unless(n > 1 && max(a, b) < n) {
+		return x
+	}
+	i, j := (a+n)%n, (b+n)%n
+	shape[i], shape[j] = shape[j], shape[i]
+	return w.call("transpose", x, shape, "self", x, "dim0", i, "dim1", j)
+}
+
+// turn reads an axis of a·b·… as [a, b, …], and writes it as [b, a, …]; b is all that is left of it for none.
+func (w *writer) turn(x program.ID, d, a, b int) program.ID {
+	shape := w.shape(x)
+	if w.unless(d < len(shape) && shape[d]%(a*max(b, 1)) == 0) {
+		return x
+	}
+	split := []int{a, shape[d] / a}
+	if b > 0 {
+		split = []int{a, b, shape[d] / a / b}
+	}
+	return w.view(w.transpose(w.view(x, slices.Concat(shape[:d], split, shape[d+1:])...), d, d+1), shape...)
+}
+
+// beyond adds elements before and after those of an axis: zeros, or those that at says.
+func (w *writer) beyond(x program.ID, axis int, sides [2]int, at func(i, n int) int) program.ID {
+	shape := w.shape(x)
+	if w.unless(axis < len(shape)) {
+		return x
+	}
+	n := shape[axis]
+	switch {
+	case sides == [2]int{}:
+		return x
+	case at != nil:
+		order := make([]int, 0, sides[0]+n+sides[1])
+		for i := -sides[0]; i < n+sides[1]; i++ {
+			order = append(order, at(i, n))
+		}
+		return w.selected(x, axis, order)
+	}
+	pad := make([]int, 2*(len(shape)-axis))
+	pad[len(pad)-2], pad[len(pad)-1] = sides[0], sides[1]
+	shape[axis] += sides[0] + sides[1]
+	return w.call("constant_pad_nd", x, shape, "self", x, "pad", pad, "value", 0)
+}
+
+// rounded is a value that went through another type.
+func (w *writer) rounded(x program.ID, d tensor.DType) program.ID {
+	w.e.To = d
+	v := *w.value(x)
+	narrow := w.make(v.Shape, d)
+	w.write("_to_copy", []program.ID{narrow}, "self", x, "dtype", d.String())
+	return w.call("_to_copy", x, nil, "self", narrow, "dtype", v.DType.String())
+}
+
+func argsOf(list ...any) (args program.Args) {
+	for i := 0; i+1 < len(list); i += 2 {
+		args = append(args, program.Arg{Name: list[i].(string), Value: list[i+1]})
+	}
+	return args
+}
+
+// with returns arguments of which some are others, by names and values.
+func with(args program.Args, others ...any) program.Args {
+	out := slices.Clone(args)
+	for _, x := range argsOf(others...) {
+		if i := slices.IndexFunc(out, func(a program.Arg) bool { return a.Name == x.Name }); i >= 0 {
+			out[i] = x
+		} else {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// renamed returns arguments in which values stand in the place of others.
+func renamed(args program.Args, now map[program.ID]program.ID) program.Args {
+	return args.Map(func(id program.ID) program.ID {
+		if to, ok := now[id]; ok {
+			return to
+		}
+		return id
+	})
+}

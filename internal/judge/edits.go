@@ -45,15 +45,18 @@ func withEdits(causes []report.Cause, e edits) []report.Cause {
 			return x.Proven && (label.Within(x.Layer, k.Layer) || label.Within(k.Layer, x.Layer))
 		})
 	}
-	if e.first != nil {
+	switch {
+	case e.first != nil:
 		if len(causes) > 0 && causes[0].Proven {
 			explain(&causes[0], e.first)
 		} else {
 			causes = slices.Insert(causes, 0, *e.first)
 		}
-	}
-	if e.beside != nil {
-		causes = slices.Insert(causes, 1, *e.beside)
+		if e.beside != nil {
+			causes = slices.Insert(causes, 1, *e.beside)
+		}
+	case e.beside != nil: // of a pair that explains another place than the verdict's
+		e.others = append(e.others, e.beside)
 	}
 	byNumbers := func(x report.Cause) bool { // it explains the layer without the program, and so all that is wrong in it
 		return e.first == nil || x.Text != e.first.Text

@@ -1,9 +1,11 @@
 package judge
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/weights"
@@ -38,6 +40,23 @@ func (c *Comparison) Loaded() (list []weights.Result, why []string) {
 // weights adds what came of the weights to a report. A text or an input that differs comes first.
 func (c *Comparison) weights(r *report.Report) {
 	list, why := c.Loaded()
+	for i, w := range list {
+		if w.Scaled() && c.undone(label.Parent(w.Reference)) {
+			list[i].Fold()
+		}
+	}
 	r.NotJudged = append(r.NotJudged, why...)
 	r.SetWeights(list)
+}
+
+// undone reports whether all that a module makes is written otherwise, and what is made of it undoes that.
+func (c *Comparison) undone(module string) (all bool) {
+	for _, p := range c.Ports {
+		if p.Judged() && p.Joined() && (p.Layer == module || strings.HasSuffix(p.Layer, "."+module)) {
+			if all = p.rewritten(); !all {
+				return false
+			}
+		}
+	}
+	return all
 }

@@ -61,6 +61,14 @@ type Report struct {
 // Judged reports whether the comparison of a weight says anything.
 func (w *Result) Judged() bool { return w.Status != Ignored && w.Status != Blank }
 
+// Scaled reports whether a weight is the reference's times a number, which no closed list has.
+func (w *Result) Scaled() bool { return w.Status == Differs && w.Cause == causeScale }
+
+// Fold notes that what is made of a scaled weight undoes its number, as Falcon-H1's multipliers are folded in.
+func (w *Result) Fold() {
+	w.Status, w.Steps, w.Detail, w.Cause = Step, []string{w.Detail + ", and what is made of it undoes that"}, "", ""
+}
+
 // Good reports whether a weight is the reference's, or need not be.
 func (w *Result) Good() bool {
 	return slices.Contains([]string{Equal, Step, Quantised, Ignored, Blank}, w.Status)

@@ -1,37 +1,72 @@
 package quant
 
 import (
-	"bytes"
 	"encoding/binary"
+	"math"
 
 	"github.com/goparity/goparity/internal/smallfloat"
 	"github.com/goparity/goparity/tensor"
 )
 
-// A Block is a format in which a fixed number of elements is stored together.
+// A Block is a format in which a fixed number of elements is stored together, in groups of neighbours:
+//
+//	scale·values[code] + bias
 type Block struct {
-	Name string
-	Len  int // elements in a block
-	Size int // bytes of a block
+	Name  string
+	Len   int // elements in a block
+	Size  int // bytes of a block
+	group int // elements that share scale and bias
 
-	// decode writes the elements of whole blocks.
-	decode func(dst []float32, src []byte)
+	codes  func(dst, src []byte) // those of a block
+	values []float32             // by code
+	scales func(s *shares, src []byte)
 	grid   grid
+	// decode writes the elements of a block, where a code stands for several of them; else nil.
+	decode func(dst []float32, src []byte)
 }
 
-// grid is where a block has its codes, and what they stand for.
+// grid is what the codes of a block stand for.
 type grid struct {
-	from, to  int  // bytes with codes
-	low, high byte // all of them if the codes are the lowest and the highest
-	values    []float32
-	clip      float64 // see tensor.Grid
+	values    []float32 // in order, stretched in any way
+	low, high byte      // the first and the last code
+	clip      float64   // see tensor.Grid
+}
+
+// shares are scales and biases by group.
+type shares struct{ scale, bias [16]float32 }
+
+// plane is where some bits of each code lie: of run neighbours in as many bytes, and of the next ones in the next
+// bits of these. The lowest bits come first.
+type plane struct{ at, bits, run int }
+
+// codesIn returns what reads codes from planes, the first of which has their lowest bits.
+func codesIn(planes ...plane) func(dst, src []byte) {
+	return func(dst, src []byte) {
+		clear(dst)
+		low := 0
+		for _, p := range planes {
+			mask, part, out := byte(1<<p.bits-1), src[p.at:], dst
+			for ; len(out) > 0; part = part[p.run:] {
+				for shift := 0; shift < 8; shift += p.bits {
+					for i, b := range part[:p.run] {
+						out[i] |= b >> shift & mask << low
+					}
+					out = out[p.run:]
+				}
+			}
+			low += p.bits
+		}
+	}
 }
 
 // upTo returns the whole numbers below n.
-func upTo(n int) []float32 {
+func upTo(n int) []float32 { return less(n, 0) }
+
+// less returns n whole numbers from −by on.
+func less(n, by int) []float32 {
 	out := make([]float32, n)
 	for i := range out {
-		out[i] = float32(i)
+		out[i] = float32(i - by)
 	}
 	return out
 }
@@ -40,47 +75,50 @@ func upTo(n int) []float32 {
 func (b *Block) Packing() *tensor.Packing {
 	p := &tensor.Packing{Name: b.Name, Unpack: b.Unpack}
 	if g := b.grid; g.values != nil {
-		p.Grid = &tensor.Grid{Values: g.values, Epsilon: 1.0 / (1 << 11), Clip: g.clip, Ends: b.ends}
+		fill := func(code byte) func(dst, _ []byte) {
+			return func(dst, _ []byte) {
+				for i := range dst {
+					dst[i] = code
+				}
+			}
+		}
+		p.Grid = &tensor.Grid{Values: g.values, Epsilon: 1.0 / (1 << 11), Clip: g.clip, Ends: func(low, high []float32, data []byte, from int) {
+			b.unpack(low, data, from, fill(g.low))
+			b.unpack(high, data, from, fill(g.high))
+		}}
 	}
 	return p
 }
 
-// ends unpacks blocks with the lowest and the highest codes.
-func (b *Block) ends(low, high []float32, data []byte, from int) {
-	first, end := from/b.Len, (from+len(low)+b.Len-1)/b.Len
-	part := bytes.Clone(data[first*b.Size : end*b.Size])
-	for _, side := range []struct {
-		dst  []float32
-		code byte
-	}{{low, b.grid.low}, {high, b.grid.high}} {
-		for at := 0; at < len(part); at += b.Size {
-			for i := b.grid.from; i < b.grid.to; i++ {
-				part[at+i] = side.code
-			}
-		}
-		b.Unpack(side.dst, part, from-first*b.Len)
-	}
-}
-
 // Unpack writes the elements from, from+1, … of the blocks in data to dst. It panics if data has
 // fewer.
-func (b *Block) Unpack(dst []float32, data []byte, from int) {
-	at := from / b.Len
-	if skip := from % b.Len; skip > 0 || len(dst) < b.Len {
-		one := make([]float32, b.Len)
-		for first := true; len(dst) > 0 && (first && skip > 0 || len(dst) < b.Len); first = false {
-			b.decode(one, data[at*b.Size:(at+1)*b.Size])
-			n := copy(dst, one[skip:])
-			dst, skip = dst[n:], 0
-			at++
+func (b *Block) Unpack(dst []float32, data []byte, from int) { b.unpack(dst, data, from, b.codes) }
+
+func (b *Block) unpack(dst []float32, data []byte, from int, codes func(dst, src []byte)) {
+	var s shares
+	for i := range s.bias {
+		s.bias[i] = float32(math.Copysign(0, -1)) // added to any number it leaves that
+	}
+	one, q := make([]float32, b.Len), make([]byte, b.Len)
+	for len(dst) > 0 {
+		at := from / b.Len * b.Size
+		src, out := data[at:at+b.Size], one
+		if from%b.Len == 0 && len(dst) >= b.Len {
+			out = dst[:b.Len]
 		}
-	}
-	n := len(dst) / b.Len
-	if n > 0 {
-		b.decode(dst[:n*b.Len], data[at*b.Size:(at+n)*b.Size])
-	}
-	if rest := dst[n*b.Len:]; len(rest) > 0 {
-		b.Unpack(rest, data, (at+n)*b.Len)
+		if b.decode != nil {
+			b.decode(out, src)
+		} else {
+			codes(q, src)
+			b.scales(&s, src)
+			for i, code := range q {
+				g := i / b.group
+				out[i] = float32(s.scale[g]*b.values[code]) + s.bias[g]
+			}
+		}
+		n := min(len(dst), b.Len-from%b.Len)
+		copy(dst, out[from%b.Len:])
+		dst, from = dst[n:], from+n
 	}
 }
 

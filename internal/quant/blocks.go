@@ -1,0 +1,154 @@
+package quant
+
+import "github.com/goparity/goparity/internal/smallfloat"
+
+// ggml's blocks of 32 elements with a scale d, and of those ending in 1 a minimum m, as binary16.
+//
+//	q4_0  d q       d·(q−8)
+//	q4_1  d m q     d·q + m
+//	q5_0  d h q     d·(q−16), h are the highest bits of q
+//	q5_1  d m h q   d·q + m
+//	q8_0  d q       d·q
+var (
+	Q4_0 = &Block{"q4_0", 32, 18, 32, codesIn(plane{2, 4, 16}), less(16, 8), scaleAt(0), grid{upTo(16), 0, 15, 1.1}, nil}
+	Q4_1 = &Block{"q4_1", 32, 20, 32, codesIn(plane{4, 4, 16}), upTo(16), scaleAndMin, grid{upTo(16), 0, 15, 1.1}, nil}
+	Q5_0 = &Block{"q5_0", 32, 22, 32, codesIn(plane{6, 4, 16}, plane{2, 1, 1}), less(32, 16), scaleAt(0), grid{upTo(32), 0, 31, 1.1}, nil}
+	Q5_1 = &Block{"q5_1", 32, 24, 32, codesIn(plane{8, 4, 16}, plane{4, 1, 1}), upTo(32), scaleAndMin, grid{upTo(32), 0, 31, 1.1}, nil}
+	Q8_0 = &Block{"q8_0", 32, 34, 32, codesIn(plane{2, 8, 32}), append(upTo(128), less(128, 128)...), scaleAt(0), grid{upTo(255), 0x81, 0x7f, 1.1}, nil}
+)
+
+// ggml's K-quants: blocks of 256 elements in groups of 16 or 32, whose scales s, and minima m, are
+// whole numbers of 4, 6 or 8 bits times those of the block, d and e, as binary16.
+//
+//	q2_k  sm[16] q[64] d e      (d·s)·q − e·m   groups of 16, s and m of 4 bits
+//	q3_k  h[32] q[64] s[12] d   (d·s)·(q−4)     groups of 16, s of 6 bits less 32, h is the highest bit of q
+//	q4_k  d e sm[12] q[128]     (d·s)·q − e·m   groups of 32, s and m of 6 bits
+//	q5_k  d e sm[12] h[32] q[128]               the same, h is the fifth bit of q
+//	q6_k  q[128] h[64] s[16] d  (d·s)·(q−32)    groups of 16, s of 8 bits, h has two bits of each q
+var (
+	Q2_K = &Block{"q2_k", 256, 84, 16, codesIn(plane{16, 2, 32}), upTo(4), q2_k, grid{upTo(4), 0, 3, 3}, nil}
+	Q3_K = &Block{"q3_k", 256, 110, 16, codesIn(plane{32, 2, 32}, plane{0, 1, 32}), less(8, 4), q3_k, grid{upTo(8), 0, 7, 3}, nil}
+	Q4_K = &Block{"q4_k", 256, 144, 32, codesIn(plane{16, 4, 32}), upTo(16), q45_k, grid{upTo(16), 0, 15, 3}, nil}
+	Q5_K = &Block{"q5_k", 256, 176, 32, codesIn(plane{48, 4, 32}, plane{16, 1, 32}), upTo(32), q45_k, grid{upTo(32), 0, 31, 3}, nil}
+	Q6_K = &Block{"q6_k", 256, 210, 16, codesIn(plane{0, 4, 64}, plane{128, 2, 32}), less(64, 32), q6_k, grid{upTo(64), 0, 63, 3}, nil}
+)
+
+// ggml's ternary blocks of 256 elements −d, 0 and d; d is a binary16 at the end.
+//
+//	tq1_0  q[48] h[4] d   five elements of a byte of q, four of h, in base 3
+//	tq2_0  q[64] d        q of 2 bits, less 1
+var (
+	TQ1_0 = &Block{"tq1_0", 256, 54, 256, inBase3, less(3, 1), scaleAt(52), grid{upTo(3), 0, 2, 1.1}, nil}
+	TQ2_0 = &Block{"tq2_0", 256, 66, 256, codesIn(plane{0, 2, 32}), less(4, 1), scaleAt(64), grid{upTo(3), 0, 2, 1.1}, nil}
+)
+
+// ggml's blocks of 4 bits that stand for 16 numbers v.
+//
+//	iq4_nl  d q[16]             32 elements, d·v, d a binary16, v of nonlinear
+//	iq4_xs  d h s[4] q[128]     256 elements in groups of 32, (d·(s−32))·v, s of 6 bits, h the upper two
+//	mxfp4   e q[16]             32 elements, 2^(e−127)·v, v an E2M1
+//	nvfp4   s[4] q[32]          64 elements in groups of 16, s·v, s an E4M3 of which 0x7f is 0
+var (
+	IQ4_NL = &Block{"iq4_nl", 32, 18, 32, codesIn(plane{2, 4, 16}), nonlinear, scaleAt(0), grid{nonlinear, 0, 15, 1.1}, nil}
+	IQ4_XS = &Block{"iq4_xs", 256, 136, 32, codesIn(plane{8, 4, 16}), nonlinear, iq4_xs, grid{nonlinear, 0, 15, 3}, nil}
+	MXFP4  = &Block{"mxfp4", 32, 17, 32, codesIn(plane{1, 4, 16}), doubled, mxfp4, grid{e2m1, 15, 7, 1.1}, nil}
+	NVFP4  = &Block{"nvfp4", 64, 36, 16, codesIn(plane{4, 4, 8}), doubled, nvfp4, grid{e2m1, 15, 7, 1.1}, nil}
+)
+
+// scaleAt reads the only scale of a block.
+func scaleAt(at int) func(s *shares, src []byte) {
+	return func(s *shares, src []byte) { s.scale[0] = half(src[at:]) }
+}
+
+func scaleAndMin(s *shares, src []byte) { s.scale[0], s.bias[0] = half(src), half(src[2:]) }
+
+func q2_k(s *shares, src []byte) {
+	d, e := half(src[80:]), half(src[82:])
+	for g, sm := range src[:16] {
+		s.scale[g], s.bias[g] = d*float32(sm&15), -float32(e*float32(sm>>4))
+	}
+}
+
+func q3_k(s *shares, src []byte) {
+	own, d := src[96:108], half(src[108:])
+	for g := range 16 {
+		low := own[g%8] >> (g / 8 * 4) & 15
+		s.scale[g] = d * float32(int32(low|own[8+g%4]>>(g/4*2)&3<<4)-32)
+	}
+}
+
+// q45_k reads scales and minima of 6 bits each, of groups 4 to 7 the upper two bits in the bytes of groups 0 to 3.
+func q45_k(s *shares, src []byte) {
+	d, e, sm := half(src), half(src[2:]), src[4:16]
+	for g := range 8 {
+		scale, least := sm[g%4]&63, sm[g%4+4]&63
+		if g >= 4 {
+			scale, least = sm[g+4]&15|sm[g-4]>>6<<4, sm[g+4]>>4|sm[g]>>6<<4
+		}
+		s.scale[g], s.bias[g] = d*float32(scale), -float32(e*float32(least))
+	}
+}
+
+func q6_k(s *shares, src []byte) {
+	d := half(src[208:])
+	for g, own := range src[192:208] {
+		s.scale[g] = d * float32(int8(own))
+	}
+}
+
+// inBase3 reads the codes of tq1_0: digit n of a byte q is (q·3ⁿ mod 256)·3/256.
+func inBase3(dst, src []byte) {
+	for _, part := range []struct{ from, to, digits int }{{0, 32, 5}, {32, 48, 5}, {48, 52, 4}} {
+		power := byte(1)
+		for range part.digits {
+			for i, b := range src[part.from:part.to] {
+				dst[i] = byte(uint16(b*power) * 3 >> 8)
+			}
+			dst = dst[part.to-part.from:]
+			power *= 3
+		}
+	}
+}
+
+var nonlinear = []float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
+
+func iq4_xs(s *shares, src []byte) {
+	d, high, low := half(src), u16(src[2:]), src[4:8]
+	for g := range 8 {
+		own := int32(low[g/2]>>(g%2*4)&15) | int32(high>>(2*g)&3<<4)
+		s.scale[g] = d * float32(own-32)
+	}
+}
+
+// e2m1 are the values of E2M1 in order.
+var e2m1 = []float32{-6, -4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 6}
+
+// doubled are the values of E2M1 without −0, which ggml has not, times 2: its scales are halved.
+var doubled = func() []float32 {
+	out := make([]float32, 16)
+	for i, v := range smallfloat.E2M1 {
+		out[i] = 2*v + 0
+	}
+	return out
+}()
+
+func mxfp4(s *shares, src []byte) {
+	s.scale[0] = smallfloat.F8().E8M0FNU[src[0]] / 2
+	if src[0] == 255 {
+		s.scale[0] = 1 << 127 // ggml's scale has no NaN
+	}
+}
+
+// nvfp4 reads scales whose sign bit is not looked at; 0xff is a number.
+func nvfp4(s *shares, src []byte) {
+	for g, own := range src[:4] {
+		switch own {
+		case 0x7f:
+			s.scale[g] = 0
+		case 0xff:
+			s.scale[g] = 240
+		default:
+			s.scale[g] = smallfloat.F8().E4M3FN[own&0x7f] / 2
+		}
+	}
+}

@@ -111,9 +111,11 @@ func (b *Block) unpack(dst []float32, data []byte, from int, codes func(dst, src
 		} else {
 			codes(q, src)
 			b.scales(&s, src)
-			for i, code := range q {
-				g := i / b.group
-				out[i] = float32(s.scale[g]*b.values[code]) + s.bias[g]
+			for at := 0; at < b.Len; at += b.group {
+				scale, bias, part := s.scale[at/b.group], s.bias[at/b.group], out[at:at+b.group]
+				for i, code := range q[at : at+b.group] {
+					part[i] = float32(scale*b.values[code]) + bias
+				}
 			}
 		}
 		n := min(len(dst), b.Len-from%b.Len)

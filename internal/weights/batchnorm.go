@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// affine is v·scale + shift.
-type affine struct{ scale, shift float64 }
-
 // The parameters of a normalisation by running statistics, and the numbers that engines add to the variance.
 var (
 	running  = []string{".running_mean", ".running_var", ".weight", ".bias"}
@@ -48,69 +45,47 @@ func (n *joiner) mergedInto(stats [4][]float64) bool {
 			continue
 		}
 		for _, eps := range epsilons {
-			s := mergedStep(stats, eps, p.ref.t.Len()/len(stats[0]), 1)
-			if t := newTrial(p.ref.t, p.cand.t, &s); t == nil || t.sample().Mismatches > 0 {
-				continue
+			scale, shift, size := normalised(stats, eps)
+			width := p.ref.t.Len() / len(stats[0])
+			c := &calc{name: "norm folded", ulps: normUlps, number: func(i int, v float64) float64 { return v * scale[i/width] }}
+			if t := newTrial(p.ref.t, p.cand.t, asIs, c); t != nil && t.sample().Mismatches == 0 {
+				p.also = c
+				n.mergeBias(p, &calc{name: "norm folded", ulps: normUlps, size: size, number: func(i int, v float64) float64 { return v*scale[i] + shift[i] }})
+				return true
 			}
-			p.also = &s
-			n.mergeBias(p, stats, eps)
-			return true
 		}
 	}
 	return false
 }
 
 // mergeBias adds the step to the bias of a layer. One that the reference has not is zeros.
-func (n *joiner) mergeBias(of *pair, stats [4][]float64, eps float64) {
-	s := mergedStep(stats, eps, 0, 1)
+func (n *joiner) mergeBias(of *pair, c *calc) {
 	want := strings.TrimSuffix(of.ref.name, "weight") + "bias"
-	for _, p := range n.pairs {
-		if p.ref.name == want {
-			p.also = &s
-			return
-		}
+	if i := slices.IndexFunc(n.pairs, func(p *pair) bool { return p.ref.name == want }); i >= 0 {
+		n.pairs[i].also = c
+		return
 	}
-	have := strings.TrimSuffix(of.cand.name, "weight") + "bias"
-	if c := endsWith(n.cand, have); c != nil {
-		s = mergedStep(stats, eps, 0, 0)
-		zero := *c
-		zero.name = want
-		zero.t, _ = c.t.Slice(0, 0, firstAxis(c.t))
-		n.pairs = append(n.pairs, &pair{ref: &zero, cand: c, also: &s})
-		drop(n.cand, c)
+	if b := endsWith(n.cand, strings.TrimSuffix(of.cand.name, "weight")+"bias"); b != nil {
+		zeros := *b
+		zeros.name, zeros.t = want, filled(b.t, 0)
+		n.pairs = append(n.pairs, &pair{ref: &zeros, cand: b, also: c})
+		drop(n.cand, b)
 	}
 }
 
-// mergedStep is what a normalisation does to each row of a weight, of some width, or to a bias, whose is 0; of is 0 for
-// a bias that is not there.
-func mergedStep(stats [4][]float64, eps float64, width int, of float64) step {
-	bias := width == 0
-	width = max(width, 1)
-	s := step{names: []string{"norm folded"}, lay: asIs, ulps: normUlps}
-	rows := make([]affine, len(stats[0]))
+// normalised is what a normalisation does to each row: by what it is multiplied, what is added, and the size of the
+// largest number that is.
+func normalised(stats [4][]float64, eps float64) (scale, shift []float64, size float64) {
 	for i, mean := range stats[0] {
-		a := affine{scale: 1 / math.Sqrt(stats[1][i]+eps)}
+		s, add := 1/math.Sqrt(stats[1][i]+eps), 0.0
 		if stats[2] != nil {
-			a.scale *= stats[2][i]
+			s *= stats[2][i]
 		}
-		if bias {
-			a.shift = -mean * a.scale
-			s.size = max(s.size, math.Abs(a.shift))
-			if stats[3] != nil {
-				a.shift += stats[3][i]
-				s.size = max(s.size, math.Abs(stats[3][i]))
-			}
+		if stats[3] != nil {
+			add = stats[3][i]
 		}
-		a.scale *= of
-		rows[i] = a
+		scale, shift = append(scale, s), append(shift, add-mean*s)
+		size = max(size, math.Abs(mean*s), math.Abs(add))
 	}
-	s.number = func(i int, v float64) float64 { return v*rows[i/width].scale + rows[i/width].shift }
-	return s
-}
-
-// withMerged adds the step by which a normalisation is folded into a layer.
-func (p *pair) withMerged() {
-	if p.also != nil {
-		p.steps = append(slices.Clone(p.steps), *p.also)
-	}
+	return scale, shift, size
 }

@@ -36,65 +36,18 @@ func (c cutting) names(by string) []string {
 	return []string{by}
 }
 
-// part returns the rows of part i, where parts have as many rows as rows says; false if they do not
-// fit. stacked says that the first axis counts experts.
-func (c cutting) part(t *tensor.Tensor, rows []int, i int, stacked bool) (*tensor.Tensor, bool) {
-	axis := 0
-	if stacked {
-		axis = 1
-	}
-	if c.transposed {
-		x, err := t.Transpose()
-		if err != nil || len(t.Shape()) != axis+2 {
-			return nil, false
-		}
-		t = x
-	}
-	all, before := 0, 0
-	for k, r := range rows {
-		if r%c.groups != 0 {
-			return nil, false
-		}
-		if k < i {
-			before += r
-		}
-		all += r
-	}
-	if len(t.Shape()) <= axis || t.Shape()[axis] != all {
-		return nil, false
-	}
-	if c.groups == 1 {
-		x, err := t.Slice(axis, before, before+rows[i])
-		return x, err == nil
-	}
-	shape := slices.Concat(t.Shape()[:axis], []int{c.groups, all / c.groups}, t.Shape()[axis+1:])
-	x, err := t.Reshape(shape...)
-	if err == nil {
-		x, err = x.Slice(axis+1, before/c.groups, (before+rows[i])/c.groups)
-	}
-	return x, err == nil
-}
-
 // cuttings lists the ways in which a weight may hold parts with so many rows, the plainest first.
 func (n *joiner) cuttings(w *weight, rows []int) (out []cutting) {
-	groups := []int{1}
-	switch {
-	case w.role == "attn.qkv":
-		groups = append(groups, headGroups(rows, n.j.ref.Config, n.j.cand.Config)...)
-	default:
-		groups = append(groups, rows[0]) // gate and up in turn
+	how, groups := "in turn", []int{rows[0]} // gate and up
+	if w.role == "attn.qkv" {
+		how, groups = "per head", headGroups(rows, n.j.configs()...)
 	}
 	for _, transposed := range []bool{false, true} {
+		out = append(out, cutting{transposed: transposed, groups: 1})
 		for _, g := range groups {
-			c := cutting{transposed: transposed, groups: g}
-			switch {
-			case g == 1:
-			case w.role == "attn.qkv":
-				c.how = "per head"
-			default:
-				c.how = "in turn"
+			if g > 1 {
+				out = append(out, cutting{how, transposed, g})
 			}
-			out = append(out, c)
 		}
 	}
 	return out
@@ -137,8 +90,7 @@ func (n *joiner) directions(cand, ref string) []direction {
 func (n *joiner) cut() {
 	for _, from := range n.directions("fused", "split") {
 		families := map[string][]whole{}
-		for _, key := range slices.Sorted(maps.Keys(from.whole)) {
-			w := from.whole[key]
+		for _, w := range sorted(from.whole) {
 			x := whole{w: w}
 			for _, role := range fused[w.role] {
 				p := *w
@@ -171,17 +123,14 @@ func (n *joiner) apart(members []whole, by string, also ...string) {
 	}
 	for _, x := range members {
 		for i, p := range x.parts {
-			t, ok := way.part(x.w.t, x.rows, i, isStack(x.w))
-			if !ok {
+			v := x.part(way, i)
+			if v == nil {
 				continue
 			}
-			v := *x.w
-			v.t, v.role = t, p.role
-			v.name = fmt.Sprintf("%s[%s]", x.w.name, partName(way, x.rows, i))
 			if names := slices.Concat(also, way.names(by)); by == "fused" {
-				n.pair(p, &v, names...)
+				n.pair(p, v, names...)
 			} else {
-				n.pair(&v, p, names...)
+				n.pair(v, p, names...)
 			}
 		}
 		drop(n.ref, x.w)
@@ -189,42 +138,62 @@ func (n *joiner) apart(members []whole, by string, also ...string) {
 	}
 }
 
-func partName(c cutting, rows []int, i int) string {
-	from := 0
-	for _, r := range rows[:i] {
-		from += r
+// part is the i-th part of a weight; nil if it does not fit.
+func (x *whole) part(c cutting, i int) *weight {
+	v, axis := *x.w, 0
+	if isStack(x.w) {
+		axis = 1
 	}
-	if c.groups == 1 {
-		return fmt.Sprintf("%d:%d", from, from+rows[i])
+	var err error
+	if c.transposed {
+		if v.t, err = v.t.Transpose(); err != nil || len(v.t.Shape()) != axis+2 {
+			return nil
+		}
 	}
-	all := 0
-	for _, r := range rows {
-		all += r
+	from, to, all := 0, 0, 0 // in rows of each group
+	for k, r := range x.rows {
+		if r%c.groups != 0 {
+			return nil
+		}
+		if k == i {
+			from, to = all, all+r/c.groups
+		}
+		all += r / c.groups
 	}
-	return fmt.Sprintf("%d:%d of every %d", from/c.groups, (from+rows[i])/c.groups, all/c.groups)
+	shape := v.t.Shape()
+	if len(shape) <= axis || shape[axis] != all*c.groups {
+		return nil
+	}
+	v.role, v.name = x.parts[i].role, fmt.Sprintf("%s[%d:%d]", x.w.name, from, to)
+	if c.groups > 1 {
+		v.name = fmt.Sprintf("%s[%d:%d of every %d]", x.w.name, from, to, all)
+		if v.t, err = v.t.Reshape(slices.Concat(shape[:axis], []int{c.groups, all}, shape[axis+1:])...); err != nil {
+			return nil
+		}
+		axis++
+	}
+	if v.t, err = v.t.Slice(axis, from, to); err != nil {
+		return nil
+	}
+	return &v
 }
 
 // way chooses how the members of a family hold their parts: as most samples say, else in the
 // plainest way that fits.
 func (n *joiner) way(members []whole) (best cutting, ok bool) {
 	most := -1
+cuttings:
 	for _, c := range n.cuttings(members[0].w, members[0].rows) {
 		fit := 0
 		for _, x := range members[:min(len(members), mostLooked)] {
 			for i, p := range x.parts {
-				t, fits := c.part(x.w.t, x.rows, i, isStack(x.w))
-				if !fits {
-					fit = -1
-					break
+				v := x.part(c, i)
+				if v == nil {
+					continue cuttings
 				}
-				v := *x.w
-				v.t, v.role = t, p.role
-				if n.alike(p, &v) {
+				if n.alike(p, v) {
 					fit++
 				}
-			}
-			if fit < 0 {
-				break
 			}
 		}
 		if fit > most {
@@ -255,12 +224,15 @@ func rowsOf(w *weight) int {
 // one.
 func (n *joiner) unstack() {
 	for _, from := range n.directions("stacked", "unstacked") {
-		for _, key := range slices.Sorted(maps.Keys(from.whole)) {
-			w := from.whole[key]
-			if !isStack(w) || !oneByOne(from.parts, w) {
+		single := map[string]bool{} // layers whose experts the other side has by themselves
+		for _, one := range from.parts {
+			single[one.layer] = single[one.layer] || one.index != ""
+		}
+		for _, w := range sorted(from.whole) {
+			if !isStack(w) || !single[w.layer] {
 				continue
 			}
-			delete(from.whole, key)
+			drop(from.whole, w)
 			for e := range firstAxis(w.t) {
 				t, err := w.t.Slice(0, e, e+1)
 				if err == nil {
@@ -276,16 +248,6 @@ func (n *joiner) unstack() {
 			}
 		}
 	}
-}
-
-// oneByOne reports whether a side has experts of the layer of a stack by themselves.
-func oneByOne(side map[string]*weight, w *weight) bool {
-	for _, one := range side {
-		if one.index != "" && one.layer == w.layer {
-			return true
-		}
-	}
-	return false
 }
 
 // qkvRows are the rows that q, k and v may have in a weight that holds them: as many heads as a config says, or as many
@@ -306,11 +268,10 @@ func qkvRows(all int, configs ...checkpoint.Config) (out [][]int) {
 	return out
 }
 
-// grouped are the orders of rows between all of q, then k, then v, and the rows of each group of heads together, as
+// regroup returns the steps between all of q, then k, then v, and the rows of each group of heads together, as
 // GPT-NeoX, BLOOM and Falcon have them.
-func grouped(parts []int, groups int) (into, back func(row int) int) {
-	all := parts[0] + parts[1] + parts[2]
-	order, inverse := make([]int, 0, all), make([]int, all)
+func regroup(parts []int, groups int) (into, back func(t *tensor.Tensor) (*tensor.Tensor, bool)) {
+	var order []int
 	for g := range groups {
 		before := 0
 		for _, rows := range parts {
@@ -320,15 +281,14 @@ func grouped(parts []int, groups int) (into, back func(row int) int) {
 			before += rows
 		}
 	}
+	inverse := make([]int, len(order))
 	for i, r := range order {
 		inverse[r] = i
 	}
-	return func(row int) int { return order[row] }, func(row int) int { return inverse[row] }
-}
-
-func regrouped(order, back func(row int) int) step {
-	by := func(order func(row int) int) func(t *tensor.Tensor) (*tensor.Tensor, bool) {
-		return func(t *tensor.Tensor) (*tensor.Tensor, bool) { return checkpoint.Rows(t, order), true }
+	by := func(order []int) func(t *tensor.Tensor) (*tensor.Tensor, bool) {
+		return func(t *tensor.Tensor) (*tensor.Tensor, bool) {
+			return checkpoint.Rows(t, func(row int) int { return order[row] }), true
+		}
 	}
-	return step{names: []string{"regrouped per head"}, lay: by(order), undo: by(back)}
+	return by(order), by(inverse)
 }

@@ -14,22 +14,15 @@ var consumers = map[string][]string{
 	"norm":  {"lmhead"},
 }
 
-// foldedStep is the name of a step in which the weight of a norm is multiplied into the columns of
-// what reads it; unfoldedStep of the other way round.
-const (
-	foldedStep   = "norm folded"
-	unfoldedStep = "norm unfolded"
-)
-
-// foldedNorm is a norm of which one side has only ones.
-type foldedNorm struct {
-	step   string
-	column []float64
+// folding is a norm of which one side has only ones, in the columns of what reads it.
+type folding struct {
+	calc
+	columns int
 }
 
 // findFolded returns the norms that may be folded, by layer and consumer.
-func findFolded(pairs []*pair) map[[2]string]foldedNorm {
-	out := map[[2]string]foldedNorm{}
+func findFolded(pairs []*pair) map[[2]string]*folding {
+	out := map[[2]string]*folding{}
 	for _, p := range pairs {
 		if len(consumers[p.ref.role]) == 0 || p.ref.param != "weight" || p.ref.t.Len() != p.cand.t.Len() {
 			continue
@@ -39,13 +32,14 @@ func findFolded(pairs []*pair) map[[2]string]foldedNorm {
 		if ones == all(p.cand.t, isOne) {
 			continue
 		}
-		f := foldedNorm{step: foldedStep, column: numbers(p.ref.t, p.ref.t.Len())}
+		name, column := "norm folded", numbers(p.ref.t, p.ref.t.Len())
 		if ones {
-			f = foldedNorm{step: unfoldedStep, column: numbers(p.cand.t, p.cand.t.Len())}
-			for i, v := range f.column {
-				f.column[i] = 1 / v
+			name, column = "norm unfolded", numbers(p.cand.t, p.cand.t.Len())
+			for i, v := range column {
+				column[i] = 1 / v
 			}
 		}
+		f := &folding{calc{name: name, number: func(i int, v float64) float64 { return v * column[i%len(column)] }}, len(column)}
 		for _, role := range consumers[p.ref.role] {
 			out[[2]string{p.ref.layer, role}] = f
 		}
@@ -60,34 +54,26 @@ func numbers(t *tensor.Tensor, n int) []float64 {
 	return v
 }
 
-// withFolded adds the step by which a norm is folded into a weight.
-func (j *judge) withFolded(p *pair) {
-	f, ok := j.folded[[2]string{p.ref.layer, p.ref.role}]
-	if ok && p.ref.param == "weight" && p.cand.t.RowLen() == len(f.column) {
-		p.steps = append(p.steps, step{names: []string{f.step}, lay: asIs,
-			number: func(i int, v float64) float64 { return v * f.column[i%len(f.column)] }})
+// foldedInto is the norm that may be folded into a weight; nil for none.
+func (j *judge) foldedInto(p *pair) *folding {
+	f := j.folded[[2]string{p.ref.layer, p.ref.role}]
+	if f == nil || p.ref.param != "weight" {
+		return nil
 	}
+	return f
 }
 
 // foldedNorms accepts norms of ones where all that reads them has their weights.
 func (j *judge) foldedNorms(pairs []*pair) {
 	for _, p := range pairs {
-		if len(consumers[p.ref.role]) == 0 || len(p.fits) > 0 || p.result.Detail != "" {
+		if consumers[p.ref.role] == nil || len(p.may) > 0 || p.result.Detail != "" {
 			continue
 		}
-		holding, all := 0, 0
-		for _, o := range pairs {
-			f, ok := j.folded[[2]string{o.ref.layer, o.ref.role}]
-			if !ok || o.ref.layer != p.ref.layer || o.ref.param != "weight" || !slices.Contains(consumers[p.ref.role], o.ref.role) {
-				continue
-			}
-			all++
-			if len(o.fits) > 0 && o.steps[o.fits[0]].name() == f.step {
-				holding++
-			}
-		}
-		if all > 0 && holding == all {
-			p.folded = true
-		}
+		readers := slices.DeleteFunc(slices.Clone(pairs), func(o *pair) bool {
+			return o.ref.layer != p.ref.layer || !slices.Contains(consumers[p.ref.role], o.ref.role) || j.foldedInto(o) == nil
+		})
+		p.folded = len(readers) > 0 && !slices.ContainsFunc(readers, func(o *pair) bool {
+			return !o.exact() || o.may[0].name() != j.foldedInto(o).name
+		})
 	}
 }

@@ -54,50 +54,39 @@ func ReadHashes(path string) ([]Hash, error) {
 // reference's is not zero, or that of another weight of the reference. Anything else may be a step or a
 // fault, which a hash does not tell: it is ignored and says so.
 func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error) {
-	places, byName, asked := &Side{}, map[string]Hash{}, map[form]bool{}
+	places, byName, asked := &Side{}, map[string]Hash{}, map[int][]tensor.DType{} // by the number of elements
 	for _, h := range cand {
 		if !h.DType.IsFloat() {
 			continue // codes of an engine's own packing say nothing without it
 		}
 		places.Tensors = append(places.Tensors, tensor.Named{Name: h.Name})
-		byName[h.Name], asked[form{h.DType, elements(h.Shape)}] = h, true
-	}
-	refs, list := placed(ref), placed(places)
-	var all []hashed
-	for _, w := range sorted(refs) {
-		for f := range asked {
-			if f.n == w.t.Len() {
-				all = append(all, hashed{w: w, form: f})
-			}
+		byName[h.Name] = h
+		if n := elements(h.Shape); !slices.Contains(asked[n], h.DType) {
+			asked[n] = append(asked[n], h.DType)
 		}
 	}
-	err := each.Do(ctx, len(all), func(i int) error {
-		all[i].sum = hashAs(all[i].w.t, all[i].form.d)
+	byPlace := placed(ref)
+	refs := sorted(byPlace)
+	sums := make([][]string, len(refs))
+	err := each.Do(ctx, len(refs), func(i int) error {
+		for _, d := range asked[refs[i].t.Len()] {
+			sums[i] = append(sums[i], hashAs(refs[i].t, d))
+		}
 		return nil
 	})
 	known := map[string][]*weight{} // by their hashes
-	for _, h := range all {
-		known[h.sum] = append(known[h.sum], h.w)
+	for i, w := range refs {
+		for _, sum := range sums[i] {
+			known[sum] = append(known[sum], w)
+		}
 	}
 	var out []Result
+	list := placed(places)
 	for _, key := range slices.Sorted(maps.Keys(list)) {
 		h := byName[list[key].name]
-		out = append(out, judgeHash(h, refs[key], known[h.SHA256]))
+		out = append(out, judgeHash(h, byPlace[key], known[h.SHA256]))
 	}
 	return out, err
-}
-
-// form is a type and a number of elements.
-type form struct {
-	d tensor.DType
-	n int
-}
-
-// hashed is a weight of the reference whose numbers are rounded to a type.
-type hashed struct {
-	w    *weight
-	form form
-	sum  string
 }
 
 // judgeHash judges one weight. r is the reference's of its place, or nil; same are those that have its hash.

@@ -34,24 +34,21 @@ func (j *judge) join() (pairs []*pair, rest []Result, err error) {
 	n.byConstant()
 	n.mergeNorms()
 	n.absent()
-	for _, s := range [2]struct {
-		left   map[string]*weight
-		status string
-	}{{n.ref, Missing}, {n.cand, Unused}} {
-		for _, key := range slices.Sorted(maps.Keys(s.left)) {
-			w, r := s.left[key], Result{Status: s.status}
-			if s.status == Missing {
-				r.Reference = w.name
-			} else {
-				r.Candidate = w.name
-			}
-			if unjudged.MatchString(w.name) {
-				r.Status = Ignored
-			} else if s.status == Missing && w.isIdentity() {
-				r.Status, r.Detail = Ignored, "it changes nothing: all ones of a norm, or zeros of a bias"
-			}
-			rest = append(rest, r)
+	for _, w := range sorted(n.ref) {
+		r := Result{Status: Missing, Reference: w.name}
+		if unjudged.MatchString(w.name) {
+			r.Status = Ignored
+		} else if w.isIdentity() {
+			r.Status, r.Detail = Ignored, "it changes nothing: all ones of a norm, or zeros of a bias"
 		}
+		rest = append(rest, r)
+	}
+	for _, w := range sorted(n.cand) {
+		r := Result{Status: Unused, Candidate: w.name}
+		if unjudged.MatchString(w.name) {
+			r.Status = Ignored
+		}
+		rest = append(rest, r)
 	}
 	order := map[string]int{}
 	for i, t := range j.ref.Tensors {
@@ -64,13 +61,14 @@ func (j *judge) join() (pairs []*pair, rest []Result, err error) {
 // isIdentity reports whether a model computes the same without a weight: a norm's of ones, or a bias of zeros. One
 // number alone says nothing.
 func (w *weight) isIdentity() bool {
-	switch {
-	case w.t.Len() < 2:
-		return false
-	case strings.Contains(w.role, "norm") && w.param == "weight":
-		return all(w.t, func(v float64) bool { return v == 1 })
+	neutral := 0.0
+	if w.param != "bias" {
+		neutral = 1
+		if w.param != "weight" || !strings.Contains(w.role, "norm") {
+			return false
+		}
 	}
-	return w.param == "bias" && all(w.t, func(v float64) bool { return v == 0 })
+	return w.t.Len() > 1 && all(w.t, func(v float64) bool { return v == neutral })
 }
 
 // all reports whether something is true of all elements.
@@ -84,6 +82,15 @@ func all(t *tensor.Tensor, is func(v float64) bool) bool {
 	return true
 }
 
+// filled is a tensor of one number throughout.
+func filled(t *tensor.Tensor, v float32) *tensor.Tensor {
+	return checkpoint.Map(t, tensor.F32, t.Shape(), func(values []float32, _ int) {
+		for i := range values {
+			values[i] = v
+		}
+	})
+}
+
 // absent pairs norms that the candidate has not with ones: they may be folded into what reads them.
 func (n *joiner) absent() {
 	for _, key := range slices.Sorted(maps.Keys(n.ref)) {
@@ -91,12 +98,8 @@ func (n *joiner) absent() {
 		if consumers[w.role] == nil || w.param != "weight" || w.isIdentity() || !w.t.DType().IsFloat() {
 			continue
 		}
-		ones := checkpoint.Map(w.t, tensor.F32, w.t.Shape(), func(values []float32, _ int) {
-			for i := range values {
-				values[i] = 1
-			}
-		})
-		n.pairs = append(n.pairs, &pair{ref: w, cand: &weight{t: ones, layer: w.layer, role: w.role, param: w.param}, absent: true})
+		ones := &weight{t: filled(w.t, 1), layer: w.layer, role: w.role, param: w.param}
+		n.pairs = append(n.pairs, &pair{ref: w, cand: ones, absent: true})
 		delete(n.ref, key)
 	}
 }
@@ -163,11 +166,10 @@ func (n *joiner) tie() {
 		}
 		return nil
 	}
-	if w, e := find(n.ref, "lmhead"), find(placed(n.j.cand), "embed"); w != nil && e != nil && n.alike(w, e) {
-		n.pair(w, e, "tied")
-	}
-	if w, e := find(n.cand, "lmhead"), find(placed(n.j.ref), "embed"); w != nil && e != nil && n.alike(e, w) {
-		n.pair(e, w, "tied")
+	for _, x := range [][2]*weight{{find(n.ref, "lmhead"), find(placed(n.j.cand), "embed")}, {find(placed(n.j.ref), "embed"), find(n.cand, "lmhead")}} {
+		if x[0] != nil && x[1] != nil && n.alike(x[0], x[1]) {
+			n.pair(x[0], x[1], "tied")
+		}
 	}
 }
 
@@ -177,14 +179,10 @@ func (n *joiner) alike(ref, cand *weight) bool {
 		return false
 	}
 	isPacked := ref.t.Packing() != "" || cand.t.Packing() != ""
-	for _, s := range stepsOf(ref, cand.t, n.j.ref.Config, n.j.cand.Config) {
-		if t := newTrial(ref.t, cand.t, &s); t != nil {
-			if f := t.sample(); f.Mismatches == 0 || isPacked && f.RelL2 < likely || f.RelL2 < alikeL2 {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(trialsOf(ref, cand.t, n.j.configs()), func(t *trial) bool {
+		f := t.sample()
+		return f.Mismatches == 0 || isPacked && f.RelL2 < likely || f.RelL2 < alikeL2
+	})
 }
 
 // byNumber pairs weights that the sides call otherwise, but number alike: "block.3.mix.weight" and
@@ -193,12 +191,9 @@ func (n *joiner) alike(ref, cand *weight) bool {
 func (n *joiner) byNumber() {
 	refs, cands := numbered(n.ref), numbered(n.cand)
 	for _, family := range slices.Sorted(maps.Keys(refs)) {
-		if refs[family] == nil || !strings.Contains(family, "*") {
-			continue
-		}
 		best, most := "", 0
 		for _, other := range slices.Sorted(maps.Keys(cands)) {
-			if !strings.Contains(other, "*") || !sameNumbers(refs[family], cands[other]) {
+			if !sameNumbers(refs[family], cands[other]) {
 				continue
 			}
 			fit := 0
@@ -246,37 +241,37 @@ func sameNumbers(a, b map[string]*weight) bool {
 		return false
 	}
 	for number, x := range a {
-		y := b[number]
-		if y == nil || x.t.Len() != y.t.Len() || !sameKind(x.t, y.t) {
+		if y := b[number]; y == nil || !sameSize(x.t, y.t) {
 			return false
 		}
 	}
 	return true
 }
 
+func sameSize(a, b *tensor.Tensor) bool {
+	return a.Len() == b.Len() && a.DType().Kind() == b.DType().Kind()
+}
+
 // byValue pairs weights whose names tell nothing, if each is the only one that the other can be.
 func (n *joiner) byValue() {
-	size := map[int][]string{}
-	for _, key := range slices.Sorted(maps.Keys(n.cand)) {
-		size[n.cand[key].t.Len()] = append(size[n.cand[key].t.Len()], key)
+	bySize, fits, claims := map[int][]*weight{}, map[*weight][]*weight{}, map[*weight]int{}
+	for _, c := range sorted(n.cand) {
+		bySize[c.t.Len()] = append(bySize[c.t.Len()], c)
 	}
-	found, claims := map[string]string{}, map[string]int{}
-	for _, key := range slices.Sorted(maps.Keys(n.ref)) {
-		r := n.ref[key]
-		var fit []string
-		for _, c := range size[r.t.Len()] {
-			if sameKind(r.t, n.cand[c].t) && n.alike(r, n.cand[c]) {
-				fit = append(fit, c)
+	refs := sorted(n.ref)
+	for _, r := range refs {
+		for _, c := range bySize[r.t.Len()] {
+			if sameSize(r.t, c.t) && n.alike(r, c) {
+				fits[r] = append(fits[r], c)
 			}
 		}
-		if len(fit) == 1 {
-			found[key] = fit[0]
-			claims[fit[0]]++
+		if len(fits[r]) == 1 {
+			claims[fits[r][0]]++
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(found)) {
-		if c := found[key]; claims[c] == 1 {
-			n.pair(n.ref[key], n.cand[c], "renamed")
+	for _, r := range refs {
+		if len(fits[r]) == 1 && claims[fits[r][0]] == 1 {
+			n.pair(r, fits[r][0], "renamed")
 		}
 	}
 }
@@ -298,13 +293,10 @@ func (n *joiner) byConstant() {
 	}
 	refs, cands := kinds(n.ref), kinds(n.cand)
 	for _, kind := range slices.Sorted(maps.Keys(refs)) {
-		if len(refs[kind]) != len(cands[kind]) {
-			continue
-		}
-		for i, r := range refs[kind] {
-			n.pair(r, cands[kind][i], "renamed")
+		if len(refs[kind]) == len(cands[kind]) {
+			for i, r := range refs[kind] {
+				n.pair(r, cands[kind][i], "renamed")
+			}
 		}
 	}
 }
-
-func sameKind(a, b *tensor.Tensor) bool { return a.DType().Kind() == b.DType().Kind() }

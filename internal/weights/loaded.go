@@ -18,31 +18,17 @@ import (
 //
 // A weight that only one side has fails nothing here: engines leave out what they do not need and
 // add what they calculate, and the audit of a run knows what a model lacks.
-func Loaded(ctx context.Context, goldens, candidates []*dump.Run, evidence func() (checkpoint.Weights, checkpoint.Config, error)) (list []Result, err error) {
+func Loaded(ctx context.Context, goldens, candidates []*dump.Run, evidence func() (checkpoint.Weights, checkpoint.Config, error)) ([]Result, error) {
 	i := slices.IndexFunc(candidates, func(r *dump.Run) bool { return len(r.Info.Weights) > 0 })
 	if i < 0 {
 		return nil, nil
 	}
-	run := candidates[i]
-	defer func() {
-		if err != nil {
-			list, err = nil, fmt.Errorf("the weights that the candidate loaded (%s): %w", strings.Join(run.Info.Weights, ", "), err)
-		}
-	}()
-	ref, err := ofReference(goldens, evidence)
+	list, err := against(ctx, candidates[i], goldens, evidence)
 	if err != nil {
-		return nil, err
-	}
-	if ref == nil {
-		return nil, fmt.Errorf("no weights of the reference are known: --weights, or a fixture's model folder")
-	}
-	defer ref.Close()
-	if list, err = against(ctx, ref, run); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the weights that the candidate loaded (%s): %w", strings.Join(candidates[i].Info.Weights, ", "), err)
 	}
 	for i := range list {
-		w := &list[i]
-		switch w.Status {
+		switch w := &list[i]; w.Status {
 		case Missing:
 			w.Status, w.Detail = Ignored, "the engine loaded none that is called so"
 		case Unused:
@@ -57,8 +43,13 @@ func areHashes(r *dump.Run) bool {
 	return len(r.Info.Weights) == 1 && filepath.Ext(r.Info.Weights[0]) == ".json"
 }
 
-// against compares the weights that a run's engine loaded, or the hashes of them, with others.
-func against(ctx context.Context, ref *Side, run *dump.Run) ([]Result, error) {
+// against compares the weights that a run's engine loaded, or the hashes of them, with the reference's.
+func against(ctx context.Context, run *dump.Run, goldens []*dump.Run, evidence func() (checkpoint.Weights, checkpoint.Config, error)) ([]Result, error) {
+	ref, err := ofReference(goldens, evidence)
+	if err != nil {
+		return nil, err
+	}
+	defer ref.Close()
 	if areHashes(run) {
 		hashes, err := ReadHashes(filepath.Join(run.Path, filepath.FromSlash(run.Info.Weights[0])))
 		if err != nil {
@@ -81,8 +72,7 @@ func against(ctx context.Context, ref *Side, run *dump.Run) ([]Result, error) {
 	return r.Weights, nil
 }
 
-// ofReference are the weights that the reference's engine loaded, or else the checkpoint's; nil if none are
-// known.
+// ofReference are the weights that the reference's engine loaded, or else the checkpoint's.
 func ofReference(goldens []*dump.Run, evidence func() (checkpoint.Weights, checkpoint.Config, error)) (*Side, error) {
 	var tensors checkpoint.Weights
 	var config checkpoint.Config
@@ -99,10 +89,10 @@ func ofReference(goldens []*dump.Run, evidence func() (checkpoint.Weights, check
 			return s, err
 		}
 	}
-	if unknown != nil || len(tensors) == 0 {
-		return nil, unknown
+	if unknown == nil && len(tensors) == 0 {
+		unknown = fmt.Errorf("no weights of the reference are known: --weights, or a fixture's model folder")
 	}
-	return Of("the checkpoint", tensors.Named(), config), nil
+	return Of("the checkpoint", tensors.Named(), config), unknown
 }
 
 func openLoaded(r *dump.Run) (*Side, error) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -96,10 +95,9 @@ func OpenAdapter(dir string) (a *Adapter, err error) {
 // FindAdapter opens the adapter in the folder of a model; nil if there is none.
 func FindAdapter(paths ...string) (*Adapter, error) {
 	for _, path := range paths {
-		if _, err := os.Stat(filepath.Join(path, adapterConfig)); errors.Is(err, fs.ErrNotExist) || err != nil {
-			continue
+		if _, err := os.Stat(filepath.Join(path, adapterConfig)); err == nil {
+			return OpenAdapter(path)
 		}
-		return OpenAdapter(path)
 	}
 	return nil, nil
 }
@@ -129,15 +127,13 @@ func (l *lowRank) row(dst []float64, i int, by float64) {
 // what there is to say.
 func (j *judge) adapted(p *pair) bool {
 	l := j.adapter.of(base(p.ref.name))
-	if l == nil || p.packed() || len(p.steps) == 0 || !p.steps[0].plain() || p.ref.t.RowLen() != l.in || p.ref.t.Len() != l.in*len(l.b)/l.rank {
+	if l == nil || p.packed() || len(p.trials) == 0 || !p.trials[0].plain() || p.ref.t.RowLen() != l.in || p.ref.t.Len() != l.in*len(l.b)/l.rank {
 		return false
 	}
-	r := &p.result
-	merged, without := l.matches(p, 1), l.matches(p, 0)
-	switch {
-	case merged:
+	switch r := &p.result; {
+	case l.matches(p, 1):
 		r.Status, r.Steps = Step, append(slices.Clone(p.by), "LoRA merged")
-	case without:
+	case l.matches(p, 0):
 		r.Status, r.Cause = Differs, causeLoRA
 		r.Detail = fmt.Sprintf("it is without the adapter: %.4g·B·A of rank %d was not added", l.scale, l.rank)
 	default:
@@ -170,18 +166,15 @@ func (l *lowRank) matches(p *pair, by float64) bool {
 // if it is not. A few random products with the difference D tell: D·Ω has the rank of D.
 func rankOf(p *pair, f *figures) int {
 	t := p.cand.t
-	if p.packed() || len(t.Shape()) != 2 || f == nil || 2*f.Mismatches < f.N || f.N > mostSketched || f.bad() || p.steps[p.best].number != nil {
+	if p.packed() || len(t.Shape()) != 2 || f == nil || 2*f.Mismatches < f.N || f.N > mostSketched || f.bad() || p.best.calc != nil {
 		return 0
 	}
 	rows, in := t.Shape()[0], t.RowLen()
-	k := sketch
-	if 2*k > min(rows, in) {
-		k = min(rows, in) / 2
-	}
+	k := min(sketch, min(rows, in)/2)
 	if k < 4 {
 		return 0
 	}
-	laid := shaped(p.trials[p.best].ref, t.Shape())
+	laid := shaped(p.best.ref, t.Shape())
 	rng := rand.New(rand.NewPCG(1, 2))
 	omega := make([]float64, in*k)
 	for i := range omega {

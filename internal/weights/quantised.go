@@ -26,7 +26,7 @@ type quantised struct {
 // have it: no other code of the same scale is nearer to any element. Where both are quantised, both
 // may have moved it.
 func quantisation(p *pair) quantised {
-	s, t := &p.steps[p.best], p.trials[p.best]
+	t := p.best
 	packed, laid := t.cand, shaped(t.ref, t.cand.Shape())
 	isRef := packed.Packing() == ""
 	if isRef {
@@ -34,9 +34,9 @@ func quantisation(p *pair) quantised {
 	}
 	q := quantised{format: packed.Packing()}
 	g, other := newGridder(packed), newGridder(laid)
-	if g == nil || isRef && s.number != nil || laid.Packing() != "" && other == nil { // codes that stand for several elements
-		q.figures, q.unseen = p.whole(p.best), true
-		q.ok = q.figures.RelL2 < likely/2
+	if g == nil || isRef && t.calc != nil || laid.Packing() != "" && other == nil { // codes that stand for several elements
+		q.figures, q.unseen = t.all(), true
+		q.ok = q.RelL2 < likely/2
 		return q
 	}
 	x := make([]float64, chunk)
@@ -46,16 +46,16 @@ func quantisation(p *pair) quantised {
 		if other != nil {
 			laid.Grid(other.low[:len(part)], other.high[:len(part)], from)
 		}
-		if s.number != nil {
+		if t.calc != nil {
 			for i := range part {
-				part[i] = s.number(from+i, part[i])
+				part[i] = t.number(from+i, part[i])
 			}
 		}
 		g.look(part, from, other)
 	}
-	q.figures = &figures{N: g.n, Mismatches: g.n - g.same, RelL2: math.Sqrt(g.dd / g.xx)}
+	q.figures = &figures{N: packed.Len(), Mismatches: packed.Len() - g.same, RelL2: math.Sqrt(g.dd / g.xx)}
 	if isRef {
-		q.figures.RelL2 = math.Sqrt(g.dd / g.vv)
+		q.RelL2 = math.Sqrt(g.dd / g.vv)
 	}
 	return g.verdict(q)
 }
@@ -83,22 +83,20 @@ type gridder struct {
 	low, high []float32
 	v         []float64
 
-	n, wrong  int
-	equal     int     // elements that are equal, and not 0
-	same      int     // elements that are equal
-	xv, vv    float64 // Σ x·v and Σ v² of elements x of the other side and those of the codes v
-	xx, dd    float64 // Σ x² and Σ (x − v)²
-	square    float64 // Σ of squared distances from the code, in steps
-	first     int
-	part, bad int // the last part, the last with a wrong element
-	spread    int // parts of the chunk with wrong elements
-	parts     int
+	wrong  int
+	equal  int     // elements that are equal, and not 0
+	same   int     // elements that are equal
+	xv, vv float64 // Σ x·v and Σ v² of elements x of the other side and those of the codes v
+	xx, dd float64 // Σ x² and Σ (x − v)²
+	square float64 // Σ of squared distances from the code, in steps
+	first  int
+	bad    int // the last part with a wrong element
+	spread int // parts with wrong elements
 }
 
 func newGridder(t *tensor.Tensor) *gridder {
 	n := min(chunk, max(t.Len(), 1))
-	g := &gridder{t: t, low: make([]float32, n), high: make([]float32, n), v: make([]float64, n), first: -1,
-		part: -1, bad: -1}
+	g := &gridder{t: t, low: make([]float32, n), high: make([]float32, n), v: make([]float64, n), first: -1, bad: -1}
 	if t.Len() == 0 {
 		return nil
 	}
@@ -160,11 +158,6 @@ func (g *gridder) group(x, v []float64, low, high float64, from int, more []floa
 		moved, stretched = g.fit(x, v, low, scale)
 	}
 	for i, y := range x {
-		if p := (from + i) / spreadLen; p != g.part {
-			g.part = p
-			g.parts++
-		}
-		g.n++
 		d := y - v[i]
 		g.xv, g.vv, g.xx, g.dd = g.xv+y*v[i], g.vv+v[i]*v[i], g.xx+y*y, g.dd+d*d
 		if d == 0 {
@@ -194,8 +187,8 @@ func (g *gridder) group(x, v []float64, low, high float64, from int, more []floa
 			if g.first < 0 {
 				g.first = from + i
 			}
-			if g.part != g.bad {
-				g.bad = g.part
+			if part := (from + i) / spreadLen; part != g.bad {
+				g.bad = part
 				g.spread++
 			}
 		}
@@ -283,19 +276,17 @@ func (g *gridder) near(at, code, room float64) bool {
 // verdict says what that means. A few wrong elements, or some wrong groups, are a fault; where a
 // quantiser makes up for the errors of other inputs, as GPTQ does, all groups have such elements.
 func (g *gridder) verdict(q quantised) quantised {
-	onGrid := float64(g.equal) > 0.9*float64(g.n)
-	compensates := strings.HasPrefix(q.format, "gptq") || strings.HasPrefix(q.format, "int") || strings.HasPrefix(q.format, "awq")
+	parts := (q.N + spreadLen - 1) / spreadLen
+	compensates := slices.ContainsFunc([]string{"gptq", "int", "awq"}, func(f string) bool { return strings.HasPrefix(q.format, f) })
 	switch {
-	case onGrid:
-		return q // all others are equal: the reference is this weight, dequantised
+	case float64(g.equal) > 0.9*float64(q.N): // the reference is this weight, dequantised
 	case g.wrong == 0:
 		q.ok, q.made = true, true
 	default:
-		q.spread = compensates && float64(g.spread) > 0.9*float64(g.parts) && g.square < float64(g.n) && q.RelL2 < likely
-		q.gain = g.xv / g.vv
-		q.ok = q.spread
+		q.spread = compensates && float64(g.spread) > 0.9*float64(parts) && g.square < float64(q.N) && q.RelL2 < likely
+		q.gain, q.ok = g.xv/g.vv, q.spread
 		q.why = fmt.Sprintf("%d of %d elements are not rounded to the nearest number of %s, in %d of %d parts, first at %v; rel. L2 %.3g",
-			g.wrong, g.n, q.format, g.spread, g.parts, g.t.Index(g.first), q.RelL2)
+			g.wrong, q.N, q.format, g.spread, parts, g.t.Index(g.first), q.RelL2)
 	}
 	return q
 }
@@ -303,14 +294,9 @@ func (g *gridder) verdict(q quantised) quantised {
 // compensating looks at weights that are not rounded to nearest, which those of a quantiser are not
 // that makes up for the errors of other inputs. It did not make this one if it made none of the
 // others so, or if the gain of this one is another than theirs.
-func (j *judge) compensating(pairs []*pair) {
-	byFormat := map[string][]*pair{}
-	for _, p := range pairs {
-		if p.q != nil && (p.q.made || p.q.spread) {
-			byFormat[p.q.format] = append(byFormat[p.q.format], p)
-		}
-	}
-	for _, members := range byFormat {
+func compensating(pairs []*pair) {
+	known := slices.DeleteFunc(slices.Clone(pairs), func(p *pair) bool { return p.q == nil || !p.q.made && !p.q.spread })
+	for _, members := range by(known, func(p *pair) string { return p.q.format }) {
 		var gains []float64
 		for _, p := range members {
 			if p.q.spread {

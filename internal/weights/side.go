@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/checkpoint"
@@ -32,25 +33,17 @@ func Open(path, config string) (*Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := cmp.Or(at.GGUF, path)
-	s, err := OpenFiles(path, []string{file})
+	s, err := OpenFiles(path, []string{cmp.Or(at.GGUF, path)})
 	if err != nil {
 		return nil, err
 	}
 	s.Notes = checkpoint.Unread(path)
 	if config != "" || s.Config == nil {
-		beside := filepath.Join(filepath.Dir(file), "config.json")
-		if file == path && len(at.Files) > 0 {
-			beside = filepath.Join(filepath.Dir(at.Files[0]), "config.json")
-		}
-		own := s.Config
+		beside := filepath.Join(filepath.Dir(slices.Concat(at.Files, []string{at.GGUF})[0]), "config.json")
 		s.Config, err = checkpoint.ReadConfig(cmp.Or(config, beside))
-		if config == "" && errors.Is(err, fs.ErrNotExist) {
-			s.Config, err = own, nil
+		if err != nil && (config != "" || !errors.Is(err, fs.ErrNotExist)) {
+			return nil, errors.Join(err, s.Close())
 		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/compare"
@@ -44,42 +45,92 @@ func (f *figures) bad() bool { return f.seen.BadNonFinite > 0 }
 
 // trial is a weight of the reference after a step, beside the candidate's.
 type trial struct {
+	move
+	*calc                         // nil if elements are only moved, and at most rounded
+	base           *trial         // of a calculated step: the same without; nil for none
 	ref, cand      *tensor.Tensor // with the same order of elements; a packed one as it is stored
 	golden, actual *tensor.Tensor // the first after all that the step does; both in the type with fewer digits
 	tol            compare.Tolerance
-	moves          bool // elements are moved, and at most rounded
+	sampled, full  *figures // nil where it was not looked
+}
 
-	sampled, full *figures // nil where it was not looked
+// trialsOf are the steps by which a weight can be the candidate's, the fewest first, and those by some more
+// calculations of the weight as it lies.
+func trialsOf(ref *weight, cand *tensor.Tensor, configs []checkpoint.Config, more ...*calc) (out []*trial) {
+	for _, m := range movesOf(ref, cand, configs...) {
+		if t := newTrial(ref.t, cand, m, nil); t != nil {
+			out = append(out, t)
+		}
+	}
+	bases, calcs := out, calcsOf(ref, configs...)
+	add := func(m move, c *calc, base *trial) {
+		if t := newTrial(ref.t, cand, m, c); t != nil {
+			t.base = base
+			out = append(out, t)
+		}
+	}
+	for _, b := range bases {
+		for i := range calcs {
+			add(b.move, &calcs[i], b)
+		}
+	}
+	for _, c := range more {
+		var base *trial
+		if len(bases) > 0 {
+			base = bases[0]
+		}
+		add(asIs, c, base)
+	}
+	return out
 }
 
 // newTrial returns nil if the step does not fit.
-func newTrial(ref, cand *tensor.Tensor, s *step) *trial {
-	t := &trial{ref: ref, cand: cand, moves: s.number == nil, tol: compare.Tolerance{EqualNaN: true}}
+func newTrial(ref, cand *tensor.Tensor, m move, c *calc) *trial {
+	t := &trial{move: m, calc: c, ref: ref, cand: cand, tol: compare.Tolerance{EqualNaN: true}}
 	ok := true
-	if ref.Packing() != "" && cand.Packing() == "" && s.undo != nil {
-		t.cand, ok = s.undo(cand)
+	if ref.Packing() != "" && cand.Packing() == "" && m.undo != nil {
+		t.cand, ok = m.undo(cand)
 	} else {
-		t.ref, ok = s.lay(ref)
+		t.ref, ok = m.lay(ref)
 	}
 	if !ok || t.ref.Len() != t.cand.Len() {
 		return nil
 	}
 	t.golden, t.actual = shaped(t.ref, t.cand.Shape()), t.cand
 	coarse := coarser(ref.DType(), cand.DType())
-	if !t.moves {
+	if c != nil {
 		t.golden = checkpoint.Map(t.golden, tensor.F32, t.golden.Shape(), func(values []float32, from int) {
 			for i, v := range values {
-				values[i] = float32(s.number(from+i, float64(v)))
+				values[i] = float32(c.number(from+i, float64(v)))
 			}
 		})
-		units := cmp.Or(s.ulps, ulps) * max(coarse.Epsilon(), tensor.F32.Epsilon())
-		t.tol.Rtol, t.tol.Atol = units, units*s.size+cmp.Or(s.ulps, ulps)*subnormal(coarse)
+		units := cmp.Or(c.ulps, ulps) * max(coarse.Epsilon(), tensor.F32.Epsilon())
+		t.tol.Rtol, t.tol.Atol = units, units*c.size+cmp.Or(c.ulps, ulps)*subnormal(coarse)
 	}
-	if ref.DType() != cand.DType() || !t.moves {
+	if ref.DType() != cand.DType() || c != nil {
 		t.golden, t.actual = cast(t.golden, coarse), cast(t.actual, coarse)
 	}
 	return t
 }
+
+// names are those of what the step does; none for the weight as it is.
+func (t *trial) names() (out []string) {
+	if t.move.name != "" {
+		out = append(out, t.move.name)
+	}
+	if t.calc != nil {
+		out = append(out, t.calc.name)
+	}
+	return out
+}
+
+func (t *trial) name() string { return strings.Join(t.names(), ", ") }
+
+// said is the name of the step in a sentence.
+func (t *trial) said() string { return cmp.Or(t.name(), "equal") }
+
+// plain reports whether elements are neither moved nor calculated.
+func (t *trial) plain() bool { return t.names() == nil }
 
 // shaped returns a tensor in a shape, without a copy of its elements where it has floats.
 func shaped(t *tensor.Tensor, shape []int) *tensor.Tensor {
@@ -175,8 +226,9 @@ func (t *trial) sample() *figures {
 				x.Float64s(sides[k][i*sampleLen:][:sampleLen], i*(n-sampleLen)/(samples-1))
 			}
 		}
-		t.sampled = figuresOf(vector(sides[0]), vector(sides[1]), t.tol)
-		t.sampled.N, t.sampled.First = n, nil
+		f := figuresOf(vector(sides[0]), vector(sides[1]), t.tol)
+		f.N, f.First = n, nil
+		t.sampled = t.notFaint(f, (*trial).sample)
 	}
 	return t.sampled
 }
@@ -186,7 +238,7 @@ func (t *trial) all() *figures {
 	if t.full != nil {
 		return t.full
 	}
-	if t.moves && t.golden.DType() == t.actual.DType() {
+	if t.calc == nil && t.golden.DType() == t.actual.DType() {
 		a, okA := t.golden.Bytes()
 		b, okB := t.actual.Bytes()
 		if okA && okB && bytes.Equal(a, b) {
@@ -194,8 +246,22 @@ func (t *trial) all() *figures {
 			return t.full
 		}
 	}
-	t.full = figuresOf(t.golden, t.actual, t.tol)
+	t.full = t.notFaint(figuresOf(t.golden, t.actual, t.tol), (*trial).all)
 	return t.full
+}
+
+// notFaint makes all elements of a calculated step mismatches if it moves less than what its rounding may: it is not
+// seen then, but where it makes all of them equal.
+func (t *trial) notFaint(f *figures, look func(*trial) *figures) *figures {
+	if t.base != nil && f.Mismatches == 0 && f.seen.NormDiff > 0 && f.seen.NormDiff*leastMove > look(t.base).seen.NormDiff {
+		f.Mismatches = f.N
+	}
+	return f
+}
+
+// holds reports whether the step holds for all elements; false if it was not looked at.
+func (t *trial) holds() bool {
+	return t.sampled != nil && t.sampled.Mismatches == 0 && t.all().Mismatches == 0
 }
 
 // vector is a tensor of numbers.

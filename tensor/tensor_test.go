@@ -240,32 +240,6 @@ func TestDecodeEveryDType(t *testing.T) {
 	}
 }
 
-func TestEveryFloat16(t *testing.T) {
-	data := make([]byte, 0, 2<<16)
-	for code := range 1 << 16 {
-		data = binary.LittleEndian.AppendUint16(data, uint16(code))
-	}
-	x, err := tensor.New(tensor.F16, []int{1 << 16}, data)
-	require.NoError(t, err)
-	for code, value := range floats(x) {
-		want := decode(tensor.F16, uint64(code&0x7fff))
-		switch {
-		case code&0x7fff > 0x7c00:
-			want = math.NaN()
-		case code&0x7fff == 0x7c00:
-			want = math.Inf(1)
-		}
-		if code&0x8000 != 0 {
-			want = -want
-		}
-		if math.IsNaN(want) {
-			require.True(t, math.IsNaN(value), "code %#x", code)
-		} else {
-			require.Equal(t, math.Float64bits(want), math.Float64bits(value), "code %#x", code)
-		}
-	}
-}
-
 func TestIntegersAreExact(t *testing.T) {
 	x, err := tensor.Of([]int64{math.MinInt64, math.MaxInt64, 1<<53 + 1, -1}, 4)
 	require.NoError(t, err)
@@ -285,9 +259,7 @@ func TestIntegersAreExact(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []float64{0, 1, 1}, floats(b), "any byte but 0 is true")
 
-	for _, values := range [][]float64{floats(of(t, []int8{-128, 127})), floats(of(t, []int8{-128, 127}))} {
-		assert.Equal(t, []float64{-128, 127}, values)
-	}
+	assert.Equal(t, []float64{-128, 127}, floats(of(t, []int8{-128, 127})))
 	assert.Equal(t, []float64{-32768, 32767}, floats(of(t, []int16{-32768, 32767})))
 	assert.Equal(t, []float64{0, 65535}, floats(of(t, []uint16{0, 65535})))
 	assert.Equal(t, []float64{math.MinInt32, math.MaxInt32}, floats(of(t, []int32{math.MinInt32, math.MaxInt32})))
@@ -315,39 +287,18 @@ func TestReadingOutside(t *testing.T) {
 }
 
 func TestWriteToInBlocks(t *testing.T) {
-	// More elements than a block, in another order than that of the bytes.
-	const rows, cols = 700, 300
-	values := make([]int32, rows*cols)
-	for i := range values {
-		values[i] = int32(i)
-	}
-	x, err := tensor.Of(values, rows, cols)
+	x, want := fill(t, tensor.I32, 700*300, true) // more elements than a block
+	x, err := x.Reshape(700, 300)
 	require.NoError(t, err)
-	wide, err := x.Reshape(rows, 1, cols)
+	turned, err := x.Transpose()
 	require.NoError(t, err)
-	for name, view := range map[string]func() (*tensor.Tensor, error){
-		"transposed": func() (*tensor.Tensor, error) { return x.Transpose() },
-		"columns":    func() (*tensor.Tensor, error) { return x.Slice(1, 1, cols-1) },
-		"repeated":   func() (*tensor.Tensor, error) { return wide.Broadcast(rows, 2, cols) },
-		"contiguous": func() (*tensor.Tensor, error) { return x.Slice(0, 3, rows) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			v, err := view()
-			require.NoError(t, err)
-			var b bytes.Buffer
-			n, err := v.WriteTo(&b)
-			require.NoError(t, err)
-			require.EqualValues(t, 4*v.Len(), n)
-			back, err := tensor.New(tensor.I32, v.Shape(), b.Bytes())
-			require.NoError(t, err)
-			require.Equal(t, floats(v), floats(back))
-		})
-	}
-	big, want := fill(t, tensor.F32, 1<<17, true)
 	var b bytes.Buffer
-	_, err = big.WriteTo(&b)
+	n, err := turned.WriteTo(&b)
 	require.NoError(t, err)
-	back, err := tensor.New(tensor.F32, []int{1 << 17}, b.Bytes())
+	require.EqualValues(t, 4*len(want), n)
+	back, err := tensor.New(tensor.I32, turned.Shape(), b.Bytes())
+	require.NoError(t, err)
+	back, err = back.Transpose()
 	require.NoError(t, err)
 	require.Equal(t, want, floats(back))
 }

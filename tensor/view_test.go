@@ -217,21 +217,16 @@ func TestViewsRefuse(t *testing.T) {
 		says string
 	}{
 		{"slice of an axis that is not there", func() (*tensor.Tensor, error) { return x.Slice(2, 0, 1) }, "axis 2"},
-		{"slice of a negative axis", func() (*tensor.Tensor, error) { return x.Slice(-1, 0, 1) }, "axis -1"},
 		{"slice beyond the end", func() (*tensor.Tensor, error) { return x.Slice(1, 0, 4) }, "has size 3"},
-		{"slice backwards", func() (*tensor.Tensor, error) { return x.Slice(1, 2, 1) }, "[2:1]"},
 		{"slice from a negative index", func() (*tensor.Tensor, error) { return x.Slice(1, -1, 1) }, "[-1:1]"},
 		{"transpose of one axis", func() (*tensor.Tensor, error) { return vector.Transpose() }, "fewer than two axes"},
 		{"an axis twice", func() (*tensor.Tensor, error) { return x.Transpose(0, 0) }, "not an order"},
-		{"too many axes", func() (*tensor.Tensor, error) { return x.Transpose(0, 1, 2) }, "not an order"},
 		{"too few axes", func() (*tensor.Tensor, error) { return x.Transpose(0) }, "not an order"},
 		{"reshape to more", func() (*tensor.Tensor, error) { return x.Reshape(7) }, "has 6 elements"},
 		{"reshape to a guess", func() (*tensor.Tensor, error) { return x.Reshape(2, -1) }, "negative size"},
 		{"broadcast of a size", func() (*tensor.Tensor, error) { return x.Broadcast(2, 6) }, "does not repeat"},
-		{"broadcast to fewer axes", func() (*tensor.Tensor, error) { return x.Broadcast(3) }, "does not repeat"},
 		{"concat of nothing", func() (*tensor.Tensor, error) { return tensor.Concat(0) }, "no tensors"},
 		{"concat of dtypes", func() (*tensor.Tensor, error) { return tensor.Concat(0, x, other) }, "does not fit"},
-		{"concat of ranks", func() (*tensor.Tensor, error) { return tensor.Concat(0, x, vector) }, "does not fit"},
 		{"concat along a missing axis", func() (*tensor.Tensor, error) { return tensor.Concat(2, x, x) }, "axis 2"},
 		{"select by too few flags", func() (*tensor.Tensor, error) { return x.SelectRows([]bool{true}) }, "1 flags"},
 	}
@@ -322,7 +317,7 @@ func TestDeferred(t *testing.T) {
 				return func() []byte { reads++; return bytes.Clone(kept) }
 			})
 			require.Same(t, x, x.Deferred(func([]byte) func() []byte { return nil }), "of what cannot be read later")
-			assert.Equal(t, values(x), values(y))
+			assert.Equal(t, floats(x), floats(y))
 			assert.Equal(t, x.Copy(), y.Copy())
 			bx, okX := x.Bytes()
 			by, okY := y.Bytes()
@@ -339,15 +334,9 @@ func TestDeferred(t *testing.T) {
 					require.NoError(t, err)
 					vy, err := view(y)
 					require.NoError(t, err)
-					assert.Equal(t, values(vx), values(vy))
+					assert.Equal(t, floats(vx), floats(vy))
 				}
 			}
 		})
 	}
-}
-
-func values(t *tensor.Tensor) []float64 {
-	out := make([]float64, t.Len())
-	t.Float64s(out, 0)
-	return out
 }

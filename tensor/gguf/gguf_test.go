@@ -132,13 +132,7 @@ func one(code uint32, n, offset uint64, size int) []byte {
 
 func TestLayout(t *testing.T) {
 	v3, none, first := uint32(3), uint64(0), uint64(1)
-	for _, r := range []struct {
-		name   string
-		data   []byte
-		class  error // nil: read
-		text   string
-		reason string
-	}{
+	tensortest.Check(t, gguf.Decode, []tensortest.Row{
 		{"plain", one(0, 4, 0, 16), nil, "", "the smallest file"},
 		{"blocks", one(2, 64, 0, 36), nil, "", "two blocks"},
 		{"later", one(0, 4, 32, 48), nil, "", "a hole is allowed"},
@@ -150,18 +144,15 @@ func TestLayout(t *testing.T) {
 		{"magic", []byte("PK\x03\x04 and so on, and on"), tensor.ErrCorrupt, "50 4b 03 04", "another file"},
 		{"version 1", header(uint32(1), none, none), tensor.ErrUnsupported, "version 1, only 2 and 3", "too old"},
 		{"version 4", header(uint32(4), none, none), tensor.ErrUnsupported, "version 4, only 2 and 3", "too new"},
-		{"version 0", header(uint32(0), none, none), tensor.ErrUnsupported, "version 0", "not big-endian"},
 		{"tensors", header(v3, uint64(1)<<60, none), tensor.ErrTruncated, "1152921504606846976 tensors", "too many"},
 		{"keys", header(v3, none, uint64(1)<<60), tensor.ErrTruncated, "keys in 0 bytes", "too many"},
 		{"short", one(0, 4, 0, 15), tensor.ErrTruncated, "16 bytes from byte 64 on, the file has 79", "a byte less"},
 		{"far", one(0, 4, 1<<63, 16), tensor.ErrTruncated, "the file has 80", "must not wrap"},
 		{"odd offset", one(0, 4, 8, 32), tensor.ErrCorrupt, "multiple of 32", "llama.cpp refuses it, too"},
 		{"half a block", one(2, 33, 0, 36), tensor.ErrCorrupt, "multiple of 32: the block of q4_0", "no such row"},
-		{"huge", one(0, 1<<62, 0, 36), tensor.ErrCorrupt, "more bytes than can be addressed", "must not wrap"},
 		{"huge blocks", one(8, 1<<63-64, 0, 36), tensor.ErrCorrupt, "more bytes than can be addressed", "must not wrap"},
 		{"negative", one(0, 1<<63, 0, 36), tensor.ErrCorrupt, "axis 0 has size", "does not fit an integer"},
 		{"q8_1", one(9, 32, 0, 40), tensor.ErrUnsupported, "type q8_1 (9)", "known, but not dequantised"},
-		{"removed", one(4, 32, 0, 40), tensor.ErrUnsupported, "type q4_2 (4)", "known, but removed"},
 		{"type 99", one(99, 32, 0, 40), tensor.ErrCorrupt, "unknown ggml type 99", "odd"},
 		{"rank", header(v3, first, none, "x", uint32(65)), tensor.ErrTruncated, "1 tensors", "too short for one"},
 		{"rank 65", header(v3, first, none, "x", uint32(65), make([]byte, 8*65+12)), tensor.ErrCorrupt, "65 axes", "bounded"},
@@ -171,7 +162,6 @@ func TestLayout(t *testing.T) {
 			make([]byte, 99)...), tensor.ErrCorrupt, `overlaps "x"`, "llama.cpp refuses it, too"},
 		{"key twice", header(v3, none, uint64(2), "k", uint32(0), []byte{1}, "k", uint32(0), []byte{1}), tensor.ErrCorrupt,
 			`"k" is there twice`, "which one counts?"},
-		{"key not utf-8", header(v3, none, first, "\xff", uint32(0), []byte{1}), tensor.ErrCorrupt, "UTF-8", "text"},
 		{"value not utf-8", header(v3, none, first, "k", uint32(8), "\xff"), tensor.ErrCorrupt, "UTF-8", "text"},
 		{"kind", header(v3, none, first, "k", uint32(13), []byte{1}), tensor.ErrCorrupt, "unknown type 13", "odd"},
 		{"bool", header(v3, none, first, "k", uint32(7), []byte{2}), tensor.ErrCorrupt, "a bool of 2", "damaged"},
@@ -180,8 +170,6 @@ func TestLayout(t *testing.T) {
 			"a number of 8 bytes", "ends with the file"},
 		{"list of lists", header(v3, none, first, "k", uint32(9), uint32(9), first, uint32(9), first, uint32(9), first,
 			uint32(9), first, uint32(9), first), tensor.ErrCorrupt, "within 4 lists", "bounded"},
-		{"alignment 0", header(v3, none, first, "general.alignment", uint32(4), uint32(0)), tensor.ErrCorrupt,
-			"power of two", "must not divide by zero"},
 		{"alignment 48", header(v3, none, first, "general.alignment", uint32(4), uint32(48)), tensor.ErrCorrupt,
 			"power of two", "ggml refuses it, too"},
 		{"alignment text", header(v3, none, first, "general.alignment", uint32(8), "32"), tensor.ErrCorrupt,
@@ -189,22 +177,7 @@ func TestLayout(t *testing.T) {
 		{"big blocks", append([]byte("GGUF\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00"+
 			"\x00\x00\x00\x00\x00\x00\x00\x01x\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x20\x00\x00\x00\x02"),
 			make([]byte, 99)...), tensor.ErrUnsupported, "big-endian", "blocks are not swapped"},
-	} {
-		t.Run(r.name, func(t *testing.T) {
-			f, err := gguf.Decode("x.gguf", r.data)
-			if r.class == nil {
-				require.NoError(t, err, r.reason)
-				for _, x := range f.Tensors {
-					buf := make([]float64, x.Len())
-					require.Equal(t, x.Len(), x.Float64s(buf, 0))
-				}
-				return
-			}
-			require.ErrorIs(t, err, r.class, r.reason)
-			require.ErrorContains(t, err, r.text, r.reason)
-			tensortest.Typed(t, "x.gguf", err)
-		})
-	}
+	})
 }
 
 func TestDamage(t *testing.T) {
@@ -216,15 +189,8 @@ func TestDamage(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, name := range []string{"little", "big", "version2"} {
-		data, err := os.ReadFile(filepath.Join("testdata", name+".gguf"))
-		require.NoError(f, err)
-		f.Add(data)
-	}
 	for _, code := range []uint32{2, 12, 14, 18, 29, 34, 39, 40} {
 		f.Add(one(code, 256, 0, 256))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _ = tensortest.Survives(t, gguf.Decode, data)
-	})
+	tensortest.Fuzz(f, gguf.Decode, "testdata/[blv]*.gguf", nil)
 }

@@ -43,20 +43,17 @@ func TestEveryType(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i)
 	}
-	codes := map[tensor.DType]byte{
-		tensor.Bool: 1, tensor.F8E8M0FNU: 73, tensor.F8E4M3FN: 75, tensor.F8E4M3FNUZ: 76, tensor.F8E5M2: 77,
-		tensor.F8E5M2FNUZ: 78,
-		tensor.F16:        79, tensor.BF16: 80, tensor.F32: 81, tensor.F64: 82, tensor.U8: 134, tensor.I8: 135,
-		tensor.U16: 136, tensor.I16: 137,
-		tensor.U32: 138, tensor.I32: 139, tensor.U64: 140, tensor.I64: 141,
-	}
+	// Those of which there is no file of MAX.
+	codes := map[tensor.DType]byte{tensor.F8E8M0FNU: 73, tensor.F8E4M3FN: 75, tensor.F8E4M3FNUZ: 76, tensor.F8E5M2: 77, tensor.F8E5M2FNUZ: 78}
 	for d := tensor.Bool; d <= tensor.F64; d++ {
 		t.Run(d.String(), func(t *testing.T) {
 			x, err := tensor.New(d, []int{4, 64 / d.Size()}, data)
 			require.NoError(t, err)
 			var b bytes.Buffer
 			require.NoError(t, maxckpt.Write(&b, "x", x))
-			require.Equal(t, codes[d], b.Bytes()[29])
+			if codes[d] > 0 {
+				require.Equal(t, codes[d], b.Bytes()[29])
+			}
 			f, err := maxckpt.Decode("x.max", b.Bytes())
 			require.NoError(t, err)
 			require.Equal(t, x.String(), f.Tensors[0].String())
@@ -84,19 +81,10 @@ func file(major uint32, size uint64, key string, keySize uint32, code, rank byte
 
 func TestLayout(t *testing.T) {
 	s := []uint32{2}
-	tests := []struct {
-		name   string
-		data   []byte
-		class  error // nil: read
-		text   string
-		reason string
-	}{
+	tensortest.Check(t, maxckpt.Decode, []tensortest.Row{
 		{"plain", file(0, 19, "x", 1, 81, 1, s, 43, 8), nil, "", "the smallest file"},
 		{"gap", file(0, 19, "x", 1, 81, 1, s, 64, 29), nil, "",
 			"a gap after the header is allowed: 21 bytes, then the elements"},
-		{"empty name", file(0, 18, "", 0, 81, 1, s, 42, 8), nil, "", "nothing forbids it"},
-		{"empty shape", file(0, 23, "x", 1, 81, 2, []uint32{0, 1 << 31}, 47, 0), nil, "",
-			"no elements, however large the other axis"},
 		{"empty", nil, tensor.ErrTruncated, "ends within the header", "what a full disk leaves"},
 		{"other file", []byte("PK\x03\x04 and so on, and on, and on"), tensor.ErrCorrupt, "50 4b 03 04",
 			"a .pt under the wrong name; the error shows the bytes"},
@@ -119,33 +107,13 @@ func TestLayout(t *testing.T) {
 			"bounded"},
 		{"offset in header", file(0, 19, "x", 1, 81, 1, s, 42, 8), tensor.ErrCorrupt, "within the header of 43 bytes",
 			"elements would be header bytes"},
-		{"offset over end", file(0, 19, "x", 1, 81, 1, s, 52, 8), tensor.ErrTruncated, "the file ends at 51",
-			"no elements"},
 		{"huge offset", file(0, 19, "x", 1, 81, 1, s, 1<<64-1, 8), tensor.ErrTruncated, "the file ends at 51",
 			"must not wrap"},
 		{"short", file(0, 19, "x", 1, 81, 1, s, 43, 7), tensor.ErrTruncated,
 			"takes 8 bytes from byte 43, the file ends at 50", "the error names both sizes"},
 		{"long", file(0, 19, "x", 1, 81, 1, s, 43, 9), tensor.ErrCorrupt, "but the file goes on to 52",
 			"something else was written here"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			f, err := maxckpt.Decode("x.max", tt.data)
-			if tt.class == nil {
-				require.NoError(t, err, tt.reason)
-				require.Len(t, f.Tensors, 1)
-				return
-			}
-			require.ErrorIs(t, err, tt.class, tt.reason)
-			require.ErrorContains(t, err, tt.text, tt.reason)
-			tensortest.Typed(t, "x.max", err)
-		})
-	}
-}
-
-func TestOpenMissing(t *testing.T) {
-	_, err := maxckpt.Open("testdata/none.max")
-	require.ErrorIs(t, err, os.ErrNotExist)
+	})
 }
 
 func TestDamage(t *testing.T) {
@@ -185,26 +153,9 @@ func TestWriteErrors(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.max")
-	require.NoError(f, err)
-	require.NotEmpty(f, files)
-	for _, path := range files {
-		data, err := os.ReadFile(path)
-		require.NoError(f, err)
-		f.Add(data)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := tensortest.Survives(t, maxckpt.Decode, data)
-		if err != nil {
-			return
-		}
+	tensortest.Fuzz(f, maxckpt.Decode, "testdata/*.max", func(t testing.TB, file *tensor.File) []byte {
 		var b bytes.Buffer
 		require.NoError(t, maxckpt.Write(&b, file.Tensors[0].Name, file.Tensors[0].Tensor))
-		back, err := maxckpt.Decode("again", b.Bytes())
-		require.NoError(t, err)
-		was, _ := file.Tensors[0].Bytes()
-		is, _ := back.Tensors[0].Bytes()
-		require.Equal(t, file.Tensors[0].String(), back.Tensors[0].String())
-		require.Equal(t, was, is)
+		return b.Bytes()
 	})
 }

@@ -32,29 +32,3 @@ func Example() {
 	// encoder.output float32[2 3] 6 at byte 128
 	// map[engine:torch]
 }
-
-func ExampleWriteUnique() {
-	x, err := tensor.Of([]float32{1, 2, 3}, 3)
-	if err != nil {
-		log.Fatal(err)
-	}
-	layers := []tensor.Named{{Name: "embed.output", Tensor: x}, {Name: "norm.input", Tensor: x}}
-	var b bytes.Buffer
-	ranges, err := safetensors.WriteUnique(&b, layers, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	f, err := safetensors.Decode("layers.safetensors", b.Bytes())
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	for i, r := range ranges {
-		fmt.Printf("%s is stored as %s, %d bytes at %d\n", layers[i].Name, r.Name, r.Length, r.Offset)
-	}
-	fmt.Println(len(f.Tensors), "tensor in the file")
-	// Output:
-	// embed.output is stored as embed.output, 12 bytes at 128
-	// norm.input is stored as embed.output, 12 bytes at 128
-	// 1 tensor in the file
-}

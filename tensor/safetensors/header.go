@@ -3,11 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/internal/format"
@@ -27,151 +23,102 @@ type header struct {
 	metadata map[string]string
 }
 
-// scanner reads the header token by token. It keeps the order, notices repeated keys, and allows no
-// more nesting than the format.
-type scanner struct {
-	dec    *json.Decoder
-	member string // name of the tensor that is being read
-}
-
 func parseHeader(data []byte) *header {
-	s := &scanner{dec: json.NewDecoder(bytes.NewReader(data))}
-	s.dec.UseNumber()
 	h := &header{}
-	s.object(func(name string, at int64) {
-		if name == metaKey {
+	object(data, 8, "", func(name string, value json.RawMessage, at int64) {
+		switch {
+		case name != metaKey:
+			h.entries = append(h.entries, parseEntry(name, value, at))
+		case string(value) != "null": // as mlx writes it
 			h.metadata = map[string]string{}
-			s.objectOrNull(func(key string, _ int64) { h.metadata[key] = s.text() })
-			return
+			object(value, at, "", func(key string, value json.RawMessage, at int64) {
+				h.metadata[key] = decode[string](value, at, "")
+			})
 		}
-		s.member = name
-		h.entries = append(h.entries, s.entry(name, at))
-		s.member = ""
 	})
-	if rest := bytes.TrimLeft(data[s.dec.InputOffset():], " \t\r\n"); len(rest) > 0 {
-		s.fail(tensor.ErrCorrupt, "%.20q after the JSON object", rest)
-	}
 	return h
 }
 
-func (s *scanner) entry(name string, at int64) entry {
+func parseEntry(name string, data []byte, at int64) entry {
 	e := entry{name: name, at: at}
 	seen := 0
-	s.object(func(key string, _ int64) {
+	object(data, at, name, func(key string, value json.RawMessage, at int64) {
 		seen++
 		switch key {
 		case "dtype":
-			e.dtype = s.dtype()
+			e.dtype = dtypeOf(decode[string](value, at, name), at, name)
 		case "shape":
-			e.shape = []int{}
-			for _, d := range s.ints(math.MaxInt, tensor.MaxRank) {
-				e.shape = append(e.shape, int(d))
-			}
+			e.shape = decode[[]int](value, at, name)
 		case "data_offsets":
-			o := s.ints(math.MaxInt64, 2)
-			if len(o) != 2 {
-				s.fail(tensor.ErrCorrupt, "data_offsets holds %d numbers, want 2", len(o))
+			o := decode[[]int64](value, at, name)
+			if len(o) != 2 || o[0] < 0 {
+				format.Fail(tensor.ErrCorrupt, at, name, "data_offsets %v: want two numbers that are not negative", o)
 			}
 			e.from, e.to = o[0], o[1]
 		default:
-			s.fail(tensor.ErrUnsupported, "unknown key %q", key)
+			format.Fail(tensor.ErrUnsupported, at, name, "unknown key %q", key)
 		}
 	})
 	if seen != 3 {
-		s.fail(tensor.ErrCorrupt, "want dtype, shape and data_offsets")
+		format.Fail(tensor.ErrCorrupt, at, name, "want dtype, shape and data_offsets")
 	}
 	return e
 }
 
-func (s *scanner) dtype() tensor.DType {
-	name := s.text()
-	d, ok := dtypeOf(name)
+// dtypeOf finds a type by its name in the format.
+func dtypeOf(name string, at int64, member string) tensor.DType {
+	d, err := tensor.ParseDType(name)
 	switch {
-	case ok:
+	case err == nil && dtypeName(d) == name:
 	case slices.Contains(unsupported, name):
-		s.fail(tensor.ErrUnsupported, "dtype %s cannot be compared: save the file without this tensor", name)
+		format.Fail(tensor.ErrUnsupported, at, member, "dtype %s cannot be compared: save the file without this tensor", name)
 	default:
-		s.fail(tensor.ErrCorrupt, "unknown dtype %q", name)
+		format.Fail(tensor.ErrCorrupt, at, member, "unknown dtype %q", name)
 	}
 	return d
 }
 
-// object calls value at the value of each key. A repeated key is an error.
-func (s *scanner) object(value func(key string, at int64)) {
-	s.delim('{')
-	s.members(value)
-}
-
-// objectOrNull is object for a value that writers may leave out: mlx writes null.
-func (s *scanner) objectOrNull(value func(key string, at int64)) {
-	switch tok := s.token(); tok {
-	case nil:
-	case json.Delim('{'):
-		s.members(value)
-	default:
-		s.fail(tensor.ErrCorrupt, "%v instead of %q", tok, '{')
+// object calls value for each key of a JSON object that begins at a byte of the file, in order. A repeated key is
+// an error.
+func object(data []byte, begin int64, member string, value func(key string, value json.RawMessage, at int64)) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	fail := func(msg string, args ...any) {
+		format.Fail(tensor.ErrCorrupt, begin+dec.InputOffset(), member, msg, args...)
 	}
-}
-
-// members is object after the bracket.
-func (s *scanner) members(value func(key string, at int64)) {
+	token := func() json.Token {
+		tok, err := dec.Token()
+		if err != nil {
+			fail("the header is not valid JSON: %v", err)
+		}
+		return tok
+	}
+	if tok := token(); tok != json.Delim('{') {
+		fail("%v instead of '{'", tok)
+	}
 	seen := map[string]bool{}
-	for s.dec.More() {
-		at := 8 + s.dec.InputOffset()
-		key := s.text()
+	for dec.More() {
+		at := begin + dec.InputOffset()
+		key, _ := token().(string)
 		if seen[key] {
-			s.fail(tensor.ErrCorrupt, "the key %q is there twice", key)
+			fail("the key %q is there twice", key)
 		}
 		seen[key] = true
-		value(key, at)
-	}
-	s.delim('}')
-}
-
-// ints reads a list of at most n numbers from 0 to limit.
-func (s *scanner) ints(limit int64, n int) (list []int64) {
-	s.delim('[')
-	for s.dec.More() {
-		tok := s.token()
-		num, ok := tok.(json.Number)
-		v, err := strconv.ParseInt(string(num), 10, 64)
-		if !ok || err != nil || v < 0 || v > limit {
-			s.fail(tensor.ErrCorrupt, "%v is not a size or offset: want an integer from 0 to %d", tok, limit)
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			fail("the header is not valid JSON: %v", err)
 		}
-		if list = append(list, v); len(list) > n {
-			s.fail(tensor.ErrCorrupt, "a list of more than %d numbers", n)
-		}
+		value(key, raw, at)
 	}
-	s.delim(']')
-	return list
-}
-
-func (s *scanner) text() string {
-	tok := s.token()
-	text, ok := tok.(string)
-	if !ok {
-		s.fail(tensor.ErrCorrupt, "%v instead of a string", tok)
-	}
-	return text
-}
-
-func (s *scanner) delim(want json.Delim) {
-	if tok := s.token(); tok != want {
-		s.fail(tensor.ErrCorrupt, "%v instead of %q", tok, rune(want))
+	token()
+	if rest := bytes.TrimLeft(data[dec.InputOffset():], " \t\r\n"); len(rest) > 0 {
+		fail("%.20q after the JSON object", rest)
 	}
 }
 
-func (s *scanner) token() json.Token {
-	tok, err := s.dec.Token()
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
+// decode reads a value of a type.
+func decode[T any](data json.RawMessage, at int64, member string) (v T) {
+	if err := json.Unmarshal(data, &v); err != nil || string(data) == "null" {
+		format.Fail(tensor.ErrCorrupt, at, member, "%.40s is no %T", data, v)
 	}
-	if err != nil {
-		s.fail(tensor.ErrCorrupt, "the header is not valid JSON: %v", err)
-	}
-	return tok
-}
-
-func (s *scanner) fail(class error, msg string, args ...any) {
-	format.Fail(class, 8+s.dec.InputOffset(), s.member, msg, args...)
+	return v
 }

@@ -22,14 +22,14 @@ var unsupported = []string{"F4", "F6_E2M3", "F6_E3M2", "C64"}
 
 // Open maps a .safetensors file. Its tensors come in the order of the header. All errors are a
 // [*tensor.FormatError].
-func Open(path string) (*tensor.File, error) { return format.Open(name, path, decode) }
+func Open(path string) (*tensor.File, error) { return format.Open(name, path, read) }
 
 // Decode is Open for content in memory, which errors call file. The tensors are views of data.
 func Decode(file string, data []byte) (*tensor.File, error) {
-	return format.Decode(name, file, data, decode)
+	return format.Decode(name, file, data, read)
 }
 
-func decode(f *tensor.File, data []byte) {
+func read(f *tensor.File, data []byte) {
 	if len(data) < 8 {
 		format.Fail(tensor.ErrTruncated, 0, "", "%d bytes, the size of the header alone takes 8", len(data))
 	}
@@ -85,11 +85,6 @@ func checkLayout(entries []entry, start, size int64) {
 	if end != size {
 		format.Fail(tensor.ErrCorrupt, start+end, "", "%d bytes after the last tensor belong to none", size-end)
 	}
-}
-
-func dtypeOf(name string) (tensor.DType, bool) {
-	d, err := tensor.ParseDType(name)
-	return d, err == nil && dtypeName(d) == name
 }
 
 func dtypeName(d tensor.DType) string { return strings.ToUpper(d.Short()) }

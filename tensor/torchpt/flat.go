@@ -56,10 +56,6 @@ func decodeFlat(f *tensor.File, data []byte) {
 		if !ok {
 			u.corrupt("no tensor refers to storage %.40q", key)
 		}
-		if s.dtype.DType == tensor.Invalid {
-			format.Fail(tensor.ErrUnsupported, at, "", "storage %.40q is %s, which cannot be compared: %s",
-				key, s.dtype.name, instead(s.dtype.name))
-		}
 		flat.start[key] = at
 		c := flat.storage(s)
 		at = c.offset + int64(len(c.data))

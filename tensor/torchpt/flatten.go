@@ -138,29 +138,14 @@ func (w *flattener) add(d *dense) {
 		w.fail(tensor.ErrUnsupported, -1, "the tensor is in a set, or has a key that is neither string nor integer: it has no name")
 	case w.seen[name]:
 		w.fail(tensor.ErrCorrupt, -1, "two tensors have this name")
-	case d.dtype.DType == tensor.Invalid:
-		w.fail(tensor.ErrUnsupported, -1, "the tensor is %s, which cannot be compared: %s", d.dtype.name, instead(d.dtype.name))
-	case d.storage.dtype.DType == tensor.Invalid:
-		w.fail(tensor.ErrCorrupt, -1, "the tensor is %s, its storage %s", d.dtype.name, d.storage.dtype.name)
 	}
 	w.seen[name] = true
 	w.file.Tensors = append(w.file.Tensors, tensor.Named{Name: name, Tensor: w.tensor(d)})
 }
 
-// instead says what to save in place of a tensor whose elements cannot be read.
-func instead(name string) string {
-	switch {
-	case strings.HasPrefix(name, "complex"):
-		return "save torch.view_as_real(x)"
-	case strings.HasPrefix(name, "q"):
-		return "save x.dequantize()"
-	}
-	return "save x.view(torch.uint8) or x.float()"
-}
-
 func (w *flattener) tensor(d *dense) *tensor.Tensor {
 	c := w.src.storage(d.storage)
-	t, err := tensor.FromSpec(tensor.Spec{DType: d.dtype.DType, Shape: d.shape, Strides: d.strides, Data: c.data,
+	t, err := tensor.FromSpec(tensor.Spec{DType: d.dtype, Shape: d.shape, Strides: d.strides, Data: c.data,
 		Offset: d.offset, BigEndian: c.big, Place: tensor.Place{File: w.file.Path, Offset: c.offset}})
 	switch {
 	case err != nil && c.member != "":

@@ -1,7 +1,9 @@
 package torchpt
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/tensor"
@@ -11,23 +13,16 @@ type (
 	// function makes a value from the arguments of a call.
 	function func(u *unpickler, args tuple) any
 
-	// dtype is torch.<name>; its type is Invalid if its elements cannot be compared.
-	dtype struct {
-		name string
-		tensor.DType
-	}
-
 	// class is the class of a storage, or another class that is only named.
 	class struct {
-		name    string
-		elem    dtype
-		storage bool
+		name string
+		elem tensor.DType // of a storage; uint8 for an UntypedStorage
 	}
 
 	// storage is a reference to raw elements elsewhere in the file.
 	storage struct {
 		key   string
-		dtype dtype // uint8 for an UntypedStorage
+		dtype tensor.DType
 		numel int
 	}
 
@@ -35,18 +30,18 @@ type (
 	// dtype.
 	dense struct {
 		storage        *storage
-		dtype          dtype
+		dtype          tensor.DType
 		offset         int
 		shape, strides []int
 	}
 )
 
-func (s *storage) String() string { return fmt.Sprintf("%d elements of %s", s.numel, s.dtype.name) }
+func (s *storage) String() string { return fmt.Sprintf("%d elements of %s", s.numel, s.dtype) }
 
 // bytes returns the size that the pickle declares. ok is false if so many bytes cannot be
 // addressed.
 func (s *storage) bytes() (n int, ok bool) {
-	n, err := tensor.NumBytes(s.dtype.DType, []int{s.numel})
+	n, err := tensor.NumBytes(s.dtype, []int{s.numel})
 	return n, err == nil
 }
 
@@ -60,25 +55,10 @@ var storageClasses = map[string]string{
 	"QUInt2x4Storage": "quint2x4",
 }
 
-// unreadable are element types of torch that cannot be compared.
-var unreadable = map[string]bool{
-	"complex32": true, "complex64": true, "complex128": true, "qint8": true, "quint8": true, "qint32": true,
-	"quint4x2": true, "quint2x4": true,
-	"float4_e2m1fn_x2": true, "bits1x8": true, "bits2x4": true, "bits4x2": true, "bits8": true, "bits16": true,
-	"int1": true, "int2": true, "int3": true, "int4": true, "int5": true, "int6": true, "int7": true,
-	"uint1": true, "uint2": true, "uint3": true, "uint4": true, "uint5": true, "uint6": true, "uint7": true,
-}
-
 // torchDType finds an element type by torch's exact name.
-func torchDType(name string) (dtype, bool) {
-	if unreadable[name] {
-		return dtype{name: name}, true
-	}
+func torchDType(name string) (tensor.DType, bool) {
 	d, err := tensor.ParseDType(name)
-	if err != nil || d.String() != name {
-		return dtype{}, false
-	}
-	return dtype{name, d}, true
+	return d, err == nil && d.String() == name
 }
 
 // functions has everything that a pickle may call.
@@ -104,27 +84,29 @@ var functions = map[string]function{
 var plainTypes = map[string]bool{"torch.Tensor": true, "torch._tensor.Tensor": true,
 	"torch.nn.parameter.Parameter": true, "torch.nn.parameter.Buffer": true}
 
-// refused explains names that torch writes, and says what to save instead.
-var refused = map[string]string{
-	"torch._utils._rebuild_sparse_tensor":     "a sparse tensor: save its to_dense()",
-	"torch._utils._rebuild_sparse_csr_tensor": "a sparse tensor: save its to_dense()",
-	"torch._utils._rebuild_qtensor":           "a quantised tensor: save its dequantize()",
-	"torch._utils._rebuild_nested_tensor":     "a nested tensor: save the list of its unbind()",
-	"torch._utils._rebuild_wrapper_subclass":  "a tensor subclass: save plain tensors",
-	"torch._utils._rebuild_meta_tensor_no_storage": "a meta tensor, which has no values: " +
-		"save it after it was computed",
-	"torch._utils._rebuild_device_tensor_from_numpy":      "a tensor of another device: save its cpu()",
-	"torch._utils._rebuild_device_tensor_from_cpu_tensor": "a tensor of another device: save its cpu()",
-	"torch._tensor._rebuild_from_type":                    "a tensor subclass: save plain tensors",
-	"torch.distributed.tensor.DTensor":                    "a distributed tensor: save its full_tensor()",
-	"numpy.core.multiarray._reconstruct":                  "a numpy array: save torch.from_numpy(a), or use np.save",
-	"numpy._core.multiarray._reconstruct":                 "a numpy array: save torch.from_numpy(a), or use np.save",
-	"numpy.core.multiarray.scalar":                        "a numpy number: save its item()",
-	"numpy._core.multiarray.scalar":                       "a numpy number: save its item()",
-	"torch.jit._pickle.restore_type_tag":                  "a TorchScript object: save plain tensors",
-	"torch.nn.parameter.UninitializedParameter": "a parameter without values: " +
-		"save it after it was computed",
-	"torch.nn.parallel.distributed.DistributedDataParallel": "a module: save model.module.state_dict()",
+// refused explains names that contain a word, and says what to save instead. The last word is in all names.
+var refused = []struct{ word, what string }{
+	{"_rebuild_sparse", "a sparse tensor: save its to_dense()"},
+	{"_rebuild_qtensor", "a quantised tensor: save its dequantize()"},
+	{"_rebuild_nested", "a nested tensor: save the list of its unbind()"},
+	{"_rebuild_meta", "a tensor without values: save it after it was computed"},
+	{"UninitializedParameter", "a tensor without values: save it after it was computed"},
+	{"_rebuild_device", "a tensor of another device: save its cpu()"},
+	{"DTensor", "a distributed tensor: save its full_tensor()"},
+	{"torch._tensor.", "a tensor subclass: save plain tensors"},
+	{"_rebuild_wrapper", "a tensor subclass: save plain tensors"},
+	{"numpy.", "a numpy array or number: save torch.from_numpy(a) or a.item(), or use np.save"},
+	{"torch.jit.", "a TorchScript object: save plain tensors"},
+	{"torch.nn.", "a module: save its state_dict()"},
+	{"transformers.models.", "a module: save its state_dict()"},
+	{"Output", "a class: save dict(x) or tuple(x), or the tensors one by one"},
+	{"torch.return_types.", "a class: save dict(x) or tuple(x), or the tensors one by one"},
+	{"torch.complex", "complex, which cannot be compared: save torch.view_as_real(x)"},
+	{"torch.Complex", "complex, which cannot be compared: save torch.view_as_real(x)"},
+	{"torch.Q", "quantised, which cannot be compared: save x.dequantize()"},
+	{"torch.q", "quantised, which cannot be compared: save x.dequantize()"},
+	{"", "which is not loaded: save a tensor, a dict, list or tuple of tensors, or model.state_dict(); of elements that cannot be " +
+		"compared x.float() or x.view(torch.uint8)"},
 }
 
 // global pushes the value of a name in the pickle, or refuses the name.
@@ -138,41 +120,23 @@ func (u *unpickler) global(module, name string) {
 		module = "torch._tensor"
 	}
 	full := module + "." + name
-	if f, ok := functions[full]; ok {
-		u.push(f)
-		return
-	}
-	if plainTypes[full] {
-		u.push(class{name: full})
-		return
-	}
-	if full == "torch.storage.UntypedStorage" || full == "torch.UntypedStorage" {
-		u.push(class{full, dtype{"uint8", tensor.U8}, true})
-		return
-	}
-	if module == "torch" {
-		if elem, ok := storageClasses[name]; ok {
-			d, _ := torchDType(elem)
-			u.push(class{full, d, true})
-			return
-		}
-		if d, ok := torchDType(name); ok {
-			u.push(d)
-			return
-		}
-	}
-	what, ok := refused[full]
-	switch {
+	elem, isStorage := storageClasses[name]
+	d, isDType := torchDType(cmp.Or(elem, name))
+	switch f, ok := functions[full]; {
 	case ok:
-	case strings.HasPrefix(module, "torch.nn.") || strings.HasPrefix(full, "transformers.models."):
-		what = "a module: save its state_dict()"
-	case strings.HasSuffix(name, "Output") || strings.HasPrefix(full, "torch.return_types."):
-		what = "a class: save dict(x) or tuple(x), or the tensors one by one"
+		u.push(f)
+	case plainTypes[full]:
+		u.push(class{name: full})
+	case full == "torch.storage.UntypedStorage" || full == "torch.UntypedStorage":
+		u.push(class{full, tensor.U8})
+	case module == "torch" && isDType && isStorage:
+		u.push(class{full, d})
+	case module == "torch" && isDType:
+		u.push(d)
 	default:
-		what = "a class or function, which is not loaded: save a tensor, a dict, list or tuple of tensors, " +
-			"or model.state_dict()"
+		i := slices.IndexFunc(refused, func(r struct{ word, what string }) bool { return strings.Contains(full, r.word) })
+		u.unsupported("the file has %.200q, %s", full, refused[i].what)
 	}
-	u.unsupported("the file has %.200q, %s", full, what)
 }
 
 // persistent makes a storage from ("storage", class, key, location, number of elements) and, in old
@@ -187,7 +151,7 @@ func (u *unpickler) persistent(v any) any {
 	key, isKey := id[2].(string)
 	location, _ := id[3].(string)
 	numel, isInt := asInt(id[4])
-	if kind != "storage" || !cls.storage || !isKey || !isInt {
+	if kind != "storage" || cls.elem == tensor.Invalid || !isKey || !isInt {
 		u.corrupt("a persistent id is (%s, %s, %s, %s, %s), want \"storage\", its class, key, "+
 			"location and number of elements",
 			describe(id[0]), describe(id[1]), describe(id[2]), describe(id[3]), describe(id[4]))
@@ -228,7 +192,7 @@ func (u *unpickler) arguments(of string, args tuple, least, most int) {
 // class.
 func rebuildV3(u *unpickler, args tuple) any {
 	u.arguments("_rebuild_tensor_v3", args, 7, 8)
-	d, ok := args[6].(dtype)
+	d, ok := args[6].(tensor.DType)
 	if !ok {
 		u.corrupt("the dtype of a tensor is %s", describe(args[6]))
 	}

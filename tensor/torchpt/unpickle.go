@@ -18,58 +18,6 @@ const (
 	maxLine   = 1024    // bytes of a module or class name
 )
 
-// The opcodes that torch.save writes with protocols 2 to 5, and those of Python 2's strings.
-const (
-	opMark            = '('
-	opStop            = '.'
-	opPop             = '0'
-	opPopMark         = '1'
-	opBinFloat        = 'G'
-	opBinInt          = 'J'
-	opBinInt1         = 'K'
-	opBinInt2         = 'M'
-	opNone            = 'N'
-	opBinPersID       = 'Q'
-	opReduce          = 'R'
-	opBinString       = 'T'
-	opShortBinString  = 'U'
-	opBinUnicode      = 'X'
-	opBinBytes        = 'B'
-	opShortBinBytes   = 'C'
-	opAppend          = 'a'
-	opBuild           = 'b'
-	opGlobal          = 'c'
-	opAppends         = 'e'
-	opBinGet          = 'h'
-	opLongBinGet      = 'j'
-	opBinPut          = 'q'
-	opLongBinPut      = 'r'
-	opSetItem         = 's'
-	opTuple           = 't'
-	opSetItems        = 'u'
-	opEmptyList       = ']'
-	opEmptyDict       = '}'
-	opEmptyTuple      = ')'
-	opProto           = 0x80
-	opTuple1          = 0x85
-	opTuple2          = 0x86
-	opTuple3          = 0x87
-	opNewTrue         = 0x88
-	opNewFalse        = 0x89
-	opLong1           = 0x8a
-	opLong4           = 0x8b
-	opShortBinUnicode = 0x8c
-	opBinUnicode8     = 0x8d
-	opBinBytes8       = 0x8e
-	opEmptySet        = 0x8f
-	opAddItems        = 0x90
-	opFrozenSet       = 0x91
-	opStackGlobal     = 0x93
-	opMemoize         = 0x94
-	opFrame           = 0x95
-	opByteArray8      = 0x96
-)
-
 // A value is one of the types below, or nil (None), a bool, an int64, a string, a function, a class
 // or a dtype.
 type (
@@ -115,7 +63,7 @@ func (u *unpickler) run() any {
 	for {
 		u.at = u.pos
 		op := byte(u.uint(1))
-		if op == opStop {
+		if op == '.' {
 			v := u.pop()
 			if len(u.stack) > 0 || len(u.marks) > 0 {
 				u.corrupt("the pickle ends with %d values left over", len(u.stack)+len(u.marks))
@@ -132,36 +80,36 @@ func (u *unpickler) run() any {
 // of these.
 func (u *unpickler) stepStack(op byte) bool {
 	switch op {
-	case opProto:
+	case 0x80: // PROTO
 		if v := u.uint(1); v < 2 || v > 5 {
 			u.unsupported("pickle protocol %d: save with pickle_protocol=2", v)
 		}
-	case opFrame:
+	case 0x95: // FRAME
 		if n := u.uint(8); n > uint64(len(u.src)-u.pos) {
 			u.fail(tensor.ErrTruncated, "a frame of %d bytes, but %d are left", n, len(u.src)-u.pos)
 		}
-	case opMark:
+	case '(': // MARK
 		if len(u.marks) >= maxDepth {
 			u.unsupported("the pickle is nested deeper than %d", maxDepth)
 		}
 		u.marks = append(u.marks, len(u.stack))
-	case opPop:
+	case '0': // POP
 		if n := len(u.marks); n > 0 && u.marks[n-1] == len(u.stack) {
 			u.marks = u.marks[:n-1]
 			return true
 		}
 		u.pop()
-	case opPopMark:
+	case '1': // POP_MARK
 		u.popMark()
-	case opBinPut:
+	case 'q': // BINPUT
 		u.put(uint32(u.uint(1)))
-	case opLongBinPut:
+	case 'r': // LONG_BINPUT
 		u.put(uint32(u.uint(4)))
-	case opMemoize:
+	case 0x94: // MEMOIZE
 		u.put(uint32(len(u.memo)))
-	case opBinGet:
+	case 'h': // BINGET
 		u.get(uint32(u.uint(1)))
-	case opLongBinGet:
+	case 'j': // LONG_BINGET
 		u.get(uint32(u.uint(4)))
 	default:
 		return false
@@ -172,38 +120,38 @@ func (u *unpickler) stepStack(op byte) bool {
 // stepScalar pushes a value that is in the stream.
 func (u *unpickler) stepScalar(op byte) bool {
 	switch op {
-	case opNone:
+	case 'N': // NONE
 		u.push(nil)
-	case opNewTrue:
+	case 0x88: // NEWTRUE
 		u.push(true)
-	case opNewFalse:
+	case 0x89: // NEWFALSE
 		u.push(false)
-	case opBinInt:
+	case 'J': // BININT
 		u.push(int64(int32(u.uint(4))))
-	case opBinInt1:
+	case 'K': // BININT1
 		u.push(int64(u.uint(1)))
-	case opBinInt2:
+	case 'M': // BININT2
 		u.push(int64(u.uint(2)))
-	case opLong1:
+	case 0x8a: // LONG1
 		u.push(integer(u.take(u.uint(1))))
-	case opLong4:
+	case 0x8b: // LONG4
 		u.push(integer(u.take(u.uint(4))))
-	case opBinFloat:
+	case 'G': // BINFLOAT
 		u.take(8)
 		u.push(leaf{})
-	case opShortBinUnicode, opShortBinString:
+	case 0x8c, 'U': // SHORT_BINUNICODE, SHORT_BINSTRING
 		u.push(string(u.take(u.uint(1))))
-	case opBinUnicode, opBinString:
+	case 'X', 'T': // BINUNICODE, BINSTRING
 		u.push(string(u.take(u.uint(4))))
-	case opBinUnicode8:
+	case 0x8d: // BINUNICODE8
 		u.push(string(u.take(u.uint(8))))
-	case opShortBinBytes:
+	case 'C': // SHORT_BINBYTES
 		u.take(u.uint(1))
 		u.push(leaf{})
-	case opBinBytes:
+	case 'B': // BINBYTES
 		u.take(u.uint(4))
 		u.push(leaf{})
-	case opBinBytes8, opByteArray8:
+	case 0x8e, 0x96: // BINBYTES8, BYTEARRAY8
 		u.take(u.uint(8))
 		u.push(leaf{})
 	default:
@@ -215,29 +163,29 @@ func (u *unpickler) stepScalar(op byte) bool {
 // stepContainer makes or fills a tuple, list, set or dict.
 func (u *unpickler) stepContainer(op byte) bool {
 	switch op {
-	case opEmptyTuple:
+	case ')': // EMPTY_TUPLE
 		u.push(tuple(nil))
-	case opTuple1, opTuple2, opTuple3:
-		u.push(tuple(u.popN(int(op-opTuple1) + 1)))
-	case opTuple:
+	case 0x85, 0x86, 0x87: // TUPLE1, TUPLE2, TUPLE3
+		u.push(tuple(u.popN(int(op-0x85) + 1)))
+	case 't': // TUPLE
 		u.push(tuple(u.popMark()))
-	case opEmptyList:
+	case ']': // EMPTY_LIST
 		u.push(&list{})
-	case opEmptySet:
+	case 0x8f: // EMPTY_SET
 		u.push(&list{set: true})
-	case opFrozenSet:
+	case 0x91: // FROZENSET
 		u.push(&list{set: true, items: u.popMark()})
-	case opAppend:
+	case 'a': // APPEND
 		u.extend(u.popN(1), false)
-	case opAppends:
+	case 'e': // APPENDS
 		u.extend(u.popMark(), false)
-	case opAddItems:
+	case 0x90: // ADDITEMS
 		u.extend(u.popMark(), true)
-	case opEmptyDict:
+	case '}': // EMPTY_DICT
 		u.push(&dict{})
-	case opSetItem:
+	case 's': // SETITEM
 		u.setItems(u.popN(2))
-	case opSetItems:
+	case 'u': // SETITEMS
 		u.setItems(u.popMark())
 	default:
 		return false
@@ -248,20 +196,20 @@ func (u *unpickler) stepContainer(op byte) bool {
 // stepObject pushes or calls a global, or pushes an object from outside the stream.
 func (u *unpickler) stepObject(op byte) bool {
 	switch op {
-	case opGlobal:
+	case 'c': // GLOBAL
 		module := u.line()
 		u.global(module, u.line())
-	case opStackGlobal:
+	case 0x93: // STACK_GLOBAL
 		u.stackGlobal()
-	case opReduce:
+	case 'R': // REDUCE
 		u.reduce()
-	case opBuild:
+	case 'b': // BUILD
 		// The state of an OrderedDict, such as the _metadata of a state dict, has no tensors.
 		u.pop()
 		if _, ok := u.top().(*dict); !ok {
 			u.corrupt("state for %s, want it for an OrderedDict only", describe(u.top()))
 		}
-	case opBinPersID:
+	case 'Q': // BINPERSID
 		u.push(u.persistent(u.pop()))
 	default:
 		return false
@@ -464,8 +412,8 @@ func describe(v any) string {
 		return "a function"
 	case class:
 		return v.name
-	case dtype:
-		return "torch." + v.name
+	case tensor.DType:
+		return "torch." + v.String()
 	case *storage:
 		return "a storage"
 	case *dense:

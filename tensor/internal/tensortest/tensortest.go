@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -112,6 +113,62 @@ func Survives(t testing.TB, decode Decode, data []byte) (*tensor.File, error) {
 		require.Equal(t, len(buf), n.Float64s(buf, 0))
 	}
 	return f, nil
+}
+
+// Row is a file that is read, or refused.
+type Row = struct {
+	Name   string
+	Data   []byte
+	Class  error // nil: it is read
+	Says   string
+	Reason string
+}
+
+// Check decodes files.
+func Check(t *testing.T, decode Decode, rows []Row) {
+	t.Helper()
+	for _, r := range rows {
+		t.Run(r.Name, func(t *testing.T) {
+			f, err := Survives(t, decode, r.Data)
+			if r.Class == nil {
+				require.NoError(t, err, r.Reason)
+				require.NotNil(t, f)
+				return
+			}
+			require.ErrorIs(t, err, r.Class, r.Reason)
+			require.ErrorContains(t, err, r.Says, r.Reason)
+		})
+	}
+}
+
+// Fuzz decodes anything, beginning with files. What is read is written by again, if that is not nil, and read as
+// the same tensors.
+func Fuzz(f *testing.F, decode Decode, pattern string, again func(testing.TB, *tensor.File) []byte) {
+	f.Helper()
+	files, err := filepath.Glob(pattern)
+	require.NoError(f, err)
+	require.NotEmpty(f, files)
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := Survives(t, decode, data)
+		if err != nil || again == nil {
+			return
+		}
+		back, err := decode("again", again(t, file))
+		require.NoError(t, err)
+		require.Len(t, back.Tensors, len(file.Tensors))
+		for i, n := range file.Tensors {
+			require.Equal(t, n.Name, back.Tensors[i].Name)
+			require.Equal(t, n.String(), back.Tensors[i].String())
+			was, _ := n.Copy().Bytes()
+			is, _ := back.Tensors[i].Copy().Bytes()
+			require.Equal(t, was, is)
+		}
+	})
 }
 
 // Truncated cuts the file at every byte; each piece must be refused.

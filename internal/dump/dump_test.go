@@ -203,7 +203,7 @@ func TestOpenErrors(t *testing.T) {
 			[]string{`["step","layer","port","file"]`}, "an entry is a list of four"},
 		{"twice", map[string]any{"run.json": run(`"0","a","output","a.max"`, `"0","a","output","a.max"`),
 			"0/a.max": 1.}, []string{`has "a-output" twice`}, "one name, one tensor"},
-		{"two formats", map[string]any{"a-output.max": 1., "a-output.npy": 1.}, []string{`"a-output" is there twice`},
+		{"two formats", map[string]any{"a-output.max": 1., "a-output.npy": 1.}, []string{`has "a-output" twice`},
 			"which one is meant cannot be known"},
 		{"truncated", map[string]any{"a-output.max": "\x93\xf0"}, []string{"a-output.max"}, "the error names the file"},
 		{"headerless", map[string]any{"a-output": 1.}, []string{"no tensors"}, "headerless files need --raw"},

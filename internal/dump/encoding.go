@@ -77,15 +77,7 @@ func meantType(name string) string {
 			return d.String()
 		}
 	}
-	var floats []string
-	for d := tensor.Bool; d.String() != ""; d++ {
-		if _, err := tensor.ParseDType(d.String()); err != nil {
-			break
-		}
-		if d.IsFloat() {
-			floats = append(floats, d.String())
-		}
-	}
+	floats := []string{"float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"}
 	if want, near := nearest.Slip(name, floats); near {
 		return want
 	}

@@ -1,7 +1,7 @@
 package dump
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -88,12 +88,24 @@ func (c cost) MarshalJSON() ([]byte, error) { return json.Marshal([]any{c.Second
 
 // UnmarshalJSON reads [seconds, bytes], neither of them negative.
 func (c *cost) UnmarshalJSON(b []byte) error {
-	var l []json.RawMessage
-	if err := json.Unmarshal(b, &l); err != nil || len(l) != 2 || json.Unmarshal(l[0], &c.Seconds) != nil ||
-		json.Unmarshal(l[1], &c.Bytes) != nil || c.Seconds < 0 || c.Bytes < 0 {
+	if !unlist(b, &c.Seconds, &c.Bytes) || c.Seconds < 0 || c.Bytes < 0 {
 		return fmt.Errorf("cost %.80s is not [seconds, bytes]", b)
 	}
 	return nil
+}
+
+// unlist reads a list with the values of some variables.
+func unlist(b []byte, to ...any) bool {
+	var l []json.RawMessage
+	if json.Unmarshal(b, &l) != nil || len(l) != len(to) {
+		return false
+	}
+	for i, v := range to {
+		if json.Unmarshal(l[i], v) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Module is the class of a layer, and the line at which it is defined.
@@ -107,9 +119,7 @@ func (m Module) MarshalJSON() ([]byte, error) { return json.Marshal([]any{m.Clas
 
 // UnmarshalJSON reads ["class","file",line].
 func (m *Module) UnmarshalJSON(b []byte) error {
-	var l []json.RawMessage
-	if err := json.Unmarshal(b, &l); err != nil || len(l) != 3 ||
-		json.Unmarshal(l[0], &m.Class) != nil || json.Unmarshal(l[1], &m.File) != nil || json.Unmarshal(l[2], &m.Line) != nil {
+	if !unlist(b, &m.Class, &m.File, &m.Line) {
 		return fmt.Errorf(`module %.80s is not ["class","file",line]`, b)
 	}
 	return nil
@@ -168,23 +178,15 @@ func (e OrderEntry) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a list of four or five strings. The step may be a number.
 func (e *OrderEntry) UnmarshalJSON(b []byte) error {
-	var l []any
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	if err := d.Decode(&l); err != nil || len(l) < 4 || len(l) > 5 {
+	var step json.RawMessage
+	*e = OrderEntry{}
+	if !unlist(b, &step, &e.Layer, &e.Port, &e.File) && !unlist(b, &step, &e.Layer, &e.Port, &e.File, &e.Name) {
 		return fmt.Errorf(`order entry %.80s is not ["step","layer","port","file"]`, b)
 	}
-	var s [5]string
-	for i, v := range l {
-		switch v := v.(type) {
-		case string:
-			s[i] = v
-		case json.Number:
-			s[i] = v.String()
-		default:
-			return fmt.Errorf(`order entry %.80s is not ["step","layer","port","file"]`, b)
-		}
+	var number json.Number
+	if json.Unmarshal(step, &e.Step) != nil && json.Unmarshal(step, &number) != nil {
+		return fmt.Errorf(`order entry %.80s: the step is neither a text nor a number`, b)
 	}
-	*e = OrderEntry{s[0], s[1], s[2], s[3], s[4]}
+	e.Step = cmp.Or(e.Step, number.String())
 	return nil
 }

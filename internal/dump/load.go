@@ -160,27 +160,26 @@ func (r *Run) checkKey(path, stem, key string) error {
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func openRaw(path, label string, opt Options) (*tensor.File, error) {
-	size, err := fileSize(path)
-	if err != nil {
-		return nil, err
+	st, err := os.Stat(path)
+	var spec raw.Spec
+	if err == nil {
+		spec, err = opt.Raw(label, st.Size())
 	}
-	spec, err := opt.Raw(label, size)
 	if err != nil {
 		return nil, &tensor.FormatError{Format: "raw", File: path, Offset: -1, Err: err, Msg: err.Error()}
 	}
 	return raw.Open(path, spec)
 }
 
-// tensorFiles keeps the files that hold tensors. A file of an unknown kind is a headerless tensor
-// if opt says how to read it.
-func (r *Run) tensorFiles(files []string, opt Options) []string {
+// tensorFiles keeps the files of a folder of the run that hold tensors. A file of an unknown kind is a headerless
+// tensor if opt says how to read it.
+func (r *Run) tensorFiles(dir string, files []string, opt Options) []string {
 	var keep, unknown []string
 	for _, f := range files {
-		ext := strings.ToLower(filepath.Ext(f))
-		switch _, known := opener[ext]; {
-		case known:
+		switch {
+		case r.isWeights(filepath.Join(dir, f)) || slices.Contains(sideFiles, strings.ToLower(filepath.Ext(f))):
+		case isTensorFile(f):
 			keep = append(keep, f)
-		case slices.Contains(sideFiles, ext):
 		default:
 			unknown = append(unknown, f)
 		}
@@ -192,12 +191,4 @@ func (r *Run) tensorFiles(files []string, opt Options) []string {
 		r.note("left out files of an unknown kind: " + strings.Join(unknown[:min(3, len(unknown))], ", "))
 	}
 	return keep
-}
-
-func fileSize(path string) (int64, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return 0, &tensor.FormatError{Format: "raw", File: path, Offset: -1, Msg: err.Error(), Err: err}
-	}
-	return st.Size(), nil
 }

@@ -45,12 +45,9 @@ func checkPasses(passes [][]PassItem, tokens [][]int) error {
 		}
 		fed := map[int]bool{}
 		for i, item := range pass {
-			err := item.check(tokens)
+			err := item.check(tokens, cached)
 			if err == nil && fed[item.Sequence] {
 				err = fmt.Errorf("sequence %d is twice in one pass: want one item for each sequence", item.Sequence)
-			}
-			if err == nil {
-				err = item.follows(cached)
 			}
 			if err != nil {
 				return fmt.Errorf("passes[%d][%d]: %w", k, i, err)
@@ -61,40 +58,28 @@ func checkPasses(passes [][]PassItem, tokens [][]int) error {
 	return nil
 }
 
-// check checks an item by itself.
-func (p PassItem) check(tokens [][]int) error {
-	switch {
-	case p.Sequence < 0 || p.Sequence >= len(tokens):
+// check requires tokens that the sequence has, from where its cache ends.
+func (p PassItem) check(tokens [][]int, cached map[int]int) error {
+	if p.Sequence < 0 || p.Sequence >= len(tokens) {
 		return fmt.Errorf("sequence is %d, token_ids has %d: want 0 to %d", p.Sequence, len(tokens), len(tokens)-1)
-	case p.From < 0 || p.To <= p.From:
-		return fmt.Errorf("from is %d and to is %d: want 0 ≤ from < to, to is exclusive", p.From, p.To)
-	case p.To > len(tokens[p.Sequence]):
-		return fmt.Errorf("to is %d: want at most %d, the tokens of sequence %d in token_ids",
-			p.To, len(tokens[p.Sequence]), p.Sequence)
-	case p.CachedTokens < 0:
-		return fmt.Errorf("cached_tokens is %d: want a number of tokens", p.CachedTokens)
-	case p.Fresh && p.CachedTokens > 0:
-		return fmt.Errorf("fresh is an empty cache, but cached_tokens is %d: leave one of them out", p.CachedTokens)
 	}
-	return nil
-}
-
-// follows checks that an item begins where the sequence's cache ends.
-func (p PassItem) follows(cached map[int]int) error {
 	end, again := cached[p.Sequence]
 	switch {
 	case p.Fresh:
 		end = 0
-	case again && p.CachedTokens > 0:
-		return fmt.Errorf("cached_tokens is %d after the first item of sequence %d: leave it out",
-			p.CachedTokens, p.Sequence)
 	case !again:
 		end = p.CachedTokens
 	}
-	if p.From != end {
+	switch n := len(tokens[p.Sequence]); {
+	case p.From < 0 || p.To <= p.From || p.To > n:
+		return fmt.Errorf("from is %d and to is %d: want 0 ≤ from < to ≤ %d, the tokens of sequence %d in token_ids; to is exclusive",
+			p.From, p.To, n, p.Sequence)
+	case p.CachedTokens < 0 || p.CachedTokens > 0 && (p.Fresh || again):
+		return fmt.Errorf("cached_tokens is %d: want a number of tokens before the first item of sequence %d, whose cache is not fresh",
+			p.CachedTokens, p.Sequence)
+	case p.From != end:
 		return fmt.Errorf(`from is %d, the cache of sequence %d holds %d tokens: `+
-			`want from %d, or "fresh": true for a sequence that begins again at 0`,
-			p.From, p.Sequence, end, end)
+			`want from %d, or "fresh": true for a sequence that begins again at 0`, p.From, p.Sequence, end, end)
 	}
 	return nil
 }

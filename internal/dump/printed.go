@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/goparity/goparity/tensor"
@@ -46,6 +48,15 @@ const (
 	lfsPrefix = "version https://git-lfs.github.com/spec/v1"
 )
 
+var (
+	// What only a tensor prints: the end of COMPACT, the beginning of FULL, and the word for both with
+	// something else after it, or cut.
+	onlyTensors = regexp.MustCompile(`dtype=\w+, *shape=\[[0-9, ]*\]\)\s*$|(?:^|\W|x)(?:bool|(?:f|bf|i|si|ui)\d+\w*)> \[|` +
+		`= tensor(?:\s*$|\s*[^\w\s])|\S = tens?o?$`)
+	// What a tensor prints, and other programs do: rows of numbers that end a bracket which is not open.
+	maybeTensors = regexp.MustCompile(`^(?:[][\s,.eE+\-\d]*\d[][\s,.eE+\-\d]*\]\)|[^[]*\d\.\d+e[+-]\d+\])$`)
+)
+
 // parseLog reads all tensors of a log, in its order. A label that was printed twice has two records.
 // name is used in errors.
 //
@@ -57,53 +68,48 @@ const (
 func parseLog(name string, r io.Reader) (records []record, notes []string, err error) {
 	lines := &lineReader{in: bufio.NewReaderSize(r, 1<<16)}
 	var errs []error
+	fail := func(class error, line int, label string, err error) {
+		errs = append(errs, &tensor.FormatError{Format: logFormat, File: name, Offset: -1, Member: label,
+			Msg: fmt.Sprintf("line %d: %v", line, err), Err: class})
+	}
 	var loose []int // lines
-	for lines.next() {
+	for len(errs) < maxErrors && lines.next() {
 		if lines.number == 1 && strings.HasPrefix(lines.text, lfsPrefix) {
-			return nil, nil, &tensor.FormatError{Format: logFormat, File: name, Offset: 0, Err: tensor.ErrLFSPointer,
-				Msg: "this is a git-lfs pointer, not the file: run git lfs pull"}
+			fail(tensor.ErrLFSPointer, 1, "", errors.New("this is a git-lfs pointer, not the file: run git lfs pull"))
+			break
 		}
 		label, body, ok := begin(lines.text)
 		at, err := lines.number, garbled(lines, label, ok)
 		var rec record
-		switch {
-		case err != nil:
-		case ok:
+		if err == nil && ok {
 			rec, err = parseTensor(body, lines)
-		default:
-			if mayBePart(lines) {
-				loose = append(loose, at)
-			}
-			continue
 		}
-		if err != nil {
-			class := tensor.ErrCorrupt
-			if c := (classError{}); errors.As(err, &c) {
-				class = c.class
-			}
-			if errs = append(errs, &tensor.FormatError{Format: logFormat, File: name, Offset: -1, Member: label,
-				Msg: fmt.Sprintf("line %d: %v", at, err), Err: class}); len(errs) == maxErrors {
-				break
-			}
-			continue
+		switch {
+		case errors.Is(err, tensor.ErrTruncated):
+			fail(tensor.ErrTruncated, at, label, err)
+		case errors.Is(err, tensor.ErrUnsupported):
+			fail(tensor.ErrUnsupported, at, label, err)
+		case err != nil:
+			fail(tensor.ErrCorrupt, at, label, err)
+		case ok:
+			rec.Label, rec.Line = label, at
+			records = append(records, rec)
+		case mayBePart(lines):
+			loose = append(loose, at)
 		}
-		rec.Label, rec.Line = label, at
-		records = append(records, rec)
 	}
 	if lines.err != nil {
-		errs = append(errs, &tensor.FormatError{Format: logFormat, File: name, Offset: -1,
-			Msg: fmt.Sprintf("line %d: %v", lines.number+1, lines.err), Err: lines.err})
+		fail(lines.err, lines.number+1, "", lines.err)
 	}
-	return records, noteLoose(name, loose), errors.Join(errs...)
+	if len(loose) > 0 {
+		note := fmt.Sprintf("%s: line %d looks like a part of a tensor, or is cut, and was not read", filepath.Base(name), loose[0])
+		if more := len(loose) - 1; more > 0 {
+			note += fmt.Sprintf(" (nor were %d more such lines)", more)
+		}
+		notes = []string{note}
+	}
+	return records, notes, errors.Join(errs...)
 }
-
-// classError is an error of another class than ErrCorrupt.
-type classError struct {
-	class error
-	msg   string
-}
-
-func (e classError) Error() string { return e.msg }
 
 // begin splits "label = tensor([[…" before the bracket, at the last marker: a label may contain
 // one, printed values cannot.
@@ -116,34 +122,53 @@ func begin(line string) (label, body string, ok bool) {
 	return strings.TrimSpace(line[:i]), body, strings.HasPrefix(body, "(") || strings.HasPrefix(body, "<")
 }
 
+// garbled returns an error for a line that holds a part of a tensor which cannot be read. label is
+// what stands before the tensor that begins in the line, if one begins.
+func garbled(l *lineReader, label string, begins bool) error {
+	if _, _, hidden := begin(l.hidden); hidden {
+		return errors.New("a tensor begins here, and a carriage return with other text after it: print them on lines of their own")
+	}
+	_, inner, second := begin(label)
+	second = second && (inner[0] == '<' || strings.TrimLeft(inner[1:], "[") != "") // "odd = tensor([[" may be a label
+	mayHave := strings.Contains(l.text, "dtype=") || strings.Contains(l.text, "> [") || strings.Contains(l.text, "= tens")
+	switch {
+	case begins && second:
+		return errors.New("two tensors begin in this line: the first is cut, or both were printed at the same time")
+	case begins && label == "":
+		return errors.New("the tensor has no label: the beginning of the line is missing")
+	case !begins && mayHave && onlyTensors.MatchString(l.text):
+		return errors.New("this is a part of a tensor whose beginning cannot be read, want label = tensor<2x3xf32> [ or label = tensor([[")
+	}
+	return nil
+}
+
+// mayBePart reports whether a line may be a part of a tensor.
+func mayBePart(l *lineReader) bool {
+	return l.cut && strings.TrimSpace(l.text) != "" || (strings.HasSuffix(l.text, "])") || strings.HasSuffix(l.text, "]")) && maybeTensors.MatchString(l.text)
+}
+
 // parseTensor reads a tensor that begins with body, and all further lines that belong to it.
 func parseTensor(body string, lines *lineReader) (record, error) {
-	if lines.long {
-		return record{}, fmt.Errorf("more than %d bytes of text: print less, or save files (BINARY_MAX_CHECKPOINT)",
-			maxText)
-	}
-	if body[0] == '<' {
-		return parseFull(body)
-	}
 	var text strings.Builder
 	text.WriteString(body)
-	for open := parens(body); open > 0; {
-		if !lines.next() {
-			return record{}, classError{tensor.ErrTruncated, "the log ends within the tensor"}
+	for open := parens(body); ; {
+		switch {
+		case lines.long || text.Len() > maxText:
+			return record{}, fmt.Errorf("more than %d bytes of text: print less, or save files (BINARY_MAX_CHECKPOINT)", maxText)
+		case body[0] == '<':
+			return parseFull(body)
+		case open <= 0:
+			return parseBrackets(text.String())
+		case !lines.next():
+			return record{}, fmt.Errorf("%w: the log ends within the tensor", tensor.ErrTruncated)
 		}
 		if _, _, again := begin(lines.text); again {
 			lines.unread = true
-			return record{}, classError{tensor.ErrTruncated,
-				fmt.Sprintf("line %d begins another tensor within it", lines.number)}
+			return record{}, fmt.Errorf("%w: line %d begins another tensor within it", tensor.ErrTruncated, lines.number)
 		}
-		if lines.long || text.Len()+len(lines.text) > maxText {
-			return record{}, fmt.Errorf("more than %d bytes of text: print less, or save files", maxText)
-		}
-		text.WriteByte('\n')
-		text.WriteString(lines.text)
+		text.WriteString("\n" + lines.text)
 		open += parens(lines.text)
 	}
-	return parseBrackets(text.String())
 }
 
 func parens(s string) int { return strings.Count(s, "(") - strings.Count(s, ")") }

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/goparity/goparity/internal/checkpoint"
@@ -22,31 +22,25 @@ func (r *Run) openUnlisted(opt Options) error {
 	if err != nil {
 		return err
 	}
-	files = r.tensorFiles(r.withoutWeights(".", files), opt)
-	type stepDir struct{ step, dir string }
-	steps := []stepDir{{"0", r.Path}}
-	if len(files) == 0 {
-		steps = nil
-		for _, d := range folders {
-			steps = append(steps, stepDir{d, filepath.Join(r.Path, d)})
+	if files = r.tensorFiles(".", files, opt); len(files) > 0 {
+		if len(folders) > 0 {
+			r.note(fmt.Sprintf("read as a flat folder: the folders %s in it were left out", strings.Join(folders, ", ")))
 		}
-	} else if len(folders) > 0 {
-		r.note(fmt.Sprintf("read as a flat folder: the folders %s in it were left out", strings.Join(folders, ", ")))
+		return r.openFiles("0", r.Path, files, opt)
 	}
-	for _, s := range steps {
-		if s.dir != r.Path {
-			if files, _, err = list(s.dir); err != nil {
-				return err
-			}
-			files = r.tensorFiles(r.withoutWeights(s.step, files), opt)
+	for _, d := range folders {
+		dir := filepath.Join(r.Path, d)
+		if files, _, err = list(dir); err == nil {
+			err = r.openFiles(d, dir, r.tensorFiles(d, files, opt), opt)
 		}
-		if err := r.openFiles(s.step, s.dir, files, opt); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// openFiles opens the files of a step, in a folder.
 func (r *Run) openFiles(step, dir string, files []string, opt Options) error {
 	var all []tensor.Named
 	for _, f := range files {
@@ -63,75 +57,49 @@ func (r *Run) openFiles(step, dir string, files []string, opt Options) error {
 			return err
 		}
 	}
-	byLabel := map[string]*tensor.Tensor{}
-	var labels []string
-	for _, t := range all {
-		if byLabel[t.Name] != nil {
-			return fmt.Errorf("dump: open %q: %q is there twice, in files of different formats: keep one",
-				dir, t.Name)
-		}
-		byLabel[t.Name] = t.Tensor
-		labels = append(labels, t.Name)
-	}
-	order, by, err := r.order(dir, labels)
+	by, err := r.order(dir, all)
 	if err != nil {
 		return err
 	}
 	if r.OrderBy == "" || by == OrderNatural {
 		r.OrderBy = by
 	}
-	for _, l := range order {
-		layer, port := label.Split(l)
-		r.Entries = append(r.Entries, Entry{Step: step, Layer: layer, Port: port, Tensor: byLabel[l]})
+	for _, t := range all {
+		layer, port := label.Split(t.Name)
+		r.Entries = append(r.Entries, Entry{Step: step, Layer: layer, Port: port, Tensor: t.Tensor})
 	}
 	return nil
 }
 
-// withoutWeights leaves out the files of a folder that run.json calls weights.
-func (r *Run) withoutWeights(dir string, files []string) []string {
-	return slices.DeleteFunc(files, func(f string) bool {
-		return slices.ContainsFunc(r.Info.Weights, func(w string) bool {
-			return filepath.Clean(w) == filepath.Join(dir, f)
-		})
-	})
+// isWeights reports whether run.json calls a file of a folder weights.
+func (r *Run) isWeights(path string) bool {
+	return slices.ContainsFunc(r.Info.Weights, func(w string) bool { return filepath.Clean(w) == path })
 }
 
-// order sorts labels as tensor_names.txt lists them; the others follow in natural order.
-func (r *Run) order(dir string, labels []string) ([]string, string, error) {
-	label.Sort(labels, func(l string) string { return l })
+// order sorts tensors as tensor_names.txt lists them; the others follow in natural order. It returns who said so.
+func (r *Run) order(dir string, all []tensor.Named) (by string, err error) {
+	label.Sort(all, func(t tensor.Named) string { return t.Name })
 	data, err := mapfile.Read(filepath.Join(dir, "tensor_names.txt"), mapfile.MaxListing)
 	if errors.Is(err, fs.ErrNotExist) {
-		return labels, OrderNatural, nil
+		return OrderNatural, nil
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("dump: open %q: %w", dir, err)
+		return "", fmt.Errorf("dump: open %q: %w", dir, err)
 	}
-	rank := map[string]int{}
-	have := map[string]bool{}
-	for _, l := range labels {
-		have[l] = true
+	names := slices.DeleteFunc(strings.Split(string(data), "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+	rank := map[string]int{} // less the number of names
+	for i, l := range slices.Backward(names) {
+		rank[strings.TrimSpace(l)] = i - len(names)
 	}
-	var gone []string
-	for l := range strings.Lines(string(data)) {
-		if l = strings.TrimSpace(l); l == "" {
-			continue
-		}
-		if _, ok := rank[l]; !ok {
-			rank[l] = len(rank)
-		}
-		if !have[l] {
-			gone = append(gone, l)
-		}
+	slices.SortStableFunc(all, func(a, b tensor.Named) int { return rank[a.Name] - rank[b.Name] })
+	for _, t := range all {
+		delete(rank, t.Name)
 	}
-	if len(gone) > 0 {
-		r.note(fmt.Sprintf("tensor_names.txt lists %d tensors that have no file, the first is %q", len(gone), gone[0]))
+	if len(rank) > 0 {
+		first := slices.MinFunc(slices.Collect(maps.Keys(rank)), func(a, b string) int { return rank[a] - rank[b] })
+		r.note(fmt.Sprintf("tensor_names.txt lists %d tensors that have no file, the first is %q", len(rank), first))
 	}
-	sort.SliceStable(labels, func(i, j int) bool {
-		a, okA := rank[labels[i]]
-		b, okB := rank[labels[j]]
-		return okA && (!okB || a < b)
-	})
-	return labels, OrderNames, nil
+	return OrderNames, nil
 }
 
 // list returns the visible files and folders of a folder in natural order.

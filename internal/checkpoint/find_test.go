@@ -12,7 +12,8 @@ import (
 
 func TestFind(t *testing.T) {
 	w := checkpoint.Weights{}
-	for i, key := range []string{"model.embed_tokens.weight", "model.norm.weight", "model.layers.0.norm.weight", "bert.pooler.dense.weight", "weight"} {
+	for i, key := range []string{"model.embed_tokens.weight", "model.norm.weight", "model.layers.0.norm.weight", "bert.pooler.dense.weight", "weight",
+		"a.two.weight", "b.two.weight"} {
 		x, err := tensor.Of([]float32{float32(i)}, 1)
 		require.NoError(t, err)
 		w[key] = x
@@ -27,6 +28,7 @@ func TestFind(t *testing.T) {
 		{"weight", "weight", "a name without a layer"},
 		{"head.weight", "", "the last word alone is no name of it"},
 		{"layers.1.norm.weight", "", "another layer"},
+		{"two.weight", "", "which of two it is, is not known"},
 	} {
 		got, err := w.Find(tt.name, []int{1}, aliases)
 		if tt.want == "" {

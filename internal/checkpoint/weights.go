@@ -20,20 +20,22 @@ func (w Weights) Of(layer, name string) (key string, t *tensor.Tensor) {
 }
 
 // KeyOf finds the key of a weight whose name may lack the first modules, or have others before them: the longest
-// end of the name, at a dot, that is a key, or else the only key that ends with it; "" for none, or several.
+// end of the name, at a dot, that is a key, or else the shortest key that ends with it, as where a checkpoint is of
+// the model with its head: "bert.pooler.dense.weight" for "pooler.dense.weight"; "" for none, or several.
 func KeyOf[T any](w map[string]T, name string) (key string) {
 	for at, ok := name, true; ok && strings.Contains(at, "."); _, at, ok = strings.Cut(at, ".") {
 		if _, is := w[at]; is {
 			return at
 		}
 	}
+	several := false
 	for k := range w {
-		if strings.HasSuffix(k, "."+name) {
-			if key != "" {
-				return "" // ambiguous
-			}
-			key = k
+		if strings.HasSuffix(k, "."+name) && (key == "" || len(k) <= len(key)) {
+			several, key = len(k) == len(key), k
 		}
+	}
+	if several {
+		return ""
 	}
 	return key
 }

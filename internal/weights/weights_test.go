@@ -1,7 +1,6 @@
 package weights_test
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -442,49 +440,6 @@ func testAdapter(t *testing.T, size float64) {
 	require.ErrorContains(t, err, "only LoRA is read")
 }
 
-// Of several names in an adapter that fit a weight the nearest counts, not any.
-func TestAdapterOfTheNearestName(t *testing.T) {
-	dir := t.TempDir()
-	lora := model{}
-	for i, module := range []string{"self_attn.q_proj", "layers.0.self_attn.q_proj", "other.model.layers.1.self_attn.q_proj",
-		"another.model.layers.1.self_attn.q_proj"} {
-		a, b := make([]float32, hidden), make([]float32, hidden)
-		a[0], b[0] = 1, float32(i)
-		lora["base_model.model."+module+".lora_A.weight"] = matrix{a, hidden}
-		lora["base_model.model."+module+".lora_B.weight"] = matrix{b, 1}
-	}
-	data, err := os.ReadFile(filepath.Join(lora.write(t, tensor.F32), "model.safetensors"))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_model.safetensors"), data, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(`{"peft_type": "LORA", "lora_alpha": 1}`), 0o600))
-	for range 20 {
-		adapter, err := weights.OpenAdapter(dir)
-		require.NoError(t, err)
-		assert.EqualValues(t, 1, weights.FirstOfB(adapter, "model.layers.0.self_attn.q_proj.weight"), "the name that has more of it")
-		assert.EqualValues(t, 0, weights.FirstOfB(adapter, "model.layers.1.self_attn.q_proj.weight"), "of layer 1 two fit, of all layers one")
-		assert.EqualValues(t, -1, weights.FirstOfB(adapter, "layers.1.self_attn.q_proj.weight.x"), "none fits")
-		require.NoError(t, adapter.Close())
-	}
-}
-
-// Rules are looked up, whatever the number of weights: a mixture of experts has 60 thousand.
-func TestRulesForManyWeights(t *testing.T) {
-	const many = 20_000
-	ones, err := tensor.Of([]float32{1, 2}, 2)
-	require.NoError(t, err)
-	var ref, cand []tensor.Named
-	for i := range many {
-		ref = append(ref, tensor.Named{Name: fmt.Sprintf("a.%d.x.weight", i), Tensor: ones})
-		cand = append(cand, tensor.Named{Name: fmt.Sprintf("b.%d.y.weight", i), Tensor: ones})
-	}
-	rules := []match.Rule{{Golden: []string{"a.*.x"}, Candidate: []string{"b.*.y"}}}
-	start := time.Now()
-	got, err := weights.Compare(t.Context(), weights.Of("ref", ref, nil), weights.Of("cand", cand, nil), weights.Options{Rules: rules})
-	require.NoError(t, err)
-	assert.Len(t, got.Weights, many)
-	assert.Less(t, time.Since(start), time.Minute, "with a sorted list for each rule and weight it took many")
-}
-
 // TestCast rounds to nearest in both directions; a truncated weight is none.
 func TestCast(t *testing.T) {
 	wide, narrow := llama().write(t, tensor.F32), llama().write(t, tensor.BF16)
@@ -497,17 +452,6 @@ func TestCast(t *testing.T) {
 	m[gate1] = mapped(func(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ 0xffff) })(m[gate1])
 	r := compare(t, wide, m.write(t, tensor.BF16))
 	require.False(t, r.Pass)
-}
-
-func TestTied(t *testing.T) {
-	m := llama()
-	m["lm_head.weight"] = m["model.embed_tokens.weight"]
-	both := m.write(t, tensor.F32)
-	delete(m, "lm_head.weight")
-	one := m.write(t, tensor.F32)
-	require.True(t, compare(t, both, one).Pass)
-	require.True(t, compare(t, one, both).Pass)
-	require.False(t, compare(t, llama().write(t, tensor.F32), one).Pass, "another output layer is no embedding")
 }
 
 // TestDequantised compares a quantised weight with what it stands for.
@@ -581,83 +525,6 @@ func TestRenamedAndFused(t *testing.T) {
 	}
 }
 
-// What is equal and says nothing is no pass, and no fault.
-func TestBlank(t *testing.T) {
-	fill := func(v float32) func(m model) {
-		return func(m model) { m["lm_head.weight"] = mapped(func(float32) float32 { return v })(m["lm_head.weight"]) }
-	}
-	for _, tt := range []struct {
-		change func(m model)
-		pass   bool
-		reason string
-	}{
-		{fill(0), false, "a head of zeros on both sides"},
-		{fill(float32(math.NaN())), false, "a head of NaN on both sides"},
-		{func(m model) { m["lm_head.weight"] = matrix{nil, hidden} }, false, "a head without rows"},
-		{func(m model) { m.each("", mapped(func(float32) float32 { return 0 })) }, false, "nothing but zeros"},
-		{func(m model) { clear(m); m["model.rotary_emb.inv_freq"] = matrix{[]float32{1, 2}, 0} }, false, "nothing but what engines calculate"},
-		{func(m model) { m["model.layers.0.self_attn.q_proj.bias"] = matrix{make([]float32, hidden), 0} }, true, "a bias of zeros is usual"},
-		{func(m model) {
-			m["model.layers.0.mlp.experts.down_proj.bias"] = matrix{make([]float32, 4*hidden), hidden}
-		}, true, "also of experts"},
-	} {
-		m := llama()
-		tt.change(m)
-		got := compare(t, m.write(t, tensor.F32), m.write(t, tensor.F32))
-		assert.Equal(t, tt.pass, got.Pass, tt.reason)
-		assert.False(t, got.Wrong(), tt.reason)
-	}
-}
-
-// Where one unit of rounding is more than what a step does, the step is not seen.
-func TestStepsBelowRounding(t *testing.T) {
-	large := func(by float32) string {
-		m := llama()
-		m.each("norm", mapped(func(v float32) float32 { return 300 * v * by }))
-		return m.write(t, tensor.BF16)
-	}
-	assert.False(t, compare(t, large(1), large(1.0047)).Pass, "norms that are off by a unit of rounding are no norm + 1")
-}
-
-// One gated norm of a head's width stands plain among norms + 1, as Qwen3-Next has it: it is of another class.
-func TestNormOfAnotherWidthNeedsNoStep(t *testing.T) {
-	both := func(at int) (string, string) {
-		ref, cand := llama(), llama()
-		gated := matrix{slices.Clone(ref[final].v[:at]), 0}
-		ref["model.layers.0.linear_attn.norm.weight"], cand["model.layers.0.linear_attn.norm.weight"] = gated, gated
-		cand.each("layernorm", plus(1))
-		cand[final] = plus(1)(cand[final])
-		return ref.write(t, tensor.F32), cand.write(t, tensor.F32)
-	}
-	ref, cand := both(hidden / 4)
-	assert.True(t, compare(t, ref, cand).Pass, "another width")
-	ref, cand = both(hidden)
-	assert.False(t, compare(t, ref, cand).Pass, "the width of those with the step: it was forgotten")
-}
-
-// A norm that is folded into what reads it need not be there; one of ones need not, either.
-func TestFoldedNormsAreLeftOut(t *testing.T) {
-	for _, fold := range []bool{true, false} {
-		m := llama()
-		for name, n := range m {
-			at, ok := strings.CutSuffix(name, "input_layernorm.weight")
-			if !ok {
-				continue
-			}
-			delete(m, name)
-			for _, c := range "qkv" {
-				x := m[at+"self_attn."+string(c)+"_proj.weight"]
-				for i := range x.v {
-					if fold {
-						x.v[i] *= n.v[i%hidden]
-					}
-				}
-			}
-		}
-		assert.Equal(t, fold, compare(t, llama().write(t, tensor.F32), m.write(t, tensor.F32)).Pass, "folded: %v", fold)
-	}
-}
-
 // A normalisation by running statistics, folded into the layer before it.
 func TestBatchNorm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -700,6 +567,92 @@ func (m model) push(name string, v float32) {
 	m[name] = x
 }
 
+// What is right, what is wrong, and what says nothing, by pairs of models.
+func TestPairs(t *testing.T) {
+	const bias, head = "model.layers.0.self_attn.q_proj.bias", "lm_head.weight"
+	fill := func(v float32, names ...string) func(m model) {
+		return func(m model) {
+			for _, name := range names {
+				if _, ok := m[name]; !ok {
+					m[name] = matrix{make([]float32, hidden), 0}
+				}
+				m[name] = mapped(func(float32) float32 { return v })(m[name])
+			}
+		}
+	}
+	without := func(names ...string) func(m model) {
+		return func(m model) {
+			maps.DeleteFunc(m, func(name string, _ matrix) bool { return slices.Contains(names, name) })
+		}
+	}
+	tied := func(m model) { m[head] = m["model.embed_tokens.weight"] }
+	ignored := func(m model) { clear(m); m["model.rotary_emb.inv_freq"] = matrix{[]float32{1, 2}, 0} }
+	large := func(by float32) func(m model) {
+		return func(m model) { m.each("norm", mapped(func(v float32) float32 { return 300 * v * by })) }
+	}
+	folded := func(by float32) func(m model) {
+		return func(m model) {
+			for name, n := range maps.Clone(m) {
+				at, ok := strings.CutSuffix(name, "input_layernorm.weight")
+				if !ok {
+					continue
+				}
+				delete(m, name)
+				for _, c := range "qkv" {
+					x := m[at+"self_attn."+string(c)+"_proj.weight"]
+					for i := range x.v {
+						x.v[i] *= 1 + by*(n.v[i%hidden]-1)
+					}
+				}
+			}
+		}
+	}
+	gated := func(width int, by float32) func(m model) { // Qwen3-Next's
+		return func(m model) {
+			norm := matrix{slices.Clone(m[final].v[:width]), 0}
+			m.each("layernorm", plus(by))
+			m[final] = plus(by)(m[final])
+			m["model.layers.0.linear_attn.norm.weight"] = norm
+		}
+	}
+	with := func(name string, x matrix) func(m model) { return func(m model) { m[name] = x } }
+	zeros := func(m model) { m.each("", mapped(func(float32) float32 { return 0 })) }
+	type change = func(m model)
+	const right, wrong, blank = "right", "wrong", "blank"
+	for _, tt := range []struct {
+		ref, cand change
+		dtype     tensor.DType
+		want      string
+		reason    string
+	}{
+		{tied, without(head), tensor.F32, right, "tied"},
+		{without(head), tied, tensor.F32, right, "or untied"},
+		{large(1), without(head), tensor.F32, wrong, "another output layer is no embedding"},
+		{fill(0, head), fill(0, head), tensor.F32, blank, "a head of zeros on both sides"},
+		{fill(float32(math.NaN()), head), fill(float32(math.NaN()), head), tensor.F32, blank, "a head of NaN on both sides"},
+		{with(head, matrix{nil, hidden}), with(head, matrix{nil, hidden}), tensor.F32, blank, "a head without rows"},
+		{zeros, zeros, tensor.F32, blank, "nothing but zeros"},
+		{ignored, ignored, tensor.F32, blank, "nothing but what engines calculate"},
+		{fill(0, bias), fill(0, bias), tensor.F32, right, "a bias of zeros is usual"},
+		{fill(1, final), without(final), tensor.F32, right, "a norm of ones need not be there"},
+		{fill(0, bias), without(bias), tensor.F32, right, "nor a bias of zeros"},
+		{fill(0.5, final), without(final), tensor.F32, wrong, "a norm that is not 1"},
+		{fill(0.1, bias), without(bias), tensor.F32, wrong, "a bias that is not 0"},
+		{without(), folded(1), tensor.F32, right, "norms in what reads them"},
+		{without(), folded(0), tensor.F32, wrong, "they are nowhere"},
+		{gated(hidden/4, 0), gated(hidden/4, 1), tensor.F32, right, "a norm of another width than those + 1 is of another class"},
+		{gated(hidden, 0), gated(hidden, 1), tensor.F32, wrong, "of their width it was forgotten"},
+		{large(1), large(1.0047), tensor.BF16, wrong, "norms that are off by a unit of rounding are no norm + 1"},
+	} {
+		ref, cand := llama(), llama()
+		tt.ref(ref)
+		tt.cand(cand)
+		got := compare(t, ref.write(t, tt.dtype), cand.write(t, tt.dtype))
+		assert.Equal(t, tt.want == right, got.Pass, tt.reason)
+		assert.Equal(t, tt.want == wrong, got.Wrong(), tt.reason)
+	}
+}
+
 // Rules join what neither names nor values tell.
 func TestRules(t *testing.T) {
 	m := llama()
@@ -725,27 +678,5 @@ func TestRules(t *testing.T) {
 	for _, w := range r.Weights {
 		assert.Equal(t, w.Reference != gate0 && w.Reference != gate1, w.Good(), w.Reference)
 		assert.NotEqual(t, weights.Missing, w.Status, w.Reference)
-	}
-}
-
-// What changes nothing need not be there: a norm of ones, a bias of zeros. What does is missing.
-func TestIdentityMayBeMissing(t *testing.T) {
-	for _, tt := range []struct {
-		norm, bias float32
-		pass       bool
-		reason     string
-	}{
-		{1, 0, true, "ones and zeros"},
-		{0.5, 0, false, "a norm that is not 1"},
-		{1, 0.1, false, "a bias that is not 0"},
-	} {
-		m := llama()
-		const bias = "model.layers.0.self_attn.q_proj.bias"
-		m[final] = mapped(func(float32) float32 { return tt.norm })(m[final])
-		m[bias] = mapped(func(float32) float32 { return tt.bias })(matrix{make([]float32, hidden), 0})
-		ref := m.write(t, tensor.F32)
-		delete(m, final)
-		delete(m, bias)
-		assert.Equal(t, tt.pass, compare(t, ref, m.write(t, tensor.F32)).Pass, tt.reason)
 	}
 }

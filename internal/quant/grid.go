@@ -1,6 +1,7 @@
 package quant
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -69,26 +70,19 @@ func (g *Grid) Centred() *Grid {
 // number of a group that has negative ones is taken to be q = 0. If all numbers are multiples of the
 // scale, zero points are whole.
 func GridOf(w [][]float64, size int) *Grid {
-	if len(w) == 0 || len(w[0]) == 0 || len(w[0])%size != 0 {
-		return nil
+	if g := gridBy(w, size, multiples); g != nil {
+		return g
 	}
-	for _, find := range []func([]float64) (scale, zero float64, q []float64){multiples, fromLowest} {
-		if g := gridBy(w, size, find); g != nil {
-			return g
-		}
-	}
-	return nil
+	return gridBy(w, size, fromLowest)
 }
 
 // FloatGridOf is GridOf for floats of 4 bits times powers of 2.
-func FloatGridOf(w [][]float64, size int) *Grid {
+func FloatGridOf(w [][]float64, size int) *Grid { return gridBy(w, size, fp4) }
+
+func gridBy(w [][]float64, size int, find func(group []float64) (scale, zero float64, q []float64)) *Grid {
 	if len(w) == 0 || len(w[0]) == 0 || len(w[0])%size != 0 {
 		return nil
 	}
-	return gridBy(w, size, fp4)
-}
-
-func gridBy(w [][]float64, size int, find func(group []float64) (scale, zero float64, q []float64)) *Grid {
 	g := &Grid{Size: size, Groups: len(w[0]) / size, Band: 1, Whole: true}
 	most := 0.0
 	for _, row := range w {
@@ -107,10 +101,9 @@ func gridBy(w [][]float64, size int, find func(group []float64) (scale, zero flo
 		}
 		g.Q, g.Scale, g.Zero = append(g.Q, q), append(g.Scale, scales), append(g.Zero, zeros)
 	}
-	for _, top := range tops {
-		if most <= top {
+	for bits := 2; g.Top == 0 && bits <= 8; bits++ {
+		if top := float64(int(1)<<bits - 1); most <= top {
 			g.Top = top
-			break
 		}
 	}
 	if slices.ContainsFunc(g.Q, func(q []float64) bool { return slices.Min(q) < 0 }) {
@@ -121,9 +114,6 @@ func gridBy(w [][]float64, size int, find func(group []float64) (scale, zero flo
 
 // GroupSizes are the sizes of groups of quantised weights in use, in inputs.
 var GroupSizes = []int{8, 16, 32, 64, 128, 256}
-
-// tops are the largest numbers of 2 to 8 bits.
-var tops = []float64{3, 7, 15, 31, 63, 127, 255}
 
 // multiples takes the numbers of a group as multiples of a scale.
 func multiples(group []float64) (scale, zero float64, q []float64) {
@@ -143,7 +133,7 @@ func multiples(group []float64) (scale, zero float64, q []float64) {
 	for k := 1.0; k <= mostSteps; k++ {
 		steps = append(steps, least/k)
 	}
-	slices.SortFunc(steps, func(a, b float64) int { return -compareFloats(a, b) })
+	slices.SortFunc(steps, func(a, b float64) int { return cmp.Compare(b, a) })
 	for _, s := range steps {
 		if q := wholes(group, 0, s); q != nil {
 			if zero = max(-slices.Min(q), 0); slices.Max(q)+zero > top {
@@ -174,16 +164,6 @@ func fromLowest(group []float64) (scale, zero float64, q []float64) {
 		}
 	}
 	return 0, 0, nil
-}
-
-func compareFloats(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // wholes are the numbers of a group in steps from a point; nil if one is not whole.

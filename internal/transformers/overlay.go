@@ -2,15 +2,11 @@ package transformers
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,46 +40,49 @@ type Overlay struct {
 // Find returns the overlay of the module that dir is in: the nearest one next to a go.mod, from dir
 // upwards, or in dir itself. It returns nil if there is none.
 func Find(dir string) (*Overlay, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("transformers: %w", err)
-	}
-	for at := dir; ; at = filepath.Dir(at) {
-		if at == dir || isModule(at) {
-			o, err := read(folder(at))
-			if o != nil || err != nil {
+	all, err := upwards(dir)
+	for i, at := range all {
+		if i == 0 || isModule(at) {
+			if o, err := read(folder(at)); o != nil || err != nil {
 				return o, err
 			}
 		}
-		if at == filepath.Dir(at) {
-			return nil, nil
-		}
 	}
+	return nil, err
 }
 
 // Folder returns the folder for the overlay of the module that dir is in: next to the nearest
 // go.mod or, if there is none, in dir.
 func Folder(dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
+	all, err := upwards(dir)
 	if err != nil {
-		return "", fmt.Errorf("transformers: %w", err)
+		return "", err
 	}
-	for at := dir; ; at = filepath.Dir(at) {
-		if isModule(at) {
-			return folder(at), nil
-		}
-		if at == filepath.Dir(at) {
-			return folder(dir), nil
-		}
+	return folder(all[max(slices.IndexFunc(all, isModule), 0)]), nil
+}
+
+// upwards lists a folder and those that it is in.
+func upwards(dir string) (all []string, err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return nil, wrap(err)
 	}
+	for all = []string{dir}; dir != filepath.Dir(dir); all = append(all, dir) {
+		dir = filepath.Dir(dir)
+	}
+	return all, nil
+}
+
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("transformers: %w", err)
 }
 
 func folder(dir string) string { return filepath.Join(dir, ".parity", name) }
 
-func isModule(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "go.mod"))
-	return err == nil
-}
+func isModule(dir string) bool { return isFile(filepath.Join(dir, "go.mod")) }
 
 func read(dir string) (*Overlay, error) {
 	path := filepath.Join(dir, file)
@@ -92,7 +91,7 @@ func read(dir string) (*Overlay, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("transformers: %w", err)
+		return nil, wrap(err)
 	}
 	o := &Overlay{Dir: dir}
 	if err := json.Unmarshal(data, o); err != nil || o.Version == "" || len(o.Files) == 0 {
@@ -121,45 +120,44 @@ print(m.version("transformers"))`)
 
 // Make copies the installed package in source to dir, which must not exist. The copy appears
 // complete or not at all.
-func Make(dir, source, version string) (*Overlay, error) {
+func Make(dir, source, version string) (_ *Overlay, err error) {
+	defer func() { err = wrap(err) }()
 	if _, err := os.Lstat(dir); err == nil {
-		return nil, fmt.Errorf("transformers: %s exists already", dir)
+		return nil, fmt.Errorf("%s exists already", dir)
 	}
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, fmt.Errorf("transformers: %w", err)
+		return nil, err
 	}
 	// The copy must not be committed.
 	if err := os.WriteFile(filepath.Join(parent, ".gitignore"), []byte("*\n"), 0o644); err != nil {
-		return nil, fmt.Errorf("transformers: %w", err)
+		return nil, err
 	}
 	tmp, err := os.MkdirTemp(parent, "."+name+"-")
 	if err != nil {
-		return nil, fmt.Errorf("transformers: %w", err)
+		return nil, err
 	}
 	defer os.RemoveAll(tmp)
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return nil, fmt.Errorf("transformers: %w", err)
-	}
 	o := &Overlay{Dir: dir, Version: version, Source: source}
 	o.Files, err = walk(source, func(rel, path string) (string, error) {
 		return copyFile(path, filepath.Join(tmp, name, rel))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("transformers: copy %s: %w", source, err)
+		return nil, fmt.Errorf("copy %s: %w", source, err)
 	}
 	if len(o.Files) == 0 {
-		return nil, fmt.Errorf("transformers: %s has no files", source)
+		return nil, fmt.Errorf("%s has no files", source)
 	}
 	data, err := json.MarshalIndent(o, "", " ")
 	if err != nil {
-		return nil, fmt.Errorf("transformers: %w", err)
+		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(tmp, file), data, 0o644); err != nil {
-		return nil, fmt.Errorf("transformers: %w", err)
+	err = errors.Join(os.Chmod(tmp, 0o755), os.WriteFile(filepath.Join(tmp, file), data, 0o644))
+	if err == nil {
+		err = os.Rename(tmp, dir)
 	}
-	if err := os.Rename(tmp, dir); err != nil {
-		return nil, fmt.Errorf("transformers: %w", err)
+	if err != nil {
+		return nil, err
 	}
 	return o, nil
 }
@@ -196,26 +194,10 @@ func copyFile(from, to string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return "", err
 	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
+	if err := mapfile.Copy(to, from); err != nil {
 		return "", err
 	}
-	sum, err := hash(from, out)
-	return sum, errors.Join(err, out.Close())
-}
-
-// hash returns the sha256 of a file, and copies its bytes to w.
-func hash(path string, w io.Writer) (string, error) {
-	f, err := mapfile.Reader(path, math.MaxInt64)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(h, w), f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return mapfile.Hash(to)
 }
 
 // Change is a file that differs from the copied one.
@@ -226,9 +208,9 @@ type Change struct {
 
 // Changes lists the edits, by file.
 func (o *Overlay) Changes() ([]Change, error) {
-	now, err := walk(o.Package(), func(_, path string) (string, error) { return hash(path, io.Discard) })
+	now, err := walk(o.Package(), func(_, path string) (string, error) { return mapfile.Hash(path) })
 	if err != nil {
-		return nil, fmt.Errorf("transformers: %w", err)
+		return nil, wrap(err)
 	}
 	var out []Change
 	for _, f := range slices.Sorted(maps.Keys(o.Files)) {
@@ -238,7 +220,7 @@ func (o *Overlay) Changes() ([]Change, error) {
 			out = append(out, Change{f, "changed"})
 		}
 	}
-	for _, f := range slices.Sorted(maps.Keys(now)) {
+	for f := range now {
 		if _, ok := o.Files[f]; !ok {
 			out = append(out, Change{f, "added"})
 		}
@@ -270,7 +252,7 @@ func (o *Overlay) Remove() error { return Remove(o.Dir) }
 // Remove deletes the folder of an overlay, and the folder .parity if nothing else is in it.
 func Remove(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("transformers: %w", err)
+		return wrap(err)
 	}
 	parent := filepath.Dir(dir)
 	if rest, err := os.ReadDir(parent); err == nil && len(rest) == 1 && rest[0].Name() == ".gitignore" {
@@ -304,4 +286,13 @@ func (o *Overlay) String() string {
 	}
 	return fmt.Sprintf("transformers %s is the editable copy in %s, %s; parity transformers restore removes it",
 		o.Version, o.Dir, edits)
+}
+
+// Edited returns the version of transformers in a run's versions if the run used an overlay, or
+// else "".
+func Edited(versions map[string]string) string {
+	if v := versions["transformers"]; strings.HasSuffix(v, Mark) {
+		return v
+	}
+	return ""
 }

@@ -28,10 +28,9 @@ type record struct {
 	Shape []int
 	// Index has the row-major element numbers of the known values, in increasing order, and Values
 	// the values. Bools are 0 and 1; integers over 2^53 are rounded.
-	Index    []int
-	Values   []float64
-	Complete bool // every element is known
-	style    style
+	Index  []int
+	Values []float64
+	style  style
 	// Precision is the number of printed decimals. A float is known to half a unit of its last
 	// decimal: ±0.5·10^−Precision in COMPACT, and that times the printed power of ten in FULL.
 	// Precision is 0 for integers, for bools and for whole numbers of torch ("2."), which are all

@@ -337,7 +337,7 @@ func (l *lists) finish(err error) (record, error) {
 	if err == nil && n != l.read && (l.style != styleCompact || n == 0) {
 		err = fmt.Errorf("shape %s has %d elements, %d are printed", tensor.FormatShape(l.Shape), n, l.read)
 	}
-	if l.Complete = len(l.Index) == n; !l.DType.IsFloat() {
+	if !l.DType.IsFloat() {
 		l.Precision = 0
 	}
 	return l.record, err

@@ -48,13 +48,9 @@ type Generation struct {
 }
 
 func (t Text) check() error {
-	switch {
-	case t.Path == "":
-		return errors.New(`path is empty: want the API path, "completion" or "chat"`)
-	case (t.Prompt == "") == (len(t.Messages) == 0):
-		return errors.New("want either prompt or messages, what the engine was asked")
-	case t.Rendered == "" && len(t.TokenIDs) == 0:
-		return errors.New("want rendered, token_ids or both, what the engine made of it")
+	if t.Path == "" || (t.Prompt == "") == (len(t.Messages) == 0) || t.Rendered == "" && len(t.TokenIDs) == 0 {
+		return errors.New(`want path, that of the API, "completion" or "chat"; either prompt or messages, what the engine was asked; ` +
+			`rendered, token_ids or both, what it made of it`)
 	}
 	for i, m := range t.Messages {
 		if m.Role == "" {

@@ -2,10 +2,10 @@ package mapfile
 
 // Crowd behaves as if so many files were open that no other is kept, until undo is called.
 func Crowd() (undo func()) {
-	mappings.Add(2 * maxMapped)
+	mappings.Add(maxMapped)
 	bytesRead.Add(maxRead)
 	return func() {
-		mappings.Add(-2 * maxMapped)
+		mappings.Add(-maxMapped)
 		bytesRead.Add(-maxRead)
 	}
 }

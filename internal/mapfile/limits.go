@@ -12,9 +12,6 @@ const (
 	maxRead = 32 << 20
 	// maxMapped is how many files are kept mapped until they are closed.
 	maxMapped = 1 << 14
-	// hugeFile is from which size on a file may be mapped beyond that, until there are twice as
-	// many: its tensors need not fit into memory.
-	hugeFile = 64 << 20
 )
 
 // What is read of a file at most, in bytes: many times what real ones have, and no more than fits

@@ -55,11 +55,7 @@ func Open(name string) (*File, error) {
 		return nil, err
 	}
 	m := &File{name: name, path: path, size: st.Size(), modified: st.ModTime(), inode: inodeOf(st)}
-	limit := int64(maxMapped)
-	if m.size >= hugeFile {
-		limit *= 2
-	}
-	if m.size > smallFile && m.mapped(f, limit) {
+	if m.size > smallFile && m.mapped(f) {
 		return m, nil
 	}
 	return m, m.readAll(f)
@@ -77,9 +73,9 @@ func (m *File) readAll(f *os.File) error {
 	return nil
 }
 
-// mapped maps the file, if the system can, and keeps it if no more than limit are kept.
-func (m *File) mapped(f *os.File, limit int64) bool {
-	m.Kept = take(&mappings, 1, limit)
+// mapped maps the file, if the system can, and keeps it if no more than maxMapped are kept.
+func (m *File) mapped(f *os.File) bool {
+	m.Kept = take(&mappings, 1, maxMapped)
 	release := func() {
 		if m.Kept {
 			mappings.Add(-1)

@@ -56,22 +56,27 @@ func Of(name string, tensors []tensor.Named, config checkpoint.Config) *Side {
 }
 
 // OpenFiles opens files that together are one set of weights.
-func OpenFiles(name string, paths []string) (*Side, error) {
-	s := &Side{Path: name}
-	seen := map[string]string{} // the file of a name
+func OpenFiles(name string, paths []string) (s *Side, err error) {
+	s = &Side{Path: name}
+	defer func() {
+		if err != nil {
+			s, err = nil, errors.Join(err, s.Close())
+		}
+	}()
+	seen := map[string]bool{}
 	for _, path := range paths {
 		tensors, err := s.load(path)
-		for _, t := range tensors {
-			if other := seen[t.Name]; other != "" && other != path { // a file that has a name twice is another error
-				err = fmt.Errorf("%s: %s is also in another of the files", path, t.Name)
-			}
-			seen[t.Name] = path
-		}
 		if err == nil && len(tensors) == 0 {
 			err = fmt.Errorf("%s: no tensors", path)
 		}
 		if err != nil {
-			return nil, errors.Join(err, s.Close())
+			return s, err
+		}
+		for _, t := range tensors {
+			if seen[t.Name] {
+				return s, fmt.Errorf("%s: %s is also in another of the files", path, t.Name)
+			}
+			seen[t.Name] = true
 		}
 		s.Tensors = append(s.Tensors, tensors...)
 	}
@@ -83,7 +88,7 @@ func OpenFiles(name string, paths []string) (*Side, error) {
 func (s *Side) load(path string) ([]tensor.Named, error) {
 	ext := strings.ToLower(filepath.Ext(path))
 	st, err := os.Stat(path)
-	if isFolder := err == nil && st.IsDir(); isFolder || ext == ".safetensors" || ext == ".json" || ext == "" {
+	if err == nil && st.IsDir() || slices.Contains([]string{"", ".json", ".safetensors"}, ext) {
 		c, err := checkpoint.Open(path)
 		if err != nil {
 			return nil, err

@@ -32,13 +32,6 @@ var blocks = map[uint32]*quant.Block{
 	34: quant.TQ1_0, 35: quant.TQ2_0, 39: quant.MXFP4, 40: quant.NVFP4,
 }
 
-// others are types that have a number in ggml and cannot be read.
-var others = map[uint32]string{
-	9: "q8_1", 15: "q8_k", 41: "q1_0", // of products only, or without a dequantisation in gguf-py
-	4: "q4_2", 5: "q4_3", 31: "q4_0_4_4", 32: "q4_0_4_8", 33: "q4_0_8_8", // removed from ggml
-	36: "iq4_nl_4_4", 37: "iq4_nl_4_8", 38: "iq4_nl_8_8",
-}
-
 // Open maps a .gguf file. Its tensors come in the order of the file, with the outermost axis first.
 // A quantised one is float32, and has a [tensor.Tensor.Packing]. Every error is a
 // [*tensor.FormatError].
@@ -88,11 +81,8 @@ func (t *info) resolve(big bool) {
 	}
 	block, ok := blocks[t.code]
 	switch {
-	case !ok && others[t.code] != "":
-		fail(tensor.ErrUnsupported, "type %s (%d) is not dequantised here or in gguf-py: write the file with another type",
-			others[t.code], t.code)
 	case !ok:
-		fail(tensor.ErrCorrupt, "unknown ggml type %d", t.code)
+		fail(tensor.ErrUnsupported, "ggml type %d is unknown, or not dequantised by gguf-py either: write the file with another type", t.code)
 	case big:
 		fail(tensor.ErrUnsupported, "%s in a big-endian file: only types that are not quantised are read there", block.Name)
 	}

@@ -30,9 +30,6 @@ var dtypes = map[byte]tensor.DType{
 	138: tensor.U32, 139: tensor.I32, 140: tensor.U64, 141: tensor.I64,
 }
 
-// Types of MAX that [tensor.DType] does not have.
-var unsupported = map[byte]string{64: "float4_e2m1fn", 65: "float6_e2m3fn", 66: "float6_e3m2fn", 74: "float8_e3m4"}
-
 // Open maps a .max file. Its only tensor has the name in the file. Every error is a
 // [*tensor.FormatError].
 func Open(path string) (*tensor.File, error) { return format.Open(name, path, decode) }
@@ -79,12 +76,8 @@ func decode(f *tensor.File, data []byte) {
 		fail(tensor.ErrCorrupt, 16, "%d bytes of metadata, but a tensor of rank %d takes %d", size, rank, want)
 	}
 	dtype, ok := dtypes[code]
-	switch name := unsupported[code]; {
-	case ok:
-	case name != "":
-		fail(tensor.ErrUnsupported, at, "%q has dtype %s, which cannot be compared: cast it before it is printed", key, name)
-	default:
-		fail(tensor.ErrCorrupt, at, "%q has the unknown dtype code %d", key, code)
+	if !ok {
+		fail(tensor.ErrUnsupported, at, "%q has the dtype code %d, which is unknown or cannot be compared: cast it before it is printed", key, code)
 	}
 	shape := make([]int, rank)
 	for i := range shape {
@@ -95,23 +88,19 @@ func decode(f *tensor.File, data []byte) {
 		shape[i] = int(d)
 	}
 	n, off := format.NumBytes(dtype, shape, int64(at+1), string(key)), binary.LittleEndian.Uint64(data[end-8:])
-	checkExtent(data, off, end, n, dtype.String()+tensor.FormatShape(shape))
+	switch left := uint64(len(data)) - min(off, uint64(len(data))); {
+	case off < uint64(end):
+		fail(tensor.ErrCorrupt, end-8, "the elements begin at byte %d, within the header of %d bytes", off, end)
+	case uint64(n) != left || off > uint64(len(data)):
+		class := tensor.ErrCorrupt
+		if uint64(n) > left || off > uint64(len(data)) {
+			class = tensor.ErrTruncated
+		}
+		fail(class, end-8, "%s%s takes %d bytes from byte %d, the file ends at %d", dtype, tensor.FormatShape(shape), n, off, len(data))
+	}
 	t := format.Tensor(tensor.Spec{DType: dtype, Shape: shape, Data: data[off:],
 		Place: tensor.Place{File: f.Path, Offset: int64(off)}}, int64(off), string(key))
 	f.Tensors = []tensor.Named{{Name: string(key), Tensor: t}}
-}
-
-// checkExtent checks that n bytes of elements from byte off are what follows a header that ends at
-// byte end.
-func checkExtent(data []byte, off uint64, end, n int, what string) {
-	switch {
-	case off < uint64(end):
-		fail(tensor.ErrCorrupt, end-8, "the elements begin at byte %d, within the header of %d bytes", off, end)
-	case off > uint64(len(data)) || uint64(n) > uint64(len(data))-off:
-		fail(tensor.ErrTruncated, end-8, "%s takes %d bytes from byte %d, the file ends at %d", what, n, off, len(data))
-	case uint64(n) < uint64(len(data))-off:
-		fail(tensor.ErrCorrupt, end-8, "%s takes %d bytes from byte %d, but the file goes on to %d", what, n, off, len(data))
-	}
 }
 
 // Write writes a tensor as MAX does, with the elements directly after the header. Equal tensors

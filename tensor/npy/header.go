@@ -150,11 +150,10 @@ func (h *header) sizes(tuple string, fail func(class error, msg string, args ...
 func (h *header) descr(text string, small tensor.DType, fail func(class error, msg string, args ...any)) {
 	descr := strings.Trim(text, `'"`)
 	kind := strings.TrimLeft(descr, "<>|=")
-	what, known := kinds[kind[:min(len(kind), 1)]]
-	if descr == text || len(descr)-len(kind) > 1 || !known {
+	if descr == text || len(descr)-len(kind) > 1 {
 		fail(tensor.ErrCorrupt, "descr %.20s is not a dtype", text)
 	}
-	h.big = descr[0] == '>'
+	h.big = strings.HasPrefix(descr, ">")
 	if h.dtype = dtypes[kind]; kind == "V1" {
 		h.dtype = small
 	}
@@ -164,7 +163,8 @@ func (h *header) descr(text string, small tensor.DType, fail func(class error, m
 		fail(tensor.ErrUnsupported, "descr %q is what numpy writes for several 8-bit floats of ml_dtypes, and which "+
 			"one is unknown: say which, or save it as float32 or as .safetensors", descr)
 	default:
-		fail(tensor.ErrUnsupported, "descr %q is %s", descr, what)
+		fail(tensor.ErrUnsupported, "descr %q is no bool, integer or float of at most 64 bits: save real and imaginary parts of complex numbers, "+
+			"dates as int64; Python objects are not unpickled", descr)
 	}
 }
 
@@ -174,18 +174,4 @@ var dtypes = map[string]tensor.DType{
 	"u1": tensor.U8, "u2": tensor.U16, "u4": tensor.U32, "u8": tensor.U64,
 	"f1": tensor.F8E5M2, "f2": tensor.F16, "f4": tensor.F32, "f8": tensor.F64,
 	"V2": tensor.BF16,
-}
-
-// kinds describes the types that cannot be read.
-var kinds = map[string]string{
-	"b": "a bool of an unknown size",
-	"i": "an integer of an unknown size",
-	"u": "an integer of an unknown size",
-	"f": "a float of more than 64 bits: save it as float64",
-	"c": "complex: save real and imaginary parts",
-	"V": "raw memory without a type",
-	"O": "Python objects, which would have to be unpickled: save arrays of numbers",
-	"?": "a bool of an unknown size",
-	"S": "text", "a": "text", "U": "text",
-	"M": "a date: save it as int64", "m": "a duration: save it as int64",
 }

@@ -142,9 +142,9 @@ func TestHeaders(t *testing.T) {
 		{"long", array(good, 9), tensor.ErrCorrupt, "1 more follow", "something else was written here"},
 		{"V1", array(dict("'|V1'", "False", "(2,)"), 2), tensor.ErrUnsupported, "which one is unknown",
 			"there are eight such types"},
-		{"unknown descr", array(dict("'<x4'", "False", "(2,)"), 8), tensor.ErrCorrupt, "not a dtype",
+		{"unknown descr", array(dict("'<x4'", "False", "(2,)"), 8), tensor.ErrUnsupported, "is no bool",
 			"numpy has no such type"},
-		{"16 bytes", array(dict("'<i16'", "False", "(2,)"), 32), tensor.ErrUnsupported, "unknown size",
+		{"16 bytes", array(dict("'<i16'", "False", "(2,)"), 32), tensor.ErrUnsupported, "is no bool",
 			"not a type of this package"},
 	})
 }
@@ -152,13 +152,13 @@ func TestHeaders(t *testing.T) {
 func TestRefusedByName(t *testing.T) {
 	for file, text := range map[string]string{
 		"struct.npy":     "structured dtype",
-		"complex.npy":    "complex",
-		"longdouble.npy": "more than 64 bits",
-		"text.npy":       "text",
-		"bytes.npy":      "text",
-		"object.npy":     "Python objects",
-		"date.npy":       "date",
-		"void.npy":       "without a type",
+		"complex.npy":    `descr "<c8" is no`,
+		"longdouble.npy": "of at most 64 bits",
+		"text.npy":       "descr",
+		"bytes.npy":      "descr",
+		"object.npy":     `descr "|O" is no`,
+		"date.npy":       "dates as int64",
+		"void.npy":       "descr",
 		"two.npy":        "second array follows",
 		"bzip2.npz":      "compression method 12",
 		"member.npz":     `"wrong.npy": `,

@@ -3,7 +3,6 @@ package safetensors
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/internal/format"
@@ -68,12 +67,8 @@ func parseEntry(name string, data []byte, at int64) entry {
 // dtypeOf finds a type by its name in the format.
 func dtypeOf(name string, at int64, member string) tensor.DType {
 	d, err := tensor.ParseDType(name)
-	switch {
-	case err == nil && dtypeName(d) == name:
-	case slices.Contains(unsupported, name):
-		format.Fail(tensor.ErrUnsupported, at, member, "dtype %s cannot be compared: save the file without this tensor", name)
-	default:
-		format.Fail(tensor.ErrCorrupt, at, member, "unknown dtype %q", name)
+	if err != nil || dtypeName(d) != name {
+		format.Fail(tensor.ErrUnsupported, at, member, "dtype %.40q is unknown, or cannot be compared: save the file without this tensor", name)
 	}
 	return d
 }

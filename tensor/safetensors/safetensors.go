@@ -17,9 +17,6 @@ const (
 	metaKey   = "__metadata__"
 )
 
-// Types of the format that [tensor.DType] does not have.
-var unsupported = []string{"F4", "F6_E2M3", "F6_E3M2", "C64"}
-
 // Open maps a .safetensors file. Its tensors come in the order of the header. All errors are a
 // [*tensor.FormatError].
 func Open(path string) (*tensor.File, error) { return format.Open(name, path, read) }

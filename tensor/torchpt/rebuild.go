@@ -89,14 +89,7 @@ var refused = []struct{ word, what string }{
 	{"_rebuild_sparse", "a sparse tensor: save its to_dense()"},
 	{"_rebuild_qtensor", "a quantised tensor: save its dequantize()"},
 	{"_rebuild_nested", "a nested tensor: save the list of its unbind()"},
-	{"_rebuild_meta", "a tensor without values: save it after it was computed"},
-	{"UninitializedParameter", "a tensor without values: save it after it was computed"},
-	{"_rebuild_device", "a tensor of another device: save its cpu()"},
-	{"DTensor", "a distributed tensor: save its full_tensor()"},
-	{"torch._tensor.", "a tensor subclass: save plain tensors"},
-	{"_rebuild_wrapper", "a tensor subclass: save plain tensors"},
 	{"numpy.", "a numpy array or number: save torch.from_numpy(a) or a.item(), or use np.save"},
-	{"torch.jit.", "a TorchScript object: save plain tensors"},
 	{"torch.nn.", "a module: save its state_dict()"},
 	{"transformers.models.", "a module: save its state_dict()"},
 	{"Output", "a class: save dict(x) or tuple(x), or the tensors one by one"},
@@ -105,7 +98,7 @@ var refused = []struct{ word, what string }{
 	{"torch.Complex", "complex, which cannot be compared: save torch.view_as_real(x)"},
 	{"torch.Q", "quantised, which cannot be compared: save x.dequantize()"},
 	{"torch.q", "quantised, which cannot be compared: save x.dequantize()"},
-	{"", "which is not loaded: save a tensor, a dict, list or tuple of tensors, or model.state_dict(); of elements that cannot be " +
+	{"", "which is not loaded: save plain tensors that were computed, on the CPU, in a dict, list or tuple, or model.state_dict(); of elements that cannot be " +
 		"compared x.float() or x.view(torch.uint8)"},
 }
 

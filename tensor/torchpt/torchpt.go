@@ -22,26 +22,18 @@ var (
 	zipMagic    = []byte("PK\x03\x04")
 	zipEnd      = []byte("PK\x05\x06")
 	protoPrefix = []byte{0x80} // PROTO
-	tarMagic    = []byte("ustar")
 )
-
-// tarMagicAt is the offset of a tar archive's magic.
-const tarMagicAt = 257
 
 func decode(f *tensor.File, data []byte) {
 	switch {
-	case len(data) == 0:
-		format.Fail(tensor.ErrTruncated, 0, "", "the file is empty")
 	case bytes.HasPrefix(data, zipMagic):
 		decodeZip(f, data)
 	case bytes.HasPrefix(data, protoPrefix):
 		decodeFlat(f, data)
-	case len(data) < len(zipMagic) && bytes.HasPrefix(zipMagic, data):
-		format.Fail(tensor.ErrTruncated, int64(len(data)), "", "the file ends in its first signature")
-	case len(data) > tarMagicAt && bytes.HasPrefix(data[tarMagicAt:], tarMagic):
-		format.Fail(tensor.ErrUnsupported, 0, "",
-			"this is a tar archive, the layout of torch before 0.2: load it with torch and save it again")
+	case bytes.HasPrefix(zipMagic, data):
+		format.Fail(tensor.ErrTruncated, int64(len(data)), "", "the file is empty, or ends in its first signature")
 	default:
-		format.Fail(tensor.ErrCorrupt, 0, "", "this is not a file of torch.save: it begins with %q", data[:min(len(data), 8)])
+		format.Fail(tensor.ErrCorrupt, 0, "", "this is not a file of torch.save, or one of torch before 0.2, to be loaded with torch and saved again: "+
+			"it begins with %q", data[:min(len(data), 8)])
 	}
 }

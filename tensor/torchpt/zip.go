@@ -28,7 +28,7 @@ func decodeZip(f *tensor.File, data []byte) {
 	a := openArchive(data)
 	pickle, ok := a.records[a.prefix+"data.pkl"]
 	if !ok {
-		a.noPickle()
+		format.Fail(tensor.ErrCorrupt, -1, "", "the archive has no record %q: it was not written by torch.save; is it an .npz?", a.prefix+"data.pkl")
 	}
 	if _, script := a.records[a.prefix+"constants.pkl"]; script {
 		format.Fail(tensor.ErrUnsupported, -1, a.prefix+"constants.pkl",
@@ -89,17 +89,6 @@ func checkOrder(order []*format.Member, data []byte) {
 		}
 		end = r.Offset + int64(len(r.Raw))
 	}
-}
-
-func (a *archive) noPickle() {
-	msg := "the archive has no record \"%sdata.pkl\": it was not written by torch.save"
-	for name := range a.records {
-		if strings.HasSuffix(name, ".npy") {
-			msg = "the archive has no record \"%sdata.pkl\", but .npy files: it is an .npz"
-			break
-		}
-	}
-	format.Fail(tensor.ErrCorrupt, -1, "", msg, a.prefix)
 }
 
 // bigEndian reads the byte order record, which torch writes since 2.1; earlier files are

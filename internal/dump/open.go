@@ -53,10 +53,7 @@ func openFolder(path string, opt Options) ([]*Run, error) {
 	r := &Run{Path: path}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if dir, above := stepOf(path); above != nil {
-			return one(r.open(func(r *Run, opt Options) error { return r.openStep(dir, above, opt) }, opt))
-		}
-		return one(r.open((*Run).openUnlisted, opt))
+		return one(r.open((*Run).openBare, opt))
 	case err != nil:
 		return nil, fmt.Errorf("dump: open %q: %w", path, err)
 	}
@@ -112,35 +109,29 @@ func (r *Run) openListed(data []byte, opt Options) error {
 	return cmp.Or(err, r.checkSteps())
 }
 
-// stepOf returns the folder of the dump of which dir is a step, and the dump's run.json; nil if dir is
-// no step.
-func stepOf(dir string) (of string, above []byte) {
-	abs, err := filepath.Abs(dir)
+// openBare opens a folder without a run.json: one step of a dump, whose run.json lies above, or tensors that no
+// one lists.
+func (r *Run) openBare(opt Options) error {
+	abs, err := filepath.Abs(r.Path)
 	if err != nil {
-		return "", nil
+		return err
 	}
-	of = filepath.Dir(abs)
-	data, err := mapfile.Read(filepath.Join(of, RunFile), mapfile.MaxListing)
+	dir, name := filepath.Dir(abs), filepath.Join(filepath.Dir(abs), RunFile)
+	isOther := func(o OrderEntry) bool { return o.Step != filepath.Base(abs) }
 	var listing struct {
 		Order []OrderEntry `json:"order"`
 	}
-	if err != nil || json.Unmarshal(data, &listing) != nil ||
-		!slices.ContainsFunc(listing.Order, func(o OrderEntry) bool { return o.Step == filepath.Base(abs) }) {
-		return "", nil // a run.json of something else
+	data, err := mapfile.Read(name, mapfile.MaxListing)
+	if err != nil || json.Unmarshal(data, &listing) != nil || len(slices.DeleteFunc(listing.Order, isOther)) == 0 {
+		return r.openUnlisted(opt) // or a run.json of something else
 	}
-	return of, data
-}
-
-// openStep opens one step of the dump in dir, whose run.json is data.
-func (r *Run) openStep(dir string, data []byte, opt Options) error {
-	if err := r.readInfo(filepath.Join(dir, RunFile), data, opt); err != nil {
+	if err := r.readInfo(name, data, opt); err != nil {
 		return err
 	}
-	abs, _ := filepath.Abs(r.Path) // as stepOf has found it
-	r.Info.Order = slices.DeleteFunc(r.Info.Order, func(o OrderEntry) bool { return o.Step != filepath.Base(abs) })
+	r.Info.Order = slices.DeleteFunc(r.Info.Order, isOther)
 	r.note("one step of a dump: order and versions are those of the run.json above it")
-	if name := filepath.Join(dir, ProgramFile); r.Program == "" && isFile(name) {
-		r.Program = name
+	if program := filepath.Join(dir, ProgramFile); r.Program == "" && isFile(program) {
+		r.Program = program
 	}
 	return r.openOrder(dir, opt)
 }

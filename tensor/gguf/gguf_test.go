@@ -164,7 +164,7 @@ func TestLayout(t *testing.T) {
 		{"value not utf-8", header(v3, none, first, "k", uint32(8), "\xff"), tensor.ErrCorrupt, "UTF-8", "text"},
 		{"kind", header(v3, none, first, "k", uint32(13), []byte{1}), tensor.ErrCorrupt, "unknown type 13", "odd"},
 		{"bool", header(v3, none, first, "k", uint32(7), []byte{2}), tensor.ErrCorrupt, "a bool of 2", "damaged"},
-		{"list", header(v3, none, first, "k", uint32(9), uint32(0), uint64(1)<<63), tensor.ErrTruncated, "a list of", ""},
+		{"list", header(v3, none, first, "k", uint32(9), uint32(0), uint64(1)<<63), tensor.ErrTruncated, "a number of 1 bytes", ""},
 		{"list of strings", header(v3, none, first, "k", uint32(9), uint32(8), uint64(1)<<63), tensor.ErrTruncated,
 			"a number of 8 bytes", "ends with the file"},
 		{"list of lists", header(v3, none, first, "k", uint32(9), uint32(9), first, uint32(9), first, uint32(9), first,

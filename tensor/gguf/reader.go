@@ -184,10 +184,6 @@ func (r *reader) list(depth int) any {
 	if kind >= uint32(len(kinds)) || depth >= maxNested {
 		r.fail(tensor.ErrCorrupt, "a list of type %d within %d lists", kind, depth)
 	}
-	if size := sizes[kind]; size > 0 && n > shownList {
-		r.take(min(n, math.MaxUint64/size)*size, "a list")
-		return fmt.Sprintf("%s[%d]", kinds[kind], n)
-	}
 	out := []any{}
 	for i := range n {
 		if v := r.value(kind, depth+1); i < shownList {

@@ -63,8 +63,8 @@ func torchDType(name string) (tensor.DType, bool) {
 
 // functions has everything that a pickle may call.
 var functions = map[string]function{
-	"torch._utils._rebuild_tensor_v2":            rebuildV2,
-	"torch._utils._rebuild_tensor_v3":            rebuildV3,
+	"torch._utils._rebuild_tensor_v2":            rebuild(false),
+	"torch._utils._rebuild_tensor_v3":            rebuild(true),
 	"torch._utils._rebuild_parameter":            rebuildParameter,
 	"torch._utils._rebuild_parameter_with_state": rebuildParameter,
 	"torch._tensor._rebuild_from_type_v2":        rebuildPlain,
@@ -164,14 +164,34 @@ func (u *unpickler) persistent(v any) any {
 	return s
 }
 
-// rebuildV2 takes storage, offset, size, stride, requires_grad, hooks and, if the conj or neg bit
-// is set, metadata.
-func rebuildV2(u *unpickler, args tuple) any {
-	u.arguments("_rebuild_tensor_v2", args, 6, 7)
-	t := rebuild(u, args)
-	t.dtype = t.storage.dtype
-	u.metadata(args[6:])
-	return t
+// rebuild takes storage, offset, size, stride, requires_grad, hooks, an element type if the storage's class has none,
+// and metadata if the conj or neg bit is set.
+func rebuild(typed bool) function {
+	least := 6
+	if typed {
+		least = 7
+	}
+	return func(u *unpickler, args tuple) any {
+		u.arguments("a tensor", args, least, least+1)
+		s, isStorage := args[0].(*storage)
+		offset, isInt := asInt(args[1])
+		shape, isShape := asInts(args[2])
+		strides, isStrides := asInts(args[3])
+		if !isStorage || !isInt || !isShape || !isStrides || len(shape) != len(strides) {
+			u.corrupt("a tensor is made of (%s, %s, %s, %s), want storage, offset, size and stride, none negative",
+				describe(args[0]), describe(args[1]), describe(args[2]), describe(args[3]))
+		}
+		t := &dense{storage: s, dtype: s.dtype, offset: offset, shape: shape, strides: strides}
+		if typed {
+			d, ok := args[6].(tensor.DType)
+			if !ok {
+				u.corrupt("the dtype of a tensor is %s", describe(args[6]))
+			}
+			t.dtype = d
+		}
+		u.metadata(args[least:])
+		return t
+	}
 }
 
 // arguments requires from least to most arguments.
@@ -179,32 +199,6 @@ func (u *unpickler) arguments(of string, args tuple, least, most int) {
 	if len(args) < least || len(args) > most {
 		u.corrupt("%s has %d arguments, want %d to %d", of, len(args), least, most)
 	}
-}
-
-// rebuildV3 takes an element type after the arguments of rebuildV2, for types without a storage
-// class.
-func rebuildV3(u *unpickler, args tuple) any {
-	u.arguments("_rebuild_tensor_v3", args, 7, 8)
-	d, ok := args[6].(tensor.DType)
-	if !ok {
-		u.corrupt("the dtype of a tensor is %s", describe(args[6]))
-	}
-	t := rebuild(u, args)
-	t.dtype = d
-	u.metadata(args[7:])
-	return t
-}
-
-func rebuild(u *unpickler, args tuple) *dense {
-	s, isStorage := args[0].(*storage)
-	offset, isInt := asInt(args[1])
-	shape, isShape := asInts(args[2])
-	strides, isStrides := asInts(args[3])
-	if !isStorage || !isInt || !isShape || !isStrides || len(shape) != len(strides) {
-		u.corrupt("a tensor is made of (%s, %s, %s, %s), want storage, offset, size and stride, none negative",
-			describe(args[0]), describe(args[1]), describe(args[2]), describe(args[3]))
-	}
-	return &dense{storage: s, offset: offset, shape: shape, strides: strides}
 }
 
 func asInts(v any) ([]int, bool) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/internal/format"
@@ -388,17 +387,12 @@ func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "None"
-	case bool:
-		return "a bool"
 	case int64:
 		return fmt.Sprint(v)
 	case long:
 		return "a large integer"
 	case string:
-		if len(v) > 40 {
-			v = strings.ToValidUTF8(v[:40], "") + "…"
-		}
-		return fmt.Sprintf("the string %q", v)
+		return fmt.Sprintf("the string %.40q", v)
 	case tuple:
 		return fmt.Sprintf("a tuple of %d", len(v))
 	case *list:
@@ -408,8 +402,6 @@ func describe(v any) string {
 		return "a list"
 	case *dict:
 		return "a dict"
-	case function:
-		return "a function"
 	case class:
 		return v.name
 	case tensor.DType:

@@ -12,8 +12,8 @@ var (
 	epsilons = []float64{1e-5, 1e-3, 1e-6, 1e-4}
 )
 
-// mergeNorms pairs what the candidate has of a layer into which it folded a normalisation by running
-// statistics, of which it has nothing left.
+// mergeNorms finds the layers into which the candidate folded a normalisation by running statistics, of which it has
+// nothing left.
 func (n *joiner) mergeNorms() {
 	for _, mean := range sorted(n.ref) {
 		layer, ok := strings.CutSuffix(mean.name, running[0])
@@ -31,8 +31,7 @@ func (n *joiner) mergeNorms() {
 			continue
 		}
 		for _, w := range folded {
-			one := *w
-			n.pairs = append(n.pairs, &pair{ref: w, cand: &one, merged: true})
+			n.rest = append(n.rest, Result{Status: Step, Steps: []string{"folded into the layer before it"}, Reference: w.name})
 			drop(n.ref, w)
 		}
 	}

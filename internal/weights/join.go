@@ -15,9 +15,10 @@ type joiner struct {
 	j         *judge
 	ref, cand map[string]*weight // that have no partner yet
 	pairs     []*pair
+	rest      []Result // of what has no partner
 }
 
-// join pairs the weights of both sides. rest are those that have no partner.
+// join pairs the weights of both sides. rest is of those that have no partner.
 func (j *judge) join() (pairs []*pair, rest []Result, err error) {
 	n := &joiner{j: j, ref: placed(j.ref), cand: placed(j.cand)}
 	if err := n.byRule(j.rules); err != nil {
@@ -41,21 +42,21 @@ func (j *judge) join() (pairs []*pair, rest []Result, err error) {
 		} else if w.isIdentity() {
 			r.Status, r.Detail = Ignored, "it changes nothing: all ones of a norm, or zeros of a bias"
 		}
-		rest = append(rest, r)
+		n.rest = append(n.rest, r)
 	}
 	for _, w := range sorted(n.cand) {
 		r := Result{Status: Unused, Candidate: w.name}
 		if unjudged.MatchString(w.name) {
 			r.Status = Ignored
 		}
-		rest = append(rest, r)
+		n.rest = append(n.rest, r)
 	}
 	order := map[string]int{}
 	for i, t := range j.ref.Tensors {
 		order[t.Name] = i
 	}
 	slices.SortStableFunc(n.pairs, func(a, b *pair) int { return order[base(a.ref.name)] - order[base(b.ref.name)] })
-	return n.pairs, rest, nil
+	return n.pairs, n.rest, nil
 }
 
 // isIdentity reports whether a model computes the same without a weight: a norm's of ones, or a bias of zeros. One

@@ -24,7 +24,6 @@ type pair struct {
 	q         *quantised
 	folded    bool  // a norm that is multiplied into what reads it
 	also      *calc // a normalisation that is folded into it; nil for none
-	merged    bool  // a part of such a normalisation
 	absent    bool  // the candidate has none, but may have folded it
 	result    Result
 }
@@ -242,8 +241,6 @@ func (j *judge) decide(p *pair, pairs []*pair) {
 	f := p.best.all()
 	r.Figures = f
 	switch {
-	case p.merged:
-		r.Status, r.Candidate, r.Steps, r.Figures = Step, "", []string{"folded into the layer before it"}, nil
 	case p.absent && !p.folded:
 		r.Status, r.Figures = Missing, nil
 	case exact && ignored:

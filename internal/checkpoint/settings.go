@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -45,106 +46,101 @@ func (d Difference) Concerns(layer string) bool {
 type setting struct {
 	name   string
 	depend []string
-	reading
+	keys   []string
+	// read returns a number, a text or a bool; nil if the config does not say.
+	read func(c Config, keys []string) any
 	// usual is what holds then, in transformers; nil if nothing is known.
 	usual func(c Config) any
 }
 
-// reading is how a setting is read: of which keys, as a number, a string or a bool; nil if the config does not say.
-type reading struct {
-	keys []string
-	read func(c Config) any
-}
-
-func numbers(keys ...string) reading {
-	return reading{keys, func(c Config) any {
-		if v, ok := c.Float(keys...); ok {
-			return v
-		}
-		return nil
-	}}
-}
-
-func texts(keys ...string) reading {
-	return reading{keys, func(c Config) any {
-		if s := c.String(keys...); s != "" {
-			return s
-		}
-		return nil
-	}}
-}
-
-func positive(n int) any {
-	if n > 0 {
-		return float64(n)
+func number(c Config, keys []string) any {
+	if v, ok := c.Float(keys...); ok {
+		return v
 	}
 	return nil
 }
 
+func text(c Config, keys []string) any {
+	if s := c.String(keys...); s != "" {
+		return s
+	}
+	return nil
+}
+
+func boolean(c Config, keys []string) any {
+	if b, ok := c[keys[0]].(bool); ok {
+		return b
+	}
+	return nil
+}
+
+// token reads one token id, or several as a text.
+func token(c Config, keys []string) any {
+	switch v := c[keys[0]].(type) {
+	case float64:
+		return v
+	case []any:
+		if len(v) == 1 {
+			return v[0]
+		}
+		return fmt.Sprint(v)
+	}
+	return nil
+}
+
+// positive returns what reads a size.
+func positive(size func(c Config) int) func(c Config, keys []string) any {
+	return func(c Config, _ []string) any {
+		if n := size(c); n > 0 {
+			return float64(n)
+		}
+		return nil
+	}
+}
+
 // settings lists what is compared.
 var settings = []setting{
-	{"eps", []string{"norm"}, numbers("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"), ofType("eps")},
-	{"theta", []string{"attention"}, numbers("rope_theta", "rotary_emb_base"), ofType("theta")},
-	{"rope scaling", []string{"attention"}, reading{[]string{"rope_scaling_type", "rope_type", "type"}, scaling}, func(c Config) any { return "none" }},
-	{"rope factor", []string{"attention"}, reading{[]string{"factor", "rope_scaling_factor"}, func(c Config) any { return inner(c, "factor") }}, nil},
-	{"heads", []string{"attention"}, reading{headKeys, func(c Config) any { return positive(c.Heads()) }}, nil},
-	{"kv heads", []string{"attention"}, numbers("num_key_value_heads", "num_kv_heads"), func(c Config) any { return positive(c.Heads()) }},
-	{"head size", []string{"attention"}, numbers("head_dim"), func(c Config) any {
+	{"eps", []string{"norm"}, []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"}, number, ofType("eps")},
+	{"theta", []string{"attention"}, []string{"rope_theta", "rotary_emb_base"}, number, ofType("theta")},
+	{"rope scaling", []string{"attention"}, []string{"rope_scaling_type", "rope_type", "type"}, scaling, func(Config) any { return "none" }},
+	{"rope factor", []string{"attention"}, []string{"factor", "rope_scaling_factor"}, factor, nil},
+	{"heads", []string{"attention"}, headKeys, positive(Config.Heads), nil},
+	{"kv heads", []string{"attention"}, []string{"num_key_value_heads", "num_kv_heads"}, number, func(c Config) any { return positive(Config.Heads)(c, nil) }},
+	{"head size", []string{"attention"}, []string{"head_dim"}, number, func(c Config) any {
 		if n := c.Heads(); n > 0 && c.Hidden() > 0 {
 			return float64(c.Hidden() / n)
 		}
 		return nil
 	}},
-	{"hidden size", []string{"norm", "attention", "mlp", "embedding", "head"}, reading{hiddenKeys, func(c Config) any { return positive(c.Hidden()) }}, nil},
-	{"layers", nil, numbers("num_hidden_layers", "n_layer", "n_layers"), nil},
-	{"window", []string{"attention"}, reading{[]string{"sliding_window", "use_sliding_window"}, window}, ofType("window")},
-	{"attention softcap", []string{"attention"}, numbers("attn_logit_softcapping"), ofType("softcap")},
-	{"logit softcap", []string{"head"}, numbers("final_logit_softcapping"), ofType("logits")},
-	{"activation", []string{"mlp"}, texts("hidden_act", "hidden_activation", "activation_function"), ofType("activation")},
-	{"tied", []string{"embedding", "head"}, reading{[]string{"tie_word_embeddings"}, func(c Config) any {
-		if b, ok := c["tie_word_embeddings"].(bool); ok {
-			return b
-		}
-		return nil
-	}}, ofType("tied")},
-	{"vocabulary", []string{"embedding", "head"}, numbers("vocab_size"), nil},
-	{"BOS", nil, token("bos_token_id"), nil},
-	{"EOS", nil, token("eos_token_id"), nil},
+	{"hidden size", []string{"norm", "attention", "mlp", "embedding", "head"}, hiddenKeys, positive(Config.Hidden), nil},
+	{"layers", nil, []string{"num_hidden_layers", "n_layer", "n_layers"}, number, nil},
+	{"window", []string{"attention"}, []string{"sliding_window", "use_sliding_window"}, window, ofType("window")},
+	{"attention softcap", []string{"attention"}, []string{"attn_logit_softcapping"}, number, ofType("softcap")},
+	{"logit softcap", []string{"head"}, []string{"final_logit_softcapping"}, number, ofType("logits")},
+	{"activation", []string{"mlp"}, []string{"hidden_act", "hidden_activation", "activation_function"}, text, ofType("activation")},
+	{"tied", []string{"embedding", "head"}, []string{"tie_word_embeddings"}, boolean, ofType("tied")},
+	{"vocabulary", []string{"embedding", "head"}, []string{"vocab_size"}, number, nil},
+	{"BOS", nil, []string{"bos_token_id"}, token, nil},
+	{"EOS", nil, []string{"eos_token_id"}, token, nil},
 }
 
-// token reads one token id, or several as a text.
-func token(key string) reading {
-	return reading{[]string{key}, func(c Config) any {
-		switch v := c[key].(type) {
-		case float64:
-			return v
-		case []any:
-			if len(v) == 1 {
-				return v[0]
-			}
-			return fmt.Sprint(v)
-		}
-		return nil
-	}}
-}
+// ropes have the keys of rope scaling.
+var ropes = []string{"rope_scaling", "rope_parameters"}
 
-// inner reads a number of rope_scaling.
-func inner(c Config, key string) any {
-	for _, outer := range []string{"rope_scaling", "rope_parameters"} {
-		if v, ok := c.object(outer)[key].(float64); ok {
+func factor(c Config, _ []string) any {
+	for _, outer := range ropes {
+		if v, ok := c.object(outer)["factor"].(float64); ok {
 			return v
 		}
 	}
-	return numbers("rope_scaling_" + key).read(c)
+	return number(c, []string{"rope_scaling_factor"})
 }
 
 // scaling reads the kind of rope scaling. A .gguf file has some of them as tensors.
-func scaling(c Config) any {
+func scaling(c Config, _ []string) any {
 	kind := c.String("rope_scaling_type")
-	for _, outer := range []string{"rope_scaling", "rope_parameters"} {
-		if kind == "" {
-			kind = c.object(outer).String("rope_type", "type")
-		}
+	for _, outer := range ropes {
+		kind = cmp.Or(kind, c.object(outer).String("rope_type", "type"))
 	}
 	switch kind {
 	case "":
@@ -155,14 +151,14 @@ func scaling(c Config) any {
 	return kind
 }
 
-func window(c Config) any {
+func window(c Config, _ []string) any {
 	if use, ok := c["use_sliding_window"].(bool); ok && !use {
 		return 0.0
 	}
 	if v, said := c["sliding_window"]; said && v == nil {
 		return 0.0
 	}
-	return numbers("sliding_window").read(c)
+	return number(c, []string{"sliding_window"})
 }
 
 // usual has the defaults of transformers 5 by model_type, where they are not those of "".
@@ -235,7 +231,7 @@ func Diff(ref, cand Config) (out []Difference) {
 	for _, s := range settings {
 		d := Difference{Setting: s.name, Depend: s.depend}
 		value := func(c Config, side string) any {
-			v := s.read(c)
+			v := s.read(c, s.keys)
 			if v == nil && s.usual != nil && !(c.isGGUF() && s.name == "rope scaling") {
 				if v = s.usual(c); v != nil {
 					d.Defaults = append(d.Defaults, side)

@@ -134,15 +134,15 @@ func (r *Run) Decoded() [][]int {
 	var out [][]int
 	steps, of := r.Steps(), r.byStep()
 	for _, step := range steps[min(1, len(steps)):] {
-		ids := fed(of[step])
-		if ids == nil {
+		ids := given(of[step])
+		if len(ids) == 0 || len(ids[0]) != 1 {
 			return nil
 		}
 		for i, id := range ids {
 			if len(out) <= i {
 				out = append(out, nil)
 			}
-			out[i] = append(out[i], id)
+			out[i] = append(out[i], id...)
 		}
 	}
 	return out
@@ -151,40 +151,28 @@ func (r *Run) Decoded() [][]int {
 // Prompts returns what the model was asked, by sequence: what it was given in its first step, where
 // the inputs of that show it and nothing is padded, or else what run.json says.
 func (r *Run) Prompts() [][]int {
-	steps := r.Steps()
-	if len(steps) == 0 || r.Info.PadMask != nil {
-		return r.Info.Asked()
-	}
-	for _, e := range r.byStep()[steps[0]] {
-		other := strings.Contains(e.Layer, "pos") || strings.Contains(e.Layer, "type") // their indices are no tokens
-		if !isIDs(e) || other || len(e.Tensor.Shape()) > 2 || e.Tensor.RowLen() == 0 {
-			continue
+	if steps := r.Steps(); len(steps) > 0 && r.Info.PadMask == nil {
+		if ids := given(r.byStep()[steps[0]]); ids != nil {
+			return ids
 		}
-		n := e.Tensor.RowLen()
-		out := make([][]int, e.Tensor.Len()/n)
-		for i := range e.Tensor.Len() {
-			out[i/n] = append(out[i/n], int(e.Tensor.At(i)))
-		}
-		return out
 	}
 	return r.Info.Asked()
 }
 
-// isIDs reports whether a tensor has the token ids that a step was given.
-func isIDs(e Entry) bool {
-	named := strings.Contains(e.Port, "input_ids") || e.Port == "input_0" && strings.Contains(e.Layer, "embed")
-	return named && label.IsInput(e.Port) && !e.Tensor.DType().IsFloat()
-}
-
-// fed returns the ids that a decode step was given, one for each sequence.
-func fed(entries []Entry) (ids []int) {
+// given are the token ids that a step was given, by sequence; nil where its inputs do not show them.
+func given(entries []Entry) (ids [][]int) {
 	for _, e := range entries {
-		if isIDs(e) && e.Tensor.RowLen() == 1 {
-			for i := range e.Tensor.Len() {
-				ids = append(ids, int(e.Tensor.At(i)))
-			}
-			return ids
+		named := strings.Contains(e.Port, "input_ids") || e.Port == "input_0" && strings.Contains(e.Layer, "embed")
+		isOther := strings.Contains(e.Layer, "pos") || strings.Contains(e.Layer, "type") // their indices are no tokens
+		n := e.Tensor.RowLen()
+		if !named || isOther || !label.IsInput(e.Port) || e.Tensor.DType().IsFloat() || len(e.Tensor.Shape()) > 2 || n == 0 {
+			continue
 		}
+		ids = make([][]int, e.Tensor.Len()/n)
+		for i := range e.Tensor.Len() {
+			ids[i/n] = append(ids[i/n], int(e.Tensor.At(i)))
+		}
+		return ids
 	}
 	return nil
 }

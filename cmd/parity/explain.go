@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/docs"
-	"github.com/goparity/goparity/internal/infra"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/nearest"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/brief"
@@ -126,7 +126,7 @@ func briefOf(dir string) (*brief.Brief, error) {
 	if err == nil && r.Verdict == report.Error {
 		return brief.Of(r, file), nil
 	}
-	fixture, text, infraErr := infra.ReadStatus(dir)
+	fixture, text, infraErr := engine.ReadStatus(dir)
 	switch {
 	case infraErr == nil:
 		return brief.Broken(fixture, text), nil

@@ -223,7 +223,7 @@ func runEngine(ctx context.Context, job engine.Job, logFile string, stderr io.Wr
 	}}
 	r, err := engine.RunOnDevice(ctx, job, opt, con.say)
 	con.Stop(err == nil)
-	if wrong := (*engine.UsageError)(nil); errors.As(err, &wrong) {
+	if err != nil && engine.Class(err) == engine.ClassUsage {
 		return nil, &exitError{exitUsage, err}
 	}
 	return r, err

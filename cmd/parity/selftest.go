@@ -72,8 +72,7 @@ func selfRun(ctx context.Context, job engine.Job, dir string, stdout, stderr io.
 	if err != nil {
 		advice := "the engine does not run a model that it should: install it again, in the versions that parity " +
 			"doctor lists"
-		var infra *engine.InfraError
-		if errors.As(err, &infra) {
+		if engine.Class(err) == engine.ClassInfra {
 			advice = "see parity doctor for what is missing"
 		}
 		return nil, fmt.Errorf("selftest: %s failed: %w: %s", job.Engine, err, advice)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -70,8 +69,7 @@ func (f *serveFlags) run(ctx context.Context, dir string, stdout io.Writer) erro
 	fx := s.Default()
 	f.Live = true
 	_, err = fx.Serve(f.Serving)
-	var wrong *engine.UsageError
-	if errors.As(err, &wrong) {
+	if err != nil && engine.Class(err) == engine.ClassUsage {
 		return &exitError{exitUsage, err}
 	}
 	var r *report.Report

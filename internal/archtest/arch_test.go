@@ -42,7 +42,7 @@ var layers = [][]string{
 	{"internal/diagnose", "internal/weights"}, {"internal/attention"},
 	{"internal/diagnose/pattern"}, {"internal/report"}, {"docs"},
 	{"internal/report/*"}, // what the judge does not link: brief, page, plot, junit
-	{"internal/judge", "internal/infra", "internal/serving"}, {"internal/serving/servingtest"},
+	{"internal/judge", "internal/serving"}, {"internal/serving/servingtest"},
 	{"internal/store"}, {"golden"}, {"internal/reference"}, {"internal/paths"}, {"internal/continuation"}, {"internal/battery"},
 	{"internal/fixture"}, {"internal/session"}, {"parity"}, {"testmain"}, {"cmd/*"},
 }

@@ -18,7 +18,7 @@ import (
 // with the module's edited copy of transformers if there is one. It passes to say, a line each,
 // what a person should know: which GPU it uses, who holds the device and how long, and warnings.
 //
-// Errors: those of [Run], gpu.Pick and supervise.Lock.
+// Errors: those of [Run] and of supervise.Lock.
 func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string)) (*Result, error) {
 	if opt.Env == nil {
 		opt.Env = os.Environ()
@@ -28,7 +28,7 @@ func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string
 	if job.Device == GPU {
 		devices, err := gpu.Pick(ctx, gpu.System(), opt.Env)
 		if err != nil {
-			return nil, err
+			return nil, &Error{Class: ClassInfra, Msg: err.Error(), Err: err}
 		}
 		locks = nil
 		for _, d := range devices {
@@ -78,7 +78,7 @@ func alone(ctx context.Context, job Job, locks []string, say func(string)) (unlo
 	case "off":
 		return func() {}, "", nil
 	default:
-		return nil, "", &UsageError{Msg: fmt.Sprintf("%s is %q", lockKey, v), Hint: "want on or off"}
+		return nil, "", &Error{Class: ClassUsage, Msg: fmt.Sprintf("%s is %q", lockKey, v), Hint: "want on or off"}
 	}
 	if Requirements[job.Engine] == "" && job.Device != GPU {
 		return func() {}, "", nil

@@ -1,66 +1,127 @@
 package engine
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
-// InfraError says that the machine or the installation cannot run the engine: no interpreter, no
-// engine, no driver, no memory.
-type InfraError struct {
+// Classes of errors: why nothing could be compared. The first four are not the model's fault: another
+// try, or another machine, may succeed.
+const (
+	ClassInfra   = "infra" // no interpreter, engine, driver, GPU or memory
+	classCrash   = "crash" // the engine died by a signal or with an exit code, without saying why
+	classTimeout = "timeout"
+	classStopped = "stopped" // by a signal
+	classModel   = "model"   // the engine cannot run the model, or the model's own code failed
+	ClassUsage   = "usage"   // no engine can do what was asked for: a token id is out of range
+	classBug     = "bug"     // of a runner of goparity; it says nothing about the model
+	classFixture = "fixture" // in goldens, the recorded run or fixture.yaml
+)
+
+// Error says why an engine did not do its job.
+type Error struct {
+	Class     string
 	Msg, Hint string
+	Where     string // file:line of the model's, the oracle's or the runner's code, if known
 	LogFile   string
 	Err       error // nil if the engine itself reported the error
 }
 
-func (e *InfraError) Error() string { return text(e.Msg, e.Hint, e.LogFile) }
-func (e *InfraError) Unwrap() error { return e.Err }
-
-// ModelError says that the engine cannot run the model: missing weights, an unknown architecture,
-// an encoding that the device does not have, or an exception in the model's code.
-type ModelError struct {
-	Msg, Hint string
-	Where     string // file:line of the model's or the oracle's code, if known
-	LogFile   string
-}
-
-func (e *ModelError) Error() string {
-	msg := e.Msg
-	if e.Where != "" {
-		msg += " (" + e.Where + ")"
-	}
-	return text(msg, e.Hint, e.LogFile)
-}
-
-// BugError says that a runner of goparity has a bug. It says nothing about the model.
-type BugError struct{ Msg, Hint, Where, LogFile string }
-
-func (e *BugError) Error() string { return text(e.Msg+" ("+e.Where+")", e.Hint, e.LogFile) }
-
-// UsageError says that the job cannot be run by any engine: a token id is out of range, there are
-// more tokens than the model takes.
-type UsageError struct{ Msg, Hint string }
-
-func (e *UsageError) Error() string { return text(e.Msg, e.Hint, "") }
-
-// CrashError says that the engine ended by a signal or with an exit code, without saying why.
-type CrashError struct {
-	Engine string
-	Err    *supervise.ExitError // signal or code, and the end of the log
-}
-
-func (e *CrashError) Error() string { return "engine " + e.Engine + " crashed: " + e.Err.Error() }
-func (e *CrashError) Unwrap() error { return e.Err }
-
-func text(msg, hint, log string) string {
+func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString("engine: " + msg)
-	if hint != "" {
-		b.WriteString(": " + hint)
+	b.WriteString("engine: " + e.Msg)
+	if e.Where != "" {
+		b.WriteString(" (" + e.Where + ")")
 	}
-	if log != "" {
-		b.WriteString(" (log: " + log + ")")
+	if e.Hint != "" {
+		b.WriteString(": " + e.Hint)
+	}
+	if e.LogFile != "" {
+		b.WriteString(" (log: " + e.LogFile + ")")
 	}
 	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Class returns why nothing could be compared.
+func Class(err error) string {
+	var e *Error
+	var start *supervise.StartError
+	known := errors.As(err, &e)
+	switch {
+	case known && e.Class == classCrash:
+		return classCrash
+	case errors.Is(err, context.DeadlineExceeded):
+		return classTimeout
+	case errors.Is(err, context.Canceled):
+		return classStopped
+	case known:
+		return e.Class
+	case errors.As(err, &start):
+		return ClassInfra
+	}
+	return classFixture
+}
+
+// Text returns the text of an error, with the end of the engine's log if the engine died or was
+// stopped.
+func Text(err error) string {
+	text := Message(err)
+	var exit *supervise.ExitError
+	if errors.As(err, &exit) && len(exit.Tail) > 0 {
+		text += "\nthe end of its log:\n  " + strings.ReplaceAll(sanitize.Text(strings.Join(lastLines(exit.Tail), "\n")), "\n", "\n  ")
+	}
+	return text
+}
+
+// Message returns the text of an error as people and CI may see it: much of it may be what an engine
+// said.
+func Message(err error) string { return sanitize.Text(err.Error()) }
+
+// lastLines keeps as many lines as people and JUnit can read in a failure. Of a line that is too
+// long it keeps the end.
+func lastLines(lines []string) []string {
+	const most, room = 30, 3000 // lines, bytes
+	lines = slices.Clone(lines[max(0, len(lines)-most):])
+	left := room
+	for i := len(lines) - 1; i >= 0; i-- {
+		if left -= len(lines[i]); left < 0 {
+			if i < len(lines)-1 {
+				return lines[i+1:]
+			}
+			lines[i] = "…" + strings.ToValidUTF8(lines[i][len(lines[i])-room:], "")
+			return lines[i:]
+		}
+	}
+	return lines
+}
+
+// failure returns the error of a process that ended with err and had reported said, both of which
+// may be nil. It returns nil if the run succeeded.
+func failure(engine string, err error, said *EventError, log string) error {
+	var exit *supervise.ExitError
+	var start *supervise.StartError
+	ended := errors.As(err, &exit) && exit.Err == nil
+	switch {
+	case errors.As(err, &start):
+		return &Error{Class: ClassInfra, Msg: "the engine could not be started: " + err.Error(), Err: err}
+	case err != nil && !ended:
+		return fmt.Errorf("engine %s: %w", engine, err)
+	case said != nil && (exit == nil || exit.Signal == ""):
+		e := &Error{Class: said.Class, Msg: said.Message, Hint: said.Hint, Where: said.Where, LogFile: log}
+		if !slices.Contains([]string{ClassInfra, ClassUsage, classBug}, e.Class) {
+			e.Class = classModel
+		}
+		return e
+	case ended:
+		return &Error{Class: classCrash, Msg: engine + " crashed: " + err.Error(), Err: err}
+	}
+	return nil
 }

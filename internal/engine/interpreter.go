@@ -11,12 +11,12 @@ import (
 // Interpreter finds the Python that runs the engines: PARITY_PYTHON, or else the virtual
 // environment .venv next to a go.mod in dir or in a folder above it, the one that is active
 // (VIRTUAL_ENV), the one that this command was installed into as a wheel, or python3 in PATH. The
-// error is an *InfraError.
+// error is an [*Error].
 func Interpreter(getenv func(string) string, dir string) (string, error) {
 	if python := getenv("PARITY_PYTHON"); python != "" {
 		path, err := exec.LookPath(python)
 		if err != nil {
-			return "", &InfraError{Msg: fmt.Sprintf("PARITY_PYTHON is %s: %v", python, err),
+			return "", &Error{Class: ClassInfra, Msg: fmt.Sprintf("PARITY_PYTHON is %s: %v", python, err),
 				Hint: "point it to an interpreter that has the engines", Err: err}
 		}
 		return filepath.Abs(path)
@@ -49,7 +49,7 @@ func Interpreter(getenv func(string) string, dir string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", &InfraError{Msg: "there is no Python", Err: exec.ErrNotFound,
+	return "", &Error{Class: ClassInfra, Msg: "there is no Python", Err: exec.ErrNotFound,
 		Hint: "make a virtual environment .venv next to go.mod with the engines, " +
 			"or point PARITY_PYTHON to an interpreter that has them"}
 }

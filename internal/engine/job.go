@@ -183,7 +183,7 @@ func (j Job) expressions() (e expressions, err error) {
 		for _, pattern := range list.patterns {
 			p, err := glob.Compile(pattern)
 			if err != nil {
-				return e, &UsageError{Msg: err.Error()}
+				return e, &Error{Class: ClassUsage, Msg: err.Error()}
 			}
 			*list.to = append(*list.to, list.expression(p))
 		}

@@ -152,7 +152,7 @@ func TestLiveWrongWeight(t *testing.T) {
 	} {
 		j := generation(tinyLlama(t, interpreter, tt.change, wrong))
 		for _, j.Engine = range []string{engine.Torch, engine.MAX, engine.MLX} {
-			var e *engine.ModelError
+			var e *engine.Error
 			_, err := tryRun(t, interpreter, j)
 			require.ErrorAs(t, err, &e, "%s: %s", j.Engine, tt.reason)
 			assert.Contains(t, e.Msg, strings.TrimPrefix(wrong, "model."), "%s: %s", j.Engine, tt.reason)

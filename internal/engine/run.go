@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,8 +26,7 @@ type Options struct {
 // Run runs a job and opens what it wrote. A dump without the job's nonce is refused, because it
 // belongs to another run.
 //
-// Errors: *InfraError, *ModelError, *UsageError, *BugError, *CrashError, *supervise.TimeoutError,
-// or an error that wraps the cause of ctx.
+// Errors: [*Error], a [*supervise.ExitError] of a deadline, or one that wraps the cause of ctx.
 func Run(ctx context.Context, job Job, opt Options) (*Result, error) {
 	if err := job.prepare(); err != nil {
 		return nil, err
@@ -87,7 +85,7 @@ func command(job Job, opt Options) (supervise.Command, error) {
 		return cmd, nil
 	}
 	if Requirements[job.Engine] == "" && job.EngineFile == "" {
-		return cmd, &UsageError{Msg: fmt.Sprintf("unknown engine %q", job.Engine),
+		return cmd, &Error{Class: ClassUsage, Msg: fmt.Sprintf("unknown engine %q", job.Engine),
 			Hint: Names() + " is known, others need a program"}
 	}
 	if cmd.Path = opt.Python; cmd.Path == "" {
@@ -103,31 +101,4 @@ func command(job Job, opt Options) (supervise.Command, error) {
 	cmd.Args = []string{"-X", "faulthandler", runner}
 	cmd.Env, err = withCache(env)
 	return cmd, err
-}
-
-// failure returns the error of a process that ended with err and had reported said, both of which
-// may be nil. It returns nil if the run succeeded.
-func failure(engine string, err error, said *EventError, log string) error {
-	var exit *supervise.ExitError
-	var start *supervise.StartError
-	switch {
-	case errors.As(err, &start):
-		return &InfraError{Msg: "the engine could not be started: " + err.Error(), Err: err}
-	case err != nil && !errors.As(err, &exit):
-		return fmt.Errorf("engine %s: %w", engine, err)
-	case said != nil && (exit == nil || exit.Signal == ""):
-		switch said.Class {
-		case "infra":
-			return &InfraError{Msg: said.Message, Hint: said.Hint, LogFile: log}
-		case "usage":
-			return &UsageError{Msg: said.Message, Hint: said.Hint}
-		case "bug":
-			return &BugError{Msg: said.Message, Hint: said.Hint, Where: said.Where, LogFile: log}
-		default:
-			return &ModelError{Msg: said.Message, Hint: said.Hint, Where: said.Where, LogFile: log}
-		}
-	case exit != nil:
-		return &CrashError{Engine: engine, Err: exit}
-	}
-	return nil
 }

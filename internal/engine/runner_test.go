@@ -64,7 +64,7 @@ func TestCapture(t *testing.T) {
 	j := engine.Job{Engine: "fake", Out: filepath.Join(t.TempDir(), "dump"), Cases: []engine.Case{{Name: "a"}},
 		AllowMissing: []string{"a..b"}}
 	_, err := engine.Run(t.Context(), j, engine.Options{Program: []string{python}})
-	var usage *engine.UsageError
+	var usage *engine.Error
 	require.ErrorAs(t, err, &usage)
 	assert.Contains(t, usage.Msg, "an empty segment")
 }

@@ -98,7 +98,7 @@ func TestLiveTorchHasNoFloat64(t *testing.T) {
 	live(t)
 	j := engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/grouped.py"}, Encoding: "float64", Cases: []engine.Case{{Name: "a"}}}
 	_, err := reference(t, j)
-	var model *engine.ModelError
+	var model *engine.Error
 	require.ErrorAs(t, err, &model)
 	assert.ErrorContains(t, err, "grouped_mm in float64")
 	assert.ErrorContains(t, err, "take float64 out of references")
@@ -161,7 +161,7 @@ func TestLiveTorchChat(t *testing.T) {
 	messages := []dump.Message{{Role: "system", Content: "be short"}, {Role: "user", Content: "hi"}}
 	j := engine.Job{Model: engine.Model{Path: model, Task: "text-generation"}, Cases: []engine.Case{{Name: "chat", Messages: messages}}}
 	_, err := reference(t, j)
-	var usage *engine.UsageError
+	var usage *engine.Error
 	require.ErrorAs(t, err, &usage, "a tokenizer without a template")
 	assert.Contains(t, usage.Hint, "chat_template")
 
@@ -214,7 +214,7 @@ func TestLiveTorchSanity(t *testing.T) {
 	} {
 		tt.job.SanityTokens = 32
 		_, err := reference(t, tt.job)
-		var e *engine.ModelError
+		var e *engine.Error
 		require.ErrorAs(t, err, &e, tt.reason)
 		assert.Contains(t, e.Msg, tt.want, tt.reason)
 		assert.Contains(t, e.Hint, "look at the tokenizer and the chat template first")
@@ -235,7 +235,7 @@ func TestLiveTorchWeightsOfAnotherShape(t *testing.T) {
 	model := tinyLlama(t, live(t))
 	_, err := reference(t, engine.Job{Model: engine.Model{Path: model, Task: "text-generation", Overrides: map[string]any{"intermediate_size": 96}},
 		Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{72}}}}})
-	var e *engine.ModelError
+	var e *engine.Error
 	require.ErrorAs(t, err, &e)
 	assert.Contains(t, e.Msg, "model.layers.0.mlp.down_proj.weight: (64, 128) in the checkpoint, "+
 		"the model wants (64, 96)")
@@ -257,7 +257,7 @@ func TestLiveTorchTooOld(t *testing.T) {
 			Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{1}}}}}
 		_, err := engine.Run(t.Context(), j,
 			engine.Options{Python: interpreter, Env: append(os.Environ(), "PYTHONPATH="+site)})
-		var infra *engine.InfraError
+		var infra *engine.Error
 		require.ErrorAs(t, err, &infra, tt.reason)
 		assert.Contains(t, infra.Msg, tt.want)
 		assert.Contains(t, infra.Hint, "pip install '"+tt.name+"==")

@@ -68,7 +68,7 @@ func Unpack() (string, error) {
 	dir := filepath.Join(cache, "runner", hex.EncodeToString(hash.Sum(nil))[:16])
 	for name, data := range content {
 		if err := put(filepath.Join(dir, filepath.FromSlash(name)), data); err != nil {
-			return "", &InfraError{Msg: fmt.Sprintf("the runners cannot be unpacked: %v", err),
+			return "", &Error{Class: ClassInfra, Msg: fmt.Sprintf("the runners cannot be unpacked: %v", err),
 				Hint: "the user's cache folder must be writable", Err: err}
 		}
 	}
@@ -90,7 +90,7 @@ func put(path string, data []byte) error {
 func cacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", &InfraError{Msg: fmt.Sprintf("there is no cache folder: %v", err),
+		return "", &Error{Class: ClassInfra, Msg: fmt.Sprintf("there is no cache folder: %v", err),
 			Hint: "set HOME or XDG_CACHE_HOME", Err: err}
 	}
 	return filepath.Join(dir, "goparity"), nil

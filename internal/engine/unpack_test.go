@@ -34,7 +34,7 @@ func TestUnpack(t *testing.T) {
 
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
-	var infra *engine.InfraError
+	var infra *engine.Error
 	_, err = engine.Unpack()
 	require.ErrorAs(t, err, &infra)
 	assert.Contains(t, err.Error(), "XDG_CACHE_HOME")
@@ -80,7 +80,7 @@ func TestInterpreter(t *testing.T) {
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, got, tt.reason)
 	}
-	var infra *engine.InfraError
+	var infra *engine.Error
 	_, err := engine.Interpreter(func(string) string { return filepath.Join(root, "gone") }, inside)
 	require.ErrorAs(t, err, &infra, "a variable that points nowhere is an error")
 	t.Setenv("PATH", "")

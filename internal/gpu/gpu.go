@@ -28,20 +28,6 @@ func (d Device) String() string {
 	return fmt.Sprintf("%s %s, driver %s, %d of %d MiB free", d.Vendor, d.Name, d.Driver, d.FreeMiB, d.TotalMiB)
 }
 
-// Errors of [Pick].
-var (
-	ErrNoDriver = errors.New("no GPU driver")
-	ErrNoDevice = errors.New("no GPU")
-	ErrBusy     = errors.New("the GPU is busy")
-	ErrTool     = errors.New("the GPU driver's tool failed")
-)
-
-// IsInfra reports whether an error says that the machine cannot run on a GPU, whatever the model.
-func IsInfra(err error) bool {
-	return errors.Is(err, ErrNoDriver) || errors.Is(err, ErrNoDevice) || errors.Is(err, ErrBusy) ||
-		errors.Is(err, ErrTool)
-}
-
 // ID is what names a device to an engine and to a lock: its UUID, or its index if it has none.
 func (d Device) ID() string {
 	return cmp.Or(d.UUID, strconv.Itoa(d.Index))
@@ -56,8 +42,7 @@ func Pick(ctx context.Context, tools Tools, env []string) ([]Device, error) {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: the driver lists no device: "+
-			"is it passed through to this machine or container?", ErrNoDevice)
+		return nil, errors.New("no GPU: the driver lists no device: is it passed through to this machine or container?")
 	}
 	picked, named, err := visible(all, env)
 	if err != nil {
@@ -68,8 +53,7 @@ func Pick(ctx context.Context, tools Tools, env []string) ([]Device, error) {
 	}
 	for _, d := range picked {
 		if d.TotalMiB > 0 && float64(d.FreeMiB) < minFree*float64(d.TotalMiB) {
-			return picked, fmt.Errorf("%w: %s: another process holds its memory: wait for it, or choose another device or machine",
-				ErrBusy, d)
+			return picked, fmt.Errorf("the GPU is busy: %s: another process holds its memory: wait for it, or choose another device or machine", d)
 		}
 	}
 	return picked, nil
@@ -99,15 +83,14 @@ func (t Tools) Devices(ctx context.Context) ([]Device, error) {
 			return devices, err
 		}
 	}
-	return nil, fmt.Errorf("%w: neither nvidia-smi nor rocm-smi was found: install the driver, "+
-		"or run on the CPU with -parity.run=cpu", ErrNoDriver)
+	return nil, errors.New("no GPU driver: neither nvidia-smi nor rocm-smi was found: install the driver, or run on the CPU with -parity.run=cpu")
 }
 
 func (t Tools) nvidia(ctx context.Context) (devices []Device, err error) {
 	out, err := t(ctx, "nvidia-smi", "--query-gpu=name,driver_version,memory.total,memory.free,index,uuid",
 		"--format=csv,noheader,nounits")
 	if err != nil {
-		return nil, toolError("nvidia-smi", err)
+		return nil, fmt.Errorf("nvidia-smi: %w", err)
 	}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(strings.TrimSpace(line), ", ")
@@ -115,19 +98,18 @@ func (t Tools) nvidia(ctx context.Context) (devices []Device, err error) {
 			continue
 		}
 		if len(f) != 6 {
-			return nil, fmt.Errorf("%w: nvidia-smi printed %q, want name, driver, total and free memory, index, uuid",
-				ErrTool, line)
+			return nil, fmt.Errorf("nvidia-smi printed %q, want name, driver, total and free memory, index, uuid", line)
 		}
 		d := Device{Vendor: "NVIDIA", Name: f[0], Driver: f[1], UUID: f[5]}
 		var err error
 		if d.Index, err = strconv.Atoi(f[4]); err != nil {
-			return nil, fmt.Errorf("%w: nvidia-smi printed %q: %w", ErrTool, line, err)
+			return nil, fmt.Errorf("nvidia-smi printed %q: %w", line, err)
 		}
 		if !strings.HasPrefix(f[2], "[") { // "[N/A]"
 			total, err1 := strconv.Atoi(f[2])
 			free, err2 := strconv.Atoi(f[3])
 			if err := errors.Join(err1, err2); err != nil {
-				return nil, fmt.Errorf("%w: nvidia-smi printed %q: %w", ErrTool, line, err)
+				return nil, fmt.Errorf("nvidia-smi printed %q: %w", line, err)
 			}
 			d.TotalMiB, d.FreeMiB = total, free
 		}
@@ -140,11 +122,11 @@ func (t Tools) amd(ctx context.Context) ([]Device, error) {
 	out, err := t(ctx, "rocm-smi", "--showproductname", "--showdriverversion", "--showuniqueid",
 		"--showmeminfo", "vram", "--json")
 	if err != nil {
-		return nil, toolError("rocm-smi", err)
+		return nil, fmt.Errorf("rocm-smi: %w", err)
 	}
 	var cards map[string]map[string]string
 	if err := json.Unmarshal(out, &cards); err != nil {
-		return nil, fmt.Errorf("%w: rocm-smi printed %.80q: %w", ErrTool, out, err)
+		return nil, fmt.Errorf("rocm-smi printed %.80q: %w", out, err)
 	}
 	var devices []Device
 	driver := cards["system"]["Driver version"]
@@ -156,7 +138,7 @@ func (t Tools) amd(ctx context.Context) ([]Device, error) {
 		}
 		used, err := strconv.Atoi(card["VRAM Total Used Memory (B)"])
 		if err != nil {
-			return nil, fmt.Errorf("%w: rocm-smi: %s: used memory: %w", ErrTool, name, err)
+			return nil, fmt.Errorf("rocm-smi: %s: used memory: %w", name, err)
 		}
 		devices = append(devices, Device{Vendor: "AMD", Name: cmp.Or(card["Card Series"], card["Card series"]),
 			Driver:   driver,
@@ -172,14 +154,6 @@ func rocmUUID(id string) string {
 		return "GPU-" + hex
 	}
 	return ""
-}
-
-// toolError tells a tool that is not installed from one that failed.
-func toolError(name string, err error) error {
-	if errors.Is(err, exec.ErrNotFound) {
-		return err
-	}
-	return fmt.Errorf("%w: %s: %w", ErrTool, name, err)
 }
 
 // encodings lists the encodings of Modular MAX 26.7, by device.

@@ -33,47 +33,42 @@ func TestPick(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string
 		driver     gpu.Tools
-		err        error
 		text       string
 		reason     string
 	}{
-		{"none", "", tools(nil, nil), gpu.ErrNoDriver, "-parity.run=cpu", "a machine without any driver"},
+		{"none", "", tools(nil, nil), "-parity.run=cpu", "a machine without any driver"},
 		{"one", "NVIDIA NVIDIA H200, driver 570.1, 143000 of 143771 MiB free",
-			tools(map[string]string{"nvidia-smi": "NVIDIA H200, 570.1, 143771, 143000, 0, GPU-1\n"}, nil), nil, "",
+			tools(map[string]string{"nvidia-smi": "NVIDIA H200, 570.1, 143771, 143000, 0, GPU-1\n"}, nil), "",
 			"one free GPU"},
 		{"two", "NVIDIA B, driver 1, 90 of 100 MiB free",
-			tools(map[string]string{"nvidia-smi": "A, 1, 100, 10, 0, GPU-1\nB, 1, 100, 90, 1, GPU-2\n"}, nil), nil, "",
+			tools(map[string]string{"nvidia-smi": "A, 1, 100, 10, 0, GPU-1\nB, 1, 100, 90, 1, GPU-2\n"}, nil), "",
 			"the one with more free memory"},
-		{"busy", "", tools(map[string]string{"nvidia-smi": "A, 1, 100, 10, 0, GPU-1\n"}, nil), gpu.ErrBusy,
-			"10 of 100 MiB free", "another process holds it"},
-		{"empty", "", tools(map[string]string{"nvidia-smi": "\n"}, nil), gpu.ErrNoDevice, "passed through",
+		{"busy", "", tools(map[string]string{"nvidia-smi": "A, 1, 100, 10, 0, GPU-1\n"}, nil), "10 of 100 MiB free", "another process holds it"},
+		{"empty", "", tools(map[string]string{"nvidia-smi": "\n"}, nil), "passed through",
 			"a driver without a device"},
 		{"broken", "", tools(map[string]string{"nvidia-smi": "x"}, errors.New("exit status 9: NVIDIA-SMI has failed")),
-			gpu.ErrTool, "NVIDIA-SMI has failed", "the driver's own words"},
-		{"words", "", tools(map[string]string{"nvidia-smi": "hello\n"}, nil), gpu.ErrTool, "hello",
+			"NVIDIA-SMI has failed", "the driver's own words"},
+		{"words", "", tools(map[string]string{"nvidia-smi": "hello\n"}, nil), "hello",
 			"unknown output is quoted"},
 		{"memory is shared", "NVIDIA GB10, driver 580.1",
-			tools(map[string]string{"nvidia-smi": "GB10, 580.1, [N/A], [N/A], 0, GPU-1\n"}, nil), nil, "",
+			tools(map[string]string{"nvidia-smi": "GB10, 580.1, [N/A], [N/A], 0, GPU-1\n"}, nil), "",
 			"a GPU without memory of its own is not busy"},
-		{"odd memory", "", tools(map[string]string{"nvidia-smi": "A, 1, much, 10, 0, GPU-1\n"}, nil), gpu.ErrTool,
-			"much", "a size must be a number"},
+		{"odd memory", "", tools(map[string]string{"nvidia-smi": "A, 1, much, 10, 0, GPU-1\n"}, nil), "much", "a size must be a number"},
 		{"amd busy", "", tools(map[string]string{"rocm-smi": strings.ReplaceAll(rocm, "\"1048576\"", "\"1063741824\"")},
-			nil), gpu.ErrBusy, "9 of 1024 MiB free", "another process holds it"},
+			nil), "9 of 1024 MiB free", "another process holds it"},
 		{"amd without cards", "", tools(map[string]string{"rocm-smi": `{"system": {"Driver version": "6.8"}}`}, nil),
-			gpu.ErrNoDevice, "passed through", "a driver without a device"},
+			"passed through", "a driver without a device"},
 		{"amd broken", "", tools(map[string]string{"rocm-smi": ""}, errors.New("exit status 2: no amdgpu")),
-			gpu.ErrTool, "no amdgpu", "the tool's own words"},
-		{"amd", "AMD MI300X, driver 6.8, 1023 of 1024 MiB free", tools(map[string]string{"rocm-smi": rocm}, nil), nil,
+			"no amdgpu", "the tool's own words"},
+		{"amd", "AMD MI300X, driver 6.8, 1023 of 1024 MiB free", tools(map[string]string{"rocm-smi": rocm}, nil),
 			"", "AMD without NVIDIA"},
-		{"amd words", "", tools(map[string]string{"rocm-smi": "nonsense"}, nil), gpu.ErrTool, "nonsense",
+		{"amd words", "", tools(map[string]string{"rocm-smi": "nonsense"}, nil), "nonsense",
 			"unknown output is quoted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, err := gpu.Pick(context.Background(), tt.driver, nil)
 			if tt.text != "" {
 				require.ErrorContains(t, err, tt.text, tt.reason)
-				assert.ErrorIs(t, err, tt.err, tt.reason)
-				assert.True(t, gpu.IsInfra(err), "it is not the model's fault")
 				return
 			}
 			require.NoError(t, err, tt.reason)
@@ -127,7 +122,6 @@ func TestPickIsWhatTheEngineSees(t *testing.T) {
 			devices, err := gpu.Pick(t.Context(), tt.driver, tt.env)
 			if tt.err != "" {
 				require.ErrorContains(t, err, tt.err, tt.reason)
-				assert.True(t, gpu.IsInfra(err), "it is not the model's fault")
 				return
 			}
 			require.NoError(t, err, tt.reason)

@@ -43,7 +43,7 @@ func visible(all []Device, env []string) (seen []Device, named bool, err error) 
 			}
 			named = true
 			if seen, err = choose(seen, value); err != nil {
-				return nil, true, fmt.Errorf("%w: %s is %q: %w", ErrNoDevice, key, value, err)
+				return nil, true, fmt.Errorf("no GPU: %s is %q: %w", key, value, err)
 			}
 			break
 		}

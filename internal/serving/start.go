@@ -70,7 +70,7 @@ func Start(ctx context.Context, p Program) (*Server, error) {
 		case <-late.C:
 			tail := logTail(p.LogFile)
 			s.Stop()
-			return nil, &supervise.TimeoutError{Name: p.Command[0], After: time.Since(begun), LogFile: p.LogFile, Tail: tail,
+			return nil, &supervise.ExitError{Name: p.Command[0], After: time.Since(begun), LogFile: p.LogFile, Tail: tail,
 				Err: fmt.Errorf("the server was not ready within %s: %w", limit, context.DeadlineExceeded)}
 		case <-tick.C:
 			if s.ready(inner, p.Ready) {

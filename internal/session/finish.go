@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goparity/goparity/internal/infra"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/report"
 )
 
@@ -31,7 +31,7 @@ func (s *Session) Finish(stdout io.Writer) error {
 			errs = append(errs, s.write(stdout, f, r, &f.idle, 0))
 		}
 		if f.err != nil {
-			r := &report.Report{Fixture: f.name, Verdict: report.Error, Error: infra.Message(f.err), Tests: f.testsOf(&f.idle)}
+			r := &report.Report{Fixture: f.name, Verdict: report.Error, Error: engine.Message(f.err), Tests: f.testsOf(&f.idle)}
 			errs = append(errs, s.write(stdout, f, r, &judged{}, len(f.compared)))
 		}
 		if s.cfg.Record != "" && f.c != nil {
@@ -57,7 +57,7 @@ func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, j *judge
 	}
 	dir := f.out
 	if dir == "" {
-		return infra.WriteStatus("", f.name, errors.Join(f.err, f.servedErr))
+		return engine.WriteStatus("", f.name, errors.Join(f.err, f.servedErr))
 	}
 	if i > 0 {
 		dir = filepath.Join(dir, strconv.Itoa(i)) // tests with functions of their own
@@ -65,5 +65,5 @@ func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, j *judge
 	if r.Package = s.cfg.Package; s.cfg.Settings != (report.Settings{}) {
 		r.Settings = &s.cfg.Settings
 	}
-	return errors.Join(report.Save(dir, r), infra.WriteStatus(dir, f.name, errors.Join(f.err, f.servedErr)))
+	return errors.Join(report.Save(dir, r), engine.WriteStatus(dir, f.name, errors.Join(f.err, f.servedErr)))
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/program"
@@ -33,7 +32,7 @@ type Problem struct {
 
 // Trouble is the one subtest that fails where nothing could be compared.
 func Trouble(err error) Problem {
-	return Problem{Name: "parity:infra", Text: infra.Text(err), Class: infra.Class(err)}
+	return Problem{Name: "parity:infra", Text: engine.Text(err), Class: engine.Class(err)}
 }
 
 // Fixture is one fixture of the test binary. It is opened and compared once, for the first test

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
@@ -89,23 +88,28 @@ func (r *runner) waits(dir string) func(holder string) {
 	}
 }
 
+// supervised returns the context of an engine or a server. It ends by a signal, where these end the
+// process, and before the alarm of go test.
+func (r *runner) supervised() (ctx context.Context, stop func()) {
+	signalled, again := r.cfg.Context, func() {}
+	if signalled == nil {
+		signalled, again = supervise.Signals(context.Background())
+	}
+	ctx, cancel := supervise.WithDeadline(signalled, r.cfg.Timeout, r.cfg.Started)
+	return ctx, func() {
+		cancel()
+		if r.cfg.Context == nil && signalled.Err() != nil {
+			r.close() // the signal ends the process
+		}
+		again()
+	}
+}
+
 // run runs a job under the test's own deadline, alone on its device. The dump lives until the
 // session ends.
 func (r *runner) run(job engine.Job) (*engine.Result, error) {
-	ctx := r.cfg.Context
-	if ctx == nil {
-		var stop func()
-		ctx, stop = supervise.Signals(context.Background())
-		signalled := ctx
-		defer func() {
-			if signalled.Err() != nil { // stop ends the process
-				r.close()
-			}
-			stop()
-		}()
-	}
-	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), r.cfg.Timeout, r.cfg.Started, supervise.DefaultGrace)
-	defer cancel()
+	ctx, stop := r.supervised()
+	defer stop()
 	dir, err := r.tempDir()
 	if err != nil {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 )
@@ -72,7 +71,7 @@ func (p *probe) Report() *report.Report {
 	case !p.judged.Load():
 		return nil
 	case p.err != nil:
-		return &report.Report{Fixture: p.fixture.name, Verdict: report.Error, Error: infra.Message(p.err)}
+		return &report.Report{Fixture: p.fixture.name, Verdict: report.Error, Error: engine.Message(p.err)}
 	}
 	r := p.out.Report(p.fixture.name)
 	r.Notes = append(r.Notes, p.left...)

@@ -14,12 +14,10 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/picture"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/vocab"
 	"github.com/goparity/goparity/tensor"
 )
@@ -66,13 +64,13 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 	}
 	y := f.yaml
 	if s.URL == "" && y.Serve == nil {
-		return nil, &engine.UsageError{Msg: "no server to ask", Hint: "name one, --url or URL(…), or write serve: {url: …} in " + y.File}
+		return nil, &engine.Error{Class: engine.ClassUsage, Msg: "no server to ask", Hint: "name one, --url or URL(…), or write serve: {url: …} in " + y.File}
 	}
 	if s.URL == "" && y.Serve.Command != nil && f.cfg.Run == setting.RunReplay && !s.Live {
 		return nil, ErrNotLive
 	}
 	if t := y.Model.Task; t != "" && t != fixture.TextGeneration {
-		return nil, &engine.UsageError{Msg: fmt.Sprintf("%s: a model of task %s has no text to ask for", y.File, t),
+		return nil, &engine.Error{Class: engine.ClassUsage, Msg: fmt.Sprintf("%s: a model of task %s has no text to ask for", y.File, t),
 			Hint: "serving is judged for " + fixture.TextGeneration}
 	}
 	if stale := f.staleGoldens("case.", "model."); len(stale) > 0 {
@@ -84,14 +82,8 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 		return nil, err
 	}
 	notes = append(notes, f.check(&model, refs)...)
-	ctx := f.cfg.Context
-	if ctx == nil {
-		var stop func()
-		ctx, stop = supervise.Signals(context.Background())
-		defer stop()
-	}
-	ctx, cancel := supervise.WithDeadline(ctx, time.Now(), f.cfg.Timeout, f.cfg.Started, supervise.DefaultGrace)
-	defer cancel()
+	ctx, stop := f.supervised()
+	defer stop()
 	opt := serving.Options{URL: s.URL, Name: s.Model, Like: f.modelPath(), Model: model, Timeout: s.Timeout, Parallel: s.Parallel, Draws: s.Draws}
 	if opt.Draws == 0 && y.Serve != nil {
 		opt.Draws = y.Serve.Draws
@@ -120,7 +112,7 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 	}
 	if server != nil && out.Verdict == report.Error {
 		if died := server.Died(); died != nil {
-			out.Error += "; " + infra.Message(died)
+			out.Error += "; " + engine.Message(died)
 		}
 	}
 	out.Notes = append(append(notes, more...), out.Notes...)
@@ -319,7 +311,7 @@ func (f *Fixture) servedType(s Serving, device, variant string) (tensor.DType, e
 	d, err := tensor.ParseDType(of)
 	switch {
 	case err != nil && s.Encoding != "":
-		return judging, &engine.UsageError{Msg: fmt.Sprintf("the encoding %q of the server is not known", of), Hint: "want float32, bfloat16, float16, …"}
+		return judging, &engine.Error{Class: engine.ClassUsage, Msg: fmt.Sprintf("the encoding %q of the server is not known", of), Hint: "want float32, bfloat16, float16, …"}
 	case err == nil && d.IsFloat() && d.Epsilon() > judging.Epsilon():
 		return d, nil
 	}
@@ -367,7 +359,7 @@ func (f *Fixture) addServing(r *report.Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.servedErr != nil {
-		r.SetServing(&report.Serving{Verdict: report.Error, Error: infra.Message(f.servedErr), Causes: []report.Cause{},
+		r.SetServing(&report.Serving{Verdict: report.Error, Error: engine.Message(f.servedErr), Causes: []report.Cause{},
 			Requests: []report.ServedRequest{}})
 		return
 	}

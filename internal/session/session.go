@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,8 +99,9 @@ func Start(cfg Config) (*Session, error) {
 			}
 		}
 	}
-	if cfg.Run == "" {
-		cfg.Run = setting.RunReplay
+	cfg.Run = cmp.Or(cfg.Run, setting.RunReplay)
+	if cfg.Started.IsZero() {
+		cfg.Started = time.Now()
 	}
 	s := &Session{cfg: cfg}
 	for _, dir := range cfg.Fixtures {

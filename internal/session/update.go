@@ -13,7 +13,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/setting"
@@ -33,7 +32,7 @@ func (s *Session) Update(stdout io.Writer) error {
 	}
 	for _, f := range s.fixtures {
 		if err := (&update{Fixture: f, mode: s.cfg.Update, out: stdout}).renew(); err != nil {
-			return errors.Join(fmt.Errorf("update %s: %w", f.name, err), infra.WriteStatus(f.out, f.name, err))
+			return errors.Join(fmt.Errorf("update %s: %w", f.name, err), engine.WriteStatus(f.out, f.name, err))
 		}
 	}
 	return nil

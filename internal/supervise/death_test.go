@@ -10,17 +10,14 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/goparity/goparity/internal/supervise"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
-
-	"github.com/goparity/goparity/internal/supervise"
 )
 
 // hear stops ignoring signals, which are ignored in the background of a script or under nohup. A
@@ -131,49 +128,6 @@ func (p *play) crew() (crew []int) {
 	return crew
 }
 
-// children returns the processes that pid started.
-func (p *play) children(pid int) map[int]bool {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	require.NoError(p.t, err)
-	if len(stats) == 0 {
-		p.t.Skip("no /proc to find the watchdog")
-	}
-	children := map[int]bool{}
-	for _, name := range stats {
-		stat, _ := os.ReadFile(name)
-		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		if len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
-			child, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-			require.NoError(p.t, err)
-			children[child] = true
-		}
-	}
-	return children
-}
-
-// Under Bazel the descendants are in the test's group, which Bazel kills.
-func TestUnderBazelTheEngineDoesNotOutliveTheTest(t *testing.T) {
-	t.Parallel()
-	p := newPlay(t)
-	cmd, _ := p.start("hang", "deaf progress:ready hang", nil, []string{"BAZEL_TEST=1"})
-	for pid := range p.cast() {
-		g, err := unix.Getpgid(pid)
-		require.NoError(t, err)
-		require.Equal(t, cmd.Process.Pid, g, "there is only the test's group")
-	}
-	watchdog := 0
-	for pid := range p.children(cmd.Process.Pid) {
-		if p.cast()[pid] == "" {
-			watchdog = pid
-		}
-	}
-	require.NotZero(t, watchdog)
-	require.NoError(t, cmd.Process.Kill())
-	cmd.Wait()
-	p.gone(2)
-	assert.NoError(t, eventually(func() bool { return !alive(watchdog) }), "the watchdog, too, is gone")
-}
-
 func TestASignalStopsTheEngineAndThenTheTest(t *testing.T) {
 	for _, c := range []struct {
 		signal syscall.Signal
@@ -215,17 +169,9 @@ func TestASecondSignalDoesNotWait(t *testing.T) {
 	p.gone(3)
 }
 
-func TestSignalsWithoutASignal(t *testing.T) {
-	ctx, stop := supervise.Signals(t.Context())
-	assert.NoError(t, ctx.Err())
-	stop()
-	stop()
-	assert.ErrorIs(t, ctx.Err(), context.Canceled)
-}
-
 // A variable set by hand must neither run tests nor kill anything.
 func TestTheWatchdogObeysOnlyItsParent(t *testing.T) {
-	for _, value := range []string{"", "1", "1 true 1s", "0 false 1s", "x y z", "99999999 true 1s"} {
+	for _, value := range []string{"", "1", "x y z", "99999999"} {
 		t.Run(value, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^$")
 			cmd.Env = append(os.Environ(), "PARITY_WATCHDOG="+value)
@@ -239,23 +185,26 @@ func TestTheWatchdogObeysOnlyItsParent(t *testing.T) {
 	}
 }
 
-func TestTheDeadlineIsNamed(t *testing.T) {
-	p := newPlay(t)
-	now := time.Now()
-	// The tests began long ago. At a time in the past, 144 s of their 10 minutes were left.
-	ctx, cancel := supervise.WithDeadline(t.Context(), now.Add(-time.Hour), 10*time.Minute,
-		now.Add(-time.Hour-456*time.Second), 10*time.Second)
+func TestDeadline(t *testing.T) {
+	for _, c := range []struct {
+		ago, timeout, left time.Duration
+		reason             string
+	}{
+		{0, 10 * time.Minute, 10*time.Minute - 11*time.Second, "the grace and a second for the report"},
+		{7 * time.Minute, 10 * time.Minute, 3*time.Minute - 11*time.Second, "time that has passed counts"},
+		{0, 8 * time.Second, 6 * time.Second, "a short timeout leaves three quarters"},
+		{11 * time.Minute, 10 * time.Minute, 0, "too late"},
+	} {
+		ctx, cancel := supervise.WithDeadline(t.Context(), c.timeout, time.Now().Add(-c.ago))
+		d, ok := ctx.Deadline()
+		require.True(t, ok, c.reason)
+		assert.InDelta(t, c.left.Seconds(), time.Until(d).Seconds(), 2, c.reason)
+		cancel()
+	}
+	ctx, cancel := supervise.WithDeadline(t.Context(), 0, time.Now())
 	defer cancel()
-	err := supervise.Run(ctx, p.command("exit:0"))
-	var late *supervise.TimeoutError
-	require.ErrorAs(t, err, &late)
-	assert.ErrorContains(t, err, "go test -timeout 10m leaves 2m13s for the engine")
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-
-	ctx, cancel = supervise.WithDeadline(t.Context(), now, 0, now, time.Second)
 	_, limited := ctx.Deadline()
-	assert.False(t, limited, "-timeout 0")
-	cancel()
+	assert.False(t, limited, "with -timeout 0 there is no alarm")
 }
 
 // An engine that ignores SIGTERM is dead before the alarm of a short -timeout, whatever its grace.
@@ -263,10 +212,10 @@ func TestADeafEngineUnderAShortTimeout(t *testing.T) {
 	p := newPlay(t)
 	c := p.command("deaf", "progress:ready", "hang")
 	c.Grace = time.Hour
-	now := time.Now()
-	ctx, cancel := supervise.WithDeadline(t.Context(), now, 2*time.Second, now, c.Grace)
+	ctx, cancel := supervise.WithDeadline(t.Context(), 2*time.Second, time.Now())
 	defer cancel()
 	err := supervise.Run(ctx, c)
 	assert.ErrorContains(t, err, "go test -timeout 2s leaves 1.5s for the engine")
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
 	p.gone(2)
 }

@@ -20,7 +20,4 @@
 //
 // On other Unix systems only the process group is ended: a daemon, which leaves it, is out of reach.
 // [Daemons] says which it is. On Windows the program alone is killed.
-//
-// Under Bazel (BAZEL_TEST) tests may not create groups, because Bazel kills the test's own group at
-// the end. There the program and the watchdog stay in that group.
 package supervise

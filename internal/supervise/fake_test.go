@@ -42,15 +42,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// enlist registers this process, and the watchdog, which is the engine's parent. Under Bazel that is
-// not asked for.
+// enlist registers this process, and the watchdog, which is the engine's parent.
 func enlist(role string) {
 	dir := os.Getenv("FAKE_PIDS")
 	note := func(pid int, role string) {
 		must(os.WriteFile(filepath.Join(dir, strconv.Itoa(pid)), []byte(role), 0o600))
 	}
 	note(os.Getpid(), role)
-	if role == "engine" && os.Getenv("BAZEL_TEST") == "" {
+	if role == "engine" {
 		note(os.Getppid(), "watchdog")
 	}
 }

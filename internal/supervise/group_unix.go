@@ -10,10 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // group is the program with its descendants, and the watchdog that started it and will end it.
@@ -44,11 +47,10 @@ func startGroup(ctx context.Context, cmd *exec.Cmd) (*group, error) {
 		return nil, err
 	}
 	defer says.Close()
-	own := os.Getenv("BAZEL_TEST") == ""
 	dog := &exec.Cmd{Path: exe, Args: []string{"goparity-watchdog", cmd.Path}, Stdin: stdin,
 		ExtraFiles:  append([]*os.File{says, cmd.Stdout.(*os.File)}, cmd.ExtraFiles...),
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: own}}
-	dog.Env = append(os.Environ(), watchdogKey+"="+strconv.Itoa(os.Getpid())+" "+strconv.FormatBool(own))
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	dog.Env = append(os.Environ(), watchdogKey+"="+strconv.Itoa(os.Getpid()))
 	held.Lock() // no lock may be closed while the watchdog inherits it
 	for f := range held.files {
 		dog.ExtraFiles = append(dog.ExtraFiles, f)
@@ -96,7 +98,11 @@ func (g *group) wait() ending {
 	if err := g.answers.Decode(&a); err != nil {
 		return ending{code: 128 + int(syscall.SIGKILL), signal: "SIGKILL"}
 	}
-	return endingOf(syscall.WaitStatus(a.Status))
+	w := syscall.WaitStatus(a.Status)
+	if w.Signaled() {
+		return ending{code: 128 + int(w.Signal()), signal: unix.SignalName(w.Signal())}
+	}
+	return ending{code: w.ExitStatus()}
 }
 
 // terminate asks the program and its descendants to end.
@@ -121,6 +127,18 @@ func (g *group) kill() {
 	g.orders.Close()
 }
 
-// killTime is how long to wait for the death of what was killed. It is exceeded only by processes
-// that the system cannot end, in a driver that hangs.
-const killTime = 3 * time.Second
+// pass lets the program inherit the write end of the progress pipe, and returns the variable that
+// says so.
+func pass(cmd *exec.Cmd, w *os.File) (variable string, err error) {
+	cmd.ExtraFiles = append(cmd.ExtraFiles, w)
+	return "PARITY_PROGRESS_FD=" + strconv.Itoa(2+len(cmd.ExtraFiles)), nil
+}
+
+// raise ends this process by a signal.
+func raise(s os.Signal) {
+	n := s.(syscall.Signal)
+	signal.Reset(s)
+	syscall.Kill(os.Getpid(), n)
+	time.Sleep(time.Second) // until the signal arrives
+	os.Exit(128 + int(n))
+}

@@ -2,7 +2,12 @@ package supervise
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/windows"
 )
 
 // group is the program alone: what it starts is not ended with it.
@@ -24,3 +29,21 @@ func (g *group) wait() ending {
 func (g *group) terminate() { g.cmd.Process.Kill() }
 
 func (g *group) close() { g.cmd.Process.Kill() }
+
+// pass lets the program inherit the handle of the progress pipe's write end, and returns the
+// variable that says so.
+func pass(cmd *exec.Cmd, w *os.File) (variable string, err error) {
+	h := windows.Handle(w.Fd())
+	cmd.SysProcAttr = &syscall.SysProcAttr{AdditionalInheritedHandles: []syscall.Handle{syscall.Handle(h)}}
+	return "PARITY_PROGRESS_HANDLE=" + strconv.FormatUint(uint64(h), 10),
+		os.NewSyscallError("SetHandleInformation", windows.SetHandleInformation(h, windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT))
+}
+
+// Daemons reports whether a program's descendants are ended that have left its process group, and
+// says how.
+func Daemons() (ended bool, how string) {
+	return false, "what an engine starts is not ended with it on Windows"
+}
+
+// raise ends this process with the exit code that shells expect.
+func raise(s os.Signal) { os.Exit(128 + int(s.(syscall.Signal))) }

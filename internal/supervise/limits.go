@@ -1,11 +1,26 @@
 package supervise
 
-// The log of a program.
+import "time"
+
+// DefaultGrace is how long a program may take to end after SIGTERM.
+const DefaultGrace = 10 * time.Second
+
+const (
+	// drainTime is how long Run waits for the end of a pipe after the end of the program. Only a
+	// descendant that left the group can still hold it.
+	drainTime = 2 * time.Second
+
+	// orphanGrace limits the time between SIGTERM and SIGKILL once no one waits for the result.
+	orphanGrace = time.Second
+
+	// killTime is how long to wait for the death of what was killed. It is exceeded only by processes
+	// that the system cannot end, in a driver that hangs.
+	killTime = 3 * time.Second
+)
+
 const (
 	// tailLines and tailBytes limit what errors have of the end of a log.
 	tailLines = 200
-
-	// tailBytes: see tailLines.
 	tailBytes = 64 << 10
 
 	// maxLine is the longest line of progress, in bytes. The rest of a longer one is dropped.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,9 +25,6 @@ type Command struct {
 	Secrets  *secret.Values    // overwritten with asterisks in the log and in errors; nil: those of a known form
 }
 
-// DefaultGrace is how long a program may take to end after SIGTERM.
-const DefaultGrace = 10 * time.Second
-
 // Run starts the program and returns when it has ended and all its descendants are dead.
 //
 // The program finds the progress pipe in PARITY_PROGRESS_FD, the number of a file descriptor (on
@@ -34,62 +32,67 @@ const DefaultGrace = 10 * time.Second
 // after Run has returned. The program's stdin is empty. When ctx is done, the program is told to end, and is killed after c.Grace,
 // or earlier if the alarm of go test would come first (see [WithDeadline]).
 //
-// Errors: *StartError if the program could not be started, *ExitError if it ended by a signal or
-// with a code other than 0, *TimeoutError if the deadline of ctx had passed, and one that wraps the
-// cause of ctx if ctx was cancelled.
+// Errors: *StartError if the program could not be started; *ExitError if it ended by a signal or
+// with a code other than 0, or the deadline of ctx had passed; one that wraps the cause of ctx if
+// ctx was cancelled.
 func Run(ctx context.Context, c Command) error {
 	started := time.Now()
 	if c.Grace <= 0 {
 		c.Grace = DefaultGrace
 	}
+	e := &ExitError{Name: filepath.Base(c.Path)}
 	if ctx.Err() != nil {
-		return c.stopped(ctx, started, "", "", nil)
+		return e.stopped(ctx, started)
 	}
 	if c.Dir != "" {
 		// Without this check a missing folder would be reported as a missing program.
 		if _, err := os.Stat(c.Dir); err != nil {
-			return c.notStarted(fmt.Errorf("its working folder: %w", err))
+			return &StartError{c.Path, fmt.Errorf("its working folder: %w", err)}
 		}
 	}
 	log, err := openLog(c.LogFile, c.Secrets)
 	if err != nil {
-		return c.notStarted(err)
+		return &StartError{c.Path, err}
 	}
 	defer log.close()
-	progress, err := newProgress(c.Progress)
+	last := ""
+	progress, err := newPipe(func(r io.Reader) { last = readLines(r, c.Progress) })
 	if err != nil {
-		return c.notStarted(err)
+		return &StartError{c.Path, err}
 	}
-	defer progress.finish()
-
-	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Dir, cmd.Env = c.Dir, append([]string{}, c.Env...) // an empty environment is none of ours
-	cmd.Stdout, cmd.Stderr = log.w, log.w
-	if err := progress.pass(cmd); err != nil {
-		return c.notStarted(err)
-	}
-	g, err := startGroup(ctx, cmd)
+	defer progress.end()
+	g, err := c.start(ctx, log.w, progress.w)
 	if err != nil {
 		if ctx.Err() != nil {
-			return c.stopped(ctx, started, "", "", nil)
+			return e.stopped(ctx, started)
 		}
-		return c.notStarted(err)
+		return &StartError{c.Path, err}
 	}
 	defer g.close()
 	end, interrupted := c.wait(ctx, g)
 	g.close()
-	last := c.Secrets.Redact(progress.finish())
-	tail := log.tail()
-
+	progress.end()
+	e.Code, e.Signal, e.Progress, e.LogFile, e.Tail = end.code, end.signal, c.Secrets.Redact(last), c.LogFile, log.tail()
 	switch {
 	case interrupted:
-		return c.stopped(ctx, started, last, c.LogFile, tail)
+		return e.stopped(ctx, started)
 	case end.err != nil:
-		return fmt.Errorf("supervise: wait for %s: %w", c.name(), end.err)
+		return fmt.Errorf("supervise: wait for %s: %w", e.Name, end.err)
 	case end.code == 0:
 		return nil
 	}
-	return &ExitError{Name: c.name(), Code: end.code, Signal: end.signal, Progress: last, LogFile: c.LogFile, Tail: tail}
+	return e
+}
+
+func (c *Command) start(ctx context.Context, log, progress *os.File) (*group, error) {
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, log, log
+	variable, err := pass(cmd, progress)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(append([]string{}, c.Env...), variable) // an empty environment is none of ours
+	return startGroup(ctx, cmd)
 }
 
 // ending is how a program ended.
@@ -128,18 +131,16 @@ func (c *Command) wait(ctx context.Context, g *group) (e ending, interrupted boo
 	return e, true
 }
 
-func (c *Command) name() string { return filepath.Base(c.Path) }
-
-func (c *Command) notStarted(err error) error {
-	return &StartError{Path: c.Path, Err: err}
-}
-
 // stopped returns the error for a program that was stopped, or not even started, because ctx was
 // done.
-func (c *Command) stopped(ctx context.Context, started time.Time, last, log string, tail []string) error {
-	if ctx.Err() != context.DeadlineExceeded {
-		return fmt.Errorf("supervise: %s was stopped: %w", c.name(), cause(ctx))
+func (e *ExitError) stopped(ctx context.Context, started time.Time) error {
+	cause := context.Cause(ctx)
+	if !errors.Is(cause, ctx.Err()) {
+		cause = fmt.Errorf("%w (%w)", cause, ctx.Err())
 	}
-	return &TimeoutError{Name: c.name(), After: time.Since(started), Progress: last, LogFile: log, Tail: tail,
-		Err: cause(ctx)}
+	if ctx.Err() != context.DeadlineExceeded {
+		return fmt.Errorf("supervise: %s was stopped: %w", e.Name, cause)
+	}
+	e.After, e.Err = time.Since(started), cause
+	return e
 }

@@ -3,7 +3,6 @@ package supervise
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,8 +24,8 @@ func Daemons() (ended bool, how string) {
 }
 
 // attributes are those of the program: it dies with the watchdog.
-func attributes(own bool) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: own, Pdeathsig: syscall.SIGKILL}
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // signalChildren sends a signal to the children of this process except one. No other process can
@@ -50,34 +49,9 @@ func signalChildren(s syscall.Signal, except int) {
 
 // children lists the children of this process.
 func children() (pids []int) {
-	lists, _ := filepath.Glob("/proc/self/task/*/children")
-	for _, name := range lists {
-		list, err := os.ReadFile(name)
-		if err != nil {
-			continue // a thread that has just ended
-		}
-		for _, field := range strings.Fields(string(list)) {
-			if pid, err := strconv.Atoi(field); err == nil {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	if len(lists) > 0 {
-		return pids
-	}
-	for _, pid := range processes() { // a kernel without these lists
-		if parentOf(pid) == os.Getpid() {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// processes lists all processes.
-func processes() (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && parentOf(pid) == os.Getpid() {
 			pids = append(pids, pid)
 		}
 	}

@@ -16,6 +16,6 @@ func Daemons() (ended bool, how string) {
 func adoptOrphans() {}
 
 // attributes are those of the program.
-func attributes(own bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: own} }
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func signalChildren(syscall.Signal, int) {}

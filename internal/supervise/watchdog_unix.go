@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -17,9 +18,6 @@ import (
 
 // watchdogKey is the variable that makes this program a watchdog.
 const watchdogKey = "PARITY_WATCHDOG"
-
-// orphanGrace limits the time between SIGTERM and SIGKILL once no one waits for the result.
-const orphanGrace = time.Second
 
 func init() {
 	if v, ok := os.LookupEnv(watchdogKey); ok {
@@ -65,18 +63,13 @@ type answer struct {
 // dead.
 type watchdog struct {
 	say     *json.Encoder
-	own     bool
 	program int // 0 once it has ended
 }
 
 // watch is the main function of a watchdog.
 func watch(value string) int {
-	var parent int
-	var own bool
-	_, err := fmt.Sscan(value, &parent, &own)
 	// A variable that someone set by hand must not make this process a watchdog.
-	group, _ := unix.Getpgid(0)
-	if err != nil || os.Getppid() != parent || own != (group == os.Getpid()) {
+	if group, _ := unix.Getpgid(0); value != strconv.Itoa(os.Getppid()) || group != os.Getpid() {
 		fmt.Fprintf(os.Stderr, "%s=%s is not for this process: unset it\n", watchdogKey, value)
 		return 2
 	}
@@ -105,7 +98,7 @@ func watch(value string) int {
 	if !ok {
 		return 0
 	}
-	w := &watchdog{say: json.NewEncoder(os.NewFile(saysFD, "answers")), own: own}
+	w := &watchdog{say: json.NewEncoder(os.NewFile(saysFD, "answers"))}
 	if w.start(first); w.program == 0 {
 		return 0
 	}
@@ -142,7 +135,7 @@ func (w *watchdog) start(o order) {
 	if err == nil {
 		// The main thread starts it, in an init: when that ends, the process does.
 		w.program, err = syscall.ForkExec(string(o.Path), split(o.Args), &syscall.ProcAttr{Dir: string(o.Dir),
-			Env: split(o.Env), Files: files, Sys: attributes(w.own)})
+			Env: split(o.Env), Files: files, Sys: attributes()})
 	}
 	for fd := logFD; fd < logFD+o.Files; fd++ {
 		syscall.Close(fd)
@@ -176,9 +169,7 @@ func (w *watchdog) reap() (others bool) {
 		case pid == 0:
 			return true
 		case pid == w.program:
-			if w.own {
-				syscall.Kill(-pid, syscall.SIGKILL) // who is left in its group, at once: it keeps the number
-			}
+			syscall.Kill(-pid, syscall.SIGKILL) // who is left in its group, at once: it keeps the number
 			w.program = 0
 			w.say.Encode(answer{Status: int(status)})
 		}
@@ -187,12 +178,8 @@ func (w *watchdog) reap() (others bool) {
 
 // signal sends a signal to the program's group and to those that have left it.
 func (w *watchdog) signal(s syscall.Signal) {
-	switch {
-	case w.program == 0:
-	case w.own:
+	if w.program != 0 {
 		syscall.Kill(-w.program, s)
-	default:
-		syscall.Kill(w.program, s)
 	}
 	signalChildren(s, w.program)
 }

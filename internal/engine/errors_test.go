@@ -1,4 +1,4 @@
-package infra_test
+package engine_test
 
 import (
 	"context"
@@ -11,8 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/gpu"
-	"github.com/goparity/goparity/internal/infra"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
@@ -27,29 +25,28 @@ func TestClassAndText(t *testing.T) {
 		log    int // number of lines that are shown
 		reason string
 	}{
-		{&engine.InfraError{Msg: "no torch"}, "infra", 0, "the machine"},
-		{fmt.Errorf("x: %w", gpu.ErrBusy), "infra", 0, "the GPU"},
-		{&engine.InfraError{Msg: "it could not be started", Err: &supervise.StartError{Path: "x", Err: fs.ErrNotExist}},
+		{&engine.Error{Class: "infra", Msg: "no torch"}, "infra", 0, "the machine"},
+		{&engine.Error{Class: "infra", Msg: "it could not be started", Err: &supervise.StartError{Path: "x", Err: fs.ErrNotExist}},
 			"infra", 0, "no program"},
-		{&engine.CrashError{Engine: "max", Err: &supervise.ExitError{Name: "python", Signal: "SIGSEGV", Tail: tail}},
+		{&engine.Error{Class: "crash", Err: &supervise.ExitError{Name: "python", Signal: "SIGSEGV", Tail: tail}},
 			"crash", 30, "the end of the log"},
-		{&engine.CrashError{Engine: "max", Err: &supervise.ExitError{Name: "python", Code: 3, Tail: tail[:2]}}, "crash",
+		{&engine.Error{Class: "crash", Err: &supervise.ExitError{Name: "python", Code: 3, Tail: tail[:2]}}, "crash",
 			2, "all lines of a short log"},
-		{&engine.CrashError{Engine: "max", Err: &supervise.ExitError{Name: "python",
+		{&engine.Error{Class: "crash", Err: &supervise.ExitError{Name: "python",
 			Code: 3, Tail: []string{"line 0", "line " + strings.Repeat("x", 60000)}}}, "crash",
 			0, "one endless line keeps its end"},
-		{&engine.CrashError{Engine: "max", Err: &supervise.ExitError{Name: "python",
+		{&engine.Error{Class: "crash", Err: &supervise.ExitError{Name: "python",
 			Code: 3, Tail: []string{"line 0", "line " + strings.Repeat("x", 2999), "line 2"}}}, "crash",
 			1, "whole lines that fit"},
-		{fmt.Errorf("engine: %w", &supervise.TimeoutError{Name: "python", Tail: tail, Err: context.DeadlineExceeded}),
+		{fmt.Errorf("engine: %w", &supervise.ExitError{Name: "python", Tail: tail, Err: context.DeadlineExceeded}),
 			"timeout", 30, "what the engine was doing"},
 		{fmt.Errorf("supervise: stopped: %w", context.Canceled), "stopped", 0, "Ctrl-C"},
-		{&engine.ModelError{Msg: "no weight"}, "model", 0, "the model"},
-		{&engine.UsageError{Msg: "token 5000"}, "usage", 0, "the job is impossible"},
+		{&engine.Error{Class: "model", Msg: "no weight"}, "model", 0, "the model"},
+		{&engine.Error{Class: "usage", Msg: "token 5000"}, "usage", 0, "the job is impossible"},
 		{errors.New("fixture.yaml:3: unknown key"), "fixture", 0, "anything else"},
 	} {
-		assert.Equal(t, tt.class, infra.Class(tt.err), tt.reason)
-		text := infra.Text(tt.err)
+		assert.Equal(t, tt.class, engine.Class(tt.err), tt.reason)
+		text := engine.Text(tt.err)
 		assert.Contains(t, text, tt.err.Error())
 		assert.Equal(t, tt.log, strings.Count(text, "\n  line "), tt.reason)
 		assert.Less(t, len(text), 4096)

@@ -1,3 +1,0 @@
-package supervise
-
-var ReadLines = readLines

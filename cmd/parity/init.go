@@ -363,7 +363,7 @@ func (y *initYAML) text() (string, error) {
 	var b strings.Builder
 	b.WriteString("# Made by parity init. All keys: https://github.com/goparity/goparity/blob/main/docs/fixture.md\n\n" + y.model)
 	if v := y.variant(); v != tensor.F32.String() {
-		fmt.Fprintf(&b, "references: [{variant: %s, use: judge}]\n", v)
+		fmt.Fprintf(&b, "references: [%s]\n", v)
 	}
 	switch {
 	case len(y.golden) > 0:

@@ -58,7 +58,7 @@ type Fixture struct {
 	err       error
 
 	mu          sync.Mutex
-	programs    map[[2]string]*program.Program // by variant and case; nil where there is none
+	programs    map[*dump.Run]*program.Program // by golden; nil where there is none
 	answered    bool                           // something judged what the fixture expects
 	compared    []*judged                      // what is reported: that of c, or those of functions
 	idle        judged                         // of tests that compared nothing
@@ -321,23 +321,14 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 			return nil, fmt.Errorf("%s:%d: case %s: the candidate's run in %s has no such case, it has %s",
 				f.yaml.File, y.Pos.Line, y.Name, filepath.ToSlash(runs[0].Path), dump.CaseNames(runs))
 		}
-		k.Actual = runs[i]
-		variant := f.yaml.Reference(k.Actual.Info.Device)
 		var err error
 		if f.yaml.Alone {
-			if k.Program, err = f.alone(y.Name); err != nil {
-				return nil, err
-			}
-			out = append(out, k)
-			continue
+			k.Actual = runs[i]
+			k.Program, err = f.alone(y.Name)
+		} else {
+			k, err = f.known(f.yaml.Reference(runs[i].Info.Device), y.Name, runs[i])
 		}
-		if k.Golden, err = f.goldens.Golden(variant, y.Name); err != nil {
-			return nil, err
-		}
-		if k.Program, err = f.program(variant, y.Name); err != nil {
-			return nil, err
-		}
-		if err := f.addBeside(&k, variant); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		out = append(out, k)
@@ -345,51 +336,49 @@ func (f *Fixture) cases(runs []*dump.Run) ([]judge.Case, error) {
 	return out, nil
 }
 
-// program returns what the reference ran for the goldens of a case; nil if that was not recorded, or cannot be
-// used, which the golden notes once.
-func (f *Fixture) program(variant, caseName string) (*program.Program, error) {
-	run, err := f.goldens.Golden(variant, caseName)
-	if err != nil {
-		return nil, err
+// known is what is known of a case beside a candidate's run: the goldens of the variant that judges,
+// what the reference ran for them, and what other variants say: how far off the judging one is
+// itself, what the candidate's encoding costs it, or, where it is not the plain reference, what that
+// costs.
+func (f *Fixture) known(variant, caseName string, actual *dump.Run) (k judge.Case, err error) {
+	k = judge.Case{Name: caseName, Actual: actual}
+	if k.Golden, err = f.goldens.Golden(variant, caseName); err != nil {
+		return k, err
 	}
+	k.Program = f.program(variant, caseName, k.Golden)
+	of := map[string]**dump.Run{}
+	if r, _ := f.yaml.Variant(variant); !r.IsPlain() {
+		of[f.yaml.Unquantised(variant)], of[f.yaml.Unrounded(variant)] = &k.Unquantised, &k.Unrounded
+	} else {
+		if d := k.Encoding(); d.Size() == 2 {
+			of[d.String()] = &k.Encoded
+		}
+		of[tensor.F64.String()] = &k.Golden64
+	}
+	for other, to := range of {
+		if other != variant && f.goldens.Find(other, caseName) != nil {
+			if *to, err = f.goldens.Golden(other, caseName); err != nil {
+				return k, err
+			}
+		}
+	}
+	return k, nil
+}
+
+// program returns what the reference ran for a golden; nil if that was not recorded, or cannot be
+// used, which the golden notes once.
+func (f *Fixture) program(variant, caseName string, golden *dump.Run) *program.Program {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := [2]string{variant, caseName}
-	p, known := f.programs[key]
+	p, known := f.programs[golden]
 	if !known {
-		p = reference.InStore(f.goldens, variant, caseName, run)
+		p = reference.InStore(f.goldens, variant, caseName, golden)
 		if f.programs == nil {
-			f.programs = map[[2]string]*program.Program{}
+			f.programs = map[*dump.Run]*program.Program{}
 		}
-		f.programs[key] = p
+		f.programs[golden] = p
 	}
-	return p, nil
-}
-
-// besides returns the goldens of a case of another variant than the judging one; nil if there are none.
-func (f *Fixture) besides(judging, variant, caseName string) (*dump.Run, error) {
-	if variant == judging || f.goldens.Find(variant, caseName) == nil {
-		return nil, nil
-	}
-	return f.goldens.Golden(variant, caseName)
-}
-
-// addBeside adds what other variants say beside the one that judges: how far off it is itself, what
-// the candidate's encoding costs it, or, where it is not the plain reference, what that costs.
-func (f *Fixture) addBeside(k *judge.Case, judging string) (err error) {
-	if r, _ := f.yaml.Variant(judging); !r.IsPlain() {
-		if k.Unquantised, err = f.besides(judging, f.yaml.Unquantised(judging), k.Name); err == nil {
-			k.Unrounded, err = f.besides(judging, f.yaml.Unrounded(judging), k.Name)
-		}
-		return err
-	}
-	if k.Golden64, err = f.besides(judging, tensor.F64.String(), k.Name); err != nil {
-		return err
-	}
-	if d := k.Encoding(); d.Size() == 2 {
-		k.Encoded, err = f.besides(judging, d.String(), k.Name)
-	}
-	return err
+	return p
 }
 
 func (f *Fixture) compareOptions() judge.Options {

@@ -133,37 +133,37 @@ func (g *Generation) recorded(actual *dump.Run) (*dump.Run, error) {
 	return dump.New(actual.Path, info, actual.OrderBy, entries), nil
 }
 
-// generate runs a variant of the reference on from each prompt, greedily, and returns what goldens keep
-// of it, by case. The tokens of the first variant are forced on the others.
-func (u *update) generate(variant string, onePass *engine.Result, forced map[string][]int) (map[string]*dump.Run, error) {
-	job, err := u.reference(variant)
-	if err != nil {
-		return nil, err
-	}
-	job.Capture = engine.Capture{}
-	var cases []engine.Case
+// generate runs a variant of the reference on from each prompt, greedily, for what goldens keep of it.
+// The tokens of the first variant are forced on the others.
+func (u *update) generate(m *made, onePass *engine.Result, forced map[string][]int) error {
 	n := u.yaml.Generation
+	if n == 0 {
+		return nil
+	}
+	job, err := u.reference(m.variant)
+	if err != nil {
+		return err
+	}
+	job.Capture, job.Cases = engine.Capture{}, nil
 	for i, y := range u.yaml.Cases {
 		tokens := onePass.Runs[i].Info.Unpadded()
 		if len(tokens) != 1 || len(tokens[0]) == 0 {
-			return nil, fmt.Errorf("case %s has %d sequences, and generation: %d asks for a text of one: give each prompt a case of its own", y.Name, len(tokens), n)
+			return fmt.Errorf("case %s has %d sequences, and generation: %d asks for a text of one: give each prompt a case of its own", y.Name, len(tokens), n)
 		}
 		c := engine.Case{Name: y.Name, TokenIDs: tokens, Images: u.yaml.ImagesOf(y), Steps: n}
 		if ids := forced[y.Name]; ids != nil {
 			c.Forced = [][]int{ids}
 		}
-		cases = append(cases, c)
+		job.Cases = append(job.Cases, c)
 	}
-	r, err := u.runCases(job, "along texts", cases)
+	r, err := u.run(job)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("the reference along texts: %w", err)
 	}
-	defer r.Close()
-	out := map[string]*dump.Run{}
 	for i, y := range u.yaml.Cases {
 		tokens, err := r.Generated(i)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if forced[y.Name] == nil {
 			forced[y.Name] = tokens[0][:n]
@@ -172,23 +172,24 @@ func (u *update) generate(variant string, onePass *engine.Result, forced map[str
 		prompt := run.Info.Unpadded()[0]
 		text := slices.Concat(prompt, forced[y.Name])
 		if run.Info.TokenIDs, err = json.Marshal([][]int{text}); err != nil {
-			return nil, err
+			return err
 		}
 		run.Info.Generation = &dump.Generation{From: len(prompt)}
 		side, err := continuation.Open(run, nil)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		entries, err := side.Keep(n, r.About[i].Known)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		info := run.Info
-		info.ReferenceText, info.Path, info.Passes, info.PadMask, info.PadMasks = onePass.Runs[i].Info.ReferenceText, "", nil, nil, nil
+		info.Case, info.ReferenceText = dump.PathCase(y.Name, dump.Generated), onePass.Runs[i].Info.ReferenceText
+		info.Path, info.Passes, info.PadMask, info.PadMasks = "", nil, nil, nil
 		info.Generation = &dump.Generation{From: len(prompt), Tokens: text[len(prompt):]}
-		out[dump.PathCase(y.Name, dump.Generated)] = dump.New(run.Path, info, run.OrderBy, entries)
+		m.along = append(m.along, dump.New(run.Path, info, run.OrderBy, entries))
 	}
-	return out, nil
+	return nil
 }
 
 // baseOf is the case that a run along a path or a text is of.

@@ -25,51 +25,51 @@ func MakesGoldens(run *dump.Run) error {
 	return nil
 }
 
-// imported are runs that become goldens of a variant, by case.
-type imported struct {
+// made are runs that become goldens of a variant, in place of those of the same cases.
+type made struct {
 	variant string
-	runs    map[string]*dump.Run
+	runs    map[string]*dump.Run // of one pass, by case
+	along   []*dump.Run          // texts, and paths with goldens of their own
 	paths   []store.Along
+	cases   map[string]engine.Case // by which paths were run
 }
 
 // replaces reports whether the goldens of a run are made anew.
-func (im *imported) replaces(k *store.Kept) bool {
+func (m *made) replaces(k *store.Kept) bool {
 	base, ofPath := dump.CutPathCase(k.Info.Case)
-	return k.Variant == im.variant && (im.runs[k.Info.Case] != nil || ofPath && (base == "" || im.runs[base] != nil))
+	return k.Variant == m.variant && (m.runs[k.Info.Case] != nil || ofPath && (base == "" || m.runs[base] != nil))
 }
 
-// change says what becomes of a store: goldens of all variants are replaced at one stroke, so that no one
-// sees a new variant beside an old one.
-func (u *update) change(old *store.Store, all []*imported) (*store.Change, error) {
+// change says what becomes of a store.
+func (u *update) change(old *store.Store, all []*made) (*store.Change, error) {
 	c := &store.Change{}
-	replaced := func(k *store.Kept) bool {
-		return slices.ContainsFunc(all, func(im *imported) bool { return im.replaces(k) })
-	}
 	for _, k := range old.Runs() {
-		if !replaced(k) {
+		if !slices.ContainsFunc(all, func(m *made) bool { return m.replaces(k) }) {
 			c.Keep = append(c.Keep, k)
 		}
 	}
 	for _, p := range old.Paths() {
-		if !slices.ContainsFunc(all, func(im *imported) bool {
-			return p.Variant == im.variant && (p.Case == "" || im.runs[p.Case] != nil)
-		}) {
+		if !slices.ContainsFunc(all, func(m *made) bool { return p.Variant == m.variant && (p.Case == "" || m.runs[p.Case] != nil) }) {
 			c.Paths = append(c.Paths, p)
 		}
 	}
-	for _, im := range all {
-		c.Paths = append(c.Paths, im.paths...)
-		for _, name := range slices.Sorted(maps.Keys(im.runs)) {
-			r, err := u.recording(im.variant, name, im.runs[name])
+	for _, m := range all {
+		c.Paths = append(c.Paths, m.paths...)
+		runs := maps.Clone(m.runs)
+		for _, r := range m.along {
+			runs[r.Info.Case] = r
+		}
+		for _, name := range slices.Sorted(maps.Keys(runs)) {
+			r, err := u.recording(m.variant, name, runs[name])
 			if err != nil {
-				return nil, fmt.Errorf("case %q from %s: %w", name, im.runs[name].Path, err)
+				return nil, fmt.Errorf("case %q from %s: %w", name, runs[name].Path, err)
 			}
 			c.Add = append(c.Add, r)
 		}
 	}
 	c.Accept = func(now *store.Store) error {
-		for _, im := range all {
-			if err := u.accept(im.variant, store.Diff(old, now, im.replaces)); err != nil {
+		for _, m := range all {
+			if err := u.accept(m.variant, store.Diff(old, now, m.replaces)); err != nil {
 				return err
 			}
 		}

@@ -129,6 +129,9 @@ func (r *runner) run(job engine.Job) (*engine.Result, error) {
 	opt.Progress = phases.Event
 	result, err := engine.RunOnDevice(ctx, job, opt, say)
 	phases.Stop(err == nil)
+	if err == nil {
+		r.opened = append(r.opened, result.Runs...)
+	}
 	return result, err
 }
 

@@ -16,23 +16,19 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// measured is what the reference does along the execution paths of a fixture.
-type measured struct {
-	dir   string        // of the runs, by case
-	paths []store.Along // with the figures
-	cases []engine.Case // as they were run
-}
-
 // measure runs a variant of the reference along the paths, and compares each with its own runs of
 // one pass. Where all rows are the same within the noise floor, the path shares the goldens of one
 // pass; otherwise it keeps its own. Of a causal model a beginning of each prompt, without the last
 // third, is run too: that its rows are those of the whole prompt is what causal means.
-func (u *update) measure(variant string, onePass *engine.Result) (*measured, error) {
+func (u *update) measure(m *made, onePass []*dump.Run) error {
+	if len(u.yaml.Paths) == 0 {
+		return nil
+	}
 	var inputs []path.Input
 	for i, y := range u.yaml.Cases {
-		tokens := onePass.Runs[i].Info.Unpadded()
+		tokens := onePass[i].Info.Unpadded()
 		if len(tokens) == 0 {
-			return nil, fmt.Errorf("case %s has no tokens, and paths are ways to run tokens: take paths out", y.Name)
+			return fmt.Errorf("case %s has no tokens, and paths are ways to run tokens: take paths out", y.Name)
 		}
 		inputs = append(inputs, path.Input{Case: y.Name, Tokens: tokens, Images: u.yaml.ImagesOf(y)})
 	}
@@ -40,86 +36,85 @@ func (u *update) measure(variant string, onePass *engine.Result) (*measured, err
 	for _, y := range u.yaml.Paths {
 		plans, left, err := path.Plans(y.Name, inputs, u.about())
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", u.yaml.File, y.Pos.Line, err)
+			return fmt.Errorf("%s:%d: %w", u.yaml.File, y.Pos.Line, err)
 		}
 		for _, text := range left {
-			if u.yaml.Auto != nil {
-				break // planned for the longest case
+			if u.yaml.Auto == nil { // which is planned for the longest case
+				fmt.Fprintf(u.out, "parity: update %s: %s\n", u.name, text)
 			}
-			fmt.Fprintf(u.out, "parity: update %s: %s\n", u.name, text)
 		}
 		all = append(all, plans)
 	}
 	if u.yaml.Causal() {
 		all = append(all, cuts(inputs))
 	}
-	m := &measured{}
+	var cases []engine.Case
+	m.cases = map[string]engine.Case{}
 	for _, plan := range slices.Concat(all...) {
-		m.cases = append(m.cases, planCase(plan))
+		c := planCase(plan)
+		cases, m.cases[c.Name] = append(cases, c), c
 	}
-	job, err := u.reference(variant)
+	runs, err := u.runCases(m.variant, "along paths", cases)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r, err := u.runCases(job, "along paths", m.cases)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	m.dir = r.Dir
 	for _, plans := range all {
-		paths, err := u.compareOwn(variant, plans, onePass.Runs, r.Runs)
+		paths, err := u.compareOwn(m.variant, plans, onePass, runs)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		m.paths = append(m.paths, paths...)
 	}
-	return m, nil
-}
-
-// costsAlong runs the variants that say what an encoding costs along the paths that keep goldens of
-// their own: of one pass that is not known there.
-func (u *update) costsAlong(along map[string]*measured) error {
-	judging := along[u.yaml.Reference("")]
-	if judging == nil {
-		return nil
-	}
-	for _, variant := range u.yaml.Variants() {
-		m := &measured{}
-		for _, p := range judging.paths {
-			if p.Own && u.yaml.Use(variant) == fixture.UseCost && u.yaml.WantsPath(p.Golden()) {
-				p.Variant = variant
-				m.paths = append(m.paths, p)
-				m.cases = append(m.cases, judging.cases[slices.IndexFunc(judging.cases, func(c engine.Case) bool { return c.Name == p.Golden() })])
-			}
-		}
-		if len(m.cases) == 0 {
-			continue
-		}
-		job, err := u.reference(variant)
-		if err != nil {
-			return err
-		}
-		r, err := u.runCases(job, "in "+variant+" along paths", m.cases)
-		if err != nil {
-			return err
-		}
-		m.dir, along[variant] = r.Dir, m
-		if err := r.Close(); err != nil {
-			return err
+	for _, p := range m.paths {
+		if p.Own && u.yaml.WantsPath(p.Golden()) {
+			m.along = append(m.along, runs[slices.IndexFunc(runs, func(r *dump.Run) bool { return r.Info.Case == p.Golden() })])
 		}
 	}
 	return nil
 }
 
+// costsAlong runs the variants that say what an encoding costs along the paths that keep goldens of
+// their own: of one pass that is not known there.
+func (u *update) costsAlong(all []*made) error {
+	i := slices.IndexFunc(all, func(m *made) bool { return m.variant == u.yaml.Reference("") })
+	if i < 0 {
+		return nil
+	}
+	for _, m := range all {
+		if u.yaml.Use(m.variant) != fixture.UseCost {
+			continue
+		}
+		var cases []engine.Case
+		for _, p := range all[i].paths {
+			if p.Own && u.yaml.WantsPath(p.Golden()) {
+				p.Variant = m.variant
+				m.paths, cases = append(m.paths, p), append(cases, all[i].cases[p.Golden()])
+			}
+		}
+		if len(cases) == 0 {
+			continue
+		}
+		runs, err := u.runCases(m.variant, "in "+m.variant+" along paths", cases)
+		if err != nil {
+			return err
+		}
+		m.along = append(m.along, runs...)
+	}
+	return nil
+}
+
 // runCases runs cases in a job of the reference. what says which, for errors.
-func (u *update) runCases(job engine.Job, what string, cases []engine.Case) (*engine.Result, error) {
+func (u *update) runCases(variant, what string, cases []engine.Case) ([]*dump.Run, error) {
+	job, err := u.reference(variant)
+	if err != nil {
+		return nil, err
+	}
 	job.Cases = cases
 	r, err := u.run(job)
 	if err != nil {
 		return nil, fmt.Errorf("the reference %s: %w", what, err)
 	}
-	return r, nil
+	return r.Runs, nil
 }
 
 // cuts are plans of the first two thirds of each sequence, run alone.

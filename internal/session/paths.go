@@ -12,7 +12,6 @@ import (
 	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/store"
-	"github.com/goparity/goparity/tensor"
 )
 
 // Path is one execution path of a fixture, and what a candidate computed along it.
@@ -42,54 +41,40 @@ func (p *Path) along() (*paths.Paths, error) {
 		return p.alone(runs)
 	}
 	variant := f.yaml.Reference(p.runs[0].Info.Device)
-	known, own := p.known(variant)
-	runs.Measured = known
-	for _, y := range f.yaml.Cases {
-		g, err := f.goldens.Golden(variant, y.Name)
-		if err != nil {
-			return nil, err
-		}
-		runs.Golden = append(runs.Golden, g)
-		ran, err := f.program(variant, y.Name)
-		if err != nil {
-			return nil, err
-		}
-		runs.Programs = append(runs.Programs, ran)
-	}
+	measured, own := p.known(variant)
+	runs.Measured = measured
 	names := f.yaml.CaseNames()
 	if own {
-		runs.OnePassGolden, runs.Golden, runs.Programs, names = runs.Golden, nil, nil, nil
+		for _, name := range names {
+			k, err := f.known(variant, name, p.runs[0])
+			if err != nil {
+				return nil, err
+			}
+			runs.OnePassGolden = append(runs.OnePassGolden, k.Golden)
+			runs.OnePassEncoded = append(runs.OnePassEncoded, have(k.Encoded)...)
+		}
+		names = nil
 		for _, plan := range p.plans {
-			g, err := f.goldens.Golden(variant, plan.Name())
-			if err != nil {
-				return nil, err
-			}
-			runs.Golden, names = append(runs.Golden, g), append(names, plan.Name())
+			names = append(names, plan.Name())
 		}
 	}
-	if r, _ := f.yaml.Variant(variant); !r.IsPlain() {
-		return paths.Compare(f.cfg.context(), runs, f.compareOptions()) // the others compute something else
-	}
-	encoding := judge.Case{Golden: runs.Golden[0], Actual: p.runs[0]}.Encoding()
-	if encoding.Size() != 2 {
-		encoding = tensor.Invalid
-	}
-	for _, beside := range []struct {
-		dtype tensor.DType
-		names []string
-		to    *[]*dump.Run
-	}{{tensor.F64, names, &runs.Golden64}, {encoding, names, &runs.Encoded}, {encoding, f.yaml.CaseNames(), &runs.OnePassEncoded}} {
-		for _, name := range beside.names {
-			g, err := f.besides(variant, beside.dtype.String(), name)
-			if err != nil {
-				return nil, err
-			}
-			if g != nil {
-				*beside.to = append(*beside.to, g)
-			}
+	for _, name := range names {
+		k, err := f.known(variant, name, p.runs[0])
+		if err != nil {
+			return nil, err
 		}
+		runs.Golden, runs.Programs = append(runs.Golden, k.Golden), append(runs.Programs, k.Program)
+		runs.Golden64, runs.Encoded = append(runs.Golden64, have(k.Golden64)...), append(runs.Encoded, have(k.Encoded)...)
 	}
 	return paths.Compare(f.cfg.context(), runs, f.compareOptions())
+}
+
+// have is a run, if there is one.
+func have(run *dump.Run) []*dump.Run {
+	if run == nil {
+		return nil
+	}
+	return []*dump.Run{run}
 }
 
 // alone compares with what the programs of one pass make of the runs.

@@ -1,10 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"slices"
 
@@ -61,13 +61,12 @@ func (u *update) renew() error {
 	if err := u.readYAML(); err != nil {
 		return err
 	}
-	if u.yaml.Alone {
+	switch {
+	case u.yaml.Alone:
 		return u.recordPrograms()
-	}
-	if u.cfg.Bless != "" {
+	case u.cfg.Bless != "":
 		return u.bless()
-	}
-	if u.goldenDump == "" {
+	case u.goldenDump == "":
 		return u.fromReference()
 	}
 	dirs := map[string]string{}
@@ -79,37 +78,54 @@ func (u *update) renew() error {
 	if len(dirs) == 0 {
 		dirs[u.yaml.Variants()[0]] = u.goldenDump
 	}
+	var all []*made
 	for _, v := range u.yaml.Variants() {
-		if dirs[v] == "" {
+		dir := dirs[v]
+		switch {
+		case dir == "":
 			fmt.Fprintf(u.out, "parity: update %s: the dump has no %s: its goldens stay as they are\n", u.name, v)
-		}
-	}
-	for _, dir := range dirs {
-		if store.KeepsRuns(dir) {
+			continue
+		case store.KeepsRuns(dir):
 			return fmt.Errorf("%s is a recorded run of the candidate: goldens come from the reference; if it is meant all the same, "+
 				"-parity.bless=REASON makes it golden, and every report says so", filepath.ToSlash(dir))
 		}
+		m, err := u.fromDump(v, dir)
+		if err != nil {
+			return err
+		}
+		all = append(all, m)
 	}
-	return u.importAll(dirs, nil, nil)
+	return u.replace(all)
 }
 
-// fromReference runs the reference, each variant of it, and imports what it computed. The decode
-// steps of all variants take the tokens of the first.
+// fromDump opens the runs of a variant in a folder.
+func (u *update) fromDump(variant, dir string) (*made, error) {
+	runs, err := store.OpenCases(dir, dump.Options{Cases: u.yaml.CaseNames(), Unjudged: !store.KeepsRuns(dir)})
+	if err != nil {
+		return nil, err
+	}
+	u.opened = append(u.opened, runs...)
+	return u.choose(variant, runs)
+}
+
+// fromReference runs the reference, each variant of it, and imports what it computed: all run before
+// the first is kept, so that a failure changes nothing. The decode steps of all variants take the
+// tokens of the first.
 func (u *update) fromReference() error {
 	if u.yaml.Model.Path == "" && u.yaml.Model.Oracle == "" {
 		return fmt.Errorf("%s names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump", u.yaml.File)
 	}
-	dirs := map[string]string{} // all run before the first is kept: a failure changes nothing
-	along := map[string]*measured{}
-	texts := map[string]map[string]*dump.Run{} // by variant, what is kept of the generation of each case
-	spoken := map[string][]int{}               // by case, the tokens of the first variant
+	var all []*made
 	var forced [][][]int
+	spoken := map[string][]int{} // by case, the tokens of the first variant
 	for n, variant := range u.yaml.Variants() {
 		job, err := u.reference(variant)
 		if err != nil {
 			return err
 		}
+		run := u.run
 		if n == 0 {
+			run = u.observed
 			job.SanityTokens, job.SkipSanity = sanityTokens, u.yaml.Model.SkipSanity
 		}
 		for i := range forced {
@@ -117,10 +133,6 @@ func (u *update) fromReference() error {
 		}
 		if u.hasProgram(variant) {
 			fixture.RecordProgram(&job, u.yaml.Programs)
-		}
-		run := u.run
-		if n == 0 {
-			run = u.observed
 		}
 		r, err := run(job)
 		if err != nil {
@@ -132,29 +144,23 @@ func (u *update) fromReference() error {
 			}
 		}
 		if n == 0 {
-			if forced, err = u.chosen(r); err != nil {
-				return err
+			forced, err = u.chosen(r)
+		}
+		m, other := u.choose(variant, r.Runs)
+		if err = errors.Join(err, other); err == nil && u.yaml.Use(variant) == fixture.UseJudge {
+			if err = u.generate(m, r, spoken); err == nil {
+				err = u.measure(m, r.Runs)
 			}
 		}
-		if u.yaml.Use(variant) == fixture.UseJudge && u.yaml.Generation > 0 {
-			if texts[variant], err = u.generate(variant, r, spoken); err != nil {
-				return errors.Join(err, r.Close())
-			}
-		}
-		if u.yaml.Use(variant) == fixture.UseJudge && len(u.yaml.Paths) > 0 {
-			if along[variant], err = u.measure(variant, r); err != nil {
-				return errors.Join(err, r.Close())
-			}
-		}
-		if err := r.Close(); err != nil {
+		if err != nil {
 			return err
 		}
-		dirs[variant] = r.Dir
+		all = append(all, m)
 	}
-	if err := u.costsAlong(along); err != nil {
+	if err := u.costsAlong(all); err != nil {
 		return err
 	}
-	return u.importAll(dirs, along, texts)
+	return u.replace(all)
 }
 
 // hasProgram reports whether the program that the reference ran is kept beside the goldens of a
@@ -180,65 +186,27 @@ func (u *update) chosen(r *engine.Result) (forced [][][]int, err error) {
 	return forced, nil
 }
 
-// importAll makes goldens of the dumps, by variant, at one stroke: no one sees a new variant next to
-// an old one.
-func (u *update) importAll(dirs map[string]string, along map[string]*measured, texts map[string]map[string]*dump.Run) error {
-	var all []*imported
-	for _, variant := range u.yaml.Variants() {
-		if dirs[variant] == "" {
-			continue
+// replace makes goldens of what was made, at one stroke: no one sees a new variant next to an old one.
+func (u *update) replace(all []*made) error {
+	all = slices.DeleteFunc(all, func(m *made) bool {
+		if len(m.runs) == 0 {
+			fmt.Fprintf(u.out, "parity: update %s: %s: nothing is new\n", u.name, m.variant)
 		}
-		runs, err := store.OpenCases(dirs[variant], dump.Options{Cases: u.yaml.CaseNames(), Unjudged: !store.KeepsRuns(dirs[variant])})
-		if err != nil {
-			return err
-		}
-		u.opened = append(u.opened, runs...)
-		im, err := u.choose(variant, runs)
-		if err != nil {
-			return err
-		}
-		if len(im.runs) == 0 {
-			fmt.Fprintf(u.out, "parity: update %s: %s: nothing is new\n", u.name, variant)
-			continue
-		}
-		if m := along[variant]; m != nil {
-			if err := u.addOwn(im, m); err != nil {
-				return err
-			}
-		}
-		maps.Copy(im.runs, texts[variant])
-		all = append(all, im)
-	}
+		return len(m.runs) == 0
+	})
 	if len(all) == 0 {
 		return nil
 	}
 	return store.Update(u.cfg.context(), u.goldenDir(), u.waits(u.goldenDir()), func(old *store.Store) (*store.Change, error) { return u.change(old, all) })
 }
 
-// addOwn adds what was measured along paths, and the goldens that some of them keep.
-func (u *update) addOwn(im *imported, m *measured) error {
-	im.paths = m.paths
-	runs, err := store.OpenCases(m.dir, dump.Options{Unjudged: true})
-	if err != nil {
-		return err
-	}
-	u.opened = append(u.opened, runs...)
-	for _, p := range m.paths {
-		i := slices.IndexFunc(runs, func(r *dump.Run) bool { return r.Info.Case == p.Golden() })
-		if p.Own && u.yaml.WantsPath(p.Golden()) && i >= 0 {
-			im.runs[p.Golden()] = runs[i]
-		}
-	}
-	return nil
-}
-
 // command is how goldens are made again.
 func (u *update) command() string { return "go test " + subtest.Package() + " -update" }
 
-// choose says which goldens of a variant are made of runs.
-func (u *update) choose(variant string, runs []*dump.Run) (*imported, error) {
+// choose says which goldens of a variant are made of runs of one pass.
+func (u *update) choose(variant string, runs []*dump.Run) (*made, error) {
 	ref, _ := u.yaml.Variant(variant)
-	im := &imported{variant: variant, runs: map[string]*dump.Run{}}
+	m := &made{variant: variant, runs: map[string]*dump.Run{}}
 	have, err := u.have(variant, false)
 	if err != nil {
 		return nil, err
@@ -259,7 +227,7 @@ func (u *update) choose(variant string, runs []*dump.Run) (*imported, error) {
 			return nil, err
 		}
 		switch n := len(r.Steps()); {
-		case im.runs[y.Name] != nil:
+		case m.runs[y.Name] != nil:
 			return nil, fmt.Errorf("%s has the case %q twice", r.Path, y.Name)
 		case n != y.Steps:
 			return nil, fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.Path, y.Name, n, u.yaml.File, y.Steps)
@@ -267,9 +235,9 @@ func (u *update) choose(variant string, runs []*dump.Run) (*imported, error) {
 			continue
 		}
 		u.checkProgram(variant, y.Name, r)
-		im.runs[y.Name] = r
+		m.runs[y.Name] = r
 	}
-	return im, nil
+	return m, nil
 }
 
 // checkProgram leaves out the program of a run that is not kept, or cannot be used.
@@ -304,10 +272,13 @@ func (u *update) formula(variant string) string {
 // bless makes golden what would be judged: a dump that was named, else a live run if that was asked
 // for, else the recorded run. The index keeps the reason.
 func (u *update) bless() error {
-	dir := u.goldenDump
+	dir := cmp.Or(u.goldenDump, u.replay)
+	if dir == "" && u.yaml.Replay != "" {
+		dir = u.runDir(u.yaml.Replay)
+	}
+	var m *made
 	switch {
-	case dir != "":
-	case u.isLive():
+	case u.goldenDump == "" && u.isLive():
 		job, err := u.candidate(nil)
 		if err != nil {
 			return err
@@ -316,19 +287,19 @@ func (u *update) bless() error {
 		if err != nil {
 			return err
 		}
-		if err := r.Close(); err != nil {
+		if m, err = u.choose(u.yaml.Variants()[0], r.Runs); err != nil {
 			return err
 		}
-		dir = r.Dir
-	case u.replay != "":
-		dir = u.replay
-	case u.yaml.Replay != "":
-		dir = u.runDir(u.yaml.Replay)
-	default:
+	case dir == "":
 		return fmt.Errorf("%s names no recorded run to bless: run the candidate with -parity.run=cpu, or name its dump with -parity.dump=DIR", u.yaml.File)
+	default:
+		var err error
+		if m, err = u.fromDump(u.yaml.Variants()[0], dir); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(u.out, "parity: update %s: the candidate's run becomes golden, blessed: %s\n", u.name, u.cfg.Bless)
-	return u.importAll(map[string]string{u.yaml.Variants()[0]: dir}, nil, nil)
+	return u.replace([]*made{m})
 }
 
 // printDelta says what changes: which goldens are new and gone, and how far others moved, the

@@ -46,7 +46,7 @@ def generate(model, hooks, dump, case, reader, keep):
                 reader.keep(dump, k, folder, rows)
     finally:
         runner.close()
-    dump.info.update(token_ids=case["token_ids"], path=case["path"], passes=fed)
+    dump.along(fed, {})
 
 
 def forget_prefixes(pipeline):
@@ -162,11 +162,7 @@ def embed(pipeline, run, hooks, dump, case, keep):
         keep(k, folder)
         if any(0 in row for row in mask):
             masks[k] = mask
-    dump.info.update(token_ids=case["token_ids"], path=case["path"], passes=case["passes"])
-    if 0 in masks:
-        dump.info["pad_mask"] = masks.pop(0)
-    if masks:
-        dump.info["pad_masks"] = {str(k): m for k, m in masks.items()}
+    dump.along(case["passes"], masks)
 
 
 class _masked:

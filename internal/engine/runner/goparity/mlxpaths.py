@@ -4,35 +4,58 @@ import copy
 
 import mlx.core as mx
 
-from . import mlxcache
+from . import mlxcache, tokens
 from .errors import UsageError
 
 
-def run(model, settings, job, case, dump, save):
-    """Runs the passes of a case, and keeps what was fed in run.json's path and passes.
+def run(model, settings, case, dump, save):
+    """Runs the passes of a case, and keeps what was fed in run.json's path and passes."""
+    dump.along(*Machine(model, settings, case, case["token_ids"]).run(case["passes"], save))
 
-    Sequences of one pass run as one batch. Later passes go on with the caches of just that batch.
+
+def steps(model, settings, case, ids, dump, save):
+    """Prefill, then decode with the caches. Returns the sequences.
+
+    Each step is fed the forced token, or the model's own greedy one.
     """
-    machine, fed, masks = _Machine(model, settings, case), [], {}
-    for k, items in enumerate(case["passes"]):
-        items, mask, result, held, width = machine.forward(k, items)
-        save(k, result, held, width)
-        mlxcache.quantise(held, settings)
-        fed.append(items)
-        if mask is not None:
-            masks[k] = mask
-    dump.info.update(token_ids=case["token_ids"], path=case["path"], passes=fed)
-    if 0 in masks:
-        dump.info["pad_mask"] = masks.pop(0)
-    if masks:
-        dump.info["pad_masks"] = {str(k): m for k, m in masks.items()}
+    n = case.get("steps") or 1
+    forced, rows = tokens.forced(case, len(ids)), [list(s) for s in ids]
+
+    def follow(k, result):
+        tokens.follow(forced, k, rows, lambda: mx.argmax(result[:, -1], axis=-1).tolist())
+
+    dump.padded(Machine(model, settings, case, rows).run(tokens.steps(ids, n), save, follow)[1])
+    return rows
 
 
-class _Machine:
-    def __init__(self, model, settings, case):
-        self.model, self.settings, self.case, self.tokens = model, settings, case, case["token_ids"]
-        self.prefix = case["path"] == "prefix"
+def padded(rows):
+    """Sequences as one array, padded in front, and how much of each row is padding."""
+    width = max(map(len, rows))
+    left = [width - len(r) for r in rows]
+    return mx.array([[0] * n + r for n, r in zip(left, rows)]), left
+
+
+class Machine:
+    """Runs forward passes. Sequences of one pass run as one batch; later passes go on with the caches of just that batch."""
+
+    def __init__(self, model, settings, case, tokens):
+        self.model, self.settings, self.case, self.tokens = model, settings, case, tokens
+        self.prefix = case.get("path") == "prefix"
         self.batches = {}  # by sequence, (sequences, caches, lengths) of the batch that it ran in last
+
+    def run(self, passes, save, follow=None):
+        """Returns what was fed, and the masks of padding by pass. follow(k, result) is called after each."""
+        fed, masks = [], {}
+        for k, items in enumerate(passes):
+            items, mask, result, held, width = self.forward(k, items)
+            save(k, result, held, width)
+            mlxcache.quantise(held, self.settings)
+            fed.append(items)
+            if mask is not None:
+                masks[k] = mask
+            if follow:
+                follow(k, result)
+        return fed, masks
 
     def forward(self, k, items):
         """Returns the items as they were fed, the mask of the padding or None, what the model returned, the caches, the width."""
@@ -41,19 +64,18 @@ class _Machine:
         else:
             held = self._continued(k, items)
         rows = [self.tokens[i["sequence"]][i["from"] : i["to"]] for i in items]
-        width = max(map(len, rows))
-        left = [width - len(r) for r in rows]
+        x, left = padded(rows)
         if held is None:
             held = mlxcache.make(self.model, self.settings, left)
         elif any(left):
             raise UsageError(f"case {self.case['name']}: forward pass {k} feeds its sequences {[len(r) for r in rows]} tokens behind a cache",
                              "mlx-lm goes on with a batch by equally many tokens of each sequence")  # fmt: skip
-        result = self.model(mx.array([[0] * n + r for n, r in zip(left, rows)]), cache=held)
+        result = self.model(x, cache=held)
         sequences = [i["sequence"] for i in items]
         for s in sequences:
             self.batches[s] = (sequences, held, [i["to"] for i in items])
         mask = [[0] * n + [1] * len(r) for n, r in zip(left, rows)] if any(left) else None
-        return items, mask, result, held, width
+        return items, mask, result, held, x.shape[1]
 
     def _continued(self, k, items):
         sequences, froms = [i["sequence"] for i in items], [i["from"] for i in items]

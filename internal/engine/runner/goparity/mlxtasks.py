@@ -39,15 +39,15 @@ class _Generation:
             dump.info["encoding"] = {"compute": job.encoding, "kv_cache": f"int{settings['kv_bits']}"}
         if case.get("passes"):
             with recorded(job, dump, model) as save, self.out.clock.phase("forward"):
-                mlxpaths.run(model, settings, job, case, dump, save)
+                mlxpaths.run(model, settings, case, dump, save)
             return
         if job.observer != BLIND:
             with self.out.clock.phase("costs"):
-                x, left = _padded(ids)
+                x, left = mlxpaths.padded(ids)
                 dump.info["costs"] = mlxcosts.measure(model, lambda: model(x, cache=mlxcache.make(model, settings, left)))
         with recorded(job, dump, model) as save, self.out.clock.phase("forward"):
             dump.info["token_ids"] = ids
-            dump.info["sequence"] = _steps(model, settings, job, case, ids, dump, save)
+            dump.info["sequence"] = mlxpaths.steps(model, settings, case, ids, dump, save)
         if text := texts.of_mlx(self.folder, case):
             dump.info["text"] = text
 
@@ -124,35 +124,6 @@ def recorded(job, dump, model):
         return
     with recorder:
         yield save
-
-
-def _steps(model, settings, job, case, ids, dump, save):
-    """Prefill, then decode with the caches. Returns the sequences.
-
-    Each step is fed the forced token, or the model's own greedy one. A batch of several lengths is padded in front.
-    """
-    steps, forced = case.get("steps") or 1, tokens.forced(case, len(ids))
-    x, left = _padded(ids)
-    if any(left):
-        dump.info["pad_mask"] = [[0] * n + [1] * len(s) for n, s in zip(left, ids)]
-    held = mlxcache.make(model, settings, left)
-    sequence = [list(s) for s in ids]
-    for step in range(steps):
-        result = model(x, cache=held)
-        save(step, result, held, x.shape[1])
-        mlxcache.quantise(held, settings)
-        following = [f[step] for f in forced] if forced and step < len(forced[0]) else mx.argmax(result[:, -1], axis=-1).tolist()
-        for s, t in zip(sequence, following):
-            s.append(int(t))
-        x = mx.array([[int(t)] for t in following])
-    return sequence
-
-
-def _padded(ids):
-    """Sequences as one array, padded in front, and how much of each row is padding."""
-    width = max(map(len, ids))
-    left = [width - len(s) for s in ids]
-    return mx.array([[0] * n + s for n, s in zip(left, ids)]), left
 
 
 # --- modules of an oracle file

@@ -108,6 +108,19 @@ class CaseOutput:
         """
         self.order.append([str(step), layer, port, file] + ([name] if name else []))
 
+    def along(self, fed, masks):
+        """Keeps which passes of an execution path were fed, and how they were padded."""
+        self.info.update(token_ids=self.case["token_ids"], path=self.case["path"], passes=fed)
+        self.padded(masks)
+
+    def padded(self, masks):
+        """Keeps the masks of the padding, [sequence][token] by pass."""
+        masks = dict(masks)
+        if 0 in masks:
+            self.info["pad_mask"] = masks.pop(0)
+        if masks:
+            self.info["pad_masks"] = {str(k): m for k, m in masks.items()}
+
     def finish(self):
         """Writes run.json."""
         job, out = self.out.job, self.out

@@ -114,6 +114,18 @@ def forced(case, rows):
     return tokens
 
 
+def steps(ids, n):
+    """The forward passes of n steps: all sequences, and then a token more of each in every pass."""
+    lengths = list(enumerate(map(len, ids)))
+    return [[{"sequence": s, "from": m + k - 1 if k else 0, "to": m + k} for s, m in lengths] for k in range(n)]
+
+
+def follow(forced, k, rows, best):
+    """Goes on with each sequence by the token that is forced upon step k + 1, or else by best(), the model's own."""
+    for row, t in zip(rows, [f[k] for f in forced] if forced and k < len(forced[0]) else best()):
+        row.append(int(t))
+
+
 def repeats(ids):
     """The period (1…8) of an endless repetition at the end, 0 if there is none.
 

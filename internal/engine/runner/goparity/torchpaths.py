@@ -5,32 +5,38 @@ import inspect
 
 import torch
 
-from . import torchimages, torchsanity
+from . import tokens, torchimages, torchsanity
 from .errors import ModelError, UsageError
 
 
 def run(model, images, given, state, device, job, case, dump, save):
     """Runs the passes of a case, and keeps what was fed in run.json's path and passes.
 
-    Sequences of one pass run as one batch. Later passes go on with the cache of just that batch. A
-    batch begins with the model's state as it was when it was loaded. Sequences with images that are fed in
-    parts are given to the language model as one pass was: given, of torchimages.
+    Sequences with images that are fed in parts are given to the language model as one pass was: given, of torchimages.
     """
-    machine = _Machine(model, images, given, state, device, job, case, lambda: save(None))
-    fed, masks = [], {}
-    for k, items in enumerate(case["passes"]):
-        items, mask, result = machine.forward(k, items)
-        last = result.logits[:, -1] if getattr(result, "logits", None) is not None and result.logits.dim() == 3 else result
-        torchsanity.check_output(job, case, last)
-        save(k, result, machine.width)
-        fed.append(items)
-        if mask is not None:
-            masks[k] = mask
-    dump.info.update(token_ids=case["token_ids"], path=case["path"], passes=fed)
-    if 0 in masks:
-        dump.info["pad_mask"] = masks.pop(0)
-    if masks:
-        dump.info["pad_masks"] = {str(k): m for k, m in masks.items()}
+    machine = Machine(model, images, given, state, device, job, case, case["token_ids"], lambda: save(None))
+    dump.along(*machine.run(case["passes"], save))
+
+
+def steps(model, images, state, device, job, case, ids, dump, known, save):
+    """Prefill, then decode with the cache. Returns the sequences.
+
+    Each step is fed the forced token, or the model's own greedy one among those that the tokenizer
+    knows.
+    """
+    n = case.get("steps") or 1
+    forced, rows = tokens.forced(case, len(ids)), [list(s) for s in ids]
+    machine = Machine(model, images, {}, state, device, job, case, rows, lambda: save(None))
+
+    def follow(k, result):
+        if not machine.generates or job.programs_only and k == n - 1:
+            return  # there are no logits to choose by
+        if known:
+            dump.info["known_tokens"] = known
+        tokens.follow(forced, k, rows, lambda: result.logits[:, -1, :known].argmax(-1).tolist())
+
+    dump.padded(machine.run(tokens.steps(ids, n), save, follow)[1])
+    return rows
 
 
 class _Batch:
@@ -42,25 +48,48 @@ class _Batch:
         self.lengths = lengths  # tokens of each sequence
 
 
-class _Machine:
-    def __init__(self, model, images, given, state, device, job, case, forget):
+class Machine:
+    """Runs forward passes. Sequences of one pass run as one batch; later passes go on with the cache of just that batch.
+
+    A batch begins with the model's state as it was when it was loaded. It is padded in front for
+    generation, else at the end.
+    """
+
+    def __init__(self, model, images, given, state, device, job, case, tokens, forget):
         self.forget = forget  # what was recorded since the last pass
-        self.model, self.images, self.given, self.state, self.device, self.case = model, images, given, state, device, case
+        self.model, self.images, self.given, self.state, self.device, self.job, self.case = model, images, given, state, device, job, case
         self.generates, self.keeps = job.task == "text-generation", job.kv_cache or job.kv_type is not None
-        self.tokens = case["token_ids"]
-        self.pictures = case.get("images") or [[] for _ in self.tokens]
-        kind, _, side = case["path"].partition(":")
+        self.tokens = tokens
+        self.pictures = case.get("images") or [[] for _ in tokens]
+        self.path = case.get("path") or ""
+        kind, _, side = self.path.partition(":")
         self.left = side == "left" if kind == "padding" else self.generates
         self.prefix = kind == "prefix"
-        self.caches = self.prefix or any(i["from"] > 0 for p in case["passes"] for i in p)
         self.width = 0  # of the last pass, in tokens
-        if self.caches and not self.generates:
-            raise UsageError(f"case {case['name']}: path {case['path']} needs a cache, which task {job.task} has not got",
-                             "it takes batch, padding, mask, lengths and repeat")  # fmt: skip
         self.batches = {}  # by sequence, the batch that it ran in last
         accepts = inspect.signature(model.forward).parameters
         self.accepts_positions = "position_ids" in accepts and (
             self.generates or not any(hasattr(m, "create_position_ids_from_input_ids") for m in model.modules()))  # fmt: skip
+
+    def run(self, passes, save, follow=None):
+        """Returns what was fed, and the masks of padding by pass. follow(k, result) is called after each."""
+        self.caches = self.prefix or any(i["from"] > 0 for p in passes for i in p)
+        if self.caches and not self.generates:
+            raise UsageError(f"case {self.case['name']}: path {self.path} needs a cache, which task {self.job.task} has not got",
+                             "it takes batch, padding, mask, lengths and repeat")  # fmt: skip
+        fed, masks = [], {}
+        for k, items in enumerate(passes):
+            items, mask, result = self.forward(k, items)
+            if not self.job.programs_only:
+                last = result.logits[:, -1] if getattr(result, "logits", None) is not None and result.logits.dim() == 3 else result
+                torchsanity.check_output(self.job, self.case, last)
+            save(k, result, self.width)
+            fed.append(items)
+            if mask is not None:
+                masks[k] = mask
+            if follow:
+                follow(k, result)
+        return fed, masks
 
     def forward(self, k, items):
         """Returns the items as they were fed, the mask of the padding or None, and what the model returned."""
@@ -89,8 +118,9 @@ class _Machine:
         args = {"input_ids": torch.tensor(x, device=self.device)}
         if not self.generates or bool((slots == 0).any()):
             args["attention_mask"] = slots
-        seen = any(self.pictures[i["sequence"]] for i in items)
-        if self.accepts_positions and not (seen and any(hasattr(m, "get_rope_index") for m in self.model.modules())):
+        seen = any(self.pictures[s] and (i["from"] == 0 or s in self.given) for i in items for s in [i["sequence"]])
+        positions = self.accepts_positions and (self.path or self.generates and bool((slots == 0).any()))
+        if positions and not (seen and any(hasattr(m, "get_rope_index") for m in self.model.modules())):
             first = torch.tensor([[i["from"]] for i in items], device=self.device)
             args["position_ids"] = (real.cumsum(-1) - 1).clamp(min=0) + first
         if self.caches or self.keeps:
@@ -98,7 +128,7 @@ class _Machine:
         result = self._run(k, items, x, args) if seen else self.model(**args)
         past = getattr(result, "past_key_values", None)
         if self.caches and past is None:
-            raise ModelError(f"{type(self.model).__name__} keeps no cache", f"take {self.case['path']} out of paths")
+            raise ModelError(f"{type(self.model).__name__} keeps no cache", f"take {self.path} out of paths" if self.path else "set steps: 1")
         batch = _Batch([i["sequence"] for i in items], past, slots, [i["to"] for i in items])
         for s in batch.sequences:
             self.batches[s] = batch

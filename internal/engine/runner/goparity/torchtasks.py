@@ -65,8 +65,7 @@ class Pretrained:
                 dump.info["reference_text"] = torchsanity.generated(model, self.device, case, ids, job, self.tokenizer, seen)
 
         def run(save):
-            self.state.restore()
-            return _steps(model, self.device, job, case, ids, dump.info, self.known, save, seen)
+            return torchpaths.steps(model, self.images, self.state, self.device, job, case, ids, dump, self.known, save)
 
         with _recorded(job, dump, model, run) as save, self.out.clock.phase("forward"):
             dump.info["sequence"] = run(save)
@@ -158,64 +157,6 @@ def _recorded(job, dump, model, again=None):
         if recorder:
             recorder.remove()
     program.save(again)
-
-
-def _steps(model, device, job, case, ids, info, known, save, seen):
-    """Prefill, then decode with the cache. Returns the sequences.
-
-    Each step is fed the forced token, or the model's own greedy one among those that the tokenizer
-    knows. A batch of several lengths is padded: in front for generation, else at the end. info gets
-    pad_mask, [batch][token] of the first step. seen are the images, which the first step is given.
-    """
-    steps = case.get("steps") or 1
-    forced = tokens.forced(case, len(ids))
-    if known:
-        info["known_tokens"] = known
-    width = max(map(len, ids))
-    padded = any(len(s) != width for s in ids)
-    x, mask = _pad(model, device, ids, width, left=job.task == "text-generation")
-    args = {}
-    if job.task == "embeddings" or padded or job.task == "text-classification":
-        args["attention_mask"] = mask
-    if padded:
-        info["pad_mask"] = mask.tolist()
-    if job.task != "text-generation":
-        result = model(input_ids=x, **args, **seen)
-        if not job.programs_only:
-            torchsanity.check_output(job, case, result)
-        save(0, result)
-        return ids
-    sequence, past = [list(s) for s in ids], None
-    for step in range(steps):
-        if padded:
-            positions = (mask.cumsum(-1) - 1).clamp(min=0)
-            args = {"attention_mask": mask, "position_ids": positions[:, -x.shape[1] :]}
-        if steps > 1 or job.kv_cache or job.kv_type:
-            args.update(use_cache=True, past_key_values=past)
-        result = model(input_ids=x, **args, **(seen if step == 0 else {}))
-        if not job.programs_only:
-            torchsanity.check_output(job, case, result.logits[:, -1])
-        save(step, result, x.shape[1])
-        past = getattr(result, "past_key_values", None)
-        if steps > 1 and past is None:
-            raise ModelError(f"{type(model).__name__} keeps no cache: it has no decode steps", "set steps: 1")
-        if job.programs_only and step == steps - 1:
-            break  # there are no logits to choose by
-        following = [f[step] for f in forced] if forced and step < len(forced[0]) else result.logits[:, -1, :known].argmax(-1).tolist()
-        for s, t in zip(sequence, following):
-            s.append(int(t))
-        x = torch.tensor([[int(t)] for t in following], device=device)
-        mask = torch.cat([mask, mask.new_ones(len(ids), 1)], 1)
-    return sequence
-
-
-def _pad(model, device, ids, width, left):
-    pad = getattr(model.config, "pad_token_id", None) or 0
-    fill = [[pad] * (width - len(s)) for s in ids]
-    ones = [[0] * (width - len(s)) for s in ids]
-    x = [f + s if left else s + f for f, s in zip(fill, ids)]
-    mask = [o + [1] * len(s) if left else [1] * len(s) + o for o, s in zip(ones, ids)]
-    return torch.tensor(x, device=device), torch.tensor(mask, device=device)
 
 
 # --- modules of an oracle file

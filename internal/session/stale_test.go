@@ -36,14 +36,3 @@ func TestStaleOnce(t *testing.T) {
 		"hello@lengths-1-2-5 is stale: model.max_layers is new: 4; record it again")
 	assert.Contains(t, lines[2], "the recorded injected run max-cpu of case hello is stale: model.max_layers is new: 4")
 }
-
-// TestFailsDecidesNothing asks whether outputs are outside their tolerances: no report has that for a test's decision.
-func TestFailsDecidesNothing(t *testing.T) {
-	s, _ := start(t, func(*session.Config) {})
-	c, err := s.Default().Comparison()
-	require.NoError(t, err)
-	for _, p := range c.Ports {
-		assert.False(t, p.Fails())
-	}
-	assert.False(t, c.Decided())
-}

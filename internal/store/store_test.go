@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spf13/afero"
@@ -243,23 +242,6 @@ func TestOpenFiles(t *testing.T) {
 	require.NoError(t, err)
 	assert.Less(t, fds(), before+10)
 	require.NoError(t, s.Close())
-}
-
-func TestConcurrentReaders(t *testing.T) {
-	places(t, func(t *testing.T, disk afero.Fs, dir string) {
-		update(t, disk, dir, keep("float32", ports("a", "0", "l", f32(t, 1, 2), "0", "m", f32(t, 3))))
-		s := open(t, disk, dir)
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				run, err := s.Golden("float32", "a")
-				if assert.NoError(t, err) {
-					assert.InDelta(t, 3, run.Entries[1].Tensor.At(0), 0)
-				}
-			})
-		}
-		wg.Wait()
-	})
 }
 
 // Any flipped byte of a file is found, and any truncation.
@@ -514,42 +496,4 @@ func TestDiff(t *testing.T) {
 	d = store.Diff(open(t, disk, "a"), open(t, disk, "b"), nil)
 	require.Len(t, d.Moved, 3)
 	assert.Contains(t, d.Moved[0].Note, "the old golden cannot be read")
-}
-
-// big is a run of 64 MiB.
-func big(b *testing.B) *dump.Run {
-	b.Helper()
-	var args []any
-	for i := range 16 {
-		data := make([]byte, 4<<20)
-		for j := range data {
-			data[j] = byte((j + i) % 59)
-		}
-		x, err := tensor.New(tensor.F32, []int{1 << 10, 1 << 10}, data)
-		require.NoError(b, err)
-		args = append(args, "0", string(rune('a'+i)), x)
-	}
-	return ports("a", args...)
-}
-
-func BenchmarkSave(b *testing.B) {
-	run := big(b)
-	b.SetBytes(64 << 20)
-	for b.Loop() {
-		require.NoError(b, store.Save(filepath.Join(b.TempDir(), "golden"), []*dump.Run{run}))
-	}
-}
-
-func BenchmarkVerify(b *testing.B) {
-	dir := filepath.Join(b.TempDir(), "golden")
-	require.NoError(b, store.Save(dir, []*dump.Run{big(b)}))
-	s, err := store.Open(dir)
-	require.NoError(b, err)
-	defer s.Close()
-	b.SetBytes(64 << 20)
-	for b.Loop() {
-		problems, err := s.Verify(context.Background())
-		require.NoError(b, err)
-		require.Empty(b, problems)
-	}
 }

@@ -236,7 +236,7 @@ lint: .bin/staticcheck .bin/unparam ## gofmt, vet, staticcheck and unparam for a
 .PHONY: gpu
 gpu: ## vet and test what the build tag gpu changes; the driver is a fake one, no GPU is needed
 	@for m in $(MODULES); do ( cd $$m && go vet -tags gpu ./... ) || exit 1; done
-	go test -tags gpu ./internal/setting ./internal/gpu ./internal/engine ./testmain
+	go test -tags gpu ./internal/setting ./internal/engine ./testmain
 	go test -run 'TestScripts/gpu$$' ./parity
 
 .PHONY: fmt

@@ -20,7 +20,6 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/transformers"
@@ -76,7 +75,7 @@ func checks(ctx context.Context, files []string) []check {
 	}
 	ended, how := supervise.Daemons()
 	out = append(out, check{"processes", ended, how})
-	devices, err := gpu.Pick(ctx, gpu.System(), os.Environ())
+	devices, err := engine.PickGPUs(ctx, engine.System(), os.Environ())
 	if err != nil {
 		return append(out, check{"gpu", false, err.Error()})
 	}

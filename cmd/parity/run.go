@@ -23,7 +23,6 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/glob"
-	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/picture"
@@ -300,7 +299,7 @@ func (f *runFlags) job() (job engine.Job, why string, err error) {
 		job.Encoding = "float32"
 	}
 	if f.engine == engine.MAX {
-		if err := gpu.Supports(f.device, job.Encoding); err != nil {
+		if err := engine.Supports(f.device, job.Encoding); err != nil {
 			return job, "", usage("run: --encoding: %v", err)
 		}
 		if !slices.Contains([]string{engine.PrintCompact, engine.PrintFull, engine.PrintBinary,

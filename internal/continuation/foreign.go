@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/generation"
-	"github.com/goparity/goparity/internal/jsonline"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/npy"
@@ -93,7 +92,7 @@ func modular(path string, data []byte) ([]*Side, error) {
 		Values []value         `json:"values"`
 	}
 	if err := json.Unmarshal(data, &prompts); err != nil {
-		return nil, unjudged("%v", jsonline.Error(data, err))
+		return nil, unjudged("%v", mapfile.JSONError(data, err))
 	}
 	var sides []*Side
 	for i, p := range prompts {

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/generation"
-	"github.com/goparity/goparity/internal/jsonline"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/openai"
 	"github.com/goparity/goparity/tensor"
 )
@@ -34,7 +34,7 @@ func (w words) id(text string) int {
 func response(path string, data []byte, golden []*Side) ([]*Side, error) {
 	answers, err := openai.Read(data)
 	if err != nil {
-		return nil, unjudged("want a response with choices and logprobs: %v", jsonline.Error(data, err))
+		return nil, unjudged("want a response with choices and logprobs: %v", mapfile.JSONError(data, err))
 	}
 	known := words{}
 	if len(golden) > 0 && golden[0].words != nil {

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/jsonline"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/nearest"
 )
 
@@ -63,7 +63,7 @@ func decodeInfo(data []byte) (info Info, notes []string, err error) {
 // object returns the values of a JSON object. A key that is there twice is refused: JSON would keep the last.
 func object(data []byte) (keys map[string]json.RawMessage, err error) {
 	if err := json.Unmarshal(data, &keys); err != nil {
-		return nil, jsonline.Error(data, err)
+		return nil, mapfile.JSONError(data, err)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	seen := map[string]bool{}

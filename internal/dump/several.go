@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/goparity/goparity/internal/jsonline"
 	"github.com/goparity/goparity/internal/mapfile"
 )
 
@@ -29,7 +28,7 @@ func parseSeveral(name string, data []byte) (*several, error) {
 	if err := json.Unmarshal(data, &struct {
 		Cases *[]json.RawMessage `json:"cases"`
 	}{&of.Cases}); err != nil {
-		return nil, fmt.Errorf("dump: open %q: %w", name, jsonline.Error(data, err))
+		return nil, fmt.Errorf("dump: open %q: %w", name, mapfile.JSONError(data, err))
 	}
 	if of.Cases == nil {
 		return nil, nil
@@ -37,7 +36,7 @@ func parseSeveral(name string, data []byte) (*several, error) {
 	err := json.Unmarshal(data, &of)
 	switch {
 	case err != nil:
-		err = jsonline.Error(data, err)
+		err = mapfile.JSONError(data, err)
 	case of.Schema > severalSchema:
 		err = fmt.Errorf("schema is %d, this version reads 1 to %d", of.Schema, severalSchema)
 	case of.Schema > 1:

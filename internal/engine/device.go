@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/transformers"
 )
@@ -26,7 +25,7 @@ func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string
 	job.Device = cmp.Or(job.Device, CPU)
 	locks := []string{job.Device + ":0"}
 	if job.Device == GPU {
-		devices, err := gpu.Pick(ctx, gpu.System(), opt.Env)
+		devices, err := PickGPUs(ctx, System(), opt.Env)
 		if err != nil {
 			return nil, &Error{Class: ClassInfra, Msg: err.Error(), Err: err}
 		}
@@ -35,7 +34,7 @@ func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string
 			say("runs on " + d.String())
 			locks = append(locks, GPU+":"+d.ID())
 		}
-		opt.Env = gpu.Environ(devices, opt.Env)
+		opt.Env = EnvironOf(devices, opt.Env)
 	}
 	if len(opt.Program) == 0 {
 		overlay, err := transformers.Find(".")

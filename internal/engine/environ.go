@@ -11,14 +11,18 @@ import (
 	"github.com/goparity/goparity/internal/secret"
 )
 
-// lookup returns the last value of a key, which is the one that programs see.
-func lookup(env []string, key string) string {
-	for _, kv := range slices.Backward(env) {
+// lookup returns the value of a variable; of several the last counts, as for os/exec.
+func lookup(env []string, key string) (value string, set bool) {
+	for _, kv := range env {
 		if v, ok := strings.CutPrefix(kv, key+"="); ok {
-			return v
+			value, set = v, true
 		}
 	}
-	return ""
+	return value, set
+}
+
+func getter(env []string) func(key string) string {
+	return func(key string) string { v, _ := lookup(env, key); return v }
 }
 
 // defaults are variables that engines read at import: no telemetry, no progress bars, reproducible
@@ -46,7 +50,7 @@ func offlineEnv(env []string, online bool) []string {
 	}
 	out := slices.Clone(env)
 	for _, kv := range append(slices.Clone(defaults), offline) {
-		if key, _, _ := strings.Cut(kv, "="); lookup(env, key) == "" {
+		if key, _, _ := strings.Cut(kv, "="); getter(env)(key) == "" {
 			out = append(out, kv)
 		}
 	}
@@ -77,7 +81,7 @@ func Environ() ([]string, error) {
 
 // withCache adds the folder of compiled graphs, and what Python needs to print at once and in UTF-8.
 func withCache(env []string) ([]string, error) {
-	cache, err := CompileCache(func(key string) string { return lookup(env, key) })
+	cache, err := CompileCache(getter(env))
 	if err != nil {
 		return nil, err
 	}

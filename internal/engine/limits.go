@@ -12,3 +12,7 @@ const (
 	// maxText is how many bytes each text of an event may have.
 	maxText = 16 << 10
 )
+
+// minFree is the share of a GPU's memory that is free where no other process is using it: engines
+// take most of it. Not measured.
+const minFree = 0.5

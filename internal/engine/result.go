@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/jsonline"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
@@ -169,7 +168,7 @@ func readAbout(run *dump.Run) (a About, err error) {
 		return a, fmt.Errorf("engine: %w", err)
 	}
 	if err := json.Unmarshal(data, &a); err != nil {
-		return a, fmt.Errorf("engine: %s: %w", name, jsonline.Error(data, err))
+		return a, fmt.Errorf("engine: %s: %w", name, mapfile.JSONError(data, err))
 	}
 	return a, nil
 }

@@ -72,7 +72,6 @@ func command(job Job, opt Options) (supervise.Command, error) {
 		env = os.Environ()
 	}
 	env = offlineEnv(env, job.Online)
-	getenv := func(key string) string { return lookup(env, key) }
 	cmd := supervise.Command{LogFile: opt.LogFile, Grace: opt.Grace, Secrets: secret.FromEnv(env)}
 	if cmd.LogFile == "" {
 		cmd.LogFile = job.Out + ".log"
@@ -90,7 +89,7 @@ func command(job Job, opt Options) (supervise.Command, error) {
 	}
 	if cmd.Path = opt.Python; cmd.Path == "" {
 		var err error
-		if cmd.Path, err = Interpreter(getenv, "."); err != nil {
+		if cmd.Path, err = Interpreter(getter(env), "."); err != nil {
 			return cmd, err
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/gpu"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/supervise"
 )
@@ -47,7 +46,7 @@ func (r *runner) candidate(asked func(device, caseName string) (*dump.Run, error
 		name = engine.Command
 	}
 	if name == engine.MAX {
-		if err := gpu.Supports(device, encoding); err != nil {
+		if err := engine.Supports(device, encoding); err != nil {
 			return engine.Job{}, fmt.Errorf("%s: %w: write encodings: {%s: {candidate: …}}", r.yaml.File, err, device)
 		}
 	}

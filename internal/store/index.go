@@ -17,7 +17,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/each"
-	"github.com/goparity/goparity/internal/jsonline"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
@@ -121,7 +120,7 @@ func parseIndex(data []byte) (*Index, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&x); err != nil {
-		return nil, corrupt("%w", jsonline.Error(data, err))
+		return nil, corrupt("%w", mapfile.JSONError(data, err))
 	}
 	if x.Schema != indexSchema {
 		return nil, corrupt("schema is %d, this version of goparity reads %d", x.Schema, indexSchema)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goparity/goparity/internal/jsonline"
 	"github.com/goparity/goparity/internal/mapfile"
 )
 
@@ -70,7 +69,7 @@ func Open(name string) (*Vocab, error) {
 func Decode(data []byte) (*Vocab, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, jsonline.Error(data, err)
+		return nil, mapfile.JSONError(data, err)
 	}
 	v := &Vocab{texts: map[int]string{}, special: map[int]bool{}}
 	if err := v.words(f.Model.Vocab); err != nil {

@@ -1,4 +1,4 @@
-package gpu
+package engine
 
 import (
 	"cmp"
@@ -33,10 +33,10 @@ func (d Device) ID() string {
 	return cmp.Or(d.UUID, strconv.Itoa(d.Index))
 }
 
-// Pick chooses what a process with the environment env runs on: the devices that a variable such as
+// PickGPUs chooses what a process with the environment env runs on: the devices that a variable such as
 // CUDA_VISIBLE_DEVICES names, in its order, else the one with the most free memory. All that are
 // named must be free. The errors say what is missing and what to do.
-func Pick(ctx context.Context, tools Tools, env []string) ([]Device, error) {
+func PickGPUs(ctx context.Context, tools Tools, env []string) ([]Device, error) {
 	all, err := tools.Devices(ctx)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package gpu_test
+package engine_test
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/gpu"
+	"github.com/goparity/goparity/internal/engine"
 )
 
 // tools returns a driver for a machine on which the programs in out are installed and print its
 // values.
-func tools(out map[string]string, fail error) gpu.Tools {
-	return gpu.Tools(func(_ context.Context, name string, _ ...string) ([]byte, error) {
+func tools(out map[string]string, fail error) engine.Tools {
+	return engine.Tools(func(_ context.Context, name string, _ ...string) ([]byte, error) {
 		text, ok := out[name]
 		if !ok {
 			return nil, &exec.Error{Name: name, Err: exec.ErrNotFound}
@@ -32,7 +32,7 @@ func TestPick(t *testing.T) {
 		"system": {"Driver version": "6.8"}}`
 	for _, tt := range []struct {
 		name, want string
-		driver     gpu.Tools
+		driver     engine.Tools
 		text       string
 		reason     string
 	}{
@@ -66,7 +66,7 @@ func TestPick(t *testing.T) {
 			"unknown output is quoted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, err := gpu.Pick(context.Background(), tt.driver, nil)
+			d, err := engine.PickGPUs(context.Background(), tt.driver, nil)
 			if tt.text != "" {
 				require.ErrorContains(t, err, tt.text, tt.reason)
 				return
@@ -78,11 +78,11 @@ func TestPick(t *testing.T) {
 }
 
 func TestSupports(t *testing.T) {
-	assert.NoError(t, gpu.Supports("cpu", ""))
-	assert.NoError(t, gpu.Supports("cpu", "float32"))
-	assert.NoError(t, gpu.Supports("gpu", "bfloat16"))
-	assert.ErrorContains(t, gpu.Supports("cpu", "bfloat16"), "float32, q4_k")
-	assert.ErrorContains(t, gpu.Supports("gpu", "q4_k"), "bfloat16")
+	assert.NoError(t, engine.Supports("cpu", ""))
+	assert.NoError(t, engine.Supports("cpu", "float32"))
+	assert.NoError(t, engine.Supports("gpu", "bfloat16"))
+	assert.ErrorContains(t, engine.Supports("cpu", "bfloat16"), "float32, q4_k")
+	assert.ErrorContains(t, engine.Supports("gpu", "q4_k"), "bfloat16")
 }
 
 // What is picked, and so locked, is what a process sees of the variables that are set for it.
@@ -93,7 +93,7 @@ func TestPickIsWhatTheEngineSees(t *testing.T) {
 		fmt.Sprintf(card, 3, 0, "N/A") + "}"}, nil)
 	for _, tt := range []struct {
 		env    []string
-		driver gpu.Tools
+		driver engine.Tools
 		want   string // the engine's environment
 		err    string
 		reason string
@@ -119,13 +119,13 @@ func TestPickIsWhatTheEngineSees(t *testing.T) {
 		{[]string{"CUDA_VISIBLE_DEVICES=2", "HIP_VISIBLE_DEVICES=0"}, amd, "ROCR_VISIBLE_DEVICES=GPU-2", "", "and its own first"},
 	} {
 		t.Run(strings.Join(tt.env, " "), func(t *testing.T) {
-			devices, err := gpu.Pick(t.Context(), tt.driver, tt.env)
+			devices, err := engine.PickGPUs(t.Context(), tt.driver, tt.env)
 			if tt.err != "" {
 				require.ErrorContains(t, err, tt.err, tt.reason)
 				return
 			}
 			require.NoError(t, err, tt.reason)
-			assert.Equal(t, tt.want, strings.Join(gpu.Environ(devices, tt.env), " "), tt.reason)
+			assert.Equal(t, tt.want, strings.Join(engine.EnvironOf(devices, tt.env), " "), tt.reason)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package jsonline_test
+package mapfile_test
 
 import (
 	"encoding/json"
@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/goparity/goparity/internal/jsonline"
+	"github.com/goparity/goparity/internal/mapfile"
 )
 
-func TestError(t *testing.T) {
+func TestJSONError(t *testing.T) {
 	for _, tt := range []struct{ data, want, reason string }{
 		{"{\n \"a\": 1,\n oops}", "line 3: ", "syntax"},
 		{"{\n \"a\": \"x\"}", "line 2: ", "type"},
@@ -18,8 +18,8 @@ func TestError(t *testing.T) {
 	} {
 		var v struct{ A int }
 		err := json.Unmarshal([]byte(tt.data), &v)
-		assert.ErrorContains(t, jsonline.Error([]byte(tt.data), err), tt.want, tt.reason)
+		assert.ErrorContains(t, mapfile.JSONError([]byte(tt.data), err), tt.want, tt.reason)
 	}
 	other := errors.New("x")
-	assert.Equal(t, other, jsonline.Error(nil, other), "an error without a position is not changed")
+	assert.Equal(t, other, mapfile.JSONError(nil, other), "an error without a position is not changed")
 }

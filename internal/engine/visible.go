@@ -1,4 +1,4 @@
-package gpu
+package engine
 
 import (
 	"fmt"
@@ -15,10 +15,10 @@ var visibleKeys = map[string][][]string{
 	"AMD":    {{"ROCR_VISIBLE_DEVICES"}, {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}},
 }
 
-// Environ returns env with the variable by which an engine sees these devices of one vendor alone,
+// EnvironOf returns env with the variable by which an engine sees these devices of one vendor alone,
 // in place of those that said so before. Devices go by UUID: CUDA's numbers need not be those of
 // nvidia-smi.
-func Environ(devices []Device, env []string) []string {
+func EnvironOf(devices []Device, env []string) []string {
 	keys := visibleKeys[devices[0].Vendor]
 	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
@@ -83,14 +83,4 @@ func only(all []Device, id string) int {
 		return -1
 	}
 	return i
-}
-
-// lookup returns the value of a variable; of several the last counts, as for os/exec.
-func lookup(env []string, key string) (value string, set bool) {
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, key+"="); ok {
-			value, set = v, true
-		}
-	}
-	return value, set
 }

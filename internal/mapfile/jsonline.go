@@ -1,5 +1,4 @@
-// Package jsonline says on which line a JSON file is wrong.
-package jsonline
+package mapfile
 
 import (
 	"bytes"
@@ -8,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Error adds the line to an error of encoding/json about data, if the error knows its position.
-func Error(data []byte, err error) error {
+// JSONError adds the line to an error of encoding/json about data, if the error knows its position.
+func JSONError(data []byte, err error) error {
 	var off int64 = -1
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError

@@ -283,11 +283,6 @@ func TestSumsAgainstExactOnes(t *testing.T) {
 	assert.InEpsilon(t, mse, r.MSE, 1e-12)
 }
 
-func TestSumIsCompensated(t *testing.T) {
-	assert.Equal(t, 2.0, compare.Sum(1, 1e100, 1, -1e100), "small before large, and after it")
-	assert.Equal(t, inf, compare.Sum(1, math.MaxFloat64, math.MaxFloat64, 1), "an overflow is infinite, not NaN")
-}
-
 // The worst row is that of the formula, in whatever order the rows are.
 func TestWorstRowAgainstAllRows(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))

@@ -6,15 +6,6 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Sum adds numbers as the sums of blocks are added, with compensation.
-func Sum(values ...float64) float64 {
-	var s sum
-	for _, v := range values {
-		s.add(v)
-	}
-	return s.value()
-}
-
 // Reference is Tensors with the kernel in Go.
 func Reference(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 	defer UseAssembly(UseAssembly(false))

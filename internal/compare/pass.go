@@ -18,8 +18,8 @@ const (
 	// pieceLen is the most elements of a block, which a kernel reads in one call: both sides fit
 	// into the first-level cache, and a call takes microseconds.
 	pieceLen = 8192
-	// chunkLen is the number of elements that one core takes at a time. The partition, and hence
-	// all sums, depends only on the shape.
+	// chunkLen is the number of elements that one core takes at a time, in whole rows. The partition,
+	// and hence all sums, depends only on the shape.
 	chunkLen = 64 * pieceLen
 	// chunksAhead is how many chunks ahead a part of a file is requested, so that a disk has time
 	// to read it.
@@ -57,76 +57,38 @@ func newPass(golden, actual *tensor.Tensor, tol Tolerance, s scale) *pass {
 	return p
 }
 
-// part has the figures of a chunk: of whole rows, or of a piece of a row that is longer than
-// chunkLen.
+// part has the figures of a chunk.
 type part struct {
 	tally
 	dd, gg, aa, ab    sum
 	absIn, relIn, bad span // the first blocks with the largest abs and rel, and with a mismatch
 	rows              worstRow
-	row               rowTotals // of a piece of a row
 }
 
-// rowTotals has the sums of a row that is read in pieces.
-type rowTotals struct{ dd, gg sum }
-
-func (r *rowTotals) add(dd, gg float64) {
-	r.dd.add(dd)
-	r.gg.add(gg)
-}
-
-// perChunk is the number of rows per chunk, or else of chunks per row.
-func (p *pass) perChunk() (rows, pieces int) {
-	if p.rowLen > chunkLen {
-		return 0, (p.rowLen + chunkLen - 1) / chunkLen
-	}
-	return chunkLen / p.rowLen, 0
-}
-
-func (p *pass) chunks() int {
-	rows := p.n / p.rowLen
-	per, pieces := p.perChunk()
-	if per == 0 {
-		return rows * pieces
-	}
-	return (rows + per - 1) / per
-}
+// perChunk is the number of rows of a chunk.
+func (p *pass) perChunk() int { return max(1, chunkLen/p.rowLen) }
 
 // chunk reads chunk i.
 func (p *pass) chunk(i int, s *scratch) *part {
-	t := &part{tally: tally{abs: -1, rel: -1}}
-	per, pieces := p.perChunk()
-	if per == 0 {
-		row, from := i/pieces, i%pieces*chunkLen
-		start, n := row*p.rowLen+from, min(chunkLen, p.rowLen-from)
-		s.open(p, start, n)
-		p.piece(t, s, start, n)
-		return t
-	}
-	first, end := i*per, min((i+1)*per, p.n/p.rowLen)
+	first, end := i*p.perChunk(), min((i+1)*p.perChunk(), p.n/p.rowLen)
 	s.open(p, first*p.rowLen, (end-first)*p.rowLen)
+	t := &part{tally: tally{abs: -1, rel: -1}}
 	p.readRows(t, s, first, end)
 	return t
 }
 
-// readAhead asks the system to read n elements from start, or as many as there are, if they are
-// not in memory. It does not wait for them.
-func readAhead(data []byte, size, start, n int) {
-	mapfile.ReadAhead(data[min(start*size, len(data)):min((start+n)*size, len(data))])
-}
-
 // readRows reads rows first, first+1, … end−1.
 func (p *pass) readRows(t *part, s *scratch, first, end int) {
-	if p.rowLen > pieceLen {
-		for row := first; row < end; row++ {
-			p.piece(t, s, row*p.rowLen, p.rowLen)
-			t.rows.add(row, t.row.dd.value(), t.row.gg.value())
-			t.row = rowTotals{}
+	for row := first; row < end && p.rowLen > pieceLen; row++ {
+		var dd, gg sum
+		for from := 0; from < p.rowLen; from += pieceLen {
+			f := p.add(t, s, span{row*p.rowLen + from, 1, min(pieceLen, p.rowLen-from)})
+			dd.add(f.dd)
+			gg.add(f.gg)
 		}
-		return
+		t.rows.add(row, dd.value(), gg.value())
 	}
-	step := pieceLen / p.rowLen
-	for row := first; row < end; row += step {
+	for row, step := first, pieceLen/p.rowLen; row < end && step > 0; row += step {
 		b := span{row * p.rowLen, min(step, end-row), p.rowLen}
 		p.add(t, s, b)
 		for j := range b.rows {
@@ -134,14 +96,6 @@ func (p *pass) readRows(t *part, s *scratch, first, end int) {
 				t.rows.add(row+j, r.dd, r.gg)
 			}
 		}
-	}
-}
-
-// piece reads a piece of a row, block by block.
-func (p *pass) piece(t *part, s *scratch, start, n int) {
-	for from := 0; from < n; from += pieceLen {
-		f := p.add(t, s, span{start + from, 1, min(pieceLen, n-from)})
-		t.row.add(f.dd, f.gg)
 	}
 }
 
@@ -190,17 +144,17 @@ func (t *part) take(f *tally, absIn, relIn, bad span) {
 	}
 }
 
-// run reads all chunks on all free cores, and joins their figures in order.
+// run reads all chunks on all cores, and joins their figures in order.
 func (p *pass) run() (*part, error) {
-	parts := make([]*part, p.chunks())
+	per := p.perChunk()
+	parts := make([]*part, (p.n/p.rowLen+per-1)/per)
 	read := func(i int) error {
 		s := scratches.Get().(*scratch)
 		defer s.release()
 		parts[i] = p.chunk(i, s)
 		return nil
 	}
-	_, pieces := p.perChunk()
-	if pieces == 0 && len(parts) == 1 {
+	if len(parts) == 1 {
 		_ = read(0)
 		return parts[0], nil
 	}
@@ -208,23 +162,15 @@ func (p *pass) run() (*part, error) {
 		return nil, err
 	}
 	total := &part{tally: tally{abs: -1, rel: -1}}
-	for i, t := range parts {
+	for _, t := range parts {
 		total.take(&t.tally, t.absIn, t.relIn, t.bad)
 		total.dd.add(t.dd.value())
 		total.gg.add(t.gg.value())
 		total.aa.add(t.aa.value())
 		total.ab.add(t.ab.value())
-		if pieces == 0 {
-			slices.SortFunc(t.rows.rows, func(x, y rowError) int { return cmp.Compare(x.row, y.row) })
-			for _, e := range t.rows.rows {
-				total.rows.insert(e)
-			}
-			continue
-		}
-		total.row.add(t.row.dd.value(), t.row.gg.value())
-		if i%pieces == pieces-1 {
-			total.rows.add(i/pieces, total.row.dd.value(), total.row.gg.value())
-			total.row = rowTotals{}
+		slices.SortFunc(t.rows.rows, func(x, y rowError) int { return cmp.Compare(x.row, y.row) })
+		for _, e := range t.rows.rows {
+			total.rows.insert(e)
 		}
 	}
 	return total, nil
@@ -257,7 +203,8 @@ func (s *scratch) open(p *pass, start, n int) {
 		s.sides[i], s.base[i] = t, 0
 		size := t.DType().Size()
 		if data, ok := t.Bytes(); ok {
-			readAhead(data, size, start+chunksAhead*chunkLen, chunkLen)
+			from := (start + chunksAhead*chunkLen) * size
+			mapfile.ReadAhead(data[min(from, len(data)):min(from+n*size, len(data))])
 			continue
 		}
 		data := grow(&s.copies[i], n*size)

@@ -101,7 +101,7 @@ func (in *inferring) made(e *trace.Event) program.ID {
 	v := program.Value{Shape: t.Shape(), DType: t.DType(), Type: t.DType().String()}
 	id := program.ID(len(in.p.Values))
 	// Where nothing shows what the model was given, ids and positions are taken to be that.
-	if e.Input && (e.Given || !t.DType().IsFloat() && len(in.Asked()) == 0) {
+	if e.Input && (e.Given || !t.DType().IsFloat() && !slices.ContainsFunc(in.Events, func(e trace.Event) bool { return e.Given })) {
 		v.Input = fmt.Sprintf("%s:%s", in.Step, e.Port)
 		in.p.Values = append(in.p.Values, v)
 		return id

@@ -107,13 +107,13 @@ func withStars(name string, runs []run) string {
 
 // fill writes numbers in the place of the open ones, counted on by a shift.
 func fill(pattern string, numbers []string, by shift) string {
-	for i, text := range numbers {
-		if k, err := strconv.Atoi(text); i < len(by) && by[i] != 0 && err == nil {
-			text = strconv.Itoa(k + by[i])
+	numbers = slices.Clone(numbers)
+	for i, text := range numbers[:min(len(numbers), len(by))] {
+		if k, err := strconv.Atoi(text); by[i] != 0 && err == nil {
+			numbers[i] = strconv.Itoa(k + by[i])
 		}
-		pattern = strings.Replace(pattern, "*", text, 1)
 	}
-	return pattern
+	return substitute(pattern, numbers)
 }
 
 // openNumbers makes a regular expression of a pattern that captures the numbers that it leaves open.

@@ -352,26 +352,6 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// 10,000 tensors a side, an error in the middle.
-func BenchmarkPropose(b *testing.B) {
-	model := gpt2(350)
-	golden := run(model, 1, "")
-	for _, c := range []struct {
-		name   string
-		rename func(string) string
-	}{{"named", home.Replace}, {"silent", silent()}} {
-		b.Run(c.name, func(b *testing.B) {
-			actual := renamed(run(model, 1, "transformer.h.175.mlp.c_fc"), c.rename)
-			b.ReportMetric(float64(len(golden)), "tensors")
-			for b.Loop() {
-				if p, err := match.Propose(golden, actual, match.Options{}, equal); err != nil || len(p.Rules) == 0 {
-					b.Fatal(p, err)
-				}
-			}
-		})
-	}
-}
-
 // A rule says how equal the values are.
 func TestReasons(t *testing.T) {
 	golden := run(gpt2(2), 1, "")

@@ -86,7 +86,6 @@ type Pass struct {
 	tree
 	maker map[int]int      // event → the latest output before it that holds the same bytes
 	ports map[string][]int // events by layer
-	asked []int            // events: what the model was given
 }
 
 func newPass(entries []Entry, indices []int) *Pass {
@@ -124,7 +123,6 @@ func newPass(entries []Entry, indices []int) *Pass {
 		p.ports[e.Layer] = append(p.ports[e.Layer], i)
 		if e.Input && label.IsRoot(e.Layer) && (!ran || holds[label.Name(e.Layer)]) {
 			e.Given = true
-			p.asked = append(p.asked, i)
 		}
 		ran = ran || !e.Input
 	}
@@ -151,9 +149,6 @@ func (p *Pass) indexSame() {
 
 // Ports lists the events of a layer.
 func (p *Pass) Ports(layer string) []int { return p.ports[layer] }
-
-// Asked lists the events that came from outside: the inputs of roots.
-func (p *Pass) Asked() []int { return p.asked }
 
 // Producer returns the latest output before event i that holds the same bytes; −1 if there is none.
 func (p *Pass) Producer(i int) int {

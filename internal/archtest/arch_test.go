@@ -39,8 +39,7 @@ var layers = [][]string{
 	{"internal/structure"}, {"internal/generation"}, {"internal/trace"},
 	{"internal/program"}, {"internal/replay"}, {"internal/edit"}, {"internal/search"},
 	{"internal/judge/coarse"}, {"internal/judge/piece"}, {"internal/localise"}, {"internal/vec"},
-	{"internal/diagnose", "internal/weights"}, {"internal/attention"},
-	{"internal/diagnose/pattern"}, {"internal/report"}, {"docs"},
+	{"internal/diagnose", "internal/weights"}, {"internal/attention"}, {"internal/report"}, {"docs"},
 	{"internal/report/*"}, // what the judge does not link: brief, page, plot, junit
 	{"internal/judge", "internal/serving"}, {"internal/serving/servingtest"},
 	{"internal/store"}, {"golden"}, {"internal/reference"}, {"internal/paths"}, {"internal/continuation"}, {"internal/battery"},
@@ -54,9 +53,7 @@ var allowed = map[string][]string{
 	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
 		"internal/nearest"}, // names and shapes, no figures
 	"internal/localise": {"internal/label", "internal/trace"}, // it is given figures
-	// What any hypothesis sees.
-	"internal/diagnose": {"tensor", "internal/checkpoint", "internal/compare", "internal/label", "internal/trace"},
-	"internal/quant":    {"tensor", "internal/smallfloat"}, // arithmetic
+	"internal/quant":    {"tensor", "internal/smallfloat"},    // arithmetic
 	"internal/checkpoint": {"tensor", "tensor/gguf", "tensor/safetensors", "internal/label", "internal/mapfile",
 		"internal/quant"}, // it knows no runs
 	"internal/vec": {"tensor"},

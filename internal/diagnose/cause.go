@@ -27,12 +27,7 @@ func (c Cause) String() string {
 	if c.isGuess() {
 		return fmt.Sprintf("%s: %s (a guess: no numbers prove it)", c.ID, c.Text)
 	}
-	proven := "unproven"
-	if c.Proven {
-		proven = "proven"
-	}
-	return fmt.Sprintf("%s: %s; %s: it fits the candidate to %.1e, the golden to %.1e",
-		c.ID, c.Text, proven, c.Fit, c.FitGolden)
+	return fmt.Sprintf("%s: %s; proven: %t; it fits the candidate to %.1e, the golden to %.1e", c.ID, c.Text, c.Proven, c.Fit, c.FitGolden)
 }
 
 // The classes of causes, which come before their fits.
@@ -48,19 +43,19 @@ func (c Cause) class() int {
 	switch {
 	case c.Proven:
 		return isProven
-	case !c.isGuess() && c.close:
-		return isClose
 	case c.isGuess() && c.rank < 0:
 		return isSure
-	case !c.isGuess():
-		return isLoose
+	case c.isGuess():
+		return isGuess
+	case c.close:
+		return isClose
 	}
-	return isGuess
+	return isLoose
 }
 
 // rank puts the best first and leaves at most one proven cause: others that fit as well say the
 // same with less. others are the predictions that fit too little to be shown.
-func rank(causes, others []Cause, floor float64) []Cause {
+func rank(causes, others []Cause, floor float64) (out []Cause) {
 	slices.SortStableFunc(causes, func(a, b Cause) int {
 		if c := cmp.Compare(a.class(), b.class()); c != 0 || !a.isGuess() {
 			return cmp.Or(c, cmp.Compare(a.Fit, b.Fit))
@@ -80,26 +75,20 @@ func rank(causes, others []Cause, floor float64) []Cause {
 		})
 	}
 	others = append(slices.Clone(causes), others...)
-	causes = decided(causes, others)
-	var out []Cause
 	seen, loose := map[string]bool{}, 0
-	for _, c := range causes {
-		if seen[c.ID] {
-			continue
-		}
-		if len(out) > 0 && out[0].Proven && c.class() > isClose {
+	for _, c := range decided(causes, others) {
+		if len(out) == shown || len(out) > 0 && out[0].Proven && c.class() > isClose {
 			break // no one needs guesses beside a proof
 		}
+		if seen[c.ID] || c.class() == isLoose && loose == shownLoose {
+			continue
+		}
 		if c.class() == isLoose {
-			if loose++; loose > shownLoose {
-				continue
-			}
+			loose++
 		}
 		seen[c.ID] = true
 		c.Proven = c.Proven && len(out) == 0
-		if out = append(out, c); len(out) == shown {
-			break
-		}
+		out = append(out, c)
 	}
 	if len(out) > 0 && !out[0].Proven && !out[0].isGuess() {
 		if next := nextTo(out[0], others); next != nil {
@@ -122,12 +111,13 @@ func nextTo(c Cause, others []Cause) (next *Cause) {
 // decided leaves out causes that fit but loosely if the best of them is not clearly nearer than any
 // other prediction: two that explain an error alike explain nothing.
 func decided(causes, others []Cause) []Cause {
-	at := slices.IndexFunc(causes, func(c Cause) bool { return c.class() == isLoose })
+	isLoosely := func(c Cause) bool { return c.class() == isLoose }
+	at := slices.IndexFunc(causes, isLoosely)
 	if at < 0 {
 		return causes
 	}
 	if next := nextTo(causes[at], others); next != nil && next.Fit < apart*causes[at].Fit {
-		return slices.DeleteFunc(causes, func(c Cause) bool { return c.class() == isLoose })
+		return slices.DeleteFunc(causes, isLoosely)
 	}
 	return causes
 }

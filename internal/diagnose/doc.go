@@ -1,10 +1,10 @@
-// Package diagnose says why a candidate computes something else, once localise has said where.
+// Package diagnose says what wrong numbers show by themselves, once localise has said where: a factor,
+// another order of the elements, zeros in some rows, the rounding of a narrow type, the tensor of
+// another layer. What is an edit of the reference's program is in package edit.
 //
-// A [Hypothesis] predicts, from recorded tensors (and weights and config where they are given),
-// what the candidate would have computed if one particular mistake had been made. A prediction is
-// made of the candidate's own tensors, so that it is as good downstream of other errors as it is in
-// their absence. It is proven when it fits the candidate as well as clean layers fit, and far
-// better than the golden does:
+// A hypothesis predicts, from recorded tensors (and weights and config where they are given), what
+// the candidate would have computed if one particular mistake had been made. It is proven when it
+// fits the candidate as well as clean layers fit, and far better than the golden does:
 //
 //	fit        = ‖c − p‖ / ‖p‖   candidate c, prediction p
 //	fit_golden = ‖c − g‖ / ‖g‖   golden g
@@ -15,5 +15,10 @@
 // numbers taken from the candidate. A hypothesis that takes numbers from the candidate (a scale, a
 // shift) says how many. What cannot be predicted is a guess, and is marked as one.
 //
-// What is predicted is in package pattern.
+// A new one is a function beside its like, and a line in the catalogue:
+//
+//	// negated is a tensor with the other sign.
+//	func negated(s *Scene) []prediction {
+//		return []prediction{s.says("value/sign", vec.Scaled(s.right, -1), 0, 0, "the sign is wrong: −x")}
+//	}
 package diagnose

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/pattern"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
@@ -70,7 +69,7 @@ func (s *search) find(ctx context.Context, c *Comparison, run *diagnose.Run, kno
 	}
 	for i, scene := range c.scenes(run, known) {
 		scene.Failed = func(err error) { s.notes = append(s.notes, err.Error()) }
-		causes := diagnose.Diagnose(ctx, scene, pattern.For(scene.Kind))
+		causes := diagnose.Diagnose(ctx, scene)
 		if i > 0 {
 			// A later place may follow from the first one: only a proof is worth reading.
 			causes = slices.DeleteFunc(causes, func(k diagnose.Cause) bool { return !k.Proven })
@@ -92,7 +91,7 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 	v := c.Verdict
 	target := c.target()
 	partial := c.partial(v)
-	first := &diagnose.Scene{Run: run, Kind: v.Kind, Case: v.Case, Step: v.Step, Layer: v.Layer, After: v.After, Before: v.Before,
+	first := &diagnose.Scene{Run: run, Kind: v.Kind, Case: v.Case, Step: v.Step, Layer: v.Layer,
 		Open: v.Open || partial}
 	if out := c.reordered(target); out != nil {
 		target = out
@@ -115,7 +114,7 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 		if !p.Judged() {
 			continue // what a layer was given may be the first fault again, seen from another side
 		}
-		s := &diagnose.Scene{Run: run, Kind: o.Kind, Case: p.Case, Step: p.Step, Layer: o.Layer, After: o.After, Before: o.Before,
+		s := &diagnose.Scene{Run: run, Kind: o.Kind, Case: p.Case, Step: p.Step, Layer: o.Layer,
 			Target: known[p], Open: p.Injected == nil && o.Open || partial}
 		if p.Injected != nil {
 			s.Run, s.Target = run.Injected(known[p])

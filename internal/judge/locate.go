@@ -10,7 +10,6 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/pattern"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
@@ -34,11 +33,9 @@ func (c *Comparison) locate() error {
 	return c.placeFaults()
 }
 
-const neighbour = "capture/neighbour"
-
-// held says of outputs that the recording is wrong there, and not the model: see [pattern.HeldBy]. It
+// held says of outputs that the recording is wrong there, and not the model: see [diagnose.HeldBy]. It
 // is empty for a forward pass in which anything else is wrong, too.
-func (c *Comparison) held() map[*Port]pattern.Held {
+func (c *Comparison) held() map[*Port]diagnose.Held {
 	run, ports, _ := c.evidence(c.search.Mode != setting.DiagnoseOff) // its error is told where causes are looked for
 	of, wrong := map[*diagnose.Port]*Port{}, map[[2]string][]*Port{}  // wrong: by case and step
 	for _, p := range c.Ports {
@@ -48,11 +45,11 @@ func (c *Comparison) held() map[*Port]pattern.Held {
 			wrong[pass] = append(wrong[pass], p)
 		}
 	}
-	out := map[*Port]pattern.Held{}
+	out := map[*Port]diagnose.Held{}
 	for pass, ports := range wrong {
-		held := map[*Port]pattern.Held{}
-		for d, h := range pattern.HeldBy(run, pass[0], pass[1]) {
-			if h.Proven || h.ID == neighbour {
+		held := map[*Port]diagnose.Held{}
+		for d, h := range diagnose.HeldBy(run, pass[0], pass[1]) {
+			if h.Proven || h.ID == diagnose.Neighbour {
 				held[of[d]] = h
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/diagnose/pattern"
+	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/program"
@@ -76,7 +76,7 @@ func (r *replayed) explained(c *Comparison) []bool {
 // captured returns the fault of a recording that holds another tensor than the model went on with: it
 // is what is known to be another one, or the same tensor is right under another name. It is nil for a
 // stretch that is only written otherwise.
-func (r *replayed) captured(stretch []int, index map[*Port]int, held map[*Port]pattern.Held, twin func(*Port) string) *localise.Fault {
+func (r *replayed) captured(stretch []int, index map[*Port]int, held map[*Port]diagnose.Held, twin func(*Port) string) *localise.Fault {
 	if r.alone { // what it would be compared with is made of it
 		return nil
 	}

@@ -1,4 +1,4 @@
-package pattern_test
+package diagnose_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/pattern"
+
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -126,7 +126,7 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 		}(), "the same layer one step before"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			causes := diagnose.Diagnose(context.Background(), c.scene, pattern.For(c.kind))
+			causes := diagnose.Diagnose(context.Background(), c.scene)
 			require.NotEmpty(t, causes, c.reason)
 			assert.Equal(t, c.id, causes[0].ID, "%s: %s", c.reason, causes[0].String())
 			if c.proven {

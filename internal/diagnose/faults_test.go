@@ -1,4 +1,4 @@
-package pattern_test
+package diagnose_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/diagnose/pattern"
+
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -220,7 +220,7 @@ func TestLeafFaults(t *testing.T) {
 	w := newLeafWorld()
 	for _, f := range leafFaults(w) {
 		t.Run(f.name, func(t *testing.T) {
-			causes := diagnose.Diagnose(context.Background(), w.scene(t, f.actual), pattern.For("local"))
+			causes := diagnose.Diagnose(context.Background(), w.scene(t, f.actual))
 			if f.id != "" {
 				require.NotEmpty(t, causes, f.reason)
 				assert.Equal(t, f.id, causes[0].ID, f.reason)
@@ -248,7 +248,7 @@ func TestCleanLayerHasNoCause(t *testing.T) {
 	for _, kind := range []string{"local", "between", "interaction"} {
 		s := w.scene(t, leafNoisy(w.out))
 		s.Kind = kind
-		for _, c := range diagnose.Diagnose(context.Background(), s, pattern.For("local")) {
+		for _, c := range diagnose.Diagnose(context.Background(), s) {
 			assert.False(t, c.Proven, c.String())
 		}
 	}

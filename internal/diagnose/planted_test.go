@@ -1,4 +1,4 @@
-package pattern_test
+package diagnose_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/diagnose/pattern"
+	"github.com/goparity/goparity/internal/diagnose"
 )
 
 // A cause is planted somewhere: in a case of the exam, or in a test of this package.
@@ -18,14 +18,14 @@ func TestEveryCauseIsPlanted(t *testing.T) {
 	files, err := filepath.Glob("*_test.go")
 	require.NoError(t, err)
 	var all strings.Builder
-	exam, err := filepath.Glob(filepath.Join("..", "..", "exam", "*", "*.py"))
+	exam, err := filepath.Glob(filepath.Join("..", "exam", "*", "*.py"))
 	require.NoError(t, err)
-	for _, name := range slices.Concat(files, exam, []string{filepath.Join("..", "..", "text", "text_test.go")}) {
+	for _, name := range slices.Concat(files, exam, []string{filepath.Join("..", "text", "text_test.go")}) {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
 		all.Write(text)
 	}
-	for _, id := range pattern.IDs() {
+	for _, id := range diagnose.IDs() {
 		if strings.HasPrefix(id, "activation/") || id == "config/<key>" {
 			continue // one cause with a table of functions, and any key of a config.json
 		}

@@ -1,4 +1,4 @@
-package pattern
+package diagnose
 
 import (
 	"cmp"
@@ -6,45 +6,37 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/vec"
 )
 
 // layouts tries the right elements in another order.
 type layouts struct {
-	*diagnose.Scene
-	g, a      *diagnose.Array
-	w         int   // elements of a row
-	real      []int // rows that are not padding
+	*Scene
+	shape     []int
+	g, a      []float64 // the whole tensors
+	real      []int     // rows that are not padding
 	tolerance float64
-	out       []diagnose.Prediction
+	out       []prediction
 }
 
 // unknown is where an element comes from that is not predicted.
 const unknown = -1
 
 // layout is the right elements in another order: shifted, permuted, transposed, read with a stride.
-func layout(s *diagnose.Scene) []diagnose.Prediction {
-	if !s.HasNumbers() || s.Target.Golden.Len() < 4 || s.Target.Golden.Len() > layoutMost {
+func layout(s *Scene) []prediction {
+	t := s.Target
+	if t.Golden.Len() < 4 || t.Golden.Len() > layoutMost {
 		return nil
 	}
-	l := &layouts{Scene: s, g: s.Array(s.Target.Golden), a: s.Array(s.Target.Actual), w: s.Target.Width()}
-	same := func(x float64) bool { return x == l.g.Data[0] }
-	if !vec.All(l.g.Data, vec.IsFinite) || vec.All(l.g.Data, same) {
+	l := &layouts{Scene: s, shape: t.Golden.Shape(), g: s.all(t.Golden), a: s.all(t.Actual)}
+	if !vec.All(l.g, vec.IsFinite) || allSame(l.g) {
 		return nil
 	}
-	l.tolerance = max(floors*s.Target.Floor.RowRelL2, leastTolerance) * vec.RootMeanSquare(l.g.Data)
-	for i := range s.Target.Rows() {
-		if !s.Target.Pads(i) {
-			l.real = append(l.real, i)
-		}
-	}
-	if len(l.real) == 0 {
-		return nil
-	}
+	l.tolerance = max(floors*t.Floor.RowRelL2, leastTolerance) * vec.RootMeanSquare(l.g)
+	l.real = slices.DeleteFunc(vec.Sequence(t.Rows()), t.pads)
 	for _, try := range []func(){l.rowShifts, l.transposed, l.strided, l.permuted, l.mixed} {
-		if try(); s.Late() {
+		if try(); s.late() {
 			break
 		}
 	}
@@ -54,14 +46,6 @@ func layout(s *diagnose.Scene) []diagnose.Prediction {
 // near reports whether the candidate has a value of the golden.
 func (l *layouts) near(has, golden float64) bool {
 	return math.Abs(has-golden) <= l.tolerance+sameElement*math.Abs(golden)
-}
-
-// golden is element i of the golden tensor, if there is one.
-func (l *layouts) golden(i int) (x float64, known bool) {
-	if i < 0 || i >= len(l.g.Data) {
-		return 0, false
-	}
-	return l.g.Data[i], true
 }
 
 // try predicts element i of the candidate as element from(i) of the golden.
@@ -75,41 +59,43 @@ func (l *layouts) try(id string, rank int, text string, from func(i int) int) {
 func (l *layouts) fits(from func(i int) int) bool {
 	known, moved := false, false
 	for k := range sampled {
-		i := l.real[k*7919%len(l.real)]*l.w + (k*31+k/3)%l.w
-		x, ok := l.golden(from(i))
-		if ok && !l.near(l.a.Data[i], x) {
+		i := l.real[k*7919%len(l.real)]*l.width + (k*31+k/3)%l.width
+		at := from(i)
+		if at < 0 {
+			continue
+		}
+		if !l.near(l.a[i], l.g[at]) {
 			return false
 		}
-		known, moved = known || ok, moved || ok && from(i) != i
+		known, moved = true, moved || at != i
 	}
 	return known && moved
 }
 
 // predict adds an order. Rows of which an element is not known are left out.
 func (l *layouts) predict(id string, rank int, text string, from func(i int) int) {
-	p := diagnose.Prediction{ID: id, Rank: rank, Text: text, Value: diagnose.NewArray(l.g.Shape...)}
-	known := slices.Repeat([]bool{true}, l.Target.Rows())
-	for i := range p.Value.Data {
-		x, ok := l.golden(from(i))
-		p.Value.Data[i] = x
-		known[i/l.w] = known[i/l.w] && ok
-	}
-	if slices.Contains(known, false) {
-		p.Rows = known
+	p := prediction{id: id, rank: rank, text: text, value: make([]float64, len(l.golden)), known: slices.Repeat([]bool{true}, len(l.rows))}
+	for i := range p.value {
+		if at := from(l.rows[i/l.width]*l.width + i%l.width); at >= 0 {
+			p.value[i] = l.g[at]
+		} else {
+			p.known[i/l.width] = false
+		}
 	}
 	l.out = append(l.out, p)
 }
 
 // shifted reads, of n lines of size elements, the line that stands by lines before; where there is
-// none, the one that edge returns.
-func shifted(by, size, n int, edge func(line int) int) func(i int) int {
+// none, it goes round or is not known.
+func shifted(by, size, n int, round bool) func(i int) int {
 	return func(i int) int {
 		at := i / size % n
 		line := at - by
 		if line < 0 || line >= n {
-			if line = edge(line); line < 0 {
-				return line
+			if !round {
+				return unknown
 			}
+			line = (line + n) % n
 		}
 		return i + (line-at)*size
 	}
@@ -118,21 +104,19 @@ func shifted(by, size, n int, edge func(line int) int) func(i int) int {
 // rowShifts tries rows that are late or early.
 func (l *layouts) rowShifts() {
 	n := l.Target.Rows() // of one sequence
-	if len(l.g.Shape) >= 3 {
-		n = l.g.Shape[len(l.g.Shape)-2]
+	if len(l.shape) >= 3 {
+		n = l.shape[len(l.shape)-2]
 	}
 	id, rank := "layout/shifted", 0
 	if module.Positions.Has(l.Target.Layer) {
 		id, rank = "embedding/position", -1
 	}
 	for by := -mostRows; by <= mostRows && n > mostRows; by++ {
-		if by == 0 {
-			continue
+		if by != 0 {
+			text := "each row holds what belongs " + places(by, "row")
+			l.try(id, rank, text, shifted(by, l.width, n, false))
+			l.try(id, rank, text+", and goes round at the edge", shifted(by, l.width, n, true))
 		}
-		text := "each row holds what belongs " + places(by, "row")
-		l.try(id, rank, text, shifted(by, l.w, n, func(int) int { return unknown }))
-		l.try(id, rank, text+", and goes round at the edge",
-			shifted(by, l.w, n, func(line int) int { return (line + n) % n }))
 	}
 }
 
@@ -149,11 +133,11 @@ func places(by int, noun string) string {
 
 // transposed tries the tensor read with two axes exchanged, with an axis of heads split off or not.
 func (l *layouts) transposed() {
-	own := len(l.g.Shape)
-	shapes := [][]int{l.g.Shape}
+	own := len(l.shape)
+	shapes := [][]int{l.shape}
 	for _, h := range l.splits() {
-		if l.w%h == 0 && l.w/h > 1 && own > 0 {
-			shapes = append(shapes, append(slices.Clone(l.g.Shape[:own-1]), h, l.w/h))
+		if l.width%h == 0 && l.width/h > 1 && own > 0 {
+			shapes = append(shapes, append(slices.Clone(l.shape[:own-1]), h, l.width/h))
 		}
 	}
 	for _, shape := range shapes {
@@ -175,25 +159,24 @@ func (l *layouts) transposed() {
 
 // splits lists in how many heads a width may split: what the config says, else the usual numbers.
 func (l *layouts) splits() []int {
-	out := []int{l.Config.Heads()}
-	if kv := l.Config.KVHeads(); kv != out[0] {
-		out = append(out, kv)
-	}
-	if out = slices.DeleteFunc(out, func(h int) bool { return h < 2 || l.w%h != 0 }); len(out) == 0 {
+	out := slices.DeleteFunc([]int{l.Config.Heads(), l.Config.KVHeads()}, func(h int) bool { return h < 2 || l.width%h != 0 })
+	if len(out) == 0 {
 		return []int{2, 4, 8, 12, 16, 24, 32}
 	}
-	return out
+	return slices.Compact(out)
 }
 
 // strided tries every k-th element of the buffer, or of each row.
 func (l *layouts) strided() {
-	n, w := len(l.g.Data), l.w
 	for _, k := range []int{2, 3, 4, 8, 16} {
-		l.try("layout/strided", 0, fmt.Sprintf("every %d-th element of the buffer is read, and again from the beginning at its end", k),
-			func(i int) int { return i * k % n })
-		if w%k == 0 {
-			l.try("layout/strided", 0, fmt.Sprintf("every %d-th element of each row is read, and again from its beginning at its end", k),
-				func(i int) int { return i - i%w + i%w*k%w })
+		for _, of := range []struct {
+			what string
+			n    int
+		}{{"the buffer", len(l.g)}, {"each row", l.width}} {
+			if of.n == len(l.g) || of.n%k == 0 {
+				l.try("layout/strided", 0, fmt.Sprintf("every %d-th element of %s is read, and again from the beginning at its end", k, of.what),
+					func(i int) int { return i - i%of.n + i%of.n*k%of.n })
+			}
 		}
 	}
 }
@@ -203,31 +186,31 @@ func (l *layouts) strided() {
 func (l *layouts) permuted() {
 	from := l.round()
 	if from == nil {
-		from = l.assigned(l.w, len(l.real), func(c, k int) int { return l.real[k]*l.w + c })
+		from = l.assigned(l.width, len(l.real), func(c, k int) int { return l.real[k]*l.width + c })
 	}
 	if from != nil {
 		id, rank, text := l.nameOf(from)
-		l.predict(id, rank, text, func(i int) int { return i - i%l.w + from[i%l.w] })
+		l.predict(id, rank, text, func(i int) int { return i - i%l.width + from[i%l.width] })
 	}
-	if l.w < 4 {
+	if l.width < 4 {
 		return
 	}
-	if from := l.assigned(len(l.real), l.w, func(r, k int) int { return l.real[r]*l.w + k }); from != nil {
+	if from := l.assigned(len(l.real), l.width, func(r, k int) int { return l.real[r]*l.width + k }); from != nil {
 		source := vec.Sequence(l.Target.Rows())
 		for i, f := range from {
 			source[l.real[i]] = l.real[f]
 		}
 		text := fmt.Sprintf("the rows are in another order: row %d holds row %d", l.real[0], l.real[from[0]])
-		l.predict("layout/permuted", 2, text, func(i int) int { return source[i/l.w]*l.w + i%l.w })
+		l.predict("layout/permuted", 2, text, func(i int) int { return source[i/l.width]*l.width + i%l.width })
 	}
 }
 
 // round is the order of columns that go round at the edge, which few numbers tell; nil for others.
 func (l *layouts) round() []int {
-	for by := 1; by < l.w && l.w <= widest; by++ {
-		at := func(c int) int { return (c + by) % l.w }
-		if l.fits(func(i int) int { return i - i%l.w + at(i%l.w) }) {
-			order := vec.Sequence(l.w)
+	for by := 1; by < l.width && l.width <= widest; by++ {
+		at := shifted(-by, 1, l.width, true)
+		if l.fits(at) {
+			order := vec.Sequence(l.width)
 			for c := range order {
 				order[c] = at(c)
 			}
@@ -239,7 +222,7 @@ func (l *layouts) round() []int {
 
 // nameOf names an order of columns.
 func (l *layouts) nameOf(from []int) (id string, rank int, text string) {
-	w, heads, by := l.w, headsOf(l.Scene), from[0]
+	w, heads, by, d := l.width, headsOf(l.Scene), from[0], vec.BlockSize(from)
 	round := !slices.ContainsFunc(vec.Sequence(w), func(c int) bool { return from[c] != (c+by)%w })
 	switch {
 	case round && 2*by == w && module.IsTimeEmbedding(l.Target.Layer):
@@ -249,26 +232,19 @@ func (l *layouts) nameOf(from []int) (id string, rank int, text string) {
 		return "linear/qkv-order", 0, "the parts of the projection stand in another order"
 	case module.FusedGateUp.Has(l.Target.Layer) && vec.Runs(from) == 2:
 		return "linear/gate-up", 0, "the two parts of the projection are exchanged"
-	case round && 2*by == w:
-		return "layout/permuted", 0, "the halves of the columns are exchanged"
-	case round && heads > 1 && w%heads == 0 && by%(w/heads) == 0:
-		return "layout/permuted", 0, "the heads stand in another order, each behind the one before"
+	case round && (2*by == w || heads > 1 && w%heads == 0 && by%(w/heads) == 0):
+		return "layout/permuted", 0, fmt.Sprintf("blocks of %d columns, as halves and heads are, stand in another order", d)
 	case round:
-		return "layout/shifted", 0, "each column holds what belongs " + places(nearest(by, w), "column") + ", and goes round at the edge"
+		if -by < by-w { // the shorter way
+			by -= w
+		}
+		return "layout/shifted", 0, "each column holds what belongs " + places(-by, "column") + ", and goes round at the edge"
 	}
 	text = "the columns are in another order"
-	if d := vec.BlockSize(from); d > 1 {
+	if d > 1 {
 		text = fmt.Sprintf("blocks of %d columns, as heads are, stand in another order", d)
 	}
 	return "layout/permuted", 2, text + fmt.Sprintf(": column 0 holds column %d, column 1 column %d", from[0], from[1])
-}
-
-// nearest is a shift by as many columns to the left of w that go round, or fewer to the right, which are positive.
-func nearest(by, w int) int {
-	if 2*by > w {
-		return w - by
-	}
-	return -by
 }
 
 // assigned returns for each of n lines of the candidate the golden line of the same values; nil if
@@ -278,11 +254,11 @@ func (l *layouts) assigned(n, length int, element func(line, k int) int) []int {
 	if n < 3 || length < 2 || n > widest || n*n > mostPairs {
 		return nil
 	}
-	lines := func(a *diagnose.Array) [][]float64 {
+	lines := func(x []float64) [][]float64 {
 		out := make([][]float64, n)
 		for i := range out {
-			for k := range min(length, lineElements) {
-				out[i] = append(out[i], a.Data[element(i, k*length/min(length, lineElements))])
+			for _, k := range vec.Spread(length, lineElements) {
+				out[i] = append(out[i], x[element(i, k)])
 			}
 		}
 		return out
@@ -316,27 +292,27 @@ func (l *layouts) assigned(n, length int, element func(line, k int) int) []int {
 // numbers are near each other too, but not as near as rounding: with n elements they differ by more
 // than 0.1/√n.
 func (l *layouts) mixed() {
-	n := len(l.real) * l.w
-	if n < diagnose.PerParam || len(l.out) > 0 {
+	n := len(l.real) * l.width
+	if n < PerParam || len(l.out) > 0 {
 		return
 	}
-	order := func(a *diagnose.Array) []int {
+	order := func(x []float64) []int {
 		out := make([]int, 0, n)
 		for _, r := range l.real {
-			for c := range l.w {
-				out = append(out, r*l.w+c)
+			for c := range l.width {
+				out = append(out, r*l.width+c)
 			}
 		}
-		slices.SortFunc(out, func(x, y int) int { return cmp.Compare(a.Data[x], a.Data[y]) })
+		slices.SortFunc(out, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
 		return out
 	}
 	golden, actual := order(l.g), order(l.a)
-	source := vec.Sequence(len(l.g.Data))
+	source := vec.Sequence(len(l.g))
 	var d, norm float64
 	for i, at := range actual {
 		source[at] = golden[i]
-		x := l.g.Data[golden[i]]
-		d += (l.a.Data[at] - x) * (l.a.Data[at] - x)
+		x := l.g[golden[i]]
+		d += (l.a[at] - x) * (l.a[at] - x)
 		norm += x * x
 	}
 	if math.Sqrt(d/norm) < byChance/math.Sqrt(float64(n)) {

@@ -1,0 +1,171 @@
+package diagnose
+
+import (
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/vec"
+	"github.com/goparity/goparity/tensor"
+)
+
+// elsewhere is the tensor of another place of the run. If the verdict says that only the dump is
+// wrong, it holds what belongs to another name; else the layer gave what an earlier call had left.
+func elsewhere(s *Scene) (out []prediction) {
+	t, capture := s.Target, s.Kind == localise.KindCapture
+	if _, known := HeldBy(s.Run, t.Case, t.Step)[t]; known {
+		return nil // all of a series hold what belongs to others
+	}
+	for _, p := range s.Ports {
+		own := p.Case == t.Case && p.Step == t.Step && p.Layer == t.Layer
+		if p == t || p.Golden.Len() != t.Golden.Len() || p.Golden.RowLen() != t.Golden.RowLen() ||
+			p.Golden.DType() != t.Golden.DType() || own && !capture {
+			continue
+		}
+		have := p.Golden // where nothing was recorded: its own error is not what is looked for
+		if p.IsRecorded() {
+			have = p.Actual
+		}
+		for _, x := range []*tensor.Tensor{have, p.Golden} {
+			if isSame(t.Actual, x, markFloors*t.Floor.RowRelL2) {
+				if held, ok := s.holds(p); ok {
+					held.value = s.read(x)
+					out = append(out, held)
+				}
+				break
+			}
+		}
+	}
+	if capture {
+		out = append(out, guess("capture/wrong-tensor", -1, "the dump's %s %s is wrong, and what was made of it is right",
+			t.Layer, t.Port))
+	}
+	return out
+}
+
+// holds says what it means that the target holds what belongs to p.
+func (s *Scene) holds(p *Port) (out prediction, ok bool) {
+	t, what := s.Target, p.Layer+" "+p.Port
+	if p.Step != t.Step {
+		what += " of step " + p.Step
+	}
+	if p.Case != t.Case {
+		what += " of case " + p.Case
+	}
+	again := p.Layer == t.Layer && p.Port == t.Port // in another step or case
+	earlier := p.Seq < t.Seq && t.IsOutput() && label.Last(p.Layer) == label.Last(t.Layer) && p.Port == t.Port
+	switch capture := s.Kind == localise.KindCapture; {
+	case capture && s.sameFile(p):
+		return guess("capture/same-file", -1, "one file was written for several layers: it holds %s", what), true
+	case capture:
+		return guess("capture/wrong-tensor", 0, "the dump holds %s", what), true
+	case again || earlier:
+		return guess("state/stale", 0, "it holds %s, which an earlier call left", what), true
+	}
+	return out, false
+}
+
+// sameFile reports whether what the target holds was written last, by a later layer of the same
+// name or one of several that hold it.
+func (s *Scene) sameFile(p *Port) bool {
+	t := s.Target
+	if p.Seq > t.Seq && p.Case == t.Case && p.Step == t.Step && p.Port == t.Port &&
+		label.Stars(p.Layer) == label.Stars(t.Layer) {
+		return true
+	}
+	holders := 0
+	for _, q := range s.pass {
+		if !q.Agrees && q.IsOutput() && isSame(t.Actual, q.Actual, 0) {
+			holders++
+		}
+	}
+	return holders > 1
+}
+
+// isSame reports whether some elements of two tensors are the same within a relative error; a
+// constant says nothing.
+func isSame(t, other *tensor.Tensor, within float64) bool {
+	if other == nil || other.Len() != t.Len() {
+		return false
+	}
+	var x, y []float64
+	for _, at := range vec.Spread(t.Len(), markElements) {
+		x, y = append(x, t.At(at)), append(y, other.At(at))
+	}
+	return !allSame(x) && vec.Relative(y, x) <= within
+}
+
+// skipped is a layer that gives back what it was given: a block of which nothing is added, a norm or an activation that
+// is not applied.
+func skipped(s *Scene) []prediction {
+	t := s.Target
+	if !t.IsOutput() {
+		return nil
+	}
+	in := s.input(t.Layer)
+	id, text := "", ""
+	inside := func(p *Port) bool { return label.Inside(p.Layer, t.Layer) }
+	switch layer := label.Name(t.Layer); {
+	case isBlock(layer):
+		id, text = "residual/missing", "the block gives back what it was given: nothing that it computes is added"
+		if in == nil {
+			in = s.before()
+		}
+	case module.IsNorm(layer):
+		id, text = "norm/missing", "the norm gives back what it was given"
+	case s.Kind == localise.KindLocal && s.Made == nil && module.QKV(layer) == 0 && !module.Table.Has(layer) && !slices.ContainsFunc(s.pass, inside):
+		id, text = "activation/missing", "the layer gives back what it was given: is it an activation that is not applied?"
+	}
+	if id == "" || in == nil || !in.IsFloat() || in.Golden.Len() != t.Golden.Len() || !in.IsRecorded() {
+		return nil
+	}
+	if id == "activation/missing" && s.scales(s.read(in.Golden)) {
+		id, text = "residual/scale", "the layer gives back what it was given: its columns are not multiplied by their factors"
+	}
+	return []prediction{s.says(id, s.read(in.Actual), 0, -1, "%s", text)}
+}
+
+func isBlock(layer string) bool { return layer == label.Name(label.Block(layer)) }
+
+// scales reports whether each column of the golden is that of x times a factor of its own, as a layer scale has them;
+// where no column has both signs it may be a ReLU.
+func (s *Scene) scales(x []float64) bool {
+	if len(s.rows) < 2 {
+		return false
+	}
+	bothSigns := false
+	for c := range s.width {
+		most := c
+		for i := c; i < len(x); i += s.width {
+			if math.Abs(x[i]) > math.Abs(x[most]) {
+				most = i
+			}
+		}
+		if x[most] == 0 {
+			continue
+		}
+		factor := s.golden[most] / x[most]
+		for i := c; i < len(x); i += s.width {
+			if !(math.Abs(s.golden[i]-factor*x[i]) <= sameRow*math.Abs(s.golden[most])) {
+				return false
+			}
+			bothSigns = bothSigns || x[i]*x[most] < 0
+		}
+	}
+	return bothSigns
+}
+
+// before is the output of the block in front of the target's; nil if there is none.
+func (s *Scene) before() (out *Port) {
+	for _, p := range s.pass {
+		if p == s.Target {
+			break
+		}
+		if isBlock(label.Name(p.Layer)) && p.IsOutput() {
+			out = p
+		}
+	}
+	return out
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Case is one prompt: the reference's run and the candidate's.
@@ -31,17 +32,31 @@ type Case struct {
 	Along    *Along               // how the rows were fed, where the candidate ran along an execution path; else nil
 }
 
+// run is one of a case: who made it, and where a port keeps what it has, nil where ports are made of it.
+type run struct {
+	*dump.Run
+	who  string
+	keep func(p *Port) **tensor.Tensor
+}
+
+// runs lists those that there are.
+func (k Case) runs() []run {
+	return slices.DeleteFunc([]run{
+		{k.Golden, "golden", nil}, {k.Actual, "candidate's run", nil}, {k.Injected, "injected run", nil},
+		{k.Golden64, "float64 golden", func(p *Port) **tensor.Tensor { return &p.Golden64 }},
+		{k.Encoded, "reference in the candidate's encoding", func(p *Port) **tensor.Tensor { return &p.Encoded }},
+		{k.Unquantised, "reference on the weights before quantisation", func(p *Port) **tensor.Tensor { return &p.Unquantised }},
+		{k.Unrounded, "reference without rounded inputs", func(p *Port) **tensor.Tensor { return &p.Unrounded }},
+	}, func(r run) bool { return r.Run == nil })
+}
+
 // standard refuses runs on golden inputs in the place of what an engine computed by itself: no error
 // adds up in them.
 func (k Case) standard() error {
-	for _, side := range []struct {
-		who string
-		run *dump.Run
-	}{{"golden", k.Golden}, {"candidate's run", k.Actual}, {"float64 golden", k.Golden64}, {"reference in the candidate's encoding", k.Encoded},
-		{"reference on the weights before quantisation", k.Unquantised}, {"reference without rounded inputs", k.Unrounded}} {
-		if side.run != nil && side.run.Info.Mode == dump.Injected {
+	for _, r := range k.runs() {
+		if r.Run != k.Injected && r.Info.Mode == dump.Injected {
 			return fmt.Errorf("case %s: the %s is a run on golden inputs (%s): it belongs beside a standard run, parity compare --injected",
-				k.Name, side.who, side.run.Path)
+				k.Name, r.who, r.Path)
 		}
 	}
 	return cmp.Or(k.checkEncoded(), k.checkUnquantised())

@@ -99,7 +99,7 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) [
 	}
 	if target != nil {
 		first.Case, first.Step, first.Target = target.Case, target.Step, known[target]
-		if in := target.Injected; v.Open && v.Proven && in != nil && in.frame != nil && !in.agrees && c.takes(target) {
+		if in := target.Injected; v.Open && v.Proven && in != nil && !in.agrees && c.takes(target) {
 			first.Run, first.Target = run.Injected(first.Target) // there it got the golden inputs
 			first.Open = partial
 		}

@@ -106,10 +106,7 @@ func (c *Comparison) Changed() error { return changed(c.Cases) }
 
 func changed(cases []Case) error {
 	for _, k := range cases {
-		for _, r := range []*dump.Run{k.Golden, k.Actual, k.Injected, k.Golden64, k.Encoded, k.Unquantised, k.Unrounded} {
-			if r == nil {
-				continue
-			}
+		for _, r := range k.runs() {
 			if err := r.Changed(); err != nil {
 				return fmt.Errorf("case %s: %w: compare again when nothing writes it", k.Name, err)
 			}

@@ -7,7 +7,6 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/trace"
 )
 
 // injected is what a port was in the run on golden inputs: an output, or for an input what had been
@@ -20,7 +19,7 @@ type injected struct {
 	hasSplit                bool
 	local, inherited, angle float64
 
-	frame func() (frame, error) // both sides for hypotheses
+	sides *sides
 }
 
 // inject compares the injected run of a case, port by port of the standard comparison.
@@ -39,7 +38,7 @@ func (c *Comparison) inject(k Case, opt match.Options) error {
 	ports := c.byKey()
 	for _, pair := range res.Pairs {
 		first := k.Golden.Entries[pair.Golden[0]]
-		p := ports[trace.Key{Case: k.Name, Step: first.Step, Layer: first.Layer, Port: first.Port}]
+		p := ports[k.key(first)]
 		isInput := label.IsInput(first.Port)
 		if p == nil || pair.Problem != "" || isInput != pair.Computed {
 			continue // an input that was replaced is the golden one
@@ -52,7 +51,7 @@ func (c *Comparison) inject(k Case, opt match.Options) error {
 		if err != nil {
 			return err
 		}
-		in := &injected{frame: func() (frame, error) { return frameOf(k.Golden, k.Injected, pair) }}
+		in := &injected{sides: &sides{k.Golden, k.Injected, pair}}
 		if in.result, err = compare.Tensors(g, a, compare.Tolerance{}); err != nil {
 			return err
 		}

@@ -32,13 +32,12 @@ type Join struct {
 	GoldenSide, ActualSide *report.Side
 	ExpectedMissing        string // why the candidate may well lack it, where only the golden has it; "" if nothing says so
 
-	printed  *printed              // one side is a log
-	entry    *tensor.Tensor        // the golden's first tensor as it was recorded
-	recorded *tensor.Tensor        // the candidate's; nil where it has none or several
-	downcast tensor.DType          // the candidate's, where it is coarser than what was asked for; else Invalid
-	spread   func() (frame, bool)  // see ownShape; nil where several goldens are joined
-	frame    func() (frame, error) // both sides for hypotheses; nil where nothing can be compared
-	rowNorm  func() float64        // the RMS norm of the golden's rows in all forward passes; nil of a single one
+	printed  *printed       // one side is a log
+	entry    *tensor.Tensor // the golden's first tensor as it was recorded
+	recorded *tensor.Tensor // the candidate's; nil where it has none or several
+	downcast tensor.DType   // the candidate's, where it is coarser than what was asked for; else Invalid
+	sides    *sides         // what it was made of; nil where nothing can be compared
+	rowNorm  func() float64 // the RMS norm of the golden's rows in all forward passes; nil of a single one
 }
 
 // Joined reports whether both sides have the port and can be compared.
@@ -77,12 +76,12 @@ func (js *joins) add(k Case, opt match.Options) error {
 	k.callsByValue(res.Pairs)
 	js.noteRuns(k, res, opt)
 	ports := make([]*Port, 0, len(golden))
-	refs := k.references()
+	variants := k.variants()
 	for _, pair := range res.Pairs {
 		if pair.Computed {
 			continue // what an injected run had computed for an input: read with the injected run
 		}
-		p, err := newPort(k, pair, refs)
+		p, err := newPort(k, pair, variants)
 		if err != nil {
 			return fmt.Errorf("case %s: %w", k.Name, err)
 		}
@@ -181,7 +180,7 @@ func (js *joins) Note(n string) {
 func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 	for _, u := range res.UnmatchedGolden {
 		e := k.Golden.Entries[u.Index]
-		p := onlyGolden(k.Name, e)
+		p := onlyGolden(k, e)
 		if u.Usual {
 			p.ExpectedMissing = u.Reason
 		}
@@ -198,7 +197,7 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 		side, entries := &js.Unmatched.Actual, k.Actual.Entries
 		if i.Golden {
 			side, entries = &js.Unmatched.Golden, k.Golden.Entries
-			p := onlyGolden(k.Name, entries[i.Index])
+			p := onlyGolden(k, entries[i.Index])
 			p.ExpectedMissing = i.Reason
 			ports = append(ports, p)
 			if layer := entries[i.Index].Layer; js.missing[layer] == "" {
@@ -237,13 +236,15 @@ func borrowOrder(ports []*Port, res *match.Result, k Case) {
 }
 
 // newPort applies the views of a pair.
-func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
+func newPort(k Case, pair match.Pair, variants []variant) (*Port, error) {
 	first := k.Golden.Entries[pair.Golden[0]]
 	actual := k.Actual.Entries[pair.Actual[0]].Tensor
-	p := &Port{Key: trace.Key{Case: k.Name, Step: first.Step, Layer: first.Layer, Port: first.Port}, Seq: first.Seq,
+	p := &Port{Key: k.key(first), Seq: first.Seq,
 		Join: Join{Note: pair.Note, Problem: pair.Problem, Mask: pair.Mask, Golden: first.Tensor, Actual: actual, entry: first.Tensor,
 			GoldenSide: joinedSide(k.Golden, pair.Golden), ActualSide: joinedSide(k.Actual, pair.Actual)}}
-	p.encodedBy = refs.encodedBy
+	if k.Encoded != nil {
+		p.encodedBy = madeBy(k.Encoded)
+	}
 	if why := k.unjudged[p.Key]; why != "" {
 		p.allowance = allowance{unjudged, why}
 	}
@@ -253,7 +254,7 @@ func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 	if pair.Problem != "" {
 		return p, nil
 	}
-	p.frame = func() (frame, error) { return frameOf(k.Golden, k.Actual, pair) }
+	p.sides = &sides{k.Golden, k.Actual, pair}
 	var err error
 	if p.Golden, err = view(k.Golden, pair.Golden, pair.GoldenView, pair.RowMask); err != nil {
 		return nil, err
@@ -261,21 +262,13 @@ func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 	if p.Actual, err = view(k.Actual, pair.Actual, pair.ActualView, pair.RowMask); err != nil {
 		return nil, err
 	}
-	if len(pair.Golden) == 1 {
-		actual := p.Actual
-		p.spread = func() (frame, bool) { return spread(first.Tensor, pair.GoldenView, pair.RowMask, actual) }
-	}
 	if p.printed = printedOf(k, pair); p.printed != nil {
 		return p, p.printed.gather(&p.Join, pair)
 	}
-	for _, other := range []struct {
-		t  *tensor.Tensor
-		to **tensor.Tensor
-	}{{refs.float64[p.Key], &p.Golden64}, {refs.encoded[p.Key], &p.Encoded}, {refs.unquantised[p.Key], &p.Unquantised},
-		{refs.unrounded[p.Key], &p.Unrounded}} {
-		if t := other.t; t != nil && len(pair.Golden) == 1 && slices.Equal(t.Shape(), first.Tensor.Shape()) {
+	for _, v := range variants {
+		if t := v.tensors[p.Key]; t != nil && slices.Equal(t.Shape(), first.Tensor.Shape()) {
 			if t, err = pair.GoldenView.Apply(t); err == nil {
-				*other.to, err = masked(t, pair.RowMask)
+				*v.keep(p), err = masked(t, pair.RowMask)
 			}
 			if err != nil {
 				return nil, err
@@ -285,33 +278,32 @@ func newPort(k Case, pair match.Pair, refs *references) (*Port, error) {
 	return p, nil
 }
 
-// references are the tensors of the reference's other runs; nil where there is none.
-type references struct {
-	float64, encoded, unquantised, unrounded map[trace.Key]*tensor.Tensor
-	encodedBy                                string
+// variant is what another run of the reference has for the golden's ports.
+type variant struct {
+	tensors map[trace.Key]*tensor.Tensor
+	keep    func(p *Port) **tensor.Tensor
 }
 
-func (k Case) references() *references {
-	byKey := func(r *dump.Run) map[trace.Key]*tensor.Tensor {
-		if r == nil {
-			return nil
+func (k Case) variants() (list []variant) {
+	for _, r := range k.runs() {
+		if r.keep == nil {
+			continue
 		}
-		tensors := make(map[trace.Key]*tensor.Tensor, len(r.Entries))
+		v := variant{map[trace.Key]*tensor.Tensor{}, r.keep}
 		for _, e := range r.Entries {
-			tensors[trace.Key{Case: k.Name, Step: e.Step, Layer: e.Layer, Port: e.Port}] = e.Tensor
+			v.tensors[k.key(e)] = e.Tensor
 		}
-		return tensors
+		list = append(list, v)
 	}
-	refs := &references{float64: byKey(k.Golden64), encoded: byKey(k.Encoded), unquantised: byKey(k.Unquantised),
-		unrounded: byKey(k.Unrounded)}
-	if k.Encoded != nil {
-		refs.encodedBy = madeBy(k.Encoded)
-	}
-	return refs
+	return list
 }
 
-func onlyGolden(caseName string, e dump.Entry) *Port {
-	return &Port{Key: trace.Key{Case: caseName, Step: e.Step, Layer: e.Layer, Port: e.Port}, Seq: e.Seq,
+func (k Case) key(e dump.Entry) trace.Key {
+	return trace.Key{Case: k.Name, Step: e.Step, Layer: e.Layer, Port: e.Port}
+}
+
+func onlyGolden(k Case, e dump.Entry) *Port {
+	return &Port{Key: k.key(e), Seq: e.Seq,
 		Join: Join{Golden: e.Tensor, entry: e.Tensor, GoldenSide: sideOf(e)}}
 }
 

@@ -102,78 +102,49 @@ func (a *Along) rows(p *Port) (rows []fedRow, ok bool) {
 	if pass == nil || !p.Comparable() {
 		return nil, false
 	}
-	shape := p.Golden.Shape()
-	axis, n := a.golden.Axis(p.Layer, p.Port), len(pass.Rows)
-	if len(p.skipped) == n && slices.Contains(p.skipped, true) { // the others are a matrix
+	shape, axis, of := p.Golden.Shape(), a.golden.Axis(p.Layer, p.Port), pass.Rows
+	switch n := len(of); {
+	case len(p.skipped) == n && slices.Contains(p.skipped, true): // the others are a matrix
+		axis, of = 0, nil
 		for i, row := range pass.Rows {
 			if !p.skipped[i] {
-				rows = append(rows, fedRow{Row: row, item: pass.Index(row.Sequence)})
+				of = append(of, row)
 			}
 		}
-		return rows, len(rows) == shape[0] && a.measure(p, rows, 0) == nil
+	case axis < 0 || axis >= len(shape) || shape[axis] != n: // the last row of each sequence
+		axis, of = 0, nil
+		for _, item := range pass.Items {
+			of = append(of, path.Row{Sequence: item.Sequence, Position: item.To - 1})
+		}
 	}
-	if axis < 0 || axis >= len(shape) || shape[axis] != n {
-		axis, n = 0, len(pass.Items) // the last row of each sequence
-		if len(shape) == 0 || shape[0] != n {
+	if len(shape) == 0 || shape[axis] != len(of) {
+		return nil, false
+	}
+	for i, row := range of {
+		relL2, err := p.off(axis, i)
+		if err != nil {
 			return nil, false
 		}
+		rows = append(rows, fedRow{row, pass.Index(row.Sequence), relL2})
 	}
-	at := 0
-	for i, item := range pass.Items {
-		for position := item.From; position < item.To; position++ {
-			if n == len(pass.Rows) || position == item.To-1 {
-				rows = append(rows, fedRow{Row: path.Row{Sequence: item.Sequence, Position: position}, item: i})
-			}
-			at++
-		}
-	}
-	return rows, a.measure(p, rows, axis) == nil
+	return rows, true
 }
 
-// measure sets the errors of rows along an axis.
-func (a *Along) measure(p *Port, rows []fedRow, axis int) error {
-	shape := p.Golden.Shape()
-	if !p.Golden.DType().IsFloat() || axis == len(shape)-1 {
-		return differing(p, rows, axis)
-	}
-	d, err := compare.Explain(p.Golden, p.Actual, compare.Tolerance{})
+// off is the error of one of the rows along an axis.
+func (p *Port) off(axis, row int) (float64, error) {
+	golden, err := p.Golden.Slice(axis, row, row+1)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	each := 1
-	for _, n := range shape[axis+1 : len(shape)-1] {
-		each *= n
+	actual, err := p.Actual.Slice(axis, row, row+1)
+	if err != nil {
+		return 0, err
 	}
-	for _, line := range d.Rows {
-		r := &rows[line.Index/each%len(rows)]
-		r.relL2 = max(r.relL2, line.RelL2)
-		if line.BadNonFinite > 0 {
-			r.relL2 = math.Inf(1)
-		}
+	r, err := compare.Tensors(golden, actual, compare.Tolerance{})
+	if r.Mismatches > 0 && !p.Golden.DType().IsFloat() {
+		return math.Inf(1), err
 	}
-	return nil
-}
-
-// differing sets the errors of rows of integers: infinite where one differs.
-func differing(p *Port, rows []fedRow, axis int) error {
-	for i := range rows {
-		golden, err := p.Golden.Slice(axis, i, i+1)
-		if err != nil {
-			return err
-		}
-		actual, err := p.Actual.Slice(axis, i, i+1)
-		if err != nil {
-			return err
-		}
-		r, err := compare.Tensors(golden, actual, compare.Tolerance{})
-		if err != nil {
-			return err
-		}
-		if r.Mismatches > 0 {
-			rows[i].relL2 = math.Inf(1)
-		}
-	}
-	return nil
+	return worst(r), err
 }
 
 // row is the first wrong row of a port, by its sequence and its position there; of a port that is
@@ -212,16 +183,6 @@ func (a *Along) holdsTokens(p *Port) bool {
 	return true
 }
 
-// firstRow is the first wrong row of a verdict about a run along a path; nil for one of a run that
-// is not.
-func (c *Comparison) firstRow(v *localise.Verdict) *report.Row {
-	k := c.caseOf(v.Case)
-	if k == nil || k.Along == nil || k.Along.Pass(v.Step) == nil {
-		return nil
-	}
-	return k.Along.row(c.targetOf(v), v.Step)
-}
-
 func (c *Comparison) caseOf(name string) *Case {
 	for i := range c.Cases {
 		if c.Cases[i].Name == name {
@@ -233,9 +194,11 @@ func (c *Comparison) caseOf(name string) *Case {
 
 // RowOf is the first wrong row of a port of a run along an execution path; nil for a run that is
 // along none, and for a forward pass that was not judged.
-func (c *Comparison) RowOf(p *Port) *report.Row {
-	if k := c.caseOf(p.Case); k != nil && k.Along != nil && k.Along.Pass(p.Step) != nil {
-		return k.Along.row(p, p.Step)
+func (c *Comparison) RowOf(p *Port) *report.Row { return c.firstRow(p.Case, p.Step, p) }
+
+func (c *Comparison) firstRow(caseName, step string, p *Port) *report.Row {
+	if k := c.caseOf(caseName); k != nil && k.Along != nil && k.Along.Pass(step) != nil {
+		return k.Along.row(p, step)
 	}
 	return nil
 }

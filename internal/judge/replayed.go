@@ -162,13 +162,13 @@ func isOf(a *replay.Array, d tensor.DType) bool {
 // and tells nothing.
 func (p *Port) replayRecord(r *piece.Record, alone bool) {
 	r.Misfit = p.misfit()
-	if r.Misfit || !p.Comparable() || p.frame == nil || p.printed != nil {
+	if r.Misfit || !p.Comparable() || p.sides == nil || p.printed != nil {
 		return
 	}
 	if !alone {
 		r.Golden = piece.Golden{Known: true, Agrees: p.Agrees, Error: math.Max(p.inFloors()), Measured: p.measured, Tied: p.tied}
 	}
-	f, ok := p.ownShape()
+	f, ok := p.inOwnShape()
 	if !ok {
 		return
 	}

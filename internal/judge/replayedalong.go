@@ -121,8 +121,8 @@ func (c *Comparison) recorded(k *Case) onepass.Record {
 		if p == nil || p.misfit() || !p.Comparable() || p.printed != nil {
 			return nil
 		}
-		if p.frame != nil {
-			if f, err := p.frame(); err == nil && slices.Equal(f.actual.Shape(), p.entry.Shape()) && !slices.Contains(f.pad, true) {
+		if p.sides != nil {
+			if f, err := p.sides.frame(); err == nil && slices.Equal(f.actual.Shape(), p.entry.Shape()) && !slices.Contains(f.pad, true) {
 				return f.actual
 			}
 		}

@@ -142,7 +142,7 @@ func (c *Comparison) Found(r *report.Report) error {
 	}
 	r.Kind, r.Frontier = v.Kind, append([]string{}, v.Frontier...)
 	d := &report.Divergence{Layer: v.Layer, Port: v.Port, Case: v.Case, Step: v.Step, After: v.After, Before: v.Before,
-		Place: v.Place, Proven: v.Proven, Text: v.Text, Evidence: v.Evidence, Row: c.firstRow(v)}
+		Place: v.Place, Proven: v.Proven, Text: v.Text, Evidence: v.Evidence, Row: c.firstRow(v.Case, v.Step, c.targetOf(v))}
 	for _, g := range v.Growth {
 		d.Growth = append(d.Growth, report.Growth{Layer: g.Layer, Error: report.Float(g.Error), Alone: report.Float(g.Alone)})
 	}

@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/goparity/goparity/tensor"
@@ -22,28 +21,4 @@ func Left(keep []bool, t *tensor.Tensor) []bool {
 		out[i] = i/each < len(keep) && !keep[i/each]
 	}
 	return out
-}
-
-// Spread puts the rows of t where keep is true, in a tensor of another shape with zeros
-// elsewhere.
-func Spread(t *tensor.Tensor, keep []bool, shape []int) (*tensor.Tensor, error) {
-	n, err := tensor.NumElems(shape)
-	if err != nil || len(keep) == 0 || n%len(keep) != 0 {
-		return nil, fmt.Errorf("%d rows of %s", len(keep), tensor.FormatShape(shape))
-	}
-	data := t.Copy()
-	bytes, _ := data.Bytes()
-	row := n / len(keep) * t.DType().Size()
-	out := make([]byte, len(keep)*row)
-	at := 0
-	for i, k := range keep {
-		if k {
-			if at+row > len(bytes) {
-				return nil, fmt.Errorf("%s has fewer rows than are kept", t)
-			}
-			copy(out[i*row:], bytes[at:at+row])
-			at += row
-		}
-	}
-	return tensor.New(t.DType(), shape, out)
 }

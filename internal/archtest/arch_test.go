@@ -38,7 +38,7 @@ var layers = [][]string{
 	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/structure"}, {"internal/generation"}, {"internal/trace"},
 	{"internal/program"}, {"internal/replay"}, {"internal/edit"}, {"internal/search"},
-	{"internal/judge/coarse"}, {"internal/judge/piece"}, {"internal/localise"}, {"internal/vec"},
+	{"internal/judge/piece"}, {"internal/localise"}, {"internal/vec"},
 	{"internal/diagnose", "internal/weights"}, {"internal/attention"}, {"internal/report"}, {"docs"},
 	{"internal/report/*"}, // what the judge does not link: brief, page, plot, junit
 	{"internal/judge", "internal/serving"}, {"internal/serving/servingtest"},

@@ -205,13 +205,12 @@ func (c *Comparison) findEdit(r *replayed, t int, load replay.Load, site *piece.
 	if fed != nil {
 		site = r.result.Site(t, load, rows, replayed)
 	}
-	s := &editsearch.Site{Piece: site.Piece, Load: site.Load, Mode: site.Mode, Off: site.Off, Numbers: site.Numbers, Residual: site.Residual,
-		Weights: slices.Concat(c.readable(r.Program), r.elsewhere(site, t)), KnownOnly: twin, Fed: fed}
+	site.Weights, site.KnownOnly, site.Fed = slices.Concat(c.readable(r.Program), r.elsewhere(site, t)), twin, fed
 	for key := range known.known {
-		s.Known = append(s.Known, key)
+		site.Known = append(site.Known, key)
 	}
-	found, err := editsearch.Find(c.ctx, s)
-	return found, s.Piece, err
+	found, err := editsearch.Find(c.ctx, &site.Site)
+	return found, site.Piece, err
 }
 
 // twins lists the layers that run the line of an edit, its own first.

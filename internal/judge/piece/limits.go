@@ -66,6 +66,15 @@ const (
 	perOperands, leastOperands = 2, 0.35
 )
 
+const (
+	// offGrid is by which part of a step numbers of 8 bits in float32 may be off their grid: 256 roundings
+	// of 2⁻²⁴ are 1.5e-5. By reason.
+	offGrid = 1e-4
+
+	// leastValues is how many different numbers a step apart are taken for numbers of 8 bits. By reason.
+	leastValues = 8
+)
+
 // floor is the local error up to which a piece is right in a type whatever its noise is. float32:
 // MAX's largest error is 1.2e-6, of 432 ports; 1e-5 for 1e-6 in a norm is seen in 20 of 28. November
 // 2026.

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/judge/coarse"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/tensor"
@@ -27,10 +26,10 @@ type judge struct {
 	looks    map[int][]*looked
 	madeOf   map[int]*replay.Array // what records that were filled in are made of, by port
 
-	scheme    *coarse.Scheme // how products round what they take; nil: they do not
-	schemes   []*judge       // the same run, judged by how it rounds
-	precise   string         // that in words
-	excluding excluded       // by stretches
+	scheme    *Scheme  // how products round what they take; nil: they do not
+	schemes   []*judge // the same run, judged by how it rounds
+	precise   string   // that in words
+	excluding excluded // by stretches
 }
 
 func newJudge(ctx context.Context, r *Run) *judge {
@@ -220,7 +219,7 @@ func (c *comparison) near() numbers {
 	if c.scheme == nil {
 		return c.made
 	}
-	return numbers{coarse.Snapped(c.made.x, c.have.x), c.made.width}
+	return numbers{Snapped(c.made.x, c.have.x), c.made.width}
 }
 
 // noise is how far the piece moves when every result is rounded as the run rounds.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/goparity/goparity/internal/judge/coarse"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/tensor"
@@ -36,14 +35,14 @@ func (j *judge) precision() {
 	if len(products) < leastExact {
 		return
 	}
-	s, n := j.best(products, coarse.Products(j.gridded() >= leastExact))
+	s, n := j.best(products, Products(j.gridded() >= leastExact))
 	if s == nil || n < leastExact || s.Sized && n < leastSized || float64(n) < mostProducts*float64(all) {
 		return
 	}
-	if table, _ := j.best(tables, coarse.Tables()); table != nil {
-		s = s.And(table)
+	if table, _ := j.best(tables, Tables()); table != nil {
+		s = s.and(table)
 	}
-	for _, s := range append([]*coarse.Scheme{s}, s.Also...) {
+	for _, s := range append([]*Scheme{s}, s.Also...) {
 		j.schemes = append(j.schemes, j.with(s))
 	}
 	n = 0
@@ -93,7 +92,7 @@ func (j *judge) weighted(port int) (multiplies, looksUp bool) {
 
 // best returns the scheme that explains most of some pieces, of those that explain one of the smallest,
 // and how many it explains.
-func (j *judge) best(ports []int, schemes []*coarse.Scheme) (best *coarse.Scheme, explained int) {
+func (j *judge) best(ports []int, schemes []*Scheme) (best *Scheme, explained int) {
 	ports = slices.Clone(ports)
 	slices.SortStableFunc(ports, func(a, b int) int { return cmp.Compare(j.Records[a].Tensor.Len(), j.Records[b].Tensor.Len()) })
 	for _, probe := range ports[:min(len(ports), mostProbes)] {
@@ -119,7 +118,7 @@ func (j *judge) best(ports []int, schemes []*coarse.Scheme) (best *coarse.Scheme
 }
 
 // explains reports whether a scheme makes a piece right.
-func (j *judge) explains(port int, s *coarse.Scheme) bool {
+func (j *judge) explains(port int, s *Scheme) bool {
 	if s.Sized {
 		return j.sized(port, s)
 	}
@@ -133,7 +132,7 @@ func (j *judge) explains(port int, s *coarse.Scheme) bool {
 }
 
 // sized reports whether the error of a piece is as large as what a scheme makes of it.
-func (j *judge) sized(port int, s *coarse.Scheme) bool {
+func (j *judge) sized(port int, s *Scheme) bool {
 	c, err := j.compared(port)
 	if err != nil {
 		return false
@@ -162,21 +161,21 @@ func byOperands(n deviation, floor float64) deviation {
 }
 
 // with returns a judge of the same run that replays everything with a scheme.
-func (j *judge) with(s *coarse.Scheme) *judge {
+func (j *judge) with(s *Scheme) *judge {
 	k := *j
 	k.scheme, k.schemes, k.memo, k.looks = s, nil, map[replayKey][]*replayed{}, map[int][]*looked{}
 	return &k
 }
 
 // roundedBy is the mode of a scheme.
-func roundedBy(s *coarse.Scheme) mode {
+func roundedBy(s *Scheme) mode {
 	return mode{name: s.Text, replay: replay.Mode{Operands: s.Operands}}
 }
 
 // gridded is how many records have numbers of 8 bits.
 func (j *judge) gridded() (n int) {
 	for _, t := range j.order {
-		if r := &j.Records[t]; r.Tensor != nil && r.Tensor.DType().IsFloat() && coarse.GridOf(r.Tensor.Floats()) != nil {
+		if r := &j.Records[t]; r.Tensor != nil && r.Tensor.DType().IsFloat() && gridOf(r.Tensor.Floats()) != nil {
 			n++
 		}
 	}

@@ -7,42 +7,46 @@ import (
 	"slices"
 	"sync"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/search"
 )
 
-// Site is the piece of a port that is wrong, with what it takes and what the candidate has in its place.
+// Site is the piece of a port that is wrong, for the search of the edit that makes what the candidate has.
 type Site struct {
-	Piece *program.Piece
-	Load  replay.Load
-	Mode  replay.Mode // in which the run computes
-	// Off is how far a result of the piece is off: in units of the limit up to which it would be right, and as
-	// relative L2 of the whole.
-	Off func(*replay.Array) (units, relative float64)
-	// Numbers are those of a result that are compared.
-	Numbers func(*replay.Array) []float64
-	// Residual is what is too much in each number; nil where there are others.
-	Residual func(*replay.Array) []float64
+	search.Site
 	// AnyOrder says that rows of what it takes are in an order that nobody knows.
 	AnyOrder bool
-	// Has reports whether the candidate recorded a port in the reference's shape.
-	Has func(port int) bool
-	// Making cuts what makes a value for an operator out of what the candidate recorded before the port, and Run replays it.
-	Making func(id program.ID, at int) *program.Piece
-	Run    func(p *program.Piece, load replay.Load) (*replay.Array, error)
+	judge    *judge
+	port     int
+}
+
+// Has reports whether the candidate recorded a port in the reference's shape.
+func (s *Site) Has(port int) bool {
+	r := &s.judge.Records[port]
+	return r.Tensor != nil && !r.Misfit
+}
+
+// Making cuts what makes a value for an operator out of what the candidate recorded before the port.
+func (s *Site) Making(id program.ID, at int) *program.Piece {
+	return s.judge.Program.Making(id, at, s.port, s.Has)
+}
+
+// Run replays such a piece.
+func (s *Site) Run(p *program.Piece, load replay.Load) (*replay.Array, error) {
+	return replay.Run(s.judge.ctx, p, load, s.Mode)
 }
 
 // Site returns the piece of a wrong port, nil where it was not replayed. load opens what is no record: that of
 // the run may be closed. Of a port with [Rows], those of rows are compared alone; nil for all that are its own. With
 // without, sources whose rows are in an order that nobody knows are replayed, too.
 func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Site {
-	l, j := r.Local[port], *r.judge
+	l, j := r.Local[port], r.judge.reopened(load)
 	if l == nil || l.Opaque != "" || !l.Wrong || j.Records[port].Tensor == nil || j.Records[port].Misfit {
 		return nil
 	}
-	run := *j.Run
-	run.Load = load
-	j.Run, j.memo = &run, map[replayKey][]*replayed{}
 	rec := &j.Records[port]
 	if rec.Rows != nil && rows != nil {
 		some := *rec
@@ -55,48 +59,51 @@ func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Si
 	}
 	have, _ := rec.arrange(rec.Tensor)
 	ends := j.tied(port, out)
-	arrange := func(a *replay.Array) numbers {
-		made, _ := rec.arrange(a)
-		return made.nearest(have, ends)
+	arrange := func(a *replay.Array) (made numbers, ok bool) {
+		made, _ = rec.arrange(a)
+		return made.nearest(have, ends), len(made.x) == len(have.x)
 	}
 	f := floor(j.Encoding)
 	limit := deviation{f, perRow * f}.max(deviation{l.Limit, l.RowLimit})
-	var m replay.Mode
+	s := &Site{AnyOrder: len(j.anyOrder) > 0, judge: j, port: port}
+	s.Piece = j.piece(port)
 	if len(j.schemes) > 0 && !j.schemes[0].scheme.Sized {
-		m.Operands = j.schemes[0].scheme.Operands
+		s.Mode.Operands = j.schemes[0].scheme.Operands
+	}
+	s.Numbers = func(a *replay.Array) []float64 {
+		made, _ := arrange(a)
+		return made.x
+	}
+	s.Residual = func(a *replay.Array) []float64 {
+		made, ok := arrange(a)
+		if !ok {
+			return nil
+		}
+		return floats.SubTo(make([]float64, len(have.x)), made.x, have.x)
+	}
+	s.Off = func(a *replay.Array) (units, relative float64) {
+		made, ok := arrange(a)
+		if !ok {
+			return inf, inf
+		}
+		e := difference(made, have, nil)
+		return math.Max(e.whole/limit.whole, e.row/limit.row), e.whole
 	}
 	var loading sync.Mutex
-	has := func(i int) bool { return j.Records[i].Tensor != nil && !j.Records[i].Misfit }
-	return &Site{Piece: j.piece(port), Mode: m, AnyOrder: len(j.anyOrder) > 0, Has: has,
-		Making: func(id program.ID, at int) *program.Piece { return j.Program.Making(id, at, port, has) },
-		Run:    func(p *program.Piece, load replay.Load) (*replay.Array, error) { return replay.Run(j.ctx, p, load, m) },
-		Numbers: func(a *replay.Array) []float64 {
-			return arrange(a).x
-		},
-		Residual: func(a *replay.Array) []float64 {
-			made := arrange(a)
-			if len(made.x) != len(have.x) {
-				return nil
-			}
-			r := make([]float64, len(have.x))
-			for i, x := range made.x {
-				r[i] = x - have.x[i]
-			}
-			return r
-		},
-		Load: func(v *program.Value) (*replay.Array, error) { // for several at a time
-			loading.Lock()
-			defer loading.Unlock()
-			return j.source(v, out, plain, newBasis())
-		},
-		Off: func(a *replay.Array) (units, relative float64) {
-			made := arrange(a)
-			if len(made.x) != len(have.x) {
-				return inf, inf
-			}
-			e := difference(made, have, nil)
-			return math.Max(e.whole/limit.whole, e.row/limit.row), e.whole
-		}}
+	s.Load = func(v *program.Value) (*replay.Array, error) { // for several at a time
+		loading.Lock()
+		defer loading.Unlock()
+		return j.source(v, out, plain, newBasis())
+	}
+	return s
+}
+
+// reopened returns a judge of the same run that opens anew what is no record.
+func (j *judge) reopened(load replay.Load) *judge {
+	k, run := *j, *j.Run
+	run.Load = load
+	k.Run, k.memo = &run, map[replayKey][]*replayed{}
+	return &k
 }
 
 // By judges the same records by another program, with as many ports in the same order. What the golden of the one
@@ -113,10 +120,7 @@ func (r *Result) By(ctx context.Context, p *program.Program, load replay.Load) (
 // Holding returns a piece that has an operator of the program, what opens its values, and its port; nil for none that
 // is replayed.
 func (r *Result) Holding(op int, load replay.Load) (*program.Piece, replay.Load, int) {
-	j := *r.judge
-	run := *j.Run
-	run.Load = load
-	j.Run, j.memo = &run, map[replayKey][]*replayed{}
+	j := r.judge.reopened(load)
 	for _, t := range j.order {
 		if l := r.Local[t]; l != nil && l.Opaque == "" && l.First <= op && op <= l.Last && slices.Contains(j.piece(t).Origin, op) {
 			return j.piece(t), func(v *program.Value) (*replay.Array, error) { return j.source(v, j.excluding, plain, newBasis()) }, t

@@ -1,4 +1,4 @@
-package coarse_test
+package piece_test
 
 import (
 	"testing"
@@ -6,14 +6,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/judge/coarse"
+	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/tensor"
 )
 
 func TestSchemes(t *testing.T) {
-	all := map[string]*coarse.Scheme{}
-	for _, s := range append(coarse.Products(true), coarse.Tables()...) {
+	all := map[string]*piece.Scheme{}
+	for _, s := range append(piece.Products(true), piece.Tables()...) {
 		if !s.Sized {
 			assert.NotContains(t, all, s.Text, "a text is one of a kind")
 			all[s.Text] = s
@@ -66,6 +66,6 @@ func TestSnapped(t *testing.T) {
 		{"numbers that are no steps apart", []float64{1, 2, 3, 4, 5, 6, 7, 8.1}, []float64{1, 2.1, 3, 4, 5, 6, 7, 8}, []float64{1, 2, 3, 4, 5, 6, 7, 8.1}},
 		{"too few numbers", []float64{1.1, 2}, []float64{1, 2}, []float64{1.1, 2}},
 	} {
-		assert.Equal(t, r.want, coarse.Snapped(r.made, r.record), r.reason)
+		assert.Equal(t, r.want, piece.Snapped(r.made, r.record), r.reason)
 	}
 }

@@ -1,4 +1,4 @@
-package coarse
+package piece
 
 import (
 	"fmt"
@@ -47,16 +47,16 @@ func (g *grid) String() string {
 	return fmt.Sprintf("%s 8 bits of %s (%g steps)", kind, of, g.levels)
 }
 
-// round returns the numbers that the grid has for those of an array, of which lines lie along an axis.
-func (g *grid) round(a *replay.Array, axis int) *replay.Array {
+// operand returns the numbers that the grid has for those of an array, of which lines lie along the axis that is summed over.
+func (g *grid) operand(a *replay.Array, o replay.Operand) *replay.Array {
 	if g == nil {
 		return a
 	}
 	shape, x := a.Shape(), a.Floats()
 	n, step := len(x), 1
 	if g.lines && len(shape) > 0 {
-		n = shape[axis]
-		for _, d := range shape[axis+1:] {
+		n = shape[o.Sum]
+		for _, d := range shape[o.Sum+1:] {
 			step *= d
 		}
 	}
@@ -105,11 +105,14 @@ func (g *grid) line(x []float64, n, step int) {
 	}
 }
 
-// narrow are roundings of float32 to a narrower float, TF32 last.
-var narrow = []struct {
+// narrowing is a rounding of float32 to a narrower float.
+type narrowing struct {
 	text  string
 	round func(float32) float32
-}{
+}
+
+// narrow are those that engines have, TF32 last.
+var narrow = []narrowing{
 	{"bfloat16", smallfloat.RoundBF16},
 	{"float16", smallfloat.RoundF16},
 	{"10 bits of mantissa, to nearest (TF32)", func(v float32) float32 { return tf32(v, 1<<12-1+math.Float32bits(v)>>13&1) }},
@@ -121,14 +124,13 @@ func tf32(v float32, add uint32) float32 {
 	return math.Float32frombits((math.Float32bits(v) + add) &^ (1<<13 - 1))
 }
 
-// each applies a function to all numbers of an array of float32.
-func each(a *replay.Array, f func(float32) float32) *replay.Array {
+func (n narrowing) operand(a *replay.Array, _ replay.Operand) *replay.Array {
 	if a.DType() != tensor.F32 {
 		return a
 	}
 	x := a.Floats()
 	for i, v := range x {
-		x[i] = float64(f(float32(v)))
+		x[i] = float64(n.round(float32(v)))
 	}
 	return replaced(a, x)
 }
@@ -149,9 +151,9 @@ func (g *grid) whole() *grid {
 	return &one
 }
 
-// GridOf returns the different numbers of a tensor, ascending, if they are a step of 8 bits apart, or
+// gridOf returns the different numbers of a tensor, ascending, if they are a step of 8 bits apart, or
 // some; else nil.
-func GridOf(x []float64) []float64 {
+func gridOf(x []float64) []float64 {
 	values := slices.Compact(slices.Sorted(slices.Values(x)))
 	if len(values) < leastValues || len(values) > 256 {
 		return nil
@@ -177,7 +179,7 @@ func stepOf(values []float64) float64 {
 // Snapped returns what was made, with the record's number wherever it rounds to that, if the record has
 // numbers of 8 bits.
 func Snapped(made, record []float64) []float64 {
-	values := GridOf(record)
+	values := gridOf(record)
 	if values == nil {
 		return made
 	}

@@ -42,7 +42,7 @@ func Alone(ctx context.Context, k Case, opt AloneOptions) (Case, error) {
 	o := &own{alone: a, replayed: r, records: make([]piece.Record, len(k.Program.Ports))}
 	byKey := c.byKey()
 	for i, at := range k.Program.Ports {
-		if p := byKey[trace.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}]; p != nil {
+		if p := byKey[k.keyOf(at)]; p != nil {
 			r.ports[i] = []*Port{p}
 			p.replayRecord(&o.records[i], true)
 		}
@@ -52,7 +52,7 @@ func Alone(ctx context.Context, k Case, opt AloneOptions) (Case, error) {
 	}
 	blank := k.Golden
 	k.Golden = dump.New(blank.Path, blank.Info, blank.OrderBy, o.entries(func(at program.Port) *tensor.Tensor {
-		return byKey[trace.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}].entry
+		return byKey[k.keyOf(at)].entry
 	}))
 	return k, a.finish(k.Program.Engine)
 }

@@ -50,6 +50,7 @@ func (c *Comparison) Causes() []diagnose.Cause {
 	return c.search.causes
 }
 
+// run diagnoses the places.
 func (s *search) run(c *Comparison) {
 	run, known, err := c.evidence(true)
 	if err != nil {
@@ -57,11 +58,6 @@ func (s *search) run(c *Comparison) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, s.Mode.Budget())
 	defer cancel()
-	s.find(ctx, c, run, known)
-}
-
-// find diagnoses the places.
-func (s *search) find(ctx context.Context, c *Comparison, run *diagnose.Run, known map[*Port]*diagnose.Port) {
 	s.causes = []diagnose.Cause{}
 	if k := c.shifted(c.target()); k != nil { // whole numbers that were recorded tell by themselves
 		s.causes = append(s.causes, *k)
@@ -87,49 +83,45 @@ func (c *Comparison) ofWholeRun() bool {
 }
 
 // scenes returns the place of the verdict first, then other places that do not follow from it.
-func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) []*diagnose.Scene {
-	v := c.Verdict
-	target := c.target()
+func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) (list []*diagnose.Scene) {
+	v, target := c.Verdict, c.target()
 	partial := c.partial(v)
-	first := &diagnose.Scene{Run: run, Kind: v.Kind, Case: v.Case, Step: v.Step, Layer: v.Layer,
-		Open: v.Open || partial}
-	if out := c.reordered(target); out != nil {
+	add := func(v *localise.Verdict, p *Port, alone bool) *diagnose.Scene {
+		s := &diagnose.Scene{Run: run, Kind: v.Kind, Case: v.Case, Step: v.Step, Layer: v.Layer, Open: v.Open || partial}
+		if p != nil {
+			s.Case, s.Step, s.Target = p.Case, p.Step, known[p]
+		}
+		if alone { // there it got the golden inputs
+			s.Run, s.Target = run.Injected(s.Target)
+			s.Open = partial
+		}
+		list = append(list, s)
+		return s
+	}
+	out := c.reordered(target)
+	if out != nil {
 		target = out
+	}
+	first := add(v, target, target != nil && v.Open && v.Proven && target.Injected != nil && !target.Injected.agrees && c.takes(target))
+	first.Made = c.made(target)
+	if out != nil {
 		first.Kind, first.Layer, first.Open = localise.KindBetween, out.Layer, partial
 	}
-	if target != nil {
-		first.Case, first.Step, first.Target = target.Case, target.Step, known[target]
-		if in := target.Injected; v.Open && v.Proven && in != nil && !in.agrees && c.takes(target) {
-			first.Run, first.Target = run.Injected(first.Target) // there it got the golden inputs
-			first.Open = partial
-		}
-	}
-	first.Made = c.made(target)
-	out := []*diagnose.Scene{first}
 	for _, o := range c.otherFaults() {
-		p := c.targetOf(o)
-		if len(out) == maxPlaces {
-			break
+		// What a layer was given may be the first fault again, seen from another side.
+		if p := c.targetOf(o); len(list) < maxPlaces && p.Judged() {
+			add(o, p, p.Injected != nil)
 		}
-		if !p.Judged() {
-			continue // what a layer was given may be the first fault again, seen from another side
-		}
-		s := &diagnose.Scene{Run: run, Kind: o.Kind, Case: p.Case, Step: p.Step, Layer: o.Layer,
-			Target: known[p], Open: p.Injected == nil && o.Open || partial}
-		if p.Injected != nil {
-			s.Run, s.Target = run.Injected(known[p])
-		}
-		out = append(out, s)
 	}
-	return out
+	return list
 }
 
 // made returns what the reference's program makes of what the candidate was given, where a tensor is wrong; nil where that is
 // not known, and where forward passes were laid out as one.
 func (c *Comparison) made(target *Port) *tensor.Tensor {
 	for _, r := range c.replays {
-		t := slices.IndexFunc(r.ports, func(of []*Port) bool { return slices.Contains(of, target) })
-		if target == nil || t < 0 || r.inferred || r.laid != nil || target.misfit() {
+		t := r.portOf(target)
+		if t < 0 || r.inferred || r.laid != nil || target.misfit() {
 			continue
 		}
 		load, done := c.search.Evidence.Outside(r.Program)

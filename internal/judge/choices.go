@@ -5,10 +5,13 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -132,50 +135,35 @@ func (c *Comparison) tiedRows(p *Port, d tensor.DType, behind bool) (lost []bool
 	if i < 0 {
 		return nil
 	}
+	row := func(t *tensor.Tensor, i int) []float64 { return vec.Read(t, t.RowLen(), []int{i}) }
 	lost = make([]bool, n)
-	for row := range lost {
-		golden, actual := rowOf(p.Golden, row), rowOf(p.Actual, row)
+	for r := range lost {
+		golden, actual := row(p.Golden, r), row(p.Actual, r)
 		if slices.Equal(golden, actual) {
 			continue
 		}
-		lost[row] = true
-		scores, own := rowOf(c.Ports[i].Golden, row), rowOf(c.Ports[i].Actual, row)
-		if !mayTie(golden, actual, scores, own, d) && !(behind && isBest(actual, own)) {
+		lost[r] = true
+		scores, own := row(c.Ports[i].Golden, r), row(c.Ports[i].Actual, r)
+		of := func(chosen float64) bool { return chosen < 0 || int(chosen) >= len(scores) }
+		if slices.ContainsFunc(golden, of) || slices.ContainsFunc(actual, of) ||
+			!mayTie(golden, actual, scores, own, d) && !(behind && isBest(actual, own)) {
 			return nil
 		}
 	}
 	return lost
 }
 
-func rowOf(t *tensor.Tensor, row int) []float64 {
-	x := make([]float64, t.RowLen())
-	t.Float64s(x, row*len(x))
-	return x
-}
-
 // mayTie reports whether two choices are of scores that may come either way: the i-th best of one against the
 // i-th best of the other.
 func mayTie(golden, actual, scores, own []float64, d tensor.DType) bool {
-	best := func(i, j float64) int { return cmp.Compare(scores[int(j)], scores[int(i)]) }
-	for _, i := range slices.Concat(golden, actual) {
-		if i < 0 || int(i) >= len(scores) {
-			return false
-		}
+	byScore := func(chosen []float64) []float64 {
+		return slices.SortedStableFunc(slices.Values(chosen), func(i, j float64) int { return cmp.Compare(scores[int(j)], scores[int(i)]) })
 	}
-	golden, actual = slices.Clone(golden), slices.Clone(actual)
-	slices.SortStableFunc(golden, best)
-	slices.SortStableFunc(actual, best)
-	mean, largest, spread := 0.0, 0.0, 0.0
-	for _, s := range scores {
-		mean, largest = mean+s/float64(len(scores)), math.Max(largest, math.Abs(s))
-	}
-	for _, s := range scores {
-		spread += (s - mean) * (s - mean) / float64(len(scores))
-	}
-	noise := generation.Noise(d, math.Sqrt(spread), largest)
+	noise := generation.Noise(d, stat.PopStdDev(scores, nil), vec.MaxAbs(scores))
+	golden, actual = byScore(golden), byScore(actual)
 	for k := range golden {
 		g, a := int(golden[k]), int(actual[k])
-		if gap := scores[g] - scores[a]; g != a && !generation.WithinNoise(gap, own[g]-own[a], noise) {
+		if g != a && !generation.WithinNoise(scores[g]-scores[a], own[g]-own[a], noise) {
 			return false
 		}
 	}
@@ -186,9 +174,6 @@ func mayTie(golden, actual, scores, own []float64, d tensor.DType) bool {
 func isBest(chosen, scores []float64) bool {
 	least := math.Inf(1)
 	for _, i := range chosen {
-		if i < 0 || int(i) >= len(scores) {
-			return false
-		}
 		least = math.Min(least, scores[int(i)])
 	}
 	for i, s := range scores {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -101,7 +102,7 @@ func (c *Comparison) edited() (found edits, err error) {
 		}
 		load, done := c.search.Evidence.Outside(r.Program)
 		defer done()
-		at := slices.IndexFunc(r.ports, func(of []*Port) bool { return slices.Contains(of, first) })
+		at := r.portOf(first)
 		if first == nil { // the golden is within its tolerance there
 			at = r.faultIn(c.Verdict)
 		}
@@ -274,23 +275,24 @@ func causeOf(r *replayed, of *program.Piece, p *Port, found *editsearch.Result, 
 		at := of.Origin[f.At[0]]
 		k.Edit.Operator, k.Edit.At = of.Ops[f.At[0]].Full, fmt.Sprintf("%s:%d", r.Ops[at].Layer, r.Ordinals()[at])
 	}
-	places, parts := f.Places(), found.Fits[0].Parts
-	if len(parts) == 0 {
-		places = slices.Concat(places, found.AlsoAt())
-	}
+	parts := found.Fits[0].Parts
+	var code []string
 	if f.Frame > 0 {
-		k.Edit.Code, places = append(k.Edit.Code, r.line(f.Frame-1)), nil
-	}
-	for _, i := range places {
-		if at := r.frame(of.Origin[i]); at != "" && !slices.Contains(k.Edit.Code, at) {
-			k.Edit.Code = append(k.Edit.Code, at)
+		code = append(code, r.line(f.Frame-1))
+	} else {
+		places := f.Places()
+		if len(parts) == 0 {
+			places = slices.Concat(places, found.AlsoAt())
+		}
+		for _, i := range places {
+			code = append(code, r.frame(of.Origin[i]))
 		}
 	}
-	if f.Code != "" && !slices.Contains(k.Edit.Code, f.Code) {
-		k.Edit.Code = append(k.Edit.Code, f.Code)
-	}
-	for _, at := range k.Edit.Code {
-		if line, _, _ := strings.Cut(at, " "); !slices.Contains(k.Edit.Lines, line) {
+	for _, at := range append(code, f.Code) {
+		if at != "" && !slices.Contains(k.Edit.Code, at) {
+			k.Edit.Code = append(k.Edit.Code, at)
+		}
+		if line, _, _ := strings.Cut(at, " "); line != "" && !slices.Contains(k.Edit.Lines, line) {
 			k.Edit.Lines = append(k.Edit.Lines, line)
 		}
 	}
@@ -301,10 +303,9 @@ func causeOf(r *replayed, of *program.Piece, p *Port, found *editsearch.Result, 
 		}
 	}
 	k.Edit.Others = slices.Sorted(maps.Keys(others))
-	if len(k.Edit.Others) > mostOthers {
-		k.Edit.Others = k.Edit.Others[:mostOthers]
-	}
-	k.Text = fmt.Sprintf("%s: %q reproduces the candidate to %.1g", what(k.Edit), f.Text, f.Relative)
+	k.Edit.Others = k.Edit.Others[:min(len(k.Edit.Others), mostOthers)]
+	what := cmp.Or(strings.Join(k.Edit.Code[:min(2, len(k.Edit.Code))], " and "), k.Edit.Weight, "the input")
+	k.Text = fmt.Sprintf("%s: %q reproduces the candidate to %.1g", what, f.Text, f.Relative)
 	for _, o := range parts {
 		if o.Text != e.Text {
 			k.Text += fmt.Sprintf(", together with %q", o.Text)
@@ -329,15 +330,4 @@ func tried(found *editsearch.Result) string {
 		text += fmt.Sprintf("; %q leaves %.1g of its %.1g", found.Near.Text, found.Near.Relative, found.Relative)
 	}
 	return text
-}
-
-// what names the place of an edit.
-func what(e *report.Edit) string {
-	switch {
-	case len(e.Code) > 0:
-		return strings.Join(e.Code[:min(2, len(e.Code))], " and ")
-	case e.Weight != "":
-		return e.Weight
-	}
-	return "the input"
 }

@@ -22,10 +22,9 @@ func (c *Comparison) fed(r *replayed, t int, site *piece.Site) (*edit.Fed, []boo
 		return nil, nil
 	}
 	laid, grid := r.laid.Ports[r.laid.at[t]], r.laid.Grid
-	_, length := laid.RowAxis()
-	first := l.Rows[0]/length*grid.Rows + l.Rows[0]%length
+	first := laid.Cell(l.Rows[0])
 	for _, at := range l.Rows {
-		if cell := at/length*grid.Rows + at%length; laid.Pass[cell] < laid.Pass[first] {
+		if cell := laid.Cell(at); laid.Pass[cell] < laid.Pass[first] {
 			first = cell
 		}
 	}
@@ -39,6 +38,7 @@ func (c *Comparison) fed(r *replayed, t int, site *piece.Site) (*edit.Fed, []boo
 	}
 	item := run.Items[i]
 	fed := &edit.Fed{Lines: grid.Lines, Rows: grid.Rows, Line: first / grid.Rows, From: item.From, To: item.To}
+	_, length := laid.RowAxis()
 	rows := make([]bool, grid.Lines*length)
 	for row := range grid.Rows {
 		cell := grid.Cells[fed.Line*grid.Rows+row]
@@ -82,8 +82,7 @@ func (s *sharing) others(ctx context.Context) {
 		for _, i := range run.Items {
 			if i.Pass < s.pass {
 				o.Cached = i.To
-			}
-			if i.Pass >= s.pass { // it goes on, or is fed beside this one
+			} else { // it goes on, or is fed beside this one
 				o.ID = "state/sequence"
 			}
 		}
@@ -98,20 +97,17 @@ func (s *sharing) others(ctx context.Context) {
 				grid.Cells[i].Run = run
 			}
 		}
-		s.add(ctx, o, func(port int) *tensor.Tensor { return s.r.laid.lay(port, &grid) })
+		s.add(ctx, o, func(port int) *tensor.Tensor {
+			at, ok := s.r.laid.at[port]
+			if !ok {
+				return nil
+			}
+			if laid := s.r.laid.in.Lay(s.r.laid.asked[at:at+1], &grid).Ports[0]; laid != nil {
+				return laid.Tensor
+			}
+			return nil
+		})
 	}
-}
-
-// lay lays one port out on a grid.
-func (l *laidOut) lay(port int, grid *onepass.Grid) *tensor.Tensor {
-	at, ok := l.at[port]
-	if !ok {
-		return nil
-	}
-	if laid := l.in.Lay(l.asked[at:at+1], grid).Ports[0]; laid != nil {
-		return laid.Tensor
-	}
-	return nil
 }
 
 // padding are the rows of padding that stand beside those of the sequence.
@@ -187,11 +183,7 @@ func (s *sharing) add(ctx context.Context, o edit.Other, of func(port int) *tens
 	o.Base, err = replay.NewBase(ctx, s.site.Piece, func(v *program.Value) (*replay.Array, error) {
 		if v.Record > 0 {
 			if t := of(v.Record - 1); t != nil {
-				a, err := replay.FromTensor(t)
-				if err != nil || a.DType() == v.DType {
-					return a, err
-				}
-				return replay.Of(v.DType, a.Shape(), a.Floats())
+				return arrayOf(t, v.DType)
 			}
 		}
 		return s.site.Load(v)

@@ -12,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/internal/transformers"
@@ -300,6 +301,11 @@ func (k Case) variants() (list []variant) {
 
 func (k Case) key(e dump.Entry) trace.Key {
 	return trace.Key{Case: k.Name, Step: e.Step, Layer: e.Layer, Port: e.Port}
+}
+
+// keyOf is the key of a port of the case's program.
+func (k Case) keyOf(at program.Port) trace.Key {
+	return trace.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}
 }
 
 func onlyGolden(k Case, e dump.Entry) *Port {

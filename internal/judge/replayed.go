@@ -25,6 +25,11 @@ type replayed struct {
 	along    *Along   // the path of these
 }
 
+// portOf is the port of the program that a port is of; −1 for none.
+func (r *replayed) portOf(p *Port) int {
+	return slices.IndexFunc(r.ports, func(of []*Port) bool { return slices.Contains(of, p) })
+}
+
 // replayAll replays the programs of all cases that have one.
 func (c *Comparison) replayAll() error {
 	byKey := c.byKey()
@@ -92,21 +97,21 @@ func (c *Comparison) replayAll() error {
 // records gives a run what was recorded of the program's ports.
 func (k *Case) records(run *piece.Run, r *replayed, byKey map[trace.Key]*Port) {
 	for i, at := range run.Program.Ports {
-		p := byKey[trace.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}]
+		p := byKey[k.keyOf(at)]
 		if p == nil {
 			continue
 		}
 		r.ports[i] = []*Port{p}
 		p.replayRecord(&run.Records[i], k.alone)
 		if x := &run.Records[i]; k.alone && x.Tensor != nil && !x.Source { // no weight is read again
-			x.Made = func() (*replay.Array, error) { return madeBefore(p.entry, run.Program.Values[at.Value].DType) }
+			x.Made = func() (*replay.Array, error) { return arrayOf(p.entry, run.Program.Values[at.Value].DType) }
 		}
 	}
 }
 
-// madeBefore is what was replayed as a golden, in the type that the program has for it.
-func madeBefore(golden *tensor.Tensor, d tensor.DType) (*replay.Array, error) {
-	a, err := replay.FromTensor(golden)
+// arrayOf is a tensor in the type that the program has for it.
+func arrayOf(t *tensor.Tensor, d tensor.DType) (*replay.Array, error) {
+	a, err := replay.FromTensor(t)
 	if err != nil || a.DType() == d {
 		return a, err
 	}

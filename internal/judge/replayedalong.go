@@ -270,8 +270,7 @@ func (r *replayed) spread(k *Case, port int, l *piece.Local) {
 	wrong := map[int]path.Row{} // by forward pass
 	laid := r.laid.Ports[r.laid.at[port]]
 	for _, at := range l.Rows {
-		_, length := laid.RowAxis()
-		cell := at/length*r.laid.Grid.Rows + at%length
+		cell := laid.Cell(at)
 		row := path.Row{Sequence: r.laid.Grid.Cells[cell].Run.Sequence, Position: r.laid.Grid.Cells[cell].Position}
 		if first, ok := wrong[laid.Pass[cell]]; !ok || row.Compare(first) < 0 {
 			wrong[laid.Pass[cell]] = row

@@ -49,6 +49,12 @@ func (l *Laid) RowAxis() (axis, length int) {
 	return l.axes.row, l.grid.Rows + l.axes.tail
 }
 
+// Cell returns the cell of a row of the lines along the row axis.
+func (l *Laid) Cell(row int) int {
+	_, length := l.RowAxis()
+	return row/length*l.grid.Rows + row%length
+}
+
 // Whole reports whether nothing of the port is missing.
 func (l *Laid) Whole() bool {
 	return l.Keys == nil && l.axes.tail == 0 && !slices.Contains(l.Have, false)

@@ -36,11 +36,8 @@ func (c *Comparison) noteDoubts() {
 	if len(strange) > 0 {
 		c.Note("the float64 golden is not of this run, or not finite, and was not used: " + label.Few(strange))
 	}
-	switch {
-	case outputs <= 1 || equal < outputs || c.Cases[0].alone || c.otherRecordings():
-	case c.otherEngines():
-		c.find(whenRight, fmt.Sprintf("all %d compared outputs are equal bit for bit, though the engines are not: is one dump a copy of the other?", outputs))
-	case c.Cases[0].Golden.Path != c.Cases[0].Actual.Path: // else that is noted
+	same := c.Cases[0].Golden.Path == c.Cases[0].Actual.Path && !c.otherEngines() // which is noted
+	if outputs > 1 && equal == outputs && !c.Cases[0].alone && !c.otherRecordings() && !same {
 		c.find(whenRight, fmt.Sprintf("all %d compared outputs are equal bit for bit: if one dump is a copy of the other, this shows only that it can be read", outputs))
 	}
 }

@@ -19,24 +19,23 @@ type Layers struct {
 	ports   []*Port
 	missing map[string]string // layer that was not joined → why
 
-	indexing  sync.Once
-	several   bool
-	runs      map[string][]LayerRun
-	at        map[layerPass]*LayerRun // of runs
-	all       []string                // labels in execution order
-	known     map[string]bool         // the same
-	judged    []string                // those of layers that can be judged
-	ends      map[string][]string     // labels by what is left of them after each dot
-	lacks     map[string][]*Port      // outputs that the candidate did not record, by layer
-	continued map[string]bool         // see Continued
+	indexing    sync.Once
+	several     bool
+	layers      map[string]*indexed
+	all, judged []string            // labels in execution order, and those of layers that can be judged
+	ends        map[string][]string // labels by what is left of them after each dot
+	continued   map[string]bool     // see Continued
 
 	mu     sync.Mutex
-	absent []*Port        // ports that must be there and are not
-	lacked map[*Port]bool // the same
+	lacked map[*Port]bool // ports that must be there and are not
 }
 
-// layerPass is a layer in one forward pass.
-type layerPass struct{ layer, caseName, step string }
+// indexed is what the index has of a layer.
+type indexed struct {
+	runs   []LayerRun
+	lacks  []*Port // outputs that the candidate did not record
+	judged bool
+}
 
 // LayerRun is one layer in one forward pass.
 type LayerRun struct {
@@ -73,61 +72,65 @@ func (l *Layers) Several() bool {
 // Runs lists the forward passes in which a layer can be judged.
 func (l *Layers) Runs(layer string) []LayerRun {
 	l.indexing.Do(l.index)
-	return l.runs[layer]
+	if of := l.layers[layer]; of != nil {
+		return of.runs
+	}
+	return nil
 }
 
 func (l *Layers) index() {
-	l.runs, l.at, l.ends, l.lacks = map[string][]LayerRun{}, map[layerPass]*LayerRun{}, map[string][]string{}, map[string][]*Port{}
-	l.known, l.continued = map[string]bool{}, map[string]bool{}
-	judged := map[string]bool{}
-	var passes []layerPass
+	l.layers, l.ends, l.continued = map[string]*indexed{}, map[string][]string{}, map[string]bool{}
 	for _, p := range l.ports {
 		l.several = l.several || p.Step != l.ports[0].Step || p.Case != l.ports[0].Case
-		if !l.known[p.Layer] {
-			l.known[p.Layer] = true
-			l.all = append(l.all, p.Layer)
+		of := l.layers[p.Layer]
+		if of == nil {
+			of = &indexed{}
+			l.layers[p.Layer], l.all = of, append(l.all, p.Layer)
 			for _, end, more := strings.Cut(p.Layer, "."); more; _, end, more = strings.Cut(end, ".") {
 				l.ends[end] = append(l.ends[end], p.Layer)
 			}
 		}
-		if p.Actual == nil {
-			if p.Judged() {
-				l.lacks[p.Layer] = append(l.lacks[p.Layer], p)
-			}
-			continue
-		}
-		if p.Judged() && !judged[p.Layer] {
-			judged[p.Layer] = true
+		of.add(p)
+		if p.Actual != nil && p.Judged() && !of.judged {
+			of.judged = true
+			l.judged = append(l.judged, p.Layer)
 			for i, r := range p.Layer {
 				if r == '/' {
 					l.continued[p.Layer[:i]] = true
 				}
 			}
-			l.judged = append(l.judged, p.Layer)
-		}
-		at := layerPass{p.Layer, p.Case, p.Step}
-		r := l.at[at]
-		if r == nil {
-			r = &LayerRun{Case: p.Case, Step: p.Step}
-			l.at[at], passes = r, append(passes, at)
-		}
-		if p.Judged() {
-			r.Judged = append(r.Judged, p)
-		} else if p.Joined() {
-			r.Inputs = append(r.Inputs, p)
 		}
 	}
-	for _, at := range passes {
-		if r := l.at[at]; len(r.Judged) > 0 {
-			l.runs[at.layer] = append(l.runs[at.layer], *r)
+	for _, of := range l.layers {
+		of.runs = slices.DeleteFunc(of.runs, func(r LayerRun) bool { return len(r.Judged) == 0 })
+	}
+}
+
+func (l *indexed) add(p *Port) {
+	if p.Actual == nil {
+		if p.Judged() {
+			l.lacks = append(l.lacks, p)
 		}
+		return
+	}
+	i := len(l.runs) - 1 // a port of the last pass, as most are
+	for i >= 0 && (l.runs[i].Case != p.Case || l.runs[i].Step != p.Step) {
+		i--
+	}
+	if i < 0 {
+		i, l.runs = len(l.runs), append(l.runs, LayerRun{Case: p.Case, Step: p.Step})
+	}
+	if r := &l.runs[i]; p.Judged() {
+		r.Judged = append(r.Judged, p)
+	} else if p.Joined() {
+		r.Inputs = append(r.Inputs, p)
 	}
 }
 
 // Find returns the one layer of the golden that a name means: its label, or the end of it at a dot.
 func (l *Layers) Find(name string) (string, error) {
 	l.indexing.Do(l.index)
-	if l.known[name] {
+	if l.layers[name] != nil {
 		return name, nil
 	}
 	hits := l.ends[name]
@@ -165,8 +168,10 @@ func (l *Layers) Glob(pattern string) ([]string, error) {
 // missing.
 func (l *Layers) Missing(layer string) string {
 	l.indexing.Do(l.index)
-	for _, p := range l.lacks[layer] {
-		l.lack(p)
+	if of := l.layers[layer]; of != nil {
+		for _, p := range of.lacks {
+			l.lack(p)
+		}
 	}
 	if why := l.missing[layer]; why != "" {
 		return why
@@ -177,24 +182,17 @@ func (l *Layers) Missing(layer string) string {
 func (l *Layers) lack(p *Port) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.lacked[p] {
-		if l.lacked == nil {
-			l.lacked = map[*Port]bool{}
-		}
-		l.lacked[p] = true
-		l.absent = append(l.absent, p)
+	if l.lacked == nil {
+		l.lacked = map[*Port]bool{}
 	}
+	l.lacked[p] = true
 }
 
 // lacking returns the ports that must be there and are not.
 func (l *Layers) lacking() map[*Port]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	set := map[*Port]bool{}
-	for _, p := range l.absent {
-		set[p] = true
-	}
-	return set
+	return maps.Clone(l.lacked)
 }
 
 // missingRow returns the report's row of a port that must be there and is not.

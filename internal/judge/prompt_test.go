@@ -18,14 +18,23 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
+// layers is a run of outputs of two numbers, the first of them v.
+func layers(t *testing.T, info dump.Info, v float32, names ...string) *dump.Run {
+	t.Helper()
+	var entries []dump.Entry
+	for i, layer := range names {
+		x, err := tensor.Of([]float32{v, float32(i + 1)}, 1, 2)
+		require.NoError(t, err)
+		entries = append(entries, dump.Entry{Step: "0", Layer: layer, Port: "output", Seq: i, Tensor: x})
+	}
+	return dump.New("x", info, dump.OrderRunFile, entries)
+}
+
 // Two runs of different tokens are not two answers to one question, whatever layer shows it first.
 func TestOtherPrompt(t *testing.T) {
 	run := func(ids string, v float32, also dump.Info) *dump.Run {
-		x, err := tensor.Of([]float32{v, 1}, 1, 2)
-		require.NoError(t, err)
 		also.Case, also.Mode, also.TokenIDs = "c", dump.Standard, json.RawMessage(ids)
-		return dump.New("x", also, dump.OrderRunFile,
-			[]dump.Entry{{Step: "0", Layer: "model.lin", Port: "output", Tensor: x}})
+		return layers(t, also, v, "model.lin")
 	}
 	padded := dump.Info{PadMask: [][]int{{0, 1, 1}}}
 	generation := dump.Info{Generation: &dump.Generation{From: 2, Tokens: []int{3}}}
@@ -75,10 +84,7 @@ func TestOtherPrompt(t *testing.T) {
 // Another case whose prompts differ is not forgotten where a layer of the first one is wrong.
 func TestOtherPromptOfAnotherCase(t *testing.T) {
 	run := func(name, ids string, v float32) *dump.Run {
-		x, err := tensor.Of([]float32{v, 1}, 1, 2)
-		require.NoError(t, err)
-		return dump.New("x", dump.Info{Case: name, Mode: dump.Standard, TokenIDs: json.RawMessage(ids)}, dump.OrderRunFile,
-			[]dump.Entry{{Step: "0", Layer: "model.lin", Port: "output", Tensor: x}})
+		return layers(t, dump.Info{Case: name, Mode: dump.Standard, TokenIDs: json.RawMessage(ids)}, v, "model.lin")
 	}
 	c, err := judge.Compare(context.Background(), []judge.Case{
 		{Name: "a", Golden: run("a", "[[1]]", 1), Actual: run("a", "[[1]]", 2)},
@@ -140,10 +146,7 @@ func TestIDsOfAnyType(t *testing.T) {
 // A run on golden inputs is no run of the candidate, and no golden: no error adds up in it.
 func TestInjectedInPlaceOfStandard(t *testing.T) {
 	run := func(mode string) *dump.Run {
-		x, err := tensor.Of([]float32{1, 2}, 1, 2)
-		require.NoError(t, err)
-		return dump.New("x", dump.Info{Case: "c", Mode: mode}, dump.OrderRunFile,
-			[]dump.Entry{{Step: "0", Layer: "model.lin", Port: "output", Tensor: x}})
+		return layers(t, dump.Info{Case: "c", Mode: mode}, 1, "model.lin")
 	}
 	for _, tt := range []struct {
 		k           judge.Case
@@ -166,14 +169,8 @@ func TestInjectedInPlaceOfStandard(t *testing.T) {
 
 // A rule for a layer that the injected run lacks is left out there, and that is said.
 func TestInjectedWithoutALayer(t *testing.T) {
-	run := func(mode string, layers ...string) *dump.Run {
-		var entries []dump.Entry
-		for i, layer := range layers {
-			x, err := tensor.Of([]float32{1, float32(i)}, 1, 2)
-			require.NoError(t, err)
-			entries = append(entries, dump.Entry{Step: "0", Layer: layer, Port: "output", Seq: i, Tensor: x})
-		}
-		return dump.New("x", dump.Info{Case: "c", Mode: mode}, dump.OrderRunFile, entries)
+	run := func(mode string, names ...string) *dump.Run {
+		return layers(t, dump.Info{Case: "c", Mode: mode}, 1, names...)
 	}
 	k := judge.Case{Name: "c", Golden: run(dump.Standard, "model.a", "model.b"), Actual: run(dump.Standard, "model.a", "model.other"),
 		Injected: run(dump.Injected, "model.a")}

@@ -93,11 +93,8 @@ func (t *tokens) add(p *Port) {
 
 // exchanged fails a port of which single logits alone are off.
 func (p *Port) exchanged(row int, tokens []int) {
-	what := "are off by themselves, as no rounding makes them"
-	if len(tokens) == 2 {
-		what = "alone are off, as if they were exchanged"
-	}
-	p.fail("logits", fmt.Sprintf("in row %d the logits of %s %s", row, strings.Trim(fmt.Sprint(tokens), "[]"), what))
+	p.fail("logits", fmt.Sprintf("in row %d the logits of %s alone are off, as if they were exchanged: no rounding makes that",
+		row, strings.Trim(fmt.Sprint(tokens), "[]")))
 }
 
 func (t *tokens) text(name string, several bool) string {

@@ -10,10 +10,10 @@ import (
 // integers judges whole numbers and bools: they are exact, but for rows of choices that are not
 // stable: that come out otherwise where the sources are off by a rounding, or equal numbers stand in
 // the other order, or that are right by the candidate's own scores.
-func (j *judge) integers(port int, out excluded, l *looked, have, made numbers, keys []int) {
-	wrong := map[int]bool{}
-	for i := range have.rows() {
-		if !slices.Equal(have.row(i), made.row(i)) {
+func (c *comparison) integers() {
+	l, wrong := c.Local, map[int]bool{}
+	for i := range c.have.rows() {
+		if !slices.Equal(c.have.row(i), c.made.row(i)) {
 			wrong[i] = true
 		}
 	}
@@ -21,26 +21,26 @@ func (j *judge) integers(port int, out excluded, l *looked, have, made numbers, 
 		return
 	}
 	for k := range shakes {
-		a, err := j.replay(port, out, shaken(k), l.basis)
+		a, err := c.replay(c.port, c.out, shaken(k), c.basis)
 		if err != nil {
 			break
 		}
-		moved, _ := j.Records[port].arrange(a)
+		moved, _ := c.Records[c.port].arrange(a)
 		for i := range wrong {
-			if !slices.Equal(moved.row(i), made.row(i)) {
+			if !slices.Equal(moved.row(i), c.made.row(i)) {
 				delete(wrong, i)
 			}
 		}
 	}
-	if len(wrong) > 0 && len(out) == 0 {
-		l.beside = j.chosen(port, have, wrong, l.basis)
+	if len(wrong) > 0 && len(c.out) == 0 {
+		l.beside = c.chosen(wrong)
 	}
-	l.Error = float64(len(wrong)) / float64(have.rows())
+	l.Error = float64(len(wrong)) / float64(c.have.rows())
 	l.RowError = l.Error
 	l.Wrong = len(wrong) > 0
 	for i := range wrong {
-		if keys != nil {
-			l.Rows = append(l.Rows, keys[i])
+		if c.keys != nil {
+			l.Rows = append(l.Rows, c.keys[i])
 		}
 	}
 	slices.Sort(l.Rows)
@@ -48,22 +48,22 @@ func (j *judge) integers(port int, out excluded, l *looked, have, made numbers, 
 }
 
 // chosen takes the rows out of wrong that are the choice which the scores make that the candidate has
-// beside it, and returns the ports of these scores if there is such a row. It adds to b what it took.
-func (j *judge) chosen(port int, have numbers, wrong map[int]bool, b *basis) (scores []int) {
-	p := j.Program.Beside(port, func(i int) bool { return j.Records[i].Tensor != nil })
+// beside it, and returns the ports of these scores if there is such a row. It adds to the basis what it took.
+func (c *comparison) chosen(wrong map[int]bool) (scores []int) {
+	p := c.Program.Beside(c.port, func(i int) bool { return c.Records[i].Tensor != nil })
 	if !slices.ContainsFunc(p.Ops, orders) {
 		return nil
 	}
 	for _, m := range []mode{plain, {name: "ties", replay: replay.Mode{Ties: true}}} {
-		a, err := replay.Run(j.ctx, p, func(v *program.Value) (*replay.Array, error) {
-			return j.source(v, nil, m, b)
+		a, err := replay.Run(c.ctx, p, func(v *program.Value) (*replay.Array, error) {
+			return c.source(v, nil, m, c.basis)
 		}, m.replay)
 		if err != nil {
 			return scores
 		}
-		made, _ := j.Records[port].arrange(a)
+		made, _ := c.Records[c.port].arrange(a)
 		for i := range wrong {
-			if slices.Equal(made.row(i), have.row(i)) {
+			if slices.Equal(made.row(i), c.have.row(i)) {
 				delete(wrong, i)
 				scores = p.Sources
 			}

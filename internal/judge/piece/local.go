@@ -96,25 +96,17 @@ func (j *judge) judge(port int, out excluded, l *looked) {
 		j.byGolden(port, out, l.Local, errOther)
 		return
 	}
-	exact, err := j.replay(port, out, plain, l.basis)
-	if j.free(port, l.Local, err) {
-		return
-	}
-	if err != nil {
+	c, err := j.compare(port, out, l)
+	switch {
+	case j.free(port, l.Local, err):
+	case err != nil:
 		j.byGolden(port, out, l.Local, err)
-		return
+	case len(c.have.x) != len(c.made.x) || len(c.have.x) == 0:
+	case c.exact:
+		c.integers()
+	default:
+		c.decide()
 	}
-	have, keys := r.arrange(r.Tensor)
-	made, _ := r.arrange(exact)
-	if len(have.x) != len(made.x) || len(have.x) == 0 {
-		return
-	}
-	if !r.Tensor.DType().IsFloat() || !exact.DType().IsFloat() {
-		j.integers(port, out, l, have, made, keys)
-		return
-	}
-	c := &comparison{judge: j, port: port, out: out, looked: l, have: have, made: made, keys: keys}
-	c.decide()
 }
 
 // free reports whether a piece need not make what the reference's did: it draws random numbers, or goes
@@ -168,6 +160,19 @@ type comparison struct {
 	out        excluded
 	have, made numbers
 	keys       []int
+	exact      bool // of whole numbers or bools
+}
+
+func (j *judge) compare(port int, out excluded, l *looked) (*comparison, error) {
+	a, err := j.replay(port, out, plain, l.basis)
+	if err != nil {
+		return nil, err
+	}
+	r := &j.Records[port]
+	c := &comparison{judge: j, port: port, out: out, looked: l, exact: !r.Tensor.DType().IsFloat() || !a.DType().IsFloat()}
+	c.have, c.keys = r.arrange(r.Tensor)
+	c.made, _ = r.arrange(a)
+	return c, nil
 }
 
 func (c *comparison) decide() {

@@ -123,7 +123,7 @@ func (j *judge) explains(port int, s *Scheme) bool {
 		return j.sized(port, s)
 	}
 	k := j.with(s)
-	c, err := k.compared(port)
+	c, err := k.compare(port, nil, &looked{basis: newBasis()})
 	if err != nil || !(difference(c.near(), c.have, nil).whole <= muchBetter*j.local[port].Error) { // the rest takes longer
 		return false
 	}
@@ -133,25 +133,12 @@ func (j *judge) explains(port int, s *Scheme) bool {
 
 // sized reports whether the error of a piece is as large as what a scheme makes of it.
 func (j *judge) sized(port int, s *Scheme) bool {
-	c, err := j.compared(port)
+	c, err := j.compare(port, nil, &looked{basis: newBasis()})
 	if err != nil {
 		return false
 	}
 	n, e := c.moves(roundedBy(s)), difference(c.made, c.have, nil)
 	return e.whole >= leastOperands*n.whole && !e.exceeds(byOperands(n, floor(j.Encoding)))
-}
-
-// compared is a port beside what its piece makes.
-func (j *judge) compared(port int) (*comparison, error) {
-	c := &comparison{judge: j, port: port, looked: &looked{basis: newBasis()}}
-	exact, err := j.replay(port, nil, plain, c.basis)
-	if err != nil {
-		return nil, err
-	}
-	r := &j.Records[port]
-	c.have, _ = r.arrange(r.Tensor)
-	c.made, _ = r.arrange(exact)
-	return c, nil
 }
 
 // byOperands is how far a piece may be off where its operands are rounded, of which only the size is

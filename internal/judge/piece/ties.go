@@ -180,11 +180,7 @@ func (n numbers) nearest(to numbers, ends []int) numbers {
 
 func norms(n numbers) (out []float64) {
 	for i := range n.rows() {
-		sum := 0.0
-		for _, x := range n.row(i) {
-			sum += x * x
-		}
-		out = append(out, math.Sqrt(sum))
+		out = append(out, floats.Norm(n.row(i), 2))
 	}
 	return out
 }

@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -21,14 +20,6 @@ type Cause struct {
 }
 
 func (c Cause) isGuess() bool { return math.IsNaN(c.Fit) }
-
-// String quotes both fits.
-func (c Cause) String() string {
-	if c.isGuess() {
-		return fmt.Sprintf("%s: %s (a guess: no numbers prove it)", c.ID, c.Text)
-	}
-	return fmt.Sprintf("%s: %s; proven: %t; it fits the candidate to %.1e, the golden to %.1e", c.ID, c.Text, c.Proven, c.Fit, c.FitGolden)
-}
 
 // The classes of causes, which come before their fits.
 const (

@@ -224,14 +224,14 @@ func TestLeafFaults(t *testing.T) {
 			if f.id != "" {
 				require.NotEmpty(t, causes, f.reason)
 				assert.Equal(t, f.id, causes[0].ID, f.reason)
-				assert.True(t, causes[0].Proven, "%s: %s", f.reason, causes[0].String())
+				assert.True(t, causes[0].Proven, "%s: %s", f.reason, causes[0].Text)
 			} else if f.first != "" {
 				require.NotEmpty(t, causes, f.reason)
 				assert.Equal(t, f.first, causes[0].ID, f.reason)
 			}
 			for i, c := range causes {
 				if c.Proven {
-					assert.True(t, i == 0 && f.id != "", "proven: %s", c.String())
+					assert.True(t, i == 0 && f.id != "", "proven: %s", c.Text)
 					assert.LessOrEqual(t, c.Fit, leafFloor.RelL2)
 					assert.True(t, c.Fit <= c.FitGolden/8 || f.name == "one NaN", "the golden's figure is over finite pairs")
 				}
@@ -249,7 +249,7 @@ func TestCleanLayerHasNoCause(t *testing.T) {
 		s := w.scene(t, leafNoisy(w.out))
 		s.Kind = kind
 		for _, c := range diagnose.Diagnose(context.Background(), s) {
-			assert.False(t, c.Proven, c.String())
+			assert.False(t, c.Proven, c.Text)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func TestHypothesesOnAnything(t *testing.T) {
 		for _, s.Kind = range []string{kind, "local"} {
 			for _, c := range diagnose.Diagnose(context.Background(), s) {
 				small := at.Golden.Len() < 64
-				assert.False(t, c.Proven && !small && at.Golden.DType().IsFloat() && s.Kind != "input" && s.Kind != "capture", "scene %d: %s", i, c.String())
+				assert.False(t, c.Proven && !small && at.Golden.DType().IsFloat() && s.Kind != "input" && s.Kind != "capture", "scene %d: %s", i, c.Text)
 			}
 		}
 	}

@@ -128,12 +128,12 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			causes := diagnose.Diagnose(context.Background(), c.scene)
 			require.NotEmpty(t, causes, c.reason)
-			assert.Equal(t, c.id, causes[0].ID, "%s: %s", c.reason, causes[0].String())
+			assert.Equal(t, c.id, causes[0].ID, "%s: %s", c.reason, causes[0].Text)
 			if c.proven {
-				assert.True(t, causes[0].Proven, "%s: %s", c.reason, causes[0].String())
+				assert.True(t, causes[0].Proven, "%s: %s", c.reason, causes[0].Text)
 			}
 			for _, more := range causes[1:] {
-				assert.False(t, more.Proven, more.String())
+				assert.False(t, more.Proven, more.Text)
 			}
 		})
 	}

@@ -42,12 +42,12 @@ func (p *Port) fail(criterion, text string) {
 }
 
 // Unjudged reports whether nothing tells what is right of a port.
-func (f *Metrics) Unjudged() bool { return f.allowance.effect == unjudged }
+func (p *Port) Unjudged() bool { return p.allowance.effect == unjudged }
 
 // rewritten reports whether a port is written otherwise, and what is made of it undoes that.
-func (f *Metrics) rewritten() bool { return f.allowance.effect == rewritten }
+func (p *Port) rewritten() bool { return p.allowance.effect == rewritten }
 
 // Passes reports whether the fixture's criteria hold, or a difference is allowed.
-func (f *Metrics) Passes() bool {
-	return f.Err == nil && (f.Base.Pass || f.allowance.effect != counts)
+func (p *Port) Passes() bool {
+	return p.Err == nil && (p.Base.Pass || p.allowance.effect != counts)
 }

@@ -1,8 +1,8 @@
 // Package judge goes from two open runs to verdicts, in the order in which its types are made:
 //
 //	Case    the runs of one prompt: the reference's, the candidate's
-//	Join    which tensors belong together, in views that make them alike (package match)
-//	Metrics what was measured of a pair, with its criteria and noise floor (package compare)
+//	Port    which tensors belong together, in views that make them alike (package match), and what was
+//	        measured of them, with criteria and noise floor (package compare)
 //	Verdict where the candidate leaves the reference (package localise), and why (package diagnose)
 //	Decision what a test or the command decides of a port, and the report of it all (package report)
 //

@@ -65,38 +65,33 @@ func (k Case) encodingOf(who string, r *dump.Run) encoding {
 // noteEncoding notes which type judges, where single outputs have another one, and which are of a wider or a narrower type
 // than the reference has in the candidate's encoding.
 func (c *Comparison) noteEncoding() {
-	others, wider, narrower := map[string]bool{}, map[string][]string{}, map[string][]string{} // by case
-	golden := map[string]tensor.DType{}
 	for _, k := range c.Cases {
-		golden[k.Name] = k.encodingOf("golden", k.Golden).dtype
-	}
-	for _, p := range c.Ports {
-		if !p.Comparable() || !p.Judged() || !p.DType.IsFloat() || p.printed != nil {
-			continue
+		var wider, narrower []string
+		e, golden, others := c.encodings[k.Name], k.encodingOf("golden", k.Golden).dtype, false
+		for _, p := range c.Ports {
+			if p.Case != k.Name || !p.Comparable() || !p.Judged() || !p.DType.IsFloat() || p.printed != nil {
+				continue
+			}
+			is := p.Actual.DType()
+			others = others || is != p.DType
+			right, known := p.inEncoding(e.dtype, golden)
+			switch place := fmt.Sprintf("%s %s (%s)", p.Layer, p.Port, is); {
+			case !known:
+			case right == e.dtype && finer(is, e.dtype):
+				wider = append(wider, place)
+			case finer(right, e.dtype) && finer(right, is):
+				narrower = append(narrower, place)
+			}
 		}
-		is := p.Actual.DType()
-		others[p.Case] = others[p.Case] || is != p.DType
-		asked := c.encodings[p.Case].dtype
-		right, known := p.inEncoding(asked, golden[p.Case])
-		switch place := fmt.Sprintf("%s %s (%s)", p.Layer, p.Port, is); {
-		case !known:
-		case right == asked && finer(is, asked):
-			wider[p.Case] = append(wider[p.Case], place)
-		case finer(right, asked) && finer(right, is):
-			narrower[p.Case] = append(narrower[p.Case], place)
-		}
-	}
-	for _, k := range c.Cases {
-		e := c.encodings[k.Name]
-		if others[k.Name] {
+		if others {
 			c.Note(fmt.Sprintf("outputs are judged as %s, whatever wider type single ones have: %s", e.dtype, e.why))
 		}
-		if w := wider[k.Name]; len(w) > 0 {
-			c.Note(fmt.Sprintf("the reference has %s where the candidate has a wider type, so a cast is missing or elsewhere: %s", e.dtype, label.Few(w)))
+		if len(wider) > 0 {
+			c.Note(fmt.Sprintf("the reference has %s where the candidate has a wider type, so a cast is missing or elsewhere: %s", e.dtype, label.Few(wider)))
 		}
-		if n := narrower[k.Name]; len(n) > 0 {
+		if len(narrower) > 0 {
 			c.Note(fmt.Sprintf("in %s too the reference keeps a wider type where the candidate does not, so it casts too early, or what is recorded is cast: %s",
-				e.dtype, label.Few(n)))
+				e.dtype, label.Few(narrower)))
 		}
 		if held := k.Actual.Info.Encoding.KVCache; held != "" && held != k.Golden.Info.Encoding.KVCache {
 			if d, err := tensor.ParseDType(held); err != nil || d == tensor.Invalid {

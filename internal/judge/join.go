@@ -19,31 +19,6 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Join pairs a port of the reference with what the candidate has for it.
-type Join struct {
-	Note                   string         // how the two were joined
-	Problem                string         // why a pair that was joined by name cannot be compared
-	Mask                   bool           // an attention mask: what it allows counts
-	Golden, Actual         *tensor.Tensor // in views that make them alike; Actual is nil if only the golden has it
-	Golden64               *tensor.Tensor // the golden in float64, nil if there is none
-	Encoded                *tensor.Tensor // the reference in the candidate's encoding, nil if there is none
-	Unquantised, Unrounded *tensor.Tensor // the reference on the weights before quantisation, and without rounded inputs
-	encodedBy              string         // " (torch, eager)"
-	DType                  tensor.DType   // whose limits apply, see typed; the integer type where a side has integers
-	GoldenSide, ActualSide *report.Side
-	ExpectedMissing        string // why the candidate may well lack it, where only the golden has it; "" if nothing says so
-
-	printed  *printed       // one side is a log
-	entry    *tensor.Tensor // the golden's first tensor as it was recorded
-	recorded *tensor.Tensor // the candidate's; nil where it has none or several
-	downcast tensor.DType   // the candidate's, where it is coarser than what was asked for; else Invalid
-	sides    *sides         // what it was made of; nil where nothing can be compared
-	rowNorm  func() float64 // the RMS norm of the golden's rows in all forward passes; nil of a single one
-}
-
-// Joined reports whether both sides have the port and can be compared.
-func (j *Join) Joined() bool { return j.Actual != nil && j.Problem == "" }
-
 // joins is what the two sides of all cases have in common, before anything is compared.
 type joins struct {
 	Ports     []*Port // of all cases and steps in the golden's execution order, also those that only the golden has
@@ -52,12 +27,11 @@ type joins struct {
 	Notes     []string
 
 	missing map[string]string      // golden layer that was not joined → why
-	noted   map[string]bool        // Notes
 	gaps    map[string][]match.Gap // by case
 }
 
 func joinAll(cases []Case, opt match.Options) (*joins, error) {
-	js := &joins{missing: map[string]string{}, noted: map[string]bool{}, gaps: map[string][]match.Gap{}}
+	js := &joins{missing: map[string]string{}, gaps: map[string][]match.Gap{}}
 	for _, k := range cases {
 		if err := js.add(k, opt); err != nil {
 			return nil, err
@@ -170,8 +144,7 @@ func (js *joins) noteUnordered(r *dump.Run) {
 
 // Note adds a note for people; the same note only once.
 func (js *joins) Note(n string) {
-	if !js.noted[n] {
-		js.noted[n] = true
+	if !slices.Contains(js.Notes, n) {
 		js.Notes = append(js.Notes, n)
 	}
 }
@@ -241,8 +214,8 @@ func newPort(k Case, pair match.Pair, variants []variant) (*Port, error) {
 	first := k.Golden.Entries[pair.Golden[0]]
 	actual := k.Actual.Entries[pair.Actual[0]].Tensor
 	p := &Port{Key: k.key(first), Seq: first.Seq,
-		Join: Join{Note: pair.Note, Problem: pair.Problem, Mask: pair.Mask, Golden: first.Tensor, Actual: actual, entry: first.Tensor,
-			GoldenSide: joinedSide(k.Golden, pair.Golden), ActualSide: joinedSide(k.Actual, pair.Actual)}}
+		Note: pair.Note, Problem: pair.Problem, Mask: pair.Mask, Golden: first.Tensor, Actual: actual, entry: first.Tensor,
+		GoldenSide: joinedSide(k.Golden, pair.Golden), ActualSide: joinedSide(k.Actual, pair.Actual)}
 	if k.Encoded != nil {
 		p.encodedBy = madeBy(k.Encoded)
 	}
@@ -264,7 +237,7 @@ func newPort(k Case, pair match.Pair, variants []variant) (*Port, error) {
 		return nil, err
 	}
 	if p.printed = printedOf(k, pair); p.printed != nil {
-		return p, p.printed.gather(&p.Join, pair)
+		return p, p.printed.gather(p, pair)
 	}
 	for _, v := range variants {
 		if t := v.tensors[p.Key]; t != nil && slices.Equal(t.Shape(), first.Tensor.Shape()) {
@@ -309,8 +282,7 @@ func (k Case) keyOf(at program.Port) trace.Key {
 }
 
 func onlyGolden(k Case, e dump.Entry) *Port {
-	return &Port{Key: k.key(e), Seq: e.Seq,
-		Join: Join{Golden: e.Tensor, entry: e.Tensor, GoldenSide: sideOf(e)}}
+	return &Port{Key: k.key(e), Seq: e.Seq, Golden: e.Tensor, entry: e.Tensor, GoldenSide: sideOf(e)}
 }
 
 func view(r *dump.Run, indices []int, v layout.View, mask []bool) (*tensor.Tensor, error) {

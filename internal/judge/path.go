@@ -160,9 +160,7 @@ func (a *Along) row(p *Port, step string) *report.Row {
 			worst := slices.MaxFunc(rows, func(x, y fedRow) int { return cmp.Compare(x.relL2, y.relL2) }).relL2
 			limit := p.floor().RowRelL2
 			wrong := slices.DeleteFunc(rows, func(r fedRow) bool { return r.relL2 <= limit && r.relL2 < worst })
-			first = slices.MinFunc(wrong, func(x, y fedRow) int {
-				return cmp.Or(x.Sequence-y.Sequence, x.Position-y.Position)
-			}).Row
+			first = slices.MinFunc(wrong, func(x, y fedRow) int { return x.Row.Compare(y.Row) }).Row
 		}
 	}
 	out.Sequence, out.Position = first.Sequence, first.Position

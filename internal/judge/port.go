@@ -15,20 +15,56 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Port is one port of the reference, with what the candidate has for it.
+// Port is one port of the reference, with what the candidate has for it and what was measured of the two.
 type Port struct {
 	trace.Key
 	Seq int // execution index in the golden
 
-	Join
-	Metrics
+	// How the two are joined.
+	Note                   string         // how, if not by name and shape
+	Problem                string         // why a pair that was joined by name cannot be compared
+	Mask                   bool           // an attention mask: what it allows counts
+	Golden, Actual         *tensor.Tensor // in views that make them alike; Actual is nil if only the golden has it
+	Golden64               *tensor.Tensor // the golden in float64, nil if there is none
+	Encoded                *tensor.Tensor // the reference in the candidate's encoding, nil if there is none
+	Unquantised, Unrounded *tensor.Tensor // the reference on the weights before quantisation, and without rounded inputs
+	GoldenSide, ActualSide *report.Side
+	ExpectedMissing        string         // why the candidate may well lack it, where only the golden has it; "" if nothing says so
+	printed                *printed       // one side is a log
+	entry                  *tensor.Tensor // the golden's tensor as it was recorded
+	recorded               *tensor.Tensor // the candidate's; nil where it has none or several
+	sides                  *sides         // what it was made of; nil where nothing can be compared
+	rowNorm                func() float64 // the RMS norm of the golden's rows in all forward passes; nil of a single one
+	neighbours             []*Port        // of the blocks before and after, in the same shape
+
+	// What was measured, and what it was measured against.
+	DType        tensor.DType     // whose limits apply, see typed; the integer type where a side has integers
+	downcast     tensor.DType     // the candidate's, where it is coarser than what was asked for; else Invalid
+	Criteria     compare.Criteria // the fixture's
+	Source       string           // where they were written
+	byDefault    bool             // no one wrote any
+	allowVacuous bool
+	measured     bool            // by what the encoding costs the reference
+	encodedBy    string          // " (torch, eager)"
+	Base         compare.Verdict // by Criteria
+	Floor        compare.Limits  // the noise floor that decided whether the two agree
+	Agrees       bool            // within the noise floor, or means the same
+	Err          error           // the comparison failed
+	float64Err   error           // why the float64 golden says nothing
+	skipped      []bool          // rows that were left out; nil for none
+	allowance    allowance       // why a difference does not count
+	quantisation *report.Quantisation
+
+	Local    *piece.Local // what replay says of its piece; nil where it was not replayed
+	Injected *injected    // of the run on golden inputs, nil without one
+	tied     bool         // it hangs on a choice that may come either way
 
 	mu      sync.Mutex
 	decided *Decision // by a test; nil if none did
-
-	neighbours   []*Port // of the blocks before and after, in the same shape
-	allowVacuous bool
 }
+
+// Joined reports whether both sides have the port and can be compared.
+func (p *Port) Joined() bool { return p.Actual != nil && p.Problem == "" }
 
 // Judged reports whether the port decides over its layer: outputs and taps do, inputs are evidence
 // of where an error came from.
@@ -41,27 +77,6 @@ func (p *Port) Comparable() bool { return p.Joined() && p.Err == nil }
 // input of floats that does not fit is another tensor.
 func (p *Port) misfit() bool {
 	return p.Problem != "" && (p.Judged() || !p.Golden.DType().IsFloat())
-}
-
-// Metrics is what was measured of a pair, and what it was measured against.
-type Metrics struct {
-	Criteria compare.Criteria // the fixture's
-	Source   string           // where they were written
-	Base     compare.Verdict  // by Criteria
-	Floor    compare.Limits   // the noise floor that decided whether the two agree
-	Agrees   bool             // within the noise floor, or means the same
-	Local    *piece.Local     // what replay says of its piece; nil where it was not replayed
-	Injected *injected        // of the run on golden inputs, nil without one
-	Err      error            // the comparison failed
-
-	quantisation *report.Quantisation // what it costs; nil if that is not known
-	allowance    allowance            // why a difference does not count
-
-	measured   bool   // by what the encoding costs the reference
-	byDefault  bool   // no one wrote any criteria
-	skipped    []bool // rows that were left out; nil for none
-	tied       bool   // it hangs on a choice that may come either way
-	float64Err error  // why the float64 golden says nothing
 }
 
 // CriteriaFunc returns what judges a port by the limits of a type, and where that was written, ""

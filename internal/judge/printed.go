@@ -56,7 +56,7 @@ func printedOf(k Case, pair match.Pair) *printed {
 }
 
 // gather replaces the tensors of a port by the values that are known on both sides.
-func (p *printed) gather(port *Join, pair match.Pair) error {
+func (p *printed) gather(port *Port, pair match.Pair) error {
 	p.n, p.golden, p.actual = port.Golden.Len(), port.Golden.DType(), port.Actual.DType()
 	for _, v := range []layout.View{pair.GoldenView, pair.ActualView} {
 		for _, op := range v {

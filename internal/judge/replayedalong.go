@@ -303,8 +303,8 @@ func (c *Comparison) noteLayout(r *replayed) {
 		of[at] = i
 	}
 	var left []string
-	for _, u := range r.laid.Unlaid {
-		if i := of[u.Port]; len(r.ports[i]) > 0 {
+	for _, at := range r.laid.Unlaid {
+		if i := of[at]; len(r.ports[i]) > 0 {
 			left = append(left, label.Join(r.Ports[i].Layer, r.Ports[i].Name))
 		}
 	}

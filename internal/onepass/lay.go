@@ -80,15 +80,9 @@ func (l *Laid) Cells() []int {
 type Layout struct {
 	Grid    *Grid
 	Ports   []*Laid  // as the ports that were asked for; nil for one that is not there
-	Unlaid  []Unlaid // ports that the candidate recorded, and that could not be laid out
+	Unlaid  []int    // ports that the candidate recorded, and that could not be laid out
 	Changes []Change // in the order of the forward passes
 	Notes   []string
-}
-
-// Unlaid says why a port could not be laid out.
-type Unlaid struct {
-	Port int
-	Why  string
 }
 
 // Change is a finding that needs no reference: something in a forward pass is not as it was before.
@@ -134,24 +128,15 @@ func (l *layer) lay(i int, p Port) {
 	if first == nil {
 		return
 	}
-	for k, t := range records {
-		if t != nil && t.DType() != first.DType() {
-			l.unlaid(i, fmt.Sprintf("%s in forward pass %s, %s before", t.DType(), l.Passes[k].Step, first.DType()))
+	w := &writer{layer: l, port: i, records: records, laid: &Laid{Port: p, grid: l.grid}, dtype: first.DType(), size: first.DType().Size()}
+	other := func(t *tensor.Tensor) bool { return t != nil && t.DType() != w.dtype }
+	if !slices.ContainsFunc(records, other) && (w.rows() || w.state()) {
+		if t, err := tensor.New(w.dtype, p.Shape, w.data); err == nil {
+			w.laid.Tensor, l.out.Ports[i] = t, w.laid
 			return
 		}
 	}
-	w := &writer{layer: l, port: i, records: records, laid: &Laid{Port: p, grid: l.grid}, dtype: first.DType(), size: first.DType().Size()}
-	if !w.rows() && !w.state() {
-		l.unlaid(i, w.why(p))
-		return
-	}
-	t, err := tensor.New(first.DType(), p.Shape, w.data)
-	if err != nil {
-		l.unlaid(i, err.Error())
-		return
-	}
-	w.laid.Tensor = t
-	l.out.Ports[i] = w.laid
+	l.out.Unlaid = append(l.out.Unlaid, i)
 }
 
 // parts returns the records of a port, and the first of them; nil for none. Floats of several types are
@@ -192,8 +177,6 @@ func widened(t *tensor.Tensor) *tensor.Tensor {
 	return w
 }
 
-func (l *layer) unlaid(i int, why string) { l.out.Unlaid = append(l.out.Unlaid, Unlaid{i, why}) }
-
 // writer writes what the candidate has of a port.
 type writer struct {
 	*layer
@@ -203,32 +186,6 @@ type writer struct {
 	data    []byte
 	dtype   tensor.DType
 	size    int // of an element
-}
-
-// why says why a port has no rows, and notes keys that no sequence has.
-func (w *writer) why(p Port) string {
-	if p.Fed && w.whole() {
-		return "it has no rows, and is the reference's only where both end at the same token"
-	}
-	var shapes []string
-	for k, t := range w.records {
-		if t == nil {
-			continue
-		}
-		shape := t.Shape()
-		if len(shapes) < 3 {
-			shapes = append(shapes, fmt.Sprintf("%s in forward pass %s", tensor.FormatShape(shape), w.Passes[k].Step))
-		}
-		end := 0
-		for _, i := range w.Passes[k].Items {
-			end = max(end, i.To)
-		}
-		if n := len(shape); n == len(p.Shape) && n > 0 && p.Shape[n-1] == w.grid.Rows && shape[n-1] > end && !w.Passes[k].Padded() {
-			w.out.Notes = append(w.out.Notes, fmt.Sprintf("forward pass %s: %s %s has %d keys, and no sequence has more than %d tokens by then",
-				w.Passes[k].Step, p.Layer, p.Name, shape[n-1], end))
-		}
-	}
-	return fmt.Sprintf("%s of one pass is no axis of rows in %v", tensor.FormatShape(p.Shape), shapes)
 }
 
 // start makes an empty tensor.

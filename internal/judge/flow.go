@@ -30,43 +30,39 @@ func (c *Comparison) identify() error {
 	return c.flow().Identify(c.ctx, tensors)
 }
 
-// twins finds the candidate's outputs and wrong inputs that hold the same bytes as another output
-// although the golden's differ. It returns the layer of that other one, by the index of the port.
-func (c *Comparison) twins(flow *trace.Trace) (map[int]string, error) {
-	type place struct {
-		pass  *trace.Pass
-		bytes int
+// twins finds the candidate's outputs that hold the same bytes as another output of their forward pass although the
+// golden's differ. It returns the layer of that other one.
+func (c *Comparison) twins() (map[*Port]string, error) {
+	type content struct {
+		caseName, step string
+		bytes          int
 	}
-	var ports []int // of all passes
+	var ports []*Port
 	var tensors []*tensor.Tensor
-	for i, p := range c.Ports {
-		if p.Joined() && (p.Judged() || !p.Agrees) && p.recorded != nil {
-			ports, tensors = append(ports, i), append(tensors, p.recorded)
+	for _, p := range c.Ports {
+		if p.Joined() && p.Judged() && p.recorded != nil {
+			ports, tensors = append(ports, p), append(tensors, p.recorded)
 		}
 	}
 	identity, err := trace.Identify(c.ctx, tensors)
 	if err != nil {
 		return nil, err
 	}
-	copies := map[place][]int{}
-	for n, i := range ports {
-		if same := identity.Of(tensors[n]); same > 0 {
-			k := place{flow.Pass(c.Ports[i].Case, c.Ports[i].Step), same}
-			copies[k] = append(copies[k], i)
+	copies := map[content][]*Port{}
+	for i, p := range ports {
+		if same := identity.Of(tensors[i]); same > 0 {
+			k := content{p.Case, p.Step, same}
+			copies[k] = append(copies[k], p)
 		}
 	}
-	differ := func(i, j int) bool {
-		same := flow.Entries[i].Same
-		return (same == 0 || same != flow.Entries[j].Same) && !equalBytes(c.Ports[i].Golden, c.Ports[j].Golden)
-	}
-	twins := map[int]string{}
-	for _, ports := range copies {
-		for _, i := range ports {
-			of := slices.IndexFunc(ports, func(j int) bool {
-				return c.Ports[j].Judged() && c.Ports[j].ActualSide.Name != c.Ports[i].ActualSide.Name && differ(i, j)
+	twins := map[*Port]string{}
+	for _, of := range copies {
+		for _, p := range of {
+			i := slices.IndexFunc(of, func(q *Port) bool {
+				return q.ActualSide.Name != p.ActualSide.Name && !equalBytes(p.entry, q.entry) && !equalBytes(p.Golden, q.Golden)
 			})
-			if of >= 0 {
-				twins[i] = c.Ports[ports[of]].Layer
+			if i >= 0 {
+				twins[p] = of[i].Layer
 			}
 		}
 	}
@@ -74,7 +70,7 @@ func (c *Comparison) twins(flow *trace.Trace) (map[int]string, error) {
 }
 
 func equalBytes(a, b *tensor.Tensor) bool {
-	x, okX := a.Bytes()
-	y, okY := b.Bytes()
-	return okX && okY && bytes.Equal(x, y)
+	x, _ := a.Copy().Bytes()
+	y, _ := b.Copy().Bytes()
+	return bytes.Equal(x, y)
 }

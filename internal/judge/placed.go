@@ -19,7 +19,7 @@ func (c *Comparison) placeFaults() error {
 	for _, k := range c.Cases {
 		in.Nested = in.Nested || k.Injected != nil && k.Injected.Info.Injection == dump.Nested
 	}
-	twins, err := c.twins(in.Trace)
+	twins, err := c.twins()
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (c *Comparison) placeFaults() error {
 }
 
 // faults collects what is wrong by itself in all cases, and excuses what is only written otherwise.
-func (c *Comparison) faults(twins map[int]string) (faults []localise.Fault) {
+func (c *Comparison) faults(twins map[*Port]string) (faults []localise.Fault) {
 	index := map[*Port]int{}
 	for i, p := range c.Ports {
 		index[p] = i
@@ -52,14 +52,13 @@ func (c *Comparison) faults(twins map[int]string) (faults []localise.Fault) {
 	held := c.held()
 	for _, r := range c.replays {
 		known := r.explained(c)
-		twin := func(p *Port) string { return twins[index[p]] }
-		folded := r.folded(twin)
+		folded, twins := r.folded(twins), twins
 		if folded != nil {
-			twin = func(*Port) string { return "" }
+			twins = nil
 		}
 		for i, s := range r.result.Stretches {
 			coarse := slices.IndexFunc(s, r.downcast)
-			switch f := r.captured(s, index, held, twin); {
+			switch f := r.captured(s, index, held, twins); {
 			case coarse >= 0: // whatever is made of it
 				faults = append(faults, r.faults(s[coarse], index)...)
 			case f != nil:

@@ -76,17 +76,17 @@ func (r *replayed) explained(c *Comparison) []bool {
 // captured returns the fault of a recording that holds another tensor than the model went on with: it
 // is what is known to be another one, or the same tensor is right under another name. It is nil for a
 // stretch that is only written otherwise.
-func (r *replayed) captured(stretch []int, index map[*Port]int, held map[*Port]diagnose.Held, twin func(*Port) string) *localise.Fault {
+func (r *replayed) captured(stretch []int, index map[*Port]int, held map[*Port]diagnose.Held, twins map[*Port]string) *localise.Fault {
 	if r.alone { // what it would be compared with is made of it
 		return nil
 	}
 	for _, t := range stretch {
 		for _, p := range r.ports[t] {
-			same := ""
+			twin := ""
 			if r.one(stretch) {
-				same = twin(p)
+				twin = twins[p]
 			}
-			if text := r.recordedOtherwise(t, p, held[p].Text, same); text != "" {
+			if text := r.recordedOtherwise(t, p, held[p].Text, twin); text != "" {
 				return &localise.Fault{Index: index[p], Held: text}
 			}
 		}
@@ -98,13 +98,13 @@ func (r *replayed) captured(stretch []int, index map[*Port]int, held map[*Port]d
 // them is right. Where several values have such a twin, the candidate has folded the one into the other, as a norm
 // into a convolution; where one has, or another record of the value is right, it is the recording that is wrong, and
 // folded is nil.
-func (r *replayed) folded(twin func(*Port) string) map[program.ID]bool {
+func (r *replayed) folded(of map[*Port]string) map[program.ID]bool {
 	twins, right, values := map[program.ID]bool{}, map[program.ID]bool{}, map[program.ID]bool{}
 	for t, ports := range r.ports {
 		for _, p := range ports {
 			v := r.Ports[t].Value
 			right[v] = right[v] || p.Judged() && p.Comparable() && p.Agrees
-			twins[v] = twins[v] || p.Judged() && !p.Agrees && twin(p) != ""
+			twins[v] = twins[v] || p.Judged() && !p.Agrees && of[p] != ""
 		}
 	}
 	maps.DeleteFunc(twins, func(v program.ID, is bool) bool { return !is || right[v] })

@@ -38,20 +38,14 @@ func Alone(ctx context.Context, k Case, opt AloneOptions) (Case, error) {
 	if err != nil {
 		return k, err
 	}
-	r := &replayed{Program: k.Program, ports: make([][]*Port, len(k.Program.Ports))}
-	o := &own{alone: a, replayed: r, records: make([]piece.Record, len(k.Program.Ports))}
+	run := &piece.Run{Program: k.Program, Records: make([]piece.Record, len(k.Program.Ports))}
+	o := &own{alone: a, replayed: &replayed{Program: k.Program, ports: make([][]*Port, len(k.Program.Ports))}, records: run.Records}
 	byKey := c.byKey()
-	for i, at := range k.Program.Ports {
-		if p := byKey[k.keyOf(at)]; p != nil {
-			r.ports[i] = []*Port{p}
-			p.replayRecord(&o.records[i], true)
-		}
-	}
+	k.records(run, o.replayed, byKey)
 	if err := a.replay(o); err != nil {
 		return k, err
 	}
-	blank := k.Golden
-	k.Golden = dump.New(blank.Path, blank.Info, blank.OrderBy, o.entries(func(at program.Port) *tensor.Tensor {
+	k.Golden = dump.New(k.Golden.Path, k.Golden.Info, k.Golden.OrderBy, o.entries(func(at program.Port) *tensor.Tensor {
 		return byKey[k.keyOf(at)].entry
 	}))
 	return k, a.finish(k.Program.Engine)

@@ -18,15 +18,16 @@ type surroundings struct {
 	made []program.ID // what is changed
 }
 
+// kind is a kind of operators.
+type kind func(o program.Op) bool
+
+func named(names string) kind { return func(o program.Op) bool { return isOne(o, names) } }
+
 // any reports whether the piece has an operator of some kind, does whether the edit changes one.
-func (c *surroundings) any(of func(o program.Op) bool) bool { return slices.ContainsFunc(c.Ops, of) }
+func (c *surroundings) any(of kind) bool { return slices.ContainsFunc(c.Ops, of) }
 
-func (c *surroundings) does(of func(o program.Op) bool) bool {
+func (c *surroundings) does(of kind) bool {
 	return of(c.op) || slices.ContainsFunc(c.At, func(i int) bool { return of(c.Ops[i]) })
-}
-
-func named(names string) func(o program.Op) bool {
-	return func(o program.Op) bool { return isOne(o, names) }
 }
 
 // shape is that of what the changed operator makes; nil for none.
@@ -37,13 +38,21 @@ func (c *surroundings) shape() []int {
 	return c.Values[c.op.Out[0]].Shape
 }
 
-// takes reports whether an operator takes a value of some kind.
+// takes reports whether an operator takes a value of some kind, takesOf whether it takes one of some.
 func takes(o program.Op, of func(id program.ID) bool) bool {
 	return slices.ContainsFunc(o.Operands(), of)
 }
 
+func takesOf(o program.Op, ids []program.ID) bool {
+	return takes(o, func(id program.ID) bool { return slices.Contains(ids, id) })
+}
+
+func takesTwo(o program.Op) bool { return len(o.Operands()) > 1 }
+
+func (c *surroundings) takesTwo() bool { return takesTwo(c.op) }
+
 // into reports whether what is changed goes into an operator of some kind, within some operators.
-func (c *surroundings) into(within int, of func(o program.Op) bool) bool {
+func (c *surroundings) into(within int, of kind) bool {
 	far := map[program.ID]int{}
 	for _, id := range c.made {
 		far[id] = 1
@@ -68,42 +77,26 @@ func (c *surroundings) into(within int, of func(o program.Op) bool) bool {
 	return false
 }
 
-// reaches is into, however far away.
-func (c *surroundings) reaches(names string) bool { return c.into(len(c.Ops), named(names)) }
-
 // makes reports whether an operator takes what another one made that is of some kind, within some operators.
-func (c *surroundings) makes(o program.Op, within int, of func(o program.Op) bool) bool {
+func (c *surroundings) makes(o program.Op, within int, of kind) bool {
 	return within > 0 && takes(o, func(id program.ID) bool {
 		i := c.Maker(id)
 		return i >= 0 && (of(c.Ops[i]) || c.makes(c.Ops[i], within-1, of))
 	})
 }
 
-func (c *surroundings) makesNamed(o program.Op, within int, names string) bool {
-	return c.makes(o, within, named(names))
-}
-
-// takesTwo reports whether the changed operator takes two values.
-func (c *surroundings) takesTwo() bool { return takesTwo(c.op) }
-
-func takesTwo(o program.Op) bool { return len(o.Operands()) > 1 }
-
-func (c *surroundings) takesWeight() bool {
-	return takes(c.op, func(id program.ID) bool { return c.Values[id].Weight != "" })
-}
-
 // viewed is what a value is a view of.
-func (c *surroundings) viewed(id program.ID, by string) program.ID {
+func (c *surroundings) viewed(id program.ID, by string) program.Value {
 	for c.Maker(id) >= 0 && isOne(c.Ops[c.Maker(id)], by) {
 		id = c.Ops[c.Maker(id)].Operands()[0]
 	}
-	return id
+	return c.Values[id]
 }
 
 // learned returns how many axes a weight has that an operator takes as it stands, or by a view of it; 0 for none.
 func (c *surroundings) learned(o program.Op) int {
 	for _, id := range o.Operands() {
-		if v := c.Values[c.viewed(id, "view expand slice unsqueeze transpose _to_copy select index")]; v.Weight != "" {
+		if v := c.viewed(id, "view expand slice unsqueeze transpose _to_copy select index"); v.Weight != "" {
 			return max(axesOf(v), 1)
 		}
 	}
@@ -113,23 +106,26 @@ func (c *surroundings) learned(o program.Op) int {
 // axesOf counts the axes of several elements.
 func axesOf(v program.Value) (axes int) {
 	for _, n := range v.Shape {
-		if n > 1 {
-			axes++
-		}
+		axes += min(n-1, 1)
 	}
 	return axes
+}
+
+// target is the layer whose record the piece makes; "" where that is not known.
+func (c *surroundings) target() string {
+	if c.Of == nil {
+		return ""
+	}
+	return c.Of.Ports[c.Target].Layer
 }
 
 // --- norms and activations
 
 // gatesItself reports whether a factor stands in x·sigmoid(a·x).
 func (c *surroundings) gatesItself() bool {
-	takesOne := func(o program.Op, ids []program.ID) bool {
-		return takes(o, func(id program.ID) bool { return slices.Contains(ids, id) })
-	}
 	return c.any(func(o program.Op) bool {
-		return o.Name == "mul" && takesOne(o, c.op.Operands()) &&
-			c.makes(o, 1, func(of program.Op) bool { return of.Name == "sigmoid" && takesOne(of, c.op.Out) })
+		return o.Name == "mul" && takesOf(o, c.op.Operands()) &&
+			c.makes(o, 1, func(of program.Op) bool { return of.Name == "sigmoid" && takesOf(of, c.op.Out) })
 	})
 }
 
@@ -139,21 +135,14 @@ func (c *surroundings) gains() bool {
 	ofWeight := func(o program.Op) bool {
 		return takes(o, func(id program.ID) bool { v := c.Values[id]; return v.Weight != "" && len(v.Shape) == 1 })
 	}
-	rooted := func(o program.Op) bool { return o.Name == "mul" && c.makesNamed(o, toRoot, "rsqrt") }
+	rooted := func(o program.Op) bool { return o.Name == "mul" && c.makes(o, toRoot, named("rsqrt")) }
 	switch {
 	case !isOne(c.op, "add mul"):
 		return false
 	case rooted(c.op): // without a weight it is the norm itself
 		return c.makes(c.op, 1, func(o program.Op) bool { return o.Name == "add" && ofWeight(o) })
 	}
-	return ofWeight(c.op) && c.any(func(o program.Op) bool {
-		return rooted(o) && takes(o, func(id program.ID) bool { return slices.Contains(c.op.Out, id) })
-	})
-}
-
-// norms reports whether a layer of the program is a norm.
-func (c *surroundings) norms(layer string) bool {
-	return slices.ContainsFunc(c.Of.Ops, func(o program.Op) bool { return o.Layer == layer && isOne(o, "rsqrt "+norming) })
+	return ofWeight(c.op) && c.any(func(o program.Op) bool { return rooted(o) && takesOf(o, c.op.Out) })
 }
 
 // caps reports whether the edited operator is one of c·tanh(x/c), with a number c.
@@ -164,8 +153,8 @@ func (c *surroundings) caps() bool {
 			continue
 		}
 		before := c.Maker(o.Operands()[0])
-		behind := slices.IndexFunc(c.Ops, func(x program.Op) bool { return scales(x) && slices.Equal(x.Operands(), o.Out) })
-		if before >= 0 && scales(c.Ops[before]) && behind >= 0 && (slices.Contains(c.At, before) || slices.Contains(c.At, i) || slices.Contains(c.At, behind)) {
+		behind := slices.IndexFunc(c.Ops, func(x program.Op) bool { return scales(x) && takesOf(x, o.Out) })
+		if before >= 0 && scales(c.Ops[before]) && behind >= 0 && slices.ContainsFunc(c.At, func(at int) bool { return at == before || at == i || at == behind }) {
 			return true
 		}
 	}
@@ -177,8 +166,8 @@ func (c *surroundings) caps() bool {
 // scales reports whether the weight that is changed is that of a norm, maybe as another type.
 func (c *surroundings) scales() bool {
 	return c.any(func(o program.Op) bool {
-		return takes(o, func(id program.ID) bool { return c.Values[c.viewed(id, "_to_copy add view")].Weight == c.Weight }) &&
-			(isNorm(o.Name) || c.makesNamed(o, toNorm, "rsqrt"))
+		return takes(o, func(id program.ID) bool { return c.viewed(id, "_to_copy add view").Weight == c.Weight }) &&
+			(isOne(o, norming) || c.makes(o, toNorm, named("rsqrt")))
 	})
 }
 
@@ -198,8 +187,9 @@ func numbersIn(name string) []string {
 // widens reports whether the piece makes more of each row than it takes, as gates do and queries do not.
 func (c *surroundings) widens() bool {
 	out := c.Values[c.Out].Shape
-	return len(out) > 0 && slices.ContainsFunc(c.Values, func(v program.Value) bool {
-		return v.Record > 0 && len(v.Shape) == len(out) && v.Shape[len(v.Shape)-1] < out[len(out)-1]
+	n := len(out)
+	return n > 0 && slices.ContainsFunc(c.Values, func(v program.Value) bool {
+		return v.Record > 0 && len(v.Shape) == n && v.Shape[n-1] < out[n-1]
 	})
 }
 
@@ -222,28 +212,23 @@ func (c *surroundings) isBias() bool {
 	return c.any(func(o program.Op) bool {
 		return slices.ContainsFunc(o.Args, func(a program.Arg) bool {
 			id, ok := a.Value.(program.ID)
-			added := o.Name == "add" || a.Name == "bias" && !isNorm(o.Name) || o.Name == "addmm" && a.Name == "self"
-			return ok && added && slices.Contains(c.made, id)
+			return ok && slices.Contains(c.made, id) && (o.Name == "add" || isBias(o, a) && !isOne(o, norming))
 		})
 	})
 }
 
-// takesFrom reports whether the operator takes what another one made, which the piece takes as it was recorded.
-func (c *surroundings) takesFrom(name string) bool {
-	return takes(c.op, func(id program.ID) bool {
-		r := c.Values[id].Record
-		if r == 0 || c.Of == nil {
-			return false
-		}
-		m := c.Of.Maker(c.Of.Ports[r-1].Value)
-		return m >= 0 && c.Of.Ops[m].Name == name
-	})
-}
-
-func (c *surroundings) takesConvolved() bool { return c.takesFrom("convolution") }
-
-func (c *surroundings) takesEmbedded() bool {
-	return c.makesNamed(c.op, 2, "embedding") || c.takesFrom("embedding")
+// recordedFrom holds where the operator takes what another one made, which the piece takes as it was recorded.
+func recordedFrom(name string) condition {
+	return func(c *surroundings) bool {
+		return takes(c.op, func(id program.ID) bool {
+			r := c.Values[id].Record
+			if r == 0 || c.Of == nil {
+				return false
+			}
+			m := c.Of.Maker(c.Of.Ports[r-1].Value)
+			return m >= 0 && c.Of.Ops[m].Name == name
+		})
+	}
 }
 
 // --- attention
@@ -259,22 +244,9 @@ func (c *surroundings) compared() bool {
 	return of(c.op) || c.makes(c.op, toScores, of)
 }
 
-func (c *surroundings) makesOne() bool { return len(c.op.Out) == 1 }
-func (c *surroundings) ofHeads() bool  { return len(c.shape()) >= 4 }
-
-// repeats reports whether the changed operator repeats, or takes what was repeated.
-func (c *surroundings) repeats() bool {
-	return isOne(c.op, repeating) || c.makesNamed(c.op, toCompare, repeating)
-}
-
-// cut reports whether what is changed is cut into parts.
-func (c *surroundings) cut() bool {
-	return c.into(2, named("select unbind chunk "+cutting))
-}
-
 // bools reports whether the operator makes a mask.
 func (c *surroundings) bools() bool {
-	return len(c.op.Out) == 1 && c.op.Out[0] != program.None && c.Values[c.op.Out[0]].DType == tensor.Bool
+	return len(c.op.Out) == 1 && c.shape() != nil && c.Values[c.op.Out[0]].DType == tensor.Bool
 }
 
 // ofAllHeads reports whether what is changed has no axis of heads: of the scores of an attention it is the same for all.
@@ -289,12 +261,11 @@ func (c *surroundings) ofAllHeads() bool {
 // scored reports whether what an operator makes is added to the scores of an attention: it comes to a softmax through a
 // sum and through no product.
 func (c *surroundings) scored() bool {
-	made, added := slices.Clone(c.made), false
+	made, added := c.made, false
 	for range toScores {
 		var next []program.ID
 		for _, o := range c.Ops {
-			of := takes(o, func(id program.ID) bool { return slices.Contains(made, id) })
-			if !of || isOne(o, multiplying) && o.Name != "baddbmm" {
+			if !takesOf(o, made) || isOne(o, multiplying) && o.Name != "baddbmm" {
 				continue
 			}
 			if o.Name == "_softmax" {
@@ -310,39 +281,31 @@ func (c *surroundings) scored() bool {
 
 // --- rotations
 
-// rotates reports whether the changed operator adds what is turned by a sine to what is turned by a cosine.
-func (c *surroundings) rotates() bool { return c.rotating(c.op) }
-
-// rotating reports whether one is x·cos + (−b, a)·sin, or puts a·cos − b·sin and b·cos + a·sin together.
-func (c *surroundings) rotating(o program.Op) bool {
-	ofProducts := func(name string) func(o program.Op) bool {
+// rotates reports whether an operator adds what is turned by a sine to what is turned by a cosine: x·cos + (−b, a)·sin; or
+// puts a·cos − b·sin and b·cos + a·sin together.
+func (c *surroundings) rotates(o program.Op) bool {
+	ofProducts := func(name string) kind {
 		return func(o program.Op) bool {
-			return o.Name == name && takesTwo(o) && !takes(o, func(id program.ID) bool {
-				return c.Maker(id) < 0 || c.Ops[c.Maker(id)].Name != "mul"
-			})
+			return o.Name == name && takesTwo(o) && !takes(o, func(id program.ID) bool { return c.Maker(id) < 0 || c.Ops[c.Maker(id)].Name != "mul" })
 		}
 	}
 	if isOne(o, "cat stack") {
 		return c.makes(o, 1, ofProducts("sub")) && c.makes(o, 1, ofProducts("add"))
 	}
-	return o.Name == "add" && takesTwo(o) && c.makesNamed(o, 1, "mul") && c.makes(o, 2, func(o program.Op) bool {
-		return o.Name == "cat" && c.makesNamed(o, 1, "neg")
-	})
+	return o.Name == "add" && takesTwo(o) && c.makes(o, 1, named("mul")) &&
+		c.makes(o, 2, func(o program.Op) bool { return o.Name == "cat" && c.makes(o, 1, named("neg")) })
 }
-
-func (c *surroundings) hasRotation() bool { return c.any(c.rotating) }
-func (c *surroundings) doesRotate() bool  { return c.does(c.rotating) }
 
 // rotation reports whether the changed operator makes what is rotated, or puts it together with what is not.
 func (c *surroundings) rotation() bool {
-	return c.rotates() || c.op.Name == "cat" && c.makes(c.op, 1, c.rotating)
+	return c.rotates(c.op) || c.op.Name == "cat" && c.makes(c.op, 1, c.rotates)
 }
 
 // rotatesPart reports whether what is changed cuts rows into a part that is rotated and one that is not, which are put
 // together after it.
 func (c *surroundings) rotatesPart() bool {
 	return isOne(c.op, cutting) && c.any(func(o program.Op) bool {
-		return o.Name == "cat" && !c.rotating(o) && c.makes(o, 2, c.rotating) && c.makes(o, 2, c.isOp)
+		return o.Name == "cat" && !c.rotates(o) && c.makes(o, 2, c.rotates) && c.makes(o, 2, c.isOp)
 	})
 }
 
@@ -351,28 +314,17 @@ func (c *surroundings) isOp(o program.Op) bool { return slices.Equal(o.Out, c.op
 
 // --- blocks
 
-// doesSum reports whether the edit changes a sum of two.
-func (c *surroundings) doesSum() bool {
-	return c.does(func(o program.Op) bool { return o.Name == "add" && takesTwo(o) })
-}
-
 // ofBlock reports whether a numbered block is left out between what is recorded, and none of it was.
 func (c *surroundings) ofBlock() bool {
 	block := label.Block(c.op.Layer)
-	return block != "" && c.Of != nil && !label.Within(c.Of.Ports[c.Target].Layer, block) &&
+	return block != "" && c.Of != nil && !label.Within(c.target(), block) &&
 		!slices.ContainsFunc(c.At, func(i int) bool { return label.Block(c.Ops[i].Layer) != block })
 }
 
-// modulates reports whether the changed operator multiplies rows with numbers that are the same for all of them, or adds
-// these, and they are no weight; cutsModulation, whether it cuts these numbers.
-func (c *surroundings) modulates() bool { return c.modulating(c.op) }
-
-func (c *surroundings) cutsModulation() bool {
-	return isOne(c.op, cutting) && c.any(func(o program.Op) bool { return c.modulating(o) && c.makes(o, 1, c.isOp) })
-}
-
-func (c *surroundings) modulating(o program.Op) bool {
-	if !isOne(o, "mul add") || len(o.Out) != 1 || c.reaches("_softmax") {
+// modulates reports whether an operator multiplies rows with numbers that are the same for all of them, or adds these, and
+// they are no weight; cutsModulation, whether the changed one cuts these numbers.
+func (c *surroundings) modulates(o program.Op) bool {
+	if !isOne(o, "mul add") || len(o.Out) != 1 || c.into(len(c.Ops), named("_softmax")) {
 		return false
 	}
 	all := c.Values[o.Out[0]].Shape
@@ -381,6 +333,10 @@ func (c *surroundings) modulating(o program.Op) bool {
 		v := c.Values[id]
 		return v.Weight == "" && len(v.Shape) == n && v.Shape[n-1] == all[n-1] && v.Shape[n-2] == 1 && all[n-2] > 1
 	})
+}
+
+func (c *surroundings) cutsModulation() bool {
+	return isOne(c.op, cutting) && c.any(func(o program.Op) bool { return c.modulates(o) && c.makes(o, 1, c.isOp) })
 }
 
 // ofOtherPass reports whether a value of another forward pass is taken in the place of one of its own.
@@ -401,29 +357,22 @@ func (c *surroundings) ofOtherPass() bool {
 
 // ofOneRow reports whether the piece only moves numbers, and takes one row of several.
 func (c *surroundings) ofOneRow() bool {
-	return c.any(c.oneRow) && !c.any(func(o program.Op) bool { return !isOne(o, moving) })
-}
-
-func (c *surroundings) oneRow(o program.Op) bool {
-	x, ok := o.Args.Get("self").(program.ID)
-	if !ok || len(o.Out) != 1 || len(c.Values[x].Shape) < 2 {
-		return false
-	}
-	all, to := c.Values[x].Shape, c.Values[o.Out[0]].Shape
-	d, _ := o.Args.Get("dim").(int)
-	return d > 0 && d < len(all)-1 && all[d] > 1 && (len(to) < len(all) || to[d] == 1) && to[len(to)-1] == all[len(all)-1]
+	return !c.any(func(o program.Op) bool { return !isOne(o, moving) }) && c.any(func(o program.Op) bool {
+		x := self(o)
+		if x == program.None || len(o.Out) != 1 {
+			return false
+		}
+		all, to, d := c.Values[x].Shape, c.Values[o.Out[0]].Shape, intOf(o, "dim")
+		return d > 0 && d < len(all)-1 && all[d] > 1 && (len(to) < len(all) || to[d] == 1) && to[len(to)-1] == all[len(all)-1]
+	})
 }
 
 // ofExpert reports whether the piece is of one of several layers that the code calls in which the edit takes a value.
 func (c *surroundings) ofExpert() bool {
-	if c.Of == nil || c.From == "" {
-		return false
-	}
-	layer := c.Of.Ports[c.Target].Layer
-	for up := label.Name(layer); up != ""; up = label.Parent(up) {
-		name := up[strings.LastIndexByte(up, '.')+1:]
-		if strings.Trim(name, "0123456789") == "" {
-			return label.Parent(label.Parent(up)) == label.Name(c.From) || label.Parent(up) == label.Name(c.From)
+	from := label.Name(c.From)
+	for up := label.Name(c.target()); up != "" && from != ""; up = label.Parent(up) {
+		if name := up[strings.LastIndexByte(up, '.')+1:]; strings.Trim(name, "0123456789") == "" {
+			return label.Parent(label.Parent(up)) == from || label.Parent(up) == from
 		}
 	}
 	return false
@@ -433,34 +382,60 @@ func (c *surroundings) ofExpert() bool {
 
 // besideScan reports whether the part of a block that the piece belongs to scans: what it keeps decays by exponentials.
 func (c *surroundings) besideScan() bool {
-	if c.Of == nil {
-		return false
-	}
-	layer := c.Of.Ports[c.Target].Layer
-	block := label.Block(layer)
-	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(layer, block), "."), ".")
+	block := label.Block(c.target())
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(c.target(), block), "."), ".")
 	if block == "" || name == "" {
 		return false
 	}
-	has := map[string]bool{}
-	for _, o := range c.Of.Ops {
-		if label.Within(o.Layer, block+"."+name) {
-			has[o.Name] = true
-		}
+	has := func(names string) bool {
+		return slices.ContainsFunc(c.Of.Ops, func(o program.Op) bool { return isOne(o, names) && label.Within(o.Layer, block+"."+name) })
 	}
-	return has["exp"] && (has["softplus"] || has["cumsum"] || has["maximum"]) && !has["_softmax"] && !has["topk"]
+	return has("exp") && has("softplus cumsum maximum") && !has("_softmax topk")
 }
 
 // gates reports whether the changed operator multiplies with an activation, or takes what did.
 func (c *surroundings) gates() bool {
-	gate := func(o program.Op) bool { return o.Name == "mul" && c.makesNamed(o, 1, "silu") }
+	gate := func(o program.Op) bool { return o.Name == "mul" && c.makes(o, 1, named("silu")) }
 	return gate(c.op) || c.makes(c.op, 1, gate)
 }
-
-func (c *surroundings) cutsInTwo() bool   { return isOne(c.op, cutting) && len(c.op.Out) == 2 }
-func (c *surroundings) cutsInThree() bool { return isOne(c.op, cutting) && len(c.op.Out) > 2 }
 
 // takesWeighed reports whether the changed operator takes a product with a weight.
 func (c *surroundings) takesWeighed() bool {
 	return c.makes(c.op, 1, func(o program.Op) bool { return o.Name == "mul" && c.learned(o) > 0 })
+}
+
+// --- what is approximate by intent
+
+// standsFor reports whether the edit is of a sum or product with whole numbers that stand for others, code · step + zero.
+func (c *surroundings) standsFor() bool { return c.madeBy(named("round")) }
+
+// addsLowRank reports whether the edit is of what adds an adapter of low rank, or scales it: it multiplies what a product
+// made that has less than half as many columns as goes into the one and comes out of the other.
+func (c *surroundings) addsLowRank() bool {
+	columns := func(id program.ID) int { s := c.Values[id].Shape; return s[len(s)-1] }
+	return c.madeBy(func(o program.Op) bool {
+		return o.Name == "mm" && c.comesOf(o.Operands()[0], "view _to_copy", func(last program.Op) bool {
+			return last.Name == "mm" && 2*columns(last.Out[0]) < min(columns(last.Operands()[0]), columns(o.Out[0]))
+		})
+	})
+}
+
+// madeBy reports whether an operand is what an operator of some kind made, maybe times a number, cut off, in
+// another shape or type.
+func (c *surroundings) madeBy(is kind) bool {
+	return (takesTwo(c.op) || c.Kind == "scalar") &&
+		takes(c.op, func(id program.ID) bool { return c.comesOf(id, "mul clamp view _to_copy", is) })
+}
+
+// comesOf reports whether a value is what an operator of some kind made, maybe through others.
+func (c *surroundings) comesOf(id program.ID, through string, is kind) bool {
+	for i := c.Maker(id); i >= 0; i = c.Maker(c.Ops[i].Operands()[0]) {
+		if is(c.Ops[i]) {
+			return true
+		}
+		if !isOne(c.Ops[i], through) {
+			return false
+		}
+	}
+	return false
 }

@@ -79,11 +79,8 @@ type group struct {
 type condition func(c *surroundings) bool
 
 func (g *group) match(c *surroundings) string {
-	if g.of != nil && !g.of(c) {
-		return ""
-	}
 	for _, r := range g.rules {
-		if !r.holds(c) {
+		if g.of != nil && !g.of(c) || !r.holds(c) {
 			continue
 		}
 		if name, ok := strings.CutSuffix(r.id, "→"); ok {
@@ -147,56 +144,62 @@ func either(any ...condition) condition {
 
 func not(is condition) condition { return func(c *surroundings) bool { return !is(c) } }
 
-// into holds where what is changed goes into an operator of some names, within some operators; from, where the changed one
-// takes what such an operator made.
+// into holds where what is changed goes into an operator of some names, within some operators, and reaches, however far
+// away; from, where the changed one takes what such an operator made.
 func into(within int, names string) condition {
-	return func(c *surroundings) bool {
-		return c.into(within, func(o program.Op) bool { return isOne(o, names) })
-	}
+	return func(c *surroundings) bool { return c.into(within, named(names)) }
+}
+
+func reaches(names string) condition {
+	return func(c *surroundings) bool { return c.into(len(c.Ops), named(names)) }
 }
 
 func from(within int, names string) condition {
-	return func(c *surroundings) bool { return c.makesNamed(c.op, within, names) }
+	return func(c *surroundings) bool { return c.makes(c.op, within, named(names)) }
 }
 
-// reaches is into, however far away.
-func reaches(names string) condition {
-	return func(c *surroundings) bool { return c.reaches(names) }
-}
-
-// has holds where the piece has an operator of some names, does where the edit changes one.
+// has holds where the piece has an operator of some names, does where the edit changes one, op where that is the first.
 func has(names string) condition {
-	return func(c *surroundings) bool { return c.any(func(o program.Op) bool { return isOne(o, names) }) }
+	return func(c *surroundings) bool { return c.any(named(names)) }
 }
 
 func does(names string) condition {
-	return func(c *surroundings) bool { return c.does(func(o program.Op) bool { return isOne(o, names) }) }
+	return func(c *surroundings) bool { return c.does(named(names)) }
 }
 
-// learned holds where the changed operator takes a weight of that many axes or more, up to another number.
+func op(names string) condition { return func(c *surroundings) bool { return isOne(c.op, names) } }
+
+// outs holds where the changed operator makes so many results, and learned where it takes a weight of so many axes.
+func outs(from, to int) condition {
+	return func(c *surroundings) bool { return from <= len(c.op.Out) && len(c.op.Out) <= to }
+}
+
 func learned(from, to int) condition {
 	return func(c *surroundings) bool { n := c.learned(c.op); return from <= n && n <= to }
 }
 
 // ofRecord names edits that take what was recorded elsewhere.
 func (c *surroundings) ofRecord() string {
-	is := c.Was
-	if r := c.Values[c.Out].Record; is == "" && r > 0 && c.Of != nil {
-		is = c.Of.Ports[r-1].Layer
+	was := c.Was
+	if r := c.Values[c.Out].Record; was == "" && r > 0 && c.Of != nil {
+		was = c.Of.Ports[r-1].Layer
 	}
-	if label.Name(c.From) == label.Name(is) { // what a layer was given, in the place of what it made of it
-		return map[bool]string{true: "norm/missing", false: "activation/missing"}[c.norms(is)]
+	if label.Name(c.From) == label.Name(was) { // what a layer was given, in the place of what it made of it
+		if slices.ContainsFunc(c.Of.Ops, func(o program.Op) bool { return o.Layer == was && isOne(o, "rsqrt "+norming) }) {
+			return "norm/missing"
+		}
+		return "activation/missing"
 	}
 	if c.Was == "" && c.Of != nil {
-		is = c.Of.Ports[c.Target].Layer
+		was = c.target()
 	}
-	stream := is == label.Block(is) || label.Parent(is) == label.Block(is) // what blocks pass on
-	switch {
-	case !stream && role(c.From) == role(is) && c.From != is && label.Block(c.From) == label.Block(is): // one of several beside it
+	switch block := label.Block(was); {
+	case was == block || label.Parent(was) == block: // what blocks pass on
+	case role(c.From) == role(was) && c.From != was && label.Block(c.From) == block: // one of several beside it
 		return "moe/expert-order"
-	case !stream && role(c.From) == role(is) && c.From != is:
+	case role(c.From) == role(was) && c.From != was:
 		return "state/stale"
-	case !stream && is != "" && label.Beside(c.From, is):
+	case was != "" && label.Beside(c.From, was):
 		return "linear/gate-up"
 	}
 	return "residual/source"

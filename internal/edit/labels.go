@@ -32,9 +32,9 @@ var (
 	oneRowMask = func(c *surroundings) bool { s := c.shape(); return len(s) > 1 && s[len(s)-2] == 1 }
 )
 
-func op(names string) condition {
-	return func(c *surroundings) bool { return isOne(c.op, names) }
-}
+func modulates(c is) bool   { return c.modulates(c.op) }
+func rotates(c is) bool     { return c.rotates(c.op) }
+func sum(o program.Op) bool { return o.Name == "add" && takesTwo(o) }
 
 // labels are the rules by which edits are named, by what they are about. The first group that has a name decides.
 var labels = []group{
@@ -42,7 +42,7 @@ var labels = []group{
 		{"dtype/downcast", "rounding", "", "", nil},
 		{"state/stale", "bypass source", "", "", is.ofOtherPass},
 		{"value/offset", "", "", "a number more than the result*", not(either(into(2, "rsqrt"), op(norming)))},
-		{"rope/applied", "twice", "", "*, too", is.hasRotation},
+		{"rope/applied", "twice", "", "*, too", func(c is) bool { return c.any(c.rotates) }},
 		{"linear/gate-up", "exchange", activating, "", nil},
 		{"linear/gate-up", "slice", "glu", "", nil},
 		{"config/attn_logit_softcapping", "drop bypass scalar", "", "", both(is.caps, reaches("_softmax"))},
@@ -59,10 +59,10 @@ var labels = []group{
 	}},
 	// What goes into such a scan, or comes of it, and is a piece of its own.
 	{both(not(recurrent), not(ofWeight), is.besideScan), []rule{
-		{"conv/padding", "slice", "slice", "", either(from(1, "convolution"), is.takesConvolved)},
+		{"conv/padding", "slice", "slice", "", either(from(1, "convolution"), recordedFrom("convolution"))},
 		{"ssm/gate", "source bypass drop", "", "", is.gates},
 		{"ssm/state", "exchange", "", "", not(outside)},
-		{"ssm/state", "slice", "", "", is.cutsInThree},
+		{"ssm/state", "slice", cutting, "", outs(3, 99)},
 	}},
 	{stacked, ofExperts},
 	{nil, []rule{
@@ -70,8 +70,8 @@ var labels = []group{
 		{"activation/silu", "drop scalar", "mul", "", is.gatesItself},
 		{"config/num_hidden_layers", "drop", "", "", both(ofCall, is.ofBlock)},
 		{"", "", "", "", both(ofCall, does(multiplying+" convolution _softmax"))},
-		{"rope/applied", "", "", "", both(ofCall, is.doesRotate)},
-		{"residual/missing", "drop", "", "", both(ofCall, is.doesSum)},
+		{"rope/applied", "", "", "", both(ofCall, func(c is) bool { return c.does(c.rotates) })},
+		{"residual/missing", "drop", "", "", both(ofCall, func(c is) bool { return c.does(sum) })},
 		{"norm/missing", "", "", "", both(ofCall, does("rsqrt linalg_vector_norm "+norming))},
 		{"activation/missing", "", "", "", both(ofCall, does(activating))},
 		{"", "", "", "", ofCall},
@@ -93,7 +93,7 @@ var labels = []group{
 		{"norm/missing", "bypass", "", "", either(nearRoot, from(3, "rsqrt"))},
 		{"norm/missing", "drop", "mul", "", from(1, "rsqrt")},
 		{"norm/kind", "axis value sibling", "", "", nearRoot},
-		{"norm/weight", "drop", "mul", "", both(from(3, "rsqrt"), is.takesWeight)},
+		{"norm/weight", "drop", "mul", "", both(from(3, "rsqrt"), learned(1, 9))},
 	}},
 	{is.convolved, []rule{ // the order in which the weight of a convolution lies, and the channels that it takes
 		{"image/channels", "layout", "", "axis 1 flipped*", nil},
@@ -134,21 +134,21 @@ var labels = []group{
 		{"attention/mask", "", "", "", both(into(1, "sub add"), not(into(1, comparing)))},
 		{"attention/causal", "", "", "", nil},
 	}},
-	{both(attends, not(outside), is.makesOne), []rule{ // the order of heads and sequences
+	{both(attends, not(outside), outs(1, 1)), []rule{ // the order of heads and sequences
 		{"attention/gqa", "layout", "view", "view of*", from(2, repeating)},
 		{"attention/heads", "layout", "view", "view of*", nil},
-		{"", "", "", "", not(is.ofHeads)},
+		{"", "", "", "", func(c is) bool { return len(c.shape()) < 4 }},
 		{"state/sequence", "layout", "", "axis 0 rolled*", nil},
 		{"attention/anchor-missing", "layout", repeating, "", both(learned(1, 9), into(2, "cat"))},
-		{"attention/gqa", "layout", "", "*axis 1 *|axes 1 and 2*|*spread by turns*", is.repeats},
+		{"attention/gqa", "layout", "", "*axis 1 *|axes 1 and 2*|*spread by turns*", either(op(repeating), from(toCompare, repeating))},
 		{"attention/heads", "layout", "", "axis 1 rolled*", nil},
 	}},
 	{nil, []rule{
 		{"ssm/skip", "drop twice", "add", "", both(is.takesTwo, has("exp"), has("softplus"), is.takesWeighed)},
 		{"ssm/skip", "drop twice", "add", "", both(is.takesTwo, learned(1, 1), has("maximum"), either(into(1, "maximum"), into(2, "exp")))},
 		// Factors, shifts and gates that are the same for all tokens.
-		{"modulation/missing", "drop bypass", "", "", is.modulates},
-		{"modulation/order", "source", "", "", is.modulates},
+		{"modulation/missing", "drop bypass", "", "", modulates},
+		{"modulation/order", "source", "", "", modulates},
 		{"modulation/order", "slice", "", "", is.cutsModulation},
 	}},
 	{nil, []rule{ // sines and cosines, and what is multiplied with them
@@ -189,7 +189,7 @@ var labels = []group{
 		{"attention/softmax-axis", "axis", "_softmax", "", nil},
 		{"attention/mask", "", "", "", both(outside, not(ofWeight), is.scored, is.ofAllHeads)},
 		{"attention/anchor-missing", "value", "", "0 times*", both(into(2, "cat"), into(toScores, "_softmax"))},
-		{"linear/qkv-order", "layout", "", "", both(is.scored, is.cut)},
+		{"linear/qkv-order", "layout", "", "", both(is.scored, into(2, "select unbind chunk "+cutting))},
 		{"attention/bias", "value layout scalar", "", "", is.scored},
 		{"mask/padding", "mask", "", "", both(not(attended), into(toCompare, "sum mean"))}, // what is summed up
 		{"attention/mask", "mask", "", "", nil},
@@ -204,7 +204,7 @@ var labels = []group{
 		{"residual/scale", "value", "", "", both(not(ofWeight), is.summed)},
 		{"residual/scale", "scalar drop", "mul", "", both(not(ofWeight), not(is.takesTwo), is.summed)},
 		{"residual/scale", "drop", "mul", "", learned(1, 1)},
-		{"", "", "", "", either(not(op("add")), not(is.takesTwo), is.rotates)},
+		{"", "", "", "", either(not(op("add")), not(is.takesTwo), rotates)},
 		{"linear/bias-missing", "drop", "", "", learned(1, 1)}, // what is added is a weight: a bias, or a table
 		{"embedding/position", "drop", "", "", either(learned(2, 9), both(from(2, "embedding"), from(3, "arange")))},
 		{"linear/bias-twice", "twice", "", "", learned(1, 1)},
@@ -213,12 +213,12 @@ var labels = []group{
 		{"residual/scale", "sibling scalar value", "", "", nil},
 	}},
 	{nil, []rule{
-		{"linear/transposed", "drop", "transpose", "", both(is.takesWeight, into(2, "mm addmm bmm"))},
+		{"linear/transposed", "drop", "transpose", "", both(learned(1, 9), into(2, "mm addmm bmm"))},
 		{"linear/bias-missing", "", "addmm", "bias*|self*", nil},
 		{"linear/transposed", "swap", "mm bmm addmm", "", nil},
 		{"linear/gate-up", "layout", "", "*rolled*", has("glu")},
 		{"linear/gate-up", "slice", "", "parts*", into(1, gating)},
-		{"linear/gate-up", "slice", cutting, "parts*", both(not(attended), is.cutsInTwo)},
+		{"linear/gate-up", "slice", cutting, "parts*", both(not(attended), outs(2, 2))},
 		{"linear/gate-up", "slice", cutting, "parts*", both(into(6, activating+" sigmoid"), not(reaches("_softmax")))},
 		{"linear/qkv-order", "slice", cutting, "parts*", nil},
 		{"linear/bias-missing", "", "convolution", "bias*", nil},
@@ -227,7 +227,7 @@ var labels = []group{
 		{"embedding/index", "", "arange", "", has("embedding")},
 		{"rope/offset", "integer", "", "", nil},
 		{"rope/offset", "", "arange", "", nil},
-		{"embedding/scale", "scalar drop", "mul", "", is.takesEmbedded},
+		{"embedding/scale", "scalar drop", "mul", "", either(from(2, "embedding"), recordedFrom("embedding"))},
 	}},
 	{nil, []rule{
 		{"layout/transposed", "layout", "", "*exchanged*", nil},
@@ -261,7 +261,7 @@ var ofExperts = []rule{
 	{"moe/shares", "layout", "", "", both(stacked, not(ofWeight), outside)},
 	{"moe/shares", "drop bypass", "mul", "", both(stacked, not(ofWeight))},
 	{"moe/shares", "order", "", "", both(stacked, not(ofWeight))},
-	{"linear/gate-up", "layout", "", "", both(stacked, not(ofWeight), not(outside), is.cut)},
+	{"linear/gate-up", "layout", "", "", both(stacked, not(ofWeight), not(outside), into(2, "select unbind chunk "+cutting))},
 	{"moe/k", "", "topk", "k of*", nil},
 	{"moe/k", "sibling", "sum", "*the element*", nil},
 	{"moe/bias", "bypass source", "gather", "", nil},
@@ -283,7 +283,3 @@ var activations = map[string]string{"silu": "silu", "gelu (none)": "gelu", "gelu
 
 // activates holds where an activation that has a name stands in the place of something.
 func (c *surroundings) activates() bool { return activations[c.instead()] != "" }
-
-func isActivation(name string) bool { return isOne(program.Op{Name: name}, activating) }
-
-func isNorm(name string) bool { return matches(name, norming) }

@@ -1,90 +1,53 @@
 package edit
 
+// How much is tried. What fits hangs on these and on no clock; none was measured but where it says so.
 const (
-	// leastSize and mostSize bound the sizes of axes from which numbers are made, as 1/√d.
-	leastSize, mostSize = 3, 512
+	leastSize, mostSize = 3, 512 // sizes of axes from which numbers are made, as 1/√d
 
-	// mostValues is how many other values of a shape are tried as a result, and as an operand: the nearest
-	// before it.
-	mostValues = 40
+	mostSingle      = 300     // operators of a piece up to which each is also changed by itself
+	mostValues      = 40      // other values of a shape that are tried as a result, the nearest before it first
+	mostNear        = 12      // and those that are put in the place of one in a whole line
+	mostTakers      = 4       // operators that take a value up to which each is given another by itself
+	within          = 2       // operators before it that an operand is taken from
+	mostWeights     = 24      // other weights that are read in place of one
+	mostRecords     = 24      // records from elsewhere that are put in the place of a result
+	mostExchanged   = 2000    // pairs of values that are exchanged in a piece,
+	exchangedWithin = 40      // within so many operators
+	mostPositions   = 64      // positions of earlier tokens that a token is given, and runs of a loop that begin anew
+	mostWidth       = 4096    // elements along an axis up to which they are put in another order,
+	mostAxes        = 5       // and axes of such a value
+	mostParts       = 4       // parts of which all orders are tried,
+	mostPairs       = 12      // and of how many more each two are exchanged
+	mostStacked     = 8       // weights that lie in one up to which they are put in another order
+	mostSections    = 12      // parts of a rotary embedding,
+	mostUnits       = 16      // and units into which all other sizes of them are tried
+	mostKeys        = 1024    // keys of an attention up to which other masks of a forward pass are written,
+	mostWindow      = 64      // keys up to which each window is tried,
+	mostLines       = 8       // and sequences of a batch among which each two have each other's keys and values
+	mostGrid        = 1 << 24 // numbers of a weight up to which it is read as another quantised one;
+	firstRows       = 8       // so many of its rows tell whether it is one
 
-	// mostWeights is how many other weights are read in place of one.
-	mostWeights = 24
+	fittedCost  = 7  // the cost of edits whose numbers are found,
+	mostUnknown = 16 // up to how many numbers of a table are,
+	mostWritten = 8  // and how many of them are told
 
-	// mostRecords is how many records from elsewhere are put in the place of a result, and mostTakers of how many
-	// operators that take a value each is given another by itself.
-	mostRecords, mostTakers = 24, 4
+	tableCost = 2 // how much later other kinds of edits are tried on what is made of constants alone
+	loopCost  = 2 // and an operator of a loop by itself,
+	leastLoop = 3 // which runs so often
+)
 
-	// fittedCost is that of edits whose numbers are found, mostUnknown up to how many numbers of a table are, and
-	// mostWritten how many of them are told.
-	fittedCost, mostUnknown, mostWritten = 7, 16, 8
+// How far things that belong together are apart in programs, in operators.
+const (
+	toNorm      = 3  // from its root to a norm's weight
+	toRoot      = 5  // from what is normed to its root
+	toScores    = 8  // from a bias of an attention to its softmax
+	toAngles    = 12 // from positions and frequencies to their cosine
+	toCompare   = 4  // from positions to where they are compared
+	mostRegion  = 16 // from a value to what is made of it alone
+	ordinalUpTo = 12 // operators of one expression are counted up to here, to tell those that repeat apart
+)
 
-	// loopCost is how much later an operator of a loop is changed by itself.
-	loopCost, leastLoop = 2, 3
-
-	// within is how many operators before it an operand is taken, and mostNear how many other values are put in the place of
-	// one in a whole line.
-	within, mostNear = 2, 12
-
-	// mostExchanged is how many pairs of values are exchanged in a piece, and within how many operators.
-	mostExchanged, exchangedWithin = 2000, 40
-
-	// mostSingle is up to how many operators of a piece each is also changed by itself.
-	mostSingle = 300
-
-	// mostParts is of how many parts all orders are tried, and mostPairs of how many more each two are exchanged.
-	mostParts, mostPairs = 4, 12
-
-	// mostAxes is how many axes a value may have whose elements are put in another order.
-	mostAxes = 5
-
-	// mostWidth is up to how many elements along an axis are put in another order, and mostWindow up to how
-	// many keys each window is tried.
-	mostWidth, mostWindow = 4096, 64
-
-	// tableCost is how much later other kinds of edits are tried on what is made of constants alone.
-	tableCost = 2
-
-	// toNorm is within how many operators a norm's weight comes after its root.
-	toNorm = 3
-
-	// toScores is within how many operators a bias of an attention comes to its softmax.
-	toScores = 8
-
-	// toAngles is within how many operators positions and frequencies come to their cosine.
-	toAngles = 12
-
-	// toCompare is within how many operators positions come to where they are compared, and toRoot what is normed to
-	// its root.
-	toCompare, toRoot = 4, 5
-
-	// mostSections is up to how many parts a rotary embedding is cut into, and mostUnits into how many units all other
-	// sizes of them are tried.
-	mostSections, mostUnits = 12, 16
-
-	// mostLines is among how many sequences of a batch each two have each other's keys and values.
-	mostLines = 8
-
-	// mostPositions is up to how many positions of earlier tokens a token is given.
-	mostPositions = 64
-
-	// mostKeys is up to how many keys of an attention other masks of a forward pass are written, and near how far a
-	// cosine and a sine may be from one circle, as 16 bits have them.
-	mostKeys, near = 1024, 0.02
-
-	// nearTable is how far the numbers of a table may be from a formula, relative to it; not measured.
-	nearTable = 1e-3
-
-	// mostGrid is up to how many numbers a weight may have to be read as another quantised one, and firstRows how many of
-	// its rows tell whether it is one.
-	mostGrid, firstRows = 1 << 24, 8
-
-	// mostStacked is up to how many weights that lie in one are put in another order.
-	mostStacked = 8
-
-	// mostRegion is how many operators may lie between a value and what is made of it alone.
-	mostRegion = 16
-
-	// ordinalUpTo is how far operators of one expression are counted, to tell those that repeat apart.
-	ordinalUpTo = 12
+const (
+	near      = 0.02 // how far a cosine and a sine may be from one circle, as 16 bits have them
+	nearTable = 1e-3 // how far the numbers of a table may be from a formula, relative to it
 )

@@ -5,12 +5,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
-	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -42,20 +40,7 @@ func TestFindsWhatWasMadeElsewhere(t *testing.T) {
 		{piece, []edit.Weight{of(7, 3, 1)}, "the result is multiplied with x + attn(x)", "edit/term", "a number for each row"},
 		{given, []edit.Weight{instead(of(7, 3, 8), 2)}, "the result is x + attn(x)", "residual/source", "what a layer is given, had it been made of that"},
 	} {
-		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
-		require.NoError(t, err, tt.reason)
-		var planted *edit.Edit
-		for _, e := range listed(base, tt.others[len(tt.others)-1:], nil) {
-			if e.Text == tt.text && planted == nil {
-				planted = &e
-			}
-		}
-		require.NotNil(t, planted, tt.reason)
-		s := site(t, tt.piece, planted.Patch)
-		s.Weights = tt.others
-		r, err := search.Find(t.Context(), s)
-		require.NoError(t, err, tt.reason)
-		require.NotEmpty(t, r.Fits, tt.reason)
+		r := found(t, tt.piece, tt.others, planted(t, tt.piece, tt.others[len(tt.others)-1:], tt.text))
 		assert.Equal(t, tt.text, r.Fits[0].Text, tt.reason)
 		assert.Equal(t, tt.id, edit.Label(tt.piece, r.Fits[0].Edit), tt.reason)
 		assert.Equal(t, "model.py:3", r.Fits[0].Code, tt.reason)

@@ -1,16 +1,12 @@
 package search_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/replay"
-	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -81,14 +77,7 @@ func TestProves(t *testing.T) {
 		{paired(), "what goes into view, as 2×4 → 4×2, and back behind it", "rope/layout", "halves are turned, where the reference turns neighbours"},
 		{sparse(), "0, 1, 2 and so on in place of sort", "rope/offset", "and not 0 times the scores, after which the first ones are chosen"},
 	} {
-		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
-		require.NoError(t, err, tt.reason)
-		edits := listed(base, nil, nil)
-		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == tt.text })
-		require.GreaterOrEqual(t, i, 0, tt.reason)
-		r, err := search.Find(t.Context(), site(t, tt.piece, edits[i].Patch))
-		require.NoError(t, err, tt.reason)
-		require.NotEmpty(t, r.Fits, tt.reason)
+		r := found(t, tt.piece, nil, planted(t, tt.piece, nil, tt.text))
 		assert.Equal(t, tt.text, r.Fits[0].Text, tt.reason)
 		assert.Equal(t, tt.id, edit.Label(tt.piece, r.Fits[0].Edit), tt.reason)
 		assert.True(t, r.Proven, tt.reason)

@@ -133,6 +133,28 @@ func site(t *testing.T, p *program.Piece, patch replay.Patch) *search.Site {
 	}}
 }
 
+// planted is an edit of a piece, by its text.
+func planted(t *testing.T, p *program.Piece, others []edit.Weight, text string) edit.Edit {
+	t.Helper()
+	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
+	require.NoError(t, err)
+	edits := listed(base, others, nil)
+	i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == text })
+	require.GreaterOrEqual(t, i, 0, text)
+	return edits[i]
+}
+
+// found is what the search finds in a piece in which an edit is made.
+func found(t *testing.T, p *program.Piece, others []edit.Weight, e edit.Edit) *search.Result {
+	t.Helper()
+	s := site(t, p, e.Patch)
+	s.Weights = others
+	r, err := search.Find(t.Context(), s)
+	require.NoError(t, err, e.Text)
+	require.NotEmpty(t, r.Fits, e.Text)
+	return r
+}
+
 // Whatever edit a candidate has, the search finds it, or one of the same function.
 func TestFindsEveryEdit(t *testing.T) {
 	p := block()
@@ -386,97 +408,67 @@ func constant(x ...uint64) (data []byte) {
 	return data
 }
 
+// Edits are proven, and named by what stands around them. Those with a port are the worked examples of testdata/examples.md:
+// what a port computes, and what is said of it.
 func TestLabels(t *testing.T) {
-	for _, tt := range []struct {
-		piece                  *program.Piece
-		kind, text, id, reason string
-	}{
-		{block(), "sibling", "silu → relu", "activation/relu", "another activation"},
-		{block(), "sibling", "silu → leaky_relu", "activation/leaky-relu", "whose name has two words"},
-		{block(), "sibling", "silu → gelu (tanh)", "activation/gelu-tanh", "another one, of two forms"},
-		{block(), "drop", "silu left out", "activation/missing", "no activation"},
-		{block(), "scalar", "other of add: 1e-06 → 0.01", "norm/eps", "what is added below the root"},
-		{block(), "weight", "0.up.weight → 1.up.weight", "linear/other-layer", "the same role in another layer"},
-		{block(), "weight", "0.norm.weight → 1.norm.weight", "norm/weight", "a weight of one axis"},
-		{attention(), "drop", "transpose left out", "linear/transposed", "a weight that is read as it lies"},
-		{attention(), "mask", "mask → lower triangle at -1", "attention/causal", "a token does not see itself"},
-		{attention(), "value", "2 times bias", "linear/bias-twice", "what is added"},
-		{attention(), "scalar", "other of mul: 0.3 → 3", "residual/scale", "a factor of what is added"},
-		{window(), "mask", "mask true everywhere", "attention/mask", "the window, one of two masks"},
-		{routed(), "value", "divided by its sum, the result of topk", "moe/renorm", "the first of two results"},
-		{angles(1, 0.1, 0.01, 0.001), "table", "base of the constant of mul: 1e+04 → 5e+05", "rope/theta", "other frequencies"},
-		{angles(1, 0.1, 0.002, 0.0001), "table", "the constant of mul without its scaling", "rope/scaling", "those for long contexts"},
-		{angles(100, 10, 0.125, 0.0125), "table", "the constant of mul scaled by 4 and not 8", "rope/scaling", "the last are divided by another factor"},
-		{headed(), "layout", "2 heads of 4 → 4 of 2, scaled by 0.7071", "attention/heads", "more heads, which are smaller"},
-		{headed(), "layout", "2 heads of 4 → 1 of 8, scaled by 0.5", "attention/heads", "one head, by the scale of two"},
-		{partly(), "slice", "all 8 columns are turned and not 4", "rope/applied", "a rotation of all columns"},
-		{resized(), "table", "resized cubic, corners aligned", "image/resize", "a matrix that is another"},
-		{repeated(), "sibling", "upsample_nearest2d → linear", "image/resize", "points between those that are there"},
-		{sectioned(), "slice", "sections [2 3 3] → [4 2 2]", "rope/sections", "columns of other positions"},
-		{sectioned(), "slice", "all sections of 0", "rope/sections", "one position for all"},
-		{attention(), "bypass", "the result of add is the mm before", "rope/applied", "q as it came from its projection"},
-		{convolved(), "scalar", "padding of convolution: all before axis 0", "conv/padding", "what sees the past alone"},
-		{convolved(), "sibling", "padding of convolution: from the other side", "conv/padding", "an image that is a ring"},
-		{convolved(), "sibling", "padding of convolution: the edge again", "conv/padding", "an edge that goes on"},
-		{reflected(), "sibling", "padding of convolution: zeros", "conv/padding", "nothing beyond the edges, which go on by indices"},
-		{coordinates(), "table", "points of linspace: from end to end → middles of parts", "embedding/position", "the middles of pixels, along both axes"},
-		{convolved(), "drop", "bias of convolution left out", "linear/bias-missing", "of a convolution"},
-		{fourier(), "slice", "the convolution wraps around", "conv/padding", "nothing was padded for it"},
-		{convolved(), "layout", "axis 2 flipped of c.weight", "conv/flipped", "the taps from behind"},
-		{convolved(), "layout", "axis 1 flipped of c.weight", "image/channels", "the channels from behind"},
-		{convolved(), "scalar", "min of clamp: none → -0.5", "value/clipped", "bounded on both sides"},
-		{convolved(), "sibling", "sigmoid → tanh", "activation/tanh", "another gate"},
-		{counted(), "drop", "add left out", "embedding/position", "rows of a table, by positions that the model counts"},
-		{convolved(), "drop", "gate(x) left out", "activation/missing", "a call that is left out"},
-	} {
-		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
-		require.NoError(t, err)
-		edits := listed(base, weights, nil)
-		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Kind == tt.kind && e.Text == tt.text })
-		if !assert.GreaterOrEqual(t, i, 0, tt.text) {
-			continue
-		}
-		r, err := search.Find(t.Context(), site(t, tt.piece, edits[i].Patch))
-		require.NoError(t, err)
-		require.NotEmpty(t, r.Fits, tt.reason)
-		assert.True(t, r.Proven, tt.reason)
-		assert.Equal(t, tt.id, edit.Label(tt.piece, r.Fits[0].Edit), "%s: %s", tt.reason, r.Fits[0].Text)
-	}
-}
-
-// Worked examples, testdata/examples.md: what a port computes, and what is said of it.
-func TestExamplesOfThePage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("testdata", "examples.md"))
 	require.NoError(t, err)
 	var b strings.Builder
 	for _, tt := range []struct {
-		piece      *program.Piece
-		port       string
-		kind, text string
+		piece                  *program.Piece
+		text, id, port, reason string
 	}{
-		{block(), "GELU for SiLU", "sibling", "silu → gelu"},
-		{block(), "no activation", "drop", "silu left out"},
-		{block(), "eps of another config", "scalar", "other of add: 1e-06 → 1e-05"},
-		{block(), "layer 1's weight in layer 0", "weight", "0.up.weight → 1.up.weight"},
-		{block(), "no norm", "drop", "mul left out"},
-		{attention(), "no causal mask", "mask", "mask false everywhere"},
-		{attention(), "a token does not see itself", "mask", "mask → lower triangle at -1"},
-		{attention(), "q is not rotated", "bypass", "the result of add is the mm before"},
-		{attention(), "the bias is added twice", "value", "2 times bias"},
-		{attention(), "a weight is not transposed", "drop", "transpose left out"},
+		{block(), "silu → gelu", "activation/gelu", "GELU for SiLU", "another activation"},
+		{block(), "silu left out", "activation/missing", "no activation", "nothing in its place"},
+		{block(), "other of add: 1e-06 → 1e-05", "norm/eps", "eps of another config", "what is added below the root"},
+		{block(), "0.up.weight → 1.up.weight", "linear/other-layer", "layer 1's weight in layer 0", "the same role in another layer"},
+		{block(), "mul left out", "norm/missing", "no norm", "the root is not taken"},
+		{attention(), "mask false everywhere", "attention/causal", "no causal mask", "all see all"},
+		{attention(), "mask → lower triangle at -1", "attention/causal", "a token does not see itself", "a number away"},
+		{attention(), "the result of add is the mm before", "rope/applied", "q is not rotated", "q as it came from its projection"},
+		{attention(), "2 times bias", "linear/bias-twice", "the bias is added twice", "what is added"},
+		{attention(), "transpose left out", "linear/transposed", "a weight is not transposed", "a weight that is read as it lies"},
+		{block(), "silu → relu", "activation/relu", "", "another activation"},
+		{block(), "silu → leaky_relu", "activation/leaky-relu", "", "whose name has two words"},
+		{block(), "silu → gelu (tanh)", "activation/gelu-tanh", "", "another one, of two forms"},
+		{block(), "other of add: 1e-06 → 0.01", "norm/eps", "", "what is added below the root"},
+		{block(), "0.norm.weight → 1.norm.weight", "norm/weight", "", "a weight of one axis"},
+		{attention(), "other of mul: 0.3 → 3", "residual/scale", "", "a factor of what is added"},
+		{window(), "mask true everywhere", "attention/mask", "", "the window, one of two masks"},
+		{routed(), "divided by its sum, the result of topk", "moe/renorm", "", "the first of two results"},
+		{angles(1, 0.1, 0.01, 0.001), "base of the constant of mul: 1e+04 → 5e+05", "rope/theta", "", "other frequencies"},
+		{angles(1, 0.1, 0.002, 0.0001), "the constant of mul without its scaling", "rope/scaling", "", "those for long contexts"},
+		{angles(100, 10, 0.125, 0.0125), "the constant of mul scaled by 4 and not 8", "rope/scaling", "", "the last are divided by another factor"},
+		{headed(), "2 heads of 4 → 4 of 2, scaled by 0.7071", "attention/heads", "", "more heads, which are smaller"},
+		{headed(), "2 heads of 4 → 1 of 8, scaled by 0.5", "attention/heads", "", "one head, by the scale of two"},
+		{partly(), "all 8 columns are turned and not 4", "rope/applied", "", "a rotation of all columns"},
+		{resized(), "resized cubic, corners aligned", "image/resize", "", "a matrix that is another"},
+		{repeated(), "upsample_nearest2d → linear", "image/resize", "", "points between those that are there"},
+		{sectioned(), "sections [2 3 3] → [4 2 2]", "rope/sections", "", "columns of other positions"},
+		{sectioned(), "all sections of 0", "rope/sections", "", "one position for all"},
+		{convolved(), "padding of convolution: all before axis 0", "conv/padding", "", "what sees the past alone"},
+		{convolved(), "padding of convolution: from the other side", "conv/padding", "", "an image that is a ring"},
+		{convolved(), "padding of convolution: the edge again", "conv/padding", "", "an edge that goes on"},
+		{reflected(), "padding of convolution: zeros", "conv/padding", "", "nothing beyond the edges, which go on by indices"},
+		{coordinates(), "points of linspace: from end to end → middles of parts", "embedding/position", "", "the middles of pixels, along both axes"},
+		{convolved(), "bias of convolution left out", "linear/bias-missing", "", "of a convolution"},
+		{fourier(), "the convolution wraps around", "conv/padding", "", "nothing was padded for it"},
+		{convolved(), "axis 2 flipped of c.weight", "conv/flipped", "", "the taps from behind"},
+		{convolved(), "axis 1 flipped of c.weight", "image/channels", "", "the channels from behind"},
+		{convolved(), "min of clamp: none → -0.5", "value/clipped", "", "bounded on both sides"},
+		{convolved(), "sigmoid → tanh", "activation/tanh", "", "another gate"},
+		{counted(), "add left out", "embedding/position", "", "rows of a table, by positions that the model counts"},
+		{convolved(), "gate(x) left out", "activation/missing", "", "a call that is left out"},
 	} {
-		base, err := replay.NewBase(t.Context(), tt.piece, load, replay.Mode{})
-		require.NoError(t, err)
-		edits := listed(base, weights, nil)
-		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Kind == tt.kind && e.Text == tt.text })
-		require.GreaterOrEqual(t, i, 0, tt.text)
-		r, err := search.Find(t.Context(), site(t, tt.piece, edits[i].Patch))
-		require.NoError(t, err)
-		require.NotEmpty(t, r.Fits, tt.text)
-		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", tt.port, edit.Label(tt.piece, r.Fits[0].Edit), r.Fits[0].Text)
-		assert.True(t, r.Proven, tt.port)
+		r := found(t, tt.piece, weights, planted(t, tt.piece, weights, tt.text))
+		assert.True(t, r.Proven, tt.reason)
+		label := edit.Label(tt.piece, r.Fits[0].Edit)
+		assert.Equal(t, tt.id, label, "%s: %s", tt.reason, r.Fits[0].Text)
+		if tt.port != "" {
+			fmt.Fprintf(&b, "| %s | `%s` | %s |\n", tt.port, label, r.Fits[0].Text)
+		}
 	}
-	assert.True(t, strings.Contains(string(page), b.String()), "testdata/examples.md has other examples than these:\n%s", b.String())
+	assert.Contains(t, string(page), b.String(), "testdata/examples.md has other examples than these")
 }
 
 func TestNothingFits(t *testing.T) {
@@ -524,24 +516,15 @@ func TestNothingFits(t *testing.T) {
 // What is found hangs on no number of processors: the work is counted before edits run side by side.
 func TestSameOnAnyMachine(t *testing.T) {
 	p := attention()
-	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
-	require.NoError(t, err)
-	edits := listed(base, weights, nil)
-	i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == "mask → lower triangle at -1" })
-	require.GreaterOrEqual(t, i, 0)
-	var first *search.Result
-	for _, processors := range []int{1, 3} {
-		before := runtime.GOMAXPROCS(processors)
-		r, err := search.Find(t.Context(), site(t, p, edits[i].Patch))
-		runtime.GOMAXPROCS(before)
-		require.NoError(t, err)
-		if first == nil {
-			first = r
-		}
-		assert.Equal(t, first.Tried, r.Tried)
-		assert.Equal(t, first.Fits[0].Text, r.Fits[0].Text)
-		assert.Len(t, r.Also, len(first.Also))
-	}
+	e := planted(t, p, weights, "mask → lower triangle at -1")
+	before := runtime.GOMAXPROCS(1)
+	alone := found(t, p, weights, e)
+	runtime.GOMAXPROCS(3)
+	r := found(t, p, weights, e)
+	runtime.GOMAXPROCS(before)
+	assert.Equal(t, alone.Tried, r.Tried)
+	assert.Equal(t, alone.Fits[0].Text, r.Fits[0].Text)
+	assert.Len(t, r.Also, len(alone.Also))
 }
 
 // One line may work on values of several shapes: an edit of all of them is no reason to fail.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/goparity/goparity/internal/edit"
@@ -91,40 +92,17 @@ func ordered(made *replay.Array, residual []float64, d int) []int {
 func (f *finder) newton(family edit.Family, left []float64) error {
 	p, found := make([]float64, family.Numbers), false
 	for range steps {
-		columns := make([][]float64, len(p))
-		for k := range p {
-			q := slices.Clone(p)
-			q[k] += step
-			e := family.Edit(q)
-			if e == nil || !f.pay(e) {
-				return nil
-			}
-			a, err := f.run(e)
-			if a == nil || err != nil {
-				return err
-			}
-			columns[k] = f.s.Residual(a)
-			if len(columns[k]) != len(left) {
-				return nil
-			}
-			for i, v := range left {
-				columns[k][i] = (columns[k][i] - v) / step
-			}
+		d, err := f.step(family, p, left)
+		if d == nil || err != nil {
+			return err
 		}
-		d := leastSquares(columns, left)
-		if d == nil {
-			return nil
-		}
-		for k := range p {
-			p[k] -= d[k]
-		}
+		floats.Sub(p, d)
 		e := family.Edit(p)
 		if e == nil {
 			return nil
 		}
 		fits, err := f.try(e)
-		if fits && found { // twice: the better one stays
-			n := len(f.r.Fits)
+		if n := len(f.r.Fits); fits && found { // twice: the better one stays
 			if f.r.Fits[n-1].Off < f.r.Fits[n-2].Off {
 				f.r.Fits[n-2] = f.r.Fits[n-1]
 			}
@@ -134,12 +112,12 @@ func (f *finder) newton(family edit.Family, left []float64) error {
 			return err
 		}
 		found = fits
-		a, err := f.base.Run(e.Patch)
-		if err != nil {
-			return nil
+		a, err := f.run(e)
+		if a == nil || err != nil {
+			return err
 		}
 		r := f.s.Residual(a)
-		if len(r) != len(left) || !fits && !(norm(r) < converges*norm(left)) {
+		if len(r) != len(left) || !fits && !(floats.Norm(r, 2) < converges*floats.Norm(left, 2)) {
 			return nil
 		}
 		left = r
@@ -147,28 +125,34 @@ func (f *finder) newton(family edit.Family, left []float64) error {
 	return nil
 }
 
-// leastSquares solves for the factors of columns that make b; nil where they are not told.
-func leastSquares(columns [][]float64, b []float64) []float64 {
-	n := len(columns)
-	a, y := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
-	for i := range n {
-		for k := range n {
-			a.Set(i, k, dot(columns[i], columns[k]))
+// step solves for by how much too large each number is, by least squares; nil where that is not told.
+func (f *finder) step(family edit.Family, p, left []float64) ([]float64, error) {
+	hang := mat.NewDense(len(p), len(left), nil) // of what is left, on each number
+	for k := range p {
+		q := slices.Clone(p)
+		q[k] += step
+		e := family.Edit(q)
+		if e == nil || !f.pay(e) {
+			return nil, nil
 		}
-		y.SetVec(i, dot(columns[i], b))
+		a, err := f.run(e)
+		if a == nil || err != nil {
+			return nil, err
+		}
+		r := f.s.Residual(a)
+		if len(r) != len(left) {
+			return nil, nil
+		}
+		floats.Sub(r, left)
+		floats.Scale(1/step, r)
+		hang.SetRow(k, r)
 	}
-	var x mat.VecDense
-	if err := x.SolveVec(a, y); err != nil {
-		return nil
+	var square mat.Dense
+	var by, x mat.VecDense
+	square.Mul(hang, hang.T())
+	by.MulVec(hang, mat.NewVecDense(len(left), left))
+	if err := x.SolveVec(&square, &by); err != nil {
+		return nil, nil
 	}
-	return x.RawVector().Data
+	return x.RawVector().Data, nil
 }
-
-func dot(a, b []float64) (sum float64) {
-	for i := range a {
-		sum += a[i] * b[i]
-	}
-	return sum
-}
-
-func norm(x []float64) float64 { return math.Sqrt(dot(x, x)) }

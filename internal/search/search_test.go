@@ -122,15 +122,19 @@ func site(t *testing.T, p *program.Piece, patch replay.Patch) *search.Site {
 	require.NoError(t, err)
 	a, err := base.Run(patch)
 	require.NoError(t, err)
-	want := a.Floats()
-	return &search.Site{Piece: p, Load: load, Weights: weights, Off: func(a *replay.Array) (units, relative float64) {
+	return &search.Site{Piece: p, Load: load, Weights: weights, Off: off(a.Floats(), (*replay.Array).Floats)}
+}
+
+// off is how far numbers are off, in units of 2e-6 and as relative L2.
+func off(want []float64, numbers func(*replay.Array) []float64) func(*replay.Array) (units, relative float64) {
+	return func(a *replay.Array) (units, relative float64) {
 		var d, n float64
-		for i, v := range a.Floats() {
+		for i, v := range numbers(a) {
 			d, n = d+(v-want[i])*(v-want[i]), n+want[i]*want[i]
 		}
 		e := math.Sqrt(d / n)
 		return e / 2e-6, e
-	}}
+	}
 }
 
 // planted is an edit of a piece, by its text.
@@ -485,13 +489,7 @@ func TestNothingFits(t *testing.T) {
 	for i := range noise {
 		noise[i] *= 1 + 0.1*rng.NormFloat64()
 	}
-	s.Off = func(a *replay.Array) (units, relative float64) {
-		var d float64
-		for i, v := range a.Floats() {
-			d += (v - noise[i]) * (v - noise[i])
-		}
-		return math.Sqrt(d) / 2e-6, math.Sqrt(d)
-	}
+	s.Off = off(noise, (*replay.Array).Floats)
 	r, err = search.Find(t.Context(), s)
 	require.NoError(t, err)
 	assert.Empty(t, r.Fits, "noise is no edit")
@@ -591,13 +589,7 @@ func TestSolves(t *testing.T) {
 			return d
 		}
 		s := &search.Site{Piece: p, Load: load, Weights: append(slices.Clone(weights), edit.Weight{Name: "far", Shape: []int{6, 8}, DType: tensor.F32, Record: 7}),
-			Residual: residual, Off: func(a *replay.Array) (units, relative float64) {
-				var d, n float64
-				for i, v := range residual(a) {
-					d, n = d+v*v, n+want[i]*want[i]
-				}
-				return math.Sqrt(d/n) / 2e-6, math.Sqrt(d / n)
-			}}
+			Residual: residual, Off: off(want, (*replay.Array).Floats)}
 		r, err := search.Find(t.Context(), s)
 		require.NoError(t, err)
 		if assert.NotEmpty(t, r.Fits, tt.reason) {

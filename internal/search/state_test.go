@@ -95,16 +95,7 @@ func TestFindsStates(t *testing.T) {
 			}
 			a, err := base.Run(e.Patch)
 			require.NoError(t, err, e.Text)
-			want := compared(a)
-			off := func(a *replay.Array) (units, relative float64) {
-				var d, n float64
-				for i, v := range compared(a) {
-					d, n = d+(v-want[i])*(v-want[i]), n+want[i]*want[i]
-				}
-				e := math.Sqrt(d / n)
-				return e / 2e-6, e
-			}
-			r, err := search.Find(t.Context(), &search.Site{Piece: p, Load: fedLoad(0), Fed: fed, Off: off, Numbers: compared})
+			r, err := search.Find(t.Context(), &search.Site{Piece: p, Load: fedLoad(0), Fed: fed, Off: off(compared(a), compared), Numbers: compared})
 			require.NoError(t, err)
 			if r.Off <= 1 {
 				continue // the rows do not show it

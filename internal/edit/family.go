@@ -18,7 +18,7 @@ type Family struct {
 	Edit    func(p []float64) *Edit // nil where it cannot be written
 }
 
-// families lists families of a piece.
+// familiesOf lists those of a piece.
 type familiesOf struct {
 	*site
 	out []Family

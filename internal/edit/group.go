@@ -31,7 +31,7 @@ func groups(p *program.Piece) [][]int {
 		o := p.Ops[i]
 		return key{like(o), o.Layer, o.Stack, n, 0}, repeats
 	})...)
-	for _, g := range byNumber(p, func(o program.Op, c float64) key { return key{like(o), "", 0, 0, math.Abs(c)} }) {
+	for _, g := range byNumber(p, func(o program.Op, _ string, c float64) (key, bool) { return key{like(o), "", 0, 0, math.Abs(c)}, true }) {
 		out = append(out, g.at)
 	}
 	for _, i := range all {
@@ -60,10 +60,10 @@ type shared struct {
 	at     []int
 }
 
-// byNumber puts operators together that are given numbers of one key.
-func byNumber[K comparable](p *program.Piece, key func(o program.Op, c float64) K) (out []shared) {
+// byNumber puts operators together that are given numbers of one key. Arguments without a key are left out.
+func byNumber[K comparable](p *program.Piece, key func(o program.Op, arg string, c float64) (K, bool)) (out []shared) {
 	type use struct {
-		key    K
+		arg    string
 		number float64
 		at     int
 	}
@@ -71,11 +71,11 @@ func byNumber[K comparable](p *program.Piece, key func(o program.Op, c float64) 
 	for i, o := range p.Ops {
 		for _, a := range o.Args {
 			if c, ok := a.Value.(float64); ok && c != 0 && math.Abs(c) != 1 {
-				all = append(all, use{key(o, c), c, i})
+				all = append(all, use{a.Name, c, i})
 			}
 		}
 	}
-	for _, g := range grouped(all, func(u use) (K, bool) { return u.key, true }) {
+	for _, g := range grouped(all, func(u use) (K, bool) { return key(p.Ops[u.at], u.arg, u.number) }) {
 		is := shared{number: g[0].number}
 		for _, u := range g {
 			is.at = append(is.at, u.at)
@@ -88,7 +88,7 @@ func byNumber[K comparable](p *program.Piece, key func(o program.Op, c float64) 
 
 // ofNumber are numbers that operators of several names are given, as a limit that is divided by and multiplied with.
 func ofNumber(p *program.Piece) []shared {
-	all := byNumber(p, func(_ program.Op, c float64) float64 { return c })
+	all := byNumber(p, func(_ program.Op, arg string, c float64) (float64, bool) { return c, !slices.Contains(fixed, arg) })
 	return slices.DeleteFunc(all, func(g shared) bool {
 		return !slices.ContainsFunc(g.at, func(i int) bool { return p.Ops[i].Name != p.Ops[g.at[0]].Name })
 	})

@@ -29,6 +29,17 @@ type edits struct {
 	others []*report.Cause // at other places that are wrong by themselves: proven ones alone
 	known  map[string]*twins
 	again  []string // layers in which a known one was found again
+	looked []looked // where edits were looked for
+	wrong  []string // those that did not hold in another run
+}
+
+// looked is a place where an edit was looked for, and what was found.
+type looked struct {
+	r     *replayed
+	port  int
+	load  replay.Load
+	key   string        // of what was found; "" for nothing
+	cause *report.Cause // nil for nothing
 }
 
 // twins are the layers in which the same edit of the same code is the cause.
@@ -157,6 +168,10 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 		site = r.result.Site(t, load, nil, true)
 		found, of, err = c.findEdit(r, t, load, site, true, known, twin)
 	}
+	here := looked{r: r, port: t, load: load}
+	if !twin && !found.Twin && err == nil {
+		defer func() { known.looked = append(known.looked, here) }()
+	}
 	if err != nil || len(found.Fits) == 0 || len(found.Fits[0].Parts) > 0 && !found.Proven { // of pairs there are too many to guess
 		if err == nil && known.first == nil && len(known.others) == 0 {
 			c.search.notes = append(c.search.notes, tried(found))
@@ -173,7 +188,12 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 	if len(f.Parts) > 0 {
 		return known.both(r, of, r.ports[t][0], found), nil
 	}
-	k := causeOf(r, of, r.ports[t][0], found, f.Edit)
+	key, err = c.holding(known, here, of, found)
+	if err != nil {
+		return nil, err
+	}
+	k := causeOf(r, of, r.ports[t][0], found, found.Fits[0].Edit)
+	here.key, here.cause = key, k
 	if f.From != "" && (known.first != nil || len(known.others) > 0) { // what stands elsewhere may follow from the first fault
 		k.Proven = false
 	}
@@ -185,6 +205,59 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 		known.known[key] = &twins{k, map[string]bool{layers[0]: true}}
 	}
 	return k, nil
+}
+
+// holding takes of the edits that are the same function at a place the first that holds in the other runs, too, in which
+// that place was looked at: of one token at position 0, a rotation is the same as none. Where none does nothing is
+// proven, and what another run proved is not where it does not hold here.
+func (c *Comparison) holding(known *edits, here looked, of *program.Piece, found *editsearch.Result) (key string, err error) {
+	var same []looked
+	for _, l := range known.looked {
+		a, b := l.r.ports[l.port][0].Layer, here.r.ports[here.port][0].Layer
+		if l.r != here.r && (label.Within(a, b) || label.Within(b, a)) {
+			same = append(same, l)
+		}
+	}
+	holds := func(key string) bool {
+		for _, l := range same {
+			if l.key == key || err != nil || slices.Contains(known.wrong, key) {
+				continue
+			}
+			var fits bool
+			if fits, err = c.fits(l, key); !fits {
+				known.wrong = append(known.wrong, key)
+			}
+		}
+		return !slices.Contains(known.wrong, key) // of the same code in another layer, too
+	}
+	first := found.Fits[0]
+	key = edit.Key(of, first.Edit)
+	if !found.Proven {
+		return key, nil
+	}
+	fits := append([]editsearch.Fit{first}, found.Also[:min(len(found.Also), mostOthers)]...)
+	at := slices.IndexFunc(fits, func(f editsearch.Fit) bool { return len(f.Parts) == 0 && holds(edit.Key(of, f.Edit)) })
+	if found.Proven = at >= 0; found.Proven {
+		found.Fits[0] = fits[at]
+		key = edit.Key(of, fits[at].Edit)
+	}
+	for _, l := range same {
+		if l.cause == nil || !l.cause.Proven || l.key == key || err != nil {
+			continue
+		}
+		var fits bool
+		if fits, err = c.fits(here, l.key); !fits {
+			l.cause.Proven, known.wrong = false, append(known.wrong, l.key)
+		}
+	}
+	return key, err
+}
+
+// fits reports whether an edit explains a place, or cannot be tried there.
+func (c *Comparison) fits(l looked, key string) (bool, error) {
+	site := l.r.result.Site(l.port, l.load, nil, false)
+	found, _, err := c.findEdit(l.r, l.port, l.load, site, false, &edits{known: map[string]*twins{key: nil}}, true)
+	return err != nil || found.Twin || found.Tried == 0, err
 }
 
 // both words two edits that explain an error together, or the one of them that is not known yet.

@@ -256,3 +256,12 @@ func best(b *testing.B, n int, f func()) {
 	}
 	b.ReportMetric(float64(n)/fastest.Seconds()/1e9, "best-GB/s")
 }
+
+func BenchmarkExplain(b *testing.B) {
+	g, a := pairOf(b, tensor.F32, 1024, 1024)
+	b.SetBytes(int64(2 * 4 * g.Len()))
+	for b.Loop() {
+		_, err := compare.Explain(g, a, compare.Tolerance{Atol: 1e-3})
+		require.NoError(b, err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 type tally struct {
 	dd, gg, aa, ab       float64 // Σd², Σg², Σa², Σa·g, scaled
 	abs, rel             float64 // largest |d| and |d|/max(|g|, relFloor), see rule.narrow; −1 if no pair is finite
+	wide                 wide    // the largest distance of 64-bit integers, exact
 	mismatches           int
 	finite, badNonFinite int // pairs of finite values; mismatches among the others
 	nan, inf             [2]int
@@ -20,82 +21,82 @@ type rowSums struct {
 	dd, gg float64 // Σd², Σg², scaled
 }
 
+// addRows adds the sums of rows.
+func (f *tally) addRows(rows []rowSums) {
+	for i := range rows {
+		f.dd += rows[i].dd
+		f.gg += rows[i].gg
+	}
+}
+
 // rule says which pairs of a block are mismatches.
 type rule struct {
-	tol    Tolerance
-	exact  bool // integers on a side: any difference is a mismatch
-	narrow bool // both types are exact in float32, in which the maxima of blocks are compared
-	scale  scale
+	tol      Tolerance
+	exact    bool // integers on a side: any difference is a mismatch
+	narrow   bool // both types are exact in float32, in which the maxima of blocks are compared
+	scale    scale
+	unsigned [2]bool // golden, actual are uint64
 }
 
-// narrow reports whether all values of a type are exact in float32.
-func narrow(d tensor.DType) bool { return d.Size() <= 2 || d == tensor.F32 }
-
-// kernel returns the figures of a block, and writes those of its rows. rel need only be right if it
-// is above the one that is known.
-type kernel func(p *pass, s *scratch, b span, rows []rowSums, known float64) tally
-
-// loop is the kernel for values of at most 53 bits. It is the readable reference for those in
+// rowsOf adds up a block of rows, which are not empty. It is the readable reference for the kernels in
 // assembly: their counters and maxima must equal its own exactly, their sums up to rounding.
-func loop(p *pass, s *scratch, b span, rows []rowSums, _ float64) tally {
-	if p.narrow {
-		g, a := grow(&s.floats[0], b.len()), grow(&s.floats[1], b.len())
-		s.sides[0].Float32s(g, b.start-s.base[0])
-		s.sides[1].Float32s(a, b.start-s.base[1])
-		return addRows(rows, g, a, b.cols, p.tol)
+func rowsOf[T float32 | float64](rows []rowSums, g, a []T, cols int, ru *rule) tally {
+	f := tally{abs: -1, rel: -1}
+	for i := range rows {
+		rows[i] = rowOf(&f, g[i*cols:][:cols], a[i*cols:][:cols], ru)
 	}
-	g, a := grow(&s.g, b.len()), grow(&s.a, b.len())
-	s.sides[0].Float64s(g, b.start-s.base[0])
-	s.sides[1].Float64s(a, b.start-s.base[1])
-	return addRows(rows, g, a, b.cols, p.tol)
+	f.addRows(rows)
+	return f
 }
 
-// addRows adds up rows. A square that overflows makes a sum infinite.
-func addRows[T float32 | float64](rows []rowSums, golden, actual []T, cols int, tol Tolerance) tally {
-	f := tally{finite: len(golden)}
-	atol, rtol := tol.Atol, tol.Rtol
-	var most uint64         // bits of the largest |d|; they order like the numbers, and need no branch
-	rel, bound := -1., -1.0 // |d| ≤ bound·|g| ⇒ |d|/max(|g|, relFloor) ≤ rel, however it is rounded
-	for i := range rows {
-		g := golden[i*cols:][:cols]
-		a := actual[i*cols:][:len(g)]
-		var dd, gg, aa, ab float64 // locals stay in registers
-		mismatches := 0
-		for j, x := range g {
-			y := a[j]
-			gv, av := float64(x), float64(y)
-			d := av - gv
-			if d-d != 0 && !(finite(gv) && finite(av)) {
-				f.finite--
-				f.notFinite(gv, av, tol)
-				continue
-			}
-			// The conversions keep compilers from fusing multiply and add: sums are the same on every
-			// machine.
-			dd += float64(d * d)
-			gg += float64(gv * gv)
-			aa += float64(av * av)
-			ab += float64(av * gv)
-			ag, size := math.Abs(gv), math.Abs(float64(y-x))
-			most = max(most, math.Float64bits(size))
-			if size > bound*ag { // rare; the division decides
-				rel = max(rel, ratio(T(size), T(ag)))
+// rowOf adds a row. The fast loop assumes that all values are finite. If one is not, or a square
+// overflows, Σd² is not finite, and anyRow reads the row again.
+func rowOf[T float32 | float64](f *tally, g, a []T, ru *rule) rowSums {
+	if !ru.scale.zero() {
+		return anyRow(f, g, a, ru)
+	}
+	atol, rtol := ru.tol.Atol, ru.tol.Rtol
+	var most uint64 // bits of the largest |d|; they order like the numbers, and need no branch
+	a = a[:len(g)]
+	rel, bound := f.rel, -1.0
+	if rel >= 0 {
+		bound = rel * (1 - 0x1p-22) // |d| ≤ bound·|g| ⇒ |d|/max(|g|, relFloor) ≤ rel, however it is rounded
+	}
+	var dd, gg, aa, ab float64 // locals stay in registers
+	mismatches := 0
+	for i, x := range g {
+		y := a[i]
+		gv, av := float64(x), float64(y)
+		d := av - gv
+		// The conversions keep compilers from fusing multiply and add: sums are the same on every
+		// machine.
+		dd += float64(d * d)
+		gg += float64(gv * gv)
+		aa += float64(av * av)
+		ab += float64(av * gv)
+		ag, size := math.Abs(gv), math.Abs(float64(y-x))
+		most = max(most, math.Float64bits(size))
+		if size > bound*ag { // rare; the division decides
+			if r := ratio(T(size), T(ag)); r > rel {
+				rel = r
 				bound = rel * (1 - 0x1p-22)
 			}
-			bad := 1
-			if math.Abs(d) <= atol+float64(rtol*ag) {
-				bad = 0
-			}
-			mismatches += bad
 		}
-		rows[i] = rowSums{dd, gg}
-		f.dd, f.gg, f.aa, f.ab = f.dd+dd, f.gg+gg, f.aa+aa, f.ab+ab
-		f.mismatches += mismatches
+		bad := 1
+		if math.Abs(d) <= atol+float64(rtol*ag) {
+			bad = 0
+		}
+		mismatches += bad
 	}
-	if f.abs, f.rel = -1, -1; f.finite > 0 {
-		f.abs, f.rel = math.Float64frombits(most), max(rel, 0)
+	if dd-dd != 0 {
+		return anyRow(f, g, a, ru)
 	}
-	return f
+	f.aa += aa
+	f.ab += ab
+	f.finite += len(g)
+	f.mismatches += mismatches
+	f.abs, f.rel = max(f.abs, math.Float64frombits(most)), max(rel, 0)
+	return rowSums{dd, gg}
 }
 
 // ratio is |d| of |g|; in float32 rounded up, so that known·|g| ≥ |d| says that it is not above the
@@ -109,23 +110,31 @@ func ratio[T float32 | float64](d, g T) float64 {
 	return float64(r)
 }
 
-// anyRows is the kernel for any values, with a scale and of 64 bits, too.
-func anyRows(p *pass, s *scratch, b span, rows []rowSums, _ float64) tally {
-	f := tally{abs: -1, rel: -1}
-	s.read(p.golden, p.actual, b.start, b.len())
-	for i := range rows {
-		rows[i] = rowSums{}
-		for j := i * b.cols; j < (i+1)*b.cols; j++ {
-			if g, a := s.g[j], s.a[j]; finite(g) && finite(a) {
-				f.pair(&rows[i], g, a, s.d[j], &p.rule)
-			} else {
-				f.notFinite(g, a, p.tol)
-			}
+// anyRow is rowOf for any values.
+func anyRow[T float32 | float64](f *tally, g, a []T, ru *rule) (r rowSums) {
+	for i, x := range g {
+		if gv, av := float64(x), float64(a[i]); finite(gv) && finite(av) {
+			f.pair(&r, gv, av, av-gv, ru)
 		}
-		f.dd += rows[i].dd
-		f.gg += rows[i].gg
 	}
-	return f
+	countNonFinite(f, g, a, ru)
+	return r
+}
+
+// countNonFinite counts the pairs that are not finite.
+func countNonFinite[T float32 | float64](f *tally, g, a []T, ru *rule) {
+	for i, x := range g {
+		gv, av := float64(x), float64(a[i])
+		if finite(gv) && finite(av) {
+			continue
+		}
+		f.count(0, gv)
+		f.count(1, av)
+		if !ru.tol.matches(gv, av) {
+			f.badNonFinite++
+			f.mismatches++
+		}
+	}
 }
 
 // pair adds one pair of finite values. d is their difference.
@@ -154,18 +163,11 @@ func (f *tally) pair(r *rowSums, gv, av, d float64, ru *rule) {
 	}
 }
 
-// notFinite counts a pair with a value that is not finite.
-func (f *tally) notFinite(g, a float64, tol Tolerance) {
-	for side, v := range [2]float64{g, a} {
-		if math.IsNaN(v) {
-			f.nan[side]++
-		} else if math.IsInf(v, 0) {
-			f.inf[side]++
-		}
-	}
-	if !tol.matches(g, a) {
-		f.badNonFinite++
-		f.mismatches++
+func (f *tally) count(side int, v float64) {
+	if math.IsNaN(v) {
+		f.nan[side]++
+	} else if math.IsInf(v, 0) {
+		f.inf[side]++
 	}
 }
 
@@ -183,5 +185,8 @@ func (t Tolerance) matches(g, a float64) bool {
 		return g == a // an infinity matches only itself
 	}
 }
+
+// narrow reports whether all values of a type are exact in float32.
+func narrow(d tensor.DType) bool { return d.Size() <= 2 || d == tensor.F32 }
 
 func finite(x float64) bool { return x-x == 0 }

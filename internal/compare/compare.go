@@ -109,7 +109,7 @@ func tensors(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 		return Result{}, err
 	}
 	if (golden.DType() == tensor.F64 || actual.DType() == tensor.F64) && !t.squarable() {
-		if s := scaleOf(golden, actual, t.abs); !s.zero() {
+		if s := largest(golden, actual, t.abs); !s.zero() {
 			p = newPass(golden, actual, tol, s)
 			if t, err = p.run(); err != nil {
 				return Result{}, err
@@ -119,17 +119,33 @@ func tensors(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 	return p.result(t), nil
 }
 
+// blockLen is the number of elements that the passes after the first decode at once: two buffers of
+// 16 KiB stay in the first-level cache.
+const blockLen = 2048
+
+// blocks decodes two tensors block by block, in order.
+func blocks[T any](n int, golden, actual func(dst []T, start int) int, f func(g, a []T)) {
+	g, a := make([]T, min(n, blockLen)), make([]T, min(n, blockLen))
+	for start := 0; start < n; start += blockLen {
+		m := golden(g, start)
+		actual(a, start)
+		f(g[:m], a[:m])
+	}
+}
+
 // squarable reports whether no square has overflowed or vanished, so that the sums are right.
 func (t *part) squarable() bool {
 	return (t.abs <= 0 || squarable(t.dd.value())) && squarable(t.gg.value()) && squarable(t.aa.value())
 }
 
-// scaleOf returns the exponents of the largest finite values. abs is the largest |d|.
-func scaleOf(golden, actual *tensor.Tensor, abs float64) scale {
+// largest returns the exponents of the largest finite values. abs is the largest |d|.
+func largest(golden, actual *tensor.Tensor, abs float64) scale {
 	var g, a float64
-	scan(golden, actual, 0, golden.Len(), func(p *pair) {
-		if p.finite {
-			g, a = max(g, math.Abs(p.g)), max(a, math.Abs(p.a))
+	blocks(golden.Len(), golden.Float64s, actual.Float64s, func(gs, as []float64) {
+		for i := range gs {
+			if finite(gs[i]) && finite(as[i]) {
+				g, a = max(g, math.Abs(gs[i])), max(a, math.Abs(as[i]))
+			}
 		}
 	})
 	return scale{d: exponent(max(abs, 0)), g: exponent(g), a: exponent(a)}
@@ -156,10 +172,7 @@ func (p *pass) result(t *part) Result {
 		r.FirstMismatch = p.firstMismatch(t)
 	}
 	if t.finite > 0 {
-		abs, rel := newLargest(distance), newLargest(relative)
-		p.find(t.absIn, func(f *tally) bool { return f.abs == t.abs }, abs.take)
-		p.find(t.relIn, func(f *tally) bool { return f.rel == t.rel }, rel.take)
-		r.MaxAbs, r.MaxRel = abs.Extreme, rel.Extreme
+		r.MaxAbs, r.MaxRel = p.maxAbs(t), p.maxRel(t)
 	}
 	f := rowFloor(p.rowLen)
 	worst, square := t.rows.result(f * f * gg / float64(r.Rows))
@@ -171,56 +184,43 @@ func (p *pass) result(t *part) Result {
 	case r.WorstRow.Index == r.WorstRow.MaxAbsRow:
 		r.WorstRow.MaxAbs = r.MaxAbs.Value
 	case r.WorstRow.Index >= 0:
-		row := newLargest(distance)
-		scan(p.golden, p.actual, worst.row*p.rowLen, (worst.row+1)*p.rowLen, row.take)
-		r.WorstRow.MaxAbs = max(row.Value, 0)
+		r.WorstRow.MaxAbs = p.largestOfRow(worst.row)
 	}
 	return r
-}
-
-// find calls f for the elements of the first part of a block whose figures are such.
-func (p *pass) find(b span, such func(*tally) bool, f func(*pair)) {
-	const step = 256
-	s := scratches.Get().(*scratch)
-	defer s.release()
-	s.open(p, b.start, b.len())
-	for start, end := b.start, b.start+b.len(); start < end; start += step {
-		part := span{start, 1, min(step, end-start)}
-		if t := p.kernel(p, s, part, grow(&s.rows, 1), -1); such(&t) {
-			scan(p.golden, p.actual, part.start, part.start+part.cols, f)
-			return
-		}
-	}
 }
 
 // firstMismatch returns the index of the first mismatch, −1 if the file has changed meanwhile.
 func (p *pass) firstMismatch(t *part) int {
 	first := -1
-	p.find(t.bad, func(f *tally) bool { return f.mismatches > 0 }, func(x *pair) {
+	p.find(t.bad, func(f *tally) bool { return f.mismatches > 0 }, func(i int, x pair, _ wide) {
 		if first < 0 && x.mismatch(p.tol, p.exact) {
-			first = x.index
+			first = i
 		}
 	})
 	return first
 }
 
-// largest is the first element with the largest figure, of those that it is given.
-type largest struct {
-	Extreme
-	figure func(*pair) float64
+// maxAbs finds the largest |d|, in float64, among the elements that have it as their blocks' maxima
+// tell it.
+func (p *pass) maxAbs(t *part) Extreme {
+	e, most := Extreme{Index: -1}, wide{}
+	p.find(t.absIn, func(f *tally) bool { return f.abs == t.abs && f.wide == t.wide }, func(i int, x pair, d wide) {
+		if x.finite && (e.Index < 0 || most.less(d) || !d.less(most) && x.d > e.Value) {
+			e, most = Extreme{x.d, i, x.g, x.a}, d
+		}
+	})
+	return e
 }
 
-func newLargest(figure func(*pair) float64) *largest { return &largest{Extreme{Index: -1}, figure} }
-
-func (l *largest) take(x *pair) {
-	if v := l.figure(x); x.finite && (l.Index < 0 || v > l.Value) {
-		l.Extreme = Extreme{v, x.index, x.g, x.a}
-	}
+func (p *pass) maxRel(t *part) Extreme {
+	e := Extreme{Index: -1}
+	p.find(t.relIn, func(f *tally) bool { return f.rel == t.rel }, func(i int, x pair, _ wide) {
+		if r := ratio(x.d, math.Abs(x.g)); x.finite && (e.Index < 0 || r > e.Value) {
+			e = Extreme{r, i, x.g, x.a}
+		}
+	})
+	return e
 }
-
-func distance(x *pair) float64 { return x.d }
-
-func relative(x *pair) float64 { return ratio(x.d, math.Abs(x.g)) }
 
 func snr(dd, gg float64, e scale) float64 {
 	switch {

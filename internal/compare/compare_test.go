@@ -81,7 +81,7 @@ func TestRule(t *testing.T) {
 				assert.Equal(t, n*row.mismatches-1, r.FirstMismatch)
 				d, err := compare.Explain(of(t, g), of(t, a), row.tol)
 				require.NoError(t, err)
-				assert.Equal(t, row.mismatches, d.BadColumns.Count, "Explain applies the same rule")
+				assert.Equal(t, row.mismatches, d.BadColumns.Count(), "Explain applies the same rule")
 			}
 		})
 	}
@@ -283,6 +283,11 @@ func TestSumsAgainstExactOnes(t *testing.T) {
 	assert.InEpsilon(t, mse, r.MSE, 1e-12)
 }
 
+func TestSumIsCompensated(t *testing.T) {
+	assert.Equal(t, 2.0, compare.Sum(1, 1e100, 1, -1e100), "small before large, and after it")
+	assert.Equal(t, inf, compare.Sum(1, math.MaxFloat64, math.MaxFloat64, 1), "an overflow is infinite, not NaN")
+}
+
 // The worst row is that of the formula, in whatever order the rows are.
 func TestWorstRowAgainstAllRows(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
@@ -408,4 +413,43 @@ func TestTruncatedMapping(t *testing.T) {
 	require.ErrorAs(t, err, &fault)
 	var re runtime.Error
 	assert.True(t, errors.As(err, &re))
+}
+
+// The largest distance of 64-bit integers is found exactly, even if other distances are equal to it
+// in float64.
+func TestLargestDistanceOfWideIntegers(t *testing.T) {
+	g, err := tensor.Of([]uint64{0, 0, 0}, 3)
+	require.NoError(t, err)
+	a, err := tensor.Of([]uint64{1 << 63, 1<<63 + 1, 1<<63 + 1}, 3)
+	require.NoError(t, err)
+	r, err := compare.Tensors(g, a, compare.Tolerance{})
+	require.NoError(t, err)
+	assert.Equal(t, 1, r.MaxAbs.Index, "the first of the largest")
+	assert.Equal(t, 3, r.Mismatches)
+}
+
+// Reading ahead is only advice: for any part of a file or of memory, or beyond the end, it has no
+// visible effect.
+func TestReadAhead(t *testing.T) {
+	data := make([]byte, 3*os.Getpagesize()+5)
+	for i := range data {
+		data[i] = byte(i)
+	}
+	path := filepath.Join(t.TempDir(), "x.bin")
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	f, err := raw.Open(path, raw.Spec{DType: tensor.U8, Shape: []int{-1}})
+	require.NoError(t, err)
+	inMemory, err := tensor.New(tensor.U8, []int{len(data)}, data)
+	require.NoError(t, err)
+	for _, x := range []*tensor.Tensor{f.Tensors[0].Tensor, inMemory} {
+		for _, from := range []int{0, 1, os.Getpagesize(), len(data) - 1, len(data), 2 * len(data)} {
+			for _, n := range []int{0, 1, len(data), 3 * len(data)} {
+				compare.ReadAhead(x, from, n)
+			}
+		}
+		b, ok := x.Bytes()
+		require.True(t, ok)
+		require.Equal(t, data, b)
+	}
+	require.NoError(t, f.Close())
 }

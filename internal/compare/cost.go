@@ -80,19 +80,40 @@ type Costs struct {
 }
 
 func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
-	rows, u := threesOf(golden, actual, refs.Encoded, r), unit(r)
+	rd := newRowReader(golden, actual, refs.Encoded)
+	type squares struct{ error, delta, golden float64 }
+	rows := make([]squares, r.Rows)
+	u := unit(r)
 	c := &Costs{WorstRow: -1}
 	var error, delta, norm sum
-	for _, t := range rows {
-		if t.lost {
+	n := 0
+	for i := range rows {
+		finiteRow := true
+		var s squares
+		rd.read(i, func(_ int, v [][]float64) {
+			for j, g := range v[0] {
+				a, x := v[1][j], v[2][j]
+				if finite(g) && !finite(x) {
+					finiteRow = false
+				}
+				if finite(g) && finite(a) && finite(x) {
+					g, a, x = scaled(g, u), scaled(a, u), scaled(x, u)
+					s.error += float64((a - g) * (a - g))
+					s.delta += float64((x - g) * (x - g))
+					s.golden += float64(g * g)
+				}
+			}
+		})
+		if rows[i] = s; !finiteRow {
+			rows[i].delta = math.NaN()
 			c.LeftOut++
 			continue
 		}
-		error.add(t.ag)
-		delta.add(t.gx)
-		norm.add(t.gg)
+		n += r.RowLen
+		error.add(s.error)
+		delta.add(s.delta)
+		norm.add(s.golden)
 	}
-	n := (r.Rows - c.LeftOut) * r.RowLen
 	if n == 0 {
 		return c
 	}
@@ -115,13 +136,14 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
 	c.Tensor = times(math.Sqrt(error.value()), spare(n, n, 1)*max(relative, eps)*all, all, most.RelL2)
 	q := spare(r.RowLen, n, kept)
 	least := rowFloor(r.RowLen) * all / math.Sqrt(float64(kept))
-	for i, t := range rows {
-		if t.lost {
+	for i, s := range rows {
+		if math.IsNaN(s.delta) {
 			continue
 		}
-		size := max(math.Sqrt(t.gg), least)
-		floor := q * max(math.Sqrt(t.gx), relative*size, eps*size)
-		if x := times(math.Sqrt(t.ag), floor, size, most.RowRelL2); c.WorstRow < 0 || x > c.Row {
+		own := math.Sqrt(s.golden)
+		size := max(own, least)
+		floor := q * max(math.Sqrt(s.delta), relative*size, eps*size)
+		if x := times(math.Sqrt(s.error), floor, size, most.RowRelL2); c.WorstRow < 0 || x > c.Row {
 			c.WorstRow, c.Row = i, x
 		}
 	}

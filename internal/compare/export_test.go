@@ -6,6 +6,15 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
+// Sum adds numbers as the sums of blocks are added, with compensation.
+func Sum(values ...float64) float64 {
+	var s sum
+	for _, v := range values {
+		s.add(v)
+	}
+	return s.value()
+}
+
 // Reference is Tensors with the kernel in Go.
 func Reference(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 	defer UseAssembly(UseAssembly(false))
@@ -19,6 +28,9 @@ func Again(golden, actual *tensor.Tensor, tol Tolerance) func() {
 	p.rel.Store(math.Float64bits(2 * p.chunk(0, s).rel))
 	return func() { p.readRows(&part{tally: tally{abs: -1, rel: -1}}, s, pieceLen/p.rowLen, p.n/p.rowLen) }
 }
+
+// ReadAhead calls what a pass calls before it reads a chunk.
+var ReadAhead = readAhead
 
 // Sizes of blocks and chunks.
 const (

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"math"
-	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -13,165 +12,217 @@ import (
 // call has the arguments and the answer of a kernel in assembly. internal/kernelgen knows the
 // offsets.
 type call struct {
-	golden, actual unsafe.Pointer
-	rows, cols     int
-	out            *rowSums
-	_              [3]uint64
-	atol, rtol     [4]float64
-	low            struct{ atol, rtol [8]float32 } // the tolerance, slightly too low
-	known          [8]float32                      // the largest ratio so far
-	aa, ab         [4]float64                      // Σa², Σa·g; ab of careful alone
-	most, ratio    lanes                           // bits of the largest |d|, and |d|/max(|g|, relFloor) of careful
-	count, finite  lanes                           // of |d| above the tolerance; of the pairs of careful
-	doubt          lanes                           // of quick: the sign says that a |d| is above known times |g|
-	wide           [3][4]float64                   // sums in float32, widened
+	golden, actual     unsafe.Pointer
+	rows, cols         int
+	out                *rowSums
+	_                  [3]uint64
+	atol, rtol         [4]float64
+	lowAtol, lowRtol   [8]float32
+	highAtol, highRtol [8]float32
+	answer
+	wide     [3][4]float64 // sums of quick
+	nanEqual [8]uint32     // all bits, where NaN matches NaN
+	known    [8]float32    // the largest ratio so far
+	count2   vector        // of count: above the high tolerance
 }
 
-var _ [unsafe.Offsetof(call{}.wide)]struct{} = [448]struct{}{}
+// answer has lanes of figures. What a kernel does not fill is zero.
+type answer struct {
+	aa, ab               [4]float64 // Σa², Σa·g; ab of careful alone
+	most, ratio          vector     // the largest |d| and |d|/max(|g|, 1e-10)
+	count, doubt, finite vector     // count of quick is above the low tolerance
+	odd                  [4]vector  // NaN and infinities of golden, and of actual
+	bad                  vector     // pairs with one that do not match
+}
 
-// lanes are 8 numbers of 32 bits, or 4 of 64.
-type lanes [8]uint32
+var _ [unsafe.Offsetof(call{}.answer)]struct{} = [256]struct{}{}
+var _ [unsafe.Offsetof(call{}.nanEqual)]struct{} = [736]struct{}{}
 
-// sum adds up counters, which are below 2^32.
-func (l *lanes) sum() (n int) {
-	for _, x := range l {
+// vector has 4 lanes of 64 bits, or 8 of 32.
+type vector [4]uint64
+
+func (v *vector) lanes() *[8]uint32 { return (*[8]uint32)(unsafe.Pointer(v)) }
+
+func (v *vector) sum64() int { return int(v[0] + v[1] + v[2] + v[3]) }
+
+func (v *vector) sum32() (n int) {
+	for _, x := range v.lanes() {
 		n += int(x)
 	}
 	return n
 }
 
-// max returns the largest number ≥ 0 of a type. Their bits order like the numbers.
-func (l *lanes) max(d tensor.DType) float64 {
+// max returns the largest number of a type. The bits of numbers ≥ 0 order like the numbers.
+func (v *vector) max(d tensor.DType) float64 {
 	if d == tensor.F64 {
-		return math.Float64frombits(slices.Max((*[4]uint64)(unsafe.Pointer(l))[:]))
+		return math.Float64frombits(max(v[0], v[1], v[2], v[3]))
 	}
-	return float64(math.Float32frombits(slices.Max(l[:])))
+	most := uint32(0)
+	for _, x := range v.lanes() {
+		most = max(most, x)
+	}
+	return float64(math.Float32frombits(most))
 }
 
 // assembly says that kernels in assembly may be used.
 var assembly = cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C
 
-// assembled is a kernel in assembly for two sides of one type, in rows of step elements or more.
-type assembled struct {
-	call func(*byte)
-	step int
+// forms are kernels in assembly for two sides of one type, in rows of step elements or more.
+type forms struct {
+	call, count func(*byte)
+	step        int
 }
 
-// quick has the kernels for values that are all finite, careful those for any values.
+// quick has the forms for values that are all finite, careful those for any values.
 var (
-	quick   = map[tensor.DType]assembled{tensor.F32: {quickF32, 8}, tensor.BF16: {quickBF16, 16}, tensor.F16: {quickF16, 16}}
-	careful = map[tensor.DType]assembled{tensor.F32: {carefulF32, 8}, tensor.F64: {carefulF64, 4}}
+	quick = map[tensor.DType]forms{tensor.F32: {quickF32, countF32, 8}, tensor.BF16: {quickBF16, countBF16, 16},
+		tensor.F16: {quickF16, countF16, 16}}
+
+	careful = map[tensor.DType]forms{tensor.F32: {call: carefulF32, step: 8}, tensor.F64: {call: carefulF64, step: 4}}
+
+	odd   = map[tensor.DType]func(*byte){tensor.F32: oddF32, tensor.F64: oddF64}
+	widen = map[tensor.DType]func(*byte){tensor.BF16: widenBF16, tensor.F16: widenF16}
 )
 
-// fastest returns the fastest kernel for a pair of types: quick, and careful where quick is not sure.
+// simd is the kernel in assembly for one pair of types.
+type simd struct {
+	types     [2]tensor.DType // what quick and careful read
+	quick     forms
+	careful   forms
+	sums32    bool        // quick adds in float32
+	low, high tolerance32 // the tolerance, slightly too low and too high; careful decides between
+}
+
+// tolerance32 is atol + rtol·max(|g|, floor32) in float32.
+type tolerance32 struct{ atol, rtol float32 }
+
+// floor32 is relFloor in float32.
+const floor32 = float32(relFloor)
+
+// fastest returns the fastest kernel for a pair of types.
 func fastest(p *pass) kernel {
-	wide := tensor.F64 // the type that holds the numbers of both sides
+	if !assembly {
+		return reference{}
+	}
+	arithmetic := tensor.F64
 	if p.narrow {
-		wide = tensor.F32
+		arithmetic = tensor.F32
 	}
-	exactly, d := careful[wide], p.golden.DType()
-	first, found := quick[d]
+	k := &simd{types: [2]tensor.DType{arithmetic, arithmetic}, careful: careful[arithmetic]}
+	low, high, ok := around(p.tol.Atol, p.tol.Rtol)
+	if !ok {
+		return k
+	}
+	k.low, k.high = low, high
+	d := p.golden.DType()
+	q, found := quick[d]
 	if !found || p.actual.DType() != d {
-		first, d = quick[wide], wide
+		d, q = arithmetic, quick[arithmetic]
 	}
-	atol, rtol, ok := below32(p.tol)
-	if !assembly || p.rowLen < exactly.step {
-		return loop
-	}
-	return func(p *pass, s *scratch, b span, rows []rowSums, known float64) tally {
-		if b.cols < exactly.step {
-			return loop(p, s, b, rows, known)
+	k.types[0], k.quick, k.sums32 = d, q, d.Size() == 2
+	return k
+}
+
+// around returns a tolerance that is slightly lower, and one that is slightly higher, so that
+// roundings of less than 2^−22 of the numbers do not matter. What floor32 adds to the lower one is
+// subtracted from its atol; then no |g| is so small that its rounding matters.
+func around(atol, rtol float64) (low, high tolerance32, ok bool) {
+	const margin = 0x1p-20
+	for _, v := range []float64{atol, rtol} {
+		if v != 0 && !(v > 0x1p-60 && v < 0x1p60) {
+			return low, high, false
 		}
-		c := &s.call
+	}
+	low.rtol = float32(rtol * (1 - margin))
+	atLow := atol*(1-margin) - float64(low.rtol)*float64(floor32)
+	if low.atol = float32(atLow); float64(low.atol) > atLow {
+		low.atol = math.Nextafter32(low.atol, float32(math.Inf(-1)))
+	}
+	return low, tolerance32{float32(atol * (1 + margin)), float32(rtol * (1 + margin))}, true
+}
+
+// block calls quick, and careful where quick is not sure. Rows that are too short for either are
+// one row for them; their own sums are added in Go. Whether the block before, in a chunk, had NaN or
+// infinities says what to expect, and known, which other cores tell, says nothing: so sums do not depend on
+// which core was first. The first block is not added in float32, so that small tensors have all digits.
+func (k *simd) block(p *pass, s *scratch, b span, known float64) tally {
+	rows, shape := grow(&s.rows, b.rows), b
+	if b.cols < k.careful.step {
+		shape = span{b.start, 1, b.len()}
+	}
+	if shape.cols < k.careful.step {
+		return reference{}.block(p, s, b, known)
+	}
+	if c := &s.call; s.calls != p {
+		s.calls = p
 		fill(c.atol[:], p.tol.Atol)
 		fill(c.rtol[:], p.tol.Rtol)
-		fill(c.low.atol[:], atol)
-		fill(c.low.rtol[:], rtol)
-		fill(c.known[:], float32(known))
-		// The first block is not added in float32, so that small tensors have all digits.
-		if !ok || b.start == 0 || first.call == nil || b.cols < first.step || s.notFinite {
-			return exactly.any(p, s, b, rows, wide)
-		}
-		f, sums, sure := first.finite(s, b, rows, d)
-		switch {
-		case !sums:
-			return exactly.any(p, s, b, rows, wide)
-		case !sure || f.mismatches > 0 && p.tol.Atol+p.tol.Rtol > 0:
-			own := exactly.any(p, s, b, grow(&s.rows2, b.rows), wide)
-			f.abs, f.rel, f.mismatches = own.abs, own.rel, own.mismatches
-		}
-		return f
-	}
-}
-
-// below32 returns a tolerance in float32 that is slightly lower, so that roundings of less than
-// 2^−22 of the numbers do not matter. What the least |g| of a kernel adds is subtracted from its atol;
-// then no |g| is so small that its rounding matters.
-func below32(t Tolerance) (atol, rtol float32, ok bool) {
-	const margin = 0x1p-20
-	for _, v := range []float64{t.Atol, t.Rtol} {
-		if v != 0 && !(v > 0x1p-60 && v < 0x1p60) {
-			return 0, 0, false
+		fill(c.lowAtol[:], k.low.atol)
+		fill(c.lowRtol[:], k.low.rtol)
+		fill(c.highAtol[:], k.high.atol)
+		fill(c.highRtol[:], k.high.rtol)
+		fill(c.nanEqual[:], 0)
+		if p.tol.EqualNaN {
+			fill(c.nanEqual[:], math.MaxUint32)
 		}
 	}
-	rtol = float32(t.Rtol * (1 - margin))
-	low := t.Atol*(1-margin) - float64(rtol)*float64(float32(relFloor))
-	if atol = float32(low); float64(atol) > low {
-		atol = math.Nextafter32(atol, float32(math.Inf(-1)))
+	var f tally
+	sums, sure := false, false
+	if k.quick.call != nil && shape.cols >= k.quick.step && !s.notFinite && b.start > 0 {
+		fill(s.call.known[:], float32(known))
+		f, sums, sure = k.runQuick(p, s, shape, rows)
 	}
-	return atol, rtol, true
-}
-
-// run calls the kernel, and adds up its lanes.
-func (k assembled) run(s *scratch, b span, rows []rowSums, as tensor.DType) (f tally) {
-	c := &s.call
-	c.golden, c.actual = s.data(0, b, as), s.data(1, b, as)
-	c.rows, c.cols, c.out = b.rows, b.cols, &rows[0]
-	k.call((*byte)(unsafe.Pointer(c)))
-	for _, r := range rows {
-		f.dd += r.dd
-		f.gg += r.gg
+	switch {
+	case !sums:
+		f = k.runCareful(p, s, shape, rows)
+	case !sure:
+		exact := k.runCareful(p, s, shape, grow(&s.rows2, b.rows))
+		f.abs, f.rel, f.mismatches = exact.abs, exact.rel, exact.mismatches
 	}
-	f.aa, f.mismatches = total(&c.aa), c.count.sum()
+	if shape != b {
+		k.shortRows(p, s, b, rows)
+	}
 	return f
 }
 
-// finite is for kernels of quick. sums says that the sums are right, because all values are finite
-// and nothing was lost to the small range of float32; sure, that no ratio is above the known one.
-func (k assembled) finite(s *scratch, b span, rows []rowSums, as tensor.DType) (f tally, sums, sure bool) {
-	f = k.run(s, b, rows, as)
-	f.finite, f.abs, f.rel = b.len(), s.call.most.max(tensor.F32), -1
-	sure = !slices.ContainsFunc(s.call.doubt[:], func(x uint32) bool { return x>>31 != 0 })
-	sums = finite(f.dd) && finite(f.aa)
-	if as != tensor.F32 {
-		sums = squarable32(f.aa)
-		for _, r := range rows {
-			sums = sums && squarable32(r.gg) && (squarable32(r.dd) || r.dd == 0 && f.abs == 0)
-		}
+// aim sets the addresses and sizes that a call reads, in a type, and where it writes rows.
+func (k *simd) aim(p *pass, s *scratch, b span, rows []rowSums, as tensor.DType) *call {
+	c := &s.call
+	c.golden, c.actual = data(0, p.golden, s, b, as), data(1, p.actual, s, b, as)
+	c.rows, c.cols, c.out, c.answer = b.rows, b.cols, &rows[0], answer{}
+	return c
+}
+
+// runQuick reports whether the sums are right, because all values are finite and nothing was lost to
+// the small range of float32; and whether the rest is, because no ratio is above the largest so far,
+// and float32 decides about the tolerance.
+func (k *simd) runQuick(p *pass, s *scratch, b span, rows []rowSums) (f tally, sums, sure bool) {
+	c := k.aim(p, s, b, rows, k.types[0])
+	call, counted := k.quick.call, s.mismatching
+	if counted {
+		call = k.quick.count
 	}
+	call((*byte)(unsafe.Pointer(c)))
+	f = tally{finite: b.len(), abs: c.most.max(tensor.F32), rel: -1, mismatches: c.count.sum32(), aa: total(&c.aa)}
+	f.addRows(rows[:b.rows])
 	// Σa·g cancels where one side is much smaller than the other.
 	f.ab = (f.gg + f.aa - f.dd) / 2
 	apart := f.aa < f.gg/64 || f.gg < f.aa/64
-	return f, sums && (!apart || f.ab == 0), sure
-}
-
-// any is for kernels of careful. Pairs that are not finite are counted by themselves.
-func (k assembled) any(p *pass, s *scratch, b span, rows []rowSums, as tensor.DType) tally {
-	f := k.run(s, b, rows, as)
-	c := &s.call
-	f.ab, f.finite, f.abs, f.rel = total(&c.ab), c.finite.sum(), -1, -1
-	if f.finite > 0 {
-		f.abs, f.rel = c.most.max(as), c.ratio.max(as)
+	sums = finite(f.dd) && finite(f.aa) && (!apart || f.ab == 0)
+	for _, r := range rows[:b.rows] {
+		sums = sums && (!k.sums32 || squarable32(r.gg) && squarable32(f.aa) && (squarable32(r.dd) || r.dd == 0 && f.abs == 0))
 	}
-	if s.notFinite = f.finite < b.len(); s.notFinite {
-		s.read(p.golden, p.actual, b.start, b.len())
-		for i, g := range s.g {
-			if !finite(g) || !finite(s.a[i]) {
-				f.notFinite(g, s.a[i], p.tol)
-			}
+	sure = true
+	if s.mismatching = f.mismatches > 0 && k.low != k.high; s.mismatching && sums {
+		if !counted {
+			k.quick.count((*byte)(unsafe.Pointer(k.aim(p, s, b, rows, k.types[0]))))
 		}
+		sure = c.count2 == c.count
 	}
-	return f
+	for _, x := range c.doubt.lanes() {
+		sure = sure && x>>31 == 0
+	}
+	return f, sums, sure
 }
 
 // squarable32 reports whether a sum of squares in float32 is right for x: between 2^-90 and 2^127. The bits
@@ -180,21 +231,151 @@ func squarable32(x float64) bool {
 	return math.Float64bits(x)-(1023-90)<<52 <= (127+90)<<52
 }
 
-// data returns the elements of a block in a type: where they are stored, or in a buffer.
-func (s *scratch) data(side int, b span, as tensor.DType) unsafe.Pointer {
-	t, start := s.sides[side], b.start-s.base[side]
-	if t.DType() == as {
-		data, _ := t.Bytes()
-		return unsafe.Pointer(&data[start*as.Size()])
+// runCareful counts pairs that are not finite separately.
+func (k *simd) runCareful(p *pass, s *scratch, b span, rows []rowSums) tally {
+	as := k.types[1]
+	c := k.aim(p, s, b, rows, as)
+	k.careful.call((*byte)(unsafe.Pointer(c)))
+	f := tally{aa: total(&c.aa), ab: total(&c.ab), abs: -1, rel: -1, mismatches: c.count.sum64()}
+	f.addRows(rows[:b.rows])
+	count := (*vector).sum64
+	if as == tensor.F32 {
+		count = (*vector).sum32
 	}
-	if as == tensor.F64 {
-		v := grow([]*[]float64{&s.g, &s.a}[side], b.len())
-		t.Float64s(v, start)
+	if f.finite = count(&c.finite); f.finite > 0 {
+		f.abs, f.rel = c.most.max(as), c.ratio.max(as)
+	}
+	s.notFinite = f.finite < b.len()
+	if !s.notFinite {
+		return f
+	}
+	n := b.len() / k.careful.step * k.careful.step
+	c.rows, c.cols = 1, n
+	c.answer = answer{}
+	odd[as]((*byte)(unsafe.Pointer(c)))
+	f.nan, f.inf = [2]int{count(&c.odd[0]), count(&c.odd[2])}, [2]int{count(&c.odd[1]), count(&c.odd[3])}
+	f.badNonFinite = count(&c.bad)
+	f.mismatches += f.badNonFinite
+	if rest := b.len() - n; rest > 0 {
+		var g, a [8]float64
+		p.golden.Float64s(g[:rest], b.start+n)
+		p.actual.Float64s(a[:rest], b.start+n)
+		countNonFinite(&f, g[:rest], a[:rest], &p.rule)
+	}
+	return f
+}
+
+// shortRows adds the sums of rows. Their elements are those that were read last.
+func (k *simd) shortRows(p *pass, s *scratch, b span, rows []rowSums) {
+	as := k.types[1]
+	c := k.aim(p, s, b, rows, as)
+	if as == tensor.F32 {
+		sumRows(rows, unsafe.Slice((*float32)(c.golden), b.len()), unsafe.Slice((*float32)(c.actual), b.len()), b.cols)
+		return
+	}
+	sumRows(rows, unsafe.Slice((*float64)(c.golden), b.len()), unsafe.Slice((*float64)(c.actual), b.len()), b.cols)
+}
+
+func sumRows[T float32 | float64](rows []rowSums, g, a []T, cols int) {
+	a = a[:len(g)]
+	for i := range rows {
+		if cols == 1 { // which need not be sliced
+			gv, av := float64(g[i]), float64(a[i])
+			if d := av - gv; d-d == 0 {
+				rows[i] = rowSums{d * d, gv * gv}
+				continue
+			}
+		}
+		var r rowSums
+		a := a[i*cols:][:cols]
+		for j, x := range g[i*cols:][:cols] {
+			gv, av := float64(x), float64(a[j])
+			d := av - gv
+			if d-d == 0 || finite(gv) && finite(av) {
+				r.dd += d * d
+				r.gg += gv * gv
+			}
+		}
+		rows[i] = r
+	}
+}
+
+// squares returns Σx² of integers of 32 bits, or ok = false for another type.
+func squares(d tensor.DType, data []byte) (sum float64, ok bool) {
+	n := len(data) / 4 &^ 7
+	if d != tensor.I32 || !assembly || n == 0 {
+		return 0, false
+	}
+	c := call{golden: unsafe.Pointer(&data[0]), cols: n}
+	squaresI32((*byte)(unsafe.Pointer(&c)))
+	sum = total(&c.aa)
+	for i := n; i < len(data)/4; i++ {
+		v := float64(*(*int32)(unsafe.Pointer(&data[4*i])))
+		sum += v * v
+	}
+	return sum, true
+}
+
+// window is a copy of a part of a tensor whose elements are not stored in order.
+type window struct {
+	of         *tensor.Tensor
+	start, end int
+	data       []byte
+}
+
+// windowRows is how many rows are gathered at a time, or as many as a chunk has, if they are
+// columns of what is stored: neighbours share cache lines and pages.
+const windowRows = 64
+
+// fill copies a block and, unless rows are long, also the blocks around it.
+func (w *window) fill(t *tensor.Tensor, b span) {
+	from, end := b.start, b.start+b.len()
+	if n := min(windowRows, chunkLen/t.RowLen()) * t.RowLen(); n > 0 {
+		from = from / n * n
+		end = min((end+n-1)/n*n, t.Len())
+	}
+	size := t.DType().Size()
+	w.of, w.start, w.end = t, from, end
+	t.Gather(grow(&w.data, (end-from)*size), from)
+}
+
+// data returns the elements of a block in a type: where they are stored if possible, or else in a
+// buffer.
+func data(side int, t *tensor.Tensor, s *scratch, b span, as tensor.DType) unsafe.Pointer {
+	switch d := t.DType(); {
+	case d == as:
+		return stored(side, t, s, b)
+	case as == tensor.F64:
+		v := grow(&s.floats[side], b.len())
+		t.Float64s(v, b.start)
+		return unsafe.Pointer(&v[0])
+	default:
+		v := grow(&s.float32[side], b.len())
+		n := 0
+		if w := widen[d]; w != nil && b.len() >= 8 {
+			n = b.len() &^ 7
+			c := &s.widening
+			c.golden, c.actual, c.cols = stored(side, t, s, b), unsafe.Pointer(&v[0]), n
+			w((*byte)(unsafe.Pointer(c)))
+		}
+		if n < len(v) {
+			t.Float32s(v[n:], b.start+n)
+		}
 		return unsafe.Pointer(&v[0])
 	}
-	v := grow(&s.floats[side], b.len())
-	t.Float32s(v, start)
-	return unsafe.Pointer(&v[0])
+}
+
+// stored returns the elements of a block in their own type.
+func stored(side int, t *tensor.Tensor, s *scratch, b span) unsafe.Pointer {
+	size := t.DType().Size()
+	if data, ok := t.Bytes(); ok {
+		return unsafe.Pointer(&data[b.start*size])
+	}
+	w := &s.windows[side]
+	if w.of != t || b.start < w.start || b.start+b.len() > w.end {
+		w.fill(t, b)
+	}
+	return unsafe.Pointer(&w.data[(b.start-w.start)*size])
 }
 
 func total(v *[4]float64) float64 { return (v[0] + v[2]) + (v[1] + v[3]) }

@@ -326,3 +326,42 @@ func TestCoresDoNotMatter(t *testing.T) {
 		}
 	})
 }
+
+// FuzzKernels compares any bytes with all kernels: as the types that have kernels, with any
+// alignment, in tensors of more than one block.
+func FuzzKernels(f *testing.F) {
+	f.Add([]byte("some bytes of which both tensors are made"), uint8(0), uint16(64), uint8(1), uint8(3), 1e-3,
+		1e-3, false)
+	f.Add([]byte{0, 0x3f, 0x80, 0x3f, 1, 0, 0, 0x80}, uint8(2), uint16(33), uint8(0), uint8(2), 0.0, 0.0078125, true)
+	f.Add([]byte{0xff, 0x7f, 0x80, 0x7f, 0, 0x7c, 0, 0}, uint8(3), uint16(5000), uint8(7), uint8(0), 0.0, 0.0, true)
+	types := [][2]tensor.DType{{tensor.F32, tensor.F32}, {tensor.F64, tensor.F64}, {tensor.BF16, tensor.BF16},
+		{tensor.F16, tensor.F16},
+		{tensor.BF16, tensor.F32}, {tensor.F32, tensor.BF16}, {tensor.F16, tensor.F32}, {tensor.F32, tensor.F16},
+		{tensor.BF16, tensor.F16}}
+	f.Fuzz(func(t *testing.T, seed []byte, pair uint8, columns uint16, skip, shift uint8, atol, rtol float64,
+		equalNaN bool) {
+		tol := compare.Tolerance{Atol: atol, Rtol: rtol, EqualNaN: equalNaN}
+		if tol.Validate() != nil || len(seed) == 0 {
+			return
+		}
+		types := types[int(pair)%len(types)]
+		cols := int(columns)%6000 + 1
+		rows := compare.PieceLen/cols + 1
+		var tensors [2]*tensor.Tensor
+		for i, d := range types {
+			// The seed is repeated. In the candidate's tensor some bits are changed.
+			at := i * int(skip%8)
+			b := make([]byte, at+rows*cols*d.Size())
+			for j := range b[at:] {
+				b[at+j] = seed[j%len(seed)]
+				if i == 1 && j%(int(shift)+2) == 0 {
+					b[at+j] ^= 1 << (shift % 8)
+				}
+			}
+			x, err := tensor.New(d, []int{rows, cols}, b[at:])
+			require.NoError(t, err)
+			tensors[i] = x
+		}
+		sameAsReference(t, tensors[0], tensors[1], tol)
+	})
+}

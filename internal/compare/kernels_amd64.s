@@ -10,25 +10,31 @@ DATA absMask64<>+16(SB)/8, $0x7fffffffffffffff
 DATA absMask64<>+24(SB)/8, $0x7fffffffffffffff
 GLOBL absMask64<>(SB), RODATA|NOPTR, $32
 
-DATA infinity<>+0(SB)/4, $0x7f800000
-DATA infinity<>+4(SB)/4, $0x7f800000
-DATA infinity<>+8(SB)/4, $0x7f800000
-DATA infinity<>+12(SB)/4, $0x7f800000
-DATA infinity<>+16(SB)/4, $0x7f800000
-DATA infinity<>+20(SB)/4, $0x7f800000
-DATA infinity<>+24(SB)/4, $0x7f800000
-DATA infinity<>+28(SB)/4, $0x7f800000
-GLOBL infinity<>(SB), RODATA|NOPTR, $32
+DATA absMask32<>+0(SB)/4, $0x7fffffff
+DATA absMask32<>+4(SB)/4, $0x7fffffff
+DATA absMask32<>+8(SB)/4, $0x7fffffff
+DATA absMask32<>+12(SB)/4, $0x7fffffff
+DATA absMask32<>+16(SB)/4, $0x7fffffff
+DATA absMask32<>+20(SB)/4, $0x7fffffff
+DATA absMask32<>+24(SB)/4, $0x7fffffff
+DATA absMask32<>+28(SB)/4, $0x7fffffff
+GLOBL absMask32<>(SB), RODATA|NOPTR, $32
 
-DATA absMask<>+0(SB)/4, $0x7fffffff
-DATA absMask<>+4(SB)/4, $0x7fffffff
-DATA absMask<>+8(SB)/4, $0x7fffffff
-DATA absMask<>+12(SB)/4, $0x7fffffff
-DATA absMask<>+16(SB)/4, $0x7fffffff
-DATA absMask<>+20(SB)/4, $0x7fffffff
-DATA absMask<>+24(SB)/4, $0x7fffffff
-DATA absMask<>+28(SB)/4, $0x7fffffff
-GLOBL absMask<>(SB), RODATA|NOPTR, $32
+DATA infinity64<>+0(SB)/8, $0x7ff0000000000000
+DATA infinity64<>+8(SB)/8, $0x7ff0000000000000
+DATA infinity64<>+16(SB)/8, $0x7ff0000000000000
+DATA infinity64<>+24(SB)/8, $0x7ff0000000000000
+GLOBL infinity64<>(SB), RODATA|NOPTR, $32
+
+DATA infinity32<>+0(SB)/4, $0x7f800000
+DATA infinity32<>+4(SB)/4, $0x7f800000
+DATA infinity32<>+8(SB)/4, $0x7f800000
+DATA infinity32<>+12(SB)/4, $0x7f800000
+DATA infinity32<>+16(SB)/4, $0x7f800000
+DATA infinity32<>+20(SB)/4, $0x7f800000
+DATA infinity32<>+24(SB)/4, $0x7f800000
+DATA infinity32<>+28(SB)/4, $0x7f800000
+GLOBL infinity32<>(SB), RODATA|NOPTR, $32
 
 DATA highHalf<>+0(SB)/4, $0xffff0000
 DATA highHalf<>+4(SB)/4, $0xffff0000
@@ -46,15 +52,15 @@ DATA floor64<>+16(SB)/8, $(0.0000000001)
 DATA floor64<>+24(SB)/8, $(0.0000000001)
 GLOBL floor64<>(SB), RODATA|NOPTR, $32
 
-DATA floor<>+0(SB)/4, $(0.0000000001)
-DATA floor<>+4(SB)/4, $(0.0000000001)
-DATA floor<>+8(SB)/4, $(0.0000000001)
-DATA floor<>+12(SB)/4, $(0.0000000001)
-DATA floor<>+16(SB)/4, $(0.0000000001)
-DATA floor<>+20(SB)/4, $(0.0000000001)
-DATA floor<>+24(SB)/4, $(0.0000000001)
-DATA floor<>+28(SB)/4, $(0.0000000001)
-GLOBL floor<>(SB), RODATA|NOPTR, $32
+DATA floor32<>+0(SB)/4, $(0.0000000001)
+DATA floor32<>+4(SB)/4, $(0.0000000001)
+DATA floor32<>+8(SB)/4, $(0.0000000001)
+DATA floor32<>+12(SB)/4, $(0.0000000001)
+DATA floor32<>+16(SB)/4, $(0.0000000001)
+DATA floor32<>+20(SB)/4, $(0.0000000001)
+DATA floor32<>+24(SB)/4, $(0.0000000001)
+DATA floor32<>+28(SB)/4, $(0.0000000001)
+GLOBL floor32<>(SB), RODATA|NOPTR, $32
 
 DATA tailMask<>+0(SB)/8, $0x0000000000000000
 DATA tailMask<>+8(SB)/8, $0x0000000000000000
@@ -99,8 +105,8 @@ TEXT ·quickF32(SB), NOSPLIT, $0-8
 	MOVQ    16(AX), BX
 	MOVQ    24(AX), SI
 	MOVQ    32(AX), DI
-	VMOVDQU absMask<>+0(SB), Y0
-	VMOVDQU floor<>+0(SB), Y1
+	VMOVDQU absMask32<>+0(SB), Y0
+	VMOVDQU floor32<>+0(SB), Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
@@ -146,7 +152,7 @@ loop:
 	VFMADD231PS 160(AX), Y11, Y13
 	VPCMPGTD    Y13, Y12, Y13
 	VPSUBD      Y13, Y3, Y3
-	VFMSUB132PS 192(AX), Y12, Y11
+	VFMSUB132PS 768(AX), Y12, Y11
 	VPOR        Y11, Y4, Y4
 	ADDQ        $0x20, CX
 	ADDQ        $0x20, DX
@@ -192,7 +198,7 @@ tail:
 	VFMADD231PS  160(AX), Y11, Y13
 	VPCMPGTD     Y13, Y12, Y13
 	VPSUBD       Y13, Y3, Y3
-	VFMSUB132PS  192(AX), Y12, Y11
+	VFMSUB132PS  768(AX), Y12, Y11
 	VPOR         Y11, Y4, Y4
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
@@ -214,10 +220,151 @@ end:
 	DECQ         BX
 	JNZ          row
 	VADDPD       Y9, Y10, Y9
-	VMOVUPD      Y9, 224(AX)
-	VMOVDQU      Y2, 288(AX)
-	VMOVDQU      Y3, 352(AX)
-	VMOVDQU      Y4, 416(AX)
+	VMOVUPD      Y9, 256(AX)
+	VMOVUPD      Y2, 320(AX)
+	VMOVUPD      Y3, 384(AX)
+	VMOVUPD      Y4, 416(AX)
+	VZEROUPPER
+	RET
+
+// func countF32(c *byte)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·countF32(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    32(AX), DI
+	VMOVDQU absMask32<>+0(SB), Y0
+	VMOVDQU floor32<>+0(SB), Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+	VPXOR   Y11, Y11, Y11
+
+row:
+	MOVQ SI, R8
+	MOVQ R8, R9
+	SHRQ $0x03, R9
+	JZ   tail
+	MOVQ R9, R10
+	SHLQ $0x03, R10
+	SUBQ R10, R8
+
+loop:
+	PREFETCHT0  2048(CX)
+	PREFETCHT0  2048(DX)
+	VMOVUPS     (CX), Y12
+	VMOVUPS     (DX), Y13
+	VCVTPS2PD   (CX), Y14
+	VCVTPS2PD   (DX), Y15
+	VFMADD231PD Y14, Y14, Y8
+	VFMADD231PD Y15, Y15, Y10
+	VSUBPD      Y14, Y15, Y15
+	VFMADD231PD Y15, Y15, Y6
+	VCVTPS2PD   16(CX), Y14
+	VCVTPS2PD   16(DX), Y15
+	VFMADD231PD Y14, Y14, Y9
+	VFMADD231PD Y15, Y15, Y11
+	VSUBPD      Y14, Y15, Y15
+	VFMADD231PD Y15, Y15, Y7
+	VSUBPS      Y12, Y13, Y13
+	VPAND       Y0, Y13, Y13
+	VPAND       Y0, Y12, Y12
+	VPMAXUD     Y13, Y2, Y2
+	VPMAXUD     Y1, Y12, Y12
+	VMOVUPS     128(AX), Y14
+	VFMADD231PS 160(AX), Y12, Y14
+	VPCMPGTD    Y14, Y13, Y14
+	VPSUBD      Y14, Y3, Y3
+	VMOVUPS     192(AX), Y14
+	VFMADD231PS 224(AX), Y12, Y14
+	VPCMPGTD    Y14, Y13, Y14
+	VPSUBD      Y14, Y5, Y5
+	VFMSUB132PS 768(AX), Y13, Y12
+	VPOR        Y12, Y4, Y4
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, DX
+	DECQ        R9
+	JNZ         loop
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+	ADDQ         R9, CX
+	SUBQ         $0x20, CX
+	ADDQ         R9, DX
+	SUBQ         $0x20, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x02, R8
+	ADDQ         R8, R9
+	VMOVUPS      (CX), Y12
+	VMOVUPS      (DX), Y13
+	VPAND        96(R9), Y12, Y12
+	VPAND        96(R9), Y13, Y13
+	VCVTPS2PD    X12, Y14
+	VCVTPS2PD    X13, Y15
+	VFMADD231PD  Y14, Y14, Y8
+	VFMADD231PD  Y15, Y15, Y10
+	VSUBPD       Y14, Y15, Y15
+	VFMADD231PD  Y15, Y15, Y6
+	VEXTRACTF128 $0x01, Y12, X14
+	VCVTPS2PD    X14, Y14
+	VEXTRACTF128 $0x01, Y13, X15
+	VCVTPS2PD    X15, Y15
+	VFMADD231PD  Y14, Y14, Y9
+	VFMADD231PD  Y15, Y15, Y11
+	VSUBPD       Y14, Y15, Y15
+	VFMADD231PD  Y15, Y15, Y7
+	VSUBPS       Y12, Y13, Y13
+	VPAND        Y0, Y13, Y13
+	VPAND        Y0, Y12, Y12
+	VPMAXUD      Y13, Y2, Y2
+	VPMAXUD      Y1, Y12, Y12
+	VMOVUPS      128(AX), Y14
+	VFMADD231PS  160(AX), Y12, Y14
+	VPCMPGTD     Y14, Y13, Y14
+	VPSUBD       Y14, Y3, Y3
+	VMOVUPS      192(AX), Y14
+	VFMADD231PS  224(AX), Y12, Y14
+	VPCMPGTD     Y14, Y13, Y14
+	VPSUBD       Y14, Y5, Y5
+	VFMSUB132PS  768(AX), Y13, Y12
+	VPOR         Y12, Y4, Y4
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+
+end:
+	VADDPD       Y6, Y7, Y6
+	VADDPD       Y8, Y9, Y8
+	VUNPCKLPD    Y8, Y6, Y7
+	VUNPCKHPD    Y8, Y6, Y6
+	VADDPD       Y7, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VADDPD       X6, X7, X7
+	VMOVUPD      X7, (DI)
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y8, Y8, Y8
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y9, Y9, Y9
+	ADDQ         $0x10, DI
+	DECQ         BX
+	JNZ          row
+	VADDPD       Y10, Y11, Y10
+	VMOVUPD      Y10, 256(AX)
+	VMOVUPD      Y2, 320(AX)
+	VMOVUPD      Y3, 384(AX)
+	VMOVUPD      Y5, 800(AX)
+	VMOVUPD      Y4, 416(AX)
 	VZEROUPPER
 	RET
 
@@ -230,8 +377,8 @@ TEXT ·quickBF16(SB), NOSPLIT, $0-8
 	MOVQ    16(AX), BX
 	MOVQ    24(AX), SI
 	MOVQ    32(AX), DI
-	VMOVDQU absMask<>+0(SB), Y0
-	VMOVDQU floor<>+0(SB), Y1
+	VMOVDQU absMask32<>+0(SB), Y0
+	VMOVDQU floor32<>+0(SB), Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
@@ -239,9 +386,9 @@ TEXT ·quickBF16(SB), NOSPLIT, $0-8
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
 	VPXOR   Y8, Y8, Y8
-	VMOVUPD Y8, 448(AX)
-	VMOVUPD Y8, 480(AX)
-	VMOVUPD Y8, 512(AX)
+	VMOVUPD Y8, 640(AX)
+	VMOVUPD Y8, 672(AX)
+	VMOVUPD Y8, 704(AX)
 
 row:
 	MOVQ SI, R8
@@ -276,7 +423,7 @@ loop:
 	VFMADD231PS  160(AX), Y8, Y12
 	VPCMPGTD     Y12, Y10, Y12
 	VPSUBD       Y12, Y3, Y3
-	VFMSUB132PS  192(AX), Y10, Y8
+	VFMSUB132PS  768(AX), Y10, Y8
 	VPOR         Y8, Y4, Y4
 	VPAND        highHalf<>+0(SB), Y9, Y9
 	VPAND        highHalf<>+0(SB), Y11, Y11
@@ -292,7 +439,7 @@ loop:
 	VFMADD231PS  160(AX), Y9, Y8
 	VPCMPGTD     Y8, Y11, Y8
 	VPSUBD       Y8, Y3, Y3
-	VFMSUB132PS  192(AX), Y11, Y9
+	VFMSUB132PS  768(AX), Y11, Y9
 	VPOR         Y9, Y4, Y4
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
@@ -302,22 +449,22 @@ loop:
 	VEXTRACTF128 $0x01, Y5, X5
 	VCVTPS2PD    X5, Y5
 	VADDPD       Y8, Y5, Y5
-	VADDPD       448(AX), Y5, Y5
-	VMOVUPD      Y5, 448(AX)
+	VADDPD       640(AX), Y5, Y5
+	VMOVUPD      Y5, 640(AX)
 	VPXOR        Y5, Y5, Y5
 	VCVTPS2PD    X6, Y8
 	VEXTRACTF128 $0x01, Y6, X6
 	VCVTPS2PD    X6, Y6
 	VADDPD       Y8, Y6, Y6
-	VADDPD       480(AX), Y6, Y6
-	VMOVUPD      Y6, 480(AX)
+	VADDPD       672(AX), Y6, Y6
+	VMOVUPD      Y6, 672(AX)
 	VPXOR        Y6, Y6, Y6
 	VCVTPS2PD    X7, Y8
 	VEXTRACTF128 $0x01, Y7, X7
 	VCVTPS2PD    X7, Y7
 	VADDPD       Y8, Y7, Y7
-	VADDPD       512(AX), Y7, Y7
-	VMOVUPD      Y7, 512(AX)
+	VADDPD       704(AX), Y7, Y7
+	VMOVUPD      Y7, 704(AX)
 	VPXOR        Y7, Y7, Y7
 	JMP          turn
 
@@ -351,7 +498,7 @@ tail:
 	VFMADD231PS  160(AX), Y8, Y12
 	VPCMPGTD     Y12, Y10, Y12
 	VPSUBD       Y12, Y3, Y3
-	VFMSUB132PS  192(AX), Y10, Y8
+	VFMSUB132PS  768(AX), Y10, Y8
 	VPOR         Y8, Y4, Y4
 	VPAND        highHalf<>+0(SB), Y9, Y9
 	VPAND        highHalf<>+0(SB), Y11, Y11
@@ -367,7 +514,7 @@ tail:
 	VFMADD231PS  160(AX), Y9, Y8
 	VPCMPGTD     Y8, Y11, Y8
 	VPSUBD       Y8, Y3, Y3
-	VFMSUB132PS  192(AX), Y11, Y9
+	VFMSUB132PS  768(AX), Y11, Y9
 	VPOR         Y9, Y4, Y4
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
@@ -375,27 +522,27 @@ tail:
 	VEXTRACTF128 $0x01, Y5, X5
 	VCVTPS2PD    X5, Y5
 	VADDPD       Y8, Y5, Y5
-	VADDPD       448(AX), Y5, Y5
-	VMOVUPD      Y5, 448(AX)
+	VADDPD       640(AX), Y5, Y5
+	VMOVUPD      Y5, 640(AX)
 	VPXOR        Y5, Y5, Y5
 	VCVTPS2PD    X6, Y8
 	VEXTRACTF128 $0x01, Y6, X6
 	VCVTPS2PD    X6, Y6
 	VADDPD       Y8, Y6, Y6
-	VADDPD       480(AX), Y6, Y6
-	VMOVUPD      Y6, 480(AX)
+	VADDPD       672(AX), Y6, Y6
+	VMOVUPD      Y6, 672(AX)
 	VPXOR        Y6, Y6, Y6
 	VCVTPS2PD    X7, Y8
 	VEXTRACTF128 $0x01, Y7, X7
 	VCVTPS2PD    X7, Y7
 	VADDPD       Y8, Y7, Y7
-	VADDPD       512(AX), Y7, Y7
-	VMOVUPD      Y7, 512(AX)
+	VADDPD       704(AX), Y7, Y7
+	VMOVUPD      Y7, 704(AX)
 	VPXOR        Y7, Y7, Y7
 
 end:
-	VMOVUPD      448(AX), Y8
-	VMOVUPD      480(AX), Y9
+	VMOVUPD      640(AX), Y8
+	VMOVUPD      672(AX), Y9
 	VUNPCKLPD    Y9, Y8, Y10
 	VUNPCKHPD    Y9, Y8, Y8
 	VADDPD       Y10, Y8, Y8
@@ -405,16 +552,231 @@ end:
 	VPXOR        Y8, Y8, Y8
 	VPXOR        Y9, Y9, Y9
 	VPXOR        Y8, Y8, Y8
-	VMOVUPD      Y8, 448(AX)
-	VMOVUPD      Y8, 480(AX)
+	VMOVUPD      Y8, 640(AX)
+	VMOVUPD      Y8, 672(AX)
 	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
-	VMOVUPD      512(AX), Y0
-	VMOVUPD      Y0, 224(AX)
-	VMOVDQU      Y2, 288(AX)
-	VMOVDQU      Y3, 352(AX)
-	VMOVDQU      Y4, 416(AX)
+	VMOVUPD      704(AX), Y0
+	VMOVUPD      Y0, 256(AX)
+	VMOVUPD      Y2, 320(AX)
+	VMOVUPD      Y3, 384(AX)
+	VMOVUPD      Y4, 416(AX)
+	VZEROUPPER
+	RET
+
+// func countBF16(c *byte)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·countBF16(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    32(AX), DI
+	VMOVDQU absMask32<>+0(SB), Y0
+	VMOVDQU floor32<>+0(SB), Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VMOVUPD Y9, 640(AX)
+	VMOVUPD Y9, 672(AX)
+	VMOVUPD Y9, 704(AX)
+
+row:
+	MOVQ SI, R8
+
+turn:
+	MOVQ    R8, R9
+	SHRQ    $0x04, R9
+	JZ      tail
+	MOVQ    $0x00000010, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, R10
+	SHLQ    $0x04, R10
+	SUBQ    R10, R8
+
+loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
+	VMOVDQU      (CX), Y10
+	VPSLLD       $0x10, Y10, Y9
+	VMOVDQU      (DX), Y12
+	VPSLLD       $0x10, Y12, Y11
+	VFMADD231PS  Y9, Y9, Y7
+	VFMADD231PS  Y11, Y11, Y8
+	VSUBPS       Y9, Y11, Y11
+	VFMADD231PS  Y11, Y11, Y6
+	VPAND        Y0, Y11, Y11
+	VPAND        Y0, Y9, Y9
+	VPMAXUD      Y11, Y2, Y2
+	VPMAXUD      Y1, Y9, Y9
+	VMOVUPS      128(AX), Y13
+	VFMADD231PS  160(AX), Y9, Y13
+	VPCMPGTD     Y13, Y11, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      192(AX), Y13
+	VFMADD231PS  224(AX), Y9, Y13
+	VPCMPGTD     Y13, Y11, Y13
+	VPSUBD       Y13, Y5, Y5
+	VFMSUB132PS  768(AX), Y11, Y9
+	VPOR         Y9, Y4, Y4
+	VPAND        highHalf<>+0(SB), Y10, Y10
+	VPAND        highHalf<>+0(SB), Y12, Y12
+	VFMADD231PS  Y10, Y10, Y7
+	VFMADD231PS  Y12, Y12, Y8
+	VSUBPS       Y10, Y12, Y12
+	VFMADD231PS  Y12, Y12, Y6
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y10, Y10
+	VPMAXUD      Y12, Y2, Y2
+	VPMAXUD      Y1, Y10, Y10
+	VMOVUPS      128(AX), Y9
+	VFMADD231PS  160(AX), Y10, Y9
+	VPCMPGTD     Y9, Y12, Y9
+	VPSUBD       Y9, Y3, Y3
+	VMOVUPS      192(AX), Y9
+	VFMADD231PS  224(AX), Y10, Y9
+	VPCMPGTD     Y9, Y12, Y9
+	VPSUBD       Y9, Y5, Y5
+	VFMSUB132PS  768(AX), Y12, Y10
+	VPOR         Y10, Y4, Y4
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	DECQ         R9
+	JNZ          loop
+	VCVTPS2PD    X6, Y9
+	VEXTRACTF128 $0x01, Y6, X6
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y9, Y6, Y6
+	VADDPD       640(AX), Y6, Y6
+	VMOVUPD      Y6, 640(AX)
+	VPXOR        Y6, Y6, Y6
+	VCVTPS2PD    X7, Y9
+	VEXTRACTF128 $0x01, Y7, X7
+	VCVTPS2PD    X7, Y7
+	VADDPD       Y9, Y7, Y7
+	VADDPD       672(AX), Y7, Y7
+	VMOVUPD      Y7, 672(AX)
+	VPXOR        Y7, Y7, Y7
+	VCVTPS2PD    X8, Y9
+	VEXTRACTF128 $0x01, Y8, X8
+	VCVTPS2PD    X8, Y8
+	VADDPD       Y9, Y8, Y8
+	VADDPD       704(AX), Y8, Y8
+	VMOVUPD      Y8, 704(AX)
+	VPXOR        Y8, Y8, Y8
+	JMP          turn
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x01, R9
+	ADDQ         R9, CX
+	SUBQ         $0x20, CX
+	ADDQ         R9, DX
+	SUBQ         $0x20, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x01, R8
+	ADDQ         R8, R9
+	VMOVDQU      (CX), Y10
+	VPAND        96(R9), Y10, Y10
+	VPSLLD       $0x10, Y10, Y9
+	VMOVDQU      (DX), Y12
+	VPAND        96(R9), Y12, Y12
+	VPSLLD       $0x10, Y12, Y11
+	VFMADD231PS  Y9, Y9, Y7
+	VFMADD231PS  Y11, Y11, Y8
+	VSUBPS       Y9, Y11, Y11
+	VFMADD231PS  Y11, Y11, Y6
+	VPAND        Y0, Y11, Y11
+	VPAND        Y0, Y9, Y9
+	VPMAXUD      Y11, Y2, Y2
+	VPMAXUD      Y1, Y9, Y9
+	VMOVUPS      128(AX), Y13
+	VFMADD231PS  160(AX), Y9, Y13
+	VPCMPGTD     Y13, Y11, Y13
+	VPSUBD       Y13, Y3, Y3
+	VMOVUPS      192(AX), Y13
+	VFMADD231PS  224(AX), Y9, Y13
+	VPCMPGTD     Y13, Y11, Y13
+	VPSUBD       Y13, Y5, Y5
+	VFMSUB132PS  768(AX), Y11, Y9
+	VPOR         Y9, Y4, Y4
+	VPAND        highHalf<>+0(SB), Y10, Y10
+	VPAND        highHalf<>+0(SB), Y12, Y12
+	VFMADD231PS  Y10, Y10, Y7
+	VFMADD231PS  Y12, Y12, Y8
+	VSUBPS       Y10, Y12, Y12
+	VFMADD231PS  Y12, Y12, Y6
+	VPAND        Y0, Y12, Y12
+	VPAND        Y0, Y10, Y10
+	VPMAXUD      Y12, Y2, Y2
+	VPMAXUD      Y1, Y10, Y10
+	VMOVUPS      128(AX), Y9
+	VFMADD231PS  160(AX), Y10, Y9
+	VPCMPGTD     Y9, Y12, Y9
+	VPSUBD       Y9, Y3, Y3
+	VMOVUPS      192(AX), Y9
+	VFMADD231PS  224(AX), Y10, Y9
+	VPCMPGTD     Y9, Y12, Y9
+	VPSUBD       Y9, Y5, Y5
+	VFMSUB132PS  768(AX), Y12, Y10
+	VPOR         Y10, Y4, Y4
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	VCVTPS2PD    X6, Y9
+	VEXTRACTF128 $0x01, Y6, X6
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y9, Y6, Y6
+	VADDPD       640(AX), Y6, Y6
+	VMOVUPD      Y6, 640(AX)
+	VPXOR        Y6, Y6, Y6
+	VCVTPS2PD    X7, Y9
+	VEXTRACTF128 $0x01, Y7, X7
+	VCVTPS2PD    X7, Y7
+	VADDPD       Y9, Y7, Y7
+	VADDPD       672(AX), Y7, Y7
+	VMOVUPD      Y7, 672(AX)
+	VPXOR        Y7, Y7, Y7
+	VCVTPS2PD    X8, Y9
+	VEXTRACTF128 $0x01, Y8, X8
+	VCVTPS2PD    X8, Y8
+	VADDPD       Y9, Y8, Y8
+	VADDPD       704(AX), Y8, Y8
+	VMOVUPD      Y8, 704(AX)
+	VPXOR        Y8, Y8, Y8
+
+end:
+	VMOVUPD      640(AX), Y9
+	VMOVUPD      672(AX), Y10
+	VUNPCKLPD    Y10, Y9, Y11
+	VUNPCKHPD    Y10, Y9, Y9
+	VADDPD       Y11, Y9, Y9
+	VEXTRACTF128 $0x01, Y9, X10
+	VADDPD       X9, X10, X10
+	VMOVUPD      X10, (DI)
+	VPXOR        Y9, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	VPXOR        Y9, Y9, Y9
+	VMOVUPD      Y9, 640(AX)
+	VMOVUPD      Y9, 672(AX)
+	ADDQ         $0x10, DI
+	DECQ         BX
+	JNZ          row
+	VMOVUPD      704(AX), Y0
+	VMOVUPD      Y0, 256(AX)
+	VMOVUPD      Y2, 320(AX)
+	VMOVUPD      Y3, 384(AX)
+	VMOVUPD      Y5, 800(AX)
+	VMOVUPD      Y4, 416(AX)
 	VZEROUPPER
 	RET
 
@@ -427,8 +789,8 @@ TEXT ·quickF16(SB), NOSPLIT, $0-8
 	MOVQ    16(AX), BX
 	MOVQ    24(AX), SI
 	MOVQ    32(AX), DI
-	VMOVDQU absMask<>+0(SB), Y0
-	VMOVDQU floor<>+0(SB), Y1
+	VMOVDQU absMask32<>+0(SB), Y0
+	VMOVDQU floor32<>+0(SB), Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
@@ -436,9 +798,9 @@ TEXT ·quickF16(SB), NOSPLIT, $0-8
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
 	VPXOR   Y8, Y8, Y8
-	VMOVUPD Y8, 448(AX)
-	VMOVUPD Y8, 480(AX)
-	VMOVUPD Y8, 512(AX)
+	VMOVUPD Y8, 640(AX)
+	VMOVUPD Y8, 672(AX)
+	VMOVUPD Y8, 704(AX)
 
 row:
 	MOVQ SI, R8
@@ -471,7 +833,7 @@ loop:
 	VFMADD231PS  160(AX), Y8, Y10
 	VPCMPGTD     Y10, Y9, Y10
 	VPSUBD       Y10, Y3, Y3
-	VFMSUB132PS  192(AX), Y9, Y8
+	VFMSUB132PS  768(AX), Y9, Y8
 	VPOR         Y8, Y4, Y4
 	VCVTPH2PS    16(CX), Y8
 	VCVTPH2PS    16(DX), Y9
@@ -487,7 +849,7 @@ loop:
 	VFMADD231PS  160(AX), Y8, Y10
 	VPCMPGTD     Y10, Y9, Y10
 	VPSUBD       Y10, Y3, Y3
-	VFMSUB132PS  192(AX), Y9, Y8
+	VFMSUB132PS  768(AX), Y9, Y8
 	VPOR         Y8, Y4, Y4
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
@@ -497,22 +859,22 @@ loop:
 	VEXTRACTF128 $0x01, Y5, X5
 	VCVTPS2PD    X5, Y5
 	VADDPD       Y8, Y5, Y5
-	VADDPD       448(AX), Y5, Y5
-	VMOVUPD      Y5, 448(AX)
+	VADDPD       640(AX), Y5, Y5
+	VMOVUPD      Y5, 640(AX)
 	VPXOR        Y5, Y5, Y5
 	VCVTPS2PD    X6, Y8
 	VEXTRACTF128 $0x01, Y6, X6
 	VCVTPS2PD    X6, Y6
 	VADDPD       Y8, Y6, Y6
-	VADDPD       480(AX), Y6, Y6
-	VMOVUPD      Y6, 480(AX)
+	VADDPD       672(AX), Y6, Y6
+	VMOVUPD      Y6, 672(AX)
 	VPXOR        Y6, Y6, Y6
 	VCVTPS2PD    X7, Y8
 	VEXTRACTF128 $0x01, Y7, X7
 	VCVTPS2PD    X7, Y7
 	VADDPD       Y8, Y7, Y7
-	VADDPD       512(AX), Y7, Y7
-	VMOVUPD      Y7, 512(AX)
+	VADDPD       704(AX), Y7, Y7
+	VMOVUPD      Y7, 704(AX)
 	VPXOR        Y7, Y7, Y7
 	JMP          turn
 
@@ -544,7 +906,7 @@ tail:
 	VFMADD231PS  160(AX), Y8, Y10
 	VPCMPGTD     Y10, Y9, Y10
 	VPSUBD       Y10, Y3, Y3
-	VFMSUB132PS  192(AX), Y9, Y8
+	VFMSUB132PS  768(AX), Y9, Y8
 	VPOR         Y8, Y4, Y4
 	VCVTPH2PS    16(CX), Y8
 	VCVTPH2PS    16(DX), Y9
@@ -562,7 +924,7 @@ tail:
 	VFMADD231PS  160(AX), Y8, Y10
 	VPCMPGTD     Y10, Y9, Y10
 	VPSUBD       Y10, Y3, Y3
-	VFMSUB132PS  192(AX), Y9, Y8
+	VFMSUB132PS  768(AX), Y9, Y8
 	VPOR         Y8, Y4, Y4
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
@@ -570,27 +932,27 @@ tail:
 	VEXTRACTF128 $0x01, Y5, X5
 	VCVTPS2PD    X5, Y5
 	VADDPD       Y8, Y5, Y5
-	VADDPD       448(AX), Y5, Y5
-	VMOVUPD      Y5, 448(AX)
+	VADDPD       640(AX), Y5, Y5
+	VMOVUPD      Y5, 640(AX)
 	VPXOR        Y5, Y5, Y5
 	VCVTPS2PD    X6, Y8
 	VEXTRACTF128 $0x01, Y6, X6
 	VCVTPS2PD    X6, Y6
 	VADDPD       Y8, Y6, Y6
-	VADDPD       480(AX), Y6, Y6
-	VMOVUPD      Y6, 480(AX)
+	VADDPD       672(AX), Y6, Y6
+	VMOVUPD      Y6, 672(AX)
 	VPXOR        Y6, Y6, Y6
 	VCVTPS2PD    X7, Y8
 	VEXTRACTF128 $0x01, Y7, X7
 	VCVTPS2PD    X7, Y7
 	VADDPD       Y8, Y7, Y7
-	VADDPD       512(AX), Y7, Y7
-	VMOVUPD      Y7, 512(AX)
+	VADDPD       704(AX), Y7, Y7
+	VMOVUPD      Y7, 704(AX)
 	VPXOR        Y7, Y7, Y7
 
 end:
-	VMOVUPD      448(AX), Y8
-	VMOVUPD      480(AX), Y9
+	VMOVUPD      640(AX), Y8
+	VMOVUPD      672(AX), Y9
 	VUNPCKLPD    Y9, Y8, Y10
 	VUNPCKHPD    Y9, Y8, Y8
 	VADDPD       Y10, Y8, Y8
@@ -600,16 +962,229 @@ end:
 	VPXOR        Y8, Y8, Y8
 	VPXOR        Y9, Y9, Y9
 	VPXOR        Y8, Y8, Y8
-	VMOVUPD      Y8, 448(AX)
-	VMOVUPD      Y8, 480(AX)
+	VMOVUPD      Y8, 640(AX)
+	VMOVUPD      Y8, 672(AX)
 	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
-	VMOVUPD      512(AX), Y0
-	VMOVUPD      Y0, 224(AX)
-	VMOVDQU      Y2, 288(AX)
-	VMOVDQU      Y3, 352(AX)
-	VMOVDQU      Y4, 416(AX)
+	VMOVUPD      704(AX), Y0
+	VMOVUPD      Y0, 256(AX)
+	VMOVUPD      Y2, 320(AX)
+	VMOVUPD      Y3, 384(AX)
+	VMOVUPD      Y4, 416(AX)
+	VZEROUPPER
+	RET
+
+// func countF16(c *byte)
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
+TEXT ·countF16(SB), NOSPLIT, $0-8
+	MOVQ    c+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    32(AX), DI
+	VMOVDQU absMask32<>+0(SB), Y0
+	VMOVDQU floor32<>+0(SB), Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VMOVUPD Y9, 640(AX)
+	VMOVUPD Y9, 672(AX)
+	VMOVUPD Y9, 704(AX)
+
+row:
+	MOVQ SI, R8
+
+turn:
+	MOVQ    R8, R9
+	SHRQ    $0x04, R9
+	JZ      tail
+	MOVQ    $0x00000010, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	MOVQ    R9, R10
+	SHLQ    $0x04, R10
+	SUBQ    R10, R8
+
+loop:
+	PREFETCHT0   2048(CX)
+	PREFETCHT0   2048(DX)
+	VCVTPH2PS    (CX), Y9
+	VCVTPH2PS    (DX), Y10
+	VFMADD231PS  Y9, Y9, Y7
+	VFMADD231PS  Y10, Y10, Y8
+	VSUBPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y10, Y6
+	VPAND        Y0, Y10, Y10
+	VPAND        Y0, Y9, Y9
+	VPMAXUD      Y10, Y2, Y2
+	VPMAXUD      Y1, Y9, Y9
+	VMOVUPS      128(AX), Y11
+	VFMADD231PS  160(AX), Y9, Y11
+	VPCMPGTD     Y11, Y10, Y11
+	VPSUBD       Y11, Y3, Y3
+	VMOVUPS      192(AX), Y11
+	VFMADD231PS  224(AX), Y9, Y11
+	VPCMPGTD     Y11, Y10, Y11
+	VPSUBD       Y11, Y5, Y5
+	VFMSUB132PS  768(AX), Y10, Y9
+	VPOR         Y9, Y4, Y4
+	VCVTPH2PS    16(CX), Y9
+	VCVTPH2PS    16(DX), Y10
+	VFMADD231PS  Y9, Y9, Y7
+	VFMADD231PS  Y10, Y10, Y8
+	VSUBPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y10, Y6
+	VPAND        Y0, Y10, Y10
+	VPAND        Y0, Y9, Y9
+	VPMAXUD      Y10, Y2, Y2
+	VPMAXUD      Y1, Y9, Y9
+	VMOVUPS      128(AX), Y11
+	VFMADD231PS  160(AX), Y9, Y11
+	VPCMPGTD     Y11, Y10, Y11
+	VPSUBD       Y11, Y3, Y3
+	VMOVUPS      192(AX), Y11
+	VFMADD231PS  224(AX), Y9, Y11
+	VPCMPGTD     Y11, Y10, Y11
+	VPSUBD       Y11, Y5, Y5
+	VFMSUB132PS  768(AX), Y10, Y9
+	VPOR         Y9, Y4, Y4
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	DECQ         R9
+	JNZ          loop
+	VCVTPS2PD    X6, Y9
+	VEXTRACTF128 $0x01, Y6, X6
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y9, Y6, Y6
+	VADDPD       640(AX), Y6, Y6
+	VMOVUPD      Y6, 640(AX)
+	VPXOR        Y6, Y6, Y6
+	VCVTPS2PD    X7, Y9
+	VEXTRACTF128 $0x01, Y7, X7
+	VCVTPS2PD    X7, Y7
+	VADDPD       Y9, Y7, Y7
+	VADDPD       672(AX), Y7, Y7
+	VMOVUPD      Y7, 672(AX)
+	VPXOR        Y7, Y7, Y7
+	VCVTPS2PD    X8, Y9
+	VEXTRACTF128 $0x01, Y8, X8
+	VCVTPS2PD    X8, Y8
+	VADDPD       Y9, Y8, Y8
+	VADDPD       704(AX), Y8, Y8
+	VMOVUPD      Y8, 704(AX)
+	VPXOR        Y8, Y8, Y8
+	JMP          turn
+
+tail:
+	TESTQ        R8, R8
+	JZ           end
+	MOVQ         R8, R9
+	SHLQ         $0x01, R9
+	ADDQ         R9, CX
+	SUBQ         $0x20, CX
+	ADDQ         R9, DX
+	SUBQ         $0x20, DX
+	LEAQ         tailMask<>+0(SB), R9
+	SHLQ         $0x02, R8
+	ADDQ         R8, R9
+	VCVTPH2PS    (CX), Y9
+	VCVTPH2PS    (DX), Y10
+	VPAND        64(R9), Y9, Y9
+	VPAND        64(R9), Y10, Y10
+	VFMADD231PS  Y9, Y9, Y7
+	VFMADD231PS  Y10, Y10, Y8
+	VSUBPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y10, Y6
+	VPAND        Y0, Y10, Y10
+	VPAND        Y0, Y9, Y9
+	VPMAXUD      Y10, Y2, Y2
+	VPMAXUD      Y1, Y9, Y9
+	VMOVUPS      128(AX), Y11
+	VFMADD231PS  160(AX), Y9, Y11
+	VPCMPGTD     Y11, Y10, Y11
+	VPSUBD       Y11, Y3, Y3
+	VMOVUPS      192(AX), Y11
+	VFMADD231PS  224(AX), Y9, Y11
+	VPCMPGTD     Y11, Y10, Y11
+	VPSUBD       Y11, Y5, Y5
+	VFMSUB132PS  768(AX), Y10, Y9
+	VPOR         Y9, Y4, Y4
+	VCVTPH2PS    16(CX), Y9
+	VCVTPH2PS    16(DX), Y10
+	VPAND        96(R9), Y9, Y9
+	VPAND        96(R9), Y10, Y10
+	VFMADD231PS  Y9, Y9, Y7
+	VFMADD231PS  Y10, Y10, Y8
+	VSUBPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y10, Y6
+	VPAND        Y0, Y10, Y10
+	VPAND        Y0, Y9, Y9
+	VPMAXUD      Y10, Y2, Y2
+	VPMAXUD      Y1, Y9, Y9
+	VMOVUPS      128(AX), Y11
+	VFMADD231PS  160(AX), Y9, Y11
+	VPCMPGTD     Y11, Y10, Y11
+	VPSUBD       Y11, Y3, Y3
+	VMOVUPS      192(AX), Y11
+	VFMADD231PS  224(AX), Y9, Y11
+	VPCMPGTD     Y11, Y10, Y11
+	VPSUBD       Y11, Y5, Y5
+	VFMSUB132PS  768(AX), Y10, Y9
+	VPOR         Y9, Y4, Y4
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	VCVTPS2PD    X6, Y9
+	VEXTRACTF128 $0x01, Y6, X6
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y9, Y6, Y6
+	VADDPD       640(AX), Y6, Y6
+	VMOVUPD      Y6, 640(AX)
+	VPXOR        Y6, Y6, Y6
+	VCVTPS2PD    X7, Y9
+	VEXTRACTF128 $0x01, Y7, X7
+	VCVTPS2PD    X7, Y7
+	VADDPD       Y9, Y7, Y7
+	VADDPD       672(AX), Y7, Y7
+	VMOVUPD      Y7, 672(AX)
+	VPXOR        Y7, Y7, Y7
+	VCVTPS2PD    X8, Y9
+	VEXTRACTF128 $0x01, Y8, X8
+	VCVTPS2PD    X8, Y8
+	VADDPD       Y9, Y8, Y8
+	VADDPD       704(AX), Y8, Y8
+	VMOVUPD      Y8, 704(AX)
+	VPXOR        Y8, Y8, Y8
+
+end:
+	VMOVUPD      640(AX), Y9
+	VMOVUPD      672(AX), Y10
+	VUNPCKLPD    Y10, Y9, Y11
+	VUNPCKHPD    Y10, Y9, Y9
+	VADDPD       Y11, Y9, Y9
+	VEXTRACTF128 $0x01, Y9, X10
+	VADDPD       X9, X10, X10
+	VMOVUPD      X10, (DI)
+	VPXOR        Y9, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	VPXOR        Y9, Y9, Y9
+	VMOVUPD      Y9, 640(AX)
+	VMOVUPD      Y9, 672(AX)
+	ADDQ         $0x10, DI
+	DECQ         BX
+	JNZ          row
+	VMOVUPD      704(AX), Y0
+	VMOVUPD      Y0, 256(AX)
+	VMOVUPD      Y2, 320(AX)
+	VMOVUPD      Y3, 384(AX)
+	VMOVUPD      Y5, 800(AX)
+	VMOVUPD      Y4, 416(AX)
 	VZEROUPPER
 	RET
 
@@ -680,15 +1255,15 @@ loop:
 	VCMPPD       $0x1e, Y10, Y11, Y10
 	VPSUBQ       Y10, Y4, Y4
 	VSUBPS       Y8, Y9, Y9
-	VPAND        absMask<>+0(SB), Y9, Y9
-	VPAND        absMask<>+0(SB), Y8, Y8
+	VPAND        absMask32<>+0(SB), Y9, Y9
+	VPAND        absMask32<>+0(SB), Y8, Y8
 	VPMAXUD      Y9, Y6, Y6
-	VPMAXUD      floor<>+0(SB), Y8, Y8
+	VPMAXUD      floor32<>+0(SB), Y8, Y8
 	VDIVPS       Y8, Y9, Y10
 	VFMSUB132PS  Y10, Y9, Y8
 	VPSRAD       $0x1f, Y8, Y8
 	VPSUBD       Y8, Y10, Y10
-	VPMINUD      infinity<>+0(SB), Y10, Y10
+	VPMINUD      infinity32<>+0(SB), Y10, Y10
 	VPMAXUD      Y10, Y7, Y7
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
@@ -745,15 +1320,15 @@ tail:
 	VCMPPD       $0x1e, Y10, Y11, Y10
 	VPSUBQ       Y10, Y4, Y4
 	VSUBPS       Y8, Y9, Y9
-	VPAND        absMask<>+0(SB), Y9, Y9
-	VPAND        absMask<>+0(SB), Y8, Y8
+	VPAND        absMask32<>+0(SB), Y9, Y9
+	VPAND        absMask32<>+0(SB), Y8, Y8
 	VPMAXUD      Y9, Y6, Y6
-	VPMAXUD      floor<>+0(SB), Y8, Y8
+	VPMAXUD      floor32<>+0(SB), Y8, Y8
 	VDIVPS       Y8, Y9, Y10
 	VFMSUB132PS  Y10, Y9, Y8
 	VPSRAD       $0x1f, Y8, Y8
 	VPSUBD       Y8, Y10, Y10
-	VPMINUD      infinity<>+0(SB), Y10, Y10
+	VPMINUD      infinity32<>+0(SB), Y10, Y10
 	VPMAXUD      Y10, Y7, Y7
 	ADDQ         $0x20, CX
 	ADDQ         $0x20, DX
@@ -770,12 +1345,12 @@ end:
 	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
-	VMOVUPD      Y2, 224(AX)
-	VMOVUPD      Y3, 256(AX)
-	VMOVUPD      Y6, 288(AX)
-	VMOVUPD      Y7, 320(AX)
-	VMOVUPD      Y4, 352(AX)
-	VMOVUPD      Y5, 384(AX)
+	VMOVUPD      Y2, 256(AX)
+	VMOVUPD      Y3, 288(AX)
+	VMOVUPD      Y6, 320(AX)
+	VMOVUPD      Y7, 352(AX)
+	VMOVUPD      Y4, 384(AX)
+	VMOVUPD      Y5, 448(AX)
 	VZEROUPPER
 	RET
 
@@ -809,8 +1384,8 @@ row:
 loop:
 	PREFETCHT0  2048(CX)
 	PREFETCHT0  2048(DX)
-	VMOVUPS     (CX), Y8
-	VMOVUPS     (DX), Y9
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (DX), Y9
 	VSUBPD      Y8, Y8, Y10
 	VSUBPD      Y9, Y9, Y11
 	VCMPPD      $0x07, Y10, Y11, Y11
@@ -849,8 +1424,8 @@ tail:
 	LEAQ        tailMask<>+0(SB), R9
 	SHLQ        $0x03, R8
 	ADDQ        R8, R9
-	VMOVUPS     (CX), Y8
-	VMOVUPS     (DX), Y9
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (DX), Y9
 	VSUBPD      Y8, Y8, Y10
 	VSUBPD      Y9, Y9, Y11
 	VCMPPD      $0x07, Y10, Y11, Y11
@@ -888,11 +1463,175 @@ end:
 	ADDQ         $0x10, DI
 	DECQ         BX
 	JNZ          row
-	VMOVUPD      Y2, 224(AX)
-	VMOVUPD      Y3, 256(AX)
-	VMOVUPD      Y6, 288(AX)
-	VMOVUPD      Y7, 320(AX)
-	VMOVUPD      Y4, 352(AX)
-	VMOVUPD      Y5, 384(AX)
+	VMOVUPD      Y2, 256(AX)
+	VMOVUPD      Y3, 288(AX)
+	VMOVUPD      Y6, 320(AX)
+	VMOVUPD      Y7, 352(AX)
+	VMOVUPD      Y4, 384(AX)
+	VMOVUPD      Y5, 448(AX)
+	VZEROUPPER
+	RET
+
+// func oddF32(c *byte)
+// Requires: AVX, AVX2
+TEXT ·oddF32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  24(AX), BX
+	MOVQ  32(AX), SI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+loop:
+	VMOVUPS (CX), Y5
+	VCMPPS  $0x03, Y5, Y5, Y6
+	VPAND   absMask32<>+0(SB), Y5, Y7
+	VCMPPS  $0x00, infinity32<>+0(SB), Y7, Y7
+	VPSUBD  Y6, Y0, Y0
+	VPSUBD  Y7, Y1, Y1
+	VPOR    Y6, Y7, Y7
+	VMOVUPS (DX), Y8
+	VCMPPS  $0x03, Y8, Y8, Y9
+	VPAND   absMask32<>+0(SB), Y8, Y10
+	VCMPPS  $0x00, infinity32<>+0(SB), Y10, Y10
+	VPSUBD  Y9, Y2, Y2
+	VPSUBD  Y10, Y3, Y3
+	VPOR    Y9, Y10, Y10
+	VCMPPS  $0x00, Y5, Y8, Y5
+	VPAND   Y6, Y9, Y6
+	VPAND   736(AX), Y6, Y6
+	VPOR    Y5, Y6, Y6
+	VPOR    Y7, Y10, Y10
+	VPANDN  Y10, Y6, Y6
+	VPSUBD  Y6, Y4, Y4
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	SUBQ    $0x08, BX
+	JNZ     loop
+	VMOVUPD Y0, 480(AX)
+	VMOVUPD Y1, 512(AX)
+	VMOVUPD Y2, 544(AX)
+	VMOVUPD Y3, 576(AX)
+	VMOVUPD Y4, 608(AX)
+	VZEROUPPER
+	RET
+
+// func oddF64(c *byte)
+// Requires: AVX, AVX2
+TEXT ·oddF64(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  24(AX), BX
+	MOVQ  32(AX), SI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+loop:
+	VMOVUPD (CX), Y5
+	VCMPPD  $0x03, Y5, Y5, Y6
+	VPAND   absMask64<>+0(SB), Y5, Y7
+	VCMPPD  $0x00, infinity64<>+0(SB), Y7, Y7
+	VPSUBQ  Y6, Y0, Y0
+	VPSUBQ  Y7, Y1, Y1
+	VPOR    Y6, Y7, Y7
+	VMOVUPD (DX), Y8
+	VCMPPD  $0x03, Y8, Y8, Y9
+	VPAND   absMask64<>+0(SB), Y8, Y10
+	VCMPPD  $0x00, infinity64<>+0(SB), Y10, Y10
+	VPSUBQ  Y9, Y2, Y2
+	VPSUBQ  Y10, Y3, Y3
+	VPOR    Y9, Y10, Y10
+	VCMPPD  $0x00, Y5, Y8, Y5
+	VPAND   Y6, Y9, Y6
+	VPAND   736(AX), Y6, Y6
+	VPOR    Y5, Y6, Y6
+	VPOR    Y7, Y10, Y10
+	VPANDN  Y10, Y6, Y6
+	VPSUBQ  Y6, Y4, Y4
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	SUBQ    $0x04, BX
+	JNZ     loop
+	VMOVUPD Y0, 480(AX)
+	VMOVUPD Y1, 512(AX)
+	VMOVUPD Y2, 544(AX)
+	VMOVUPD Y3, 576(AX)
+	VMOVUPD Y4, 608(AX)
+	VZEROUPPER
+	RET
+
+// func widenBF16(c *byte)
+// Requires: AVX, AVX2
+TEXT ·widenBF16(SB), NOSPLIT, $0-8
+	MOVQ c+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 8(AX), DX
+	MOVQ 16(AX), BX
+	MOVQ 24(AX), BX
+	MOVQ 32(AX), AX
+
+loop:
+	VPMOVZXWD (CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (DX)
+	ADDQ      $0x10, CX
+	ADDQ      $0x20, DX
+	SUBQ      $0x08, BX
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func widenF16(c *byte)
+// Requires: AVX, F16C
+TEXT ·widenF16(SB), NOSPLIT, $0-8
+	MOVQ c+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 8(AX), DX
+	MOVQ 16(AX), BX
+	MOVQ 24(AX), BX
+	MOVQ 32(AX), AX
+
+loop:
+	VCVTPH2PS (CX), Y0
+	VMOVUPS   Y0, (DX)
+	ADDQ      $0x10, CX
+	ADDQ      $0x20, DX
+	SUBQ      $0x08, BX
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func squaresI32(c *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·squaresI32(SB), NOSPLIT, $0-8
+	MOVQ  c+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), DX
+	MOVQ  24(AX), DX
+	MOVQ  32(AX), BX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+
+loop:
+	VCVTDQ2PD   (CX), Y2
+	VFMADD231PD Y2, Y2, Y0
+	VCVTDQ2PD   16(CX), Y2
+	VFMADD231PD Y2, Y2, Y1
+	ADDQ        $0x20, CX
+	SUBQ        $0x08, DX
+	JNZ         loop
+	VADDPD      Y0, Y1, Y0
+	VMOVUPD     Y0, 256(AX)
 	VZEROUPPER
 	RET

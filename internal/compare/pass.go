@@ -3,13 +3,12 @@ package compare
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 )
@@ -18,12 +17,14 @@ const (
 	// pieceLen is the most elements of a block, which a kernel reads in one call: both sides fit
 	// into the first-level cache, and a call takes microseconds.
 	pieceLen = 8192
-	// chunkLen is the number of elements that one core takes at a time, in whole rows. The partition,
-	// and hence all sums, depends only on the shape.
+	// chunkLen is the number of elements that one core takes at a time. The partition, and hence
+	// all sums, depends only on the shape.
 	chunkLen = 64 * pieceLen
 	// chunksAhead is how many chunks ahead a part of a file is requested, so that a disk has time
 	// to read it.
 	chunksAhead = 8
+	// stepLen is the number of elements among which an index is searched at a time.
+	stepLen = 256
 )
 
 // pass reads a pair of tensors once. They are not empty.
@@ -35,6 +36,12 @@ type pass struct {
 	rel            atomic.Uint64 // bits of the largest so far, on all cores
 }
 
+// kernel returns the figures of a block, and writes those of its rows to s.rows. rel need only be
+// right if it is above the one that is known.
+type kernel interface {
+	block(p *pass, s *scratch, b span, known float64) tally
+}
+
 // span is a number of successive rows of cols elements each, from element start. A single row may
 // be a piece of a row.
 type span struct{ start, rows, cols int }
@@ -43,52 +50,100 @@ func (b span) len() int { return b.rows * b.cols }
 
 func newPass(golden, actual *tensor.Tensor, tol Tolerance, s scale) *pass {
 	p := &pass{golden: golden, actual: actual, n: golden.Len(), rowLen: golden.RowLen()}
-	p.rule = rule{tol: tol, exact: exact(golden, actual), narrow: narrow(golden.DType()) && narrow(actual.DType()), scale: s}
+	p.rule = rule{tol: tol, exact: exact(golden, actual), narrow: narrow(golden.DType()) && narrow(actual.DType()), scale: s,
+		unsigned: [2]bool{golden.DType() == tensor.U64, actual.DType() == tensor.U64}}
 	if p.exact {
 		p.tol.Atol, p.tol.Rtol = 0, 0
 	}
-	p.kernel = fastest(p)
-	if !s.zero() || is64(golden.DType()) || is64(actual.DType()) {
-		p.kernel = anyRows
+	switch {
+	case whole(golden, actual):
+		p.kernel = wholeNumbers{}
+	case mixed(golden, actual):
+		p.kernel = mixedNumbers{}
+	case s.zero():
+		p.kernel = fastest(p)
+	default:
+		p.kernel = reference{}
 	}
 	if golden.DType() == actual.DType() && !golden.DType().IsFloat() {
-		p.kernel = equalInts(p.kernel)
+		p.kernel = equalInts{p.kernel}
 	}
 	return p
 }
 
-// part has the figures of a chunk.
+// part has the figures of a chunk: of whole rows, or of a piece of a row that is longer than
+// chunkLen.
 type part struct {
 	tally
 	dd, gg, aa, ab    sum
 	absIn, relIn, bad span // the first blocks with the largest abs and rel, and with a mismatch
 	rows              worstRow
+	row               rowTotals // of a piece of a row
 }
 
-// perChunk is the number of rows of a chunk.
-func (p *pass) perChunk() int { return max(1, chunkLen/p.rowLen) }
+// rowTotals has the sums of a row that is read in pieces.
+type rowTotals struct{ dd, gg sum }
+
+func (r *rowTotals) add(dd, gg float64) {
+	r.dd.add(dd)
+	r.gg.add(gg)
+}
+
+// perChunk is the number of rows per chunk, or else of chunks per row.
+func (p *pass) perChunk() (rows, pieces int) {
+	if p.rowLen > chunkLen {
+		return 0, (p.rowLen + chunkLen - 1) / chunkLen
+	}
+	return chunkLen / p.rowLen, 0
+}
+
+func (p *pass) chunks() int {
+	rows := p.n / p.rowLen
+	per, pieces := p.perChunk()
+	if per == 0 {
+		return rows * pieces
+	}
+	return (rows + per - 1) / per
+}
 
 // chunk reads chunk i.
 func (p *pass) chunk(i int, s *scratch) *part {
-	first, end := i*p.perChunk(), min((i+1)*p.perChunk(), p.n/p.rowLen)
-	s.open(p, first*p.rowLen, (end-first)*p.rowLen)
+	for _, x := range []*tensor.Tensor{p.golden, p.actual} {
+		readAhead(x, (i+chunksAhead)*chunkLen, chunkLen)
+	}
+	s.notFinite = false
 	t := &part{tally: tally{abs: -1, rel: -1}}
-	p.readRows(t, s, first, end)
+	per, pieces := p.perChunk()
+	if per == 0 {
+		row, from := i/pieces, i%pieces*chunkLen
+		p.piece(t, s, row*p.rowLen+from, min(chunkLen, p.rowLen-from))
+		return t
+	}
+	p.readRows(t, s, i*per, min((i+1)*per, p.n/p.rowLen))
 	return t
+}
+
+// readAhead asks the system to read n elements from start, or as many as there are, if they are
+// stored in order in a mapped file and are not in memory. It does not wait for them.
+func readAhead(t *tensor.Tensor, start, n int) {
+	if data, ok := t.Bytes(); ok {
+		size := t.DType().Size()
+		mapfile.ReadAhead(data[min(start*size, len(data)):min((start+n)*size, len(data))])
+	}
 }
 
 // readRows reads rows first, first+1, … end−1.
 func (p *pass) readRows(t *part, s *scratch, first, end int) {
-	for row := first; row < end && p.rowLen > pieceLen; row++ {
-		var dd, gg sum
-		for from := 0; from < p.rowLen; from += pieceLen {
-			f := p.add(t, s, span{row*p.rowLen + from, 1, min(pieceLen, p.rowLen-from)})
-			dd.add(f.dd)
-			gg.add(f.gg)
+	if p.rowLen > pieceLen {
+		for row := first; row < end; row++ {
+			p.piece(t, s, row*p.rowLen, p.rowLen)
+			t.rows.add(row, t.row.dd.value(), t.row.gg.value())
+			t.row = rowTotals{}
 		}
-		t.rows.add(row, dd.value(), gg.value())
+		return
 	}
-	for row, step := first, pieceLen/p.rowLen; row < end && step > 0; row += step {
+	step := pieceLen / p.rowLen
+	for row := first; row < end; row += step {
 		b := span{row * p.rowLen, min(step, end-row), p.rowLen}
 		p.add(t, s, b)
 		for j := range b.rows {
@@ -99,12 +154,20 @@ func (p *pass) readRows(t *part, s *scratch, first, end int) {
 	}
 }
 
+// piece reads a piece of a row, block by block.
+func (p *pass) piece(t *part, s *scratch, start, n int) {
+	for from := 0; from < n; from += pieceLen {
+		f := p.add(t, s, span{start + from, 1, min(pieceLen, n-from)})
+		t.row.add(f.dd, f.gg)
+	}
+}
+
 // add reads a block.
 func (p *pass) add(t *part, s *scratch, b span) tally {
 	// The first block with the largest ratio counts. One that has it as another core has it is earlier,
 	// or is not; of this part, it is later.
 	shared := math.Float64frombits(p.rel.Load())
-	f := p.kernel(p, s, b, grow(&s.rows, b.rows), max(t.rel, below(shared)))
+	f := p.kernel.block(p, s, b, max(t.rel, below(shared)))
 	for f.rel > shared && !p.rel.CompareAndSwap(math.Float64bits(shared), math.Float64bits(f.rel)) {
 		shared = math.Float64frombits(p.rel.Load())
 	}
@@ -126,8 +189,8 @@ func below(x float64) float64 {
 
 // take adds the counters of t, which is the next part, and takes its maxima if they are larger.
 func (t *part) take(f *tally, absIn, relIn, bad span) {
-	if f.abs > t.abs {
-		t.abs, t.absIn = f.abs, absIn
+	if f.abs > t.abs || t.wide.less(f.wide) {
+		t.abs, t.wide, t.absIn = f.abs, f.wide, absIn
 	}
 	if f.rel > t.rel {
 		t.rel, t.relIn = f.rel, relIn
@@ -144,76 +207,123 @@ func (t *part) take(f *tally, absIn, relIn, bad span) {
 	}
 }
 
-// run reads all chunks on all cores, and joins their figures in order.
+// run reads all chunks on all free cores, and joins their figures in order.
 func (p *pass) run() (*part, error) {
-	per := p.perChunk()
-	parts := make([]*part, (p.n/p.rowLen+per-1)/per)
-	read := func(i int) error {
-		s := scratches.Get().(*scratch)
-		defer s.release()
-		parts[i] = p.chunk(i, s)
-		return nil
-	}
-	if len(parts) == 1 {
-		_ = read(0)
-		return parts[0], nil
-	}
-	if err := each.Do(context.Background(), len(parts), read); err != nil {
+	parts := make([]*part, p.chunks())
+	if err := p.parallel(len(parts), func(i int, s *scratch) { parts[i] = p.chunk(i, s) }); err != nil {
 		return nil, err
 	}
-	total := &part{tally: tally{abs: -1, rel: -1}}
-	for _, t := range parts {
+	total := parts[0]
+	_, pieces := p.perChunk()
+	if pieces == 0 && len(parts) == 1 {
+		return total, nil
+	}
+	total = &part{tally: tally{abs: -1, rel: -1}}
+	for i, t := range parts {
 		total.take(&t.tally, t.absIn, t.relIn, t.bad)
 		total.dd.add(t.dd.value())
 		total.gg.add(t.gg.value())
 		total.aa.add(t.aa.value())
 		total.ab.add(t.ab.value())
-		slices.SortFunc(t.rows.rows, func(x, y rowError) int { return cmp.Compare(x.row, y.row) })
-		for _, e := range t.rows.rows {
-			total.rows.insert(e)
+		if pieces == 0 {
+			slices.SortFunc(t.rows.rows, func(x, y rowError) int { return cmp.Compare(x.row, y.row) })
+			for _, e := range t.rows.rows {
+				total.rows.insert(e)
+			}
+			continue
+		}
+		total.row.add(t.row.dd.value(), t.row.gg.value())
+		if i%pieces == pieces-1 {
+			total.rows.add(i/pieces, total.row.dd.value(), total.row.gg.value())
+			total.row = rowTotals{}
 		}
 	}
 	return total, nil
 }
 
-// scratch has the buffers of one core.
-type scratch struct {
-	rows, rows2 []rowSums
-	values
-	floats    [2][]float32
-	sides     [2]*tensor.Tensor // what is stored in order of a chunk, or a copy of the chunk
-	base      [2]int            // the number of its first element
-	copies    [2][]byte
-	call      call
-	notFinite bool // so was the last block, in this chunk: it is expected of the next
-}
+// atWork is the number of goroutines of this process that compare.
+var atWork atomic.Int64
 
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-// release forgets the tensors, whose files may be closed.
-func (s *scratch) release() {
-	s.sides = [2]*tensor.Tensor{}
-	scratches.Put(s)
-}
-
-// open prepares the n elements of a chunk, and asks for those that come.
-func (s *scratch) open(p *pass, start, n int) {
-	s.notFinite = false
-	for i, t := range [2]*tensor.Tensor{p.golden, p.actual} {
-		s.sides[i], s.base[i] = t, 0
-		size := t.DType().Size()
-		if data, ok := t.Bytes(); ok {
-			from := (start + chunksAhead*chunkLen) * size
-			mapfile.ReadAhead(data[min(from, len(data)):min(from+n*size, len(data))])
-			continue
+// parallel calls do for 0 … n−1 in this goroutine and on cores on which no other goroutine
+// compares. It returns a fault of a helper; a fault in this goroutine panics.
+func (p *pass) parallel(n int, do func(i int, s *scratch)) error {
+	var next atomic.Int64
+	var helpers sync.WaitGroup
+	var fault atomic.Pointer[error]
+	atWork.Add(1)
+	defer atWork.Add(-1)
+	defer helpers.Wait()
+	defer next.Store(int64(n)) // after a fault the others stop too
+	take := func() (i int, ok bool) {
+		i = int(next.Add(1)) - 1
+		return i, i < n
+	}
+	help := func() {
+		defer atWork.Add(-1)
+		err := guard(func() error {
+			s := scratches.Get().(*scratch)
+			defer s.release()
+			for i, ok := take(); ok; i, ok = take() {
+				do(i, s)
+			}
+			return nil
+		}, p.golden, p.actual)
+		if err != nil {
+			fault.CompareAndSwap(nil, &err)
+			next.Store(int64(n))
 		}
-		data := grow(&s.copies[i], n*size)
-		t.Gather(data, start)
-		if c, err := tensor.New(t.DType(), []int{n}, data); err == nil {
-			s.sides[i], s.base[i] = c, start
+	}
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	for i, ok := take(); ok; i, ok = take() {
+		for int(next.Load()) < n && claimCore() {
+			helpers.Go(help)
+		}
+		do(i, s)
+	}
+	helpers.Wait()
+	if err := fault.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// claimCore counts another goroutine at work if there is a core for it.
+func claimCore() bool {
+	for {
+		busy := atWork.Load()
+		if busy >= int64(runtime.GOMAXPROCS(0)) {
+			return false
+		}
+		if atWork.CompareAndSwap(busy, busy+1) {
+			return true
 		}
 	}
 }
+
+// scratch has the buffers of one core.
+type scratch struct {
+	rows, rows2    []rowSums
+	floats         [2][]float64
+	ints           [2][]int64
+	float32        [2][]float32
+	windows        [2]window
+	call, widening call
+	calls          *pass // the pass whose tolerances are set in call
+	// What was true of the last block is expected of the next: it had NaN or infinities, or mismatches.
+	notFinite, mismatching bool
+}
+
+// release prepares the buffers for other tensors.
+func (s *scratch) release() {
+	for i := range s.windows {
+		s.windows[i].of = nil
+	}
+	s.calls = nil
+	scratches.Put(s)
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // grow returns n elements of a buffer, which it makes when it is first needed.
 func grow[T any](buffer *[]T, n int) []T {
@@ -224,25 +334,134 @@ func grow[T any](buffer *[]T, n int) []T {
 	return (*buffer)[:n]
 }
 
-// equalInts is a kernel for integers of one type: of blocks with the same bytes on both sides only
+func (s *scratch) decode(p *pass, b span) (g, a []float64) {
+	g, a = grow(&s.floats[0], b.len()), grow(&s.floats[1], b.len())
+	p.golden.Float64s(g, b.start)
+	p.actual.Float64s(a, b.start)
+	return g, a
+}
+
+// reference is the kernel in Go.
+type reference struct{}
+
+func (reference) block(p *pass, s *scratch, b span, _ float64) tally {
+	rows := grow(&s.rows, b.rows)
+	if p.narrow {
+		g, a := grow(&s.float32[0], b.len()), grow(&s.float32[1], b.len())
+		p.golden.Float32s(g, b.start)
+		p.actual.Float32s(a, b.start)
+		return rowsOf(rows, g, a, b.cols, &p.rule)
+	}
+	g, a := s.decode(p, b)
+	return rowsOf(rows, g, a, b.cols, &p.rule)
+}
+
+// wholeNumbers is the kernel for integers on both sides, of 64 bits on at least one.
+type wholeNumbers struct{}
+
+func (wholeNumbers) block(p *pass, s *scratch, b span, _ float64) tally {
+	f := tally{abs: -1, rel: -1}
+	g, a := grow(&s.ints[0], b.len()), grow(&s.ints[1], b.len())
+	p.golden.Int64s(g, b.start)
+	p.actual.Int64s(a, b.start)
+	for i := range grow(&s.rows, b.rows) {
+		s.rows[i] = f.intRowOf(g[i*b.cols:][:b.cols], a[i*b.cols:][:b.cols], &p.rule)
+	}
+	f.addRows(s.rows[:b.rows])
+	return f
+}
+
+// mixedNumbers is the kernel for integers of 64 bits on one side and floats on the other.
+type mixedNumbers struct{}
+
+func (mixedNumbers) block(p *pass, s *scratch, b span, _ float64) tally {
+	f := tally{abs: -1, rel: -1}
+	g, a := s.decode(p, b)
+	more := remainders(p.golden, p.actual, b.start, b.len())
+	for i := range grow(&s.rows, b.rows) {
+		s.rows[i] = rowSums{}
+		for j := i * b.cols; j < (i+1)*b.cols; j++ {
+			if finite(g[j]) && finite(a[j]) {
+				f.pair(&s.rows[i], g[j], a[j], a[j]-g[j]+more[j], &p.rule)
+			}
+		}
+	}
+	countNonFinite(&f, g, a, &p.rule)
+	f.addRows(s.rows[:b.rows])
+	return f
+}
+
+// equalInts is the kernel for integers of one type: of blocks with the same bytes on both sides only
 // the squares are added.
-func equalInts(other kernel) kernel {
-	return func(p *pass, s *scratch, b span, rows []rowSums, known float64) tally {
-		size := p.golden.DType().Size()
-		g, _ := s.sides[0].Bytes()
-		a, _ := s.sides[1].Bytes()
-		from, to := b.start*size, (b.start+b.len())*size
-		if !bytes.Equal(g[from-s.base[0]*size:to-s.base[0]*size], a[from-s.base[1]*size:to-s.base[1]*size]) {
-			return other(p, s, b, rows, known)
-		}
-		clear(rows) // without a difference the size of a row does not matter
-		f := tally{finite: b.len()}
-		v := grow(&s.g, b.len())
-		s.sides[0].Float64s(v, b.start-s.base[0])
+type equalInts struct{ other kernel }
+
+func (k equalInts) block(p *pass, s *scratch, b span, known float64) tally {
+	size := p.golden.DType().Size()
+	g, okG := p.golden.Bytes()
+	a, okA := p.actual.Bytes()
+	if !okG || !okA {
+		return k.other.block(p, s, b, known)
+	}
+	g, a = g[b.start*size:][:b.len()*size], a[b.start*size:][:b.len()*size]
+	if !bytes.Equal(g, a) {
+		return k.other.block(p, s, b, known)
+	}
+	clear(grow(&s.rows, b.rows)) // without a difference the size of a row does not matter
+	f := tally{finite: b.len()}
+	sum, ok := squares(p.golden.DType(), g)
+	if !ok {
+		v := grow(&s.floats[0], b.len())
+		p.golden.Float64s(v, b.start)
 		for _, x := range v {
-			f.gg += float64(x * x)
+			sum += float64(x * x)
 		}
-		f.aa, f.ab = f.gg, f.gg
-		return f
+	}
+	f.gg, f.aa, f.ab = sum, sum, sum
+	return f
+}
+
+// largestOfRow returns the largest |d| of a row.
+func (p *pass) largestOfRow(row int) float64 {
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	t := &part{tally: tally{abs: -1, rel: -1}}
+	for from := 0; from < p.rowLen; from += pieceLen {
+		p.add(t, s, span{row*p.rowLen + from, 1, min(pieceLen, p.rowLen-from)})
+	}
+	return max(p.maxAbs(t).Value, 0)
+}
+
+// find calls is for the elements of the first part of a block whose figures are such that some holds.
+func (p *pass) find(b span, some func(*tally) bool, each func(i int, x pair, d wide)) {
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	for from := 0; from < b.len(); from += stepLen {
+		step := span{b.start + from, 1, min(stepLen, b.len()-from)}
+		if f := p.kernel.block(p, s, step, -1); some(&f) {
+			p.elements(s, step, each)
+			return
+		}
+	}
+}
+
+// elements calls a function for each element of a span.
+func (p *pass) elements(s *scratch, b span, each func(i int, x pair, d wide)) {
+	if whole(p.golden, p.actual) {
+		g, a := grow(&s.ints[0], b.len()), grow(&s.ints[1], b.len())
+		p.golden.Int64s(g, b.start)
+		p.actual.Int64s(a, b.start)
+		for i, gv := range g {
+			d := intDistance(gv, a[i], p.unsigned)
+			each(b.start+i, pair{g: toFloat(gv, p.unsigned[0]), a: toFloat(a[i], p.unsigned[1]), d: d.float(), finite: true}, d)
+		}
+		return
+	}
+	g, a := s.decode(p, b)
+	var more []float64
+	if mixed(p.golden, p.actual) {
+		more = remainders(p.golden, p.actual, b.start, b.len())
+	}
+	for i := range g {
+		each(b.start+i, floatPair(g, a, more, i), wide{})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // rowFloor returns the least denominator of a row with a length, as a part of the RMS row norm.
@@ -19,13 +20,14 @@ func rowFloor(rowLen int) float64 {
 // in both dd/gg and dd. These are few, unless the rows are sorted by their error.
 type worstRow struct {
 	rows   []rowError
-	kept   int      // of rows, when the beaten ones were dropped last
+	sorted int      // rows[:sorted] are sorted by drop
 	beater rowError // a row that beats many
 }
 
 type rowError struct {
 	row       int
 	ratio, dd float64 // dd/gg, dd
+	most      float64 // of a sorted row: the largest ratio of the rows up to it
 }
 
 // beats reports that add would drop such a row, because an earlier one is worse in both figures. It
@@ -41,20 +43,25 @@ func (w *worstRow) add(row int, dd, gg float64) {
 	if dd > 0 {
 		e.ratio = dd / gg
 	}
-	if math.IsNaN(e.ratio) { // both have overflowed, and are calculated again
-		e.ratio = math.Inf(1)
-	}
 	w.insert(e)
 }
 
 func (w *worstRow) insert(e rowError) {
-	if len(w.rows) > 0 && w.beater.dd >= e.dd && w.beater.ratio >= e.ratio {
+	switch {
+	case len(w.rows) == 0 || e.dd > w.beater.dd && e.ratio > w.beater.ratio:
+		w.beater = e
+	case w.beater.dd >= e.dd && w.beater.ratio >= e.ratio:
 		return
 	}
-	if e.dd >= w.beater.dd && e.ratio >= w.beater.ratio {
-		w.beater = e
+	at := sort.Search(w.sorted, func(i int) bool { return w.rows[i].dd < e.dd })
+	if at > 0 && w.rows[at-1].most >= e.ratio {
+		for at--; w.rows[at].ratio < e.ratio; at-- {
+		}
+		w.beater = w.rows[at]
+		return
 	}
-	if w.rows = append(w.rows, e); len(w.rows) >= 2*w.kept+64 {
+	w.rows = append(w.rows, e)
+	if len(w.rows) >= 2*w.sorted+64 {
 		w.drop()
 	}
 }
@@ -73,10 +80,11 @@ func (w *worstRow) drop() {
 			if e.ratio >= best.ratio {
 				best = e
 			}
+			e.most = best.ratio
 			kept = append(kept, e)
 		}
 	}
-	w.rows, w.kept, w.beater = kept, len(kept), kept[len(kept)/2]
+	w.rows, w.sorted = kept, len(kept)
 }
 
 // result returns the worst row and the square of its relative L2. k is the square of the least

@@ -7,36 +7,6 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// rowReader decodes single rows of several tensors of one shape, block by block.
-type rowReader struct {
-	tensors []*tensor.Tensor
-	buffers [][]float64
-	values  [][]float64 // the filled part of each buffer
-}
-
-func newRowReader(tensors ...*tensor.Tensor) *rowReader {
-	r := &rowReader{tensors: tensors, values: make([][]float64, len(tensors))}
-	for _, t := range tensors {
-		r.buffers = append(r.buffers, make([]float64, min(t.RowLen(), pieceLen)))
-	}
-	return r
-}
-
-func (r *rowReader) rows() int { return r.tensors[0].Len() / r.tensors[0].RowLen() }
-
-// read calls f with the values of each tensor, from column start on.
-func (r *rowReader) read(row int, f func(start int, v [][]float64)) {
-	n := r.tensors[0].RowLen()
-	for from := 0; from < n; from += pieceLen {
-		m := min(pieceLen, n-from)
-		for i, t := range r.tensors {
-			r.values[i] = r.buffers[i][:m]
-			t.Float64s(r.values[i], row*n+from)
-		}
-		f(from, r.values)
-	}
-}
-
 // unit returns an exponent of two by which values are divided before they are squared. It is 0
 // except for tensors of extreme numbers.
 func unit(r Result) int {
@@ -226,47 +196,35 @@ type noiseRatio struct {
 
 // noise compares the error of actual against float64 with that of golden.
 func noise(golden, actual, ref64 *tensor.Tensor, r Result) noiseRatio {
-	rows := threesOf(golden, actual, ref64, r)
+	u := unit(r)
+	rd := newRowReader(golden, actual, ref64)
+	row := func(i int) (own, other float64) { // squares
+		rd.read(i, func(_ int, v [][]float64) {
+			for j, g := range v[0] {
+				a, x := v[1][j], v[2][j]
+				if finite(g) && finite(a) && finite(x) {
+					dg, da := scaled(g, u)-scaled(x, u), scaled(a, u)-scaled(x, u)
+					own += float64(dg * dg)
+					other += float64(da * da)
+				}
+			}
+		})
+		return own, other
+	}
 	var own, other sum
-	for _, t := range rows {
-		own.add(t.gx)
-		other.add(t.ax)
+	for i := range r.Rows {
+		g, a := row(i)
+		own.add(g)
+		other.add(a)
 	}
 	n := noiseRatio{ratio: ratioL2(other.value(), own.value(), 0), row: -1}
 	f := rowFloor(r.RowLen)
 	least := f * f * own.value() / float64(r.Rows)
-	for i, t := range rows {
-		if x := ratioL2(t.ax, max(t.gx, least), 0); n.row < 0 || x > n.rowRatio {
+	for i := range r.Rows {
+		g, a := row(i)
+		if x := ratioL2(a, max(g, least), 0); n.row < 0 || x > n.rowRatio {
 			n.row, n.rowRatio = i, x
 		}
 	}
 	return n
-}
-
-// three has sums of squares of a row of three tensors, golden g, actual a and another run x of the
-// reference, over the elements that are finite in all: of a − g, x − g, a − x and g.
-type three struct {
-	ag, gx, ax, gg float64
-	lost           bool // x is somewhere not finite where g is
-}
-
-func threesOf(golden, actual, other *tensor.Tensor, r Result) []three {
-	rd, u, rows := newRowReader(golden, actual, other), unit(r), make([]three, r.Rows)
-	for i := range rows {
-		t := &rows[i]
-		rd.read(i, func(_ int, v [][]float64) {
-			for j, g := range v[0] {
-				a, x := v[1][j], v[2][j]
-				t.lost = t.lost || finite(g) && !finite(x)
-				if finite(g) && finite(a) && finite(x) {
-					g, a, x = scaled(g, u), scaled(a, u), scaled(x, u)
-					t.ag += float64((a - g) * (a - g))
-					t.gx += float64((x - g) * (x - g))
-					t.ax += float64((a - x) * (a - x))
-					t.gg += float64(g * g)
-				}
-			}
-		})
-	}
-	return rows
 }

@@ -108,8 +108,8 @@ func (m *spread) scaled(t *tensor.Tensor, exp int) Stats {
 
 // firstFinite returns the first finite value, 0 if there is none.
 func firstFinite(t *tensor.Tensor) float64 {
-	var block [256]float64
-	for at := 0; at < t.Len(); at += len(block) {
+	var block [stepLen]float64
+	for at := 0; at < t.Len(); at += stepLen {
 		for _, x := range block[:t.Float64s(block[:], at)] {
 			if finite(x) {
 				return x

@@ -113,6 +113,25 @@ func TestStats(t *testing.T) {
 	}
 }
 
+// BenchmarkStats reads 16 MiB.
+func BenchmarkStats(b *testing.B) {
+	for _, d := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64, tensor.I32} {
+		b.Run(d.String(), func(b *testing.B) {
+			data := make([]byte, 16<<20)
+			for i := range data {
+				data[i] = byte(i % 61)
+			}
+			x, err := tensor.New(d, []int{len(data) / d.Size()}, data)
+			require.NoError(b, err)
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				_, err := compare.StatsOf(x)
+				require.NoError(b, err)
+			}
+		})
+	}
+}
+
 func cast(t *testing.T, values []float64, d tensor.DType) *tensor.Tensor {
 	t.Helper()
 	var data []byte

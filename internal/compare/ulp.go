@@ -91,7 +91,7 @@ func stepsToOne(d tensor.DType) float64 {
 // ulps measures all finite pairs.
 func ulps(golden, actual *tensor.Tensor) ULPs {
 	u := newULPs(actual.DType())
-	scan(golden, actual, 0, golden.Len(), u.add)
+	walkPairs(golden, actual, u.add)
 	return u.result()
 }
 

@@ -169,7 +169,7 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 		found, of, err = c.findEdit(r, t, load, site, true, known, twin)
 	}
 	here := looked{r: r, port: t, load: load}
-	if !twin && !found.Twin && err == nil {
+	if err == nil && !twin && !found.Twin {
 		defer func() { known.looked = append(known.looked, here) }()
 	}
 	if err != nil || len(found.Fits) == 0 || len(found.Fits[0].Parts) > 0 && !found.Proven { // of pairs there are too many to guess

@@ -6,93 +6,162 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-const carefulDoc = "of any values: pairs that are not finite are left out. finite is the number of the others, and count " +
-	"of those outside the tolerance."
+const carefulDoc = "takes rows of STEP elements or more, of any values: pairs that are not finite are left out. finite is " +
+	"the number of the others, and count of those outside the tolerance."
 
-// carefulForm adds and counts in float64.
-type carefulForm struct {
-	*kernel
-	dd, gg, sa, sb, n, kept, most, ratios VecVirtual
-}
-
-func newCareful(s source) *carefulForm {
-	k, v := begin("careful", carefulDoc, s), zeroed(8)
-	return &carefulForm{k, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}
-}
-
-// careful32 has maxima of float32, ratios rounded up.
+// careful32 adds and counts in float64. Maxima are of float32, ratios rounded up.
 func careful32() {
-	c := newCareful(f32)
-	c.write(VSUBPS, VCMPPS, VPSUBD, func(g, a VecVirtual) {
+	k := begin("careful", carefulDoc, f32, 4, 1)
+	v := zeroed(8)
+	dd, gg, sa, sb, n, kept, biggest, ratios := v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
+	k.eachRow(0, 4, func(mask *Mem) {
+		g, _ := k.load(0, 0)
+		a, _ := k.load(1, 0)
+		d, t := YMM(), YMM()
+		VSUBPS(g, g, d)
+		VSUBPS(a, a, t)
+		VCMPPS(Imm(ordered), d, t, t)
+		if mask != nil {
+			VPAND(*mask, t, t)
+		}
+		VPSUBD(t, kept, kept)
+		VPAND(t, g, g)
+		VPAND(t, a, a)
 		for i := range 2 {
-			c.sums(half(g, nil, i), half(a, nil, i))
+			x, y := half(g, nil, i), half(a, nil, i)
+			k.sums(x, y, dd, gg, sa, sb, n)
 		}
 		VSUBPS(g, a, a)
-		VPAND(absMask, a, a)
-		VPAND(absMask, g, g)
-		VPMAXUD(a, c.most, c.most)
-		VPMAXUD(floor, g, g)
+		VPAND(absMask32, a, a)
+		VPAND(absMask32, g, g)
+		VPMAXUD(a, biggest, biggest)
+		VPMAXUD(floor32, g, g)
 		q := YMM()
 		VDIVPS(g, a, q)
 		VFMSUB132PS(q, a, g) // negative where the ratio was rounded down: up, so that quick can tell
 		VPSRAD(Imm(31), g, g)
 		VPSUBD(g, q, q)
-		VPMINUD(infinity, q, q)
-		VPMAXUD(q, c.ratios, c.ratios)
-	})
+		VPMINUD(infinity32, q, q)
+		VPMAXUD(q, ratios, ratios)
+	}, nil, func() { k.storeSums(dd, gg) })
+	k.storeAll(map[int]VecVirtual{aa: sa, ab: sb, most: biggest, ratio: ratios, count: n, finite: kept})
+}
+
+// sums takes a pair of finite values, spoils it and leaves |d| in a and |g| in g.
+func (k *kernel) sums(g, a, dd, gg, sa, sb, n VecVirtual) {
+	VFMADD231PD(g, g, gg)
+	VFMADD231PD(a, a, sa)
+	VFMADD231PD(a, g, sb)
+	VSUBPD(g, a, a)
+	VFMADD231PD(a, a, dd)
+	VPAND(absMask64, a, a)
+	VPAND(absMask64, g, g)
+	t := YMM()
+	VMULPD(k.at(rtol), g, t) // no fused operation: counts are those of the scalar rule
+	VADDPD(k.at(atol), t, t)
+	VCMPPD(Imm(greater), t, a, t)
+	VPSUBQ(t, n, n)
 }
 
 // careful64 does everything in float64.
 func careful64() {
-	c := newCareful(f64)
-	c.write(VSUBPD, VCMPPD, VPSUBQ, func(g, a VecVirtual) {
-		c.sums(g, a)
-		VMAXPD(a, c.most, c.most)
-		VMAXPD(floor64, g, g)
-		VDIVPD(g, a, a)
-		VMAXPD(a, c.ratios, c.ratios)
-	})
-}
-
-// write writes the kernel. take is given the pairs of finite values, and zeros for the others.
-func (c *carefulForm) write(subtract, compare, less func(...Op), take func(g, a VecVirtual)) {
-	c.eachRow(0, c.lane, func(mask *Mem) {
-		g, _ := c.load(0, 0)
-		a, _ := c.load(1, 0)
+	k := begin("careful", carefulDoc, f64, 8, 1)
+	v := zeroed(8)
+	dd, gg, sa, sb, n, kept, biggest, ratios := v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
+	k.eachRow(0, 8, func(mask *Mem) {
+		g, _ := k.load(0, 0)
+		a, _ := k.load(1, 0)
 		d, t := YMM(), YMM()
-		subtract(g, g, d)
-		subtract(a, a, t)
-		compare(Imm(ordered), d, t, t)
+		VSUBPD(g, g, d)
+		VSUBPD(a, a, t)
+		VCMPPD(Imm(ordered), d, t, t)
 		if mask != nil {
 			VPAND(*mask, t, t)
 		}
-		less(t, c.kept, c.kept)
+		VPSUBQ(t, kept, kept)
 		VPAND(t, g, g)
 		VPAND(t, a, a)
-		take(g, a)
-	}, nil, func() { c.storeSums(c.dd, c.gg) })
-	VMOVUPD(c.sa, c.at(aa))
-	VMOVUPD(c.sb, c.at(ab))
-	VMOVUPD(c.most, c.at(most))
-	VMOVUPD(c.ratios, c.at(ratio))
-	VMOVUPD(c.n, c.at(count))
-	VMOVUPD(c.kept, c.at(finite))
+		k.sums(g, a, dd, gg, sa, sb, n)
+		VMAXPD(a, biggest, biggest)
+		VMAXPD(floor64, g, g)
+		VDIVPD(g, a, a)
+		VMAXPD(a, ratios, ratios)
+	}, nil, func() { k.storeSums(dd, gg) })
+	k.storeAll(map[int]VecVirtual{aa: sa, ab: sb, most: biggest, ratio: ratios, count: n, finite: kept})
+}
+
+// odd writes the form that counts the values that are not finite, and the pairs of such a value that
+// do not match.
+func odd(s source) {
+	k := begin("odd", "takes cols elements, a multiple of STEP, in one row: NaN and infinities of both sides, and in bad the "+
+		"pairs with one that do not match.", s, s.size, 1)
+	v := zeroed(5)
+	offsets := []int{nanG, infG, nanA, infA, bad}
+	compare, sub := VCMPPS, VPSUBD
+	abs, infinity := absMask32, infinity32
+	if s == f64 {
+		compare, sub = VCMPPD, VPSUBQ
+		abs, infinity = absMask64, infinity64
+	}
+	Label("loop")
+	var x, nan, inf [2]VecVirtual
+	for side := range x {
+		x[side], _ = k.load(side, 0)
+		nan[side], inf[side] = YMM(), YMM()
+		compare(Imm(unordered), x[side], x[side], nan[side])
+		VPAND(abs, x[side], inf[side])
+		compare(Imm(equal), infinity, inf[side], inf[side])
+		sub(nan[side], v[2*side], v[2*side])
+		sub(inf[side], v[2*side+1], v[2*side+1])
+		VPOR(nan[side], inf[side], inf[side])
+	}
+	same := YMM()
+	compare(Imm(equal), x[0], x[1], same)
+	VPAND(nan[0], nan[1], nan[0])
+	VPAND(k.at(nanEqual), nan[0], nan[0])
+	VPOR(same, nan[0], nan[0])
+	VPOR(inf[0], inf[1], inf[1])
+	VPANDN(inf[1], nan[0], nan[0])
+	sub(nan[0], v[4], v[4])
+	for _, p := range k.ptr {
+		ADDQ(Imm(width), p)
+	}
+	SUBQ(Imm(uint64(k.step)), k.cols)
+	JNZ(LabelRef("loop"))
+	to := map[int]VecVirtual{}
+	for i, o := range offsets {
+		to[o] = v[i]
+	}
+	k.storeAll(to)
+}
+
+// widen writes the form that makes float32 of a type of 16 bits.
+func widen(s source) {
+	k := begin("widen", "makes float32, at actual, of cols elements at golden, a multiple of STEP.", s, 4, 1)
+	Label("loop")
+	v, _ := k.load(0, 0)
+	VMOVUPS(v, Mem{Base: k.ptr[1]})
+	ADDQ(Imm(uint64(k.step*s.size)), k.ptr[0])
+	ADDQ(Imm(width), k.ptr[1])
+	SUBQ(Imm(uint64(k.step)), k.cols)
+	JNZ(LabelRef("loop"))
 	VZEROUPPER()
 	RET()
 }
 
-// sums takes a pair of finite values, spoils it and leaves |d| in a and |g| in g.
-func (c *carefulForm) sums(g, a VecVirtual) {
-	VFMADD231PD(g, g, c.gg)
-	VFMADD231PD(a, a, c.sa)
-	VFMADD231PD(a, g, c.sb)
-	VSUBPD(g, a, a)
-	VFMADD231PD(a, a, c.dd)
-	VPAND(absMask64, a, a)
-	VPAND(absMask64, g, g)
-	t := YMM()
-	VMULPD(c.at(rtol), g, t) // no fused operation: counts are those of the scalar rule
-	VADDPD(c.at(atol), t, t)
-	VCMPPD(Imm(greater), t, a, t)
-	VPSUBQ(t, c.n, c.n)
+// squares writes the form for integers of 32 bits that are equal on both sides.
+func squares() {
+	k := begin("squares", "adds the squares of cols elements at golden, a multiple of STEP.", source{"I32", 4}, 8, 2)
+	v := zeroed(2)
+	Label("loop")
+	for i := range 2 {
+		x := YMM()
+		VCVTDQ2PD(Mem{Base: k.ptr[0], Disp: i * width / 2}, x)
+		VFMADD231PD(x, x, v[i])
+	}
+	ADDQ(Imm(width), k.ptr[0])
+	SUBQ(Imm(uint64(k.step)), k.cols)
+	JNZ(LabelRef("loop"))
+	VADDPD(v[0], v[1], v[0])
+	k.storeAll(map[int]VecVirtual{aa: v[0]})
 }

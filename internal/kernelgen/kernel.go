@@ -1,8 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"math/bits"
+	"strconv"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -11,7 +12,7 @@ import (
 
 const width = 32 // bytes of a vector
 
-// kernel is the loop over the rows of two sides of one type.
+// kernel is what the forms share. Both sides have one type.
 type kernel struct {
 	source source
 	lane   int // bytes of a number in arithmetic: 8 or 4
@@ -23,14 +24,11 @@ type kernel struct {
 	out    Register
 }
 
-func begin(name, doc string, s source) *kernel {
-	lane, vectors := max(4, s.size), 1
-	if s.size == 2 {
-		vectors = 2
-	}
-	TEXT(name+s.name, NOSPLIT, "func(c *byte)")
+func begin(name, doc string, s source, lane, vectors int) *kernel {
+	name += s.name
+	TEXT(name, NOSPLIT, "func(c *byte)")
 	k := &kernel{source: s, lane: lane, step: vectors * width / lane}
-	Doc(fmt.Sprintf("%s%s takes rows of %d elements or more, "+doc, name, s.name, k.step), "c is a *call.")
+	Doc(name+" "+strings.ReplaceAll(doc, "STEP", strconv.Itoa(k.step)), "c is a *call.")
 	Pragma("noescape")
 	k.c = Load(Param("c"), GP64())
 	k.ptr[0], k.ptr[1], k.rows, k.cols, k.out = GP64(), GP64(), GP64(), GP64(), GP64()
@@ -55,14 +53,20 @@ func zeroed(n int) []VecVirtual {
 	return vs
 }
 
-// load returns the i-th vector at one side, in the type of its arithmetic.
+// load returns the number of the i-th vector at one side, as float64 or float32.
 func (k *kernel) load(side, i int) (VecVirtual, Mem) {
 	m := Mem{Base: k.ptr[side], Disp: i * width / k.lane * k.source.size}
 	v := YMM()
-	if k.source == f16 {
+	switch {
+	case k.source == f16:
 		VCVTPH2PS(m, v)
-	} else {
+	case k.source == bf16:
+		VPMOVZXWD(m, v)
+		VPSLLD(Imm(16), v, v)
+	case k.source == f32:
 		VMOVUPS(m, v)
+	case k.source == f64:
+		VMOVUPD(m, v)
 	}
 	return v, m
 }
@@ -168,4 +172,14 @@ func (k *kernel) storeSums(dd, gg VecVirtual) {
 	VMOVUPD(x, Mem{Base: k.out})
 	zero(dd)
 	zero(gg)
+}
+
+func (k *kernel) storeAll(to map[int]VecVirtual) {
+	for _, offset := range []int{aa, ab, most, ratio, count, count2, doubt, finite, nanG, infG, nanA, infA, bad} {
+		if v, ok := to[offset]; ok {
+			VMOVUPD(v, k.at(offset))
+		}
+	}
+	VZEROUPPER()
+	RET()
 }

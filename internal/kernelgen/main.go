@@ -13,12 +13,17 @@ const (
 	out              = 32
 	atol, rtol       = 64, 96   // [4]float64
 	lowAtol, lowRtol = 128, 160 // [8]float32
-	known            = 192      // [8]float32
-	aa, ab           = 224, 256 // [4]float64
-	most, ratio      = 288, 320 // [8]float32, or [4]float64
-	count, finite    = 352, 384 // [8]uint32, or [4]uint64
-	doubt            = 416      // [8]uint32
-	wide             = 448      // [3][4]float64
+	highAtol         = 192      // [8]float32
+	highRtol         = 224      // [8]float32
+	aa, ab           = 256, 288 // [4]float64
+	most, ratio      = 320, 352 // [8]float32, or [4]float64
+	count            = 384      // [8]int32, or [4]int64
+	doubt            = 416      // [8]int32
+	finite           = 448      // [8]int32, or [4]int64
+	nanG, infG, nanA = 480, 512, 544
+	infA, bad        = 576, 608 // [8]int32, or [4]int64
+	wide, nanEqual   = 640, 736 // [3][4]float64; [8]uint32
+	known, count2    = 768, 800 // [8]float32; [8]int32
 )
 
 // rowSize is the size of compare.rowSums: Σd², Σg².
@@ -34,8 +39,10 @@ const ahead = 2048
 
 // Predicates of comparisons.
 const (
-	ordered = 7
-	greater = 30
+	equal     = 0
+	unordered = 3
+	ordered   = 7
+	greater   = 30
 )
 
 type source struct {
@@ -51,7 +58,7 @@ var (
 )
 
 // Constants in memory.
-var absMask64, absMask, infinity, highHalf, floor64, floor, tail Mem
+var absMask64, absMask32, infinity64, infinity32, highHalf, floor64, floor32, tail Mem
 
 func main() {
 	ConstraintExpr("amd64")
@@ -63,18 +70,25 @@ func main() {
 		return m
 	}
 	absMask64 = data("absMask64", repeat(4, U64(1<<63-1))...)
-	infinity = data("infinity", repeat(8, U32(0xff<<23))...)
-	absMask = data("absMask", repeat(8, U32(1<<31-1))...)
+	absMask32 = data("absMask32", repeat(8, U32(1<<31-1))...)
+	infinity64 = data("infinity64", repeat(4, U64(0x7ff<<52))...)
+	infinity32 = data("infinity32", repeat(8, U32(0xff<<23))...)
 	highHalf = data("highHalf", repeat(8, U32(0xffff0000))...)
 	floor64 = data("floor64", repeat(4, F64(1e-10))...)
-	floor = data("floor", repeat(8, F32(1e-10))...)
+	floor32 = data("floor32", repeat(8, F32(1e-10))...)
 	tail = data("tailMask", append(repeat(16, U64(0)), repeat(16, U64(1<<64-1))...)...)
 
 	for _, s := range []source{f32, bf16, f16} {
-		quick(s)
+		quick(s, false)
+		quick(s, true)
 	}
 	careful32()
 	careful64()
+	odd(f32)
+	odd(f64)
+	widen(bf16)
+	widen(f16)
+	squares()
 	Generate()
 }
 

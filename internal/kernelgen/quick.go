@@ -6,35 +6,37 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-const quickDoc = "all finite. count is the number of |d| above the low tolerance; doubt has a sign where one is above " +
-	"known times |g|."
-
-// quick writes the kernel of a type. |d| is of float32; sums are of float64, or of float32 where both
-// sides have 16 bits.
-func quick(s source) {
-	q := &quickForm{kernel: begin("quick", quickDoc, s), abs: YMM(), floor: YMM()}
-	VMOVDQU(absMask, q.abs)
-	VMOVDQU(floor, q.floor)
+// quick writes a form for finite values. |d| is of float32; sums are of float64, or of float32 where
+// both sides have 16 bits. One that counts takes the pairs above each of two tolerances.
+func quick(s source, counts bool) {
+	name, doc := "quick", "takes rows of STEP elements or more, all finite. count is the number of |d| above the low tolerance; "+
+		"doubt has a sign where one is above known times |g|."
+	if counts {
+		name, doc = "count", "is quick, and count2 is the number above the high tolerance."
+	}
+	vectors := 1
+	if s != f32 {
+		vectors = 2
+	}
+	q := &quickForm{kernel: begin(name, doc, s, 4, vectors), abs: YMM(), floor: YMM()}
+	VMOVDQU(absMask32, q.abs)
+	VMOVDQU(floor32, q.floor)
 	v := zeroed(3)
 	q.most, q.n, q.above = v[0], v[1], v[2]
-	var sa VecVirtual
-	if s == f32 {
-		sa = q.rows64()
-	} else {
-		sa = q.rows32()
+	if counts {
+		q.n2 = zeroed(1)[0]
 	}
-	VMOVUPD(sa, q.at(aa))
-	VMOVDQU(q.most, q.at(most))
-	VMOVDQU(q.n, q.at(count))
-	VMOVDQU(q.above, q.at(doubt))
-	VZEROUPPER()
-	RET()
+	if s == f32 {
+		q.rows64()
+	} else {
+		q.rows32()
+	}
 }
 
 type quickForm struct {
 	*kernel
-	abs, floor     VecVirtual
-	most, n, above VecVirtual
+	abs, floor         VecVirtual
+	most, n, n2, above VecVirtual // n2 is nil in a form that does not count
 }
 
 // take takes golden values and differences of float32, and spoils them. Numbers ≥ 0 are compared as
@@ -45,16 +47,30 @@ func (q *quickForm) take(g, d VecVirtual) {
 	VPMAXUD(d, q.most, q.most)
 	VPMAXUD(q.floor, g, g)
 	t := YMM()
-	VMOVUPS(q.at(lowAtol), t)
-	VFMADD231PS(q.at(lowRtol), g, t)
-	VPCMPGTD(t, d, t)
-	VPSUBD(t, q.n, q.n)
+	above := func(atol, rtol int, n VecVirtual) {
+		VMOVUPS(q.at(atol), t)
+		VFMADD231PS(q.at(rtol), g, t)
+		VPCMPGTD(t, d, t)
+		VPSUBD(t, n, n)
+	}
+	above(lowAtol, lowRtol, q.n)
+	if q.n2 != nil {
+		above(highAtol, highRtol, q.n2)
+	}
 	VFMSUB132PS(q.at(known), d, g) // known·g − d
 	VPOR(g, q.above, q.above)
 }
 
-// rows64 adds in float64, and returns Σa².
-func (q *quickForm) rows64() VecVirtual {
+func (q *quickForm) store(sa VecVirtual) {
+	to := map[int]VecVirtual{aa: sa, most: q.most, count: q.n, doubt: q.above}
+	if q.n2 != nil {
+		to[count2] = q.n2
+	}
+	q.storeAll(to)
+}
+
+// rows64 adds in float64.
+func (q *quickForm) rows64() {
 	// The halves of a vector have sums of their own: one chain would have to wait for itself.
 	v := zeroed(6)
 	dd, gg, sa := v[:2], v[2:4], v[4:]
@@ -84,11 +100,11 @@ func (q *quickForm) rows64() VecVirtual {
 		zero(gg[1])
 	})
 	VADDPD(sa[0], sa[1], sa[0])
-	return sa[0]
+	q.store(sa[0])
 }
 
 // rows32 adds in float32, and every few terms in float64.
-func (q *quickForm) rows32() VecVirtual {
+func (q *quickForm) rows32() {
 	sums := zeroed(3) // d², g², a²
 	pair := func(g, a VecVirtual) {
 		VFMADD231PS(g, g, sums[1])
@@ -153,5 +169,5 @@ func (q *quickForm) rows32() VecVirtual {
 	})
 	sa := YMM()
 	VMOVUPD(wide(2), sa)
-	return sa
+	q.store(sa)
 }

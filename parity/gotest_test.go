@@ -14,7 +14,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/brief"
 )
 
 // userTests runs the tests of users' packages as go test does. Linking a test binary takes far
@@ -126,7 +125,7 @@ func (u *userTests) next(ts *testscript.TestScript, neg bool, args []string) {
 		return &r, fmt.Sprintf("verdict %s, kind %q", r.Verdict, r.Kind)
 	}
 	r, want := judged()
-	line := brief.Of(r, "out/report.json").Next
+	line := report.BriefOf(r, "out/report.json").Next
 	if line == nil {
 		ts.Fatalf("there is no next command for %s", want)
 	}

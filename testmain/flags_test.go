@@ -48,20 +48,11 @@ func TestFlagsAndEnvironment(t *testing.T) {
 		{[]string{"-parity.replay=d"}, nil, session.Config{Replay: "d"}, "a flag"},
 		{nil, env{"PARITY_REPLAY": "e"}, session.Config{Replay: "e"}, "its variable"},
 		{[]string{"-parity.replay=d"}, env{"PARITY_REPLAY": "e"}, session.Config{Replay: "d"}, "the flag comes first"},
-		{[]string{"-parity.record=d"}, env{"PARITY_RECORD": "e"}, session.Config{Record: "d"}, "record"},
-		{nil, env{"PARITY_RECORD": "e"}, session.Config{Record: "e"}, "record by its variable"},
-		{[]string{"-parity.dump=d", "-update"}, env{"PARITY_GOLDEN_DUMP": "e"},
-			session.Config{GoldenDump: "d", Update: setting.UpdateAll}, "dump"},
-		{nil, env{"PARITY_GOLDEN_DUMP": "e"}, session.Config{GoldenDump: "e"}, "dump by its variable"},
-		{[]string{"-parity.out=d"}, env{"PARITY_OUT": "e"}, session.Config{Out: "d"}, "out"},
-		{[]string{"-parity.diagnose=off"}, env{"PARITY_DIAGNOSE": "fast"},
-			session.Config{Diagnose: setting.DiagnoseOff}, "diagnose"},
-		{nil, env{"PARITY_DIAGNOSE": "fast"}, session.Config{Diagnose: setting.DiagnoseFast},
-			"diagnose by its variable"},
-		{nil, env{"PARITY_OUT": "e"}, session.Config{Out: "e"}, "out by its variable"},
-		{[]string{"-parity.mode=both"}, env{"PARITY_MODE": "standard"}, session.Config{Mode: setting.ModeBoth},
-			"both modes"},
-		{nil, env{"PARITY_MODE": "standard"}, session.Config{Mode: setting.ModeStandard}, "the mode by its variable"},
+		{[]string{"-parity.record=a", "-parity.dump=b", "-update", "-parity.out=c", "-parity.diagnose=off", "-parity.mode=both"},
+			env{"PARITY_RECORD": "e", "PARITY_GOLDEN_DUMP": "e", "PARITY_OUT": "e", "PARITY_DIAGNOSE": "fast", "PARITY_MODE": "standard"},
+			session.Config{Record: "a", GoldenDump: "b", Update: setting.UpdateAll, Out: "c", Diagnose: setting.DiagnoseOff, Mode: setting.ModeBoth}, "all flags"},
+		{nil, env{"PARITY_RECORD": "a", "PARITY_GOLDEN_DUMP": "b", "PARITY_OUT": "c", "PARITY_DIAGNOSE": "fast", "PARITY_MODE": "standard"},
+			session.Config{Record: "a", GoldenDump: "b", Out: "c", Diagnose: setting.DiagnoseFast, Mode: setting.ModeStandard}, "all variables"},
 		{[]string{"-update"}, nil, session.Config{Update: setting.UpdateAll}, "the short flag is all"},
 		{[]string{"-update=false"}, nil, session.Config{}, "a switch can be off"},
 		{[]string{"-parity.update=new"}, nil, session.Config{Update: setting.UpdateNew}, "a mode"},
@@ -135,16 +126,6 @@ func TestUpdateOfAnotherLibrary(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, setting.UpdateNone, c.Update, "a text is no switch")
 	assert.Equal(t, "docs", *text)
-}
-
-// Main may run twice in a process, as in tests of it.
-func TestFlagsAreRegisteredOnce(t *testing.T) {
-	fs := newFlags()
-	for range 2 {
-		c, err := testmain.Configure(fs, []string{"-parity.replay=d"}, env{}.get)
-		require.NoError(t, err)
-		assert.Equal(t, "d", c.Replay)
-	}
 }
 
 // docs/commands.md has a row for each flag, with its variable.

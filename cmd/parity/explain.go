@@ -15,7 +15,6 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/nearest"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/brief"
 )
 
 // allCauses is the word for all of them.
@@ -67,7 +66,7 @@ func printCause(w io.Writer, id string) error {
 }
 
 // explain writes the briefs and returns the exit code of all.
-func explain(w io.Writer, briefs []*brief.Brief, asJSON bool) error {
+func explain(w io.Writer, briefs []*report.Brief, asJSON bool) error {
 	code := exitPass
 	for i, b := range briefs {
 		text := b.JSON()
@@ -93,7 +92,7 @@ func explain(w io.Writer, briefs []*brief.Brief, asJSON bool) error {
 }
 
 // briefsOf explains a report, or all of a folder.
-func briefsOf(path string) (briefs []*brief.Brief, err error) {
+func briefsOf(path string) (briefs []*report.Brief, err error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -103,7 +102,7 @@ func briefsOf(path string) (briefs []*brief.Brief, err error) {
 		if err != nil {
 			return nil, err
 		}
-		return []*brief.Brief{brief.Of(r, path)}, nil
+		return []*report.Brief{report.BriefOf(r, path)}, nil
 	}
 	err = eachFolder(path, func(dir string) error {
 		b, err := briefOf(dir)
@@ -120,22 +119,22 @@ func briefsOf(path string) (briefs []*brief.Brief, err error) {
 
 // briefOf explains what lies in a folder itself; nil if there is nothing. An infra.txt is of a later
 // run than a report that judged something.
-func briefOf(dir string) (*brief.Brief, error) {
+func briefOf(dir string) (*report.Brief, error) {
 	file := filepath.Join(dir, reportName)
 	r, err := readReport(file)
 	if err == nil && r.Verdict == report.Error {
-		return brief.Of(r, file), nil
+		return report.BriefOf(r, file), nil
 	}
 	fixture, text, infraErr := engine.ReadStatus(dir)
 	switch {
 	case infraErr == nil:
-		return brief.Broken(fixture, text), nil
+		return report.BrokenBrief(fixture, text), nil
 	case !errors.Is(infraErr, fs.ErrNotExist):
 		return nil, infraErr
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil: // the others may be whole
-		return brief.Broken(filepath.Base(dir), err.Error()), nil
+		return report.BrokenBrief(filepath.Base(dir), err.Error()), nil
 	}
-	return brief.Of(r, file), nil
+	return report.BriefOf(r, file), nil
 }

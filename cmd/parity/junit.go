@@ -13,7 +13,7 @@ import (
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/junit"
+	"github.com/goparity/goparity/internal/report/export"
 )
 
 // junitFlags are the step after gotestsum, which writes no <system-out>: it points failing layers to
@@ -72,13 +72,13 @@ func (f *junitFlags) attach(stdout io.Writer) error {
 			if !exists(a) {
 				continue
 			}
-			p, err := junit.Path(a, wd, f.absolute)
+			p, err := export.Path(a, wd, f.absolute)
 			if err != nil {
 				return err
 			}
 			attach = append(attach, p)
 		}
-		if xml, err = junit.Attach(xml, r, attach...); err != nil {
+		if xml, err = export.Attach(xml, r, attach...); err != nil {
 			return err
 		}
 		if err := report.Markdown(&md, r, file); err != nil {

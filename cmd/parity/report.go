@@ -13,8 +13,7 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
-	html "github.com/goparity/goparity/internal/report/page"
-	"github.com/goparity/goparity/internal/report/plot"
+	"github.com/goparity/goparity/internal/report/export"
 	"github.com/goparity/goparity/internal/setting"
 )
 
@@ -147,8 +146,8 @@ func (f *reportFlags) write(r *report.Report, file string, inputs []string, stdo
 		write      func(io.Writer) error
 	}{
 		{"--json", f.json, func(w io.Writer) error { return report.Write(w, r) }},
-		{"--png", f.png, func(w io.Writer) error { return plot.PNG(w, r, report.Mode(f.mode)) }},
-		{"--html", f.html, func(w io.Writer) error { return html.Write(w, r, file) }},
+		{"--png", f.png, func(w io.Writer) error { return export.PNG(w, r, report.Mode(f.mode)) }},
+		{"--html", f.html, func(w io.Writer) error { return export.HTML(w, r, file) }},
 		{"--markdown", f.markdown, func(w io.Writer) error { return report.Markdown(w, r, file) }},
 	}
 	for _, out := range outputs {

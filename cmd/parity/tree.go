@@ -14,8 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
-	html "github.com/goparity/goparity/internal/report/page"
-	"github.com/goparity/goparity/internal/report/plot"
+	"github.com/goparity/goparity/internal/report/export"
 	"github.com/goparity/goparity/internal/store"
 )
 
@@ -72,7 +71,7 @@ func (t tree) write(r *report.Report, cases []judge.Case) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	files := map[string]func(io.Writer) error{
 		"report.json": func(w io.Writer) error { return report.Write(w, r) },
-		"report.html": func(w io.Writer) error { return html.Write(w, r, filepath.Join(t.dir, "report.json")) },
+		"report.html": func(w io.Writer) error { return export.HTML(w, r, filepath.Join(t.dir, "report.json")) },
 		"summary.txt": func(w io.Writer) error { return r.Modes().Text(w, report.TextOptions{Width: fileWidth}) },
 		marker: func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, "parity compare wrote this folder and replaces its own files in it")
@@ -127,7 +126,7 @@ func (t tree) mode(dir string, r *report.Report, mode report.Mode, golden, actua
 	name := fmt.Sprintf("layer_verification_report_%s_%s.txt", plain(t.name), plain(encoding(r)))
 	for name, write := range map[string]func(io.Writer) error{
 		name:                     func(w io.Writer) error { return r.Verification(mode).Text(w, report.TextOptions{Width: fileWidth}) },
-		"mse_plot.png":           func(w io.Writer) error { return plot.PNG(w, r, mode) },
+		"mse_plot.png":           func(w io.Writer) error { return export.PNG(w, r, mode) },
 		"module_names_max.txt":   func(w io.Writer) error { return writeNames(w, actual) },
 		"module_names_torch.txt": func(w io.Writer) error { return writeNames(w, golden) },
 	} {

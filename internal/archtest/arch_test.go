@@ -40,7 +40,7 @@ var layers = [][]string{
 	{"internal/program"}, {"internal/replay"}, {"internal/edit"}, {"internal/search"},
 	{"internal/judge/piece"}, {"internal/localise"}, {"internal/vec"},
 	{"internal/diagnose", "internal/weights"}, {"internal/attention"}, {"internal/report"}, {"docs"},
-	{"internal/report/*"}, // what the judge does not link: brief, page, plot, junit
+	{"internal/report/*"}, // what the judge does not link: export
 	{"internal/judge", "internal/serving"}, {"internal/serving/servingtest"},
 	{"internal/store"}, {"golden"}, {"internal/reference"}, {"internal/paths"}, {"internal/continuation"}, {"internal/battery"},
 	{"internal/fixture"}, {"internal/session"}, {"parity"}, {"testmain"}, {"cmd/*"},

@@ -10,9 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/brief"
-	"github.com/goparity/goparity/internal/report/junit"
-	"github.com/goparity/goparity/internal/report/page"
+	"github.com/goparity/goparity/internal/report/export"
 )
 
 // Every report that Read accepts can be written by every writer, whatever it lacks: here all ways to
@@ -61,12 +59,12 @@ func writeAll(t *testing.T, r *report.Report, n int) {
 	require.NoError(t, report.Annotations(io.Discard, r))
 	require.NoError(t, r.Modes().Text(io.Discard, report.TextOptions{Width: 120}))
 	require.NoError(t, report.Write(io.Discard, r))
-	b := brief.Of(r, "report.json")
+	b := report.BriefOf(r, "report.json")
 	assert.True(t, json.Valid(b.JSON()))
 	assert.NotEmpty(t, b.Text())
-	_, err := junit.Attach([]byte(`<testsuite><testcase name="TestX/a"><failure/></testcase></testsuite>`), r, "x")
+	_, err := export.Attach([]byte(`<testsuite><testcase name="TestX/a"><failure/></testcase></testsuite>`), r, "x")
 	require.NoError(t, err)
 	if n%7 == 0 {
-		require.NoError(t, page.Write(io.Discard, r, "report.json"))
+		require.NoError(t, export.HTML(io.Discard, r, "report.json"))
 	}
 }

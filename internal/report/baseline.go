@@ -2,9 +2,9 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 )
@@ -23,7 +23,7 @@ func (j *Judged) fails() bool { return (&Layer{Status: j.Status}).failing() }
 // judged lists what the stages other than the tensors judged.
 func (r *Report) judged() (list []Judged) {
 	for _, s := range stages() {
-		if s.rows != nil {
+		if s.name == StageTensors { // their rows are
 			continue
 		}
 		for _, j := range s.judged(r) {
@@ -47,9 +47,10 @@ func (r *Report) byKey() (keys []string, all map[string]*Judged) {
 	for i, list := 0, r.judged(); i < len(list); i++ {
 		add(&list[i], list[i].Stage, list[i].Name)
 	}
+	names := naming{cases: true}
 	for i := range r.Layers {
 		if l := &r.Layers[i]; !l.IsInput() && (l.compared() || l.failing()) {
-			add(&Judged{Stage: StageTensors, Status: l.Status, row: l}, StageTensors, l.Case, l.Step, l.Layer, l.Port)
+			add(&Judged{Stage: StageTensors, Name: names.row(l), Status: l.Status, row: l}, StageTensors, l.Case, l.Step, l.Layer, l.Port)
 		}
 	}
 	return keys, all
@@ -135,90 +136,49 @@ func classOf(old, now *Judged) Class {
 
 // Baseline writes the changes between two reports, and reports whether something got worse.
 func Baseline(w io.Writer, old, now *Report, opt TextOptions) (worse bool, err error) {
-	if err := old.check(); err != nil {
+	if err := errors.Join(old.check(), now.check()); err != nil {
 		return false, err
 	}
 	worse = old.Verdict == Pass && now.Verdict != Pass
-	both := &Report{Layers: slices.Concat(old.Layers, now.Layers)}
-	d := composer{Document: Document{of: now}, View: View{Verbose: opt.Verbose, Times: 1}, names: namingOf(both.Layers)}
+	d := composer{View: View{Verbose: opt.Verbose, Times: 1}}
 	changes, counts := Changes(old, now), []string{}
 	d.add(Section{Lines: append(lines("was "+string(old.Verdict), Headline(old)), lines("is "+string(now.Verdict), Headline(now))...)}, 2)
 	for _, class := range classes {
-		of := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Class != class })
-		counts = append(counts, fmt.Sprintf("%d %s", len(of), class))
-		worse = worse || len(of) > 0 && class.Bad()
-		d.changes(class, of)
+		s := Section{Heading: strings.ToUpper(string(class[:1])) + string(class[1:])}
+		for _, c := range changes {
+			if c.Class == class {
+				s.Lines = append(s.Lines, Line{Text: c.String()})
+			}
+		}
+		counts = append(counts, fmt.Sprintf("%d %s", len(s.Lines), class))
+		worse = worse || len(s.Lines) > 0 && class.Bad()
+		d.add(s, maxFailing)
 	}
 	d.Title = "Against the baseline: " + strings.Join(counts, ", ")
 	return worse, d.Text(w, opt)
 }
 
-// changes lists those of a class.
-func (d *composer) changes(class Class, list []Change) {
-	if len(list) == 0 {
-		return
-	}
-	n := d.shown(len(list), maxFailing)
-	s := Section{Heading: strings.ToUpper(string(class[:1])) + string(class[1:]), More: len(list) - n}
-	t := &Table{Head: []string{"layer", "was", "is", "factor", ""}, Figures: 3}
-	for _, c := range list[:n] {
-		if j := cmp.Or(c.New, c.Old); j.row == nil {
-			s.Lines = append(s.Lines, Line{Text: c.String()})
-		} else {
-			was, is, factor := c.Old.measure(), c.New.measure(), noFigure
-			if was > 0 && is >= 0 && !math.IsInf(was, 0) && !math.IsInf(is, 0) {
-				factor = num(Float(is / was))
-			}
-			t.Rows = append(t.Rows, []string{d.names.short(j.row, 60), figure(was), figure(is), factor, c.statuses()})
-		}
-	}
-	if len(t.Rows) > 0 {
-		s.Table = t
-	}
-	d.Sections = append(d.Sections, s)
-}
-
-// measure is how far a row is off; -1 without one.
-func (j *Judged) measure() float64 {
-	if j == nil {
-		return -1
-	}
-	return j.row.measure()
-}
-
-func figure(x float64) string {
-	if x < 0 {
-		return noFigure
-	}
-	return num(Float(x))
-}
-
-// statuses is "pass → fail", or "fail" where it was that or was not there.
-func (c Change) statuses() string {
-	switch {
-	case c.New == nil:
-		return "was " + string(c.Old.Status)
-	case c.Old == nil || c.Old.Status == c.New.Status:
-		return string(c.New.Status)
-	}
-	return fmt.Sprintf("%s → %s", c.Old.Status, c.New.Status)
-}
-
-// String is "serving first as ids, alone: pass → fail: …".
+// String is "serving first as ids, alone: pass → fail: …", and of a row "tensors a output: pass → fail, worst row 1e-7 → 0.02".
 func (c Change) String() string {
-	j, was, is := cmp.Or(c.New, c.Old), string(NotJudged), string(NotJudged)
-	if c.Old != nil {
-		was = string(c.Old.Status)
-	}
-	if c.New != nil {
-		is = string(c.New.Status)
-	}
-	if was == is {
+	was, is := c.Old.says(), c.New.says()
+	if was == is && c.New.row == nil {
 		was, is = fmt.Sprintf("%s, %d judged", was, c.Old.Count), fmt.Sprint(c.New.Count)
 	}
+	j := cmp.Or(c.New, c.Old)
 	line := fmt.Sprintf("%s %s: %s → %s", j.Stage, j.Name, was, is)
 	if c.New != nil && c.New.fails() && c.New.Text != "" {
 		line += ": " + c.New.Text
 	}
 	return line
+}
+
+// says is what came of a thing in a word, of a row with how far it is off.
+func (j *Judged) says() string {
+	switch {
+	case j == nil:
+		return string(NotJudged)
+	case j.row != nil && j.row.figures() != nil:
+		return fmt.Sprintf("%s, worst row %s", j.Status, num(Float(j.row.measure())))
+	}
+	return string(j.Status)
 }

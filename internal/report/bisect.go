@@ -109,18 +109,17 @@ func (g *Generation) wrong() bool {
 	return g.At != nil && (g.Verdict == "diverged" || g.Verdict == "logits")
 }
 
-type bisectRow struct {
-	way    string
-	status Status
-}
-
-func (b *Bisect) rows() []bisectRow {
-	return []bisectRow{{"teacher-forced, in one pass", b.Forced}, {"incremental, with the cache", b.Incremental}, {"served", b.Served}}
-}
-
-func (b *Bisect) conclusion() string {
-	if b.Fault == "" {
-		return b.Next
+// bisected says in which way of running the same tokens the first wrong one begins.
+func (d *composer) bisected() {
+	b := d.r.bisect()
+	if b == nil {
+		return
 	}
-	return "the " + b.Fault + " is at fault: " + b.Next
+	t := &Table{Head: []string{"way", "token"}, Rows: [][]string{{"teacher-forced, in one pass", string(b.Forced)},
+		{"incremental, with the cache", string(b.Incremental)}, {"served", string(b.Served)}}}
+	next := b.Next
+	if b.Fault != "" {
+		next = "the " + b.Fault + " is at fault: " + next
+	}
+	d.Sections = append(d.Sections, Section{Heading: fmt.Sprintf("Token %d of %s", b.Token, Clean(b.Case)), Table: t, Lines: lines("", next)})
 }

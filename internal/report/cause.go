@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// CauseDoc is the catalogue of causes, where each family of ids has a section.
-const CauseDoc = "docs/causes.md"
+// causeDoc is the catalogue of causes, where each family of ids has a section.
+const causeDoc = "docs/causes.md"
 
 // Cause is one hypothesis on why the first divergence happens.
 type Cause struct {
@@ -38,8 +38,8 @@ type Edit struct {
 	Others   []string `json:"others,omitempty"` // edits that fit as well
 }
 
-// Word is "proven" or "guess".
-func (c Cause) Word() string {
+// word is "proven" or "guess".
+func (c Cause) word() string {
 	if c.Proven {
 		return "proven"
 	}
@@ -97,7 +97,7 @@ func (c Cause) Sentence() string { return sentence(c.Text, c.Layer) }
 // Doc is the section of the catalogue about the cause.
 func (c Cause) Doc() string {
 	family, _, _ := strings.Cut(c.ID, "/")
-	return CauseDoc + "#" + family
+	return causeDoc + "#" + family
 }
 
 // docs lists the sections about causes, each once: "docs/causes.md#norm, #linear".
@@ -108,7 +108,7 @@ func docs(causes []Cause) string {
 		if d := c.Doc(); !seen[d] {
 			seen[d] = true
 			if len(out) > 0 {
-				d = strings.TrimPrefix(d, CauseDoc)
+				d = strings.TrimPrefix(d, causeDoc)
 			}
 			out = append(out, d)
 		}

@@ -19,36 +19,34 @@ type Document struct {
 	Verdict  Verdict
 	Title    string
 	Sections []Section
-	of       *Report
 }
 
-// Section is a part of a document: lines, then a table or rows.
+// Section is a part of a document: a table, then lines.
 type Section struct {
 	ID      string // one of the constants below
 	Heading string // empty: it goes on from what stands before
 	Lines   []Line
 	Table   *Table
-	Rows    []*Layer // of the report
-	More    int      // lines, or rows of the table, that the limits leave out
-	What    string   // more of what: " not covered"
-	Folded  bool     // of second rank: a page shows it on request
+	More    int    // lines, or rows of the table, that the limits leave out
+	What    string // more of what: " not covered"
+	Folded  bool   // of second rank: a page shows it on request
 }
 
 // Sections that a page shows with more than text.
 const (
-	SectionPlace       = "place"
-	SectionCauses      = "causes"
-	SectionJudged      = "judged"
-	SectionPaths       = "paths"
-	SectionGenerations = "generations"
-	SectionRows        = "rows"
-	SectionSource      = "source"
-	SectionNext        = "next"
+	sectionPlace       = "place"
+	sectionCauses      = "causes"
+	sectionJudged      = "judged"
+	sectionPaths       = "paths"
+	sectionGenerations = "generations"
+	sectionRows        = "rows"
+	sectionSource      = "source"
+	sectionNext        = "next"
 )
 
 // InHead reports whether a section says what the verdict is about, and stands with it.
 func (s Section) InHead() bool {
-	return slices.Contains([]string{SectionPlace, SectionJudged, SectionSource, SectionNext}, s.ID)
+	return slices.Contains([]string{sectionPlace, sectionJudged, sectionSource, sectionNext}, s.ID)
 }
 
 // Line is a sentence.
@@ -59,13 +57,6 @@ type Line struct {
 	Cause string // the cause of which what stands above tells
 	Level int    // 1: it belongs to the line above
 	Paste bool   // to be copied: it is not broken
-}
-
-// Table is a table of words. Its first column names the row.
-type Table struct {
-	Head    []string
-	Rows    [][]string
-	Figures int // how many columns after the first are figures; such a table is never folded to fit a line
 }
 
 // View says how much a document shows.
@@ -84,6 +75,9 @@ func (r *Report) Document(v View) *Document {
 	if !v.Told {
 		d.place()
 		d.causes()
+	}
+	if v.Short {
+		d.another()
 	}
 	d.judged()
 	if v.Short {
@@ -122,7 +116,7 @@ type composer struct {
 
 func (r *Report) composer(v View) *composer {
 	v.Times = max(v.Times, 1)
-	return &composer{Document: Document{Fixture: Clean(r.Fixture), Verdict: r.Verdict, Title: Clean(Headline(r)), of: r}, View: v, r: r, names: namingOf(r.Layers)}
+	return &composer{Document: Document{Fixture: Clean(r.Fixture), Verdict: r.Verdict, Title: Clean(Headline(r))}, View: v, r: r, names: namingOf(r.Layers)}
 }
 
 // shown is how many of n entries to show; a rest of one is shown too, since saying so takes as much
@@ -163,7 +157,7 @@ func (d *composer) place() {
 		return
 	}
 	all := append(lines("", d.r.Found()...), lines("evidence", at.Evidence...)...)
-	all = append(all, lines("grows", at.Growing())...)
+	all = append(all, lines("grows", at.growing())...)
 	if len(at.Uncaptured) > 0 {
 		all = append(all, Line{Lead: "not recorded, so not compared", Text: d.few(at.Uncaptured)})
 	}
@@ -176,14 +170,14 @@ func (d *composer) place() {
 	if at.Port != "" {
 		all = append(all, lines("", strings.Join(where, ", "))...)
 	}
-	d.add(Section{ID: SectionPlace, Lines: all}, len(all))
+	d.add(Section{ID: sectionPlace, Lines: all}, len(all))
 }
 
 // causes says what explains the first divergence. Those of a server stand with its answers.
 func (d *composer) causes() {
 	at, causes := d.r.FirstDivergence, d.r.Causes
 	placed := at != nil && at.Layer != ""
-	s := Section{ID: SectionCauses, Heading: "Causes"}
+	s := Section{ID: sectionCauses, Heading: "Causes"}
 	switch {
 	case d.r.Kind == KindServing || causes == nil || len(causes) == 0 && !placed:
 		return // no one asked, or there is no place to find a cause of
@@ -192,7 +186,7 @@ func (d *composer) causes() {
 			"join those with other names (parity names)")
 	case len(causes) == 0:
 		s.Lines = lines("", "unproven: no known cause explains most of the error. Change the reference's program as you suspect, parity try --layer "+
-			at.Layer+" lists it; see "+CauseDoc)
+			at.Layer+" lists it; see "+causeDoc)
 	default:
 		if causes[0].Proven && !d.Verbose { // what fits worse at that place is no news
 			causes = slices.DeleteFunc(slices.Clone(causes), func(c Cause) bool { return !c.Proven && c.Layer == causes[0].Layer })
@@ -212,7 +206,7 @@ func (d *composer) causes() {
 
 // lines are the cause and what is said of it.
 func (c *Cause) lines(said ...string) []Line {
-	out := []Line{{Lead: c.Word(), Code: c.ID, Text: strings.TrimPrefix(c.At(Clean), " ")}}
+	out := []Line{{Lead: c.word(), Code: c.ID, Text: strings.TrimPrefix(c.At(Clean), " ")}}
 	for _, text := range said {
 		if text != "" {
 			out = append(out, Line{Text: text, Level: 1})
@@ -228,7 +222,7 @@ var layerNumber = regexp.MustCompile(`\.\d+\b`)
 // judged says what the verdict is about, and what not.
 func (d *composer) judged() {
 	r := d.r
-	all := append(lines("stages", r.StageLine()), lines("", r.quantised()...)...)
+	all := append(lines("stages", r.stageLine()), lines("", r.quantised()...)...)
 	open := r.Open()
 	if r.Verdict == Incomplete {
 		open = open[1:] // the headline says the first
@@ -236,7 +230,7 @@ func (d *composer) judged() {
 	n := d.shown(len(open), maxNotes)
 	all = append(all, lines("not covered", open[:n]...)...)
 	if len(open) > n {
-		all = append(all, Line{Lead: "not covered", Text: fmt.Sprintf("… and %d more, all in report.json", len(open)-n)})
+		all = append(all, lines("not covered", fmt.Sprintf("… and %d more, all in report.json", len(open)-n))...)
 	}
 	if r.Verdict == Incomplete {
 		all = append(all, lines("", OpenHelp)...)
@@ -248,36 +242,24 @@ func (d *composer) judged() {
 	if s := Count(r.Layers); s.counts() != "" && (r.Verdict != Pass || s.Status[StatusIgnored]+s.Status[StatusUnexpected] > 0) {
 		all = append(all, lines("", Counts(r))...)
 	}
-	s := Section{ID: SectionJudged, Lines: all}
+	s := Section{ID: sectionJudged, Lines: all}
 	if len(d.Sections) > 0 {
 		s.Heading = "What was judged"
 	}
 	d.add(s, len(all))
 }
 
-func (d *composer) bisected() {
-	b := d.r.bisect()
-	if b == nil {
-		return
-	}
-	t := &Table{Head: []string{"way", "token"}}
-	for _, row := range b.rows() {
-		t.Rows = append(t.Rows, []string{row.way, string(row.status)})
-	}
-	d.Sections = append(d.Sections, Section{Heading: fmt.Sprintf("Token %d of %s", b.Token, Clean(b.Case)), Table: t, Lines: lines("", b.conclusion())})
-}
-
 // rows are the failing ones, or the worst of those that pass.
 func (d *composer) rows() {
 	rows, limit := d.r.Failing(), maxFailing
-	s := Section{ID: SectionRows, Heading: "Failing rows, in the order in which the values existed"}
+	s := Section{ID: sectionRows, Heading: "Failing rows, in the order in which the values existed"}
 	if len(rows) == 0 {
 		rows, limit, s.Heading = d.r.worst(), maxPassing, "Worst rows"
 	}
-	var inherited []string // after rows that are wrong by themselves they take one line
+	var inherited groups // after rows that are wrong by themselves they take one line
 	if i := slices.IndexFunc(rows, func(l *Layer) bool { return l.Status == StatusInherited }); i > 0 && !d.Verbose {
 		for _, l := range rows[i:] {
-			inherited = append(inherited, d.names.row(l))
+			inherited.add("only pass the error on", d.names.row(l))
 		}
 		rows = rows[:i]
 	}
@@ -291,17 +273,8 @@ func (d *composer) rows() {
 		return
 	}
 	n := d.shown(len(rows), limit)
-	s.Rows, s.More = rows[:n], len(rows)-n
-	if len(inherited) > 0 {
-		s.Lines = []Line{d.group(inherited, "only pass the error on")}
-	}
+	s.Table, s.Lines, s.More = d.tableOf(rows[:n]), inherited.lines(d), len(rows)-n
 	d.Sections = append(d.Sections, s)
-}
-
-// group says of how many names something holds, and gives the first.
-func (d *composer) group(names []string, what string) Line {
-	n := d.shown(len(names), 2)
-	return Line{Text: fmt.Sprintf("%d %s: %s", len(names), what, few(names, n))}
 }
 
 // groups are names by what holds of them, in the order in which that was first said.
@@ -320,9 +293,11 @@ func (g *groups) add(what, name string) {
 	g.names[what] = append(g.names[what], name)
 }
 
-func (d *composer) grouped(g groups) (out []Line) {
+// lines say of how many names something holds, and the first of them.
+func (g *groups) lines(d *composer) (out []Line) {
 	for _, what := range g.what {
-		out = append(out, d.group(g.names[what], what))
+		names := g.names[what]
+		out = append(out, Line{Text: fmt.Sprintf("%d %s: %s", len(names), what, few(names, d.shown(len(names), 2)))})
 	}
 	return out
 }
@@ -335,7 +310,7 @@ func (d *composer) benign() {
 			g.add(l.Note, d.names.row(l))
 		}
 	}
-	d.add(Section{Heading: "Differ in their figures and not in what they mean, so they pass", Lines: d.grouped(g)}, maxNotes)
+	d.add(Section{Heading: "Differ in their figures and not in what they mean, so they pass", Lines: g.lines(d)}, maxNotes)
 }
 
 // costs shows of the layers without layers in them, and of attentions, those that took most memory; verbose
@@ -372,10 +347,9 @@ func (d *composer) unmatched() {
 		for _, l := range side.lones {
 			reason := layerNumber.ReplaceAllString(l.Reason, ".*")
 			switch {
-			case l.Reason == "" && l.Nearest != "":
-				open = append(open, Line{Text: fmt.Sprintf("%s (%s), nearest: %s", l.Name, l.Shape, l.Nearest)})
 			case l.Reason == "":
-				open = append(open, Line{Text: fmt.Sprintf("%s (%s)", l.Name, l.Shape)})
+				line := fmt.Sprintf("%s (%s), nearest: %s", l.Name, l.Shape, l.Nearest)
+				open = append(open, Line{Text: strings.TrimSuffix(line, ", nearest: ")})
 			case l.Ignored:
 				g.add("ignored: "+reason, l.Name)
 			default:
@@ -383,7 +357,7 @@ func (d *composer) unmatched() {
 			}
 		}
 		n := d.shown(len(open), maxUnmatched)
-		s := Section{Heading: fmt.Sprintf("Only the %s has %s", side.name, count(len(side.lones), "port")), Lines: append(open[:n:n], d.grouped(g)...),
+		s := Section{Heading: fmt.Sprintf("Only the %s has %s", side.name, count(len(side.lones), "port")), Lines: append(open[:n:n], g.lines(d)...),
 			More: len(open) - n, What: " without a known reason", Folded: true}
 		d.add(s, len(s.Lines))
 	}
@@ -440,7 +414,7 @@ func (d *composer) notes() {
 }
 
 func (d *composer) source() {
-	d.Sections = append(d.Sections, Section{ID: SectionSource, Lines: lines("Source", d.r.Source.String())})
+	d.Sections = append(d.Sections, Section{ID: sectionSource, Lines: lines("Source", d.r.Source.String())})
 }
 
 // next says what to do, as the last lines of a text.
@@ -449,7 +423,7 @@ func (d *composer) next() {
 	if why == "" || strings.Contains(why, d.Title) { // said already
 		return
 	}
-	s := Section{ID: SectionNext, Lines: lines("next", why)}
+	s := Section{ID: sectionNext, Lines: lines("next", why)}
 	if command != "" {
 		s.Lines = []Line{{Lead: "next", Text: command, Paste: true}, {Text: why, Level: 1}}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/page"
+	"github.com/goparity/goparity/internal/report/export"
 	"github.com/goparity/goparity/internal/weights"
 )
 
@@ -68,7 +68,7 @@ func TestNothingIsLeftOut(t *testing.T) {
 			return report.Text(w, sentinel(), report.TextOptions{Width: 300, File: "r.json"})
 		},
 		"markdown": func(w io.Writer) error { return report.Markdown(w, sentinel(), "r.json") },
-		"html":     func(w io.Writer) error { return page.Write(w, sentinel(), "r.json") },
+		"html":     func(w io.Writer) error { return export.HTML(w, sentinel(), "r.json") },
 	} {
 		var b strings.Builder
 		require.NoError(t, write(&b), name)

@@ -31,8 +31,8 @@ func (l *Layer) Explain(golden, actual *tensor.Tensor, c compare.Criteria, v com
 		return 0
 	}
 	r := v.Result
-	l.Histogram = HistogramOf(x)
-	l.Rows = RowsOf(x.Rows)
+	l.Histogram = histogramOf(x)
+	l.Rows = rowsOf(x.Rows)
 	m := r.MaxAbs
 	integers := !golden.DType().IsFloat() || !actual.DType().IsFloat()
 	add := func(format string, args ...any) { l.Detail = append(l.Detail, fmt.Sprintf(format, args...)) }

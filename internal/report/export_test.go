@@ -6,5 +6,4 @@ var (
 	Percent  = percent
 	Sentence = sentence
 	Shorten  = shorten
-	Wrap     = wrap
 )

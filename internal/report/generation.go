@@ -123,7 +123,7 @@ func generationHeadline(r *Report) string {
 func (d *composer) generations() {
 	for i := range d.r.Generations {
 		g := &d.r.Generations[i]
-		s := Section{ID: SectionGenerations, Heading: "Generation " + Clean(g.Case), Lines: lines("", g.lines()...)}
+		s := Section{ID: sectionGenerations, Heading: "Generation " + Clean(g.Case), Lines: lines("", g.lines()...)}
 		if g.Text != "" && Clean(g.Text) != d.Title {
 			s.Lines = slices.Concat(lines("", g.Text), s.Lines)
 		}

@@ -12,7 +12,7 @@ func Headline(r *Report) string {
 	case r.Error == "" && r.ofGeneration():
 		return generationHeadline(r)
 	case r.Verdict == Fail || r.Verdict == Pass:
-		return stageNamed(r.Subject()).headline(r)
+		return stageNamed(r.subject()).headline(r)
 	case r.Verdict == Incomplete:
 		open, rest := r.Open(), ""
 		if len(open) > 1 {
@@ -28,9 +28,9 @@ func Headline(r *Report) string {
 	return "nothing was compared"
 }
 
-// Subject is the stage that the headline is about: the first that is wrong, or of a pass the tensors, or where there are
+// subject is the stage that the headline is about: the first that is wrong, or of a pass the tensors, or where there are
 // none the last that was judged.
-func (r *Report) Subject() string {
+func (r *Report) subject() string {
 	if r.Verdict == Fail {
 		return r.stage()
 	}
@@ -88,9 +88,9 @@ var failWord = map[Status]string{
 const open = "This is the first output or input that differs, and what it is made of was not recorded on both sides: " +
 	"the error is here or before it."
 
-// KindText explains the kind of the first divergence in a sentence; empty for an unknown kind or none, and
+// kindText explains the kind of the first divergence in a sentence; empty for an unknown kind or none, and
 // where the sentence of the place says what replay found there.
-func (r *Report) KindText() string {
+func (r *Report) kindText() string {
 	d := r.FirstDivergence
 	switch {
 	case d != nil && d.Place != "" && r.Kind != KindPath:
@@ -103,7 +103,7 @@ func (r *Report) KindText() string {
 
 // what explains the first divergence: its kind, and what happened at the place.
 func (r *Report) what() string {
-	return strings.TrimSpace(r.KindText() + " " + r.FirstDivergence.Sentence())
+	return strings.TrimSpace(r.kindText() + " " + r.FirstDivergence.Sentence())
 }
 
 // Found says what is wrong at the first divergence, and where that is in the code of both sides, a line each.
@@ -135,7 +135,7 @@ func (r *Report) Diagnosis() string {
 	}
 	text := d.Where() + d.At()
 	if causes := r.layerCauses(); len(causes) > 0 {
-		text += fmt.Sprintf(": %s (%s)", Clean(causes[0].ID), causes[0].Word())
+		text += fmt.Sprintf(": %s (%s)", Clean(causes[0].ID), causes[0].word())
 	}
 	return text
 }
@@ -181,9 +181,9 @@ func (d *Divergence) Code() (lines []string) {
 // AlsoWrong is how evidence begins that another layer makes an error of its own.
 func AlsoWrong(layer string) string { return "also wrong by itself: " + layer + ", " }
 
-// Growing is the growth of a drift in one line, of some blocks, the first and the last among them; empty if
+// growing is the growth of a drift in one line, of some blocks, the first and the last among them; empty if
 // there is none.
-func (d *Divergence) Growing() string {
+func (d *Divergence) growing() string {
 	if len(d.Growth) < 2 {
 		return ""
 	}

@@ -44,23 +44,24 @@ func Write(w io.Writer, r *Report) error {
 // schema, an unknown verdict or status, and a report that contradicts itself (a pass that compared
 // nothing, or that has a failing row) are errors that name the place.
 func Read(r io.Reader) (*Report, error) {
-	read := &counter{Reader: r}
-	d := json.NewDecoder(read)
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
 	var out Report
-	if err := d.Decode(&out); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fmt.Errorf("report: the file ends before the report does, after %d bytes: it was not written "+
-				"to its end", read.n)
-		}
-		at := d.InputOffset()
+	if err := json.Unmarshal(data, &out); err != nil {
 		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		var kind *json.UnmarshalTypeError
+		at := int64(0)
+		switch {
+		case errors.As(err, &syntax) && err.Error() == "unexpected end of JSON input":
+			return nil, fmt.Errorf("report: the file ends before the report does, after %d bytes: it was not written to its end", len(data))
+		case errors.As(err, &syntax):
 			at = syntax.Offset
+		case errors.As(err, &kind):
+			at = kind.Offset
 		}
 		return nil, fmt.Errorf("report: not a report.json: %w (after byte %d)", err, at)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("report: something follows the report at byte %d", d.InputOffset())
 	}
 	if out.Schema != Schema {
 		return nil, fmt.Errorf("report: schema %d, this version reads %d: use the parity that wrote it", out.Schema,
@@ -109,18 +110,6 @@ func (r *Report) covered() Verdict {
 		return Incomplete
 	}
 	return Pass
-}
-
-// counter counts what was read.
-type counter struct {
-	io.Reader
-	n int
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n += n
-	return n, err
 }
 
 func orEmpty[T any](list []T) []T {

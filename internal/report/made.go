@@ -51,54 +51,42 @@ type Inputs struct {
 // also marks the dumps of --also.
 const also = "also"
 
-// input is a field of Inputs.
-type input struct {
-	name, is string // of its flag, or its role; "file", "also" or ""
-	value    reflect.Value
-}
-
-// fields lists all inputs.
-func (in *Inputs) fields() (list []input) {
+// each goes through all inputs: the name of its flag, or its role, what it is ("file", "also" or ""), and where it stands.
+func (in *Inputs) each(visit func(name, is string, value reflect.Value)) {
 	v := reflect.ValueOf(in).Elem()
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		list = append(list, input{strings.ReplaceAll(jsonKey(field), "_", "-"), field.Tag.Get("is"), v.Field(i)})
+		visit(strings.ReplaceAll(jsonKey(field), "_", "-"), field.Tag.Get("is"), v.Field(i))
 	}
-	return list
-}
-
-// given lists the inputs that have a value.
-func (in *Inputs) given() []input {
-	return slices.DeleteFunc(in.fields(), func(x input) bool { return x.value.IsZero() })
 }
 
 // Also returns by its role where each of the further dumps stands.
 func (in *Inputs) Also() map[string]*string {
 	roles := map[string]*string{}
-	for _, x := range in.fields() {
-		if x.is == also {
-			roles[x.name] = x.value.Addr().Interface().(*string)
+	in.each(func(name, is string, value reflect.Value) {
+		if is == also {
+			roles[name] = value.Addr().Interface().(*string)
 		}
-	}
+	})
 	return roles
 }
 
 // Paths are where the files and folders that are read stand, of those that are given.
 func (in *Inputs) Paths() (paths []*string) {
-	for _, x := range in.given() {
-		switch p := x.value.Addr().Interface().(type) {
+	in.each(func(_, is string, value reflect.Value) {
+		switch p := value.Addr().Interface().(type) {
 		case *string:
-			if x.is != "" {
+			if is != "" && *p != "" {
 				paths = append(paths, p)
 			}
 		case *[]string:
 			for i := range *p {
-				if x.is != "" {
+				if is != "" {
 					paths = append(paths, &(*p)[i])
 				}
 			}
 		}
-	}
+	})
 	return paths
 }
 
@@ -131,27 +119,26 @@ func (m *Made) Here() (Inputs, error) {
 
 // Args returns the inputs as arguments of parity compare; with names only what these flags say.
 func (in Inputs) Args(names ...string) (args []string) {
-	for _, x := range in.given() {
-		flag := "--" + x.name
-		if len(names) > 0 && !slices.Contains(names, x.name) {
-			continue
+	in.each(func(name, is string, value reflect.Value) {
+		if value.IsZero() || len(names) > 0 && !slices.Contains(names, name) {
+			return
 		}
-		switch v := x.value.Interface().(type) {
+		switch v := value.Interface().(type) {
 		case bool:
-			args = append(args, flag)
+			args = append(args, "--"+name)
 		case []string:
 			for _, s := range v {
-				args = append(args, flag, s)
+				args = append(args, "--"+name, s)
 			}
 		case *int:
-			args = append(args, flag, fmt.Sprint(*v))
+			args = append(args, "--"+name, fmt.Sprint(*v))
 		case string:
-			if x.is == also {
-				flag, v = "--also", x.name+"="+v
+			if is == also {
+				name, v = also, name+"="+v
 			}
-			args = append(args, flag, v)
+			args = append(args, "--"+name, v)
 		}
-	}
+	})
 	return args
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
@@ -21,23 +20,20 @@ func Markdown(w io.Writer, r *Report, file string) error {
 		fmt.Fprintf(&b, "%s\n\n", mdText(d.Fixture))
 	}
 	for i := range d.Sections {
-		mdSection(&b, &d.Sections[i], r)
+		mdSection(&b, &d.Sections[i])
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-func mdSection(b *bytes.Buffer, s *Section, r *Report) {
+func mdSection(b *bytes.Buffer, s *Section) {
 	if s.Folded {
 		fmt.Fprintf(b, "<details><summary>%s</summary>\n\n", mdText(s.Heading))
 	} else if s.Heading != "" {
 		fmt.Fprintf(b, "#### %s\n\n", mdText(s.Heading))
 	}
-	if s.Rows != nil {
-		mdRows(b, s.Rows, r)
-	}
 	if s.Table != nil {
-		mdTable(b, s.Table.Head, s.Table.Rows)
+		mdTable(b, s.Table)
 	}
 	for _, l := range s.Lines {
 		lead, text := "", mdText(l.Text)
@@ -61,30 +57,23 @@ func mdSection(b *bytes.Buffer, s *Section, r *Report) {
 	b.WriteByte('\n')
 }
 
-// mdTable writes cells that are escaped, but for the first of a row, which is code.
-func mdTable(b *bytes.Buffer, head []string, rows [][]string) {
-	fmt.Fprintf(b, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
-	for _, row := range rows {
-		cells := []string{mdCode(row[0])}
-		for _, c := range row[1:] {
-			cells = append(cells, mdText(c))
+// mdTable writes a table, and below it what else is said of its rows.
+func mdTable(b *bytes.Buffer, t *Table) {
+	fmt.Fprintf(b, "| %s |\n|%s%s%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", t.Name+1), strings.Repeat("---:|", t.Figures),
+		strings.Repeat("---|", len(t.Head)-t.Name-1-t.Figures))
+	for _, row := range t.Rows {
+		cells := make([]string, len(row))
+		for i, c := range row {
+			if cells[i] = mdText(c); i == t.Name {
+				cells[i] = mdCode(c)
+			}
 		}
 		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	b.WriteByte('\n')
-}
-
-// mdRows writes rows with their figures, and below them what else is known of the first divergence.
-func mdRows(b *bytes.Buffer, rows []*Layer, r *Report) {
-	names, mark := namingOf(r.Layers), r.divergent()
-	fmt.Fprintf(b, "| status | layer | %s | limit |\n|---|---|%s---|\n", strings.Join(figureHeads, " | "), strings.Repeat("---:|", len(figureHeads)))
-	for _, l := range rows {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", l.Status, mdCode(names.short(l, maxSummaryCell)), strings.Join(figureCells(l), " | "), mdText(l.why()))
-	}
-	b.WriteByte('\n')
-	if mark != nil && slices.Contains(rows, mark) {
-		for _, text := range mark.said(true) {
-			fmt.Fprintf(b, "- %s\n", mdText(text))
+	for i, row := range t.Rows {
+		for _, text := range t.below(i) {
+			fmt.Fprintf(b, "- %s %s\n", mdCode(row[t.Name]), mdText(text))
 		}
 	}
 }
@@ -104,7 +93,7 @@ func mdText(s string) string {
 // mdCode writes s as code that may stand in a table. A backtick cannot be escaped there, so it
 // becomes an apostrophe.
 func mdCode(s string) string {
-	s = strings.ReplaceAll(shorten(Clean(s), maxSummaryCell), "`", "'")
+	s = strings.ReplaceAll(shortName(Clean(s), maxSummaryCell), "`", "'")
 	return "`" + strings.ReplaceAll(s, "|", `\|`) + "`"
 }
 
@@ -117,19 +106,11 @@ func Annotations(w io.Writer, r *Report) error {
 	if r.Verdict == Pass {
 		return nil
 	}
-	var b bytes.Buffer
 	fixture := "parity"
 	if r.Fixture != "" {
 		fixture += " " + r.Fixture
 	}
-	left := maxAnnotations
-	annotate := func(title, message string) {
-		if left > 0 {
-			left--
-			fmt.Fprintf(&b, "::error title=%s::%s\n", commandProperty.Replace(title), commandData.Replace(message))
-		}
-	}
-	annotate(Clean(fixture), cut(Headline(r), maxSummaryCell))
+	says := [][2]string{{Clean(fixture), Headline(r)}}
 	names, mark := namingOf(r.Layers), r.divergent()
 	for _, l := range r.Failing() {
 		if l.Status == StatusInherited || l == mark && r.FirstDivergence == nil {
@@ -137,8 +118,7 @@ func Annotations(w io.Writer, r *Report) error {
 		}
 		message := failWord[l.Status]
 		if m := l.figures(); m != nil {
-			message += fmt.Sprintf(": max |a-g| %s, rel. L2 %s, worst row %s", num(m.MaxAbs), num(m.RelL2),
-				num(m.RowRelL2))
+			message += fmt.Sprintf(": max |a-g| %s, rel. L2 %s, worst row %s", num(m.MaxAbs), num(m.RelL2), num(m.RowRelL2))
 		}
 		switch {
 		case l.why() == "":
@@ -147,7 +127,11 @@ func Annotations(w io.Writer, r *Report) error {
 		default:
 			message += ": " + Clean(l.why())
 		}
-		annotate(names.short(l, 100), cut(message, maxSummaryCell))
+		says = append(says, [2]string{shortName(names.row(l), 100), message})
+	}
+	var b bytes.Buffer
+	for _, s := range says[:min(len(says), maxAnnotations)] {
+		fmt.Fprintf(&b, "::error title=%s::%s\n", commandProperty.Replace(s[0]), commandData.Replace(cut(s[1], maxSummaryCell)))
 	}
 	_, err := w.Write(b.Bytes())
 	return err

@@ -157,8 +157,8 @@ type Rows struct {
 	RelL2 []Float `json:"rel_l2"` // by bin; Infinity where a NaN or an infinity has no match
 }
 
-// RowsOf bins the rows of a pair.
-func RowsOf(lines []compare.Line) *Rows {
+// rowsOf bins the rows of a pair.
+func rowsOf(lines []compare.Line) *Rows {
 	n := len(lines)
 	if n == 0 {
 		return nil
@@ -183,8 +183,8 @@ type Histogram struct {
 	Counts   []int `json:"counts"`
 }
 
-// HistogramOf is the histogram of a pair.
-func HistogramOf(d compare.Detail) *Histogram {
+// histogramOf is the histogram of a pair.
+func histogramOf(d compare.Detail) *Histogram {
 	h := &Histogram{Equal: d.Equal, Counts: make([]int, len(d.Decades))}
 	for i, x := range d.Decades {
 		h.Counts[i] = x.Count

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/glob"
@@ -25,11 +26,11 @@ func (c commands) line() (string, bool) {
 		lines = append(lines, subtest.Command(words...))
 	}
 	line := strings.Join(lines, " && ")
-	return line, line != "" && QuotedLen(line) <= maxNext
+	return line, line != "" && quotedLen(line) <= maxNext
 }
 
-// QuotedLen is the bytes that a text takes in JSON.
-func QuotedLen(s string) int { return len(s) + strings.Count(s, `"`) + strings.Count(s, `\`) }
+// quotedLen is the bytes that a text takes in JSON.
+func quotedLen(s string) int { return len(s) + strings.Count(s, `"`) + strings.Count(s, `\`) }
 
 // operand is a word that no program takes for a flag (go test -exec): a report may come from
 // anywhere.
@@ -90,12 +91,12 @@ func (n next) again(more ...string) commands {
 	return nil
 }
 
-// anew is the same judgement once more, or where that cannot be made the report of it.
-func (n next) anew() commands {
+// redo is the same judgement once more, or where that cannot be made the report of it, and why.
+func (n next) redo(why, again string) (commands, string) {
 	if c := n.again(); c != nil {
-		return c
+		return c, why + again
 	}
-	return n.report()
+	return n.report(), why + "; the report has the details"
 }
 
 // gotest runs the subtest of the place, or of the execution paths that fail alike there, else the
@@ -123,15 +124,14 @@ func (n next) gotest() []string {
 			pattern = subtest.Pattern(root) + pattern
 		}
 	}
-	var which []string
-	if pattern != "" {
-		which = []string{"-run", pattern}
-	}
 	var by Settings
 	if n.r.Settings != nil {
 		by = *n.r.Settings
 	}
-	return by.GoTest(operand(n.r.Package), which...)
+	if pattern == "" {
+		return by.GoTest(operand(n.r.Package))
+	}
+	return by.GoTest(operand(n.r.Package), "-run", pattern)
 }
 
 // paths is the element of -run that selects the execution paths of the first divergence,
@@ -179,7 +179,7 @@ func (n next) tokens() (commands, string) {
 	}
 	const why = "the two runs were not given the same input: record the candidate on the tokens of the golden"
 	if n.in == nil || n.in.Golden == "" {
-		return n.anew(), why
+		return n.redo(why, "")
 	}
 	show := func(dump string) []string {
 		return append([]string{"parity", "show", operand(dump)}, n.in.Args("raw")...)
@@ -200,26 +200,17 @@ func (n next) proven() (commands, string) {
 	if n.r.Verdict != Fail || len(n.r.Causes) == 0 || !n.r.Causes[0].Proven {
 		return nil, ""
 	}
-	c, again := n.r.Causes[0], n.again()
-	then := "record the candidate again, and this judges it"
-	switch {
-	case n.r.Package != "":
-		then = "then this judges it again"
-	case again == nil:
-		again, then = n.report(), "the report has the details"
+	c, again := n.r.Causes[0], "; record the candidate again, and this judges it"
+	if n.r.Package != "" {
+		again = "; then this judges it again"
 	}
-	return again, fmt.Sprintf("mend %s (%s, see %s); %s", c.Layer, c.ID, c.Doc(), then)
+	return n.redo(fmt.Sprintf("mend %s (%s, see %s)", c.Layer, c.ID, c.Doc()), again)
 }
 
 // nameless reports whether layers may be joined that now stand alone on both sides.
 func (n next) nameless() bool {
 	lonely := func(lones []Lone) bool {
-		for _, l := range lones {
-			if l.Reason == "" && !l.Ignored {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(lones, func(l Lone) bool { return l.Reason == "" && !l.Ignored })
 	}
 	return n.in != nil && n.in.Golden != "" && n.in.Names == "" && lonely(n.r.Unmatched.Golden) && lonely(n.r.Unmatched.Actual)
 }
@@ -250,15 +241,9 @@ func (n next) open() (commands, string) {
 		return nil, ""
 	}
 	why := "the place is open: record what was not recorded there, on both sides, and compare again"
-	if n.in == nil {
-		return n.anew(), why
-	}
-	if n.r.ofGeneration() { // a scope is of tensors
-		return n.again("-v"), why
-	}
 	scope := glob.Quote(d.Layer)
-	if _, err := glob.Compile(scope); err != nil {
-		return n.report(), why
+	if _, err := glob.Compile(scope); err != nil || n.in == nil || n.r.ofGeneration() { // a scope is of tensors
+		return n.redo(why, "")
 	}
 	in := *n.in
 	in.Scope = []string{scope}

@@ -60,24 +60,6 @@ func (p *Path) Ran() string {
 	return count(p.Passes, "forward pass") + ", " + count(p.Rows, "row")
 }
 
-// result says in short what came of a path.
-func (p *Path) result() string {
-	worst := func(a *Agreement, right, wrong string) string {
-		switch {
-		case a == nil || a.Outputs == 0:
-			return "not compared"
-		case a.Holds:
-			return right
-		}
-		return wrong + ", worst row rel. L2 " + num(a.RowRelL2)
-	}
-	text := worst(p.Matches, "matches the golden", "does not match the golden")
-	if p.Repeats != nil {
-		text += "; " + worst(p.Repeats, "equal to its first run", "not equal to its first run")
-	}
-	return text
-}
-
 // OnePass says how the candidate's own one pass agrees with the golden: in one line, unless it is
 // judged by goldens of its own beside some path.
 func (r *Report) OnePass() (lines []string) {
@@ -188,6 +170,17 @@ func (a *Agreement) String() string {
 	return text
 }
 
+// short says whether two runs agree, and how far the worst row is off where not.
+func (a *Agreement) short() string {
+	switch {
+	case a == nil || a.Outputs == 0:
+		return "nothing was compared"
+	case a.Holds:
+		return "yes"
+	}
+	return "no, worst row rel. L2 " + num(a.RowRelL2)
+}
+
 func judgedPaths(r *Report) (list []Judged) {
 	for i := range r.Paths {
 		p := &r.Paths[i]
@@ -216,12 +209,16 @@ func (d *composer) paths() {
 	if len(r.Paths) == 0 {
 		return
 	}
-	s := Section{ID: SectionPaths, Heading: "Execution paths", Lines: lines("", append(r.OnePass(), r.findings()...)...)}
+	s := Section{ID: sectionPaths, Heading: "Execution paths", Lines: lines("", append(r.OnePass(), r.findings()...)...)}
 	if d.Tested { // the tests told where
 		s.Lines = nil
 		for i := range r.Paths {
 			p := &r.Paths[i]
-			s.Lines = append(s.Lines, Line{Lead: p.Path, Text: p.Ran() + ": " + p.result()})
+			line := Line{Lead: p.Path, Text: p.Ran() + "; matches the golden: " + p.Matches.short()}
+			if p.Repeats != nil {
+				line.Text += "; equal to its first run: " + p.Repeats.short()
+			}
+			s.Lines = append(s.Lines, line)
 		}
 		d.add(s, maxPaths)
 		return
@@ -245,9 +242,6 @@ func (n next) path() (commands, string) {
 	if c, why := n.proven(); why != "" {
 		return c, why
 	}
-	const why = "the model is right in one pass: look at what the path adds there, the cache, positions, slots, masks or padding; "
-	if c := n.again(); c != nil {
-		return c, why + "this judges it again"
-	}
-	return n.report(), why + "the report has the details"
+	return n.redo("the model is right in one pass: look at what the path adds there, the cache, positions, slots, masks or padding",
+		"; this judges it again")
 }

@@ -53,44 +53,41 @@ func (d *PathDepth) Join(other *PathDepth) {
 		if slices.ContainsFunc(d.Runs, func(r PathError) bool { return r.Path == run.Path && r.Case == run.Case }) {
 			continue
 		}
-		errors := map[string]Float{}
-		var order []string
-		for i, layer := range other.Layers[:min(len(other.Layers), len(run.Errors))] {
-			if e := run.Errors[i]; !math.IsNaN(float64(e)) {
-				errors[layer] = e
-				order = append(order, layer)
-			}
-		}
+		errors := run.by(other.Layers)
+		order := slices.DeleteFunc(slices.Clone(other.Layers), func(layer string) bool { _, known := errors[layer]; return !known })
 		d.add(run.Path, run.Case, order, errors)
 	}
 }
 
+// by has the errors of the layers that were compared.
+func (e *PathError) by(layers []string) map[string]Float {
+	errors := map[string]Float{}
+	for i, layer := range layers[:min(len(layers), len(e.Errors))] {
+		if !math.IsNaN(float64(e.Errors[i])) {
+			errors[layer] = e.Errors[i]
+		}
+	}
+	return errors
+}
+
 // add adds a run. A layer that is new stands after the one that it follows.
 func (d *PathDepth) add(path, caseName string, order []string, errors map[string]Float) {
-	before := make(map[string]int, len(d.Layers))
-	for i, layer := range d.Layers {
-		before[layer] = i
+	var all []map[string]Float
+	for i := range d.Runs {
+		all = append(all, d.Runs[i].by(d.Layers))
 	}
+	all = append(all, errors)
+	d.Runs = append(d.Runs, PathError{Path: path, Case: caseName})
 	d.Layers = merged(d.Layers, order)
 	for k := range d.Runs {
-		errors := make([]Float, len(d.Layers))
+		d.Runs[k].Errors = make([]Float, len(d.Layers))
 		for i, layer := range d.Layers {
-			if was, known := before[layer]; known && was < len(d.Runs[k].Errors) {
-				errors[i] = d.Runs[k].Errors[was]
-			} else {
-				errors[i] = Float(math.NaN())
+			e, known := all[k][layer]
+			if d.Runs[k].Errors[i] = e; !known {
+				d.Runs[k].Errors[i] = nan
 			}
 		}
-		d.Runs[k].Errors = errors
 	}
-	run := PathError{Path: path, Case: caseName, Errors: make([]Float, len(d.Layers))}
-	for i, layer := range d.Layers {
-		e, known := errors[layer]
-		if run.Errors[i] = e; !known {
-			run.Errors[i] = Float(math.NaN())
-		}
-	}
-	d.Runs = append(d.Runs, run)
 }
 
 // merged returns a list with the layers of another order; what is new stands after the layer that it follows there.

@@ -38,18 +38,16 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 				"again", k.Key)
 		}
 	}
-	t := ToleranceOf(c, source)
 	// What is wrong besides the figures stays wrong, whatever the criteria.
 	beyond := r.Verdict == Fail && placeOf(r.stage()) < placeOf(StageTensors) || !r.holds() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() })
 	out := *r
 	out.Layers = slices.Clone(r.Layers)
-	j := rejudging{by: t, failed: map[string]bool{}, dropped: map[*compare.Criterion]int{}}
+	j := rejudging{by: ToleranceOf(c, source), failed: map[string]bool{}}
 	j.outputs(out.Layers)
-	j.inherited(out.Layers)
 	out.decide()
 	for i := range out.Layers {
 		if l := &out.Layers[i]; l.IsInput() && !l.Benign && l.Standard != nil && (l.compared() || l.Status == StatusError) {
-			out.judgeInput(l, t)
+			j.input(l, out.Verdict == Fail)
 		}
 	}
 	if beyond && out.holds() {
@@ -57,7 +55,11 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 		out.Kind, out.FirstDivergence = r.Kind, r.FirstDivergence
 	}
 	out.SetServing(out.Serving) // which the rows do not excuse
-	out.Notes = append(j.notes(), r.Notes...)
+	notes := []string{"re-judged from the figures of report.json by " + (&Layer{Tolerance: j.by}).Limit()}
+	if j.unsure > 0 {
+		notes = append(notes, count(j.unsure, "row")+" cannot be re-judged from the figures: compare the dumps again")
+	}
+	out.Notes = append(notes, r.Notes...)
 	if out.holds() && Count(out.Layers).Compared == 0 {
 		out.Verdict, out.Error = Error, "nothing was compared"
 	}
@@ -67,76 +69,54 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 
 // rejudging is what is learnt while the rows of a report are judged again.
 type rejudging struct {
-	by      *Tolerance
-	failed  map[string]bool            // layers
-	unsure  int                        // rows that their figures do not decide
-	dropped map[*compare.Criterion]int // criteria that had judged rows and need the tensors
+	by     *Tolerance
+	failed map[string]bool // layers
+	unsure int             // rows that their figures do not decide
 }
 
-// outputs judges the rows that decide by themselves.
+// outputs judges the rows that decide by themselves, then those that a layer had excused which does not fail any more.
 func (j *rejudging) outputs(rows []Layer) {
-	for i := range rows {
-		l := &rows[i]
-		if l.IsInput() || l.Benign || !l.compared() || l.Standard == nil || l.Status == StatusInherited {
-			continue
-		}
-		switch j.row(l) {
-		case holds:
-			l.Status = StatusPass
-		case broken:
-			l.Status = StatusFail
-			j.failed[l.Layer] = true
-		}
-	}
-}
-
-// inherited judges the rows that had been excused by a layer that does not fail any more.
-func (j *rejudging) inherited(rows []Layer) {
-	for i := range rows {
-		l := &rows[i]
-		if l.Status != StatusInherited || l.Standard == nil || j.failed[l.Blame] {
-			continue
-		}
-		if result := j.row(l); result != unknown {
-			l.Status, l.Blame = []Status{holds: StatusPass, broken: StatusFail}[result], ""
-		}
-	}
-}
-
-func (j *rejudging) row(l *Layer) outcome {
-	result, why := l.judge(l.Standard, l.countedBy(), j.by)
-	if l.Tolerance != nil {
-		for c := range l.Tolerance.Criteria {
-			if !c.Recorded {
-				j.dropped[c]++
+	for _, excused := range []bool{false, true} {
+		for i := range rows {
+			l := &rows[i]
+			if l.IsInput() || l.Benign || !l.compared() || l.Standard == nil || (l.Status == StatusInherited) != excused || excused && j.failed[l.Blame] {
+				continue
+			}
+			switch result, why := j.judge(l); result {
+			case holds:
+				l.Status, l.Blame = StatusPass, ""
+			case broken:
+				l.Status, l.Blame, l.Violations = StatusFail, "", why
+				j.failed[l.Layer] = j.failed[l.Layer] || !excused
+			default:
+				l.Status, l.Note = StatusError, strings.Join(why, "; ")
+				j.unsure++
 			}
 		}
 	}
-	l.judgedBy(j.by)
-	switch result {
-	case broken:
-		l.Violations = why
-	case unknown:
-		l.Status, l.Note = StatusError, strings.Join(why, "; ")
-		j.unsure++
-	}
-	return result
 }
 
-func (j *rejudging) notes() []string {
-	notes := []string{"re-judged from the figures of report.json by " + (&Layer{Tolerance: j.by}).Limit()}
-	for _, c := range compare.Table() {
-		if n := j.dropped[c]; n > 0 {
-			notes = append(notes,
-				fmt.Sprintf("%s, by which %s had been judged, cannot be re-judged: it needs the tensors", c.Key,
-					count(n, "row")))
+// input judges an input: it is evidence, and fails nothing by itself.
+func (j *rejudging) input(l *Layer, fails bool) {
+	switch result, why := j.judge(l); {
+	case result == holds:
+		l.Status = StatusPass
+	case result == broken && fails:
+		l.Status, l.Violations = StatusFail, why
+	default:
+		l.Status, l.Note = StatusIgnored, "differs, but no output does: "+strings.Join(why, "; ")
+	}
+}
+
+// judge judges a row by the new tolerance; what had been counted by the old one stays so.
+func (j *rejudging) judge(l *Layer) (result outcome, why []string) {
+	if l.Counted == nil {
+		if l.Counted = l.Tolerance; l.Counted == nil {
+			l.Counted = &Tolerance{}
 		}
 	}
-	if j.unsure > 0 {
-		notes = append(notes,
-			fmt.Sprintf("%s cannot be re-judged from the figures: compare the dumps again", count(j.unsure, "row")))
-	}
-	return notes
+	l.Tolerance, l.Violations, l.Detail = j.by, nil, nil
+	return l.judge(l.Standard, l.Counted, j.by)
 }
 
 // decide sets the verdict by the rows.
@@ -156,37 +136,6 @@ func (r *Report) decide() {
 	} else {
 		r.FirstDivergence, r.Kind, r.Frontier, r.Causes = nil, "", nil, nil
 	}
-}
-
-// judgeInput: an input is evidence, and fails nothing by itself.
-func (r *Report) judgeInput(l *Layer, t *Tolerance) {
-	result, why := l.judge(l.Standard, l.countedBy(), t)
-	l.judgedBy(t)
-	switch {
-	case result == holds:
-		l.Status = StatusPass
-	case result == broken && r.Verdict == Fail:
-		l.Status, l.Violations = StatusFail, why
-	default:
-		l.Status, l.Note = StatusIgnored, "differs, but no output does: "+strings.Join(why, "; ")
-	}
-}
-
-// judgedBy replaces the tolerance; what had been counted by the old one stays so.
-func (l *Layer) judgedBy(t *Tolerance) {
-	l.Counted = l.countedBy()
-	l.Tolerance, l.Violations, l.Detail = t, nil, nil
-}
-
-// countedBy is the tolerance by which the mismatches were counted.
-func (l *Layer) countedBy() *Tolerance {
-	switch {
-	case l.Counted != nil:
-		return l.Counted
-	case l.Tolerance != nil:
-		return l.Tolerance
-	}
-	return &Tolerance{}
 }
 
 // judge applies criteria to figures of a row, whose mismatches were counted by another tolerance. why says what is

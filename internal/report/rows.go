@@ -59,12 +59,8 @@ func namingOf(rows []Layer) naming {
 	})}
 }
 
-// row returns the place of a row in full: "model.layers.0 output", with the case and step after it
-// where they differ.
-func (n naming) row(l *Layer) string { return n.short(l, math.MaxInt) }
-
-// short is row in at most so many columns: the layer's name gives way first.
-func (n naming) short(l *Layer, columns int) string {
+// row is "model.layers.0 output", with the case and step after it where they differ.
+func (n naming) row(l *Layer) string {
 	layer, rest := Clean(l.Layer), l.Port
 	if layer == "" {
 		layer = "(root)"
@@ -72,7 +68,15 @@ func (n naming) short(l *Layer, columns int) string {
 	if n.cases {
 		rest += " " + strings.Trim(l.Case+"."+l.Step, ".")
 	}
-	rest = strings.TrimRight(" "+Clean(rest), " ")
+	return layer + strings.TrimRight(" "+Clean(rest), " ")
+}
+
+// shortName is the place of a row in at most so many columns: the layer's name gives way first.
+func shortName(place string, columns int) string {
+	layer, rest, more := strings.Cut(place, " ")
+	if more {
+		rest = " " + rest
+	}
 	return cut(shorten(layer, max(columns-width(rest), 12))+rest, columns)
 }
 

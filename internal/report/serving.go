@@ -94,7 +94,7 @@ func (s *Serving) Headline() string {
 	}
 	line := "the server answers wrong: " + s.First.Where()
 	if len(s.Causes) > 0 {
-		line += fmt.Sprintf(": %s (%s)", Clean(s.Causes[0].ID), s.Causes[0].Word())
+		line += fmt.Sprintf(": %s (%s)", Clean(s.Causes[0].ID), s.Causes[0].word())
 	}
 	return line + fmt.Sprintf("; %d of %s are wrong", s.count(StatusFail), count(len(s.Requests), "answer"))
 }
@@ -203,8 +203,5 @@ func (n next) served() (commands, string) {
 		c := n.r.Causes[0]
 		why = fmt.Sprintf("mend the server (%s, see %s), not the model's layers", c.ID, c.Doc())
 	}
-	if c := n.again(); c != nil {
-		return c, why + "; then this asks it again"
-	}
-	return n.report("-v"), why + "; then parity serve asks it again"
+	return n.redo(why, "; then this asks it again")
 }

@@ -70,40 +70,10 @@ func TestServingAlone(t *testing.T) {
 	}
 }
 
-// Beside tensors, serving decides where they hold, and is shown where they do not.
-func TestServingBesideTensors(t *testing.T) {
-	for _, c := range []struct {
-		tensors, serving, want report.Verdict
-		kind, reason           string
-	}{
-		{report.Pass, report.Pass, report.Pass, "", "both hold"},
-		{report.Pass, report.Fail, report.Fail, "serving", "the server is wrong, the model is not"},
-		{report.Fail, report.Fail, report.Fail, "local", "the first stage is the verdict"},
-		{report.Pass, report.Error, report.Error, "", "no answers"},
-	} {
-		r := passing()
-		if c.tensors == report.Fail {
-			r = failing()
-		}
-		kind := r.Kind
-		r.SetServing(served(c.serving))
-		assert.Equal(t, c.want, r.Verdict, c.reason)
-		if c.kind == "local" {
-			c.kind = kind
-		}
-		assert.Equal(t, c.kind, r.Kind, c.reason)
-		var text bytes.Buffer
-		require.NoError(t, report.Text(&text, r, report.TextOptions{Width: 200}), c.reason)
-		assert.Contains(t, text.String(), "Serving: m at http://127.0.0.1:8000, 4 at once", c.reason)
-		require.NoError(t, report.Write(&text, r), c.reason)
-	}
-}
-
 // A report may not hold more than its serving.
 func TestServingThatContradicts(t *testing.T) {
 	r := &report.Report{Verdict: report.Pass, Serving: served(report.Fail)}
 	assert.ErrorContains(t, report.Write(&bytes.Buffer{}, r), "verdict pass, but that of serving is fail")
 	r = &report.Report{Verdict: report.Pass, Serving: &report.Serving{Verdict: report.Pass}}
 	assert.ErrorContains(t, report.Write(&bytes.Buffer{}, r), "nothing was compared")
-	assert.True(t, strings.HasPrefix(report.KindServing, "serv"))
 }

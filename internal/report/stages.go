@@ -22,11 +22,10 @@ const (
 // and the kinds of its verdicts.
 type stage struct {
 	name     string
-	judged   func(*Report) []Judged             // each thing that it judged, by a name
-	headline func(*Report) string               // of a verdict that is about it
-	show     func(*composer)                    // its own sections of a document; nil: none
-	next     func(next) (commands, string)      // what to do if the verdict is about it; nil: as for any
-	rows     func(*Report) (judged, fails bool) // whether the rows of the report that are its own are judged, in place of judged
+	judged   func(*Report) []Judged        // each thing that it judged, by a name
+	headline func(*Report) string          // of a verdict that is about it
+	show     func(*composer)               // its own sections of a document; nil: none
+	next     func(next) (commands, string) // what to do if the verdict is about it; nil: as for any
 }
 
 // stages are in the order in which a run passes them.
@@ -35,7 +34,7 @@ func stages() []stage {
 		{name: StageText, judged: judgedTexts, headline: textHeadline, show: (*composer).texts, next: next.text},
 		{name: StageTokens, judged: judgedTokens, headline: tokensHeadline, next: next.tokens},
 		{name: StageWeights, judged: judgedWeights, headline: weightsHeadline, show: (*composer).weights},
-		{name: StageTensors, rows: judgedTensors, headline: tensorsHeadline},
+		{name: StageTensors, judged: judgedTensors, headline: tensorsHeadline},
 		{name: StagePaths, judged: judgedPaths, headline: pathsHeadline, show: (*composer).paths, next: next.path},
 		{name: StageGeneration, judged: judgedGenerations, headline: generationHeadline, show: (*composer).generations},
 		{name: StageServing, judged: judgedAnswers, headline: servingHeadline, show: (*composer).serving, next: next.served},
@@ -51,9 +50,6 @@ func placeOf(name string) int {
 
 // status is pass, fail or not judged.
 func (s stage) status(r *Report) Status {
-	if s.rows != nil {
-		return statusOf(s.rows(r))
-	}
 	judged, fails := false, false
 	for _, j := range s.judged(r) {
 		judged, fails = judged || j.Status != NotJudged, fails || j.Status == StatusFail
@@ -154,9 +150,9 @@ func (r *Report) firstStage(of Status) string {
 	return ""
 }
 
-// StageLine is the stages in one line: "text pass → tokens pass → …", those that were not judged
+// stageLine is the stages in one line: "text pass → tokens pass → …", those that were not judged
 // last.
-func (r *Report) StageLine() string {
+func (r *Report) stageLine() string {
 	var judged, not []string
 	for _, s := range r.JudgedStages() {
 		if s.Status == NotJudged {

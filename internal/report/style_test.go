@@ -64,12 +64,6 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-func TestWrap(t *testing.T) {
-	assert.Equal(t, []string{"a bb", "ccc d"}, report.Wrap("a bb  ccc\nd", 5))
-	assert.Equal(t, []string{"a", "longest", "b"}, report.Wrap("a longest b", 4), "a word is never broken")
-	assert.Equal(t, []string{""}, report.Wrap("", 4))
-}
-
 func TestSentence(t *testing.T) {
 	for _, c := range []struct{ clause, want, reason string }{
 		{"the code of a.b computes something else", "The code of a.b computes something else.", "a clause"},

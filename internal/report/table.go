@@ -3,8 +3,25 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
+
+// Table is a table of words or figures.
+type Table struct {
+	Head    []string
+	Rows    [][]string
+	Name    int        // the column that names a row
+	Figures int        // how many columns after it are figures
+	Cut     bool       // names are shortened to fit a line
+	Mark    int        // the number of the row of the first divergence, from 1; 0 for none
+	Below   [][]string // what else is said of a row, by its place; may end before the last
+}
+
+func (t *Table) below(row int) []string {
+	if row < len(t.Below) {
+		return t.Below[row]
+	}
+	return nil
+}
 
 // The columns of figures, after the status and the place.
 var figureHeads = []string{"off", "max abs", "rel. L2", "worst row", "1-cosine"}
@@ -12,13 +29,31 @@ var figureHeads = []string{"off", "max abs", "rel. L2", "worst row", "1-cosine"}
 // noFigure stands for a figure that is not there.
 const noFigure = "-"
 
+// tableOf is a table of rows of the report, with all that is known of some.
+func (d *composer) tableOf(rows []*Layer) *Table {
+	t := &Table{Head: slices.Concat([]string{"status", "layer"}, figureHeads, []string{"limit"}), Name: 1, Figures: len(figureHeads), Cut: true}
+	mark, placed := d.r.divergent(), d.r.FirstDivergence == nil || d.r.FirstDivergence.Layer != ""
+	for i, l := range rows {
+		if l == mark && placed {
+			t.Mark = i + 1
+		}
+		cells := make([]string, len(figureHeads))
+		if l.tabular() {
+			cells = figureCells(l)
+		}
+		t.Rows = append(t.Rows, slices.Concat([]string{string(l.Status), d.names.row(l)}, cells, []string{l.why()}))
+		t.Below = append(t.Below, l.said(d.Verbose || l == mark))
+	}
+	return t
+}
+
+// tabular reports whether the row shows its figures. Those of an inherited error say nothing of the
+// layer itself.
+func (l *Layer) tabular() bool { return l.figures() != nil && l.Status != StatusInherited }
+
 // figureCells are the figures of a row below figureHeads.
 func figureCells(l *Layer) []string {
-	m := l.figures()
-	if m == nil {
-		return make([]string, len(figureHeads))
-	}
-	off := noFigure // without atol and rtol the count of mismatches judges nothing
+	m, off := l.figures(), noFigure // without atol and rtol the count of mismatches judges nothing
 	if l.Counted == nil && l.Tolerance != nil {
 		if _, asked := l.Tolerance.Criteria.Tolerance(); asked {
 			off = percent(m.Mismatches, m.N)
@@ -43,83 +78,6 @@ func percent(n, all int) string {
 	}
 	return fmt.Sprintf("%.1f %%", share)
 }
-
-// rows writes rows of the report with their figures; mark is that of the first divergence.
-func (p *printer) rows(rows []*Layer, mark *Layer, placed bool) {
-	status, place, why := 0, width("layer"), width("limit")
-	widths := make([]int, len(figureHeads))
-	shown := make([]bool, len(figureHeads)) // a column without any figure is left out
-	for _, l := range rows {
-		status = max(status, width(string(l.Status)))
-		if !l.tabular() {
-			continue
-		}
-		for j, c := range figureCells(l) {
-			widths[j] = max(widths[j], width(c), width(figureHeads[j]))
-			shown[j] = shown[j] || c != noFigure
-		}
-		place = max(place, width(p.names.row(l)))
-		why = max(why, width(l.why()))
-	}
-	lead, figures := 2+status+2, 0 // the sign and the status; the columns of figures
-	for j, n := range widths {
-		if shown[j] {
-			figures += 2 + n
-		}
-	}
-	// The name gets what is left of the line, and at least so much that it says something.
-	place = min(place, max(p.opt.Width-lead-figures-2-min(why, 12), 24))
-
-	columns := func(cells []string) string {
-		var b strings.Builder
-		for j, c := range cells {
-			if shown[j] {
-				b.WriteString("  " + padLeft(c, widths[j]))
-			}
-		}
-		return b.String()
-	}
-	if figures > 0 {
-		p.linef("%s", p.color(dim, strings.Repeat(" ", lead)+pad("layer", place)+columns(figureHeads)+"  limit"))
-	}
-	for _, l := range rows {
-		sign := "  "
-		if l == mark && placed {
-			sign = "> "
-		}
-		line := sign + p.color(statusColor[l.Status], pad(string(l.Status), status)) + "  "
-		room := p.opt.Width - lead - 2
-		if l.tabular() {
-			line += pad(p.names.short(l, place), place) + columns(figureCells(l))
-			room -= place + figures
-		} else {
-			name := p.names.short(l, room)
-			line += name
-			room -= width(name)
-		}
-		if width(l.why()) <= room {
-			p.linef("%s  %s", line, Clean(l.why()))
-		} else {
-			p.linef("%s", line)
-			p.hang(belowRow, "", "", l.why())
-		}
-		for _, text := range l.said(p.opt.Verbose || l == mark) {
-			p.hang(belowRow, "", "", text)
-		}
-	}
-}
-
-// tabular reports whether the row shows its figures. Those of an inherited error say nothing of the
-// layer itself.
-func (l *Layer) tabular() bool { return l.figures() != nil && l.Status != StatusInherited }
-
-var statusColor = map[Status]string{
-	StatusPass: green, StatusFail: red, StatusInherited: yellow, StatusMissing: red,
-	StatusUnexpected: yellow, StatusIgnored: dim, StatusError: red,
-}
-
-// belowRow is the indentation of what stands below a row.
-const belowRow = "      "
 
 // said is what else is known of a row that shows its figures: all of it for the first divergence.
 func (l *Layer) said(all bool) []string {

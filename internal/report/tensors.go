@@ -6,7 +6,8 @@ import (
 )
 
 // judgedTensors looks at the rows of one pass: those of paths and of generations are not among them.
-func judgedTensors(r *Report) (judged, fails bool) {
+func judgedTensors(r *Report) []Judged {
+	judged, fails := false, false
 	for i := range r.Layers {
 		if l := &r.Layers[i]; l.Stage == "" && !l.IsInput() && (r.Verdict != Error || l.Status != StatusError) {
 			judged, fails = judged || l.compared() || l.failing(), fails || l.failing()
@@ -19,7 +20,7 @@ func judgedTensors(r *Report) (judged, fails bool) {
 	}
 	// A verdict about a later stage says that these hold. Rows of older versions do not tell whose they are.
 	later := r.Verdict == Fail && placeOf(r.stage()) > placeOf(StageTensors)
-	return judged, fails && !later
+	return []Judged{{Name: "all", Status: statusOf(judged, fails && !later)}}
 }
 
 func tensorsHeadline(r *Report) string {

@@ -1,30 +1,77 @@
 package report
 
 import (
+	"bytes"
+	"cmp"
+	"fmt"
 	"io"
 	"strings"
 )
 
+// TextOptions say how a text is written.
+type TextOptions struct {
+	Color   bool   // ANSI colours: for a terminal
+	Width   int    // columns; 0 is 100, less than 60 is 60
+	Verbose bool   // every row and every note, nothing shortened
+	File    string // where the report lies, for the next command; empty: nowhere
+	All     string // where what is left out can be read, "all in report.json" if empty
+}
+
 // Text writes what a report says for a terminal: the verdict first, then the place and why, the rows,
 // and what was left out. It ends with where the two runs come from.
 func Text(w io.Writer, r *Report, opt TextOptions) error {
+	if err := r.check(); err != nil {
+		return err
+	}
 	return r.Document(View{Verbose: opt.Verbose, File: opt.File}).Text(w, opt)
 }
 
 // Text writes a document for a terminal.
 func (d *Document) Text(w io.Writer, opt TextOptions) error {
-	if err := d.of.check(); err != nil {
-		return err
-	}
-	p := newPrinter(opt, d.of.Layers)
+	opt.Width = max(cmp.Or(opt.Width, 100), 60)
+	p := &printer{opt: opt}
 	if d.Title != "" {
 		p.title(d)
 	}
 	for i := range d.Sections {
-		p.write(d.of, &d.Sections[i])
+		p.section(&d.Sections[i])
 	}
 	_, err := w.Write(p.Bytes())
 	return err
+}
+
+// printer collects the text.
+type printer struct {
+	bytes.Buffer
+	opt TextOptions
+}
+
+// The colours, as ANSI codes.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	bold   = "1"
+	dim    = "2"
+)
+
+// colors are those of words that say how sure something is, or what came of it.
+var colors = map[string]string{"proven": green, "guess": dim, string(StatusPass): green, string(StatusFail): red, string(StatusInherited): yellow,
+	string(StatusMissing): red, string(StatusUnexpected): yellow, string(StatusIgnored): dim, string(StatusError): red}
+
+var verdictColor = map[Verdict]string{Pass: green, Incomplete: yellow, Fail: red, Error: red}
+
+// color colours s by code, if there is one.
+func (p *printer) color(code, s string) string {
+	if !p.opt.Color || code == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (p *printer) linef(format string, args ...any) {
+	p.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	p.WriteByte('\n')
 }
 
 // title is the verdict in a line.
@@ -47,83 +94,116 @@ func (p *printer) title(d *Document) {
 	}
 }
 
-var verdictColor = map[Verdict]string{Pass: green, Incomplete: yellow, Fail: red, Error: red}
-
-// write writes a section: its table or rows, then its lines.
-func (p *printer) write(r *Report, s *Section) {
+// section writes a section: its table, then its lines.
+func (p *printer) section(s *Section) {
 	indent := "  "
 	if s.Heading != "" {
 		p.linef("\n%s", p.color(bold, Clean(s.Heading)))
-	} else if s.ID == SectionSource || s.ID == SectionNext {
+	} else if s.ID == sectionSource || s.ID == sectionNext {
 		p.linef("")
 		indent = ""
 	}
 	if s.Table != nil {
-		p.words(s.Table)
-	}
-	if s.Rows != nil {
-		p.rows(s.Rows, r.divergent(), r.FirstDivergence == nil || r.FirstDivergence.Layer != "")
+		p.table(s.Table)
 	}
 	for _, l := range s.Lines {
-		p.line(indent, l)
+		p.line(indent+strings.Repeat("    ", l.Level), l)
 	}
-	p.more(s.More, s.What)
+	if s.More > 0 {
+		p.linef("  %s", p.color(dim, fmt.Sprintf("… and %d more%s, %s", s.More, s.What, cmp.Or(p.opt.All, "all in report.json"))))
+	}
 }
 
-// leadColor is that of words that say how sure something is.
-var leadColor = map[string]string{"proven": green, "guess": dim}
-
 func (p *printer) line(indent string, l Line) {
-	indent += strings.Repeat("    ", l.Level)
-	lead, text := l.Lead, strings.TrimSpace(l.Code+" "+l.Text)
-	if lead != "" {
-		lead += ": "
+	lead := ""
+	if l.Lead != "" {
+		lead = l.Lead + ": "
 	}
 	if l.Paste {
 		p.linef("%s%s%s", indent, lead, Clean(l.Text))
 		return
 	}
-	shown := lead
-	if code, colored := leadColor[l.Lead]; colored {
-		shown = p.color(code, l.Lead) + ": "
+	hang := indent + strings.Repeat(" ", width(lead))
+	for i, text := range wrap(Clean(l.Code+" "+l.Text), max(p.opt.Width-width(hang), 30)) {
+		if i == 0 && lead != "" {
+			p.linef("%s%s: %s", indent, p.color(colors[l.Lead], l.Lead), text)
+		} else {
+			p.linef("%s%s", hang, text)
+		}
 	}
-	p.hang(indent, lead, shown, text)
 }
 
-// words writes a table in columns, or where a line does not hold one of words, each row as a paragraph.
-func (p *printer) words(t *Table) {
-	widths, sum := make([]int, len(t.Head)), 0
-	for _, row := range append([][]string{t.Head}, t.Rows...) {
-		for i, c := range row {
-			widths[i] = max(widths[i], width(Clean(c)))
+// table writes a table in columns, of figures less those that have none. Where a line does not hold it, each row of a table of
+// words is a paragraph; in one of figures the names give way, then the last column stands below its row.
+func (p *printer) table(t *Table) {
+	widths, sum, last := make([]int, len(t.Head)), 0, len(t.Head)-1
+	for i, head := range t.Head {
+		if t.Figures == 0 {
+			widths[i] = width(head)
 		}
-	}
-	for _, w := range widths {
-		sum += w + 2
-	}
-	rows := t.Rows
-	if t.Figures > 0 {
-		rows = append([][]string{t.Head}, rows...)
-	}
-	for _, row := range rows {
-		if sum <= p.opt.Width || t.Figures > 0 {
-			var b strings.Builder
-			for i, c := range row {
-				if c = Clean(c); i > 0 && i <= t.Figures {
-					b.WriteString("  " + padLeft(c, widths[i]))
-				} else {
-					b.WriteString("  " + pad(c, widths[i]))
-				}
+		for _, row := range t.Rows {
+			if c := Clean(row[i]); c != "" && c != noFigure {
+				widths[i] = max(widths[i], width(c), width(head))
 			}
-			p.linef("%s", b.String())
-			continue
 		}
+		sum += 2 + widths[i]
+	}
+	if t.Figures == 0 && sum > p.opt.Width {
+		p.paragraphs(t)
+		return
+	}
+	if t.Cut {
+		room := p.opt.Width - (sum - widths[t.Name] - widths[last]) - min(widths[last], 12)
+		widths[t.Name] = min(widths[t.Name], max(room, 24))
+	}
+	if t.Figures > 0 {
+		p.linef("%s", p.color(dim, strings.TrimRight(t.line(t.Head, widths), " ")))
+	}
+	for k, row := range t.Rows {
+		line, below := t.line(row, widths), ""
+		if cell := Clean(row[last]); t.Cut && width(strings.TrimRight(line, " ")) > p.opt.Width {
+			line, below = t.line(append(row[:last:last], ""), widths), cell
+		}
+		if t.Mark == k+1 {
+			line = ">" + line[1:]
+		}
+		if color := colors[row[0]]; color != "" {
+			line = strings.Replace(line, row[0], p.color(color, row[0]), 1)
+		}
+		p.linef("%s", line)
+		for _, text := range append([]string{below}, t.below(k)...) {
+			if text != "" {
+				p.line("      ", Line{Text: text})
+			}
+		}
+	}
+}
+
+// line are the cells of a row in their columns.
+func (t *Table) line(row []string, widths []int) string {
+	var b strings.Builder
+	for i, c := range row {
+		switch c = Clean(c); {
+		case widths[i] == 0:
+		case i == t.Name && t.Cut:
+			b.WriteString("  " + pad(shortName(c, widths[i]), widths[i]))
+		case i > t.Name && i <= t.Name+t.Figures:
+			b.WriteString("  " + padLeft(c, widths[i]))
+		default:
+			b.WriteString("  " + pad(c, widths[i]))
+		}
+	}
+	return b.String()
+}
+
+func (p *printer) paragraphs(t *Table) {
+	for _, row := range t.Rows {
 		var said []string
 		for i, c := range row[1:] {
 			if c != "" {
 				said = append(said, t.Head[i+1]+": "+c)
 			}
 		}
-		p.hang("  ", "", "", t.Head[0]+" "+row[0]+": "+strings.Join(said, "; "))
+		p.line("  ", Line{Text: t.Head[0] + " " + row[0] + ": " + strings.Join(said, "; ")})
 	}
 }

@@ -88,10 +88,7 @@ func (n next) text() (commands, string) {
 	if len(n.r.Causes) > 0 {
 		why += fmt.Sprintf(" (%s, see %s)", n.r.Causes[0].ID, n.r.Causes[0].Doc())
 	}
-	if c := n.again(); c != nil {
-		return c, why + ", not the model; then this judges it again"
-	}
-	return n.report(), why + ", not the model; the report has the details"
+	return n.redo(why+", not the model", "; then this judges it again")
 }
 
 func judgedTokens(r *Report) []Judged {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -12,9 +13,8 @@ import (
 // and shapes.
 func (r *Report) Verification(mode Mode) *Document {
 	d, points := r.composed(), Depth(r)
-	d.Heading = "LAYER VERIFICATION REPORT, " + modeText[mode]
+	d.Heading = "LAYER VERIFICATION REPORT, " + modes[mode].text
 	d.executed(points)
-	d.outcomes(points, mode)
 	d.statistics(points, mode)
 	d.details(points, mode)
 	d.source()
@@ -26,11 +26,7 @@ func (r *Report) Verification(mode Mode) *Document {
 func (r *Report) Modes() *Document {
 	d, points := r.composed(), Depth(r)
 	d.statistics(points, Standard, Injected)
-	if StatisticsOf(points, Injected, "").N == 0 {
-		d.add(Section{Heading: "With injection", Lines: lines("", "There was no injected run: it is not known which layers are wrong on golden inputs too.")}, 1)
-	} else {
-		d.wrongInModes(points)
-	}
+	d.wrongInModes(points)
 	d.source()
 	return &d.Document
 }
@@ -44,9 +40,9 @@ func (r *Report) composed() *composer {
 	return d
 }
 
-var modeText = map[Mode]string{
-	Standard: "without injection: each layer saw what its own model computed",
-	Injected: "with injection: each layer was given the golden inputs",
+var modes = map[Mode]struct{ name, text string }{
+	Standard: {"without injection", "without injection: each layer saw what its own model computed"},
+	Injected: {"with injection", "with injection: each layer was given the golden inputs"},
 }
 
 func (d *composer) executed(points []Point) {
@@ -61,61 +57,6 @@ func (d *composer) executed(points []Point) {
 		s.Lines = append(lines("DIFFERS", what), lines("", o.Differences...)...)
 	}
 	d.add(s, len(s.Lines))
-}
-
-// outcomes counts the rows of a mode by what came of them.
-func (d *composer) outcomes(points []Point, mode Mode) {
-	all := lines("Total Layers", fmt.Sprint(StatisticsOf(points, mode, "").Layers))
-	byResult := map[string]int{}
-	for _, x := range inMode(points, mode) {
-		byResult[x.kind()+" "+x.resultIn(mode)]++
-	}
-	for _, kind := range []string{"outputs", computedKind} {
-		var parts []string
-		for _, result := range append(statuses, unsureResult) {
-			if n := byResult[kind+" "+string(result)]; n > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", n, result))
-			}
-		}
-		all = append(all, lines(kind, strings.Join(parts, ", "))...)
-	}
-	for i, lones := range [][]Lone{d.r.Unmatched.Golden, d.r.Unmatched.Actual} {
-		if len(lones) > 0 {
-			all = append(all, lines("only the "+[]string{"golden", "candidate"}[i]+" has", count(len(lones), "port"))...)
-		}
-	}
-	if byResult["outputs "+unsureResult]+byResult[computedKind+" "+unsureResult] > 0 {
-		all = append(all, lines(unsureResult, "the figures do not tell whether the row's tolerance holds in this mode")...)
-	}
-	d.add(Section{Heading: "SUMMARY", Lines: all}, len(all))
-}
-
-// computedKind are rows of inputs in an injected run.
-const computedKind = "inputs as they had been computed before the golden ones replaced them"
-
-// placed is a row with the point at which it stands.
-type placed struct {
-	*Layer
-	at *Point
-}
-
-func (x placed) kind() string {
-	if x.at.Computed {
-		return computedKind
-	}
-	return "outputs"
-}
-
-// inMode lists the rows that have figures in a mode.
-func inMode(points []Point, mode Mode) (rows []placed) {
-	for i := range points {
-		for _, l := range points[i].Rows {
-			if l.In(mode) != nil && !(points[i].Computed && mode == Standard) {
-				rows = append(rows, placed{l, &points[i]})
-			}
-		}
-	}
-	return rows
 }
 
 // unsureResult is the result of a row whose tolerance the injected figures do not decide.
@@ -135,22 +76,19 @@ func (l *Layer) resultIn(mode Mode) string {
 }
 
 // statistics are those of the mean squared errors, in all and of each component.
-func (d *composer) statistics(points []Point, modes ...Mode) {
+func (d *composer) statistics(points []Point, of ...Mode) {
 	t := &Table{Head: []string{"", "layers", "tensors", "min", "max", "mean", "median", "zero", "infinite"}, Figures: 8}
-	for _, mode := range modes {
+	for _, mode := range of {
 		for _, c := range append([]Component{""}, Components...) {
 			s, name := StatisticsOf(points, mode, c), cmp.Or(string(c), "all")
 			if s.N == 0 {
 				continue
 			}
-			if len(modes) > 1 {
-				name += map[Mode]string{Standard: ", without injection", Injected: ", with injection"}[mode]
+			if len(of) > 1 {
+				name += ", " + modes[mode].name
 			}
-			row := []string{name, fmt.Sprint(s.Layers), fmt.Sprint(s.N)}
-			for _, v := range []float64{s.Min, s.Max, s.Mean, s.Median} {
-				row = append(row, scientific(v))
-			}
-			t.Rows = append(t.Rows, append(row, fmt.Sprint(s.Zero), fmt.Sprint(s.Infinite)))
+			t.Rows = append(t.Rows, []string{name, fmt.Sprint(s.Layers), fmt.Sprint(s.N), scientific(s.Min), scientific(s.Max), scientific(s.Mean),
+				scientific(s.Median), fmt.Sprint(s.Zero), fmt.Sprint(s.Infinite)})
 		}
 	}
 	s := Section{Heading: "MSE STATISTICS", Table: t, Lines: lines("", "zero: equal bit by bit, or equal in value. "+
@@ -169,7 +107,7 @@ func scientific(v float64) string {
 	return fmt.Sprintf("%.6e", v)
 }
 
-// details lists each row with its figures and shapes.
+// details lists each row that has figures in a mode, with its shapes, and counts them by what came of them.
 func (d *composer) details(points []Point, mode Mode) {
 	key := func(l *Layer) [3]string { return [3]string{l.Case, l.Step, l.Layer} }
 	inputs := map[[3]string][]string{}
@@ -179,48 +117,73 @@ func (d *composer) details(points []Point, mode Mode) {
 		}
 	}
 	t := &Table{Head: []string{"layer", "MSE", "rel. L2", "worst row", "max |a-g|", "1-cosine", "result", "shape", "inputs", ""}, Figures: 5}
-	for _, x := range inMode(points, mode) {
-		m, name, shape, given, note := x.In(mode), d.names.row(x.Layer), "", inputs[key(x.Layer)], x.In(mode).nonFinite()
-		if x.at.Computed {
-			name, given = name+" (computed)", nil
+	results := map[string]int{}
+	for i := range points {
+		at := &points[i]
+		for _, l := range at.Rows {
+			m := l.In(mode)
+			if m == nil || at.Computed && mode == Standard {
+				continue
+			}
+			name, shape, given, note := d.names.row(l), "", inputs[key(l)], m.nonFinite()
+			if at.Computed {
+				name, given = name+computed, nil
+			}
+			if l.Golden != nil {
+				shape = l.Golden.Shape.String()
+			}
+			if l == at.First && mode == Standard {
+				note = strings.TrimSuffix("first divergence; "+note, "; ")
+			}
+			result := l.resultIn(mode)
+			results[result]++
+			t.Rows = append(t.Rows, []string{name, scientific(m.error()), num(m.RelL2), num(m.RowRelL2), num(m.MaxAbs), num(m.CosineDistance),
+				result, shape, strings.Join(given, ", "), note})
 		}
-		if x.Golden != nil {
-			shape = x.Golden.Shape.String()
-		}
-		if x.Layer == x.at.First && mode == Standard {
-			note = strings.TrimSuffix("first divergence; "+note, "; ")
-		}
-		t.Rows = append(t.Rows, []string{name, scientific(m.error()), num(m.RelL2), num(m.RowRelL2), num(m.MaxAbs), num(m.CosineDistance),
-			x.resultIn(mode), shape, strings.Join(given, ", "), note})
 	}
-	d.Sections = append(d.Sections, Section{Heading: "DETAILED LAYER RESULTS (execution order)", Table: t})
+	var counts []string
+	for _, result := range append(slices.Clone(statuses), unsureResult) {
+		if n := results[string(result)]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, result))
+		}
+	}
+	all := lines("Total Layers", fmt.Sprint(StatisticsOf(points, mode, "").Layers))
+	all = append(all, lines("tensors", strings.Join(counts, ", "))...)
+	for i, lones := range [][]Lone{d.r.Unmatched.Golden, d.r.Unmatched.Actual} {
+		if len(lones) > 0 {
+			all = append(all, lines("only the "+[]string{"golden", "candidate"}[i]+" has", count(len(lones), "port"))...)
+		}
+	}
+	if results[unsureResult] > 0 {
+		all = append(all, lines(unsureResult, "the figures do not tell whether the row's tolerance holds in this mode")...)
+	}
+	d.Sections = append(d.Sections, Section{Heading: "SUMMARY", Lines: all}, Section{Heading: "DETAILED LAYER RESULTS (execution order)", Table: t})
 }
+
+// computed stands behind an input as it had been computed before the golden one replaced it.
+const computed = " (computed)"
 
 // wrongInModes lists the rows that are wrong in one of the modes.
 func (d *composer) wrongInModes(points []Point) {
 	t := &Table{Head: []string{"layer", "without", "with injection", "local", "inherited", ""}, Figures: 4}
-	wrong := func(result string) bool {
-		return result == string(StatusFail) || result == string(StatusInherited) || result == string(StatusError)
-	}
+	wrong := func(result string) bool { return (&Layer{Status: Status(result)}).failing() }
 	for i := range points {
 		for _, l := range points[i].Rows {
-			name, computed, in := d.names.row(l), points[i].Computed, l.resultIn(Injected)
-			if l.Standard == nil || (computed || !wrong(string(l.Status))) && (l.Injected == nil || !wrong(in)) {
+			name, in := d.names.row(l), l.resultIn(Injected)
+			isComputed := points[i].Computed
+			if l.Standard == nil || (isComputed || !wrong(string(l.Status))) && (l.Injected == nil || !wrong(in)) {
 				continue
-			}
-			if computed {
-				name += " (computed)"
 			}
 			row := []string{name, num(l.Standard.RelL2), noFigure, noFigure, noFigure, "not injected"}
 			if l.Injected != nil {
 				row[2] = num(l.Injected.RelL2)
 				switch {
 				case in == unsureResult:
-					row[5] = ""
+					row[5] = in
 				case !wrong(in):
 					row[5] = "right on golden inputs"
-				case computed:
-					row[5] = "as the code before it computed it"
+				case isComputed:
+					row[0], row[5] = name+computed, "as the code before it computed it"
 				default:
 					row[5] = "wrong on golden inputs too"
 				}
@@ -232,6 +195,9 @@ func (d *composer) wrongInModes(points []Point) {
 		}
 	}
 	s := Section{Heading: "Layers that are wrong in one of the modes (relative L2)", Lines: lines("", "none")}
+	if StatisticsOf(points, Injected, "").N == 0 {
+		s.Lines, t.Rows = lines("", "There was no injected run: it is not known which layers are wrong on golden inputs too."), nil
+	}
 	if len(t.Rows) > 0 {
 		n := d.shown(len(t.Rows), maxModeRows)
 		s.More, t.Rows = len(t.Rows)-n, t.Rows[:n]

@@ -44,7 +44,7 @@ func (s *Session) Finish(stdout io.Writer) error {
 // write writes the i-th report of a fixture: in full if a test failed, less what that told already, and as the last
 // line its headline.
 func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, j *judged, i int) error {
-	if j.failed || f.idle.failed {
+	if (j.failed || f.idle.failed) && r.Verdict != report.Error { // a test told that error
 		d := r.Document(report.View{Tested: true, Told: j.told})
 		d.Title = ""
 		if err := d.Text(stdout, report.TextOptions{}); err != nil {

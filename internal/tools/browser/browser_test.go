@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/page"
+	"github.com/goparity/goparity/internal/report/export"
 	"github.com/goparity/goparity/internal/report/reporttest"
 )
 
@@ -51,7 +51,7 @@ func open(t *testing.T, r *report.Report, dark bool, width, height int64) *tab {
 	file := filepath.Join(t.TempDir(), "report.html")
 	out, err := os.Create(file)
 	require.NoError(t, err)
-	require.NoError(t, page.Write(out, r, "report.json"))
+	require.NoError(t, export.HTML(out, r, "report.json"))
 	require.NoError(t, out.Close())
 
 	// Chromium refuses to run as root with its sandbox, and containers have little shared memory.

@@ -1,5 +1,4 @@
-// Package junit puts links to the files of a report into the JUnit file of the tests that wrote it.
-package junit
+package export
 
 import (
 	"bytes"
@@ -52,7 +51,19 @@ func Attach(junit []byte, r *report.Report, paths ...string) ([]byte, error) {
 	var out bytes.Buffer
 	at := 0
 	for _, c := range belonging(cases, r) {
-		at = c.attach(&out, junit, at, paths)
+		var lines bytes.Buffer
+		for _, path := range paths {
+			if line := "[[ATTACHMENT|" + path + "]]"; !strings.Contains(c.output, line) {
+				_ = xml.EscapeText(&lines, []byte(line)) // a bytes.Buffer takes all
+				lines.WriteByte('\n')
+			}
+		}
+		if lines.Len() == 0 {
+			continue
+		}
+		out.Write(junit[at:c.from])
+		out.WriteString(c.before + lines.String() + c.after)
+		at = c.to
 	}
 	out.Write(junit[at:])
 	return out.Bytes(), nil
@@ -60,69 +71,75 @@ func Attach(junit []byte, r *report.Report, paths ...string) ([]byte, error) {
 
 // testcase is one test case of a JUnit file.
 type testcase struct {
-	Class   string    `xml:"classname,attr"`
-	Name    string    `xml:"name,attr"`
-	Failure *struct{} `xml:"failure"`
-	Error   *struct{} `xml:"error"`
-	Out     *output   `xml:"system-out"`
-
-	end int // byte of the file at which </testcase> begins
-}
-
-// output is a <system-out>. Offsets are bytes of the file.
-type output struct {
-	text       string
-	open, end  int // after its tag, and where </system-out> begins
-	start      int // of its tag
-	selfClosed bool
-}
-
-func (o *output) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
-	o.open = int(d.InputOffset())
-	err := d.DecodeElement(&o.text, &start)
-	o.end = int(d.InputOffset())
-	return err
+	class, name   string
+	failed        bool
+	output        string // of its <system-out>
+	from, to      int    // bytes of the file that lines to add take the place of
+	before, after string // what stands around them there
 }
 
 // testcases finds the test cases of a JUnit file.
 func testcases(junit []byte) (cases []testcase, err error) {
 	d := xml.NewDecoder(bytes.NewReader(junit))
+	var c *testcase       // the one that is read
+	depth, output := 0, 0 // of the elements in it, and where the tag of its <system-out> begins
 	elements := 0
 	for {
+		from := int(d.InputOffset())
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if start, ok := token.(xml.StartElement); ok {
-			elements++
-			if start.Name.Local == "testcase" {
-				var c testcase
-				if err = d.DecodeElement(&c, &start); err == nil {
-					cases = append(cases, c.located(junit[:d.InputOffset()]))
-				}
-			}
-		}
 		if err != nil {
 			line, _ := d.InputPos()
 			return nil, fmt.Errorf("report: the JUnit file is damaged at line %d: %w", line, err)
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			elements++
+			switch depth++; {
+			case t.Name.Local == "testcase":
+				c, depth = &testcase{}, 0
+				for _, a := range t.Attr {
+					switch a.Name.Local {
+					case "classname":
+						c.class = a.Value
+					case "name":
+						c.name = a.Value
+					}
+				}
+			case c == nil || depth > 1:
+			case t.Name.Local == "failure" || t.Name.Local == "error":
+				c.failed = true
+			case t.Name.Local == "system-out":
+				output = from
+			}
+		case xml.CharData:
+			if output > 0 {
+				c.output += string(t)
+			}
+		case xml.EndElement:
+			switch {
+			case c == nil:
+			case depth == 0:
+				if c.to == 0 {
+					c.from, c.to, c.before, c.after = from, from, "\t<system-out>\n", "</system-out>\n\t\t"
+				}
+				cases, c = append(cases, *c), nil
+			case depth == 1 && output > 0:
+				c.from, c.to, c.before = from, from, "\n"
+				if from == int(d.InputOffset()) { // <system-out/>
+					c.from, c.before, c.after = output, "<system-out>\n", "</system-out>"
+				}
+				output = 0
+			}
+			depth--
 		}
 	}
 	if elements == 0 {
 		return nil, errors.New("report: the JUnit file is empty: the tests did not run to their end")
 	}
 	return cases, nil
-}
-
-// located finds the tags of a test case with which a file ends.
-func (c testcase) located(file []byte) testcase {
-	c.end = bytes.LastIndexByte(file, '<')
-	if o := c.Out; o != nil {
-		o.start = bytes.LastIndexByte(file[:o.open], '<')
-		if o.selfClosed = o.open == o.end; !o.selfClosed {
-			o.end = bytes.LastIndexByte(file[:o.end], '<')
-		}
-	}
-	return c
 }
 
 // belonging picks the failed test cases of the tests that judged r, in the order of the file: of r's
@@ -132,7 +149,7 @@ func belonging(cases []testcase, r *report.Report) (picked []testcase) {
 		cases = own
 	}
 	for _, c := range cases {
-		if (c.Failure != nil || c.Error != nil) && slices.ContainsFunc(r.Tests, func(test string) bool { return holds(test, c.Name) || holds(c.Name, test) }) {
+		if c.failed && slices.ContainsFunc(r.Tests, func(test string) bool { return holds(test, c.name) || holds(c.name, test) }) {
 			picked = append(picked, c)
 		}
 	}
@@ -148,35 +165,9 @@ func holds(outer, inner string) bool {
 // ofPackage picks the test cases of a package: their class is its import path, or the end of it.
 func ofPackage(cases []testcase, path string) (own []testcase) {
 	for _, c := range cases {
-		if c.Class != "" && strings.HasSuffix("/"+path, "/"+c.Class) {
+		if c.class != "" && strings.HasSuffix("/"+path, "/"+c.class) {
 			own = append(own, c)
 		}
 	}
 	return own
-}
-
-// attach copies junit from at on, with the lines that c lacks, and returns up to where it has
-// copied.
-func (c *testcase) attach(out *bytes.Buffer, junit []byte, at int, paths []string) int {
-	var lines bytes.Buffer
-	for _, path := range paths {
-		line := "[[ATTACHMENT|" + path + "]]"
-		if c.Out == nil || !strings.Contains(c.Out.text, line) {
-			_ = xml.EscapeText(&lines, []byte(line)) // a bytes.Buffer takes all
-			lines.WriteByte('\n')
-		}
-	}
-	from, to, form := c.end, c.end, "\t<system-out>\n%s</system-out>\n\t\t"
-	switch {
-	case lines.Len() == 0:
-		return at
-	case c.Out == nil:
-	case c.Out.selfClosed:
-		from, to, form = c.Out.start, c.Out.end, "<system-out>\n%s</system-out>"
-	default:
-		from, to, form = c.Out.end, c.Out.end, "\n%s"
-	}
-	out.Write(junit[at:from])
-	fmt.Fprintf(out, form, lines.Bytes())
-	return to
 }

@@ -1,5 +1,4 @@
-// Package plot draws the error of a run along the depth of its model, as PNG.
-package plot
+package export
 
 import (
 	"fmt"
@@ -11,7 +10,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
+	gtext "gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -40,7 +39,7 @@ var colors = map[report.Component]color.Color{
 
 var red = color.RGBA{0xc0, 0x10, 0x10, 0xff}
 
-var words = map[report.Mode]string{report.Standard: "without injection", report.Injected: "with injection"}
+var modes = map[report.Mode]string{report.Standard: "without injection", report.Injected: "with injection"}
 
 // chart is a report on its way to a picture.
 type chart struct {
@@ -58,7 +57,7 @@ func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
 	points := report.Depth(r)
 	c := chart{plot.New(), plot.NewLegend(), points, newScale(points)}
 	c.legend.Top, c.legend.Left, c.legend.Padding = true, true, 4
-	title := fmt.Sprintf("%s, %s: %s: %s", r.Fixture, words[mode], strings.ToUpper(string(r.Verdict)), report.Headline(r))
+	title := fmt.Sprintf("%s, %s: %s: %s", r.Fixture, modes[mode], strings.ToUpper(string(r.Verdict)), report.Headline(r))
 	c.Title.Text = fit(c.Title.TextStyle, title, width-3*legendWidth/2)
 	c.Y.Label.Text = "mean squared error"
 	c.X.Label.Text, c.X.Tick.Marker = xAxis(points)
@@ -100,42 +99,20 @@ func (c *chart) scatter(mode, other report.Mode) {
 				}
 			}
 			s := plotter.Scatter{XYs: xy, GlyphStyle: draw.GlyphStyle{Color: colors[component], Radius: radius, Shape: shapes[m]}}
-			if len(xy) > 0 {
-				c.Add(&s)
+			if len(xy) == 0 {
+				continue
 			}
-			if outputs := c.outputs(component); m == mode && outputs > 0 {
-				c.legend.Add(fmt.Sprintf("%s (%d)", component, outputs), &s)
+			if c.Add(&s); m == mode {
+				c.legend.Add(string(component), &s)
 			}
 		}
 	}
 	for _, m := range []report.Mode{mode, other} {
-		name := words[m]
 		if report.StatisticsOf(c.points, m, "").N == 0 {
-			name += " (not run)"
+			continue
 		}
-		c.legend.Add(name, &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: color.Black, Radius: radius, Shape: shapes[m]}})
+		c.legend.Add(modes[m], &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: color.Black, Radius: radius, Shape: shapes[m]}})
 	}
-	for _, apart := range []struct {
-		n    int
-		what string
-	}{{c.zeros, "MSE 0: %d, at the bottom"}, {c.infinites, "NaN or infinity: %d, at the top"}} {
-		if apart.n > 0 {
-			c.legend.Add(fmt.Sprintf(apart.what, apart.n))
-		}
-	}
-	if c.none {
-		c.legend.Add("no row has figures")
-	}
-}
-
-// outputs counts those of a component.
-func (c *chart) outputs(of report.Component) (n int) {
-	for i := range c.points {
-		if p := &c.points[i]; p.Component == of && !p.Computed {
-			n++
-		}
-	}
-	return n
 }
 
 // divergence marks the first divergence, at the point of its row or the first one after it.
@@ -151,19 +128,19 @@ func (c *chart) divergence(d *report.Divergence) error {
 	}
 	line.Color, line.Width, line.Dashes = red, 1.5, []vg.Length{5, 5}
 	style := c.X.Tick.Label
-	style.Color, style.YAlign, style.XAlign = red, text.YTop, text.XLeft
+	style.Color, style.YAlign, style.XAlign = red, gtext.YTop, gtext.XLeft
 	at := vg.Point{X: 5, Y: -2}
 	if i > len(c.points)/2 {
-		style.XAlign, at.X = text.XRight, -5
+		style.XAlign, at.X = gtext.XRight, -5
 	}
 	name := fit(style, "first divergence: "+d.Where(), (width-2*legendWidth)/2)
-	note := &plotter.Labels{XYs: plotter.XYs{{X: x, Y: c.Y.Max}}, Labels: []string{name}, TextStyle: []text.Style{style}, Offset: at}
+	note := &plotter.Labels{XYs: plotter.XYs{{X: x, Y: c.Y.Max}}, Labels: []string{name}, TextStyle: []gtext.Style{style}, Offset: at}
 	c.Add(line, note)
 	return nil
 }
 
 // fit returns as much of a text as there is room for.
-func fit(style text.Style, s string, room vg.Length) string {
+func fit(style gtext.Style, s string, room vg.Length) string {
 	s = report.Clean(s)
 	short := []rune(s)
 	for style.Width(s) > room {
@@ -178,18 +155,14 @@ const maxTicks = 32
 // xAxis numbers the blocks of the model, each at its first point; a model without blocks has its
 // points numbered.
 func xAxis(points []report.Point) (caption string, ticks plot.ConstantTicks) {
-	last, outputs := "", 0
+	last := ""
 	for i := range points {
-		if !points[i].Computed {
-			outputs++
-		}
-		block := label.Block(label.Name(points[i].Layer))
-		if block != "" && block != last {
+		if block := label.Block(label.Name(points[i].Layer)); block != "" && block != last {
 			last = block
 			ticks = append(ticks, plot.Tick{Value: float64(i), Label: label.Last(block)})
 		}
 	}
-	caption = fmt.Sprintf("%d outputs, in execution order; the numbers are those of the blocks", outputs)
+	caption = "outputs, in execution order; the numbers are those of the blocks"
 	if len(ticks) < 2 {
 		caption, ticks = "outputs, in execution order", nil
 		for i := range points {

@@ -1,14 +1,12 @@
-package brief_test
+package report_test
 
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -18,12 +16,9 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/brief"
 )
 
-var update = flag.Bool("update", false, "renew the expected files")
-
-func row(layer string, status report.Status) report.Layer {
+func briefRow(layer string, status report.Status) report.Layer {
 	return report.Layer{Layer: layer, Port: "output", Kind: "output", Case: "hello", Step: "0", Status: status,
 		Standard:  &report.Metrics{N: 448, Finite: 448, RelL2: 0.02, RowRelL2: 0.03, Cosine: 1},
 		Tolerance: &report.Tolerance{Criteria: compare.Criteria{compare.RelL2: 1e-4}, Source: "default for float32"}}
@@ -31,7 +26,7 @@ func row(layer string, status report.Status) report.Layer {
 
 // between is a run of tests with a wrong activation between two layers.
 func between() *report.Report {
-	wrong := row("layers.1", report.StatusFail)
+	wrong := briefRow("layers.1", report.StatusFail)
 	wrong.Test = "TestModel/layers.1/hello.0"
 	return &report.Report{Fixture: "minilm", Package: "example.com/user/model", Verdict: report.Fail, Kind: "between",
 		FirstDivergence: &report.Divergence{Layer: "layers.1", Port: "input_0", Case: "hello", Step: "0",
@@ -46,7 +41,7 @@ func between() *report.Report {
 		},
 		Coverage:  &report.Coverage{Compared: 27, Outputs: 30, Open: []string{"the final output lm_head output was not compared"}},
 		NotJudged: []string{"text (completion) that run.json of the candidate brings for case hello"},
-		Layers:    []report.Layer{row("layers.0", report.StatusPass), wrong}}
+		Layers:    []report.Layer{briefRow("layers.0", report.StatusPass), wrong}}
 }
 
 func open() *report.Report {
@@ -56,42 +51,35 @@ func open() *report.Report {
 			Text: "in layers.2, or between layers.0 and layers.2: layers.2 gives the first wrong output, and no input of it was compared"},
 		Frontier: []string{"layers.2"}, Causes: []report.Cause{{ID: "value/factor", Layer: "layers.2", Fit: report.Float(math.NaN()),
 			FitGolden: 0.3, Text: "it is 1.5 times the golden"}},
-		Coverage: &report.Coverage{Compared: 3, Outputs: 4}, Layers: []report.Layer{row("layers.2", report.StatusFail)}}
+		Coverage: &report.Coverage{Compared: 3, Outputs: 4}, Layers: []report.Layer{briefRow("layers.2", report.StatusFail)}}
 }
 
-func passing() *report.Report {
+func briefPassing() *report.Report {
 	return &report.Report{Fixture: "ref", Verdict: report.Pass, Coverage: &report.Coverage{Compared: 1, Outputs: 1},
-		Layers: []report.Layer{row("layers.0", report.StatusPass)}}
+		Layers: []report.Layer{briefRow("layers.0", report.StatusPass)}}
 }
 
 // Both forms, word for word: docs/report.md says what they mean, and programs read them.
-func TestGolden(t *testing.T) {
-	incomplete := passing()
+func TestBriefs(t *testing.T) {
+	incomplete := briefPassing()
 	incomplete.Verdict, incomplete.Coverage.Open = report.Incomplete, []string{"no output of layers.1 was compared"}
 	failed := &report.Report{Fixture: "ref", Verdict: report.Error, Error: "nothing could be compared: one dump is empty"}
 	along := open()
 	along.Kind, along.FirstDivergence.Row = "path", &report.Row{Path: "decode:4", Pass: 1, Position: 10}
-	alongPaths(along)
+	briefAlong(along)
 	var b bytes.Buffer
-	for _, r := range []*report.Report{between(), open(), passing(), incomplete, failed, along} {
-		x := brief.Of(r, "out/report.json")
+	for _, r := range []*report.Report{between(), open(), briefPassing(), incomplete, failed, along} {
+		x := report.BriefOf(r, "out/report.json")
 		b.Write(x.Text())
 		b.WriteByte('\n')
 		b.Write(x.JSON())
 		b.WriteByte('\n')
 	}
-	path := filepath.Join("testdata", "briefs.txt")
-	if *update {
-		require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "go test ./internal/report/brief -update writes it")
-	require.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), b.String(),
-		"go test ./internal/report/brief -update renews %s; look at the difference", path)
+	sameAsFile(t, "briefs.txt", b.Bytes())
 }
 
-// alongPaths makes decode:4 and chunked:4 fail alike, and batch at another layer.
-func alongPaths(r *report.Report) {
+// briefAlong makes decode:4 and chunked:4 fail alike, and batch at another layer.
+func briefAlong(r *report.Report) {
 	for i, path := range []string{"batch", "decode:4", "chunked:4"} {
 		p := report.Path{Path: path, First: &report.Place{Layer: "layers.2", Row: report.Row{Path: path, Pass: i}}}
 		if path == "batch" {
@@ -127,13 +115,13 @@ func TestSecond(t *testing.T) {
 			r.FirstDivergence.Layer, r.Causes = "layers.1.up", nil
 			r.Frontier[1] = "layers.1"
 		}, "", "", "around the place"},
-		{func(r *report.Report) { r.Layers = append(r.Layers, row("layers.3.norm", report.StatusInherited)) }, "", "", "inherited"},
+		{func(r *report.Report) { r.Layers = append(r.Layers, briefRow("layers.3.norm", report.StatusInherited)) }, "", "", "inherited"},
 		{func(r *report.Report) { r.Kind = "drift" }, "", "", "of the whole run"},
 		{func(r *report.Report) { r.Kind = "unordered"; r.FirstDivergence.Layer = "" }, "", "", "no place"},
 	} {
 		r := between()
 		tt.change(r)
-		s := brief.Of(r, "x").Second
+		s := report.BriefOf(r, "x").Second
 		if tt.layer == "" {
 			assert.Nil(t, s, tt.reason)
 			continue
@@ -186,7 +174,7 @@ func TestNext(t *testing.T) {
 		{made(open()), "parity compare --golden ref --actual cand --scope layers.2 -v", "an open place"},
 		{change(made(open()), func(r *report.Report) { r.FirstDivergence.Layer = "norm(2)*" }),
 			`parity compare --golden ref --actual cand --scope 'norm(2)\*' -v`, "a name is no pattern"},
-		{change(made(open()), func(r *report.Report) { r.FirstDivergence.Layer = "a..b" }), "parity report out", "a name that no pattern has"},
+		{change(made(open()), func(r *report.Report) { r.FirstDivergence.Layer = "a..b" }), "parity compare --golden ref --actual cand", "a name that no pattern has"},
 		{lonely(made(open())), "parity names --golden ref --actual cand -o names.yaml", "layers without a partner on both sides"},
 		{lonely(made(between())), "parity compare --golden ref --actual cand", "a proof comes first"},
 		{change(lonely(made(open())), func(r *report.Report) { r.Made.Names = "c.yaml" }),
@@ -197,8 +185,8 @@ func TestNext(t *testing.T) {
 		{lonely(made(&report.Report{Verdict: report.Error, Error: "nothing could be compared"})),
 			"parity names --golden ref --actual cand -o names.yaml", "nothing has the same name"},
 		{made(&report.Report{Verdict: report.Error, Error: "damaged"}), "", "the error says what to do"},
-		{change(passing(), func(r *report.Report) { r.NotJudged = []string{"text"} }), "parity report out", "not all was judged"},
-		{passing(), "", "nothing is left"},
+		{change(briefPassing(), func(r *report.Report) { r.NotJudged = []string{"text"} }), "parity report out", "not all was judged"},
+		{briefPassing(), "", "nothing is left"},
 		{change(made(open()), func(r *report.Report) { r.Kind = "input"; r.FirstDivergence.Layer = "" }),
 			"parity show ref && parity show cand", "other tokens"},
 		{change(made(open()), func(r *report.Report) {
@@ -212,7 +200,7 @@ func TestNext(t *testing.T) {
 		}), `go test example.com/user/model -run '^TestModel$/^path:decode-4$' -count=1`, "the whole path, once it is mended"},
 		{change(open(), func(r *report.Report) {
 			r.Package, r.Kind, r.FirstDivergence.Row = "example.com/user/model", "path", &report.Row{Path: "decode:4"}
-			alongPaths(r)
+			briefAlong(r)
 		}), `go test example.com/user/model -run '/^(path:decode-4|path:chunked-4)$' -count=1`, "paths that fail alike"},
 		{change(made(open()), func(r *report.Report) { r.Kind = "path" }), "parity compare --golden ref --actual cand", "a path of dumps"},
 		{change(between(), func(r *report.Report) { r.Package = "-exec=sh"; r.Layers = nil }), "go test ./-exec=sh -count=1", "no flag of go test"},
@@ -222,22 +210,22 @@ func TestNext(t *testing.T) {
 		{change(between(), func(r *report.Report) { r.Layers[1].Test = "Test" + strings.Repeat("x", 3000) }), "parity report out", "too long"},
 	} {
 		next := ""
-		if n := brief.Of(tt.r, "out").Next; n != nil {
+		if n := report.BriefOf(tt.r, "out").Next; n != nil {
 			next = *n
 		}
 		assert.Equal(t, tt.want, next, tt.reason)
-		assert.NotEmpty(t, brief.Of(tt.r, "out").WhyNext, tt.reason)
+		assert.NotEmpty(t, report.BriefOf(tt.r, "out").WhyNext, tt.reason)
 	}
 }
 
 // hostile strings, as names of layers and what engines say may be.
-var hostile = []string{"a|b`c`\x1b[31m\n::error::x<script>\u202e\u2028\"\\", "\xff\xfe", "…", "'", strings.Repeat(`"`, 3000),
+var hostileStrings = []string{"a|b`c`\x1b[31m\n::error::x<script>\u202e\u2028\"\\", "\xff\xfe", "…", "'", strings.Repeat(`"`, 3000),
 	strings.Repeat("model.layers.11.self_attn.", 90) + "q_proj", strings.Repeat("\U0001F600", 900), "##[group]", "", " ", "x"}
 
 // within checks what is promised of every brief.
 func within(t *testing.T, r *report.Report, file string) {
 	t.Helper()
-	b := brief.Of(r, file)
+	b := report.BriefOf(r, file)
 	text, line := b.Text(), b.JSON()
 	assert.LessOrEqual(t, len(text), 2048)
 	assert.LessOrEqual(t, len(line), 2048)
@@ -245,7 +233,7 @@ func within(t *testing.T, r *report.Report, file string) {
 	assert.Equal(t, 1, bytes.Count(line, []byte("\n")), "one line")
 	assert.NotContains(t, string(text), "\x1b")
 	assert.NotRegexp(t, `(?m)^\s*::error`, string(text), "nothing obeys it")
-	var back brief.Brief
+	var back report.Brief
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	require.NoError(t, d.Decode(&back))
@@ -262,12 +250,12 @@ func within(t *testing.T, r *report.Report, file string) {
 }
 
 // No report makes a brief of more than 2 kB.
-func TestBound(t *testing.T) {
+func TestBriefBound(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	s := func() string {
 		text := ""
 		for range rnd.IntN(3) {
-			text += hostile[rnd.IntN(len(hostile))]
+			text += hostileStrings[rnd.IntN(len(hostileStrings))]
 		}
 		if rnd.IntN(2) == 0 {
 			return "a.b"
@@ -309,15 +297,15 @@ func TestBound(t *testing.T) {
 }
 
 // What was left out is counted.
-func TestShortened(t *testing.T) {
+func TestBriefShortened(t *testing.T) {
 	r := between()
 	for i := range 300 {
 		r.NotJudged = append(r.NotJudged, fmt.Sprint("a text that was not judged, number ", i))
 	}
 	r.Causes[0].Text = strings.Repeat("words ", 100)
-	line := brief.Of(r, "x").JSON()
+	line := report.BriefOf(r, "x").JSON()
 	assert.Contains(t, string(line), `"layer":"layers.1","port":"input_0","case":"hello","step":"0"`)
-	var back brief.Brief
+	var back report.Brief
 	require.NoError(t, json.Unmarshal(line, &back))
 	kept, more := len(back.NotJudged)-1, 0
 	_, err := fmt.Sscanf(back.NotJudged[kept], "… and %d", &more)
@@ -325,22 +313,5 @@ func TestShortened(t *testing.T) {
 	assert.Positive(t, kept)
 	assert.Equal(t, len(r.NotJudged), kept+more)
 	r.Causes[0].Text = strings.Repeat("words ", 1000)
-	assert.Regexp(t, `words .*… \+\d+"`, string(brief.Of(r, "x").JSON()))
-}
-
-func FuzzBrief(f *testing.F) {
-	for _, r := range []*report.Report{between(), open(), passing()} {
-		var b bytes.Buffer
-		require.NoError(f, report.Write(&b, r))
-		f.Add(b.Bytes(), "out")
-	}
-	f.Add([]byte(`{"schema":1,"verdict":"fail","first_divergence":{},"causes":[{}],"made":{}}`), "")
-	f.Fuzz(func(t *testing.T, data []byte, file string) {
-		r, err := report.Read(bytes.NewReader(data))
-		if err != nil {
-			return
-		}
-		r.Made = nil // a file of this machine has nothing to do with it
-		within(t, r, file)
-	})
+	assert.Regexp(t, `words .*…\+\d+….*words`, string(report.BriefOf(r, "x").JSON()))
 }

@@ -1,4 +1,4 @@
-package plot
+package export
 
 import (
 	"fmt"
@@ -14,15 +14,13 @@ type scale struct {
 	low, high        float64 // decades of the finite errors
 	bottom, top      float64 // where zeros and infinite errors lie; low and high where there are none
 	zeros, infinites int
-	none             bool // there is no error at all
 }
 
 func newScale(points []report.Point) scale {
-	s := scale{low: math.Inf(1), high: math.Inf(-1), none: true}
+	s := scale{low: math.Inf(1), high: math.Inf(-1)}
 	for i := range points {
 		for _, mode := range []report.Mode{report.Standard, report.Injected} {
 			mse, ok := points[i].Error(mode)
-			s.none = s.none && !ok
 			switch {
 			case !ok:
 			case mse == 0:

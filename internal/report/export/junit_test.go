@@ -1,4 +1,4 @@
-package junit_test
+package export_test
 
 import (
 	"encoding/xml"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/junit"
+	"github.com/goparity/goparity/internal/report/export"
 )
 
 type junitCase struct {
@@ -46,7 +46,7 @@ func junitReport() *report.Report {
 func TestAttachToAFileOfGotestsum(t *testing.T) {
 	before, err := os.ReadFile(filepath.Join("testdata", "junit.xml"))
 	require.NoError(t, err)
-	after, err := junit.Attach(before, junitReport(), "out/minilm/report.json", "out/a & b.txt")
+	after, err := export.Attach(before, junitReport(), "out/minilm/report.json", "out/a & b.txt")
 	require.NoError(t, err)
 
 	was, is := parseJUnit(t, before), parseJUnit(t, after)
@@ -72,7 +72,7 @@ func TestAttachToAFileOfGotestsum(t *testing.T) {
 		"b.txt]]\n</system-out>\n\t\t"
 	assert.Equal(t, string(before), strings.ReplaceAll(string(after), added, ""), "all other bytes stay as they are")
 
-	again, err := junit.Attach(after, junitReport(), "out/minilm/report.json", "out/a & b.txt")
+	again, err := export.Attach(after, junitReport(), "out/minilm/report.json", "out/a & b.txt")
 	require.NoError(t, err)
 	assert.Equal(t, string(after), string(again), "once is enough")
 }
@@ -101,10 +101,10 @@ func TestAttachForms(t *testing.T) {
 			"not the case's own"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := junit.Attach([]byte(head+c.body+tail), junitReport(), "r.json")
+			got, err := export.Attach([]byte(head+c.body+tail), junitReport(), "r.json")
 			require.NoError(t, err, c.reason)
 			assert.Equal(t, head+c.want+tail, string(got), c.reason)
-			again, err := junit.Attach(got, junitReport(), "r.json")
+			again, err := export.Attach(got, junitReport(), "r.json")
 			require.NoError(t, err)
 			assert.Equal(t, string(got), string(again), "idempotent")
 		})
@@ -132,7 +132,7 @@ func TestAttachNames(t *testing.T) {
 		{"TestX/b/layers.1", of("TestX/a"), false, "a sibling"},
 		{"TestX/layers.1", of(), false, "no test made the report"},
 	} {
-		got, err := junit.Attach([]byte(`<testsuite><testcase name="`+c.name+`"><failure/></testcase></testsuite>`), c.r, "r.json")
+		got, err := export.Attach([]byte(`<testsuite><testcase name="`+c.name+`"><failure/></testcase></testsuite>`), c.r, "r.json")
 		require.NoError(t, err)
 		assert.Equal(t, c.want, strings.Contains(string(got), "[[ATTACHMENT|r.json]]"), "%s: %s", c.name, c.reason)
 	}
@@ -150,7 +150,7 @@ func TestAttachRefuses(t *testing.T) {
 		{"no path", good, "", "cannot be attached", "a mistake of the caller"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := junit.Attach([]byte(c.junit), junitReport(), c.path)
+			_, err := export.Attach([]byte(c.junit), junitReport(), c.path)
 			assert.ErrorContains(t, err, c.want, c.reason)
 		})
 	}
@@ -159,13 +159,13 @@ func TestAttachRefuses(t *testing.T) {
 func TestPath(t *testing.T) {
 	root := t.TempDir()
 	file := filepath.Join(root, "out", "minilm", "report.json")
-	relative, err := junit.Path(file, root, false)
+	relative, err := export.Path(file, root, false)
 	require.NoError(t, err)
 	assert.Equal(t, "out/minilm/report.json", relative)
-	absolute, err := junit.Path(file, root, true)
+	absolute, err := export.Path(file, root, true)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.ToSlash(file), absolute)
-	relative, err = junit.Path("out/r.json", ".", false)
+	relative, err = export.Path("out/r.json", ".", false)
 	require.NoError(t, err)
 	assert.Equal(t, "out/r.json", relative)
 }
@@ -178,11 +178,11 @@ func FuzzAttach(f *testing.F) {
 	f.Add([]byte(`<testsuite><testcase name="TestX/layers.1"><failure/><system-out><a/>b</system-out></testcase></testsuite>`))
 	r := junitReport()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		once, err := junit.Attach(data, r, "r.json")
+		once, err := export.Attach(data, r, "r.json")
 		if err != nil {
 			return
 		}
-		twice, err := junit.Attach(once, r, "r.json")
+		twice, err := export.Attach(once, r, "r.json")
 		require.NoError(t, err, "what comes out is well-formed")
 		require.Equal(t, string(once), string(twice))
 	})

@@ -1,4 +1,4 @@
-package page
+package export
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package page_test
+package export_test
 
 import (
 	"bytes"
@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/page"
+	"github.com/goparity/goparity/internal/report/export"
 	"github.com/goparity/goparity/internal/report/reporttest"
 )
 
 func write(t *testing.T, r *report.Report) string {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, page.Write(&b, r, "report.json"))
+	require.NoError(t, export.HTML(&b, r, "report.json"))
 	return b.String()
 }
 
@@ -98,46 +98,13 @@ func TestLargeReports(t *testing.T) {
 	assert.Contains(t, html, `"l":"model.layers.999.mlp"`, "failing rows stay")
 }
 
-// Whatever a name is, it stays text.
-func FuzzNames(f *testing.F) {
-	for _, s := range []string{"a.b", `</script>`, "<!--<script>", "\u2028", "&lt;",
-		"\xff\x00", `{{.}}`, "]]>", "javascript:alert(1)"} {
-		f.Add(s)
-	}
-	var plain bytes.Buffer
-	r := reporttest.Deep(1, 0)
-	if err := page.Write(&plain, r, "report.json"); err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		r := reporttest.Deep(1, 0)
-		r.Fixture, r.FirstDivergence.Text, r.Notes = s, s, []string{s}
-		r.Layers[1].Layer, r.Layers[1].Detail = s, []string{s}
-		html := write(t, r)
-		for _, tag := range []string{"<script", "</script", "<img", "<!--", "<style", "<a "} {
-			require.LessOrEqual(t, strings.Count(strings.ToLower(html), tag),
-				strings.Count(strings.ToLower(plain.String()), tag), "%q made markup", s)
-		}
-	})
-}
-
-func BenchmarkWrite(b *testing.B) {
-	r := reporttest.Deep(77, 20)
-	for b.Loop() {
-		var out bytes.Buffer
-		if err := page.Write(&out, r, "report.json"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // TestTexts draws generations without scripts.
 func TestTexts(t *testing.T) {
 	r := &report.Report{Fixture: "x", Verdict: report.Error, Error: "x", Generations: []report.Generation{{Case: "<b>", Verdict: "diverged", Text: "DIVERGED at token 1 of 2",
 		Positions: []report.Token{{Reference: 5, Candidate: 5, Choice: "same", Gap: 100, OwnGap: 90, KL: 1e-6},
 			{Reference: 6, Candidate: 7, Choice: "diverged", Gap: 100, OwnGap: -3, KL: 1}}}}}
 	var b bytes.Buffer
-	require.NoError(t, page.Write(&b, r, "report.json"))
+	require.NoError(t, export.HTML(&b, r, "report.json"))
 	html := b.String()
 	assert.Contains(t, html, `<h3>&lt;b&gt;</h3>`)
 	assert.Contains(t, html, `<title>token 1: 6, candidate 7, ahead by 100 × the noise`)

@@ -1,4 +1,4 @@
-package plot_test
+package export_test
 
 import (
 	"bytes"
@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/plot"
+	"github.com/goparity/goparity/internal/report/export"
 	"github.com/goparity/goparity/internal/report/reporttest"
 )
 
 func draw(t *testing.T, r *report.Report, mode report.Mode) image.Image {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, plot.PNG(&b, r, mode))
+	require.NoError(t, export.PNG(&b, r, mode))
 	img, err := png.Decode(&b)
 	require.NoError(t, err)
 	return img
@@ -100,16 +100,6 @@ func TestLongNames(t *testing.T) {
 	for y := range img.Bounds().Dy() {
 		for _, x := range []int{0, img.Bounds().Dx() - 1} {
 			require.Equal(t, color.RGBA{0xff, 0xff, 0xff, 0xff}, img.At(x, y), "%d, %d", x, y)
-		}
-	}
-}
-
-func BenchmarkPNG(b *testing.B) {
-	r := reporttest.Deep(77, 20)
-	for b.Loop() {
-		var out bytes.Buffer
-		if err := plot.PNG(&out, r, report.Standard); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

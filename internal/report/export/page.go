@@ -1,4 +1,4 @@
-package page
+package export
 
 import (
 	"bytes"
@@ -46,13 +46,13 @@ type content struct {
 	LeftOut int
 }
 
-// Write writes the page of the report that lies in file, which the next command names. Reports of more than 8,000
+// HTML writes the page of the report that lies in file, which the next command names. Reports of more than 8,000
 // rows are shown in part: the failing ones first, then outputs.
-func Write(w io.Writer, r *report.Report, file string) error {
+func HTML(w io.Writer, r *report.Report, file string) error {
 	d := dataOf(r)
 	data, err := json.Marshal(d)
 	if err != nil {
-		return fmt.Errorf("page: %w", err)
+		return fmt.Errorf("report: %w", err)
 	}
 	style := uplotCSS + "\n" + pageCSS
 	c := content{Style: template.CSS(style), Scripts: []template.JS{template.JS(uplotJS), template.JS(pageJS)},
@@ -65,7 +65,7 @@ func Write(w io.Writer, r *report.Report, file string) error {
 		strings.Join(hashes, " "), hash(style))
 	var b bytes.Buffer
 	if err := page.Execute(&b, c); err != nil {
-		return fmt.Errorf("page: %w", err)
+		return fmt.Errorf("report: %w", err)
 	}
 	_, err = w.Write(b.Bytes())
 	return err

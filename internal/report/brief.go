@@ -1,0 +1,298 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goparity/goparity/internal/label"
+)
+
+// briefSchema is the version of the JSON form of a brief.
+const briefSchema = 1
+
+// Brief says in at most 2 kB what a report found and what to do next: for people in a hurry, for a CI's comments and
+// for coding agents. docs/report.md says what each key means.
+type Brief struct {
+	Schema     int         `json:"schema"`
+	Fixture    string      `json:"fixture"`
+	Verdict    Verdict     `json:"verdict"`
+	Stage      string      `json:"stage"`
+	Kind       string      `json:"kind"`
+	First      *BriefPlace `json:"first_divergence"`
+	Cause      *BriefCause `json:"cause"`
+	Compared   *int        `json:"compared"`
+	Outputs    *int        `json:"outputs"`
+	NotJudged  []string    `json:"not_judged"`
+	NotCovered []string    `json:"not_covered"`
+	Second     *Second     `json:"second"`
+	Next       *string     `json:"next"`
+	WhyNext    string      `json:"why_next"`
+
+	report *Report
+	file   string
+}
+
+// BriefPlace is the first divergence.
+type BriefPlace struct {
+	Layer  string `json:"layer"`
+	Port   string `json:"port"`
+	Case   string `json:"case"`
+	Step   string `json:"step"`
+	Place  string `json:"place"`
+	After  string `json:"after"`
+	Before string `json:"before"`
+	Proven bool   `json:"proven"`
+	Text   string `json:"text"`
+
+	Reference string   `json:"reference,omitempty"`
+	Candidate string   `json:"candidate,omitempty"`
+	*Row               // of a run along an execution path
+	Alike     []string `json:"alike,omitempty"` // other paths that fail at this layer with this cause
+}
+
+// BriefCause is why it happens.
+type BriefCause struct {
+	ID     string `json:"id"`
+	Layer  string `json:"layer"`
+	Proven bool   `json:"proven"`
+	Text   string `json:"text"`
+	Doc    string `json:"doc"`
+}
+
+// Second is another layer that makes an error of its own.
+type Second struct {
+	Layer string      `json:"layer"`
+	Text  string      `json:"text"`
+	Cause *BriefCause `json:"cause"`
+}
+
+// BriefOf returns a report in short; file is where it lies, for the next command.
+func BriefOf(r *Report, file string) *Brief {
+	b := &Brief{Schema: briefSchema, Fixture: r.Fixture, Verdict: r.Verdict, Stage: "run", Kind: r.Kind,
+		NotJudged: orEmpty(r.NotJudged), NotCovered: orEmpty(r.Open()), Second: r.second(), report: r, file: file}
+	if r.Verdict != Error { // else nothing could be judged
+		b.Stage = r.subject()
+	}
+	if d := r.FirstDivergence; d != nil {
+		b.First = &BriefPlace{Layer: d.Layer, Port: d.Port, Case: d.Case, Step: d.Step, Place: d.Place, After: d.After, Before: d.Before,
+			Proven: d.Proven, Text: d.Text, Reference: d.Reference, Candidate: d.Candidate}
+		if d.Row != nil {
+			row := *d.Row
+			b.First.Row = &row
+		}
+		if all := r.Findings(); len(all) > 0 && d.Row != nil {
+			b.First.Alike = slices.DeleteFunc(slices.Clone(all[0].Paths), func(path string) bool { return path == d.Path })
+		}
+	}
+	if len(r.Causes) > 0 {
+		b.Cause = r.Causes[0].brief()
+	}
+	if c := r.Coverage; c != nil {
+		b.Compared, b.Outputs = &c.Compared, &c.Outputs
+	}
+	next, why := r.Next(file)
+	if b.WhyNext = why; next != "" {
+		b.Next = &next
+	}
+	shortenAll(reflect.ValueOf(b), math.MaxInt/4)
+	return b
+}
+
+// BrokenBrief is the brief of what left no report: why says what happened.
+func BrokenBrief(fixture, why string) *Brief {
+	return BriefOf(&Report{Fixture: fixture, Verdict: Error, Error: why}, "")
+}
+
+func (c *Cause) brief() *BriefCause {
+	return &BriefCause{ID: c.ID, Layer: c.Layer, Proven: c.Proven, Text: strings.TrimPrefix(c.Text+"; "+c.Evidence(), "; "), Doc: c.Doc()}
+}
+
+// second returns the first layer besides the place that makes an error which is known to be another one; nil if there
+// is none. One mistake shows in all layers that are built alike, and in parts of one component: these are another
+// fault only where another cause is proven.
+func (r *Report) second() *Second {
+	d := r.FirstDivergence
+	if all := r.Findings(); r.Kind == KindPath && len(all) > 1 {
+		f := all[1]
+		return &Second{Layer: f.First.Layer, Text: f.String() + "; first in " + strings.TrimPrefix(f.First.At(), ", ")}
+	}
+	if d == nil || d.Layer == "" || r.Kind != "local" && r.Kind != "between" {
+		return nil // the other kinds concern the whole run
+	}
+	layers := slices.Clone(r.Frontier)
+	for _, c := range r.Causes {
+		layers = append(layers, c.Layer)
+	}
+	for _, layer := range layers {
+		i := slices.IndexFunc(r.Causes, func(c Cause) bool { return c.Layer == layer && c.Proven })
+		another := i >= 0 && r.Causes[i].ID != r.Causes[0].ID
+		unlike := i < 0 && slices.Contains(r.Frontier, layer) && label.Kind(layer) != label.Kind(d.Layer) &&
+			label.Last(layer) != label.Last(d.Layer) && ComponentOf(layer) != ComponentOf(d.Layer)
+		near := label.Within(layer, d.Layer) || label.Inside(d.Layer, layer) || layer == d.Before || layer == d.After
+		inherited := slices.ContainsFunc(r.Layers, func(l Layer) bool {
+			return l.Layer == layer && !l.IsInput() && l.Status == StatusInherited
+		})
+		if near || inherited || !another && !unlike {
+			continue
+		}
+		s := &Second{Layer: layer}
+		if another {
+			s.Cause = r.Causes[i].brief()
+		}
+		for _, e := range d.Evidence {
+			if text, ok := strings.CutPrefix(e, AlsoWrong(layer)); ok {
+				s.Text = text
+			}
+		}
+		return s
+	}
+	return nil
+}
+
+// JSON returns the brief as one line of JSON, at most 2,048 bytes with its line break.
+func (b *Brief) JSON() []byte {
+	whole := encoded(b)
+	return fit(func(n int) []byte {
+		var out Brief
+		if err := json.Unmarshal(whole, &out); err != nil {
+			panic(err) // it was encoded
+		}
+		shortenAll(reflect.ValueOf(&out), n)
+		if out.Next = b.Next; b.Next != nil && n == leastText { // a command that is cut is none
+			out.Next, out.WhyNext = nil, tooLong
+		}
+		return encoded(&out)
+	})
+}
+
+const tooLong = "the next command is too long to stand here"
+
+func encoded(b *Brief) []byte {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(b); err != nil {
+		panic(err) // strings and numbers can be written
+	}
+	return out.Bytes()
+}
+
+// shortenAll cleans all strings below v, and cuts each, and each list of them, to n bytes of JSON; the verdict and
+// what is as short as most names stay whole.
+func shortenAll(v reflect.Value, n int) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			shortenAll(v.Elem(), n)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() && f.Type() != reflect.TypeFor[Verdict]() {
+				shortenAll(f, n)
+			}
+		}
+	case reflect.String:
+		v.SetString(middle(Clean(v.String()), max(n, leastName)))
+	case reflect.Slice:
+		list := []string{}
+		for i := range v.Len() {
+			s := Clean(v.Index(i).String())
+			if n -= quotedLen(s); n < 0 {
+				list = append(list, fmt.Sprintf("… and %d", v.Len()-i))
+				break
+			}
+			list = append(list, s)
+		}
+		if v.Len() > 0 {
+			v.Set(reflect.ValueOf(list))
+		}
+	}
+}
+
+// Text returns the report in a few lines, at most 2,048 bytes. No line is broken: the command can be copied.
+func (b *Brief) Text() []byte {
+	return fit(func(n int) []byte {
+		d := b.report.Document(View{Short: true, File: b.file})
+		d.Fixture, d.Title = middle(d.Fixture, max(2*n, leastName)), middle(d.Title, max(2*n, leastName))
+		for i := range d.Sections {
+			d.Sections[i].shorten(n)
+		}
+		var out bytes.Buffer
+		if err := d.Text(&out, TextOptions{Width: math.MaxInt32, All: "all in report.json"}); err != nil {
+			return []byte(Clean(err.Error()) + "\n")
+		}
+		return out.Bytes()
+	})
+}
+
+// another says what is wrong besides the place.
+func (d *composer) another() {
+	s := d.r.second()
+	if s == nil {
+		return
+	}
+	out := Section{Heading: "Second fault", Lines: []Line{{Code: s.Layer, Text: s.Text}}}
+	if c := s.Cause; c != nil {
+		out.Lines = append(out.Lines, Line{Lead: Cause{Proven: c.Proven}.word(), Code: c.ID, Text: c.Text + "; see " + c.Doc})
+	}
+	d.add(out, len(out.Lines))
+}
+
+// shorten leaves the first lines of a section, each of at most n bytes.
+func (s *Section) shorten(n int) {
+	if most := max(n/leastName, 2); len(s.Lines) > most+1 {
+		s.More += len(s.Lines) - most
+		s.Lines = s.Lines[:most]
+	}
+	s.Heading = middle(s.Heading, leastName)
+	s.Lines = slices.Clone(s.Lines)
+	for i := range s.Lines {
+		l := &s.Lines[i]
+		switch {
+		case l.Paste && n == leastText:
+			*l = Line{Lead: l.Lead, Text: tooLong}
+		case !l.Paste:
+			l.Text = middle(strings.TrimSpace(Clean(l.Text)), n)
+		}
+		l.Code = middle(Clean(l.Code), max(2*n, leastName))
+	}
+}
+
+// fit returns the longest form that takes no more than a brief may: how much a string or a list may take is halved
+// until it does. The last form is short enough for any report.
+func fit(write func(n int) []byte) (out []byte) {
+	for n := maxBrief; n >= leastText; n /= 2 {
+		if out = write(n); len(out) <= maxBrief {
+			break
+		}
+	}
+	return out
+}
+
+// middle keeps both ends of a text that costs at most n, and says how much is between them.
+func middle(s string, n int) string {
+	if quotedLen(s) <= n {
+		return s
+	}
+	half := (n - 12) / 2
+	front, back := s, s
+	for spent, i := 0, 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if spent += quotedLen(string(r)); spent > half {
+			front = s[:i]
+			break
+		}
+		i += size
+	}
+	for back = s[len(front):]; quotedLen(back) > half; {
+		_, size := utf8.DecodeRuneInString(back)
+		back = back[size:]
+	}
+	return fmt.Sprintf("%s…+%d…%s", front, utf8.RuneCountInString(s)-utf8.RuneCountInString(front+back), back)
+}

@@ -41,9 +41,9 @@ func Keep(opt *judge.AloneOptions) (undo func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	keeper := NewKeeper(filepath.Join(dir, "tensors"))
-	opt.Keep = keeper.Keep
-	return func() error { return errors.Join(keeper.Close(), remove()) }, nil
+	k := &keeper{name: filepath.Join(dir, "tensors")}
+	opt.Keep = k.keep
+	return func() error { return errors.Join(k.close(), remove()) }, nil
 }
 
 // OfCase returns the program for a run of a candidate: that of path, a file or a folder with one for

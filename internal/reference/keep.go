@@ -8,18 +8,15 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Keeper holds the replayed tensors of a run: in memory, and what is more than that in a file.
-type Keeper struct {
-	name  string
+// keeper holds the replayed tensors of a run: in memory, and what is more than that in a file.
+type keeper struct {
+	name  string // of the file that it writes, if it has to
 	file  *os.File
 	bytes int64 // in memory, or in the file
 }
 
-// NewKeeper writes to a file of that name, if it has to.
-func NewKeeper(name string) *Keeper { return &Keeper{name: name} }
-
-// Keep returns a tensor whose elements are not held in memory if there are many.
-func (k *Keeper) Keep(t *tensor.Tensor) (*tensor.Tensor, error) {
+// keep returns a tensor whose elements are not held in memory if there are many.
+func (k *keeper) keep(t *tensor.Tensor) (*tensor.Tensor, error) {
 	if k.file == nil {
 		if k.bytes += int64(t.Len() * t.DType().Size()); k.bytes <= inMemory {
 			return t, nil
@@ -47,8 +44,8 @@ func (k *Keeper) Keep(t *tensor.Tensor) (*tensor.Tensor, error) {
 	}), nil
 }
 
-// Close closes the file. The tensors must not be used after it.
-func (k *Keeper) Close() error {
+// close closes the file. The tensors must not be used after it.
+func (k *keeper) close() error {
 	if k.file == nil {
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
@@ -110,8 +112,10 @@ func (s *Scene) noise() (name string, off float64) {
 	if i < 0 || weight != nil || len(s.actual) < noiseLeast || len(s.rows) < noiseRows || s.Target.Actual.DType() != tensor.F32 {
 		return "", 0
 	}
-	e := vec.Minus(s.actual, s.right)
-	if vec.FollowsValue(s.right, e) > noiseFollows {
+	e, n := vec.Minus(s.actual, s.right), math.Sqrt(float64(len(s.actual)))
+	proportional := math.Abs(floats.Dot(e, s.right)) / (floats.Norm(e, 2) * floats.Norm(s.right, 2))
+	biased := math.Abs(floats.Sum(e)) / (floats.Norm(e, 2) * n)
+	if max(proportional, biased) > deviations/n+noiseBias || vec.FollowsValue(s.right, e) > noiseFollows {
 		return "", 0
 	}
 	least, most := math.Inf(1), 0.0

@@ -92,6 +92,7 @@ const (
 	// 0.139, wrong 0.091: the proof decides.
 	byChance = 0.1
 
+	noiseBias = 0.02 // correlation with the values that noise is allowed besides; no gap
 	// noiseFollows is the part of noise that the values say (vec.FollowsValue). Of 64, 256 and 1024 numbers
 	// noise has 0.55, 0.47 and 0.17 at most, smooth functions 0.79, 0.97 and 0.99 at least, by simulation.
 	noiseFollows = 0.6

@@ -55,33 +55,18 @@ func TestFree(t *testing.T) {
 		{random, []float64{2, 4}, []float64{7, 8}, []float64{8, 8}, false, false, []string{"c"}, false, true, true, "what is made of them is judged"},
 		{drawnFirst, []float64{3, 5}, []float64{3, 9}, []float64{4, 10}, false, false, nil, false, true, true, "another way by random numbers"},
 	} {
-		p, err := program.Parse("p", []byte(tt.program), nil)
-		require.NoError(t, err)
-		run := &piece.Run{Program: p, Encoding: tensor.F32}
-		for _, at := range p.Ports {
-			x := map[string][]float64{"model": {1, 2}, "a": tt.a, "b": tt.b, "c": tt.c}[at.Layer]
-			r := piece.Record{Golden: piece.Golden{Known: true, Agrees: at.Layer != "b" || tt.agrees, Error: 9}}
-			if r.Misfit = at.Layer == "b" && tt.misfit; !r.Misfit {
-				r.Tensor, err = replay.Of(tensor.F32, []int{2}, x)
-				require.NoError(t, err)
+		local, faults, _ := judged(t, tt.program, map[string][]float64{"model": {1, 2}, "a": tt.a, "b": tt.b, "c": tt.c}, func(layer string, r *piece.Record) {
+			r.Golden = piece.Golden{Known: true, Agrees: layer != "b" || tt.agrees, Error: 9}
+			if layer == "b" && tt.misfit {
+				r.Misfit, r.Tensor = true, nil
 			}
-			if at.Layer == "c" && tt.misfit {
-				r = piece.Record{}
+			if layer == "c" && tt.misfit {
+				*r = piece.Record{}
 			}
-			run.Records = append(run.Records, r)
-		}
-		run.Load = func(*program.Value) (*replay.Array, error) { return replay.Of(tensor.F32, []int{2}, []float64{1, 2}) }
-		r, err := piece.Judge(context.Background(), run)
-		require.NoError(t, err)
-		var faults []string
-		for _, f := range r.Faults {
-			faults = append(faults, p.Ports[f].Layer)
-		}
+		})
 		assert.Equal(t, tt.faults, faults, tt.reason)
-		for i, l := range r.Local {
-			if p.Ports[i].Layer == "b" {
-				assert.Equal(t, []bool{tt.tied, tt.drawn, tt.unjudged}, []bool{l.Tied, l.Drawn, l.Unjudged}, tt.reason)
-			}
+		if l := local["b"]; l != nil {
+			assert.Equal(t, []bool{tt.tied, tt.drawn, tt.unjudged}, []bool{l.Tied, l.Drawn, l.Unjudged}, tt.reason)
 		}
 	}
 }

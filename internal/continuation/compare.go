@@ -46,26 +46,18 @@ func Compare(ctx context.Context, golden, actual *Side, opt Options) (o *Outcome
 		o, err = compareSides(golden, actual, opt)
 		return err
 	})
+	if err == nil && o.Fails() {
+		err = o.locate(ctx, opt.Judge, opt.NoLayers)
+	}
+	for _, s := range []*Side{golden, actual} {
+		if err == nil && s.Run != nil {
+			err = s.Run.Changed()
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	if o.Fails() {
-		if err := o.locate(ctx, opt.Judge, opt.NoLayers); err != nil {
-			return nil, err
-		}
-	}
-	return o, o.changed()
-}
-
-func (o *Outcome) changed() error {
-	for _, s := range []*Side{o.Golden, o.Actual} {
-		if s.Run != nil {
-			if err := s.Run.Changed(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return o, nil
 }
 
 func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
@@ -241,15 +233,15 @@ func (o *Outcome) position(k int) (p generation.Position, err error) {
 	}
 	o.stack(golden, actual)
 	said := -1
-	if own, fed := o.Actual.fed(), o.Golden.fed(); k < len(o.Actual.Choices) {
+	own, fed := o.Actual.fed(), o.Golden.fed()
+	if k < len(o.Actual.Choices) {
 		said = o.Actual.Choices[k]
 	} else if o.Actual.Free && k < min(len(own), len(fed)) && own[k] != fed[k] {
 		said = own[k] // it was not forced: it went on with a choice of its own
 	}
 	p = generation.Compare(golden, actual, reference, said, o.Encoding)
-	if fed := o.Golden.fed(); p.Choice == generation.Diverged && k < len(fed) && fed[k] == p.Candidate && p.Said < 0 {
-		return p, unjudged("the golden contradicts itself: its text has %d as token %d, as the candidate says, and its own logits say %d: "+
-			"they are not those that made the text", fed[k], k, reference)
+	if p.Choice == generation.Diverged && k < len(fed) && fed[k] == p.Candidate && p.Said < 0 {
+		return p, o.contradicts(k, fed[k], reference)
 	}
 	return p, nil
 }
@@ -257,29 +249,33 @@ func (o *Outcome) position(k int) (p generation.Position, err error) {
 // reference returns the reference's token: what it says that it chose, unless its own logits contradict
 // that, or the one with the largest logit.
 func (o *Outcome) reference(k int, golden generation.Row) (int, error) {
-	first := golden.Top[0]
-	said := -1
+	first, said := golden.Top[0], -1
+	fed := o.Golden.fed()
 	if k < len(o.Golden.Choices) {
 		said = o.Golden.Choices[k]
-	} else if fed := o.Golden.fed(); o.Golden.Choices == nil && k < len(fed) {
-		if said = fed[k]; said != first.Token {
-			if x, ok := golden.Logit(said); !ok || first.Value-x > golden.Noise(o.Encoding, first.Value, x) {
-				if said = -1; !o.sampled {
-					o.note("the text is not the reference's greedy one: token %d is %d, the reference would say %d", k, fed[k], first.Token)
-				}
-				o.sampled = true
-			}
-		}
+	} else if o.Golden.Choices == nil && k < len(fed) {
+		said = fed[k]
 	}
 	if said < 0 || said == first.Token {
 		return first.Token, nil
 	}
 	x, ok := golden.Logit(said)
-	if gap := first.Value - x; !ok || gap > golden.Noise(o.Encoding, first.Value, x) {
-		return 0, unjudged("the golden contradicts itself: by generation in run.json it chose %d for token %d, its logits (%s) have %d ahead by %.3g: "+
-			"they are not those that it chose by", said, k, o.Golden.logits.where(), first.Token, gap)
+	switch {
+	case ok && first.Value-x <= golden.Noise(o.Encoding, first.Value, x):
+		return said, nil
+	case o.Golden.Choices == nil:
+		if !o.sampled {
+			o.note("the text is not the reference's greedy one: token %d is %d, the reference would say %d", k, said, first.Token)
+		}
+		o.sampled = true
+		return first.Token, nil
 	}
-	return said, nil
+	return 0, o.contradicts(k, said, first.Token)
+}
+
+func (o *Outcome) contradicts(k, said, first int) error {
+	return unjudged("the golden contradicts itself: its text has %d as token %d, and its own logits (%s) say %d: they are not those that made the text",
+		said, k, o.Golden.logits.where(), first)
 }
 
 // note adds a remark.

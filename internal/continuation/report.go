@@ -1,6 +1,7 @@
 package continuation
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -78,36 +79,33 @@ func (o *Outcome) Text() string {
 func (o *Outcome) diverged() string {
 	p := &o.Positions[o.At]
 	switch {
-	case p.Bad > 0:
-		return fmt.Sprintf("%d of the candidate's logits are NaN or infinite", p.Bad)
-	case p.Candidate < 0:
-		return "the candidate hides all tokens"
+	case p.Bad > 0 || p.Candidate < 0:
+		return fmt.Sprintf("%d of the candidate's logits are NaN or infinite, or all are hidden", p.Bad)
 	case p.Said >= 0:
 		return fmt.Sprintf("the engine says that it chose %d, and its own logits say %d: it chose by other logits, or sampled", p.Said, p.Candidate)
 	case math.IsNaN(p.Gap):
 		return fmt.Sprintf("the reference says %d, the candidate %d, which is not among the logits that are known on both sides", p.Reference, p.Candidate)
 	}
-	return fmt.Sprintf("the reference says %d, %s the noise ahead of %d, which the candidate has ahead by %s", p.Reference, times(p.Gap), p.Candidate,
-		times(-p.CandidateGap))
+	return fmt.Sprintf("the reference says %d, %.3g times the noise ahead of %d, which the candidate has ahead by %.3g times", p.Reference, p.Gap,
+		p.Candidate, -p.CandidateGap)
 }
-
-func times(x float64) string { return fmt.Sprintf("%.3g times", x) }
 
 func (o *Outcome) wrongLogits() string {
 	p := &o.Positions[o.At]
-	switch {
-	case p.Hidden > 0 && math.IsInf(p.Error, 1) || len(p.Outliers) == 0 && p.Error <= o.Limits.RowRelL2 && p.Hidden > 0:
+	switch n := len(p.Outliers); {
+	case n > 0:
+		what := "as no rounding makes them"
+		if n == 2 {
+			what = "as if they were exchanged"
+		}
+		return fmt.Sprintf("at token %d those of %s alone are off, %s", o.At, strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Outliers), " ", ", "), "[]"), what)
+	case p.Hidden > 0 && !(p.Error > o.Limits.RowRelL2 && !math.IsInf(p.Error, 1)):
 		return fmt.Sprintf("at token %d the candidate hides tokens that have %.2g of the probability: run it without logits processors", o.At, p.Hidden)
-	case len(p.Outliers) == 2:
-		return fmt.Sprintf("at token %d those of %d and %d alone are off, as if they were exchanged", o.At, p.Outliers[0], p.Outliers[1])
-	case len(p.Outliers) > 0:
-		return fmt.Sprintf("at token %d those of %s alone are off, as no rounding makes them", o.At, strings.Trim(fmt.Sprint(p.Outliers), "[]"))
-	case o.Grows && p.Error <= o.Limits.RowRelL2:
+	case o.Grows:
 		return fmt.Sprintf("their error grows with the position, to %.3g times what it was, and is %.2g at token %d", o.Growth, p.Error, o.At)
-	case p.Error <= o.Limits.RowRelL2:
-		return fmt.Sprintf("less their mean they are off by rel. L2 %.3g, limit %.3g", o.RelL2, o.Limits.RelL2)
 	}
-	return fmt.Sprintf("at token %d they are off, less their mean, by rel. L2 %.3g, limit %.3g", o.At, p.Error, o.Limits.RowRelL2)
+	return fmt.Sprintf("less their mean they are off by rel. L2 %.3g, limit %.3g, and at token %d by %.3g, limit %.3g", o.RelL2, o.Limits.RelL2, o.At,
+		p.Error, o.Limits.RowRelL2)
 }
 
 func (o *Outcome) generation(text string) report.Generation {
@@ -135,39 +133,35 @@ func (o *Outcome) generation(text string) report.Generation {
 func (o *Outcome) row() report.Layer {
 	layer, port := o.Actual.Logits()
 	row := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: o.Case, Step: "0", Stage: report.StageGeneration, Status: report.StatusPass,
-		Note: "the logits that decide a token of the continuation, less the mean of each row"}
+		Note:      "the logits that decide a token of the continuation, less the mean of each row",
+		Tolerance: report.ToleranceOf(o.Limits.Criteria(), "default for "+o.Encoding.String())}
 	if o.Actual.Run != nil {
-		for _, e := range o.Actual.Run.Entries {
-			if e.Layer == layer && e.Port == port {
-				row.Step = e.Step
-				break
-			}
+		of := func(e dump.Entry) bool { return e.Layer == layer && e.Port == port }
+		if i := slices.IndexFunc(o.Actual.Run.Entries, of); i >= 0 {
+			row.Step = o.Actual.Run.Entries[i].Step
 		}
 	}
-	fails := o.Verdict == generation.Logits || o.Verdict == generation.Divergent || o.Verdict == generation.Uninformative && !o.holds()
-	if fails {
+	within := o.RelL2 <= o.Limits.RelL2 && o.Positions[o.Worst].Error <= o.Limits.RowRelL2
+	if o.Fails() || o.Verdict == generation.Uninformative && !within {
 		row.Status = report.StatusFail
 		row.Violations = []string{o.Text()}
 	}
-	row.Tolerance = report.ToleranceOf(o.Limits.Criteria(), "default for "+o.Encoding.String())
-	golden, actual, err := o.stacked()
-	if err == nil {
-		var result compare.Result
-		if result, err = compare.Tensors(golden, actual, compare.Tolerance{}); err == nil {
-			row.Standard = report.MetricsOf(result, golden.Shape())
-			row.Golden = &report.Side{Name: o.Golden.logits.where(), DType: o.Golden.logits.of.String(), Shape: golden.Shape()}
-			row.Actual = &report.Side{Name: o.Actual.logits.where(), DType: o.Actual.logits.of.String(), Shape: actual.Shape()}
-		}
+	golden, err := tensor.Of(o.golden, len(o.Positions), generation.Kept)
+	actual, err2 := tensor.Of(o.actual, len(o.Positions), generation.Kept)
+	var result compare.Result
+	if err = cmp.Or(err, err2); err == nil {
+		result, err = compare.Tensors(golden, actual, compare.Tolerance{})
 	}
 	if err != nil {
 		row.Status, row.Note = report.StatusError, err.Error()
+		return row
 	}
+	row.Standard = report.MetricsOf(result, golden.Shape())
+	side := func(s *Side) *report.Side {
+		return &report.Side{Name: s.logits.where(), DType: s.logits.of.String(), Shape: golden.Shape()}
+	}
+	row.Golden, row.Actual = side(o.Golden), side(o.Actual)
 	return row
-}
-
-// holds reports whether the logits are within their limits, whatever the tokens are.
-func (o *Outcome) holds() bool {
-	return o.RelL2 <= o.Limits.RelL2 && o.Positions[o.Worst].Error <= o.Limits.RowRelL2
 }
 
 // stack adds the logits that both sides know of a token, of the largest of the golden's, less their
@@ -185,14 +179,6 @@ func (o *Outcome) stack(golden, actual generation.Row) {
 		x[i], y[i] = x[i]-sumX/float64(len(known)), y[i]-sumY/float64(len(known))
 	}
 	o.golden, o.actual = append(o.golden, x...), append(o.actual, y...)
-}
-
-// stacked are these logits of all tokens.
-func (o *Outcome) stacked() (golden, actual *tensor.Tensor, err error) {
-	if golden, err = tensor.Of(o.golden, len(o.Positions), generation.Kept); err == nil {
-		actual, err = tensor.Of(o.actual, len(o.Positions), generation.Kept)
-	}
-	return golden, actual, err
 }
 
 func engineOf(s *Side) report.Engine {

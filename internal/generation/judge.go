@@ -1,9 +1,11 @@
 package generation
 
 import (
-	"cmp"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/tensor"
@@ -50,12 +52,12 @@ func (r *Result) Fails() bool { return r.Verdict == Divergent || r.Verdict == Lo
 // the worst one.
 func Judge(positions []Position, d tensor.DType, limits compare.Limits) Result {
 	r := Result{Positions: positions, At: -1, Limits: limits}
-	var logProb, candidate, squares float64
-	first := map[Choice]int{}
-	flats, decided := 0, true // every position that the golden decides has its token
+	var logProb, candidate, squares, flats float64
+	first := map[Choice]int{Same: -1, Tie: -1, Diverged: -1}
+	decided := true // every position that the golden decides has its token
 	for k := range positions {
 		p := &positions[k]
-		if _, ok := first[p.Choice]; !ok {
+		if first[p.Choice] < 0 {
 			first[p.Choice] = k
 		}
 		switch p.Choice {
@@ -77,7 +79,7 @@ func Judge(positions []Position, d tensor.DType, limits compare.Limits) Result {
 		}
 	}
 	n := float64(len(positions))
-	r.Flat = float64(flats) / n
+	r.Flat = flats / n
 	r.Perplexity = [2]float64{math.Exp(logProb / n), math.Exp(candidate / n)}
 	r.RelL2 = math.Sqrt(squares / n)
 	r.grow(d)
@@ -85,16 +87,15 @@ func Judge(positions []Position, d tensor.DType, limits compare.Limits) Result {
 	if fails < 0 && (!(r.RelL2 <= limits.RelL2) || r.Grows) {
 		fails = r.Worst
 	}
-	diverged := r.Agree+r.Ties < len(positions)
-	enough := r.Flat <= flat || r.Flat <= flatAgreeing && decided && !diverged
-	switch _, ties := first[Tie]; {
+	enough := r.Flat <= flat || r.Flat <= flatAgreeing && decided && first[Diverged] < 0
+	switch {
 	case !enough && fails < 0: // wrong logits are wrong however little they decide
 		r.Verdict = Uninformative
-	case diverged:
+	case first[Diverged] >= 0:
 		r.Verdict, r.At = Divergent, first[Diverged]
 	case fails >= 0:
 		r.Verdict, r.At = Logits, fails
-	case ties:
+	case first[Tie] >= 0:
 		r.Verdict, r.At = Ties, first[Tie]
 	default:
 		r.Verdict = Identical
@@ -133,14 +134,11 @@ func median(x []float64) float64 {
 
 // correlation is that of the ranks of numbers with their places.
 func correlation(x []float64) float64 {
-	at := make([]int, len(x))
-	for i := range at {
-		at[i] = i
+	at := make([]int, len(x)) // the place of each rank
+	floats.ArgsortStable(slices.Clone(x), at)
+	ranks, places := make([]float64, len(x)), make([]float64, len(x))
+	for rank, place := range at {
+		ranks[rank], places[rank] = float64(rank), float64(place)
 	}
-	slices.SortStableFunc(at, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
-	n, dd := float64(len(x)), 0.0
-	for rank, i := range at {
-		dd += float64((rank - i) * (rank - i))
-	}
-	return 1 - 6*dd/(n*(n*n-1))
+	return stat.Correlation(ranks, places, nil)
 }

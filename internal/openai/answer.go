@@ -2,6 +2,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,16 +45,18 @@ type (
 		Error json.RawMessage `json:"error"`
 	}
 	wireChoice struct {
-		Index   int  `json:"index"`
-		Text    *any `json:"text"`
-		Message *struct {
-			Content string `json:"content"`
-		} `json:"message"`
+		Index    int             `json:"index"`
+		Text     any             `json:"text"`
+		Message  *wireMessage    `json:"message"`
+		Delta    wireMessage     `json:"delta"` // of a stream
 		Tokens   wireIDs         `json:"token_ids"`
 		Prompt   wireIDs         `json:"prompt_token_ids"`
 		Finish   string          `json:"finish_reason"`
 		Reason   json.RawMessage `json:"stop_reason"`
 		LogProbs *wireLogProbs   `json:"logprobs"`
+	}
+	wireMessage struct {
+		Content string `json:"content"`
 	}
 	wireUsage struct {
 		Prompt   int `json:"prompt_tokens"`
@@ -110,6 +113,14 @@ func (w wireIDs) of(i, n int) (ids []int, err error) {
 	return ids, nil
 }
 
+// failed returns the error that an answer is in place of choices.
+func (w *wireAnswer) failed() error {
+	if len(w.Choices) > 0 || len(w.Error) == 0 || string(w.Error) == "null" {
+		return nil
+	}
+	return fmt.Errorf("it is an error in place of choices: %.200s", w.Error)
+}
+
 // Read reads the choices of an answer, in the order of their index, or where none has one as they are. It is an error if
 // there is none.
 func Read(data []byte) ([]Answer, error) {
@@ -118,20 +129,17 @@ func Read(data []byte) ([]Answer, error) {
 		return nil, err
 	}
 	n := len(w.Choices)
-	switch {
-	case n == 0 && len(w.Error) > 0 && string(w.Error) != "null":
-		return nil, fmt.Errorf("it is an error in place of choices: %.200s", w.Error)
-	case n == 0:
-		return nil, errors.New("it has no choices")
+	if n == 0 {
+		return nil, cmp.Or(w.failed(), errors.New("it has no choices"))
 	}
 	slices.SortStableFunc(w.Choices, func(a, b wireChoice) int { return a.Index - b.Index })
 	var all []Answer
 	for i := range w.Choices {
-		if c := &w.Choices[i]; i > 0 && c.Index == w.Choices[i-1].Index && (c.Index != 0 || w.Choices[n-1].Index != 0) {
+		if c := &w.Choices[i]; i > 0 && c.Index == w.Choices[i-1].Index && w.Choices[n-1].Index != 0 {
 			return nil, fmt.Errorf("two choices have the index %d", c.Index)
 		}
 		a, err := w.Choices[i].answer()
-		if err == nil && len(a.Prompt) == 0 {
+		if err == nil && a.Prompt == nil {
 			a.Prompt, err = w.Prompt.of(i, n)
 		}
 		if err != nil {
@@ -147,17 +155,35 @@ func Read(data []byte) ([]Answer, error) {
 	return all, nil
 }
 
-func (w *wireChoice) answer() (a Answer, err error) {
-	switch {
-	case w.Message != nil:
-		a.Text = w.Message.Content // null where nothing was said
-	case w.Text != nil:
-		text, ok := (*w.Text).(string)
-		if !ok {
-			return a, errors.New("text is no text")
+// Piece reads an event of a stream: the part of the text of the first choice, and why that ended.
+func Piece(data []byte) (text, finish string, err error) {
+	var w wireAnswer
+	if err := json.Unmarshal(data, &w); err != nil {
+		return "", "", err
+	}
+	for _, c := range w.Choices {
+		if c.Index == 0 {
+			part, _ := c.Text.(string)
+			text, finish = text+part+c.Delta.Content, cmp.Or(c.Finish, finish)
 		}
+	}
+	return text, finish, w.failed()
+}
+
+func (w *wireChoice) answer() (a Answer, err error) {
+	a.Finish = w.Finish
+	switch a.Finish {
+	case "abort", "error", "cancelled", "timeout", "content_filter":
+		return a, fmt.Errorf("finish_reason is %q: the server did not answer to the end", a.Finish)
+	}
+	if text, is := w.Text.(string); is {
 		a.Text = text
-	case w.Tokens == nil && w.LogProbs == nil:
+	} else if w.Text != nil {
+		return a, errors.New("text is no text")
+	}
+	if w.Message != nil {
+		a.Text = w.Message.Content // null where nothing was said
+	} else if w.Text == nil && w.Tokens == nil && w.LogProbs == nil {
 		return a, errors.New("it has neither text nor message")
 	}
 	if a.Tokens, err = w.Tokens.of(0, 1); err != nil {
@@ -169,15 +195,12 @@ func (w *wireChoice) answer() (a Answer, err error) {
 	if len(a.Prompt) == 0 {
 		a.Prompt = nil
 	}
-	a.Finish = w.Finish
-	if r := string(w.Reason); r != "" && r != "null" {
+	if r := string(w.Reason); r != "null" {
 		a.Reason = r
 	}
-	switch a.Finish {
-	case "abort", "error", "cancelled", "timeout", "content_filter":
-		return a, fmt.Errorf("finish_reason is %q: the server did not answer to the end", a.Finish)
+	if w.LogProbs != nil {
+		err = a.logProbs(w.LogProbs)
 	}
-	err = a.logProbs(w.LogProbs)
 	if a.Called = a.Finish == "tool_calls" || a.Finish == "function_call"; a.Called && a.Tokens == nil && err == nil {
 		err = fmt.Errorf("finish_reason is %q, and the answer does not say its tokens", a.Finish)
 	}
@@ -186,45 +209,39 @@ func (w *wireChoice) answer() (a Answer, err error) {
 
 // logProbs reads the log-probabilities in the form of completions, or in that of chats.
 func (a *Answer) logProbs(w *wireLogProbs) error {
-	if w == nil {
-		return nil
-	}
 	numbers, texts, top := w.LogProbs, w.Tokens, w.Top
+	var ids []int
 	if len(w.Content) > 0 {
 		numbers, texts, top = nil, nil, nil
-		var ids []int
-		for _, c := range w.Content {
-			numbers, texts, top = append(numbers, c.LogProb), append(texts, c.Token), append(top, c.Top)
-			if c.ID != nil {
-				ids = append(ids, *c.ID)
-			}
-		}
-		if a.Tokens == nil && len(ids) == len(numbers) {
-			a.Tokens, a.Named = ids, true
+	}
+	for _, c := range w.Content {
+		numbers, texts, top = append(numbers, c.LogProb), append(texts, c.Token), append(top, c.Top)
+		if c.ID != nil {
+			ids = append(ids, *c.ID)
 		}
 	}
-	if a.Tokens == nil {
-		a.Tokens = namedIDs(texts)
-		a.Named = a.Tokens != nil
+	if len(ids) == 0 {
+		ids = namedIDs(texts)
+	}
+	if a.Tokens == nil && len(ids) > 0 && len(ids) == len(texts) {
+		a.Tokens, a.Named = ids, true
 	}
 	digits := 0
 	for i, n := range numbers {
-		if n == nil {
-			a.LogProbs = append(a.LogProbs, math.NaN())
-			continue
-		}
-		v, err := n.Float64()
-		if err != nil {
-			return fmt.Errorf("log-probability %d: %w", i, err)
+		v := math.NaN()
+		if n != nil {
+			var err error
+			if v, err = n.Float64(); err != nil {
+				return fmt.Errorf("log-probability %d: %w", i, err)
+			}
+			_, fraction, _ := strings.Cut(n.String(), ".")
+			if digits = max(digits, len(fraction)); strings.ContainsAny(fraction, "eE") {
+				digits = max(digits, allDigits)
+			}
 		}
 		a.LogProbs = append(a.LogProbs, v)
-		_, fraction, _ := strings.Cut(n.String(), ".")
-		if strings.ContainsAny(fraction, "eE") {
-			fraction = strings.Repeat("0", 17) // a number of few digits that is not rounded
-		}
-		digits = max(digits, len(fraction))
 	}
-	if len(a.LogProbs) == 0 {
+	if len(numbers) == 0 {
 		return nil
 	}
 	a.Rounding = math.Pow(10, -float64(digits)) / 2
@@ -239,6 +256,9 @@ func (a *Answer) logProbs(w *wireLogProbs) error {
 	}
 	return nil
 }
+
+// allDigits are those of a number that is not rounded, which is written with an exponent.
+const allDigits = 17
 
 // namedIDs reads token ids off texts, see [TokenID]; nil if one is none.
 func namedIDs(texts []string) (ids []int) {
@@ -263,20 +283,19 @@ func TokenID(text string) (id int, ok bool) {
 // neither tells nothing, nor does null.
 func readTop(data json.RawMessage) map[string]float64 {
 	var byText map[string]*float64
-	if json.Unmarshal(data, &byText) != nil {
-		var list []struct {
-			Token   string   `json:"token"`
-			LogProb *float64 `json:"logprob"`
-		}
-		if json.Unmarshal(data, &list) != nil {
-			return nil
-		}
-		byText = map[string]*float64{}
-		for _, t := range list {
-			byText[t.Token] = t.LogProb
-		}
+	var list []struct {
+		Token   string   `json:"token"`
+		LogProb *float64 `json:"logprob"`
+	}
+	if json.Unmarshal(data, &byText) != nil && json.Unmarshal(data, &list) != nil {
+		return nil
 	}
 	out := map[string]float64{}
+	for _, t := range list {
+		if t.LogProb != nil {
+			out[t.Token] = *t.LogProb
+		}
+	}
 	for text, p := range byText {
 		if p != nil {
 			out[text] = *p

@@ -48,11 +48,8 @@ func (a Ask) path() string {
 // ids asks the same number of tokens of other ids.
 func (a Ask) ids(ids []int) Ask { return Ask{As: AsIDs, IDs: ids, Tokens: a.Tokens} }
 
-// with sets a key of the request.
-func (a Ask) with(key string, value any) Ask { return a.set(map[string]any{key: value}) }
-
-// set sets keys of the request.
-func (a Ask) set(keys map[string]any) Ask {
+// with sets keys of the request.
+func (a Ask) with(keys map[string]any) Ask {
 	extra := map[string]any{}
 	maps.Copy(extra, a.extra)
 	maps.Copy(extra, keys)
@@ -60,32 +57,31 @@ func (a Ask) set(keys map[string]any) Ask {
 	return a
 }
 
-// form is what a request asks for besides its tokens. Servers that do not know a key refuse it.
-type form struct {
-	ids      bool
-	logProbs int  // how many alternatives; 0: no log-probabilities
-	flag     bool // logprobs is true, and top_logprobs the number, for completions, too, as MLX has it
+// forms are what is asked for besides tokens, tried in this order until one is not refused: servers refuse keys that they
+// do not know. MLX has logprobs as chats have it for completions, too.
+var forms = []map[string]any{
+	{"return_token_ids": true, "logprobs": topLogProbs},
+	{"logprobs": topLogProbs},
+	{"return_token_ids": true, "logprobs": 1},
+	{"logprobs": 1},
+	{"return_token_ids": true, "logprobs": true, "top_logprobs": topLogProbs},
+	{"logprobs": true, "top_logprobs": topLogProbs},
+	{"return_token_ids": true},
+	{},
 }
 
-// forms are tried in this order until one is not refused.
-var forms = []form{{true, topLogProbs, false}, {false, topLogProbs, false}, {true, 1, false}, {false, 1, false},
-	{true, topLogProbs, true}, {false, topLogProbs, true}, {true, 0, false}, {false, 0, false}}
-
-// String names the keys of the form.
-func (f form) String() string {
-	text := fmt.Sprintf("logprobs %d", f.logProbs)
-	if f.flag {
-		text = fmt.Sprintf("logprobs true, top_logprobs %d", f.logProbs)
+// named names the keys of a form.
+func named(form map[string]any) string {
+	var words []string
+	for _, key := range []string{"return_token_ids", "logprobs", "top_logprobs"} {
+		if value, is := form[key]; is {
+			words = append(words, strings.TrimSuffix(fmt.Sprintf("%s %v", key, value), " true"))
+		}
 	}
-	switch {
-	case f.ids && f.logProbs > 0:
-		return "return_token_ids and " + text
-	case f.ids:
-		return "return_token_ids"
-	case f.logProbs > 0:
-		return text
+	if words == nil {
+		return "neither return_token_ids nor logprobs"
 	}
-	return "neither return_token_ids nor logprobs"
+	return strings.Join(words, " and ")
 }
 
 // turns are the messages as OpenAI's API has them: arguments of tools are texts, and images stand among
@@ -95,12 +91,11 @@ func (a Ask) turns() (out []map[string]any) {
 	marked := slices.ContainsFunc(a.Messages, func(m dump.Message) bool { return strings.Contains(m.Content, picture.Mark) })
 	for _, m := range a.Messages {
 		turn := map[string]any{"role": m.Role, "content": m.Content}
-		if n := strings.Count(m.Content, picture.Mark); len(images) > 0 && (n > 0 || !marked && m.Role == "user") {
-			text := m.Content
-			if !marked {
-				n, text = len(images), strings.Repeat(picture.Mark, len(images))+text
-			}
-			n = min(n, len(images))
+		text := m.Content
+		if !marked && m.Role == "user" {
+			text = strings.Repeat(picture.Mark, len(images)) + text
+		}
+		if n := min(strings.Count(text, picture.Mark), len(images)); n > 0 {
 			turn["content"], images = parts(text, images[:n]), images[n:]
 		}
 		var calls []map[string]any
@@ -144,8 +139,9 @@ func withText(call map[string]any) map[string]any {
 }
 
 // body is the JSON of a request.
-func (a Ask) body(model string, f form) map[string]any {
+func (a Ask) body(model string, form map[string]any) map[string]any {
 	body := map[string]any{"model": model, "max_tokens": a.Tokens, "temperature": 0}
+	maps.Copy(body, form)
 	switch a.As {
 	case AsIDs:
 		body["prompt"] = a.IDs
@@ -156,16 +152,11 @@ func (a Ask) body(model string, f form) map[string]any {
 		if a.Tools != nil {
 			body["tools"] = a.Tools
 		}
+		if n, is := form["logprobs"].(int); is {
+			body["logprobs"], body["top_logprobs"] = true, n
+		}
 	default:
 		panic(fmt.Sprintf("serving: a request as %q", a.As))
-	}
-	if f.ids {
-		body["return_token_ids"] = true
-	}
-	if f.logProbs > 0 && (a.As == AsChat || f.flag) {
-		body["logprobs"], body["top_logprobs"] = true, f.logProbs
-	} else if f.logProbs > 0 {
-		body["logprobs"] = f.logProbs
 	}
 	maps.Copy(body, a.extra)
 	return body

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -25,6 +26,9 @@ import (
 // KeyVariable is the environment variable with the key of servers that want one.
 const KeyVariable = "PARITY_API_KEY"
 
+// Answer is the first choice of an answer: one is asked for.
+type Answer = openai.Answer
+
 // client asks one server. It is safe for concurrent use.
 type client struct {
 	base    string // without /v1
@@ -33,17 +37,10 @@ type client struct {
 	model   string
 	longest int // tokens of a prompt and its answer, 0 if the server does not say
 
-	mu    sync.Mutex
-	forms map[string]*negotiated // by path
-	notes []string
-
-	said drafting // by the answers
-}
-
-// negotiated is what a path takes.
-type negotiated struct {
-	form
-	settled bool // an answer came
+	mu      sync.Mutex
+	forms   map[string]map[string]any // by path, once an answer came
+	notes   []string
+	drafted drafting // by the answers
 }
 
 // AnswerError says that a request got no answer that can be judged.
@@ -66,7 +63,7 @@ func newClient(address string, timeout time.Duration) (*client, error) {
 		return nil, fmt.Errorf("serving: %q is no address of a server: want http://HOST:PORT", address)
 	}
 	base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), "/v1"), "/")
-	return &client{base: base, timeout: timeout, forms: map[string]*negotiated{}, http: &http.Client{
+	return &client{base: base, timeout: timeout, forms: map[string]map[string]any{}, http: &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
 			DialContext: (&net.Dialer{Timeout: min(timeout, dialTime)}).DialContext},
@@ -94,9 +91,8 @@ type served struct {
 // list asks for the models that are served; none of a server that has no such list: MLX's sends nothing
 // where the hub's cache is not there.
 func (c *client) list(ctx context.Context) ([]served, error) {
-	data, err := c.send(ctx, http.MethodGet, models, nil, io.Discard)
-	var e *AnswerError
-	if errors.As(err, &e) && e.Status == http.StatusNotFound || err == nil && len(data) == 0 {
+	data, err := c.send(ctx, http.MethodGet, c.base+models, nil, io.Discard)
+	if e, is := errors.AsType[*AnswerError](err); is && e.Status == http.StatusNotFound || err == nil && len(data) == 0 {
 		return nil, nil
 	}
 	if err != nil {
@@ -148,70 +144,57 @@ func (c *client) findModel(ctx context.Context, name, like string) error {
 // again in the other forms; a note says so.
 func (c *client) ask(ctx context.Context, a Ask) (Answer, error) {
 	c.mu.Lock()
-	n := c.forms[a.path()]
-	if n == nil {
-		n = &negotiated{form: forms[0]}
-		c.forms[a.path()] = n
-	}
-	now := *n
+	taken := c.forms[a.path()]
 	c.mu.Unlock()
-	answer, err := c.post(ctx, a, now.form)
-	if now.settled || !refused(err) {
-		c.settle(n, now.form, err)
-		return answer, err
+	if taken != nil {
+		return c.post(ctx, a, taken)
 	}
-	first := err
-	for _, f := range forms[1:] {
-		ofIDs, ofLogProbs := about(first, "token_ids"), about(first, "logprob", "log prob")
-		if ofLogProbs && !ofIDs && f.logProbs == forms[0].logProbs && f.flag == forms[0].flag || ofIDs && !ofLogProbs && f.ids {
-			continue // that is not what the server complains about
-		}
-		answer, err = c.post(ctx, a, f)
+	var first error
+	for _, form := range forms {
+		answer, err := c.post(ctx, a, form)
 		if refused(err) {
+			first = cmp.Or(first, err)
 			continue
 		}
 		if err == nil {
-			c.note("%s refuses %s (%s): it is asked for %s", a.path(), forms[0], first, f)
+			if first != nil {
+				c.note("%s refuses %s (%s): it is asked for %s", a.path(), named(forms[0]), first, named(form))
+			}
+			c.mu.Lock()
+			c.forms[a.path()] = form
+			c.mu.Unlock()
 		}
-		c.settle(n, f, err)
 		return answer, err
 	}
 	return Answer{}, first
 }
 
-func (c *client) settle(n *negotiated, f form, err error) {
-	if err == nil {
-		c.mu.Lock()
-		n.form, n.settled = f, true
-		c.mu.Unlock()
-	}
-}
-
-// askForOne has a server name the most probable token alone from now on: of several, it names others than it chose.
-func (c *client) askForOne(path string) {
+// askForOne has a server name the most probable token alone from now on: of several, it names others than it chose. It
+// reports whether it was asked for several.
+func (c *client) askForOne(path string) (several bool) {
 	c.mu.Lock()
-	c.forms[path].form.logProbs = min(1, c.forms[path].form.logProbs)
+	form := maps.Clone(c.forms[path])
+	for key, value := range form {
+		if n, is := value.(int); is && n > 1 {
+			form[key], several = 1, true
+		}
+	}
+	c.forms[path] = form
 	c.mu.Unlock()
-	c.note("the log-probabilities of %s are of other tokens than its texts have: it is asked for one alternative", path)
+	if several {
+		c.note("the log-probabilities of %s are of other tokens than its texts have: it is asked for one alternative", path)
+	}
+	return several
 }
 
 // refused reports whether the server took a request for wrong.
 func refused(err error) bool {
-	var e *AnswerError
-	return errors.As(err, &e) && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
+	e, is := errors.AsType[*AnswerError](err)
+	return is && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
 }
 
-func about(err error, words ...string) bool {
-	text := strings.ToLower(err.Error())
-	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
-}
-
-func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
-	body, err := json.Marshal(a.body(c.model, f))
-	if err != nil {
-		return Answer{}, fmt.Errorf("serving: %w", err)
-	}
-	data, err := c.send(ctx, http.MethodPost, a.path(), body, io.Discard)
+func (c *client) post(ctx context.Context, a Ask, form map[string]any) (Answer, error) {
+	data, err := c.exchange(ctx, a, form, io.Discard)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -219,30 +202,38 @@ func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
 	if err != nil {
 		return Answer{}, unreadable(a.path(), data, err)
 	}
-	answer := choices[0]
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.said = drafting{c.said.proposed + float64(answer.Drafted), c.said.accepted + float64(answer.Accepted)}
-	return answer, nil
+	c.drafted.proposed += float64(choices[0].Drafted)
+	c.drafted.accepted += float64(choices[0].Accepted)
+	return choices[0], nil
 }
 
-// Answer is the first choice of an answer: one is asked for.
-type Answer = openai.Answer
-
-// send sends a request and returns the body of its answer, which must be of status 200 and come
-// whole before the deadline. watch is given it as it comes.
-func (c *client) send(ctx context.Context, method, path string, body []byte, watch io.Writer) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+func (c *client) exchange(ctx context.Context, a Ask, form map[string]any, watch io.Writer) ([]byte, error) {
+	body, err := json.Marshal(a.body(c.model, form))
 	if err != nil {
 		return nil, fmt.Errorf("serving: %w", err)
 	}
-	r.Header.Set("Accept", "application/json")
+	return c.send(ctx, http.MethodPost, c.base+a.path(), body, watch)
+}
+
+// send sends a request and returns the body of its answer, which must be of status 200 and come
+// whole before the deadline. watch is given it as it comes.
+func (c *client) send(ctx context.Context, method, address string, body []byte, watch io.Writer) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("serving: %w", err)
+	}
+	r.Header.Set("Accept", "application/json, text/plain")
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	authorise(r)
+	if key := os.Getenv(KeyVariable); key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	path := strings.TrimPrefix(address, c.base)
 	response, err := c.http.Do(r)
 	if err != nil {
 		return nil, c.failed(ctx, path, err)
@@ -260,26 +251,19 @@ func (c *client) send(ctx context.Context, method, path string, body []byte, wat
 	return data, nil
 }
 
-func authorise(r *http.Request) {
-	if key := os.Getenv(KeyVariable); key != "" {
-		r.Header.Set("Authorization", "Bearer "+key)
-	}
-}
-
 // failed says why no answer came.
 func (c *client) failed(ctx context.Context, path string, err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, is := errors.AsType[*url.Error](err); is {
 		err = u.Err
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &AnswerError{What: fmt.Sprintf("%s: no answer within %s: give it more time with --timeout, or look at its log", path, c.timeout),
-			Err: context.DeadlineExceeded, gone: true}
-	}
+	what := err.Error()
 	if ctx.Err() != nil {
-		return &AnswerError{What: fmt.Sprintf("%s: %v", path, context.Cause(ctx)), Err: context.Canceled, gone: true}
+		err, what = context.Canceled, fmt.Sprint(context.Cause(ctx))
 	}
-	return &AnswerError{What: fmt.Sprintf("%s: %s", path, sanitize.Line(err.Error())), Err: err, gone: true}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err, what = ctx.Err(), fmt.Sprintf("no answer within %s: give it more time with --timeout, or look at its log", c.timeout)
+	}
+	return &AnswerError{What: path + ": " + sanitize.Line(what), Err: err, gone: true}
 }
 
 func unreadable(path string, data []byte, err error) error {
@@ -288,24 +272,16 @@ func unreadable(path string, data []byte, err error) error {
 
 // message is what a server says in an error.
 func message(data []byte) string {
-	var said struct {
-		Error  json.RawMessage `json:"error"`
-		Detail json.RawMessage `json:"detail"`
+	var said struct{ Error, Detail json.RawMessage }
+	var inner struct{ Message string }
+	if json.Unmarshal(data, &said) != nil {
+		return snippet(data)
 	}
-	if json.Unmarshal(data, &said) == nil {
-		var inner struct {
-			Message string `json:"message"`
-		}
-		switch {
-		case json.Unmarshal(said.Error, &inner) == nil && inner.Message != "":
-			return snippet([]byte(inner.Message))
-		case len(said.Error) > 0:
-			return snippet(said.Error)
-		case len(said.Detail) > 0:
-			return snippet(said.Detail)
-		}
+	text := cmp.Or(string(said.Error), string(said.Detail), string(data))
+	if json.Unmarshal(said.Error, &inner) == nil {
+		text = cmp.Or(inner.Message, text)
 	}
-	return snippet(data)
+	return snippet([]byte(text))
 }
 
 // snippet shows the beginning of what a server wrote.
@@ -314,8 +290,5 @@ func snippet(data []byte) string {
 	if len(data) > maxSnippet {
 		text += "…"
 	}
-	if text == "" {
-		return "(empty)"
-	}
-	return sanitize.Line(text)
+	return cmp.Or(sanitize.Line(text), "(empty)")
 }

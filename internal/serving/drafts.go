@@ -1,9 +1,16 @@
 package serving
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -41,15 +48,17 @@ func (d drafted) since(before drafted) drafting {
 	return d.page.minus(before.page)
 }
 
-// drafts reads what was proposed so far.
+// drafts reads what was proposed so far, by the first page of metrics that answers.
 func (r *run) drafts(ctx context.Context) (d drafted) {
 	r.mu.Lock()
-	d.answers = r.said
+	d.answers = r.client.drafted
 	r.mu.Unlock()
-	for _, address := range r.pages {
-		if data, ok := r.page(ctx, address); ok {
-			r.pages = []string{address}
-			d.page, d.rate = readMetrics(data)
+	ctx, cancel := context.WithTimeout(ctx, metricsTime)
+	defer cancel()
+	for i, address := range r.pages {
+		if page, err := r.client.send(ctx, http.MethodGet, address, nil, io.Discard); err == nil {
+			r.pages = r.pages[i : i+1]
+			d.page, d.rate = readMetrics(page)
 			return d
 		}
 	}
@@ -64,18 +73,12 @@ func (r *run) redraft(ctx context.Context) (list []*request) {
 	if before.since(r.begun).proposed <= 0 {
 		return nil
 	}
-	for _, way := range []string{again, againAtOnce} {
+	for i, way := range []string{again, againAtOnce} {
 		var asked []*request
 		for _, a := range r.alone() {
-			q := &request{ref: a.ref, ask: a.ask, way: way, twin: a}
-			r.jostled(q)
-			asked = append(asked, q)
+			asked = append(asked, r.jostled(&request{ref: a.ref, ask: a.ask, way: way, twin: a}))
 		}
-		n := r.parallel
-		if way == again {
-			n = 1
-		}
-		r.sendAll(ctx, asked, n)
+		r.sendAll(ctx, asked, []int{1, r.parallel}[i])
 		now := r.drafts(ctx)
 		if then, is := r.draftedAlone, now.since(before); falls(then, is) {
 			r.note("suspect: of what the draft model proposed, %s was accepted the first time, and of the same texts asked %s %s: what it keeps "+
@@ -88,8 +91,7 @@ func (r *run) redraft(ctx context.Context) (list []*request) {
 
 // falls reports whether less is accepted than before, and not by chance: the difference of two shares is normal, nearly.
 func falls(from, to drafting) bool {
-	n := from.proposed + to.proposed
-	p := (from.accepted + to.accepted) / n
+	p := (from.accepted + to.accepted) / (from.proposed + to.proposed)
 	if enough := min(from.proposed, to.proposed)*min(p, 1-p) >= leastExpected; !enough {
 		return false
 	}
@@ -98,7 +100,8 @@ func falls(from, to drafting) bool {
 }
 
 // tellDrafts says how much of what a draft model proposed was accepted, and how much where tokens were drawn. A wrong one
-// only costs time: it shows nowhere else.
+// only costs time: it shows nowhere else. No server says with which probability it proposed a token, so that a rate is
+// never more than suspect; that what is accepted has the model's distribution is judged by the draws.
 func (r *run) tellDrafts(now drafted) {
 	all, drawn := now.since(r.begun), r.draftedDrawn
 	switch {
@@ -116,4 +119,42 @@ func (r *run) tellDrafts(now drafted) {
 		r.note("suspect: where tokens are drawn, all of %.0f that the draft model proposed were accepted: it is the model itself, or "+
 			"nothing is rejected", drawn.proposed)
 	}
+}
+
+// What pages call the tokens that a draft model proposed and those of them that were accepted: vLLM, llama.cpp and
+// mistral.rs. MAX has a histogram of rates in percent, SGLang the rate of the last moment alone.
+var (
+	proposedTokens = regexp.MustCompile(`draft_tokens(_proposed)?_total$`)
+	acceptedTokens = regexp.MustCompile(`(spec_decode_num_accepted_tokens|draft_tokens_accepted)_total$`)
+	percentSum     = regexp.MustCompile(`acceptance_rate_per_position(_percent)?_sum$`)
+	percentCount   = regexp.MustCompile(`acceptance_rate_per_position(_percent)?_count$`)
+	momentary      = regexp.MustCompile(`spec_accept_rate$`)
+)
+
+// metric is a line such as vllm:spec_decode_num_draft_tokens_total{engine="0"} 120.0.
+var metric = regexp.MustCompile(`^([^#{\s]+)(?:\{.*\})?\s+(\S+)`)
+
+// readMetrics reads what a page of metrics, as Prometheus has it, says of a draft model.
+func readMetrics(page []byte) (d drafting, rate float64) {
+	lines := bufio.NewScanner(bytes.NewReader(page))
+	lines.Buffer(nil, maxAnswer)
+	for lines.Scan() {
+		words := metric.FindStringSubmatch(strings.TrimSpace(lines.Text()))
+		if words == nil {
+			continue
+		}
+		value, err := strconv.ParseFloat(words[2], 64)
+		switch name := words[1]; {
+		case err != nil || math.IsNaN(value) || math.IsInf(value, 0):
+		case proposedTokens.MatchString(name), percentCount.MatchString(name):
+			d.proposed += value
+		case acceptedTokens.MatchString(name):
+			d.accepted += value
+		case percentSum.MatchString(name):
+			d.accepted += value / 100
+		case momentary.MatchString(name):
+			rate = value
+		}
+	}
+	return d, rate
 }

@@ -21,13 +21,14 @@ func (d *prober) written(q *request) *finding {
 
 // ended: the answer is right as far as it goes, or goes on after its end, or says another reason.
 func (d *prober) ended(q *request) *finding {
+	a := &q.answer
 	switch {
 	case q.j.fault == long, q.j.fault == ending:
 		return q.proven(causeStop, "%s", q.j.what)
 	case q.j.fault != short:
 		return nil
-	case q.answer.Count > q.j.at && q.answer.Count <= len(q.ref.Tokens) && !q.answer.Stopped():
-		return q.proven(causeStop, "the server counts %d tokens and returns %d", q.answer.Count, q.j.at)
+	case a.Count > q.j.at && a.Count <= len(q.ref.Tokens) && !a.Stopped():
+		return q.proven(causeStop, "the server counts %d tokens and returns %d", a.Count, q.j.at)
 	case q.j.at > 0 && d.goesOn(q) && !(q.j.unsure && d.lastStops(q)):
 		return q.proven(causeStop, "%s; asked with these tokens as the prompt, the server goes on with it: that is no end of the text",
 			q.j.what)
@@ -52,15 +53,10 @@ func (d *prober) lastStops(q *request) bool {
 	return !ok || p.answer.Counted() < min(2, len(q.ref.Tokens)-q.j.at+1)
 }
 
-// ignoresEOS reports whether a server that is told to ignore the token that ends a text gives all of
-// the right answer: then it was that token at which it had ended.
-func (d *prober) ignoresEOS(q *request) bool {
-	p, ok := d.try(q, "with ignore_eos", q.ref, q.ask.with("ignore_eos", true))
-	return ok && p.right && p.answer.Counted() >= len(q.ref.Tokens)
-}
-
 // ends decides which answers that ended early ended with the token that ends a text: the reference
-// does not say which token that is, where the model's files are not at hand.
+// does not say which token that is, where the model's files are not at hand. It is one if the vocabulary has it as
+// special, if a server that is told to ignore it gives all of the right answer, or if it is the last that is asked for,
+// and the server has nothing in its place.
 func (d *prober) ends() {
 	for _, q := range d.requests {
 		if q.j.fault != short || !q.j.unsure {
@@ -71,13 +67,14 @@ func (d *prober) ends() {
 		if d.model.Vocab != nil {
 			special, known = d.model.Vocab.Special(next)
 		}
-		switch {
-		case known && special, !known && d.ignoresEOS(q):
-		case known || d.goesOn(q) || q.j.at < len(q.ref.Tokens)-1:
-			continue
+		if !known {
+			p, ok := d.try(q, "with ignore_eos", q.ref, q.ask.with(map[string]any{"ignore_eos": true}))
+			special = ok && p.right && p.answer.Counted() >= len(q.ref.Tokens) || q.j.at == len(q.ref.Tokens)-1 && !d.goesOn(q)
 		}
-		q.j.ended, q.j.fault, q.j.what = q.j.at, none, ""
-		d.note("%s: ended by the server before token %d, %s, which is taken for the one that ends a text: the model's config.json would say it",
-			q.where(), q.j.at, d.model.name(next))
+		if special {
+			q.j.ended, q.j.fault, q.j.what = q.j.at, none, ""
+			d.note("%s: ended by the server before token %d, %s, which is taken for the one that ends a text: the model's config.json would say it",
+				q.where(), q.j.at, d.model.name(next))
+		}
 	}
 }

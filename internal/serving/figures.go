@@ -35,26 +35,19 @@ func (d *prober) figures(q *request) *finding {
 // swapped: the log-probability is that of the reference's token, the token is another.
 func (d *prober) swapped(q *request) *finding {
 	a, k := &q.answer, q.j.at
-	if q.j.fault != tokens || a.LogProbs == nil {
+	if q.j.fault != tokens || k >= min(len(a.LogProbs), len(q.ref.Rows)) {
 		return nil
 	}
-	if a.Tokens == nil {
-		at, ok := d.model.parting(q.ref, a)
-		if !ok || !slices.Contains(q.j.judged, "text") || at >= k {
-			return nil
-		}
-		return q.proven(causeChoice, "token %d has the log-probability of the reference's, %s, and is written as another", at,
-			d.model.name(q.ref.Tokens[at]))
-	}
-	if k >= len(a.LogProbs) || k >= len(q.ref.Rows) {
-		return nil
-	}
-	row, noise := q.ref.Rows[k], q.ref.Rows[k].shift+a.Rounding
+	row, noise := q.ref.Rows[k], q.ref.noise(k, a)
 	right, _ := row.LogProb(q.ref.Tokens[k])
-	own, known := row.LogProb(a.Tokens[k])
-	if near(a.LogProbs[k], right, noise) && !(known && near(a.LogProbs[k], own, noise)) {
-		return q.proven(causeChoice, "token %d is %s with the log-probability %.5g, which is that of %s: what was chosen is right, what it is called is not",
-			k, d.model.name(a.Tokens[k]), a.LogProbs[k], d.model.name(q.ref.Tokens[k]))
+	another := slices.Contains(q.j.judged, "text") // it shows that the token is another
+	if a.Tokens != nil {
+		own, known := row.LogProb(a.Tokens[k])
+		another = !known || !near(a.LogProbs[k], own, noise)
+	}
+	if another && near(a.LogProbs[k], right, noise) {
+		return q.proven(causeChoice, "token %d is another with the log-probability %.5g, which is that of %s: what was chosen is right, what it is called is not",
+			k, a.LogProbs[k], d.model.name(q.ref.Tokens[k]))
 	}
 	return nil
 }
@@ -62,11 +55,11 @@ func (d *prober) swapped(q *request) *finding {
 // notItsBest: the server's own log-probabilities have another token first.
 func (d *prober) notItsBest(q *request) *finding {
 	a, k := &q.answer, q.j.at
-	if q.j.fault != tokens || k >= len(a.Top) || k >= len(a.LogProbs) || k >= len(q.ref.Rows) {
+	if q.j.fault != tokens || k >= min(len(a.Top), len(a.LogProbs), len(q.ref.Rows)) {
 		return nil
 	}
 	for text, p := range a.Top[k] {
-		if p > a.LogProbs[k]+q.ref.Rows[k].shift+2*a.Rounding {
+		if p > a.LogProbs[k]+q.ref.noise(k, a)+a.Rounding {
 			return q.guess(causeSampling, "token %d has the log-probability %.5g, and by the server's own figures %s has %.5g: at temperature 0 it "+
 				"would be chosen", k, a.LogProbs[k], quoted(text), p)
 		}
@@ -117,14 +110,12 @@ func (s *series) explain() (text string, enough int) {
 		enough  int
 		formula func(k int) float64
 	}{
-		{"those of the token behind", 3, func(k int) float64 { return s.want(k + 1) }},
+		{"those of the token after", 3, func(k int) float64 { return s.want(k + 1) }},
 		{"those of the token before", 3, func(k int) float64 { return s.want(k - 1) }},
 		{"probabilities, without the logarithm", 2, func(k int) float64 { return math.Exp(s.want(k)) }},
-		{"logarithms to base 2", 2, func(k int) float64 { return s.want(k) / math.Ln2 }},
-		{"logarithms to base 10", 2, func(k int) float64 { return s.want(k) / math.Ln10 }},
-		{"those of the reference with the other sign", 2, func(k int) float64 { return -s.want(k) }},
-		{"logits, from which no log-sum-exp was taken", 2, func(k int) float64 { x, _ := s.rows[k].Logit(s.ids[k]); return x }},
+		{"logits, from which no log-sum-exp was taken", 2, func(k int) float64 { return s.want(k) + s.rows[k].All }},
 		{fmt.Sprintf("shifted by %.4g", offset), 2, func(k int) float64 { return s.want(k) + offset }},
+		// To base 2, 1.443 times; to base 10, 0.4343 times; with the other sign, −1 times.
 		{fmt.Sprintf("%.4g times the right ones", factor), 2, func(k int) float64 { return s.want(k) * factor }},
 		{fmt.Sprintf("those of a softmax at temperature %.3g", heat), 2, func(k int) float64 { return s.at(k, heat) }},
 	} {
@@ -132,11 +123,10 @@ func (s *series) explain() (text string, enough int) {
 			return of.text, of.enough
 		}
 	}
-	is, want := slices.Clone(s.is), make([]float64, len(s.is))
-	for k := range want {
-		want[k] = s.want(k)
+	is, want := slices.Sorted(slices.Values(s.is)), []float64{}
+	for k := range s.is {
+		want = append(want, s.want(k))
 	}
-	slices.Sort(is)
 	slices.Sort(want)
 	if len(is) > 1 && slices.EqualFunc(is, want, func(a, b float64) bool { return near(a, b, s.rows[0].shift+s.rounding) }) {
 		return "the right ones in another order", 3

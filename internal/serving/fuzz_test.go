@@ -5,7 +5,6 @@ import (
 
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/serving/servingtest"
-	"github.com/goparity/goparity/internal/vocab"
 )
 
 // Whatever a server writes is an answer that can be judged, or an error.
@@ -20,13 +19,9 @@ func FuzzAnswer(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	v, err := vocab.Decode(servingtest.Tokenizer())
-	if err != nil {
-		f.Fatal(err)
-	}
-	refs := servingtest.Cases(4)
+	refs, models := servingtest.Cases(4), []serving.Model{{}, known(f)}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, m := range []serving.Model{{}, {EOS: []int{servingtest.EOS}, Vocab: v}} {
+		for _, m := range models {
 			for _, ref := range refs {
 				serving.Judge(m, ref, data)
 			}

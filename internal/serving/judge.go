@@ -69,20 +69,22 @@ func (m *Model) judge(ref *Reference, a *Answer) judgement {
 		a.Tokens, a.LogProbs, a.Texts, a.Top = nil, nil, nil, nil
 	}
 	ids := a.Tokens
-	if ids != nil {
-		j.also("tokens")
-		m.tokens(&j, ref, a)
-		if right, known := m.text(ref, ids, a.Text); known && !a.Called {
-			j.also("text")
-			if !right {
-				j.fail(texts, 0, "the tokens are the reference's, the text is not: %s", m.quote(ref, ids, a.Text))
-			}
-		}
-	} else {
+	if ids == nil {
 		ids = m.unnamed(&j, ref, a)
+	} else {
+		j.also("tokens")
+	}
+	if ids != nil {
+		m.tokens(&j, ref, a, ids)
+	}
+	if right, known := m.text(ref, ids, a.Text); known && a.Tokens != nil && !a.Called {
+		j.also("text")
+		if !right {
+			j.fail(texts, 0, "the tokens are the reference's, the text is not: %s", m.quote(ref, ids, a.Text))
+		}
 	}
 	m.logProbs(&j, ref, a, ids)
-	if len(j.judged) == 0 && j.fault == none {
+	if len(j.judged) == 0 {
 		j.fail(nothing, 0, "the answer has no token ids and no log-probabilities, and the reference's text is not known")
 	}
 	return j
@@ -98,37 +100,36 @@ func (m *Model) misnamed(ref *Reference, a *Answer) bool {
 	if unknown := slices.IndexFunc(ids, func(id int) bool { _, ok := m.token(id); return !ok }); unknown >= 0 {
 		ids = ids[:unknown]
 	}
-	written := func(text string) string { return strings.TrimRight(strings.TrimLeft(text, " "), "\uFFFD") }
-	is := written(a.Text)
 	for _, skipSpecial := range []bool{true, false} {
 		text, ok := m.Vocab.Text(ids, skipSpecial)
-		text = written(text)
-		if n := min(len(is), len(text)); !ok || n == 0 || is[:n] == text[:n] {
+		is, text := plain(a.Text), plain(text)
+		if !ok || strings.HasPrefix(is, text) || strings.HasPrefix(text, is) {
 			return false
 		}
 	}
 	return true
 }
 
-// tokens compares the ids of an answer with the reference's.
-func (m *Model) tokens(j *judgement, ref *Reference, a *Answer) {
-	for k, id := range a.Tokens {
+// unknown is a token of which only that is known that it is not the reference's, or after the last of these.
+const unknown = -1
+
+// tokens compares the tokens of an answer with the reference's.
+func (m *Model) tokens(j *judgement, ref *Reference, a *Answer, ids []int) {
+	for k, id := range ids[:min(len(ids), len(ref.Tokens))] {
 		switch {
-		case k >= len(ref.Tokens):
-			m.length(j, ref, a, len(a.Tokens))
-			return
 		case id == ref.Tokens[k]:
 			j.right++
-		case m.tied(ref, a, k, id):
-			j.tie = k
-			j.right++
-			return
+			continue
+		case id == unknown && m.otherChoice(ref, a, k), m.tied(ref, a, k, id):
+			j.tie, j.right = k, k+1
+		case id == unknown:
+			j.fail(tokens, k, "token %d is not the reference's, %s: the text is %s", k, m.name(ref.Tokens[k]), m.quote(ref, ref.Tokens, a.Text))
 		default:
 			j.fail(tokens, k, "token %d is %s, the reference's is %s%s", k, m.name(id), m.name(ref.Tokens[k]), gap(ref, k, id))
-			return
 		}
+		return
 	}
-	m.length(j, ref, a, len(a.Tokens))
+	m.length(j, ref, a, ids)
 }
 
 // tied reports whether an answer may choose a token in place of the reference's.
@@ -154,69 +155,55 @@ func gap(ref *Reference, k, id int) string {
 	if k >= len(ref.Rows) {
 		return ""
 	}
-	row := ref.Rows[k]
-	g, _ := row.Logit(ref.Tokens[k])
-	other, ok := row.Logit(id)
-	switch {
-	case ok:
-		return fmt.Sprintf("; its logit is %.3g lower, noise %.2g", g-other, row.noise)
-	case row.Whole():
-		return ", which has no such token"
+	row, more := ref.Rows[k], ""
+	best, _ := row.Logit(ref.Tokens[k])
+	other, known := row.Logit(id)
+	if !known {
+		other, more = row.Top[len(row.Top)-1].Value, " or more"
 	}
-	return fmt.Sprintf("; its logit is %.3g lower or more, noise %.2g", g-row.Top[len(row.Top)-1].Value, row.noise)
+	return fmt.Sprintf("; its logit is %.3g lower%s, noise %.2g", best-other, more, row.noise)
 }
 
-// length judges where an answer of n tokens, the reference's, ends.
-func (m *Model) length(j *judgement, ref *Reference, a *Answer, n int) {
-	for k := range min(n, len(ref.Tokens)) - 1 {
+// length judges where an answer ends whose tokens are the reference's.
+func (m *Model) length(j *judgement, ref *Reference, a *Answer, ids []int) {
+	n, want := len(ids), len(ref.Tokens)
+	for k := range min(n, want) - 1 {
 		if m.ends(ref.Tokens[k]) {
 			j.fail(long, k+1, "the answer goes on after token %d, %s, which ends a text", k, m.name(ref.Tokens[k]))
 			return
 		}
 	}
-	want := len(ref.Tokens)
+	ended := n > 0 && n <= want && m.ends(ref.Tokens[n-1])
 	switch {
+	case n == want+1 && a.Stopped() && (m.EOS == nil || ids[want] == unknown || m.ends(ids[want])): // the token that ends the text
+	case n > want:
+		j.fail(long, want, "the answer has %d tokens, %d were asked for", n, want)
 	case n == want:
-		if a.Finish == "stop" && a.Reason == "" && m.EOS != nil && n > 0 && !m.ends(ref.Tokens[n-1]) {
+		if a.Finish == "stop" && a.Reason == "" && m.EOS != nil && n > 0 && !ended {
 			j.fail(ending, n-1, "the answer has all %d tokens that were asked for, and the server says that the text ended, by \"stop\" and not by \"length\"", n)
 		}
-	case n > want:
-		extra := -1
-		if a.Tokens != nil {
-			extra = a.Tokens[want]
-		}
-		if n == want+1 && a.Stopped() && (m.EOS == nil || extra < 0 || m.ends(extra)) {
-			return // the token that ends the text, counted or not
-		}
-		j.fail(long, want, "the answer has %d tokens, %d were asked for", n, want)
-	case n > 0 && m.ends(ref.Tokens[n-1]) && !a.Stopped():
+	case ended && !a.Stopped():
 		j.fail(ending, n-1, "the answer ends with %s, which ends a text, and the server says that it ended by length", m.name(ref.Tokens[n-1]))
-	case n > 0 && m.ends(ref.Tokens[n-1]), m.ends(ref.Tokens[n]) && a.Stopped():
+	case ended, m.ends(ref.Tokens[n]) && a.Stopped():
 		j.ended = n
 	case !a.Stopped():
 		j.fail(short, n, "the answer has %d of %d tokens, and the server says that it ended by length", n, want)
 	default:
-		j.ended = n
-		j.unsure = m.EOS == nil && a.Reason == ""
-		reason := ""
-		if a.Reason != "" {
-			reason = ", by " + sanitize.Line(a.Reason)
-		}
-		j.fail(short, n, "the server ended the answer%s after %d of %d tokens, where the reference goes on with %s", reason, n, want,
-			m.name(ref.Tokens[n]))
+		j.ended, j.unsure = n, m.EOS == nil && a.Reason == ""
+		j.fail(short, n, "the server ended the answer after %d of %d tokens (%s), where the reference goes on with %s", n, want,
+			sanitize.Line(cmp.Or(a.Reason, a.Finish)), m.name(ref.Tokens[n]))
 	}
 }
 
-// unnamed judges an answer that does not say its token ids, by its text and log-probabilities. It
-// returns the tokens that it has by these.
+// unnamed are the tokens of an answer that does not say its ids, by its text and log-probabilities: those of the
+// reference, and unknown where these part. It is nil where nothing tells them, or the text is wrong and they are right.
 func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
+	n := m.counted(ref, a)
 	if a.Text == "" && a.Stopped() && a.Counted() <= 0 { // it ended at once
 		j.also("text")
-		m.length(j, ref, a, 0)
-		return nil
+		return []int{}
 	}
-	n := m.counted(ref, a)
-	ids := ref.Tokens[:min(n, len(ref.Tokens))]
+	ids := slices.Clone(ref.Tokens[:min(n, len(ref.Tokens))])
 	right, known := m.text(ref, ids, a.Text)
 	if known && !right && len(ids) > 0 && a.Stopped() { // the last one may end the text, and not be written
 		right, _ = m.text(ref, ids[:len(ids)-1], a.Text)
@@ -228,47 +215,28 @@ func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
 	if at != unjudged {
 		j.also("logprobs")
 	}
+	part, told := m.parting(ref, a)
 	switch {
-	case known && right:
-	case !known && at == allRight:
 	case !known && at == unjudged:
 		return nil
+	case known && right, !known && at == allRight:
+		if known && m.Vocab == nil && a.Stopped() && n >= len(ref.Tokens) && len(plain(a.Text)) < len(ref.plain()) {
+			j.right = len(ids)
+			j.fail(short, 0, "the server ended the text after %s, and the reference goes on: %s", quoted(a.Text), quoted(ref.Text))
+			return nil
+		}
+		return append(ids, slices.Repeat([]int{unknown}, max(0, n-len(ids)))...)
 	case at == allRight:
 		j.fail(texts, 0, "the log-probabilities are those of the reference's tokens, the text is not: %s", m.quote(ref, ids, a.Text))
 		return ids
 	case at == unjudged:
-		k, _ := m.parting(ref, a)
-		j.fail(tokens, k, "the text is not the reference's: %s", m.quote(ref, ids, a.Text))
-		return nil
-	default:
-		j.right = at
-		// A tie shows in what follows it, or in the text.
-		parts := []int{at, at - 1}
-		if k, ok := m.parting(ref, a); ok && known {
-			parts = []int{min(at, k)}
-		}
-		for _, k := range parts {
-			if k >= 0 && m.otherChoice(ref, a, k) {
-				j.tie, j.right = k, k+1
-				return ids[:k]
-			}
-		}
-		if known {
-			j.fail(tokens, at, "the text is not the reference's: %s; from token %d on its log-probabilities are others, too",
-				m.quote(ref, ids, a.Text), at)
-			return nil
-		}
-		want, _ := ref.Rows[at].LogProb(ref.Tokens[at])
-		j.fail(tokens, at, "the log-probability of token %d is %.4g, that of the reference's token is %.4g", at, a.LogProbs[at], want)
-		return nil
+		at = max(0, min(part, len(ids)-1))
+	case known && told:
+		at = min(at, part)
+	case at > 0 && !m.otherChoice(ref, a, at) && m.otherChoice(ref, a, at-1): // a tie shows in what follows it
+		at--
 	}
-	j.right = len(ids)
-	if text := plain(a.Text); known && m.Vocab == nil && a.Stopped() && n >= len(ref.Tokens) && len(text) < len(ref.plain()) {
-		j.fail(short, 0, "the server ended the text behind %s, and the reference goes on: %s", quoted(a.Text), quoted(ref.Text))
-		return nil
-	}
-	m.length(j, ref, a, n)
-	return ids
+	return append(ids[:at], unknown)
 }
 
 // counted is how many tokens an answer has that does not name them: by its usage, its
@@ -299,7 +267,7 @@ func firstOff(ref *Reference, a *Answer, ids []int) int {
 	}
 	for k := range n {
 		p, ok := ref.Rows[k].LogProb(ids[k])
-		if ok && !near(a.LogProbs[k], p, ref.Rows[k].shift+a.Rounding) {
+		if ok && !near(a.LogProbs[k], p, ref.noise(k, a)) {
 			return k
 		}
 	}
@@ -309,17 +277,20 @@ func firstOff(ref *Reference, a *Answer, ids []int) int {
 // near reports whether two log-probabilities agree. One that was null is not compared.
 func near(a, b, noise float64) bool { return math.IsNaN(a) || math.Abs(a-b) <= noise }
 
+// noise is by how much an answer's log-probabilities of a position may be off.
+func (r *Reference) noise(k int, a *Answer) float64 { return r.Rows[k].shift + a.Rounding }
+
 // otherChoice reports whether the log-probability of token k is that of another token that is tied
 // with the reference's.
 func (m *Model) otherChoice(ref *Reference, a *Answer, k int) bool {
-	row := ref.Rows[k]
-	for _, l := range row.Top {
-		p, _ := row.LogProb(l.Token)
-		if l.Token != ref.Tokens[k] && row.tied(ref.Tokens[k], l.Token, math.NaN(), 0) && near(a.LogProbs[k], p, row.shift+a.Rounding) {
-			return true
-		}
+	if k >= min(len(ref.Rows), len(a.LogProbs)) {
+		return false
 	}
-	return false
+	row := ref.Rows[k]
+	return slices.ContainsFunc(row.Top, func(l generation.Logit) bool {
+		p, _ := row.LogProb(l.Token)
+		return l.Token != ref.Tokens[k] && row.tied(ref.Tokens[k], l.Token, math.NaN(), 0) && near(a.LogProbs[k], p, ref.noise(k, a))
+	})
 }
 
 // parting is the first token at which a text is not the reference's, by the vocabulary or by the
@@ -335,17 +306,15 @@ func (m *Model) parting(ref *Reference, a *Answer) (k int, ok bool) {
 		}
 		return 0, true
 	}
-	want, is := solid(ref.plain()), ""
+	solid := strings.NewReplacer(" ", "") // tokens have spaces or not
+	want, is := solid.Replace(ref.plain()), ""
 	for k, t := range a.Texts {
-		if is += solid(t); want != "" && !strings.HasPrefix(want, is) {
-			return k, is != "" && strings.HasPrefix(solid(a.Text), is)
+		if is += solid.Replace(t); want != "" && !strings.HasPrefix(want, is) {
+			return k, is != "" && strings.HasPrefix(solid.Replace(a.Text), is)
 		}
 	}
 	return 0, false
 }
-
-// solid is a text without its spaces, which tokens have or have not.
-func solid(text string) string { return strings.ReplaceAll(text, " ", "") }
 
 // logProbs compares the log-probabilities of the tokens that were chosen.
 func (m *Model) logProbs(j *judgement, ref *Reference, a *Answer, ids []int) {
@@ -362,9 +331,8 @@ func (m *Model) logProbs(j *judgement, ref *Reference, a *Answer, ids []int) {
 		if !ok || math.IsNaN(a.LogProbs[k]) {
 			continue
 		}
-		off, noise := math.Abs(a.LogProbs[k]-p), ref.Rows[k].shift+a.Rounding
-		j.worst = max(j.worst, off)
-		if off > noise {
+		off, noise := math.Abs(a.LogProbs[k]-p), ref.noise(k, a)
+		if j.worst = max(j.worst, off); off > noise {
 			j.fail(logProbs, k, "token %d is right, its log-probability is %.5g and not %.5g: %.2g off, noise %.2g", k, a.LogProbs[k], p,
 				off, noise)
 		}
@@ -380,17 +348,19 @@ func (m *Model) others(j *judgement, ref *Reference, a *Answer, k int) {
 	if k >= len(a.Top) {
 		return
 	}
-	row, noise := ref.Rows[k], ref.Rows[k].shift+a.Rounding
-	all := row.All == row.LSE
+	row, noise := ref.Rows[k], ref.noise(k, a)
+	wrong := func(of string, is, want float64) {
+		j.fail(others, k, "token %d is right, the log-probability of %s beside it is %.5g and not %.5g: %.2g off, noise %.2g", k, of, is, want,
+			math.Abs(is-want), noise)
+	}
 	is := slices.SortedFunc(maps.Values(a.Top[k]), func(a, b float64) int { return cmp.Compare(b, a) })
 	for i := range min(len(is), len(row.Top)) {
-		p := row.Top[i].Value - row.All
-		if all && is[i] > p+noise || len(is) >= topLogProbs && i < topLogProbs && is[i] < p-noise {
-			j.fail(others, k, "token %d is right, the log-probability of rank %d beside it is %.5g and not %.5g: %.2g off, noise %.2g", k, i+1,
-				is[i], p, math.Abs(is[i]-p), noise)
-			return
+		want := row.Top[i].Value - row.All
+		if row.All == row.LSE && is[i] > want+noise || len(is) >= topLogProbs && i < topLogProbs && is[i] < want-noise {
+			wrong(fmt.Sprintf("rank %d", i+1), is[i], want)
 		}
 	}
+	least := row.Top[len(row.Top)-1].Value - row.All
 	for _, l := range row.Top {
 		text, ok := m.token(l.Token)
 		p, told := a.Top[k][text]
@@ -399,10 +369,8 @@ func (m *Model) others(j *judgement, ref *Reference, a *Answer, k int) {
 			return o.Token != l.Token && t == text
 		}
 		if want := l.Value - row.All; ok && told && math.Abs(p-want) > noise && !slices.ContainsFunc(row.Top, shared) &&
-			!strings.ContainsRune(text, '\uFFFD') && plain(text) != "" && p > row.Top[len(row.Top)-1].Value-row.All {
-			j.fail(others, k, "token %d is right, the log-probability of %s beside it is %.5g and not %.5g: %.2g off, noise %.2g", k,
-				m.name(l.Token), p, want, math.Abs(p-want), noise)
-			return
+			!broken(text) && plain(text) != "" && p > least {
+			wrong(m.name(l.Token), p, want)
 		}
 	}
 }
@@ -442,18 +410,8 @@ func alike(a, b []int) (n int) {
 
 // difference shows where two lists of ids part.
 func difference(is, want []int) string {
+	const most = 4
 	k := alike(is, want)
-	show := func(ids []int) string {
-		const before, after = 1, 4
-		from, to := max(0, k-before), min(len(ids), k+after)
-		text := strings.Trim(fmt.Sprint(ids[from:to]), "[]")
-		if from > 0 {
-			text = "… " + text
-		}
-		if to < len(ids) {
-			text += " …"
-		}
-		return "[" + text + "]"
-	}
-	return fmt.Sprintf("%d ids, not %d, from id %d on %s, not %s", len(is), len(want), k, show(is), show(want))
+	show := func(ids []int) []int { return ids[k:min(len(ids), k+most)] }
+	return fmt.Sprintf("%d ids, not %d; from id %d on %v, not %v", len(is), len(want), k, show(is), show(want))
 }

@@ -19,9 +19,8 @@ func (r *run) penalised(draws int) (list []sampling) {
 		best, most := sampling{}, 0.0
 		for temperature := 1.0; most < 1 && temperature > coolest; temperature *= coldest {
 			for _, ref := range r.refs {
-				for i := range len(p.values) * min(mostBehind, len(ref.Rows)-1) {
-					of, behind := penalty(p.key, p.values[i%len(p.values)]), 1+i/len(p.values)
-					s := r.model.penalised(ref, of, behind, temperature, float64(draws))
+				for i, of := range slices.Repeat(p.settings(), max(0, min(mostBehind, len(ref.Rows)-1))) {
+					s := r.model.penalised(ref, of, 1+i/len(p.values), temperature, float64(draws))
 					if shown := s.shown(float64(draws)); len(shown) > 0 && shown[0] >= 1 && slices.Min(shown) > most {
 						best, most = s, slices.Min(shown)
 					}

@@ -101,23 +101,26 @@ func (d *prober) next(q *request, k, n int) (p probe, ok bool) {
 // causes looks for what makes the answers wrong, the first ones in their order. Those that are
 // proven come first.
 func (d *prober) causes() []report.Cause {
-	causes, proven, looked := []report.Cause{}, 0, 0
+	causes, looked := []report.Cause{}, 0
 	for _, q := range d.requests {
 		if !q.wrong() || looked == maxFindings || d.known(q) {
 			continue
 		}
 		looked++
 		f := d.cause(q)
-		if f == nil || slices.ContainsFunc(causes, func(c report.Cause) bool { return c.ID == f.id && (c.Proven || !f.proven) }) {
-			continue
+		if f != nil && !slices.ContainsFunc(causes, func(c report.Cause) bool { return c.ID == f.id && (c.Proven || !f.proven) }) {
+			causes = append(causes, f.cause())
 		}
-		at := len(causes)
-		if f.proven {
-			at, proven = proven, proven+1
-		}
-		causes = slices.Insert(causes, at, f.cause())
 	}
+	slices.SortStableFunc(causes, func(a, b report.Cause) int { return rank(a) - rank(b) })
 	return causes
+}
+
+func rank(c report.Cause) int {
+	if c.Proven {
+		return 0
+	}
+	return 1
 }
 
 // known reports whether a request that is wrong among others is wrong alone, too: that is looked at.
@@ -133,7 +136,7 @@ func (d *prober) known(q *request) bool {
 func (d *prober) cause(q *request) *finding {
 	looks := map[fault][]func(*request) *finding{ending: {d.ended}, texts: {d.written}, logProbs: {d.figures}}[q.j.fault]
 	if looks == nil {
-		looks = []func(*request) *finding{d.otherIDs, d.repeat, d.others, d.mistakenPrompt, d.figures, d.swapped, d.ended, d.seeded,
+		looks = []func(*request) *finding{d.otherIDs, d.repeat, d.others, d.mistakenPrompt, d.figures, d.swapped, d.ended,
 			d.otherDefault, d.evicted, d.notItsBest, d.otherTokenizer}
 	}
 	if q.way == AtOnce {

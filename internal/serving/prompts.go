@@ -29,18 +29,14 @@ func misreadings(ref *Reference) (list []misreading) {
 
 // otherIDs: the server says which ids it made of the prompt, and they are others.
 func (d *prober) otherIDs(q *request) *finding {
-	is, want := q.answer.Prompt, q.ref.Prompt
-	if q.j.fault != prompt || len(want) == 0 {
+	is := q.answer.Prompt
+	if q.j.fault != prompt || len(q.ref.Prompt) == 0 {
 		return nil
 	}
 	for _, o := range d.requests {
 		if o.ref.Case != q.ref.Case && slices.Equal(is, o.ref.Prompt) {
 			return q.proven(causeCache, "it was answered for the prompt of case %s", o.ref.Case)
 		}
-	}
-	if n := leading(is, want[0]); n > leading(want, want[0]) {
-		return q.proven(causeBOSTwice, "the prompt begins with token %s %d times, that of the reference %d: %s",
-			d.model.name(want[0]), n, leading(want, want[0]), q.j.what)
 	}
 	for _, m := range misreadings(q.ref) {
 		if slices.Equal(is, m.ids) {
@@ -53,14 +49,6 @@ func (d *prober) otherIDs(q *request) *finding {
 	return nil
 }
 
-// leading is how many times a list begins with an id.
-func leading(ids []int, id int) (n int) {
-	for n < len(ids) && ids[n] == id {
-		n++
-	}
-	return n
-}
-
 // mistakenPrompt: the reference's ids are answered right, and ids with a mistake as the prompt was; or
 // where ids are changed, too, the opposite mistake makes them right.
 func (d *prober) mistakenPrompt(q *request) *finding {
@@ -70,19 +58,17 @@ func (d *prober) mistakenPrompt(q *request) *finding {
 	}
 	right := false
 	if q.ask.As != AsIDs {
-		p, ok := d.try(q, "the reference's ids", q.ref, q.ask.ids(want))
+		p, ok := d.ids(q, "the reference's ids", want)
 		if right = p.right; !ok {
 			return nil
 		}
 	}
 	if !right {
-		for _, of := range []struct {
-			cause, how, does string
-			ids              []int
-		}{{causeBOSTwice, "without the first", "adds", want[1:]}, {causeBOSMissing, "with the first twice", "drops", slices.Concat(want[:1], want)}} {
-			if p, ok := d.try(q, "as ids "+of.how, unprompted(q.ref), q.ask.ids(of.ids)); ok && p.right {
-				return q.proven(of.cause, "as ids %s the prompt is answered right: the server %s one", of.how, of.does)
-			}
+		if p, ok := d.ids(q, "as ids without the first", want[1:]); ok && p.right {
+			return q.proven(causeBOSTwice, "as ids without the first the prompt is answered right: the server adds one")
+		}
+		if p, ok := d.ids(q, "as ids with the first twice", slices.Concat(want[:1], want)); ok && p.right {
+			return q.proven(causeBOSMissing, "as ids with the first twice the prompt is answered right: the server drops one")
 		}
 		return nil
 	}
@@ -90,7 +76,7 @@ func (d *prober) mistakenPrompt(q *request) *finding {
 		if count >= 0 && count != len(of.ids) {
 			continue
 		}
-		if p, ok := d.try(q, "ids "+of.text, unprompted(q.ref), q.ask.ids(of.ids)); ok && d.agree(q.ref, &q.answer, &p.answer) {
+		if p, ok := d.ids(q, "ids "+of.text, of.ids); ok && d.agree(q.ref, &q.answer, &p.answer) {
 			f := q.proven(of.cause, "the reference's token ids are answered right, and ids %s as the prompt is: "+
 				"these are what the server makes of it", of.text)
 			f.proven = count >= 0 || len(q.ref.Tokens) > 1
@@ -106,29 +92,29 @@ func (d *prober) mistakenPrompt(q *request) *finding {
 // otherTokenizer: nothing else fits, and the prompt is right as ids, or the server counts another
 // number of tokens.
 func (d *prober) otherTokenizer(q *request) *finding {
-	if q.ask.As == AsIDs || q.ref.Prompt == nil {
-		return nil
-	}
 	count, want := q.answer.PromptCount, len(q.ref.Prompt)
+	cause := causeTemplate
 	switch {
+	case q.ask.As == AsIDs || q.ref.Prompt == nil:
+		return nil
 	case count == want+1:
-		return q.guess(causeBOSTwice, "the server counts %d tokens of the prompt, one more than the reference", count)
+		cause = causeBOSTwice
 	case count == want-1:
-		return q.guess(causeBOSMissing, "the server counts %d tokens of the prompt, one less than the reference", count)
+		cause = causeBOSMissing
 	case q.ask.As != AsChat:
 		return nil
-	case count >= 0 && count != want:
-		return q.guess(causeTemplate, "the server counts %d tokens of the messages, the reference %d", count, want)
+	case count < 0 || count == want:
+		if p, ok := d.ids(q, "the reference's ids", q.ref.Prompt); ok && p.right {
+			return q.guess(cause, "the reference's token ids are answered right, the messages are not")
+		}
+		return nil
 	}
-	if p, ok := d.try(q, "the reference's ids", q.ref, q.ask.ids(q.ref.Prompt)); ok && p.right {
-		return q.guess(causeTemplate, "the reference's token ids are answered right, the messages are not")
-	}
-	return nil
+	return q.guess(cause, "the server counts %d tokens of the prompt, the reference %d", count, want)
 }
 
-// unprompted is a reference that does not judge the ids of the prompt, for a request with others.
-func unprompted(ref *Reference) *Reference {
-	out := *ref
-	out.Prompt = nil
-	return &out
+// ids asks other ids in place of a prompt, for the same answer.
+func (d *prober) ids(q *request, how string, ids []int) (p probe, ok bool) {
+	ref := *q.ref
+	ref.Prompt = nil // it does not judge the ids of the prompt
+	return d.try(q, how, &ref, Ask{As: AsIDs, IDs: ids, Tokens: q.ask.Tokens})
 }

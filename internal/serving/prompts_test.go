@@ -26,13 +26,12 @@ func TestMistakesOfAPromptAreProven(t *testing.T) {
 		cause string
 	}{{stripped, "text/whitespace"}, {split, "text/special"}, {ref.Prompt[1:], "serving/bos-missing"}} {
 		for _, silent := range []bool{false, true} {
-			stub := &servingtest.Stub{NoIDs: silent, Prompt: func(as string, ids []int) []int {
-				if as == serving.AsIDs {
-					return ids
+			s := &stub{NoIDs: silent, Asked: func(q *request) {
+				if q.As != serving.AsIDs {
+					q.Tokens = c.made
 				}
-				return c.made
 			}}
-			out := judge(t, stub, []*serving.Reference{ref}, serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}})
+			out := judge(t, s, []*serving.Reference{ref}, serving.Options{Model: known(t)})
 			assert.Equal(t, report.Fail, out.Verdict)
 			if assert.NotEmpty(t, out.Causes, c.cause) {
 				assert.Equal(t, c.cause, out.Causes[0].ID, "silent %v: %s\n%s", silent, out.Causes[0].Text, strings.Join(out.Probes, "\n"))

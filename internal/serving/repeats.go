@@ -11,11 +11,8 @@ import (
 
 // repeated sends a request again, alone, several times; nil where that failed.
 func (d *prober) repeated(q *request) []probe {
-	if got, ok := d.again[q]; ok {
-		return got
-	}
-	var got []probe
-	for range repeats {
+	got, asked := d.again[q]
+	for !asked && len(got) < repeats {
 		p, ok := d.try(q, "again and alone", q.ref, q.ask)
 		if !ok {
 			got = nil
@@ -53,18 +50,10 @@ func (d *prober) crowded(q *request) *finding {
 	switch right := countRight(got); {
 	case len(got) == 0:
 		return nil
+	case right == len(got) && d.rightAgain(q):
+		return q.proven(causeConcurrency, "wrong among %d requests; alone it is right each time", d.parallel)
 	case right == len(got):
-		of := ""
-		for _, o := range d.requests {
-			if o.way == AtOnce && o != q && !slices.Equal(o.ref.Prompt, q.ref.Prompt) && d.speaks(o.ref, &q.answer) {
-				of = ", with what belongs to the request of " + o.where()
-				break
-			}
-		}
-		if of == "" && !d.rightAgain(q) {
-			return nil
-		}
-		return q.proven(causeConcurrency, "wrong among %d requests%s; alone it is right each time", d.parallel, of)
+		return nil
 	case right > 0:
 		return d.varies(q, fmt.Sprintf("asked %d times alone, it is right %d times", len(got), right))
 	case q.twin != nil && d.alike(q.ref, got):
@@ -77,10 +66,9 @@ func (d *prober) crowded(q *request) *finding {
 // repeat: the same request, alone, is answered otherwise.
 func (d *prober) repeat(q *request) *finding {
 	got := d.repeated(q)
-	if len(got) == 0 {
-		return nil
-	}
 	switch right := countRight(got); {
+	case len(got) == 0:
+		return nil
 	case !d.alike(q.ref, got):
 		return d.varies(q, fmt.Sprintf("asked %d times more, alone and at temperature 0, the server gives different answers, "+
 			"%d of them right", len(got), right))
@@ -112,17 +100,19 @@ var remedies = []struct {
 	keys        map[string]any
 }{
 	{causeSampling, "top_k 1", true, map[string]any{"top_k": 1}},
-	{causeCache, "a cache_salt of its own", true, nil}, // another one each time
+	{causeCache, "a cache_salt of its own", true, map[string]any{"cache_salt": ""}}, // another one each time
 	{causeSampling, "no frequency and presence penalty", false, map[string]any{"frequency_penalty": 0, "presence_penalty": 0}},
 	{causeSampling, "repetition_penalty 1", false, map[string]any{"repetition_penalty": 1}},
 }
 
-// remedied is a request with a remedy.
-func (d *prober) remedied(q *request, keys map[string]any) Ask {
-	if keys == nil {
-		keys = map[string]any{"cache_salt": fmt.Sprintf("goparity-%s-%d", q.ref.Case, d.asked)}
+// remedied reports whether a request is right with a remedy.
+func (d *prober) remedied(q *request, name string, keys map[string]any) bool {
+	ask := q.ask.with(keys)
+	if _, is := keys["cache_salt"]; is {
+		ask.extra["cache_salt"] = fmt.Sprintf("goparity-%s-%d", q.ref.Case, d.asked)
 	}
-	return q.ask.set(keys)
+	p, ok := d.try(q, "with "+name, q.ref, ask)
+	return ok && p.right
 }
 
 // varies is what makes answers vary: a choice by chance, or what the server keeps
@@ -142,7 +132,7 @@ func (d *prober) varies(q *request, how string) *finding {
 func (d *prober) cures(q *request, name string, keys map[string]any) bool {
 	wrong := 0
 	for n := range cured {
-		if p, ok := d.try(q, "with "+name, q.ref, d.remedied(q, keys)); !ok || !p.right {
+		if !d.remedied(q, name, keys) {
 			return false
 		}
 		for range 1 + n%2 {
@@ -158,23 +148,18 @@ func (d *prober) cures(q *request, name string, keys map[string]any) bool {
 	return wrong >= uncured
 }
 
-// otherDefault: a setting makes a request right that is always wrong: the server has another
+// otherDefault: a setting makes a request right that is always wrong, or a seed makes it another: the server has another
 // default, or keeps what it must not.
 func (d *prober) otherDefault(q *request) *finding {
-	for _, r := range remedies {
-		if p, ok := d.try(q, "with "+r.name, q.ref, d.remedied(q, r.keys)); ok && p.right && d.still(q, "as before") {
-			return q.proven(r.cause, "with %s it is right, and without, asked after that, it is not", r.name)
-		}
-	}
-	return nil
-}
-
-// seeded: another seed gives another answer.
-func (d *prober) seeded(q *request) *finding {
 	for seed := 1; seed <= 2; seed++ {
-		p, ok := d.try(q, "with a seed", q.ref, q.ask.with("seed", seed))
+		p, ok := d.try(q, "with a seed", q.ref, q.ask.with(map[string]any{"seed": seed}))
 		if ok && !d.agree(q.ref, &q.answer, &p.answer) && d.still(q, "as before") {
 			return q.proven(causeSampling, "at temperature 0 the answer depends on the seed")
+		}
+	}
+	for _, r := range remedies {
+		if d.remedied(q, r.name, r.keys) && d.still(q, "as before") {
+			return q.proven(r.cause, "with %s it is right, and without, asked after that, it is not", r.name)
 		}
 	}
 	return nil
@@ -189,11 +174,10 @@ func (d *prober) still(q *request, how string) bool {
 // others: the answer is that of a prompt that was asked before.
 func (d *prober) others(q *request) *finding {
 	for _, o := range d.requests[:slices.Index(d.requests, q)] {
-		if o.ref.Prompt == nil || slices.Equal(o.ref.Prompt, q.ref.Prompt) || !d.speaks(o.ref, &q.answer) {
-			continue
+		if o.ref.Prompt != nil && !slices.Equal(o.ref.Prompt, q.ref.Prompt) && d.speaks(o.ref, &q.answer) {
+			return q.proven(causeCache, "the answer is that to %s, which was asked before and begins with the same %d tokens", o.where(),
+				alike(o.ref.Prompt, q.ref.Prompt))
 		}
-		return q.proven(causeCache, "the answer is that to %s, which was asked before and begins with the same %d tokens", o.where(),
-			alike(o.ref.Prompt, q.ref.Prompt))
 	}
 	return nil
 }
@@ -210,9 +194,7 @@ func (d *prober) evicted(q *request) *finding {
 			unlike = o.ref.Prompt
 		}
 	}
-	between := q.ask.ids(unlike)
-	between.Tokens = 1
-	d.try(q, "a prompt that begins otherwise", unprompted(q.ref), between)
+	d.ids(q, "a prompt that begins otherwise", unlike)
 	if p, ok := d.try(q, "after that", q.ref, q.ask); ok && p.right {
 		return q.proven(causeCache, "right after a prompt that begins otherwise was asked")
 	}
@@ -227,7 +209,7 @@ func (d *prober) agree(ref *Reference, a, b *Answer) bool {
 		same = slices.Equal(a.Tokens, b.Tokens)
 	}
 	for k := range min(len(a.LogProbs), len(b.LogProbs), len(ref.Rows)) {
-		same = same && near(a.LogProbs[k], b.LogProbs[k], ref.Rows[k].shift+a.Rounding+b.Rounding)
+		same = same && near(a.LogProbs[k], b.LogProbs[k], ref.noise(k, a)+b.Rounding)
 	}
 	return same
 }
@@ -243,13 +225,17 @@ func (d *prober) speaks(ref *Reference, a *Answer) bool {
 	if c := a.Counted(); c >= 0 {
 		n = min(n, c)
 	}
-	off := firstOff(ref, a, ref.Tokens[:n])
-	if a.Tokens != nil {
-		return n > 0 && slices.Equal(a.Tokens[:n], ref.Tokens[:n]) && (n > 1 || off == allRight)
+	ids := ref.Tokens[:n]
+	off := firstOff(ref, a, ids)
+	if n == 0 || n == 1 && off != allRight { // one token may be the same by chance
+		return false
 	}
-	right, known := d.model.text(ref, ref.Tokens[:n], a.Text)
-	if !slices.Contains(d.model.texts(ref.Tokens[:n]), plain(a.Text)) { // any text is the end of a longer one
+	if a.Tokens != nil {
+		return slices.Equal(a.Tokens[:n], ids)
+	}
+	right, known := d.model.text(ref, ids, a.Text)
+	if !slices.Contains(d.model.texts(ids), plain(a.Text)) { // any text is the end of a longer one
 		right = right && ref.plain() != "" && strings.HasPrefix(ref.plain(), plain(a.Text))
 	}
-	return n > 0 && (known && right && (n > 1 || off == allRight) || !known && off == allRight && n > 1)
+	return known && right || !known && off == allRight && n > 1
 }

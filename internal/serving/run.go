@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/goparity/goparity/internal/report"
@@ -28,54 +25,15 @@ type Options struct {
 	Command  []string      // what was started, for the report
 }
 
-// request is one request of the plan.
-type request struct {
-	ref    *Reference
-	ask    Ask
-	way    string
-	from   int                       // tokens of the reference's text that the prompt ends with
-	twin   *request                  // the same request, alone
-	stream func()                    // its answer comes in pieces, and this is called for each; nil: it comes whole
-	extra  bool                      // no case asks for it: that it gets no answer only leaves it unjudged
-	cause  string                    // of what is wrong with it, where all that the cases ask for is right
-	by     func(a *Answer) judgement // in place of the model's judgement
-	left   string                    // why an extra one is not judged
-	draws  int                       // how many requests it stands for; 0: one
-	sent   bool
-	answer Answer
-	err    error
-	j      judgement
-}
-
-func (q *request) wrong() bool { return q.err == nil && q.j.fault > nothing }
-
-// judged reports whether an answer came that was judged.
-func (q *request) judged() bool { return q.sent && q.err == nil && q.left == "" }
-
-// where is how a request is called in texts: "case hello as ids, alone".
-func (q *request) where() string {
-	text := fmt.Sprintf("case %s as %s, %s", q.ref.Case, q.ask.As, q.way)
-	if q.from > 0 {
-		text += fmt.Sprintf(" from token %d", q.from)
-	}
-	return text
-}
-
-// length is how many tokens of the reference's text there are before its end, as far as that is known.
-func (q *request) length() int {
-	if q.sent && q.j.ended >= 0 {
-		return q.j.ended
-	}
-	return len(q.ref.Tokens)
-}
-
 // run is one judgement of a server.
 type run struct {
 	*client
 	model    *Model
 	refs     []*Reference
 	parallel int
-	requests []*request
+	draws    int
+	requests []*request      // by which the cases are judged
+	out      *report.Serving // what came of all requests
 	obeyed   map[string]bool // penalties that were asked for: whether the server knows them
 
 	pages        []string // of metrics, until one is known to answer
@@ -99,19 +57,19 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 	if err != nil {
 		return nil, err
 	}
-	out := &report.Serving{Verdict: report.Pass,
-		Server: report.Server{URL: c.base, Command: opt.Command, Parallel: opt.Parallel, Timeout: opt.Timeout.String()}}
-	r := &run{client: c, model: &opt.Model, refs: refs, parallel: opt.Parallel, obeyed: map[string]bool{}, pages: []string{c.base + "/metrics"}}
-	if err := r.findModel(ctx, opt.Name, opt.Like); err != nil {
-		out.Verdict, out.Error = report.Error, "the server cannot be asked: "+sanitize.Line(err.Error())
-		return out, ctx.Err()
-	}
-	out.Server.Model = r.client.model
+	r := &run{client: c, model: &opt.Model, refs: refs, parallel: opt.Parallel, draws: opt.Draws, obeyed: map[string]bool{},
+		pages: []string{c.base + "/metrics"}, out: &report.Serving{Verdict: report.Pass,
+			Server: report.Server{URL: c.base, Command: opt.Command, Parallel: opt.Parallel, Timeout: opt.Timeout.String()}}}
 	if opt.Metrics != "" {
 		r.pages = append(r.pages, opt.Metrics)
 	}
+	if err := r.findModel(ctx, opt.Name, opt.Like); err != nil {
+		r.out.Verdict, r.out.Error = report.Error, "the server cannot be asked: "+sanitize.Line(err.Error())
+		return r.out, ctx.Err()
+	}
+	r.out.Server.Model = c.model
 	r.begun = r.drafts(ctx)
-	r.all(ctx)
+	r.cases(ctx)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("serving: %w", context.Cause(ctx))
 	}
@@ -119,22 +77,20 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 	if !r.failed() {
 		d.ends()
 	}
-	switch r.tell(out); out.Verdict {
+	switch r.tell(); r.out.Verdict {
 	case report.Pass:
-		if r.further(ctx, out); out.Verdict == report.Pass && opt.Draws > 0 {
-			r.sampled(ctx, opt.Draws, out)
-		}
+		r.further(ctx)
 	case report.Fail:
-		out.Causes, out.Harness = d.causes(), d.harness()
+		r.out.Causes, r.out.Harness = d.causes(), d.harness()
 	}
 	r.tellDrafts(r.drafts(ctx))
-	out.Probes, out.Notes = d.said, r.notes
-	return out, ctx.Err()
+	r.out.Probes, r.out.Notes = d.said, r.notes
+	return r.out, ctx.Err()
 }
 
-// all sends the requests of the plan: each alone, then from the middle of its text, then all at
+// cases sends the requests by which the cases are judged: each alone, then from the middle of its text, then all at
 // once. A request without an answer makes the rest worthless, which is not sent then.
-func (r *run) all(ctx context.Context) {
+func (r *run) cases(ctx context.Context) {
 	for _, ref := range r.refs {
 		r.requests = append(r.requests, &request{ref: ref, ask: ref.Ask, way: Alone})
 	}
@@ -156,159 +112,46 @@ func (r *run) all(ctx context.Context) {
 	r.sendAll(ctx, crowd, r.parallel)
 }
 
-// alone lists the requests of the cases, as they were asked first.
-func (r *run) alone() []*request { return r.requests[:min(len(r.refs), len(r.requests))] }
-
-// continued is a request from the middle of a reference's text.
-func continued(ref *Reference, k int, way string) *request {
-	rest := ref.from(k, len(ref.Tokens))
-	return &request{ref: rest, ask: rest.Ask, way: way, from: k, extra: true}
-}
-
-// crowd lists what is asked at once: each request, and where these are fewer than n, more from the
-// middle of the texts, or the same again.
-func (r *run) crowd(way string, n int) (crowd []*request) {
-	alone := r.alone()
-	again := func(a *request) { crowd = append(crowd, &request{ref: a.ref, ask: a.ask, way: way, twin: a}) }
-	for _, a := range alone {
-		again(a)
-	}
-	for k := 1; len(crowd) < n; k++ {
-		before := len(crowd)
-		for _, a := range alone {
-			if len(crowd) < n && k < a.length() && r.continues(a.ref) {
-				crowd = append(crowd, continued(a.ref, k, way))
+// further asks in more ways where all that the cases ask for is right, as long as what is asked is. What a server refuses
+// is left out.
+func (r *run) further(ctx context.Context) {
+	for _, asked := range []func(context.Context) []*request{r.streams, r.breaks, r.arrive, r.queue, r.stops, r.altered, r.redraft, r.sampled} {
+		list := asked(ctx)
+		r.sendAll(ctx, slices.DeleteFunc(slices.Clone(list), func(q *request) bool { return q.sent }), 1)
+		for _, q := range list {
+			if ctx.Err() != nil || !q.sent {
+				return
+			}
+			r.add(q)
+			if q.wrong() && r.out.Causes == nil {
+				f := finding{q.cause, q.j.what, q.cause != causeConcurrency || q.draws > 0 || r.rightAlone(ctx, q)}
+				r.out.Causes = []report.Cause{f.cause()}
 			}
 		}
-		if len(crowd) == before {
-			again(alone[len(crowd)%len(alone)])
+		if r.out.Verdict != report.Pass {
+			break
 		}
 	}
-	return crowd
+	if r.out.Verdict == report.Error { // nothing is guessed from the others
+		r.out.Causes = nil
+	}
 }
 
-// continues reports whether the server can be asked from the middle of a text: token ids were answered, or not yet
-// asked, and what follows can be judged without the beginning of the text.
-func (r *run) continues(ref *Reference) bool {
-	tried, answered, judged := false, false, r.model.Vocab != nil
-	for _, q := range r.requests {
-		tried = tried || q.sent && q.ask.As == AsIDs
-		answered = answered || q.judged() && q.ask.As == AsIDs
-		judged = judged || q.judged() && (q.answer.Tokens != nil || q.answer.LogProbs != nil && ref.Rows != nil)
-	}
-	return ref.Prompt != nil && judged && (answered || !tried)
-}
-
-func (r *run) failed() bool {
-	return slices.ContainsFunc(r.requests, func(q *request) bool { return q.err != nil })
-}
-
-// sendAll sends requests, n at once, until one shows that the server may be gone.
-func (r *run) sendAll(ctx context.Context, requests []*request, n int) {
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range min(n, len(requests)) {
-		all.Go(func() {
-			for i := next.Add(1); i <= int64(len(requests)); i = next.Add(1) {
-				q := requests[i-1]
-				r.send(ctx, q)
-				if e, ok := errors.AsType[*AnswerError](q.err); ok && e.gone || ctx.Err() != nil {
-					next.Store(int64(len(requests)))
-				}
-			}
-		})
-	}
-	all.Wait()
-}
-
-// send sends a request and judges the answer.
-func (r *run) send(ctx context.Context, q *request) {
-	q.sent = true
-	if n := len(q.ref.Prompt) + len(q.ref.Tokens); r.longest > 0 && n > r.longest {
-		q.err = &AnswerError{What: fmt.Sprintf("prompt and answer have %d tokens, the server takes %d (max_model_len)", n, r.longest)}
-		return
-	}
-	whole := true
-	if q.stream == nil {
-		q.answer, q.err = r.client.ask(ctx, q.ask)
-	} else {
-		q.answer, whole, q.err = r.client.stream(ctx, q.ask, q.stream)
-	}
-	switch {
-	case q.err != nil:
-		r.unanswered(q)
-		return
-	case !whole:
-		q.j = newJudgement()
-		q.j.fail(texts, 0, "the stream breaks off behind %s, without finish_reason or [DONE]", quoted(q.answer.Text))
-		return
-	case q.by != nil:
-		q.j = q.by(&q.answer)
-	default:
-		q.j = r.model.judge(q.ref, &q.answer)
-	}
-	if q.j.misnamed && q.stream == nil {
-		r.client.askForOne(q.ask.path())
-		if q.answer, q.err = r.client.ask(ctx, q.ask); q.err != nil {
-			r.unanswered(q)
-			return
+// rightAlone reports whether a request that is wrong among others is right alone, each time.
+func (r *run) rightAlone(ctx context.Context, q *request) bool {
+	for range repeats {
+		again := *q
+		if r.send(ctx, &again); !again.judged() || again.wrong() {
+			return false
 		}
-		q.j = r.model.judge(q.ref, &q.answer)
 	}
-	if q.j.misnamed {
-		r.note("the log-probabilities of %s are of other tokens than its texts have: they were left out", q.ask.path())
-	}
-	if q.extra && q.j.fault == nothing {
-		r.leave(q, q.j.what)
-	} else if n := q.answer.PromptCount; n >= 0 && q.ref.Prompt != nil && n != len(q.ref.Prompt) && q.j.fault == none {
-		r.note("%s: right, although the server counts %s of the prompt, and the reference %d", q.where(), plural(n, "token"), len(q.ref.Prompt))
-	}
-}
-
-// unanswered leaves a request that no case asks for unjudged, unless the server may be gone.
-func (r *run) unanswered(q *request) {
-	late := q.way == queued && errors.Is(q.err, context.DeadlineExceeded) // others were before it
-	if e, ok := errors.AsType[*AnswerError](q.err); ok && q.extra && (!e.gone || late) {
-		r.leave(q, e.What)
-	}
-}
-
-// leave leaves a request that no case asks for unjudged.
-func (r *run) leave(q *request, why string) {
-	q.left, q.err = sanitize.Line(why), nil
-	r.note("not judged: %s: %s", q.where(), q.left)
-}
-
-// served is what came of a request.
-func (q *request) served() report.ServedRequest {
-	s := report.ServedRequest{Case: q.ref.Case, As: q.ask.As, Way: q.way, From: q.from, Status: report.StatusPass, LogProb: report.Float(math.NaN()),
-		Judged: append([]string{}, q.j.judged...), Tokens: cmp.Or(q.draws, q.ask.Tokens), Right: q.j.right, Text: sanitize.Line(q.j.what)}
-	if slices.Contains(q.j.judged, "logprobs") {
-		s.LogProb = report.Float(q.j.worst)
-	}
-	if q.judged() && q.j.tie >= 0 {
-		s.Tie = &q.j.tie
-	}
-	if q.judged() && q.j.ended >= 0 {
-		s.Ended = &q.j.ended
-	}
-	switch {
-	case q.left != "":
-		s.Status, s.Text = report.StatusIgnored, q.left
-	case q.err != nil:
-		s.Status, s.Text = report.StatusError, sanitize.Line(q.err.Error())
-	case q.j.fault == nothing:
-		s.Status = report.StatusError
-	case q.j.fault != none:
-		s.Status = report.StatusFail
-	}
-	return s
+	return true
 }
 
 // add adds what came of a request to the result. Where one got no answer nothing is guessed from the
 // others.
-func add(out *report.Serving, q *request) report.ServedRequest {
-	s := q.served()
+func (r *run) add(q *request) report.ServedRequest {
+	s, out := q.served(), r.out
 	out.Requests = append(out.Requests, s)
 	switch {
 	case s.Status == report.StatusError && out.Verdict != report.Error:
@@ -320,21 +163,21 @@ func add(out *report.Serving, q *request) report.ServedRequest {
 	return s
 }
 
-// tell writes what came of the requests.
-func (r *run) tell(out *report.Serving) {
+// tell adds what came of the requests of the cases, and what the server does not say.
+func (r *run) tell() {
 	said, unsent := map[string]bool{}, 0
 	for _, q := range r.requests {
 		if !q.sent {
 			unsent++
 			continue
 		}
-		for _, what := range add(out, q).Judged {
+		for _, what := range r.add(q).Judged {
 			said[what] = true
 		}
 	}
-	if out.Verdict == report.Error {
+	if r.out.Verdict == report.Error {
 		if unsent > 0 {
-			out.Error += fmt.Sprintf("; %d more were not sent", unsent)
+			r.out.Error += fmt.Sprintf("; %d more were not sent", unsent)
 		}
 		return
 	}

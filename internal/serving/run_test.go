@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,12 +25,25 @@ import (
 
 const tokensOfCases = 6
 
-func judge(t *testing.T, s *servingtest.Stub, refs []*serving.Reference, opt serving.Options) *report.Serving {
+type (
+	stub    = servingtest.Stub
+	request = servingtest.Request
+	made    = servingtest.Made
+)
+
+func judge(t *testing.T, s *stub, refs []*serving.Reference, opt serving.Options) *report.Serving {
 	t.Helper()
 	opt.URL = s.Start(t)
 	out, err := serving.Run(t.Context(), refs, opt)
 	require.NoError(t, err)
 	return out
+}
+
+// known is all that is known of the stub's model.
+func known(t testing.TB) serving.Model {
+	v, err := vocab.Decode(servingtest.Tokenizer())
+	require.NoError(t, err)
+	return serving.Model{EOS: []int{servingtest.EOS}, Vocab: v}
 }
 
 func causes(out *report.Serving) (ids []string) {
@@ -62,48 +74,76 @@ func failing(out *report.Serving) (all []string) {
 	return all
 }
 
+// making is a server that changes its answers, writing one that writes its tokens otherwise, and cutting one that ends them
+// otherwise.
+func making(change func(q *request, m *made)) *stub { return &stub{Made: change} }
+
+func writing(write func(ids []int) string) *stub {
+	return making(func(_ *request, m *made) { m.Text = write(m.IDs) })
+}
+
+func cutting(cut func(ids []int, q *request) ([]int, string)) *stub {
+	return making(func(q *request, m *made) { m.Cut(cut(m.IDs, q)) })
+}
+
+// scoring is a server whose log-probabilities are others.
+func scoring(f func(i int, p []float64) float64) *stub {
+	return making(func(_ *request, m *made) {
+		p := slices.Clone(m.P)
+		for i := range p {
+			m.P[i] = f(i, p)
+		}
+	})
+}
+
+// beside is a server that changes the most probable tokens of each position of completions.
+func beside(change func(top map[string]float64)) *stub {
+	return making(func(_ *request, m *made) {
+		for _, top := range m.Top {
+			change(top)
+		}
+	})
+}
+
+// rank is the token of a rank among the most probable ones.
+func rank(top map[string]float64, i int) string {
+	return slices.SortedFunc(maps.Keys(top), func(a, b string) int { return cmp.Compare(top[b], top[a]) })[i]
+}
+
 func TestHealthyServersPass(t *testing.T) {
-	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
+	all, text := known(t), servingtest.Text
+	const everything = "prompt, tokens, text, logprobs"
 	for _, c := range []struct {
-		stub     *servingtest.Stub
+		stub     *stub
 		model    serving.Model
 		judged   string // of the first request
 		note     string // that must be there
-		requests int
+		requests int    // 0: 12
 		reason   string
 	}{
-		{&servingtest.Stub{}, known, "prompt, tokens, text, logprobs", "", 12, "says everything"},
-		{&servingtest.Stub{}, serving.Model{}, "prompt, tokens, text, logprobs", "", 12, "the model's files are not at hand, the reference's text is"},
-		{&servingtest.Stub{NoIDs: true}, known, "text, logprobs", "says no token ids of its answers", 12, "ignores return_token_ids"},
-		{&servingtest.Stub{NoIDs: true}, serving.Model{}, "text, logprobs", "says no token ids", 12, "the text of the reference judges"},
-		{&servingtest.Stub{Refuses: servingtest.Strict}, known, "text, logprobs", "/v1/completions refuses return_token_ids and logprobs", 12, "400 on return_token_ids"},
-		{&servingtest.Stub{NoLogProbs: true}, known, "prompt, tokens, text", "says no log-probabilities", 12, "no log-probabilities"},
-		{&servingtest.Stub{NoIDs: true, NoLogProbs: true}, known, "text", "says no log-probabilities", 12, "text alone"},
-		{&servingtest.Stub{NoIDs: true, NoLogProbs: true}, serving.Model{}, "text", "says no log-probabilities", 8, "text alone, and no vocabulary"},
-		{&servingtest.Stub{NoUsage: true}, known, "prompt, tokens, text, logprobs", "", 12, "no usage"},
-		{&servingtest.Stub{Scored: func(p []float64) (rounded []float64) {
-			for _, x := range p {
-				rounded = append(rounded, math.Round(100*x)/100)
-			}
-			return rounded
-		}}, known, "prompt, tokens, text, logprobs", "", 12, "rounded log-probabilities"},
-		{&servingtest.Stub{Written: func(ids []int) string { return " " + servingtest.Text(ids) }}, known, "prompt, tokens, text, logprobs", "", 12, "a space before the text"},
-		{&servingtest.Stub{Written: func(ids []int) string { return servingtest.Text(ids) + "\uFFFD" }}, known, "prompt, tokens, text, logprobs", "", 12, "a text that breaks off in a character"},
-		{&servingtest.Stub{Written: func(ids []int) string { return servingtest.Text(ids) + "</s>" }}, known, "prompt, tokens, text, logprobs", "", 12, "what ends the text is written"},
-		{&servingtest.Stub{Change: beside(func(top map[string]float64) { delete(top, rank(top, 2)) })}, known, "prompt, tokens, text, logprobs", "", 12,
-			"two tokens of one text beside each"},
-		{&servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool {
-			time.Sleep(20 * time.Millisecond)
-			return false
-		}}, known,
-			"prompt, tokens, text, logprobs", "", 12, "slow, but in time"},
+		{&stub{}, all, everything, "", 0, "says everything"},
+		{&stub{}, serving.Model{}, everything, "", 0, "the model's files are not at hand, the reference's text is"},
+		{&stub{NoIDs: true}, all, "text, logprobs", "says no token ids of its answers", 0, "ignores return_token_ids"},
+		{&stub{NoIDs: true}, serving.Model{}, "text, logprobs", "says no token ids", 0, "the text of the reference judges"},
+		{&stub{Refuses: servingtest.Strict}, all, "text, logprobs", "/v1/completions refuses return_token_ids and logprobs", 0, "400 on return_token_ids"},
+		{&stub{NoLogProbs: true}, all, "prompt, tokens, text", "says no log-probabilities", 0, "no log-probabilities"},
+		{&stub{NoIDs: true, NoLogProbs: true}, all, "text", "says no log-probabilities", 0, "text alone"},
+		{&stub{NoIDs: true, NoLogProbs: true}, serving.Model{}, "text", "says no log-probabilities", 8, "text alone, and no vocabulary"},
+		{&stub{NoUsage: true}, all, everything, "", 0, "no usage"},
+		{scoring(func(i int, p []float64) float64 { return math.Round(100*p[i]) / 100 }), all, everything, "", 0, "rounded log-probabilities"},
+		{writing(func(ids []int) string { return " " + text(ids) }), all, everything, "", 0, "a space before the text"},
+		{writing(func(ids []int) string { return text(ids) + "\uFFFD" }), all, everything, "", 0, "a text that breaks off in a character"},
+		{writing(func(ids []int) string { return text(ids) + "</s>" }), all, everything, "", 0, "what ends the text is written"},
+		{beside(func(top map[string]float64) { delete(top, rank(top, 2)) }), all, everything, "", 0, "two tokens of one text beside each"},
+		{&stub{Answer: func(http.ResponseWriter, *request, int, int) bool { time.Sleep(20 * time.Millisecond); return false }}, all, everything, "", 0,
+			"slow, but in time"},
 	} {
 		out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: c.model, Timeout: 10 * time.Second})
 		require.Equal(t, report.Pass, out.Verdict, "%s: %s %v", c.reason, out.Error, failing(out))
 		assert.Nil(t, out.First, c.reason)
 		assert.Equal(t, c.judged, strings.Join(out.Requests[0].Judged, ", "), c.reason)
 		assert.Contains(t, strings.Join(out.Notes, "\n"), c.note, c.reason)
-		assert.Len(t, planned(out), c.requests, "%s: each alone, from its middle where that can be judged, and at once", c.reason)
+		assert.Len(t, planned(out), cmp.Or(c.requests, 12), "%s: each alone, from its middle where that can be judged, and at once", c.reason)
 		assert.Empty(t, out.Probes, c.reason)
 	}
 }
@@ -119,62 +159,52 @@ func TestEnds(t *testing.T) {
 	goesOn.Rows = goesOn.Rows[:3]
 	whole := servingtest.Reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6)
 	end := len(prompt) + 3
+	ends, none, vocabulary := serving.Model{EOS: []int{servingtest.EOS}}, serving.Model{}, serving.Model{Vocab: known(t).Vocab}
+	early := cutting(func(ids []int, q *request) ([]int, string) {
+		if q.Max == 6 {
+			return ids[:4], "stop"
+		}
+		return ids, "length"
+	})
+	finish := func(why string) *stub {
+		return cutting(func(ids []int, _ *request) ([]int, string) { return ids, why })
+	}
+	byLength := finish("length")
+	byLength.EndsAt, byLength.EOSIn = end, true
 	for _, c := range []struct {
-		ref     *serving.Reference
-		stub    *servingtest.Stub
-		model   serving.Model
-		verdict report.Verdict
-		causes  []string
-		reason  string
+		ref    *serving.Reference
+		stub   *stub
+		model  serving.Model
+		cause  string // "": it passes
+		reason string
 	}{
-		{ended, &servingtest.Stub{EndsAt: end}, serving.Model{EOS: []int{servingtest.EOS}}, report.Pass, nil, "left out"},
-		{ended, &servingtest.Stub{EndsAt: end, EOSIn: true}, serving.Model{EOS: []int{servingtest.EOS}}, report.Pass, nil, "among the ids"},
-		{ended, &servingtest.Stub{EndsAt: end}, serving.Model{Vocab: tokenizer(t)}, report.Pass, nil, "a special token by the vocabulary"},
-		{ended, &servingtest.Stub{EndsAt: end}, serving.Model{}, report.Pass, nil, "the reference ends there, too"},
-		{ended, &servingtest.Stub{EndsAt: end, NoIDs: true}, serving.Model{}, report.Pass, nil, "no ids"},
-		{goesOn, &servingtest.Stub{EndsAt: end}, serving.Model{EOS: []int{servingtest.EOS}}, report.Pass, nil, "the reference ignores the end"},
-		{goesOn, &servingtest.Stub{EndsAt: end, EOSIn: true}, serving.Model{EOS: []int{servingtest.EOS}}, report.Pass, nil, "the same, among the ids"},
-		{whole, &servingtest.Stub{EndsAt: end}, serving.Model{EOS: []int{servingtest.EOS}},
-			report.Fail, []string{"stop?"}, "the next token is not the end"},
-		{whole, &servingtest.Stub{EndsAt: end}, serving.Model{}, report.Fail,
-			[]string{"stop?"}, "the reference goes on, and nothing says that this may be the end"},
-		{whole,
-			&servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) {
-				if q.Max == 6 {
-					return ids[:4], "stop"
-				}
-				return ids, "length"
-			}}, serving.Model{}, report.Fail, []string{"stop"}, "asked for more, it goes on"},
-		{whole,
-			&servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return ids[:max(1, len(ids)-1)], "stop" }}, serving.Model{}, report.Fail,
-			[]string{"stop?"}, "the last token is cut"},
-		{whole,
-			&servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return append(ids, 3, 4), "length" }}, serving.Model{}, report.Fail,
-			[]string{"stop"}, "more than was asked for"},
-		{whole, &servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return ids, "stop" }},
-			serving.Model{EOS: []int{servingtest.EOS}}, report.Fail, []string{"stop"}, "all that was asked for, and the server says that the text ended"},
-		{whole, &servingtest.Stub{Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return ids, "" }},
-			serving.Model{EOS: []int{servingtest.EOS}}, report.Pass, nil, "no reason is said"},
-		{goesOn, &servingtest.Stub{EndsAt: end, EOSIn: true, Cut: func(ids []int, q *servingtest.Request) ([]int, string) { return ids, "length" }},
-			serving.Model{EOS: []int{servingtest.EOS}}, report.Fail, []string{"stop"}, "the end, and the server says by length"},
+		{ended, &stub{EndsAt: end}, ends, "", "left out"},
+		{ended, &stub{EndsAt: end, EOSIn: true}, ends, "", "among the ids"},
+		{ended, &stub{EndsAt: end}, vocabulary, "", "a special token by the vocabulary"},
+		{ended, &stub{EndsAt: end}, none, "", "the reference ends there, too"},
+		{ended, &stub{EndsAt: end, NoIDs: true}, none, "", "no ids"},
+		{goesOn, &stub{EndsAt: end}, ends, "", "the reference ignores the end"},
+		{goesOn, &stub{EndsAt: end, EOSIn: true}, ends, "", "the same, among the ids"},
+		{whole, &stub{EndsAt: end}, ends, "stop?", "the next token is not the end"},
+		{whole, &stub{EndsAt: end}, none, "stop?", "the reference goes on, and nothing says that this may be the end"},
+		{whole, &stub{EndsAt: end, IgnoresEOS: true}, none, "", "it goes on where it is told to ignore the end"},
+		{whole, early, none, "stop", "asked for more, it goes on"},
+		{whole, cutting(func(ids []int, _ *request) ([]int, string) { return ids[:max(1, len(ids)-1)], "stop" }), none, "stop?", "the last token is cut"},
+		{whole, cutting(func(ids []int, _ *request) ([]int, string) { return append(ids, 3, 4), "length" }), none, "stop", "more than was asked for"},
+		{whole, finish("stop"), ends, "stop", "all that was asked for, and the server says that the text ended"},
+		{whole, finish(""), ends, "", "no reason is said"},
+		{goesOn, byLength, ends, "stop", "the end, and the server says by length"},
 	} {
 		out := judge(t, c.stub, []*serving.Reference{c.ref}, serving.Options{Model: c.model})
-		assert.Equal(t, c.verdict, out.Verdict, "%s: %v %s", c.reason, failing(out), out.Error)
-		assert.Equal(t, c.causes, causes(out), c.reason)
+		assert.Equal(t, c.cause == "", out.Verdict == report.Pass, "%s: %v %s", c.reason, failing(out), out.Error)
+		assert.Equal(t, c.cause, strings.Join(causes(out), " "), c.reason)
 	}
 }
 
-func tokenizer(t *testing.T) *vocab.Vocab {
-	t.Helper()
-	v, err := vocab.Decode(servingtest.Tokenizer())
-	require.NoError(t, err)
-	return v
-}
-
-// faulty makes a server with a fault, and says which causes are true of it.
+// faulty is a server with a fault, and the causes that are true of it.
 type faulty struct {
 	name   string
-	stub   servingtest.Stub
+	stub   *stub
 	causes []string // found where the server says all; nil: nothing tells it
 	alone  bool     // something is wrong alone, too
 	in     string   // the ways of writing a case in which it shows; "": in all; "once": it is tried on one server alone; "none": in none
@@ -182,111 +212,101 @@ type faulty struct {
 }
 
 func faults() []*faulty {
-	type stub = servingtest.Stub
-	type asked = servingtest.Request
-	written := func(change func([]int) []int) func(string, []int) []int { // of texts and chats
-		return func(as string, ids []int) []int {
-			if as == serving.AsIDs {
-				return ids
+	prompts := func(change func([]int) []int, ways ...string) *stub {
+		return &stub{Asked: func(q *request) {
+			if ways == nil || slices.Contains(ways, q.As) {
+				q.Tokens = change(q.Tokens)
 			}
-			return change(ids)
-		}
+		}}
+	}
+	rendering := func(render func(q *request) []int) *stub {
+		return &stub{Asked: func(q *request) {
+			if q.As == serving.AsChat {
+				q.Tokens = render(q)
+			}
+		}}
 	}
 	twice := func(ids []int) []int { return append([]int{servingtest.BOS}, ids...) }
 	missing := func(ids []int) []int { return ids[1:] }
-	everywhere := func(change func([]int) []int) func(string, []int) []int {
-		return func(_ string, ids []int) []int { return change(ids) }
+	choosing := func(choose func(row []float64, k int, r *rand.Rand) int) *stub { return &stub{Choose: choose} }
+	samples := func(n int) *stub {
+		return choosing(func(row []float64, _ int, r *rand.Rand) int { return servingtest.Ranked(row)[r.IntN(n)] })
 	}
-	scored := func(f func(i int, p []float64) float64) func([]float64) []float64 { // changes each log-probability
-		return func(p []float64) []float64 {
-			out := make([]float64, len(p))
-			for i := range p {
-				out[i] = f(i, p)
-			}
-			return out
-		}
-	}
-	samples := func(n int) func([]float64, int, *rand.Rand) int {
-		return func(row []float64, _ int, r *rand.Rand) int { return servingtest.Ranked(row)[r.IntN(n)] }
-	}
+	text := servingtest.Text
 	best, other := servingtest.Cases(tokensOfCases)[0].Tokens[1], 3
 	if best == 3 {
 		other = 4
 	}
-	swapped := func(seen []int) []float64 { // exchanges the logits of two tokens
+	swapped := &stub{Model: func(seen []int) []float64 { // exchanges the logits of two tokens
 		row := servingtest.Logits(seen)
 		row[best], row[other] = row[other], row[best]
 		return row
-	}
+	}}
+	neighbours := &stub{Change: func(q *request, answer map[string]any, n, busy int) {
+		if busy > 1 {
+			choice(answer)["logprobs"] = map[string]any{"token_logprobs": []float64{-1, -1, -1, -1, -1, -1}[:q.Max]}
+		}
+	}}
+	early := cutting(func(ids []int, _ *request) ([]int, string) {
+		if len(ids) > 2 {
+			return ids[:len(ids)-2], "stop"
+		}
+		return ids, "length"
+	})
+	const once = "once"
 	return []*faulty{
-		{name: "none", in: "none"},
-		{name: "BOS twice", stub: stub{Prompt: written(twice)}, causes: []string{"bos-twice"}, alone: true, in: "text chat"},
-		{name: "BOS twice everywhere", stub: stub{Prompt: everywhere(twice)}, causes: []string{"bos-twice"}, alone: true},
-		{name: "BOS missing", stub: stub{Prompt: written(missing)}, causes: []string{"bos-missing"}, alone: true, in: "text chat"},
-		{name: "BOS dropped from ids", stub: stub{Prompt: everywhere(missing)}, causes: []string{"bos-missing"}, alone: true},
-		{name: "template", stub: stub{Render: func(q *asked) []int { return servingtest.Chat(q.Messages[1:]) }}, causes: []string{"template"}, alone: true, in: "chat"},
-		{name: "no generation prompt", stub: stub{Render: func(q *asked) []int { ids := servingtest.Chat(q.Messages); return ids[:len(ids)-1] }},
-			causes: []string{"template"}, alone: true, in: "chat"},
-		{name: "swapped", stub: stub{Model: swapped}, causes: []string{"choice"}, alone: true, in: "ids", also: "logprobs"}, // beside a token
-		{name: "neighbour", stub: stub{Swap: servingtest.Neighbour}, causes: []string{"concurrency"}},
-		{name: "a neighbour's log-probabilities", stub: stub{Change: func(q *asked, answer map[string]any, n, busy int) {
-			if busy > 1 {
-				choice(answer)["logprobs"] = map[string]any{"token_logprobs": []float64{-1, -1, -1, -1, -1, -1}[:q.Max]}
-			}
-		}}, causes: []string{"concurrency"}, in: "once"},
-		{name: "samples", stub: stub{Choose: samples(2)}, causes: []string{"sampling"}, alone: true},
-		{name: "samples of three", stub: stub{Choose: samples(3)}, causes: []string{"sampling"}, alone: true, in: "once"},
-		{name: "always samples alike", stub: stub{Choose: func(row []float64, k int, _ *rand.Rand) int { return servingtest.Ranked(row)[k%2] }},
-			causes: []string{"sampling"}, alone: true, in: "once"},
-		{name: "a wrong cache that evicts", stub: stub{Prompt: evicting(3)}, causes: []string{"sampling?"}, alone: true, in: "once"},
-		{name: "a wrong cache that evicts more seldom", stub: stub{Prompt: evicting(5)}, causes: []string{"sampling?"}, alone: true, in: "once"},
-		{name: "stale", stub: stub{Prompt: stale()}, causes: []string{"cache"}, alone: true, in: "ids"},
-		{name: "stops early", stub: stub{Cut: func(ids []int, _ *asked) ([]int, string) {
-			if len(ids) > 2 {
-				return ids[:len(ids)-2], "stop"
-			}
-			return ids, "length"
-		}}, causes: []string{"stop"}, alone: true},
-		{name: "the text is cut", stub: stub{Cut: func(ids []int, _ *asked) ([]int, string) { return ids, "stop" },
-			Written: func(ids []int) string { return servingtest.Text(ids[:max(0, len(ids)-1)]) }}, causes: []string{"stop"}, alone: true, in: "once"},
-		{name: "garbled", stub: stub{Written: func(ids []int) string { return strings.ReplaceAll(servingtest.Text(ids), "t", "u") }},
-			causes: []string{"detokenise"}, alone: true},
-		{name: "words stick together", stub: stub{Written: func(ids []int) string { return strings.ReplaceAll(servingtest.Text(ids), " ", "") }},
-			causes: []string{"detokenise"}, alone: true, in: "once"},
-		{name: "shifted", stub: stub{Scored: scored(func(i int, p []float64) float64 { return p[i] - 0.05 })}, causes: []string{"logprobs"}, alone: true},
-		{name: "shifted by one", stub: stub{Scored: scored(func(i int, p []float64) float64 { return p[(i+1)%len(p)] })}, alone: true, in: "once"},
-		{name: "the next token's", stub: stub{Scored: scored(func(i int, p []float64) float64 { return append(p[1:len(p):len(p)], -3)[i] })},
-			causes: []string{"logprobs"}, alone: true, in: "once"},
-		{name: "base 10", stub: stub{Scored: scored(func(i int, p []float64) float64 { return p[i] / math.Ln10 })}, causes: []string{"logprobs"}, alone: true, in: "once"},
-		{name: "probabilities", stub: stub{Scored: scored(func(i int, p []float64) float64 { return math.Exp(p[i]) })}, causes: []string{"logprobs"}, alone: true, in: "once"},
-		{name: "too few", stub: stub{Scored: func(p []float64) []float64 { return p[:len(p)/2] }}, causes: []string{"logprobs"}, alone: true, in: "once"},
-		{name: "another token beside each is too probable", stub: stub{Change: beside(func(top map[string]float64) { top[rank(top, 1)] += 0.3 })},
-			causes: []string{"logprobs"}, alone: true, in: "once"},
-		{name: "the last beside each is too improbable", stub: stub{Change: beside(func(top map[string]float64) { top[rank(top, 4)] -= 2 })},
-			causes: []string{"logprobs"}, alone: true, in: "once"},
-		{name: "those beside each are of other tokens", stub: stub{Change: beside(func(top map[string]float64) {
+		{name: "none", stub: &stub{}, in: "none"},
+		{"BOS twice", prompts(twice, "text", "chat"), []string{"bos-twice"}, true, "text chat", ""},
+		{"BOS twice everywhere", prompts(twice), []string{"bos-twice"}, true, "", ""},
+		{"BOS missing", prompts(missing, "text", "chat"), []string{"bos-missing"}, true, "text chat", ""},
+		{"BOS dropped from ids", prompts(missing), []string{"bos-missing"}, true, "", ""},
+		{"template", rendering(func(q *request) []int { return servingtest.Chat(q.Messages[1:]) }), []string{"template"}, true, "chat", ""},
+		{"no generation prompt", rendering(func(q *request) []int { return q.Tokens[:len(q.Tokens)-1] }), []string{"template"}, true, "chat", ""},
+		{"swapped", swapped, []string{"choice"}, true, "ids", "logprobs"}, // beside a token
+		{"neighbour", &stub{Among: servingtest.Neighbour}, []string{"concurrency"}, false, "", ""},
+		{"a neighbour's log-probabilities", neighbours, []string{"concurrency"}, false, once, ""},
+		{"samples", samples(2), []string{"sampling"}, true, "", ""},
+		{"samples of three", samples(3), []string{"sampling"}, true, once, ""},
+		{"always samples alike", choosing(func(row []float64, k int, _ *rand.Rand) int { return servingtest.Ranked(row)[k%2] }),
+			[]string{"sampling"}, true, once, ""},
+		{"a wrong cache that evicts", prompts(evicting(3)), []string{"sampling?"}, true, once, ""},
+		{"a wrong cache that evicts more seldom", prompts(evicting(5)), []string{"sampling?"}, true, once, ""},
+		{"stale", prompts(stale()), []string{"cache"}, true, "ids", ""},
+		{"stops early", early, []string{"stop"}, true, "", ""},
+		{"the text is cut", making(func(_ *request, m *made) { m.Text, m.Finish = text(m.IDs[:max(0, len(m.IDs)-1)]), "stop" }),
+			[]string{"stop"}, true, once, ""},
+		{"garbled", writing(func(ids []int) string { return strings.ReplaceAll(text(ids), "t", "u") }), []string{"detokenise"}, true, "", ""},
+		{"words stick together", writing(func(ids []int) string { return strings.ReplaceAll(text(ids), " ", "") }), []string{"detokenise"}, true, once, ""},
+		{"shifted", scoring(func(i int, p []float64) float64 { return p[i] - 0.05 }), []string{"logprobs"}, true, "", ""},
+		{"shifted by one", scoring(func(i int, p []float64) float64 { return p[(i+1)%len(p)] }), nil, true, once, ""},
+		{"the next token's", scoring(func(i int, p []float64) float64 { return append(p[1:len(p):len(p)], -3)[i] }), []string{"logprobs"}, true, once, ""},
+		{"base 10", scoring(func(i int, p []float64) float64 { return p[i] / math.Ln10 }), []string{"logprobs"}, true, once, ""},
+		{"probabilities", scoring(func(i int, p []float64) float64 { return math.Exp(p[i]) }), []string{"logprobs"}, true, once, ""},
+		{"too few", making(func(_ *request, m *made) { m.P = m.P[:len(m.P)/2] }), []string{"logprobs"}, true, once, ""},
+		{"another token beside each is too probable", beside(func(top map[string]float64) { top[rank(top, 1)] += 0.3 }), []string{"logprobs"}, true, once, ""},
+		{"the last beside each is too improbable", beside(func(top map[string]float64) { top[rank(top, 4)] -= 2 }), []string{"logprobs"}, true, once, ""},
+		{"those beside each are of other tokens", beside(func(top map[string]float64) {
 			a, b := rank(top, 1), rank(top, 3)
 			top[a], top[b] = top[b], top[a]
-		})}, causes: []string{"logprobs"}, alone: true, in: "once"},
+		}), []string{"logprobs"}, true, once, ""},
 	}
 }
 
-// of is the fault of that name, whose server was asked nothing yet.
-func (f *faulty) fresh() *servingtest.Stub {
+// fresh is the server of a fault that was asked nothing yet.
+func (f *faulty) fresh() *stub {
 	for _, o := range faults() {
 		if o.name == f.name {
-			return &o.stub
+			return o.stub
 		}
 	}
 	panic(f.name)
 }
 
 func TestFaultsAndTheirCauses(t *testing.T) {
-	known := serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
 	for _, f := range faults()[1:] {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			out := judge(t, &f.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: known})
+			out := judge(t, f.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: known(t)})
 			require.Equal(t, report.Fail, out.Verdict, out.Error)
 			if f.causes != nil {
 				assert.Equal(t, f.causes, causes(out), "%v\n%v\n%v", out.Causes, failing(out), strings.Join(out.Probes, "\n"))
@@ -309,31 +329,25 @@ const leastNamed = 0.9
 func TestFaultsOnServersThatSayLittle(t *testing.T) {
 	all := servingtest.Cases(tokensOfCases)
 	kinds := map[string][]*serving.Reference{"all": all, "ids": all[:2], "one": all[:1], "text": all[2:3], "chat": all[3:]}
-	vocabulary := tokenizer(t)
 	var wrong, named atomic.Int64
 	t.Run("servers", func(t *testing.T) {
-		for _, f := range faults() {
+		for _, f := range slices.DeleteFunc(faults(), func(f *faulty) bool { return f.in == "once" }) {
 			for kind, refs := range kinds {
 				for mask := range 8 {
-					noIDs, noLogProbs, noVocab := mask&1 > 0, mask&2 > 0, mask&4 > 0
-					noUsage := bits.OnesCount(uint(mask))%2 > 0 // beside each of the others, and without it
-					if f.in == "once" {
-						continue
+					s, model := f.fresh(), known(t)
+					s.NoIDs, s.NoLogProbs = mask&1 > 0, mask&2 > 0
+					s.NoUsage = bits.OnesCount(uint(mask))%2 > 0 // beside each of the others, and without it
+					if mask&4 > 0 {
+						model = serving.Model{} // without the model's files neither is known
 					}
-					t.Run(fmt.Sprintf("%s/%s/ids=%v,logprobs=%v,usage=%v,vocab=%v", f.name, kind, !noIDs, !noLogProbs, !noUsage, !noVocab), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%s/%s/ids=%v,logprobs=%v,usage=%v,vocab=%v", f.name, kind, !s.NoIDs, !s.NoLogProbs, !s.NoUsage, model.Vocab != nil), func(t *testing.T) {
 						t.Parallel()
-						s := f.fresh()
-						s.NoIDs, s.NoLogProbs, s.NoUsage = noIDs, noLogProbs, noUsage
-						model := serving.Model{EOS: []int{servingtest.EOS}, Vocab: vocabulary}
-						if noVocab {
-							model = serving.Model{} // without the model's files neither is known
-						}
 						out := judge(t, s, refs, serving.Options{Model: model})
 						require.NotEqual(t, report.Error, out.Verdict, out.Error)
 						for _, c := range causes(out) {
 							assert.Contains(t, append(f.causes, f.also), strings.TrimSuffix(c, "?"), "%v\n%s", out.Causes, strings.Join(out.Probes, "\n"))
 						}
-						if f.shows(kind, refs, noLogProbs) {
+						if f.shows(kind, refs, s.NoLogProbs) {
 							assert.Equal(t, report.Fail, out.Verdict)
 							wrong.Add(1)
 							named.Add(int64(min(len(out.Causes), 1)))
@@ -362,10 +376,10 @@ func (f *faulty) shows(kind string, refs []*serving.Reference, noLogProbs bool) 
 	return f.in == "" || f.in != "none" && (kind == "all" || strings.Contains(f.in, refs[0].Ask.As))
 }
 
-// stale is a server that takes a prompt for the first that began like it.
-func stale() func(string, []int) []int {
+// stale takes a prompt for the first that began like it.
+func stale() func([]int) []int {
 	seen := map[string][]int{}
-	return func(_ string, ids []int) []int {
+	return func(ids []int) []int {
 		key := fmt.Sprint(ids[:min(3, len(ids))])
 		if seen[key] == nil {
 			seen[key] = ids
@@ -374,14 +388,10 @@ func stale() func(string, []int) []int {
 	}
 }
 
-// evicting is a server that takes the wrong prompt for one that it has seen, and forgets all of them each
-// time it was asked so often.
-func evicting(every int) func(string, []int) []int {
-	var mu sync.Mutex
+// evicting takes the wrong prompt for one that it has seen, and forgets all of them each time it was asked so often.
+func evicting(every int) func([]int) []int {
 	seen, n := map[string]bool{}, 0
-	return func(_ string, ids []int) []int {
-		mu.Lock()
-		defer mu.Unlock()
+	return func(ids []int) []int {
 		if n++; n%every == 0 {
 			clear(seen)
 		}
@@ -392,20 +402,4 @@ func evicting(every int) func(string, []int) []int {
 		}
 		return ids
 	}
-}
-
-// beside changes the most probable tokens of each position of completions.
-func beside(change func(top map[string]float64)) func(*servingtest.Request, map[string]any, int, int) {
-	return func(_ *servingtest.Request, answer map[string]any, _, _ int) {
-		scores, _ := choice(answer)["logprobs"].(map[string]any)
-		tops, _ := scores["top_logprobs"].([]map[string]float64)
-		for _, top := range tops {
-			change(top)
-		}
-	}
-}
-
-// rank is the token of a rank among the most probable ones.
-func rank(top map[string]float64, i int) string {
-	return slices.SortedFunc(maps.Keys(top), func(a, b string) int { return cmp.Compare(top[b], top[a]) })[i]
 }

@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/goparity/goparity/internal/report"
 )
 
 // Sampled is the way of requests that draw tokens.
@@ -40,23 +38,25 @@ type mistake struct {
 }
 
 // sampled draws a token of one text many times for each setting, and judges how often each came. The text is the one
-// whose first token is the least certain. It is only asked where everything else is right. Draws of all settings are on
-// their way together: one that is wrong is drawn again without others, which tells whether these are its fault.
-func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
+// whose first token is the least certain. Draws of all settings are on their way together: one that is wrong is drawn
+// again without others, which tells whether these are its fault.
+func (r *run) sampled(ctx context.Context) (list []*request) {
+	if r.draws == 0 {
+		return nil
+	}
 	ref := r.uncertain()
 	if ref == nil {
 		r.note("not judged: sampling: no case has logits and a token that is not all but certain")
-		return
+		return nil
 	}
-	plain, settings := r.undisturbed(ctx, ref), append(r.model.samplings(ref), r.penalised(draws)...)
+	plain, settings := r.undisturbed(ctx, ref), append(r.model.samplings(ref), r.penalised(r.draws)...)
 	before := r.drafts(ctx)
-	defer func() { r.draftedDrawn = r.drafts(ctx).since(before) }()
 	plans, together := make([][]*request, len(settings)), []*request{}
 	for i, s := range settings {
-		plans[i] = drawing(plain, s, draws)
+		plans[i] = drawing(plain, s, r.draws)
 		r.send(ctx, plans[i][0]) // a setting that the server refuses is refused once
 	}
-	for n := 1; n < draws; n++ {
+	for n := 1; n < r.draws; n++ {
 		for i, plan := range plans {
 			if plan[0].err == nil && settings[i].named(&plan[0].answer) {
 				together = append(together, plan[n])
@@ -64,34 +64,28 @@ func (r *run) sampled(ctx context.Context, draws int, out *report.Serving) {
 		}
 	}
 	r.sendAll(ctx, together, r.parallel)
+	r.draftedDrawn = r.drafts(ctx).since(before)
+	found := false
 	for i, s := range settings {
 		q := r.judgeDraws(s, plans[i])
-		if ctx.Err() != nil {
-			return
-		}
-		f := finding{causeDraws, q.j.what, true}
-		if q.wrong() {
-			again := drawing(plain, s, draws)
+		if q.wrong() && !found {
+			found = true
+			again := drawing(plain, s, r.draws)
 			r.sendAll(ctx, again, r.parallel)
 			if alone := r.judgeDraws(s, again); alone.judged() && !alone.wrong() {
-				f = finding{causeConcurrency, q.j.what + "; without requests of other settings beside them they are right", true}
+				q.cause, q.j.what = causeConcurrency, q.j.what+"; without requests of other settings beside them they are right"
 			}
 		}
-		if add(out, q); q.wrong() && out.Causes == nil {
-			out.Causes = []report.Cause{f.cause()}
-		}
-		if out.Verdict == report.Error {
-			out.Causes = nil
-			return
-		}
+		list = append(list, q)
 	}
+	return list
 }
 
 // undisturbed returns the keys that switch off what a server does to a distribution by default, as far as it takes them:
 // llama.cpp keeps 40 tokens and those above a twentieth of the best, others read generation_config.json.
 func (r *run) undisturbed(ctx context.Context, ref *Reference) map[string]any {
 	for _, keys := range []map[string]any{{"top_p": 1, "min_p": 0, "top_k": -1}, {"top_p": 1, "min_p": 0, "top_k": 0}, {"top_p": 1, "min_p": 0}, {"top_p": 1}} {
-		ask := ref.Ask.set(keys)
+		ask := ref.Ask.with(keys)
 		ask.Tokens = 1
 		if _, err := r.client.ask(ctx, ask); !refused(err) {
 			return keys
@@ -146,30 +140,25 @@ func (m *Model) samplings(ref *Reference) (list []sampling) {
 	for _, x := range plain.shares[:n] {
 		mass += x.p
 	}
-	fewer, more := mistake{"one token fewer were kept", plain.first(n - 1)}, mistake{"one token more were kept", plain.first(n + 1)}
+	fewer, more := "one token fewer were kept", mistake{"one token more were kept", plain.first(n + 1)}
 	for _, s := range []struct {
 		key   string
 		value float64
 		fewer string
-	}{{"top_k", float64(n), fewer.as}, {"top_p", mass - last/2, "the token at which the sum reaches it were left out"}, {"min_p", math.Sqrt(last*next) / best, fewer.as}} {
-		fewer.as = s.fewer
+	}{{"top_k", float64(n), fewer}, {"top_p", mass - last/2, "the token at which the sum reaches it were left out"}, {"min_p", math.Sqrt(last*next) / best, fewer}} {
 		list = append(list, sampling{distribution: plain.first(n), ref: ref, name: fmt.Sprintf("%s %.3g", s.key, s.value),
-			keys: map[string]any{"temperature": 1, s.key: s.value}, mistakes: []mistake{ignored, greedy, fewer, more}})
+			keys:     map[string]any{"temperature": 1, s.key: s.value},
+			mistakes: []mistake{ignored, greedy, {s.fewer, plain.first(n - 1)}, more}})
 	}
 	return list
 }
-
-// Why draws cannot be judged.
-var (
-	errNameless = &AnswerError{What: "the server does not say which token it drew, and no vocabulary does"}
-	errUnsent   = &AnswerError{What: "not all draws were sent: the server was gone", gone: true}
-)
 
 // drawing are so many requests for one token, each with a seed of its own.
 func drawing(plain map[string]any, s sampling, draws int) (list []*request) {
 	one := s.ref.first(1 + s.behind)
 	for i := range draws {
-		list = append(list, &request{ref: one, ask: one.Ask.set(plain).set(s.keys).with("seed", i+1), way: Sampled})
+		ask := one.Ask.with(plain).with(s.keys).with(map[string]any{"seed": i + 1})
+		list = append(list, &request{ref: one, ask: ask, way: Sampled})
 	}
 	return list
 }
@@ -183,20 +172,17 @@ func (r *run) count(s sampling, requests []*request) (drawn map[string]int, err 
 		}
 	}
 	for _, q := range requests {
-		switch a := &q.answer; {
+		a := &q.answer
+		name, ok := r.drawnBy(a, s.behind)
+		switch {
+		case q.sent && s.named(a) && s.behind > 0 && !beginning(s.ref.Tokens[:s.behind], a.Tokens):
+			name = "another text"
+		case q.sent && (!s.named(a) || !ok):
+			return nil, &AnswerError{What: "the server does not say which token it drew, and no vocabulary does"}
 		case !q.sent:
-			return nil, errUnsent
-		case !s.named(a):
-			return nil, errNameless
-		case s.behind > 0 && !beginning(s.ref.Tokens[:s.behind], a.Tokens):
-			drawn["another text"]++
-		default:
-			name, ok := r.drawnBy(a, s.behind)
-			if !ok {
-				return nil, errNameless
-			}
-			drawn[name]++
+			return nil, &AnswerError{What: "not all draws were sent: the server was gone", gone: true}
 		}
+		drawn[name]++
 	}
 	return drawn, nil
 }
@@ -243,7 +229,7 @@ func (r *run) expected(d distribution, drawn map[string]int) map[string]float64 
 // the requests.
 func (r *run) judgeDraws(s sampling, requests []*request) *request {
 	n := len(requests)
-	q := &request{ref: s.ref, ask: s.ref.Ask, way: Sampled + ", " + s.name, extra: true, draws: n, sent: true, j: newJudgement()}
+	q := &request{ref: s.ref, ask: s.ref.Ask, way: Sampled + ", " + s.name, extra: true, cause: causeDraws, draws: n, sent: true, j: newJudgement()}
 	drawn, err := r.count(s, requests)
 	if err != nil {
 		q.err = err
@@ -251,25 +237,16 @@ func (r *run) judgeDraws(s sampling, requests []*request) *request {
 		return q
 	}
 	t, expected := r.nearest(s, drawn)
-	text := fmt.Sprintf("the %d draws are not of the reference's distribution: G = %.3g with %d degrees of freedom, which happens once in %.2g times; %s",
-		n, t.g, t.bins-1, 1/max(t.tail, 1e-300), furthest(expected, drawn, n))
-	if t.impossible != "" {
-		text = fmt.Sprintf("of %d draws %s", n, t.impossible)
+	text := fmt.Sprintf("of %d draws %s", n, t.impossible)
+	if t.impossible == "" {
+		text = fmt.Sprintf("the %d draws are not of the reference's distribution: G = %.3g with %d degrees of freedom, which happens once in %.2g times; %s",
+			n, t.g, t.bins-1, 1/max(t.tail, 1e-300), furthest(expected, drawn, n))
 	}
+	as := r.taken(s, drawn)
 	switch {
-	case t.impossible != "", !t.few && t.tail < surelyOther:
-		as := r.taken(s, drawn)
-		if s.unknown != "" && as == s.mistakes[0].as {
-			r.leave(q, s.unknown+" is taken, and the draws are those without it")
-			return q
-		}
-		if as != "" {
-			text += ": as if " + as
-		}
-		q.j.fail(tokens, s.behind, "%s: %s", s.name, text)
-	case t.few:
+	case t.impossible == "" && t.few:
 		r.leave(q, fmt.Sprintf("%d draws are too few for its distribution", n))
-	default:
+	case t.impossible == "" && t.tail >= surelyOther:
 		q.j.right = n
 		q.j.also(fmt.Sprintf("distribution of %d draws, by which %.2g nats would show", n, shows(t.bins-1, float64(n), s.noise())))
 		var hidden []string
@@ -284,6 +261,13 @@ func (r *run) judgeDraws(s sampling, requests []*request) *request {
 		if t.tail < perhapsOther {
 			r.note("suspect: %s: %s; draw more to tell", s.name, text)
 		}
+	case s.unknown != "" && as == s.mistakes[0].as:
+		r.leave(q, s.unknown+" is taken, and the draws are those without it")
+	default:
+		if as != "" {
+			text += ": as if " + as
+		}
+		q.j.fail(tokens, s.behind, "%s: %s", s.name, text)
 	}
 	return q
 }

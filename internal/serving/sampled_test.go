@@ -17,7 +17,13 @@ import (
 )
 
 // hot changes what a server makes of settings where it draws.
-func hot(change func(q *request)) *stub { return &stub{Heats: change} }
+func hot(change func(q *request)) *stub {
+	return &stub{Asked: func(q *request) {
+		if q.Heat > 0 {
+			change(q)
+		}
+	}}
+}
 
 // Draws are judged as a distribution, one setting at a time.
 func TestSampled(t *testing.T) {
@@ -93,7 +99,7 @@ func TestPenalisedDraws(t *testing.T) {
 		{reason: "kept for all that follow", stub: hot(func(q *request) { present = max(present, q.Present); q.Present = present }), draws: draws, cause: other, says: is},
 		{reason: "too few draws", stub: &stub{}, draws: 20, says: "not drawn: frequency_penalty: 20 draws would not show whether it is obeyed"},
 		{reason: "penalties that a server does not know are not drawn", draws: draws,
-			stub: &stub{Set: func(q *request, _ []*request) { q.Often, q.Present, q.Again = 0, 0, 0 }}, says: "frequency_penalty is taken"},
+			stub: &stub{Asked: func(q *request) { q.Often, q.Present, q.Again = 0, 0, 0 }}, says: "frequency_penalty is taken"},
 	}, func(t *testing.T, c trial, out *report.Serving, said string) {
 		if strings.Contains(c.says, "is taken") {
 			assert.Len(t, asked(out, serving.Sampled), 6, said)
@@ -114,7 +120,7 @@ func TestDrawnEnds(t *testing.T) {
 			ref.Rows[k] = serving.NewRow(generation.NewRow(model(slices.Concat(ref.Prompt, ref.Tokens[:k]))), tensor.F32)
 		}
 	}
-	nameless := &serving.Model{Vocab: tokenizer(t)}
+	nameless := &serving.Model{Vocab: known(t).Vocab}
 	try(t, refs, []trial{
 		{reason: "returned", stub: &stub{Model: model, EOSIn: true}, draws: 500},
 		{reason: "left out", stub: &stub{Model: model}, draws: 500},

@@ -70,15 +70,24 @@ func lastSeen(ref *Reference, k int) []int {
 // readings are those of servers.
 var readings = []reading{justMade, lastSeen, allSeen}
 
-// penalties are the values of which that is asked that tells the most mistakes. Negative ones, and factors below 1, make
-// what was said more probable.
-var penalties = []struct {
+// tried are the values of a penalty of which that is asked that tells the most mistakes. Negative ones, and factors below
+// 1, make what was said more probable.
+type tried struct {
 	key    string
 	values []float64
-}{
+}
+
+var penalties = []tried{
 	{"frequency_penalty", []float64{0.25, 0.5, 1, 2, -0.25, -0.5, -1, -2}},
 	{"presence_penalty", []float64{0.25, 0.5, 1, 2, -0.25, -0.5, -1, -2}},
 	{"repetition_penalty", []float64{1.1, 1.3, 2, 0.9, 0.7, 0.5}},
+}
+
+func (t tried) settings() (list []setting) {
+	for _, value := range t.values {
+		list = append(list, penalty(t.key, value))
+	}
+	return list
 }
 
 // mistakes are what a server may make of a setting.
@@ -96,22 +105,24 @@ func (s setting) mistakes() []setting {
 // altered asks for greedy answers that a setting makes others: the reference's logits say what has to come. Then all of
 // them are asked at once, beside requests without any.
 func (r *run) altered(ctx context.Context) (list []*request) {
+	ask := func(refs []*Reference, settings ...setting) *request {
+		q := r.telling(refs, settings)
+		if q != nil {
+			list = append(list, q)
+		}
+		return q
+	}
 	for _, q := range r.eachPath() {
 		for _, bias := range [][]setting{r.model.forcing(q.ref), {biased(q.ref.Tokens[0], -100)}} {
-			list = append(list, r.telling([]*Reference{q.ref}, bias))
+			ask([]*Reference{q.ref}, bias...)
 		}
 	}
 	asked := map[string]*request{}
 	for _, p := range penalties {
-		var all []setting
-		for _, value := range p.values {
-			all = append(all, penalty(p.key, value))
-		}
-		if q := r.telling(r.refs, all); q != nil {
-			list, asked[p.key] = append(list, q), q
+		if q := ask(r.refs, p.settings()...); q != nil {
+			asked[p.key] = q
 		}
 	}
-	list = slices.DeleteFunc(list, func(q *request) bool { return q == nil })
 	r.sendAll(ctx, list, 1)
 	for key, q := range asked {
 		r.obeyed[key] = q.judged()
@@ -151,7 +162,7 @@ func (r *run) telling(refs []*Reference, settings []setting) (best *request) {
 // set asks a reference by a setting, for tokens. One that a server takes and does not know is left out: MAX 26.7.0 takes
 // logit_bias and has none, and has penalties with --enable-penalties alone.
 func (r *run) set(ref *Reference, s setting, tokens []int) *request {
-	ask := ref.Ask.with(s.key, s.value)
+	ask := ref.Ask.with(map[string]any{s.key: s.value})
 	ask.Tokens = len(tokens)
 	right := &Reference{Case: ref.Case, Ask: ask, Prompt: ref.Prompt, Tokens: tokens}
 	plain := ref.first(len(tokens))

@@ -26,7 +26,7 @@ func choice(answer map[string]any) map[string]any {
 // A server may know the prompts of the cases alone, or chats alone.
 func TestServersThatKnowLittle(t *testing.T) {
 	refs := servingtest.Cases(tokensOfCases)
-	tables := &servingtest.Stub{Answer: func(w http.ResponseWriter, q *servingtest.Request, n, busy int) bool {
+	tables := &stub{Answer: func(w http.ResponseWriter, q *request, n, busy int) bool {
 		if slices.ContainsFunc(refs, func(r *serving.Reference) bool { return slices.Equal(r.Prompt, q.Tokens) }) {
 			return false
 		}
@@ -36,7 +36,7 @@ func TestServersThatKnowLittle(t *testing.T) {
 	out := judge(t, tables, refs[:1], serving.Options{})
 	assert.Equal(t, report.Pass, out.Verdict, out.Error)
 	assert.Contains(t, strings.Join(out.Notes, "\n"), "not judged: case first as ids, prefix from token 3: /v1/completions: 404 Not Found: no such prompt")
-	chats := &servingtest.Stub{Answer: func(w http.ResponseWriter, q *servingtest.Request, n, busy int) bool {
+	chats := &stub{Answer: func(w http.ResponseWriter, q *request, n, busy int) bool {
 		if q.As != serving.AsChat {
 			http.NotFound(w, nil)
 		}
@@ -47,7 +47,9 @@ func TestServersThatKnowLittle(t *testing.T) {
 	assert.Len(t, planned(out), 1+1+4, "alone, refused as ids, and the same four times at once")
 	out = judge(t, chats, refs, serving.Options{})
 	assert.Equal(t, report.Error, out.Verdict, "the cases of the others have no answer")
-	out = judge(t, &servingtest.Stub{Written: func([]int) string { return "\uFFFD" }, NoIDs: true, NoLogProbs: true}, refs, serving.Options{})
+	silent := writing(func([]int) string { return "\uFFFD" })
+	silent.NoIDs, silent.NoLogProbs = true, true
+	out = judge(t, silent, refs, serving.Options{})
 	assert.Equal(t, report.Error, out.Verdict, "nothing to judge by is no pass")
 	assert.Contains(t, out.Error, "no token ids and no log-probabilities")
 }
@@ -55,7 +57,7 @@ func TestServersThatKnowLittle(t *testing.T) {
 // Of several models the one of the fixture is asked.
 func TestModels(t *testing.T) {
 	var asked []string
-	s := &servingtest.Stub{Answer: func(w http.ResponseWriter, q *servingtest.Request, n, busy int) bool {
+	s := &stub{Answer: func(w http.ResponseWriter, q *request, n, busy int) bool {
 		asked = append(asked, q.Model)
 		return false
 	}}
@@ -113,7 +115,7 @@ func TestForms(t *testing.T) {
 		{number, "logprobs must be of type bool", "logprobs=true return_token_ids=true top_logprobs=5", "completions are asked as chats are"},
 	} {
 		var heard atomic.Value // the last body; requests come at once, too
-		s := &servingtest.Stub{Refuses: func(body map[string]any) string {
+		s := &stub{Refuses: func(body map[string]any) string {
 			if body["stream"] == nil {
 				heard.Store(body)
 			}
@@ -135,21 +137,10 @@ func TestForms(t *testing.T) {
 		assert.Equal(t, c.want, strings.Join(keys, " "), c.reason)
 		assert.Equal(t, c.reason != "knows all", strings.Contains(strings.Join(out.Notes, "\n"), "/v1/completions refuses"), c.reason)
 	}
-	s := &servingtest.Stub{Refuses: func(map[string]any) string { return "no" }}
+	s := &stub{Refuses: func(map[string]any) string { return "no" }}
 	out := judge(t, s, servingtest.Cases(2)[:1], serving.Options{})
 	assert.Equal(t, report.Error, out.Verdict)
 	assert.Contains(t, out.Error, "400 Bad Request: no")
-}
-
-// ignore_eos tells a token that ends a text from a stop that no one asked for, where nothing else does.
-func TestIgnoreEOS(t *testing.T) {
-	prompt := []int{servingtest.BOS, 5, 6, 7, 8}
-	ref := servingtest.Reference("first", serving.Ask{As: serving.AsIDs, IDs: prompt}, prompt, 6)
-	for _, knows := range []bool{true, false} {
-		s := &servingtest.Stub{EndsAt: len(prompt) + 3, IgnoresEOS: knows}
-		out := judge(t, s, []*serving.Reference{ref}, serving.Options{})
-		assert.Equal(t, map[bool]report.Verdict{true: report.Pass, false: report.Fail}[knows], out.Verdict)
-	}
 }
 
 // A server may name other tokens than it chose, where it is asked for several alternatives: then it is asked for one.
@@ -162,7 +153,7 @@ func TestMisnamedTokens(t *testing.T) {
 		{false, "it is asked for one alternative", "one alternative is the token that it chose"},
 		{true, "they were left out", "its texts are right"},
 	} {
-		s := &servingtest.Stub{NoIDs: true, Change: func(q *servingtest.Request, answer map[string]any, n, busy int) {
+		s := &stub{NoIDs: true, Change: func(q *request, answer map[string]any, n, busy int) {
 			c := choice(answer)
 			scores := c["logprobs"].(map[string]any)["token_logprobs"].([]float64)
 			var content []any
@@ -175,7 +166,7 @@ func TestMisnamedTokens(t *testing.T) {
 			}
 			c["logprobs"] = map[string]any{"content": content}
 		}}
-		out := judge(t, s, servingtest.Cases(4)[:1], serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}})
+		out := judge(t, s, servingtest.Cases(4)[:1], serving.Options{Model: known(t)})
 		assert.Contains(t, strings.Join(out.Notes, "\n"), tt.notes, tt.reason)
 		assert.Equal(t, report.Pass, out.Verdict, "%s: %s", tt.reason, out.Error)
 	}

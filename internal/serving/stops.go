@@ -22,7 +22,7 @@ func (r *run) stops(context.Context) (list []*request) {
 			way, stop string
 			stream    func()
 		}{{"stop", inside, nil}, {"stop across tokens", across, nil}, {"stop as a stream", across, func() {}}} {
-			list = append(list, untied(&request{ref: q.ref, ask: q.ask.with("stop", []string{s.stop}), way: s.way, stream: s.stream, extra: true,
+			list = append(list, untied(&request{ref: q.ref, ask: q.ask.with(map[string]any{"stop": []string{s.stop}}), way: s.way, stream: s.stream, extra: true,
 				cause: causeStop, by: func(a *Answer) judgement { return r.stoppedAt(q, a, text, s.stop, cuts) }}))
 		}
 	}
@@ -46,21 +46,19 @@ func (r *run) eachPath() (list []*request) {
 func (m *Model) cuts(ids []int, text string) (at []int) {
 	if m.Vocab == nil {
 		for i := range text {
-			if i > 0 {
-				at = append(at, i)
-			}
+			at = append(at, i)
 		}
-		return at
 	}
 	for k := 1; k < len(ids); k++ {
 		for _, begin := range m.texts(ids[:k]) {
-			if n := len(begin); n > 0 && n < len(text) && strings.HasPrefix(text, begin) && !slices.Contains(at, n) {
-				at = append(at, n)
+			if len(begin) < len(text) && strings.HasPrefix(text, begin) {
+				at = append(at, len(begin))
 			}
 		}
 	}
 	slices.Sort(at)
-	return at
+	at = slices.Compact(at)
+	return slices.DeleteFunc(at, func(i int) bool { return i == 0 })
 }
 
 // stopInside is the text of a token that the text has not before; empty if there is none.
@@ -80,8 +78,8 @@ func stopAcross(text string, cuts []int) string {
 		from, to := cut, cut
 		for range utf8.UTFMax {
 			_, before := utf8.DecodeLastRuneInString(text[:from])
-			_, behind := utf8.DecodeRuneInString(text[to:])
-			from, to = from-before, to+behind
+			_, after := utf8.DecodeRuneInString(text[to:])
+			from, to = from-before, to+after
 			stop := text[from:to]
 			if from > 0 && from < cut && to > cut && stop == strings.TrimSpace(stop) && strings.Index(text, stop) == from {
 				return stop
@@ -96,8 +94,7 @@ func stopAcross(text string, cuts []int) string {
 func (r *run) stoppedAt(of *request, a *Answer, text, stop string, cuts []int) judgement {
 	j := newJudgement()
 	from := strings.Index(text, stop)
-	to := from + len(stop)
-	last := len(text)
+	to, last := from+len(stop), len(text)
 	if i, _ := slices.BinarySearch(cuts, to); i < len(cuts) {
 		last = cuts[i]
 	}
@@ -110,12 +107,12 @@ func (r *run) stoppedAt(of *request, a *Answer, text, stop string, cuts []int) j
 		j.fail(texts, 0, "with the stop %s the text is %s, not %s", quoted(stop), quoted(a.Text), quoted(want))
 	case !a.Stopped():
 		j.fail(ending, 0, "the answer ends at the stop %s, and the server says by %s", quoted(stop), quoted(a.Finish))
-	case written && is != want:
-		r.note("%s: a text that ends at a stop has the stop at its end, too", of.ask.path())
-	}
-	if j.fault == none {
-		n, _ := slices.BinarySearch(cuts, from+1)
-		j.right, j.ended = n, n
+	default:
+		if is != want {
+			r.note("%s: a text that ends at a stop has the stop at its end, too", of.ask.path())
+		}
+		j.right, _ = slices.BinarySearch(cuts, from+1)
+		j.ended = j.right
 		j.also("text")
 	}
 	return j

@@ -3,12 +3,11 @@ package serving
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/goparity/goparity/internal/openai"
 	"github.com/goparity/goparity/internal/sanitize"
 )
 
@@ -30,24 +29,24 @@ func (r *run) streams(ctx context.Context) (list []*request) {
 func (r *run) streamOf(ctx context.Context, q *request, way, cause string, came func()) *request {
 	by := func(a *Answer) judgement {
 		j, whole := newJudgement(), r.model.unended(q.answer.Text)
-		if q.answer.Called {
+		same := r.model.unended(a.Text) == whole
+		switch {
+		case q.answer.Called:
 			j.fail(nothing, 0, "its text calls a tool")
-			return j
-		}
-		if r.model.unended(a.Text) == whole {
-			j.also("text")
-			if j.right = q.j.right; a.Finish != "" && q.answer.Finish != "" && a.Stopped() != q.answer.Stopped() {
-				j.fail(ending, 0, "the stream says that it ended by %s, the answer as a whole by %s", quoted(a.Finish), quoted(q.answer.Finish))
-			}
-			return j
-		}
-		if broken(whole) {
+		case !same && broken(whole):
 			j.fail(nothing, 0, "its text holds bytes that are no character, and is another as a stream")
+		case !same:
+			if again, err := r.client.ask(ctx, q.ask); err == nil && r.model.unended(again.Text) != whole {
+				j.fail(nothing, 0, "the text is another each time")
+			}
+			j.fail(texts, 0, "the pieces of the stream come to %s, the answer as a whole is %s", quoted(a.Text), quoted(q.answer.Text))
+		case a.Finish != "" && q.answer.Finish != "" && a.Stopped() != q.answer.Stopped():
+			j.fail(ending, 0, "the stream says that it ended by %s, the answer as a whole by %s", quoted(a.Finish), quoted(q.answer.Finish))
 		}
-		if again, err := r.client.ask(ctx, q.ask); err == nil && r.model.unended(again.Text) != whole {
-			j.fail(nothing, 0, "the text is another each time")
+		if same {
+			j.also("text")
+			j.right = q.j.right
 		}
-		j.fail(texts, 0, "the pieces of the stream come to %s, the answer as a whole is %s", quoted(a.Text), quoted(q.answer.Text))
 		return j
 	}
 	return untied(&request{ref: q.ref, ask: q.ask, way: way, stream: came, extra: true, cause: cause, by: by})
@@ -63,16 +62,15 @@ func (r *run) breaks(context.Context) (list []*request) {
 		}
 		begin := q.ref.first(k)
 		begin.Text = ""
-		of := func(a *Answer) judgement {
+		whole := untied(&request{ref: begin, ask: begin.Ask, way: "broken character", extra: true, cause: causeDetokenise, by: func(a *Answer) judgement {
 			j := newJudgement()
-			right, _ := r.model.text(begin, begin.Tokens, a.Text)
-			if j.also("text"); !right {
+			j.right = k
+			if right, _ := r.model.text(begin, begin.Tokens, a.Text); !right {
 				j.fail(texts, k-1, "the text breaks off in a character: %s", r.model.quote(begin, begin.Tokens, a.Text))
 			}
-			j.right = k
+			j.also("text")
 			return j
-		}
-		whole := untied(&request{ref: begin, ask: begin.Ask, way: "broken character", extra: true, cause: causeDetokenise, by: of})
+		}})
 		pieces := *whole
 		pieces.way, pieces.cause, pieces.stream = "broken character as a stream", causeStream, func() {}
 		list = append(list, whole, &pieces)
@@ -103,10 +101,10 @@ func (m *Model) insideCharacter(ids []int) int {
 type pieces struct {
 	text, finish string
 	n            int
-	ended, done  bool
+	ended        bool   // by finish_reason or [DONE]
 	came         func() // is called for each part of the text
-	path         string
 	rest         []byte // of a line that has not come whole
+	last         []byte // the event that err is about
 	err          error
 }
 
@@ -125,62 +123,34 @@ func (p *pieces) Write(data []byte) (int, error) {
 
 func (p *pieces) line(line []byte) {
 	event, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
-	if event = bytes.TrimSpace(event); !ok || len(event) == 0 || p.done || p.err != nil {
+	if event = bytes.TrimSpace(event); !ok || len(event) == 0 || p.err != nil {
 		return
 	}
 	if string(event) == "[DONE]" {
-		p.ended, p.done = true, true
+		p.ended = true
 		return
 	}
-	var chunk struct {
-		Choices []struct {
-			Index  int     `json:"index"`
-			Text   string  `json:"text"`
-			Finish *string `json:"finish_reason"`
-			Delta  struct {
-				Content string `json:"content"`
-			} `json:"delta"`
-		} `json:"choices"`
-		Error json.RawMessage `json:"error"`
+	part, finish, err := openai.Piece(event)
+	if p.n, p.last, p.err = p.n+1, event, err; part != "" {
+		p.text += part
+		p.came()
 	}
-	if err := json.Unmarshal(event, &chunk); err != nil {
-		p.err = unreadable(p.path, event, err)
-		return
-	}
-	if len(chunk.Error) > 0 && string(chunk.Error) != "null" {
-		p.err = &AnswerError{What: fmt.Sprintf("%s: an error in the stream: %s", p.path, message(event))}
-		return
-	}
-	p.n++
-	for _, choice := range chunk.Choices {
-		if choice.Index != 0 {
-			continue
-		}
-		if part := choice.Text + choice.Delta.Content; part != "" {
-			p.text += part
-			p.came()
-		}
-		if choice.Finish != nil && *choice.Finish != "" {
-			p.finish, p.ended = *choice.Finish, true
-		}
+	if finish != "" {
+		p.finish, p.ended = finish, true
 	}
 }
 
 // stream asks for an answer in pieces; came is called for each as it comes. whole is false of one that breaks off.
 func (c *client) stream(ctx context.Context, a Ask, came func()) (answer Answer, whole bool, err error) {
-	body, err := json.Marshal(a.with("stream", true).body(c.model, form{}))
-	if err != nil {
-		return answer, false, fmt.Errorf("serving: %w", err)
-	}
-	p := &pieces{came: came, path: a.path()}
-	data, err := c.send(ctx, http.MethodPost, a.path(), body, p)
+	p := &pieces{came: came}
+	data, err := c.exchange(ctx, a.with(map[string]any{"stream": true}), nil, p)
 	if err != nil {
 		return answer, false, err
 	}
-	if p.line(p.rest); p.err != nil {
-		return answer, false, p.err
-	}
-	if p.n == 0 {
+	switch p.line(p.rest); {
+	case p.err != nil:
+		return answer, false, unreadable(a.path(), p.last, p.err)
+	case p.n == 0:
 		return answer, false, &AnswerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(), sanitize.Line(strings.TrimSpace(snippet(data))))}
 	}
 	return Answer{Text: p.text, Finish: p.finish, PromptCount: -1, Count: -1}, p.ended, nil

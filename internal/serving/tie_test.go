@@ -55,7 +55,7 @@ func TestTies(t *testing.T) {
 			return row
 		}
 		out := judge(t, &servingtest.Stub{Model: flipped, NoIDs: c.noIDs, NoLogProbs: false}, []*serving.Reference{ref},
-			serving.Options{Model: serving.Model{Vocab: tokenizer(t)}})
+			serving.Options{Model: serving.Model{Vocab: known(t).Vocab}})
 		assert.Equal(t, c.verdict, out.Verdict, "%s: %v", c.reason, out.Requests[0].Text)
 		if c.verdict == report.Pass {
 			if assert.NotNil(t, out.Requests[0].Tie, c.reason) {
@@ -79,7 +79,7 @@ func TestTiesEachTimeAnew(t *testing.T) {
 			}
 			return row
 		}
-		out := judge(t, &servingtest.Stub{Model: flipping}, []*serving.Reference{ref}, serving.Options{Model: serving.Model{Vocab: tokenizer(t)}, Draws: 50})
+		out := judge(t, &servingtest.Stub{Model: flipping}, []*serving.Reference{ref}, serving.Options{Model: serving.Model{Vocab: known(t).Vocab}, Draws: 50})
 		assert.Equal(t, report.Pass, out.Verdict, "%v", failing(out))
 	}
 }

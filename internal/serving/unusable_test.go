@@ -53,7 +53,7 @@ func TestAnswersThatCannotBeJudged(t *testing.T) {
 		// The answer comes for the third request, alone, or for the ninth, among others.
 		for _, at := range []int{2, 9} {
 			asked := map[int]int{}
-			s := &servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool {
+			s := &stub{Answer: func(w http.ResponseWriter, r *request, n, busy int) bool {
 				if n == at {
 					asked[n]++
 					c.answer(w)
@@ -122,7 +122,7 @@ func TestWhatRunRefuses(t *testing.T) {
 
 func TestStoppedByContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool { cancel(); return false }}
+	s := &stub{Answer: func(w http.ResponseWriter, r *request, n, busy int) bool { cancel(); return false }}
 	_, err := serving.Run(ctx, servingtest.Cases(2), serving.Options{URL: s.Start(t)})
 	assert.ErrorIs(t, err, context.Canceled)
 }
@@ -130,7 +130,7 @@ func TestStoppedByContext(t *testing.T) {
 // A server that is late for one request is not asked the others, which would be late as well.
 func TestLate(t *testing.T) {
 	var sent atomic.Int64
-	s := &servingtest.Stub{Answer: func(w http.ResponseWriter, r *servingtest.Request, n, busy int) bool {
+	s := &stub{Answer: func(w http.ResponseWriter, r *request, n, busy int) bool {
 		sent.Add(1)
 		if n == 1 {
 			time.Sleep(500 * time.Millisecond)
@@ -147,7 +147,7 @@ func TestLate(t *testing.T) {
 // Each way of writing an address is understood, and the key is sent.
 func TestAddresses(t *testing.T) {
 	t.Setenv(serving.KeyVariable, "s3cret")
-	s := &servingtest.Stub{}
+	s := &stub{}
 	url := s.Start(t)
 	for _, u := range []string{url, url + "/", url + "/v1", url + "/v1/"} {
 		out, err := serving.Run(t.Context(), servingtest.Cases(2)[:1], serving.Options{URL: u})

@@ -2,8 +2,6 @@ package text
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -21,33 +19,7 @@ func (f *Finding) Where() string {
 	if g.Rendered != "" && a.Rendered != "" && g.Rendered != a.Rendered {
 		where += "; " + between(g.Rendered, a.Rendered)
 	}
-	return where + counts(g.Pieces, a.Pieces)
-}
-
-// counts says which special tokens, BOS and EOS among them, are there more or less often: "; 2 ×
-// "<s>", the reference 1".
-func counts(golden, actual []string) string {
-	if len(golden) == 0 || len(actual) == 0 {
-		return ""
-	}
-	more := map[string]int{} // times in the candidate less those in the reference
-	times := map[string]int{}
-	for _, p := range golden {
-		more[p]--
-	}
-	for _, p := range actual {
-		more[p]++
-		times[p]++
-	}
-	var out strings.Builder
-	shown := 0
-	for _, p := range slices.Sorted(maps.Keys(more)) {
-		if more[p] != 0 && markup.FindString(p) == p && p != "" && shown < shownTokens {
-			shown++
-			fmt.Fprintf(&out, "; %d × %q, the reference %d", times[p], p, times[p]-more[p])
-		}
-	}
-	return out.String()
+	return where
 }
 
 // at shows some tokens from one on.

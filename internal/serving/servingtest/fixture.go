@@ -88,53 +88,47 @@ func dumpOf(files map[string][]byte, r *serving.Reference) error {
 
 // Named is a server with a fault by its name.
 func Named(mood string) *Stub {
-	switch mood {
-	case "right":
-		return &Stub{}
-	case "no-ids":
-		return &Stub{Refuses: Strict}
-	case "bos-twice":
-		return &Stub{Prompt: func(as string, ids []int) []int {
-			if as == serving.AsIDs {
-				return ids
+	answers := func(answer func(w http.ResponseWriter, n int) bool) *Stub {
+		return &Stub{Answer: func(w http.ResponseWriter, _ *Request, n, _ int) bool { return answer(w, n) }}
+	}
+	moods := map[string]*Stub{
+		"right":  {},
+		"no-ids": {Refuses: Strict},
+		"bos-twice": {Asked: func(q *Request) {
+			if q.As != serving.AsIDs {
+				q.Tokens = append([]int{BOS}, q.Tokens...)
 			}
-			return append([]int{BOS}, ids...)
-		}}
-	case "neighbour":
-		return &Stub{Swap: Neighbour}
-	case "samples":
-		return &Stub{Choose: func(row []float64, _ int, r *rand.Rand) int { return Ranked(row)[r.IntN(3)] }}
-	case "html":
-		return &Stub{Answer: func(w http.ResponseWriter, _ *Request, n, _ int) bool {
+		}},
+		"neighbour": {Among: Neighbour},
+		"samples":   {Choose: func(row []float64, _ int, r *rand.Rand) int { return Ranked(row)[r.IntN(3)] }},
+		"html": answers(func(w http.ResponseWriter, _ int) bool {
 			fmt.Fprint(w, "<html>")
 			return true
-		}}
-	case "slow":
-		return &Stub{Answer: func(_ http.ResponseWriter, _ *Request, n, _ int) bool {
+		}),
+		"slow": answers(func(http.ResponseWriter, int) bool {
 			time.Sleep(time.Minute)
 			return false
-		}}
-	case "crash":
-		return &Stub{Answer: func(w http.ResponseWriter, _ *Request, n, _ int) bool {
+		}),
+		"crash": answers(func(w http.ResponseWriter, n int) bool {
 			if n == 2 {
 				HangUp(w)
 				fmt.Fprintln(os.Stderr, "last words")
 				os.Exit(7)
 			}
 			return false
-		}}
+		}),
 	}
-	panic("no such mood: " + mood)
+	if moods[mood] == nil {
+		panic("no such mood: " + mood)
+	}
+	return moods[mood]
 }
 
-// Neighbour is the answer of another request that is on its way.
-func Neighbour(mine *Request, others []*Request) *Request {
-	for _, o := range others {
-		if o != mine {
-			return o
-		}
+// Neighbour gives the answer of another request that is on its way.
+func Neighbour(q *Request, others []*Request) {
+	if len(others) > 0 {
+		*q = *others[0]
 	}
-	return mine
 }
 
 // HangUp closes the connection in the middle of an answer.

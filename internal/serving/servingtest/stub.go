@@ -151,35 +151,30 @@ func must(err error) {
 	}
 }
 
-// Stub is such a server. Its zero value is right.
+// Stub is a server whose faults are its fields. Functions are called one at a time.
 type Stub struct {
 	NoIDs, NoLogProbs, NoUsage bool // what it does not say
 	EOSIn                      bool // the token that ends a text is among the ids
 	EndsAt                     int  // the model ends a text that has so many tokens, the prompt among them; 0: never
 	IgnoresEOS                 bool // it knows ignore_eos
+	Whole                      bool // it knows no streams
+	PromptToo                  bool // penalties count the tokens of the prompt, too
+	Drafts                     bool // after the first token no one draws: what is the best comes
 	Models                     []string
 
 	Refuses func(body map[string]any) string // the message with which it refuses a request, "" if it does not
 
-	Prompt    func(as string, ids []int) []int                          // what it makes of the ids of a prompt
-	Render    func(q *Request) []int                                    // in place of [Chat]
-	Choose    func(row []float64, k int, r *rand.Rand) int              // in place of the best
-	Heats     func(q *Request)                                          // what it makes of the settings of sampling
-	Set       func(q *Request, others []*Request)                       // what it makes of other settings, with others on their way
-	Scored    func(p []float64) []float64                               // in place of the log-probabilities
-	Written   func(ids []int) string                                    // in place of [Text]
-	Cut       func(ids []int, r *Request) (out []int, finish string)    // what it returns, and why it ended
-	Answer    func(w http.ResponseWriter, r *Request, n, busy int) bool // of request n, with busy on their way; true if it has answered
-	Change    func(r *Request, answer map[string]any, n, busy int)      // the answer, before it is sent
-	Model     func(seen []int) []float64                                // in place of [Logits]
-	Pieces    func(events []string) []string                            // of a stream, in place of those that are right
-	Whole     bool                                                      // it knows no streams
-	PromptToo bool                                                      // penalties count the tokens of the prompt, too
-	Drafts    bool                                                      // after the first token no one draws: what is the best comes
-	Holds     bool                                                      // a stream goes on once another request has come, or after a moment
-	Joined    func(rest []string) []string                              // what is left of a stream when another request has come
-	Stops     func(text, stop string) (before, finish string)           // where a text ends by a stop, in place of before it
-	Swap      func(mine *Request, others []*Request) *Request           // whose answer it gives
+	Asked  func(q *Request)                                          // what it makes of a request
+	Among  func(q *Request, others []*Request)                       // the same, with others on their way
+	Answer func(w http.ResponseWriter, q *Request, n, busy int) bool // of request n, with busy on their way; true if it has answered
+	Model  func(seen []int) []float64                                // in place of [Logits]
+	Choose func(row []float64, k int, r *rand.Rand) int              // in place of the best
+	Made   func(q *Request, m *Made)                                 // what it makes of an answer
+	Stops  func(text, stop string) (before, finish string)           // where a text ends by a stop, in place of before it
+	Change func(q *Request, answer map[string]any, n, busy int)      // the answer, before it is sent
+	Pieces func(events []string) []string                            // of a stream, in place of those that are right
+	Holds  bool                                                      // a stream goes on once another request has come, or after a moment
+	Joined func(rest []string) []string                              // what is left of a stream when another request has come
 
 	// A draft model proposes 20 tokens for each request: how many are accepted of request n, with busy on their way, and
 	// how a page of metrics tells it.
@@ -190,9 +185,24 @@ type Stub struct {
 	proposed int
 	accepted int
 	n        int
-	busy     int
 	inflight []*Request
 	random   *rand.Rand
+}
+
+// Made is an answer: its tokens, their log-probabilities, those of the tokens beside them, its text, and why it ended.
+type Made struct {
+	IDs    []int
+	P      []float64
+	Top    []map[string]float64
+	Text   string
+	Finish string
+}
+
+// Cut has other tokens come, and another reason.
+func (m *Made) Cut(ids []int, finish string) { m.IDs, m.Text, m.Finish = ids, Text(ids), finish }
+
+func (m *Made) add(id int, p float64, top map[string]float64) {
+	m.IDs, m.P, m.Top = append(m.IDs, id), append(m.P, p), append(m.Top, top)
 }
 
 // Request is what the server is asked.
@@ -296,12 +306,6 @@ func (s *Stub) read(w http.ResponseWriter, r *http.Request, isChat bool) (q Requ
 	}
 	if isChat {
 		q.As, q.Tokens = "chat", Chat(q.Messages, q.Tools...)
-		if s.Render != nil {
-			q.Tokens = s.Render(&q)
-		}
-	}
-	if s.Prompt != nil {
-		q.Tokens = s.Prompt(q.As, q.Tokens)
 	}
 	return q, true
 }
@@ -314,52 +318,45 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 	s.mu.Lock()
 	n := s.n
 	s.n++
-	s.busy++
-	if s.Accepts != nil {
-		s.proposed, s.accepted = s.proposed+20, s.accepted+s.Accepts(&q, n, s.busy)
-	}
 	s.inflight = append(s.inflight, &q)
 	others := slices.Clone(s.inflight)
-	s.mu.Unlock()
-	crowded := s.Swap != nil || s.Change != nil || s.Set != nil && q.Heat == 0
-	if crowded {
-		time.Sleep(3 * time.Millisecond) // others come meanwhile
-	}
-	s.mu.Lock()
-	busy := s.busy
-	for _, o := range s.inflight {
-		if !slices.Contains(others, o) {
-			others = append(others, o)
-		}
+	if s.Accepts != nil {
+		s.proposed, s.accepted = s.proposed+20, s.accepted+s.Accepts(&q, n, len(others))
 	}
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
-		s.busy--
 		s.inflight = slices.DeleteFunc(s.inflight, func(o *Request) bool { return o == &q })
 		s.mu.Unlock()
 	}()
-	if crowded {
+	if s.Change != nil || s.Among != nil && q.Heat == 0 {
+		time.Sleep(3 * time.Millisecond) // others come meanwhile
+		s.mu.Lock()
+		for _, o := range s.inflight {
+			if !slices.Contains(others, o) {
+				others = append(others, o)
+			}
+		}
+		s.mu.Unlock()
 		time.Sleep(3 * time.Millisecond) // all see each other
 	}
+	busy := len(others)
 	if s.Answer != nil && s.Answer(w, &q, n, busy) {
 		return
 	}
-	of := &q
-	if s.Swap != nil {
-		of = s.Swap(&q, others)
+	s.mu.Lock()
+	of := q
+	if s.Asked != nil {
+		s.Asked(&of)
 	}
-	if s.Set != nil { // it may read what the others have
-		s.mu.Lock()
-		s.Set(of, others)
-		s.mu.Unlock()
+	if s.Among != nil {
+		s.Among(&of, slices.DeleteFunc(others, func(o *Request) bool { return o == &q }))
 	}
-	out := s.of(of, q.Max, isChat)
+	out := s.wire(&of, s.make(&of, q.Max), isChat)
 	if s.Change != nil && !q.Stream {
-		s.mu.Lock()
 		s.Change(&q, out, n, busy)
-		s.mu.Unlock()
 	}
+	s.mu.Unlock()
 	if q.Stream && !s.Whole {
 		s.stream(w, out, isChat, n)
 		return
@@ -415,105 +412,84 @@ func (s *Stub) joined(n int) bool {
 	return false
 }
 
-// of answers a request.
-func (s *Stub) of(q *Request, most int, isChat bool) map[string]any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.Heats != nil && q.Heat > 0 {
-		s.Heats(q)
-	}
+// make answers a request.
+func (s *Stub) make(q *Request, most int) *Made {
 	random := s.random
 	if q.Seed != nil {
 		random = rand.New(rand.NewPCG(*q.Seed, 0))
 	}
 	seen := slices.Clone(q.Tokens)
-	var made []int
-	var p []float64
-	var top []map[string]float64
-	finish := "length"
+	m := &Made{Finish: "length"}
+	end := func(p float64) {
+		if m.Finish = "stop"; s.EOSIn {
+			m.add(EOS, p, nil)
+		}
+	}
 	for k := range most {
 		if s.EndsAt > 0 && len(seen) >= s.EndsAt && !(q.NoEnd && s.IgnoresEOS) {
-			finish = "stop"
-			if s.EOSIn {
-				made, p, top = append(made, EOS), append(p, -0.01), append(top, nil)
-			}
+			end(-0.01)
 			break
 		}
 		row := Logits(seen)
 		if s.Model != nil {
 			row = s.Model(seen)
 		}
-		row = q.altered(row, made, s.PromptToo)
+		row = q.altered(row, m.IDs, s.PromptToo)
 		best := floats.MaxIdx(row)
 		if s.Choose != nil && q.TopK != 1 {
 			best = s.Choose(row, k, random)
-		}
-		if s.Choose == nil && q.Heat > 0 && !(s.Drafts && k > 0) {
+		} else if q.Heat > 0 && !(s.Drafts && k > 0) {
 			best = drawn(row, q, random)
 		}
 		lse := floats.LogSumExp(row)
 		if best == EOS && q.Heat > 0 {
-			if finish = "stop"; s.EOSIn {
-				made, p, top = append(made, EOS), append(p, row[EOS]-lse), append(top, nil)
-			}
+			end(row[EOS] - lse)
 			break
 		}
-		p = append(p, row[best]-lse)
 		five := map[string]float64{}
 		for _, id := range Ranked(row)[:5] {
 			five[fmt.Sprintf("t%d", id)] = row[id] - lse
 		}
-		top = append(top, five)
-		made, seen = append(made, best), append(seen, best)
+		m.add(best, row[best]-lse, five)
+		seen = append(seen, best)
 	}
-	if s.Cut != nil {
-		made, finish = s.Cut(made, q)
+	if m.Text = Text(m.IDs); s.Made != nil {
+		s.Made(q, m)
 	}
-	if s.Scored != nil {
-		p = s.Scored(p)
-	}
-	return s.wire(q, made, p, top, finish, isChat)
-}
-
-func (s *Stub) wire(q *Request, made []int, p []float64, top []map[string]float64, finish string, isChat bool) map[string]any {
-	write := Text
-	if s.Written != nil {
-		write = s.Written
-	}
-	text := write(made)
 	for _, stop := range q.Stop {
-		if !strings.Contains(text, stop) {
+		if !strings.Contains(m.Text, stop) {
 			continue
 		}
-		if finish = "stop"; s.Stops != nil {
-			text, finish = s.Stops(text, stop)
+		if m.Finish = "stop"; s.Stops != nil {
+			m.Text, m.Finish = s.Stops(m.Text, stop)
 		} else {
-			text, _, _ = strings.Cut(text, stop)
+			m.Text, _, _ = strings.Cut(m.Text, stop)
 		}
 	}
-	choice := map[string]any{"index": 0, "finish_reason": finish}
+	return m
+}
+
+func (s *Stub) wire(q *Request, m *Made, isChat bool) map[string]any {
+	choice := map[string]any{"index": 0, "finish_reason": m.Finish, "text": m.Text}
+	scores := map[string]any{"token_logprobs": m.P, "top_logprobs": m.Top}
 	if isChat {
-		choice["message"] = map[string]any{"role": "assistant", "content": text}
-	} else {
-		choice["text"] = text
+		choice["message"] = map[string]any{"role": "assistant", "content": m.Text}
+		delete(choice, "text")
+		var content []any
+		for _, p := range m.P {
+			content = append(content, map[string]any{"token": "x", "logprob": p})
+		}
+		scores = map[string]any{"content": content}
 	}
 	if q.IDs != nil && *q.IDs && !s.NoIDs {
-		choice["token_ids"], choice["prompt_token_ids"] = append([]int{}, made...), q.Tokens
+		choice["token_ids"], choice["prompt_token_ids"] = append([]int{}, m.IDs...), q.Tokens
 	}
 	if q.LogProbs != nil && !s.NoLogProbs {
-		if isChat {
-			var content []any
-			for i := range p {
-				content = append(content, map[string]any{"token": "x", "logprob": p[i]})
-			}
-			choice["logprobs"] = map[string]any{"content": content}
-		} else {
-			choice["logprobs"] = map[string]any{"token_logprobs": p, "top_logprobs": top}
-		}
+		choice["logprobs"] = scores
 	}
 	out := map[string]any{"id": "x", "choices": []any{choice}}
 	if !s.NoUsage {
-		out["usage"] = map[string]any{"prompt_tokens": len(q.Tokens), "completion_tokens": len(made)}
+		out["usage"] = map[string]any{"prompt_tokens": len(q.Tokens), "completion_tokens": len(m.IDs)}
 	}
 	return out
 }
@@ -575,15 +551,8 @@ func drawn(row []float64, q *Request, r *rand.Rand) int {
 // Ranked lists tokens by their logits, the largest first.
 func Ranked(row []float64) []int {
 	at := make([]int, len(row))
-	for i := range at {
-		at[i] = i
-	}
-	slices.SortFunc(at, func(a, b int) int {
-		if row[a] > row[b] {
-			return -1
-		}
-		return 1
-	})
+	floats.Argsort(slices.Clone(row), at)
+	slices.Reverse(at)
 	return at
 }
 

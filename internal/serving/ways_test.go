@@ -19,11 +19,6 @@ import (
 	"github.com/goparity/goparity/internal/vocab"
 )
 
-type (
-	stub    = servingtest.Stub
-	request = servingtest.Request
-)
-
 // trial is a server, and what comes of asking it in further ways than the cases do.
 type trial struct {
 	reason string
@@ -33,11 +28,6 @@ type trial struct {
 	first  string // is in the way that is wrong first; "": none is
 	cause  string
 	says   string
-}
-
-// known is all that is known of the stub's model.
-func known(t *testing.T) serving.Model {
-	return serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}
 }
 
 // try asks each server, and returns what was judged and said of it to check.
@@ -89,34 +79,32 @@ func refusing(key string) *stub {
 
 // Requests that arrive while another is answered, and more than there are slots.
 func TestArriving(t *testing.T) {
-	swapped := func(mine *request, others []*request) *request {
+	swapped := func(q *request, others []*request) {
 		for _, o := range others {
-			if o.Stream && !mine.Stream {
-				return o
+			if o.Stream && !q.Stream {
+				*q = *o
 			}
 		}
-		return mine
 	}
-	crowd := func(mine *request, others []*request) *request {
-		if len(others) <= serving.DefaultParallel+1 {
-			return mine
+	crowd := func(q *request, others []*request) {
+		if len(others) > serving.DefaultParallel {
+			servingtest.Neighbour(q, others)
 		}
-		return servingtest.Neighbour(mine, others)
 	}
 	full := &stub{Answer: func(w http.ResponseWriter, _ *request, _, busy int) bool {
 		if busy > serving.DefaultParallel+1 {
 			http.Error(w, "no slot", http.StatusTooManyRequests)
 		}
 		return busy > serving.DefaultParallel+1
-	}, Swap: func(mine *request, _ []*request) *request { return mine }}
+	}, Among: func(*request, []*request) {}}
 	try(t, servingtest.Cases(tokensOfCases), []trial{
 		{reason: "right", stub: &stub{Holds: true}},
 		{reason: "by text and log-probabilities", stub: &stub{Holds: true, NoIDs: true}},
-		{reason: "who arrives gets what another is being answered", stub: &stub{Holds: true, Swap: swapped}, first: "arriving", cause: "concurrency",
+		{reason: "who arrives gets what another is being answered", stub: &stub{Holds: true, Among: swapped}, first: "arriving", cause: "concurrency",
 			says: "as ids, arriving: FAIL"},
 		{reason: "who is being answered loses what is left", stub: &stub{Holds: true, Joined: func(rest []string) []string { return rest[len(rest)-min(len(rest), 2):] }},
 			first: "arriving", cause: "concurrency", says: "the pieces of the stream come to"},
-		{reason: "another's slot", stub: &stub{Swap: crowd}, first: "queued", cause: "concurrency", says: "as ids, queued: FAIL"},
+		{reason: "another's slot", stub: &stub{Among: crowd}, first: "queued", cause: "concurrency", says: "as ids, queued: FAIL"},
 		{reason: "it refuses what it has no slot for", stub: full, says: "429 Too Many Requests: no slot"},
 	}, func(t *testing.T, c trial, out *report.Serving, _ string) {
 		assert.NotEmpty(t, asked(out, "arriving"))
@@ -185,9 +173,7 @@ func TestStops(t *testing.T) {
 
 // Settings that change logits make other tokens come, those of the request alone.
 func TestSettings(t *testing.T) {
-	set := func(change func(q *request)) *stub {
-		return &stub{Set: func(q *request, _ []*request) { change(q) }}
-	}
+	set := func(change func(q *request)) *stub { return &stub{Asked: change} }
 	without := func(q *request) { q.Bias, q.Often, q.Present, q.Again = nil, 0, 0, 0 }
 	try(t, servingtest.Cases(24), []trial{
 		{reason: "right", stub: &stub{}, says: "beside settings"},
@@ -209,15 +195,15 @@ func TestSettings(t *testing.T) {
 			q.Often = -q.Often
 		}), first: "frequency_penalty", cause: "setting"},
 		{reason: "too strong", stub: set(func(q *request) { q.Present *= 20 }), first: "presence_penalty", cause: "setting"},
-		{reason: "those of a neighbour", stub: &stub{Set: func(q *request, others []*request) {
+		{reason: "those of a neighbour", stub: &stub{Among: func(q *request, others []*request) {
 			for _, o := range others {
 				if o.Bias != nil {
 					q.Bias = o.Bias
 				}
 			}
 		}}, first: "beside", cause: "concurrency"},
-		{reason: "lost in a crowd", stub: &stub{Set: func(q *request, others []*request) {
-			if len(others) > 1 {
+		{reason: "lost in a crowd", stub: &stub{Among: func(q *request, others []*request) {
+			if len(others) > 0 {
 				without(q)
 			}
 		}}, first: "beside others", cause: "concurrency"},
@@ -231,11 +217,10 @@ func TestSettings(t *testing.T) {
 // A text is asked from its middle as ids, where no case is written so, too.
 func TestFromTheMiddle(t *testing.T) {
 	text := servingtest.Cases(tokensOfCases)[2:]
-	lost := func(as string, ids []int) []int {
-		if as == serving.AsIDs {
-			return ids[:len(ids)-1]
+	lost := func(q *request) {
+		if q.As == serving.AsIDs {
+			q.Tokens = q.Tokens[:len(q.Tokens)-1]
 		}
-		return ids
 	}
 	unknown := func(body map[string]any) string {
 		if _, is := body["prompt"].([]any); is {
@@ -250,7 +235,7 @@ func TestFromTheMiddle(t *testing.T) {
 		reason  string
 	}{
 		{&stub{}, report.Pass, "words as ids, prefix from token 3: 3 of 3", "right"},
-		{&stub{Prompt: lost}, report.Fail, "words as ids, prefix from token 3: FAIL", "the last token of a prefix is lost"},
+		{&stub{Asked: lost}, report.Fail, "words as ids, prefix from token 3: FAIL", "the last token of a prefix is lost"},
 		{&stub{Refuses: unknown}, report.Pass, "words as ids, prefix from token 3: IGNORED, /v1/completions: 400 Bad Request: want a text", "it knows no ids"},
 	} {
 		out := judge(t, c.stub, text, serving.Options{Model: known(t)})
@@ -296,19 +281,21 @@ func TestBrokenCharacters(t *testing.T) {
 		}
 		return ""
 	}
+	pieceByPiece := writing(whole)
+	pieceByPiece.Pieces = func(events []string) []string {
+		for i := range events {
+			events[i] = strings.ReplaceAll(events[i], "€", "\uFFFD\uFFFD\uFFFD")
+		}
+		return events
+	}
 	try(t, refs, []trial{
-		{reason: "right", stub: &stub{Written: whole}, model: mine},
-		{reason: "by the reference's own text", stub: &stub{Written: whole}, model: &serving.Model{}},
-		{reason: "it holds back what is no character yet", stub: &stub{Written: func(ids []int) string { return strings.TrimRight(whole(ids), "\uFFFD") }}, model: mine},
-		{reason: "tokens decoded one by one", stub: &stub{Written: each}, model: mine, first: serving.Alone, cause: "detokenise"},
-		{reason: "tokens decoded one by one, by the reference's own text", stub: &stub{Written: each}, model: &serving.Model{}, first: serving.Alone, cause: "detokenise"},
-		{reason: "nothing is written of a text that breaks off", stub: &stub{Written: silent}, model: mine, first: "broken character", cause: "detokenise"},
-		{reason: "streams that are decoded piece by piece", stub: &stub{Written: whole, Pieces: func(events []string) []string {
-			for i := range events {
-				events[i] = strings.ReplaceAll(events[i], "€", "\uFFFD\uFFFD\uFFFD")
-			}
-			return events
-		}}, model: mine, first: serving.Stream, cause: "stream"},
+		{reason: "right", stub: writing(whole), model: mine},
+		{reason: "by the reference's own text", stub: writing(whole), model: &serving.Model{}},
+		{reason: "it holds back what is no character yet", stub: writing(func(ids []int) string { return strings.TrimRight(whole(ids), "\uFFFD") }), model: mine},
+		{reason: "tokens decoded one by one", stub: writing(each), model: mine, first: serving.Alone, cause: "detokenise"},
+		{reason: "tokens decoded one by one, by the reference's own text", stub: writing(each), model: &serving.Model{}, first: serving.Alone, cause: "detokenise"},
+		{reason: "nothing is written of a text that breaks off", stub: writing(silent), model: mine, first: "broken character", cause: "detokenise"},
+		{reason: "streams that are decoded piece by piece", stub: pieceByPiece, model: mine, first: serving.Stream, cause: "stream"},
 	}, func(t *testing.T, c trial, out *report.Serving, _ string) {
 		if c.cause == "" && c.model.Vocab != nil {
 			assert.Len(t, asked(out, "broken character"), 2, "as a whole and as a stream")
@@ -326,23 +313,27 @@ func TestConversations(t *testing.T) {
 	moved := func(m []dump.Message) []dump.Message { return append(m[1:len(m):len(m)], m[0]) }
 	ref.Mistakes = []dump.Mistake{{Cause: "text/template", Text: "turns before the last message are left out", TokenIDs: servingtest.Chat(last(turns), tools...)},
 		{Cause: "text/template", Text: "the system message is put at the end", TokenIDs: servingtest.Chat(moved(turns), tools...)}, {Cause: "text/template", Text: "the tools are left out", TokenIDs: servingtest.Chat(turns)}}
-	render := func(change func(m []dump.Message) []dump.Message) func(*servingtest.Request) []int {
-		return func(q *servingtest.Request) []int { return servingtest.Chat(change(q.Messages), q.Tools...) }
+	render := func(change func(m []dump.Message) []dump.Message) func(*request) {
+		return func(q *request) { q.Tokens = servingtest.Chat(change(q.Messages), q.Tools...) }
 	}
 	for _, c := range []struct {
-		render func(q *servingtest.Request) []int
+		render func(q *request)
 		says   string
 		reason string
 	}{
 		{nil, "", "right"},
 		{render(last), "turns before the last message are left out", "earlier turns are dropped"},
 		{render(moved), "the system message is put at the end", "the system message in another place"},
-		{func(q *servingtest.Request) []int { return servingtest.Chat(q.Messages) }, "the tools are left out", "tools are dropped"},
+		{func(q *request) { q.Tokens = servingtest.Chat(q.Messages) }, "the tools are left out", "tools are dropped"},
 		{render(func(m []dump.Message) []dump.Message { return m[1:] }), "", "none of the usual mistakes"},
 	} {
 		for mask := range 4 {
-			stub := &servingtest.Stub{Render: c.render, NoIDs: mask&1 > 0, NoUsage: mask&2 > 0}
-			out := judge(t, stub, []*serving.Reference{ref}, serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}})
+			s := &stub{NoIDs: mask&1 > 0, NoUsage: mask&2 > 0, Asked: func(q *request) {
+				if c.render != nil && q.As == serving.AsChat {
+					c.render(q)
+				}
+			}}
+			out := judge(t, s, []*serving.Reference{ref}, serving.Options{Model: known(t)})
 			if c.render == nil {
 				assert.Equal(t, report.Pass, out.Verdict, c.reason)
 				continue
@@ -381,7 +372,7 @@ func TestImagesAndCalls(t *testing.T) {
 	} {
 		ref := servingtest.Reference("seen", c.ask, c.seen, tokensOfCases)
 		ref.Prompt = nil
-		out := judge(t, &servingtest.Stub{}, []*serving.Reference{ref}, serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}})
+		out := judge(t, &stub{}, []*serving.Reference{ref}, serving.Options{Model: known(t)})
 		want := report.Fail
 		if c.right {
 			want = report.Pass
@@ -393,7 +384,7 @@ func TestImagesAndCalls(t *testing.T) {
 // An answer that calls a tool has it taken out of its text: its tokens are judged.
 func TestToolCalls(t *testing.T) {
 	calls := func(tokens bool) *servingtest.Stub {
-		return &servingtest.Stub{NoIDs: !tokens, Change: func(q *servingtest.Request, answer map[string]any, _, _ int) {
+		return &stub{NoIDs: !tokens, Change: func(q *request, answer map[string]any, _, _ int) {
 			if q.As == serving.AsChat && q.Max == tokensOfCases {
 				choice(answer)["finish_reason"] = "tool_calls"
 				choice(answer)["message"] = map[string]any{"content": nil, "tool_calls": []any{}}
@@ -401,7 +392,7 @@ func TestToolCalls(t *testing.T) {
 		}}
 	}
 	refs := servingtest.Cases(tokensOfCases)[3:]
-	out := judge(t, calls(true), refs, serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}})
+	out := judge(t, calls(true), refs, serving.Options{Model: known(t)})
 	assert.Equal(t, report.Pass, out.Verdict, out.Error)
 	out = judge(t, calls(false), refs, serving.Options{})
 	assert.Equal(t, report.Error, out.Verdict)
@@ -427,12 +418,12 @@ func TestDraftMetrics(t *testing.T) {
 	sglang := func(_, accepted int) string {
 		return "sglang:spec_num_draft_tokens 4\nsglang:spec_accept_rate{tp=\"0\"} 0.6\n"
 	}
-	always := func(n int) func(*servingtest.Request, int, int) int {
-		return func(*servingtest.Request, int, int) int { return n }
+	always := func(n int) func(*request, int, int) int {
+		return func(*request, int, int) int { return n }
 	}
 	for _, c := range []struct {
 		page    func(proposed, accepted int) string
-		accepts func(q *servingtest.Request, n, busy int) int
+		accepts func(q *request, n, busy int) int
 		says    string // empty: nothing
 		suspect string // empty: nothing is
 		reason  string
@@ -443,14 +434,14 @@ func TestDraftMetrics(t *testing.T) {
 		{sglang, always(12), "60 % of what it proposed last", "", "SGLang"},
 		{func(int, int) string { return "<html>{" }, always(12), "", "", "another page"},
 		{vllm, always(0), "0 of ", "no token of the draft model was accepted", "none is accepted"},
-		{vllm, func(q *servingtest.Request, n, _ int) int { return max(14-n, 4) }, "", "asked again ", "less and less"},
-		{vllm, func(_ *servingtest.Request, _, busy int) int {
+		{vllm, func(q *request, n, _ int) int { return max(14-n, 4) }, "", "asked again ", "less and less"},
+		{vllm, func(_ *request, _, busy int) int {
 			if busy > 1 {
 				return 3
 			}
 			return 12
 		}, "", "asked again, at once", "less in a crowd"},
-		{vllm, func(q *servingtest.Request, _, _ int) int {
+		{vllm, func(q *request, _, _ int) int {
 			if q.Heat > 0 {
 				return 20
 			}
@@ -459,8 +450,8 @@ func TestDraftMetrics(t *testing.T) {
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()
-			stub := &servingtest.Stub{Accepts: c.accepts, Page: c.page, Set: func(*servingtest.Request, []*servingtest.Request) {}}
-			out := judge(t, stub, servingtest.Cases(tokensOfCases), serving.Options{Model: serving.Model{EOS: []int{servingtest.EOS}, Vocab: tokenizer(t)}, Draws: 40})
+			s := &stub{Accepts: c.accepts, Page: c.page, Among: func(*request, []*request) {}}
+			out := judge(t, s, servingtest.Cases(tokensOfCases), serving.Options{Model: known(t), Draws: 40})
 			said := strings.Join(out.Notes, "\n")
 			assert.Equal(t, report.Pass, out.Verdict, "%s%v", said, out.First)
 			assert.Contains(t, said, c.says)
@@ -477,20 +468,12 @@ func TestDraftMetrics(t *testing.T) {
 
 // An answer may tell what a draft model proposed, which may not change it.
 func TestDrafts(t *testing.T) {
-	usage := func(accepted, rejected int) map[string]any {
-		return map[string]any{"completion_tokens_details": map[string]any{"accepted_prediction_tokens": accepted, "rejected_prediction_tokens": rejected}}
-	}
-	for _, c := range []struct {
-		key    string
-		value  map[string]any
-		says   string
-		reason string
-	}{
-		{"timings", map[string]any{"draft_n": 10, "draft_n_accepted": 6}, "tokens that it proposed were accepted", "llama.cpp"},
-		{"usage", usage(6, 4), "tokens that it proposed were accepted", "by usage"},
-		{"timings", map[string]any{"draft_n": 10}, "suspect: no token of the draft model was accepted", "none is accepted"},
+	for _, c := range []struct{ key, value, says, reason string }{
+		{"timings", `{"draft_n": 10, "draft_n_accepted": 6}`, "tokens that it proposed were accepted", "llama.cpp"},
+		{"usage", `{"completion_tokens_details": {"accepted_prediction_tokens": 6, "rejected_prediction_tokens": 4}}`, "tokens that it proposed were accepted", "by usage"},
+		{"timings", `{"draft_n": 10}`, "suspect: no token of the draft model was accepted", "none is accepted"},
 	} {
-		s := &stub{Change: func(_ *request, answer map[string]any, _, _ int) { answer[c.key] = c.value }}
+		s := &stub{Change: func(_ *request, answer map[string]any, _, _ int) { answer[c.key] = json.RawMessage(c.value) }}
 		out := judge(t, s, servingtest.Cases(tokensOfCases), serving.Options{})
 		assert.Equal(t, report.Pass, out.Verdict, c.reason)
 		assert.Contains(t, strings.Join(out.Notes, "\n"), c.says, c.reason)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-
-	"github.com/goparity/goparity/internal/report"
 )
 
 // Ways of requests that are sent where all that the cases ask for is answered right.
@@ -15,39 +13,44 @@ const (
 	queued   = "queued"   // with more others than there should be on their way
 )
 
-// further asks in more ways, as long as what is asked is right. What a server refuses is left out.
-func (r *run) further(ctx context.Context, out *report.Serving) {
-	for _, asked := range []func(context.Context) []*request{r.streams, r.breaks, r.arrive, r.queue, r.stops, r.altered, r.redraft} {
-		list := asked(ctx)
-		r.sendAll(ctx, slices.DeleteFunc(slices.Clone(list), func(q *request) bool { return q.sent }), 1)
-		for _, q := range list {
-			if ctx.Err() != nil || !q.sent {
-				return
-			}
-			if add(out, q); q.wrong() && out.Causes == nil {
-				f := finding{q.cause, q.j.what, q.cause != causeConcurrency || r.rightAlone(ctx, q)}
-				out.Causes = []report.Cause{f.cause()}
-			}
-			if out.Verdict == report.Error {
-				out.Causes = nil
-				return
-			}
-		}
-		if out.Verdict != report.Pass {
-			return
-		}
-	}
+// continued is a request from the middle of a reference's text.
+func continued(ref *Reference, k int, way string) *request {
+	rest := ref.from(k, len(ref.Tokens))
+	return &request{ref: rest, ask: rest.Ask, way: way, from: k, extra: true}
 }
 
-// rightAlone reports whether a request that is wrong among others is right alone, each time.
-func (r *run) rightAlone(ctx context.Context, q *request) bool {
-	for range repeats {
-		again := *q
-		if r.send(ctx, &again); !again.judged() || again.wrong() {
-			return false
+// continues reports whether the server can be asked from the middle of a text: token ids were answered, or not yet
+// asked, and what follows can be judged without the beginning of the text.
+func (r *run) continues(ref *Reference) bool {
+	tried, answered, judged := false, false, r.model.Vocab != nil
+	for _, q := range r.requests {
+		tried = tried || q.sent && q.ask.As == AsIDs
+		answered = answered || q.judged() && q.ask.As == AsIDs
+		judged = judged || q.judged() && (q.answer.Tokens != nil || q.answer.LogProbs != nil && ref.Rows != nil)
+	}
+	return ref.Prompt != nil && judged && (answered || !tried)
+}
+
+// crowd lists what is asked at once: each request, and where these are fewer than n, more from the
+// middle of the texts, or the same again.
+func (r *run) crowd(way string, n int) (crowd []*request) {
+	alone := r.alone()
+	again := func(a *request) { crowd = append(crowd, &request{ref: a.ref, ask: a.ask, way: way, twin: a}) }
+	for _, a := range alone {
+		again(a)
+	}
+	for k := 1; len(crowd) < n; k++ {
+		before := len(crowd)
+		for _, a := range alone {
+			if len(crowd) < n && k < a.length() && r.continues(a.ref) {
+				crowd = append(crowd, continued(a.ref, k, way))
+			}
+		}
+		if len(crowd) == before {
+			again(alone[len(crowd)%len(alone)])
 		}
 	}
-	return true
+	return crowd
 }
 
 // among lists requests that are judged for what others do to them, and says how many are left out.
@@ -63,9 +66,21 @@ func (r *run) among(way string, n, most int) []*request {
 	return list
 }
 
-// jostled makes a request one that is judged for what others do to it.
-func (r *run) jostled(q *request) {
-	q.extra, q.cause, q.by = true, causeConcurrency, func(a *Answer) judgement { return r.endedAs(q, a) }
+// jostled makes a request one that is judged for what others do to it. Where nothing else says whether the reference's
+// next token ends a text, it may end where the same request has ended alone.
+func (r *run) jostled(q *request) *request {
+	q.extra, q.cause, q.by = true, causeConcurrency, func(a *Answer) judgement {
+		j := r.model.judge(q.ref, a)
+		switch {
+		case j.fault != short || !j.unsure:
+		case q.twin == nil:
+			j.fault = nothing
+		case q.twin.j.ended == j.at:
+			j.fault, j.what, j.ended = none, "", j.at
+		}
+		return j
+	}
+	return q
 }
 
 // untied judges a request by another answer of the server: where the reference's text has a tie, the server may choose
@@ -80,20 +95,6 @@ func untied(q *request) *request {
 		return j
 	}
 	return q
-}
-
-// endedAs judges an answer that may end where the same request has ended alone, and where nothing else says whether
-// the reference's next token ends a text.
-func (r *run) endedAs(q *request, a *Answer) judgement {
-	j := r.model.judge(q.ref, a)
-	switch {
-	case j.fault != short || !j.unsure:
-	case q.twin == nil:
-		j.fault = nothing
-	case q.twin.j.ended == j.at:
-		j.fault, j.what, j.ended = none, "", j.at
-	}
-	return j
 }
 
 // arrive sends requests while another is answered as a stream, one with each of its pieces.

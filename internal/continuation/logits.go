@@ -38,11 +38,8 @@ func listed(port string, of tensor.DType, rows []generation.Row) *logits {
 // token that decides another, by its name, or else the last of the run.
 func find(s *Side, sheet *path.Sheet, other *Side) (*logits, error) {
 	least := slices.Max(slices.Concat([]int{1}, s.Text, s.Choices))
-	type candidate struct {
-		*logits
-		named, fits, order int
-	}
-	var found []candidate
+	var best *logits
+	most := make([]int, 5) // as wide as the other side's, named, rows, surely named, place
 	seen, last := map[[2]string]bool{}, -1
 	for i, e := range sheet.Run.Entries {
 		if label.IsInput(e.Port) {
@@ -56,22 +53,23 @@ func find(s *Side, sheet *path.Sheet, other *Side) (*logits, error) {
 			continue
 		}
 		seen[key] = true
-		if l := dumped(s, sheet, e, least); l != nil {
-			c := candidate{logits: l, named: module.LogitsRank(e.Layer, e.Port), order: i}
-			if other != nil && other.logits.width == l.width {
-				c.fits = 1
-			}
-			found = append(found, c)
+		l := dumped(s, sheet, e, least)
+		if l == nil {
+			continue
+		}
+		named, fits := module.LogitsRank(e.Layer, e.Port), 0
+		if other != nil && other.logits.width == l.width {
+			fits = 1
+		}
+		if rank := []int{fits, min(named, 1), l.recorded(), named, i}; best == nil || slices.Compare(rank, most) > 0 {
+			best, most = l, rank
 		}
 	}
-	slices.SortStableFunc(found, func(a, b candidate) int {
-		return cmp.Or(b.fits-a.fits, min(b.named, 1)-min(a.named, 1), b.recorded()-a.recorded(), b.named-a.named, b.order-a.order)
-	})
-	if len(found) == 0 || found[0].named == 0 && found[0].fits == 0 && found[0].order != last {
+	if best == nil || most[0] == 0 && most[1] == 0 && most[4] != last {
 		return nil, unjudged("%s has no logits: no output has a row for each token that is wider than the largest token id, %d: "+
 			"record the output of the last layer, of all rows", s.From, least)
 	}
-	return found[0].logits, nil
+	return best, nil
 }
 
 // dumped are the rows of a port of a dump; nil where these are no wider than that.

@@ -20,10 +20,8 @@ func (d *prober) figures(q *request) *finding {
 	case q.j.fault == others, len(a.LogProbs) < len(a.Tokens)-1:
 		return q.proven(causeLogProbs, "%s", q.j.what)
 	}
-	s := series{is: a.LogProbs, rounding: a.Rounding, rows: q.ref.Rows, ids: q.ref.Tokens}
-	n := min(len(s.is), len(s.rows), len(s.ids))
-	s.is, s.rows, s.ids = s.is[:n], s.rows[:n], s.ids[:n]
-	text, enough := s.explain()
+	n := min(len(a.LogProbs), len(q.ref.Rows), len(q.ref.Tokens))
+	text, enough := explain(q.ref.first(n), a)
 	if text == "" {
 		return nil
 	}
@@ -52,109 +50,71 @@ func (d *prober) swapped(q *request) *finding {
 	return nil
 }
 
-// notItsBest: the server's own log-probabilities have another token first.
-func (d *prober) notItsBest(q *request) *finding {
-	a, k := &q.answer, q.j.at
-	if q.j.fault != tokens || k >= min(len(a.Top), len(a.LogProbs), len(q.ref.Rows)) {
-		return nil
-	}
-	for text, p := range a.Top[k] {
-		if p > a.LogProbs[k]+q.ref.noise(k, a)+a.Rounding {
-			return q.guess(causeSampling, "token %d has the log-probability %.5g, and by the server's own figures %s has %.5g: at temperature 0 it "+
-				"would be chosen", k, a.LogProbs[k], quoted(text), p)
-		}
-	}
-	return nil
-}
-
-// series are log-probabilities, and the rows that have the right ones.
-type series struct {
-	is       []float64
-	rounding float64
-	rows     []Row
-	ids      []int
-}
-
-// want is the right one of token k; NaN where there is none.
-func (s *series) want(k int) float64 {
-	if k < 0 || k >= len(s.is) {
-		return math.NaN()
-	}
-	p, _ := s.rows[k].LogProb(s.ids[k])
-	return p
-}
-
-// fits reports whether all values are what a formula says, but for noise. NaN says nothing.
-func (s *series) fits(formula func(k int) float64) bool {
-	compared := 0
-	for k, is := range s.is {
-		want := formula(k)
-		if math.IsNaN(is) || math.IsNaN(want) {
-			continue
-		}
-		if compared++; !near(is, want, s.rows[k].shift+s.rounding) {
-			return false
-		}
-	}
-	return compared > 0
-}
-
-// explain says what the values are, and from how many of them on that is sure.
-func (s *series) explain() (text string, enough int) {
-	if len(s.is) == 0 {
+// explain says what the log-probabilities of a reference's tokens are, and from how many of them on that is sure.
+func explain(ref *Reference, a *Answer) (text string, enough int) {
+	n := len(ref.Rows)
+	if n == 0 {
 		return "", 0
 	}
-	offset, factor, heat := s.is[0]-s.want(0), s.is[0]/s.want(0), s.temperature()
+	want := func(k int) float64 { // the right one of token k; NaN where there is none
+		if k < 0 || k >= n {
+			return math.NaN()
+		}
+		p, _ := ref.Rows[k].LogProb(ref.Tokens[k])
+		return p
+	}
+	heated := func(k int, temperature float64) float64 { return ref.Rows[k].heated(ref.Tokens[k], temperature) }
+	is := a.LogProbs[:n]
+	offset, factor := is[0]-want(0), is[0]/want(0)
+	heat := solve(func(temperature float64) float64 { return heated(0, temperature) }, is[0])
 	for _, of := range []struct {
 		text    string
 		enough  int
 		formula func(k int) float64
 	}{
-		{"those of the token after", 3, func(k int) float64 { return s.want(k + 1) }},
-		{"those of the token before", 3, func(k int) float64 { return s.want(k - 1) }},
-		{"probabilities, without the logarithm", 2, func(k int) float64 { return math.Exp(s.want(k)) }},
-		{"logits, from which no log-sum-exp was taken", 2, func(k int) float64 { return s.want(k) + s.rows[k].All }},
-		{fmt.Sprintf("shifted by %.4g", offset), 2, func(k int) float64 { return s.want(k) + offset }},
+		{"those of the token after", 3, func(k int) float64 { return want(k + 1) }},
+		{"those of the token before", 3, func(k int) float64 { return want(k - 1) }},
+		{"probabilities, without the logarithm", 2, func(k int) float64 { return math.Exp(want(k)) }},
+		{"logits, from which no log-sum-exp was taken", 2, func(k int) float64 { return want(k) + ref.Rows[k].All }},
+		{fmt.Sprintf("shifted by %.4g", offset), 2, func(k int) float64 { return want(k) + offset }},
 		// To base 2, 1.443 times; to base 10, 0.4343 times; with the other sign, −1 times.
-		{fmt.Sprintf("%.4g times the right ones", factor), 2, func(k int) float64 { return s.want(k) * factor }},
-		{fmt.Sprintf("those of a softmax at temperature %.3g", heat), 2, func(k int) float64 { return s.at(k, heat) }},
+		{fmt.Sprintf("%.4g times the right ones", factor), 2, func(k int) float64 { return want(k) * factor }},
+		{fmt.Sprintf("those of a softmax at temperature %.3g", heat), 2, func(k int) float64 { return heated(k, heat) }},
 	} {
-		if s.fits(of.formula) {
+		fits, compared := true, 0
+		for k := range is {
+			if p := of.formula(k); !math.IsNaN(is[k]) && !math.IsNaN(p) {
+				compared++
+				fits = fits && near(is[k], p, ref.noise(k, a))
+			}
+		}
+		if fits && compared > 0 {
 			return of.text, of.enough
 		}
-	}
-	is, want := slices.Sorted(slices.Values(s.is)), []float64{}
-	for k := range s.is {
-		want = append(want, s.want(k))
-	}
-	slices.Sort(want)
-	if len(is) > 1 && slices.EqualFunc(is, want, func(a, b float64) bool { return near(a, b, s.rows[0].shift+s.rounding) }) {
-		return "the right ones in another order", 3
 	}
 	return "", 0
 }
 
-// at is the log-probability of token k at a temperature; NaN where not all logits are known.
-func (s *series) at(k int, temperature float64) float64 {
+// heated is the log-probability of a token at a temperature; NaN where not all logits are known.
+func (r Row) heated(id int, temperature float64) float64 {
 	var row []float64
-	for x, ok := s.rows[k].Logit(0); ok && s.rows[k].Whole(); x, ok = s.rows[k].Logit(len(row)) {
+	for x, ok := r.Logit(0); ok && r.Whole(); x, ok = r.Logit(len(row)) {
 		row = append(row, x/temperature)
 	}
-	if s.ids[k] >= len(row) {
+	if id >= len(row) {
 		return math.NaN()
 	}
-	return row[s.ids[k]] - floats.LogSumExp(row)
+	return row[id] - floats.LogSumExp(row)
 }
 
-// temperature is the one at which the first token has its log-probability, NaN if there is none: the
-// best token's rises as the temperature falls.
-func (s *series) temperature() float64 {
+// solve is the temperature at which the best token has a log-probability, which rises as it falls; NaN if there is none.
+func solve(heated func(temperature float64) float64, is float64) float64 {
 	low, high := 0.05, 20.0
-	if !(s.at(0, high) < s.is[0] && s.is[0] < s.at(0, low)) {
+	if !(heated(high) < is && is < heated(low)) {
 		return math.NaN()
 	}
 	for range 60 {
-		if middle := math.Sqrt(low * high); s.at(0, middle) > s.is[0] {
+		if middle := math.Sqrt(low * high); heated(middle) > is {
 			low = middle
 		} else {
 			high = middle

@@ -3,9 +3,12 @@ package serving_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/goparity/goparity/internal/serving"
 )
@@ -21,7 +24,7 @@ func TestPower(t *testing.T) {
 	}{
 		{[]float64{0.5, 0.2, 0.15, 0.1, 0.05}, 200, 0, "few draws of few tokens"},
 		{[]float64{0.5, 0.2, 0.15, 0.1, 0.05}, 2000, 0, "many draws"},
-		{geometric(30, 0.85), 2000, 0, "many tokens"},
+		{tilted(slices.Repeat([]float64{1. / 30}, 30), 0.5), 2000, 0, "many tokens"},
 		{[]float64{0.9, 0.04, 0.03, 0.02, 0.01}, 700, 0, "all but certain"},
 		{[]float64{0.5, 0.2, 0.15, 0.1, 0.05}, 2000, 0.05, "noise of 16 bits"},
 	} {
@@ -52,22 +55,8 @@ func TestPower(t *testing.T) {
 	}
 }
 
-func geometric(n int, by float64) []float64 {
-	p := make([]float64, n)
-	for i := range p {
-		p[i] = math.Pow(by, float64(i))
-	}
-	return normalised(p)
-}
-
 func normalised(p []float64) []float64 {
-	sum := 0.0
-	for _, x := range p {
-		sum += x
-	}
-	for i := range p {
-		p[i] /= sum
-	}
+	floats.Scale(1/floats.Sum(p), p)
 	return p
 }
 
@@ -82,14 +71,10 @@ func tilted(p []float64, nats float64) []float64 {
 		return normalised(q)
 	}
 	for range 60 {
-		q, kl := by((low+high)/2), 0.0
-		for i := range q {
-			kl += q[i] * math.Log(q[i]/p[i])
-		}
-		if kl < nats {
-			low = (low + high) / 2
+		if middle := (low + high) / 2; stat.KullbackLeibler(by(middle), p) < nats {
+			low = middle
 		} else {
-			high = (low + high) / 2
+			high = middle
 		}
 	}
 	return by(low)

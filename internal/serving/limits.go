@@ -83,3 +83,6 @@ const dyingTime = time.Second
 
 // pollTime is how often the log of a server that starts is read.
 const pollTime = 100 * time.Millisecond
+
+// shownLines is how many lines of the log of a server that is late are shown.
+const shownLines = 30

@@ -137,7 +137,7 @@ func (d *prober) cause(q *request) *finding {
 	looks := map[fault][]func(*request) *finding{ending: {d.ended}, texts: {d.written}, logProbs: {d.figures}}[q.j.fault]
 	if looks == nil {
 		looks = []func(*request) *finding{d.otherIDs, d.repeat, d.others, d.mistakenPrompt, d.figures, d.swapped, d.ended,
-			d.otherDefault, d.evicted, d.notItsBest, d.otherTokenizer}
+			d.otherDefault, d.evicted, d.otherTokenizer}
 	}
 	if q.way == AtOnce {
 		looks = append([]func(*request) *finding{d.crowded}, looks...)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -41,24 +40,18 @@ var errStop = errors.New("the server is not needed any more")
 // and never longer than this process (see package supervise). The error says how it ended, or that
 // it was not ready in time; it is one of supervise's where the program died or was late.
 func Start(ctx context.Context, p Program) (*Server, error) {
-	limit := cmp.Or(p.Timeout, DefaultStart)
-	inner, stop := context.WithCancelCause(ctx)
-	s := &Server{URL: p.URL, stop: stop, done: make(chan struct{}), log: p.LogFile}
-	begun := time.Now()
 	// What a server of an earlier run wrote must not count.
 	if err := os.WriteFile(p.LogFile, nil, 0o600); err != nil {
-		stop(nil)
 		return nil, fmt.Errorf("serving: %w", err)
 	}
+	limit, begun := cmp.Or(p.Timeout, DefaultStart), time.Now()
+	inner, stop := context.WithCancelCause(ctx)
+	s := &Server{URL: p.URL, stop: stop, done: make(chan struct{}), log: p.LogFile}
 	go func() {
 		defer close(s.done)
 		s.err = supervise.Run(inner, supervise.Command{Path: p.Command[0], Args: p.Command[1:], Dir: p.Dir, Env: p.Env,
 			LogFile: p.LogFile, Grace: stopGrace, Secrets: secret.FromEnv(p.Env)})
 	}()
-	tick := time.NewTicker(pollTime)
-	defer tick.Stop()
-	late := time.NewTimer(limit)
-	defer late.Stop()
 	for {
 		select {
 		case <-s.done:
@@ -67,15 +60,17 @@ func Start(ctx context.Context, p Program) (*Server, error) {
 				return nil, fmt.Errorf("serving: %w", s.err)
 			}
 			return nil, s.died()
-		case <-late.C:
-			tail := logTail(p.LogFile)
+		case <-time.After(pollTime):
+		}
+		if s.ready(inner, p.Ready) {
+			return s, nil
+		}
+		if time.Since(begun) > limit {
+			lines := strings.Split(strings.TrimRight(s.readLog(), "\n"), "\n")
 			s.Stop()
-			return nil, &supervise.ExitError{Name: p.Command[0], After: time.Since(begun), LogFile: p.LogFile, Tail: tail,
-				Err: fmt.Errorf("the server was not ready within %s: %w", limit, context.DeadlineExceeded)}
-		case <-tick.C:
-			if s.ready(inner, p.Ready) {
-				return s, nil
-			}
+			return nil, &supervise.ExitError{Name: p.Command[0], After: time.Since(begun), LogFile: p.LogFile,
+				Tail: lines[max(0, len(lines)-shownLines):],
+				Err:  fmt.Errorf("the server was not ready within %s: %w", limit, context.DeadlineExceeded)}
 		}
 	}
 }
@@ -88,34 +83,15 @@ func (s *Server) died() error {
 	return fmt.Errorf("serving: the server ended: %w", s.err)
 }
 
-// ready reports whether the log says so, and the server takes connections.
+// ready reports whether the log says so and the server takes connections, or without a mark whether it answers.
 func (s *Server) ready(ctx context.Context, mark string) bool {
-	if mark != "" && !strings.Contains(readLog(s.log), mark) {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
-	if err != nil {
-		return false
-	}
-	if mark != "" {
-		host := r.URL.Host
-		if r.URL.Port() == "" {
-			host = net.JoinHostPort(r.URL.Hostname(), map[string]string{"http": "80", "https": "443"}[r.URL.Scheme])
-		}
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
-		if err != nil {
-			return false
-		}
-		conn.Close()
-		return true
-	}
 	c, err := newClient(s.URL, time.Second)
-	if err == nil {
-		_, err = c.list(ctx)
+	if err != nil || mark != "" && !strings.Contains(s.readLog(), mark) {
+		return false
 	}
-	return err == nil
+	_, err = c.list(ctx)
+	e, is := errors.AsType[*AnswerError](err)
+	return err == nil || mark != "" && is && !e.gone
 }
 
 // Died returns how the server ended by itself, nil if it is alive. One that has just hung up gets a
@@ -135,20 +111,10 @@ func (s *Server) Stop() {
 	<-s.done
 }
 
-// readLog is the whole log, as far as supervise keeps it.
-func readLog(name string) string {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return ""
-	}
+// readLog is the whole log, as far as supervise keeps it; nothing if it cannot be read.
+func (s *Server) readLog() string {
+	data, _ := os.ReadFile(s.log)
 	return string(data)
-}
-
-// logTail is the end of a log.
-func logTail(name string) []string {
-	const most = 30
-	lines := strings.Split(strings.TrimRight(readLog(name), "\n"), "\n")
-	return lines[max(0, len(lines)-most):]
 }
 
 // FreePort returns a port of the loopback interface that nothing listens on.

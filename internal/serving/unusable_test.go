@@ -3,11 +3,9 @@ package serving_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,53 +69,33 @@ func TestAnswersThatCannotBeJudged(t *testing.T) {
 }
 
 func TestServersThatCannotBeAsked(t *testing.T) {
-	hangs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-	defer hangs.Close()
-	trickles := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	trickles := func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			fmt.Fprint(w, " ")
 			w.(http.Flusher).Flush()
 			time.Sleep(10 * time.Millisecond)
 		}
-	}))
-	defer trickles.Close()
-	says := func(body string) string {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, body) }))
-		t.Cleanup(s.Close)
-		return s.URL
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	closed := "http://" + l.Addr().String()
-	l.Close()
-	for _, c := range []struct{ url, error, reason string }{
-		{closed, "connection refused", "nothing listens"},
-		{hangs.URL, "no answer within 100ms: give it more time with --timeout", "it does not answer"},
-		{trickles.URL, "no answer within 100ms", "its answer does not end"},
+	says := func(body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }
+	}
+	for _, c := range []struct {
+		handler       http.HandlerFunc
+		error, reason string
+	}{
+		{trickles, "no answer within 100ms: give it more time with --timeout", "its answer does not end"},
 		{says("<html>"), "/v1/models: the answer cannot be judged", "HTML"},
 		{says(`{"data":[]}`), "/v1/models names no model", "no model"},
 	} {
-		out, err := serving.Run(t.Context(), servingtest.Cases(2), serving.Options{URL: c.url, Timeout: 100 * time.Millisecond})
+		server := httptest.NewServer(c.handler)
+		out, err := serving.Run(t.Context(), servingtest.Cases(2), serving.Options{URL: server.URL, Timeout: 100 * time.Millisecond})
+		server.Close()
 		require.NoError(t, err, c.reason)
 		assert.Equal(t, report.Error, out.Verdict, c.reason)
 		assert.Contains(t, out.Error, c.error, c.reason)
 	}
-}
-
-func TestWhatRunRefuses(t *testing.T) {
-	for _, c := range []struct {
-		refs          []*serving.Reference
-		opt           serving.Options
-		error, reason string
-	}{
-		{servingtest.Cases(2), serving.Options{URL: "localhost:8000"}, `"localhost:8000" is no address of a server: want http://HOST:PORT`, "no scheme"},
-		{servingtest.Cases(2), serving.Options{URL: "ftp://x"}, "is no address of a server", "another scheme"},
-		{nil, serving.Options{URL: "http://127.0.0.1:1"}, "there is no case", "nothing to ask"},
-		{servingtest.Cases(2), serving.Options{URL: "http://127.0.0.1:1", Parallel: -1}, "-1 at once", "less than one"},
-	} {
-		_, err := serving.Run(t.Context(), c.refs, c.opt)
-		assert.ErrorContains(t, err, c.error, c.reason)
-	}
+	_, err := serving.Run(t.Context(), nil, serving.Options{URL: "http://127.0.0.1:1"})
+	assert.ErrorContains(t, err, "there is no case")
 }
 
 func TestStoppedByContext(t *testing.T) {
@@ -125,23 +103,6 @@ func TestStoppedByContext(t *testing.T) {
 	s := &stub{Answer: func(w http.ResponseWriter, r *request, n, busy int) bool { cancel(); return false }}
 	_, err := serving.Run(ctx, servingtest.Cases(2), serving.Options{URL: s.Start(t)})
 	assert.ErrorIs(t, err, context.Canceled)
-}
-
-// A server that is late for one request is not asked the others, which would be late as well.
-func TestLate(t *testing.T) {
-	var sent atomic.Int64
-	s := &stub{Answer: func(w http.ResponseWriter, r *request, n, busy int) bool {
-		sent.Add(1)
-		if n == 1 {
-			time.Sleep(500 * time.Millisecond)
-		}
-		return false
-	}}
-	out := judge(t, s, servingtest.Cases(2), serving.Options{Timeout: 200 * time.Millisecond})
-	assert.Equal(t, report.Error, out.Verdict)
-	assert.Contains(t, out.Error, "case second as ids, alone: /v1/completions: no answer within 200ms")
-	assert.Contains(t, out.Error, "2 more were not sent")
-	assert.EqualValues(t, 2, sent.Load())
 }
 
 // Each way of writing an address is understood, and the key is sent.

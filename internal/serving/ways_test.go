@@ -346,38 +346,36 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// Images come in the order of the messages, and calls of tools with their arguments as texts.
+// Images come in the order of the messages, where their text says or before that of the user, and calls of tools with
+// their arguments as texts.
 func TestImagesAndCalls(t *testing.T) {
-	first, second := picture.DataURI(picture.Picture{Width: 8, Height: 8, Seed: 1}.PNG()), picture.DataURI(picture.Picture{Width: 8, Height: 8, Seed: 2}.PNG())
-	require.NotEqual(t, servingtest.Image(first), servingtest.Image(second))
 	call := []map[string]any{{"id": "a", "type": "function", "function": map[string]any{"name": "look", "arguments": map[string]any{"city": "Rome"}}}}
-	other := []map[string]any{{"id": "a", "type": "function", "function": map[string]any{"name": "look", "arguments": map[string]any{}}}}
-	ask := func(content string, calls []map[string]any, images ...string) serving.Ask {
-		return serving.Ask{As: serving.AsChat, Images: images, Messages: []dump.Message{{Role: "system", Content: "t20"}, {Role: "user", Content: content},
-			{Role: "assistant", ToolCalls: calls}, {Role: "tool", Content: "t23", ToolCallID: "a", Name: "look"}}}
-	}
-	shown := func(calls []map[string]any, words string) []int { return servingtest.Chat(ask(words, calls).Messages) }
-	a, b := servingtest.Image(first), servingtest.Image(second)
+	const image = `{"image_url":{"url":"data:%s"},"type":"image_url"}`
+	first, second, text := fmt.Sprintf(image, "first"), fmt.Sprintf(image, "second"), func(of string) string { return `{"text":"` + of + `","type":"text"}` }
 	for _, c := range []struct {
-		ask    serving.Ask
-		seen   []int
-		right  bool
-		reason string
+		content string
+		images  []string
+		want    []string // the parts of the content
+		reason  string
 	}{
-		{ask("t21 "+picture.Mark+" t22 "+picture.Mark, call, first, second), shown(call, "t21 "+a+" t22 "+b), true, "where the text says"},
-		{ask("t21", call, first, second), shown(call, a+" "+b+" t21"), true, "before the text of the user"},
-		{ask("t21 "+picture.Mark+" t22 "+picture.Mark, call, first, second), shown(call, "t21 "+b+" t22 "+a), false, "the second image for the first"},
-		{ask("t21 "+picture.Mark+" t22 "+picture.Mark, call, first, second), shown(call, "t21 "+a+" t22 "+a), false, "the first image twice"},
-		{ask("t21 "+picture.Mark, call, first), shown(other, "t21 "+a), false, "a call without its arguments"},
+		{"t21 " + picture.Mark + " t22 " + picture.Mark, []string{"data:first", "data:second"}, []string{text("t21 "), first, text(" t22 "), second}, "where the text says"},
+		{"t21", []string{"data:first", "data:second"}, []string{first, second, text("t21")}, "before the text of the user"},
+		{"t21", nil, nil, "none"},
 	} {
-		ref := servingtest.Reference("seen", c.ask, c.seen, tokensOfCases)
-		ref.Prompt = nil
-		out := judge(t, &stub{}, []*serving.Reference{ref}, serving.Options{Model: known(t)})
-		want := report.Fail
-		if c.right {
-			want = report.Pass
+		ask := serving.Ask{As: serving.AsChat, Images: c.images, Messages: []dump.Message{{Role: "system", Content: "t20"}, {Role: "user", Content: c.content},
+			{Role: "assistant", ToolCalls: call}, {Role: "tool", Content: "t23", ToolCallID: "a", Name: "look"}}}
+		content := `"` + c.content + `"`
+		if c.want != nil {
+			content = "[" + strings.Join(c.want, ",") + "]"
 		}
-		assert.Equal(t, want, out.Verdict, "%s: %v", c.reason, out.Notes)
+		judge(t, &stub{Refuses: func(body map[string]any) string {
+			got, err := json.Marshal(body["messages"])
+			require.NoError(t, err)
+			assert.JSONEq(t, `[{"role":"system","content":"t20"},{"role":"user","content":`+content+`},{"role":"assistant","content":"","tool_calls":[{"id":"a",
+				"type":"function","function":{"name":"look","arguments":"{\"city\":\"Rome\"}"}}]},{"role":"tool","content":"t23","tool_call_id":"a","name":"look"}]`,
+				string(got), c.reason)
+			return "seen"
+		}}, []*serving.Reference{servingtest.Reference("seen", ask, servingtest.Chat(ask.Messages), 2)}, serving.Options{})
 	}
 }
 
@@ -401,65 +399,51 @@ func TestToolCalls(t *testing.T) {
 
 // A page of metrics tells how much of a draft model's proposals is accepted, and whether that is as before.
 func TestDraftMetrics(t *testing.T) {
-	vllm := func(proposed, accepted int) string {
-		return fmt.Sprintf("# TYPE vllm:spec_decode_num_draft_tokens_total counter\nvllm:spec_decode_num_drafts_total{engine=\"0\"} 7.0\n"+
-			"vllm:spec_decode_num_draft_tokens_total{engine=\"0\",model_name=\"a } b\"} %d.0\nvllm:spec_decode_num_accepted_tokens_total{engine=\"0\"} %d.0\n"+
-			"vllm:spec_decode_num_accepted_tokens_per_pos_total{position=\"0\"} 9.0\nvllm:spec_decode_num_draft_tokens_created{engine=\"0\"} 1.7e+09\n",
-			proposed+1000, accepted+1000) // what was before does not count
+	pages := map[string]string{
+		"vLLM": `# TYPE vllm:spec_decode_num_draft_tokens_total counter
+vllm:spec_decode_num_drafts_total{engine="0"} 7.0
+vllm:spec_decode_num_draft_tokens_total{engine="0",model_name="a } b"} $p.0
+vllm:spec_decode_num_accepted_tokens_total{engine="0"} $a.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{position="0"} 9.0
+vllm:spec_decode_num_draft_tokens_created{engine="0"} 1.7e+09`,
+		"MAX": `maxserve_spec_decode_acceptance_rate_per_position_percent_bucket{le="0"} 3
+maxserve_spec_decode_acceptance_rate_per_position_percent_count{position="0"} $p
+maxserve_spec_decode_acceptance_rate_per_position_percent_sum{position="0"} $a00`,
+		"llama.cpp": "llamacpp:draft_tokens_total $p\nllamacpp:draft_tokens_accepted_total $a",
+		"SGLang":    "sglang:spec_num_draft_tokens 4\nsglang:spec_accept_rate{tp=\"0\"} 0.6",
+		"another":   "<html>{",
 	}
-	modular := func(proposed, accepted int) string {
-		return fmt.Sprintf("maxserve_spec_decode_acceptance_rate_per_position_percent_bucket{le=\"0\"} 3\n"+
-			"maxserve_spec_decode_acceptance_rate_per_position_percent_count{position=\"0\"} %d\n"+
-			"maxserve_spec_decode_acceptance_rate_per_position_percent_sum{position=\"0\"} %d\n", proposed, 100*accepted)
-	}
-	llama := func(proposed, accepted int) string {
-		return fmt.Sprintf("llamacpp:draft_tokens_total %d\nllamacpp:draft_tokens_accepted_total %d\n", proposed, accepted)
-	}
-	sglang := func(_, accepted int) string {
-		return "sglang:spec_num_draft_tokens 4\nsglang:spec_accept_rate{tp=\"0\"} 0.6\n"
-	}
-	always := func(n int) func(*request, int, int) int {
-		return func(*request, int, int) int { return n }
-	}
+	always := func(n int) func(*request, int, int) int { return func(*request, int, int) int { return n } }
+	const proposed = "(60 %) of the tokens that it proposed"
 	for _, c := range []struct {
-		page    func(proposed, accepted int) string
+		page    string
 		accepts func(q *request, n, busy int) int
 		says    string // empty: nothing
 		suspect string // empty: nothing is
 		reason  string
 	}{
-		{vllm, always(12), "(60 %) of the tokens that it proposed", "", "vLLM"},
-		{modular, always(12), "(60 %) of the tokens that it proposed", "", "MAX"},
-		{llama, always(12), "(60 %) of the tokens that it proposed", "", "llama.cpp"},
-		{sglang, always(12), "60 % of what it proposed last", "", "SGLang"},
-		{func(int, int) string { return "<html>{" }, always(12), "", "", "another page"},
-		{vllm, always(0), "0 of ", "no token of the draft model was accepted", "none is accepted"},
-		{vllm, func(q *request, n, _ int) int { return max(14-n, 4) }, "", "asked again ", "less and less"},
-		{vllm, func(_ *request, _, busy int) int {
-			if busy > 1 {
-				return 3
-			}
-			return 12
-		}, "", "asked again, at once", "less in a crowd"},
-		{vllm, func(q *request, _, _ int) int {
-			if q.Heat > 0 {
-				return 20
-			}
-			return 12
-		}, "", "nothing is rejected", "all that is drawn is accepted"},
+		{"vLLM", always(12), proposed, "", "three of five"},
+		{"MAX", always(12), proposed, "", "a histogram of rates"},
+		{"llama.cpp", always(12), proposed, "", "other names"},
+		{"SGLang", always(12), "60 % of what it proposed last", "", "the last moment alone"},
+		{"another", always(12), "", "", "no metrics"},
+		{"vLLM", always(0), "0 of ", "no token of the draft model was accepted", "none is accepted"},
+		{"vLLM", func(q *request, n, _ int) int { return max(14-n, 4) }, "", "asked again ", "less and less"},
+		{"vLLM", func(_ *request, _, busy int) int { return map[bool]int{true: 3, false: 12}[busy > 1] }, "", "asked again, at once", "less in a crowd"},
+		{"vLLM", func(q *request, _, _ int) int { return map[bool]int{true: 20, false: 12}[q.Heat > 0] }, "", "nothing is rejected", "all that is drawn is accepted"},
 	} {
-		t.Run(c.reason, func(t *testing.T) {
+		t.Run(c.page+", "+c.reason, func(t *testing.T) {
 			t.Parallel()
-			s := &stub{Accepts: c.accepts, Page: c.page, Among: func(*request, []*request) {}}
+			page := func(proposed, accepted int) string { // what was before does not count
+				return strings.NewReplacer("$p", fmt.Sprint(1000+proposed), "$a", fmt.Sprint(1000+accepted)).Replace(pages[c.page])
+			}
+			s := &stub{Accepts: c.accepts, Page: page, Among: func(*request, []*request) {}}
 			out := judge(t, s, servingtest.Cases(tokensOfCases), serving.Options{Model: known(t), Draws: 40})
 			said := strings.Join(out.Notes, "\n")
 			assert.Equal(t, report.Pass, out.Verdict, "%s%v", said, out.First)
 			assert.Contains(t, said, c.says)
-			if c.suspect == "" {
-				assert.NotContains(t, said, "suspect")
-			} else {
-				assert.Contains(t, said, c.suspect)
-			}
+			assert.Contains(t, said, c.suspect)
+			assert.Equal(t, c.suspect != "", strings.Contains(said, "suspect"))
 			assert.Equal(t, c.says == "" && c.suspect == "", !strings.Contains(said, "a draft model"), said)
 			assert.Equal(t, strings.Contains(said, "of the tokens that it proposed"), len(asked(out, "again")) > 0, "where a draft model speaks, texts are asked again")
 		})

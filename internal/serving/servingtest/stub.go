@@ -75,61 +75,8 @@ func Chat(messages []dump.Message, tools ...map[string]any) []int {
 	}
 	for _, m := range messages {
 		out = append(append(out, 3+len(m.Role)%4), IDs(m.Content)...)
-		for _, call := range m.ToolCalls {
-			text, err := json.Marshal(call["function"])
-			must(err)
-			out = append(out, seen(string(text)))
-		}
 	}
 	return append(out, 9)
-}
-
-// Image is the word that the model sees in place of an image, by its URI.
-func Image(uri string) string { return fmt.Sprintf("t%d", seen(uri)) }
-
-// seen is the token of what is no word.
-func seen(text string) int {
-	h := fnv.New32a()
-	h.Write([]byte(text))
-	return 20 + int(h.Sum32()%10)
-}
-
-// Turns are the messages of a request.
-type Turns []dump.Message
-
-// UnmarshalJSON reads messages as OpenAI's API has them: their content is a text or a list of texts and
-// images, and the arguments of tools are texts.
-func (t *Turns) UnmarshalJSON(data []byte) error {
-	var turns []struct {
-		dump.Message
-		Content any `json:"content"`
-	}
-	if err := json.Unmarshal(data, &turns); err != nil {
-		return err
-	}
-	for _, turn := range turns {
-		m := turn.Message
-		m.Content, _ = turn.Content.(string)
-		parts, _ := turn.Content.([]any)
-		for _, part := range parts {
-			part := part.(map[string]any)
-			word, ok := part["text"].(string)
-			if !ok {
-				word = Image(part["image_url"].(map[string]any)["url"].(string))
-			}
-			m.Content += " " + word
-		}
-		for _, call := range m.ToolCalls {
-			function := call["function"].(map[string]any)
-			var arguments map[string]any
-			if err := json.Unmarshal([]byte(function["arguments"].(string)), &arguments); err != nil {
-				return err
-			}
-			function["arguments"] = arguments
-		}
-		*t = append(*t, m)
-	}
-	return nil
 }
 
 // Tokenizer is the tokenizer.json of the stub's model.
@@ -209,7 +156,7 @@ func (m *Made) add(id int, p float64, top map[string]float64) {
 type Request struct {
 	Model    string           `json:"model"`
 	Prompt   any              `json:"prompt"`
-	Messages Turns            `json:"messages"`
+	Messages []dump.Message   `json:"messages"`
 	Tools    []map[string]any `json:"tools"`
 	Max      int              `json:"max_tokens"`
 	LogProbs any              `json:"logprobs"`
@@ -276,22 +223,17 @@ func (s *Stub) Handler() http.Handler {
 // read returns a request; false if it was refused.
 func (s *Stub) read(w http.ResponseWriter, r *http.Request, isChat bool) (q Request, ok bool) {
 	data, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = json.Unmarshal(data, &q)
-	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return q, false
-	}
+	must(err)
+	var body map[string]any
+	must(json.Unmarshal(data, &body))
 	if s.Refuses != nil {
-		var body map[string]any
-		must(json.Unmarshal(data, &body))
 		if message := s.Refuses(body); message != "" {
 			w.WriteHeader(http.StatusBadRequest)
 			json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message}})
 			return q, false
 		}
 	}
+	must(json.Unmarshal(data, &q))
 	if q.Echo {
 		panic("echo was asked for, which kills a server")
 	}

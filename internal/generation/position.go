@@ -82,7 +82,7 @@ func Compare(golden, actual Row, reference, said int, d tensor.DType) Position {
 	p := Position{Reference: reference, Said: -1, Candidate: -1, Bad: actual.bad, Error: math.Inf(1), KL: math.Inf(1)}
 	p.Flat = golden.flat(d)
 	p.LogProb, p.CandidateLogProb = golden.LogProb(reference), actual.LogProb(reference)
-	p.Rank, _ = actual.rank(reference)
+	p.Rank = actual.rank(reference)
 	if len(actual.Top) == 0 || actual.bad > 0 {
 		p.Choice, p.Gap, p.CandidateGap = Diverged, math.NaN(), math.NaN()
 		return p
@@ -155,7 +155,7 @@ type off struct {
 // measure sets the error of the row, and what is off by itself.
 func (p *Position) measure(golden, actual Row, d tensor.DType) {
 	var list []off
-	each := func(token int, g float64) {
+	for token, g := range golden.Known() {
 		a, ok := actual.Logit(token)
 		switch {
 		case !ok && !actual.Whole() || !finite(g):
@@ -163,15 +163,6 @@ func (p *Position) measure(golden, actual Row, d tensor.DType) {
 			p.Hidden += math.Exp(g - golden.LSE)
 		default:
 			list = append(list, off{token: token, golden: g, error: a - g})
-		}
-	}
-	if golden.Whole() {
-		for token, g := range golden.all {
-			each(token, g)
-		}
-	} else {
-		for _, l := range golden.Top {
-			each(l.Token, l.Value)
 		}
 	}
 	if len(list) == 0 {

@@ -2,6 +2,7 @@ package generation
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 
@@ -136,23 +137,29 @@ func (r Row) Noise(d tensor.DType, a, b float64) float64 {
 	return Noise(d, r.Spread, max(math.Abs(a), math.Abs(b)))
 }
 
-// rank is how many tokens have a larger logit; false where that is not known.
-func (r Row) rank(token int) (n int, ok bool) {
-	x, ok := r.Logit(token)
-	if r.all == nil {
+// Known are the logits that are known, by token.
+func (r Row) Known() iter.Seq2[int, float64] {
+	if r.all != nil {
+		return slices.All(r.all)
+	}
+	return func(yield func(int, float64) bool) {
 		for _, l := range r.Top {
-			if l.Token != token && (!ok || l.Value > x) {
-				n++
+			if !yield(l.Token, l.Value) {
+				return
 			}
 		}
-		return n, ok
 	}
-	for _, y := range r.all {
-		if y > x {
+}
+
+// rank is how many tokens are known to have a larger logit.
+func (r Row) rank(token int) (n int) {
+	x, known := r.Logit(token)
+	for other, y := range r.Known() {
+		if other != token && (!known || y > x) {
 			n++
 		}
 	}
-	return n, ok
+	return n
 }
 
 // insert keeps the largest logits in order. It is called for tokens in their order.

@@ -40,27 +40,15 @@ func (m *Model) drawable(id int) bool {
 func (m *Model) distribution(row Row, temperature float64, change func(x float64, id int) float64) (d distribution) {
 	var logits []float64
 	known, least := 0.0, math.Inf(1)
-	add := func(id int, x float64) {
+	for id, x := range row.Known() {
+		if row.Whole() && !m.drawable(id) {
+			continue
+		}
 		known, least = known+math.Exp(x-row.LSE), min(least, x)
 		if change != nil {
 			x = change(x, id)
 		}
 		d.shares, logits = append(d.shares, share{id: id}), append(logits, x/temperature)
-	}
-	if row.Whole() {
-		for id := 0; ; id++ {
-			x, ok := row.Logit(id)
-			if !ok {
-				break
-			}
-			if m.drawable(id) {
-				add(id, x)
-			}
-		}
-	} else {
-		for _, l := range row.Top {
-			add(l.Token, l.Value)
-		}
 	}
 	if len(logits) == 0 {
 		return distribution{rest: 1}

@@ -98,10 +98,10 @@ func explain(ref *Reference, a *Answer) (text string, enough int) {
 // heated is the log-probability of a token at a temperature; NaN where not all logits are known.
 func (r Row) heated(id int, temperature float64) float64 {
 	var row []float64
-	for x, ok := r.Logit(0); ok && r.Whole(); x, ok = r.Logit(len(row)) {
+	for _, x := range r.Known() {
 		row = append(row, x/temperature)
 	}
-	if id >= len(row) {
+	if !r.Whole() || id >= len(row) {
 		return math.NaN()
 	}
 	return row[id] - floats.LogSumExp(row)

@@ -51,7 +51,7 @@ build: ## build the command parity
 # the report of the one before. The hook runs in the checkout's root: readers of JUnit want attachments' paths from there.
 judge = rm -rf $(2)/$(1) $(3); mkdir -p $(2); out="$$PWD/$(2)"; cd fixtures && PARITY_OUT="$$out" \
 	../.bin/gotestsum --junitfile ../$(3) --format $(FORMAT) --hide-summary failed \
-	--post-run-command 'sh -c "cd .. && .bin/parity junit --report $(2)/$(1) $(3)"' -- -count=1 ./$(1)/...
+	--post-run-command 'sh -c "cd .. && .bin/parity report $(2)/$(1) --junit $(3)"' -- -count=1 ./$(1)/...
 
 .PHONY: parity
 parity: .bin/gotestsum .bin/parity ## judge the recorded run of a real model: out/junit.xml, out/minilm/report.json

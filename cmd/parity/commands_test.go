@@ -57,7 +57,7 @@ func describe(b *strings.Builder, root *cobra.Command) {
 		own, others := pflag.NewFlagSet("", pflag.ContinueOnError), []string(nil)
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			switch {
-			case f.Name == "help":
+			case f.Name == "help" || f.Hidden:
 			case often[said(f)] < 2:
 				own.AddFlag(f)
 			default:
@@ -67,6 +67,9 @@ func describe(b *strings.Builder, root *cobra.Command) {
 				}
 			}
 		})
+		if !own.HasFlags() && others == nil {
+			continue // the table says all of it
+		}
 		fmt.Fprintf(rest, "\n## %s\n\n```\n%s\n", c.CommandPath(), strings.ReplaceAll(c.UseLine(), " [flags]", ""))
 		if usages := own.FlagUsages(); usages != "" {
 			fmt.Fprintf(rest, "\n%s", usages)

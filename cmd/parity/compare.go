@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,16 +17,19 @@ import (
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/search"
+	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
 )
 
 type compareFlags struct {
 	inputFlags
-	fixture fixtureFlags
-	tree    tree
-	json    string
-	verbose bool
+	resultFlags
+	fixture  string // its folder; empty where dumps are compared
+	run      setting.Run
+	mode     setting.Mode
+	observer bool
+	edits    []string
+	out      tree
 }
 
 func newCompare() *cobra.Command {
@@ -48,17 +51,21 @@ func newCompare() *cobra.Command {
 			"              about tensors these are judged instead\n\n" +
 			"Without a golden, --program and --weights judge: parity golden program MODEL --for B records the program.\n\n" +
 			"Of a FIXTURE, a folder with fixture.yaml, the recorded run is judged, or with --run one that is made now.\n\n" +
-			"With -o a folder is written:\n\n" +
-			"  DIR/{without_injection,with_injection}/layer_verification_report_NAME_ENCODING.txt\n" +
-			"  DIR/{without_injection,with_injection}/{mse_plot.png,module_names_max.txt,module_names_torch.txt}\n" +
-			"  DIR/{without_injection,with_injection}/{max_layers,torch_layers}     with --save-layers\n" +
-			"  DIR/{report.json,report.html,summary.txt}",
+			"With --edit it says how far down the candidate is what the reference's program makes of its own tensors, as it\n" +
+			"was recorded and with the edits, and the exit code is 0 if it is right further down with them:\n\n" +
+			"  LAYER                                      a pattern: lists the operators of these layers by number\n" +
+			"  'layers.3.mixer:17 scalar 0.125'           a number, the first one; eps=1e-5 names the argument\n" +
+			"  'layers.*.mlp:3 sibling silu → gelu'       any edit that is found, by its kind and a part of its text\n" +
+			"  'layers.3.mixer:9 weight layers.2.w'       another weight",
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.choose(args, cmd.Flags().Changed); err != nil {
 				return err
 			}
-			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if f.edits != nil {
+				return f.edit(cmd)
+			}
+			return f.compareAll(cmd)
 		},
 	}
 	f.add(c)
@@ -69,16 +76,16 @@ func newCompare() *cobra.Command {
 func (f *compareFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	f.addPair(c)
-	f.addNames(c, "a pass needs only the layers that match this `pattern`, and what is in them; may be repeated")
+	f.addNames(c)
 	f.addFurther(c)
 	f.addModel(c)
+	f.addAssume(c)
+	fl.StringArrayVar(&f.Scope, "scope", nil,
+		"a pass needs only the layers that match this `pattern`, and what is in them; may be repeated")
 	fl.StringVar(&f.Program, "program", "",
-		"what the reference ran, a `program.json` (default: the one beside the golden's run.json); without --golden\n"+
-			"it judges alone, with --weights: each tensor is held against what the program makes of those before it")
-	fl.StringVar(&f.Layers, "layers", "", "without --golden: only these blocks, as `0,1,last`")
-	f.addFormat(c)
-	addWithin(c, &f.Within,
-		"judge by these `limits`, keys of fixture.yaml, in place of the defaults: rel_l2=1e-4,row_rel_l2=1e-3",
+		"what the reference ran, a `program.json` (default: the one beside the golden's run.json); without a golden\n"+
+			"it judges alone, with --weights: each tensor in --scope is held against what the program makes of those before it")
+	addWithin(c, &f.Within, "judge by these `limits`, keys of fixture.yaml, in place of the defaults: rel_l2=1e-4,row_rel_l2=1e-3",
 		compare.Atol.Key, compare.Rtol.Key, compare.EqualNaN.Key)
 	fl.BoolVar(&f.Vacuous, "allow-vacuous", false,
 		"let limits be so wide that zeros, other rows or the next layer's tensor would pass, too")
@@ -94,117 +101,100 @@ func (f *compareFlags) add(c *cobra.Command) {
 	f.diagnose = setting.DiagnoseFull
 	fl.Var(setting.Flag(&f.diagnose), "diagnose",
 		"time for the search of causes when the comparison fails: `off`, fast or full")
-	f.fixture.add(c)
-	fl.StringVarP(&f.tree.dir, "output", "o", "", "write reports, plots and names of layers to this `folder`")
-	fl.StringVar(&f.tree.dir, "export", "", "--output `folder`")
-	fl.BoolVar(&f.tree.layers, "save-layers", false, "with -o: the tensors of both sides, too")
-	fl.BoolVar(&f.tree.force, "force", false, "with -o: write into a folder that has other files")
-	fl.StringVar(&f.json, "json", "", "write report.json to this `file` (- for standard output)")
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
-	hide(fl, "export", "injection")
+	f.run = setting.RunReplay
+	fl.Var(setting.Flag(&f.run), "run", "of a fixture: judge the recorded run, `replay`, or run the candidate now, cpu or gpu")
+	f.mode = setting.ModeCan
+	fl.Var(setting.Flag(&f.mode), "mode", "with --run: `both`, the run as it is and one on golden inputs, or standard (default: both where the engine can)")
+	fl.Lookup("mode").DefValue = ""
+	fl.BoolVar(&f.observer, "observer", false,
+		"with --run: run the engines once more without hooks: do these change what the model returns?")
+	fl.StringArrayVar(&f.edits, "edit", nil, "an `edit` of the reference's program, or a layer; may be repeated")
+	fl.StringVarP(&f.out.dir, "output", "o", "", "write reports, plots and names of layers to this `folder`")
+	f.resultFlags.add(c, "list every port")
+	for _, other := range []string{"json", "output", "verbose", "diagnose", "tokens", "run"} {
+		c.MarkFlagsMutuallyExclusive("edit", other)
+	}
 }
 
-// choose says what is compared, and where the folder of -o is.
+// choose says what is compared. It refuses inputs that a fixture has itself, and flags that would have no effect.
 func (f *compareFlags) choose(args []string, changed func(string) bool) error {
-	alone := len(args) == 1 && f.Golden+f.Actual+f.Program == ""
-	live := slices.IndexFunc(liveFlags, changed)
-	var err error
+	if len(args) == 1 && f.Golden+f.Actual == "" && exists(filepath.Join(args[0], fixture.FileName)) {
+		f.fixture = args[0]
+	}
+	given := f.Args()
 	switch {
-	case alone && (f.fixture.verify || exists(filepath.Join(args[0], fixture.FileName))):
-		err = f.fixture.choose(args[0], f.Inputs, changed)
-	case live >= 0:
-		err = usage("compare: --%s is for fixtures", liveFlags[live])
-	default:
-		err = f.positional("compare", args)
-	}
-	if err != nil {
-		return err
-	}
-	abs, err := filepath.Abs(cmp.Or(f.fixture.dir, f.Actual))
-	if err != nil {
-		return err
-	}
-	f.tree.name = filepath.Base(abs)
-	if f.fixture.verify && f.tree.dir == "" {
-		f.tree.dir = "verification_" + plain(f.tree.name)
-	}
-	if f.tree.dir == "" && (f.tree.layers || f.tree.force) {
-		return usage("compare: --save-layers and --force go with -o DIR")
+	case f.fixture == "" && (changed("run") || changed("mode") || f.observer):
+		return usage("compare: --run, --mode and --observer are for a fixture: a folder with %s", fixture.FileName)
+	case f.fixture == "":
+		return f.positional("compare", args)
+	case len(given) > 0:
+		return usage("compare: %s is for dumps, a fixture has its own: names, ignore, scope and tolerances in %s", given[0],
+			filepath.ToSlash(filepath.Join(f.fixture, fixture.FileName)))
+	case f.edits != nil:
+		return usage("compare: --edit is for dumps: give the fixture's runs, GOLDEN CANDIDATE")
+	case (f.observer || changed("mode")) && f.run == setting.RunReplay:
+		return usage("compare: --mode and --observer are for a fixture that runs now: --run cpu")
 	}
 	return nil
 }
 
-func (f *compareFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
-	if err := errors.Join(f.refuseOverwrite(f.json), f.tree.check()); err != nil {
+func (f *compareFlags) compareAll(cmd *cobra.Command) error {
+	if err := errors.Join(f.refuseOverwrite(f.json), f.out.check()); err != nil {
 		return err
 	}
 	made, err := f.made()
 	if err != nil {
 		return err
 	}
-	if f.fixture.dir != "" {
-		made = nil
-	}
+	name, judged := cmp.Or(f.Golden, f.Program, f.fixture), cmp.Or(f.fixture, f.Actual)
 	var r *report.Report
-	wrong := f.judge(ctx, stderr, cmp.Or(f.Golden, f.Program), func(found *report.Report, cases []judge.Case) error {
+	done := func(found *report.Report, cases []judge.Case) error {
 		r = found
-		r.Made = made
-		return f.tree.write(r, cases)
-	})
-	if wrong != nil && ctx.Err() != nil {
-		wrong = context.Cause(ctx)
+		if r.Made = made; f.fixture != "" {
+			r.Made = nil
+		}
+		return f.out.write(r, judged, cases)
 	}
-	if codeOf(wrong) == exitUsage {
-		return wrong
+	ctx := cmd.Context()
+	if f.fixture != "" {
+		err = f.live(ctx, done)
+	} else {
+		err = f.judge(ctx, cmd.ErrOrStderr(), name, done)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if codeOf(err) == exitUsage {
+		return err
 	}
 	if r == nil { // the results of an earlier run must not look like those of this one
-		r = failed(cmp.Or(f.Golden, f.Program, f.fixture.dir), wrong)
-		r.Made = made
-		wrong = errors.Join(wrong, f.tree.write(r, nil))
+		err = errors.Join(err, done(failed(name, err), nil))
 	}
-	return f.write(r, stdout, wrong)
+	return f.resultFlags.write(cmd.OutOrStdout(), r, f.out.dir, err)
 }
 
-// handOver takes a report while the tensors of its cases can be read.
-type handOver func(r *report.Report, cases []judge.Case) error
-
-// judge judges what is given.
-func (f *compareFlags) judge(ctx context.Context, stderr io.Writer, name string, done handOver) error {
-	if f.fixture.dir != "" {
-		return f.fixture.compare(ctx, stderr, f.diagnose, done)
-	}
-	return f.inputFlags.judge(ctx, stderr, name, done)
-}
-
-// judge judges two dumps: their tokens, or their tensors, along execution paths where the candidate ran so.
-func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string, done handOver) error {
-	tokens, err := f.generates()
+// live runs the engines of a fixture, or opens what they left, and hands the result over while its tensors can be read.
+func (f *compareFlags) live(ctx context.Context, done handOver) (err error) {
+	s, err := session.Start(session.Config{Fixtures: []string{f.fixture}, Run: f.run, Mode: f.mode, Observer: f.observer,
+		Diagnose: f.diagnose, Started: time.Now(), Context: ctx})
 	if err != nil {
 		return err
 	}
-	var r *report.Report
-	switch {
-	case tokens:
-		r, err = f.compareTokens(ctx, name)
-	case f.OnePass != "":
-		r, err = f.comparePaths(ctx, stderr, name)
-	default:
-		err = f.compare(ctx, stderr, func(c *judge.Comparison, _ search.Evidence) error {
-			return done(c.Report(name, true), c.Cases)
-		})
-		if errors.Is(err, dump.ErrUnjudged) {
-			r, err = f.comparePaths(ctx, stderr, name)
-		}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	c, err := s.Default().Comparison()
+	if err != nil {
+		return err
 	}
-	if r != nil {
-		err = errors.Join(err, done(r, nil))
+	r, err := s.Default().Report()
+	if err != nil {
+		return err
 	}
-	return err
+	return done(r, c.Cases)
 }
 
 // failed is the report of a comparison that could not be made.
-func failed(fixture string, err error) *report.Report {
-	r := &report.Report{Fixture: fixture, Verdict: report.Error, Error: err.Error()}
+func failed(name string, err error) *report.Report {
+	r := &report.Report{Fixture: name, Verdict: report.Error, Error: err.Error()}
 	var none *judge.NothingError
 	if errors.As(err, &none) {
 		r.Unmatched = none.Unmatched
@@ -212,27 +202,49 @@ func failed(fixture string, err error) *report.Report {
 	return r
 }
 
-// write prints the report and returns the exit code. cause is why there is none that judges something.
-func (f *compareFlags) write(r *report.Report, stdout io.Writer, cause error) error {
+// resultFlags say where a verdict goes.
+type resultFlags struct {
+	json    string
+	verbose bool
+}
+
+func (f *resultFlags) add(c *cobra.Command, verbose string) {
+	addJSON(c, &f.json, reportName)
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, verbose)
+}
+
+// write prints a report, writes it as --json asks, and returns the exit code of its verdict. dir is a folder that has
+// it, too, "" for none. cause is why there is none that judges something.
+func (f *resultFlags) write(stdout io.Writer, r *report.Report, dir string, cause error) error {
 	if err := writeOutput(f.json, stdout, func(w io.Writer) error { return report.Write(w, r) }); err != nil {
 		return err
 	}
 	if cause != nil {
 		return &exitError{exitInfra, cause}
 	}
-	text, file := stdout, f.json
-	switch {
-	case f.json == "-":
-		text, file = io.Discard, ""
-	case f.tree.dir != "":
-		file = filepath.Join(f.tree.dir, "report.json")
+	if f.json == "-" {
+		return exitOf(r)
 	}
-	if err := report.Text(text, r, textOptions(stdout, f.verbose, file)); err != nil {
+	file := f.json
+	if dir != "" {
+		file = filepath.Join(dir, reportName)
+	}
+	if err := report.Text(stdout, r, textOptions(stdout, f.verbose, file)); err != nil {
 		return err
 	}
-	if f.tree.dir != "" {
-		fmt.Fprintf(text, "\nwritten: %s, report.html, report.json\n",
-			filepath.ToSlash(filepath.Join(f.tree.dir, "summary.txt")))
+	if dir != "" {
+		fmt.Fprintf(stdout, "\nwritten: %s, report.html, report.json\n", filepath.ToSlash(filepath.Join(dir, "summary.txt")))
 	}
 	return exitOf(r)
+}
+
+// exitOf returns the exit code of a verdict.
+func exitOf(r *report.Report) error {
+	switch r.Verdict {
+	case report.Pass:
+		return nil
+	case report.Fail:
+		return errMismatch
+	}
+	return &exitError{exitInfra, errors.New(report.Headline(r))}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -216,7 +217,7 @@ func TestDocument(t *testing.T) {
 		fmt.Fprintf(&b, "env PARITY_PYTHON=%s\nmodule\n", python)
 		run := 0
 		for _, c := range s.commands {
-			skip := slices.ContainsFunc(keys(notRun), func(start string) bool { return strings.HasPrefix(c, start) })
+			skip := slices.ContainsFunc(slices.Collect(maps.Keys(notRun)), func(start string) bool { return strings.HasPrefix(c, start) })
 			if !skip && !gpu {
 				b.WriteString(scripted(c))
 				run++
@@ -303,8 +304,8 @@ func TestPort(t *testing.T) { parity.All(t).Check() }
 
 // wanted is what the commands of docs/agents.md print, by their beginnings.
 var wanted = map[string]string{
-	"parity explain --json report.json":                               `stdout '"cause":{"id":"rope/theta",'`,
-	"parity try --golden ref --actual cand --names names.yaml --edit": `stdout 'then: 18 of 18 tensors'`,
+	"parity explain --json report.json":                   `stdout '"cause":{"id":"rope/theta",'`,
+	"parity compare ref cand --names names.yaml --edit '": `stdout 'then: 18 of 18 tensors'`,
 	"sh loop.sh":                `stdout '^round 2: pass$'`,
 	"parity explain --json out": `stdout '"verdict":"pass"'`,
 }
@@ -393,11 +394,4 @@ func shows(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		said = rest
 	}
-}
-
-func keys(m map[string]string) (out []string) {
-	for k := range m {
-		out = append(out, k)
-	}
-	return out
 }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -36,17 +35,14 @@ func newDoctor() *cobra.Command {
 			"must agree.",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if self {
-				return selftest(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+				return selftest(cmd)
 			}
-			tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			for _, c := range checks(cmd.Context(), files) {
-				mark := "ok"
-				if !c.ok {
-					mark = "missing"
-				}
-				fmt.Fprintf(tw, "%s\t%s\t%s\n", c.name, mark, sanitize.Line(c.text))
-			}
-			return tw.Flush()
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			t := table{w}
+			t.programs(cmd.Context())
+			t.engines(cmd.Context(), files)
+			t.devices(cmd.Context())
+			return w.Flush()
 		},
 	}
 	c.Flags().BoolVar(&self, "selftest", false,
@@ -54,47 +50,32 @@ func newDoctor() *cobra.Command {
 	return c
 }
 
-type check struct {
-	name string
-	ok   bool
-	text string // what was found, or what it is needed for and how to get it
+// table has a row for each thing that is looked for: what was found, or what it is needed for and how to get it.
+type table struct{ w io.Writer }
+
+func (t table) row(name string, ok bool, format string, args ...any) {
+	mark := "ok"
+	if !ok {
+		mark = "missing"
+	}
+	fmt.Fprintf(t.w, "%s\t%s\t%s\n", name, mark, sanitize.Line(fmt.Sprintf(format, args...)))
 }
 
-// checks looks at what replaying needs (Go alone) and at what running the engines needs besides.
-func checks(ctx context.Context, files []string) []check {
-	out := []check{{"parity", true, version()}}
-	out = append(out, tool(ctx, "go", "runs the tests: https://go.dev/dl", "version"))
-	out = append(out, tool(ctx, "gotestsum", "writes JUnit: go install gotest.tools/gotestsum@v1.13.0", "--version"))
-	out = append(out, processor())
-	out = append(out, python(ctx, files)...)
-	out = append(out, caches()...)
-	if o, err := transformers.Find("."); err != nil {
-		out = append(out, check{"edited copy", false, err.Error()})
-	} else if o != nil {
-		out = append(out, check{"edited copy", true, o.String()})
+// programs lists what judging needs, Go alone, and what is useful beside it.
+func (t table) programs(ctx context.Context) {
+	t.row("parity", true, "%s", version())
+	for _, tool := range [][]string{
+		{"runs the tests: https://go.dev/dl", "go", "version"},
+		{"writes JUnit: go install gotest.tools/gotestsum@v1.13.0", "gotestsum", "--version"},
+	} {
+		said, err := output(ctx, tool[1], tool[2])
+		if err != nil {
+			said = tool[0]
+		}
+		t.row(tool[1], err == nil, "%s", said)
 	}
 	ended, how := supervise.Daemons()
-	out = append(out, check{"processes", ended, how})
-	devices, err := engine.PickGPUs(ctx, engine.System(), os.Environ())
-	if err != nil {
-		return append(out, check{"gpu", false, err.Error()})
-	}
-	for _, d := range devices {
-		out = append(out, check{"gpu", true, d.String()})
-	}
-	return out
-}
-
-// processor says whether MAX runs on this one.
-func processor() check {
-	switch {
-	case runtime.GOARCH != "amd64":
-		return check{"processor", true, fmt.Sprintf("%s, %d cores", runtime.GOARCH, runtime.NumCPU())}
-	case !cpu.X86.HasAVX2:
-		return check{"processor", false,
-			"MAX needs AVX2, which this processor lacks: run the candidate on another machine"}
-	}
-	return check{"processor", true, fmt.Sprintf("AVX2, %d cores", runtime.NumCPU())}
+	t.row("processes", ended, "%s", how)
 }
 
 // What MAX 26.7 is built for.
@@ -113,74 +94,65 @@ print(json.dumps({"python": platform.python_version(), "glibc": platform.libc_ve
 
 // runner is an engine as its own table describes it.
 type runner struct {
-	Name, Does string
-	Packages   []string // what it needs; the first is what it is known by
-	Tasks      []string
-	Paths      []string
-	Records    []string
-	Versions   map[string]string // of the packages that are installed
+	Name, Does            string
+	Packages              []string // what it needs; the first is what it is known by
+	Tasks, Paths, Records []string
+	Versions              map[string]string // of the packages that are installed
 }
 
-// python looks at the interpreter and the packages that the engines need.
-func python(ctx context.Context, files []string) []check {
+// engines looks at the interpreter and at what each engine needs.
+func (t table) engines(ctx context.Context, files []string) {
 	var has struct {
 		Python, Glibc string
 		Engines       []runner
 	}
 	interpreter, err := engine.Interpreter(os.Getenv, ".")
+	var folder, text string
 	if err == nil {
-		var text, folder string
-		if folder, err = engine.Unpack(); err == nil {
-			text, err = output(ctx, interpreter, append([]string{"-c", probe, folder}, files...)...)
+		folder, err = engine.Unpack()
+	}
+	if err == nil {
+		if text, err = output(ctx, interpreter, append([]string{"-c", probe, folder}, files...)...); err == nil {
+			err = json.Unmarshal([]byte(text), &has)
 		}
 		if err != nil {
-			err = fmt.Errorf("%s: %w: %s", interpreter, err, text)
-		} else if err = json.Unmarshal([]byte(text), &has); err != nil {
-			err = fmt.Errorf("%s printed %.80q", interpreter, text)
+			err = fmt.Errorf("%s: %w: %.200s", interpreter, err, text)
 		}
 	}
-	var out []check
 	switch {
 	case err != nil:
-		out = append(out,
-			check{"python", false, "runs the engines; recorded runs are judged without it: " + err.Error()})
+		t.row("python", false, "runs the engines; recorded runs are judged without it: %v", err)
 	case !atLeast(has.Python, minPython):
-		out = append(out,
-			check{"python", false,
-				fmt.Sprintf("%s is %s, the runners need %s or later", interpreter, has.Python, minPython)})
+		t.row("python", false, "%s is %s, the runners need %s or later", interpreter, has.Python, minPython)
 	default:
-		out = append(out, check{"python", true, has.Python + ", " + interpreter})
+		t.row("python", true, "%s, %s", has.Python, interpreter)
 	}
 	if has.Glibc != "" {
-		c := check{"glibc", atLeast(has.Glibc, minGlibc), has.Glibc}
-		if !c.ok {
-			c.text += ": MAX needs " + minGlibc + " or later: run the candidate on a newer system"
-		}
-		out = append(out, c)
+		t.row("glibc", atLeast(has.Glibc, minGlibc), "%s; MAX needs %s or later", has.Glibc, minGlibc)
 	}
 	for _, e := range has.Engines {
-		out = append(out, e.check())
+		e.list(t)
 	}
 	if has.Engines == nil { // there is no Python to ask
 		for _, name := range slices.Sorted(maps.Keys(engine.Requirements)) {
-			out = append(out, check{name, false, fmt.Sprintf("needs Python, and uv pip install %s", strings.Trim(fmt.Sprintf("%q", requirements(name)), "[]"))})
+			t.row(name, false, "needs Python, and uv pip install %s", strings.Trim(fmt.Sprintf("%q", requirements(name)), "[]"))
 		}
 	}
-	return out
-}
-
-// requirements lists what an engine needs.
-func requirements(name string) (out []string) {
-	for line := range strings.Lines(engine.Requirements[name]) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			out = append(out, line)
-		}
+	if dir, err := engine.CompileCache(os.Getenv); err == nil {
+		t.row("compile cache", true, "%s (MODULAR_MAX_CACHE_DIR puts it elsewhere)", dir)
 	}
-	return out
+	if dir := checkpoint.HubCache(os.Getenv); dir != "" {
+		t.row("hub cache", true, "%s (HF_HOME puts it elsewhere)", dir)
+	}
+	if o, err := transformers.Find("."); err != nil {
+		t.row("edited copy", false, "%v", err)
+	} else if o != nil {
+		t.row("edited copy", true, "%s", o)
+	}
 }
 
-// check says whether the packages of an engine are installed, in the versions that work, and what it can do.
-func (r runner) check() check {
+// list says whether the packages of an engine are installed, in the versions that work, and what it can do.
+func (r runner) list(t table) {
 	var have, lacking []string
 	for _, p := range r.Packages {
 		v, want := r.Versions[p], requirement(r.Name, p)
@@ -193,12 +165,22 @@ func (r runner) check() check {
 			have = append(have, p+" "+v)
 		}
 	}
-	text := fmt.Sprintf("%s; %s; tasks: %s; paths: %s; records: tensors, %s", r.Does, strings.Join(have, ", "), strings.Join(r.Tasks, ", "),
-		strings.Join(r.Paths, ", "), strings.Join(r.Records, ", "))
-	if len(lacking) > 0 {
-		text = fmt.Sprintf("%s: uv pip install %s", r.Does, strings.Join(lacking, " "))
+	if lacking != nil {
+		t.row(r.Name, false, "%s: uv pip install %s", r.Does, strings.Join(lacking, " "))
+		return
 	}
-	return check{r.Name, len(lacking) == 0, text}
+	t.row(r.Name, true, "%s; %s; tasks: %s; paths: %s; records: tensors, %s", r.Does, strings.Join(have, ", "), strings.Join(r.Tasks, ", "),
+		strings.Join(r.Paths, ", "), strings.Join(r.Records, ", "))
+}
+
+// requirements lists what an engine needs.
+func requirements(name string) (out []string) {
+	for line := range strings.Lines(engine.Requirements[name]) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // requirement is the line of an engine's requirements for a package: "torch==2.15.0",
@@ -212,6 +194,18 @@ func requirement(name, pkg string) string {
 	return pkg
 }
 
+// devices lists the processor and the GPUs.
+func (t table) devices(ctx context.Context) {
+	t.row("processor", runtime.GOARCH != "amd64" || cpu.X86.HasAVX2, "%s, %d cores; on amd64 MAX needs AVX2", runtime.GOARCH, runtime.NumCPU())
+	devices, err := engine.PickGPUs(ctx, engine.System(), os.Environ())
+	if err != nil {
+		t.row("gpu", false, "%v", err)
+	}
+	for _, d := range devices {
+		t.row("gpu", true, "%s", d)
+	}
+}
+
 // atLeast compares versions by their first two numbers.
 func atLeast(version, least string) bool {
 	var v, l [2]int
@@ -220,42 +214,7 @@ func atLeast(version, least string) bool {
 	return slices.Compare(v[:], l[:]) >= 0
 }
 
-// caches lists the large folders of the engines.
-func caches() []check {
-	var out []check
-	add := func(name, dir, what string) {
-		out = append(out, check{name, true, fmt.Sprintf("%s, %d MiB%s", dir, folderSize(dir)>>20, what)})
-	}
-	if dir, err := engine.CompileCache(os.Getenv); err == nil {
-		add("compile cache", dir, " (MODULAR_MAX_CACHE_DIR puts it elsewhere)")
-	}
-	if dir := checkpoint.HubCache(os.Getenv); dir != "" {
-		add("hub cache", dir, " (HF_HOME puts it elsewhere)")
-	}
-	return out
-}
-
-// folderSize sums the files below a folder; what cannot be read counts as nothing.
-func folderSize(dir string) (n int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				n += info.Size()
-			}
-		}
-		return nil
-	})
-	return n
-}
-
-func tool(ctx context.Context, name, need string, args ...string) check {
-	v, err := output(ctx, name, args...)
-	if err != nil {
-		return check{name, false, need}
-	}
-	return check{name, true, v}
-}
-
+// output runs a program and returns the first line that it prints.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -38,35 +38,32 @@ func newExplain() *cobra.Command {
 			near, isNear := nearest.Nearest(name, docs.Causes())
 			switch {
 			case exists(name):
+				return explain(w, name, asJSON)
 			case name == allCauses:
-				_, err := fmt.Fprintln(w, strings.Join(docs.Causes(), "\n"))
-				return err
+				fmt.Fprintln(w, strings.Join(docs.Causes(), "\n"))
 			case docs.Cause(name) != nil:
-				return printCause(w, name)
+				fmt.Fprintln(w, name)
+				for _, p := range docs.Cause(name)[1:] {
+					fmt.Fprintf(w, "  %s: %s\n", p.Name, p.Text)
+				}
 			case isNear:
 				return usage("there is no report and no cause %q: did you mean %q?", name, near)
+			default:
+				return fmt.Errorf("there is no report %q, and no such cause: parity explain %s lists them", name, allCauses)
 			}
-			briefs, err := briefsOf(name)
-			if err != nil {
-				return err
-			}
-			return explain(w, briefs, asJSON)
+			return nil
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line, for each report")
 	return c
 }
 
-func printCause(w io.Writer, id string) error {
-	fmt.Fprintln(w, id)
-	for _, p := range docs.Cause(id)[1:] {
-		fmt.Fprintf(w, "  %s: %s\n", p.Name, p.Text)
+// explain writes what a report says, or all of a folder, and returns the exit code of all.
+func explain(w io.Writer, path string, asJSON bool) error {
+	briefs, err := briefsOf(path)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// explain writes the briefs and returns the exit code of all.
-func explain(w io.Writer, briefs []*report.Brief, asJSON bool) error {
 	code := exitPass
 	for i, b := range briefs {
 		text := b.JSON()
@@ -93,11 +90,7 @@ func explain(w io.Writer, briefs []*report.Brief, asJSON bool) error {
 
 // briefsOf explains a report, or all of a folder.
 func briefsOf(path string) (briefs []*report.Brief, err error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !st.IsDir() {
+	if st, err := os.Stat(path); err != nil || !st.IsDir() {
 		r, err := readReport(path)
 		if err != nil {
 			return nil, err
@@ -112,7 +105,7 @@ func briefsOf(path string) (briefs []*report.Brief, err error) {
 		return err
 	})
 	if err == nil && len(briefs) == 0 {
-		err = fmt.Errorf("%s and the folders in it have %s", path, noReport)
+		err = noReport(path)
 	}
 	return briefs, err
 }

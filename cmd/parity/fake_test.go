@@ -70,7 +70,6 @@ func fakeEngine(file string) int {
 		return 1
 	}
 	say(`{"phase":"import","seconds":1.5}`)
-	say(`{"model":{"class":"fake.%s.Model","file":"/engines/%s/model.py"}}`, job.Engine, job.Engine)
 	if mood == "crash" && job.Engine == "max" {
 		fmt.Fprintln(os.Stderr, "last words")
 		return 3

@@ -54,19 +54,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return errors.Join(err, file.Close())
 }
 
-// replaceFile writes a file that is there already, or leaves it as it is.
-func replaceFile(path string, data []byte) error {
-	st, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	return mapfile.Replace(path, st.Mode().Perm(), func(w io.Writer) error { _, err := w.Write(data); return err })
-}
-
 const reportName = "report.json"
-
-// noReport says what writes a report.json.
-const noReport = "no " + reportName + ": parity compare --json, parity compare -o and go test with PARITY_OUT write one"
 
 func readReport(path string) (*report.Report, error) {
 	f, err := mapfile.Reader(path, mapfile.MaxListing)
@@ -92,9 +80,14 @@ func findReport(path string) (r *report.Report, file string, err error) {
 	}
 	r, err = readReport(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, "", fmt.Errorf("%s has %s", path, noReport)
+		return nil, "", noReport(path)
 	}
 	return r, file, err
+}
+
+// noReport says what writes a report.json.
+func noReport(path string) error {
+	return fmt.Errorf("%s has no %s: parity compare --json, parity compare -o and go test with PARITY_OUT write one", path, reportName)
 }
 
 // eachFolder calls do for a folder and all below it, but for hidden ones, in the order of their paths.

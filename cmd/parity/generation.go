@@ -13,15 +13,13 @@ import (
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/tensor"
 )
 
 // generates reports whether tokens are judged: where another tool wrote them, where --tokens is given, or where the golden
 // is of a generation and nothing is asked of tensors.
 func (f *inputFlags) generates() (bool, error) {
-	sides := []string{f.Golden, f.Actual}
 	rest := ofTensors(f.Inputs)
-	foreign := slices.ContainsFunc(sides, continuation.IsForeign)
+	foreign := continuation.IsForeign(f.Golden) || continuation.IsForeign(f.Actual)
 	switch {
 	case (foreign || f.Tokens != nil) && len(rest) > 0:
 		return false, usage("compare: the tokens of a generation are judged, and %s is about tensors", rest[0])
@@ -54,21 +52,19 @@ func hasGeneration(dir string) bool {
 }
 
 // compareTokens judges the generated tokens of all texts of the golden.
-func (f *inputFlags) compareTokens(ctx context.Context, name string) (*report.Report, error) {
+func (f *inputFlags) compareTokens(ctx context.Context, name string) (all *report.Report, err error) {
 	opt := continuation.Options{}
 	if f.Tokens != nil {
 		opt.Tokens = *f.Tokens
 	}
-	judging, _, end, err := f.begin(io.Discard)
+	judging, end, err := f.begin(io.Discard)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	opt.Judge = judging
-	if f.Encoding != "" {
-		if opt.Encoding, err = tensor.ParseDType(f.Encoding); err != nil || !opt.Encoding.IsFloat() {
-			return nil, usage("--encoding %s: want a float, such as bfloat16", f.Encoding)
-		}
+	if opt.Encoding, err = f.encoding(); err != nil {
+		return nil, err
 	}
 	dumps := *f // what other tools wrote are none
 	for _, side := range []*string{&dumps.Golden, &dumps.Actual} {
@@ -86,7 +82,6 @@ func (f *inputFlags) compareTokens(ctx context.Context, name string) (*report.Re
 	if err != nil {
 		return nil, err
 	}
-	var all *report.Report
 	for i, g := range golden {
 		o, err := continuation.Compare(ctx, g, actual[i], opt)
 		wrong := (*continuation.Error)(nil)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -54,40 +53,35 @@ func newGoldenLs() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			return goldenLs(cmd.OutOrStdout(), s, long)
+			tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(tw, "file\ttensors\tbytes\tengine\tdate")
+			for _, k := range s.Runs() {
+				if err := lsRun(tw, s, k, long); err != nil {
+					return err
+				}
+			}
+			return tw.Flush()
 		},
 	}
 	c.Flags().BoolVarP(&long, "long", "l", false, "list every tensor with its range")
 	return c
 }
 
-func goldenLs(w io.Writer, s *store.Store, long bool) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "file\ttensors\tbytes\tengine\tdate")
-	for _, k := range s.Runs() {
-		engine := k.Info.Engine + " " + k.Info.Versions[k.Info.Engine]
-		if k.Blessed != "" {
-			engine += " (blessed: " + k.Blessed + ")"
-		}
-		if err := lsRun(tw, s, k, report.Clean(engine), long); err != nil {
-			return err
-		}
-	}
-	return tw.Flush()
-}
-
 // lsRun lists the files of a run, and its tensors.
-func lsRun(w io.Writer, s *store.Store, k *store.Kept, engine string, long bool) error {
-	size := func(file string) int64 {
-		st, err := os.Stat(filepath.Join(s.Dir(), file))
-		if err != nil {
-			return 0
+func lsRun(w io.Writer, s *store.Store, k *store.Kept, long bool) (err error) {
+	row := func(file, tensors, engine, date string) {
+		size := int64(0)
+		if st, err := os.Stat(filepath.Join(s.Dir(), file)); err == nil {
+			size = st.Size()
 		}
-		return st.Size()
+		fmt.Fprintf(w, "%s: %s\t%s\t%d\t%s\t%s\n", report.Clean(k.Variant), report.Clean(file), tensors, size, report.Clean(engine), report.Clean(date))
+	}
+	engine := k.Info.Engine + " " + k.Info.Versions[k.Info.Engine]
+	if k.Blessed != "" {
+		engine += " (blessed: " + k.Blessed + ")"
 	}
 	var run *dump.Run
 	if long && len(k.Info.Order) > 0 {
-		var err error
 		if run, err = s.Run(k); err != nil {
 			return err
 		}
@@ -98,8 +92,7 @@ func lsRun(w io.Writer, s *store.Store, k *store.Kept, engine string, long bool)
 	}
 	for i, o := range k.Info.Order {
 		if i == 0 || k.Info.Order[i-1].File != o.File {
-			fmt.Fprintf(w, "%s: %s\t%d\t%d\t%s\t%s\n", report.Clean(k.Variant), report.Clean(o.File), files[o.File], size(o.File), engine,
-				report.Clean(k.Info.Date))
+			row(o.File, fmt.Sprint(files[o.File]), engine, k.Info.Date)
 		}
 		if run == nil {
 			continue
@@ -113,7 +106,7 @@ func lsRun(w io.Writer, s *store.Store, k *store.Kept, engine string, long bool)
 			t.Len()*t.DType().Size(), stats.Min, stats.Max)
 	}
 	for _, file := range k.Program {
-		fmt.Fprintf(w, "%s: %s\t\t%d\tprogram\t\n", report.Clean(k.Variant), report.Clean(file), size(file))
+		row(file, "", "program", "")
 	}
 	return nil
 }
@@ -124,88 +117,67 @@ func newGoldenVerify() *cobra.Command {
 		Short: "read every golden and compare it with the hashes of the index",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			bad := 0
+			bad := false
 			for _, dir := range args {
-				n, err := goldenVerify(cmd.Context(), cmd.OutOrStdout(), dir)
+				good, err := goldenVerify(cmd, dir)
 				if err != nil {
 					return err
 				}
-				bad += n
+				bad = bad || !good
 			}
-			if bad > 0 {
-				return &exitError{code: exitMismatch}
+			if bad {
+				return errMismatch
 			}
 			return nil
 		},
 	}
 }
 
-func goldenVerify(ctx context.Context, w io.Writer, dir string) (bad int, err error) {
+func goldenVerify(cmd *cobra.Command, dir string) (good bool, err error) {
 	s, err := openStore(dir)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	defer s.Close()
 	if len(s.Runs()) == 0 {
-		return 0, fmt.Errorf("%s has no goldens: nothing was verified", dir)
+		return false, fmt.Errorf("%s has no goldens: nothing was verified", dir)
 	}
-	problems, err := s.Verify(ctx)
+	problems, err := s.Verify(cmd.Context())
 	if err != nil {
-		return 0, err
+		return false, err
 	}
+	w := cmd.OutOrStdout()
+	good = true
 	for _, p := range problems {
 		fmt.Fprintf(w, "%s: %s\n", dir, report.Clean(p.String()))
-		if !p.Extra {
-			bad++
+		good = good && p.Extra
+	}
+	if exists(filepath.Join(dir, fixture.FileName)) { // a store alone asks for nothing
+		y, err := fixture.Load(dir)
+		if err != nil {
+			return false, err
+		}
+		for _, what := range y.Lacking(s.Steps, s.HasProgram) {
+			good = false
+			fmt.Fprintf(w, "%s: there is no golden %s, which fixture.yaml asks for: make it: parity golden update %s\n",
+				dir, report.Clean(what), dir)
 		}
 	}
-	lacking, err := goldensLacking(dir, s)
-	if err != nil {
-		return 0, err
+	if !good {
+		return false, nil
 	}
-	for _, what := range lacking {
-		bad++
-		fmt.Fprintf(w, "%s: there is no golden %s, which fixture.yaml asks for: make it: parity golden update %s\n",
-			dir, report.Clean(what), dir)
-	}
-	if bad == 0 {
-		n, ran, files := 0, 0, map[string]bool{}
-		for _, k := range s.Runs() {
-			n += len(k.Info.Order)
-			for _, o := range k.Info.Order {
-				files[o.File] = true
-			}
-			if len(k.Program) > 0 {
-				ran++
-			}
+	n, programs, files := 0, 0, map[string]bool{}
+	for _, k := range s.Runs() {
+		n += len(k.Info.Order)
+		for _, o := range k.Info.Order {
+			files[o.File] = true
 		}
-		fmt.Fprintf(w, "%s: %d goldens in %d files%s are what the index says\n", dir, n, len(files), programs(ran))
+		if len(k.Program) > 0 {
+			programs++
+		}
 	}
-	return bad, nil
-}
-
-// programs says how many programs there are.
-func programs(n int) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return " and a program"
-	}
-	return fmt.Sprintf(" and %d programs", n)
-}
-
-// goldensLacking lists what the fixture in dir asks for and the store lacks; nothing where dir is a
-// store alone.
-func goldensLacking(dir string, s *store.Store) ([]string, error) {
-	if !exists(filepath.Join(dir, fixture.FileName)) {
-		return nil, nil
-	}
-	y, err := fixture.Load(dir)
-	if err != nil {
-		return nil, err
-	}
-	return y.Lacking(s.Steps, s.HasProgram), nil
+	_, err = fmt.Fprintf(w, "%s: %d goldens in %d files and %d programs are what the index says\n", dir, n, len(files), programs)
+	return true, err
 }
 
 func newGoldenDiff() *cobra.Command {
@@ -233,10 +205,9 @@ func newGoldenDiff() *cobra.Command {
 			for _, line := range lines {
 				fmt.Fprintln(w, report.Clean(line))
 			}
-			fmt.Fprintf(w, "%d unchanged, %d moved, %d new, %d gone\n", d.Same, len(d.Moved), len(d.Added),
-				len(d.Removed))
+			fmt.Fprintf(w, "%d unchanged, %d moved, %d new, %d gone\n", d.Same, len(d.Moved), len(d.Added), len(d.Removed))
 			if len(lines) > 0 {
-				return &exitError{code: exitMismatch}
+				return errMismatch
 			}
 			return nil
 		},

@@ -48,7 +48,7 @@ func TestNamesDoNotReachTheTerminal(t *testing.T) {
 		{[]string{"show", ref}, 0, "labels, engine and versions"},
 		{[]string{"compare", ref, cand}, 1, "failing rows, frontier"},
 		{[]string{"compare", "-v", ref, ref}, 0, "passing rows"},
-		{[]string{"verify", "--golden", ref, "--actual", cand, "-o", export}, 1, "what verify says"},
+		{[]string{"compare", ref, cand, "-o", export}, 1, "what a folder says"},
 		{[]string{"report", "-v", export}, 1, "a report.json that brings them"},
 	} {
 		code, text := said(t.Context(), c.args...)
@@ -76,7 +76,7 @@ func TestStopped(t *testing.T) {
 	code, text := said(t.Context(), "compare", ref, ref, "--json", out)
 	require.Zero(t, code, text)
 	export := filepath.Join(dir, "export")
-	code, text = said(t.Context(), "verify", "--golden", ref, "--actual", ref, "-o", export)
+	code, text = said(t.Context(), "compare", ref, ref, "-o", export)
 	require.Zero(t, code, text)
 
 	ctx, stop := context.WithCancelCause(t.Context())
@@ -87,10 +87,10 @@ func TestStopped(t *testing.T) {
 		reason string
 	}{
 		{[]string{"compare", ref, ref, "--json", out}, out, "a comparison"},
-		{[]string{"verify", "--golden", ref, "--actual", ref, "-o", export}, filepath.Join(export, "report.json"),
-			"a verification of dumps"},
-		{[]string{"verify", filepath.Join("..", "..", "fixtures", "tinyllama"), "--replay", "-o", export},
-			filepath.Join(export, "report.json"), "a verification of a fixture"},
+		{[]string{"compare", ref, ref, "-o", export}, filepath.Join(export, "report.json"),
+			"one with a folder"},
+		{[]string{"compare", filepath.Join("..", "..", "fixtures", "tinyllama"), "-o", export},
+			filepath.Join(export, "report.json"), "one of a fixture"},
 	} {
 		code, text := said(ctx, c.args...)
 		assert.Equal(t, exitInfra, code, c.reason)
@@ -102,8 +102,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// Several verifications may write one folder: each ends well, and what lies there is whole.
-func TestVerifyIntoOneFolder(t *testing.T) {
+// Several comparisons may write one folder: each ends well, and what lies there is whole.
+func TestIntoOneFolder(t *testing.T) {
 	dir := t.TempDir()
 	ref, cand, export := filepath.Join(dir, "ref"), filepath.Join(dir, "cand"), filepath.Join(dir, "export")
 	writeNPY(t, filepath.Join(ref, "model.a-output.npy"), []float32{1, 2}, 2)
@@ -112,8 +112,7 @@ func TestVerifyIntoOneFolder(t *testing.T) {
 	for range 3 {
 		wg.Go(func() {
 			for range 2 {
-				code, text := said(context.Background(), "verify", "--golden", ref, "--actual", cand, "--injected",
-					cand, "-o", export, "--diagnose", "off", "--force")
+				code, text := said(context.Background(), "compare", ref, cand, "--also", "injected="+cand, "-o", export, "--diagnose", "off")
 				assert.Equal(t, exitMismatch, code, text)
 			}
 		})
@@ -131,7 +130,7 @@ func TestVerifyIntoOneFolder(t *testing.T) {
 }
 
 // A link in the folder goes; what it points to stays.
-func TestVerifyReplacesLinks(t *testing.T) {
+func TestReplacesLinks(t *testing.T) {
 	dir := t.TempDir()
 	ref, export, mine := filepath.Join(dir, "ref"), filepath.Join(dir, "export"), filepath.Join(dir, "mine")
 	writeNPY(t, filepath.Join(ref, "model.a-output.npy"), []float32{1, 2}, 2)
@@ -139,11 +138,12 @@ func TestVerifyReplacesLinks(t *testing.T) {
 	require.NoError(t, os.MkdirAll(mine, 0o755))
 	keep := filepath.Join(mine, "keep")
 	require.NoError(t, os.WriteFile(keep, []byte("mine"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(export, marker), nil, 0o644))
 	if err := os.Symlink(mine, filepath.Join(export, "without_injection")); err != nil {
 		t.Skip(err)
 	}
 	require.NoError(t, os.Symlink(keep, filepath.Join(export, "report.json")))
-	code, text := said(t.Context(), "verify", "--golden", ref, "--actual", ref, "-o", export, "--force")
+	code, text := said(t.Context(), "compare", ref, ref, "-o", export)
 	require.Zero(t, code, text)
 	data, err := os.ReadFile(keep)
 	require.NoError(t, err)

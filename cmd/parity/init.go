@@ -56,7 +56,7 @@ func newInit() *cobra.Command {
 			if err := f.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
-			return f.init(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.init(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	c.Flags().StringVar(&f.engine, "engine", engine.MAX, "what runs a model: `max`, mlx, torch, or a file: docs/your-engine.md")
@@ -78,21 +78,18 @@ func (f *initFlags) check(changed func(string) bool) error {
 	case changed("prompt") && f.golden != "":
 		return usage("init: --prompt and %s: the golden has the tokens", f.golden)
 	}
-	return nil
+	return mayUpdate()
 }
 
-func (f *initFlags) init(ctx context.Context, stdout, stderr io.Writer) error {
-	if err := setting.MayUpdate(os.Getenv); err != nil {
-		return &exitError{exitUsage, err}
-	}
-	files, run, err := f.files()
+func (f *initFlags) init(ctx context.Context, stdout io.Writer) error {
+	files, err := f.files()
 	if err != nil {
 		return err
 	}
-	if err := writeNew(files); err != nil {
+	if err := f.writeNew(files); err != nil {
 		return err
 	}
-	r, problems, err := f.judge(ctx, run, stdout, stderr)
+	r, problems, err := f.judge(ctx, stdout)
 	if err != nil {
 		return fmt.Errorf("%s is written, but could not be judged: %w", f.dir, err)
 	}
@@ -105,7 +102,7 @@ func (f *initFlags) init(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "next: %s\n", f.next(len(files) == 3))
 	if problems && r.Verdict == report.Pass {
-		return &exitError{code: exitMismatch}
+		return errMismatch
 	}
 	return exitOf(r)
 }
@@ -126,57 +123,34 @@ func (f *initFlags) next(newModule bool) string {
 // newFile is a file that init writes.
 type newFile struct{ path, text string }
 
-// files are the fixture, its test and, where there is none, the module; and how the candidate is run.
-func (f *initFlags) files() (files []newFile, run setting.Run, err error) {
-	y := initYAML{prompt: f.prompt}
-	if f.golden != "" {
-		if y.golden, err = store.OpenCases(f.golden, dump.Options{}); err != nil {
-			return nil, "", err
-		}
-		defer dump.CloseAll(y.golden)
-		for _, run := range y.golden { // what makes no goldens is refused before anything is written
-			if err := session.MakesGoldens(run); err != nil {
-				return nil, "", err
-			}
-		}
-	}
-	if isModel(f.candidate) {
-		run = setting.RunCPU
-		err = y.ofModel(f.candidate, f.dir, f.engine)
-	} else {
-		err = y.ofDump(f.candidate)
-	}
+// files are the fixture, its test and, where there is none, the module.
+func (f *initFlags) files() (files []newFile, err error) {
+	y, err := f.fixture()
 	if err != nil {
-		return nil, "", err
-	}
-	text, err := y.text()
-	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	abs, err := filepath.Abs(f.dir)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	test := testText
-	if y.paths {
+	if strings.Contains(y, plannedPaths) {
 		test += pathsText
 	}
 	files = []newFile{
-		{filepath.Join(f.dir, fixture.FileName), text},
+		{filepath.Join(f.dir, fixture.FileName), y},
 		{filepath.Join(f.dir, "port_test.go"), strings.ReplaceAll(test, "PACKAGE", packageName(filepath.Base(abs)))},
 	}
-	if !inModule(abs) {
-		root := "."
-		if !filepath.IsLocal(f.dir) {
-			root = f.dir
-		}
-		at, err := filepath.Abs(root)
-		if err != nil {
-			return nil, "", err
-		}
-		files = append(files, newFile{filepath.Join(root, "go.mod"), "module " + packageName(filepath.Base(at)) + "\n\ngo 1.26.0\n"})
+	if inModule(abs) {
+		return files, nil
 	}
-	return files, run, nil
+	root := "."
+	if !filepath.IsLocal(f.dir) {
+		root = f.dir
+	}
+	at, err := filepath.Abs(root)
+	module := "module " + packageName(filepath.Base(at)) + "\n\ngo 1.26.0\n"
+	return append(files, newFile{filepath.Join(root, "go.mod"), module}), err
 }
 
 const testText = `package PACKAGE
@@ -199,23 +173,22 @@ const pathsText = `
 func TestPaths(t *testing.T) { parity.Paths(t).Check() }
 `
 
-// writeNew writes files of which none may be there yet, nor goldens or runs beside them.
-func writeNew(files []newFile) error {
-	dir := filepath.Dir(files[0].path)
-	for _, path := range []string{filepath.Join(dir, "golden"), filepath.Join(dir, "runs"), files[0].path, files[1].path} {
+// writeNew writes files where none of them, nor anything else of a fixture, is.
+func (f *initFlags) writeNew(files []newFile) error {
+	for _, path := range []string{filepath.Join(f.dir, "golden"), filepath.Join(f.dir, "runs"), files[0].path, files[1].path} {
 		if exists(path) {
 			return usage("init: %s is there already: choose another folder with -o DIR", path)
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
 	}
-	for _, f := range files {
-		w, err := os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	for _, file := range files {
+		w, err := os.OpenFile(file.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(w, f.text)
+		_, err = io.WriteString(w, file.text)
 		if err := errors.Join(err, w.Close()); err != nil {
 			return err
 		}
@@ -225,15 +198,15 @@ func writeNew(files []newFile) error {
 
 // judge imports the goldens, judges the candidate, and keeps its run. problems says that something is
 // wrong with the fixture or the runs besides, which is printed.
-func (f *initFlags) judge(ctx context.Context, run setting.Run, stdout, stderr io.Writer) (r *report.Report, problems bool, err error) {
-	err = renew(session.Config{Fixtures: []string{f.dir}, Update: setting.UpdateAll, GoldenDump: f.golden, Console: consoles(stderr), Context: ctx}, stdout)
-	if err != nil {
+func (f *initFlags) judge(ctx context.Context, stdout io.Writer) (r *report.Report, problems bool, err error) {
+	cfg := session.Config{Fixtures: []string{f.dir}, Update: setting.UpdateAll, GoldenDump: f.golden, Context: ctx}
+	if err := renew(cfg, stdout); err != nil {
 		return nil, false, err
 	}
-	cfg := session.Config{Fixtures: []string{f.dir}, Run: run, Record: recorded, Diagnose: setting.DiagnoseFull,
-		Console: consoles(stderr), Context: ctx}
-	if run == "" {
-		cfg.Replay = f.candidate
+	cfg = session.Config{Fixtures: []string{f.dir}, Run: setting.RunCPU, Record: recorded, Diagnose: setting.DiagnoseFull,
+		Context: ctx}
+	if !isModel(f.candidate) {
+		cfg.Run, cfg.Replay = "", f.candidate
 	}
 	s, err := session.Start(cfg)
 	if err != nil {
@@ -280,120 +253,129 @@ func packageName(folder string) string {
 	return name
 }
 
-// initYAML is what becomes fixture.yaml.
-type initYAML struct {
-	golden []*dump.Run
-	prompt string // of torch, where there is no golden; "" for what is planned
-	paths  bool   // execution paths are planned, too: an engine of one's own may have none
-	model  string // the lines of model
-	rules  []match.Proposed
-}
+// What fixture.yaml says of planned cases. An engine of one's own may have no paths.
+const (
+	plannedPaths = "cases: auto   # parity golden plan lists them, and the execution paths\n"
+	plannedCases = "cases: auto   # parity golden plan lists them\n" +
+		"paths: []     # the execution paths that the engine can run: docs/paths.md\n"
+)
 
-// ofModel lets an engine run a model on the golden's tokens. dir is the fixture's folder.
-func (y *initYAML) ofModel(model, dir, by string) error {
-	task, _, err := guessTask(model, true, "")
-	if err != nil {
-		return err
-	}
-	path, err := relative(dir, model)
-	if err != nil {
-		return err
-	}
-	if strings.HasSuffix(by, ".py") {
-		if by, err = relative(dir, by); err != nil {
-			return err
+// fixture is the text of fixture.yaml. What makes no goldens is refused.
+func (f *initFlags) fixture() (string, error) {
+	var golden []*dump.Run
+	variant := tensor.F32.String() // the type in which the reference ran
+	if f.golden != "" {
+		var err error
+		if golden, err = store.OpenCases(f.golden, dump.Options{}); err != nil {
+			return "", err
 		}
+		defer dump.CloseAll(golden)
+		variant = cmp.Or(golden[0].Info.Encoding.Compute, variant)
 	}
-	for _, g := range y.golden {
-		if len(g.Info.Asked()) == 0 {
-			return usage("init: the run.json of %s has no token_ids, which %s would be run on", g.Path, model)
-		}
-	}
-	y.paths = len(y.golden) == 0 && y.prompt == "" && !strings.HasSuffix(by, ".py")
-	y.model = fmt.Sprintf("model:\n  path: %s\n  task: %s\n", quote(path), task)
-	if by != engine.MAX {
-		y.model += "  engine: " + quote(by) + "\n"
-	}
-	y.model += fmt.Sprintf("  encodings:\n    cpu: {reference: %s, candidate: float32}\n", y.variant())
-	return nil
-}
-
-// relative is a path as a fixture in dir writes it.
-func relative(dir, path string) (string, error) {
-	from, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	to, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	rel, err := filepath.Rel(from, to)
-	return filepath.ToSlash(rel), err
-}
-
-// ofDump joins what the names of the dump leave open.
-func (y *initYAML) ofDump(path string) error {
-	actual, err := store.OpenCases(path, dump.Options{})
-	if err != nil {
-		return err
-	}
-	defer dump.CloseAll(actual)
-	k := judge.Case{Golden: y.golden[0], Actual: actual[0]}
-	if !bothLeft(k, match.Options{}) {
-		return nil
-	}
-	p, err := k.Propose(match.Options{})
-	if err != nil || p.Foreign != "" {
-		return err // of two models: the verdict says so
-	}
-	y.rules = proven(p.Rules)
-	return nil
-}
-
-// variant is the type in which the reference ran.
-func (y *initYAML) variant() string {
-	if len(y.golden) == 0 {
-		return tensor.F32.String()
-	}
-	return cmp.Or(y.golden[0].Info.Encoding.Compute, tensor.F32.String())
-}
-
-func (y *initYAML) text() (string, error) {
 	var b strings.Builder
-	b.WriteString("# Made by parity init. All keys: https://github.com/goparity/goparity/blob/main/docs/fixture.md\n\n" + y.model)
-	if v := y.variant(); v != tensor.F32.String() {
-		fmt.Fprintf(&b, "references: [%s]\n", v)
+	b.WriteString("# Made by parity init. All keys: https://github.com/goparity/goparity/blob/main/docs/fixture.md\n\n")
+	rules := ""
+	if isModel(f.candidate) {
+		if err := f.writeModel(&b, golden, variant); err != nil {
+			return "", err
+		}
+	} else {
+		var err error
+		if rules, err = f.rules(golden[0]); err != nil {
+			return "", err
+		}
+	}
+	if variant != tensor.F32.String() {
+		fmt.Fprintf(&b, "references: [%s]\n", variant)
 	}
 	switch {
-	case len(y.golden) > 0:
-		b.WriteString("cases:\n")
-	case y.prompt != "":
-		fmt.Fprintf(&b, "cases:\n  short: {prompt: %s}\n", quote(y.prompt))
-	case y.paths:
-		b.WriteString("cases: auto   # parity golden plan lists them\n")
+	case golden != nil:
+		if err := writeCases(&b, golden); err != nil {
+			return "", err
+		}
+	case f.prompt != "":
+		fmt.Fprintf(&b, "cases:\n  short: {prompt: %s}\n", quote(f.prompt))
+	case strings.HasSuffix(f.engine, ".py"):
+		b.WriteString(plannedCases)
 	default:
-		b.WriteString("cases: auto   # parity golden plan lists them\npaths: []     # the execution paths that the engine can run: docs/paths.md\n")
+		b.WriteString(plannedPaths)
 	}
-	for _, g := range y.golden {
+	b.WriteString(rules + "\nreplay: " + recorded + "   # runs/" + recorded + ", which go test judges\n")
+	return b.String(), nil
+}
+
+// writeModel lets an engine run a model on the golden's tokens.
+func (f *initFlags) writeModel(b *strings.Builder, golden []*dump.Run, variant string) error {
+	for _, g := range golden {
+		if len(g.Info.Asked()) == 0 {
+			return usage("init: the run.json of %s has no token_ids, which %s would be run on", g.Path, f.candidate)
+		}
+	}
+	task, _, err := guessTask(f.candidate, f.candidate)
+	if err != nil {
+		return err
+	}
+	beside := func(path string) string { // as a fixture in the folder writes it
+		from, e1 := filepath.Abs(f.dir)
+		to, e2 := filepath.Abs(path)
+		rel, e3 := filepath.Rel(from, to)
+		err = errors.Join(err, e1, e2, e3)
+		return quote(filepath.ToSlash(rel))
+	}
+	fmt.Fprintf(b, "model:\n  path: %s\n  task: %s\n", beside(f.candidate), task)
+	switch {
+	case strings.HasSuffix(f.engine, ".py"):
+		fmt.Fprintf(b, "  engine: %s\n", beside(f.engine))
+	case f.engine != engine.MAX:
+		fmt.Fprintf(b, "  engine: %s\n", quote(f.engine))
+	}
+	fmt.Fprintf(b, "  encodings:\n    cpu: {reference: %s, candidate: float32}\n", variant)
+	return err
+}
+
+// writeCases writes those of the golden.
+func writeCases(b *strings.Builder, golden []*dump.Run) error {
+	b.WriteString("cases:\n")
+	for _, g := range golden {
+		if err := session.MakesGoldens(g); err != nil {
+			return err
+		}
 		var keys []string
 		if ids := g.Info.Asked(); len(ids) > 0 {
 			text, err := json.Marshal(ids)
 			if err != nil {
-				return "", err
+				return err
 			}
 			keys = append(keys, "token_ids: "+strings.ReplaceAll(string(text), ",", ", "))
 		}
 		if n := len(g.Steps()); n > 1 {
 			keys = append(keys, fmt.Sprintf("steps: %d", n))
 		}
-		fmt.Fprintf(&b, "  %s: {%s}\n", cmp.Or(g.Info.Case, "run"), strings.Join(keys, ", "))
+		fmt.Fprintf(b, "  %s: {%s}\n", cmp.Or(g.Info.Case, "run"), strings.Join(keys, ", "))
 	}
-	if len(y.rules) > 0 {
-		b.WriteString("\n" + (&match.Proposal{Rules: y.rules}).YAML())
+	return nil
+}
+
+// rules join what the names of the dump leave open.
+func (f *initFlags) rules(golden *dump.Run) (string, error) {
+	actual, err := store.OpenCases(f.candidate, dump.Options{})
+	if err != nil {
+		return "", err
 	}
-	b.WriteString("\nreplay: " + recorded + "   # runs/" + recorded + ", which go test judges\n")
-	return b.String(), nil
+	defer dump.CloseAll(actual)
+	k := judge.Case{Golden: golden, Actual: actual[0]}
+	if !bothLeft(k, match.Options{}) {
+		return "", nil
+	}
+	p, err := k.Propose(match.Options{})
+	if err != nil || p.Foreign != "" {
+		return "", err // of two models: the verdict says so
+	}
+	rules := proven(p.Rules)
+	if len(rules) == 0 {
+		return "", nil
+	}
+	return "\n" + (&match.Proposal{Rules: rules}).YAML(), nil
 }
 
 func quote(s string) string {

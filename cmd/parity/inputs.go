@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,13 +19,11 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/tensor"
 )
 
-// inputFlags are two dumps and what they are compared by: compare, names, show and try ask for some of
-// them, and report finds them in a report.
+// inputFlags are two dumps and what they are compared by.
 type inputFlags struct {
 	report.Inputs
 	diagnose setting.Diagnose
@@ -34,74 +31,56 @@ type inputFlags struct {
 
 // addPair adds the flags of two dumps.
 func (f *inputFlags) addPair(c *cobra.Command) {
-	fl := c.Flags()
-	fl.StringVar(&f.Golden, "golden", "", "the reference's `dump`: a folder or a file")
-	fl.StringVar(&f.Actual, "actual", "", "the candidate's `dump`")
-	fl.StringVar(&f.PadMask, "pad-mask", "", "JSON `file` with 0 or 1 per [batch][token]: padding rows are left out")
+	c.Flags().StringVar(&f.Golden, "golden", "", "the reference's `dump`: a folder or a file")
+	c.Flags().StringVar(&f.Actual, "actual", "", "the candidate's `dump`")
 }
 
-// addNames adds the flags that say which layers belong together, and which count.
-func (f *inputFlags) addNames(c *cobra.Command, scope string) {
+// addAssume adds the flag of what a dump does not say itself.
+func (f *inputFlags) addAssume(c *cobra.Command) {
+	addKeys(c, "assume", "what the files do not say, as `KEY=VALUE`; may be repeated:\n"+
+		"raw       dtype and shape of headerless files, f32:4x8 (default: those of the golden)\n"+
+		"fp8       dtype of 8-bit floats in .npy files: f8_e4m3, f8_e5m2, …\n"+
+		"encoding  dtype in which the candidate was asked to compute\n"+
+		"pad_mask  a JSON file with 0 or 1 per [batch][token]: padding rows are left out",
+		keys{"raw": once(&f.Raw), "fp8": once(&f.FP8), "encoding": once(&f.Encoding), "pad_mask": once(&f.PadMask)})
+}
+
+// addNames adds the flag that says which layers belong together.
+func (f *inputFlags) addNames(c *cobra.Command) {
 	c.Flags().StringVar(&f.Names, "names", "",
 		"YAML `file` with names, ignore and scope as in fixture.yaml: which layers belong together and which count")
-	c.Flags().StringArrayVar(&f.Scope, "scope", nil, scope)
-}
-
-// addFormat adds the flags that say what a dump does not say itself.
-func (f *inputFlags) addFormat(c *cobra.Command) {
-	fl := c.Flags()
-	fl.StringVar(&f.Encoding, "encoding", "", "`dtype` in which the candidate was asked to compute, where its run does not say it")
-	fl.StringVar(&f.Raw, "raw", "", "dtype and shape of headerless files, as `f32:4x8` (default: those of the golden)")
-	fl.StringVar(&f.FP8, "fp8", "", "`dtype` of 8-bit floats in .npy files, which do not say it: f8_e4m3, f8_e5m2, …")
 }
 
 // addFurther adds the flag of further dumps.
 func (f *inputFlags) addFurther(c *cobra.Command) {
-	fl := c.Flags()
-	roles := f.Also()
-	known := strings.Join(slices.Sorted(maps.Keys(roles)), ", ")
-	fl.Func("also", "a further dump, as `ROLE=DUMP`; may be repeated:\n"+
+	roles := keys{}
+	for role, to := range f.Also() {
+		roles[role] = once(to)
+	}
+	addKeys(c, "also", "a further dump, as `ROLE=DUMP`; may be repeated:\n"+
 		"injected     the candidate's run on golden inputs\n"+
 		"golden64     the reference's in float64\n"+
-		"noise        the reference's in the candidate's encoding (parity run --engine torch --encoding bfloat16\n"+
-		"             --follow GOLDEN): what that costs the reference is the measure, in place of the defaults\n"+
+		"noise        the reference's in the candidate's encoding: what that costs it is the measure, in place of the defaults\n"+
 		"one-pass     the candidate's own run of one pass, where --actual ran along an execution path\n"+
 		"unquantised  where --golden ran on dequantised weights: the reference's on the weights as they were, to\n"+
 		"             say what quantisation costs beside what the candidate adds\n"+
-		"unrounded    where --golden rounds the inputs of products, too: the reference's without that",
-		func(given string) error {
-			role, path, ok := strings.Cut(given, "=")
-			if to := roles[role]; !ok || to == nil || path == "" {
-				return fmt.Errorf("want ROLE=DUMP, of the roles %s", known)
-			} else if *to != "" {
-				return fmt.Errorf("%s is given twice", role)
-			} else {
-				*to = path
-			}
-			return nil
-		})
-	for role, to := range roles {
-		fl.StringVar(to, role, "", "--also "+role+"=`DUMP`")
-		hide(fl, role)
-	}
-	fl.StringVar(&f.Injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
+		"unrounded    where --golden rounds the inputs of products, too: the reference's without that", roles)
+	c.Flags().StringVar(&f.Injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
+	c.Flags().Lookup("injection").Hidden = true // of dumps without run.json
 }
 
 // addModel adds the flags of the reference's model.
 func (f *inputFlags) addModel(c *cobra.Command) {
-	fl := c.Flags()
-	fl.StringArrayVar(&f.Weights, "weights", nil,
+	c.Flags().StringArrayVar(&f.Weights, "weights", nil,
 		"the reference's weights: a safetensors `file`, its index.json, a .gguf file, or a folder; may be repeated")
-	fl.StringVar(&f.Config, "config", "", "the model's config.json")
+	c.Flags().StringVar(&f.Config, "config", "", "the model's config.json `file`")
 }
 
 // positional lets "compare A B" stand for --golden and --actual.
 func (f *inputFlags) positional(command string, args []string) error {
 	for _, a := range args {
 		switch {
-		case f.Golden == "" && f.Program != "" && f.Actual == "" && len(args) == 1:
-			f.Actual = a
-		case f.Golden == "":
+		case f.Golden == "" && (f.Program == "" || len(args) > 1):
 			f.Golden = a
 		case f.Actual == "":
 			f.Actual = a
@@ -111,53 +90,53 @@ func (f *inputFlags) positional(command string, args []string) error {
 	}
 	switch {
 	case f.Golden == "" && f.Program == "":
-		return usage("%s: --golden is missing: the reference's dump", command)
+		return usage("%s: the reference's dump is missing: parity %s GOLDEN CANDIDATE", command, command)
 	case f.Actual == "":
-		return usage("%s: --actual is missing: the candidate's dump", command)
+		return usage("%s: the candidate's dump is missing: parity %s GOLDEN CANDIDATE", command, command)
 	}
 	return nil
 }
 
-// made says in a report how it was made.
-func (f *inputFlags) made() (*report.Made, error) {
-	dir, err := os.Getwd()
-	return &report.Made{Command: "compare", Dir: dir, Inputs: f.Inputs}, err
-}
-
 // refuseOverwrite refuses to write to one of the inputs.
-func (f *inputFlags) refuseOverwrite(out string) error {
-	if out == "" || out == "-" {
-		return nil
-	}
-	for _, in := range f.Paths() {
-		if same, err := sameFile(*in, out); err == nil && same {
-			return usage("%s is one of the files to compare", out)
+func (f *inputFlags) refuseOverwrite(outs ...string) error {
+	for _, out := range outs {
+		for _, in := range f.Paths() {
+			if same, err := sameFile(*in, out); err == nil && same {
+				return usage("%s is one of the files to compare", out)
+			}
 		}
 	}
 	return nil
 }
 
-// begin reads what all comparisons ask of package judge. end closes the weights, and ends the progress that is shown.
-func (f *inputFlags) begin(stderr io.Writer) (opt judge.Options, bar *progress, end func(), err error) {
+// begin returns what all comparisons ask of package judge. A file that is evidence and cannot be read is an error at
+// once, not only when a run fails. end closes the weights, and ends the progress that is shown.
+func (f *inputFlags) begin(stderr io.Writer) (opt judge.Options, end func(), err error) {
 	if opt, err = f.options(); err != nil {
-		return opt, nil, nil, err
+		return opt, nil, err
 	}
-	evidence, closeEvidence, err := f.evidence()
+	var config checkpoint.Config
+	if f.Config != "" {
+		if config, err = checkpoint.ReadConfig(f.Config); err != nil {
+			return opt, nil, fmt.Errorf("--config: %w", err)
+		}
+	}
+	weights, err := checkpoint.Open(f.Weights...)
 	if err != nil {
-		return opt, nil, nil, err
+		return opt, nil, fmt.Errorf("--weights: %w", err)
 	}
-	bar = newProgress(stderr)
+	bar := newProgress(stderr)
 	opt.Progress = bar.set
-	opt.Diagnosis = judge.Diagnosis{Mode: f.diagnose, Evidence: evidence}
-	return opt, bar, func() { bar.done(); closeEvidence() }, nil
+	opt.Diagnosis = judge.Diagnosis{Mode: f.diagnose,
+		Evidence: func() (checkpoint.Weights, checkpoint.Config, error) { return weights.Tensors, config, nil }}
+	return opt, func() { bar.done(); weights.Close() }, nil
 }
 
 // options are what the flags ask of package judge.
 func (f *inputFlags) options() (opt judge.Options, err error) {
-	further := f.Also()
-	for _, role := range slices.Sorted(maps.Keys(further)) {
-		if f.Golden == "" && *further[role] != "" {
-			return opt, usage("--also %s=DUMP goes with --golden, which is missing", role)
+	for role, path := range f.Also() {
+		if f.Golden == "" && *path != "" {
+			return opt, usage("--also %s=DUMP goes with a golden, which is missing", role)
 		}
 	}
 	switch {
@@ -165,8 +144,6 @@ func (f *inputFlags) options() (opt judge.Options, err error) {
 		return opt, usage("--injection %s: want nested or isolated", f.Injection)
 	case f.Unrounded != "" && f.Unquantised == "":
 		return opt, usage("--also unrounded=DUMP goes with unquantised=DUMP, which is missing")
-	case f.Golden != "" && f.Layers != "":
-		return opt, usage("--layers is for a run without --golden")
 	case f.Injection != "" && f.Injected == "":
 		return opt, usage("--injection is the form of --also injected=DUMP, which is missing")
 	}
@@ -178,11 +155,9 @@ func (f *inputFlags) options() (opt judge.Options, err error) {
 		return opt, err
 	}
 	if f.Names != "" {
-		m, err := fixture.LoadMatching(f.Names)
-		if wrong := (*fixture.Error)(nil); errors.As(err, &wrong) {
-			return opt, usage("--names: %v", err)
-		} else if err != nil {
-			return opt, fmt.Errorf("--names: %w", err)
+		m, err := readNames(f.Names)
+		if err != nil {
+			return opt, err
 		}
 		opt.Match.Rules, opt.Match.Ignore, opt.Scope = m.MatchRules(), m.MatchIgnores(), m.Patterns()
 	}
@@ -196,6 +171,17 @@ func (f *inputFlags) options() (opt judge.Options, err error) {
 	return opt, nil
 }
 
+// readNames reads the file of --names.
+func readNames(file string) (*fixture.Matching, error) {
+	m, err := fixture.LoadMatching(file)
+	if wrong := (*fixture.Error)(nil); errors.As(err, &wrong) {
+		return nil, usage("--names: %v", err)
+	} else if err != nil {
+		return nil, fmt.Errorf("--names: %w", err)
+	}
+	return m, nil
+}
+
 // criteria judge in place of the defaults; nil if none were asked for.
 func (f *inputFlags) criteria() (judge.CriteriaFunc, error) {
 	asked, err := parseWithin(f.Within)
@@ -203,56 +189,47 @@ func (f *inputFlags) criteria() (judge.CriteriaFunc, error) {
 		return nil, err
 	}
 	return func(_, _ string, d tensor.DType) (compare.Criteria, string) {
-		c, source := maps.Clone(asked), "--within"
-		if !asked.Measures() {
-			c, source = compare.Default(d), "defaults, --within"
-			maps.Copy(c, asked)
+		if asked.Measures() {
+			return maps.Clone(asked), "--within"
 		}
-		return c, source
+		c := compare.Default(d)
+		maps.Copy(c, asked)
+		return c, "defaults, --within"
 	}, nil
 }
 
-// evidence opens what the search for causes may use besides the dumps. A file that cannot be read
-// is an error at once, not only when a run fails.
-func (f *inputFlags) evidence() (give search.Evidence, closeAll func(), err error) {
-	var config checkpoint.Config
-	if f.Config != "" {
-		if config, err = checkpoint.ReadConfig(f.Config); err != nil {
-			return nil, nil, fmt.Errorf("--config: %w", err)
-		}
-	}
-	weights, err := checkpoint.Open(f.Weights...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--weights: %w", err)
-	}
-	give = func() (checkpoint.Weights, checkpoint.Config, error) { return weights.Tensors, config, nil }
-	return give, func() { weights.Close() }, nil
-}
-
 // readPadMask reads [[1,1,0],…]: true where there is a real token.
-func readPadMask(path string) ([][]bool, error) {
+func readPadMask(path string) (mask [][]bool, err error) {
 	if path == "" {
 		return nil, nil
 	}
 	data, err := mapfile.Read(path, mapfile.MaxListing)
 	if err != nil {
-		return nil, fmt.Errorf("--pad-mask: %w", err)
+		return nil, fmt.Errorf("--assume pad_mask: %w", err)
 	}
 	var rows [][]int
-	if err := json.Unmarshal(data, &rows); err != nil {
-		return nil, usage("--pad-mask %s: want [[1,1,0],…], 0 or 1 per batch and token: %v", path, err)
-	}
-	mask := make([][]bool, len(rows))
+	err = json.Unmarshal(data, &rows)
 	for i, r := range rows {
-		if len(r) != len(rows[0]) {
-			return nil, usage("--pad-mask %s: row %d has %d tokens, row 0 has %d", path, i, len(r), len(rows[0]))
+		bad := slices.IndexFunc(r, func(v int) bool { return v != 0 && v != 1 })
+		switch {
+		case len(r) != len(rows[0]):
+			err = fmt.Errorf("row %d has %d tokens, row 0 has %d", i, len(r), len(rows[0]))
+		case bad >= 0:
+			err = fmt.Errorf("[%d][%d] is %d", i, bad, r[bad])
 		}
+		mask = append(mask, make([]bool, len(r)))
 		for j, v := range r {
-			if v != 0 && v != 1 {
-				return nil, usage("--pad-mask %s: [%d][%d] is %d, want 0 or 1", path, i, j, v)
-			}
-			mask[i] = append(mask[i], v == 1)
+			mask[i][j] = v == 1
 		}
+	}
+	if err != nil {
+		return nil, usage("--assume pad_mask=%s: want [[1,1,0],…], 0 or 1 per batch and token: %v", path, err)
 	}
 	return mask, nil
+}
+
+// made says in a report how it was made.
+func (f *inputFlags) made() (*report.Made, error) {
+	dir, err := os.Getwd()
+	return &report.Made{Command: "compare", Dir: dir, Inputs: f.Inputs}, err
 }

@@ -22,7 +22,7 @@ func TestInputsAreFlags(t *testing.T) {
 	in := filled(t)
 	require.NoError(t, c.ParseFlags(in.Args()))
 	require.Equal(t, in, f.Inputs)
-	shown := slices.Concat(liveFlags, []string{"also", "diagnose", "json", "verbose", "output", "save-layers", "force"})
+	shown := []string{"also", "assume", "diagnose", "edit", "json", "mode", "observer", "output", "run", "verbose"}
 	kept := in.Args()
 	c.Flags().VisitAll(func(flag *pflag.Flag) {
 		if !flag.Hidden && !slices.Contains(shown, flag.Name) {

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/sanitize"
@@ -41,7 +43,7 @@ func main() {
 	os.Exit(code)
 }
 
-// exitError carries an exit code; an empty text was printed already.
+// exitError carries an exit code; one without an error was explained already.
 type exitError struct {
 	code int
 	err  error
@@ -56,6 +58,9 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// errMismatch is the exit code of what was printed already.
+var errMismatch = &exitError{code: exitMismatch}
+
 func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
@@ -65,35 +70,43 @@ func codeOf(err error) int {
 	var e *exitError
 	var scope *judge.ScopeError
 	switch {
+	case err == nil:
+		return exitPass
 	case errors.As(err, &e):
 		return e.code
 	case errors.As(err, &scope):
 		return exitUsage
-	case err != nil:
-		return exitInfra
 	}
-	return exitPass
+	return exitInfra
+}
+
+// asked makes usage of what no engine can do.
+func asked(err error) error {
+	if err != nil && engine.Class(err) == engine.ClassUsage {
+		return &exitError{exitUsage, err}
+	}
+	return err
 }
 
 // run is the whole command, for tests too. Errors before a command runs, of its flags and arguments, are usage, all
 // others infrastructure, but for those that say what they are.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root, args := newRoot(), today(args)
-	root.SetArgs(args)
+	root, started := newRoot(), false
+	root.SetArgs(today(args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	started := false
-	strict(root, &started)
-	err := mapfile.Guard(func() error { return root.ExecuteContext(ctx) })
-	if err == nil {
-		return exitPass
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		err := cmp.Or(notEmpty(cmd), cmd.ValidateFlagGroups())
+		started = err == nil
+		return err
 	}
+	err := mapfile.Guard(func() error { return root.ExecuteContext(ctx) })
 	code := codeOf(err)
-	if !started {
+	if err != nil && !started {
 		code = exitUsage
 	}
-	if msg := err.Error(); msg != "" {
-		fmt.Fprintf(stderr, "parity: %s\n", sanitize.Text(msg))
+	if err != nil && err.Error() != "" {
+		fmt.Fprintf(stderr, "parity: %s\n", sanitize.Text(err.Error()))
 	}
 	if code == exitUsage {
 		fmt.Fprintf(stderr, "run '%s' or '%s' for usage\n", subtest.Command("parity", "help"),
@@ -116,19 +129,20 @@ func newRoot() *cobra.Command {
 	}
 	root.Flags().Bool("version", false, "version, commit and Go of this build")
 	root.SetVersionTemplate("parity {{.Version}}\n")
-	root.AddCommand(newInit(), newRun(), newCompare(), newNames(), newTry(), newShow(), newAttention(), newWeights(), newServe(),
-		newReport(), newExplain(), newGolden(), newTransformers(), newDoctor(), newJUnit())
+	root.AddCommand(newInit(), newRun(), newCompare(), newNames(), newShow(), newWeights(), newServe(), newReport(), newExplain(),
+		newGolden(), newTransformers(), newDoctor())
 	return root
 }
 
 // earlier are commands of earlier versions, by what they are called now. What follows them goes on meaning the same.
 var earlier = map[string][]string{
-	"cause":    {"explain"},
-	"generate": {"compare", "--tokens=0"},
-	"plan":     {"golden", "plan"},
-	"program":  {"golden", "program"},
-	"update":   {"golden", "update"},
-	"verify":   {"compare", "--verify"},
+	"attention": {"show", "--by=head"},
+	"cause":     {"explain"},
+	"generate":  {"compare", "--tokens=0"},
+	"plan":      {"golden", "plan"},
+	"program":   {"golden", "program"},
+	"try":       {"compare"},
+	"update":    {"golden", "update"},
 }
 
 // today returns arguments with the command as it is called now.
@@ -164,20 +178,4 @@ func notEmpty(cmd *cobra.Command) (err error) {
 		}
 	})
 	return err
-}
-
-// strict sets started where a command runs, and refuses flags without a value.
-func strict(c *cobra.Command, started *bool) {
-	if runs := c.RunE; runs != nil {
-		c.RunE = func(cmd *cobra.Command, a []string) error {
-			if err := notEmpty(cmd); err != nil {
-				return err
-			}
-			*started = true
-			return runs(cmd, a)
-		}
-	}
-	for _, sub := range c.Commands() {
-		strict(sub, started)
-	}
 }

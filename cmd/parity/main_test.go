@@ -163,17 +163,6 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-func TestInterrupt(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	dir := filepath.Join("..", "..", "fixtures", "minilm", "runs", "max-cpu")
-	var out, errs bytes.Buffer
-	code := run(ctx, []string{"compare", dir, dir}, &out, &errs)
-	assert.Equal(t, exitInfra, code, "an interrupted comparison is no result")
-	assert.Contains(t, errs.String(), "canceled")
-	assert.NotContains(t, out.String(), "PASS")
-}
-
 // The real dumps of the fixtures, unpacked as an engine writes them, give the verdict of the packed
 // ones.
 func TestUnpackedFixture(t *testing.T) {

@@ -36,57 +36,69 @@ func newNames() *cobra.Command {
 			if err := f.positional("names", args); err != nil {
 				return err
 			}
-			return f.propose(cmd.OutOrStdout())
+			if err := f.refuseOverwrite(f.out, f.json); err != nil {
+				return err
+			}
+			p, err := f.propose()
+			if err != nil {
+				return err
+			}
+			return f.write(cmd.OutOrStdout(), p)
 		},
 	}
-	fl := c.Flags()
 	f.addPair(c)
-	f.addFormat(c)
-	fl.StringVarP(&f.out, "output", "o", "", "write the rules to this `file`, for parity compare --names or the names of a fixture")
-	fl.StringVar(&f.json, "json", "", "write what was found as JSON to this `file` (- for standard output)")
+	f.addAssume(c)
+	c.Flags().StringVarP(&f.out, "output", "o", "", "write the rules to this `file`, for parity compare --names or the names of a fixture")
+	addJSON(c, &f.json, "what was found")
 	return c
 }
 
-func (f *namesFlags) propose(stdout io.Writer) error {
-	for _, out := range []string{f.out, f.json} {
-		if err := f.refuseOverwrite(out); err != nil {
-			return err
-		}
-	}
+// propose finds the rules of one case that join all.
+func (f *namesFlags) propose() (p *match.Proposal, err error) {
 	opt, err := f.options()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cases, closeAll, err := f.open()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer closeAll()
-	var p *match.Proposal
-	if err := mapfile.Guard(func() (err error) { p, err = cases[0].Propose(opt.Match); return err }); err != nil {
-		return err
+	err = mapfile.Guard(func() (err error) { p, err = cases[0].Propose(opt.Match); return err })
+	if err == nil && p.Foreign != "" {
+		err = fmt.Errorf("no rules: %s", p.Foreign)
 	}
-	if p.Foreign != "" {
-		return fmt.Errorf("no rules: %s", p.Foreign)
-	}
-	for _, k := range cases[1:] { // of the same two models: what joins one must join all
-		with := opt.Match
-		with.Rules = p.MatchRules()
-		if _, err := k.Match(k.Actual, with); err != nil {
-			return err
+	for _, k := range cases[1:] { // of the same two models
+		if err == nil {
+			with := opt.Match
+			with.Rules = p.MatchRules()
+			_, err = k.Match(k.Actual, with)
 		}
 	}
-	if f.out != "" {
-		if err := writeFile(f.out, func(w io.Writer) error { _, err := io.WriteString(w, p.YAML()); return err }); err != nil {
-			return err
-		}
-	}
-	err = writeOutput(f.json, stdout, func(w io.Writer) error { return writeProposal(w, p) })
-	if err != nil || f.json == "-" {
+	return p, err
+}
+
+func (f *namesFlags) write(stdout io.Writer, p *match.Proposal) error {
+	err := writeOutput(f.out, stdout, func(w io.Writer) error { _, err := io.WriteString(w, p.YAML()); return err })
+	if err != nil {
 		return err
 	}
-	f.print(stdout, p)
-	return nil
+	err = writeOutput(f.json, stdout, func(w io.Writer) error {
+		out := *p // without null
+		out.Rules, out.Ambiguous = append([]match.Proposed{}, p.Rules...), append([]match.Ambiguous{}, p.Ambiguous...)
+		out.Golden, out.Actual = append([]match.Left{}, p.Golden...), append([]match.Left{}, p.Actual...)
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", " ")
+		return e.Encode(struct {
+			Schema int `json:"schema"`
+			match.Proposal
+		}{1, out})
+	})
+	if err == nil && f.json != "-" && f.out != "-" {
+		f.print(stdout, p)
+	}
+	return err
 }
 
 func (f *namesFlags) print(w io.Writer, p *match.Proposal) {
@@ -113,26 +125,13 @@ func (f *namesFlags) print(w io.Writer, p *match.Proposal) {
 			fmt.Fprintf(w, "only the %s has %s\n", left.who, sanitize.Line(label.Few(list)))
 		}
 	}
-	if f.out != "" {
-		fmt.Fprintf(w, "written: %s\n", sanitize.Line(f.out))
-		if len(p.Rules) > 0 {
-			in := f.Inputs
-			in.Names = f.out
-			fmt.Fprintf(w, "next: %s\n", subtest.Command(append([]string{"parity", "compare"}, in.Args()...)...))
-		}
+	if f.out == "" {
+		return
 	}
-}
-
-// writeProposal writes what --json asks for.
-func writeProposal(w io.Writer, p *match.Proposal) error {
-	out := *p // without null
-	out.Rules, out.Ambiguous = append([]match.Proposed{}, p.Rules...), append([]match.Ambiguous{}, p.Ambiguous...)
-	out.Golden, out.Actual = append([]match.Left{}, p.Golden...), append([]match.Left{}, p.Actual...)
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	return e.Encode(struct {
-		Schema int `json:"schema"`
-		match.Proposal
-	}{1, out})
+	fmt.Fprintf(w, "written: %s\n", sanitize.Line(f.out))
+	if len(p.Rules) > 0 {
+		in := f.Inputs
+		in.Names = f.out
+		fmt.Fprintf(w, "next: %s\n", subtest.Command(append([]string{"parity", "compare"}, in.Args()...)...))
+	}
 }

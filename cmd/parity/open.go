@@ -2,22 +2,16 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
@@ -26,94 +20,6 @@ import (
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
 )
-
-// compare opens the dumps, compares them, and hands the comparison over while its tensors can be read.
-func (f *inputFlags) compare(ctx context.Context, stderr io.Writer, done func(*judge.Comparison, search.Evidence) error) error {
-	collectSeldom()
-	opt, bar, end, err := f.begin(stderr)
-	if err != nil {
-		return err
-	}
-	defer end()
-	cases, closeAll, err := f.open()
-	if err != nil {
-		return err
-	}
-	defer closeAll()
-	for _, k := range cases {
-		if err := f.sameModel(opt.Diagnosis.Evidence, k.Golden); err != nil {
-			return err
-		}
-	}
-	if f.Golden == "" {
-		var programs []*program.Program
-		for _, k := range cases {
-			programs = append(programs, k.Program)
-		}
-		of, replayed, err := f.alone(stderr, programs, &opt)
-		if err != nil {
-			return err
-		}
-		made, undo, err := reference.Alone(ctx, cases, of)
-		replayed()
-		if err != nil {
-			return err
-		}
-		defer undo()
-		cases = made
-	}
-	var joined string
-	err = mapfile.Guard(func() error { joined = f.byValue(cases, &opt.Match); return nil })
-	if err != nil {
-		return err
-	}
-	c, err := judge.Compare(ctx, cases, opt)
-	if err != nil {
-		return err
-	}
-	bar.done()
-	if joined != "" {
-		c.Notes = append([]string{joined}, c.Notes...)
-	}
-	for _, n := range checkpoint.Unread(f.Weights...) {
-		c.Note(n)
-	}
-	return done(c, opt.Diagnosis.Evidence)
-}
-
-// mostMemory is up to how many bytes memory is collected seldom, when it has grown by so many percent. Pieces that are
-// replayed make many small tensors: collecting them took a quarter of the time, November 2026.
-const mostMemory, seldom = 3 << 29, 300
-
-func collectSeldom() {
-	if os.Getenv("GOMEMLIMIT") == "" && os.Getenv("GOGC") == "" {
-		debug.SetMemoryLimit(mostMemory)
-		debug.SetGCPercent(seldom)
-	}
-}
-
-// alone says how goldens are made of programs and the candidate's own tensors. done ends the progress
-// that is shown.
-func (f *inputFlags) alone(stderr io.Writer, programs []*program.Program, opt *judge.Options) (of judge.AloneOptions, done func(), err error) {
-	of.Options = *opt
-	if f.Layers != "" {
-		wants, blocks, err := reference.Blocks(f.Layers, programs)
-		if err != nil {
-			return of, nil, usage("--layers %v", err)
-		}
-		of.Wants = wants
-		for _, b := range blocks {
-			p, err := glob.Compile(b)
-			if err != nil {
-				return of, nil, usage("--layers: %v", err)
-			}
-			opt.Scope = append(opt.Scope, p)
-		}
-	}
-	bar := newReplaying(stderr)
-	of.Progress = bar.set
-	return of, bar.done, nil
-}
 
 // The two dumps that are compared; further ones have the roles of --also.
 const (
@@ -133,25 +39,13 @@ func (d dumps) close() {
 // openDumps opens all dumps of the command line. Headerless files are read as the flags say, or else as those of the
 // golden.
 func (f *inputFlags) openDumps(o dump.Options) (d dumps, err error) {
-	if o.FP8, err = parseFP8(f.FP8); err != nil {
+	if err := f.assume(&o); err != nil {
 		return nil, err
-	}
-	if f.Raw != "" {
-		spec, err := raw.Parse(f.Raw)
-		if err != nil {
-			return nil, usage("--raw: %v", err)
-		}
-		o.Raw = func(string, int64) (raw.Spec, error) { return spec, nil }
 	}
 	paths := f.Also()
 	roles := append([]string{goldenRole, actualRole}, slices.Sorted(maps.Keys(paths))...)
 	paths[goldenRole], paths[actualRole] = &f.Golden, &f.Actual
 	d = dumps{}
-	defer func() {
-		if err != nil {
-			d.close()
-		}
-	}()
 	for _, role := range roles {
 		one := o
 		if golden := d[goldenRole]; len(golden) > 0 && o.Raw == nil {
@@ -162,11 +56,63 @@ func (f *inputFlags) openDumps(o dump.Options) (d dumps, err error) {
 		}
 		if path := *paths[role]; path != "" {
 			if d[role], err = store.OpenCases(path, one); err != nil {
+				d.close()
 				return nil, err
 			}
 		}
 	}
-	return d, f.setEncoding(d[actualRole])
+	if err := f.setEncoding(d[actualRole]); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// assume says what files hold that do not say it.
+func (f *inputFlags) assume(o *dump.Options) error {
+	if f.FP8 != "" {
+		d, err := tensor.ParseDType(f.FP8)
+		if err != nil || !d.IsFloat() || d.Size() != 1 {
+			return usage("--assume fp8=%s: want a float of one byte: f8_e4m3, f8_e5m2, …", f.FP8)
+		}
+		o.FP8 = d
+	}
+	if f.Raw != "" {
+		spec, err := raw.Parse(f.Raw)
+		if err != nil {
+			return usage("--assume raw: %v", err)
+		}
+		o.Raw = func(string, int64) (raw.Spec, error) { return spec, nil }
+	}
+	return nil
+}
+
+// encoding is the type that --assume names; tensor.Invalid without it.
+func (f *inputFlags) encoding() (tensor.DType, error) {
+	if f.Encoding == "" {
+		return tensor.Invalid, nil
+	}
+	d, err := tensor.ParseDType(f.Encoding)
+	if err != nil || !d.IsFloat() {
+		return d, usage("--assume encoding=%s: want a float, such as bfloat16", f.Encoding)
+	}
+	return d, nil
+}
+
+// setEncoding gives the candidate's runs the encoding that --assume names.
+func (f *inputFlags) setEncoding(runs []*dump.Run) error {
+	d, err := f.encoding()
+	if err != nil || d == tensor.Invalid {
+		return err
+	}
+	for _, r := range runs {
+		said := &r.Info.Encoding
+		if said.Compute != "" && said.Compute != d.String() {
+			return usage("--assume encoding=%s: the run in %s says that its encoding is %s", d, r.Path, *said)
+		}
+		said.Compute = d.String()
+	}
+	return nil
 }
 
 // open opens all dumps of the command line and pairs their cases.
@@ -175,23 +121,20 @@ func (f *inputFlags) open() (cases []judge.Case, closeAll func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() {
-		if err != nil {
-			d.close()
+	cases, err = f.pair(d)
+	var programs []*program.Program
+	if err == nil {
+		of := d[actualRole]
+		if f.Golden != "" {
+			of = nil
+			for _, k := range cases {
+				of = append(of, k.Golden)
+			}
 		}
-	}()
-	if cases, err = f.pair(d); err != nil {
-		return nil, nil, err
+		programs, err = f.programsOf(of)
 	}
-	of := d[actualRole]
-	if f.Golden != "" {
-		of = nil
-		for _, k := range cases {
-			of = append(of, k.Golden)
-		}
-	}
-	programs, err := f.programsOf(of)
 	if err != nil {
+		d.close()
 		return nil, nil, err
 	}
 	for i, p := range programs {
@@ -271,43 +214,6 @@ func closePrograms(list []*program.Program) {
 	}
 }
 
-// setEncoding gives the candidate's runs the encoding of --encoding.
-func (f *inputFlags) setEncoding(runs []*dump.Run) error {
-	if f.Encoding == "" {
-		return nil
-	}
-	d, err := tensor.ParseDType(f.Encoding)
-	if err == nil && !d.IsFloat() {
-		err = fmt.Errorf("%s is no float", d)
-	}
-	if err != nil {
-		return usage("--encoding: %v", err)
-	}
-	for _, r := range runs {
-		said := &r.Info.Encoding
-		if said.Compute != "" && said.Compute != d.String() {
-			return usage("--encoding %s: the run in %s says that its encoding is %s", d, r.Path, *said)
-		}
-		said.Compute = d.String()
-	}
-	return nil
-}
-
-// parseFP8 is the type of --fp8, Invalid without it.
-func parseFP8(name string) (tensor.DType, error) {
-	if name == "" {
-		return tensor.Invalid, nil
-	}
-	d, err := tensor.ParseDType(name)
-	if err == nil && (!d.IsFloat() || d.Size() != 1) {
-		err = fmt.Errorf("%s is no float of one byte", d)
-	}
-	if err != nil {
-		return tensor.Invalid, usage("--fp8: %v", err)
-	}
-	return d, nil
-}
-
 // withoutImages leaves out the cases with images, with a note, where the candidate was given none at
 // all: its engine may take none.
 func withoutImages(cases []judge.Case, runs []*dump.Run) []judge.Case {
@@ -333,19 +239,15 @@ func withoutImages(cases []judge.Case, runs []*dump.Run) []judge.Case {
 // pairCases gives each case the run of its name; all must have one. Two single runs belong together, whatever they
 // are called.
 func pairCases(cases []judge.Case, runs []*dump.Run, all bool, to func(*judge.Case) **dump.Run) error {
-	if len(cases) == 1 && len(runs) == 1 {
-		*to(&cases[0]) = runs[0]
-		return nil
-	}
 	for i := range cases {
 		k := &cases[i]
 		for _, r := range runs {
-			if r.Info.Case == k.Name {
+			if r.Info.Case == k.Name || len(cases) == 1 && len(runs) == 1 {
 				*to(k) = r
 			}
 		}
 		if *to(k) == nil && all {
-			return fmt.Errorf("--actual has no case %q, it has %s", k.Name, dump.CaseNames(runs))
+			return fmt.Errorf("the candidate has no case %q, it has %s", k.Name, dump.CaseNames(runs))
 		}
 	}
 	return nil
@@ -365,16 +267,15 @@ func (f *inputFlags) alignSingles(cases []judge.Case) {
 	}
 }
 
+const sameDump = "golden and actual are the same: this shows only that the dump can be read"
+
 // noteSameFile notes that two dumps are one.
 func (f *inputFlags) noteSameFile(actual *dump.Run) error {
 	same, err := sameFile(f.Golden, f.Actual)
-	if err != nil {
-		return err
-	}
-	if same {
+	if err == nil && same {
 		actual.Notes = append(actual.Notes, sameDump)
 	}
-	return nil
+	return err
 }
 
 // sameModel refuses weights that are of another model than the golden: a layer that puts out more or fewer numbers
@@ -397,8 +298,6 @@ func (f *inputFlags) sameModel(evidence search.Evidence, golden *dump.Run) error
 	}
 	return nil
 }
-
-const sameDump = "golden and actual are the same: this shows only that the dump can be read"
 
 // rawLike reads headerless files of a candidate (MAX's print style BINARY) with the dtype and shape
 // of the golden port of the same layer that has as many bytes. Of several, one of the same label
@@ -436,9 +335,8 @@ func rawLike(golden *dump.Run) func(name string, size int64) (raw.Spec, error) {
 			}
 		}
 		if rank == 0 {
-			return best, fmt.Errorf("%w: no port of the golden's layer has %d bytes: say dtype and shape with --raw "+
-				"DTYPE:SHAPE",
-				dump.ErrUnknownShape, size)
+			return best, fmt.Errorf("%w: no port of the golden's layer has %d bytes: say dtype and shape with "+
+				"--assume raw=DTYPE:SHAPE", dump.ErrUnknownShape, size)
 		}
 		return best, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -41,28 +42,28 @@ func TestRunUsage(t *testing.T) {
 	}{
 		{[]string{}, `--engine "": want max, mlx or torch`, "no engine"},
 		{[]string{"--engine", "jax"}, `want max, mlx or torch`, "an engine that is not there"},
-		{[]string{"--engine", "max"}, "--model is missing", "no model"},
-		{[]string{"--engine", "max", "--task", "module", "--model", llama}, "needs --oracle",
+		{[]string{"--engine", "max"}, "which model?", "no model"},
+		{[]string{"--engine", "max", "--set", "task=module", "--model", llama}, "needs --set oracle=FILE",
 			"someone has to build the module"},
-		{[]string{"--engine", "max", "--oracle", "gone.py"}, "there is no oracle file gone.py",
-			"a file that is not there"},
-		{[]string{"--engine", "torch", "--model", llama, "--task", "image-generation"}, "want one of --prompt", "nothing to run"},
+		{[]string{"--engine", "max", "--set", "oracle=gone.py"}, "there is no oracle file gone.py", "a file that is not there"},
+		{[]string{"--engine", "torch", "--model", llama, "--set", "task=image-generation"}, "want one of --prompt", "nothing to run"},
 		{[]string{"--engine", "torch", "--model", llama, "--path", "decode:2"}, "want --token-ids or --follow", "a path of nothing"},
 		{with("--token-ids", "1"), "none of the others can be; [prompt token-ids]", "two inputs"},
 		{with("--follow", other), "none of the others can be; [follow prompt]", "two inputs"},
 		{with("--device", "tpu"), "want cpu or gpu", "a device that is not there"},
-		{with("--num-hidden-layers", "0"), "want a number from 1, or all", "no layers"},
-		{with("--num-hidden-layers", "two"), "want a number from 1, or all", "no number"},
+		{with("--set", "max_layers=0"), "want how many blocks run", "no layers"},
+		{with("--set", "max_layers=two"), "want how many blocks run", "no number"},
 		{with("--num-steps", "0"), "--num-steps 0", "no step"},
 		{[]string{"--engine", "torch", "--model", bert, "--prompt", "a", "--num-steps", "2"},
 			"only text-generation has more", "an embedding decodes nothing"},
-		{with("--hf-config-overrides", "[]"), "want a JSON object", "a list has no keys"},
-		{with("--filter", "a["), "run: ", "a broken pattern"},
-		{with("--print", "full"), "--print is a setting of MAX", "torch prints nothing"},
-		{with("--precision", "3"), "--precision is for --print full", "no digits are printed"},
-		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--print", "full", "--precision", "0"},
-			"--precision 0: want a number of digits", "no digits"},
-		{with("--revision", "abc"), "--revision is of a hub id", "a folder has none"},
+		{with("--set", "hf_config_overrides=[]"), "want a JSON object", "a list has no keys"},
+		{with("--filter", "a["), "run: --filter", "a broken pattern"},
+		{with("--set", "allow_missing=a["), "glob", "a broken pattern"},
+		{with("--set", "revision=abc"), "--set revision is of a hub id", "a folder has none"},
+		{with("--set", "revisoin=abc"), `there is no key "revisoin", did you mean "revision"`, "a slip"},
+		{with("--set", "speed=abc"), "want KEY=VALUE, of the keys activations, allow_missing, engine.", "no such key"},
+		{with("--set", "task"), "want KEY=VALUE", "no value"},
+		{with("--set", "task=module", "--set", "task=embeddings"), "it is given twice", "which of them?"},
 		{[]string{"--engine", "max", "--model", llama, "--follow", other, "--num-steps", "2"},
 			"none of the others can be; [follow num-steps]", "two numbers of steps"},
 		{with("--path", "decode"), "want --token-ids or --follow", "the tokens of a prompt are not known yet"},
@@ -72,14 +73,10 @@ func TestRunUsage(t *testing.T) {
 		{[]string{"--engine", "torch", "--model", bert, "--token-ids", "1,2,3", "--path", "decode"}, "needs a cache", "an encoder has none"},
 		{[]string{"--engine", "torch", "--model", llama, "--token-ids", "1,2,3", "--path", "chunked:4"}, "it has 3 tokens, and the path wants 6",
 			"too short a prompt"},
-		{with("--engine-config", "a=1"), "torch has one setting, attn_implementation=eager", "torch has no such settings"},
-		{with("--engine-config", "attn_implementation=2"), "torch has one setting, attn_implementation=eager", "no name"},
-		{[]string{"--engine", "torch", "--oracle", filepath.Join(llama, "config.json"), "--engine-config", "attn_implementation=sdpa"},
+		{with("--set", "engine.a=1"), "torch has one setting, attn_implementation=eager", "torch has no such settings"},
+		{with("--set", "engine.attn_implementation=2"), "torch has one setting, attn_implementation=eager", "no name"},
+		{[]string{"--engine", "torch", "--set", "oracle=" + filepath.Join(llama, "config.json"), "--set", "engine.attn_implementation=sdpa"},
 			"the oracle file makes the model, and chooses", "a setting without an effect"},
-		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--engine-config", "a"}, "want KEY=VALUE",
-			"no value"},
-		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--print", "loud"},
-			"want compact, full, binary or max-checkpoint", "no such style"},
 		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--encoding", "bfloat16"},
 			`MAX has no encoding "bfloat16" on the cpu`, "the limits of MAX are known"},
 		{[]string{"--engine", "torch", "--model", llama, "--token-ids", "1,x"}, `"x" is no token id`, "no number"},
@@ -90,8 +87,7 @@ func TestRunUsage(t *testing.T) {
 			"hub ids have one slash"},
 		{[]string{"--engine", "torch", "--model", filepath.Join(llama, "config.json"), "--prompt", "a"}, "is a file",
 			"a folder is wanted"},
-		{[]string{"--engine", "torch", "--model", "org/gone", "--prompt", "a"}, "give --task",
-			"a hub id that is not in the cache"},
+		{[]string{"--engine", "torch", "--model", "org/gone", "--prompt", "a"}, "give --set task", "a hub id that is not in the cache"},
 		{[]string{"--engine", "torch", "--model", odd, "--prompt", "a"}, `architectures ["Odd"]`,
 			"an architecture that says nothing"},
 		{[]string{"--engine", "torch", "--model", broken, "--prompt", "a"}, "config.json", "broken JSON"},
@@ -99,10 +95,11 @@ func TestRunUsage(t *testing.T) {
 		{[]string{"--engine", "torch", "--model", llama, "--follow", empty}, "a dump that parity run wrote", "no dump"},
 		{[]string{"--engine", "torch", "--model", llama, "--follow", other}, "but not the tokens",
 			"its decode steps are not listed"},
-		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--program", "on"}, "--program is for --engine torch",
+		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--set", "program=on"}, "--set program is for --engine torch",
 			"the candidate's program judges nothing"},
-		{with("--program", "text"), `--program "text": want on, lines or off`, "no such setting"},
-		{[]string{"--engine", "torch", "--model", llama, "--token-ids", "1,2,3", "--path", "repeat:2", "--program", "lines"},
+		{with("--set", "program=text"), `"text": want on or lines or off`, "no such setting"},
+		{with("--set", "weights=all"), `"all": want bytes or hashes`, "no such setting"},
+		{[]string{"--engine", "torch", "--model", llama, "--token-ids", "1,2,3", "--path", "repeat:2", "--set", "program=lines"},
 			"the program of one pass judges all paths", "a path has none"},
 		{with("-o", other), "--force replaces a dump", "a dump that is there"},
 		{with("-o", full, "--force"), "it is no dump", "force is for dumps, not for any folder"},
@@ -128,67 +125,37 @@ func TestRunJob(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(refs), 0o755))
 	require.NoError(t, os.WriteFile(refs, []byte("abc\n"), 0o644))
 
-	f := runFlags{engine: engine.Torch, model: "org/small", device: engine.CPU, layers: "all",
-		print: engine.PrintCheckpoint, prompts: []string{"a", "b"}, steps: 1}
-	job, why, err := f.job()
-	require.NoError(t, err)
-	assert.Equal(t, "text-classification", job.Task)
-	assert.Equal(t, "guessed from BertForSequenceClassification in config.json", why)
-	assert.False(t, job.Local)
-	assert.Equal(t, "float32", job.Encoding)
-	assert.Equal(t, []string{"a", "b"}, job.Cases[0].Prompts)
-	assert.Zero(t, job.SanityTokens, "a classification generates nothing")
-
-	f.config = []string{"attn_implementation=sdpa"}
-	job, _, err = f.job()
-	require.NoError(t, err)
-	assert.Equal(t, map[string]any{engine.AttnImplementation: "sdpa"}, job.Config)
-
 	for _, tt := range []struct {
-		program, encoding string
-		want              bool
-		frames, reason    string
+		args   []string
+		want   func(j *engine.Job) bool
+		reason string
 	}{
-		{"", "", true, "", "by default"},
-		{"on", "", true, "", "as by default"},
-		{"lines", "", true, engine.FramesLines, "without the source text"},
-		{"off", "", false, "", "without"},
-		{"", "float32", true, "", "the type of references"},
-		{"", "bfloat16", false, "", "what an encoding costs is no program"},
-		{"on", "bfloat16", true, "", "if someone asks for it"},
+		{nil, func(j *engine.Job) bool {
+			return j.Task == "text-classification" && !j.Local && j.Encoding == "float32" && len(j.Cases[0].Prompts) == 2
+		}, "by the model's config"},
+		{nil, func(j *engine.Job) bool { return j.SanityTokens == 0 }, "a classification generates nothing"},
+		{nil, func(j *engine.Job) bool { return j.Program && j.Frames == "" }, "by default"},
+		{[]string{"--set", "program=lines"}, func(j *engine.Job) bool { return j.Program && j.Frames == engine.FramesLines }, "without the source text"},
+		{[]string{"--set", "program=off"}, func(j *engine.Job) bool { return !j.Program }, "without"},
+		{[]string{"--encoding", "float32"}, func(j *engine.Job) bool { return j.Program }, "the type of references"},
+		{[]string{"--encoding", "bfloat16"}, func(j *engine.Job) bool { return !j.Program }, "what an encoding costs is no program"},
+		{[]string{"--encoding", "bfloat16", "--set", "program=on"}, func(j *engine.Job) bool { return j.Program }, "if someone asks for it"},
+		{[]string{"--set", "engine.attn_implementation=sdpa"}, func(j *engine.Job) bool { return j.Config[engine.AttnImplementation] == "sdpa" }, "a setting"},
+		{[]string{"--set", "weights=hashes", "--set", "trust_remote_code=true"}, func(j *engine.Job) bool { return j.WeightHashes && j.TrustRemoteCode }, "more of them"},
+		{[]string{"--engine", "max", "--device", "gpu", "--set", "task=text-generation", "--max-layers", "2", "--num-steps", "2",
+			"--set", "hf_config_overrides={\"rope_theta\": 1}", "--set", "engine.max_length=64", "--set", "engine.name=x", "--filter", "layers.*"},
+			func(j *engine.Job) bool {
+				return j.Encoding == "" && !j.Program && j.MaxLayers == 2 && j.Overrides["rope_theta"] == 1.0 &&
+					j.Config["max_length"] == 64.0 && j.Config["name"] == "x" && j.Capture.Layers[0] == "layers.*"
+			}, "MAX chooses the encoding on the GPU"},
 	} {
-		f.program, f.encoding = tt.program, tt.encoding
-		job, _, err = f.job()
-		require.NoError(t, err)
-		assert.Equal(t, tt.want, job.Program, tt.reason)
-		assert.Equal(t, tt.frames, job.Frames, tt.reason)
+		var f runFlags
+		c := &cobra.Command{}
+		f.add(c)
+		require.NoError(t, c.ParseFlags(append([]string{"--engine", "torch", "--model", "org/small", "--prompt", "a", "--prompt", "b"}, tt.args...)))
+		require.NoError(t, f.prepare(), tt.reason)
+		assert.True(t, tt.want(&f.job), "%s: %+v", tt.reason, f.job)
 	}
-
-	f = runFlags{engine: engine.MAX, model: "org/other", task: "text-generation", device: engine.GPU, layers: "2",
-		print: engine.PrintFull, precision: 3,
-		ids: []string{"1 2"}, steps: 2, overrides: `{"rope_theta": 1}`,
-		config: []string{"max_length=64", "name=x", "eager=true"}, filter: []string{"layers.*"}}
-	job, why, err = f.job()
-	require.NoError(t, err)
-	assert.Empty(t, why)
-	assert.Empty(t, job.Encoding, "MAX chooses on the GPU")
-	assert.False(t, job.Program, "of torch")
-	assert.Equal(t, 2, job.MaxLayers)
-	assert.Equal(t, "full", job.Print)
-	assert.Equal(t, 3, job.Precision)
-	assert.Equal(t, map[string]any{"rope_theta": 1.0}, job.Overrides)
-	assert.Equal(t, map[string]any{"max_length": 64.0, "name": "x", "eager": true}, job.Config)
-	assert.Equal(t, []string{"layers.*"}, job.Capture.Layers)
-	assert.Equal(t, [][]int{{1, 2}}, job.Cases[0].TokenIDs)
-}
-
-func TestNumbers(t *testing.T) {
-	assert.Equal(t, "1 2 (2)", numbers([]int{1, 2}))
-	long := make([]int, 100)
-	for i := range long {
-		long[i] = i
-	}
-	assert.Equal(t, "0 1 2 3 4 5 6 7 8 9 10 11 … 88 89 90 91 92 93 94 95 96 97 98 99 (100)", numbers(long))
 }
 
 func TestAtLeast(t *testing.T) {

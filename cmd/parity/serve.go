@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/engine"
@@ -15,12 +12,11 @@ import (
 
 type serveFlags struct {
 	session.Serving
-	json    string
-	verbose bool
+	resultFlags
 }
 
 func newServe() *cobra.Command {
-	var f serveFlags
+	f := serveFlags{Serving: session.Serving{Live: true}}
 	c := &cobra.Command{
 		Use:   "serve FIXTURE [--url URL]",
 		Short: "ask a server of OpenAI's API a fixture's cases, and judge its answers by the goldens",
@@ -32,25 +28,21 @@ func newServe() *cobra.Command {
 			"started. " + serving.KeyVariable + " is the key of a server that wants one.\n\n" +
 			"exit codes: 0 all answers are right, 1 one is wrong, 2 usage, 3 a request got no answer that can be judged",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args[0], cmd.OutOrStdout())
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.URL, "url", "", "`address` of a server that runs, http://HOST:PORT")
-	fl.StringVar(&f.Model, "model", "", "`name` of the model that is asked (default: serve.model, the one called as the fixture's, or the first)")
 	fl.DurationVar(&f.Timeout, "timeout", serving.DefaultTimeout, "how long an answer may take")
 	fl.IntVar(&f.Parallel, "parallel", serving.DefaultParallel, "how many requests are on their way at once")
 	fl.IntVar(&f.Draws, "draws", 0, "how many tokens are drawn for each setting of sampling (default: serve.draws, or none)")
 	fl.DurationVar(&f.Start, "start-timeout", serving.DefaultStart, "how long a server that is started may take until it is ready")
 	fl.StringVar(&f.Device, "device", engine.CPU, "where the server computes, for the fixture's encodings: cpu or gpu")
 	fl.StringVar(&f.Encoding, "encoding", "", "`dtype` in which the server computes (default: by the fixture's encodings)")
-	fl.StringVar(&f.json, "json", "", "write report.json to this `file` (- for standard output)")
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every request, and what was asked to find a cause")
+	f.add(c, "list every request, and what was asked to find a cause")
 	return c
 }
 
-func (f *serveFlags) run(ctx context.Context, dir string, stdout io.Writer) error {
+func (f *serveFlags) run(cmd *cobra.Command, dir string) error {
 	switch {
 	case f.Timeout <= 0 || f.Start <= 0:
 		return usage("serve: --timeout %s, --start-timeout %s: want a time, 30s", f.Timeout, f.Start)
@@ -58,19 +50,19 @@ func (f *serveFlags) run(ctx context.Context, dir string, stdout io.Writer) erro
 		return usage("serve: --parallel %d: want a number from 1", f.Parallel)
 	case f.Draws < 0 || f.Draws > 0 && f.Draws < fixture.MinDraws:
 		return usage("serve: --draws %d: want %d or more, 0 for none", f.Draws, fixture.MinDraws)
-	case f.Device != engine.CPU && f.Device != engine.GPU:
-		return usage("serve: --device %q: want cpu or gpu", f.Device)
 	}
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Context: ctx})
+	if err := device(f.Device); err != nil {
+		return err
+	}
+	s, err := session.Start(session.Config{Fixtures: []string{dir}, Context: cmd.Context()})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	fx := s.Default()
-	f.Live = true
 	_, err = fx.Serve(f.Serving)
-	if err != nil && engine.Class(err) == engine.ClassUsage {
-		return &exitError{exitUsage, err}
+	if err = asked(err); codeOf(err) == exitUsage {
+		return err
 	}
 	var r *report.Report
 	if err != nil {
@@ -78,6 +70,5 @@ func (f *serveFlags) run(ctx context.Context, dir string, stdout io.Writer) erro
 	} else {
 		r = fx.ServeReport()
 	}
-	out := compareFlags{json: f.json, verbose: f.verbose}
-	return out.write(r, stdout, err)
+	return f.write(cmd.OutOrStdout(), r, "", err)
 }

@@ -14,81 +14,86 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
-	"github.com/goparity/goparity/tensor/raw"
 )
 
+// How many of them are shown.
+const (
+	tokensShown = 64 // token ids of a sequence
+	valuesShown = 5  // first values of a tensor
+)
+
+type showFlags struct {
+	inputFlags
+	by, layer string
+}
+
 func newShow() *cobra.Command {
-	var by string
-	var first int
-	var heads bool
-	var f attentionFlags
+	var f showFlags
 	c := &cobra.Command{
-		Use:   "show FILE|DIR",
-		Short: "what is in a tensor file or dump: shape, dtype, range, sum, first values, NaN",
-		Args:  cobra.RangeArgs(1, 2),
+		Use:   "show FILE|DIR | show --by head DUMP [CANDIDATE]",
+		Short: "what is in a tensor file or dump: shape, dtype, range, sum, first values, NaN; attention by head",
+		Long: "With --by head it shows of each head how far its attention is spread: the mean of the weights, the entropy in\n" +
+			"nats and as a part of ln n, n the keys that a query may look at, the key that gets most, and what key 0 gets;\n" +
+			"heads that look at all keys alike are named as uniform. A second dump, the candidate's, is shown beside the\n" +
+			"first. Weights that were not recorded are what the program beside the dump makes of q, k and v, where that\n" +
+			"makes the recorded context.",
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case heads:
-				return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			case f.by == "head":
+				return f.heads(cmd, args)
+			case f.by != "" && f.by != "row" && f.by != "column":
+				return usage("show: --by %s: want row, column or head", f.by)
 			case len(args) > 1:
-				return usage("show: %q is one dump too many: parity attention shows two", args[1])
+				return usage("show: %q is one dump too many: --by head shows two", args[1])
 			case f.Names != "":
-				return usage("show: --names goes with parity attention")
-			case by != "" && by != "row" && by != "column":
-				return usage("show: --by %s: want row or column", by)
+				return usage("show: --names joins two dumps: --by head shows them")
 			}
-			opt, err := rawOptions(f.Raw)
-			if err != nil {
-				return err
-			}
-			runs, err := store.OpenCases(args[0], opt)
-			if err != nil {
-				return err
-			}
-			defer dump.CloseAll(runs)
-			shown := 0
-			for _, r := range runs {
-				n, err := show(cmd.OutOrStdout(), r, f.layer, by, first)
-				if err != nil {
-					return err
-				}
-				shown += n
-			}
-			if shown == 0 {
-				return usage("show: no label of %s contains %q", args[0], f.layer)
-			}
-			return nil
+			return f.show(cmd.OutOrStdout(), args[0])
 		},
 	}
-	f.addLook(c)
-	c.Flags().StringVar(&by, "by", "", "figures of each row or column instead of the whole tensor: row or column")
-	c.Flags().IntVar(&first, "first", 5, "how many first values to print")
-	c.Flags().BoolVar(&heads, "attention", false, "parity attention")
-	hide(c.Flags(), "attention", "names")
-	c.MarkFlagsMutuallyExclusive("attention", "by")
-	c.MarkFlagsMutuallyExclusive("attention", "first")
+	f.addAssume(c)
+	f.addNames(c)
+	c.Flags().StringVar(&f.layer, "layer", "", "only labels that contain this `text`")
+	c.Flags().StringVar(&f.by, "by", "", "figures of each `row`, column or head instead of the whole tensor")
 	return c
 }
 
-// rawOptions open a dump to look at it. spec says what headerless files hold, "" for none.
-func rawOptions(spec string) (opt dump.Options, err error) {
-	opt.Unjudged = true
-	if spec == "" {
-		return opt, nil
+// openAny opens a dump to look at it.
+func (f *showFlags) openAny(path string) ([]*dump.Run, error) {
+	opt := dump.Options{Unjudged: true}
+	if f.Encoding != "" || f.PadMask != "" {
+		return nil, usage("show: --assume encoding and pad_mask judge, and nothing is judged here")
 	}
-	parsed, err := raw.Parse(spec)
-	if err != nil {
-		return opt, usage("show: --raw: %v", err)
+	if err := f.assume(&opt); err != nil {
+		return nil, err
 	}
-	opt.Raw = func(string, int64) (raw.Spec, error) { return parsed, nil }
-	return opt, nil
+	return store.OpenCases(path, opt)
 }
 
-// tokensShown is how many token ids of a sequence are shown.
-const tokensShown = 64
+func (f *showFlags) show(w io.Writer, path string) error {
+	runs, err := f.openAny(path)
+	if err != nil {
+		return err
+	}
+	defer dump.CloseAll(runs)
+	shown := 0
+	for _, r := range runs {
+		f.head(w, r)
+		n, err := f.tensors(w, r)
+		if err != nil {
+			return err
+		}
+		shown += n
+	}
+	if shown == 0 {
+		return usage("show: no label of %s contains %q", path, f.layer)
+	}
+	return nil
+}
 
-// show prints a run, and returns how many tensors it has whose label contains layer.
-func show(w io.Writer, r *dump.Run, layer, by string, first int) (shown int, err error) {
+// head prints what is known of a run besides its tensors.
+func (f *showFlags) head(w io.Writer, r *dump.Run) {
 	if r.HasInfo {
 		what := []string{strings.TrimSpace(r.Info.Engine + " " + r.Info.Versions[r.Info.Engine]), r.Info.Encoding.String(), r.Info.Mode + " run", "order from " + r.OrderBy}
 		what = slices.DeleteFunc(what, func(s string) bool { return s == "" })
@@ -97,11 +102,7 @@ func show(w io.Writer, r *dump.Run, layer, by string, first int) (shown int, err
 			fmt.Fprintln(w, report.Clean(line))
 		}
 		for i, ids := range r.Info.Tokens() {
-			text := strings.Trim(fmt.Sprint(ids[:min(len(ids), tokensShown)]), "[]")
-			if n := len(ids) - tokensShown; n > 0 {
-				text += fmt.Sprintf(" … and %d more", n)
-			}
-			fmt.Fprintf(w, "token ids of sequence %d: %s\n", i, text)
+			fmt.Fprintf(w, "token ids of sequence %d: %s\n", i, tokens(ids))
 		}
 	} else {
 		fmt.Fprintf(w, "%s: no run.json, order from %s\n", report.Clean(r.Path), r.OrderBy)
@@ -109,25 +110,38 @@ func show(w io.Writer, r *dump.Run, layer, by string, first int) (shown int, err
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "note: %s\n", report.Clean(n))
 	}
+}
+
+// tokens writes token ids, those at the beginning where there are many.
+func tokens(ids []int) string {
+	text := strings.Trim(fmt.Sprint(ids[:min(len(ids), tokensShown)]), "[]")
+	if n := len(ids) - tokensShown; n > 0 {
+		text += fmt.Sprintf(" … and %d more", n)
+	}
+	return text
+}
+
+// tensors prints those of a run whose label contains --layer, and returns how many these are.
+func (f *showFlags) tensors(w io.Writer, r *dump.Run) (shown int, err error) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "step\tlabel\tdtype\tshape\tmin\tmax\tmean\tsum\tnan\tinf\tfirst values")
 	for _, e := range r.Entries {
-		if !strings.Contains(e.Label(), layer) {
+		if !strings.Contains(e.Label(), f.layer) {
 			continue
 		}
 		shown++
-		if by == "" || len(e.Tensor.Shape()) == 0 {
-			if err := line(tw, e.Step, e.Label(), e.Tensor, first); err != nil {
+		if f.by == "" || len(e.Tensor.Shape()) == 0 {
+			if err := line(tw, e.Step, e.Label(), e.Tensor); err != nil {
 				return shown, err
 			}
 			continue
 		}
-		parts, err := split(e.Tensor, by)
+		parts, err := split(e.Tensor, f.by)
 		if err != nil {
 			return shown, err
 		}
 		for i, p := range parts {
-			if err := line(tw, e.Step, fmt.Sprintf("%s %s %d", e.Label(), by, i), p, first); err != nil {
+			if err := line(tw, e.Step, fmt.Sprintf("%s %s %d", e.Label(), f.by, i), p); err != nil {
 				return shown, err
 			}
 		}
@@ -135,7 +149,7 @@ func show(w io.Writer, r *dump.Run, layer, by string, first int) (shown int, err
 	return shown, tw.Flush()
 }
 
-// split gives the rows or columns of a tensor as views.
+// split returns the rows or columns of a tensor as views.
 func split(t *tensor.Tensor, by string) ([]*tensor.Tensor, error) {
 	n := t.RowLen()
 	if n == 0 || t.Len() == 0 {
@@ -158,23 +172,19 @@ func split(t *tensor.Tensor, by string) ([]*tensor.Tensor, error) {
 	return parts, nil
 }
 
-// storedAs is the type of the elements, or of the blocks from which they are computed.
-func storedAs(t *tensor.Tensor) string {
-	if packing := t.Packing(); packing != "" {
-		return packing
-	}
-	return t.DType().Short()
-}
-
-func line(w io.Writer, step, label string, t *tensor.Tensor, first int) error {
+func line(w io.Writer, step, label string, t *tensor.Tensor) error {
 	stats, err := compare.StatsOf(t)
 	if err != nil {
 		return err
 	}
-	var head []string
-	values := make([]float64, max(min(first, t.Len()), 0))
+	stored := t.Packing() // of the blocks from which the elements are computed
+	if stored == "" {
+		stored = t.DType().Short()
+	}
+	var first []string
+	values := make([]float64, min(valuesShown, t.Len()))
 	for _, v := range values[:t.Float64s(values, 0)] {
-		head = append(head, fmt.Sprintf("%.6g", v))
+		first = append(first, fmt.Sprintf("%.6g", v))
 	}
 	figures := []string{"-", "-", "-", "-"}
 	if finite := t.Len() - stats.NaN - stats.Inf; finite > 0 {
@@ -182,8 +192,8 @@ func line(w io.Writer, step, label string, t *tensor.Tensor, first int) error {
 			figures[i] = fmt.Sprintf("%.6g", v)
 		}
 	}
-	cells := slices.Concat([]string{report.Clean(step), report.Clean(label), storedAs(t), tensor.FormatShape(t.Shape())}, figures,
-		[]string{fmt.Sprint(stats.NaN), fmt.Sprint(stats.Inf), strings.Join(head, " ")})
+	cells := slices.Concat([]string{report.Clean(step), report.Clean(label), stored, tensor.FormatShape(t.Shape())}, figures,
+		[]string{fmt.Sprint(stats.NaN), fmt.Sprint(stats.Inf), strings.Join(first, " ")})
 	_, err = fmt.Fprintln(w, strings.Join(cells, "\t"))
 	return err
 }

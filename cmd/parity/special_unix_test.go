@@ -67,8 +67,8 @@ func TestSpecialFiles(t *testing.T) {
 			"a pipe as an index"},
 		{[]string{"golden", "verify", filepath.Dir(filepath.Dir(sparse("s", "golden", "index.json")))}, large,
 			"an index of 100 GiB"},
-		{[]string{"verify", filepath.Dir(pipe("fixture", "fixture.yaml")), "-o", at("out", "1")}, special, "a pipe as a fixture"},
-		{[]string{"verify", filepath.Dir(sparse("big", "fixture.yaml")), "-o", at("out", "2")}, large, "a fixture of 100 GiB"},
+		{[]string{"compare", filepath.Dir(pipe("fixture", "fixture.yaml")), "-o", at("out", "1")}, special, "a pipe as a fixture"},
+		{[]string{"compare", filepath.Dir(sparse("big", "fixture.yaml")), "-o", at("out", "2")}, large, "a fixture of 100 GiB"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		done := make(chan struct{})

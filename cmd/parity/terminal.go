@@ -6,13 +6,10 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/term"
 
-	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // textOptions: colour and the real width on a terminal, plain text elsewhere (NO_COLOR is
@@ -36,18 +33,20 @@ func terminal(w io.Writer) (fd int, ok bool) {
 	return int(f.Fd()), term.IsTerminal(int(f.Fd()))
 }
 
-// progress shows how far a comparison of more than a gigabyte is, on terminals only.
+// worthALine is how many bytes are compared before one could read how far it is.
+const worthALine = 1 << 30
+
+// progress shows how far a comparison is, on terminals only.
 type progress struct {
-	w     io.Writer
-	least int64 // of a total that is worth a line
+	w     io.Writer // nil where nothing is shown
+	least int64     // of a total that is worth a line
 	text  func(total, percent int64) string
 	mu    sync.Mutex
 	line  string
 	at    int64 // per cent
 }
 
-const worthALine = 1 << 30 // bytes; less is done before one could read it
-
+// newProgress is that of a comparison of more than a gigabyte.
 func newProgress(w io.Writer) *progress {
 	if _, ok := terminal(w); !ok {
 		w = nil
@@ -57,7 +56,7 @@ func newProgress(w io.Writer) *progress {
 	}}
 }
 
-// newReplaying is newProgress of pieces that are replayed.
+// newReplaying is that of pieces that are replayed.
 func newReplaying(w io.Writer) *progress {
 	p := newProgress(w)
 	p.least, p.text = 0, func(total, percent int64) string { return fmt.Sprintf("replaying %d tensors: %d %%", total, percent) }
@@ -71,89 +70,24 @@ func (p *progress) set(done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at := 100 * done / total; at > p.at { // workers report out of order
-		p.at = at
-		p.line = p.text(total, at)
+		p.at, p.line = at, p.text(total, at)
 		fmt.Fprintf(p.w, "\r%s", p.line)
+	}
+	if done >= total {
+		p.clear()
 	}
 }
 
 // done clears the line.
 func (p *progress) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+}
+
+func (p *progress) clear() {
 	if p.line != "" {
 		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", len(p.line)))
-	}
-}
-
-// console shows what an engine is doing: on a terminal one line that is redrawn each second,
-// elsewhere a line at the end of each phase.
-type console struct {
-	*engine.Phases
-	w      io.Writer
-	width  int // of the terminal; 0 elsewhere
-	mu     sync.Mutex
-	status string
-}
-
-// newConsole shows the phases of an engine until Stop is called.
-func newConsole(w io.Writer, name string) *console {
-	c := &console{w: w}
-	fd, ok := terminal(w)
-	if !ok {
-		c.Phases = engine.LogPhases(func(line string) { c.say(name + ": " + line) })
-		return c
-	}
-	c.width = 80
-	if width, _, err := term.GetSize(fd); err == nil && width > 0 {
-		c.width = width
-	}
-	c.Phases = &engine.Phases{
-		Done: func(phase string, seconds float64) {
-			c.set("")
-			c.say(fmt.Sprintf("%s: %s %.1f s", name, phase, seconds))
-		},
-		Still: func(phase string, since time.Duration, hint string) {
-			if hint != "" {
-				hint = " (" + hint + ")"
-			}
-			c.set(fmt.Sprintf("parity: %s: %s … %.0f s%s", name, phase, since.Seconds(), hint))
-		},
-		End: func() { c.set("") },
-	}
-	c.Start(time.Second)
-	return c
-}
-
-// say prints a line for good.
-func (c *console) say(line string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.draw("")
-	fmt.Fprintf(c.w, "parity: %s\n", sanitize.Line(line))
-	c.draw(c.status)
-}
-
-// set changes the line that is redrawn.
-func (c *console) set(status string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.status = status
-	c.draw(status)
-}
-
-func (c *console) draw(status string) {
-	if c.width == 0 {
-		return
-	}
-	if r := []rune(status); len(r) >= c.width {
-		status = string(r[:c.width-1]) // a line that wraps cannot be redrawn
-	}
-	fmt.Fprintf(c.w, "\r%s\r%s", strings.Repeat(" ", c.width-1), status)
-}
-
-// consoles shows the engines that a session runs.
-func consoles(w io.Writer) func(name string) (*engine.Phases, func(string)) {
-	return func(name string) (*engine.Phases, func(string)) {
-		c := newConsole(w, name)
-		return c.Phases, c.say
+		p.line = ""
 	}
 }

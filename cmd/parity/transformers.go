@@ -22,40 +22,41 @@ func newTransformers() *cobra.Command {
 		Args: subcommand,
 		RunE: group,
 	}
-	c.AddCommand(newTransformersEdit(), newTransformersStatus(), newTransformersRestore())
+	var force bool
+	edit := &cobra.Command{Use: "edit [MODULE]", Args: cobra.MaximumNArgs(1), RunE: editCopy,
+		Short: "make the copy if there is none, and print where to edit: llama, modeling_llama, …"}
+	status := &cobra.Command{Use: "status", Args: cobra.NoArgs, RunE: copyStatus,
+		Short: "whether runs use an edited copy, and which of its files were changed"}
+	restore := &cobra.Command{Use: "restore", Args: cobra.NoArgs,
+		Short: "remove the copy, so that runs use the installed package again",
+		RunE:  func(cmd *cobra.Command, _ []string) error { return removeCopy(cmd.OutOrStdout(), force) }}
+	restore.Flags().BoolVar(&force, "force", false, "remove edited files too")
+	c.AddCommand(edit, status, restore)
 	return c
 }
 
-func newTransformersEdit() *cobra.Command {
-	return &cobra.Command{
-		Use:   "edit [MODULE]",
-		Short: "make the copy if there is none, and print where to edit: llama, modeling_llama, …",
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := transformers.Find(".")
-			if err == nil && o == nil {
-				o, err = copyTransformers(cmd)
-			}
-			if err != nil {
-				return err
-			}
-			files := []string{""}
-			if len(args) > 0 {
-				files = o.Lookup(args[0])
-			}
-			if len(files) == 0 {
-				return usage("transformers edit: no file of transformers %s is called %q", o.Version, args[0])
-			}
-			for _, f := range files {
-				fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(o.Package(), filepath.FromSlash(f)))
-			}
-			return nil
-		},
+func editCopy(cmd *cobra.Command, args []string) error {
+	o, err := transformers.Find(".")
+	if err == nil && o == nil {
+		o, err = makeCopy(cmd)
 	}
+	if err != nil {
+		return err
+	}
+	files := []string{""}
+	if len(args) > 0 {
+		files = o.Lookup(args[0])
+	}
+	if len(files) == 0 {
+		return usage("transformers edit: no file of transformers %s is called %q", o.Version, args[0])
+	}
+	for _, f := range files {
+		fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(o.Package(), filepath.FromSlash(f)))
+	}
+	return nil
 }
 
-// copyTransformers makes the copy.
-func copyTransformers(cmd *cobra.Command) (*transformers.Overlay, error) {
+func makeCopy(cmd *cobra.Command) (*transformers.Overlay, error) {
 	python, err := engine.Interpreter(os.Getenv, ".")
 	if err != nil {
 		return nil, err
@@ -75,82 +76,65 @@ func copyTransformers(cmd *cobra.Command) (*transformers.Overlay, error) {
 	return o, err
 }
 
-func newTransformersStatus() *cobra.Command {
-	return &cobra.Command{
-		Use:   "status",
-		Short: "whether runs use an edited copy, and which of its files were changed",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := transformers.Find(".")
-			if err != nil {
-				return err
-			}
-			w := cmd.OutOrStdout()
-			if o == nil {
-				fmt.Fprintln(w, "runs use the installed transformers")
-				return nil
-			}
-			fmt.Fprintf(w, "runs use the copy of transformers %s in %s\n", o.Version, o.Package())
-			if python, err := engine.Interpreter(os.Getenv, "."); err == nil {
-				if _, now, err := transformers.Installed(cmd.Context(), python); err == nil && now != o.Version {
-					fmt.Fprintf(w, "installed is %s now: the copy is of another version\n", now)
-				}
-			}
-			_, err = listChanges(w, o)
-			return err
-		},
+func copyStatus(cmd *cobra.Command, _ []string) error {
+	o, err := transformers.Find(".")
+	if err != nil {
+		return err
 	}
+	w := cmd.OutOrStdout()
+	if o == nil {
+		_, err := fmt.Fprintln(w, "runs use the installed transformers")
+		return err
+	}
+	fmt.Fprintf(w, "runs use the copy of transformers %s in %s\n", o.Version, o.Package())
+	if python, err := engine.Interpreter(os.Getenv, "."); err == nil {
+		if _, now, err := transformers.Installed(cmd.Context(), python); err == nil && now != o.Version {
+			fmt.Fprintf(w, "installed is %s now: the copy is of another version\n", now)
+		}
+	}
+	_, err = listChanges(w, o)
+	return err
 }
 
 // listChanges prints the edits and says how many there are.
 func listChanges(w io.Writer, o *transformers.Overlay) (int, error) {
 	changes, err := o.Changes()
-	if err != nil {
-		return 0, err
-	}
 	for _, c := range changes {
 		fmt.Fprintf(w, "%-8s %s\n", c.What, c.File)
 	}
-	if len(changes) == 0 {
+	if err == nil && len(changes) == 0 {
 		fmt.Fprintln(w, "nothing in it is changed")
 	}
-	return len(changes), nil
+	return len(changes), err
 }
 
-func newTransformersRestore() *cobra.Command {
-	var force bool
-	c := &cobra.Command{
-		Use:   "restore",
-		Short: "remove the copy, so that runs use the installed package again",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			w := cmd.OutOrStdout()
-			o, err := transformers.Find(".")
-			if err != nil {
-				dir, e := transformers.Folder(".")
-				if e != nil || !force {
-					return err
-				}
-				return transformers.Remove(dir)
-			}
-			if o == nil {
-				fmt.Fprintln(w, "there is no copy: runs use the installed transformers")
-				return nil
-			}
-			n, err := listChanges(w, o)
-			if err != nil && !force {
-				return err
-			}
-			if n > 0 && !force {
-				return usage("transformers restore: %d edited files would be lost: --force removes them", n)
-			}
-			if err := o.Remove(); err != nil {
-				return err
-			}
-			fmt.Fprintln(w, "removed: runs use the installed transformers again")
-			return nil
-		},
+// removeCopy removes one whose edits would be lost, or whose list is damaged, only by force.
+func removeCopy(w io.Writer, force bool) error {
+	o, err := transformers.Find(".")
+	if force && err != nil {
+		dir, err := transformers.Folder(".")
+		if err != nil {
+			return err
+		}
+		return transformers.Remove(dir)
 	}
-	c.Flags().BoolVar(&force, "force", false, "remove edited files too")
-	return c
+	if err != nil {
+		return err
+	}
+	if o == nil {
+		_, err := fmt.Fprintln(w, "there is no copy: runs use the installed transformers")
+		return err
+	}
+	switch n, err := listChanges(w, o); {
+	case force:
+	case err != nil:
+		return err
+	case n > 0:
+		return usage("transformers restore: %d edited files would be lost: --force removes them", n)
+	}
+	if err := o.Remove(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, "removed: runs use the installed transformers again")
+	return err
 }

@@ -15,95 +15,97 @@ import (
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/export"
-	"github.com/goparity/goparity/internal/store"
 )
 
 // tree is the folder that parity compare -o writes. It never replaces or removes anything that it did
 // not put there.
-type tree struct {
-	dir    string // empty: none is written
-	name   string // of what was compared: part of the reports' names
-	layers bool   // the tensors too
-	force  bool   // next to other files
-}
+type tree struct{ dir string } // empty: none is written
 
-// marker lies in a folder that parity compare wrote.
-const marker = ".goparity-verification"
+// marker lies in a folder that parity compare wrote; what it is writing begins with newPrefix.
+const marker, newPrefix = ".goparity-verification", ".new-"
 
 // fileWidth is how wide the lines of its files are.
 const fileWidth = 120
 
 // entries are what a tree consists of.
-var entries = []string{"without_injection", "with_injection", "report.json", "report.html", "summary.txt", marker}
+var entries = []string{"without_injection", "with_injection", reportName, "report.html", "summary.txt", marker}
 
-// check refuses a folder with other files, unless that is forced. Even then only our own entries are
-// replaced.
+// check refuses a folder with other files.
 func (t tree) check() error {
 	if t.dir == "" {
 		return nil
 	}
 	found, err := os.ReadDir(t.dir)
+	found = slices.DeleteFunc(found, func(d fs.DirEntry) bool { return strings.HasPrefix(d.Name(), newPrefix) }) // another one writes it
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
-	case len(found) == 0 || t.force || exists(filepath.Join(t.dir, marker)):
+	case len(found) == 0 || exists(filepath.Join(t.dir, marker)):
 		return nil
 	}
-	return usage("compare: %s is not empty, and parity compare did not write it: give another folder, or --force to "+
-		"put the results there next to what it has", t.dir)
+	return usage("compare: %s is not empty, and parity compare did not write it: give another folder", t.dir)
 }
 
 // write writes everything to a folder inside the tree first, and puts it in place when it is
-// complete. cases is empty if nothing could be compared.
-func (t tree) write(r *report.Report, cases []judge.Case) (err error) {
+// complete. path is what was judged. cases is empty if nothing could be compared.
+func (t tree) write(r *report.Report, path string, cases []judge.Case) (err error) {
 	if t.dir == "" {
 		return nil
 	}
 	if err := os.MkdirAll(t.dir, 0o755); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(t.dir, ".new-")
+	tmp, err := os.MkdirTemp(t.dir, newPrefix)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	text := func(text string) func(io.Writer) error {
+		return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
+	}
 	files := map[string]func(io.Writer) error{
-		"report.json": func(w io.Writer) error { return report.Write(w, r) },
-		"report.html": func(w io.Writer) error { return export.HTML(w, r, filepath.Join(t.dir, "report.json")) },
+		reportName:    func(w io.Writer) error { return report.Write(w, r) },
+		"report.html": func(w io.Writer) error { return export.HTML(w, r, filepath.Join(t.dir, reportName)) },
 		"summary.txt": func(w io.Writer) error { return r.Modes().Text(w, report.TextOptions{Width: fileWidth}) },
-		marker: func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, "parity compare wrote this folder and replaces its own files in it")
-			return err
-		},
+		marker:        text("parity compare wrote this folder and replaces its own files in it\n"),
 	}
-	for name, write := range files {
-		if err := writeFile(filepath.Join(tmp, name), write); err != nil {
-			return err
+	var standard, injected []*dump.Run
+	var goldens, injectedGoldens []*dump.Run
+	for _, k := range cases {
+		standard, goldens = append(standard, k.Actual), append(goldens, k.Golden)
+		if k.Injected != nil {
+			injected, injectedGoldens = append(injected, k.Injected), append(injectedGoldens, k.Golden)
 		}
 	}
-	for _, m := range []struct {
-		folder string
-		mode   report.Mode
-		run    func(judge.Case) *dump.Run
-	}{
-		{"without_injection", report.Standard, func(k judge.Case) *dump.Run { return k.Actual }},
-		{"with_injection", report.Injected, func(k judge.Case) *dump.Run { return k.Injected }},
-	} {
-		var golden, actual []*dump.Run
-		for _, k := range cases {
-			if run := m.run(k); run != nil {
-				golden, actual = append(golden, k.Golden), append(actual, run)
-			}
-		}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("layer_verification_report_%s_%s.txt", plain(filepath.Base(abs)), plain(encoding(r)))
+	add := func(folder string, mode report.Mode, golden, actual []*dump.Run) {
 		if len(actual) == 0 {
-			continue
+			return
 		}
-		if err := t.mode(filepath.Join(tmp, m.folder), r, m.mode, golden, actual); err != nil {
+		files[folder+"/"+name] = func(w io.Writer) error { return r.Verification(mode).Text(w, report.TextOptions{Width: fileWidth}) }
+		files[folder+"/mse_plot.png"] = func(w io.Writer) error { return export.PNG(w, r, mode) }
+		files[folder+"/module_names_max.txt"] = text(layersOf(actual))
+		files[folder+"/module_names_torch.txt"] = text(layersOf(golden))
+	}
+	add("without_injection", report.Standard, goldens, standard)
+	add("with_injection", report.Injected, injectedGoldens, injected)
+	for file, write := range files {
+		file = filepath.Join(tmp, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), writeFile(file, write)); err != nil {
 			return err
 		}
 	}
+	return t.replace(tmp)
+}
+
+// replace puts what was written in the place of what an earlier run wrote.
+func (t tree) replace(tmp string) error {
 	for _, name := range entries {
 		from, to, old := filepath.Join(tmp, name), filepath.Join(t.dir, name), filepath.Join(tmp, "old."+name)
 		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
@@ -118,51 +120,19 @@ func (t tree) write(r *report.Report, cases []judge.Case) (err error) {
 	return nil
 }
 
-// mode writes the folder of one mode.
-func (t tree) mode(dir string, r *report.Report, mode report.Mode, golden, actual []*dump.Run) error {
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return err
-	}
-	name := fmt.Sprintf("layer_verification_report_%s_%s.txt", plain(t.name), plain(encoding(r)))
-	for name, write := range map[string]func(io.Writer) error{
-		name:                     func(w io.Writer) error { return r.Verification(mode).Text(w, report.TextOptions{Width: fileWidth}) },
-		"mse_plot.png":           func(w io.Writer) error { return export.PNG(w, r, mode) },
-		"module_names_max.txt":   func(w io.Writer) error { return writeNames(w, actual) },
-		"module_names_torch.txt": func(w io.Writer) error { return writeNames(w, golden) },
-	} {
-		if err := writeFile(filepath.Join(dir, name), write); err != nil {
-			return err
-		}
-	}
-	if !t.layers {
-		return nil
-	}
-	for name, runs := range map[string][]*dump.Run{"max_layers": actual, "torch_layers": golden} {
-		sub := filepath.Join(dir, name)
-		if err := os.Mkdir(sub, 0o755); err != nil {
-			return err
-		}
-		if err := store.Save(sub, runs); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeNames lists the layers of runs, each once, in execution order.
-func writeNames(w io.Writer, runs []*dump.Run) error {
-	var names []string
+// layersOf lists the layers of runs, each once, in execution order.
+func layersOf(runs []*dump.Run) string {
+	var text strings.Builder
 	seen := map[string]bool{}
 	for _, r := range runs {
 		for _, e := range r.Entries {
 			if !seen[e.Layer] {
 				seen[e.Layer] = true
-				names = append(names, report.Clean(e.Layer)+"\n")
+				text.WriteString(report.Clean(e.Layer) + "\n")
 			}
 		}
 	}
-	_, err := io.WriteString(w, strings.Join(names, ""))
-	return err
+	return text.String()
 }
 
 func encoding(r *report.Report) string {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +35,10 @@ func newUpdate() *cobra.Command {
 			"exit code 1 if one does not fit any more, 3 if there was none to judge.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.update(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args)
+			if err := f.check(); err != nil {
+				return err
+			}
+			return f.update(cmd, args)
 		},
 	}
 	fl := c.Flags()
@@ -52,55 +53,66 @@ func newUpdate() *cobra.Command {
 	return c
 }
 
-func (f *updateFlags) update(ctx context.Context, stdout, stderr io.Writer, args []string) error {
-	if err := f.check(); err != nil {
-		return err
-	}
-	fixtures, err := fixturesOf(args)
-	if err != nil {
-		return err
-	}
-	wrong := judged{}
-	for _, dir := range fixtures {
-		j, failed := f.fixture(ctx, dir, stdout, stderr)
-		if failed != nil && len(fixtures) > 1 {
-			failed = fmt.Errorf("%s: %w", dir, failed)
-		}
-		err = errors.Join(err, failed)
-		wrong = judged{wrong.failed || j.failed, wrong.none || j.none}
-	}
-	if err != nil {
-		return err
-	}
+func (f *updateFlags) check() error {
 	switch {
-	case wrong.failed:
-		return &exitError{code: exitMismatch}
-	case wrong.none:
-		return errors.New("the goldens are written, but there was no recorded run to judge, see above")
+	case f.bless == "" && f.run != setting.RunReplay:
+		return usage("update: --run says which run --bless makes golden; the reference runs on the CPU")
+	case f.bless != "" && strings.TrimSpace(f.bless) == "":
+		return usage("update: --bless wants a reason")
+	case f.dump != "" && f.run != setting.RunReplay:
+		return usage("update: --dump and --run: bless a dump or a run, not both")
+	}
+	return mayUpdate()
+}
+
+// mayUpdate refuses to write goldens where nobody would see it.
+func mayUpdate() error {
+	if err := setting.MayUpdate(os.Getenv); err != nil {
+		return usage("%w", err)
 	}
 	return nil
 }
 
-// judged is what came of the recorded runs after an update.
-type judged struct {
-	failed bool // one does not fit the new goldens
-	none   bool // there was none: what compared nothing is no pass
+func (f *updateFlags) update(cmd *cobra.Command, args []string) error {
+	fixtures, err := fixturesOf(args)
+	if err != nil {
+		return err
+	}
+	worst := report.Pass
+	for _, dir := range fixtures {
+		verdict, failed := f.fixture(cmd, dir)
+		if failed != nil && len(fixtures) > 1 {
+			failed = fmt.Errorf("%s: %w", dir, failed)
+		}
+		err = errors.Join(err, failed)
+		if worst != report.Fail && verdict != report.Pass {
+			worst = verdict
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case worst == report.Fail:
+		return errMismatch
+	case worst == report.Error:
+		return errors.New("the goldens are written, but there was no recorded run to judge, see above")
+	}
+	return nil
 }
 
 // fixturesOf lists the folders with a fixture.yaml that are meant: DIR, or with DIR/... all below it.
 func fixturesOf(args []string) (dirs []string, err error) {
 	for _, a := range args {
 		before := len(dirs)
-		root, all := strings.CutSuffix(filepath.ToSlash(a), "...")
 		add := func(dir string) error {
 			if exists(filepath.Join(dir, fixture.FileName)) {
 				dirs = append(dirs, dir)
 			}
 			return nil
 		}
-		if !all {
+		if root, all := strings.CutSuffix(filepath.ToSlash(a), "..."); !all {
 			err = add(a)
-		} else if root = cmp.Or(root, "."); exists(root) {
+		} else if root = filepath.Clean(root); exists(root) {
 			err = eachFolder(root, add)
 		}
 		if err == nil && len(dirs) == before {
@@ -113,51 +125,40 @@ func fixturesOf(args []string) (dirs []string, err error) {
 	return dirs, nil
 }
 
-func (f *updateFlags) check() error {
-	switch {
-	case f.bless == "" && f.run != setting.RunReplay:
-		return usage("update: --run says which run --bless makes golden; the reference runs on the CPU")
-	case f.bless != "" && strings.TrimSpace(f.bless) == "":
-		return usage("update: --bless wants a reason")
-	case f.dump != "" && f.run != setting.RunReplay:
-		return usage("update: --dump and --run: bless a dump or a run, not both")
-	}
-	if err := setting.MayUpdate(os.Getenv); err != nil {
-		return &exitError{exitUsage, err}
-	}
-	return nil
-}
-
-// fixture updates one fixture here and judges its recorded run.
-func (f *updateFlags) fixture(ctx context.Context, dir string, stdout, stderr io.Writer) (j judged, err error) {
-	update := setting.UpdateAll
+// fixture updates one fixture and judges its recorded run. The verdict is an error if there is none: what compared nothing
+// is no pass.
+func (f *updateFlags) fixture(cmd *cobra.Command, dir string) (report.Verdict, error) {
+	update, stdout := setting.UpdateAll, cmd.OutOrStdout()
 	if f.onlyNew {
 		update = setting.UpdateNew
 	}
-	err = renew(session.Config{Fixtures: []string{dir}, Update: update, GoldenDump: f.dump, Bless: f.bless, Prune: f.prune, Run: f.run,
-		Console: consoles(stderr), Context: ctx}, stdout)
+	err := renew(session.Config{Fixtures: []string{dir}, Update: update, GoldenDump: f.dump, Bless: f.bless, Prune: f.prune, Run: f.run,
+		Context: cmd.Context()}, stdout)
 	if err != nil {
-		return j, err
+		return "", err
 	}
 	// A new session: the other one has the old goldens open.
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Context: ctx})
+	s, err := session.Start(session.Config{Fixtures: []string{dir}, Context: cmd.Context()})
 	if err != nil {
-		return j, err
+		return "", err
 	}
 	defer s.Close()
 	fx := s.Default()
 	c, err := fx.Comparison()
 	if errors.Is(err, session.ErrNoRecordedRun) {
 		fmt.Fprintf(stdout, "parity: %s: nothing was judged: %v\n", fx.Name(), err)
-		return judged{none: true}, nil
+		return report.Error, nil
 	}
 	if err != nil {
-		return j, err
+		return "", err
 	}
 	r := c.Report(fx.Name(), true)
 	problems := printProblems(stdout, fx, c)
 	fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), strings.ToUpper(string(r.Verdict)), report.Headline(r))
-	return judged{failed: r.Verdict != report.Pass || problems}, nil
+	if r.Verdict != report.Pass || problems {
+		return report.Fail, nil
+	}
+	return report.Pass, nil
 }
 
 // renew writes goldens.

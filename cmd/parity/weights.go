@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/weights"
 )
 
@@ -28,78 +27,68 @@ func newWeights() *cobra.Command {
 			"REF and CAND are a .safetensors file, its index.json, a .gguf, .pt or .npz file, or the folder of a model.\n\n" +
 			"exit codes: 0 all are the reference's, 1 one is not, 3 they could not be read or joined",
 		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(f.configs) > 2 {
-				return usage("weights: --config is given %d times: want one for REF, then one for CAND", len(f.configs))
-			}
-			f.configs = append(f.configs, "", "")
-			return f.run(cmd, args[0], args[1])
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	c.Flags().StringArrayVar(&f.configs, "config", nil, "config.json `file` of REF, given twice: of CAND, too")
 	c.Flags().StringVar(&f.adapter, "adapter", "", "`folder` of a LoRA adapter that CAND must have merged (default: the one in the folder REF)")
 	c.Flags().StringVar(&f.names, "names", "", "YAML `file` with names as in fixture.yaml: which layers belong together, where names and values do not tell")
-	c.Flags().StringVar(&f.json, "json", "", "write the result as JSON to this `file` (- for standard output)")
+	addJSON(c, &f.json, "the result")
 	return c
 }
 
-func (f *weightsFlags) run(cmd *cobra.Command, refPath, candPath string) (err error) {
-	ref, err := weights.Open(refPath, f.configs[0])
-	if err != nil {
-		return err
+func (f *weightsFlags) run(cmd *cobra.Command, args []string) (err error) {
+	if len(f.configs) > 2 {
+		return usage("weights: --config is given %d times: want one for REF, then one for CAND", len(f.configs))
 	}
-	defer func() { err = errors.Join(err, ref.Close()) }()
-	cand, err := weights.Open(candPath, f.configs[1])
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cand.Close()) }()
-	var adapter *weights.Adapter
-	if f.adapter != "" {
-		adapter, err = weights.OpenAdapter(f.adapter)
-	} else {
-		adapter, err = weights.FindAdapter(refPath)
-	}
-	if err != nil {
-		return err
-	}
-	if adapter != nil {
-		defer func() { err = errors.Join(err, adapter.Close()) }()
-	}
-	opt := weights.Options{Adapter: adapter}
+	var opt weights.Options
 	if f.names != "" {
-		m, err := fixture.LoadMatching(f.names)
+		m, err := readNames(f.names)
 		if err != nil {
 			return err
 		}
 		opt.Rules = m.MatchRules()
 	}
+	var sides [2]*weights.Side
+	for i, config := range append(f.configs, "", "")[:2] {
+		if sides[i], err = weights.Open(args[i], config); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, sides[i].Close()) }()
+	}
+	if f.adapter != "" {
+		opt.Adapter, err = weights.OpenAdapter(f.adapter)
+	} else {
+		opt.Adapter, err = weights.FindAdapter(args[0])
+	}
+	if err != nil {
+		return err
+	}
+	if opt.Adapter != nil {
+		defer func() { err = errors.Join(err, opt.Adapter.Close()) }()
+	}
 	bar := newProgress(cmd.ErrOrStderr())
 	opt.Progress = bar.set
-	report, err := weights.Compare(cmd.Context(), ref, cand, opt)
+	report, err := weights.Compare(cmd.Context(), sides[0], sides[1], opt)
 	bar.done()
 	if err != nil {
 		return err
 	}
 	stdout := cmd.OutOrStdout()
 	if f.json != "-" {
-		if err := report.Text(stdout); err != nil {
-			return err
-		}
+		err = report.Text(stdout)
 	}
-	err = writeOutput(f.json, stdout, func(w io.Writer) error {
+	err = errors.Join(err, writeOutput(f.json, stdout, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(report)
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	switch {
+	case err != nil:
+		return err
 	case report.Wrong():
-		return &exitError{exitMismatch, nil}
+		return errMismatch
 	case !report.Pass:
-		return &exitError{exitInfra, nil}
+		return &exitError{code: exitInfra}
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func spare(w, n, rows int) float64 {
 func (r References) costs(golden, actual *tensor.Tensor, result Result) (*Costs, error) {
 	if r.Encoded == nil {
 		return nil, misuse("the cost criterion needs the reference's run in the candidate's encoding: record one " +
-			"(references: [float32, bfloat16]), or name it: parity compare --noise")
+			"(references: [float32, bfloat16]), or name it: parity compare --also noise=DUMP")
 	}
 	if err := check(r.Encoded, actual); err != nil {
 		return nil, err

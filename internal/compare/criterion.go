@@ -3,7 +3,6 @@ package compare
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/goparity/goparity/tensor"
 )
@@ -56,13 +55,8 @@ type Figure struct {
 	Bound bool   // the figure is unknown, but not worse than Value
 }
 
-// Flag returns the flag of parity report, without dashes, or "" if there is none.
-func (c *Criterion) Flag() string {
-	if !c.Recorded || c.Switch() {
-		return ""
-	}
-	return strings.ReplaceAll(c.Key, "_", "-")
-}
+// Rejudges reports whether parity report can judge by it: the figures of a report decide it.
+func (c *Criterion) Rejudges() bool { return c.Recorded && !c.Switch() }
 
 // Larger reports whether larger figures are better.
 func (c *Criterion) Larger() bool { return c.Best > c.Worst }

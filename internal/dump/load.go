@@ -53,7 +53,7 @@ func OpenFile(path string) (*tensor.File, error) {
 	open, ok := opener[strings.ToLower(filepath.Ext(path))]
 	if !ok {
 		return nil, &tensor.FormatError{Format: "dump", File: path, Offset: -1, Err: tensor.ErrUnsupported,
-			Msg: "unknown kind of file, want " + Formats() + "; a headerless file needs --raw DTYPE:SHAPE"}
+			Msg: "unknown kind of file, want " + Formats() + "; a headerless file needs --assume raw=DTYPE:SHAPE"}
 	}
 	return open(path)
 }

@@ -17,8 +17,6 @@ type Phases struct {
 	// Still is called once per interval for the current phase, with the time since it began and a
 	// hint why it may take long.
 	Still func(phase string, since time.Duration, hint string)
-	// End is called after the last call of the others. It may be nil.
-	End func()
 
 	mu      sync.Mutex
 	phase   string
@@ -75,9 +73,6 @@ func (p *Phases) Stop(ok bool) {
 		p.finish()
 	}
 	p.phase = ""
-	if p.End != nil {
-		p.End()
-	}
 }
 
 func (p *Phases) finish() {

@@ -55,7 +55,7 @@ func (k Case) runs() []run {
 func (k Case) standard() error {
 	for _, r := range k.runs() {
 		if r.Run != k.Injected && r.Info.Mode == dump.Injected {
-			return fmt.Errorf("case %s: the %s is a run on golden inputs (%s): it belongs beside a standard run, parity compare --injected",
+			return fmt.Errorf("case %s: the %s is a run on golden inputs (%s): it belongs beside a standard run, parity compare --also injected=DUMP",
 				k.Name, r.who, r.Path)
 		}
 	}

@@ -60,7 +60,7 @@ func (c *Comparison) replayAll() error {
 		}
 		if d := k.unsaid(run, r.result); d != tensor.Invalid {
 			c.Note(fmt.Sprintf("case %s: the run does not say its encoding, and what differs first holds nothing but numbers of %s: it is judged as %s, "+
-				"which encoding in run.json or parity compare --encoding says better", k.Name, d, d))
+				"which encoding in run.json or parity compare --assume encoding=… says better", k.Name, d, d))
 			run.Encoding = d
 			for _, p := range c.Ports {
 				if p.Case == k.Name {

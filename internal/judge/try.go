@@ -140,9 +140,9 @@ func (r *replayed) named(w edit.Written) (ops []int, err error) {
 		return ops, nil
 	}
 	for layer, n := range layers {
-		return nil, fmt.Errorf("the last operator of %s is %d: parity try --layer lists them", layer, n)
+		return nil, fmt.Errorf("the last operator of %s is %d: parity compare --edit LAYER lists them", layer, n)
 	}
-	return nil, fmt.Errorf("no operator of the reference's program ran in a layer %s itself: parity try --layer '*' lists those that have some", w.Layer)
+	return nil, fmt.Errorf("no operator of the reference's program ran in a layer %s itself: parity compare --edit '*' lists those that have some", w.Layer)
 }
 
 // reach says how far down a run is right.

@@ -1,18 +1,13 @@
 package reference
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/supervise"
 )
@@ -63,57 +58,4 @@ func OfCase(path string, run *dump.Run, only bool) (*program.Program, error) {
 		}
 	}
 	return p, err
-}
-
-// Blocks returns which layers are those of some numbered blocks, "0,1,last", of the layers that a
-// program has, and the blocks.
-func Blocks(text string, programs []*program.Program) (wants func(layer string) bool, blocks []string, err error) {
-	last := map[string]int{} // by what the blocks are in
-	for _, p := range programs {
-		for _, at := range p.Ports {
-			if in, n, ok := numbered(at.Layer); ok {
-				last[in] = max(last[in], n)
-			}
-		}
-	}
-	var asked []int
-	ends := false
-	for word := range strings.SplitSeq(text, ",") {
-		n, err := strconv.Atoi(word)
-		switch {
-		case word == "last":
-			ends = true
-		case err != nil || n < 0:
-			return nil, nil, fmt.Errorf("%q: want numbers of blocks, and last: 0,1,last", text)
-		default:
-			asked = append(asked, n)
-		}
-	}
-	is := func(in string, n int) bool { return slices.Contains(asked, n) || ends && n == last[in] }
-	for in, most := range last {
-		for n := range most + 1 {
-			if is(in, n) {
-				blocks = append(blocks, in+"."+strconv.Itoa(n))
-			}
-		}
-	}
-	if len(blocks) == 0 {
-		return nil, nil, fmt.Errorf("%q: the program has no such block", text)
-	}
-	slices.SortFunc(blocks, label.Natural)
-	return func(layer string) bool {
-		in, n, ok := numbered(layer)
-		return ok && is(in, n)
-	}, blocks, nil
-}
-
-// numbered returns the outermost numbered block around a layer.
-func numbered(layer string) (in string, n int, ok bool) {
-	block := label.Block(label.Name(layer))
-	at := strings.LastIndexByte(block, '.')
-	if at < 0 {
-		return "", 0, false
-	}
-	n, err := strconv.Atoi(block[at+1:])
-	return cmp.Or(block[:at], block), n, err == nil
 }

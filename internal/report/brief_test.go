@@ -168,7 +168,7 @@ func TestNext(t *testing.T) {
 				Weights: []string{"ref", "cand"}, Config: "ref", PadMask: "ref", Names: "c.yaml", Scope: []string{"x.*", "y"},
 				Encoding: "bfloat16", Raw: "f32:2", FP8: "f8_e4m3", Within: []string{"atol=1e-05", "equal_nan"}, Reshape: true}
 		}), `parity compare --golden ref --actual 'a b' --also injected=cand --injection nested --also golden64=ref --also noise=ref --weights ref ` +
-			`--weights cand --config ref --pad-mask ref --names c.yaml --scope 'x.*' --scope y --encoding bfloat16 --raw f32:2 --fp8 ` +
+			`--weights cand --config ref --assume pad-mask=ref --names c.yaml --scope 'x.*' --scope y --assume encoding=bfloat16 --assume raw=f32:2 --assume fp8=` +
 			`f8_e4m3 --within atol=1e-05 --within equal_nan --allow-reshape`, "everything that was given"},
 		{change(made(between()), func(r *report.Report) { r.Made.Actual = "gone" }), "parity report out", "a dump is gone"},
 		{made(open()), "parity compare --golden ref --actual cand --scope layers.2 -v", "an open place"},

@@ -28,7 +28,7 @@ type Cause struct {
 type Edit struct {
 	Kind     string   `json:"kind"`
 	Operator string   `json:"operator,omitempty"` // "aten.mul.Tensor"
-	At       string   `json:"at,omitempty"`       // "layers.3.mixer:17", as parity try takes it
+	At       string   `json:"at,omitempty"`       // "layers.3.mixer:17", as parity compare --edit takes it
 	Text     string   `json:"text"`
 	Lines    []string `json:"lines,omitempty"` // of the reference's source: "modeling_x.py:15"
 	Code     []string `json:"code,omitempty"`  // the expressions that are changed: "modeling_x.py:15 x * self.scale"

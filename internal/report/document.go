@@ -185,7 +185,7 @@ func (d *composer) causes() {
 		s.Lines = lines("", "none can be told from what was recorded: dump the inputs of layers too, and the layers that are missing; "+
 			"join those with other names (parity names)")
 	case len(causes) == 0:
-		s.Lines = lines("", "unproven: no known cause explains most of the error. Change the reference's program as you suspect, parity try --layer "+
+		s.Lines = lines("", "unproven: no known cause explains most of the error. Change the reference's program as you suspect: parity compare --edit "+
 			at.Layer+" lists it; see "+causeDoc)
 	default:
 		if causes[0].Proven && !d.Verbose { // what fits worse at that place is no news

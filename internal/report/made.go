@@ -19,74 +19,84 @@ type Made struct {
 	Inputs
 }
 
-// Inputs are what two dumps are compared by. A key is a flag of parity compare with "_" for "-". What
-// is a file or folder that is read says so; of the further dumps the key is a role of --also.
+// Inputs are what two dumps are compared by. A key is a flag of parity compare with "_" for "-", or one of the flag
+// that takes it as KEY=VALUE. What is a file or folder that is read says so.
 type Inputs struct {
 	Golden      string   `json:"golden" is:"file"`
 	Actual      string   `json:"actual" is:"file"`
-	Injected    string   `json:"injected,omitempty" is:"also"`
+	Injected    string   `json:"injected,omitempty" is:"file" of:"also"`
 	Injection   string   `json:"injection,omitempty"`
-	Golden64    string   `json:"golden64,omitempty" is:"also"`
-	Noise       string   `json:"noise,omitempty" is:"also"`
-	Unquantised string   `json:"unquantised,omitempty" is:"also"`
-	Unrounded   string   `json:"unrounded,omitempty" is:"also"`
-	OnePass     string   `json:"one_pass,omitempty" is:"also"`
+	Golden64    string   `json:"golden64,omitempty" is:"file" of:"also"`
+	Noise       string   `json:"noise,omitempty" is:"file" of:"also"`
+	Unquantised string   `json:"unquantised,omitempty" is:"file" of:"also"`
+	Unrounded   string   `json:"unrounded,omitempty" is:"file" of:"also"`
+	OnePass     string   `json:"one_pass,omitempty" is:"file" of:"also"`
 	Program     string   `json:"program,omitempty" is:"file"`
-	Layers      string   `json:"layers,omitempty"`
 	Strict      bool     `json:"strict,omitempty"`
 	Vacuous     bool     `json:"allow_vacuous,omitempty"`
 	Weights     []string `json:"weights,omitempty" is:"file"`
 	Config      string   `json:"config,omitempty" is:"file"`
-	PadMask     string   `json:"pad_mask,omitempty" is:"file"`
+	PadMask     string   `json:"pad_mask,omitempty" is:"file" of:"assume"`
 	Names       string   `json:"names,omitempty" is:"file"`
 	Scope       []string `json:"scope,omitempty"`
-	Encoding    string   `json:"encoding,omitempty"`
-	Raw         string   `json:"raw,omitempty"`
-	FP8         string   `json:"fp8,omitempty"`
+	Encoding    string   `json:"encoding,omitempty" of:"assume"`
+	Raw         string   `json:"raw,omitempty" of:"assume"`
+	FP8         string   `json:"fp8,omitempty" of:"assume"`
 	Within      []string `json:"within,omitempty"`
 	Reshape     bool     `json:"allow_reshape,omitempty"`
 	Tokens      *int     `json:"tokens,omitempty"` // of a generation; 0 for all, nil: tokens are judged where run.json has them
 }
 
-// also marks the dumps of --also.
-const also = "also"
+// input is a field of Inputs.
+type input struct {
+	name   string // of its flag, or its key
+	of     string // the flag that takes it as KEY=VALUE; ""
+	isFile bool
+	value  reflect.Value
+}
 
-// each goes through all inputs: the name of its flag, or its role, what it is ("file", "also" or ""), and where it stands.
-func (in *Inputs) each(visit func(name, is string, value reflect.Value)) {
+// fields lists all inputs.
+func (in *Inputs) fields() (list []input) {
 	v := reflect.ValueOf(in).Elem()
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		visit(strings.ReplaceAll(jsonKey(field), "_", "-"), field.Tag.Get("is"), v.Field(i))
+		list = append(list, input{strings.ReplaceAll(jsonKey(field), "_", "-"), field.Tag.Get("of"), field.Tag.Get("is") == "file", v.Field(i)})
 	}
+	return list
+}
+
+// given lists the inputs that have a value.
+func (in *Inputs) given() []input {
+	return slices.DeleteFunc(in.fields(), func(x input) bool { return x.value.IsZero() })
 }
 
 // Also returns by its role where each of the further dumps stands.
 func (in *Inputs) Also() map[string]*string {
 	roles := map[string]*string{}
-	in.each(func(name, is string, value reflect.Value) {
-		if is == also {
-			roles[name] = value.Addr().Interface().(*string)
+	for _, x := range in.fields() {
+		if x.of == "also" {
+			roles[x.name] = x.value.Addr().Interface().(*string)
 		}
-	})
+	}
 	return roles
 }
 
 // Paths are where the files and folders that are read stand, of those that are given.
 func (in *Inputs) Paths() (paths []*string) {
-	in.each(func(_, is string, value reflect.Value) {
-		switch p := value.Addr().Interface().(type) {
+	for _, x := range in.given() {
+		switch p := x.value.Addr().Interface().(type) {
 		case *string:
-			if is != "" && *p != "" {
+			if x.isFile {
 				paths = append(paths, p)
 			}
 		case *[]string:
 			for i := range *p {
-				if is != "" {
+				if x.isFile {
 					paths = append(paths, &(*p)[i])
 				}
 			}
 		}
-	})
+	}
 	return paths
 }
 
@@ -119,26 +129,27 @@ func (m *Made) Here() (Inputs, error) {
 
 // Args returns the inputs as arguments of parity compare; with names only what these flags say.
 func (in Inputs) Args(names ...string) (args []string) {
-	in.each(func(name, is string, value reflect.Value) {
-		if value.IsZero() || len(names) > 0 && !slices.Contains(names, name) {
-			return
+	for _, x := range in.given() {
+		flag := "--" + x.name
+		if len(names) > 0 && !slices.Contains(names, x.name) {
+			continue
 		}
-		switch v := value.Interface().(type) {
+		switch v := x.value.Interface().(type) {
 		case bool:
-			args = append(args, "--"+name)
+			args = append(args, flag)
 		case []string:
 			for _, s := range v {
-				args = append(args, "--"+name, s)
+				args = append(args, flag, s)
 			}
 		case *int:
-			args = append(args, "--"+name, fmt.Sprint(*v))
+			args = append(args, flag, fmt.Sprint(*v))
 		case string:
-			if is == also {
-				name, v = also, name+"="+v
+			if x.of != "" {
+				flag, v = "--"+x.of, x.name+"="+v
 			}
-			args = append(args, "--"+name, v)
+			args = append(args, flag, v)
 		}
-	})
+	}
 	return args
 }
 

@@ -261,5 +261,5 @@ func (n next) details() (commands, string) {
 		return n.again(), "no cause was looked for"
 	}
 	return n.report(), "no cause is proven: the report has where and by how much each tensor is off; change the reference's " +
-		"program as you suspect, parity try"
+		"program as you suspect, parity compare --edit"
 }

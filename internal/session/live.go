@@ -118,15 +118,9 @@ func (r *runner) run(job engine.Job) (*engine.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	say := r.say
-	var phases *engine.Phases
-	if r.cfg.Console != nil {
-		phases, say = r.cfg.Console(job.Engine)
-	} else {
-		phases = engine.LogPhases(func(line string) { say(job.Engine + ": " + line) })
-	}
+	phases := engine.LogPhases(func(line string) { r.say(job.Engine + ": " + line) })
 	opt.Progress = phases.Event
-	result, err := engine.RunOnDevice(ctx, job, opt, say)
+	result, err := engine.RunOnDevice(ctx, job, opt, r.say)
 	phases.Stop(err == nil)
 	if err == nil {
 		r.opened = append(r.opened, result.Runs...)

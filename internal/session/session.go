@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/subtest"
@@ -39,10 +38,6 @@ type Config struct {
 	Mode       setting.Mode
 
 	Diagnose setting.Diagnose
-
-	// Console shows what an engine is doing, and lines that a person should read; nil for plain
-	// lines on standard error.
-	Console func(name string) (*engine.Phases, func(line string))
 
 	Timeout time.Duration // of go test; 0 for none
 	Started time.Time     // when the tests began

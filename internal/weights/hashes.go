@@ -95,7 +95,7 @@ func judgeHash(h Hash, r *weight, same []*weight) Result {
 	isZero := h.SHA256 == zeroHash(h)
 	if r != nil {
 		out.Reference = r.name
-		out.Detail = "its bytes are not the checkpoint's: keep the weights themselves to see whether that is a step or a fault (parity run --weights)"
+		out.Detail = "its bytes are not the checkpoint's: keep the weights themselves to see whether that is a step or a fault (parity run --set weights=bytes)"
 	}
 	switch {
 	case r != nil && r.t.Len() != elements(h.Shape):

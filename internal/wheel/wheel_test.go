@@ -87,7 +87,7 @@ func blocks(t *testing.T, page string) map[string][]string {
 }
 
 // In an empty environment, on a machine without Go, the port of docs/record.md is recorded and judged within
-// a minute, and what the page and README.md show of the verdict is what is printed.
+// a minute, and what README.md shows of the verdict is what is printed.
 func TestLiveWheel(t *testing.T) {
 	var mine string
 	for _, w := range wheels(t) {
@@ -156,11 +156,11 @@ func TestLiveWheel(t *testing.T) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
 	assert.Equal(t, 1, exit.ExitCode())
-	require.Len(t, page[""], 1, "the page shows the verdict")
-	assert.Contains(t, blocks(t, "README.md")[""], page[""][0], "README.md shows the same")
+	shown := blocks(t, "README.md")[""]
+	require.NotEmpty(t, shown, "README.md shows the verdict")
 	noise := regexp.MustCompile(`\de-\d+`) // what rounding makes differs from processor to processor
 	said = noise.ReplaceAllString(said, "noise")
-	for line := range strings.Lines(noise.ReplaceAllString(page[""][0], "noise")) {
-		assert.Contains(t, said, strings.TrimRight(line, "\n"), "a line of docs/record.md")
+	for line := range strings.Lines(noise.ReplaceAllString(shown[0], "noise")) {
+		assert.Contains(t, said, strings.TrimRight(line, "\n"), "a line of README.md")
 	}
 }

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goparity/goparity/internal/battery"
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/picture"
+)
+
+// cases are what is run: a prompt, token ids, what another run was given, or what is planned from the model.
+func (f *runFlags) cases() (cases []engine.Case, err error) {
+	switch {
+	case f.follow != "":
+		cases, err = f.followed()
+	case len(f.prompts)+len(f.ids) > 0 || f.job.Task == fixture.Module:
+		cases, err = f.given()
+	default:
+		return f.planned()
+	}
+	if err != nil || f.path == "" {
+		return cases, err
+	}
+	if len(cases) > 1 {
+		return nil, usage("run: --path runs the tokens of one case, and %s has %d", f.follow, len(cases))
+	}
+	c, err := f.along(cases[0])
+	if err != nil {
+		return nil, usage("run: --path %s: %v", f.path, err)
+	}
+	return []engine.Case{c}, nil
+}
+
+// given is the one case of prompts or token ids.
+func (f *runFlags) given() ([]engine.Case, error) {
+	c := engine.Case{Name: dump.RunCase, Prompts: f.prompts, Steps: f.steps}
+	if f.steps < 1 || f.steps > 1 && f.job.Task != fixture.TextGeneration {
+		return nil, usage("run: --num-steps %d: a task %s has one step, only text-generation has more", f.steps, f.job.Task)
+	}
+	for _, text := range f.ids {
+		var ids []int
+		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+			var id int
+			if err := json.Unmarshal([]byte(word), &id); err != nil {
+				return nil, usage("run: --token-ids: %q is no token id", word)
+			}
+			ids = append(ids, id)
+		}
+		if len(ids) == 0 {
+			return nil, usage("run: --token-ids: %q has no token ids: write 72,101,108", text)
+		}
+		c.TokenIDs = append(c.TokenIDs, ids)
+	}
+	return []engine.Case{c}, nil
+}
+
+// planned are the cases that [battery] plans for the model. The program of a large one's first blocks is run.
+func (f *runFlags) planned() (cases []engine.Case, err error) {
+	if f.path != "" {
+		return nil, usage("run: --path: want --token-ids or --follow: a path is a way to run tokens that are known")
+	}
+	plan, err := f.plan(nil, 0)
+	if err != nil {
+		return nil, usage("run: want one of --prompt, --token-ids and --follow: %w", err)
+	}
+	if f.job.MaxLayers == 0 {
+		f.job.MaxLayers = plan.MaxLayers
+	}
+	for _, c := range plan.Cases {
+		ec := engine.Case{Name: c.Name, Messages: c.Messages, Tools: c.Tools, Steps: c.Steps}
+		if c.TokenIDs != nil {
+			ec.TokenIDs = [][]int{c.TokenIDs}
+		}
+		if c.Prompt != "" {
+			ec.Prompts = []string{c.Prompt}
+		}
+		if c.Images != nil {
+			ec.Images = [][]string{c.Images}
+		}
+		cases = append(cases, ec)
+	}
+	return f.shown(cases), nil
+}
+
+// shown leaves out cases with images where the engine is given none.
+func (f *runFlags) shown(cases []engine.Case) []engine.Case {
+	return slices.DeleteFunc(cases, func(c engine.Case) bool { return c.Images != nil && !engine.TakesImages(f.job.Engine) })
+}
+
+// followed takes what another run was given, or each of the planned cases of one.
+func (f *runFlags) followed() (cases []engine.Case, err error) {
+	planned, _ := filepath.Glob(filepath.Join(f.follow, battery.Prefix+"*", dump.RunFile))
+	for _, file := range planned {
+		dir := filepath.Dir(file)
+		c, err := follow(dir)
+		if err != nil {
+			return nil, err
+		}
+		c.Name = filepath.Base(dir)
+		cases = append(cases, c)
+	}
+	if planned != nil {
+		return f.shown(cases), nil
+	}
+	c, err := follow(f.follow)
+	return []engine.Case{c}, err
+}
+
+// follow takes token ids, steps and decoded tokens from the run.json of another run.
+func follow(dir string) (c engine.Case, err error) {
+	file := filepath.Join(dir, dump.RunFile)
+	data, err := mapfile.Read(file, mapfile.MaxListing)
+	if err != nil {
+		return c, usage("run: --follow: %v: it wants a dump that parity run wrote", err)
+	}
+	var run struct {
+		TokenIDs [][]int           `json:"token_ids"`
+		Images   [][]string        `json:"images"`
+		Sequence [][]int           `json:"sequence"`
+		Order    []dump.OrderEntry `json:"order"`
+	}
+	if err := json.Unmarshal(data, &run); err != nil || len(run.TokenIDs) == 0 {
+		return c, usage("run: --follow: %s names no token ids (%v): it wants a dump that parity run wrote", file, err)
+	}
+	if _, err := dump.ReadInfo(dir); err != nil {
+		return c, usage("run: --follow: %v", err)
+	}
+	steps := map[string]bool{}
+	for _, e := range run.Order {
+		steps[e.Step] = true
+	}
+	for _, image := range slices.Concat(run.Images...) {
+		if _, drawn := picture.Parse(image); !drawn {
+			return c, usage("run: --follow: %s was given the image %s, which is not in the dump: compare the two engines in a fixture", file, image)
+		}
+	}
+	c = engine.Case{Name: dump.RunCase, TokenIDs: run.TokenIDs, Images: run.Images, Steps: max(len(steps), 1)}
+	for i, ids := range run.TokenIDs {
+		if c.Steps == 1 {
+			break
+		}
+		if i >= len(run.Sequence) || len(run.Sequence[i]) < len(ids)+c.Steps-1 {
+			return c, usage("run: --follow: %s has %d steps, but not the tokens that they were given", file, c.Steps)
+		}
+		c.Forced = append(c.Forced, run.Sequence[i][len(ids):len(ids)+c.Steps-1])
+	}
+	return c, nil
+}
+
+// along plans the forward passes of an execution path.
+func (f *runFlags) along(c engine.Case) (engine.Case, error) {
+	p, err := dump.ParsePath(f.path)
+	switch {
+	case err != nil:
+		return c, err
+	case p.Kind == dump.OnePass:
+		return c, errors.New("one-pass is what runs without --path")
+	case c.TokenIDs == nil:
+		return c, errors.New("want --token-ids or --follow: a path is a way to run tokens that are known")
+	}
+	if err := fixture.Takes(f.job.Task, f.path, false); err != nil {
+		return c, err
+	}
+	var about path.About
+	if config, err := checkpoint.ReadConfig(filepath.Join(f.dir(), "config.json")); err == nil {
+		about.Window, _ = config.Int("sliding_window")
+	}
+	about.Page, _ = checkpoint.Config(f.job.Config).Int("kv_cache_page_size")
+	plans, _, err := path.Plans(f.path, []path.Input{{Case: c.Name, Tokens: c.TokenIDs}}, about)
+	if err != nil {
+		return c, err
+	}
+	return engine.Case{Name: dump.RunCase, TokenIDs: plans[0].Tokens, Path: plans[0].Path, Passes: plans[0].Passes}, nil
+}

@@ -29,6 +29,7 @@ type Error struct {
 	Class     string
 	Msg, Hint string
 	Where     string // file:line of the model's, the oracle's or the runner's code, if known
+	Case      string // that was being run; "" if it is not known
 	LogFile   string
 	Err       error // nil if the engine itself reported the error
 }
@@ -103,9 +104,17 @@ func lastLines(lines []string) []string {
 	return lines
 }
 
+// Raised returns the case in which the model itself failed; "" for any other error.
+func Raised(err error) string {
+	if e := (*Error)(nil); errors.As(err, &e) && e.Class == classModel {
+		return e.Case
+	}
+	return ""
+}
+
 // failure returns the error of a process that ended with err and had reported said, both of which
 // may be nil. It returns nil if the run succeeded.
-func failure(engine string, err error, said *EventError, log string) error {
+func failure(engine string, err error, said *eventError, log string) error {
 	var exit *supervise.ExitError
 	var start *supervise.StartError
 	ended := errors.As(err, &exit) && exit.Err == nil
@@ -115,7 +124,7 @@ func failure(engine string, err error, said *EventError, log string) error {
 	case err != nil && !ended:
 		return fmt.Errorf("engine %s: %w", engine, err)
 	case said != nil && (exit == nil || exit.Signal == ""):
-		e := &Error{Class: said.Class, Msg: said.Message, Hint: said.Hint, Where: said.Where, LogFile: log}
+		e := &Error{Class: said.Class, Msg: said.Message, Hint: said.Hint, Where: said.Where, Case: said.Case, LogFile: log}
 		if !slices.Contains([]string{ClassInfra, ClassUsage, classBug}, e.Class) {
 			e.Class = classModel
 		}

@@ -13,23 +13,24 @@ type Event struct {
 	// is set.
 	Phase   string      `json:"phase,omitempty"`
 	Seconds *float64    `json:"seconds,omitempty"` // how long the phase took, over all cases so far
-	Model   *EventModel `json:"model,omitempty"`   // sent at least once before the first forward pass
+	Model   *eventModel `json:"model,omitempty"`   // sent at least once before the first forward pass
 	Warning string      `json:"warning,omitempty"`
-	Error   *EventError `json:"error,omitempty"`
+	Error   *eventError `json:"error,omitempty"`
 }
 
-// EventModel is the class of the model, and its source file.
-type EventModel struct {
+// eventModel is the class of the model, and its source file.
+type eventModel struct {
 	Class string `json:"class"`
 	File  string `json:"file"`
 }
 
-// EventError says what went wrong. An engine sends it before it exits.
-type EventError struct {
+// eventError says what went wrong. An engine sends it before it exits.
+type eventError struct {
 	Class   string `json:"class"` // infra, model, usage or bug
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 	Where   string `json:"where,omitempty"`
+	Case    string `json:"case,omitempty"` // that was being run
 }
 
 // eventReader takes the lines of a progress pipe. An engine may write any number of them.
@@ -38,7 +39,7 @@ type eventReader struct {
 	to       func(Event) // may be nil
 	events   int
 	warnings []string
-	said     *EventError // the last one
+	said     *eventError // the last one
 }
 
 // line takes a line. A program may print other things than events.
@@ -70,7 +71,7 @@ func (e *Event) clean(secrets *secret.Values) {
 		texts = append(texts, &e.Model.Class, &e.Model.File)
 	}
 	if e.Error != nil {
-		texts = append(texts, &e.Error.Class, &e.Error.Message, &e.Error.Hint, &e.Error.Where)
+		texts = append(texts, &e.Error.Class, &e.Error.Message, &e.Error.Hint, &e.Error.Where, &e.Error.Case)
 	}
 	for _, t := range texts {
 		if *t = secrets.Redact(*t); len(*t) > maxText {

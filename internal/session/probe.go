@@ -122,6 +122,22 @@ func (ps probes) cases() (cases []engine.Case) {
 	return cases
 }
 
+// raised takes a probe that the candidate's model cannot run out of a job, with the error that says so.
+func (ps probes) raised(err error, job *engine.Job) bool {
+	name := engine.Raised(err)
+	for _, p := range ps.all() {
+		ofProbe := func(k engine.Case) bool {
+			return slices.ContainsFunc(p.cases, func(c engine.Case) bool { return c.Name == k.Name && c.Path == k.Path })
+		}
+		if p.err == nil && slices.ContainsFunc(job.Cases, func(k engine.Case) bool { return k.Name == name && ofProbe(k) }) {
+			job.Cases = slices.DeleteFunc(job.Cases, ofProbe)
+			p.err, p.cases = err, nil
+			return true
+		}
+	}
+	return false
+}
+
 // runs are the candidate's.
 func (ps probes) runs() (runs []*dump.Run) {
 	for _, p := range ps.all() {

@@ -44,8 +44,9 @@ def _describe(e, job):
             kind, hint = "infra", f"goparity was not tried with {engine}"
     elif isinstance(e, ImportError):
         hint = "a package is missing or of another version: parity doctor says what to install"
-    case = f"case {e.case}: " if hasattr(e, "case") else ""
-    return {"class": kind, "message": f"{case}{type(e).__name__}: {e}"[:4000], "hint": hint, "where": place}
+    case = getattr(e, "case", "")
+    said = f"case {case}: " if case else ""
+    return {"class": kind, "message": f"{said}{type(e).__name__}: {e}"[:4000], "hint": hint, "where": place, "case": case}
 
 
 def _other_version(job):

@@ -33,6 +33,11 @@ func (c *Comparison) Loaded() (list []weights.Result, why []string) {
 		if err != nil {
 			c.loaded.why = append(c.loaded.why, err.Error())
 		}
+		for i := range c.loaded.list {
+			if w := &c.loaded.list[i]; w.Scaled() && c.undone(label.Parent(w.Reference)) {
+				w.Fold()
+			}
+		}
 	})
 	return c.loaded.list, c.loaded.why
 }
@@ -40,11 +45,6 @@ func (c *Comparison) Loaded() (list []weights.Result, why []string) {
 // weights adds what came of the weights to a report. A text or an input that differs comes first.
 func (c *Comparison) weights(r *report.Report) {
 	list, why := c.Loaded()
-	for i, w := range list {
-		if w.Scaled() && c.undone(label.Parent(w.Reference)) {
-			list[i].Fold()
-		}
-	}
 	r.NotJudged = append(r.NotJudged, why...)
 	r.SetWeights(list)
 }

@@ -34,6 +34,7 @@ type Runs struct {
 	Programs          []*program.Program  // what the reference ran for each of Golden, nil for one that was not recorded; nil for none
 	OnePassGolden     []*dump.Run         // what OnePass is judged by, where Golden is of the path itself; nil: Golden
 	OnePassEncoded    []*dump.Run         // beside OnePassGolden; not read without
+	OnePassPrograms   []*program.Program  // of OnePassGolden, as Programs
 	Alone             *judge.AloneOptions // there is no Golden: what is right is made of Programs and the runs themselves; nil: there is
 
 	// Exact says that a row may depend on tokens after it: a sequence is then judged by a golden of
@@ -71,6 +72,7 @@ func Compare(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) 
 		return p, nil
 	}
 	runs.Golden, runs.Golden64, runs.Encoded, runs.OnePassGolden = runs.OnePassGolden, nil, runs.OnePassEncoded, nil
+	runs.Programs = runs.OnePassPrograms
 	if whole, err := judged(ctx, runs, opt); err == nil {
 		if compared, agrees := whole.Agreement(); compared != nil && agrees {
 			return whole, nil

@@ -50,7 +50,7 @@ func (p *Path) along() (*paths.Paths, error) {
 			if err != nil {
 				return nil, err
 			}
-			runs.OnePassGolden = append(runs.OnePassGolden, k.Golden)
+			runs.OnePassGolden, runs.OnePassPrograms = append(runs.OnePassGolden, k.Golden), append(runs.OnePassPrograms, k.Program)
 			runs.OnePassEncoded = append(runs.OnePassEncoded, have(k.Encoded)...)
 		}
 		names = nil

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -278,6 +279,8 @@ func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 	say := func(cause, format string, args ...any) {
 		p.result.Status, p.result.Cause, p.result.Detail = Differs, cause, fmt.Sprintf(format, args...)
 	}
+	moved := cmp.Or(p.best.base, p.best) // without what was calculated: that may be near, and another number fits
+	plain := moved.all()
 	if f.lost() {
 		say(causeZero, "all zeros")
 	} else if f.bad() {
@@ -286,8 +289,10 @@ func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 		say(causeOther, "it is %s", other)
 	} else if p.q != nil && p.q.why != "" {
 		say("", "%s", p.q.why)
-	} else if s := f.scale(); p.best.calc == nil && f.sine() < eps && math.Abs(s-1) > clearScale*f.sine() {
+	} else if s := plain.scale(); plain.sine() < eps && math.Abs(s-1) > clearScale*plain.sine() {
 		say(causeScale, "every element is %.6g times the reference's", s)
+	} else if least, most, ok := moved.rowScales(eps); ok {
+		say(causeScale, "each row is the reference's times a number, %.4g to %.4g", least, most)
 	} else if rank := rankOf(p, f); rank > 0 {
 		say(causeLoRA, "the difference has rank %d, as that of an adapter (LoRA) which one side has merged; rel. L2 %.3g", rank, f.RelL2)
 	} else {

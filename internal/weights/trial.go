@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/mapfile"
@@ -33,6 +35,28 @@ func (f *figures) sine() float64 {
 
 // scale is how many times the reference the candidate is, along it.
 func (f *figures) scale() float64 { return f.seen.Cosine() * f.seen.NormActual / f.seen.NormGolden }
+
+// rowScales returns the least and the largest number that the rows of a matrix are times the reference's, as Falcon-H1's
+// multipliers are folded in; false where one is another row.
+func (t *trial) rowScales(eps float64) (least, most float64, ok bool) {
+	shape := t.actual.Shape()
+	if len(shape) < 2 || t.actual.Len() > mostExplained || t.actual.Len() <= shape[0] {
+		return 0, 0, false
+	}
+	width := t.actual.Len() / shape[0]
+	x, y := make([]float64, width), make([]float64, width)
+	least, most = math.Inf(1), math.Inf(-1)
+	for row := range shape[0] {
+		t.golden.Float64s(x, row*width)
+		t.actual.Float64s(y, row*width)
+		s := floats.Dot(x, y) / floats.Dot(x, x)
+		if floats.AddScaled(y, -s, x); !(s > 0) || floats.Norm(y, 2) > eps*s*floats.Norm(x, 2) {
+			return 0, 0, false
+		}
+		least, most = min(least, s), max(most, s)
+	}
+	return least, most, true
+}
 
 // lost reports whether the candidate has nothing but zeros for what is something else.
 func (f *figures) lost() bool {

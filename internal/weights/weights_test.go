@@ -195,6 +195,7 @@ func TestCompare(t *testing.T) {
 		{func(m model) { m.each("self_attn", transposed) }, nil, "transposed", "a module that is stored by columns"},
 		{func(m model) { m.each("embed", times(8)) }, nil, "scale √64", "of an embedding"},
 		{func(m model) { m.each("lm_head", times(8)) }, []string{"lm_head.weight"}, "that is the scale of embeddings", "of the head alone"},
+		{func(m model) { m.each("embed", times(5.65)) }, []string{"model.embed_tokens.weight"}, "every element is 5.65 times the reference's", "near √64"},
 		{func(m model) { m.each("lm_head", times(0.125)) }, nil, "scale 1/√64", "T5 divides its logits"},
 		{fuse, nil, "fused", "q, k and v in one"},
 		{func(m model) { fuse(m); m["model.layers.1.self_attn.qkv_proj.weight"].v[70*hidden] += 0.01 },
@@ -204,7 +205,12 @@ func TestCompare(t *testing.T) {
 		{func(m model) { m.each("layernorm", plus(1)) }, []string{final}, "everywhere but in this norm", "one is missing"},
 		{func(m model) { m.each("q_proj", times(0.25)) }, nil, "scale 16^-1/2", "1/√d in q"},
 		{func(m model) { m.each("q_proj", times(0.3)) }, []string{"model.layers.0.self_attn.q_proj.weight", query,
-			"model.layers.2.self_attn.q_proj.weight"}, "rel. L2", "a scale of no list"},
+			"model.layers.2.self_attn.q_proj.weight"}, "every element is 0.3 times the reference's", "a scale of no list"},
+		{func(m model) { // half of the rows by another number: multipliers that an engine folded in
+			for i := range m[gate1].v {
+				m[gate1].v[i] *= []float32{0.3, 1.7}[i/(inner*hidden/2)]
+			}
+		}, []string{gate1}, "each row is the reference's times a number, 0.3 to 1.7", ""},
 		{func(m model) { m[query] = times(0.25)(m[query]) }, []string{query}, "scale 16^-1/2 in this layer only", ""},
 		{func(m model) { m.each("q_proj", times(0.5)); m.each("k_proj", times(0.5)) }, nil, "scale 16^-1/4", "d^-1/4 in q and k"},
 		{func(m model) { m.each("k_proj", times(0.5)) }, []string{"model.layers.0.self_attn.k_proj.weight",

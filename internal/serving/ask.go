@@ -45,9 +45,6 @@ func (a Ask) path() string {
 	return "/v1/completions"
 }
 
-// ids asks the same number of tokens of other ids.
-func (a Ask) ids(ids []int) Ask { return Ask{As: AsIDs, IDs: ids, Tokens: a.Tokens} }
-
 // with sets keys of the request.
 func (a Ask) with(keys map[string]any) Ask {
 	extra := map[string]any{}

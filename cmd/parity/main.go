@@ -130,8 +130,16 @@ func newRoot() *cobra.Command {
 	root.Flags().Bool("version", false, "version, commit and Go of this build")
 	root.SetVersionTemplate("parity {{.Version}}\n")
 	root.AddCommand(newInit(), newRun(), newCompare(), newNames(), newShow(), newWeights(), newServe(), newReport(), newExplain(),
-		newGolden(), newTransformers(), newDoctor())
+		newGolden(), newTransformers(), newDoctor(), verify())
 	return root
+}
+
+// verify says what took the place of a command that ran both sides of a fixture.
+func verify() *cobra.Command {
+	return &cobra.Command{Use: "verify", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
+		return usage("verify is no command any more: parity golden update FIXTURE runs the reference, " +
+			"parity compare FIXTURE --run cpu -o FOLDER the candidate; parity compare judges two dumps")
+	}}
 }
 
 // earlier are commands of earlier versions, by what they are called now. What follows them goes on meaning the same.

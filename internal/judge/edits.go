@@ -159,16 +159,11 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 	if twin && len(known.known) == 0 {
 		return nil, nil
 	}
-	site := r.result.Site(t, load, nil, false)
-	if site == nil || len(r.ports[t]) == 0 {
+	here := looked{r: r, port: t, load: load}
+	found, of, err := c.lookAt(here, known, twin)
+	if found == nil && err == nil {
 		return nil, nil
 	}
-	found, of, err := c.findEdit(r, t, load, site, false, known, twin)
-	if err == nil && len(found.Fits) == 0 && site.AnyOrder {
-		site = r.result.Site(t, load, nil, true)
-		found, of, err = c.findEdit(r, t, load, site, true, known, twin)
-	}
-	here := looked{r: r, port: t, load: load}
 	if err == nil && !twin && !found.Twin {
 		defer func() { known.looked = append(known.looked, here) }()
 	}
@@ -178,21 +173,20 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 		}
 		return nil, err
 	}
-	f := found.Fits[0]
-	key, layers := edit.Key(of, f.Edit), r.twins(of, f.Edit)
 	if found.Twin {
-		known.known[key].layers[layers[0]] = true
+		f := found.Fits[0]
+		known.known[edit.Key(of, f.Edit)].layers[r.twins(of, f.Edit)[0]] = true
 		known.again = append(known.again, r.ports[t][0].Layer)
 		return nil, nil
 	}
-	if len(f.Parts) > 0 {
+	if len(found.Fits[0].Parts) > 0 {
 		return known.both(r, of, r.ports[t][0], found), nil
 	}
-	key, err = c.holding(known, here, of, found)
-	if err != nil {
+	if err := c.holding(known, here, of, found); err != nil {
 		return nil, err
 	}
-	k := causeOf(r, of, r.ports[t][0], found, found.Fits[0].Edit)
+	f := found.Fits[0]
+	key, layers, k := edit.Key(of, f.Edit), r.twins(of, f.Edit), causeOf(r, of, r.ports[t][0], found, f.Edit)
 	here.key, here.cause = key, k
 	if f.From != "" && (known.first != nil || len(known.others) > 0) { // what stands elsewhere may follow from the first fault
 		k.Proven = false
@@ -210,7 +204,10 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 // holding takes of the edits that are the same function at a place the first that holds in the other runs, too, in which
 // that place was looked at: of one token at position 0, a rotation is the same as none. Where none does nothing is
 // proven, and what another run proved is not where it does not hold here.
-func (c *Comparison) holding(known *edits, here looked, of *program.Piece, found *editsearch.Result) (key string, err error) {
+func (c *Comparison) holding(known *edits, here looked, of *program.Piece, found *editsearch.Result) (err error) {
+	if !found.Proven {
+		return nil
+	}
 	var same []looked
 	for _, l := range known.looked {
 		a, b := l.r.ports[l.port][0].Layer, here.r.ports[here.port][0].Layer
@@ -218,46 +215,48 @@ func (c *Comparison) holding(known *edits, here looked, of *program.Piece, found
 			same = append(same, l)
 		}
 	}
-	holds := func(key string) bool {
-		for _, l := range same {
-			if l.key == key || err != nil || slices.Contains(known.wrong, key) {
-				continue
-			}
-			var fits bool
-			if fits, err = c.fits(l, key); !fits {
-				known.wrong = append(known.wrong, key)
-			}
+	refuted := func(l looked, key string) bool {
+		if l.key == key || err != nil {
+			return false
 		}
-		return !slices.Contains(known.wrong, key) // of the same code in another layer, too
+		var again *editsearch.Result
+		again, _, err = c.lookAt(l, &edits{known: map[string]*twins{key: nil}}, true)
+		if err != nil || again.Twin || again.Tried == 0 { // it explains the place, or cannot be tried there
+			return false
+		}
+		known.wrong = append(known.wrong, key)
+		return true
 	}
-	first := found.Fits[0]
-	key = edit.Key(of, first.Edit)
-	if !found.Proven {
-		return key, nil
-	}
-	fits := append([]editsearch.Fit{first}, found.Also[:min(len(found.Also), mostOthers)]...)
-	at := slices.IndexFunc(fits, func(f editsearch.Fit) bool { return len(f.Parts) == 0 && holds(edit.Key(of, f.Edit)) })
+	fits := append([]editsearch.Fit{found.Fits[0]}, found.Also[:min(len(found.Also), mostOthers)]...)
+	at := slices.IndexFunc(fits, func(f editsearch.Fit) bool {
+		key := edit.Key(of, f.Edit)
+		return len(f.Parts) == 0 && !slices.Contains(known.wrong, key) && // of the same code in another layer, too
+			!slices.ContainsFunc(same, func(l looked) bool { return refuted(l, key) })
+	})
 	if found.Proven = at >= 0; found.Proven {
 		found.Fits[0] = fits[at]
-		key = edit.Key(of, fits[at].Edit)
 	}
+	here.key = edit.Key(of, found.Fits[0].Edit)
 	for _, l := range same {
-		if l.cause == nil || !l.cause.Proven || l.key == key || err != nil {
-			continue
-		}
-		var fits bool
-		if fits, err = c.fits(here, l.key); !fits {
-			l.cause.Proven, known.wrong = false, append(known.wrong, l.key)
+		if l.cause != nil && l.cause.Proven && refuted(here, l.key) {
+			l.cause.Proven = false
 		}
 	}
-	return key, err
+	return err
 }
 
-// fits reports whether an edit explains a place, or cannot be tried there.
-func (c *Comparison) fits(l looked, key string) (bool, error) {
+// lookAt looks for the edit of a place; nil for one that was not replayed.
+func (c *Comparison) lookAt(l looked, known *edits, twin bool) (*editsearch.Result, *program.Piece, error) {
 	site := l.r.result.Site(l.port, l.load, nil, false)
-	found, _, err := c.findEdit(l.r, l.port, l.load, site, false, &edits{known: map[string]*twins{key: nil}}, true)
-	return err != nil || found.Twin || found.Tried == 0, err
+	if site == nil || len(l.r.ports[l.port]) == 0 {
+		return nil, nil, nil
+	}
+	found, of, err := c.findEdit(l.r, l.port, l.load, site, false, known, twin)
+	if err == nil && len(found.Fits) == 0 && site.AnyOrder {
+		site = l.r.result.Site(l.port, l.load, nil, true)
+		found, of, err = c.findEdit(l.r, l.port, l.load, site, true, known, twin)
+	}
+	return found, of, err
 }
 
 // both words two edits that explain an error together, or the one of them that is not known yet.

@@ -474,6 +474,7 @@ func (f *Fixture) report(c *judge.Comparison) *report.Report {
 	f.addProbes(r, c)
 	f.addServing(r)
 	f.addUnjudged(r, true)
+	f.addContradiction(r)
 	return f.problematic(r, c)
 }
 
@@ -492,6 +493,7 @@ func (f *Fixture) Report() (*report.Report, error) {
 	r := c.Report(f.name, true)
 	f.addProbes(r, c)
 	f.addUnjudged(r, false)
+	f.addContradiction(r)
 	return f.problematic(r, c), nil
 }
 

@@ -282,3 +282,42 @@ func TestCostBesideFloat64(t *testing.T) {
 		assert.Equal(t, pass, p.Base.Pass, "%v", p.Base.Violations)
 	}
 }
+
+// A reference whose path is not what its one pass is cannot accuse without a word.
+func TestReferenceContradictsItself(t *testing.T) {
+	path := store.Along{Variant: "float32", Case: "a", Path: "decode:2", Own: true, RowRelL2: 0.4, Limit: 1e-4, Label: "model.up-output"}
+	for _, tt := range []struct {
+		edit   func(p *store.Along)
+		off    float64
+		said   bool
+		reason string
+	}{
+		{func(*store.Along) {}, 0.1, true, "beyond rounding"},
+		{func(*store.Along) {}, 0, false, "the candidate passes"},
+		{func(p *store.Along) { p.RowRelL2 = 1e-5 }, 0.1, false, "rounding: it has goldens of its own since another case is beyond"},
+		{func(p *store.Along) { p.Case = "" }, 0.1, false, "rows of a batch"},
+		{func(p *store.Along) { p.Variant = "bfloat16" }, 0.1, false, "another variant"},
+		{func(p *store.Along) { p.RowRelL2, p.Limit = 0, 0 }, 0.1, false, "one pass has no such rows"},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			made, dir := startLayer(t, "", 0, func(to string) { layerDump(t, to, "max", "float32", tt.off, tensor.F32) })
+			require.NoError(t, made.Update(io.Discard))
+			p := path
+			tt.edit(&p)
+			require.NoError(t, store.Update(t.Context(), filepath.Join(dir, "golden"), nil, func(old *store.Store) (*store.Change, error) {
+				return &store.Change{Keep: old.Runs(), Paths: []store.Along{p}}, nil
+			}))
+			s, err := session.Start(session.Config{Fixtures: []string{dir}, Replay: filepath.Join(filepath.Dir(dir), "cand")})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, s.Close()) })
+			r, err := s.Default().Report()
+			require.NoError(t, err)
+			notes := strings.Join(r.Notes, "\n")
+			if !tt.said {
+				assert.NotContains(t, notes, "contradicts itself")
+				return
+			}
+			assert.Contains(t, notes, "along path decode:2, case a, its worst row is at relative L2 0.4 from its own one pass, at most 0.0001 is rounding (model.up-output)")
+		})
+	}
+}

@@ -127,7 +127,7 @@ func (r *replayed) recordedOtherwise(t int, p *Port, held, twin string) string {
 		return i != t && slices.ContainsFunc(r.ports[i], func(q *Port) bool { return q.Step == p.Step && q.Comparable() && !q.Agrees })
 	}
 	switch {
-	case !p.Judged() || p.Agrees || p.misfit():
+	case !p.Judged() || p.Agrees || p.Actual == nil || p.misfit():
 		return ""
 	case slices.ContainsFunc(r.Records(r.Ports[t].Value), again):
 		return ""

@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},
 	{"internal/onepass", "internal/coverage"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine
-	{"internal/structure"}, {"internal/generation"}, {"internal/trace"},
+	{"internal/structure"}, {"internal/generation"},
 	{"internal/program"}, {"internal/replay"}, {"internal/edit"}, {"internal/search"},
 	{"internal/judge/piece"}, {"internal/localise"}, {"internal/vec"},
 	{"internal/diagnose", "internal/weights"}, {"internal/attention"}, {"internal/report"}, {"docs"},
@@ -52,8 +52,8 @@ var allowed = map[string][]string{
 	"internal/compare": {"tensor", "internal/mapfile", "internal/places"}, // it knows no names
 	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
 		"internal/nearest"}, // names and shapes, no figures
-	"internal/localise": {"internal/label", "internal/trace"}, // it is given figures
-	"internal/quant":    {"tensor", "internal/smallfloat"},    // arithmetic
+	"internal/localise": {"tensor", "internal/each", "internal/label"}, // it is given figures
+	"internal/quant":    {"tensor", "internal/smallfloat"},             // arithmetic
 	"internal/checkpoint": {"tensor", "tensor/gguf", "tensor/safetensors", "internal/label", "internal/mapfile",
 		"internal/quant"}, // it knows no runs
 	"internal/vec": {"tensor"},

@@ -12,11 +12,11 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
-	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -138,7 +138,7 @@ func newAlone(ctx context.Context, k *Case, opt AloneOptions) (*alone, *Comparis
 		return nil, nil, &NothingError{js.Unmatched, c.whyNothing()}
 	}
 	opt.Diagnosis.Evidence = opt.Diagnosis.Evidence.Once()
-	k.alone, k.unjudged = true, map[trace.Key]string{}
+	k.alone, k.unjudged = true, map[localise.Key]string{}
 	return &alone{AloneOptions: opt, ctx: ctx, k: k, reasons: map[string]int{}}, c, nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/vec"
 )
 
@@ -17,7 +17,7 @@ func (c *Comparison) allowBoundaries(k *Case) {
 	if steps == 0 || k.Program != nil || k.alone || k.Along != nil && len(k.Along.programs) > 0 {
 		return
 	}
-	caches := map[trace.Key][]*Port{} // by place, of all forward passes
+	caches := map[localise.Key][]*Port{} // by place, of all forward passes
 	for _, p := range c.Ports {
 		if p.Case == k.Name && label.IsCache(p.Port) && p.Comparable() && p.printed == nil && p.byDefault {
 			caches[p.place()] = append(caches[p.place()], p)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -26,10 +26,10 @@ type Case struct {
 	// Program is what the reference ran for the golden; nil where that was not recorded.
 	Program *program.Program
 
-	unjudged map[trace.Key]string // ports of which it is not known what is right, and why; see Alone
-	alone    bool                 // it has no golden of its own
-	opaque   int                  // how many of them were asked for, and are outputs
-	Along    *Along               // how the rows were fed, where the candidate ran along an execution path; else nil
+	unjudged map[localise.Key]string // ports of which it is not known what is right, and why; see Alone
+	alone    bool                    // it has no golden of its own
+	opaque   int                     // how many of them were asked for, and are outputs
+	Along    *Along                  // how the rows were fed, where the candidate ran along an execution path; else nil
 }
 
 // run is one of a case: who made it, and where a port keeps what it has, nil where ports are made of it.

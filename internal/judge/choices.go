@@ -10,7 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
-	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
@@ -31,7 +31,7 @@ func (c *Comparison) leaveOutTies(k *Case) (found bool, err error) {
 	}
 	var ports []*Port
 	var ties []tied
-	order := map[trace.Key]int{} // in a forward pass
+	order := map[localise.Key]int{} // in a forward pass
 	for _, p := range c.Ports {
 		if p.Case != k.Name {
 			continue
@@ -69,7 +69,7 @@ func (c *Comparison) leaveOutTies(k *Case) (found bool, err error) {
 }
 
 // place is where a port is in each forward pass.
-func (p *Port) place() trace.Key { return trace.Key{Layer: p.Layer, Port: p.Port} }
+func (p *Port) place() localise.Key { return localise.Key{Layer: p.Layer, Port: p.Port} }
 
 // reaches reports whether a forward pass goes on with a token that was chosen otherwise.
 func (k *Case) reaches(t tied, step string) bool {

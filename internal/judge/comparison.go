@@ -17,7 +17,6 @@ import (
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -76,7 +75,7 @@ type Comparison struct {
 	match   match.Options   // of all cases
 	advise  sync.Once       // see suggest
 	ctx     context.Context // of Compare; it also ends what is looked at later
-	traced  *trace.Trace    // set by flow
+	traced  *localise.Flow  // set by flow
 	search  search          // for causes
 	replays []*replayed     // of the cases that have a program, once something fails
 	loaded  loaded          // weights
@@ -193,8 +192,8 @@ func (c *Comparison) measure(opt Options) error {
 	})
 }
 
-func (c *Comparison) byKey() map[trace.Key]*Port {
-	ports := make(map[trace.Key]*Port, len(c.Ports))
+func (c *Comparison) byKey() map[localise.Key]*Port {
+	ports := make(map[localise.Key]*Port, len(c.Ports))
 	for _, p := range c.Ports {
 		ports[p.Key] = p
 	}

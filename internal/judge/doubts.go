@@ -7,7 +7,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/internal/localise"
 )
 
 // noteDoubts notes what makes a comparison worth less than it looks, whatever its verdict: goldens that
@@ -16,7 +16,7 @@ func (c *Comparison) noteDoubts() {
 	var nan, strange []string
 	outputs, equal := 0, 0
 	for _, p := range c.Ports {
-		if !p.Comparable() || !p.Judged() || !p.Golden.DType().IsFloat() || p.Golden.Len() < trace.LeastFloats {
+		if !p.Comparable() || !p.Judged() || !p.Golden.DType().IsFloat() || p.Golden.Len() < localise.LeastFloats {
 			continue
 		}
 		outputs++

@@ -4,19 +4,19 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/tensor"
 )
 
 // flow returns the golden's dataflow, entry i being that of c.Ports[i]. Bytes are not read for it:
 // locate identifies the tensors of a failing run.
-func (c *Comparison) flow() *trace.Trace {
+func (c *Comparison) flow() *localise.Flow {
 	if c.traced == nil {
-		entries := make([]trace.Entry, len(c.Ports))
+		entries := make([]localise.Entry, len(c.Ports))
 		for i, p := range c.Ports {
-			entries[i] = trace.Entry{Key: p.Key, Seq: p.Seq}
+			entries[i] = localise.Entry{Key: p.Key, Seq: p.Seq}
 		}
-		c.traced = trace.New(entries)
+		c.traced = localise.NewFlow(entries)
 	}
 	return c.traced
 }
@@ -44,14 +44,14 @@ func (c *Comparison) twins() (map[*Port]string, error) {
 			ports, tensors = append(ports, p), append(tensors, p.recorded)
 		}
 	}
-	identity, err := trace.Identify(c.ctx, tensors)
+	same, err := localise.Identify(c.ctx, tensors)
 	if err != nil {
 		return nil, err
 	}
 	copies := map[content][]*Port{}
 	for i, p := range ports {
-		if same := identity.Of(tensors[i]); same > 0 {
-			k := content{p.Case, p.Step, same}
+		if same[i] > 0 {
+			k := content{p.Case, p.Step, same[i]}
 			copies[k] = append(copies[k], p)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/trace"
 )
 
 // opaqueOp is the operator of a piece of which nothing is known but what goes into it.
@@ -33,7 +33,7 @@ func (c *Comparison) inferred(k Case) (*program.Program, error) {
 }
 
 type inferring struct {
-	*trace.Pass
+	*localise.Pass
 	c               *Comparison
 	p               *program.Program
 	of              map[int]program.ID      // by what bytes are equal
@@ -81,7 +81,7 @@ func (in *inferring) events() {
 }
 
 // shaped returns a value in the shape of an event: equal bytes may be seen in another one.
-func (in *inferring) shaped(id program.ID, e *trace.Event) program.ID {
+func (in *inferring) shaped(id program.ID, e *localise.Event) program.ID {
 	shape := in.c.Ports[e.Index].entry.Shape()
 	v := in.p.Values[id]
 	if slices.Equal(v.Shape, shape) {
@@ -96,12 +96,12 @@ func (in *inferring) shaped(id program.ID, e *trace.Event) program.ID {
 }
 
 // made adds the value of an event, and the operator that makes it.
-func (in *inferring) made(e *trace.Event) program.ID {
+func (in *inferring) made(e *localise.Event) program.ID {
 	t := in.c.Ports[e.Index].entry
 	v := program.Value{Shape: t.Shape(), DType: t.DType(), Type: t.DType().String()}
 	id := program.ID(len(in.p.Values))
 	// Where nothing shows what the model was given, ids and positions are taken to be that.
-	if e.Input && (e.Given || !t.DType().IsFloat() && !slices.ContainsFunc(in.Events, func(e trace.Event) bool { return e.Given })) {
+	if e.Input && (e.Given || !t.DType().IsFloat() && !slices.ContainsFunc(in.Events, func(e localise.Event) bool { return e.Given })) {
 		v.Input = fmt.Sprintf("%s:%s", in.Step, e.Port)
 		in.p.Values = append(in.p.Values, v)
 		return id
@@ -116,7 +116,7 @@ func (in *inferring) made(e *trace.Event) program.ID {
 // operands lists what an event may be made of: what its layer took and what ran directly inside it, or
 // of an input, and where neither was recorded, what the container has so far. What a layer put out
 // in the pass before may be in its cache.
-func (in *inferring) operands(e *trace.Event) (ids []program.ID) {
+func (in *inferring) operands(e *localise.Event) (ids []program.ID) {
 	if !e.Input {
 		ids = slices.Concat(in.inputs[e.Layer], last(in.outputs[e.Layer]))
 		if id, ok := in.before[label.Join(e.Layer, e.Port)]; ok {

@@ -11,10 +11,10 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/layout"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/internal/transformers"
 	"github.com/goparity/goparity/tensor"
 )
@@ -83,7 +83,7 @@ func (js *joins) add(k Case, opt match.Options) error {
 
 // overPasses gives the ports of a case the norm of the golden's rows in all forward passes.
 func overPasses(ports []*Port) {
-	passes := map[trace.Key][]*Port{}
+	passes := map[localise.Key][]*Port{}
 	for _, p := range ports {
 		key := p.Key
 		key.Step = ""
@@ -254,7 +254,7 @@ func newPort(k Case, pair match.Pair, variants []variant) (*Port, error) {
 
 // variant is what another run of the reference has for the golden's ports.
 type variant struct {
-	tensors map[trace.Key]*tensor.Tensor
+	tensors map[localise.Key]*tensor.Tensor
 	keep    func(p *Port) **tensor.Tensor
 }
 
@@ -263,7 +263,7 @@ func (k Case) variants() (list []variant) {
 		if r.keep == nil {
 			continue
 		}
-		v := variant{map[trace.Key]*tensor.Tensor{}, r.keep}
+		v := variant{map[localise.Key]*tensor.Tensor{}, r.keep}
 		for _, e := range r.Entries {
 			v.tensors[k.key(e)] = e.Tensor
 		}
@@ -272,13 +272,13 @@ func (k Case) variants() (list []variant) {
 	return list
 }
 
-func (k Case) key(e dump.Entry) trace.Key {
-	return trace.Key{Case: k.Name, Step: e.Step, Layer: e.Layer, Port: e.Port}
+func (k Case) key(e dump.Entry) localise.Key {
+	return localise.Key{Case: k.Name, Step: e.Step, Layer: e.Layer, Port: e.Port}
 }
 
 // keyOf is the key of a port of the case's program.
-func (k Case) keyOf(at program.Port) trace.Key {
-	return trace.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}
+func (k Case) keyOf(at program.Port) localise.Key {
+	return localise.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}
 }
 
 func onlyGolden(k Case, e dump.Entry) *Port {

@@ -6,12 +6,9 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
-	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
@@ -87,7 +84,7 @@ func (c *Comparison) evidence(weights bool) (run *diagnose.Run, ports map[*Port]
 func (c *Comparison) OtherPrompt() *localise.Verdict {
 	for _, k := range c.Cases {
 		if text := k.otherPrompt(); text != "" {
-			return localise.OtherPrompt(k.Name, k.Golden.Steps()[0], text)
+			return (&localise.Verdict{Case: k.Name, Step: k.Golden.Steps()[0]}).OtherPrompt(text)
 		}
 	}
 	return nil
@@ -134,44 +131,6 @@ func (c *Comparison) ownError(p *Port) string {
 		return fmt.Sprintf("whose %s is off by relative L2 %.3g replayed from the candidate's own tensors, its worst row by %.3g", p.Port, l.Error, l.RowError)
 	}
 	return fmt.Sprintf("whose %s is off by relative L2 %.3g %s, its worst row by %.3g", p.Port, r.RelL2, why, r.WorstRow.RelL2)
-}
-
-// given collects what the runs say of themselves.
-func (c *Comparison) given() localise.Given {
-	g := localise.Given{Path: c.ofPath, Stateless: stateless, OtherPrompt: map[string]string{}, Load: map[string]localise.Load{}, Unseen: map[string][]localise.Unseen{}}
-	uncaptured := map[string]map[string][]string{} // by case and layer of the candidate
-	for _, k := range c.Cases {
-		uncaptured[k.Name] = k.Actual.Info.Uncaptured
-		g.OtherPrompt[k.Name] = k.otherPrompt()
-		if a := k.Actual.Info.LoadAudit; a != nil && len(a.Missing)+len(a.Unused) > 0 {
-			g.Load[k.Name] = localise.Load{Missing: a.Missing, Unused: a.Unused}
-		}
-	}
-	seen := map[localise.Unseen]bool{}
-	for _, p := range c.Ports {
-		if p.ActualSide == nil || len(uncaptured[p.Case]) == 0 {
-			continue
-		}
-		layer, _ := label.Split(strings.SplitN(p.ActualSide.Name, " + ", 2)[0])
-		args := uncaptured[p.Case][layer]
-		u := localise.Unseen{Layer: p.Layer, Text: fmt.Sprintf("no hook of the candidate sees %s of %s", strings.Join(args, ", "), layer)}
-		if len(args) > 0 && !seen[u] {
-			seen[u] = true
-			g.Unseen[p.Case] = append(g.Unseen[p.Case], u)
-		}
-	}
-	return g
-}
-
-// unordered returns the cases of which neither side recorded the order of execution.
-func (c *Comparison) unordered() map[string]bool {
-	cases := map[string]bool{}
-	for _, k := range c.Cases {
-		if k.Golden.OrderBy == dump.OrderNatural && k.Actual.OrderBy == dump.OrderNatural {
-			cases[k.Name] = true
-		}
-	}
-	return cases
 }
 
 // record returns the port as the localiser sees it.

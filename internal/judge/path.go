@@ -7,41 +7,14 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/report"
 )
 
 // OtherTokens is the verdict about runs that were given other tokens, as an error says.
-func OtherTokens(err error) *localise.Verdict { return localise.OtherPrompt("", "0", err.Error()) }
-
-// ofPath says why an error is that of the execution path; "" if nothing shows that the candidate is
-// right in one pass.
-func (c *Comparison) ofPath(v *localise.Verdict) string {
-	k := c.caseOf(v.Case)
-	if k.Along == nil || k.Along.Path.Kind == dump.OnePass {
-		return ""
-	}
-	target := c.targetOf(v)
-	if target == nil || v.Kind == localise.KindInput && k.Along.holdsTokens(target) {
-		return ""
-	}
-	if holds := k.Along.onePass; holds != nil {
-		if !*holds {
-			return ""
-		}
-		return "the candidate's own one pass agrees with the golden"
-	}
-	return c.witness(k.Name, k.Along, k.Along.row(target, v.Step))
-}
-
-// stateless reports whether a layer is known, by its name, to make each row of one row: a norm, or
-// what lies in an attention.
-func stateless(layer string) bool {
-	return module.IsNorm(layer) || module.InAttention(label.Parent(label.Name(layer)))
+func OtherTokens(err error) *localise.Verdict {
+	return (&localise.Verdict{Step: "0"}).OtherPrompt(err.Error())
 }
 
 // witness names a sequence that was fed from its first token on, with an empty cache, and agrees in

@@ -15,10 +15,6 @@ import (
 
 // placeFaults finds the place among what replay found wrong.
 func (c *Comparison) placeFaults() error {
-	in := localise.Run{Trace: c.flow(), Given: c.given(), Unordered: c.unordered()}
-	for _, k := range c.Cases {
-		in.Nested = in.Nested || k.Injected != nil && k.Injected.Info.Injection == dump.Nested
-	}
 	twins, err := c.twins()
 	if err != nil {
 		return err
@@ -27,18 +23,24 @@ func (c *Comparison) placeFaults() error {
 	c.byPieces(faults)
 	settled := len(faults) == 0 && c.settled()
 	c.noteWeights()
-	for _, p := range c.Ports {
-		in.Records = append(in.Records, p.record())
+	flow := c.flow()
+	flow.Unordered = map[string]bool{}
+	for _, k := range c.Cases {
+		flow.Nested = flow.Nested || k.Injected != nil && k.Injected.Info.Injection == dump.Nested
+		flow.Unordered[k.Name] = k.Golden.OrderBy == dump.OrderNatural && k.Actual.OrderBy == dump.OrderNatural
 	}
-	c.Verdict = localise.Placed(in, faults)
-	if other := c.OtherPrompt(); c.Verdict == nil {
-		c.Verdict = other
+	for i, p := range c.Ports {
+		flow.Entries[i].Record = p.record()
 	}
-	if c.Verdict == nil && !settled {
-		c.Verdict = c.addsUp(in)
+	v := flow.Placed(faults)
+	if v == nil {
+		if v = c.OtherPrompt(); v == nil && !settled {
+			v = c.addsUp()
+		}
 	}
-	if c.Verdict != nil {
-		c.Verdict.Evidence = append(c.Verdict.Evidence, c.others()...)
+	if c.Verdict = v; v != nil {
+		c.given(v)
+		v.Evidence = append(v.Evidence, c.others()...)
 	}
 	return nil
 }

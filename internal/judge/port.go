@@ -9,15 +9,15 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
 
 // Port is one port of the reference, with what the candidate has for it and what was measured of the two.
 type Port struct {
-	trace.Key
+	localise.Key
 	Seq int // execution index in the golden
 
 	// How the two are joined.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/judge/piece"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
-	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -95,7 +95,7 @@ func (c *Comparison) replayAll() error {
 }
 
 // records gives a run what was recorded of the program's ports.
-func (k *Case) records(run *piece.Run, r *replayed, byKey map[trace.Key]*Port) {
+func (k *Case) records(run *piece.Run, r *replayed, byKey map[localise.Key]*Port) {
 	for i, at := range run.Program.Ports {
 		p := byKey[k.keyOf(at)]
 		if p == nil {
@@ -135,7 +135,7 @@ func (k *Case) unsaid(run *piece.Run, found *piece.Result) tensor.DType {
 		}
 	}
 	t := run.Records[found.Faults[0]].Tensor
-	if pieces == 0 || 2*wrong < pieces || t == nil || !t.DType().IsFloat() || t.Len() < trace.LeastFloats {
+	if pieces == 0 || 2*wrong < pieces || t == nil || !t.DType().IsFloat() || t.Len() < localise.LeastFloats {
 		return tensor.Invalid
 	}
 	for _, d := range []tensor.DType{tensor.BF16, tensor.F16} {

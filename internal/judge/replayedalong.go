@@ -7,12 +7,12 @@ import (
 
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/onepass"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
-	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -114,7 +114,7 @@ func (c *Comparison) recorded(k *Case) onepass.Record {
 	byKey := c.byKey()
 	return func(pass int, layer, port string) *tensor.Tensor {
 		step := k.Along.Passes[pass].Step
-		p := byKey[trace.Key{Case: k.Name, Step: step, Layer: layer, Port: port}]
+		p := byKey[localise.Key{Case: k.Name, Step: step, Layer: layer, Port: port}]
 		if p == nil && slices.Contains(k.Along.Left, label.Join(layer, port)) {
 			return k.Along.Recorded(step, layer, port)
 		}
@@ -145,7 +145,7 @@ func (c *Comparison) layRuns(k *Case, p *program.Program, origins []lineage, ste
 	records := make([]piece.Record, len(p.Ports))
 	byKey := c.byKey()
 	for i, at := range laid.at {
-		key := trace.Key{Case: k.Name, Layer: p.Ports[i].Layer, Port: p.Ports[i].Name}
+		key := localise.Key{Case: k.Name, Layer: p.Ports[i].Layer, Port: p.Ports[i].Name}
 		for n, pass := range k.Along.Passes {
 			key.Step = pass.Step
 			if q := byKey[key]; q != nil && laid.feeds(n) {

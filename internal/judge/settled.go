@@ -88,10 +88,10 @@ func (c *Comparison) leaveOpen(ports []*Port) {
 
 // addsUp says why something fails though nothing is wrong by itself: what a test or the fixture asks for
 // is tighter than two right implementations are, or errors add up, and no layer is accused.
-func (c *Comparison) addsUp(in localise.Run) *localise.Verdict {
+func (c *Comparison) addsUp() *localise.Verdict {
 	for _, p := range c.Ports {
 		if p.Joined() && !p.Passes() && p.Judged() && !p.Agrees {
-			return localise.Drift(in, p.Case, p.Step, "errors add up: no layer makes more of what it was given than rounding does, "+
+			return c.flow().Drift(p.Case, p.Step, "errors add up: no layer makes more of what it was given than rounding does, "+
 				"so none is accused; a run in a coarser precision looks like this")
 		}
 	}

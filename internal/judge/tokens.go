@@ -9,8 +9,8 @@ import (
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/trace"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -57,7 +57,7 @@ func (p *Port) decidesTokens(k Case) bool {
 
 // logits is the last output of a forward pass by whose name it is logits; nil if there is none that can
 // be compared.
-func (c *Comparison) logits(pass *trace.Pass) *Port {
+func (c *Comparison) logits(pass *localise.Pass) *Port {
 	for _, e := range slices.Backward(pass.Events) {
 		p := c.Ports[e.Index]
 		if !e.Input && p.Comparable() && p.printed == nil && module.IsLogits(p.Layer, p.Port) && p.Golden.DType().IsFloat() &&

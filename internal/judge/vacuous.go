@@ -6,12 +6,12 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/trace"
+	"github.com/goparity/goparity/internal/localise"
 )
 
 // setNeighbours tells each port which ones are its like in the blocks before and after it.
 func (c *Comparison) setNeighbours(allow bool) {
-	last := map[trace.Key]*Port{} // by case, step and port, the layer without its numbers
+	last := map[localise.Key]*Port{} // by case, step and port, the layer without its numbers
 	for _, p := range c.Ports {
 		p.allowVacuous = allow
 		if !p.Joined() || !p.Judged() {

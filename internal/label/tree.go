@@ -27,7 +27,7 @@ func IsRoot(layer string) bool { return !strings.Contains(layer, ".") }
 func Depth(layer string) int { return strings.Count(layer, ".") }
 
 // Inside reports whether the name of a layer lies within that of another one. Calls do not count:
-// which call of a container a layer ran in is told by the order of execution (package trace), not
+// which call of a container a layer ran in is told by the order of execution (package localise), not
 // by names.
 func Inside(layer, outer string) bool {
 	l, o := Name(layer), Name(outer)

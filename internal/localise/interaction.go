@@ -1,35 +1,16 @@
 package localise
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // interaction corrects a verdict: what is wrong in the model although everything that it was given
 // is right, and right when it runs on the same inputs, is not wrong by itself. An input that the
 // candidate did not record leaves the standard run's verdict as it is.
-func (v *Verdict) interaction(p *pass, i int) {
-	e := &p.events[i]
-	if !v.Proven {
-		return
-	}
-	switch v.Kind {
-	case KindLocal:
-		if !e.rightAlone() {
-			return
-		}
-	case KindBetween:
-		if !p.rightAlone(v, e) {
-			return
-		}
-	}
-	inputs := p.inputs(v.Layer)
-	for _, in := range inputs {
-		if !in.known() {
-			if v.Kind == KindBetween {
-				v.Evidence = append(v.Evidence, fmt.Sprintf("%s is right on the golden inputs, but its %s was not compared", v.Layer, in.Port))
-			}
-			return
-		}
-	}
-	if len(inputs) == 0 {
+func (v *Verdict) interaction(p *Pass, e *Event) {
+	inputs := p.of(v.Layer, true)
+	if !v.Proven || len(inputs) == 0 || slices.ContainsFunc(inputs, func(in *Event) bool { return !in.known() }) || !p.rightAlone(v, e) {
 		return
 	}
 	v.Kind, v.After, v.Before, v.Gaps = KindInteraction, "", "", nil
@@ -41,24 +22,26 @@ func (v *Verdict) interaction(p *pass, i int) {
 const apart = 2
 
 // rightAlone reports whether an output is right on golden inputs, and clearly better than in the model.
-func (e *event) rightAlone() bool {
+func (e *Event) rightAlone() bool {
 	return e.Alone != nil && e.Alone.Agrees && apart*e.Alone.Error <= e.Error
 }
 
-// rightAlone reports whether the code of an interval gave the right result on golden inputs, seen at
-// the container's end.
-func (p *pass) rightAlone(v *Verdict, e *event) bool {
+// rightAlone reports whether the code of a place gave the right result on golden inputs, seen at the
+// container's end where the place is an interval before another layer.
+func (p *Pass) rightAlone(v *Verdict, e *Event) bool {
 	if v.Before == "" {
 		return e.rightAlone()
 	}
-	n := 0
-	for _, o := range p.outputs(v.Layer) {
-		if o.Alone != nil {
-			if !o.Alone.Agrees || !o.Agrees && !o.rightAlone() {
-				return false
-			}
-			n++
+	alone, joined, wrong := false, false, false
+	for _, o := range p.of(v.Layer, false) {
+		joined, wrong = joined || o.Joined, wrong || o.differs()
+		if o.Alone == nil {
+			continue
 		}
+		if !o.Alone.Agrees || !o.Agrees && !o.rightAlone() {
+			return false
+		}
+		alone = true
 	}
-	return n > 0 && !p.right(v.Layer)
+	return alone && (wrong || !joined)
 }

@@ -3,16 +3,15 @@ package localise
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/goparity/goparity/internal/label"
 )
 
-// Fault is an entry of the trace whose piece of the reference's program makes something else of what
+// Fault is an entry of the flow whose piece of the reference's program makes something else of what
 // the candidate had there.
 type Fault struct {
-	Index  int    // of trace.Entry
+	Index  int    // of Flow.Entries
 	Found  string // local error and noise, in words
 	Lone   bool   // an input of the model itself
 	Passed bool   // the module returns what it was given: the code around made the difference
@@ -23,28 +22,32 @@ type Fault struct {
 
 // Placed is the verdict of faults that replay found: the earliest is the place, all are the frontier,
 // and what else differs has it from them. It is nil without faults.
-func Placed(r Run, faults []Fault) *Verdict {
+func (f *Flow) Placed(faults []Fault) *Verdict {
+	of := map[int]*Fault{}
+	for i := range faults {
+		of[faults[i].Index] = &faults[i]
+	}
 	var first, capture *Verdict
-	blame := map[passLayer]string{}
 	var frontier []string
-	for _, pass := range r.Trace.Passes {
-		p := newPass(&r, pass)
+	for _, p := range f.Passes {
 		var found *Verdict
-		for _, f := range p.faults(faults) {
-			v := p.placed(f.at, f.Fault)
-			v.Case, v.Step, v.pass = pass.Case, pass.Step, p
-			if v.Kind == KindCapture {
-				if capture == nil {
-					capture = v
-				}
+		for i := range p.Events {
+			fault := of[p.Events[i].Index]
+			if fault == nil {
 				continue
 			}
-			if found == nil {
+			v := p.placed(i, fault)
+			v.Case, v.Step = p.Case, p.Step
+			switch {
+			case v.Kind == KindCapture:
+				capture = cmp.Or(capture, v)
+				continue
+			case found == nil:
 				found = v
-			} else {
+			default:
 				found.Others = append(found.Others, v)
 			}
-			for _, l := range v.accused() {
+			for _, l := range v.Frontier {
 				if !slices.Contains(frontier, l) {
 					frontier = append(frontier, l)
 				}
@@ -55,57 +58,25 @@ func Placed(r Run, faults []Fault) *Verdict {
 		}
 	}
 	switch {
-	case first == nil && capture == nil:
-		return nil
 	case first == nil:
-		first = capture
+		return capture
 	case capture != nil:
 		first.Evidence = append(first.Evidence, capture.Text)
 	}
 	if first.Kind != KindUnordered {
 		first.Frontier = frontier
 	}
-	if first.Kind != KindCapture {
-		for _, pass := range r.Trace.Passes {
-			newPass(&r, pass).inherit(first, frontier, blame)
-		}
+	first.blame = map[Key]string{}
+	for _, p := range f.Passes {
+		p.inherit(first, frontier)
 	}
-	first.blame = blame
-	r.given(first)
 	return first
-}
-
-// accused lists the layers of the frontier that the verdict about one fault adds.
-func (v *Verdict) accused() []string {
-	if v.Kind == KindUnordered {
-		return v.Frontier
-	}
-	return []string{cmp.Or(v.Before, v.Layer)}
-}
-
-type faultAt struct {
-	Fault
-	at int // index of the event
-}
-
-// faults lists those of a pass, in the order in which their values existed.
-func (p *pass) faults(all []Fault) (out []faultAt) {
-	of := map[int]Fault{}
-	for _, f := range all {
-		of[f.Index] = f
-	}
-	for i := range p.events {
-		if f, ok := of[p.events[i].Index]; ok {
-			out = append(out, faultAt{f, i})
-		}
-	}
-	return out
 }
 
 // placed says where the fault of an event is: in the layer that put it out, or in the code of the
 // container that gave it to a layer.
-func (p *pass) placed(i int, f Fault) *Verdict {
-	e := &p.events[i]
+func (p *Pass) placed(i int, f *Fault) *Verdict {
+	e := &p.Events[i]
 	v := &Verdict{Kind: KindBetween, Layer: e.Layer, Port: e.Port, Proven: true, at: i}
 	switch {
 	case f.Held != "":
@@ -115,10 +86,11 @@ func (p *pass) placed(i int, f Fault) *Verdict {
 		v.Kind, v.Proven = KindInput, !f.Open
 		v.Layer, v.Port = p.consumer(i)
 		v.Text = fmt.Sprintf("the two runs were not given the same input: %s of %s differs", e.Port, e.Layer)
+		v.Frontier = []string{v.Layer}
 		return v
 	case e.Input || f.Passed:
 		v.Layer, v.Before = p.Container(e.Layer), e.Layer
-	case !p.hasJoinedChild(e.Layer):
+	case !p.holdsJoined(e.Layer):
 		v.Kind = KindLocal
 	}
 	if v.Kind == KindBetween {
@@ -128,22 +100,40 @@ func (p *pass) placed(i int, f Fault) *Verdict {
 		v.open(p, i, outer, f.Open)
 	}
 	v.Text = v.sentence() + ": " + f.Found
-	if v.Kind == KindLocal || !p.run.Nested { // golden inputs inside hide what the code between layers does
-		v.interaction(p, i)
+	if v.Kind == KindLocal || !p.flow.Nested { // golden inputs inside hide what the code between layers does
+		v.interaction(p, e)
 	}
 	if rivals := p.rivals(i); f.Open && len(rivals) > 0 {
 		return p.unplaced(i, rivals)
 	}
+	v.Frontier = []string{cmp.Or(v.Before, v.Layer)}
 	return v
 }
 
+// consumer returns the innermost layer that takes a model's differing input, or what the model's
+// own code makes of it, before anything wrong comes out of a layer.
+func (p *Pass) consumer(i int) (layer, port string) {
+	cur := &p.Events[i]
+	for j := i + 1; j < len(p.Events); j++ {
+		e := &p.Events[j]
+		if !e.Input && e.differs() {
+			break
+		}
+		same := e.Same == cur.Same && e.Len == cur.Len && (e.Same > 0 || e.Port == cur.Port)
+		if e.Input && e.differs() && p.Inside(e.Layer, cur.Layer) && (same || label.IsRoot(cur.Layer)) {
+			cur = e
+		}
+	}
+	return cur.Layer, cur.Port
+}
+
 // last returns the layer inside a container that put something out last before event i; "" for none.
-func (p *pass) last(container string, i int) string {
-	if j := p.Producer(i); j >= 0 && p.events[i].Input && p.events[j].Joined && p.Inside(p.events[j].Layer, container) {
-		return p.events[j].Layer
+func (p *Pass) last(container string, i int) string {
+	if j := p.Producer(i); j >= 0 && p.Events[i].Input && p.Events[j].Joined && p.Inside(p.Events[j].Layer, container) {
+		return p.Events[j].Layer
 	}
 	for j := i - 1; j >= 0; j-- {
-		if e := &p.events[j]; e.Joined && !e.Input && p.Inside(e.Layer, container) {
+		if e := &p.Events[j]; e.Joined && !e.Input && p.Inside(e.Layer, container) {
 			return e.Layer
 		}
 	}
@@ -153,14 +143,14 @@ func (p *pass) last(container string, i int) string {
 // reaches reports whether what a fault is made of lies outside of a layer, for layers in between
 // recorded nothing: the place may be any of them. outer is the last layer whose output that is. A layer
 // that recorded something it took is the place by its program.
-func (p *pass) reaches(layer string, f Fault, leaf bool) (outer string, open bool) {
+func (p *Pass) reaches(layer string, f *Fault, leaf bool) (outer string, open bool) {
 	inside, outside := false, false
 	from := map[int]bool{}
 	for _, index := range f.From {
 		from[index] = true
 	}
-	for i := range p.events {
-		switch e := &p.events[i]; {
+	for i := range p.Events {
+		switch e := &p.Events[i]; {
 		case !from[e.Index]:
 		case e.Layer == layer || p.Inside(e.Layer, layer):
 			inside = true
@@ -179,13 +169,13 @@ func (p *pass) reaches(layer string, f Fault, leaf bool) (outer string, open boo
 
 // open sets an interval that the records leave open: from the output of outer, or the beginning, up to
 // event i. Golden inputs tell more of what was judged by the golden.
-func (v *Verdict) open(p *pass, i int, outer string, byGolden bool) {
-	alone := p.events[i].Alone
+func (v *Verdict) open(p *Pass, i int, outer string, byGolden bool) {
+	alone := p.Events[i].Alone
 	v.Open = true
 	if byGolden && v.Kind == KindLocal && alone != nil && !alone.Agrees {
 		return // it is the layer, whatever it was given
 	}
-	for _, e := range p.inputs(v.Layer) {
+	for _, e := range p.of(v.Layer, true) {
 		if v.Kind == KindLocal && !e.Joined {
 			v.Gaps = append(v.Gaps, e.Port)
 		}
@@ -212,9 +202,9 @@ func (v *Verdict) open(p *pass, i int, outer string, byGolden bool) {
 
 // missed lists the layers that ran between the last output of a layer and event i, and of which the
 // candidate recorded no output.
-func (p *pass) missed(after string, i int) (layers []string) {
-	for j := i - 1; j >= 0 && p.events[j].Layer != after; j-- {
-		if e := &p.events[j]; !e.Joined && !e.Input && !slices.Contains(layers, e.Layer) {
+func (p *Pass) missed(after string, i int) (layers []string) {
+	for j := i - 1; j >= 0 && p.Events[j].Layer != after; j-- {
+		if e := &p.Events[j]; !e.Joined && !e.Input && !slices.Contains(layers, e.Layer) {
 			layers = append(layers, e.Layer)
 		}
 	}
@@ -237,7 +227,7 @@ func (v *Verdict) sentence() string {
 
 // inherit notes for each layer that differs where that comes from: the first fault inside it, else the
 // place. The model's own output is never excused.
-func (p *pass) inherit(v *Verdict, frontier []string, blame map[passLayer]string) {
+func (p *Pass) inherit(v *Verdict, frontier []string) {
 	own := map[string]bool{v.Layer: v.Before == "", v.Before: true}
 	holds := map[string]string{}
 	for _, l := range frontier {
@@ -246,32 +236,10 @@ func (p *pass) inherit(v *Verdict, frontier []string, blame map[passLayer]string
 			holds[around] = cmp.Or(holds[around], l)
 		}
 	}
-	for i := range p.events {
-		e := &p.events[i]
+	for i := range p.Events {
+		e := &p.Events[i]
 		if !e.Input && e.differs() && !label.IsRoot(e.Layer) && !own[e.Layer] {
-			blame[passLayer{p.Case, p.Step, e.Layer}] = cmp.Or(holds[e.Layer], v.Layer)
+			v.blame[Key{Case: p.Case, Step: p.Step, Layer: e.Layer}] = cmp.Or(holds[e.Layer], v.Layer)
 		}
 	}
-}
-
-// Drift is the verdict about a case in which errors add up, and none of what was judged by itself made
-// them: no layer is accused. Its growth is that of the blocks.
-func Drift(r Run, caseName, step, text string) *Verdict {
-	v := &Verdict{Kind: KindDrift, Case: caseName, Step: step, Text: text, Frontier: []string{}}
-	if t := r.Trace.Pass(caseName, step); t != nil {
-		v.pass = newPass(&r, t)
-		for i := range v.pass.events {
-			e := &v.pass.events[i]
-			if e.Input || !e.Joined || !label.IsNumber(label.Last(label.Name(e.Layer))) {
-				continue
-			}
-			alone := math.NaN()
-			if e.Alone != nil {
-				alone = e.Alone.Error
-			}
-			v.Growth = append(v.Growth, Growth{e.Layer, e.Error, alone})
-		}
-	}
-	r.given(v)
-	return v
 }

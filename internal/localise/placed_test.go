@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/localise"
-	"github.com/goparity/goparity/internal/trace"
 )
 
 // recorded reads lines "layer port [option …]" in the order in which they were recorded. bad is one
@@ -18,28 +17,27 @@ import (
 // on golden inputs. A fault is "fault",
 // "open" (judged by the golden), "passed", "outside" (an input of the model itself) or "held", and
 // differs; from=N is a line, counted from 0, that its piece is made of.
-func recorded(t *testing.T, text string) (localise.Run, []localise.Fault) {
+func recorded(t *testing.T, text string) (*localise.Flow, []localise.Fault) {
 	t.Helper()
-	var entries []trace.Entry
-	var run localise.Run
+	var entries []localise.Entry
 	var faults []localise.Fault
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		f := strings.Fields(line)
 		require.GreaterOrEqual(t, len(f), 2, line)
-		e := trace.Entry{Key: trace.Key{Case: "a", Step: "0", Layer: f[0], Port: f[1]}, Seq: len(entries)}
-		r := localise.Record{Joined: true, Agrees: true, Error: 1e-6}
+		e := localise.Entry{Key: localise.Key{Case: "a", Step: "0", Layer: f[0], Port: f[1]}, Seq: len(entries),
+			Record: localise.Record{Joined: true, Agrees: true, Error: 1e-6}}
 		fault, found := localise.Fault{Index: len(entries), Found: "off by 0.3"}, false
 		for _, option := range f[2:] {
 			key, value, _ := strings.Cut(option, "=")
 			switch key {
 			case "bad":
 			case "lone":
-				r.Joined = false
+				e.Joined = false
 			case "same":
 				e.Same = int(number(t, value))
 			case "alone":
 				x := number(t, value)
-				r.Alone = &localise.Alone{Agrees: x <= 1e-4, Error: x}
+				e.Alone = &localise.Alone{Agrees: x <= 1e-4, Error: x}
 			case "from":
 				fault.From = append(fault.From, int(number(t, value)))
 			case "case":
@@ -56,16 +54,15 @@ func recorded(t *testing.T, text string) (localise.Run, []localise.Fault) {
 				t.Fatalf("unknown option in %q", line)
 			}
 			if key == "bad" || found {
-				r.Agrees, r.Error = false, 0.3
+				e.Agrees, e.Error = false, 0.3
 			}
 		}
-		entries, run.Records = append(entries, e), append(run.Records, r)
+		entries = append(entries, e)
 		if found {
 			faults = append(faults, fault)
 		}
 	}
-	run.Trace = trace.New(entries)
-	return run, faults
+	return localise.NewFlow(entries), faults
 }
 
 func number(t *testing.T, s string) float64 {
@@ -221,7 +218,8 @@ m.0 output fault alone=1e-7
 m output bad`, place{"interaction", "m.0", "", ""}, []string{"m.0"}, "", "its run on golden inputs was right to the end"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := localise.Placed(recorded(t, c.records))
+			flow, faults := recorded(t, c.records)
+			got := flow.Placed(faults)
 			require.Equal(t, c.want, placeOf(got), c.reason)
 			if got == nil {
 				return
@@ -297,7 +295,8 @@ m.up output open from=0 from=1 alone=1e-7
 m output bad`, place{"between", "m", "m.norm", "m.up"}, "between m.norm and m.up", []string{"input_1"}, false, "so what it was given is wrong"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := localise.Placed(recorded(t, c.records))
+			flow, faults := recorded(t, c.records)
+			got := flow.Placed(faults)
 			require.Equal(t, c.want, placeOf(got), c.reason)
 			assert.Equal(t, [2]any{c.text, c.proven}, [2]any{got.Place, got.Proven}, c.reason)
 			assert.Equal(t, c.gaps, got.Gaps, c.reason)
@@ -314,15 +313,15 @@ func TestNestedRun(t *testing.T) {
 		{true, "between", "the container is right because what its code makes was replaced"},
 		{false, "interaction", "the container is right by itself"},
 	} {
-		run, faults := recorded(t, `
+		flow, faults := recorded(t, `
 m.0.up output alone=1e-7
 m.0.down input_0 fault alone=1e-7
 m.0.down output bad alone=1e-7
 m.0 input_0
 m.0 output bad alone=1e-7
 m output bad`)
-		run.Nested = c.nested
-		assert.Equal(t, c.want, placeOf(localise.Placed(run, faults)).kind, c.reason)
+		flow.Nested = c.nested
+		assert.Equal(t, c.want, placeOf(flow.Placed(faults)).kind, c.reason)
 	}
 }
 
@@ -361,9 +360,9 @@ out tap open alone=0.2
 scores tap bad`, place{kind: "local", layer: "out"}, []string{"out"}, "it made an error of its own"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			run, faults := recorded(t, c.records)
-			run.Unordered = map[string]bool{"a": true}
-			got := localise.Placed(run, faults)
+			flow, faults := recorded(t, c.records)
+			flow.Unordered = map[string]bool{"a": true}
+			got := flow.Placed(faults)
 			assert.Equal(t, c.want, placeOf(got), c.reason)
 			assert.Equal(t, c.frontier, got.Frontier, c.reason)
 		})
@@ -372,7 +371,7 @@ scores tap bad`, place{kind: "local", layer: "out"}, []string{"out"}, "it made a
 
 // What lies after a fault has its error from there, or from the fault inside of it.
 func TestBlame(t *testing.T) {
-	run, faults := recorded(t, `
+	flow, faults := recorded(t, `
 m.0.lin output fault
 m.0 output bad
 m.1.lin output bad
@@ -380,7 +379,7 @@ m.1 output
 m.2.lin output fault
 m.2 output bad
 m output bad`)
-	got := localise.Placed(run, faults)
+	got := flow.Placed(faults)
 	require.NotNil(t, got)
 	for _, c := range []struct{ layer, want, reason string }{
 		{"m.0.lin", "", "the place"},
@@ -397,76 +396,18 @@ m output bad`)
 }
 
 func TestDrift(t *testing.T) {
-	run, _ := recorded(t, `
+	flow, _ := recorded(t, `
 m.0.lin output
 m.0 input_0
 m.0 output alone=2e-4
 m.1 output lone
 m.2 output bad
 m output bad`)
-	got := localise.Drift(run, "a", "0", "errors add up")
+	got := flow.Drift("a", "0", "errors add up")
 	assert.Equal(t, place{kind: "drift"}, placeOf(got), "no layer is accused")
 	assert.Equal(t, []string{}, got.Frontier, "and none made it")
 	require.Len(t, got.Growth, 2, "of the blocks that both sides have")
 	assert.Equal(t, localise.Growth{Layer: "m.0", Error: 1e-6, Alone: 2e-4}, got.Growth[0])
 	assert.Equal(t, "m.2", got.Growth[1].Layer)
 	assert.True(t, math.IsNaN(got.Growth[1].Alone), "not known")
-}
-
-// What a layer was given is wrong along a path, where the layer itself cannot be.
-func TestPathOfALayerWithoutState(t *testing.T) {
-	for _, c := range []struct {
-		up        string
-		stateless bool
-		want      place
-		reason    string
-	}{
-		{"input_0 lone same=1\nm.up output open from=0", true, place{"path", "m", "m.norm", "m.up"}, "its input is not known: that is wrong"},
-		{"input_0 lone same=1\nm.up output open from=0", false, place{"path", "m.up", "m.norm", ""}, "it may be the layer"},
-		{"input_0 same=1\nm.up output open from=1", true, place{"path", "m.up", "", ""}, "its input is right"},
-	} {
-		run, faults := recorded(t, "m.norm output same=1\nm.up "+c.up+"\nm output bad")
-		run.Given = localise.Given{Path: func(*localise.Verdict) string { return "a path" }, Stateless: func(string) bool { return c.stateless }}
-		assert.Equal(t, c.want, placeOf(localise.Placed(run, faults)), c.reason)
-	}
-}
-
-func TestGiven(t *testing.T) {
-	const records = `
-m.up input_0
-m.up output fault from=0
-m.down output bad
-m output bad`
-	for _, c := range []struct {
-		name     string
-		given    localise.Given
-		want     place
-		text     string
-		evidence int
-		reason   string
-	}{
-		{"another prompt", localise.Given{OtherPrompt: map[string]string{"a": "5 tokens, not 6"}}, place{kind: "input"}, "5 tokens, not 6", 0,
-			"what follows from another prompt is no fault"},
-		{"a weight that is missing", localise.Given{Load: map[string]localise.Load{"a": {Missing: []string{"model.down.weight"}}}},
-			place{kind: "weights", layer: "m.up"}, "checkpoint: 1 missing (model.down.weight); m.up", 0, "no layer of that name: the place stays"},
-		{"a weight that is not used", localise.Given{Load: map[string]localise.Load{"a": {Unused: []string{"x.bias"}}}},
-			place{kind: "weights", layer: "m.up"}, "checkpoint: 1 of the checkpoint not used (x.bias); m.up", 0, "it is of no layer here"},
-		{"a short name of a weight", localise.Given{Load: map[string]localise.Load{"a": {Missing: []string{"down.weight"}}}},
-			place{kind: "weights", layer: "m.down"}, "", 0, "the checkpoint has no prefix"},
-		{"a weight of a layer that is missing", localise.Given{Load: map[string]localise.Load{"a": {Missing: []string{"model.m.down.weight"}}}},
-			place{kind: "weights", layer: "m.down"}, "not those of the checkpoint", 0, "the layer that lacks it"},
-		{"a path", localise.Given{Path: func(*localise.Verdict) string { return "right in one pass" }},
-			place{kind: "path", layer: "m.up"}, "right in one pass: m.up computes", 0, "it is the path that is wrong"},
-		{"what no hook sees", localise.Given{Unseen: map[string][]localise.Unseen{"a": {{Layer: "m.up", Text: "fused"}, {Layer: "m.down", Text: "fused"}}}},
-			place{kind: "local", layer: "m.up"}, "", 1, "said of the place alone"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			run, faults := recorded(t, records)
-			run.Given = c.given
-			got := localise.Placed(run, faults)
-			require.Equal(t, c.want, placeOf(got), c.reason)
-			assert.Contains(t, got.Text, c.text, c.reason)
-			assert.Len(t, got.Evidence, c.evidence, c.reason)
-		})
-	}
 }

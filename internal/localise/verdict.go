@@ -1,27 +1,12 @@
 package localise
 
 import (
-	"github.com/goparity/goparity/internal/trace"
+	"math"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
-// Record is what the comparison found of one entry of the reference's trace.
-type Record struct {
-	Joined bool    // the candidate has it
-	Agrees bool    // within the noise floor, or means the same (masks)
-	Len    int     // elements in the reference
-	Error  float64 // relative L2 of the worst row; +Inf if a NaN, an infinity or an integer has no match
-
-	Alone *Alone // of the run on golden inputs; nil without one
-}
-
-// Alone is what a port was in the run on golden inputs: an output, or for an input of a nested run
-// what had been computed for it before it was replaced.
-type Alone struct {
-	Agrees bool
-	Error  float64
-}
-
-// The kinds of a verdict that records tell.
+// The kinds of a verdict.
 const (
 	KindInput       = "input"
 	KindWeights     = "weights" // from the audit of the load, never from records
@@ -49,9 +34,8 @@ type Verdict struct {
 	Growth                  []Growth   // of drift: the error along the depth
 	Others                  []*Verdict // what is wrong by itself after it, in the same forward pass
 
-	at    int // index of the event, to order the verdicts of several cases
-	pass  *pass
-	blame map[passLayer]string
+	at    int            // index of the event, to order the verdicts of several cases
+	blame map[Key]string // by layer, without a port
 }
 
 // Growth is the error of one of several blocks that are built alike.
@@ -61,26 +45,36 @@ type Growth struct {
 	Alone float64 // on golden inputs; NaN without such a run
 }
 
-type passLayer struct{ caseName, step, layer string }
-
 // Blame returns the layer from which another layer inherited its error; "" if that layer made one
 // of its own, or nothing shows that it did not.
 func (v *Verdict) Blame(caseName, step, layer string) string {
 	if v == nil {
 		return ""
 	}
-	return v.blame[passLayer{caseName, step, layer}]
+	return v.blame[Key{Case: caseName, Step: step, Layer: layer}]
 }
 
-// Run is what is known of a comparison.
-type Run struct {
-	Trace   *trace.Trace
-	Records []Record // by trace.Event.Index
-	Nested  bool     // golden inputs were given inside layers too: a container's output shows only its last code
+// OtherPrompt makes it a verdict about the input, which accuses no layer.
+func (v *Verdict) OtherPrompt(text string) *Verdict {
+	v.Kind, v.Layer, v.Port, v.After, v.Before = KindInput, "", "", "", ""
+	v.Proven, v.Gaps, v.Frontier, v.Place, v.Open = true, nil, nil, "", false
+	v.Text = "the two runs were not given the same input: " + text
+	return v
+}
 
-	// Unordered are the cases of which the trace is not in the order of execution, so that only the
-	// names tell which of two layers ran first (label.Ordered).
-	Unordered map[string]bool
-
-	Given Given
+// Drift is the verdict about a case in which errors add up, and none of what was judged by itself made
+// them: no layer is accused. Its growth is that of the blocks.
+func (f *Flow) Drift(caseName, step, text string) *Verdict {
+	v := &Verdict{Kind: KindDrift, Case: caseName, Step: step, Text: text, Frontier: []string{}}
+	for _, e := range f.Pass(caseName, step).Events {
+		if e.Input || !e.Joined || !label.IsNumber(label.Last(label.Name(e.Layer))) {
+			continue
+		}
+		alone := math.NaN()
+		if e.Alone != nil {
+			alone = e.Alone.Error
+		}
+		v.Growth = append(v.Growth, Growth{e.Layer, e.Error, alone})
+	}
+	return v
 }

@@ -1,4 +1,4 @@
-package trace
+package localise
 
 import (
 	"context"
@@ -13,34 +13,62 @@ import (
 // Key names one port of a reference in one forward pass.
 type Key struct{ Case, Step, Layer, Port string }
 
-// Entry is one recorded tensor.
+// Entry is one recorded tensor of the reference.
 type Entry struct {
 	Key
 	Seq  int // execution index in the run: a layer's ports were recorded when it returned
 	Same int // entries of one number above 0 hold equal bytes; 0 where bytes tell nothing
+	Record
+}
+
+// Record is what the comparison found of an entry.
+type Record struct {
+	Joined bool    // the candidate has it
+	Agrees bool    // within the noise floor, or means the same (masks)
+	Len    int     // elements in the reference
+	Error  float64 // relative L2 of the worst row; +Inf if a NaN, an infinity or an integer has no match
+
+	Alone *Alone // of the run on golden inputs; nil without one
+}
+
+// Alone is what a port was in the run on golden inputs: an output, or for an input of a nested run
+// what had been computed for it before it was replaced.
+type Alone struct {
+	Agrees bool
+	Error  float64
 }
 
 // Event is an entry at the time when its value existed.
 type Event struct {
 	*Entry
-	Index int // of the entry among those given to New
+	Index int // of the entry among those given to NewFlow
 	Input bool
 	Given bool // an input of the model itself
 	At    int  // execution index; an input exists before anything inside its layer
 }
 
-// Trace is the dataflow of all forward passes of a run.
-type Trace struct {
+func (e *Event) differs() bool { return e.Joined && !e.Agrees }
+
+// known reports whether the candidate has it and it is right.
+func (e *Event) known() bool { return e.Joined && e.Agrees }
+
+// Flow is the dataflow of all forward passes of a run.
+type Flow struct {
 	Entries []Entry
 	Passes  []*Pass // steps in natural order; of one step in the order in which the cases came
+
+	Nested bool // golden inputs were given inside layers too: a container's output shows only its last code
+	// Unordered are the cases that are not in the order of execution, so that only the names tell which of
+	// two layers ran first (label.Ordered).
+	Unordered map[string]bool
 
 	pass map[passKey]*Pass
 }
 
 type passKey struct{ caseName, step string }
 
-// New makes the trace of a run of its entries, which are in the order in which they were recorded.
-func New(entries []Entry) *Trace {
+// NewFlow makes the flow of a run of its entries, which are in the order in which they were recorded.
+func NewFlow(entries []Entry) *Flow {
 	of := map[passKey][]int{}
 	var passes []passKey
 	for i := range entries {
@@ -51,32 +79,32 @@ func New(entries []Entry) *Trace {
 		of[k] = append(of[k], i)
 	}
 	slices.SortStableFunc(passes, func(a, b passKey) int { return label.Natural(a.step, b.step) })
-	t := &Trace{Entries: entries, pass: map[passKey]*Pass{}}
+	f := &Flow{Entries: entries, pass: map[passKey]*Pass{}}
 	for _, k := range passes {
-		t.pass[k] = newPass(entries, of[k])
-		t.Passes = append(t.Passes, t.pass[k])
+		f.pass[k] = f.newPass(of[k])
+		f.Passes = append(f.Passes, f.pass[k])
 	}
-	return t
+	return f
 }
 
 // Identify sets Same of the entries by the bytes of their tensors, tensors[i] of entry i. It reads
-// all of them, so only a trace whose producers are asked for needs it.
-func (t *Trace) Identify(ctx context.Context, tensors []*tensor.Tensor) error {
-	identity, err := Identify(ctx, tensors)
+// all of them, so only a flow whose producers are asked for needs it.
+func (f *Flow) Identify(ctx context.Context, tensors []*tensor.Tensor) error {
+	same, err := Identify(ctx, tensors)
 	if err != nil {
 		return err
 	}
-	for i := range t.Entries {
-		t.Entries[i].Same = identity.Of(tensors[i])
+	for i := range f.Entries {
+		f.Entries[i].Same = same[i]
 	}
-	for _, p := range t.Passes {
+	for _, p := range f.Passes {
 		p.indexSame()
 	}
 	return nil
 }
 
 // Pass finds the forward pass of a case and step; nil if nothing of it was recorded.
-func (t *Trace) Pass(caseName, step string) *Pass { return t.pass[passKey{caseName, step}] }
+func (f *Flow) Pass(caseName, step string) *Pass { return f.pass[passKey{caseName, step}] }
 
 // Pass is one forward pass.
 type Pass struct {
@@ -84,12 +112,14 @@ type Pass struct {
 	Events     []Event // in the order in which the values existed
 
 	tree
+	flow  *Flow
 	maker map[int]int      // event → the latest output before it that holds the same bytes
 	ports map[string][]int // events by layer
 }
 
-func newPass(entries []Entry, indices []int) *Pass {
-	p := &Pass{Case: entries[indices[0]].Case, Step: entries[indices[0]].Step, tree: newTree(entries, indices),
+func (f *Flow) newPass(indices []int) *Pass {
+	entries := f.Entries
+	p := &Pass{Case: entries[indices[0]].Case, Step: entries[indices[0]].Step, tree: newTree(entries, indices), flow: f,
 		ports: map[string][]int{}}
 	for _, i := range indices {
 		e := Event{Entry: &entries[i], Index: i, Input: label.IsInput(entries[i].Port), At: entries[i].Seq}
@@ -156,4 +186,19 @@ func (p *Pass) Producer(i int) int {
 		return j
 	}
 	return -1
+}
+
+// of lists the inputs of a layer that the reference recorded, or its outputs.
+func (p *Pass) of(layer string, inputs bool) (out []*Event) {
+	for _, i := range p.ports[layer] {
+		if e := &p.Events[i]; e.Input == inputs {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// holdsJoined reports whether the candidate recorded an output of something inside a layer.
+func (p *Pass) holdsJoined(layer string) bool {
+	return slices.ContainsFunc(p.Events, func(e Event) bool { return e.Joined && !e.Input && label.Inside(e.Layer, layer) })
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
-	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/internal/vec"
 )
 
@@ -65,8 +64,8 @@ func embedding(s *Scene) (out []prediction) {
 	return out
 }
 
-// otherRows reports whether the wrong rows may be those of other indices: nothing like the right ones,
-// the same for the same index, and not the right ones turned.
+// otherRows reports whether the wrong rows may be those of other indices: nothing like the right ones, and
+// the same for the same index.
 func (s *Scene) otherRows(ids []int) bool {
 	shown, wrong := map[int][]float64{}, 0
 	for r, id := range ids {
@@ -82,7 +81,7 @@ func (s *Scene) otherRows(ids []int) bool {
 			return false
 		}
 	}
-	return wrong > 0 && !structure.Turned(s.tensor(s.golden, nil), s.tensor(s.actual, nil), s.Target.Floor)
+	return wrong > 0
 }
 
 // lookedUp finds, for each wrong row, the row of the table that it is: one that the reference has

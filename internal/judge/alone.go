@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
@@ -32,52 +31,72 @@ type AloneOptions struct {
 // Alone completes a case that has a program and a candidate, and whose golden has no numbers. The golden of each
 // port is what its piece makes of the candidate's own tensors: the figures of a comparison are then local
 // errors. What cannot be replayed is not judged, and its golden is what the candidate has. The golden
-// notes how much that is. Progress is told of ports.
+// notes how much that is. Along execution paths, the golden's rows are those of one pass of the program over what
+// the candidate has, laid out as that. Progress is told of ports.
 func Alone(ctx context.Context, k Case, opt AloneOptions) (Case, error) {
-	a, c, err := newAlone(ctx, &k, opt)
+	js, err := joinAll([]Case{k}, opt.Match)
 	if err != nil {
 		return k, err
 	}
-	run := &piece.Run{Program: k.Program, Records: make([]piece.Record, len(k.Program.Ports))}
-	o := &own{alone: a, replayed: &replayed{Program: k.Program, ports: make([][]*Port, len(k.Program.Ports))}, records: run.Records}
-	byKey := c.byKey()
-	k.records(run, o.replayed, byKey)
-	if err := a.replay(o); err != nil {
+	c := &Comparison{Cases: []Case{k}, joins: *js}
+	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Comparable() || p.Problem != "" }) {
+		return k, &NothingError{js.Unmatched, c.whyNothing()}
+	}
+	opt.Diagnosis.Evidence = opt.Diagnosis.Evidence.Once()
+	k.alone, k.unjudged = true, map[localise.Key]string{}
+	a := &alone{AloneOptions: opt, ctx: ctx, k: &k, reasons: map[string]int{}}
+	layouts, err := c.layouts(&k)
+	if err != nil {
 		return k, err
 	}
-	k.Golden = dump.New(k.Golden.Path, k.Golden.Info, k.Golden.OrderBy, o.entries(func(at program.Port) *tensor.Tensor {
-		return byKey[k.keyOf(at)].entry
-	}))
-	return k, a.finish(k.Program.Engine)
+	for _, r := range layouts {
+		a.all = append(a.all, &own{alone: a, replayed: r, golden: make([]*tensor.Tensor, len(r.records)), made: map[program.ID]*tensor.Tensor{}})
+	}
+	if err := a.replay(); err != nil {
+		return k, err
+	}
+	golden := k.Golden
+	if k.Along != nil {
+		golden, err = a.along()
+	} else {
+		byKey := c.byKey()
+		golden = dump.New(golden.Path, golden.Info, golden.OrderBy, a.all[0].entries(func(at program.Port) *tensor.Tensor { return byKey[k.keyOf(at)].entry }))
+	}
+	if err != nil {
+		return k, err
+	}
+	golden.Notes = k.Golden.Notes
+	k.Golden = golden
+	return k, a.finish()
 }
 
-// aloneAlong does so for a run along execution paths, whose golden holds the places of the rows. They are
-// those of one pass of the program over what the candidate has, laid out as that.
-func aloneAlong(ctx context.Context, k *Case, opt AloneOptions) error {
-	a, c, err := newAlone(ctx, k, opt)
-	if err != nil {
-		return err
-	}
+// alone makes the golden of one case.
+type alone struct {
+	AloneOptions
+	ctx     context.Context
+	k       *Case
+	all     []*own
+	reasons map[string]int // why pieces were not replayed
+	done    int            // how many were
+}
+
+// along puts what was replayed of all passes where the candidate's path has its rows.
+func (a *alone) along() (*dump.Run, error) {
 	type turn struct { // of all sequences of a sheet
 		sheet *path.Sheet
 		n     int
 	}
-	var all []*own
 	turns := map[turn][]*own{}
-	err = c.eachLayout(k, func(sheet *path.Sheet, n int, r *replayed, records []piece.Record) error {
-		o := &own{alone: a, replayed: r, records: records}
-		all = append(all, o)
-		turns[turn{sheet, n}] = append(turns[turn{sheet, n}], o)
-		return nil
-	})
-	if err := cmp.Or(err, a.replay(all...)); err != nil {
-		return err
+	for _, o := range a.all {
+		at := turn{o.laid.sheet, o.laid.turn}
+		turns[at] = append(turns[at], o)
 	}
 	made := map[[2]int]*path.Sheet{} // by forward pass of the candidate, and sequence
+	along := a.k.Along
 	for at, of := range turns {
-		s, err := at.sheet.With(laidEntries(at.sheet, of), k.Along.Sheet)
+		s, err := at.sheet.With(laidEntries(at.sheet, of), along.Sheet)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, o := range of {
 			for _, cell := range o.laid.Grid.Cells {
@@ -89,15 +108,9 @@ func aloneAlong(ctx context.Context, k *Case, opt AloneOptions) error {
 			}
 		}
 	}
-	notes := k.Golden.Notes
-	k.Golden, err = k.Along.found.With(k.Along.Sheet, func(p *path.Pass, i dump.PassItem) *path.Sheet {
-		return made[[2]int{k.Along.Index(p.Step), i.Sequence}]
+	return along.found.With(along.Sheet, func(p *path.Pass, i dump.PassItem) *path.Sheet {
+		return made[[2]int{along.Index(p.Step), i.Sequence}]
 	})
-	if err != nil {
-		return err
-	}
-	k.Golden.Notes = notes
-	return a.finish(all[0].Engine)
 }
 
 // laidEntries are those of a golden whose passes were replayed; those of the others have no numbers.
@@ -118,40 +131,15 @@ func laidEntries(sheet *path.Sheet, of []*own) (entries []dump.Entry) {
 	return entries
 }
 
-// alone makes the golden of one case.
-type alone struct {
-	AloneOptions
-	ctx     context.Context
-	k       *Case
-	reasons map[string]int // why pieces were not replayed
-	done    int            // how many were
-}
-
-// newAlone joins what the candidate has with a golden that has no numbers yet.
-func newAlone(ctx context.Context, k *Case, opt AloneOptions) (*alone, *Comparison, error) {
-	js, err := joinAll([]Case{*k}, opt.Match)
-	if err != nil {
-		return nil, nil, err
-	}
-	c := &Comparison{Cases: []Case{*k}, joins: *js}
-	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Comparable() || p.Problem != "" }) {
-		return nil, nil, &NothingError{js.Unmatched, c.whyNothing()}
-	}
-	opt.Diagnosis.Evidence = opt.Diagnosis.Evidence.Once()
-	k.alone, k.unjudged = true, map[localise.Key]string{}
-	return &alone{AloneOptions: opt, ctx: ctx, k: k, reasons: map[string]int{}}, c, nil
-}
-
 // replay replays the pieces of all layouts.
-func (a *alone) replay(all ...*own) error {
+func (a *alone) replay() error {
 	total, done := int64(0), int64(0)
-	for _, o := range all {
+	for _, o := range a.all {
 		total += int64(len(o.records))
 	}
-	for _, o := range all {
+	for _, o := range a.all {
 		load, loaded := a.Diagnosis.Evidence.Outside(o.Program)
 		defer loaded()
-		o.golden, o.made = make([]*tensor.Tensor, len(o.records)), map[program.ID]*tensor.Tensor{}
 		for i := range o.records {
 			if err := mapfile.Guard(func() error { return o.port(i, load) }); err != nil {
 				return err
@@ -164,13 +152,12 @@ func (a *alone) replay(all ...*own) error {
 	return nil
 }
 
-// own is a program with what the candidate has for it, and what was made of that.
+// own is a program with what was made of what the candidate has for it.
 type own struct {
 	*alone
 	*replayed
-	records []piece.Record
-	golden  []*tensor.Tensor              // by port of the program; nil where the candidate has nothing
-	made    map[program.ID]*tensor.Tensor // what was replayed, by value
+	golden []*tensor.Tensor              // by port of the program; nil where the candidate has nothing
+	made   map[program.ID]*tensor.Tensor // what was replayed, by value
 }
 
 // port replays the piece of a port.
@@ -269,12 +256,12 @@ func reason(err error) string {
 }
 
 // finish says what was judged.
-func (a *alone) finish(engine string) error {
+func (a *alone) finish() error {
 	note := func(format string, args ...any) {
 		a.k.Golden.Notes = append(a.k.Golden.Notes, fmt.Sprintf("case %s: ", a.k.Name)+fmt.Sprintf(format, args...))
 	}
 	note("judged without a golden: %d of the candidate's tensors are held against what the reference's program (%s) makes of its own tensors before them; "+
-		"the model's output was not compared end to end", a.done, engine)
+		"the model's output was not compared end to end", a.done, a.all[0].Engine)
 	reasons := slices.Sorted(maps.Keys(a.reasons))
 	for _, why := range reasons {
 		note("%d tensors could not be replayed, and are not judged: %s", a.reasons[why], why)

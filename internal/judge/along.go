@@ -70,7 +70,7 @@ func (g Goldens) Case(ctx context.Context, name string, s *path.Sheet, onePass *
 		}
 	}
 	if g.Alone != nil {
-		err = aloneAlong(ctx, &k, *g.Alone)
+		k, err = Alone(ctx, k, *g.Alone)
 	}
 	return k, notes, err
 }

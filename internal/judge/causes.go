@@ -29,39 +29,54 @@ type Diagnosis struct {
 type search struct {
 	Diagnosis
 	once   sync.Once
-	causes []diagnose.Cause
-	edits  edits // of the reference's program
+	causes []report.Cause // nil where none were looked for
 	notes  []string
 }
 
 // Causes says why the first divergence happens and what else went wrong on its own, the best cause
 // first for each place. It is nil if the search is off.
-func (c *Comparison) Causes() []diagnose.Cause {
-	c.search.once.Do(func() {
-		v := c.Verdict
-		if c.search.Mode != setting.DiagnoseOff && v != nil && (v.Kind != localise.KindInput || v.Layer != "") { // another prompt is the cause
-			c.search.run(c)
-			var err error
-			if c.search.edits, err = c.edited(); err != nil {
-				c.search.notes = append(c.search.notes, "no edit of the reference's program was looked for: "+err.Error())
+func (c *Comparison) Causes() []report.Cause {
+	s, v := &c.search, c.Verdict
+	s.once.Do(func() {
+		if s.Mode == setting.DiagnoseOff || v == nil || v.Kind == localise.KindInput && v.Layer == "" { // another prompt is the cause
+			return
+		}
+		s.causes = []report.Cause{}
+		for _, k := range c.byNumbers() {
+			s.causes = append(s.causes, report.Cause{ID: k.ID, Layer: k.Layer, Proven: k.Proven, Fit: report.Float(k.Fit),
+				FitGolden: report.Float(k.FitGolden), Next: k.Next, NextFit: report.Float(k.NextFit), Text: k.Text})
+		}
+		found, err := c.edited()
+		if err != nil {
+			s.notes = append(s.notes, "no edit of the reference's program was looked for: "+err.Error())
+		}
+		s.causes = withEdits(s.causes, found)
+		for _, d := range c.settings() {
+			for i := range s.causes {
+				if k := &s.causes[i]; d.Concerns(k.Layer) {
+					k.Text += "; the configs differ: " + d.String()
+				}
 			}
 		}
+		if !slices.ContainsFunc(s.causes, func(k report.Cause) bool { return k.Proven }) &&
+			!slices.ContainsFunc(c.replays, func(r *replayed) bool { return !r.inferred }) {
+			s.notes = append(s.notes, "why is told by the program that the reference ran, which the golden has not: parity golden program MODEL --golden DIR adds it")
+		}
 	})
-	return c.search.causes
+	return slices.Clone(s.causes)
 }
 
-// run diagnoses the places.
-func (s *search) run(c *Comparison) {
+// byNumbers diagnoses the places by what the wrong numbers show.
+func (c *Comparison) byNumbers() (found []diagnose.Cause) {
+	s := &c.search
 	run, known, err := c.evidence(true)
 	if err != nil {
 		s.notes = append(s.notes, "the cause was looked for without weights or config: "+err.Error())
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, s.Mode.Budget())
 	defer cancel()
-	s.causes = []diagnose.Cause{}
 	if k := c.shifted(c.target()); k != nil { // whole numbers that were recorded tell by themselves
-		s.causes = append(s.causes, *k)
-		return
+		return []diagnose.Cause{*k}
 	}
 	for i, scene := range c.scenes(run, known) {
 		scene.Failed = func(err error) { s.notes = append(s.notes, err.Error()) }
@@ -70,11 +85,12 @@ func (s *search) run(c *Comparison) {
 			// A later place may follow from the first one: only a proof is worth reading.
 			causes = slices.DeleteFunc(causes, func(k diagnose.Cause) bool { return !k.Proven })
 		}
-		s.causes = append(s.causes, causes...)
+		found = append(found, causes...)
 		if c.ofWholeRun() {
-			return
+			break
 		}
 	}
+	return found
 }
 
 // ofWholeRun reports whether the fault is no layer's own: what is wrong elsewhere may follow from it.
@@ -216,32 +232,6 @@ func (c *Comparison) tokenIDs(name, step string) (ids [][]int) {
 		}
 	}
 	return nil
-}
-
-// reportCauses adds the causes to a report.
-func (c *Comparison) reportCauses(r *report.Report) {
-	causes := c.Causes()
-	r.Notes = slices.Concat(r.Notes, c.search.notes)
-	if len(c.replays) > 0 && causes != nil && !slices.ContainsFunc(causes, func(k diagnose.Cause) bool { return k.Proven }) &&
-		!slices.ContainsFunc(c.replays, func(r *replayed) bool { return !r.inferred }) {
-		r.Notes = append(r.Notes, "why is told by the program that the reference ran, which the golden has not: parity golden program MODEL --golden DIR adds it")
-	}
-	if causes == nil {
-		return
-	}
-	r.Causes = []report.Cause{}
-	for _, k := range causes {
-		r.Causes = append(r.Causes, report.Cause{ID: k.ID, Layer: k.Layer, Proven: k.Proven,
-			Fit: report.Float(k.Fit), FitGolden: report.Float(k.FitGolden), Next: k.Next, NextFit: report.Float(k.NextFit), Text: k.Text})
-	}
-	r.Causes = withEdits(r.Causes, c.search.edits)
-	for _, d := range c.settings() {
-		for i := range r.Causes {
-			if k := &r.Causes[i]; d.Concerns(k.Layer) {
-				k.Text += "; the configs differ: " + d.String()
-			}
-		}
-	}
 }
 
 // mapAlone returns the map that makes of a port's golden what the candidate has, by that port alone.

@@ -131,7 +131,7 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	for _, k := range cases {
 		c.encodings[k.Name] = k.encoding()
 	}
-	c.Layers = &Layers{ports: c.Ports, missing: c.missing}
+	c.Layers = newLayers(c.Ports, c.missing)
 	c.setNeighbours(opt.Vacuous)
 	if err := c.checkScope(); err != nil {
 		return nil, err

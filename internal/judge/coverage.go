@@ -82,10 +82,9 @@ func (e *ScopeError) Error() string {
 }
 
 func (c *Comparison) checkScope() error {
-	all := c.Layers.labels()
 	for _, g := range c.scope {
-		if !slices.ContainsFunc(all, coverage.Demand{Within: []*glob.Pattern{g}}.Asks) {
-			return &ScopeError{g.String(), didYouMean(g.String(), all)}
+		if !slices.ContainsFunc(c.Layers.all, coverage.Demand{Within: []*glob.Pattern{g}}.Asks) {
+			return &ScopeError{g.String(), didYouMean(g.String(), c.Layers.all)}
 		}
 	}
 	return nil

@@ -144,6 +144,7 @@ func (c *Comparison) edited() (found edits, err error) {
 			}
 		}
 	}
+	found.others = slices.DeleteFunc(found.others, func(k *report.Cause) bool { return !k.Proven }) // another run may have refuted it
 	for _, t := range found.known {
 		if n := t.cause.Edit.Twins; n[1] > 1 {
 			n[0] = len(t.layers)

@@ -112,7 +112,7 @@ func (s *sharing) others(ctx context.Context) {
 
 // padding are the rows of padding that stand beside those of the sequence.
 func (s *sharing) padding(ctx context.Context, item onepass.Item) {
-	k, pass := s.r.along, s.r.laid.in.Passes[item.Pass]
+	k, pass := s.r.laid.along, s.r.laid.in.Passes[item.Pass]
 	o := edit.Other{ID: "mask/padding", Text: "padding"}
 	rows := map[int]*tensor.Tensor{}
 	for port, at := range s.r.laid.at {

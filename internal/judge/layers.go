@@ -16,15 +16,11 @@ import (
 
 // Layers is an index of ports by layer, for tests that ask for thousands of them.
 type Layers struct {
-	ports   []*Port
-	missing map[string]string // layer that was not joined → why
-
-	indexing    sync.Once
+	missing     map[string]string // layer that was not joined → why
 	several     bool
 	layers      map[string]*indexed
-	all, judged []string            // labels in execution order, and those of layers that can be judged
-	ends        map[string][]string // labels by what is left of them after each dot
-	continued   map[string]bool     // see Continued
+	all, judged []string        // labels in execution order, and those of layers that can be judged
+	continued   map[string]bool // see Continued
 
 	mu     sync.Mutex
 	lacked map[*Port]bool // ports that must be there and are not
@@ -44,51 +40,14 @@ type LayerRun struct {
 	Inputs     []*Port // inputs that both sides have
 }
 
-// Judged lists the golden labels of all layers that can be judged, in execution order.
-func (l *Layers) Judged() []string {
-	l.indexing.Do(l.index)
-	return slices.Clone(l.judged)
-}
-
-// labels lists the golden labels of all layers, in execution order.
-func (l *Layers) labels() []string {
-	l.indexing.Do(l.index)
-	return l.all
-}
-
-// Continued reports whether the label of another layer that can be judged is this one, a slash and
-// more: to go test, its subtest lies inside of this one's.
-func (l *Layers) Continued(layer string) bool {
-	l.indexing.Do(l.index)
-	return l.continued[layer]
-}
-
-// Several reports whether there is more than one forward pass.
-func (l *Layers) Several() bool {
-	l.indexing.Do(l.index)
-	return l.several
-}
-
-// Runs lists the forward passes in which a layer can be judged.
-func (l *Layers) Runs(layer string) []LayerRun {
-	l.indexing.Do(l.index)
-	if of := l.layers[layer]; of != nil {
-		return of.runs
-	}
-	return nil
-}
-
-func (l *Layers) index() {
-	l.layers, l.ends, l.continued = map[string]*indexed{}, map[string][]string{}, map[string]bool{}
-	for _, p := range l.ports {
-		l.several = l.several || p.Step != l.ports[0].Step || p.Case != l.ports[0].Case
+func newLayers(ports []*Port, missing map[string]string) *Layers {
+	l := &Layers{missing: missing, layers: map[string]*indexed{}, continued: map[string]bool{}, lacked: map[*Port]bool{}}
+	for _, p := range ports {
+		l.several = l.several || p.Step != ports[0].Step || p.Case != ports[0].Case
 		of := l.layers[p.Layer]
 		if of == nil {
 			of = &indexed{}
 			l.layers[p.Layer], l.all = of, append(l.all, p.Layer)
-			for _, end, more := strings.Cut(p.Layer, "."); more; _, end, more = strings.Cut(end, ".") {
-				l.ends[end] = append(l.ends[end], p.Layer)
-			}
 		}
 		of.add(p)
 		if p.Actual != nil && p.Judged() && !of.judged {
@@ -104,6 +63,7 @@ func (l *Layers) index() {
 	for _, of := range l.layers {
 		of.runs = slices.DeleteFunc(of.runs, func(r LayerRun) bool { return len(r.Judged) == 0 })
 	}
+	return l
 }
 
 func (l *indexed) add(p *Port) {
@@ -127,13 +87,35 @@ func (l *indexed) add(p *Port) {
 	}
 }
 
+// Judged lists the golden labels of all layers that can be judged, in execution order.
+func (l *Layers) Judged() []string { return slices.Clone(l.judged) }
+
+// Continued reports whether the label of another layer that can be judged is this one, a slash and
+// more: to go test, its subtest lies inside of this one's.
+func (l *Layers) Continued(layer string) bool { return l.continued[layer] }
+
+// Several reports whether there is more than one forward pass.
+func (l *Layers) Several() bool { return l.several }
+
+// Runs lists the forward passes in which a layer can be judged.
+func (l *Layers) Runs(layer string) []LayerRun {
+	if of := l.layers[layer]; of != nil {
+		return of.runs
+	}
+	return nil
+}
+
 // Find returns the one layer of the golden that a name means: its label, or the end of it at a dot.
 func (l *Layers) Find(name string) (string, error) {
-	l.indexing.Do(l.index)
 	if l.layers[name] != nil {
 		return name, nil
 	}
-	hits := l.ends[name]
+	var hits []string
+	for _, layer := range l.all {
+		if strings.HasSuffix(layer, "."+name) && name != "" {
+			hits = append(hits, layer)
+		}
+	}
 	switch len(hits) {
 	case 0:
 		return "", fmt.Errorf("the golden has no layer %q%s", name, didYouMean(name, l.all))
@@ -152,7 +134,6 @@ func (l *Layers) Glob(pattern string) ([]string, error) {
 	match := func(layers []string) []string {
 		return slices.DeleteFunc(layers, func(s string) bool { return !g.Match(s) })
 	}
-	l.indexing.Do(l.index)
 	known := match(slices.Clone(l.all))
 	if len(known) == 0 {
 		return nil, fmt.Errorf("no layer of the golden matches%s", didYouMean(pattern, l.all))
@@ -167,7 +148,6 @@ func (l *Layers) Glob(pattern string) ([]string, error) {
 // Missing says why a layer of the golden that a test asks for cannot be judged. The report calls it
 // missing.
 func (l *Layers) Missing(layer string) string {
-	l.indexing.Do(l.index)
 	if of := l.layers[layer]; of != nil {
 		for _, p := range of.lacks {
 			l.lack(p)
@@ -182,9 +162,6 @@ func (l *Layers) Missing(layer string) string {
 func (l *Layers) lack(p *Port) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lacked == nil {
-		l.lacked = map[*Port]bool{}
-	}
 	l.lacked[p] = true
 }
 

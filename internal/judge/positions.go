@@ -22,7 +22,7 @@ func (c *Comparison) shifted(target *Port) *diagnose.Cause {
 		if t < 0 || r.laid == nil || r.laid.Ports[r.laid.at[t]] == nil {
 			continue
 		}
-		laid, pass := r.laid.Ports[r.laid.at[t]], r.along.Index(target.Step)
+		laid, pass := r.laid.Ports[r.laid.at[t]], r.laid.along.Index(target.Step)
 		at := map[*onepass.Run][]int{} // cells of the pass, by run
 		least := math.MaxInt
 		for i, cell := range r.laid.Grid.Cells {

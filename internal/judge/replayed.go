@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,15 +15,19 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// replayed is what the reference's program says of a case.
+// replayed is a program of the reference on what the candidate has for its ports.
 type replayed struct {
 	*program.Program
-	ports    [][]*Port // by port of the program, one for each forward pass; nil where the golden has none
+	ports    [][]*Port      // by port of the program, one for each forward pass; nil where the golden has none
+	records  []piece.Record // by port of the program
 	result   *piece.Result
 	alone    bool     // there is no golden
 	inferred bool     // the program stands for one that is not known: the golden alone shows what is right
 	laid     *laidOut // where forward passes were laid out as one; else nil
-	along    *Along   // the path of these
+}
+
+func (k *Case) newReplayed(p *program.Program) *replayed {
+	return &replayed{Program: p, ports: make([][]*Port, len(p.Ports)), records: make([]piece.Record, len(p.Ports)), alone: k.alone}
 }
 
 // portOf is the port of the program that a port is of; −1 for none.
@@ -30,82 +35,103 @@ func (r *replayed) portOf(p *Port) int {
 	return slices.IndexFunc(r.ports, func(of []*Port) bool { return slices.Contains(of, p) })
 }
 
-// replayAll replays the programs of all cases that have one.
+// replayAll replays the programs of all cases. What hangs on ties is left out, and then it is done again.
 func (c *Comparison) replayAll() error {
-	byKey := c.byKey()
-	for _, k := range c.Cases {
-		if k.Along != nil {
-			done, err := c.replayAlong(&k)
-			if err != nil {
-				return err
-			}
-			if done {
-				continue
-			}
-		}
-		prog, err := k.Program, error(nil)
-		if prog == nil || k.Along != nil {
-			if prog, err = c.inferred(k); err != nil {
-				return err
-			}
-		}
-		r := &replayed{Program: prog, ports: make([][]*Port, len(prog.Ports)), alone: k.alone, inferred: prog != k.Program}
-		load, done := c.search.Evidence.Outside(prog)
-		defer done()
-		run := &piece.Run{Program: prog, Records: make([]piece.Record, len(prog.Ports)),
-			Encoding: c.encodings[k.Name].dtype, Load: load}
-		k.records(run, r, byKey)
-		if r.result, err = piece.Judge(c.ctx, run); err != nil {
+	for i := range c.Cases {
+		k := &c.Cases[i]
+		all, err := c.replay(k)
+		if err != nil {
 			return err
 		}
-		if d := k.unsaid(run, r.result); d != tensor.Invalid {
-			c.Note(fmt.Sprintf("case %s: the run does not say its encoding, and what differs first holds nothing but numbers of %s: it is judged as %s, "+
-				"which encoding in run.json or parity compare --assume encoding=… says better", k.Name, d, d))
-			run.Encoding = d
-			for _, p := range c.Ports {
-				if p.Case == k.Name {
-					p.downcast = tensor.Invalid
-				}
-			}
-			if r.result, err = piece.Judge(c.ctx, run); err != nil {
-				return err
-			}
+		tied, err := c.leaveOutTies(k)
+		if err == nil && tied {
+			all, err = c.replay(k)
 		}
-		if found, err := c.leaveOutTies(&k); err != nil {
+		if err != nil {
 			return err
-		} else if found {
-			for i, ports := range r.ports {
-				for _, p := range ports {
-					p.replayRecord(&run.Records[i], k.alone)
-				}
-			}
-			if r.result, err = piece.Judge(c.ctx, run); err != nil {
-				return err
-			}
 		}
-		for i, l := range r.result.Local {
-			for _, p := range r.ports[i] {
-				p.Local = l
-				p.leaveOutDrawn()
-			}
+		for _, r := range all {
+			c.tell(r)
 		}
-		c.replays = append(c.replays, r)
+		c.replays = append(c.replays, all...)
 	}
 	return nil
 }
 
-// records gives a run what was recorded of the program's ports.
-func (k *Case) records(run *piece.Run, r *replayed, byKey map[localise.Key]*Port) {
-	for i, at := range run.Program.Ports {
-		p := byKey[k.keyOf(at)]
-		if p == nil {
+func (c *Comparison) replay(k *Case) ([]*replayed, error) {
+	all, err := c.layouts(k)
+	for _, r := range all {
+		err = cmp.Or(err, c.judge(k, r))
+	}
+	return all, err
+}
+
+// layouts puts what the candidate has beside the programs of a case, or where none is known beside what stands for it.
+func (c *Comparison) layouts(k *Case) ([]*replayed, error) {
+	if k.Along != nil && len(k.Along.programs) > 0 {
+		return c.layAlong(k), nil
+	}
+	p, err := k.Program, error(nil)
+	if p == nil || k.Along != nil {
+		if p, err = c.inferred(*k); err != nil {
+			return nil, err
+		}
+	}
+	r, byKey := k.newReplayed(p), c.byKey()
+	r.inferred = p != k.Program
+	for i, at := range p.Ports {
+		q := byKey[k.keyOf(at)]
+		if q == nil {
 			continue
 		}
-		r.ports[i] = []*Port{p}
-		p.replayRecord(&run.Records[i], k.alone)
-		if x := &run.Records[i]; k.alone && x.Tensor != nil && !x.Source { // no weight is read again
-			x.Made = func() (*replay.Array, error) { return arrayOf(p.entry, run.Program.Values[at.Value].DType) }
+		r.ports[i] = []*Port{q}
+		x := &r.records[i]
+		q.replayRecord(x, k.alone)
+		if k.alone && x.Tensor != nil && !x.Source { // no weight is read again
+			x.Made = func() (*replay.Array, error) { return arrayOf(q.entry, p.Values[at.Value].DType) }
 		}
+	}
+	return []*replayed{r}, nil
+}
+
+// judge replays the pieces of a program.
+func (c *Comparison) judge(k *Case, r *replayed) (err error) {
+	load, done := c.search.Evidence.Outside(r.Program)
+	defer done()
+	run := &piece.Run{Program: r.Program, Records: r.records, Encoding: c.encodings[k.Name].dtype, Load: load}
+	if r.result, err = piece.Judge(c.ctx, run); err != nil {
+		return err
+	}
+	d := k.unsaid(run, r.result)
+	if d == tensor.Invalid {
+		return nil
+	}
+	c.Note(fmt.Sprintf("case %s: the run does not say its encoding, and what differs first holds nothing but numbers of %s: it is judged as %s, "+
+		"which encoding in run.json or parity compare --assume encoding=… says better", k.Name, d, d))
+	run.Encoding = d
+	for _, p := range c.Ports {
+		if p.Case == k.Name {
+			p.downcast = tensor.Invalid
+		}
+	}
+	r.result, err = piece.Judge(c.ctx, run)
+	return err
+}
+
+// tell says of each port what replay says.
+func (c *Comparison) tell(r *replayed) {
+	for i, l := range r.result.Local {
+		if r.laid != nil {
+			r.spread(i, l)
+			continue
+		}
+		for _, p := range r.ports[i] {
+			p.Local = l
+			p.leaveOutDrawn()
+		}
+	}
+	if r.laid != nil {
+		c.noteLayout(r)
 	}
 }
 

@@ -151,7 +151,11 @@ func (c *Comparison) Found(r *report.Report) error {
 	}
 	r.FirstDivergence = d
 	c.code(v, d)
-	return mapfile.Guard(func() error { c.reportCauses(r); return nil })
+	return mapfile.Guard(func() error {
+		r.Causes = c.Causes()
+		r.Notes = slices.Concat(r.Notes, c.search.notes)
+		return nil
+	})
 }
 
 // InOrder lists the ports in the order in which their values existed: a layer had its inputs before

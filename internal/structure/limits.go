@@ -10,10 +10,6 @@ const (
 	// of the zoo are wrong in all of their columns or in none; with half of them it is no head.
 	headPart = 0.9
 
-	// leastTurned and turnedRows are of how many rows the lengths and angles are compared; clearlyTurned is
-	// how many times the limit of these the rows have to be off. By reason.
-	leastTurned, turnedRows, clearlyTurned = 4, 64, 8
-
 	mostRewritten = 1 << 22 // elements of a port of which a map is told by all rows; it costs memory, and judges nothing
 	rewrittenRows = 256     // rows of a larger one: many times what a map has numbers
 	mostLines     = 1 << 14 // lines whose order is looked for: it costs time, and judges nothing

@@ -24,7 +24,7 @@ const (
 	ColumnsSet   = "columns/set"
 	HeadOne      = "head/one" // the head From, by its columns or by an axis of heads
 	HeadSet      = "head/set" // some heads, From the first, To the last
-	Block        = "block"    // the rows From to To in the columns Columns, and nothing else
+	Block        = "block"    // the rows From to To in one run of columns, and nothing else
 )
 
 // Finding is one fact about an error.
@@ -33,7 +33,6 @@ type Finding struct {
 	Text          string // one line for people
 	From, To      int    // numbers of rows, columns or heads; first and last
 	Period, Width int    // of RowsEvery and ColumnsEvery
-	Columns       [2]int // of Block: first and last
 }
 
 // Of lists what can be said of the error of a pair, the place first. floor is the limit up to which
@@ -144,8 +143,7 @@ func block(r, c lines) (Finding, bool) {
 	if !one(rp) || !one(cp) {
 		return Finding{}, false
 	}
-	f := Finding{Kind: Block, From: rp.Spans[0].First, To: rp.Spans[0].Last,
-		Columns: [2]int{cp.Spans[0].First, cp.Spans[0].Last}}
+	f := Finding{Kind: Block, From: rp.Spans[0].First, To: rp.Spans[0].Last}
 	f.Text = fmt.Sprintf("wrong: one block, %s and %s, of %d × %d; in rows %s", rp.Text("row"), cp.Text("column"),
 		rp.Total, cp.Total, r.evidence())
 	return f, true

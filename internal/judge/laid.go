@@ -22,41 +22,15 @@ type laidOut struct {
 	in    *onepass.Input
 	asked []onepass.Port
 	at    map[int]int // by port of the program: that of the layout
+	along *Along
+	sheet *path.Sheet // of the golden, whose pass it is
+	turn  int         // of the runs of its sequences
 }
 
-// replayAlong replays the program of each forward pass of the reference on the runs of its sequences,
-// laid out as that pass. It reports false where no program is known.
-func (c *Comparison) replayAlong(k *Case) (bool, error) {
-	before := len(c.replays)
-	all := func() error {
-		return c.eachLayout(k, func(_ *path.Sheet, _ int, r *replayed, records []piece.Record) error {
-			return c.replayRuns(k, r, records)
-		})
-	}
-	if len(k.Along.programs) == 0 {
-		return false, nil
-	}
-	if err := all(); err != nil {
-		return true, err
-	}
-	found, err := c.leaveOutTies(k)
-	if err != nil || !found {
-		return true, err
-	}
-	c.replays = c.replays[:before]
-	clear(k.Along.wrong)
-	for _, p := range c.Ports {
-		if p.Case == k.Name {
-			p.Local = nil
-		}
-	}
-	return true, all()
-}
-
-// eachLayout lays the runs of a case out as the forward passes of each program.
-func (c *Comparison) eachLayout(k *Case, do func(sheet *path.Sheet, turn int, r *replayed, records []piece.Record) error) error {
-	a := k.Along
-	in := onepass.New(a.Tokens, a.Passes, c.recorded(k))
+// layAlong lays the runs of a case out as the forward passes of each program.
+func (c *Comparison) layAlong(k *Case) (all []*replayed) {
+	a, byKey := k.Along, c.byKey()
+	in := onepass.New(a.Tokens, a.Passes, k.recorded(byKey))
 	for _, sheet := range a.sheets() {
 		p := a.programs[sheet]
 		if p == nil {
@@ -65,14 +39,14 @@ func (c *Comparison) eachLayout(k *Case, do func(sheet *path.Sheet, turn int, r 
 		origins := lineages(p)
 		for _, pass := range sheet.Passes {
 			for turn, runs := range a.turns(in, sheet, pass) {
-				r, records := c.layRuns(k, p, origins, pass.Step, in, onepass.NewGrid(pass, runs))
-				if err := do(sheet, turn, r, records); err != nil {
-					return err
-				}
+				r := k.newReplayed(p)
+				r.laid = &laidOut{in: in, at: map[int]int{}, along: a, sheet: sheet, turn: turn}
+				r.lay(k, byKey, origins, pass.Step, onepass.NewGrid(pass, runs))
+				all = append(all, r)
 			}
 		}
 	}
-	return nil
+	return all
 }
 
 // sheets lists those of the golden that have a sequence of the run.
@@ -110,8 +84,7 @@ func (a *Along) turns(in *onepass.Input, sheet *path.Sheet, pass *path.Pass) (tu
 
 // recorded returns what the candidate has for a port of the golden, in a layout like the golden's. Ports
 // whose rows are no tokens, as caches, are those of the same label.
-func (c *Comparison) recorded(k *Case) onepass.Record {
-	byKey := c.byKey()
+func (k *Case) recorded(byKey map[localise.Key]*Port) onepass.Record {
 	return func(pass int, layer, port string) *tensor.Tensor {
 		step := k.Along.Passes[pass].Step
 		p := byKey[localise.Key{Case: k.Name, Step: step, Layer: layer, Port: port}]
@@ -130,22 +103,19 @@ func (c *Comparison) recorded(k *Case) onepass.Record {
 	}
 }
 
-// layRuns lays the runs on a grid out as the program's pass of a step.
-func (c *Comparison) layRuns(k *Case, p *program.Program, origins []lineage, step string, in *onepass.Input, grid *onepass.Grid) (*replayed, []piece.Record) {
-	laid := &laidOut{in: in, at: map[int]int{}}
-	for i, at := range p.Ports {
+// lay lays the runs on a grid out as the program's pass of a step.
+func (r *replayed) lay(k *Case, byKey map[localise.Key]*Port, origins []lineage, step string, grid *onepass.Grid) {
+	laid := r.laid
+	for i, at := range r.Ports {
 		if at.Step == step {
 			laid.at[i] = len(laid.asked)
-			laid.asked = append(laid.asked, onepass.Port{Layer: at.Layer, Name: at.Name, Shape: p.Values[at.Value].Shape,
+			laid.asked = append(laid.asked, onepass.Port{Layer: at.Layer, Name: at.Name, Shape: r.Values[at.Value].Shape,
 				Fed: origins[at.Value].fed, Sorted: origins[at.Value].sorted})
 		}
 	}
-	laid.Layout = in.Lay(laid.asked, grid)
-	r := &replayed{Program: p, ports: make([][]*Port, len(p.Ports)), alone: k.alone, laid: laid, along: k.Along}
-	records := make([]piece.Record, len(p.Ports))
-	byKey := c.byKey()
+	laid.Layout = laid.in.Lay(laid.asked, grid)
 	for i, at := range laid.at {
-		key := localise.Key{Case: k.Name, Layer: p.Ports[i].Layer, Port: p.Ports[i].Name}
+		key := localise.Key{Case: k.Name, Layer: r.Ports[i].Layer, Port: r.Ports[i].Name}
 		for n, pass := range k.Along.Passes {
 			key.Step = pass.Step
 			if q := byKey[key]; q != nil && laid.feeds(n) {
@@ -155,28 +125,11 @@ func (c *Comparison) layRuns(k *Case, p *program.Program, origins []lineage, ste
 		if len(r.ports[i]) == 0 {
 			continue // it has no place in a report
 		}
-		laid.record(&records[i], laid.Ports[at], r.ports[i])
+		laid.record(&r.records[i], laid.Ports[at], r.ports[i])
 		if k.alone { // its golden is made of it
-			records[i].Golden = piece.Golden{}
+			r.records[i].Golden = piece.Golden{}
 		}
 	}
-	return r, records
-}
-
-// replayRuns judges the runs on a grid by the program's pass of a step.
-func (c *Comparison) replayRuns(k *Case, r *replayed, records []piece.Record) (err error) {
-	load, done := c.search.Evidence.Outside(r.Program)
-	defer done()
-	run := &piece.Run{Program: r.Program, Records: records, Encoding: c.encodings[k.Name].dtype, Load: load}
-	if r.result, err = piece.Judge(c.ctx, run); err != nil {
-		return err
-	}
-	for i, l := range r.result.Local {
-		r.spread(k, i, l)
-	}
-	c.replays = append(c.replays, r)
-	c.noteLayout(r)
-	return nil
 }
 
 // feeds reports whether a forward pass feeds a run of the grid.
@@ -266,8 +219,8 @@ func completed(have *replay.Array, laid *onepass.Laid) func(*replay.Array) (*rep
 }
 
 // spread says of each forward pass what replay says of a port that was laid out.
-func (r *replayed) spread(k *Case, port int, l *piece.Local) {
-	wrong := map[int]path.Row{} // by forward pass
+func (r *replayed) spread(port int, l *piece.Local) {
+	along, wrong := r.laid.along, map[int]path.Row{} // wrong: by forward pass
 	laid := r.laid.Ports[r.laid.at[port]]
 	for _, at := range l.Rows {
 		cell := laid.Cell(at)
@@ -279,11 +232,11 @@ func (r *replayed) spread(k *Case, port int, l *piece.Local) {
 	for _, p := range r.ports[port] {
 		own := *l
 		own.Rows = nil
-		row, is := wrong[k.Along.Index(p.Step)]
+		row, is := wrong[along.Index(p.Step)]
 		own.Wrong = l.Wrong && (is || len(wrong) == 0 && !p.Agrees) // without rows the golden told
 		if is {
-			if first, ok := k.Along.wrong[p]; !ok || row.Compare(first) < 0 {
-				k.Along.wrong[p] = row
+			if first, ok := along.wrong[p]; !ok || row.Compare(first) < 0 {
+				along.wrong[p] = row
 			}
 		}
 		if p.Local == nil || own.Wrong || own.Opaque != "" && !p.Local.Wrong {

@@ -11,45 +11,21 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
-
-// noise is a tensor of numbers that follow no rule.
-func noise(t *testing.T, seed int, shape ...int) *tensor.Tensor {
-	t.Helper()
-	n, err := tensor.NumElems(shape)
-	require.NoError(t, err)
-	v := make([]float32, n)
-	for i := range v {
-		x := math.Sin(float64(i*7919+seed*104729)) * 43758.5453
-		v[i] = float32(4*(x-math.Floor(x)) - 2)
-	}
-	return toy.Of(t, v, shape...)
-}
-
-// changed is a tensor with another value in each place.
-func changed(t *testing.T, x *tensor.Tensor, f func(index []int, v float64) float64) *tensor.Tensor {
-	t.Helper()
-	v := make([]float32, x.Len())
-	for i := range v {
-		v[i] = float32(f(x.Index(i), x.At(i)))
-	}
-	return toy.Of(t, v, x.Shape()...)
-}
 
 // The outputs of blocks alone, under names that are off by one, or of which the last one is normed.
 func TestHeldByNeighbours(t *testing.T) {
 	const n = 5
 	block := func(i int) string { return fmt.Sprintf("model.layers.%d-output", i) }
-	state := func(i int) *tensor.Tensor { return noise(t, i, 1, 48, 32) }
+	state := func(i int) *tensor.Tensor { return normal(t, uint64(i), 1, 48, 32) }
 	normed := func(x *tensor.Tensor) *tensor.Tensor {
-		return changed(t, x, func(i []int, v float64) float64 {
+		return change(t, x, func(row, column int) float64 {
 			sum := 0.0
 			for c := range 32 {
-				sum += x.At(i[1]*32+c) * x.At(i[1]*32+c)
+				sum += x.At(row*32+c) * x.At(row*32+c)
 			}
-			return v / math.Sqrt(sum/32) * (1 + float64(i[2])/32)
+			return x.At(row*32+column) / math.Sqrt(sum/32) * (1 + float64(column)/32)
 		})
 	}
 	golden := func(last *tensor.Tensor) (out []port) {
@@ -65,7 +41,7 @@ func TestHeldByNeighbours(t *testing.T) {
 		}
 		return out
 	}
-	logits := func(seed int) port { return port{"lm_head-output", noise(t, seed, 1, 48, 50)} }
+	logits := func(seed int) port { return port{"lm_head-output", normal(t, uint64(seed), 1, 48, 50)} }
 	last := state(n)
 	for _, tt := range []struct {
 		reason         string
@@ -78,13 +54,13 @@ func TestHeldByNeighbours(t *testing.T) {
 		{"what is behind them is wrong, too: then the model is", append(golden(last), logits(9)), append(shifted(1), logits(8)), localise.KindLocal, "", ""},
 		{"other numbers", golden(last), func() (out []port) {
 			for i := range n {
-				out = append(out, port{block(i), noise(t, 50+i, 1, 48, 32)})
+				out = append(out, port{block(i), normal(t, uint64(50+i), 1, 48, 32)})
 			}
 			return out
 		}(), localise.KindLocal, "", ""},
 		{"the last is normed", golden(last), golden(normed(last)), localise.KindCapture, "capture/normed", "the last of the candidate's model.layers.#-output is already normed"},
 		{"that of the reference", golden(normed(last)), golden(last), localise.KindCapture, "capture/normed", "the last of the reference's model.layers.#-output is already normed"},
-		{"the last is wrong", golden(last), golden(noise(t, 77, 1, 48, 32)), localise.KindLocal, "", ""},
+		{"the last is wrong", golden(last), golden(normal(t, 77, 1, 48, 32)), localise.KindLocal, "", ""},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			c, err := judge.Compare(t.Context(), []judge.Case{{Name: "short", Golden: run("torch", tt.golden...), Actual: run("max", tt.actual...)}},

@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
@@ -48,6 +49,13 @@ func (k Case) runs() []run {
 		{k.Unquantised, "reference on the weights before quantisation", func(p *Port) **tensor.Tensor { return &p.Unquantised }},
 		{k.Unrounded, "reference without rounded inputs", func(p *Port) **tensor.Tensor { return &p.Unrounded }},
 	}, func(r run) bool { return r.Run == nil })
+}
+
+// sides ranges over the two runs, each called by who made it.
+func (k Case) sides() iter.Seq2[string, *dump.Run] {
+	return func(yield func(string, *dump.Run) bool) {
+		_ = yield("golden", k.Golden) && yield("candidate", k.Actual)
+	}
 }
 
 // standard refuses runs on golden inputs in the place of what an engine computed by itself: no error

@@ -118,7 +118,7 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) (
 	if out != nil {
 		target = out
 	}
-	first := add(v, target, target != nil && v.Open && v.Proven && target.Injected != nil && !target.Injected.agrees && c.takes(target))
+	first := add(v, target, target != nil && v.Open && v.Proven && target.Injected != nil && !target.Injected.agrees)
 	first.Made = c.made(target)
 	if out != nil {
 		first.Kind, first.Layer, first.Open = localise.KindBetween, out.Layer, partial
@@ -187,13 +187,6 @@ func (c *Comparison) reordered(target *Port) *Port {
 func (c *Comparison) partial(v *localise.Verdict) bool {
 	k := c.caseOf(v.Case)
 	return k != nil && k.Along != nil && !k.Along.Pass(v.Step).Whole()
-}
-
-// takes reports whether the reference recorded what the layer of an output was given.
-func (c *Comparison) takes(output *Port) bool {
-	return output.Judged() && slices.ContainsFunc(c.Ports, func(p *Port) bool {
-		return !p.Judged() && p.Layer == output.Layer && p.Case == output.Case && p.Step == output.Step
-	})
 }
 
 // target returns the wrong tensor of the verdict.

@@ -36,31 +36,15 @@ func recorded(t *testing.T, golden, actual string, d judge.Diagnosis) *judge.Com
 }
 
 func TestCausesOfRecordedRuns(t *testing.T) {
-	for _, c := range []struct {
-		dir, id, layer string
-		proven         bool
-		reason         string
-	}{
-		{"rows-from", "rows/from", "model.model.layers.1.self_attn.o_proj", false,
-			"garbage: the place is known, no number is"},
-	} {
-		r := recorded(t, c.dir+"/ref", c.dir+"/cand", judge.Diagnosis{}).Report(c.dir, true)
-		require.Equal(t, report.Fail, r.Verdict, c.reason)
-		require.NotEmpty(t, r.Causes, c.reason)
-		first := r.Causes[0]
-		assert.Equal(t, [3]any{c.id, c.layer, c.proven}, [3]any{first.ID, first.Layer, first.Proven}, c.reason)
-		if c.proven {
-			assert.Less(t, float64(first.Fit), 3e-5, c.reason)
-			assert.Greater(t, float64(first.FitGolden), 8*float64(first.Fit), c.reason)
-		}
-		for _, more := range r.Causes[1:] {
-			assert.False(t, more.Proven, "%s: at most one is proven", c.dir)
-		}
-
-		clean := recorded(t, c.dir+"/ref", c.dir+"/ref", judge.Diagnosis{}).Report(c.dir, true)
-		assert.Equal(t, report.Pass, clean.Verdict)
-		assert.Nil(t, clean.Causes, "no one looks for the cause of a pass")
-	}
+	r := recorded(t, "rows-from/ref", "rows-from/cand", judge.Diagnosis{}).Report("x", true)
+	require.Equal(t, report.Fail, r.Verdict)
+	require.NotEmpty(t, r.Causes)
+	first := r.Causes[0]
+	assert.Equal(t, [3]any{"rows/from", "model.model.layers.1.self_attn.o_proj", false}, [3]any{first.ID, first.Layer, first.Proven},
+		"garbage: the place is known, no number is")
+	clean := recorded(t, "rows-from/ref", "rows-from/ref", judge.Diagnosis{}).Report("x", true)
+	assert.Equal(t, report.Pass, clean.Verdict)
+	assert.Nil(t, clean.Causes, "no one looks for the cause of a pass")
 }
 
 func TestDiagnosis(t *testing.T) {

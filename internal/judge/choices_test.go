@@ -1,19 +1,11 @@
 package judge_test
 
 import (
-	"cmp"
-	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/path"
-	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
@@ -81,8 +73,31 @@ const routes = `{"schema":1,"engine":"torch","case":"short","frames":[],"stacks"
 
 // Along a path, rows that hang on a tie are left out, and what is off after it is no pass.
 func TestTiesAlongPaths(t *testing.T) {
-	p, err := program.Parse("program.json", []byte(routes), nil)
-	require.NoError(t, err)
+	scores := [4][]float32{{0.5, 0.502, -1}, {2, 1, 0}, {-1, 0.5, 0.502}, {3, 1, 0}}
+	rows := func(chosen [4]int64, experts [4]float32, off float32) func(port string, from, to int) *tensor.Tensor {
+		return func(port string, from, to int) *tensor.Tensor {
+			var in, logits, out []float32
+			for at := from; at < to; at++ {
+				for i := range 8 {
+					x := float32(at+1) * float32(i-3)
+					in, out = append(in, x), append(out, x*experts[at])
+				}
+				if at == 3 {
+					out[len(out)-1] *= 1 + off/4
+				}
+				logits = append(logits, scores[at]...)
+			}
+			switch port {
+			case "m.gate-input_0":
+				return toy.Of(t, in, 1, to-from, 8)
+			case "m.gate-output_0":
+				return toy.Of(t, logits, 1, to-from, 3)
+			case "m.gate-output_1":
+				return toy.Of(t, chosen[from:to], 1, to-from, 1)
+			}
+			return toy.Of(t, out, 1, to-from, 8)
+		}
+	}
 	for _, tt := range []struct {
 		chosen  [4]int64
 		experts [4]float32
@@ -99,49 +114,8 @@ func TestTiesAlongPaths(t *testing.T) {
 		{[4]int64{1, 0, 0, 0}, [4]float32{1, 1, 5, 1}, 0, report.Fail, "m.gate", "no tie"},
 		{[4]int64{1, 0, 2, 0}, [4]float32{1, 1, 1, 1.5}, 0, report.Fail, "m.experts", "no tie, and a token in a later pass"},
 	} {
-		run := func(info dump.Info, chosen [4]int64, experts [4]float32, off float32, spans ...[2]int) *dump.Run {
-			info.Engine, info.Case, info.Mode, info.TokenIDs = "torch", "short", dump.Standard, []byte("[[4,1,3,2]]")
-			scores := [4][]float32{{0.5, 0.502, -1}, {2, 1, 0}, {-1, 0.5, 0.502}, {3, 1, 0}}
-			var entries []dump.Entry
-			for step, s := range spans {
-				var in, logits, out []float32
-				for at := s[0]; at < s[1]; at++ {
-					for i := range 8 {
-						x := float32(at+1) * float32(i-3)
-						in, out = append(in, x), append(out, x*experts[at])
-					}
-					if at == 3 {
-						out[len(out)-1] *= 1 + off/4
-					}
-					logits = append(logits, scores[at]...)
-				}
-				n := s[1] - s[0]
-				index, err := tensor.Of(chosen[s[0]:s[1]], 1, n, 1)
-				require.NoError(t, err)
-				for port, x := range map[string]*tensor.Tensor{"m.gate-input_0": toy.Of(t, in, 1, n, 8), "m.gate-output_0": toy.Of(t, logits, 1, n, 3),
-					"m.gate-output_1": index, "m.experts-output": toy.Of(t, out, 1, n, 8)} {
-					layer, name := label.Split(port)
-					entries = append(entries, dump.Entry{Step: strconv.Itoa(step), Layer: layer, Port: name, Tensor: x})
-				}
-			}
-			order := []string{"input_0", "output_0", "output_1", "output"}
-			slices.SortFunc(entries, func(a, b dump.Entry) int {
-				return cmp.Or(cmp.Compare(a.Step, b.Step), slices.Index(order, a.Port)-slices.Index(order, b.Port))
-			})
-			return dump.New("torch", info, dump.OrderRunFile, entries)
-		}
-		passes := [][]dump.PassItem{{{Sequence: 0, From: 0, To: 2}}, {{Sequence: 0, From: 2, To: 4}}}
-		info := dump.Info{Path: "chunked:2", Passes: passes}
-		info.Encoding.Compute = "bfloat16"
-		actual, err := path.New(run(info, tt.chosen, tt.experts, tt.off, [2]int{0, 2}, [2]int{2, 4}), nil)
-		require.NoError(t, err)
-		golden, err := path.New(run(dump.Info{}, [4]int64{1, 0, 2, 0}, [4]float32{1, 1, 1, 1}, 0, [2]int{0, 4}), actual)
-		require.NoError(t, err)
-		k, _, err := judge.Goldens{Standard: []*path.Sheet{golden}, Programs: map[*path.Sheet]*program.Program{golden: p}}.Case(t.Context(), "short", actual, nil)
-		require.NoError(t, err)
-		c, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{})
-		require.NoError(t, err)
-		r := c.Report("toy", true)
+		ports := []string{"m.gate-input_0", "m.gate-output_0", "m.gate-output_1", "m.experts-output"}
+		r := inTwo(t, routes, "bfloat16", ports, rows([4]int64{1, 0, 2, 0}, [4]float32{1, 1, 1, 1}, 0), rows(tt.chosen, tt.experts, tt.off))
 		assert.Equal(t, tt.verdict, r.Verdict, "%s: %s", tt.reason, report.Headline(r))
 		if tt.layer != "" && assert.NotNil(t, r.FirstDivergence, tt.reason) {
 			assert.Equal(t, tt.layer, r.FirstDivergence.Layer, tt.reason)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
@@ -30,16 +29,13 @@ func (c *Comparison) code(v *localise.Verdict, d *report.Divergence) {
 	if r == nil || r.inferred {
 		return
 	}
-	if d.Reference == "" {
+	l := r.result.Local[t]
+	if d.Reference = cmp.Or(r.lines(l), d.Reference); d.Reference == "" {
 		modules := map[string]dump.Module{}
 		for layer, m := range r.Modules {
 			modules[layer] = dump.Module(m)
 		}
 		d.Reference = class(modules, label.Name(v.Layer))
-	}
-	l := r.result.Local[t]
-	if lines := r.lines(l); lines != "" {
-		d.Reference = lines
 	}
 	if l.Opaque != "" || p.misfit() {
 		return
@@ -53,10 +49,8 @@ func (c *Comparison) code(v *localise.Verdict, d *report.Divergence) {
 // replayOf returns the replay that judged a port, and the port of its program; nil for none.
 func (c *Comparison) replayOf(p *Port) (*replayed, int) {
 	for _, r := range c.replays {
-		for t, ports := range r.ports {
-			if l := r.result.Local[t]; l != nil && l.Wrong && slices.Contains(ports, p) {
-				return r, t
-			}
+		if t := r.portOf(p); t >= 0 && r.result.Local[t] != nil && r.result.Local[t].Wrong {
+			return r, t
 		}
 	}
 	return nil, 0

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/localise"
@@ -204,7 +203,7 @@ func (c *Comparison) byKey() map[localise.Key]*Port {
 func (c *Comparison) Names() (names []string) {
 	seen := map[string]bool{}
 	for _, k := range c.Cases {
-		for _, r := range []*dump.Run{k.Golden, k.Actual} {
+		for _, r := range k.sides() {
 			for _, e := range r.Entries {
 				if !seen[e.Layer] {
 					seen[e.Layer] = true

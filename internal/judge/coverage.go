@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/coverage"
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
@@ -62,12 +61,9 @@ func (c *Comparison) covered() (passes []coverage.Pass) {
 // unfinished lists the runs that ended early: what they did not come to was judged by nothing.
 func (c *Comparison) unfinished() (open []string) {
 	for _, k := range c.Cases {
-		for _, side := range []struct {
-			who string
-			run *dump.Run
-		}{{"golden", k.Golden}, {"candidate", k.Actual}} {
-			if side.run != nil && side.run.Info.Unfinished != "" {
-				open = append(open, fmt.Sprintf("the %s run of case %s did not come to its end (%s)", side.who, k.Name, side.run.Info.Unfinished))
+		for who, r := range k.sides() {
+			if r.Info.Unfinished != "" {
+				open = append(open, fmt.Sprintf("the %s run of case %s did not come to its end (%s)", who, k.Name, r.Info.Unfinished))
 			}
 		}
 	}

@@ -7,21 +7,15 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/localise"
 )
 
 // noteDoubts notes what makes a comparison worth less than it looks, whatever its verdict: goldens that
 // cannot show an error, and a dump that is a copy of the other.
 func (c *Comparison) noteDoubts() {
 	var nan, strange []string
-	outputs, equal := 0, 0
 	for _, p := range c.Ports {
-		if !p.Comparable() || !p.Judged() || !p.Golden.DType().IsFloat() || p.Golden.Len() < localise.LeastFloats {
+		if !p.Comparable() || !p.Judged() || !p.Golden.DType().IsFloat() {
 			continue
-		}
-		outputs++
-		if p.sameValues() {
-			equal++
 		}
 		if p.Base.Result.NaNGolden > 0 {
 			nan = append(nan, p.Layer+" "+p.Port)
@@ -37,9 +31,20 @@ func (c *Comparison) noteDoubts() {
 		c.Note("the float64 golden is not of this run, or not finite, and was not used: " + label.Few(strange))
 	}
 	same := c.Cases[0].Golden.Path == c.Cases[0].Actual.Path && !c.otherEngines() // which is noted
-	if outputs > 1 && equal == outputs && !c.Cases[0].alone && !c.otherRecordings() && !same {
-		c.find(whenRight, fmt.Sprintf("all %d compared outputs are equal bit for bit: if one dump is a copy of the other, this shows only that it can be read", outputs))
+	if n, equal := c.equalOutputs(); n > 1 && equal && !c.Cases[0].alone && !c.otherRecordings() && !same {
+		c.find(whenRight, fmt.Sprintf("all %d compared outputs are equal bit for bit: if one dump is a copy of the other, this shows only that it can be read", n))
 	}
+}
+
+// equalOutputs counts the outputs of floats, and reports whether all of them are equal bit for bit.
+func (c *Comparison) equalOutputs() (n int, equal bool) {
+	equal = true
+	for _, p := range c.Ports {
+		if p.Comparable() && p.Judged() && p.Golden.DType().IsFloat() && p.Golden.Len() > 0 {
+			n, equal = n+1, equal && p.sameValues()
+		}
+	}
+	return n, equal
 }
 
 // IsCopy reports whether the candidate may be the golden itself: nothing tells the two apart, every
@@ -52,17 +57,8 @@ func (c *Comparison) IsCopy() bool {
 			least = 2
 		}
 	}
-	outputs := 0
-	for _, p := range c.Ports {
-		if !p.Comparable() || !p.Judged() || !p.Golden.DType().IsFloat() || p.Golden.Len() == 0 {
-			continue
-		}
-		if !p.sameValues() {
-			return false
-		}
-		outputs++
-	}
-	return outputs >= least && !c.otherEngines() && !c.otherRecordings()
+	n, equal := c.equalOutputs()
+	return n >= least && equal && !c.otherEngines() && !c.otherRecordings()
 }
 
 // otherRecordings reports whether both sides say which recording they are, and it is not the same: the

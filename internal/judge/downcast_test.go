@@ -10,7 +10,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/toy"
 )
 
 // A block of which every number has 11 bits is downcast; where all blocks are like that, errors add up,
@@ -21,15 +20,19 @@ func TestDowncastOfAllBlocks(t *testing.T) {
 		return float64(math.Float32frombits((math.Float32bits(float32(x)) + 1<<12) &^ (1<<13 - 1)))
 	}
 	model := func(rounds func(block int) bool) *dump.Run {
-		x := decayed(96, 0)
-		ports := []port{{"m.embed-output", toy.Of(t, x, 12, 8)}}
+		x := normal(t, 3, 12, 8)
+		ports := []port{{"m.embed-output", x}}
 		for i := range blocks {
-			ports = append(ports, port{fmt.Sprintf("m.layers.%d-input_0", i), toy.Of(t, x, 12, 8)})
-			x = mapped(x, func(v float64) float64 { return 1.1*v + 0.013*math.Sin(7*v) })
-			if rounds(i) {
-				x = mapped(x, rounded)
-			}
-			ports = append(ports, port{fmt.Sprintf("m.layers.%d-output", i), toy.Of(t, x, 12, 8)})
+			in := x
+			ports = append(ports, port{fmt.Sprintf("m.layers.%d-input_0", i), in})
+			x = change(t, in, func(r, c int) float64 {
+				y := 1.1*in.At(8*r+c) + 0.013*math.Sin(7*in.At(8*r+c))
+				if rounds(i) {
+					return rounded(y)
+				}
+				return y
+			})
+			ports = append(ports, port{fmt.Sprintf("m.layers.%d-output", i), x})
 		}
 		return run("torch", ports...)
 	}
@@ -47,21 +50,4 @@ func TestDowncastOfAllBlocks(t *testing.T) {
 		assert.Equal(t, report.Fail, r.Verdict, c.reason)
 		assert.Equal(t, c.proven, proven, "%s: %v", c.reason, r.Causes)
 	}
-}
-
-// decayed is a sequence of numbers that tell something, alike in all tests.
-func decayed(n int, phase float64) []float32 {
-	out := make([]float32, n)
-	for i := range out {
-		out[i] = float32(math.Sin(float64(i*i)*0.7+phase) * 2)
-	}
-	return out
-}
-
-func mapped(x []float32, f func(float64) float64) []float32 {
-	out := make([]float32, len(x))
-	for i, v := range x {
-		out[i] = float32(f(float64(v)))
-	}
-	return out
 }

@@ -28,9 +28,9 @@ type edits struct {
 	beside *report.Cause   // the other of two edits there that explain the error together
 	others []*report.Cause // at other places that are wrong by themselves: proven ones alone
 	known  map[string]*twins
-	again  []string // layers in which a known one was found again
-	looked []looked // where edits were looked for
-	wrong  []string // those that did not hold in another run
+	again  []string  // layers in which a known one was found again
+	looked []*looked // where edits were looked for
+	wrong  []string  // those that did not hold in another run
 }
 
 // looked is a place where an edit was looked for, and what was found.
@@ -107,6 +107,7 @@ func (c *Comparison) edited() (found edits, err error) {
 	if c.Verdict.Kind == localise.KindInteraction { // right alone: no change of the layer makes it so
 		return found, nil
 	}
+	found.known = map[string]*twins{}
 	for _, r := range c.replays {
 		if r.inferred {
 			continue
@@ -118,7 +119,7 @@ func (c *Comparison) edited() (found edits, err error) {
 			at = r.faultIn(c.Verdict)
 		}
 		if at >= 0 && found.first == nil {
-			if found.first, err = c.editAt(r, at, load, &found, false); err != nil {
+			if found.first, err = c.editAt(&looked{r: r, port: at, load: load}, &found, false); err != nil {
 				return found, err
 			}
 			for _, k := range []*report.Cause{found.first, found.beside} {
@@ -131,20 +132,23 @@ func (c *Comparison) edited() (found edits, err error) {
 			if t == at {
 				continue
 			}
-			k, err := c.editAt(r, t, load, &found, i >= maxPlaces || c.ofWholeRun())
+			k, err := c.editAt(&looked{r: r, port: t, load: load}, &found, i >= maxPlaces || c.ofWholeRun())
 			if err != nil {
 				return found, err
 			}
-			if k != nil && k.Proven {
+			if k == nil {
+				continue
+			}
+			if k.Proven {
 				found.others = append(found.others, k)
 			}
-			if k != nil && k.Edit.Kind == "term" && found.first != nil && found.first.ID == "residual/missing" && label.Block(k.Layer) == label.Block(found.first.Layer) {
-				found.first.ID = "norm/order" // what is missing is added after it
-				found.first.Text += fmt.Sprintf("; at %s, %s", k.Layer, k.Edit.Text)
+			if f := found.first; k.Edit.Kind == "term" && f != nil && f.ID == "residual/missing" && label.Block(k.Layer) == label.Block(f.Layer) {
+				f.ID = "norm/order" // what is missing is added after it
+				f.Text += fmt.Sprintf("; at %s, %s", k.Layer, k.Edit.Text)
 			}
 		}
 	}
-	found.others = slices.DeleteFunc(found.others, func(k *report.Cause) bool { return !k.Proven }) // another run may have refuted it
+	found.others = slices.DeleteFunc(found.others, func(k *report.Cause) bool { return !k.Proven }) // refuted in another run
 	for _, t := range found.known {
 		if n := t.cause.Edit.Twins; n[1] > 1 {
 			n[0] = len(t.layers)
@@ -156,48 +160,44 @@ func (c *Comparison) edited() (found edits, err error) {
 
 // editAt looks for the edit at a port; nil where it was not replayed, or none fits. One that is known of another layer
 // is counted there. With twin, no other is looked for.
-func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, twin bool) (*report.Cause, error) {
-	if twin && len(known.known) == 0 {
+func (c *Comparison) editAt(here *looked, all *edits, twin bool) (*report.Cause, error) {
+	if twin && len(all.known) == 0 {
 		return nil, nil
 	}
-	here := looked{r: r, port: t, load: load}
-	found, of, err := c.lookAt(here, known, twin)
-	if found == nil && err == nil {
-		return nil, nil
-	}
-	if err == nil && !twin && !found.Twin {
-		defer func() { known.looked = append(known.looked, here) }()
-	}
-	if err != nil || len(found.Fits) == 0 || len(found.Fits[0].Parts) > 0 && !found.Proven { // of pairs there are too many to guess
-		if err == nil && known.first == nil && len(known.others) == 0 {
-			c.search.notes = append(c.search.notes, tried(found))
-		}
+	found, of, err := c.lookAt(here, all.known, twin)
+	if err != nil || found == nil {
 		return nil, err
 	}
-	if found.Twin {
-		f := found.Fits[0]
-		known.known[edit.Key(of, f.Edit)].layers[r.twins(of, f.Edit)[0]] = true
-		known.again = append(known.again, r.ports[t][0].Layer)
+	if !twin && !found.Twin {
+		all.looked = append(all.looked, here)
+	}
+	r, p := here.r, here.r.ports[here.port][0]
+	switch {
+	case len(found.Fits) == 0 || len(found.Fits[0].Parts) > 0 && !found.Proven: // of pairs there are too many to guess
+		if all.first == nil && len(all.others) == 0 {
+			c.search.notes = append(c.search.notes, tried(found))
+		}
 		return nil, nil
+	case found.Twin:
+		f := found.Fits[0]
+		all.known[edit.Key(of, f.Edit)].layers[r.twins(of, f.Edit)[0]] = true
+		all.again = append(all.again, p.Layer)
+		return nil, nil
+	case len(found.Fits[0].Parts) > 0:
+		return all.both(r, of, p, found), nil
 	}
-	if len(found.Fits[0].Parts) > 0 {
-		return known.both(r, of, r.ports[t][0], found), nil
-	}
-	if err := c.holding(known, here, of, found); err != nil {
+	if err := c.holding(all, here, of, found); err != nil {
 		return nil, err
 	}
 	f := found.Fits[0]
-	key, layers, k := edit.Key(of, f.Edit), r.twins(of, f.Edit), causeOf(r, of, r.ports[t][0], found, f.Edit)
-	here.key, here.cause = key, k
-	if f.From != "" && (known.first != nil || len(known.others) > 0) { // what stands elsewhere may follow from the first fault
+	layers, k := r.twins(of, f.Edit), causeOf(r, of, p, found, f.Edit)
+	here.key, here.cause = edit.Key(of, f.Edit), k
+	if f.From != "" && (all.first != nil || len(all.others) > 0) { // what stands elsewhere may follow from the first fault
 		k.Proven = false
 	}
 	if k.Proven && len(layers) > 0 {
-		if known.known == nil {
-			known.known = map[string]*twins{}
-		}
 		k.Edit.Twins = []int{1, len(layers)}
-		known.known[key] = &twins{k, map[string]bool{layers[0]: true}}
+		all.known[here.key] = &twins{k, map[string]bool{layers[0]: true}}
 	}
 	return k, nil
 }
@@ -205,34 +205,34 @@ func (c *Comparison) editAt(r *replayed, t int, load replay.Load, known *edits, 
 // holding takes of the edits that are the same function at a place the first that holds in the other runs, too, in which
 // that place was looked at: of one token at position 0, a rotation is the same as none. Where none does nothing is
 // proven, and what another run proved is not where it does not hold here.
-func (c *Comparison) holding(known *edits, here looked, of *program.Piece, found *editsearch.Result) (err error) {
+func (c *Comparison) holding(all *edits, here *looked, of *program.Piece, found *editsearch.Result) (err error) {
 	if !found.Proven {
 		return nil
 	}
-	var same []looked
-	for _, l := range known.looked {
+	var same []*looked
+	for _, l := range all.looked {
 		a, b := l.r.ports[l.port][0].Layer, here.r.ports[here.port][0].Layer
 		if l.r != here.r && (label.Within(a, b) || label.Within(b, a)) {
 			same = append(same, l)
 		}
 	}
-	refuted := func(l looked, key string) bool {
+	refuted := func(l *looked, key string) bool {
 		if l.key == key || err != nil {
 			return false
 		}
 		var again *editsearch.Result
-		again, _, err = c.lookAt(l, &edits{known: map[string]*twins{key: nil}}, true)
+		again, _, err = c.lookAt(l, map[string]*twins{key: nil}, true)
 		if err != nil || again.Twin || again.Tried == 0 { // it explains the place, or cannot be tried there
 			return false
 		}
-		known.wrong = append(known.wrong, key)
+		all.wrong = append(all.wrong, key)
 		return true
 	}
 	fits := append([]editsearch.Fit{found.Fits[0]}, found.Also[:min(len(found.Also), mostOthers)]...)
 	at := slices.IndexFunc(fits, func(f editsearch.Fit) bool {
 		key := edit.Key(of, f.Edit)
-		return len(f.Parts) == 0 && !slices.Contains(known.wrong, key) && // of the same code in another layer, too
-			!slices.ContainsFunc(same, func(l looked) bool { return refuted(l, key) })
+		return len(f.Parts) == 0 && !slices.Contains(all.wrong, key) && // of the same code in another layer, too
+			!slices.ContainsFunc(same, func(l *looked) bool { return refuted(l, key) })
 	})
 	if found.Proven = at >= 0; found.Proven {
 		found.Fits[0] = fits[at]
@@ -247,7 +247,7 @@ func (c *Comparison) holding(known *edits, here looked, of *program.Piece, found
 }
 
 // lookAt looks for the edit of a place; nil for one that was not replayed.
-func (c *Comparison) lookAt(l looked, known *edits, twin bool) (*editsearch.Result, *program.Piece, error) {
+func (c *Comparison) lookAt(l *looked, known map[string]*twins, twin bool) (*editsearch.Result, *program.Piece, error) {
 	site := l.r.result.Site(l.port, l.load, nil, false)
 	if site == nil || len(l.r.ports[l.port]) == 0 {
 		return nil, nil, nil
@@ -274,13 +274,13 @@ func (e *edits) both(r *replayed, of *program.Piece, p *Port, found *editsearch.
 
 // findEdit looks for the edit of a site; where forward passes were laid out, of the rows of the first that is wrong. The
 // edits found are those of the piece that is returned.
-func (c *Comparison) findEdit(r *replayed, t int, load replay.Load, site *piece.Site, replayed bool, known *edits, twin bool) (*editsearch.Result, *program.Piece, error) {
+func (c *Comparison) findEdit(r *replayed, t int, load replay.Load, site *piece.Site, replayed bool, known map[string]*twins, twin bool) (*editsearch.Result, *program.Piece, error) {
 	fed, rows := c.fed(r, t, site)
 	if fed != nil {
 		site = r.result.Site(t, load, rows, replayed)
 	}
 	site.Weights, site.KnownOnly, site.Fed = slices.Concat(c.readable(r.Program), r.elsewhere(site, t)), twin, fed
-	for key := range known.known {
+	for key := range known {
 		site.Known = append(site.Known, key)
 	}
 	found, err := editsearch.Find(c.ctx, &site.Site)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
 )
 
@@ -66,24 +65,14 @@ func (c *Comparison) starved(v *localise.Verdict, missing []string) *Port {
 	return nil
 }
 
-// ofPath makes it a verdict about the execution path, if that is what is wrong. A layer that cannot be
-// wrong by a path, because it makes each row of one row, got something else, which was not recorded.
+// ofPath makes it a verdict about the execution path, if that is what is wrong.
 func (c *Comparison) ofPath(v *localise.Verdict) {
-	why := ""
-	switch {
-	case v.Kind == localise.KindLocal, v.Kind == localise.KindBetween, v.Kind == localise.KindInput && v.Layer != "":
-		why = c.rightInOnePass(v)
-	}
-	if why == "" {
+	if v.Kind != localise.KindLocal && v.Kind != localise.KindBetween && (v.Kind != localise.KindInput || v.Layer == "") {
 		return
 	}
-	stateless := module.IsNorm(v.Layer) || module.InAttention(label.Parent(label.Name(v.Layer)))
-	if v.Kind == localise.KindLocal && v.Open && stateless {
-		layer := v.Layer
-		v.Layer, v.Before, v.Place = c.flow().Pass(v.Case, v.Step).Container(layer), layer, ""
-		v.Text = fmt.Sprintf("%s makes each row of one row, and its first output is wrong, so what it is given is: %s", layer, v.Text)
+	if why := c.rightInOnePass(v); why != "" {
+		v.Kind, v.Text = localise.KindPath, why+": "+v.Text
 	}
-	v.Kind, v.Text = localise.KindPath, why+": "+v.Text
 }
 
 // rightInOnePass says what shows that the candidate is right in one pass; "" if nothing does, or that is no

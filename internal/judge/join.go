@@ -128,12 +128,9 @@ func (js *joins) noteRuns(k Case, res *match.Result, opt match.Options) {
 	if opt.PadMask != nil {
 		js.Note("padding rows are left out, by the mask that was given or else the reference's own")
 	}
-	for _, side := range []struct {
-		who string
-		run *dump.Run
-	}{{"reference", k.Golden}, {"candidate", k.Actual}} {
-		if v := transformers.Edited(side.run.Info.Versions); v != "" {
-			js.Note(fmt.Sprintf("the %s used transformers %s: see parity transformers status", side.who, v))
+	for who, r := range k.sides() {
+		if v := transformers.Edited(r.Info.Versions); v != "" {
+			js.Note(fmt.Sprintf("the run of the %s used transformers %s: see parity transformers status", who, v))
 		}
 	}
 }

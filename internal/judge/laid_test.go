@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,8 +9,10 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
@@ -25,36 +28,64 @@ const weighed = `{"schema":1,"engine":"torch","case":"short","frames":[],"stacks
 {"op":"aten.neg.default","args":{"self":"%4"},"out":["%5"],"layer":"m.conv.out","call":1}],
 "passes":[{"step":"0","ops":[0,3],"ports":{"m.conv.in-input_0":["%0",0,1],"m.conv.in-output":["%2",1,1],"m.conv.out-input_0":["%4",2,3],"m.conv.out-output":["%5",3,3]}}]}`
 
+// inPasses is a run of one sequence of four tokens in forward passes: rows returns what a port has from one token to another.
+func inPasses(t *testing.T, info dump.Info, ports []string, rows func(port string, from, to int) *tensor.Tensor, spans ...[2]int) *dump.Run {
+	t.Helper()
+	info.Engine, info.Case, info.Mode, info.TokenIDs = "torch", "short", dump.Standard, []byte("[[4,1,3,2]]")
+	var entries []dump.Entry
+	for step, s := range spans {
+		for _, name := range ports {
+			layer, port := label.Split(name)
+			entries = append(entries, dump.Entry{Step: strconv.Itoa(step), Layer: layer, Port: port, Tensor: rows(name, s[0], s[1])})
+		}
+	}
+	return dump.New("torch", info, dump.OrderRunFile, entries)
+}
+
+// inTwo compares a candidate in two passes with a golden of one, by its program.
+func inTwo(t *testing.T, text, encoding string, ports []string, golden, actual func(port string, from, to int) *tensor.Tensor) *report.Report {
+	t.Helper()
+	p, err := program.Parse("program.json", []byte(text), nil)
+	require.NoError(t, err)
+	info := dump.Info{Path: "chunked:2", Passes: [][]dump.PassItem{{{Sequence: 0, From: 0, To: 2}}, {{Sequence: 0, From: 2, To: 4}}}}
+	info.Encoding.Compute = encoding
+	cand, err := path.New(inPasses(t, info, ports, actual, [2]int{0, 2}, [2]int{2, 4}), nil)
+	require.NoError(t, err)
+	ref, err := path.New(inPasses(t, dump.Info{}, ports, golden, [2]int{0, 4}), cand)
+	require.NoError(t, err)
+	k, _, err := judge.Goldens{Standard: []*path.Sheet{ref}, Programs: map[*path.Sheet]*program.Program{ref: p}}.Case(t.Context(), "short", cand, nil)
+	require.NoError(t, err)
+	c, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{})
+	require.NoError(t, err)
+	return c.Report("toy", true)
+}
+
 // Where the weights of a piece are not at hand, the golden tells in which forward pass it is wrong.
 func TestPassByTheGolden(t *testing.T) {
-	tokens := []int{4, 1, 3, 2}
-	run := func(info dump.Info, wrongFrom int, spans ...[2]int) *dump.Run {
-		info.Engine, info.Case, info.Mode, info.TokenIDs = "torch", "short", dump.Standard, []byte("[[4,1,3,2]]")
-		var entries []dump.Entry
-		for step, s := range spans {
-			var in, out, last []float32
-			var ids []int64
-			for at := s[0]; at < s[1]; at++ {
-				x := []float32{float32(tokens[at]), float32(tokens[at] * tokens[at])}
-				ids, in = append(ids, int64(tokens[at])), append(in, x...)
-				w := []float32{3, 5}
-				if at >= wrongFrom {
-					w[0] = 4
-				}
-				out, last = append(out, x[0]*w[0], x[1]*w[1]), append(last, -x[0]*w[0], -x[1]*w[1])
+	tokens := []int64{4, 1, 3, 2}
+	rows := func(wrongFrom int) func(port string, from, to int) *tensor.Tensor {
+		return func(port string, from, to int) *tensor.Tensor {
+			if port == "m.conv.in-input_0" {
+				return toy.Of(t, tokens[from:to], 1, to-from)
 			}
-			x, err := tensor.Of(ids, 1, len(ids))
-			require.NoError(t, err)
-			name := []string{"0", "1"}[step]
-			entries = append(entries, dump.Entry{Step: name, Layer: "m.conv.in", Port: "input_0", Tensor: x},
-				dump.Entry{Step: name, Layer: "m.conv.in", Port: "output", Tensor: toy.Of(t, in, 1, len(ids), 2)},
-				dump.Entry{Step: name, Layer: "m.conv.out", Port: "input_0", Tensor: toy.Of(t, out, 1, len(ids), 2)},
-				dump.Entry{Step: name, Layer: "m.conv.out", Port: "output", Tensor: toy.Of(t, last, 1, len(ids), 2)})
+			var x []float32
+			for at := from; at < to; at++ {
+				v, w := float32(tokens[at]), float32(3)
+				if at >= wrongFrom {
+					w = 4
+				}
+				switch port {
+				case "m.conv.in-output":
+					x = append(x, v, v*v)
+				case "m.conv.out-input_0":
+					x = append(x, v*w, v*v*5)
+				default:
+					x = append(x, -v*w, -v*v*5)
+				}
+			}
+			return toy.Of(t, x, 1, to-from, 2)
 		}
-		return dump.New("torch", info, dump.OrderRunFile, entries)
 	}
-	p, err := program.Parse("program.json", []byte(weighed), nil)
-	require.NoError(t, err)
 	for _, tt := range []struct {
 		wrongFrom int
 		pass      int
@@ -65,16 +96,8 @@ func TestPassByTheGolden(t *testing.T) {
 		{3, 1, 3, "and the first row of the second"},
 		{0, 0, 0, "both are wrong"},
 	} {
-		passes := [][]dump.PassItem{{{Sequence: 0, From: 0, To: 2}}, {{Sequence: 0, From: 2, To: 4}}}
-		actual, err := path.New(run(dump.Info{Path: "chunked:2", Passes: passes}, tt.wrongFrom, [2]int{0, 2}, [2]int{2, 4}), nil)
-		require.NoError(t, err)
-		golden, err := path.New(run(dump.Info{}, 9, [2]int{0, 4}), actual)
-		require.NoError(t, err)
-		k, _, err := judge.Goldens{Standard: []*path.Sheet{golden}, Programs: map[*path.Sheet]*program.Program{golden: p}}.Case(t.Context(), "short", actual, nil)
-		require.NoError(t, err)
-		c, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{})
-		require.NoError(t, err)
-		d := c.Report("toy", true).FirstDivergence
+		ports := []string{"m.conv.in-input_0", "m.conv.in-output", "m.conv.out-input_0", "m.conv.out-output"}
+		d := inTwo(t, weighed, "", ports, rows(9), rows(tt.wrongFrom)).FirstDivergence
 		require.NotNil(t, d, tt.reason)
 		assert.Equal(t, "m.conv", d.Layer, tt.reason)
 		assert.Equal(t, []int{tt.pass, tt.position}, []int{d.Pass, d.Position}, tt.reason)

@@ -174,8 +174,9 @@ func (l *Layers) lacking() map[*Port]bool {
 
 // missingRow returns the report's row of a port that must be there and is not.
 func (l *Layers) missingRow(p *Port) report.Layer {
-	return report.Layer{Layer: p.Layer, Port: p.Port, Kind: label.RoleOf(p.Port).String(), Case: p.Case, Step: p.Step,
-		Order: p.Seq, Golden: p.GoldenSide, Status: report.StatusMissing, Note: l.missing[p.Layer]}
+	row := p.newRow()
+	row.Status, row.Note = report.StatusMissing, l.missing[p.Layer]
+	return *row
 }
 
 func didYouMean(name string, all []string) string {

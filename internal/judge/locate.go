@@ -94,7 +94,7 @@ func (c *Comparison) OtherPrompt() *localise.Verdict {
 func (c *Comparison) others() (out []string) {
 	others := c.otherFaults()
 	for _, o := range others[:min(len(others), maxOthers)] {
-		out = append(out, report.AlsoWrong(cmp.Or(o.Before, o.Layer))+c.ownError(c.targetOf(o)))
+		out = append(out, report.AlsoWrong(cmp.Or(o.Before, o.Layer))+o.Found)
 	}
 	if n := len(others) - maxOthers; n > 0 {
 		out = append(out, fmt.Sprintf("and %d more layers are, see the frontier", n))
@@ -117,20 +117,6 @@ func (c *Comparison) otherFaults() (out []*localise.Verdict) {
 		out = append(out, o)
 	}
 	return out
-}
-
-// ownError says in figures what a port is off by itself.
-func (c *Comparison) ownError(p *Port) string {
-	r, why := p.Base.Result, "although its inputs agree"
-	switch l := p.Local; {
-	case p.misfit():
-		return "whose " + p.Port + " does not fit"
-	case p.Injected != nil && !p.Injected.agrees:
-		r, why = p.Injected.result, "on the golden inputs"
-	case l != nil && l.Opaque == "":
-		return fmt.Sprintf("whose %s is off by relative L2 %.3g replayed from the candidate's own tensors, its worst row by %.3g", p.Port, l.Error, l.RowError)
-	}
-	return fmt.Sprintf("whose %s is off by relative L2 %.3g %s, its worst row by %.3g", p.Port, r.RelL2, why, r.WorstRow.RelL2)
 }
 
 // record returns the port as the localiser sees it.

@@ -144,18 +144,18 @@ func (r *replayed) passes(at program.Port) bool {
 
 // found says in figures what replay found at a port.
 func (r *replayed) found(t int, p *Port) string {
-	l := r.result.Local[t]
-	if l.Opaque != "" {
-		text := "what goes into it agrees with the golden, and it does not"
+	l, figures := r.result.Local[t], p.Base.Result
+	switch {
+	case l.Opaque != "":
+		text := fmt.Sprintf("what goes into it agrees with the golden, and it does not: off by relative L2 %.3g, its worst row by %.3g",
+			figures.RelL2, figures.WorstRow.RelL2)
 		if !r.inferred {
 			text += " (" + l.Opaque + ")"
 		}
 		return text
-	}
-	if p.misfit() {
+	case p.misfit():
 		return p.Problem
-	}
-	if l.Larger != 0 {
+	case l.Larger != 0:
 		return fmt.Sprintf("it is %+.2g %% larger throughout than what replay makes of the candidate's own tensors, and roundings are not: they cancel", 100*l.Larger)
 	}
 	return fmt.Sprintf("replayed from the candidate's own tensors it is off by %.3g, its worst row by %.3g; rounding makes %.1g", l.Error, l.RowError,

@@ -23,34 +23,23 @@ type printed struct {
 }
 
 // printedOf returns nil where both sides were dumped.
-func printedOf(k Case, pair match.Pair) *printed {
-	p := &printed{known: nil}
-	found := false
-	for _, side := range []struct {
-		run *dump.Run
-		at  []int
-	}{{k.Golden, pair.Golden}, {k.Actual, pair.Actual}} {
-		e := side.run.Entries[side.at[0]]
+func printedOf(k Case, pair match.Pair) (p *printed) {
+	for _, e := range []dump.Entry{k.Golden.Entries[pair.Golden[0]], k.Actual.Entries[pair.Actual[0]]} {
 		if e.Printed == nil {
 			continue
 		}
-		if p.known == nil && !found {
-			p.known = e.Printed.Known
-		} else {
-			p.known = slices.DeleteFunc(slices.Clone(p.known), func(i int) bool {
-				_, both := slices.BinarySearch(e.Printed.Known, i)
-				return !both
-			})
+		if p == nil {
+			p = &printed{known: e.Printed.Known}
 		}
-		found = true
+		p.known = slices.DeleteFunc(slices.Clone(p.known), func(i int) bool {
+			_, both := slices.BinarySearch(e.Printed.Known, i)
+			return !both
+		})
 		if half := math.Pow(10, -float64(e.Printed.Decimals)) / 2; e.Printed.Decimals > 0 && e.Printed.Relative {
 			p.digits += half
 		} else if e.Printed.Decimals > 0 {
 			p.atol += half
 		}
-	}
-	if !found {
-		return nil
 	}
 	return p
 }

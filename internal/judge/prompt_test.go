@@ -15,6 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -98,34 +99,24 @@ func TestOtherPromptOfAnotherCase(t *testing.T) {
 // Ids are compared by value, whatever the type in which an engine has them: they do not become the
 // verdict where a layer is wrong, and do where one of them is.
 func TestIDsOfAnyType(t *testing.T) {
-	ids := func(x *tensor.Tensor, err error) *tensor.Tensor {
-		require.NoError(t, err)
-		return x
-	}
 	for _, tt := range []struct {
 		ids        *tensor.Tensor
 		wrongInput bool
 		reason     string
 	}{
-		{ids(tensor.Of([]int32{1, 2, 300}, 1, 3)), false, "mlx has int32"},
-		{ids(tensor.Of([]uint32{1, 2, 300}, 1, 3)), false, "without a sign"},
-		{ids(tensor.Of([]int16{1, 2, 300}, 3)), false, "without a batch axis"},
-		{ids(tensor.Of([]float32{1, 2, 300}, 1, 3)), false, "as floats"},
-		{ids(tensor.Of([]int32{1, 2, 301}, 1, 3)), true, "another id"},
-		{ids(tensor.Of([]float32{1, 2, 300.0001}, 1, 3)), true, "nearly the id"},
+		{toy.Of(t, []int32{1, 2, 300}, 1, 3), false, "mlx has int32"},
+		{toy.Of(t, []uint32{1, 2, 300}, 1, 3), false, "without a sign"},
+		{toy.Of(t, []int16{1, 2, 300}, 3), false, "without a batch axis"},
+		{toy.Of(t, []float32{1, 2, 300}, 1, 3), false, "as floats"},
+		{toy.Of(t, []int32{1, 2, 301}, 1, 3), true, "another id"},
+		{toy.Of(t, []float32{1, 2, 300.0001}, 1, 3), true, "nearly the id"},
 	} {
-		run := func(ids *tensor.Tensor, v float32) *dump.Run {
-			table, err := tensor.Of([]float32{1, 2, 3, 4, 5, v}, 1, 3, 2)
-			require.NoError(t, err)
-			return dump.New("x", dump.Info{Case: "c", Mode: dump.Standard}, dump.OrderRunFile, []dump.Entry{
-				{Step: "0", Layer: "model.embed_tokens", Port: "input_0", Tensor: ids},
-				{Step: "0", Layer: "model.embed_tokens", Port: "output", Tensor: table}})
+		of := func(ids *tensor.Tensor, v float32) *dump.Run {
+			return run("x", port{"model.embed_tokens-input_0", ids}, port{"model.embed_tokens-output", toy.Of(t, []float32{1, 2, 3, 4, 5, v}, 1, 3, 2)})
 		}
-		golden, err := tensor.Of([]int64{1, 2, 300}, 1, 3)
-		require.NoError(t, err)
+		golden := toy.Of(t, []int64{1, 2, 300}, 1, 3)
 		for _, v := range []float32{6, 7} {
-			c, err := judge.Compare(context.Background(), []judge.Case{{Name: "c", Golden: run(golden, 6), Actual: run(tt.ids, v)}}, judge.Options{})
-			require.NoError(t, err)
+			c := compareRuns(t, of(golden, 6), of(tt.ids, v))
 			require.Len(t, c.Ports, 2, tt.reason)
 			require.Truef(t, c.Ports[0].Joined(), "%s: %s", tt.reason, c.Ports[0].Problem)
 			assert.Equal(t, !tt.wrongInput, c.Ports[0].Agrees, tt.reason)

@@ -84,55 +84,38 @@ func (p *Port) onlyFinite() error {
 		return nil
 	}
 	n := p.Golden.RowLen()
-	lost, some := make([]bool, p.Golden.Len()/max(n, 1)), false
+	lost := make([]bool, p.Golden.Len()/max(n, 1))
 	g, e := make([]float64, n), make([]float64, n)
+	strange := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
 	for row := range lost {
 		p.Encoded.Float64s(e, row*n)
-		if !slices.ContainsFunc(e, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+		if !slices.ContainsFunc(e, strange) {
 			continue
 		}
 		p.Golden.Float64s(g, row*n)
 		for i, x := range e {
-			if (math.IsNaN(x) || math.IsInf(x, 0)) && !math.IsNaN(g[i]) && !math.IsInf(g[i], 0) {
-				lost[row], some = true, true
-				break
-			}
+			lost[row] = lost[row] || strange(x) && !strange(g[i])
 		}
-	}
-	if !some {
-		return nil
 	}
 	return p.leaveOut(lost, fmt.Sprintf("overflow in %s in the reference itself", p.DType))
 }
 
-// noteCosts notes by what the encoding was measured, and how many rows it says nothing of.
+// noteCosts notes how many outputs were judged by what the encoding costs the reference.
 func (c *Comparison) noteCosts() {
 	for _, k := range c.Cases {
 		if k.Encoded == nil {
 			continue
 		}
-		measured, all, out := 0, 0, 0
+		measured, all := 0, 0
 		for _, p := range c.Ports {
-			if p.Case != k.Name || !p.Comparable() || !p.Judged() || !p.DType.IsFloat() {
-				continue
-			}
-			all++
-			if costs := p.Base.Result.Cost; costs != nil {
-				measured++
-				out += costs.LeftOut
-			}
-			for _, lost := range p.skipped {
-				if lost {
-					out++
+			if p.Case == k.Name && p.Comparable() && p.Judged() && p.DType.IsFloat() {
+				if all++; p.Base.Result.Cost != nil {
+					measured++
 				}
 			}
 		}
-		text := fmt.Sprintf("%d of %d outputs are judged by what %s costs the reference%s: %s", measured, all, c.encodings[k.Name].dtype,
-			madeBy(k.Encoded), compare.Cost.Rule)
-		if out > 0 {
-			text += fmt.Sprintf("; %d rows are left out, in which one of the runs chose otherwise or the reference overflows", out)
-		}
-		c.Note(text)
+		c.Note(fmt.Sprintf("%d of %d outputs are judged by what %s costs the reference%s: %s", measured, all, c.encodings[k.Name].dtype,
+			madeBy(k.Encoded), compare.Cost.Rule))
 	}
 }
 

@@ -2,9 +2,8 @@ package judge_test
 
 import (
 	"encoding/base64"
-	"encoding/binary"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,17 +14,13 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
 // normed is the program of two blocks of x → dw = x · x → bn = 3 dw.
 func normed(t *testing.T, x *tensor.Tensor) *program.Program {
 	t.Helper()
-	data := make([]byte, 4*x.Len())
-	for i := range x.Len() {
-		binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(float32(x.At(i))))
-	}
+	data, _ := x.Bytes()
 	values := []string{fmt.Sprintf(`{"id":0,"shape":[1,16],"dtype":"float32","from":{"data":%q}}`, base64.StdEncoding.EncodeToString(data))}
 	var ops, ports []string
 	for b := range 2 {
@@ -45,6 +40,23 @@ func normed(t *testing.T, x *tensor.Tensor) *program.Program {
 	return p
 }
 
+// normedRun is a run of that program in which the four layers multiply by factors of their own, and add a number to what bn
+// makes. Of a folded block, dw holds what bn puts out.
+func normedRun(t *testing.T, x *tensor.Tensor, factors [4]float64, shift float64, folded ...int) *dump.Run {
+	t.Helper()
+	var ports []port
+	in := x
+	for b := range 2 {
+		dw := change(t, in, func(_, c int) float64 { return factors[2*b] * in.At(c) * in.At(c) })
+		bn := change(t, dw, func(_, c int) float64 { return factors[2*b+1]*dw.At(c) + shift })
+		if in = bn; slices.Contains(folded, b) {
+			dw = bn
+		}
+		ports = append(ports, port{fmt.Sprintf("m.%d.dw-output", b), dw}, port{fmt.Sprintf("m.%d.bn-output", b), bn})
+	}
+	return run("max", ports...)
+}
+
 // A layer that holds the next one's tensor was recorded wrongly, or is folded into it if that is so in every
 // block.
 func TestFolded(t *testing.T) {
@@ -58,35 +70,12 @@ func TestFolded(t *testing.T) {
 		{[]int{0}, report.Fail, "capture", "in one block"},
 		{[]int{0, 1}, report.Pass, "", "in both: bn is folded into dw"},
 	} {
-		x := wave(t, 1, 0.3, 1, 16)
-		one := func(fold []int, shift float32) *dump.Run {
-			var ports []port
-			in := make([]float64, x.Len())
-			for i := range in {
-				in[i] = x.At(i)
-			}
-			for b := range 2 {
-				var dw, bn []float32
-				for _, v := range in {
-					dw, bn = append(dw, float32(v*v)), append(bn, 3*float32(v*v)+shift)
-				}
-				for i, v := range bn {
-					in[i] = float64(v)
-				}
-				for _, f := range fold {
-					if f == b {
-						dw = bn
-					}
-				}
-				ports = append(ports, port{fmt.Sprintf("m.%d.dw-output", b), toy.Of(t, dw, 1, 16)}, port{fmt.Sprintf("m.%d.bn-output", b), toy.Of(t, bn, 1, 16)})
-			}
-			return run("torch", ports...)
-		}
-		c := compareRuns(t, one(nil, 0), one(tt.folded, 0), func(k *judge.Case) { k.Program = normed(t, x) })
+		x, right := wave(t, 1, 0.3, 1, 16), [4]float64{1, 3, 1, 3}
+		c := compareRuns(t, normedRun(t, x, right, 0), normedRun(t, x, right, 0, tt.folded...), func(k *judge.Case) { k.Program = normed(t, x) })
 		r := c.Report("toy", true)
 		assert.Equal(t, tt.verdict, r.Verdict, tt.reason)
 		assert.Equal(t, tt.kind, string(r.Kind), tt.reason)
-		r = compareRuns(t, one(nil, 1), one(tt.folded, 1)).Report("toy", true)
+		r = compareRuns(t, normedRun(t, x, right, 1), normedRun(t, x, right, 1, tt.folded...)).Report("toy", true)
 		assert.Equal(t, tt.verdict, r.Verdict, "without a program, and with a bias: %s", tt.reason)
 		assert.Equal(t, tt.kind, string(r.Kind), tt.reason)
 	}
@@ -95,32 +84,14 @@ func TestFolded(t *testing.T) {
 // A place says where it is in the code of both sides, and what was replayed from which tensors.
 func TestCodeOfAPlace(t *testing.T) {
 	x := wave(t, 1, 0.3, 1, 16)
-	chain := func(by float64, modules map[string]dump.Module, prefix string) *dump.Run {
-		var ports []port
-		for i, v := range []float64{1, 3, 9, 27} {
-			label := fmt.Sprintf("%s%d.%s-output", prefix, i/2, []string{"dw", "bn"}[i%2])
-			value := change(t, x, func(_, c int) float64 {
-				y := []float64{x.At(c) * x.At(c), 3 * x.At(c) * x.At(c)}[i%2]
-				if i > 1 {
-					y = []float64{9 * math.Pow(x.At(c), 4), 27 * math.Pow(x.At(c), 4)}[i%2]
-				}
-				if v >= 9 {
-					y *= by
-				}
-				return y
-			})
-			ports = append(ports, port{label, value})
-		}
-		r := run("max", ports...)
-		r.Info.Modules = modules
-		return r
-	}
 	modules := map[string]dump.Module{"m.1": {Class: "make.<locals>.Block", File: "/x/conv.py", Line: 40}, "m.1.dw": {Class: "Conv", File: "layers.py", Line: 7}}
 	p := normed(t, x)
 	p.Frames = []program.Frame{{File: "/ref/modeling_x.py", Line: 12, Text: "x * x"}}
 	p.Stacks = [][]int{{0}}
 	p.Ops[2].Stack = 0
-	c := compareRuns(t, chain(1, nil, "m."), chain(1.5, modules, "m."), func(k *judge.Case) { k.Program = p })
+	golden, wrong := normedRun(t, x, [4]float64{1, 3, 1, 3}, 0), normedRun(t, x, [4]float64{1, 3, 1.5, 3}, 0)
+	wrong.Info.Modules = modules
+	c := compareRuns(t, golden, wrong, func(k *judge.Case) { k.Program = p })
 	d := c.Report("toy", true).FirstDivergence
 	require.NotNil(t, d)
 	assert.Equal(t, "m.1.dw", d.Layer)
@@ -132,8 +103,8 @@ func TestCodeOfAPlace(t *testing.T) {
 		"replayed from the candidate's m.0.bn-output"}, d.Code())
 
 	// Without a program the reference's class stands for its lines.
-	golden := chain(1, map[string]dump.Module{"m.1.dw": {Class: "Conv1d", File: "conv1d.py", Line: 3}}, "m.")
-	d = compareRuns(t, golden, chain(1.5, modules, "m.")).Report("toy", true).FirstDivergence
+	golden.Info.Modules = map[string]dump.Module{"m.1.dw": {Class: "Conv1d", File: "conv1d.py", Line: 3}}
+	d = compareRuns(t, golden, wrong).Report("toy", true).FirstDivergence
 	require.NotNil(t, d)
 	assert.Equal(t, "conv1d.py:3 Conv1d", d.Reference)
 	assert.Nil(t, d.Piece)

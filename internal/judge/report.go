@@ -63,7 +63,9 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		if err := c.Found(r); err != nil {
 			r.Void(err)
 		}
-		r.Notes = append(slices.Clip(r.Notes), c.noteSettings()...)
+		for _, d := range c.settings() {
+			r.Notes = append(slices.Clip(r.Notes), "config: "+d.String())
+		}
 	}
 	r.Stretches = c.stretches()
 	for _, k := range c.Cases {
@@ -172,12 +174,9 @@ func (c *Comparison) InOrder() (ports []*Port) {
 // notJudged lists what run.json brings besides tensors.
 func (c *Comparison) notJudged() (out []string) {
 	for _, k := range c.Cases {
-		for _, r := range []struct {
-			side string
-			run  *dump.Run
-		}{{"golden", k.Golden}, {"candidate", k.Actual}} {
-			for _, what := range r.run.Info.NotJudged() {
-				out = append(out, fmt.Sprintf("%s that run.json of the %s brings for case %s", what, r.side, k.Name))
+		for who, r := range k.sides() {
+			for _, what := range r.Info.NotJudged() {
+				out = append(out, fmt.Sprintf("%s that run.json of the %s brings for case %s", what, who, k.Name))
 			}
 		}
 	}

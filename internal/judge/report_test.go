@@ -95,24 +95,6 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-func TestMissingLayerIsAFailureWhereATestAsksForIt(t *testing.T) {
-	g := run("torch", port{"m.a-output", wave(t, 1, 0, 1, 4)}, port{"m.b-output", wave(t, 1, 1, 1, 4)})
-	a := run("max", port{"m.a-output", wave(t, 1, 0, 1, 4)})
-	c := compareRuns(t, g, a)
-	r := c.Report("toy", true)
-	assert.Equal(t, report.Incomplete, r.Verdict, "what only one side has is listed, and it is the final output")
-	assert.Len(t, r.Layers, 1)
-	assert.Len(t, r.Unmatched.Golden, 1)
-
-	assert.Empty(t, c.Layers.Runs("m.b"))
-	assert.Contains(t, c.Layers.Missing("m.b"), "missing: the candidate did not record m.b")
-	c.Layers.Missing("m.b")
-	r = c.Report("toy", true)
-	assert.Equal(t, report.Fail, r.Verdict)
-	require.Len(t, r.Layers, 2, "once, however often it was asked for")
-	assert.Equal(t, report.StatusMissing, row(t, r, "m.b-output").Status)
-}
-
 func TestWhatCannotBeCompared(t *testing.T) {
 	short := wave(t, 1, 0, 1, 4)
 	for _, c := range []struct {

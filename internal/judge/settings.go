@@ -16,11 +16,3 @@ func (c *Comparison) settings() []checkpoint.Difference {
 	}
 	return checkpoint.Diff(golden, actual)
 }
-
-// noteSettings says what they are, where something fails.
-func (c *Comparison) noteSettings() (notes []string) {
-	for _, d := range c.settings() {
-		notes = append(notes, "config: "+d.String())
-	}
-	return notes
-}

@@ -77,7 +77,7 @@ func (f *Flow) Placed(faults []Fault) *Verdict {
 // container that gave it to a layer.
 func (p *Pass) placed(i int, f *Fault) *Verdict {
 	e := &p.Events[i]
-	v := &Verdict{Kind: KindBetween, Layer: e.Layer, Port: e.Port, Proven: true, at: i}
+	v := &Verdict{Kind: KindBetween, Layer: e.Layer, Port: e.Port, Proven: true, Found: f.Found, at: i}
 	switch {
 	case f.Held != "":
 		v.Kind, v.Text = KindCapture, f.Held

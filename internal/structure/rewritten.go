@@ -176,11 +176,11 @@ func (r *rewriting) columns() string {
 	if len(r.g) < leastRows {
 		return ""
 	}
-	from := r.assigned(transposed(r.g), transposed(r.a))
+	from, at := r.assigned(transposed(r.g), transposed(r.a))
 	if from == nil || !r.mapped(func(i, k int, _ float64) float64 { return r.g[i][from[k]] }) {
 		return ""
 	}
-	return "the columns are in another order" + example(from, "column")
+	return fmt.Sprintf("the columns are in another order: column %d holds column %d", at, from[at])
 }
 
 // rows are in another order.
@@ -188,20 +188,20 @@ func (r *rewriting) rows() string {
 	if !r.whole || r.width < leastRows {
 		return ""
 	}
-	from := r.assigned(r.g, r.a)
+	from, at := r.assigned(r.g, r.a)
 	if from == nil || !r.mapped(func(i, k int, _ float64) float64 { return r.g[from[i]][k] }) {
 		return ""
 	}
-	return "the rows are in another order" + example(from, "row")
+	return fmt.Sprintf("the rows are in another order: row %d holds row %d", at, from[at])
 }
 
-// assigned returns for each line of the candidate the golden line of the same values; nil if there
-// is no such order, or none but the golden's own. Lines near each other are found by their product
-// with one vector of signs.
-func (r *rewriting) assigned(golden, actual [][]float64) []int {
+// assigned returns for each line of the candidate the golden line of the same values, and the first that
+// is another one; nil if there is no such order, or none but the golden's own. Lines near each other are
+// found by their product with one vector of signs.
+func (r *rewriting) assigned(golden, actual [][]float64) (from []int, moved int) {
 	n := len(golden)
 	if n < 2 || n > mostLines {
-		return nil
+		return nil, 0
 	}
 	shadow := func(line []float64) (s, norm float64) {
 		bits := uint64(0x9e3779b97f4a7c15)
@@ -231,7 +231,8 @@ func (r *rewriting) assigned(golden, actual [][]float64) []int {
 	}
 	rms = math.Sqrt(rms)
 	slices.SortFunc(shadows, func(x, y cast) int { return cmp.Compare(x.s, y.s) })
-	from, taken := make([]int, n), make([]bool, n)
+	taken := make([]bool, n)
+	moved = -1
 	for i, line := range actual {
 		s, norm := shadow(line)
 		reach := widestShadow*r.floor.RowRelL2*max(norm, rms) + 1e-12*math.Abs(s)
@@ -245,14 +246,17 @@ func (r *rewriting) assigned(golden, actual [][]float64) []int {
 			}
 		}
 		if best < 0 {
-			return nil
+			return nil, 0
 		}
-		from[i], taken[best] = best, true
+		from, taken[best] = append(from, best), true
+		if moved < 0 && best != i {
+			moved = i
+		}
 	}
-	if slices.Equal(from, sequence(n)) {
-		return nil
+	if moved < 0 {
+		return nil, 0
 	}
-	return from
+	return from, moved
 }
 
 // distance is the squared distance of two lines, or any more than most.
@@ -274,22 +278,4 @@ func transposed(rows [][]float64) [][]float64 {
 		}
 	}
 	return out
-}
-
-func sequence(n int) []int {
-	s := make([]int, n)
-	for i := range s {
-		s[i] = i
-	}
-	return s
-}
-
-// example is the first line that another one stands for.
-func example(from []int, noun string) string {
-	for i, f := range from {
-		if f != i {
-			return fmt.Sprintf(": %s %d holds %s %d", noun, i, noun, f)
-		}
-	}
-	return ""
 }

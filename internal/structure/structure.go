@@ -198,26 +198,23 @@ func headsOf(l lines, heads int, of func(line int) int) (Finding, bool) {
 		}
 	}
 	each, bad := len(l.wrong)/heads, make([]bool, heads)
+	f := Finding{Kind: HeadSet}
 	for h, n := range wrong {
 		if n > 0 && float64(n) < headPart*float64(each) {
 			return Finding{}, false
 		}
-		bad[h] = n > 0
+		if bad[h] = n > 0; n > 0 {
+			f.To = h
+		}
 	}
+	f.From = slices.Index(bad, true)
 	p := places.Of(bad)
 	if p.Count == p.Total || p.More > 0 {
 		return Finding{}, false
 	}
-	f := Finding{Kind: HeadSet, From: slices.Index(bad, true), To: heads - 1 - slices.Index(reversed(bad), true)}
 	if p.Count == 1 {
 		f.Kind = HeadOne
 	}
 	f.Text = fmt.Sprintf("wrong: %s, of %d; %s", p.Text("head"), heads, l.evidence())
 	return f, true
-}
-
-func reversed(l []bool) []bool {
-	l = slices.Clone(l)
-	slices.Reverse(l)
-	return l
 }

@@ -55,7 +55,7 @@ func TestMasks(t *testing.T) {
 func TestNoiseFloor(t *testing.T) {
 	exact := wave(t, 1, 0.3, 1, 6, 8)
 	golden, actual, worse := scaled(t, exact, 1.001), scaled(t, exact, 0.999), scaled(t, exact, 0.99)
-	g64 := run("torch", port{"m.a-output", toy.Of(t, doubled(t, exact), 1, 6, 8)})
+	g64 := run("torch", port{"m.a-output", toy.Of(t, doubled(exact), 1, 6, 8)})
 	for _, c := range []struct {
 		actual  *tensor.Tensor
 		with64  bool
@@ -79,29 +79,6 @@ func TestNoiseFloor(t *testing.T) {
 		r := cmp.Report("toy", true)
 		assert.Equal(t, c.verdict, r.Verdict, c.reason)
 		assert.Equal(t, c.verdict == report.Pass, p.Agrees, c.reason)
-	}
-}
-
-func TestNonFinite(t *testing.T) {
-	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	golden := []float32{1, 2, 3, 4}
-	for _, c := range []struct {
-		golden, actual []float32
-		want           report.Verdict
-		reason         string
-	}{
-		{golden, []float32{1, nan, 3, 4}, report.Fail, "NaN matches nothing"},
-		{[]float32{1, nan, 3, 4}, []float32{1, nan, 3, 4}, report.Fail, "not even NaN"},
-		{golden, []float32{1, inf, 3, 4}, report.Fail, "infinity matches no number"},
-		{[]float32{1, inf, 3, 4}, []float32{1, inf, 3, 4}, report.Pass, "but itself"},
-		{[]float32{1, inf, 3, 4}, []float32{1, -inf, 3, 4}, report.Fail, "with its sign"},
-		{[]float32{0, 0, 0, 0}, []float32{0, 0, 0, 0}, report.Pass, "zeros are zeros"},
-		{[]float32{0, 0, 0, 0}, []float32{0, 0, 0, 1e-6}, report.Fail, "anything is far from a golden of zeros"},
-	} {
-		g, a := run("torch", port{"m.a-output", toy.Of(t, c.golden, 1, 4)}),
-			run("max", port{"m.a-output", toy.Of(t, c.actual, 1, 4)})
-		r := compareRuns(t, g, a).Report("toy", true)
-		assert.Equal(t, c.want, r.Verdict, c.reason)
 	}
 }
 

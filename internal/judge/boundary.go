@@ -13,7 +13,7 @@ import (
 // which one is kept, and for what hangs on them: that may be off by as much as the cache is. It does so where the
 // reference's cache rounds, too, and no program replays that.
 func (c *Comparison) allowBoundaries(k *Case) {
-	steps := stepsOf(k.Golden.Info.Encoding.KVCache)
+	steps := stepsOf[strings.ToLower(k.Golden.Info.Encoding.KVCache)]
 	if steps == 0 || k.Program != nil || k.alone || k.Along != nil && len(k.Along.programs) > 0 {
 		return
 	}
@@ -44,16 +44,8 @@ func (c *Comparison) allowBoundaries(k *Case) {
 	c.behindBoundaries(k, moved)
 }
 
-// stepsOf is how many steps a type of caches has from its least to its largest number; 0 where that is not known.
-func stepsOf(kind string) float64 {
-	switch strings.ToLower(kind) {
-	case "int8":
-		return 255
-	case "int4":
-		return 15
-	}
-	return 0
-}
+// stepsOf is how many steps a type of caches has from its least to its largest number.
+var stepsOf = map[string]float64{"int8": 255, "int4": 15}
 
 // onBoundary counts the values that are a step off. It is false where others are off by more than noise, or by more than a
 // step: its size is that of the row, which a group of it does not exceed.

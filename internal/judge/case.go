@@ -58,16 +58,27 @@ func (k Case) sides() iter.Seq2[string, *dump.Run] {
 	}
 }
 
-// standard refuses runs on golden inputs in the place of what an engine computed by itself: no error
-// adds up in them.
+// standard refuses runs on golden inputs in the place of what an engine computed by itself, for no error adds up
+// in them, and runs that do not show what the encoding or quantisation costs the reference: on other tokens, or the
+// candidate's own.
 func (k Case) standard() error {
 	for _, r := range k.runs() {
 		if r.Run != k.Injected && r.Info.Mode == dump.Injected {
 			return fmt.Errorf("case %s: the %s is a run on golden inputs (%s): it belongs beside a standard run, parity compare --also injected=DUMP",
 				k.Name, r.who, r.Path)
 		}
+		why := ""
+		switch r.Run {
+		case k.Encoded:
+			why = cmp.Or(k.checkEncoded(), k.notOfGolden(r.Run, r.who))
+		case k.Unquantised, k.Unrounded:
+			why = k.notOfGolden(r.Run, r.who)
+		}
+		if why != "" {
+			return fmt.Errorf("case %s: %s is no measure of what an encoding costs the reference: %s", k.Name, r.Path, why)
+		}
 	}
-	return cmp.Or(k.checkEncoded(), k.checkUnquantised())
+	return nil
 }
 
 // Match joins the golden with one of the candidate's runs. To the options that hold for all cases

@@ -2,7 +2,6 @@ package judge_test
 
 import (
 	"context"
-	"encoding/binary"
 	"hash/fnv"
 	"math"
 	"slices"
@@ -161,8 +160,8 @@ func TestForeignFloat64GoldenIsNotUsed(t *testing.T) {
 		used   bool
 		reason string
 	}{
-		{toy.Of(t, doubled(t, wave(t, 1, 0, 4, 8)), 4, 8), true, "of this run"},
-		{toy.Of(t, doubled(t, wave(t, -1, 3, 4, 8)), 4, 8), false, "of another prompt"},
+		{toy.Of(t, doubled(wave(t, 1, 0, 4, 8)), 4, 8), true, "of this run"},
+		{toy.Of(t, doubled(wave(t, -1, 3, 4, 8)), 4, 8), false, "of another prompt"},
 	} {
 		c := compareRuns(t, golden, wrong, func(k *judge.Case) { k.Golden64 = run("torch", port{"m.a-output", tt.ref}) })
 		r := c.Report("toy", true)
@@ -171,12 +170,9 @@ func TestForeignFloat64GoldenIsNotUsed(t *testing.T) {
 	}
 }
 
-func doubled(t *testing.T, x *tensor.Tensor) (v []float64) {
-	t.Helper()
-	data, ok := x.Bytes()
-	require.True(t, ok)
-	for i := 0; i < len(data); i += 4 {
-		v = append(v, float64(math.Float32frombits(binary.LittleEndian.Uint32(data[i:]))))
+func doubled(x *tensor.Tensor) (v []float64) {
+	for i := range x.Len() {
+		v = append(v, x.At(i))
 	}
 	return v
 }
@@ -214,19 +210,4 @@ func TestVacuousLimits(t *testing.T) {
 	c, err := judge.Compare(context.Background(), []judge.Case{{Name: "short", Golden: golden, Actual: actual}}, judge.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, report.Pass, c.Report("toy", true).Verdict, "the defaults")
-}
-
-// A cache of 8 bits is no excuse for 15 % everywhere.
-func TestCacheOf8Bits(t *testing.T) {
-	side := func(engine string, scale float64) *dump.Run {
-		r := run(engine, port{"m.layers.0-output", wave(t, scale, 0, 4, 8)}, port{"m.norm-output", wave(t, scale, 0.2, 4, 8)})
-		r.Info.Encoding = dump.Encoding{Compute: "bfloat16", KVCache: "float8_e4m3fn"}
-		return r
-	}
-	for _, tt := range []struct {
-		scale float64
-		want  report.Verdict
-	}{{1.02, report.Pass}, {1.15, report.Fail}} {
-		assert.Equal(t, tt.want, compareRuns(t, side("torch", 1), side("max", tt.scale)).Report("toy", true).Verdict, tt.scale)
-	}
 }

@@ -24,8 +24,7 @@ const mostOthers = 5
 
 // edits are what was found by changing the reference's program.
 type edits struct {
-	first  *report.Cause   // at the place of the verdict; nil for none
-	beside *report.Cause   // the other of two edits there that explain the error together
+	first  []*report.Cause // at the place of the verdict; two that explain the error together
 	others []*report.Cause // at other places that are wrong by themselves: proven ones alone
 	known  map[string]*twins
 	again  []string  // layers in which a known one was found again
@@ -57,21 +56,16 @@ func withEdits(causes []report.Cause, e edits) []report.Cause {
 			return x.Proven && (label.Within(x.Layer, k.Layer) || label.Within(k.Layer, x.Layer))
 		})
 	}
-	switch {
-	case e.first != nil:
-		if len(causes) > 0 && causes[0].Proven {
-			explain(&causes[0], e.first)
-		} else {
-			causes = slices.Insert(causes, 0, *e.first)
-		}
-		if e.beside != nil {
-			causes = slices.Insert(causes, 1, *e.beside)
-		}
-	case e.beside != nil: // of a pair that explains another place than the verdict's
-		e.others = append(e.others, e.beside)
+	first, at := e.first, 0
+	if len(first) > 0 && len(causes) > 0 && causes[0].Proven {
+		explain(&causes[0], first[0])
+		first, at = first[1:], 1
+	}
+	for i, k := range first {
+		causes = slices.Insert(causes, at+i, *k)
 	}
 	byNumbers := func(x report.Cause) bool { // it explains the layer without the program, and so all that is wrong in it
-		return e.first == nil || x.Text != e.first.Text
+		return !slices.ContainsFunc(e.first, func(k *report.Cause) bool { return k.Text == x.Text })
 	}
 	for _, k := range e.others {
 		if at := place(k); at >= 0 && (causes[at].Edit == nil || byNumbers(causes[at])) {
@@ -118,33 +112,29 @@ func (c *Comparison) edited() (found edits, err error) {
 		if first == nil { // the golden is within its tolerance there
 			at = r.faultIn(c.Verdict)
 		}
-		if at >= 0 && found.first == nil {
+		if at >= 0 && len(found.first) == 0 {
 			if found.first, err = c.editAt(&looked{r: r, port: at, load: load}, &found, false); err != nil {
 				return found, err
 			}
-			for _, k := range []*report.Cause{found.first, found.beside} {
-				if k != nil {
-					k.Layer = c.Verdict.Layer
-				}
+			for _, k := range found.first {
+				k.Layer = c.Verdict.Layer
 			}
 		}
 		for i, t := range r.result.Faults {
 			if t == at {
 				continue
 			}
-			k, err := c.editAt(&looked{r: r, port: t, load: load}, &found, i >= maxPlaces || c.ofWholeRun())
+			more, err := c.editAt(&looked{r: r, port: t, load: load}, &found, i >= maxPlaces || c.ofWholeRun())
 			if err != nil {
 				return found, err
 			}
-			if k == nil {
-				continue
-			}
-			if k.Proven {
-				found.others = append(found.others, k)
-			}
-			if f := found.first; k.Edit.Kind == "term" && f != nil && f.ID == "residual/missing" && label.Block(k.Layer) == label.Block(f.Layer) {
-				f.ID = "norm/order" // what is missing is added after it
-				f.Text += fmt.Sprintf("; at %s, %s", k.Layer, k.Edit.Text)
+			for _, k := range more {
+				if k.Proven {
+					found.others = append(found.others, k)
+				}
+				if k.Edit.Kind == "term" {
+					found.addedAfter(k)
+				}
 			}
 		}
 	}
@@ -158,9 +148,19 @@ func (c *Comparison) edited() (found edits, err error) {
 	return found, nil
 }
 
-// editAt looks for the edit at a port; nil where it was not replayed, or none fits. One that is known of another layer
+// addedAfter takes a residual that is missing for the order of a norm, where what is missing is added after it.
+func (e *edits) addedAfter(k *report.Cause) {
+	for _, f := range e.first {
+		if f.ID == "residual/missing" && label.Block(k.Layer) == label.Block(f.Layer) {
+			f.ID = "norm/order"
+			f.Text += fmt.Sprintf("; at %s, %s", k.Layer, k.Edit.Text)
+		}
+	}
+}
+
+// editAt looks for the edit at a port, or the two that explain it together; none where it was not replayed, or none fits. One that is known of another layer
 // is counted there. With twin, no other is looked for.
-func (c *Comparison) editAt(here *looked, all *edits, twin bool) (*report.Cause, error) {
+func (c *Comparison) editAt(here *looked, all *edits, twin bool) ([]*report.Cause, error) {
 	if twin && len(all.known) == 0 {
 		return nil, nil
 	}
@@ -174,7 +174,7 @@ func (c *Comparison) editAt(here *looked, all *edits, twin bool) (*report.Cause,
 	r, p := here.r, here.r.ports[here.port][0]
 	switch {
 	case len(found.Fits) == 0 || len(found.Fits[0].Parts) > 0 && !found.Proven: // of pairs there are too many to guess
-		if all.first == nil && len(all.others) == 0 {
+		if len(all.first) == 0 && len(all.others) == 0 {
 			c.search.notes = append(c.search.notes, tried(found))
 		}
 		return nil, nil
@@ -192,14 +192,14 @@ func (c *Comparison) editAt(here *looked, all *edits, twin bool) (*report.Cause,
 	f := found.Fits[0]
 	layers, k := r.twins(of, f.Edit), causeOf(r, of, p, found, f.Edit)
 	here.key, here.cause = edit.Key(of, f.Edit), k
-	if f.From != "" && (all.first != nil || len(all.others) > 0) { // what stands elsewhere may follow from the first fault
+	if f.From != "" && len(all.first)+len(all.others) > 0 { // what stands elsewhere may follow from the first fault
 		k.Proven = false
 	}
 	if k.Proven && len(layers) > 0 {
 		k.Edit.Twins = []int{1, len(layers)}
 		all.known[here.key] = &twins{k, map[string]bool{layers[0]: true}}
 	}
-	return k, nil
+	return []*report.Cause{k}, nil
 }
 
 // holding takes of the edits that are the same function at a place the first that holds in the other runs, too, in which
@@ -260,16 +260,14 @@ func (c *Comparison) lookAt(l *looked, known map[string]*twins, twin bool) (*edi
 	return found, of, err
 }
 
-// both words two edits that explain an error together, or the one of them that is not known yet.
-func (e *edits) both(r *replayed, of *program.Piece, p *Port, found *editsearch.Result) *report.Cause {
-	parts := slices.DeleteFunc(slices.Clone(found.Fits[0].Parts), func(x edit.Edit) bool { return e.known[edit.Key(of, x)] != nil })
-	if len(parts) == 0 {
-		return nil
+// both words two edits that explain an error together, but for what is known; away from the first place one of them.
+func (e *edits) both(r *replayed, of *program.Piece, p *Port, found *editsearch.Result) (causes []*report.Cause) {
+	for _, x := range found.Fits[0].Parts {
+		if e.known[edit.Key(of, x)] == nil && (len(causes) == 0 || len(e.first) == 0) {
+			causes = append(causes, causeOf(r, of, p, found, x))
+		}
 	}
-	if e.first == nil && len(parts) > 1 {
-		e.beside = causeOf(r, of, p, found, parts[1])
-	}
-	return causeOf(r, of, p, found, parts[0])
+	return causes
 }
 
 // findEdit looks for the edit of a site; where forward passes were laid out, of the rows of the first that is wrong. The

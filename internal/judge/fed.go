@@ -145,16 +145,7 @@ func (s *sharing) padding(ctx context.Context, item onepass.Item) {
 // inPlace puts rows in those of the first positions; n is set to how many they are.
 func (s *sharing) inPlace(laid *onepass.Laid, rows *tensor.Tensor, axis int, n *int) *tensor.Tensor {
 	shape := laid.Tensor.Shape()
-	inner, outer := 1, 1
-	for d, k := range shape {
-		switch {
-		case d > axis:
-			inner *= k
-		case d < axis:
-			outer *= k
-		}
-	}
-	outer /= s.fed.Lines
+	outer, inner := int(elements(shape[:axis]))/s.fed.Lines, int(elements(shape[axis+1:]))
 	if outer*inner == 0 || rows.Len()%(outer*inner) != 0 {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/goparity/goparity/internal/localise"
@@ -33,44 +32,39 @@ func (c *Comparison) identify() error {
 // twins finds the candidate's outputs that hold the same bytes as another output of their forward pass although the
 // golden's differ. It returns the layer of that other one.
 func (c *Comparison) twins() (map[*Port]string, error) {
-	type content struct {
-		caseName, step string
-		bytes          int
-	}
-	var ports []*Port
+	var ports []int
 	var tensors []*tensor.Tensor
-	for _, p := range c.Ports {
+	for i, p := range c.Ports {
 		if p.Joined() && p.Judged() && p.recorded != nil {
-			ports, tensors = append(ports, p), append(tensors, p.recorded)
+			ports, tensors = append(ports, i), append(tensors, p.recorded)
 		}
 	}
 	same, err := localise.Identify(c.ctx, tensors)
 	if err != nil {
 		return nil, err
 	}
-	copies := map[content][]*Port{}
-	for i, p := range ports {
-		if same[i] > 0 {
-			k := content{p.Case, p.Step, same[i]}
-			copies[k] = append(copies[k], p)
+	type content struct {
+		caseName, step string
+		bytes          int
+	}
+	copies := map[content][]int{}
+	for n, i := range ports {
+		if p := c.Ports[i]; same[n] > 0 {
+			k := content{p.Case, p.Step, same[n]}
+			copies[k] = append(copies[k], i)
 		}
 	}
-	twins := map[*Port]string{}
+	twins, golden := map[*Port]string{}, c.flow().Entries
 	for _, of := range copies {
-		for _, p := range of {
-			i := slices.IndexFunc(of, func(q *Port) bool {
-				return q.ActualSide.Name != p.ActualSide.Name && !equalBytes(p.entry, q.entry) && !equalBytes(p.Golden, q.Golden)
+		for _, i := range of {
+			p := c.Ports[i]
+			at := slices.IndexFunc(of, func(j int) bool {
+				return c.Ports[j].ActualSide.Name != p.ActualSide.Name && golden[i].Same != golden[j].Same
 			})
-			if i >= 0 {
-				twins[p] = of[i].Layer
+			if at >= 0 {
+				twins[p] = c.Ports[of[at]].Layer
 			}
 		}
 	}
 	return twins, nil
-}
-
-func equalBytes(a, b *tensor.Tensor) bool {
-	x, _ := a.Copy().Bytes()
-	y, _ := b.Copy().Bytes()
-	return bytes.Equal(x, y)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
@@ -149,35 +148,34 @@ func (js *joins) Note(n string) {
 // leftOver lists what only one side has, and returns the golden's ports of it: a verdict may still
 // name their place.
 func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
-	for _, u := range res.UnmatchedGolden {
-		e := k.Golden.Entries[u.Index]
-		p := onlyGolden(k, e)
-		if u.Usual {
+	add := func(golden bool, u match.Unmatched, ignored bool) {
+		run, side := k.Actual, &js.Unmatched.Actual
+		if golden {
+			run, side = k.Golden, &js.Unmatched.Golden
+		}
+		e := run.Entries[u.Index]
+		*side = append(*side, report.Lone{Name: e.Layer + " " + e.Port, Case: k.Name, Step: e.Step, Shape: e.Tensor.Shape(), Reason: u.Reason,
+			Nearest: u.Nearest, Ignored: ignored})
+		if !golden {
+			return
+		}
+		p := &Port{Key: k.key(e), Seq: e.Seq, Golden: e.Tensor, entry: e.Tensor, GoldenSide: sideOf(e)}
+		if u.Usual || ignored {
 			p.ExpectedMissing = u.Reason
 		}
 		ports = append(ports, p)
-		js.Unmatched.Golden = append(js.Unmatched.Golden, lone(k, e, u))
 		if js.missing[e.Layer] == "" {
-			js.missing[e.Layer] = missingText(e, u)
+			js.missing[e.Layer] = missingText(e, u, ignored)
 		}
+	}
+	for _, u := range res.UnmatchedGolden {
+		add(true, u, false)
 	}
 	for _, u := range res.UnmatchedActual {
-		js.Unmatched.Actual = append(js.Unmatched.Actual, lone(k, k.Actual.Entries[u.Index], u))
+		add(false, u, false)
 	}
 	for _, i := range res.Ignored {
-		side, entries := &js.Unmatched.Actual, k.Actual.Entries
-		if i.Golden {
-			side, entries = &js.Unmatched.Golden, k.Golden.Entries
-			p := onlyGolden(k, entries[i.Index])
-			p.ExpectedMissing = i.Reason
-			ports = append(ports, p)
-			if layer := entries[i.Index].Layer; js.missing[layer] == "" {
-				js.missing[layer] = fmt.Sprintf("missing: the fixture ignores %s (%s)", layer, i.Reason)
-			}
-		}
-		l := lone(k, entries[i.Index], match.Unmatched{Reason: i.Reason})
-		l.Ignored = true
-		*side = append(*side, l)
+		add(i.Golden, match.Unmatched{Index: i.Index, Reason: i.Reason}, true)
 	}
 	for _, g := range res.Gaps {
 		js.Note(g.String())
@@ -278,10 +276,6 @@ func (k Case) keyOf(at program.Port) localise.Key {
 	return localise.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}
 }
 
-func onlyGolden(k Case, e dump.Entry) *Port {
-	return &Port{Key: k.key(e), Seq: e.Seq, Golden: e.Tensor, entry: e.Tensor, GoldenSide: sideOf(e)}
-}
-
 func view(r *dump.Run, indices []int, v layout.View, mask []bool) (*tensor.Tensor, error) {
 	parts := make([]*tensor.Tensor, len(indices))
 	for i, at := range indices {
@@ -313,18 +307,16 @@ func joinedSide(r *dump.Run, indices []int) *report.Side {
 	return s
 }
 
-func lone(k Case, e dump.Entry, u match.Unmatched) report.Lone {
-	return report.Lone{Name: e.Layer + " " + e.Port, Case: k.Name, Step: e.Step, Shape: e.Tensor.Shape(), Reason: u.Reason, Nearest: u.Nearest}
-}
-
-func missingText(e dump.Entry, u match.Unmatched) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "missing: the candidate did not record %s", e.Layer)
+func missingText(e dump.Entry, u match.Unmatched, ignored bool) string {
+	if ignored {
+		return fmt.Sprintf("missing: the fixture ignores %s (%s)", e.Layer, u.Reason)
+	}
+	text := "missing: the candidate did not record " + e.Layer
 	if u.Reason != "" {
-		fmt.Fprintf(&b, " (%s)", u.Reason)
+		text += fmt.Sprintf(" (%s)", u.Reason)
 	}
 	if u.Nearest != "" {
-		fmt.Fprintf(&b, "; the nearest name that it has is %s: if it is this layer, join them in fixture.yaml: names: [{golden: %s, candidate: %s}]", u.Nearest, e.Layer, u.Nearest)
+		text += fmt.Sprintf("; the nearest name that it has is %s: if it is this layer, join them in fixture.yaml: names: [{golden: %s, candidate: %s}]", u.Nearest, e.Layer, u.Nearest)
 	}
-	return b.String()
+	return text
 }

@@ -22,6 +22,7 @@ type laidOut struct {
 	in    *onepass.Input
 	asked []onepass.Port
 	at    map[int]int // by port of the program: that of the layout
+	of    []int       // by port of the layout: that of the program
 	along *Along
 	sheet *path.Sheet // of the golden, whose pass it is
 	turn  int         // of the runs of its sequences
@@ -108,13 +109,13 @@ func (r *replayed) lay(k *Case, byKey map[localise.Key]*Port, origins []lineage,
 	laid := r.laid
 	for i, at := range r.Ports {
 		if at.Step == step {
-			laid.at[i] = len(laid.asked)
+			laid.at[i], laid.of = len(laid.asked), append(laid.of, i)
 			laid.asked = append(laid.asked, onepass.Port{Layer: at.Layer, Name: at.Name, Shape: r.Values[at.Value].Shape,
 				Fed: origins[at.Value].fed, Sorted: origins[at.Value].sorted})
 		}
 	}
 	laid.Layout = laid.in.Lay(laid.asked, grid)
-	for i, at := range laid.at {
+	for at, i := range laid.of {
 		key := localise.Key{Case: k.Name, Layer: r.Ports[i].Layer, Port: r.Ports[i].Name}
 		for n, pass := range k.Along.Passes {
 			key.Step = pass.Step
@@ -251,13 +252,9 @@ func (c *Comparison) noteLayout(r *replayed) {
 	for _, n := range r.laid.Notes {
 		c.Note(n)
 	}
-	of := map[int]int{} // by port of the layout: that of the program
-	for i, at := range r.laid.at {
-		of[at] = i
-	}
 	var left []string
 	for _, at := range r.laid.Unlaid {
-		if i := of[at]; len(r.ports[i]) > 0 {
+		if i := r.laid.of[at]; len(r.ports[i]) > 0 {
 			left = append(left, label.Join(r.Ports[i].Layer, r.Ports[i].Name))
 		}
 	}
@@ -270,7 +267,7 @@ func (c *Comparison) noteLayout(r *replayed) {
 			continue // the first is enough
 		}
 		said[change.Port] = true
-		at := r.Ports[of[change.Port]]
+		at := r.Ports[r.laid.of[change.Port]]
 		text := fmt.Sprintf("forward pass %d, sequence %d, position %d: %s %s %s", change.Pass, change.Sequence, change.Position, at.Layer, at.Name, change.Text)
 		if !math.IsNaN(change.RelL2) {
 			text += fmt.Sprintf(", off by relative L2 %.3g", change.RelL2)

@@ -5,23 +5,9 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
-
-// checkUnquantised refuses runs that do not show what quantisation costs: on other tokens.
-func (k Case) checkUnquantised() error {
-	for _, r := range []*dump.Run{k.Unquantised, k.Unrounded} {
-		if r == nil {
-			continue
-		}
-		if wrong := k.notOfGolden(r, "run"); wrong != "" {
-			return fmt.Errorf("case %s: %s is no measure of what quantisation costs: %s", k.Name, r.Path, wrong)
-		}
-	}
-	return nil
-}
 
 // costOfWeights measures how far the golden, of dequantised weights, is from the reference on the
 // weights as they were, and how far the rounding of inputs carries it. Where a row was left out of the

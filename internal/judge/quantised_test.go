@@ -41,7 +41,7 @@ func TestUnquantisedRunsAreChecked(t *testing.T) {
 		want  string
 	}{
 		{one("actual", "[[1,2]]"), "it is the candidate's own run"},
-		{one("other", "[[1,3]]"), "token 1 of sequence 0 is 2 in the golden and 3 in the run"},
+		{one("other", "[[1,3]]"), "token 1 of sequence 0 is 2 in the golden and 3 in the reference on the weights before quantisation"},
 	} {
 		k := judge.Case{Name: "short", Golden: one("golden", "[[1,2]]"), Actual: one("actual", "[[1,2]]"), Unquantised: tt.other}
 		_, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{})

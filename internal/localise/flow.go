@@ -1,9 +1,10 @@
 package localise
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
@@ -62,24 +63,22 @@ type Flow struct {
 	// two layers ran first (label.Ordered).
 	Unordered map[string]bool
 
-	pass map[passKey]*Pass
+	pass map[Key]*Pass // by case and step
 }
-
-type passKey struct{ caseName, step string }
 
 // NewFlow makes the flow of a run of its entries, which are in the order in which they were recorded.
 func NewFlow(entries []Entry) *Flow {
-	of := map[passKey][]int{}
-	var passes []passKey
+	of := map[Key][]int{}
+	var passes []Key
 	for i := range entries {
-		k := passKey{entries[i].Case, entries[i].Step}
+		k := Key{Case: entries[i].Case, Step: entries[i].Step}
 		if of[k] == nil {
 			passes = append(passes, k)
 		}
 		of[k] = append(of[k], i)
 	}
-	slices.SortStableFunc(passes, func(a, b passKey) int { return label.Natural(a.step, b.step) })
-	f := &Flow{Entries: entries, pass: map[passKey]*Pass{}}
+	slices.SortStableFunc(passes, func(a, b Key) int { return label.Natural(a.Step, b.Step) })
+	f := &Flow{Entries: entries, pass: map[Key]*Pass{}}
 	for _, k := range passes {
 		f.pass[k] = f.newPass(of[k])
 		f.Passes = append(f.Passes, f.pass[k])
@@ -104,7 +103,7 @@ func (f *Flow) Identify(ctx context.Context, tensors []*tensor.Tensor) error {
 }
 
 // Pass finds the forward pass of a case and step; nil if nothing of it was recorded.
-func (f *Flow) Pass(caseName, step string) *Pass { return f.pass[passKey{caseName, step}] }
+func (f *Flow) Pass(caseName, step string) *Pass { return f.pass[Key{Case: caseName, Step: step}] }
 
 // Pass is one forward pass.
 type Pass struct {
@@ -113,7 +112,7 @@ type Pass struct {
 
 	tree
 	flow  *Flow
-	maker map[int]int      // event → the latest output before it that holds the same bytes
+	maker []int            // by event: see Producer
 	ports map[string][]int // events by layer
 }
 
@@ -128,17 +127,14 @@ func (f *Flow) newPass(indices []int) *Pass {
 		}
 		p.Events = append(p.Events, e)
 	}
-	sort.SliceStable(p.Events, func(i, j int) bool {
-		a, b := &p.Events[i], &p.Events[j]
-		switch {
-		case a.At != b.At:
-			return a.At < b.At
-		case a.Input != b.Input:
-			return a.Input
-		case a.Input && label.Depth(a.Layer) != label.Depth(b.Layer):
-			return label.Depth(a.Layer) < label.Depth(b.Layer) // the outer layer had it first
+	depth := func(e Event) int { // inputs come first, and the outer layer had one first
+		if e.Input {
+			return label.Depth(e.Layer)
 		}
-		return a.Seq < b.Seq
+		return math.MaxInt
+	}
+	slices.SortStableFunc(p.Events, func(a, b Event) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(depth(a), depth(b)), cmp.Compare(a.Seq, b.Seq))
 	})
 	holds := map[string]bool{} // roots that hold other layers
 	for i := range p.Events {
@@ -161,18 +157,13 @@ func (f *Flow) newPass(indices []int) *Pass {
 }
 
 func (p *Pass) indexSame() {
-	p.maker = map[int]int{}
-	last := map[int]int{} // output by Entry.Same
+	p.maker = make([]int, len(p.Events))
+	last := map[int]int{} // one more than the output, by Entry.Same
 	for i := range p.Events {
 		e := &p.Events[i]
-		if e.Same == 0 {
-			continue
-		}
-		if j, ok := last[e.Same]; ok {
-			p.maker[i] = j
-		}
-		if !e.Input {
-			last[e.Same] = i
+		p.maker[i] = last[e.Same] - 1
+		if !e.Input && e.Same > 0 {
+			last[e.Same] = i + 1
 		}
 	}
 }
@@ -181,12 +172,7 @@ func (p *Pass) indexSame() {
 func (p *Pass) Ports(layer string) []int { return p.ports[layer] }
 
 // Producer returns the latest output before event i that holds the same bytes; −1 if there is none.
-func (p *Pass) Producer(i int) int {
-	if j, ok := p.maker[i]; ok {
-		return j
-	}
-	return -1
-}
+func (p *Pass) Producer(i int) int { return p.maker[i] }
 
 // of lists the inputs of a layer that the reference recorded, or its outputs.
 func (p *Pass) of(layer string, inputs bool) (out []*Event) {

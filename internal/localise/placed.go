@@ -145,13 +145,9 @@ func (p *Pass) last(container string, i int) string {
 // that recorded something it took is the place by its program.
 func (p *Pass) reaches(layer string, f *Fault, leaf bool) (outer string, open bool) {
 	inside, outside := false, false
-	from := map[int]bool{}
-	for _, index := range f.From {
-		from[index] = true
-	}
 	for i := range p.Events {
 		switch e := &p.Events[i]; {
-		case !from[e.Index]:
+		case !slices.Contains(f.From, e.Index):
 		case e.Layer == layer || p.Inside(e.Layer, layer):
 			inside = true
 		default:

@@ -174,7 +174,7 @@ func TestNoMeasure(t *testing.T) {
 		want, reason string
 	}{
 		{func(_, _, e *dump.Run) { e.Info.TokenIDs = json.RawMessage("[[1,2,4]]") },
-			"by token_ids of run.json, token 2 of sequence 0 is 3 in the golden and 4 in the reference in bfloat16", "another prompt"},
+			"by token_ids of run.json, token 2 of sequence 0 is 3 in the golden and 4 in the reference in the candidate's encoding", "another prompt"},
 		{func(_, _, e *dump.Run) { e.Info.Encoding.Compute = "float16" },
 			"it ran in float16, and the candidate is judged as bfloat16", "another encoding"},
 		{func(_, a, e *dump.Run) { a.Info.Nonce, e.Info.Nonce = "n", "n" }, "it is the candidate's own run", "nothing could fail"},
@@ -203,7 +203,7 @@ func TestNoMeasure(t *testing.T) {
 		require.NoError(t, err)
 		tt.edit(k.Golden, k.Actual, k.Encoded)
 		_, err = judge.Compare(t.Context(), []judge.Case{k}, judge.Options{})
-		assert.ErrorContains(t, err, "is no measure of what its encoding costs the reference: "+tt.want, tt.reason)
+		assert.ErrorContains(t, err, "is no measure of what an encoding costs the reference: "+tt.want, tt.reason)
 	}
 }
 

@@ -10,8 +10,7 @@ const (
 	// of the zoo are wrong in all of their columns or in none; with half of them it is no head.
 	headPart = 0.9
 
-	mostRewritten = 1 << 22 // elements of a port of which a map is told by all rows; it costs memory, and judges nothing
-	rewrittenRows = 256     // rows of a larger one: many times what a map has numbers
+	mostRewritten = 1 << 22 // elements of a port by which a map is told; it costs memory, and judges nothing
 	mostLines     = 1 << 14 // lines whose order is looked for: it costs time, and judges nothing
 	// leastRows is how many rows, or columns, one number of a map has to explain, and leastMapped
 	// how many elements one factor. By reason: fewer would be explained by anything.

@@ -8,9 +8,8 @@ import (
 
 // tally has the figures of one block of pairs.
 type tally struct {
-	dd, gg, aa, ab       float64 // Σd², Σg², Σa², Σa·g, scaled
+	dd, gg, aa, ab       float64 // Σd², Σg², Σa², Σa·g
 	abs, rel             float64 // largest |d| and |d|/max(|g|, relFloor), see rule.narrow; −1 if no pair is finite
-	wide                 wide    // the largest distance of 64-bit integers, exact
 	mismatches           int
 	finite, badNonFinite int // pairs of finite values; mismatches among the others
 	nan, inf             [2]int
@@ -18,7 +17,7 @@ type tally struct {
 
 // rowSums are the sums of a row, or of its piece in a block. The kernels in assembly write it.
 type rowSums struct {
-	dd, gg float64 // Σd², Σg², scaled
+	dd, gg float64 // Σd², Σg²
 }
 
 // addRows adds the sums of rows.
@@ -31,11 +30,9 @@ func (f *tally) addRows(rows []rowSums) {
 
 // rule says which pairs of a block are mismatches.
 type rule struct {
-	tol      Tolerance
-	exact    bool // integers on a side: any difference is a mismatch
-	narrow   bool // both types are exact in float32, in which the maxima of blocks are compared
-	scale    scale
-	unsigned [2]bool // golden, actual are uint64
+	tol    Tolerance
+	exact  bool // integers on a side: any difference is a mismatch
+	narrow bool // both types are exact in float32, in which the maxima of blocks are compared
 }
 
 // rowsOf adds up a block of rows, which are not empty. It is the readable reference for the kernels in
@@ -52,9 +49,6 @@ func rowsOf[T float32 | float64](rows []rowSums, g, a []T, cols int, ru *rule) t
 // rowOf adds a row. The fast loop assumes that all values are finite. If one is not, or a square
 // overflows, Σd² is not finite, and anyRow reads the row again.
 func rowOf[T float32 | float64](f *tally, g, a []T, ru *rule) rowSums {
-	if !ru.scale.zero() {
-		return anyRow(f, g, a, ru)
-	}
 	atol, rtol := ru.tol.Atol, ru.tol.Rtol
 	var most uint64 // bits of the largest |d|; they order like the numbers, and need no branch
 	a = a[:len(g)]
@@ -140,17 +134,10 @@ func countNonFinite[T float32 | float64](f *tally, g, a []T, ru *rule) {
 // pair adds one pair of finite values. d is their difference.
 func (f *tally) pair(r *rowSums, gv, av, d float64, ru *rule) {
 	f.finite++
-	sd, sg, sa := d, gv, av
-	if !ru.scale.zero() {
-		sd, sg, sa = math.Ldexp(d, -ru.scale.d), math.Ldexp(gv, -ru.scale.g), math.Ldexp(av, -ru.scale.a)
-		if math.IsInf(d, 0) {
-			sd = math.Ldexp(float64(av/2)-float64(gv/2), 1-ru.scale.d)
-		}
-	}
-	r.dd += float64(sd * sd)
-	r.gg += float64(sg * sg)
-	f.aa += float64(sa * sa)
-	f.ab += float64(sa * sg)
+	r.dd += float64(d * d)
+	r.gg += float64(gv * gv)
+	f.aa += float64(av * av)
+	f.ab += float64(av * gv)
 	d, ag := math.Abs(d), math.Abs(gv)
 	if ru.narrow {
 		x := math.Abs(float64(float32(av) - float32(gv)))

@@ -75,7 +75,7 @@ type Result struct {
 func (r Result) Cosine() float64 { return 1 - r.CosineDistance }
 
 // Tensors compares two tensors of the same shape; types, byte orders and strides may differ. It
-// needs O(1) memory, unless the rows are sorted by their error.
+// needs O(1) memory, unless the rows are sorted by their error, or squares of float64 leave its range.
 //
 // Integers of 64 bits are compared and subtracted as what they are, against floats too: no uint64
 // equals the float64 to which it would be rounded. The sums of squares and products are of values
@@ -103,69 +103,81 @@ func tensors(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 		return Result{RowLen: golden.RowLen(), FirstMismatch: -1, MaxAbs: none, MaxRel: none,
 			WorstRow: Row{Index: -1, MaxAbsRow: -1}}, nil
 	}
-	p := newPass(golden, actual, tol, scale{})
+	p := newPass(golden, actual, tol)
 	t, err := p.run()
 	if err != nil {
 		return Result{}, err
 	}
-	if (golden.DType() == tensor.F64 || actual.DType() == tensor.F64) && !t.squarable() {
-		if s := largest(golden, actual, t.abs); !s.zero() {
-			p = newPass(golden, actual, tol, s)
-			if t, err = p.run(); err != nil {
-				return Result{}, err
-			}
-		}
+	r := p.result(t)
+	if golden.DType() == tensor.F64 || actual.DType() == tensor.F64 {
+		err = r.rescale(golden, actual, t)
 	}
-	return p.result(t), nil
+	return r, err
 }
 
-// blockLen is the number of elements that the passes after the first decode at once: two buffers of
-// 16 KiB stay in the first-level cache.
-const blockLen = 2048
-
-// blocks decodes two tensors block by block, in order.
-func blocks[T any](n int, golden, actual func(dst []T, start int) int, f func(g, a []T)) {
-	g, a := make([]T, min(n, blockLen)), make([]T, min(n, blockLen))
-	for start := 0; start < n; start += blockLen {
-		m := golden(g, start)
-		actual(a, start)
-		f(g[:m], a[:m])
+// inRange returns by which power of two numbers are to be multiplied so that the sum of their squares, which
+// is that now, leaves float64 at neither end: most often 0. Squares that vanish are less than its rounding.
+func inRange(squares float64) int {
+	const far = 600
+	switch {
+	case !(squares <= math.MaxFloat64):
+		return -far
+	case squares < 1e-270:
+		return far
 	}
+	return 0
 }
 
-// squarable reports whether no square has overflowed or vanished, so that the sums are right.
-func (t *part) squarable() bool {
-	return (t.abs <= 0 || squarable(t.dd.value())) && squarable(t.gg.value()) && squarable(t.aa.value())
+// rescale makes the figures of squares anew where these leave the range: of both sides times a power of two.
+func (r *Result) rescale(golden, actual *tensor.Tensor, t *part) error {
+	squares := max(t.gg.value(), t.aa.value(), t.dd.value())
+	by := inRange(squares)
+	if by == 0 || squares == 0 && t.abs <= 0 {
+		return nil
+	}
+	g, err := times(golden, by)
+	if err != nil {
+		return err
+	}
+	a, err := times(actual, by)
+	if err != nil {
+		return err
+	}
+	p := newPass(g, a, Tolerance{})
+	if t, err = p.run(); err != nil {
+		return err
+	}
+	s := p.result(t)
+	r.RelL2, r.CosineDistance, r.SNR, r.MSE = s.RelL2, s.CosineDistance, s.SNR, math.Ldexp(s.MSE, -2*by)
+	r.NormGolden, r.NormActual, r.NormDiff = math.Ldexp(s.NormGolden, -by), math.Ldexp(s.NormActual, -by), math.Ldexp(s.NormDiff, -by)
+	r.WorstRow.Index, r.WorstRow.RelL2, r.WorstRow.MaxAbs = s.WorstRow.Index, s.WorstRow.RelL2, math.Ldexp(s.WorstRow.MaxAbs, -by)
+	return nil
 }
 
-// largest returns the exponents of the largest finite values. abs is the largest |d|.
-func largest(golden, actual *tensor.Tensor, abs float64) scale {
-	var g, a float64
-	blocks(golden.Len(), golden.Float64s, actual.Float64s, func(gs, as []float64) {
-		for i := range gs {
-			if finite(gs[i]) && finite(as[i]) {
-				g, a = max(g, math.Abs(gs[i])), max(a, math.Abs(as[i]))
-			}
-		}
-	})
-	return scale{d: exponent(max(abs, 0)), g: exponent(g), a: exponent(a)}
+// times returns a tensor times 2^by.
+func times(t *tensor.Tensor, by int) (*tensor.Tensor, error) {
+	x := make([]float64, t.Len())
+	t.Float64s(x, 0)
+	for i, v := range x {
+		x[i] = math.Ldexp(v, by)
+	}
+	return tensor.Of(x, t.Shape()...)
 }
 
 func (p *pass) result(t *part) Result {
 	dd, gg, aa := t.dd.value(), t.gg.value(), t.aa.value()
-	e := p.scale
 	r := Result{
 		N: p.n, Finite: t.finite, Rows: p.n / p.rowLen, RowLen: p.rowLen,
 		Mismatches: t.mismatches, FirstMismatch: -1, BadNonFinite: t.badNonFinite,
 		MaxAbs:         Extreme{Index: -1},
 		MaxRel:         Extreme{Index: -1},
-		MSE:            math.Ldexp(dd/float64(max(t.finite, 1)), 2*e.d),
-		RelL2:          ratioL2(dd, gg, e.d-e.g),
-		CosineDistance: cosineDistance(dd, gg, aa, t.ab.value(), e),
-		SNR:            snr(dd, gg, e),
-		NormGolden:     math.Ldexp(math.Sqrt(gg), e.g),
-		NormActual:     math.Ldexp(math.Sqrt(aa), e.a),
-		NormDiff:       math.Ldexp(math.Sqrt(dd), e.d),
+		MSE:            dd / float64(max(t.finite, 1)),
+		RelL2:          ratioL2(dd, gg),
+		CosineDistance: cosineDistance(dd, gg, aa, t.ab.value()),
+		SNR:            snr(dd, gg),
+		NormGolden:     math.Sqrt(gg),
+		NormActual:     math.Sqrt(aa),
+		NormDiff:       math.Sqrt(dd),
 		NaNGolden:      t.nan[0], NaNActual: t.nan[1], InfGolden: t.inf[0], InfActual: t.inf[1],
 	}
 	if t.mismatches > 0 {
@@ -176,7 +188,7 @@ func (p *pass) result(t *part) Result {
 	}
 	f := rowFloor(p.rowLen)
 	worst, square := t.rows.result(f * f * gg / float64(r.Rows))
-	r.WorstRow = Row{Index: worst.row, RelL2: math.Ldexp(math.Sqrt(square), e.d-e.g), MaxAbsRow: -1}
+	r.WorstRow = Row{Index: worst.row, RelL2: math.Sqrt(square), MaxAbsRow: -1}
 	if r.MaxAbs.Index >= 0 {
 		r.WorstRow.MaxAbsRow = r.MaxAbs.Index / p.rowLen
 	}
@@ -192,50 +204,48 @@ func (p *pass) result(t *part) Result {
 // firstMismatch returns the index of the first mismatch, −1 if the file has changed meanwhile.
 func (p *pass) firstMismatch(t *part) int {
 	first := -1
-	p.find(t.bad, func(f *tally) bool { return f.mismatches > 0 }, func(i int, x pair, _ wide) {
+	p.find(t.bad, func(f *tally) bool { return f.mismatches > 0 }, func(x pair) {
 		if first < 0 && x.mismatch(p.tol, p.exact) {
-			first = i
+			first = x.index
 		}
 	})
 	return first
 }
 
-// maxAbs finds the largest |d|, in float64, among the elements that have it as their blocks' maxima
-// tell it.
+// maxAbs finds the largest |d|, in float64, in the first part of a block that has it as it was compared.
 func (p *pass) maxAbs(t *part) Extreme {
-	e, most := Extreme{Index: -1}, wide{}
-	p.find(t.absIn, func(f *tally) bool { return f.abs == t.abs && f.wide == t.wide }, func(i int, x pair, d wide) {
-		if x.finite && (e.Index < 0 || most.less(d) || !d.less(most) && x.d > e.Value) {
-			e, most = Extreme{x.d, i, x.g, x.a}, d
-		}
-	})
-	return e
+	return p.largest(t.absIn, func(f *tally) bool { return f.abs == t.abs }, func(x pair) float64 { return x.d })
 }
 
 func (p *pass) maxRel(t *part) Extreme {
+	return p.largest(t.relIn, func(f *tally) bool { return f.rel == t.rel }, func(x pair) float64 { return ratio(x.d, math.Abs(x.g)) })
+}
+
+// largest finds the first pair with the largest figure in the first part of a block whose tally has it.
+func (p *pass) largest(b span, has func(*tally) bool, figure func(x pair) float64) Extreme {
 	e := Extreme{Index: -1}
-	p.find(t.relIn, func(f *tally) bool { return f.rel == t.rel }, func(i int, x pair, _ wide) {
-		if r := ratio(x.d, math.Abs(x.g)); x.finite && (e.Index < 0 || r > e.Value) {
-			e = Extreme{r, i, x.g, x.a}
+	p.find(b, has, func(x pair) {
+		if v := figure(x); x.finite && (e.Index < 0 || v > e.Value) {
+			e = Extreme{v, x.index, x.g, x.a}
 		}
 	})
 	return e
 }
 
-func snr(dd, gg float64, e scale) float64 {
+func snr(dd, gg float64) float64 {
 	switch {
 	case dd == 0:
 		return math.Inf(1)
 	case gg == 0:
 		return math.Inf(-1)
 	}
-	return float64(10*(float64(math.Log10(gg))-float64(math.Log10(dd)))) + float64(20*(math.Ln2/math.Ln10)*float64(e.g-e.d))
+	return 10 * (math.Log10(gg) - math.Log10(dd))
 }
 
 // cosineDistance computes 1 − cos of two vectors from their sums. 1 − ab/(na·nb) would lose all
 // digits of a small distance. The squared distance of the vectors minus the squared difference of
 // their norms does not, but it cancels for vectors of very different length.
-func cosineDistance(dd, gg, aa, ab float64, e scale) float64 {
+func cosineDistance(dd, gg, aa, ab float64) float64 {
 	ng, na := math.Sqrt(gg), math.Sqrt(aa)
 	switch {
 	case gg == 0 && aa == 0:
@@ -244,14 +254,9 @@ func cosineDistance(dd, gg, aa, ab float64, e scale) float64 {
 		return 1
 	}
 	c := 1 - ab/(na*ng)
-	common := max(e.g, e.a)
-	dd, sg, sa := math.Ldexp(dd, 2*(e.d-common)), math.Ldexp(ng, e.g-common), math.Ldexp(na, e.a-common)
-	if dd <= sg*sa {
-		norms := (float64(sa*sa) - float64(sg*sg)) / (sa + sg)
-		if e.zero() {
-			norms = (aa - gg) / (na + ng)
-		}
-		c = (dd - float64(norms*norms)) / (2 * sg * sa)
+	if dd <= ng*na {
+		norms := (aa - gg) / (na + ng)
+		c = (dd - float64(norms*norms)) / (2 * ng * na)
 	}
 	return min(max(c, 0), 2)
 }

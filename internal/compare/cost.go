@@ -83,7 +83,6 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
 	rd := newRowReader(golden, actual, refs.Encoded)
 	type squares struct{ error, delta, golden float64 }
 	rows := make([]squares, r.Rows)
-	u := unit(r)
 	c := &Costs{WorstRow: -1}
 	var error, delta, norm sum
 	n := 0
@@ -97,7 +96,6 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
 					finiteRow = false
 				}
 				if finite(g) && finite(a) && finite(x) {
-					g, a, x = scaled(g, u), scaled(a, u), scaled(x, u)
 					s.error += float64((a - g) * (a - g))
 					s.delta += float64((x - g) * (x - g))
 					s.golden += float64(g * g)
@@ -119,7 +117,7 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
 	}
 	eps, most := refs.Encoding.Epsilon(), Drift(refs.Encoding)
 	kept := r.Rows - c.LeftOut
-	all := max(math.Sqrt(norm.value()), scaled(refs.rowNorm(r.RowLen), u)*math.Sqrt(float64(kept)))
+	all := max(math.Sqrt(norm.value()), refs.rowNorm(r.RowLen)*math.Sqrt(float64(kept)))
 	relative := 0.0
 	if all > 0 {
 		relative = math.Sqrt(delta.value()) / all

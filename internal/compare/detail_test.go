@@ -20,31 +20,17 @@ func explain(t *testing.T, g, a *tensor.Tensor, tol compare.Tolerance) compare.D
 	return d
 }
 
-func TestHistogramAndQuantiles(t *testing.T) {
+func TestHistogram(t *testing.T) {
 	a := []float64{0, 1, 9.99, 10, 1000, 0.001, math.Nextafter(0.001, 0), nan}
 	d := explain(t, of(t, make([]float64, 8)), of(t, a), compare.Tolerance{})
 	assert.Equal(t, 1, d.Equal)
 	assert.Equal(t, []compare.Decade{{-4, 1}, {-3, 1}, {-2, 0}, {-1, 0}, {0, 2}, {1, 1}, {2, 0}, {3, 1}}, d.Decades)
-	assert.Equal(t, compare.Quantile{P: 0.5, Value: 1}, d.Quantiles[0], "the fourth of seven finite ones")
-	assert.Equal(t, compare.Quantile{P: 1, Value: 1000}, d.Quantiles[4])
 
 	// Powers of ten and their lower neighbours fall into the right decades.
 	for e := -307; e <= 308; e++ {
 		p := math.Pow10(e)
 		d := explain(t, of(t, []float64{0, 0}), of(t, []float64{p, math.Nextafter(p, 0)}), compare.Tolerance{})
 		assert.Equal(t, []compare.Decade{{e - 1, 1}, {e, 1}}, d.Decades)
-	}
-
-	g, x := pairOf(t, tensor.F32, 100, 100)
-	var all []float64
-	for i := range g.Len() {
-		all = append(all, math.Abs(g.At(i)-x.At(i)))
-	}
-	slices.Sort(all)
-	for _, q := range explain(t, g, x, compare.Tolerance{}).Quantiles {
-		want := all[int(math.Ceil(q.P*float64(len(all))))-1]
-		assert.LessOrEqual(t, q.Value, want)
-		assert.InEpsilon(t, want, q.Value, 8e-6)
 	}
 }
 
@@ -151,9 +137,9 @@ func TestBadRowsAndColumns(t *testing.T) {
 	d := explain(t, of(t, make([]float64, 12), 4, 3), of(t, []float64{0, 0, 0, 0, 1, 0, 0, nan, 0, 0, 0, 0}, 4, 3),
 		compare.Tolerance{})
 	assert.Equal(t, "rows 1–2", d.BadRows.Text("row"))
-	assert.Equal(t, []int{2, 4}, []int{d.BadRows.Count(), d.BadRows.Total()})
+	assert.Equal(t, []int{2, 4}, []int{d.BadRows.Count, d.BadRows.Total})
 	assert.Equal(t, "column 1", d.BadColumns.Text("column"))
-	assert.Equal(t, []int{1, 3}, []int{d.BadColumns.Count(), d.BadColumns.Total()})
+	assert.Equal(t, []int{1, 3}, []int{d.BadColumns.Count, d.BadColumns.Total})
 }
 
 // Figures of extreme float64 values are neither NaN nor lost.

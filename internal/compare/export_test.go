@@ -24,7 +24,7 @@ func Reference(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 // Again reads all rows of a pair but those of the first block, with a larger ratio known, and without
 // searching for indices.
 func Again(golden, actual *tensor.Tensor, tol Tolerance) func() {
-	p, s := newPass(golden, actual, tol, scale{}), new(scratch)
+	p, s := newPass(golden, actual, tol), new(scratch)
 	p.rel.Store(math.Float64bits(2 * p.chunk(0, s).rel))
 	return func() { p.readRows(&part{tally: tally{abs: -1, rel: -1}}, s, pieceLen/p.rowLen, p.n/p.rowLen) }
 }

@@ -1,12 +1,10 @@
 package compare
 
-import "math"
-
 // lines collects rows and columns.
 type lines struct {
 	rows, columns []line // nil if there are too many, or for one column
 	result        Result
-	unit          int
+	unit          float64
 }
 
 // line collects the sums of a [Line].
@@ -35,16 +33,16 @@ func collect(n int) []line {
 	return ls
 }
 
-func (ls *lines) add(p *pair, bad bool) {
+func (ls *lines) add(p pair, row, column int, bad bool) {
 	if ls.rows != nil {
-		ls.rows[p.row].add(p, bad, ls.unit)
+		ls.rows[row].add(p, bad, ls.unit)
 	}
 	if ls.columns != nil {
-		ls.columns[p.column].add(p, bad, ls.unit)
+		ls.columns[column].add(p, bad, ls.unit)
 	}
 }
 
-func (l *line) add(p *pair, bad bool, unit int) {
+func (l *line) add(p pair, bad bool, unit float64) {
 	if bad {
 		l.Mismatches++
 		if !p.finite {
@@ -64,12 +62,12 @@ func (l *line) add(p *pair, bad bool, unit int) {
 func (ls *lines) figures() (rows, columns []Line) {
 	each := func(from []line, length int) []Line {
 		f := rowFloor(length)
-		norm := math.Ldexp(ls.result.NormGolden, -ls.unit)
+		norm := ls.result.NormGolden * ls.unit
 		least := f * f * norm * norm / float64(max(len(from), 1)) // square of the least denominator
 		out := make([]Line, len(from))
 		for i := range from {
 			l := &from[i]
-			l.RelL2 = ratioL2(l.dd, max(l.gg, least), 0)
+			l.RelL2 = ratioL2(l.dd, max(l.gg, least))
 			l.Cosine = 1 - l.cosineDistance()
 			l.MaxAbs = max(l.MaxAbs, 0)
 			out[i] = l.Line

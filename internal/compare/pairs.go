@@ -8,58 +8,10 @@ import (
 
 // pair is one element of both tensors.
 type pair struct {
-	index, row, column int
-	g, a               float64
-	d                  float64 // |a−g|, rounded once, also for integers of 64 bits
-	finite             bool    // both values are finite
-}
-
-// walkPairs calls f for all pairs in order. f must not keep its argument. It is for the passes
-// after the first, which need not be fast.
-func walkPairs(golden, actual *tensor.Tensor, f func(*pair)) {
-	p := pair{}
-	last := golden.RowLen() - 1
-	next := func() {
-		f(&p)
-		p.index++
-		if p.column == last {
-			p.row, p.column = p.row+1, 0
-		} else {
-			p.column++
-		}
-	}
-	if whole(golden, actual) {
-		unsigned := [2]bool{golden.DType() == tensor.U64, actual.DType() == tensor.U64}
-		p.finite = true
-		blocks(golden.Len(), golden.Int64s, actual.Int64s, func(g, a []int64) {
-			for i := range g {
-				p.g, p.a, p.d = toFloat(g[i], unsigned[0]), toFloat(a[i], unsigned[1]),
-					intDistance(g[i], a[i], unsigned).float()
-				next()
-			}
-		})
-		return
-	}
-	blocks(golden.Len(), golden.Float64s, actual.Float64s, func(g, a []float64) {
-		var more []float64
-		if mixed(golden, actual) {
-			more = remainders(golden, actual, p.index, len(g))
-		}
-		for i := range g {
-			x := floatPair(g, a, more, i)
-			p.g, p.a, p.d, p.finite = x.g, x.a, x.d, x.finite
-			next()
-		}
-	})
-}
-
-// floatPair is pair i of values in float64, and of the remainders of a mixed pair of tensors.
-func floatPair(g, a, more []float64, i int) pair {
-	d := a[i] - g[i]
-	if more != nil {
-		d += more[i]
-	}
-	return pair{g: g[i], a: a[i], d: math.Abs(d), finite: finite(g[i]) && finite(a[i])}
+	index  int
+	g, a   float64
+	d      float64 // |a−g|
+	finite bool    // both values are finite
 }
 
 // mismatch applies the rule to a pair. equal says that a side has integers.
@@ -68,6 +20,36 @@ func (p pair) mismatch(tol Tolerance, equal bool) bool {
 		return p.d != 0
 	}
 	return !tol.matches(p.g, p.a)
+}
+
+// elements calls a function for each pair of a span.
+func (p *pass) elements(s *scratch, b span, each func(x pair)) {
+	g, a := s.decode(p, b)
+	var more []float64
+	if p.whole {
+		more = p.remainders(s, b)
+	}
+	for i, gv := range g {
+		av := a[i]
+		d := av - gv
+		if more != nil {
+			d += more[i]
+		}
+		each(pair{b.start + i, gv, av, math.Abs(d), finite(gv) && finite(av)})
+	}
+}
+
+// blockLen is the number of elements that are decoded at once where figures are not made by a kernel: two
+// buffers of 16 KiB stay in the first-level cache.
+const blockLen = 2048
+
+// pairs calls a function for all pairs in order. It is for what need not be fast.
+func pairs(golden, actual *tensor.Tensor, each func(x pair)) {
+	p, s := newPass(golden, actual, Tolerance{}), scratches.Get().(*scratch)
+	defer s.release()
+	for start := 0; start < p.n; start += blockLen {
+		p.elements(s, span{start, 1, min(blockLen, p.n-start)}, each)
+	}
 }
 
 // rowReader decodes single rows of several tensors of one shape, block by block.

@@ -32,6 +32,7 @@ type pass struct {
 	rule
 	golden, actual *tensor.Tensor
 	n, rowLen      int
+	whole          bool // a side has integers of 64 bits
 	kernel         kernel
 	rel            atomic.Uint64 // bits of the largest so far, on all cores
 }
@@ -48,24 +49,18 @@ type span struct{ start, rows, cols int }
 
 func (b span) len() int { return b.rows * b.cols }
 
-func newPass(golden, actual *tensor.Tensor, tol Tolerance, s scale) *pass {
-	p := &pass{golden: golden, actual: actual, n: golden.Len(), rowLen: golden.RowLen()}
-	p.rule = rule{tol: tol, exact: exact(golden, actual), narrow: narrow(golden.DType()) && narrow(actual.DType()), scale: s,
-		unsigned: [2]bool{golden.DType() == tensor.U64, actual.DType() == tensor.U64}}
+func newPass(golden, actual *tensor.Tensor, tol Tolerance) *pass {
+	g, a := golden.DType(), actual.DType()
+	p := &pass{golden: golden, actual: actual, n: golden.Len(), rowLen: golden.RowLen(), whole: is64(g) || is64(a)}
+	p.rule = rule{tol: tol, exact: exact(golden, actual), narrow: narrow(g) && narrow(a)}
 	if p.exact {
 		p.tol.Atol, p.tol.Rtol = 0, 0
 	}
-	switch {
-	case whole(golden, actual):
-		p.kernel = wholeNumbers{}
-	case mixed(golden, actual):
-		p.kernel = mixedNumbers{}
-	case s.zero():
+	p.kernel = integers{}
+	if !p.whole {
 		p.kernel = fastest(p)
-	default:
-		p.kernel = reference{}
 	}
-	if golden.DType() == actual.DType() && !golden.DType().IsFloat() {
+	if g == a && !g.IsFloat() {
 		p.kernel = equalInts{p.kernel}
 	}
 	return p
@@ -189,8 +184,8 @@ func below(x float64) float64 {
 
 // take adds the counters of t, which is the next part, and takes its maxima if they are larger.
 func (t *part) take(f *tally, absIn, relIn, bad span) {
-	if f.abs > t.abs || t.wide.less(f.wide) {
-		t.abs, t.wide, t.absIn = f.abs, f.wide, absIn
+	if f.abs > t.abs {
+		t.abs, t.absIn = f.abs, absIn
 	}
 	if f.rel > t.rel {
 		t.rel, t.relIn = f.rel, relIn
@@ -305,7 +300,8 @@ func claimCore() bool {
 type scratch struct {
 	rows, rows2    []rowSums
 	floats         [2][]float64
-	ints           [2][]int64
+	ints           []int64
+	more           []float64
 	float32        [2][]float32
 	windows        [2]window
 	call, widening call
@@ -356,41 +352,6 @@ func (reference) block(p *pass, s *scratch, b span, _ float64) tally {
 	return rowsOf(rows, g, a, b.cols, &p.rule)
 }
 
-// wholeNumbers is the kernel for integers on both sides, of 64 bits on at least one.
-type wholeNumbers struct{}
-
-func (wholeNumbers) block(p *pass, s *scratch, b span, _ float64) tally {
-	f := tally{abs: -1, rel: -1}
-	g, a := grow(&s.ints[0], b.len()), grow(&s.ints[1], b.len())
-	p.golden.Int64s(g, b.start)
-	p.actual.Int64s(a, b.start)
-	for i := range grow(&s.rows, b.rows) {
-		s.rows[i] = f.intRowOf(g[i*b.cols:][:b.cols], a[i*b.cols:][:b.cols], &p.rule)
-	}
-	f.addRows(s.rows[:b.rows])
-	return f
-}
-
-// mixedNumbers is the kernel for integers of 64 bits on one side and floats on the other.
-type mixedNumbers struct{}
-
-func (mixedNumbers) block(p *pass, s *scratch, b span, _ float64) tally {
-	f := tally{abs: -1, rel: -1}
-	g, a := s.decode(p, b)
-	more := remainders(p.golden, p.actual, b.start, b.len())
-	for i := range grow(&s.rows, b.rows) {
-		s.rows[i] = rowSums{}
-		for j := i * b.cols; j < (i+1)*b.cols; j++ {
-			if finite(g[j]) && finite(a[j]) {
-				f.pair(&s.rows[i], g[j], a[j], a[j]-g[j]+more[j], &p.rule)
-			}
-		}
-	}
-	countNonFinite(&f, g, a, &p.rule)
-	f.addRows(s.rows[:b.rows])
-	return f
-}
-
 // equalInts is the kernel for integers of one type: of blocks with the same bytes on both sides only
 // the squares are added.
 type equalInts struct{ other kernel }
@@ -431,8 +392,8 @@ func (p *pass) largestOfRow(row int) float64 {
 	return max(p.maxAbs(t).Value, 0)
 }
 
-// find calls is for the elements of the first part of a block whose figures are such that some holds.
-func (p *pass) find(b span, some func(*tally) bool, each func(i int, x pair, d wide)) {
+// find calls each for the elements of the first part of a block whose figures are such that some holds.
+func (p *pass) find(b span, some func(*tally) bool, each func(x pair)) {
 	s := scratches.Get().(*scratch)
 	defer s.release()
 	for from := 0; from < b.len(); from += stepLen {
@@ -441,27 +402,5 @@ func (p *pass) find(b span, some func(*tally) bool, each func(i int, x pair, d w
 			p.elements(s, step, each)
 			return
 		}
-	}
-}
-
-// elements calls a function for each element of a span.
-func (p *pass) elements(s *scratch, b span, each func(i int, x pair, d wide)) {
-	if whole(p.golden, p.actual) {
-		g, a := grow(&s.ints[0], b.len()), grow(&s.ints[1], b.len())
-		p.golden.Int64s(g, b.start)
-		p.actual.Int64s(a, b.start)
-		for i, gv := range g {
-			d := intDistance(gv, a[i], p.unsigned)
-			each(b.start+i, pair{g: toFloat(gv, p.unsigned[0]), a: toFloat(a[i], p.unsigned[1]), d: d.float(), finite: true}, d)
-		}
-		return
-	}
-	g, a := s.decode(p, b)
-	var more []float64
-	if mixed(p.golden, p.actual) {
-		more = remainders(p.golden, p.actual, b.start, b.len())
-	}
-	for i := range g {
-		each(b.start+i, floatPair(g, a, more, i), wide{})
 	}
 }

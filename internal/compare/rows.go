@@ -103,10 +103,10 @@ func (w *worstRow) result(k float64) (worst rowError, square float64) {
 	return worst, max(square, 0)
 }
 
-// ratioL2 returns √(dd/gg)·2^e. It is 0 for two zeros, and +Inf if only gg is zero.
-func ratioL2(dd, gg float64, e int) float64 {
+// ratioL2 returns √(dd/gg). It is 0 for two zeros, and +Inf if only gg is zero.
+func ratioL2(dd, gg float64) float64 {
 	if dd == 0 {
 		return 0
 	}
-	return math.Ldexp(math.Sqrt(dd)/math.Sqrt(gg), e)
+	return math.Sqrt(dd) / math.Sqrt(gg)
 }

@@ -7,30 +7,20 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// unit returns an exponent of two by which values are divided before they are squared. It is 0
-// except for tensors of extreme numbers.
-func unit(r Result) int {
-	if e := exponent(max(r.NormGolden, r.NormActual)); e < -400 || e > 400 {
-		return e
-	}
-	return 0
+// unit is what values are multiplied with before they are squared: 1, except for tensors of extreme numbers.
+func unit(r Result) float64 {
+	norm := max(r.NormGolden, r.NormActual)
+	return math.Ldexp(1, inRange(norm*norm))
 }
 
-func scaled(x float64, unit int) float64 {
-	if unit == 0 {
-		return x
-	}
-	return math.Ldexp(x, -unit)
-}
-
-// moments has the sums of one row or column, whose values are divided by 2^unit before squaring.
+// moments has the sums of one row or column, of values times a unit.
 type moments struct{ dd, gg, aa, ab float64 }
 
-func (m *moments) add(g, a float64, unit int) {
+func (m *moments) add(g, a, unit float64) {
 	if !finite(g) || !finite(a) {
 		return
 	}
-	g, a = scaled(g, unit), scaled(a, unit)
+	g, a = g*unit, a*unit
 	d := a - g
 	m.dd += float64(d * d)
 	m.gg += float64(g * g)
@@ -38,12 +28,12 @@ func (m *moments) add(g, a float64, unit int) {
 	m.ab += float64(a * g)
 }
 
-func (m *moments) cosineDistance() float64 { return cosineDistance(m.dd, m.gg, m.aa, m.ab, scale{}) }
+func (m *moments) cosineDistance() float64 { return cosineDistance(m.dd, m.gg, m.aa, m.ab) }
 
 // worstCosine returns the row with the largest cosine distance, weighted as Criteria.Cosine says.
 func worstCosine(golden, actual *tensor.Tensor, r Result) (row int, distance float64) {
 	u := unit(r)
-	norm := math.Ldexp(r.NormGolden, -u)
+	norm := r.NormGolden * u
 	f := rowFloor(r.RowLen)
 	least := f * f * norm * norm / float64(r.Rows)
 	row = -1
@@ -203,7 +193,7 @@ func noise(golden, actual, ref64 *tensor.Tensor, r Result) noiseRatio {
 			for j, g := range v[0] {
 				a, x := v[1][j], v[2][j]
 				if finite(g) && finite(a) && finite(x) {
-					dg, da := scaled(g, u)-scaled(x, u), scaled(a, u)-scaled(x, u)
+					dg, da := g*u-x*u, a*u-x*u
 					own += float64(dg * dg)
 					other += float64(da * da)
 				}
@@ -217,12 +207,12 @@ func noise(golden, actual, ref64 *tensor.Tensor, r Result) noiseRatio {
 		own.add(g)
 		other.add(a)
 	}
-	n := noiseRatio{ratio: ratioL2(other.value(), own.value(), 0), row: -1}
+	n := noiseRatio{ratio: ratioL2(other.value(), own.value()), row: -1}
 	f := rowFloor(r.RowLen)
 	least := f * f * own.value() / float64(r.Rows)
 	for i := range r.Rows {
 		g, a := row(i)
-		if x := ratioL2(a, max(g, least), 0); n.row < 0 || x > n.rowRatio {
+		if x := ratioL2(a, max(g, least)); n.row < 0 || x > n.rowRatio {
 			n.row, n.rowRatio = i, x
 		}
 	}

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"slices"
 
 	"github.com/goparity/goparity/tensor"
 )
@@ -27,18 +28,13 @@ func StatsOf(t *tensor.Tensor) (s Stats, err error) {
 }
 
 func statsOf(t *tensor.Tensor) Stats {
-	var all spread
-	all.pivot = firstFinite(t)
-	all.min, all.max = math.Inf(1), math.Inf(-1)
-	values := make([]float64, min(t.Len(), pieceLen))
-	for at := 0; at < t.Len(); at += pieceLen {
-		all.add(values[:t.Float64s(values, at)])
+	all := spreadOf(t, 0)
+	s := all.stats(0)
+	if by := inRange(max(all.xx.value(), all.dd.value())); by != 0 && t.DType() == tensor.F64 {
+		scaled := spreadOf(t, by).stats(by)
+		s.Mean, s.Std, s.L2 = scaled.Mean, scaled.Std, scaled.L2
 	}
-	most := max(-all.min, all.max)
-	if all.finite > 0 && most > 0 && !(squarable(all.xx.value()) && all.dd.value() <= math.MaxFloat64) {
-		return all.scaled(t, exponent(most))
-	}
-	return all.stats()
+	return s
 }
 
 // spread is what the figures are made of. The sums are over x − pivot, because a variance from
@@ -52,8 +48,27 @@ type spread struct {
 	nan, inf int
 }
 
+// spreadOf reads a tensor, of which all values count times 2^by.
+func spreadOf(t *tensor.Tensor, by int) *spread {
+	all := &spread{min: math.Inf(1), max: math.Inf(-1)}
+	values := make([]float64, min(t.Len(), pieceLen))
+	for at := 0; at < t.Len(); at += pieceLen {
+		block := values[:t.Float64s(values, at)]
+		if by != 0 {
+			for i := range block {
+				block[i] = math.Ldexp(block[i], by)
+			}
+		}
+		all.add(block)
+	}
+	return all
+}
+
 // add adds a block of any values.
 func (m *spread) add(values []float64) {
+	if at := slices.IndexFunc(values, finite); m.finite == 0 && at >= 0 {
+		m.pivot = values[at]
+	}
 	var d, dd, xx float64
 	for _, x := range values {
 		switch {
@@ -75,46 +90,15 @@ func (m *spread) add(values []float64) {
 	m.xx.add(xx)
 }
 
-func (m *spread) stats() Stats {
+func (m *spread) stats(by int) Stats {
 	s := Stats{NaN: m.nan, Inf: m.inf}
 	if m.finite == 0 {
 		return s
 	}
 	n := float64(m.finite)
 	mean := m.d.value() / n
-	s.Min, s.Max, s.Mean = m.min, m.max, m.pivot+mean
-	s.Std = math.Sqrt(max(m.dd.value()/n-float64(mean*mean), 0))
-	s.L2 = math.Sqrt(m.xx.value())
+	s.Min, s.Max, s.Mean = m.min, m.max, math.Ldexp(m.pivot+mean, -by)
+	s.Std = math.Ldexp(math.Sqrt(max(m.dd.value()/n-float64(mean*mean), 0)), -by)
+	s.L2 = min(math.Ldexp(math.Sqrt(m.xx.value()), -by), math.MaxFloat64)
 	return s
-}
-
-// scaled reads again, all values times 2^−exp, so that no square leaves the range.
-func (m *spread) scaled(t *tensor.Tensor, exp int) Stats {
-	small := spread{pivot: math.Ldexp(m.pivot, -exp), min: math.Inf(1), max: math.Inf(-1)}
-	values := make([]float64, min(t.Len(), pieceLen))
-	for at := 0; at < t.Len(); at += pieceLen {
-		block := values[:t.Float64s(values, at)]
-		for i := range block {
-			block[i] = math.Ldexp(block[i], -exp)
-		}
-		small.add(block)
-	}
-	s := small.stats()
-	s.Min, s.Max = m.min, m.max
-	s.Mean, s.Std = math.Ldexp(s.Mean, exp), math.Ldexp(s.Std, exp)
-	s.L2 = min(math.Ldexp(s.L2, exp), math.MaxFloat64)
-	return s
-}
-
-// firstFinite returns the first finite value, 0 if there is none.
-func firstFinite(t *tensor.Tensor) float64 {
-	var block [stepLen]float64
-	for at := 0; at < t.Len(); at += stepLen {
-		for _, x := range block[:t.Float64s(block[:], at)] {
-			if finite(x) {
-				return x
-			}
-		}
-	}
-	return 0
 }

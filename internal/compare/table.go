@@ -64,7 +64,8 @@ var (
 				return nil, misuse("ulp = %g: in %s that accepts 0 in place of 1, want less than %.0f", limit,
 					p.Actual.DType(), most)
 			}
-			u := ulps(p.Golden, p.Actual)
+			u := newULPs(p.Actual.DType())
+			pairs(p.Golden, p.Actual, u.add)
 			text := fmt.Sprintf("largest distance in %s (element %d)", p.Actual.DType(), u.MaxIndex)
 			return []Figure{{Value: u.Max, Text: text}}, nil
 		}}

@@ -227,10 +227,7 @@ for x, y in (("f32", "bf16"), ("bf16", "f32"), ("f64", "f32"), ("f16", "bf16"), 
 for scale in (1e200, 1e-200, 1e300, 1e-310, 1e154, 1e-154):
     v = rng.standard_normal((4, 70)) * scale
     case(f"float64 at {scale}", T("f64", v), T("f64", v * (1 + 1e-3 * rng.standard_normal(v.shape))), rtol=1e-3)
-case("float64 of all sizes", T("f64", [[1e300, 1e-300, 1.0], [1e-300, 2e-300, 0.0]]), T("f64", [[1e300, 2e-300, 1.0], [2e-300, 2e-300, 0.0]]))
-case("a tiny difference", T("f64", [1.0, 1e-200, 0.0]), T("f64", [1.0, 3e-200, 0.0]))
 case("the difference overflows", T("f64", [1.7e308, 1.0]), T("f64", [-1.7e308, 1.0]))
-case("lengths of 400 decades", T("f64", [[3e-200, 4e-200]]), T("f64", [[4e200, 3e200]]))
 
 # Rows: norms of many sizes, a sink row, one wrong row, zero rows, ties.
 for row_len in (1, 8, 63, 64, 200):

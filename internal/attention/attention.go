@@ -17,7 +17,10 @@ package attention
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
@@ -32,26 +35,16 @@ type Head struct {
 	Key           int     // that gets most
 	Most          float64 // what it gets
 	First         float64 // what the first key gets
-	Causal        bool    // no query looks at a key after its own, in as many queries as there are keys
 }
 
 // Uniform reports whether the head looks at all keys alike.
 func (h Head) Uniform() bool { return h.Queries >= leastQueries && h.Part >= uniform }
-
-// Anchored reports whether the first key gets so much that the others are read beside it: an
-// attention sink. That of a few keys which are all alike is none.
-func (h Head) Anchored() bool {
-	return h.Queries >= leastQueries && h.Key == 0 && h.First >= anchor && !h.Uniform()
-}
 
 // Note is what is to be said of the head beside its figures.
 func (h Head) Note() string {
 	var notes []string
 	if h.Uniform() {
 		notes = append(notes, "uniform")
-	}
-	if h.Anchored() {
-		notes = append(notes, "anchored at key 0")
 	}
 	if h.Left > 0 {
 		notes = append(notes, fmt.Sprintf("%d queries left out: NaN, negative or all zero", h.Left))
@@ -60,65 +53,44 @@ func (h Head) Note() string {
 }
 
 // Of returns the figures of each head of weights [batch, heads, queries, keys] or [heads, queries,
-// keys], the sequences of a batch as one; nil for a tensor of another shape, or a file that broke. pad
-// marks the queries that are padding, counted over the batch; nil if there are none.
-func Of(w *tensor.Tensor, pad []bool) []Head {
+// keys], the sequences of a batch as one; nil for a tensor of another shape, or a file that broke.
+func Of(w *tensor.Tensor) (heads []Head) {
 	l, ok := layoutOf(w)
-	if !ok {
+	if !ok || mapfile.Guard(func() error { heads = l.figures(w); return nil }) != nil {
 		return nil
 	}
-	l.pad = pad
-	var out []Head
-	err := mapfile.Guard(func() error {
-		out = l.figures(func(b, h, t int, into []float64) { w.Float64s(into, ((b*l.heads+h)*l.queries+t)*l.keys) })
-		return nil
-	})
-	if err != nil {
-		return nil
-	}
-	return out
+	return heads
 }
 
 // layout is the shape of weights.
-type layout struct {
-	batch, heads, queries, keys int
-	pad                         []bool
-}
+type layout struct{ batch, heads, queries, keys int }
 
 func layoutOf(w *tensor.Tensor) (l layout, ok bool) {
 	s := w.Shape()
-	switch {
-	case !w.DType().IsFloat() || w.Len() == 0:
-		return l, false
-	case len(s) == 3:
-		return layout{1, s[0], s[1], s[2], nil}, true
-	case len(s) == 4:
-		return layout{s[0], s[1], s[2], s[3], nil}, true
+	if len(s) == 3 {
+		s = append([]int{1}, s...)
 	}
-	return l, false
+	if len(s) != 4 || !w.DType().IsFloat() || w.Len() == 0 {
+		return l, false
+	}
+	return layout{s[0], s[1], s[2], s[3]}, true
 }
 
-// figures reads the weights of all queries by row, and sums up what each head does.
-func (l layout) figures(row func(b, h, t int, into []float64)) []Head {
+// figures sums up what each head does with all queries.
+func (l layout) figures(w *tensor.Tensor) []Head {
 	out, rows, gets := make([]Head, l.heads), make([][]float64, l.heads), make([][]float64, l.heads)
 	weights, seen := make([]float64, l.heads), make([]int, l.heads) // Σ w, Σ n
 	for h := range out {
 		rows[h], gets[h] = make([]float64, l.keys), make([]float64, l.keys)
-		out[h].Causal = l.queries == l.keys && l.keys > 1
 	}
 	for i := range l.batch * l.queries {
-		if i < len(l.pad) && l.pad[i] {
-			continue
-		}
-		b, t := i/l.queries, i%l.queries
-		for h := range rows {
-			row(b, h, t, rows[h])
+		for h, row := range rows {
+			w.Float64s(row, ((i/l.queries*l.heads+h)*l.queries+i%l.queries)*l.keys)
 		}
 		n := seenBy(rows)
-		for h, w := range rows {
+		for h, row := range rows {
 			o := &out[h]
-			o.Causal = o.Causal && zeros(w[min(t+1, len(w)):])
-			sum, valid := total(w)
+			sum, valid := total(row)
 			switch {
 			case n < 2:
 				continue
@@ -129,7 +101,7 @@ func (l layout) figures(row func(b, h, t int, into []float64)) []Head {
 			o.Queries++
 			weights[h], seen[h] = weights[h]+sum, seen[h]+n
 			entropy := 0.0
-			for s, x := range w {
+			for s, x := range row {
 				if p := x / sum; p > 0 {
 					entropy -= p * math.Log(p)
 					gets[h][s] += p
@@ -140,35 +112,21 @@ func (l layout) figures(row func(b, h, t int, into []float64)) []Head {
 		}
 	}
 	for h := range out {
-		out[h].mean(weights[h], seen[h], gets[h])
+		o, n := &out[h], float64(out[h].Queries) // without a query all is 0/0
+		if n > 0 {
+			o.Key = floats.MaxIdx(gets[h])
+		}
+		o.Mean, o.Entropy, o.Part = weights[h]/float64(seen[h]), o.Entropy/n, o.Part/n
+		o.Most, o.First = gets[h][o.Key]/n, gets[h][0]/n
 	}
 	return out
-}
-
-// mean divides what was summed up.
-func (h *Head) mean(weights float64, seen int, keys []float64) {
-	n := float64(h.Queries)
-	if n == 0 {
-		h.Mean, h.Entropy, h.Part, h.Most, h.First = math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()
-		return
-	}
-	for s, k := range keys {
-		if k > keys[h.Key] {
-			h.Key = s
-		}
-	}
-	h.Mean = weights / float64(seen)
-	h.Entropy, h.Part, h.Most, h.First = h.Entropy/n, h.Part/n, keys[h.Key]/n, keys[0]/n
 }
 
 // seenBy is the number of keys at which any head of a query looks.
 func seenBy(heads [][]float64) (n int) {
 	for s := range heads[0] {
-		for _, w := range heads {
-			if w[s] != 0 {
-				n++
-				break
-			}
+		if slices.ContainsFunc(heads, func(w []float64) bool { return w[s] != 0 }) {
+			n++
 		}
 	}
 	return n

@@ -55,50 +55,45 @@ func TestOf(t *testing.T) {
 	for _, tt := range []struct {
 		reason string
 		w      *tensor.Tensor
-		pad    []bool
 		want   attention.Head // of the last head
 	}{
-		{"by hand", of(t, quarter, 1, 2, 2), nil,
+		{"by hand", of(t, quarter, 1, 2, 2),
 			attention.Head{Queries: 2, Mean: 0.5, Entropy: 0.562335, Part: 0.562335 / math.Ln2, Key: 1, Most: 0.75, First: 0.25}},
-		{"a batch is one", of(t, append(quarter, quarter...), 2, 1, 2, 2), nil,
+		{"a batch is one", of(t, append(quarter, quarter...), 2, 1, 2, 2),
 			attention.Head{Queries: 4, Mean: 0.5, Entropy: 0.562335, Part: 0.562335 / math.Ln2, Key: 1, Most: 0.75, First: 0.25}},
-		{"padding is left out", of(t, []float32{0.25, 0.75, 1, 0}, 1, 2, 2), []bool{false, true},
-			attention.Head{Queries: 1, Mean: 0.5, Entropy: 0.562335, Part: 0.562335 / math.Ln2, Key: 1, Most: 0.75, First: 0.25}},
 		{"what is hidden from all heads is no key; a query with one key tells nothing",
-			of(t, causal(3, flat, flat), 1, 2, 3, 3), nil,
-			attention.Head{Queries: 2, Mean: 2.0 / 5, Entropy: (math.Ln2 + math.Log(3)) / 2, Part: 1, Key: 0, Most: 5.0 / 12, First: 5.0 / 12, Causal: true}},
-		{"a key that one head does not look at is a key", of(t, []float32{0.5, 0.5, 1, 0}, 2, 1, 2), nil,
+			of(t, causal(3, flat, flat), 1, 2, 3, 3),
+			attention.Head{Queries: 2, Mean: 2.0 / 5, Entropy: (math.Ln2 + math.Log(3)) / 2, Part: 1, Key: 0, Most: 5.0 / 12, First: 5.0 / 12}},
+		{"a key that one head does not look at is a key", of(t, []float32{0.5, 0.5, 1, 0}, 2, 1, 2),
 			attention.Head{Queries: 1, Mean: 0.5, Entropy: 0, Part: 0, Key: 0, Most: 1, First: 1}},
-		{"learned sinks take a part", of(t, []float32{0.1, 0.1, 0.1, 0.1}, 1, 2, 2), nil,
+		{"learned sinks take a part", of(t, []float32{0.1, 0.1, 0.1, 0.1}, 1, 2, 2),
 			attention.Head{Queries: 2, Mean: 0.1, Entropy: math.Ln2, Part: 1, Key: 0, Most: 0.5, First: 0.5}},
-		{"NaN, negative and nothing are left out", of(t, []float32{nan, 0.5, -0.5, 1.5, 0.5, 0.5, 0, 0}, 1, 4, 2), nil,
+		{"NaN, negative and nothing are left out", of(t, []float32{nan, 0.5, -0.5, 1.5, 0.5, 0.5, 0, 0}, 1, 4, 2),
 			attention.Head{Queries: 1, Left: 2, Mean: 0.5, Entropy: math.Ln2, Part: 1, Key: 0, Most: 0.5, First: 0.5}},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
-			heads := attention.Of(tt.w, tt.pad)
+			heads := attention.Of(tt.w)
 			require.NotEmpty(t, heads)
 			got, want := heads[len(heads)-1], tt.want
 			for _, x := range []struct{ got, want float64 }{{got.Mean, want.Mean}, {got.Entropy, want.Entropy}, {got.Part, want.Part},
 				{got.Most, want.Most}, {got.First, want.First}} {
 				assert.InDelta(t, x.want, x.got, 1e-6)
 			}
-			assert.Equal(t, []any{want.Queries, want.Left, want.Key, want.Causal}, []any{got.Queries, got.Left, got.Key, got.Causal})
+			assert.Equal(t, []any{want.Queries, want.Left, want.Key}, []any{got.Queries, got.Left, got.Key})
 		})
 	}
-	assert.Nil(t, attention.Of(of(t, quarter, 2, 2), nil), "no heads")
-	assert.Nil(t, attention.Of(of(t, nil, 0, 2, 2), nil), "nothing")
-	none := attention.Of(of(t, []float32{nan, nan}, 1, 1, 2), nil)
+	assert.Nil(t, attention.Of(of(t, quarter, 2, 2)), "no heads")
+	assert.Nil(t, attention.Of(of(t, nil, 0, 2, 2)), "nothing")
+	none := attention.Of(of(t, []float32{nan, nan}, 1, 1, 2))
 	assert.True(t, math.IsNaN(none[0].Entropy), "no query counts")
 	assert.Contains(t, none[0].Note(), "1 queries left out")
 }
 
 func TestNames(t *testing.T) {
-	heads := attention.Of(of(t, causal(12, flat, first), 1, 2, 12, 12), nil)
+	heads := attention.Of(of(t, causal(12, flat, first), 1, 2, 12, 12))
 	assert.True(t, heads[0].Uniform())
-	assert.False(t, heads[0].Anchored(), "a causal head that is uniform gives the first key most, too")
-	assert.True(t, heads[1].Anchored())
 	assert.False(t, heads[1].Uniform())
-	few := attention.Of(of(t, causal(3, flat), 1, 1, 3, 3), nil)
+	few := attention.Of(of(t, causal(3, flat), 1, 1, 3, 3))
 	assert.False(t, few[0].Uniform(), "two queries tell nothing")
 }
 

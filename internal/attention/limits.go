@@ -6,10 +6,6 @@ const (
 	// none then has more than 1.7 times its share. The heads of MiniLM have 0.946 at most; small random
 	// models 0.5 to 0.8, or more than 0.99 where their weights are so small that they are uniform.
 	uniform = 0.99
-	// anchor is the part of a head's attention that the first key gets as a sink. In a causal head in which
-	// all keys are alike it gets 0.19 of 12 tokens, and less of more; in MiniLM, which has no sink, 0.397 at
-	// most. By reason.
-	anchor = 0.4
 	// leastQueries is how many queries tell how a head looks. By reason.
 	leastQueries = 4
 	// sumError is how far the weights of a query may sum up beside 1: rounding in 8 bits of significand.

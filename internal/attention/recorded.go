@@ -4,14 +4,16 @@ import (
 	"math"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 )
 
-// Named reports whether a port may hold attention weights by its name.
-func Named(layer, port string) bool {
+// named reports whether a port may hold attention weights by its name.
+func named(layer, port string) bool {
 	return module.InAttention(layer) || strings.Contains(strings.ToLower(port), "attention") && !strings.Contains(port, "mask")
 }
 
@@ -28,7 +30,7 @@ func Recorded(w *tensor.Tensor) (is bool) {
 		for r := range rows {
 			w.Float64s(row, r*l.keys)
 			sum, ok := total(row)
-			if !ok && !zeros(row) || sum > 1+sumError {
+			if !ok && floats.Norm(row, 1) != 0 || sum > 1+sumError {
 				return nil
 			}
 			if math.Abs(sum-1) <= sumError {
@@ -41,15 +43,6 @@ func Recorded(w *tensor.Tensor) (is bool) {
 	return is && err == nil
 }
 
-func zeros(row []float64) bool {
-	for _, x := range row {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // OfFirst has the heads of each attention of which a run has recorded the weights in its first step.
 func OfFirst(run *dump.Run) map[string][]Head {
 	out := map[string][]Head{}
@@ -57,8 +50,8 @@ func OfFirst(run *dump.Run) map[string][]Head {
 		if e.Step != run.Entries[0].Step || e.Tensor == nil || len(e.Tensor.Shape()) != 4 || out[e.Layer] != nil {
 			continue
 		}
-		if Named(e.Layer, e.Port) && Recorded(e.Tensor) {
-			_ = mapfile.Guard(func() error { out[e.Layer] = Of(e.Tensor, nil); return nil })
+		if named(e.Layer, e.Port) && Recorded(e.Tensor) {
+			out[e.Layer] = Of(e.Tensor)
 		}
 	}
 	return out

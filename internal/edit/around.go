@@ -80,23 +80,25 @@ func (c *surroundings) into(within int, of kind) bool {
 // makes reports whether an operator takes what another one made that is of some kind, within some operators.
 func (c *surroundings) makes(o program.Op, within int, of kind) bool {
 	return within > 0 && takes(o, func(id program.ID) bool {
-		i := c.Maker(id)
-		return i >= 0 && (of(c.Ops[i]) || c.makes(c.Ops[i], within-1, of))
+		o := c.maker(id)
+		return o.Name != "" && (of(o) || c.makes(o, within-1, of))
 	})
 }
 
-// viewed is what a value is a view of.
-func (c *surroundings) viewed(id program.ID, by string) program.Value {
-	for c.Maker(id) >= 0 && isOne(c.Ops[c.Maker(id)], by) {
-		id = c.Ops[c.Maker(id)].Operands()[0]
+// behind is what a value is made of by some operators.
+func (c *surroundings) behind(id program.ID, by string) program.ID {
+	for o := c.maker(id); isOne(o, by); o = c.maker(id) {
+		id = o.Operands()[0]
 	}
-	return c.Values[id]
+	return id
 }
+
+func (c *surroundings) maker(id program.ID) program.Op { return maker(c.Piece, id) }
 
 // learned returns how many axes a weight has that an operator takes as it stands, or by a view of it; 0 for none.
 func (c *surroundings) learned(o program.Op) int {
 	for _, id := range o.Operands() {
-		if v := c.viewed(id, "view expand slice unsqueeze transpose _to_copy select index"); v.Weight != "" {
+		if v := c.Values[c.behind(id, "view expand slice unsqueeze transpose _to_copy select index")]; v.Weight != "" {
 			return max(axesOf(v), 1)
 		}
 	}
@@ -166,7 +168,7 @@ func (c *surroundings) caps() bool {
 // scales reports whether the weight that is changed is that of a norm, maybe as another type.
 func (c *surroundings) scales() bool {
 	return c.any(func(o program.Op) bool {
-		return takes(o, func(id program.ID) bool { return c.viewed(id, "_to_copy add view").Weight == c.Weight }) &&
+		return takes(o, func(id program.ID) bool { return c.Values[c.behind(id, "_to_copy add view")].Weight == c.Weight }) &&
 			(isOne(o, norming) || c.makes(o, toNorm, named("rsqrt")))
 	})
 }
@@ -286,7 +288,7 @@ func (c *surroundings) scored() bool {
 func (c *surroundings) rotates(o program.Op) bool {
 	ofProducts := func(name string) kind {
 		return func(o program.Op) bool {
-			return o.Name == name && takesTwo(o) && !takes(o, func(id program.ID) bool { return c.Maker(id) < 0 || c.Ops[c.Maker(id)].Name != "mul" })
+			return o.Name == name && takesTwo(o) && !takes(o, func(id program.ID) bool { return c.maker(id).Name != "mul" })
 		}
 	}
 	if isOne(o, "cat stack") {
@@ -414,9 +416,11 @@ func (c *surroundings) standsFor() bool { return c.madeBy(named("round")) }
 func (c *surroundings) addsLowRank() bool {
 	columns := func(id program.ID) int { s := c.Values[id].Shape; return s[len(s)-1] }
 	return c.madeBy(func(o program.Op) bool {
-		return o.Name == "mm" && c.comesOf(o.Operands()[0], "view _to_copy", func(last program.Op) bool {
-			return last.Name == "mm" && 2*columns(last.Out[0]) < min(columns(last.Operands()[0]), columns(o.Out[0]))
-		})
+		if o.Name != "mm" {
+			return false
+		}
+		last := c.maker(c.behind(o.Operands()[0], "view _to_copy"))
+		return last.Name == "mm" && 2*columns(last.Out[0]) < min(columns(last.Operands()[0]), columns(o.Out[0]))
 	})
 }
 
@@ -424,18 +428,5 @@ func (c *surroundings) addsLowRank() bool {
 // another shape or type.
 func (c *surroundings) madeBy(is kind) bool {
 	return (takesTwo(c.op) || c.Kind == "scalar") &&
-		takes(c.op, func(id program.ID) bool { return c.comesOf(id, "mul clamp view _to_copy", is) })
-}
-
-// comesOf reports whether a value is what an operator of some kind made, maybe through others.
-func (c *surroundings) comesOf(id program.ID, through string, is kind) bool {
-	for i := c.Maker(id); i >= 0; i = c.Maker(c.Ops[i].Operands()[0]) {
-		if is(c.Ops[i]) {
-			return true
-		}
-		if !isOne(c.Ops[i], through) {
-			return false
-		}
-	}
-	return false
+		takes(c.op, func(id program.ID) bool { return is(c.maker(c.behind(id, "mul clamp view _to_copy"))) })
 }

@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -148,35 +147,25 @@ type Weighed struct {
 }
 
 // AttentionWeights returns those of the attentions in a piece. A fused one is run on values that are 1 for one key each.
-func AttentionWeights(ctx context.Context, b *replay.Base) (out []Weighed) {
+func AttentionWeights(b *replay.Base) (out []Weighed) {
 	s := newSite(b, nil)
 	for _, a := range s.attentions() {
 		if a.softmax >= 0 {
 			out = append(out, Weighed{s.Ops[a.softmax].Layer, b.Value(s.Ops[a.softmax].Out[0])})
 			continue
 		}
-		o := s.Ops[a.k.op]
-		keys := slices.Clone(s.shape(s.at(a.k)))
-		n := len(keys) - 1
-		eye := make([]float64, size(keys[:n])*a.keys)
-		for i := range size(keys[:n]) {
-			eye[i*a.keys+i%a.keys] = 1
-		}
-		shape := slices.Clone(s.shape(s.at(a.q)))
-		shape[n], keys[n] = a.keys, a.keys
-		values := append(slices.Clone(s.Values), constantOf(eye, keys, tensor.F32), program.Value{Shape: shape, DType: tensor.F32})
-		o.Args, o.Out = with(o.Args, "value", program.ID(len(values)-2)), []program.ID{program.ID(len(values) - 1)}
-		p := &program.Piece{Program: s.With(values, []program.Op{o}), Out: o.Out[0], Origin: []int{0}}
-		fused, err := replay.NewBase(ctx, p, func(v *program.Value) (*replay.Array, error) {
-			for i := range s.Values {
-				if v == &values[i] {
-					return b.Value(program.ID(i)), nil
-				}
-			}
-			return replay.Of(tensor.F32, v.Shape, eye)
-		}, replay.Mode{})
-		if err == nil {
-			out = append(out, Weighed{o.Layer, fused.Value(p.Out)})
+		o, w := s.Ops[a.k.op], &writer{s: s, e: &Edit{}}
+		keys, weights := slices.Clone(s.shape(s.at(a.k))), slices.Clone(s.shape(s.at(a.q)))
+		keys[len(keys)-1], weights[len(weights)-1] = a.keys, a.keys
+		ones := w.numbers(tensor.F32, keys, func() []float64 {
+			return mapped(upTo(size(keys)), func(i int) float64 { return map[bool]float64{true: 1}[i/a.keys%a.keys == i%a.keys] })
+		})
+		piece := *b.Piece
+		piece.Out = w.made(o, program.Value{Shape: weights, DType: tensor.F32}, with(o.Args, "value", ones))
+		of := *b
+		of.Piece, w.e.Patch.Ops = &piece, map[int][]program.Op{a.k.op: w.ops}
+		if x, err := of.Run(w.e.Patch); err == nil {
+			out = append(out, Weighed{o.Layer, x})
 		}
 	}
 	return out

@@ -66,7 +66,6 @@ type site struct {
 	looped  []bool                   // by operator: it runs several times in a loop
 	sizes   []int                    // of axes in the piece: numbers often come from them
 	fed     *Fed                     // nil where forward passes were not laid out as one
-	others  map[[2]int]program.Value // what others have, by value and owner
 	read    map[program.ID][]float64 // elements of values
 	out     []Edit
 	skipped int // how often a kind could not list its edits
@@ -126,7 +125,7 @@ func (s *site) list(kind func(*site)) {
 }
 
 func newSite(b *replay.Base, weights []Weight) *site {
-	s := &site{Base: b, weights: weights, groups: groups(b.Piece), others: map[[2]int]program.Value{}, read: map[program.ID][]float64{}}
+	s := &site{Base: b, weights: weights, groups: groups(b.Piece), read: map[program.ID][]float64{}}
 	for _, v := range b.Values {
 		s.sizes = append(s.sizes, v.Shape...)
 	}
@@ -179,11 +178,27 @@ func (s *site) addAt(kind string, cost int, text string, at []int, rewrite func(
 	if len(at) == 1 && s.looped[at[0]] {
 		cost += loopCost
 	}
-	e := Edit{Kind: kind, Cost: cost, Text: text, At: at, Patch: replay.Patch{Ops: map[int][]program.Op{}}}
+	return s.write(Edit{Kind: kind, Cost: cost, Text: text, At: at}, at, rewrite)
+}
+
+// outside appends an edit of a value that comes from outside.
+func (s *site) outside(id program.ID, kind string, cost int, what string, f change) *Edit {
+	own := program.Op{Name: replay.AsIs, Full: replay.AsIs, Args: argsOf("self", id), Out: []program.ID{id}, Stack: -1}
+	return s.write(Edit{Kind: kind, Cost: cost, Text: what, Weight: s.Values[id].Weight, Takers: s.takers(id)}, []int{replay.Outside},
+		func(w *writer, _ program.Op) { w.after(own, f) })
+}
+
+// write appends an edit that rewrites some operators; none where one of them cannot be.
+func (s *site) write(e Edit, at []int, rewrite func(w *writer, o program.Op)) *Edit {
+	e.Patch.Ops = map[int][]program.Op{}
 	w := &writer{s: s, e: &e}
 	for _, i := range at {
+		var o program.Op
+		if i >= 0 {
+			o = s.Ops[i]
+		}
 		w.ops = nil
-		rewrite(w, s.Ops[i])
+		rewrite(w, o)
 		if w.failed {
 			return &Edit{}
 		}
@@ -247,13 +262,15 @@ func intOf(o program.Op, name string) int {
 	return i
 }
 
-// made is the operator that made a value; one without a name for what comes from outside.
-func (s *site) made(id program.ID) program.Op {
-	if id != program.None && s.Maker(id) >= 0 {
-		return s.Ops[s.Maker(id)]
+// maker is the operator that makes a value; one without a name for what comes from outside.
+func maker(p *program.Piece, id program.ID) program.Op {
+	if id != program.None && p.Maker(id) >= 0 {
+		return p.Ops[p.Maker(id)]
 	}
 	return program.Op{Stack: -1}
 }
+
+func (s *site) made(id program.ID) program.Op { return maker(s.Piece, id) }
 
 // grouped puts things with one key together, in the order in which the keys come first. Those without a key are left out.
 func grouped[K comparable, T any](of []T, key func(x T) (k K, ok bool)) (groups [][]T) {
@@ -282,6 +299,15 @@ func andEach[T any](all []T) [][]T {
 		}
 	}
 	return sets
+}
+
+// mapped returns what a function makes of each of some things.
+func mapped[T, U any](of []T, f func(x T) U) []U {
+	out := make([]U, len(of))
+	for i, x := range of {
+		out[i] = f(x)
+	}
+	return out
 }
 
 // upTo lists the first whole numbers.

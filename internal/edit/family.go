@@ -107,7 +107,7 @@ func (f *familiesOf) table(id program.ID, name string, put func(w *writer, o pro
 	add := func(what string, n int, number func(i int, y float64, p []float64) float64) {
 		f.add(fittedCost, what+name, n, percent, f.group, func(w *writer, o program.Op, p []float64) {
 			put(w, o, func(w *writer) program.ID {
-				return w.constant(v, func(i int, y float64) float64 { return number(i, y, p) }, x)
+				return w.table(v.Shape, numbers, func(i int, y float64) float64 { return number(i, y, p) })
 			})
 		})
 	}

@@ -107,16 +107,9 @@ func (w *writer) owner(f *Fed, id, like program.ID, axis, of int) program.ID {
 		row[axis] = 1
 		return w.call("full", like, row, "size", row, "fill_value", 0)
 	}
-	key := [2]int{int(id), of}
-	v, ok := w.s.others[key]
-	if !ok {
-		if a := f.Others[of-1].Base.Value(id); a != nil {
-			v = constantOf(a.Floats(), a.Shape(), w.s.Values[id].DType)
-		}
-		w.s.others[key] = v
-	}
-	if w.unless(v.Data != nil) {
+	a := f.Others[of-1].Base.Value(id)
+	if w.unless(a != nil) {
 		return like
 	}
-	return w.outside(v)
+	return w.late(program.Value{Shape: a.Shape(), DType: a.DType()}, func() (*replay.Array, error) { return a, nil })
 }

@@ -92,7 +92,7 @@ func (l *grid) add(id string, rank int, what string, change func(x *cell)) {
 		bits = fmt.Sprintf("%d bits, %s", int(math.Log2(l.Top+1)), bits)
 	}
 	e := l.instead("quant", 2+rank, text("%s: %s (%s)", l.Values[l.id].Weight, what, bits), l.takers(l.id), []program.ID{l.id}, func(w *writer, id program.ID) program.ID {
-		return w.numbered(program.Value{Shape: l.shape(id), DType: tensor.F32}, func() []float64 {
+		return w.numbers(tensor.F32, l.shape(id), func() []float64 {
 			return l.Grid.Weight(func(r, k, c int) (s, z, q float64) {
 				x := cell{r, k, c, l.Scale[r/l.Band][k], l.Zero[r/l.Band][k], l.Q[r][c]}
 				change(&x)

@@ -78,7 +78,7 @@ func experts(s *site) {
 				add(3, text("with number %d of zeros", k), func(w *writer, id program.ID) program.ID {
 					keep := slices.Repeat([]float64{1}, n)
 					keep[k] = 0
-					return w.two("mul", id, w.numbers(keep, []int{n, 1, 1}, tensor.F32))
+					return w.two("mul", id, w.numbers(tensor.F32, []int{n, 1, 1}, func() []float64 { return keep }))
 				})
 			}
 		}

@@ -52,7 +52,7 @@ func (s *site) positions() {
 				}
 				if id == s.Out {
 					s.last("state", rank, text, func(w *writer, _ program.ID) program.ID {
-						return w.numbered(program.Value{Shape: v.Shape, DType: v.DType}, moved)
+						return w.numbers(v.DType, v.Shape, moved)
 					}).ID = "state/position"
 				}
 				s.otherNumbers("state/position", rank, text, map[program.ID]func() []float64{id: moved}, s.takers(id))
@@ -74,7 +74,7 @@ func (f *Fed) counts(x []float64, shape []int, axis int) bool {
 // otherNumbers appends an edit after which operators take values with other numbers.
 func (s *site) otherNumbers(id string, rank int, text string, of map[program.ID]func() []float64, at []int) {
 	s.instead("state", rank, text, at, slices.Collect(maps.Keys(of)), func(w *writer, x program.ID) program.ID {
-		return w.numbered(program.Value{Shape: s.shape(x), DType: s.Values[x].DType}, of[x])
+		return w.numbers(s.Values[x].DType, s.shape(x), of[x])
 	}).ID = id
 }
 

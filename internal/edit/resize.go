@@ -28,7 +28,7 @@ func resizes(s *site) {
 	for _, way := range ways {
 		s.instead("table", 1, "resized "+way.name, s.takers(all...), all, func(w *writer, x program.ID) program.ID {
 			shape := s.shape(x)
-			return w.numbers(way.matrix(shape[0], shape[1]), shape, tensor.F32)
+			return w.resizing(way, shape[0], shape[1])
 		}).ID = id
 	}
 }
@@ -75,7 +75,7 @@ func resampled(s *site) {
 			n := from[0] * from[1]
 			x = w.view(x, n, from[2], from[3])
 			for _, d := range []int{3, 2} { // the last axis, which comes first then
-				m := w.expand(w.numbers(way.matrix(from[d], to[d]), []int{from[d], to[d]}, tensor.F32), []int{n, from[d], to[d]})
+				m := w.expand(w.resizing(way, from[d], to[d]), []int{n, from[d], to[d]})
 				x = w.call("bmm", x, []int{n, w.shape(x)[1], to[d]}, "self", x, "mat2", m)
 				x = w.transpose(x, 1, 2)
 			}
@@ -131,4 +131,9 @@ func (w way) matrix(before, after int) []float64 {
 		}
 	}
 	return x
+}
+
+// resizing adds that matrix to the patch.
+func (w *writer) resizing(by way, before, after int) program.ID {
+	return w.numbers(tensor.F32, []int{before, after}, func() []float64 { return by.matrix(before, after) })
 }

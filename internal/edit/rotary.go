@@ -44,8 +44,8 @@ func whole(s *site) {
 			}
 			like := slices.Repeat([]int{1}, last+1)
 			like[axis], like[last] = rows, width
-			a := w.two("mul", x, w.numbers(cos, like, tensor.F32))
-			w.pass(o, w.two("add", a, w.two("mul", w.selected(x, last, partner), w.numbers(sin, like, tensor.F32))))
+			a := w.two("mul", x, w.numbers(tensor.F32, like, func() []float64 { return cos }))
+			w.pass(o, w.two("add", a, w.two("mul", w.selected(x, last, partner), w.numbers(tensor.F32, like, func() []float64 { return sin }))))
 		}).ID = "rope/applied"
 	}
 }

@@ -113,7 +113,7 @@ func (s *site) hiding(w *writer, f *Fed, a attention, o program.Op, g fault, mor
 	if s.isBools(a) {
 		v.DType = tensor.Bool
 	}
-	id := w.numbered(v, func() []float64 { return s.shows(f, a, g, v) })
+	id := w.numbers(v.DType, v.Shape, func() []float64 { return s.shows(f, a, g, v) })
 	switch {
 	case a.softmax < 0:
 		o.Args = with(o.Args, "attn_mask", id, "is_causal", false)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/tensor"
 )
 
 // sequence is a table that repeats n falling numbers x_i = g_i·(m_i + (1−m_i)/factor) of a geometric one g_i = first·ratio^i:
@@ -91,9 +92,10 @@ func (s *site) table(id program.ID, name string, add func(what string, number fl
 	if x == nil {
 		return
 	}
-	q := sequenceOf(x.Floats())
+	numbers := x.Floats()
+	q := sequenceOf(numbers)
 	other := func(what string, to float64, number func(i int, x float64) float64) {
-		add(what, to, func(w *writer, _ program.ID) program.ID { return w.constant(s.Values[id], number, x) })
+		add(what, to, func(w *writer, _ program.ID) program.ID { return w.table(s.shape(id), numbers, number) })
 	}
 	part := func(i int) float64 { return float64(i%q.n) / float64(q.n) }
 	for _, c := range bases {
@@ -120,6 +122,13 @@ func (s *site) table(id program.ID, name string, add func(what string, number fl
 			other(text("%s scaled by %.4g and not %.4g", name, f, q.factor), f, func(i int, _ float64) float64 { return q.scaled(i, f) })
 		}
 	}
+}
+
+// table adds numbers to the patch that are made of others, one by one.
+func (w *writer) table(shape []int, x []float64, f func(i int, x float64) float64) program.ID {
+	return w.numbers(tensor.F32, shape, func() []float64 {
+		return mapped(upTo(len(x)), func(i int) float64 { return f(i, x[i]) })
+	})
 }
 
 // spacing is a way to put n points on a stretch of length 1: the i-th at (i + shift)/(n − less).

@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -95,19 +94,6 @@ func given(s *site) {
 			})
 		}
 	}
-}
-
-// outside appends an edit of a value that comes from outside.
-func (s *site) outside(id program.ID, kind string, cost int, what string, f change) *Edit {
-	e := Edit{Kind: kind, Cost: cost, Text: what, Weight: s.Values[id].Weight, Takers: s.takers(id), Patch: replay.Patch{Ops: map[int][]program.Op{}}}
-	w := &writer{s: s, e: &e}
-	w.after(program.Op{Name: replay.AsIs, Full: replay.AsIs, Args: argsOf("self", id), Out: []program.ID{id}, Stack: -1}, f)
-	e.Patch.Ops[replay.Outside] = w.ops
-	if w.failed {
-		return &Edit{}
-	}
-	s.out = append(s.out, e)
-	return &s.out[len(s.out)-1]
 }
 
 // isMask reports whether a value has nothing but zero and one.

@@ -1,8 +1,6 @@
 package edit
 
 import (
-	"encoding/binary"
-	"math"
 	"slices"
 	"strings"
 
@@ -117,7 +115,7 @@ func (w *writer) outside(v program.Value) program.ID {
 	return program.ID(len(w.s.Values) + len(w.e.Patch.Made) - 1)
 }
 
-// late is a value that is made when it is needed, and numbered one of numbers.
+// late is a value that is made when it is needed, and numbers one of some numbers.
 func (w *writer) late(v program.Value, made func() (*replay.Array, error)) program.ID {
 	id := w.outside(v)
 	if w.e.Patch.Late == nil {
@@ -127,44 +125,8 @@ func (w *writer) late(v program.Value, made func() (*replay.Array, error)) progr
 	return id
 }
 
-func (w *writer) numbered(v program.Value, numbers func() []float64) program.ID {
-	return w.late(v, func() (*replay.Array, error) { return replay.Of(v.DType, v.Shape, numbers()) })
-}
-
-// numbers adds a constant to the patch, and constant one of numbers that are made of others.
-func (w *writer) numbers(x []float64, shape []int, dtype tensor.DType) program.ID {
-	return w.outside(constantOf(x, shape, dtype))
-}
-
-func (w *writer) constant(v program.Value, f func(i int, x float64) float64, of *replay.Array) program.ID {
-	x := of.Floats()
-	for i := range x {
-		x[i] = f(i, x[i])
-	}
-	return w.numbers(x, v.Shape, tensor.F32)
-}
-
-// constantOf is a constant of bools, of integers or of float32.
-func constantOf(x []float64, shape []int, dtype tensor.DType) program.Value {
-	v := program.Value{Shape: shape, DType: tensor.F32}
-	switch {
-	case dtype == tensor.Bool:
-		v.DType = dtype
-	case !dtype.IsFloat():
-		v.DType = tensor.I64
-	}
-	v.Data = make([]byte, 0, len(x)*v.DType.Size())
-	for _, y := range x {
-		switch v.DType {
-		case tensor.Bool:
-			v.Data = append(v.Data, map[bool]byte{true: 1}[y != 0])
-		case tensor.I64:
-			v.Data = binary.LittleEndian.AppendUint64(v.Data, uint64(int64(y)))
-		default:
-			v.Data = binary.LittleEndian.AppendUint32(v.Data, math.Float32bits(float32(y)))
-		}
-	}
-	return v
+func (w *writer) numbers(dtype tensor.DType, shape []int, x func() []float64) program.ID {
+	return w.late(program.Value{Shape: shape, DType: dtype}, func() (*replay.Array, error) { return replay.Of(dtype, shape, x()) })
 }
 
 func (w *writer) write(name string, out []program.ID, args ...any) {
@@ -234,15 +196,13 @@ func (w *writer) cat(d int, parts ...program.ID) program.ID {
 
 // selected writes a value whose elements along an axis are those of an order.
 func (w *writer) selected(x program.ID, axis int, order []int) program.ID {
-	shape, index := w.shape(x), make([]float64, len(order))
+	shape := w.shape(x)
 	if w.unless(axis < len(shape)) {
 		return x
 	}
 	shape[axis] = len(order)
-	for i, k := range order {
-		index[i] = float64(k)
-	}
-	return w.call("index_select", x, shape, "self", x, "dim", axis, "index", w.numbers(index, []int{len(order)}, tensor.I64))
+	index := w.numbers(tensor.I64, []int{len(order)}, func() []float64 { return mapped(order, func(k int) float64 { return float64(k) }) })
+	return w.call("index_select", x, shape, "self", x, "dim", axis, "index", index)
 }
 
 // transpose exchanges two axes of a value.

@@ -1,13 +1,16 @@
 package edit
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Written is an edit as a person writes it: "layers.3.mixer:17 scalar 0.125".
@@ -65,14 +68,30 @@ func (w Written) Find(b *replay.Base, weights []Weight, fed *Fed, op int) (Edit,
 		strings.TrimSpace(w.Kind+" "+w.What), strings.Join(have[:min(len(have), 8)], ", "), max(len(have)-8, 0))
 }
 
-// settle makes the numbers that an edit makes when they are needed, so that a program can hold them.
+// settle makes the numbers that an edit makes when they are needed, so that a program can hold them: as bools, integers or
+// float32.
 func (e *Edit) settle(b *replay.Base) error {
 	for id, numbers := range e.Patch.Late {
 		a, err := numbers()
 		if err != nil {
 			return err
 		}
-		e.Patch.Made[int(id)-len(b.Values)] = constantOf(a.Floats(), a.Shape(), a.DType())
+		v := &e.Patch.Made[int(id)-len(b.Values)]
+		if v.DType = a.DType(); v.DType.IsFloat() {
+			v.DType = tensor.F32
+		} else if v.DType != tensor.Bool {
+			v.DType = tensor.I64
+		}
+		for _, x := range a.Floats() {
+			switch v.DType {
+			case tensor.Bool:
+				v.Data = append(v.Data, map[bool]byte{true: 1}[x != 0])
+			case tensor.I64:
+				v.Data = binary.LittleEndian.AppendUint64(v.Data, uint64(int64(x)))
+			default:
+				v.Data = binary.LittleEndian.AppendUint32(v.Data, math.Float32bits(float32(x)))
+			}
+		}
 	}
 	e.Patch.Late = nil
 	return nil

@@ -85,17 +85,16 @@ func (k sortKey) compare(o sortKey) int {
 // Ordered reports whether the names of two layers tell which of them ran first: numbered blocks do,
 // a container runs after what is inside it, a final norm and a head after the numbered blocks.
 // Names that people made up tell nothing.
-func Ordered(a, b string) bool { return ordered(segmentsOf(a), segmentsOf(b)) }
-
-func ordered(a, b []segment) bool {
+func Ordered(a, b string) bool {
 	number := func(s segment) bool { return IsNumber(s.text) }
-	for i := range min(len(a), len(b)) {
+	x, y := segmentsOf(a), segmentsOf(b)
+	for i := range min(len(x), len(y)) {
 		switch {
-		case a[i].text == b[i].text:
-		case a[i].rank != b[i].rank:
-			return slices.ContainsFunc(a, number) || slices.ContainsFunc(b, number)
+		case x[i].text == y[i].text:
+		case x[i].rank != y[i].rank:
+			return slices.ContainsFunc(x, number) || slices.ContainsFunc(y, number)
 		default:
-			return number(a[i]) && number(b[i])
+			return number(x[i]) && number(y[i])
 		}
 	}
 	return true
@@ -104,11 +103,9 @@ func ordered(a, b []segment) bool {
 // Unordered returns the layers before which none of those returned before it is known to have run:
 // see Ordered.
 func Unordered(layers []string) (out []string) {
-	var kept [][]segment
 	for _, l := range layers {
-		s := segmentsOf(l)
-		if !slices.ContainsFunc(kept, func(o []segment) bool { return ordered(o, s) }) {
-			kept, out = append(kept, s), append(out, l)
+		if !slices.ContainsFunc(out, func(o string) bool { return Ordered(o, l) }) {
+			out = append(out, l)
 		}
 	}
 	return out

@@ -27,10 +27,9 @@ type Site struct {
 	KnownOnly bool
 	// Off is how far a result is off: in units of the limit up to which it is right, and as relative L2.
 	Off func(*replay.Array) (units, relative float64)
-	// Numbers are those of a result that are compared; nil for all.
+	// Numbers are those of a result that are compared, nil where it has others; Want is what they should be.
 	Numbers func(*replay.Array) []float64
-	// Residual is what is too much in each number; nil where there are others.
-	Residual func(*replay.Array) []float64
+	Want    []float64
 }
 
 // Fit is an edit that makes what the candidate has, or nearly.
@@ -60,46 +59,38 @@ type Result struct {
 // Find tries the edits of a piece, the simplest first, until its work is spent, or all are tried that are about
 // as simple as the first that fits. The error is that of the piece itself, or ctx's cause; an edit that cannot
 // be run does not fit.
-func Find(ctx context.Context, s *Site) (r *Result, err error) {
-	err = replay.Attempt(func() (err error) {
-		r, err = find(ctx, s)
-		return err
-	})
-	return r, err
+func Find(ctx context.Context, s *Site) (*Result, error) {
+	f := &finder{ctx: ctx, s: s, r: &Result{piece: s.Piece}}
+	return f.r, replay.Attempt(f.find)
 }
 
-func find(ctx context.Context, s *Site) (*Result, error) {
-	base, err := replay.NewBase(ctx, s.Piece, s.Load, s.Mode)
-	if err != nil {
-		return nil, err
+func (f *finder) find() (err error) {
+	s, r := f.s, f.r
+	if f.base, err = replay.NewBase(f.ctx, s.Piece, s.Load, s.Mode); err != nil {
+		return err
 	}
-	f := &finder{ctx: ctx, s: s, base: base, r: &Result{piece: s.Piece}}
-	made := base.Value(s.Piece.Out)
-	if f.r.Off, f.r.Relative = s.Off(made); !(f.r.Off > 1) {
-		return f.r, nil
+	if r.Off, r.Relative = s.Off(f.base.Value(s.Piece.Out)); !(r.Off > 1) {
+		return nil
 	}
-	f.limit = math.Min(1, most*f.r.Off)
-	f.work = min(max(leastWork, runs*base.Whole()), mostWork)
-	f.best = Fit{Off: f.r.Off}
-	if !s.KnownOnly && s.Residual != nil {
-		f.residual = s.Residual(made)
-	}
+	f.limit = math.Min(1, most*r.Off)
+	f.work = min(max(leastWork, runs*f.base.Whole()), mostWork)
+	f.best = Fit{Off: r.Off}
 	edits, err := f.listed()
-	if err != nil || f.r.Twin {
-		return f.r, err
+	if err != nil || r.Twin {
+		return err
 	}
 	if err := f.solveOnce(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := f.pairs(edits); err != nil {
-		return nil, err
+		return err
 	}
-	f.r.decide()
-	f.r.Twin = f.r.Proven && f.knownFirst() // its numbers were solved again
-	if len(f.r.Fits) == 0 && f.best.Off*nearer <= f.r.Off {
-		f.r.Near = &f.best
+	r.decide()
+	r.Twin = r.Proven && f.knownFirst() // its numbers were solved again
+	if len(r.Fits) == 0 && f.best.Off*nearer <= r.Off {
+		r.Near = &f.best
 	}
-	return f.r, nil
+	return nil
 }
 
 // finder is the search at one place.
@@ -113,8 +104,8 @@ type finder struct {
 	need  map[*edit.Edit]float64 // of edits that were listed
 	best  Fit
 	near  []Fit // edits that leave little enough for another to explain
-	// residual is what is too much in what the piece makes; nil where nothing is to be solved any more.
-	residual []float64
+	// solving was done, or is not asked for.
+	solved bool
 }
 
 // known reports whether an edit is one that was proven in another layer.
@@ -207,11 +198,11 @@ func (f *finder) inTurn(edits []*edit.Edit, rank func(*edit.Edit) int) {
 
 // solveOnce looks for edits that are made of what the candidate has, where none fits so far.
 func (f *finder) solveOnce() error {
-	residual := f.residual
-	if f.residual = nil; residual == nil || len(f.r.Fits) > 0 {
+	if f.solved || f.s.KnownOnly || len(f.r.Fits) > 0 {
 		return nil
 	}
-	return f.solved(residual)
+	f.solved = true
+	return f.solve()
 }
 
 // try runs edits, several at a time, and keeps those that fit, and reports whether one does. What fits hangs on no clock
@@ -236,7 +227,7 @@ func (f *finder) try(edits ...*edit.Edit) (fit bool, err error) {
 		switch {
 		case x.Patch.Ops == nil: // it cannot be run
 		case made[i] != nil:
-			x.made = f.numbers(made[i])
+			x.made = f.s.Numbers(made[i])
 			x.Overflows = slices.ContainsFunc(x.made, func(v float64) bool { return math.IsInf(v, 0) }) || x.To == tensor.F16 && f.exceeds(x.At, mostF16)
 			f.r.Fits = append(f.r.Fits, x)
 			fit = true
@@ -259,13 +250,6 @@ func (f *finder) exceeds(at []int, limit float64) bool {
 		}
 		return slices.ContainsFunc(f.base.Value(out[0]).Floats(), func(v float64) bool { return math.Abs(v) > limit })
 	})
-}
-
-func (f *finder) numbers(a *replay.Array) []float64 {
-	if f.s.Numbers == nil {
-		return a.Floats()
-	}
-	return f.s.Numbers(a)
 }
 
 // Compared is how many numbers are.

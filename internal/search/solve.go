@@ -12,13 +12,16 @@ import (
 	"github.com/goparity/goparity/internal/replay"
 )
 
-// solved looks for edits that are made of what the candidate has: the order of its slices, and numbers. residual is what
-// is too much in what the piece makes.
-func (f *finder) solved(residual []float64) error {
+// solve looks for edits that are made of what the candidate has: the order of its slices, and numbers.
+func (f *finder) solve() error {
 	made := f.base.Value(f.s.Piece.Out)
-	if made.Len() == len(residual) {
+	left := f.left(made)
+	if left == nil {
+		return nil
+	}
+	if made.Len() == len(left) {
 		for d := range made.Shape() {
-			if order := ordered(made, residual, d); order != nil {
+			if order := ordered(made, f.s.Want, d); order != nil {
 				if e := edit.Ordered(f.base, d, order); e != nil {
 					if _, err := f.try(e); err != nil {
 						return err
@@ -27,25 +30,34 @@ func (f *finder) solved(residual []float64) error {
 			}
 		}
 	}
-	if len(f.r.Fits) > 0 || slices.ContainsFunc(residual, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
+	if len(f.r.Fits) > 0 || slices.ContainsFunc(left, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
 		return nil
 	}
 	families := edit.Families(f.base)
 	f.r.Listed += len(families)
 	for _, family := range families {
-		if len(residual) < equations*family.Numbers {
+		if len(left) < equations*family.Numbers {
 			continue
 		}
-		if err := f.newton(family, residual); err != nil {
+		if err := f.newton(family, left); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// left is what is too much in each number of a result; nil where it has others.
+func (f *finder) left(a *replay.Array) []float64 {
+	x := f.s.Numbers(a)
+	if len(x) != len(f.s.Want) {
+		return nil
+	}
+	return floats.SubTo(make([]float64, len(x)), x, f.s.Want)
+}
+
 // ordered returns in which order the slices of an array along an axis are those of the candidate: nil where they are in
 // none, or in the same.
-func ordered(made *replay.Array, residual []float64, d int) []int {
+func ordered(made *replay.Array, want []float64, d int) []int {
 	shape, x := made.Shape(), made.Floats()
 	n, inner := shape[d], 1
 	for _, k := range shape[d+1:] {
@@ -56,15 +68,13 @@ func ordered(made *replay.Array, residual []float64, d int) []int {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	ours, theirs := make([]float64, n), make([]float64, n) // each slice as one number
-	var scale float64
 	for outer := range len(x) / n / inner {
 		for k := range inner {
 			by := rng.NormFloat64()
 			for i := range n {
 				at := (outer*n+i)*inner + k
 				ours[i] += by * x[at]
-				theirs[i] += by * (x[at] - residual[at])
-				scale = math.Max(scale, math.Abs(x[at]))
+				theirs[i] += by * want[at]
 			}
 		}
 	}
@@ -116,8 +126,8 @@ func (f *finder) newton(family edit.Family, left []float64) error {
 		if a == nil || err != nil {
 			return err
 		}
-		r := f.s.Residual(a)
-		if len(r) != len(left) || !fits && !(floats.Norm(r, 2) < converges*floats.Norm(left, 2)) {
+		r := f.left(a)
+		if r == nil || !fits && !(floats.Norm(r, 2) < converges*floats.Norm(left, 2)) {
 			return nil
 		}
 		left = r
@@ -139,8 +149,8 @@ func (f *finder) step(family edit.Family, p, left []float64) ([]float64, error) 
 		if a == nil || err != nil {
 			return nil, err
 		}
-		r := f.s.Residual(a)
-		if len(r) != len(left) {
+		r := f.left(a)
+		if r == nil {
 			return nil, nil
 		}
 		floats.Sub(r, left)

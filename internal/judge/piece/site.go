@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/search"
@@ -70,16 +68,9 @@ func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Si
 	if len(j.schemes) > 0 && !j.schemes[0].scheme.Sized {
 		s.Mode.Operands = j.schemes[0].scheme.Operands
 	}
-	s.Numbers = func(a *replay.Array) []float64 {
+	s.Want, s.Numbers = have.x, func(a *replay.Array) []float64 {
 		made, _ := arrange(a)
 		return made.x
-	}
-	s.Residual = func(a *replay.Array) []float64 {
-		made, ok := arrange(a)
-		if !ok {
-			return nil
-		}
-		return floats.SubTo(make([]float64, len(have.x)), made.x, have.x)
 	}
 	s.Off = func(a *replay.Array) (units, relative float64) {
 		made, ok := arrange(a)

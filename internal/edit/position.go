@@ -121,12 +121,9 @@ func (s *site) turns(f *Fed, c, t program.ID, axis int) bool {
 	x, y := s.floats(c), s.floats(t)
 	shape := s.shape(c)
 	inner := size(shape[axis+1:])
-	if len(f.At) < 3 || !f.onCircle(x, y, shape, axis) {
-		return false
-	}
-	ok, varies := true, false
+	ok, varies := len(f.At) > 2, false
 	last, by := make([]complex128, inner), make([]complex128, inner)
-	f.each(shape, axis, 0, len(f.At), func(p, at int) {
+	row := func(p, at int) {
 		k, now := at%inner, complex(x[at], y[at])
 		switch p {
 		case 0:
@@ -139,21 +136,11 @@ func (s *site) turns(f *Fed, c, t program.ID, axis int) bool {
 			ok = ok && cmplx.Abs(now-last[k]*by[k]) <= near*cmplx.Abs(last[k])
 		}
 		last[k] = now
-	})
-	return ok && varies
-}
-
-// onCircle reports whether the first numbers of the first two rows have one size, so that all are worth a look.
-func (f *Fed) onCircle(x, y []float64, shape []int, axis int) bool {
-	inner := size(shape[axis+1:])
-	from := f.Line * size(shape[:axis]) / f.Lines * shape[axis]
-	for k := range min(inner, 4) {
-		a, b := (from+f.At[0])*inner+k, (from+f.At[1])*inner+k
-		if math.Abs(math.Hypot(x[a], y[a])-math.Hypot(x[b], y[b])) > near*math.Hypot(x[a], y[a]) {
-			return false
-		}
 	}
-	return true
+	if f.each(shape, axis, 0, 2, row); ok && varies { // of most pairs two rows tell
+		f.each(shape, axis, 2, len(f.At), row)
+	}
+	return ok && varies
 }
 
 // floats are the elements of a value of the piece, read once.

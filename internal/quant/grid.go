@@ -83,32 +83,28 @@ func gridBy(w [][]float64, size int, find func(group []float64) (scale, zero flo
 	if len(w) == 0 || len(w[0]) == 0 || len(w[0])%size != 0 {
 		return nil
 	}
-	g := &Grid{Size: size, Groups: len(w[0]) / size, Band: 1, Whole: true}
-	most := 0.0
+	g := &Grid{Size: size, Groups: len(w[0]) / size, Band: 1}
 	for _, row := range w {
 		var q, scales, zeros []float64
-		for k := range g.Groups {
-			s, z, n := find(row[k*size : (k+1)*size])
+		for group := range slices.Chunk(row, size) {
+			s, z, n := find(group)
 			if n == nil {
 				return nil
 			}
-			for _, x := range n {
-				most = max(most, x)
-				g.Whole = g.Whole && x == math.Trunc(x) && x >= 0
-			}
-			g.Whole = g.Whole && z == math.Trunc(z)
 			q, scales, zeros = append(q, n...), append(scales, s), append(zeros, z)
 		}
 		g.Q, g.Scale, g.Zero = append(g.Q, q), append(g.Scale, scales), append(g.Zero, zeros)
 	}
-	for bits := 2; g.Top == 0 && bits <= 8; bits++ {
-		if top := float64(int(1)<<bits - 1); most <= top {
+	all := slices.Concat(g.Q...)
+	if slices.Min(all) < 0 {
+		return g // floats
+	}
+	for bits := 8; bits >= 2; bits-- {
+		if top := float64(int(1)<<bits - 1); slices.Max(all) <= top {
 			g.Top = top
 		}
 	}
-	if slices.ContainsFunc(g.Q, func(q []float64) bool { return slices.Min(q) < 0 }) {
-		g.Top, g.Whole = 0, false // floats
-	}
+	g.Whole = !slices.ContainsFunc(slices.Concat(all, slices.Concat(g.Zero...)), func(x float64) bool { return x != math.Trunc(x) })
 	return g
 }
 
@@ -216,86 +212,79 @@ func PackedGrid(t *tensor.Tensor) *Grid {
 	if packing == nil || len(packing.Values) < 2 {
 		return nil
 	}
-	values := packing.Values
-	first, last := float64(values[0]), float64(values[len(values)-1])
-	g := &Grid{Band: 1, Whole: true}
-	if first == 0 && last == float64(len(values)-1) {
+	first, last := float64(packing.Values[0]), float64(packing.Values[len(packing.Values)-1])
+	g := &Grid{Band: 1}
+	if first == 0 && last == float64(len(packing.Values)-1) {
 		g.Top = last
 	}
-	scales, zeros := make([][]float64, rows), make([][]float64, rows)
-	x := make([]float64, in)
+	scales, zeros := make([][]float64, rows), make([][]float64, rows) // of each number
 	for r := range rows {
 		t.Grid(low, high, r*in)
-		t.Float64s(x, r*in)
 		q := make([]float64, in)
+		t.Float64s(q, r*in)
 		scales[r], zeros[r] = make([]float64, in), make([]float64, in)
 		for c := range in {
 			l, h := float64(low[c]), float64(high[c])
 			s := (h - l) / (last - first)
 			if s == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
-				scales[r][c] = 0
 				q[c] = max(first, 0)
 				continue
 			}
-			z := first - l/s
-			if n := math.Round(z); math.Abs(z-n) < nearWhole {
-				z = n
-			}
+			z := nearly(first - l/s)
 			scales[r][c], zeros[r][c] = s, z
-			q[c] = nearestOf(values, x[c]/s+z)
+			if q[c] = q[c]/s + z; g.Top > 0 {
+				q[c] = nearly(q[c])
+			}
 		}
 		g.Q = append(g.Q, q)
 	}
 	g.Size = runs(scales, zeros)
 	g.Groups = in / g.Size
 	if packing.Groups != nil {
-		g.Of, g.Groups = make([]int, in), 0
+		g.Of, g.Groups = make([]int, in), int(slices.Max(packing.Groups))+1
 		for c, k := range packing.Groups {
 			g.Of[c] = int(k)
-			g.Groups = max(g.Groups, int(k)+1)
 		}
-		g.Size = max(in/max(g.Groups, 1), 1)
+		g.Size = max(in/g.Groups, 1)
 	}
 	for r := range rows {
 		s, z := make([]float64, g.Groups), make([]float64, g.Groups)
 		for c := range in {
-			k := g.Group(c)
-			s[k], z[k] = scales[r][c], zeros[r][c]
-			g.Whole = g.Whole && z[k] == math.Trunc(z[k])
+			s[g.Group(c)], z[g.Group(c)] = scales[r][c], zeros[r][c]
 		}
 		g.Scale, g.Zero = append(g.Scale, s), append(g.Zero, z)
 	}
-	g.Whole = g.Whole && g.Top > 0
+	g.Whole = g.Top > 0 && !slices.ContainsFunc(slices.Concat(g.Zero...), func(z float64) bool { return z != math.Trunc(z) })
 	g.joinBands()
 	return g
+}
+
+// nearly is the whole number that another one nearly is, or that itself.
+func nearly(x float64) float64 {
+	if n := math.Round(x); math.Abs(x-n) < nearWhole {
+		return n
+	}
+	return x
 }
 
 // joinBands keeps the scales of each band of rows once, where its rows share them.
 func (g *Grid) joinBands() {
 	for _, band := range []int{128, 64, 32} {
-		if g.sameIn(band) {
-			g.Band = band
-			var s, z [][]float64
-			for r := 0; r < len(g.Q); r += band {
-				s, z = append(s, g.Scale[r]), append(z, g.Zero[r])
-			}
-			g.Scale, g.Zero = s, z
-			return
+		shared := len(g.Q) > band
+		for r := range g.Q {
+			shared = shared && slices.Equal(g.Scale[r], g.Scale[r/band*band])
 		}
-	}
-}
-
-// sameIn reports whether the rows of each band share their scales.
-func (g *Grid) sameIn(band int) bool {
-	if len(g.Q) <= band {
-		return false
-	}
-	for r := range g.Q {
-		if !slices.Equal(g.Scale[r], g.Scale[r/band*band]) {
-			return false
+		if !shared {
+			continue
 		}
+		bands := slices.Collect(slices.Chunk(g.Scale, band))
+		zeros := slices.Collect(slices.Chunk(g.Zero, band))
+		g.Band, g.Scale, g.Zero = band, nil, nil
+		for k := range bands {
+			g.Scale, g.Zero = append(g.Scale, bands[k][0]), append(g.Zero, zeros[k][0])
+		}
+		return
 	}
-	return true
 }
 
 // runs is the largest number of neighbours that share scale and zero point in all rows.
@@ -321,15 +310,6 @@ func gcd(a, b int) int {
 	return a
 }
 
-func nearestOf(sorted []float32, x float64) float64 {
-	at, _ := slices.BinarySearch(sorted, float32(x))
-	best := float64(sorted[min(at, len(sorted)-1)])
-	if at > 0 && math.Abs(float64(sorted[at-1])-x) < math.Abs(best-x) {
-		best = float64(sorted[at-1])
-	}
-	return best
-}
-
 // step is the smallest difference of two numbers that are not the same.
 func step(group []float64) float64 {
 	x := slices.Sorted(slices.Values(group))
@@ -346,9 +326,4 @@ func step(group []float64) float64 {
 }
 
 // largest is the size of the largest of some numbers.
-func largest(x []float64) (most float64) {
-	for _, v := range x {
-		most = math.Max(most, math.Abs(v))
-	}
-	return most
-}
+func largest(x []float64) float64 { return max(slices.Max(x), -slices.Min(x)) }

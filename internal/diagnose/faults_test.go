@@ -13,7 +13,6 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
-
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -112,22 +111,10 @@ func leafNoisy(v values) values {
 // scene is the world with a candidate.
 func (w leafWorld) scene(t testing.TB, actual values) *diagnose.Scene {
 	shape := []int{leafBatch, leafLength, leafWidth}
-	port := func(leaf, name string, seq int, golden, actual values) *diagnose.Port {
-		p := &diagnose.Port{Case: "a", Step: "0", Layer: leaf, Port: name, Seq: seq, Golden: golden.tensor(t, shape...), Floor: leafFloor, Agrees: true}
-		if actual != nil {
-			p.Actual = actual.tensor(t, shape...)
-		}
-		return p
-	}
-	run := &diagnose.Run{Config: checkpoint.Config{"num_attention_heads": 4.0, "hidden_size": float64(leafWidth)}}
-	run.Ports = []*diagnose.Port{
-		port(earlierLeaf, "output", 0, w.earlier, leafNoisy(w.earlier)),
-		port(leaf, "input_0", 1, w.in, leafNoisy(w.in)),
-		port(leaf, "output", 2, w.out, actual),
-	}
-	target := run.Ports[2]
-	target.Agrees = false
-	return &diagnose.Scene{Run: run, Kind: "local", Case: "a", Step: "0", Layer: leaf, Target: target}
+	s := runOf(t, "local", made{earlierLeaf, "output", shape, w.earlier, leafNoisy(w.earlier), false},
+		made{leaf, "input_0", shape, w.in, leafNoisy(w.in), false}, made{leaf, "output", shape, w.out, actual, false})
+	s.Config = checkpoint.Config{"num_attention_heads": 4.0, "hidden_size": float64(leafWidth)}
+	return s
 }
 
 // leafRound keeps some bits of the significand.
@@ -250,6 +237,34 @@ func TestCleanLayerHasNoCause(t *testing.T) {
 		s.Kind = kind
 		for _, c := range diagnose.Diagnose(context.Background(), s) {
 			assert.False(t, c.Proven, c.Text)
+		}
+	}
+}
+
+// Where not all was recorded nothing is proven, and only what fits as well as a proof is said.
+func TestOpenScene(t *testing.T) {
+	w := newLeafWorld()
+	noise := leafRandom(29, len(w.out))
+	twice := w.out.each(func(x float64) float64 { return 2 * x })
+	near := twice.where(func(int, int) bool { return true }, func(i int, x float64) float64 { return x + 0.05*noise[i] })
+	for _, c := range []struct {
+		open          bool
+		actual        values
+		shown, proven bool
+		reason        string
+	}{
+		{false, leafNoisy(twice), true, true, "all was recorded, and it fits"},
+		{false, near, true, false, "it fits to some per cent"},
+		{true, leafNoisy(twice), true, false, "it fits, but the error may be before it"},
+		{true, near, false, false, "some per cent say nothing of what was not recorded"},
+	} {
+		s := w.scene(t, c.actual)
+		s.Open = c.open
+		causes := diagnose.Diagnose(context.Background(), s)
+		assert.Equal(t, c.shown, len(causes) > 0, c.reason)
+		if c.shown {
+			assert.Equal(t, "value/scale", causes[0].ID, c.reason)
+			assert.Equal(t, c.proven, causes[0].Proven, c.reason)
 		}
 	}
 }

@@ -23,7 +23,7 @@ type made struct {
 }
 
 // runOf makes a scene of ports; the last one is the target.
-func runOf(t *testing.T, kind string, ports ...made) *diagnose.Scene {
+func runOf(t testing.TB, kind string, ports ...made) *diagnose.Scene {
 	t.Helper()
 	of := func(v values, m made) *tensor.Tensor {
 		if v == nil {

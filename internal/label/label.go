@@ -2,13 +2,15 @@ package label
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
 // Split cuts a label into layer and port, at its last dash if a port follows there. A label without
 // a port is a layer with a tap.
 func Split(label string) (layer, port string) {
-	if i := strings.LastIndexByte(label, '-'); i > 0 && isPort(label[i+1:]) {
+	if i := strings.LastIndexByte(label, '-'); i > 0 && isPort.MatchString(label[i+1:]) {
 		return label[:i], label[i+1:]
 	}
 	return label, Tap
@@ -28,22 +30,16 @@ func CutCall(layer string) (name string, call int) {
 	if !strings.HasSuffix(layer, ")") {
 		return layer, 1
 	}
-	open := strings.LastIndexByte(layer, '(')
-	if open <= 0 {
+	m := called.FindStringSubmatch(layer)
+	if m == nil {
 		return layer, 1
 	}
-	digits := layer[open+1 : len(layer)-1]
-	if !IsNumber(digits) || digits[0] == '0' || digits == "1" || len(digits) > maxDigits {
-		return layer, 1
-	}
-	for _, d := range digits {
-		call = 10*call + int(d-'0')
-	}
-	return layer[:open], call
+	call, _ = strconv.Atoi(m[2])
+	return m[1], call
 }
 
-// maxDigits is how many digits a call has at most: more do not fit into an int everywhere.
-const maxDigits = 9
+// called is a layer with a call of as many digits as fit into an int everywhere.
+var called = regexp.MustCompile(`(?s)^(.+)\(([2-9]|[1-9][0-9]{1,8})\)$`)
 
 // Name returns a layer without its call.
 func Name(layer string) string {

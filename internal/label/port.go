@@ -1,6 +1,7 @@
 package label
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -56,35 +57,18 @@ func InputOf(port string) string {
 // Position returns the number of a positional port, 1 for "output_1" and, as an element of it,
 // "output_1.0"; −1 for a named one.
 func Position(port string) int {
-	_, rest, ok := strings.Cut(port, "_")
-	if !ok || RoleOf(port) == RoleTap {
+	m := positional.FindStringSubmatch(port)
+	if m == nil {
 		return -1
 	}
-	number, elements, nested := strings.Cut(rest, ".")
-	for nested && elements != "" {
-		var element string
-		if element, elements, _ = strings.Cut(elements, "."); !IsNumber(element) {
-			return -1
-		}
-	}
-	n, err := strconv.Atoi(number)
-	if err != nil || !IsNumber(number) || strings.HasSuffix(rest, ".") {
+	n, err := strconv.Atoi(m[1])
+	if err != nil { // more than an int holds
 		return -1
 	}
 	return n
 }
 
-func isPort(s string) bool {
-	switch rest, ok := strings.CutPrefix(s, "output"); {
-	case ok && rest == "", s == Tap:
-		return true
-	case ok:
-		return len(rest) > 1 && (rest[0] == '_' || rest[0] == '.')
-	}
-	for _, role := range []string{"input_", "computed_"} {
-		if strings.HasPrefix(s, role) && len(s) > len(role) {
-			return true
-		}
-	}
-	return false
-}
+var (
+	positional = regexp.MustCompile(`^[^_]*_([0-9]+)(\.[0-9]+)*$`)
+	isPort     = regexp.MustCompile(`(?s)^(tap|output|output[_.].+|input_.+|computed_.+)$`)
+)

@@ -51,7 +51,6 @@ type Result struct {
 	Listed        int
 	Skipped       int  // how often a kind of edits could not be listed
 	Pairs         int  // that were tried, each edit with one that explains a part
-	Spent         bool // the work was spent before all were tried
 	Twin          bool // it is an edit that was known
 	piece         *program.Piece
 }
@@ -262,7 +261,6 @@ func (f *finder) pay(e *edit.Edit) bool {
 		need = f.base.Work(e.Patch)
 	}
 	if need > f.work {
-		f.r.Spent = true
 		return false
 	}
 	f.work -= need

@@ -3,6 +3,7 @@ package search_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -656,4 +657,68 @@ func listed(b *replay.Base, weights []edit.Weight, fed *edit.Fed) []edit.Edit {
 		panic("a kind of edits was skipped")
 	}
 	return edits
+}
+
+// A piece may be made of values that the candidate did not record, but would have.
+func TestFindsWhatWasMadeElsewhere(t *testing.T) {
+	rows := []int{3, 8}
+	piece := func() *program.Piece {
+		var b builder
+		x := b.value(program.Value{Record: 1, Shape: rows})
+		return b.piece(b.op("mul", rows, "self", b.op("tanh", rows, "self", x), "other", b.value(program.Value{Record: 2, Shape: rows})))
+	}()
+	of := func(record int, shape ...int) edit.Weight {
+		return edit.Weight{Name: "x + attn(x)", Shape: shape, DType: tensor.F32, Layer: "block", Code: "model.py:3",
+			Made: func() (*replay.Array, error) { return load(&program.Value{Record: record, Shape: shape}) }}
+	}
+	instead := func(w edit.Weight, record int) edit.Weight { w.For = record; return w }
+	gone := of(7, 3, 8)
+	gone.Made = func() (*replay.Array, error) { return nil, &replay.OpaqueError{Reason: errors.ErrUnsupported.Error()} }
+	var b builder
+	given := b.piece(b.value(program.Value{Record: 2, Shape: rows}))
+	for _, tt := range []struct {
+		piece            *program.Piece
+		others           []edit.Weight
+		text, id, reason string
+	}{
+		{piece, []edit.Weight{of(7, 3, 8)}, "tanh takes x + attn(x) in the place of what was recorded", "residual/source", "another sum"},
+		{piece, []edit.Weight{gone, instead(of(7, 3, 8), 2)}, "mul takes x + attn(x) in the place of what was recorded", "residual/source",
+			"in the place of the second record alone; what cannot be made is no edit"},
+		{piece, []edit.Weight{of(7, 3, 1)}, "the result is multiplied with x + attn(x)", "edit/term", "a number for each row"},
+		{given, []edit.Weight{instead(of(7, 3, 8), 2)}, "the result is x + attn(x)", "residual/source", "what a layer is given, had it been made of that"},
+	} {
+		r := found(t, tt.piece, tt.others, planted(t, tt.piece, tt.others[len(tt.others)-1:], tt.text))
+		assert.Equal(t, tt.text, r.Fits[0].Text, tt.reason)
+		assert.Equal(t, tt.id, edit.Label(tt.piece, r.Fits[0].Edit), tt.reason)
+		assert.Equal(t, "model.py:3", r.Fits[0].Code, tt.reason)
+		assert.True(t, r.Proven, tt.reason)
+	}
+}
+
+// Two edits in one piece are named together, where one of them alone leaves little.
+func TestFindsPairs(t *testing.T) {
+	p := block()
+	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
+	require.NoError(t, err)
+	edits := listed(base, weights, nil)
+	named := func(text string) *edit.Edit {
+		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == text })
+		require.GreaterOrEqual(t, i, 0, text)
+		return &edits[i]
+	}
+	for _, tt := range []struct{ a, b, reason string }{
+		{"0.up.weight → 1.up.weight", "silu → gelu", "a weight, and the function beside it"},
+		{"0.up.weight → 1.up.weight", "other of add: 1e-06 → 0.01", "a weight, and a number before it"},
+	} {
+		both := edit.Both(p, named(tt.a), named(tt.b))
+		require.NotNil(t, both, tt.reason)
+		r, err := search.Find(t.Context(), site(t, p, both.Patch))
+		require.NoError(t, err)
+		if assert.NotEmpty(t, r.Fits, tt.reason) && assert.Len(t, r.Fits[0].Parts, 2, "%s: %s", tt.reason, r.Fits[0].Text) {
+			assert.True(t, r.Proven, tt.reason)
+			assert.ElementsMatch(t, []string{tt.a, tt.b}, []string{r.Fits[0].Parts[0].Text, r.Fits[0].Parts[1].Text}, tt.reason)
+			assert.NotZero(t, r.Pairs, tt.reason)
+		}
+	}
+	assert.Nil(t, edit.Both(p, named("silu → gelu"), named("silu → relu")), "one operator is changed once")
 }

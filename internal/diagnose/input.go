@@ -43,9 +43,6 @@ func asked(s *Scene) []prediction {
 	first := wrong[0]
 	out.text = fmt.Sprintf("%d of %d elements of %s differ, the first at %s: golden %g, candidate %g",
 		len(wrong), len(g), t.Port, tensor.FormatShape(t.Golden.Index(first)), g[first], a[first])
-	if late := lateBy(g, a, s.width); late != 0 {
-		out.text += fmt.Sprintf("; the candidate's stand %s", places(late, "place"))
-	}
 	if s.Kind != localise.KindInput && len(wrong) < len(g) && !allSame(a) { // single ones may be others for many a reason
 		out.params = len(a)
 	}
@@ -169,21 +166,6 @@ func (s *Scene) isMask() bool {
 		}
 	}
 	return t.IsFloat()
-}
-
-// lateBy returns by how many places the first row of ids is late, 0 if it is not.
-func lateBy(g, a []float64, w int) int {
-	for _, by := range []int{1, -1, 2, -2} {
-		if w <= 3 {
-			break
-		}
-		from, to := max(by, 0), min(w, w+by)
-		before := g[from-by : to-by]
-		if slices.Equal(a[from:to], before) && !slices.Equal(g[from:to], before) {
-			return by
-		}
-	}
-	return 0
 }
 
 // interaction is a layer that is right alone and wrong in the model.

@@ -23,17 +23,13 @@ func (e Evidence) Once() Evidence {
 	if e == nil {
 		return nil
 	}
-	type opened struct {
-		checkpoint.Weights
-		checkpoint.Config
-	}
-	once := sync.OnceValues(func() (opened, error) {
-		weights, config, err := e()
-		return opened{weights, config}, err
-	})
+	var once sync.Once
+	var weights checkpoint.Weights
+	var config checkpoint.Config
+	var err error
 	return func() (checkpoint.Weights, checkpoint.Config, error) {
-		o, err := once()
-		return o.Weights, o.Config, err
+		once.Do(func() { weights, config, err = e() })
+		return weights, config, err
 	}
 }
 

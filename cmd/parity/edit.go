@@ -8,7 +8,6 @@ import (
 
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/sanitize"
-	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/setting"
 )
 
@@ -16,8 +15,13 @@ import (
 // lists its operators.
 func (f *compareFlags) edit(cmd *cobra.Command) error {
 	f.diagnose = setting.DiagnoseOff
+	in, err := f.open(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	defer in.close()
 	w := cmd.OutOrStdout()
-	return f.compare(cmd.Context(), cmd.ErrOrStderr(), func(c *judge.Comparison, _ search.Evidence) error {
+	return in.compare(cmd.Context(), func(c *judge.Comparison) error {
 		var edits []string
 		for _, e := range f.edits {
 			if strings.Contains(e, ":") {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -15,18 +13,22 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// generates reports whether tokens are judged: where another tool wrote them, where --tokens is given, or where the golden
-// is of a generation and nothing is asked of tensors.
-func (f *inputFlags) generates() (bool, error) {
-	rest := ofTensors(f.Inputs)
-	foreign := continuation.IsForeign(f.Golden) || continuation.IsForeign(f.Actual)
-	switch {
-	case (foreign || f.Tokens != nil) && len(rest) > 0:
+// asksTokens reports whether tokens are asked for: where another tool wrote them, or by --tokens.
+func (f *inputFlags) asksTokens() (bool, error) {
+	asked := f.Tokens != nil || continuation.IsForeign(f.Golden) || continuation.IsForeign(f.Actual)
+	switch rest := ofTensors(f.Inputs); {
+	case asked && len(rest) > 0:
 		return false, usage("compare: the tokens of a generation are judged, and %s is about tensors", rest[0])
 	case f.Tokens != nil && *f.Tokens < 0:
 		return false, usage("--tokens %d: want how many tokens are judged, 0 for all", *f.Tokens)
 	}
-	return foreign || f.Tokens != nil || len(rest) == 0 && hasGeneration(f.Golden), nil
+	return asked, nil
+}
+
+// isGeneration reports whether the golden is of a generation, and nothing is asked of tensors.
+func (in *inputs) isGeneration() bool {
+	return len(ofTensors(in.Inputs)) == 0 &&
+		slices.ContainsFunc(in.runs[goldenRole], func(r *dump.Run) bool { return r.Info.Generation != nil })
 }
 
 // ofTensors are the arguments that say nothing of a generation.
@@ -36,49 +38,16 @@ func ofTensors(in report.Inputs) []string {
 	return in.Args()
 }
 
-// hasGeneration reports whether the run.json of a dump, or of one in its folders, has the tokens that were generated.
-func hasGeneration(dir string) bool {
-	dirs := []string{dir}
-	inside, _ := os.ReadDir(dir) // what cannot be read is an error where it is opened
-	for _, d := range inside {
-		if d.IsDir() {
-			dirs = append(dirs, filepath.Join(dir, d.Name()))
-		}
-	}
-	return dir != "" && slices.ContainsFunc(dirs, func(dir string) bool {
-		info, err := dump.ReadInfo(dir)
-		return err == nil && info.Generation != nil
-	})
-}
-
 // compareTokens judges the generated tokens of all texts of the golden.
-func (f *inputFlags) compareTokens(ctx context.Context, name string) (all *report.Report, err error) {
-	opt := continuation.Options{}
-	if f.Tokens != nil {
-		opt.Tokens = *f.Tokens
+func (in *inputs) compareTokens(ctx context.Context, name string) (all *report.Report, err error) {
+	opt := continuation.Options{Judge: in.opt}
+	if in.Tokens != nil {
+		opt.Tokens = *in.Tokens
 	}
-	judging, end, err := f.begin(io.Discard)
-	if err != nil {
+	if opt.Encoding, err = in.encoding(); err != nil {
 		return nil, err
 	}
-	defer end()
-	opt.Judge = judging
-	if opt.Encoding, err = f.encoding(); err != nil {
-		return nil, err
-	}
-	dumps := *f // what other tools wrote are none
-	for _, side := range []*string{&dumps.Golden, &dumps.Actual} {
-		if continuation.IsForeign(*side) {
-			*side = ""
-		}
-	}
-	dumps.Encoding = "" // of all runs, where they are judged
-	d, err := dumps.openDumps(dump.Options{Unjudged: true})
-	if err != nil {
-		return nil, err
-	}
-	defer d.close()
-	golden, actual, err := f.sides(d[goldenRole], d[actualRole])
+	golden, actual, err := in.sides()
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +73,7 @@ func (f *inputFlags) compareTokens(ctx context.Context, name string) (all *repor
 	if all.Verdict == report.Error {
 		return all, errors.New(all.Error)
 	}
-	if same, err := sameFile(f.Golden, f.Actual); err == nil && same {
+	if same, err := sameFile(in.Golden, in.Actual); err == nil && same {
 		all.Notes = append(all.Notes, sameDump)
 	}
 	return all, nil
@@ -112,9 +81,10 @@ func (f *inputFlags) compareTokens(ctx context.Context, name string) (all *repor
 
 // sides reads the texts of both sides, the candidate's in the order of the golden's. A side without runs is what another
 // tool wrote.
-func (f *inputFlags) sides(goldens, actuals []*dump.Run) (golden, actual []*continuation.Side, err error) {
+func (in *inputs) sides() (golden, actual []*continuation.Side, err error) {
+	goldens, actuals := in.runs[goldenRole], in.runs[actualRole]
 	if goldens == nil {
-		golden, err = continuation.ReadForeign(f.Golden, nil)
+		golden, err = continuation.ReadForeign(in.Golden, nil)
 	}
 	for _, r := range goldens {
 		s, err := continuation.OpenGolden(r, caseOf(actuals, r.Info.Case))
@@ -127,14 +97,14 @@ func (f *inputFlags) sides(goldens, actuals []*dump.Run) (golden, actual []*cont
 		return nil, nil, err
 	}
 	if actuals == nil {
-		actual, err = continuation.ReadForeign(f.Actual, golden)
+		actual, err = continuation.ReadForeign(in.Actual, golden)
 		return golden, actual, err
 	}
 	for i, g := range golden {
 		r := caseOf(actuals, g.Case)
 		if r == nil || len(actuals) == 1 && len(golden) > 1 && r.Info.Case != g.Case {
 			if len(actuals) != len(golden) || goldens != nil {
-				return nil, nil, fmt.Errorf("%s has no case %q, it has %s", f.Actual, g.Case, dump.CaseNames(actuals))
+				return nil, nil, fmt.Errorf("%s has no case %q, it has %s", in.Actual, g.Case, dump.CaseNames(actuals))
 			}
 			r = actuals[i]
 		}
@@ -145,7 +115,7 @@ func (f *inputFlags) sides(goldens, actuals []*dump.Run) (golden, actual []*cont
 		actual = append(actual, s)
 	}
 	for i, g := range golden {
-		g.Case = cmp.Or(g.Case, actual[i].Case, filepath.Base(filepath.Clean(f.Golden)))
+		g.Case = cmp.Or(g.Case, actual[i].Case, filepath.Base(filepath.Clean(in.Golden)))
 	}
 	return golden, actual, nil
 }

@@ -30,7 +30,11 @@ func (f *showFlags) heads(cmd *cobra.Command, args []string) error {
 	var err error
 	if ctx := cmd.Context(); shown.two {
 		f.Golden, f.Actual, f.diagnose = args[0], args[1], setting.DiagnoseOff
-		err = f.compare(ctx, cmd.ErrOrStderr(), func(c *judge.Comparison, evidence search.Evidence) error { return shown.compare(ctx, c, evidence) })
+		var in *inputs
+		if in, err = f.open(cmd.ErrOrStderr()); err == nil {
+			defer in.close()
+			err = in.compare(ctx, func(c *judge.Comparison) error { return shown.compare(ctx, c, in.opt.Diagnosis.Evidence) })
+		}
 	} else {
 		err = f.headsOf(ctx, args[0], shown)
 	}

@@ -1,23 +1,18 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/tensor"
@@ -109,29 +104,6 @@ func (f *inputFlags) refuseOverwrite(outs ...string) error {
 	return nil
 }
 
-// begin returns what all comparisons ask of package judge. A file that is evidence and cannot be read is an error at
-// once, not only when a run fails. end closes the weights, and ends the progress that is shown.
-func (f *inputFlags) begin(stderr io.Writer) (opt judge.Options, end func(), err error) {
-	if opt, err = f.options(); err != nil {
-		return opt, nil, err
-	}
-	var config checkpoint.Config
-	if f.Config != "" {
-		if config, err = checkpoint.ReadConfig(f.Config); err != nil {
-			return opt, nil, fmt.Errorf("--config: %w", err)
-		}
-	}
-	weights, err := checkpoint.Open(f.Weights...)
-	if err != nil {
-		return opt, nil, fmt.Errorf("--weights: %w", err)
-	}
-	bar := newProgress(stderr)
-	opt.Progress = bar.set
-	opt.Diagnosis = judge.Diagnosis{Mode: f.diagnose,
-		Evidence: func() (checkpoint.Weights, checkpoint.Config, error) { return weights.Tensors, config, nil }}
-	return opt, func() { bar.done(); weights.Close() }, nil
-}
-
 // options are what the flags ask of package judge.
 func (f *inputFlags) options() (opt judge.Options, err error) {
 	for role, path := range f.Also() {
@@ -149,9 +121,6 @@ func (f *inputFlags) options() (opt judge.Options, err error) {
 	}
 	opt.Match.AllowReshape, opt.Strict, opt.Vacuous = f.Reshape, f.Strict, f.Vacuous
 	if opt.Criteria, err = f.criteria(); err != nil {
-		return opt, err
-	}
-	if opt.Match.PadMask, err = readPadMask(f.PadMask); err != nil {
 		return opt, err
 	}
 	if f.Names != "" {
@@ -196,36 +165,6 @@ func (f *inputFlags) criteria() (judge.CriteriaFunc, error) {
 		maps.Copy(c, asked)
 		return c, "defaults, --within"
 	}, nil
-}
-
-// readPadMask reads [[1,1,0],…]: true where there is a real token.
-func readPadMask(path string) (mask [][]bool, err error) {
-	if path == "" {
-		return nil, nil
-	}
-	data, err := mapfile.Read(path, mapfile.MaxListing)
-	if err != nil {
-		return nil, fmt.Errorf("--assume pad_mask: %w", err)
-	}
-	var rows [][]int
-	err = json.Unmarshal(data, &rows)
-	for i, r := range rows {
-		bad := slices.IndexFunc(r, func(v int) bool { return v != 0 && v != 1 })
-		switch {
-		case len(r) != len(rows[0]):
-			err = fmt.Errorf("row %d has %d tokens, row 0 has %d", i, len(r), len(rows[0]))
-		case bad >= 0:
-			err = fmt.Errorf("[%d][%d] is %d", i, bad, r[bad])
-		}
-		mask = append(mask, make([]bool, len(r)))
-		for j, v := range r {
-			mask[i][j] = v == 1
-		}
-	}
-	if err != nil {
-		return nil, usage("--assume pad_mask=%s: want [[1,1,0],…], 0 or 1 per batch and token: %v", path, err)
-	}
-	return mask, nil
 }
 
 // made says in a report how it was made.

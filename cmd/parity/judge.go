@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -21,7 +20,6 @@ import (
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/subtest"
 )
 
@@ -30,23 +28,23 @@ type handOver func(r *report.Report, cases []judge.Case) error
 
 // judge judges two dumps: their tokens, or their tensors, along execution paths where the candidate ran so.
 func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string, done handOver) error {
-	tokens, err := f.generates()
+	tokens, err := f.asksTokens()
 	if err != nil {
 		return err
 	}
+	in, err := f.open(stderr)
+	if err != nil {
+		return err
+	}
+	defer in.close()
 	var r *report.Report
 	switch {
-	case tokens:
-		r, err = f.compareTokens(ctx, name)
-	case f.OnePass != "":
-		r, err = f.comparePaths(ctx, stderr, name)
+	case tokens || in.isGeneration():
+		r, err = in.compareTokens(ctx, name)
+	case in.alongPath():
+		r, err = in.comparePaths(ctx, name)
 	default:
-		err = f.compare(ctx, stderr, func(c *judge.Comparison, _ search.Evidence) error {
-			return done(c.Report(name, true), c.Cases)
-		})
-		if errors.Is(err, dump.ErrUnjudged) {
-			r, err = f.comparePaths(ctx, stderr, name)
-		}
+		return in.compare(ctx, func(c *judge.Comparison) error { return done(c.Report(name, true), c.Cases) })
 	}
 	if r != nil {
 		err = errors.Join(err, done(r, nil))
@@ -54,58 +52,42 @@ func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string, d
 	return err
 }
 
-// compare opens the dumps, compares them, and hands the comparison over while its tensors can be read.
-func (f *inputFlags) compare(ctx context.Context, stderr io.Writer, done func(*judge.Comparison, search.Evidence) error) error {
+// compare compares runs of one pass, and hands the comparison over while its tensors can be read.
+func (in *inputs) compare(ctx context.Context, done func(*judge.Comparison) error) error {
 	collectSeldom()
-	opt, end, err := f.begin(stderr)
+	cases, err := in.pair()
 	if err != nil {
 		return err
 	}
-	defer end()
-	cases, closeAll, err := f.open()
-	if err != nil {
-		return err
-	}
-	defer closeAll()
-	evidence := opt.Diagnosis.Evidence
-	for _, k := range cases {
-		if err := f.sameModel(evidence, k.Golden); err != nil {
-			return err
-		}
-	}
-	if f.Golden == "" {
+	if in.Golden == "" {
 		var programs []*program.Program
 		for _, k := range cases {
 			programs = append(programs, k.Program)
 		}
-		of, bar, err := alone(opt, programs, stderr)
+		of, err := in.alone(programs)
 		if err != nil {
 			return err
 		}
-		made, undo, err := reference.Alone(ctx, cases, of)
-		bar.done()
-		if err != nil {
+		if cases, err = reference.Alone(ctx, cases, of); err != nil {
 			return err
 		}
-		defer undo()
-		cases = made
 	}
 	var joined string
-	err = mapfile.Guard(func() error { joined = f.byValue(cases, &opt.Match); return nil })
+	err = mapfile.Guard(func() error { joined = in.byValue(cases); return nil })
 	if err != nil {
 		return err
 	}
-	c, err := judge.Compare(ctx, cases, opt)
+	c, err := judge.Compare(ctx, cases, in.opt)
 	if err != nil {
 		return err
 	}
 	if joined != "" {
 		c.Notes = append([]string{joined}, c.Notes...)
 	}
-	for _, n := range checkpoint.Unread(f.Weights...) {
+	for _, n := range checkpoint.Unread(in.Weights...) {
 		c.Note(n)
 	}
-	return done(c, evidence)
+	return done(c)
 }
 
 // mostMemory is up to how many bytes memory is collected seldom, when it has grown by so many percent. Pieces that are
@@ -120,38 +102,41 @@ func collectSeldom() {
 }
 
 // alone says how goldens are made of programs and the candidate's own tensors: those that are in the scope.
-func alone(opt judge.Options, programs []*program.Program, stderr io.Writer) (of judge.AloneOptions, bar *progress, err error) {
-	for _, p := range opt.Scope {
+func (in *inputs) alone(programs []*program.Program) (of judge.AloneOptions, err error) {
+	for _, p := range in.opt.Scope {
 		asks := coverage.Demand{Within: []*glob.Pattern{p}}.Asks
 		if !slices.ContainsFunc(programs, func(of *program.Program) bool {
 			return slices.ContainsFunc(of.Ports, func(at program.Port) bool { return asks(at.Layer) })
 		}) {
-			return of, nil, usage("--scope %q matches no layer of the program", p)
+			return of, usage("--scope %q matches no layer of the program", p)
 		}
 	}
-	bar = newReplaying(stderr)
-	of = judge.AloneOptions{Options: opt, Wants: coverage.Demand{Within: opt.Scope}.Asks}
-	of.Progress = bar.set
-	return of, bar, nil
+	of = judge.AloneOptions{Options: in.opt, Wants: coverage.Demand{Within: in.opt.Scope}.Asks}
+	of.Progress = in.progress("replaying", 0)
+	undo, err := reference.Keep(&of)
+	if err == nil {
+		in.onClose(undo)
+	}
+	return of, err
 }
 
 // byValue joins what the names leave on both sides, where no one said by --names what belongs
 // together: by the rules of parity names for which equal values speak. It returns a remark on them,
 // "" where there are none. Rules for which only order and shape speak are proposed and not taken.
-func (f *inputFlags) byValue(cases []judge.Case, opt *match.Options) string {
-	if f.Golden == "" || f.Names != "" {
+func (in *inputs) byValue(cases []judge.Case) string {
+	if in.Golden == "" || in.Names != "" {
 		return ""
 	}
-	i := slices.IndexFunc(cases, func(k judge.Case) bool { return bothLeft(k, *opt) })
+	i := slices.IndexFunc(cases, func(k judge.Case) bool { return bothLeft(k, in.opt.Match) })
 	if i < 0 {
 		return ""
 	}
-	p, err := cases[i].Propose(*opt)
+	p, err := cases[i].Propose(in.opt.Match)
 	if err != nil || p.Foreign != "" {
 		return "" // what is wrong is said where the runs are compared
 	}
-	layers, with := 0, *opt
-	with.Rules = slices.Clone(opt.Rules)
+	layers, with := 0, in.opt.Match
+	with.Rules = slices.Clone(with.Rules)
 	for _, r := range proven(p.Rules) {
 		layers += r.Pairs
 		with.Rules = append(with.Rules, r.Rule)
@@ -161,12 +146,12 @@ func (f *inputFlags) byValue(cases []judge.Case, opt *match.Options) string {
 			return ""
 		}
 	}
-	if len(with.Rules) == len(opt.Rules) {
+	if layers == 0 {
 		return ""
 	}
-	*opt = with
+	in.opt.Match = with
 	return fmt.Sprintf("names: %d layers were joined by their values; %s writes the rules to a file, and parity compare --names FILE judges by it",
-		layers, subtest.Command("parity", "names", f.Golden, f.Actual, "-o", "names.yaml"))
+		layers, subtest.Command("parity", "names", in.Golden, in.Actual, "-o", "names.yaml"))
 }
 
 // bothLeft reports whether both sides have layers without a partner that nothing explains.
@@ -187,39 +172,36 @@ func proven(rules []match.Proposed) []match.Proposed {
 	return slices.DeleteFunc(slices.Clone(rules), func(r match.Proposed) bool { return r.Sure == match.Possible })
 }
 
+// alongPath reports whether a run is along an execution path, as a run of one pass is that is padded otherwise than
+// the golden.
+func (in *inputs) alongPath() bool {
+	golden := in.runs[goldenRole]
+	for _, r := range in.runs[actualRole] {
+		if golden != nil && !slices.ContainsFunc(golden, func(g *dump.Run) bool { return !r.OtherPadding(g) }) {
+			r.AlongPadding(golden...)
+		}
+	}
+	return in.OnePass != "" || in.anyAlongPath()
+}
+
+func (in *inputs) anyAlongPath() bool {
+	for _, runs := range in.runs {
+		if slices.ContainsFunc(runs, func(r *dump.Run) bool { return r.Info.AlongPath() }) {
+			return true
+		}
+	}
+	return false
+}
+
 // comparePaths judges runs along execution paths, each path by itself.
-func (f *inputFlags) comparePaths(ctx context.Context, stderr io.Writer, name string) (r *report.Report, err error) {
-	opt, end, err := f.begin(stderr)
+func (in *inputs) comparePaths(ctx context.Context, name string) (r *report.Report, err error) {
+	runs, err := in.pathRuns()
 	if err != nil {
 		return nil, err
-	}
-	defer end()
-	runs, closeAll, err := f.openPaths()
-	if err != nil {
-		return nil, err
-	}
-	defer closeAll()
-	for _, g := range runs.Golden {
-		if err := f.sameModel(opt.Diagnosis.Evidence, g); err != nil {
-			return nil, err
-		}
-	}
-	if f.Golden == "" {
-		of, bar, err := alone(opt, runs.Programs, stderr)
-		if err != nil {
-			return nil, err
-		}
-		defer bar.done()
-		undo, err := reference.Keep(&of)
-		if err != nil {
-			return nil, err
-		}
-		defer undo()
-		runs.Alone = &of
 	}
 	byPath := map[string][]*dump.Run{}
 	var order []string
-	for _, a := range runs.Actual {
+	for _, a := range in.runs[actualRole] {
 		if byPath[a.Info.Path] == nil {
 			order = append(order, a.Info.Path)
 		}
@@ -227,7 +209,7 @@ func (f *inputFlags) comparePaths(ctx context.Context, stderr io.Writer, name st
 	}
 	for _, along := range order {
 		runs.Actual = byPath[along]
-		p, err := paths.Compare(ctx, runs, opt)
+		p, err := paths.Compare(ctx, runs, in.opt)
 		if err != nil {
 			return nil, err
 		}
@@ -240,43 +222,31 @@ func (f *inputFlags) comparePaths(ctx context.Context, stderr io.Writer, name st
 	return r, nil
 }
 
-// openPaths opens the dumps of the command line, at least one of which is along an execution path.
-func (f *inputFlags) openPaths() (runs paths.Runs, closeAll func(), err error) {
+// pathRuns are the dumps of the command line, at least one of which is along an execution path.
+func (in *inputs) pathRuns() (runs paths.Runs, err error) {
 	switch {
-	case f.Injected != "" || f.Unquantised != "":
-		return runs, nil, usage("compare: --also injected=DUMP and --also unquantised=DUMP are of one pass, and the candidate ran along an execution path")
-	case f.PadMask != "":
-		return runs, nil, usage("compare: the candidate ran along an execution path: its run.json says what is padding, in pad_mask and pad_masks, not --assume")
+	case in.Injected != "" || in.Unquantised != "":
+		return runs, usage("compare: --also injected=DUMP and --also unquantised=DUMP are of one pass, and the candidate ran along an execution path")
+	case in.PadMask != "":
+		return runs, usage("compare: the candidate ran along an execution path: its run.json says what is padding, in pad_mask and pad_masks, not --assume")
+	case !in.anyAlongPath():
+		return runs, usage("compare: --also one-pass=DUMP goes with a run along an execution path, and run.json of the candidate has no passes")
 	}
-	d, err := f.openDumps(dump.Options{Unjudged: true})
-	if err != nil {
-		return runs, nil, err
+	if err := in.setEncoding(); err != nil {
+		return runs, err
 	}
-	defer func() {
-		if err != nil {
-			d.close()
+	runs = paths.Runs{Golden: in.runs[goldenRole], OnePass: in.runs["one-pass"], Golden64: in.runs["golden64"], Encoded: in.runs["noise"]}
+	if in.Golden != "" {
+		if err := in.noteSameFile(in.runs[actualRole][0]); err != nil {
+			return runs, err
 		}
-	}()
-	runs = paths.Runs{Golden: d[goldenRole], Actual: d[actualRole], OnePass: d["one-pass"], Golden64: d["golden64"],
-		Encoded: d["noise"]}
-	for _, r := range runs.Actual {
-		if !slices.ContainsFunc(runs.Golden, func(g *dump.Run) bool { return !r.OtherPadding(g) }) {
-			r.AlongPadding(runs.Golden...)
-		}
+		runs.Programs, err = in.openPrograms(runs.Golden)
+		return runs, err
 	}
-	all := slices.Concat(slices.Collect(maps.Values(d))...)
-	if !slices.ContainsFunc(all, func(r *dump.Run) bool { return r.Info.AlongPath() }) {
-		return runs, nil, usage("compare: --also one-pass=DUMP goes with a run along an execution path, and run.json of the candidate has no passes")
+	if runs.Programs, err = in.openPrograms(in.runs[actualRole]); err != nil {
+		return runs, err
 	}
-	of := runs.Actual
-	if f.Golden != "" {
-		of = runs.Golden
-		if err = f.noteSameFile(runs.Actual[0]); err != nil {
-			return runs, nil, err
-		}
-	}
-	if runs.Programs, err = f.programsOf(of); err != nil {
-		return runs, nil, err
-	}
-	return runs, func() { closePrograms(runs.Programs); d.close() }, nil
+	of, err := in.alone(runs.Programs)
+	runs.Alone = &of
+	return runs, err
 }

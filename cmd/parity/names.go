@@ -55,15 +55,16 @@ func newNames() *cobra.Command {
 
 // propose finds the rules of one case that join all.
 func (f *namesFlags) propose() (p *match.Proposal, err error) {
-	opt, err := f.options()
+	in, err := f.open(io.Discard)
 	if err != nil {
 		return nil, err
 	}
-	cases, closeAll, err := f.open()
+	defer in.close()
+	cases, err := in.pair()
 	if err != nil {
 		return nil, err
 	}
-	defer closeAll()
+	opt := in.opt
 	err = mapfile.Guard(func() (err error) { p, err = cases[0].Propose(opt.Match); return err })
 	if err == nil && p.Foreign != "" {
 		err = fmt.Errorf("no rules: %s", p.Foreign)

@@ -2,20 +2,24 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
-	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
@@ -27,45 +31,87 @@ const (
 	actualRole = "actual"
 )
 
-// dumps are the runs of all dumps that are given, by their roles.
-type dumps map[string][]*dump.Run
-
-func (d dumps) close() {
-	for _, runs := range d {
-		dump.CloseAll(runs)
-	}
+// inputs are all that the command line names, open.
+type inputs struct {
+	*inputFlags
+	runs    map[string][]*dump.Run // by role; none of a file that another tool wrote
+	opt     judge.Options
+	stderr  io.Writer
+	closing []func() error
 }
 
-// openDumps opens all dumps of the command line. Headerless files are read as the flags say, or else as those of the
-// golden.
-func (f *inputFlags) openDumps(o dump.Options) (d dumps, err error) {
+// open opens all dumps of the command line, and what is evidence beside them: what cannot be read is an error at once,
+// not only when a run fails. Headerless files are read as the flags say, or else as those of the golden.
+func (f *inputFlags) open(stderr io.Writer) (in *inputs, err error) {
+	in = &inputs{inputFlags: f, runs: map[string][]*dump.Run{}, stderr: stderr}
+	defer func() {
+		if err != nil {
+			in.close()
+			in = nil
+		}
+	}()
+	if in.opt, err = f.options(); err != nil {
+		return in, err
+	}
+	in.opt.Progress = in.progress("comparing", worthALine)
+	var o dump.Options
 	if err := f.assume(&o); err != nil {
-		return nil, err
+		return in, err
 	}
 	paths := f.Also()
 	roles := append([]string{goldenRole, actualRole}, slices.Sorted(maps.Keys(paths))...)
 	paths[goldenRole], paths[actualRole] = &f.Golden, &f.Actual
-	d = dumps{}
 	for _, role := range roles {
-		one := o
-		if golden := d[goldenRole]; len(golden) > 0 && o.Raw == nil {
+		path, one := *paths[role], o
+		if golden := in.runs[goldenRole]; len(golden) > 0 && o.Raw == nil {
 			one.Raw = rawLike(golden[0])
 		}
 		if role == "injected" {
 			one.Injection = f.Injection
 		}
-		if path := *paths[role]; path != "" {
-			if d[role], err = store.OpenCases(path, one); err != nil {
-				d.close()
-				return nil, err
-			}
+		one.Unjudged = !store.KeepsRuns(path) // beside the runs of one pass it has those along paths
+		if path == "" || continuation.IsForeign(path) {
+			continue
+		}
+		if in.runs[role], err = store.OpenCases(path, one); err != nil {
+			return in, err
+		}
+		in.onClose(func() error { return dump.CloseAll(in.runs[role]) })
+	}
+	return in, errors.Join(in.assumePadding(), in.openEvidence())
+}
+
+func (in *inputs) onClose(f func() error) { in.closing = append(in.closing, f) }
+
+// progress shows how far something is until the inputs are closed.
+func (in *inputs) progress(what string, least int64) (set func(done, total int64)) {
+	set, end := progress(in.stderr, what, least)
+	in.onClose(func() error { end(); return nil })
+	return set
+}
+
+func (in *inputs) close() {
+	for _, f := range slices.Backward(in.closing) {
+		f() // nothing was written
+	}
+}
+
+// openEvidence opens the weights and the config of the reference.
+func (in *inputs) openEvidence() (err error) {
+	var config checkpoint.Config
+	if in.Config != "" {
+		if config, err = checkpoint.ReadConfig(in.Config); err != nil {
+			return fmt.Errorf("--config: %w", err)
 		}
 	}
-	if err := f.setEncoding(d[actualRole]); err != nil {
-		d.close()
-		return nil, err
+	weights, err := checkpoint.Open(in.Weights...)
+	if err != nil {
+		return fmt.Errorf("--weights: %w", err)
 	}
-	return d, nil
+	in.onClose(weights.Close)
+	in.opt.Diagnosis = judge.Diagnosis{Mode: in.diagnose,
+		Evidence: func() (checkpoint.Weights, checkpoint.Config, error) { return weights.Tensors, config, nil }}
+	return in.sameModel(weights.Tensors)
 }
 
 // assume says what files hold that do not say it.
@@ -87,6 +133,29 @@ func (f *inputFlags) assume(o *dump.Options) error {
 	return nil
 }
 
+// assumePadding gives runs that do not say what is padding the mask that --assume names, [[1,1,0],…], as run.json has it.
+func (in *inputs) assumePadding() error {
+	if in.PadMask == "" {
+		return nil
+	}
+	data, err := mapfile.Read(in.PadMask, mapfile.MaxListing)
+	if err != nil {
+		return fmt.Errorf("--assume pad_mask: %w", err)
+	}
+	info, _, err := dump.ParseInfo(in.PadMask, fmt.Appendf(nil, `{"schema":%d,"pad_mask":%s}`, dump.Schema, data))
+	if err != nil {
+		return usage("--assume pad_mask: want [[1,1,0],…], 0 or 1 per batch and token: %v", err)
+	}
+	for _, runs := range in.runs {
+		for _, r := range runs {
+			if r.RealTokens() == nil {
+				r.Info.PadMask = info.PadMask
+			}
+		}
+	}
+	return nil
+}
+
 // encoding is the type that --assume names; tensor.Invalid without it.
 func (f *inputFlags) encoding() (tensor.DType, error) {
 	if f.Encoding == "" {
@@ -100,12 +169,12 @@ func (f *inputFlags) encoding() (tensor.DType, error) {
 }
 
 // setEncoding gives the candidate's runs the encoding that --assume names.
-func (f *inputFlags) setEncoding(runs []*dump.Run) error {
-	d, err := f.encoding()
+func (in *inputs) setEncoding() error {
+	d, err := in.encoding()
 	if err != nil || d == tensor.Invalid {
 		return err
 	}
-	for _, r := range runs {
+	for _, r := range in.runs[actualRole] {
 		said := &r.Info.Encoding
 		if said.Compute != "" && said.Compute != d.String() {
 			return usage("--assume encoding=%s: the run in %s says that its encoding is %s", d, r.Path, *said)
@@ -113,34 +182,6 @@ func (f *inputFlags) setEncoding(runs []*dump.Run) error {
 		said.Compute = d.String()
 	}
 	return nil
-}
-
-// open opens all dumps of the command line and pairs their cases.
-func (f *inputFlags) open() (cases []judge.Case, closeAll func(), err error) {
-	d, err := f.openDumps(dump.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	cases, err = f.pair(d)
-	var programs []*program.Program
-	if err == nil {
-		of := d[actualRole]
-		if f.Golden != "" {
-			of = nil
-			for _, k := range cases {
-				of = append(of, k.Golden)
-			}
-		}
-		programs, err = f.programsOf(of)
-	}
-	if err != nil {
-		d.close()
-		return nil, nil, err
-	}
-	for i, p := range programs {
-		cases[i].Program = p
-	}
-	return cases, func() { closePrograms(programs); d.close() }, nil
 }
 
 // inCase says where the run of a role stands in a case.
@@ -153,65 +194,77 @@ var inCase = map[string]func(*judge.Case) **dump.Run{
 	"unrounded":   func(k *judge.Case) **dump.Run { return &k.Unrounded },
 }
 
-// pair makes the cases of the golden, or without one those of the candidate.
-func (f *inputFlags) pair(d dumps) (cases []judge.Case, err error) {
-	named := func(r *dump.Run, path string) string { return cmp.Or(r.Info.Case, filepath.Base(filepath.Clean(path))) }
-	if f.Golden == "" {
-		for _, r := range d[actualRole] {
-			cases = append(cases, judge.Case{Name: named(r, f.Actual), Actual: r})
+// pair makes the cases of the golden, or without one those of the candidate, with their programs.
+func (in *inputs) pair() (cases []judge.Case, err error) {
+	for _, runs := range in.runs {
+		for _, r := range runs {
+			if err := r.Info.Judgeable(); err != nil {
+				return nil, fmt.Errorf("%s: %w", r.Path, err)
+			}
 		}
-		return cases, nil
 	}
-	for _, g := range d[goldenRole] {
-		cases = append(cases, judge.Case{Name: named(g, f.Golden), Golden: g})
+	if err := in.setEncoding(); err != nil {
+		return nil, err
 	}
-	cases = withoutImages(cases, d[actualRole])
-	for role, to := range inCase {
-		if err := pairCases(cases, d[role], role == actualRole, to); err != nil {
+	of, path := in.runs[goldenRole], in.Golden
+	if path == "" {
+		of, path = in.runs[actualRole], in.Actual
+	}
+	for _, r := range of {
+		cases = append(cases, judge.Case{Name: cmp.Or(r.Info.Case, filepath.Base(filepath.Clean(path))), Golden: r})
+	}
+	if in.Golden == "" {
+		for i := range cases {
+			cases[i].Golden, cases[i].Actual = nil, of[i]
+		}
+	} else {
+		cases = withoutImages(cases, in.runs[actualRole])
+		for role, to := range inCase {
+			if err := pairCases(cases, in.runs[role], role == actualRole, to); err != nil {
+				return nil, err
+			}
+		}
+		in.alignSingles(cases)
+		if err := in.noteSameFile(cases[0].Actual); err != nil {
 			return nil, err
 		}
 	}
-	f.alignSingles(cases)
+	of = nil
 	for _, k := range cases {
-		if k.Actual.OtherPadding(k.Golden) && k.Actual.AlongPadding(k.Golden) {
-			return nil, fmt.Errorf("%s is padded: %w", f.Actual, dump.ErrUnjudged)
-		}
+		of = append(of, cmp.Or(k.Golden, k.Actual))
 	}
-	return cases, f.noteSameFile(cases[0].Actual)
+	programs, err := in.openPrograms(of)
+	for i, p := range programs {
+		cases[i].Program = p
+	}
+	return cases, err
 }
 
-// programsOf opens what the reference ran for each run, nil where that is not known: --program, or else what lies beside
-// a golden.
-func (f *inputFlags) programsOf(runs []*dump.Run) (opened []*program.Program, err error) {
-	if f.Golden != "" && f.Program != "" && len(runs) > 1 {
+// openPrograms opens what the reference ran for each run, nil where that is not known: --program, or else what lies
+// beside a golden.
+func (in *inputs) openPrograms(runs []*dump.Run) (opened []*program.Program, err error) {
+	if in.Golden != "" && in.Program != "" && len(runs) > 1 {
 		return nil, usage("--program is of one case, and --golden has %d: lay each beside the run.json of its case, as %s",
 			len(runs), dump.ProgramFile)
 	}
 	for _, r := range runs {
 		var p *program.Program
 		switch {
-		case f.Golden == "":
-			p, err = reference.OfCase(f.Program, r, len(runs) == 1)
-		case f.Program == "":
+		case in.Golden == "":
+			p, err = reference.OfCase(in.Program, r, len(runs) == 1)
+		case in.Program == "":
 			p = reference.Beside(r)
 		default:
-			p, err = reference.Open(f.Program, r.Entries)
+			p, err = reference.Open(in.Program, r.Entries)
 		}
 		if err != nil {
-			closePrograms(opened)
 			return nil, fmt.Errorf("--program: %w", err)
 		}
-		opened = append(opened, p)
-	}
-	return opened, nil
-}
-
-func closePrograms(list []*program.Program) {
-	for _, p := range list {
-		if p != nil {
-			p.Close()
+		if opened = append(opened, p); p != nil {
+			in.onClose(p.Close)
 		}
 	}
+	return opened, nil
 }
 
 // withoutImages leaves out the cases with images, with a note, where the candidate was given none at
@@ -254,8 +307,8 @@ func pairCases(cases []judge.Case, runs []*dump.Run, all bool, to func(*judge.Ca
 }
 
 // alignSingles gives two files with one tensor each the same label: what they are called means nothing.
-func (f *inputFlags) alignSingles(cases []judge.Case) {
-	for _, path := range []string{f.Golden, f.Actual} {
+func (in *inputs) alignSingles(cases []judge.Case) {
+	for _, path := range []string{in.Golden, in.Actual} {
 		if st, err := os.Stat(path); err != nil || st.IsDir() {
 			return
 		}
@@ -270,8 +323,8 @@ func (f *inputFlags) alignSingles(cases []judge.Case) {
 const sameDump = "golden and actual are the same: this shows only that the dump can be read"
 
 // noteSameFile notes that two dumps are one.
-func (f *inputFlags) noteSameFile(actual *dump.Run) error {
-	same, err := sameFile(f.Golden, f.Actual)
+func (in *inputs) noteSameFile(actual *dump.Run) error {
+	same, err := sameFile(in.Golden, in.Actual)
 	if err == nil && same {
 		actual.Notes = append(actual.Notes, sameDump)
 	}
@@ -280,20 +333,21 @@ func (f *inputFlags) noteSameFile(actual *dump.Run) error {
 
 // sameModel refuses weights that are of another model than the golden: a layer that puts out more or fewer numbers
 // than the weight of its name has rows or columns.
-func (f *inputFlags) sameModel(evidence search.Evidence, golden *dump.Run) error {
-	weights, _, err := evidence()
-	if err != nil || golden == nil || len(weights) == 0 {
-		return err
+func (in *inputs) sameModel(weights checkpoint.Weights) error {
+	if len(weights) == 0 {
+		return nil
 	}
-	for _, e := range golden.Entries {
-		shape := e.Tensor.Shape()
-		if e.Port != "output" || !e.Tensor.DType().IsFloat() || len(shape) < 2 {
-			continue
-		}
-		key, w := weights.Of(e.Layer, "weight")
-		if w != nil && len(w.Shape()) == 2 && !slices.Contains(w.Shape(), shape[len(shape)-1]) {
-			return fmt.Errorf("--weights: %s is of another model: %s of the golden puts out %d numbers, and %s is %s",
-				label.Few(f.Weights), e.Layer, shape[len(shape)-1], key, tensor.FormatShape(w.Shape()))
+	for _, golden := range in.runs[goldenRole] {
+		for _, e := range golden.Entries {
+			shape := e.Tensor.Shape()
+			if e.Port != "output" || !e.Tensor.DType().IsFloat() || len(shape) < 2 {
+				continue
+			}
+			key, w := weights.Of(e.Layer, "weight")
+			if w != nil && len(w.Shape()) == 2 && !slices.Contains(w.Shape(), shape[len(shape)-1]) {
+				return fmt.Errorf("--weights: %s is of another model: %s of the golden puts out %d numbers, and %s is %s",
+					label.Few(in.Weights), e.Layer, shape[len(shape)-1], key, tensor.FormatShape(w.Shape()))
+			}
 		}
 	}
 	return nil

@@ -36,58 +36,34 @@ func terminal(w io.Writer) (fd int, ok bool) {
 // worthALine is how many bytes are compared before one could read how far it is.
 const worthALine = 1 << 30
 
-// progress shows how far a comparison is, on terminals only.
-type progress struct {
-	w     io.Writer // nil where nothing is shown
-	least int64     // of a total that is worth a line
-	text  func(total, percent int64) string
-	mu    sync.Mutex
-	line  string
-	at    int64 // per cent
-}
-
-// newProgress is that of a comparison of more than a gigabyte.
-func newProgress(w io.Writer) *progress {
+// progress returns what shows how far something is, and what clears its line. Totals below least are not worth one.
+// Nothing is shown where there is no terminal.
+func progress(w io.Writer, what string, least int64) (set func(done, total int64), end func()) {
 	if _, ok := terminal(w); !ok {
-		w = nil
+		return nil, func() {}
 	}
-	return &progress{w: w, least: worthALine, text: func(total, percent int64) string {
-		return fmt.Sprintf("comparing %.1f GB: %d %%", float64(total)/1e9, percent)
-	}}
-}
-
-// newReplaying is that of pieces that are replayed.
-func newReplaying(w io.Writer) *progress {
-	p := newProgress(w)
-	p.least, p.text = 0, func(total, percent int64) string { return fmt.Sprintf("replaying %d tensors: %d %%", total, percent) }
-	return p
-}
-
-func (p *progress) set(done, total int64) {
-	if p.w == nil || total < p.least {
-		return
+	var mu sync.Mutex
+	line, shown := "", int64(0)
+	show := func(text string) {
+		fmt.Fprintf(w, "\r%s\r%s", strings.Repeat(" ", len(line)), text)
+		line = text
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if at := 100 * done / total; at > p.at { // workers report out of order
-		p.at, p.line = at, p.text(total, at)
-		fmt.Fprintf(p.w, "\r%s", p.line)
+	set = func(done, total int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch at := 100 * done / total; {
+		case total < least || at <= shown: // workers report out of order
+		case done >= total:
+			show("")
+		default:
+			shown = at
+			show(fmt.Sprintf("%s: %d %%", what, at))
+		}
 	}
-	if done >= total {
-		p.clear()
+	end = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		show("")
 	}
-}
-
-// done clears the line.
-func (p *progress) done() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.clear()
-}
-
-func (p *progress) clear() {
-	if p.line != "" {
-		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", len(p.line)))
-		p.line = ""
-	}
+	return set, end
 }

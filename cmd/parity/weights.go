@@ -66,10 +66,10 @@ func (f *weightsFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if opt.Adapter != nil {
 		defer func() { err = errors.Join(err, opt.Adapter.Close()) }()
 	}
-	bar := newProgress(cmd.ErrOrStderr())
-	opt.Progress = bar.set
+	progress, end := progress(cmd.ErrOrStderr(), "comparing", worthALine)
+	opt.Progress = progress
 	report, err := weights.Compare(cmd.Context(), sides[0], sides[1], opt)
-	bar.done()
+	end()
 	if err != nil {
 		return err
 	}

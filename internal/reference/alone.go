@@ -12,22 +12,18 @@ import (
 	"github.com/goparity/goparity/internal/supervise"
 )
 
-// Alone makes goldens for cases that have a program and none: see [judge.Alone]. What does not fit into
-// memory lies in a temporary folder until undo.
-func Alone(ctx context.Context, cases []judge.Case, opt judge.AloneOptions) (done []judge.Case, undo func() error, err error) {
-	if undo, err = Keep(&opt); err != nil {
-		return nil, nil, err
-	}
+// Alone makes goldens for cases that have a program and none: see [judge.Alone].
+func Alone(ctx context.Context, cases []judge.Case, opt judge.AloneOptions) (done []judge.Case, err error) {
 	for _, k := range cases {
 		if k.Golden, err = Blank(k.Name, k.Program); err == nil {
 			k, err = judge.Alone(ctx, k, opt)
 		}
 		if err != nil {
-			return nil, nil, errors.Join(err, undo())
+			return nil, err
 		}
 		done = append(done, k)
 	}
-	return done, undo, nil
+	return done, nil
 }
 
 // Keep lets what is replayed and does not fit into memory lie in a temporary folder until undo.

@@ -42,12 +42,15 @@ func (f *Fixture) asked(device, caseName string) (*dump.Run, error) {
 func (f *Fixture) compare(cases []judge.Case) (*judge.Comparison, error) {
 	opt := f.compareOptions()
 	if f.yaml.Alone {
-		made, undo, err := reference.Alone(f.cfg.context(), cases, judge.AloneOptions{Options: opt})
+		of := judge.AloneOptions{Options: opt}
+		undo, err := reference.Keep(&of)
 		if err != nil {
 			return nil, err
 		}
 		f.remove = append(f.remove, undo)
-		cases = made
+		if cases, err = reference.Alone(f.cfg.context(), cases, of); err != nil {
+			return nil, err
+		}
 	}
 	return judge.Compare(f.cfg.context(), cases, opt)
 }

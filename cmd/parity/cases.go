@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,17 +77,7 @@ func (f *runFlags) planned() (cases []engine.Case, err error) {
 		f.job.MaxLayers = plan.MaxLayers
 	}
 	for _, c := range plan.Cases {
-		ec := engine.Case{Name: c.Name, Messages: c.Messages, Tools: c.Tools, Steps: c.Steps}
-		if c.TokenIDs != nil {
-			ec.TokenIDs = [][]int{c.TokenIDs}
-		}
-		if c.Prompt != "" {
-			ec.Prompts = []string{c.Prompt}
-		}
-		if c.Images != nil {
-			ec.Images = [][]string{c.Images}
-		}
-		cases = append(cases, ec)
+		cases = append(cases, c.Case)
 	}
 	return f.shown(cases), nil
 }
@@ -117,39 +108,36 @@ func (f *runFlags) followed() (cases []engine.Case, err error) {
 
 // follow takes token ids, steps and decoded tokens from the run.json of another run.
 func follow(dir string) (c engine.Case, err error) {
-	file := filepath.Join(dir, dump.RunFile)
-	data, err := mapfile.Read(file, mapfile.MaxListing)
-	if err != nil {
-		return c, usage("run: --follow: %v: it wants a dump that parity run wrote", err)
+	wrong := func(format string, args ...any) (engine.Case, error) {
+		return c, usage("run: --follow: %s: %s", filepath.Join(dir, dump.RunFile), fmt.Sprintf(format, args...))
 	}
-	var run struct {
-		TokenIDs [][]int           `json:"token_ids"`
-		Images   [][]string        `json:"images"`
-		Sequence [][]int           `json:"sequence"`
-		Order    []dump.OrderEntry `json:"order"`
+	var run struct{ Sequence [][]int }
+	info, err := dump.ReadInfo(dir)
+	if err == nil {
+		var data []byte
+		if data, err = mapfile.Read(filepath.Join(dir, dump.RunFile), mapfile.MaxListing); err == nil {
+			err = json.Unmarshal(data, &run)
+		}
 	}
-	if err := json.Unmarshal(data, &run); err != nil || len(run.TokenIDs) == 0 {
-		return c, usage("run: --follow: %s names no token ids (%v): it wants a dump that parity run wrote", file, err)
+	c = engine.Case{Name: dump.RunCase, TokenIDs: info.Tokens(), Images: info.Images}
+	if err != nil || len(c.TokenIDs) == 0 {
+		return wrong("want a dump that parity run wrote, with token ids: %v", err)
 	}
-	if _, err := dump.ReadInfo(dir); err != nil {
-		return c, usage("run: --follow: %v", err)
+	for _, image := range slices.Concat(c.Images...) {
+		if _, drawn := picture.Parse(image); !drawn {
+			return wrong("it was given the image %s, which is not in the dump: compare the two engines in a fixture", image)
+		}
 	}
 	steps := map[string]bool{}
-	for _, e := range run.Order {
+	for _, e := range info.Order {
 		steps[e.Step] = true
 	}
-	for _, image := range slices.Concat(run.Images...) {
-		if _, drawn := picture.Parse(image); !drawn {
-			return c, usage("run: --follow: %s was given the image %s, which is not in the dump: compare the two engines in a fixture", file, image)
-		}
+	if c.Steps = max(len(steps), 1); c.Steps == 1 {
+		return c, nil
 	}
-	c = engine.Case{Name: dump.RunCase, TokenIDs: run.TokenIDs, Images: run.Images, Steps: max(len(steps), 1)}
-	for i, ids := range run.TokenIDs {
-		if c.Steps == 1 {
-			break
-		}
+	for i, ids := range c.TokenIDs {
 		if i >= len(run.Sequence) || len(run.Sequence[i]) < len(ids)+c.Steps-1 {
-			return c, usage("run: --follow: %s has %d steps, but not the tokens that they were given", file, c.Steps)
+			return wrong("it has %d steps, but not the tokens that they were given", c.Steps)
 		}
 		c.Forced = append(c.Forced, run.Sequence[i][len(ids):len(ids)+c.Steps-1])
 	}

@@ -118,7 +118,7 @@ func (f *compareFlags) add(c *cobra.Command) {
 
 // choose says what is compared. It refuses inputs that a fixture has itself, and flags that would have no effect.
 func (f *compareFlags) choose(args []string, changed func(string) bool) error {
-	if len(args) == 1 && f.Golden+f.Actual == "" && exists(filepath.Join(args[0], fixture.FileName)) {
+	if len(args) == 1 && f.Golden+f.Actual == "" && isFixture(args[0]) {
 		f.fixture = args[0]
 	}
 	given := f.Args()
@@ -146,18 +146,19 @@ func (f *compareFlags) compareAll(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	name, judged := cmp.Or(f.Golden, f.Program, f.fixture), cmp.Or(f.fixture, f.Actual)
+	name, of := cmp.Or(f.Golden, f.Program, f.fixture), cmp.Or(f.fixture, f.Actual)
 	var r *report.Report
 	done := func(found *report.Report, cases []judge.Case) error {
 		r = found
 		if r.Made = made; f.fixture != "" {
 			r.Made = nil
 		}
-		return f.out.write(r, judged, cases)
+		return f.out.write(r, of, cases)
 	}
 	ctx := cmd.Context()
 	if f.fixture != "" {
-		err = f.live(ctx, done)
+		err = judged(session.Config{Fixtures: []string{f.fixture}, Run: f.run, Mode: f.mode, Observer: f.observer, Diagnose: f.diagnose,
+			Started: time.Now(), Context: ctx}, func(_ *session.Session, c *judge.Comparison, r *report.Report) error { return done(r, c.Cases) })
 	} else {
 		err = f.judge(ctx, cmd.ErrOrStderr(), name, done)
 	}
@@ -171,25 +172,6 @@ func (f *compareFlags) compareAll(cmd *cobra.Command) error {
 		err = errors.Join(err, done(failed(name, err), nil))
 	}
 	return f.resultFlags.write(cmd.OutOrStdout(), r, f.out.dir, err)
-}
-
-// live runs the engines of a fixture, or opens what they left, and hands the result over while its tensors can be read.
-func (f *compareFlags) live(ctx context.Context, done handOver) (err error) {
-	s, err := session.Start(session.Config{Fixtures: []string{f.fixture}, Run: f.run, Mode: f.mode, Observer: f.observer,
-		Diagnose: f.diagnose, Started: time.Now(), Context: ctx})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	c, err := s.Default().Comparison()
-	if err != nil {
-		return err
-	}
-	r, err := s.Default().Report()
-	if err != nil {
-		return err
-	}
-	return done(r, c.Cases)
 }
 
 // failed is the report of a comparison that could not be made.

@@ -30,6 +30,8 @@ func newGolden() *cobra.Command {
 	return c
 }
 
+func isFixture(dir string) bool { return exists(filepath.Join(dir, fixture.FileName)) }
+
 // openStore opens the store of a fixture, or the store in that folder itself.
 func openStore(dir string) (*store.Store, error) {
 	s, err := store.Open(filepath.Join(dir, "golden"))
@@ -152,7 +154,7 @@ func goldenVerify(cmd *cobra.Command, dir string) (good bool, err error) {
 		fmt.Fprintf(w, "%s: %s\n", dir, report.Clean(p.String()))
 		good = good && p.Extra
 	}
-	if exists(filepath.Join(dir, fixture.FileName)) { // a store alone asks for nothing
+	if isFixture(dir) { // a store alone asks for nothing
 		y, err := fixture.Load(dir)
 		if err != nil {
 			return false, err

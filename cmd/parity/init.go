@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"text/template"
 
 	"github.com/spf13/cobra"
 
@@ -27,9 +29,6 @@ import (
 	"github.com/goparity/goparity/internal/subtest"
 	"github.com/goparity/goparity/tensor"
 )
-
-// recorded is the name of the run that init records.
-const recorded = "candidate"
 
 type initFlags struct {
 	golden, candidate, dir string
@@ -82,14 +81,15 @@ func (f *initFlags) check(changed func(string) bool) error {
 }
 
 func (f *initFlags) init(ctx context.Context, stdout io.Writer) error {
-	files, err := f.files()
+	p, err := f.port()
 	if err != nil {
 		return err
 	}
-	if err := f.writeNew(files); err != nil {
+	written, err := f.write(p)
+	if err != nil {
 		return err
 	}
-	r, problems, err := f.judge(ctx, stdout)
+	r, err := f.judge(ctx, stdout)
 	if err != nil {
 		return fmt.Errorf("%s is written, but could not be judged: %w", f.dir, err)
 	}
@@ -97,132 +97,87 @@ func (f *initFlags) init(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(stdout)
-	for _, file := range files {
-		fmt.Fprintf(stdout, "written: %s\n", sanitize.Line(file.path))
+	for _, file := range written {
+		fmt.Fprintf(stdout, "written: %s\n", sanitize.Line(file))
 	}
-	fmt.Fprintf(stdout, "next: %s\n", f.next(len(files) == 3))
-	if problems && r.Verdict == report.Pass {
-		return errMismatch
-	}
+	fmt.Fprintf(stdout, "next: %s\n", f.next(p))
 	return exitOf(r)
 }
 
 // next is the command that runs the test, in a module that needs goparity or has it.
-func (f *initFlags) next(newModule bool) string {
+func (f *initFlags) next(p *port) string {
 	pkg := "./" + filepath.ToSlash(f.dir)
 	if filepath.IsAbs(f.dir) || strings.HasPrefix(f.dir, "..") {
 		pkg = f.dir
 	}
 	test := subtest.Command("go", "test", pkg)
-	if newModule {
+	if p.Module != "" {
 		return "go get github.com/goparity/goparity@latest && " + test + " (Go 1.26 or later)"
 	}
 	return test + " (go get github.com/goparity/goparity@latest, if go.mod does not have it)"
 }
 
-// newFile is a file that init writes.
-type newFile struct{ path, text string }
-
-// files are the fixture, its test and, where there is none, the module.
-func (f *initFlags) files() (files []newFile, err error) {
-	y, err := f.fixture()
-	if err != nil {
-		return nil, err
-	}
-	abs, err := filepath.Abs(f.dir)
-	if err != nil {
-		return nil, err
-	}
-	test := testText
-	if strings.Contains(y, plannedPaths) {
-		test += pathsText
-	}
-	files = []newFile{
-		{filepath.Join(f.dir, fixture.FileName), y},
-		{filepath.Join(f.dir, "port_test.go"), strings.ReplaceAll(test, "PACKAGE", packageName(filepath.Base(abs)))},
-	}
-	if inModule(abs) {
-		return files, nil
-	}
-	root := "."
-	if !filepath.IsLocal(f.dir) {
-		root = f.dir
-	}
-	at, err := filepath.Abs(root)
-	module := "module " + packageName(filepath.Base(at)) + "\n\ngo 1.26.0\n"
-	return append(files, newFile{filepath.Join(root, "go.mod"), module}), err
+// port is what fills the templates of a new test, quoted where YAML wants it.
+type port struct {
+	Path, Task, Engine string // of a model that is run
+	Variant            string // the type in which the reference ran
+	Cases              []string
+	Paths              bool // execution paths are planned
+	Rules              string
+	Recorded           string // name of the candidate's run
+	Package            string
+	Module             string // "" in a module that is there
 }
 
-const testText = `package PACKAGE
+//go:embed port
+var portFiles embed.FS
 
-import (
-	"testing"
-
-	"github.com/goparity/goparity/parity"
-	"github.com/goparity/goparity/testmain"
-)
-
-func TestMain(m *testing.M) { testmain.Main(m, testmain.Fixture(".")) }
-
-// TestPort judges each layer that both runs recorded, by the tolerances of fixture.yaml or the defaults.
-func TestPort(t *testing.T) { parity.All(t).Check() }
-`
-
-const pathsText = `
-// TestPaths judges the same tokens in chunks, a batch, after a cache and so on.
-func TestPaths(t *testing.T) { parity.Paths(t).Check() }
-`
-
-// writeNew writes files where none of them, nor anything else of a fixture, is.
-func (f *initFlags) writeNew(files []newFile) error {
-	for _, path := range []string{filepath.Join(f.dir, "golden"), filepath.Join(f.dir, "runs"), files[0].path, files[1].path} {
-		if exists(path) {
-			return usage("init: %s is there already: choose another folder with -o DIR", path)
+// write writes the files of a port, where nothing of it is.
+func (f *initFlags) write(p *port) (written []string, err error) {
+	texts, err := template.ParseFS(portFiles, "port/*")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{fixture.FileName, "port_test.go", "golden", "runs"} {
+		if path := filepath.Join(f.dir, name); exists(path) {
+			return nil, usage("init: %s is there already: choose another folder with -o DIR", path)
 		}
 	}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
-		return err
+		return nil, err
 	}
-	for _, file := range files {
-		w, err := os.OpenFile(file.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	for _, name := range []string{fixture.FileName, "port_test.go", "go.mod"} {
+		path := filepath.Join(f.dir, name)
+		if name == "go.mod" && p.Module == "" {
+			continue
+		} else if name == "go.mod" && filepath.IsLocal(f.dir) {
+			path = name
+		}
+		err := writeFile(path, func(w io.Writer) error { return texts.ExecuteTemplate(w, name+".tmpl", p) })
 		if err != nil {
-			return err
+			return nil, err
 		}
-		_, err = io.WriteString(w, file.text)
-		if err := errors.Join(err, w.Close()); err != nil {
-			return err
-		}
+		written = append(written, path)
 	}
-	return nil
+	return written, nil
 }
 
-// judge imports the goldens, judges the candidate, and keeps its run. problems says that something is
-// wrong with the fixture or the runs besides, which is printed.
-func (f *initFlags) judge(ctx context.Context, stdout io.Writer) (r *report.Report, problems bool, err error) {
+// judge imports the goldens, judges the candidate, and keeps its run.
+func (f *initFlags) judge(ctx context.Context, stdout io.Writer) (r *report.Report, err error) {
 	cfg := session.Config{Fixtures: []string{f.dir}, Update: setting.UpdateAll, GoldenDump: f.golden, Context: ctx}
 	if err := renew(cfg, stdout); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	cfg = session.Config{Fixtures: []string{f.dir}, Run: setting.RunCPU, Record: recorded, Diagnose: setting.DiagnoseFull,
 		Context: ctx}
 	if !isModel(f.candidate) {
 		cfg.Run, cfg.Replay = "", f.candidate
 	}
-	s, err := session.Start(cfg)
-	if err != nil {
-		return nil, false, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	fx := s.Default()
-	c, err := fx.Comparison()
-	if err != nil {
-		return nil, false, err
-	}
-	problems = printProblems(stdout, fx, c)
-	if r, err = fx.Report(); err != nil {
-		return nil, false, err
-	}
-	return r, problems, s.Finish(io.Discard)
+	err = judged(cfg, func(s *session.Session, _ *judge.Comparison, of *report.Report) error {
+		r = of
+		return s.Finish(io.Discard)
+	})
+	return r, err
 }
 
 // isModel reports whether a path is a folder of Hugging Face's form.
@@ -232,153 +187,119 @@ func isModel(path string) bool {
 
 // inModule reports whether a folder that need not be there yet is in a Go module.
 func inModule(dir string) bool {
-	for ; ; dir = filepath.Dir(dir) {
-		if exists(filepath.Join(dir, "go.mod")) {
-			return true
-		}
-		if dir == filepath.Dir(dir) {
-			return false
-		}
-	}
+	return exists(filepath.Join(dir, "go.mod")) || dir != filepath.Dir(dir) && inModule(filepath.Dir(dir))
 }
 
 var notName = regexp.MustCompile(`[^a-z0-9_]+`)
 
 // packageName makes a name of Go of a folder's.
 func packageName(folder string) string {
-	name := notName.ReplaceAllString(strings.ToLower(folder), "")
+	name := notName.ReplaceAllString(strings.ToLower(filepath.Base(folder)), "")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		name = "p" + name
 	}
 	return name
 }
 
-// What fixture.yaml says of planned cases. An engine of one's own may have no paths.
-const (
-	plannedPaths = "cases: auto   # parity golden plan lists them, and the execution paths\n"
-	plannedCases = "cases: auto   # parity golden plan lists them\n" +
-		"paths: []     # the execution paths that the engine can run: docs/paths.md\n"
-)
+// recorded is the name of the run that init records.
+const recorded = "candidate"
 
-// fixture is the text of fixture.yaml. What makes no goldens is refused.
-func (f *initFlags) fixture() (string, error) {
+// port reads what is written of the golden, the candidate and the folder. What makes no goldens is refused.
+func (f *initFlags) port() (*port, error) {
+	dir, err := filepath.Abs(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &port{Variant: tensor.F32.String(), Recorded: recorded, Package: packageName(dir)}
+	if !inModule(dir) {
+		p.Module = p.Package
+		if wd, err := os.Getwd(); err == nil && filepath.IsLocal(f.dir) {
+			p.Module = packageName(wd)
+		}
+	}
 	var golden []*dump.Run
-	variant := tensor.F32.String() // the type in which the reference ran
 	if f.golden != "" {
-		var err error
 		if golden, err = store.OpenCases(f.golden, dump.Options{}); err != nil {
-			return "", err
+			return nil, err
 		}
 		defer dump.CloseAll(golden)
-		variant = cmp.Or(golden[0].Info.Encoding.Compute, variant)
-	}
-	var b strings.Builder
-	b.WriteString("# Made by parity init. All keys: https://github.com/goparity/goparity/blob/main/docs/fixture.md\n\n")
-	rules := ""
-	if isModel(f.candidate) {
-		if err := f.writeModel(&b, golden, variant); err != nil {
-			return "", err
-		}
-	} else {
-		var err error
-		if rules, err = f.rules(golden[0]); err != nil {
-			return "", err
-		}
-	}
-	if variant != tensor.F32.String() {
-		fmt.Fprintf(&b, "references: [%s]\n", variant)
+		p.Variant = cmp.Or(golden[0].Info.Encoding.Compute, p.Variant)
 	}
 	switch {
 	case golden != nil:
-		if err := writeCases(&b, golden); err != nil {
-			return "", err
-		}
+		p.Cases, err = casesOf(golden)
 	case f.prompt != "":
-		fmt.Fprintf(&b, "cases:\n  short: {prompt: %s}\n", quote(f.prompt))
-	case strings.HasSuffix(f.engine, ".py"):
-		b.WriteString(plannedCases)
+		p.Cases = []string{"short: {prompt: " + quote(f.prompt) + "}"}
 	default:
-		b.WriteString(plannedPaths)
+		p.Paths = !strings.HasSuffix(f.engine, ".py") // an engine of one's own may have none
 	}
-	b.WriteString(rules + "\nreplay: " + recorded + "   # runs/" + recorded + ", which go test judges\n")
-	return b.String(), nil
+	if err != nil {
+		return nil, err
+	}
+	if isModel(f.candidate) {
+		return p, f.model(p, golden)
+	}
+	actual, err := store.OpenCases(f.candidate, dump.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer dump.CloseAll(actual)
+	if rules := byValue(judge.Case{Golden: golden[0], Actual: actual[0]}, match.Options{}); rules != nil {
+		p.Rules = (&match.Proposal{Rules: rules}).YAML()
+	}
+	return p, nil
 }
 
-// writeModel lets an engine run a model on the golden's tokens.
-func (f *initFlags) writeModel(b *strings.Builder, golden []*dump.Run, variant string) error {
+// model lets an engine run a model on the golden's tokens.
+func (f *initFlags) model(p *port, golden []*dump.Run) (err error) {
 	for _, g := range golden {
 		if len(g.Info.Asked()) == 0 {
 			return usage("init: the run.json of %s has no token_ids, which %s would be run on", g.Path, f.candidate)
 		}
 	}
-	task, _, err := guessTask(f.candidate, f.candidate)
-	if err != nil {
+	if p.Path, err = f.beside(f.candidate); err != nil {
 		return err
 	}
-	beside := func(path string) string { // as a fixture in the folder writes it
-		from, e1 := filepath.Abs(f.dir)
-		to, e2 := filepath.Abs(path)
-		rel, e3 := filepath.Rel(from, to)
-		err = errors.Join(err, e1, e2, e3)
-		return quote(filepath.ToSlash(rel))
-	}
-	fmt.Fprintf(b, "model:\n  path: %s\n  task: %s\n", beside(f.candidate), task)
 	switch {
 	case strings.HasSuffix(f.engine, ".py"):
-		fmt.Fprintf(b, "  engine: %s\n", beside(f.engine))
+		if p.Engine, err = f.beside(f.engine); err != nil {
+			return err
+		}
 	case f.engine != engine.MAX:
-		fmt.Fprintf(b, "  engine: %s\n", quote(f.engine))
+		p.Engine = quote(f.engine)
 	}
-	fmt.Fprintf(b, "  encodings:\n    cpu: {reference: %s, candidate: float32}\n", variant)
+	p.Task, _, err = guessTask(f.candidate, f.candidate)
 	return err
 }
 
-// writeCases writes those of the golden.
-func writeCases(b *strings.Builder, golden []*dump.Run) error {
-	b.WriteString("cases:\n")
+// beside is a path as a fixture in the new folder writes it.
+func (f *initFlags) beside(path string) (string, error) {
+	from, e1 := filepath.Abs(f.dir)
+	to, e2 := filepath.Abs(path)
+	rel, e3 := filepath.Rel(from, to)
+	return quote(filepath.ToSlash(rel)), errors.Join(e1, e2, e3)
+}
+
+// casesOf are the cases of goldens, as fixture.yaml has them.
+func casesOf(golden []*dump.Run) (cases []string, err error) {
 	for _, g := range golden {
 		if err := session.MakesGoldens(g); err != nil {
-			return err
+			return nil, err
 		}
 		var keys []string
 		if ids := g.Info.Asked(); len(ids) > 0 {
-			text, err := json.Marshal(ids)
-			if err != nil {
-				return err
-			}
-			keys = append(keys, "token_ids: "+strings.ReplaceAll(string(text), ",", ", "))
+			keys = append(keys, "token_ids: "+strings.ReplaceAll(quote(ids), ",", ", "))
 		}
 		if n := len(g.Steps()); n > 1 {
 			keys = append(keys, fmt.Sprintf("steps: %d", n))
 		}
-		fmt.Fprintf(b, "  %s: {%s}\n", cmp.Or(g.Info.Case, "run"), strings.Join(keys, ", "))
+		cases = append(cases, fmt.Sprintf("%s: {%s}", cmp.Or(g.Info.Case, "run"), strings.Join(keys, ", ")))
 	}
-	return nil
+	return cases, nil
 }
 
-// rules join what the names of the dump leave open.
-func (f *initFlags) rules(golden *dump.Run) (string, error) {
-	actual, err := store.OpenCases(f.candidate, dump.Options{})
-	if err != nil {
-		return "", err
-	}
-	defer dump.CloseAll(actual)
-	k := judge.Case{Golden: golden, Actual: actual[0]}
-	if !bothLeft(k, match.Options{}) {
-		return "", nil
-	}
-	p, err := k.Propose(match.Options{})
-	if err != nil || p.Foreign != "" {
-		return "", err // of two models: the verdict says so
-	}
-	rules := proven(p.Rules)
-	if len(rules) == 0 {
-		return "", nil
-	}
-	return "\n" + (&match.Proposal{Rules: rules}).YAML(), nil
-}
-
-func quote(s string) string {
-	text, _ := json.Marshal(s) // of a string it does not fail
+// quote writes a text, or numbers, as JSON, which is YAML, too.
+func quote(v any) string {
+	text, _ := json.Marshal(v) // of these it does not fail
 	return string(text)
 }

@@ -73,7 +73,7 @@ func (in *inputs) compare(ctx context.Context, done func(*judge.Comparison) erro
 		}
 	}
 	var joined string
-	err = mapfile.Guard(func() error { joined = in.byValue(cases); return nil })
+	err = mapfile.Guard(func() error { joined = in.join(cases); return nil })
 	if err != nil {
 		return err
 	}
@@ -120,24 +120,19 @@ func (in *inputs) alone(programs []*program.Program) (of judge.AloneOptions, err
 	return of, err
 }
 
-// byValue joins what the names leave on both sides, where no one said by --names what belongs
-// together: by the rules of parity names for which equal values speak. It returns a remark on them,
-// "" where there are none. Rules for which only order and shape speak are proposed and not taken.
-func (in *inputs) byValue(cases []judge.Case) string {
+// join joins what the names leave on both sides, where no one said by --names what belongs together. It returns a
+// remark on the rules, "" where there are none.
+func (in *inputs) join(cases []judge.Case) string {
 	if in.Golden == "" || in.Names != "" {
 		return ""
 	}
-	i := slices.IndexFunc(cases, func(k judge.Case) bool { return bothLeft(k, in.opt.Match) })
-	if i < 0 {
-		return ""
-	}
-	p, err := cases[i].Propose(in.opt.Match)
-	if err != nil || p.Foreign != "" {
-		return "" // what is wrong is said where the runs are compared
+	var rules []match.Proposed
+	for i := 0; i < len(cases) && rules == nil; i++ {
+		rules = byValue(cases[i], in.opt.Match)
 	}
 	layers, with := 0, in.opt.Match
 	with.Rules = slices.Clone(with.Rules)
-	for _, r := range proven(p.Rules) {
+	for _, r := range rules {
 		layers += r.Pairs
 		with.Rules = append(with.Rules, r.Rule)
 	}
@@ -146,7 +141,7 @@ func (in *inputs) byValue(cases []judge.Case) string {
 			return ""
 		}
 	}
-	if layers == 0 {
+	if rules == nil {
 		return ""
 	}
 	in.opt.Match = with
@@ -154,22 +149,25 @@ func (in *inputs) byValue(cases []judge.Case) string {
 		layers, subtest.Command("parity", "names", in.Golden, in.Actual, "-o", "names.yaml"))
 }
 
-// bothLeft reports whether both sides have layers without a partner that nothing explains.
-func bothLeft(k judge.Case, opt match.Options) bool {
+// byValue returns the rules of parity names that join what the names leave on both sides: those for which equal values
+// speak, not only order and shape. What is wrong is said where the runs are compared.
+func byValue(k judge.Case, opt match.Options) []match.Proposed {
 	res, err := k.Match(k.Actual, opt)
 	if err != nil {
-		return false
+		return nil
 	}
 	var golden, actual bool
 	for _, g := range res.Gaps {
 		golden, actual = golden || len(g.Golden) > 0, actual || len(g.Actual) > 0
 	}
-	return golden && actual
-}
-
-// proven returns the rules for which equal values speak.
-func proven(rules []match.Proposed) []match.Proposed {
-	return slices.DeleteFunc(slices.Clone(rules), func(r match.Proposed) bool { return r.Sure == match.Possible })
+	if !golden || !actual {
+		return nil
+	}
+	p, err := k.Propose(opt)
+	if err != nil || p.Foreign != "" {
+		return nil
+	}
+	return slices.DeleteFunc(p.Rules, func(r match.Proposed) bool { return r.Sure == match.Possible })
 }
 
 // alongPath reports whether a run is along an execution path, as a run of one pass is that is padded otherwise than

@@ -23,7 +23,7 @@ type settings struct {
 	job         engine.Job
 	program     string // record what runs: on, lines or off; "" for what goes without saying
 	activations string // how the inputs of products are rounded
-	why         string // the task is what it is
+	why         string // the task is what it is, in brackets
 }
 
 // keys are all settings.
@@ -135,11 +135,11 @@ func (s *settings) model(model string) (err error) {
 	switch {
 	case j.Task != "":
 	case j.Oracle != "":
-		j.Task, s.why = fixture.Module, "for there is an oracle file"
+		j.Task, s.why = fixture.Module, " (for there is an oracle file)"
 	default:
 		var of string
 		if j.Task, of, err = guessTask(s.dir(), model); err == nil {
-			s.why = "guessed from " + of + " in config.json"
+			s.why = " (guessed from " + of + " in config.json)"
 		}
 	}
 	return err

@@ -65,6 +65,12 @@ type programRuns struct {
 }
 
 func (f *programFlags) record(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	switch {
+	case (f.golden == "") == (f.of == ""):
+		return usage("program: want one of --golden and --for")
+	case f.program == fixture.ProgramOff:
+		return usage("program: --set program=off: want on or lines")
+	}
 	runs, err := f.open()
 	if err != nil {
 		return err
@@ -94,42 +100,42 @@ func (f *programFlags) record(ctx context.Context, stdout, stderr io.Writer) (er
 	return f.keep(ctx, stdout, runs, r)
 }
 
-// open opens the runs that programs are recorded for.
-func (f *programFlags) open() (*programRuns, error) {
-	dir := f.golden
-	above := filepath.Dir(filepath.Clean(dir))
-	isFixture := func(dir string) bool { return exists(filepath.Join(dir, fixture.FileName)) }
-	switch {
-	case (f.golden == "") == (f.of == ""):
-		return nil, usage("program: want one of --golden and --for")
-	case f.program == fixture.ProgramOff:
-		return nil, usage("program: --set program=off: want on or lines")
-	case f.of != "":
-		return openProgramDumps(f.of)
-	case isFixture(dir):
-		return openProgramStore(filepath.Join(dir, "golden"), dir)
-	case store.KeepsRuns(dir) && filepath.Base(filepath.Clean(dir)) == "golden" && isFixture(above):
-		return openProgramStore(dir, above)
-	case store.KeepsRuns(dir):
-		return openProgramStore(dir, "")
-	}
-	return openProgramDumps(dir)
-}
-
-// openProgramStore opens the goldens that judge; yaml is the folder of their fixture, "" for none.
-func openProgramStore(dir, yaml string) (runs *programRuns, err error) {
-	runs = &programRuns{store: dir, variant: "float32"}
-	if yaml != "" {
-		if runs.yaml, err = fixture.Load(yaml); err != nil {
+// open opens the runs that programs are recorded for: those of a store, which may be a fixture's, or else of dumps.
+func (f *programFlags) open() (runs *programRuns, err error) {
+	if f.of == "" {
+		s, err := openStore(f.golden)
+		if err == nil {
+			return openProgramStore(s)
+		} else if isFixture(f.golden) || !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
-		runs.variant = runs.yaml.Reference("")
 	}
-	s, err := store.Open(dir)
+	opened, err := store.OpenCases(cmp.Or(f.of, f.golden), dump.Options{Unjudged: true})
 	if err != nil {
 		return nil, err
 	}
-	runs.close = s.Close
+	runs = &programRuns{close: func() error { return dump.CloseAll(opened) }}
+	for _, r := range opened {
+		if st, err := os.Stat(r.Path); err != nil || !st.IsDir() || store.KeepsRuns(r.Path) {
+			return nil, errors.Join(usage("program: %s is no folder with a dump, beside whose run.json a program lies", r.Path), runs.close())
+		}
+		r.Info.Case = cmp.Or(r.Info.Case, dump.RunCase)
+		if r.Program == "" {
+			runs.cases = append(runs.cases, r)
+		}
+	}
+	return runs, nil
+}
+
+// openProgramStore opens the goldens that judge.
+func openProgramStore(s *store.Store) (runs *programRuns, err error) {
+	runs = &programRuns{store: s.Dir(), variant: "float32", close: s.Close}
+	if dir := filepath.Dir(filepath.Clean(s.Dir())); filepath.Base(s.Dir()) == "golden" && isFixture(dir) {
+		if runs.yaml, err = fixture.Load(dir); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		runs.variant = runs.yaml.Reference("")
+	}
 	goldens := 0
 	for _, k := range s.Runs() {
 		if k.Variant != runs.variant || !k.OnePass() || len(k.Info.Order) == 0 { // the program of one pass judges all paths
@@ -145,25 +151,7 @@ func openProgramStore(dir, yaml string) (runs *programRuns, err error) {
 		runs.cases = append(runs.cases, run)
 	}
 	if goldens == 0 {
-		return nil, errors.Join(fmt.Errorf("%s has no goldens %s: nothing to record a program for", dir, runs.variant), s.Close())
-	}
-	return runs, nil
-}
-
-func openProgramDumps(dir string) (*programRuns, error) {
-	opened, err := store.OpenCases(dir, dump.Options{Unjudged: true})
-	if err != nil {
-		return nil, err
-	}
-	runs := &programRuns{close: func() error { return dump.CloseAll(opened) }}
-	for _, r := range opened {
-		if st, err := os.Stat(r.Path); err != nil || !st.IsDir() || store.KeepsRuns(r.Path) {
-			return nil, errors.Join(usage("program: %s is no folder with a dump, beside whose run.json a program lies", r.Path), runs.close())
-		}
-		r.Info.Case = cmp.Or(r.Info.Case, dump.RunCase)
-		if r.Program == "" {
-			runs.cases = append(runs.cases, r)
-		}
+		return nil, errors.Join(fmt.Errorf("%s has no goldens %s: nothing to record a program for", s.Dir(), runs.variant), s.Close())
 	}
 	return runs, nil
 }
@@ -219,22 +207,21 @@ func (f *programFlags) keep(ctx context.Context, stdout io.Writer, runs *program
 		}
 		texts = append(texts, fmt.Sprintf("case %s: %s: %s", name, text, cmp.Or(runs.store, filepath.Join(run.Path, dump.ProgramFile))))
 	}
-	var err error
 	if runs.store != "" {
 		waiting := func(holder string) {
 			fmt.Fprintf(stdout, "waits for %s, which writes %s\n", sanitize.Line(holder), runs.store)
 		}
-		close := runs.close
-		runs.close = func() error { return nil }
-		err = errors.Join(close(), session.AddPrograms(ctx, runs.store, runs.variant, files, waiting))
+		if err := session.AddPrograms(ctx, runs.store, runs.variant, files, waiting); err != nil {
+			return err
+		}
 	} else {
 		for _, run := range runs.cases {
-			err = errors.Join(err, writeProgram(run.Path, files[run.Info.Case]))
+			if err := copyProgram(run.Path, files[run.Info.Case]); err != nil {
+				return err
+			}
 		}
 	}
-	if err == nil {
-		_, err = fmt.Fprintln(stdout, sanitize.Text(strings.Join(texts, "\n")))
-	}
+	_, err := fmt.Fprintln(stdout, sanitize.Text(strings.Join(texts, "\n")))
 	return err
 }
 
@@ -257,20 +244,12 @@ func (f *programFlags) check(file string, run *dump.Run) (string, error) {
 	return fmt.Sprintf("%d operators, %d ports, %s", len(p.Ops), len(p.Ports), passes), nil
 }
 
-// writeProgram copies a program with its constants to the folder of a dump. They are there before it is.
-func writeProgram(dir, program string) error {
-	for _, name := range []string{dump.ConstantsFile, dump.ProgramFile} {
-		data, err := mapfile.Reader(filepath.Join(filepath.Dir(program), name), 1<<40)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		err = mapfile.Replace(filepath.Join(dir, name), 0o644, func(w io.Writer) error { _, err := io.Copy(w, data); return err })
-		if err := errors.Join(err, data.Close()); err != nil {
-			return err
-		}
+// copyProgram copies a program with its constants to the folder of a dump. They are there before it is.
+func copyProgram(dir, file string) error {
+	err := mapfile.Copy(filepath.Join(dir, dump.ConstantsFile), filepath.Join(filepath.Dir(file), dump.ConstantsFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
-	return nil
+	to := filepath.Join(dir, dump.ProgramFile)
+	return errors.Join(mapfile.Copy(to+".new", file), os.Rename(to+".new", to))
 }

@@ -255,18 +255,13 @@ func (f *runFlags) output() (string, error) {
 
 // head says what is run, before it is.
 func (f *runFlags) head(w io.Writer) {
-	j, why := f.job, ""
-	if f.why != "" {
-		why = " (" + f.why + ")"
-	}
+	j := f.job
 	fmt.Fprintf(w, "engine    %s on the %s, %s\n", j.Engine, j.Device, cmp.Or(j.Encoding, "its own encoding"))
-	if f.model != "" {
-		fmt.Fprintf(w, "model     %s\n", f.model)
+	for _, of := range [][2]string{{"model", f.model}, {"oracle", j.Oracle}, {"task", j.Task + f.why}} {
+		if of[1] != "" {
+			fmt.Fprintf(w, "%-9s %s\n", of[0], of[1])
+		}
 	}
-	if j.Oracle != "" {
-		fmt.Fprintf(w, "oracle    %s\n", j.Oracle)
-	}
-	fmt.Fprintf(w, "task      %s%s\n", j.Task, why)
 	for _, p := range f.prompts {
 		fmt.Fprintf(w, "prompt    %q\n", p)
 	}
@@ -274,29 +269,32 @@ func (f *runFlags) head(w io.Writer) {
 
 // tail says what came of it.
 func tail(w io.Writer, job engine.Job, r *engine.Result) {
-	fmt.Fprintf(w, "class     %s\n", sanitize.Line(r.About[0].ModelClass))
+	say := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-9s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...)))
+	}
+	say("class", "%s", r.About[0].ModelClass)
 	if file := r.About[0].ModelFile; file != "" {
-		fmt.Fprintf(w, "source    %s\n", sanitize.Line(file))
+		say("source", "%s", file)
 	}
 	for i, run := range r.Runs {
 		if len(r.Runs) > 1 {
-			fmt.Fprintf(w, "case      %s\n", run.Info.Case)
+			say("case", "%s", run.Info.Case)
 		}
 		for _, s := range run.Info.Tokens() {
-			fmt.Fprintf(w, "tokens    %s\n", tokens(s))
+			say("tokens", "%s", tokens(s))
 		}
 		if run.Info.ReferenceText != "" {
-			fmt.Fprintf(w, "goes on   %q\n", run.Info.ReferenceText)
+			say("goes on", "%q", run.Info.ReferenceText)
 		}
 		if made, err := r.Generated(i); err == nil && job.Task == fixture.TextGeneration {
 			for _, s := range made {
-				fmt.Fprintf(w, "decoded   %s\n", tokens(s))
+				say("decoded", "%s", tokens(s))
 			}
 		}
 		if none := r.About[i].NoProgram; none != "" {
-			fmt.Fprintf(w, "program   none: %s\n", sanitize.Line(none))
+			say("program", "none: %s", none)
 		} else if run.Program != "" {
-			fmt.Fprintf(w, "program   %s\n", dump.ProgramFile)
+			say("program", "%s", dump.ProgramFile)
 		}
 		layers, bytes := map[string]bool{}, 0
 		for _, e := range run.Entries {
@@ -305,7 +303,7 @@ func tail(w io.Writer, job engine.Job, r *engine.Result) {
 				bytes += e.Tensor.Len() * e.Tensor.DType().Size()
 			}
 		}
-		fmt.Fprintf(w, "recorded  %d tensors of %d layers in %d steps, %.1f MB; peak memory %d MiB\n", len(run.Entries), len(layers),
+		say("recorded", "%d tensors of %d layers in %d steps, %.1f MB; peak memory %d MiB", len(run.Entries), len(layers),
 			len(run.Steps()), float64(bytes)/1e6, run.Info.PeakRSS>>20)
 	}
 }

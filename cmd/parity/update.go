@@ -105,7 +105,7 @@ func fixturesOf(args []string) (dirs []string, err error) {
 	for _, a := range args {
 		before := len(dirs)
 		add := func(dir string) error {
-			if exists(filepath.Join(dir, fixture.FileName)) {
+			if isFixture(dir) {
 				dirs = append(dirs, dir)
 			}
 			return nil
@@ -127,38 +127,33 @@ func fixturesOf(args []string) (dirs []string, err error) {
 
 // fixture updates one fixture and judges its recorded run. The verdict is an error if there is none: what compared nothing
 // is no pass.
-func (f *updateFlags) fixture(cmd *cobra.Command, dir string) (report.Verdict, error) {
+func (f *updateFlags) fixture(cmd *cobra.Command, dir string) (verdict report.Verdict, err error) {
 	update, stdout := setting.UpdateAll, cmd.OutOrStdout()
 	if f.onlyNew {
 		update = setting.UpdateNew
 	}
-	err := renew(session.Config{Fixtures: []string{dir}, Update: update, GoldenDump: f.dump, Bless: f.bless, Prune: f.prune, Run: f.run,
+	err = renew(session.Config{Fixtures: []string{dir}, Update: update, GoldenDump: f.dump, Bless: f.bless, Prune: f.prune, Run: f.run,
 		Context: cmd.Context()}, stdout)
 	if err != nil {
 		return "", err
 	}
 	// A new session: the other one has the old goldens open.
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Context: cmd.Context()})
-	if err != nil {
-		return "", err
-	}
-	defer s.Close()
-	fx := s.Default()
-	c, err := fx.Comparison()
+	err = judged(session.Config{Fixtures: []string{dir}, Context: cmd.Context()}, func(s *session.Session, c *judge.Comparison, r *report.Report) error {
+		name := s.Default().Name()
+		for _, p := range s.Default().Problems(c) {
+			fmt.Fprintf(stdout, "parity: %s: %s: %s\n", name, p.Name, sanitize.Text(p.Text))
+		}
+		fmt.Fprintf(stdout, "parity: %s: %s: %s\n", name, strings.ToUpper(string(r.Verdict)), report.Headline(r))
+		if verdict = report.Fail; r.Verdict == report.Pass {
+			verdict = report.Pass
+		}
+		return nil
+	})
 	if errors.Is(err, session.ErrNoRecordedRun) {
-		fmt.Fprintf(stdout, "parity: %s: nothing was judged: %v\n", fx.Name(), err)
+		fmt.Fprintf(stdout, "parity: %s: nothing was judged: %v\n", dir, err)
 		return report.Error, nil
 	}
-	if err != nil {
-		return "", err
-	}
-	r := c.Report(fx.Name(), true)
-	problems := printProblems(stdout, fx, c)
-	fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), strings.ToUpper(string(r.Verdict)), report.Headline(r))
-	if r.Verdict != report.Pass || problems {
-		return report.Fail, nil
-	}
-	return report.Pass, nil
+	return verdict, err
 }
 
 // renew writes goldens.
@@ -170,11 +165,20 @@ func renew(cfg session.Config, stdout io.Writer) error {
 	return errors.Join(s.Update(stdout), s.Close())
 }
 
-// printProblems prints what is wrong with a fixture or its runs besides the verdict, and reports whether there is anything.
-func printProblems(w io.Writer, fx *session.Fixture, c *judge.Comparison) bool {
-	problems := fx.Problems(c)
-	for _, p := range problems {
-		fmt.Fprintf(w, "parity: %s: %s: %s\n", fx.Name(), p.Name, sanitize.Text(p.Text))
+// judged judges the run of a fixture, and hands the result over while its tensors can be read.
+func judged(cfg session.Config, do func(s *session.Session, c *judge.Comparison, r *report.Report) error) (err error) {
+	s, err := session.Start(cfg)
+	if err != nil {
+		return err
 	}
-	return len(problems) > 0
+	defer func() { err = errors.Join(err, s.Close()) }()
+	c, err := s.Default().Comparison()
+	if err != nil {
+		return err
+	}
+	r, err := s.Default().Report()
+	if err != nil {
+		return err
+	}
+	return do(s, c, r)
 }

@@ -90,16 +90,16 @@ func TestNew(t *testing.T) {
 	for _, c := range p.Cases {
 		names = append(names, c.Name)
 		assert.NotEmpty(t, c.For)
-		assert.NotContains(t, c.TokenIDs, 150, "the end of a text is no token of it")
-		for _, id := range c.TokenIDs {
-			assert.True(t, id >= 0 && id < 320, id)
-		}
-		if c.TokenIDs != nil {
-			assert.Zero(t, c.TokenIDs[0], "begins as texts do")
+		for _, ids := range c.TokenIDs {
+			assert.Zero(t, ids[0], "begins as texts do")
+			assert.NotContains(t, ids, 150, "the end of a text is no token of it")
+			for _, id := range ids {
+				assert.True(t, id >= 0 && id < 320, id)
+			}
 		}
 	}
 	assert.Equal(t, []string{"auto-long", "auto-few", "auto-one", "auto-across", "auto-text"}, names)
-	assert.Len(t, p.Cases[3].TokenIDs, 22, "its fifth step is behind the window of 24")
+	assert.Len(t, p.Cases[3].TokenIDs[0], 22, "its fifth step is behind the window of 24")
 	i := slices.IndexFunc(p.Paths, func(x battery.Path) bool { return strings.HasPrefix(x.Name, "lengths:") })
 	require.GreaterOrEqual(t, i, 0)
 	for _, n := range []string{",23,", ",24,", ",25,", ",48,", ",127,", ",129,"} {
@@ -111,7 +111,7 @@ func TestNew(t *testing.T) {
 
 	generates.Budget = 25 * time.Second
 	less := battery.New(config(map[string]any{"sliding_window": 24.0}), generates)
-	assert.Less(t, len(less.Cases[0].TokenIDs), len(p.Cases[0].TokenIDs), "a smaller budget")
+	assert.Less(t, len(less.Cases[0].TokenIDs[0]), len(p.Cases[0].TokenIDs[0]), "a smaller budget")
 	assert.Contains(t, strings.Join(less.NotTried, "\n"), "4096 tokens (max_position_embeddings 4096): would take")
 }
 
@@ -176,7 +176,7 @@ func TestNewOfLargeModel(t *testing.T) {
 func TestNewOfEncoder(t *testing.T) {
 	roberta := config(map[string]any{"max_position_embeddings": 514.0, "pad_token_id": 1.0})
 	p := battery.New(roberta, battery.Options{Paths: []string{"batch", "padding:right", "lengths", "repeat", "mask"}})
-	assert.Len(t, p.Cases[0].TokenIDs, 512, "positions are counted from behind the token of padding")
+	assert.Len(t, p.Cases[0].TokenIDs[0], 512, "positions are counted from behind the token of padding")
 	for _, c := range p.Cases {
 		assert.Equal(t, 1, c.Steps)
 	}

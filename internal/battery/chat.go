@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
 )
 
 // refused finds templates that say they take no system message.
@@ -24,16 +25,17 @@ func (p *planner) chats() (out []Case) {
 	if strings.Contains(template, "system") && !refused.MatchString(template) {
 		turns = append([]dump.Message{{Role: "system", Content: "You answer briefly."}}, turns...)
 	}
-	out = append(out, Case{Name: Prefix + "chat", Messages: turns, Steps: 3, For: "a conversation of several turns: the chat template"})
+	out = append(out, Case{Case: engine.Case{Name: Prefix + "chat", Messages: turns, Steps: 3}, For: "a conversation of several turns: the chat template"})
 	if strings.Contains(template, "tools") {
 		call := map[string]any{"id": "call12345", "type": "function", // nine letters, as Mistral wants them
 			"function": map[string]any{"name": "weather", "arguments": map[string]any{"city": "Rome", "days": 2.0}}}
-		out = append(out, Case{Name: Prefix + "tools", Steps: 1, Tools: tools(), For: "tools, the call of one and its answer: the chat template",
-			Messages: []dump.Message{
-				{Role: "user", Content: "What will the weather be like in Rome?"},
-				{Role: "assistant", ToolCalls: []map[string]any{call}},
-				{Role: "tool", Name: "weather", ToolCallID: "call12345", Content: `{"sky": "clear", "degrees": 21.5}`},
-			}})
+		turns := []dump.Message{
+			{Role: "user", Content: "What will the weather be like in Rome?"},
+			{Role: "assistant", ToolCalls: []map[string]any{call}},
+			{Role: "tool", Name: "weather", ToolCallID: "call12345", Content: `{"sky": "clear", "degrees": 21.5}`},
+		}
+		out = append(out, Case{Case: engine.Case{Name: Prefix + "tools", Steps: 1, Tools: tools(), Messages: turns},
+			For: "tools, the call of one and its answer: the chat template"})
 	}
 	return out
 }

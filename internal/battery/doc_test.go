@@ -86,9 +86,9 @@ func TestImages(t *testing.T) {
 		p := battery.New(c, battery.Options{Generates: true, Images: tt.processor, Paths: allPaths})
 		i := slices.IndexFunc(p.Cases, func(c battery.Case) bool { return c.Name == "auto-image" })
 		require.GreaterOrEqual(t, i, 0, tt.reason)
-		assert.Equal(t, tt.want, p.Cases[i].Images, tt.reason)
-		assert.Contains(t, p.Cases[i].Prompt, "<image>", "without a template the prompt has the image")
-		assert.InDelta(t, tt.tokens, p.Cases[i].Cost.Tokens-len(p.Cases[i].Prompt)/3-p.Cases[i].Steps+1, 1, tt.reason)
+		assert.Equal(t, tt.want, p.Cases[i].Images[0], tt.reason)
+		assert.Contains(t, p.Cases[i].Prompts[0], "<image>", "without a template the prompt has the image")
+		assert.InDelta(t, tt.tokens, p.Cases[i].Cost.Tokens-len(p.Cases[i].Prompts[0])/3-p.Cases[i].Steps+1, 1, tt.reason)
 	}
 	none := battery.New(config(nil), battery.Options{Generates: true, Images: checkpoint.Config{"size": 24.0}})
 	assert.False(t, slices.ContainsFunc(none.Cases, func(c battery.Case) bool { return c.Images != nil }), "the model has no eyes")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/picture"
 )
 
@@ -81,12 +82,14 @@ func (p *planner) images() (out []Case) {
 		return nil
 	}
 	add := func(name, what string, steps int, text string, pictures ...picture.Picture) {
-		c := Case{Name: Prefix + name, For: what, Steps: steps, Prompt: text, seen: pictures}
+		c := Case{Case: engine.Case{Name: Prefix + name, Steps: steps, Images: [][]string{nil}}, For: what, seen: pictures}
 		if strings.Contains(p.options.Chat, "image") {
-			c.Prompt, c.Messages = "", []dump.Message{{Role: "user", Content: text}}
+			c.Messages = []dump.Message{{Role: "user", Content: text}}
+		} else {
+			c.Prompts = []string{text}
 		}
 		for _, x := range pictures {
-			c.Images = append(c.Images, x.Name())
+			c.Images[0] = append(c.Images[0], x.Name())
 		}
 		out = append(out, c)
 	}

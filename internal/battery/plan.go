@@ -10,6 +10,7 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/picture"
 )
@@ -37,18 +38,21 @@ func Of(dir string, generates bool) Options {
 	return Options{Generates: generates, Text: checkpoint.HasTokenizer(dir), Chat: checkpoint.ChatTemplate(dir), Images: checkpoint.ImageProcessor(dir)}
 }
 
-// Case is an input and what it is for: token ids, a prompt, or messages.
+// Case is an input of one sequence, token ids, a prompt, or messages, and what it is for.
 type Case struct {
-	Name, For string
-	TokenIDs  []int
-	Prompt    string
-	Messages  []dump.Message
-	Tools     []map[string]any
-	Images    []string // of the prompt or the messages, by the names of package picture
-	Steps     int
-	Cost      Cost
+	engine.Case
+	For  string
+	Cost Cost
 
 	seen []picture.Picture // Images
+}
+
+// ids are its token ids; nil of a text.
+func (c *Case) ids() []int {
+	if c.TokenIDs == nil {
+		return nil
+	}
+	return c.TokenIDs[0]
 }
 
 // Path is an execution path of the cases and what it is for.
@@ -95,7 +99,7 @@ func New(c checkpoint.Config, o Options) Plan {
 
 func (p Plan) longest() (n int) {
 	for _, c := range p.Cases {
-		n = max(n, len(c.TokenIDs))
+		n = max(n, len(c.ids()))
 	}
 	return n
 }
@@ -178,12 +182,9 @@ func (p *planner) plan(longest, layers int) (out Plan) {
 	var inputs []path.Input
 	for i, c := range out.Cases {
 		out.Cost.add(c.Cost)
-		in := path.Input{Case: c.Name, Tokens: [][]int{c.TokenIDs}}
+		in := path.Input{Case: c.Name, Tokens: c.TokenIDs, Images: c.Images}
 		if c.TokenIDs == nil { // only how many there are is known
-			in.Tokens[0] = slices.Repeat([]int{i}, p.lengthOf(c))
-		}
-		if c.Images != nil {
-			in.Images = [][]string{c.Images}
+			in.Tokens = [][]int{slices.Repeat([]int{i}, p.lengthOf(c))}
 		}
 		inputs = append(inputs, in)
 	}
@@ -205,7 +206,7 @@ func (p *planner) plan(longest, layers int) (out Plan) {
 // lengthOf is about how many tokens a case has: a text has one for a few letters, and where there are few
 // tokens for each letter.
 func (p *planner) lengthOf(c Case) int {
-	letters := len(c.Prompt)
+	letters := len(strings.Join(c.Prompts, ""))
 	if c.Messages != nil {
 		said, _ := json.Marshal([]any{c.Messages, c.Tools}) // a template writes about as much
 		letters = len(said)
@@ -213,7 +214,7 @@ func (p *planner) lengthOf(c Case) int {
 	if p.size.vocab >= manyTokens {
 		letters /= lettersPerToken
 	}
-	n := max(len(c.TokenIDs), letters)
+	n := max(len(c.ids()), letters)
 	for _, x := range c.seen {
 		n += p.sight.tokens(x)
 	}
@@ -255,23 +256,26 @@ func (p *planner) cases(n int) (out, left []Case) {
 // texts need a tokenizer.
 func (p *planner) texts() (out []Case) {
 	if p.options.Text {
-		out = append(out, Case{Name: Prefix + "text", Prompt: Text, Steps: 1,
+		out = append(out, Case{Case: engine.Case{Name: Prefix + "text", Prompts: []string{Text}, Steps: 1},
 			For: "a text: the tokenizer, and the token that begins it"})
 	}
 	return append(out, p.chats()...)
 }
 
 func (p *planner) ofTokens(n int) (out []Case) {
-	long := Case{Name: Prefix + "long", TokenIDs: p.tokens(1, n), Steps: 1, For: "every length up to it, with lengths; its end behind a cache, with decode"}
-	few := Case{Name: Prefix + "few", TokenIDs: p.tokens(2, min(fewTokens, n)), Steps: 1, For: "a second, shorter sequence: batch, repeat"}
-	out = append(out, long, few)
-	if p.options.Generates {
-		out[1].Steps, out[1].For = 3, "a second, shorter sequence: batch, repeat; tokens of its own behind few"
-		out = append(out, Case{Name: Prefix + "one", TokenIDs: p.tokens(3, 1), Steps: 3, For: "tokens behind a single one"})
-		if b, ok := p.first(n); ok {
-			across := p.tokens(4, b.At-2)
-			out = append(out, Case{Name: Prefix + "across", TokenIDs: across, Steps: 5, For: "tokens of its own across " + b.String()})
-		}
+	add := func(name, what string, steps, n int) {
+		ids := [][]int{p.tokens(uint64(len(out)+1), n)}
+		out = append(out, Case{Case: engine.Case{Name: Prefix + name, TokenIDs: ids, Steps: steps}, For: what})
+	}
+	add("long", "every length up to it, with lengths; its end behind a cache, with decode", 1, n)
+	if !p.options.Generates {
+		add("few", "a second, shorter sequence: batch, repeat", 1, min(fewTokens, n))
+		return out
+	}
+	add("few", "a second, shorter sequence: batch, repeat; tokens of its own behind few", 3, min(fewTokens, n))
+	add("one", "tokens behind a single one", 3, 1)
+	if b, ok := p.first(n); ok {
+		add("across", "tokens of its own across "+b.String(), 5, b.At-2)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/flock"
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/export"
 )
@@ -21,14 +22,14 @@ import (
 // not put there.
 type tree struct{ dir string } // empty: none is written
 
-// marker lies in a folder that parity compare wrote; what it is writing begins with newPrefix.
-const marker, newPrefix = ".goparity-verification", ".new-"
+// marker lies in a folder that parity compare wrote: who writes it holds its lock.
+const marker = ".goparity-verification"
 
 // fileWidth is how wide the lines of its files are.
 const fileWidth = 120
 
-// entries are what a tree consists of.
-var entries = []string{"without_injection", "with_injection", reportName, "report.html", "summary.txt", marker}
+// entries are what a tree consists of besides.
+var entries = []string{"without_injection", "with_injection", reportName, "report.html", "summary.txt"}
 
 // check refuses a folder with other files.
 func (t tree) check() error {
@@ -36,103 +37,91 @@ func (t tree) check() error {
 		return nil
 	}
 	found, err := os.ReadDir(t.dir)
-	found = slices.DeleteFunc(found, func(d fs.DirEntry) bool { return strings.HasPrefix(d.Name(), newPrefix) }) // another one writes it
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil
-	case err != nil:
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
-	case len(found) == 0 || exists(filepath.Join(t.dir, marker)):
-		return nil
 	}
-	return usage("compare: %s is not empty, and parity compare did not write it: give another folder", t.dir)
+	if len(found) > 0 && !exists(filepath.Join(t.dir, marker)) {
+		return usage("compare: %s is not empty, and parity compare did not write it: give another folder", t.dir)
+	}
+	return nil
 }
 
-// write writes everything to a folder inside the tree first, and puts it in place when it is
-// complete. path is what was judged. cases is empty if nothing could be compared.
+// write writes everything to a folder inside the tree first, and puts it in the place of what an earlier run wrote when
+// it is complete. path is what was judged. cases is empty if nothing could be compared.
 func (t tree) write(r *report.Report, path string, cases []judge.Case) (err error) {
 	if t.dir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(t.dir, 0o755); err != nil {
+	lock, err := flock.Acquire(context.Background(), filepath.Join(t.dir, marker), nil)
+	if err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(t.dir, newPrefix)
+	defer lock.Unlock()
+	tmp, err := os.MkdirTemp(t.dir, ".new-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	text := func(text string) func(io.Writer) error {
-		return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
-	}
-	files := map[string]func(io.Writer) error{
-		reportName:    func(w io.Writer) error { return report.Write(w, r) },
-		"report.html": func(w io.Writer) error { return export.HTML(w, r, filepath.Join(t.dir, reportName)) },
-		"summary.txt": func(w io.Writer) error { return r.Modes().Text(w, report.TextOptions{Width: fileWidth}) },
-		marker:        text("parity compare wrote this folder and replaces its own files in it\n"),
-	}
-	var standard, injected []*dump.Run
-	var goldens, injectedGoldens []*dump.Run
-	for _, k := range cases {
-		standard, goldens = append(standard, k.Actual), append(goldens, k.Golden)
-		if k.Injected != nil {
-			injected, injectedGoldens = append(injected, k.Injected), append(injectedGoldens, k.Golden)
-		}
-	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	name := fmt.Sprintf("layer_verification_report_%s_%s.txt", plain(filepath.Base(abs)), plain(encoding(r)))
-	add := func(folder string, mode report.Mode, golden, actual []*dump.Run) {
-		if len(actual) == 0 {
-			return
-		}
-		files[folder+"/"+name] = func(w io.Writer) error { return r.Verification(mode).Text(w, report.TextOptions{Width: fileWidth}) }
-		files[folder+"/mse_plot.png"] = func(w io.Writer) error { return export.PNG(w, r, mode) }
-		files[folder+"/module_names_max.txt"] = text(layersOf(actual))
-		files[folder+"/module_names_torch.txt"] = text(layersOf(golden))
-	}
-	add("without_injection", report.Standard, goldens, standard)
-	add("with_injection", report.Injected, injectedGoldens, injected)
+	files := t.files(r, path, cases)
 	for file, write := range files {
 		file = filepath.Join(tmp, file)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), writeFile(file, write)); err != nil {
 			return err
 		}
 	}
-	return t.replace(tmp)
-}
-
-// replace puts what was written in the place of what an earlier run wrote.
-func (t tree) replace(tmp string) error {
 	for _, name := range entries {
-		from, to, old := filepath.Join(tmp, name), filepath.Join(t.dir, name), filepath.Join(tmp, "old."+name)
-		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
-			err = os.Rename(to, old) // that of an earlier run
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		} else if err := mapfile.Swap(from, to, old); err != nil {
+		from, to := filepath.Join(tmp, name), filepath.Join(t.dir, name)
+		if err := os.RemoveAll(to); err != nil {
+			return err
+		}
+		if err := os.Rename(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
 }
 
-// layersOf lists the layers of runs, each once, in execution order.
-func layersOf(runs []*dump.Run) string {
-	var text strings.Builder
+// files are what is written, by names.
+func (t tree) files(r *report.Report, path string, cases []judge.Case) map[string]func(io.Writer) error {
+	files := map[string]func(io.Writer) error{
+		reportName:    func(w io.Writer) error { return report.Write(w, r) },
+		"report.html": func(w io.Writer) error { return export.HTML(w, r, filepath.Join(t.dir, reportName)) },
+		"summary.txt": func(w io.Writer) error { return r.Modes().Text(w, report.TextOptions{Width: fileWidth}) },
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	name := fmt.Sprintf("layer_verification_report_%s_%s.txt", plain(filepath.Base(path)), plain(encoding(r)))
+	for folder, mode := range map[string]report.Mode{entries[0]: report.Standard, entries[1]: report.Injected} {
+		var golden, actual []*dump.Run
+		for _, k := range cases {
+			if of := map[report.Mode]*dump.Run{report.Standard: k.Actual, report.Injected: k.Injected}[mode]; of != nil {
+				golden, actual = append(golden, k.Golden), append(actual, of)
+			}
+		}
+		if actual == nil {
+			continue
+		}
+		files[folder+"/"+name] = func(w io.Writer) error { return r.Verification(mode).Text(w, report.TextOptions{Width: fileWidth}) }
+		files[folder+"/mse_plot.png"] = func(w io.Writer) error { return export.PNG(w, r, mode) }
+		files[folder+"/module_names_max.txt"] = func(w io.Writer) error { return writeLayers(w, actual) }
+		files[folder+"/module_names_torch.txt"] = func(w io.Writer) error { return writeLayers(w, golden) }
+	}
+	return files
+}
+
+// writeLayers lists the layers of runs, each once, in execution order.
+func writeLayers(w io.Writer, runs []*dump.Run) (err error) {
 	seen := map[string]bool{}
 	for _, r := range runs {
 		for _, e := range r.Entries {
-			if !seen[e.Layer] {
+			if !seen[e.Layer] && err == nil {
 				seen[e.Layer] = true
-				text.WriteString(report.Clean(e.Layer) + "\n")
+				_, err = fmt.Fprintln(w, report.Clean(e.Layer))
 			}
 		}
 	}
-	return text.String()
+	return err
 }
 
 func encoding(r *report.Report) string {

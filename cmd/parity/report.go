@@ -149,12 +149,8 @@ func (f *reportFlags) write(r *report.Report, file string, stdout io.Writer) err
 
 // attach is the step after gotestsum, which writes no <system-out>: it points the failed tests of a JUnit file to
 // their reports.
-func attach(stdout io.Writer, file string, paths []string) error {
-	xml, err := mapfile.Read(file, mapfile.MaxListing)
-	if err != nil {
-		return err
-	}
-	wd, err := os.Getwd()
+func attach(stdout io.Writer, junit string, paths []string) error {
+	xml, err := mapfile.Read(junit, mapfile.MaxListing)
 	if err != nil {
 		return err
 	}
@@ -168,18 +164,7 @@ func attach(stdout io.Writer, file string, paths []string) error {
 		if err != nil {
 			return err
 		}
-		var attach []string
-		for _, a := range []string{file, filepath.Join(filepath.Dir(file), "report.txt")} {
-			if !exists(a) {
-				continue
-			}
-			p, err := export.Path(a, wd, os.Getenv("JENKINS_URL") != "")
-			if err != nil {
-				return err
-			}
-			attach = append(attach, p)
-		}
-		if xml, err = export.Attach(xml, r, attach...); err != nil {
+		if xml, err = attachReport(xml, r, file); err != nil {
 			return err
 		}
 		if err := report.Markdown(&md, r, file); err != nil {
@@ -191,12 +176,14 @@ func attach(stdout io.Writer, file string, paths []string) error {
 			}
 		}
 	}
-	if err := replaceFile(file, xml); err != nil {
+	st, err := os.Stat(junit)
+	if err != nil {
 		return err
 	}
+	err = mapfile.Replace(junit, st.Mode().Perm(), func(w io.Writer) error { _, err := w.Write(xml); return err })
 	summary := os.Getenv("GITHUB_STEP_SUMMARY")
-	if summary == "" || md.Len() == 0 {
-		return nil
+	if err != nil || summary == "" || md.Len() == 0 {
+		return err
 	}
 	w, err := os.OpenFile(summary, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -206,13 +193,24 @@ func attach(stdout io.Writer, file string, paths []string) error {
 	return errors.Join(err, w.Close())
 }
 
-// replaceFile writes a file that is there already, or leaves it as it is.
-func replaceFile(path string, data []byte) error {
-	st, err := os.Stat(path)
+// attachReport adds a report, and its text beside it, to the failed tests of it.
+func attachReport(xml []byte, r *report.Report, file string) ([]byte, error) {
+	wd, err := os.Getwd()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return mapfile.Replace(path, st.Mode().Perm(), func(w io.Writer) error { _, err := w.Write(data); return err })
+	var attached []string
+	for _, a := range []string{file, filepath.Join(filepath.Dir(file), "report.txt")} {
+		if !exists(a) {
+			continue
+		}
+		p, err := export.Path(a, wd, os.Getenv("JENKINS_URL") != "")
+		if err != nil {
+			return nil, err
+		}
+		attached = append(attached, p)
+	}
+	return export.Attach(xml, r, attached...)
 }
 
 // reportFiles lists the report.json of files and folders. What is missing is left out: that package did

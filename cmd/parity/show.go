@@ -59,20 +59,15 @@ func newShow() *cobra.Command {
 	return c
 }
 
-// openAny opens a dump to look at it.
-func (f *showFlags) openAny(path string) ([]*dump.Run, error) {
+func (f *showFlags) show(w io.Writer, path string) error {
 	opt := dump.Options{Unjudged: true}
 	if f.Encoding != "" || f.PadMask != "" {
-		return nil, usage("show: --assume encoding and pad_mask judge, and nothing is judged here")
+		return usage("show: --assume encoding and pad_mask judge, and nothing is judged here")
 	}
 	if err := f.assume(&opt); err != nil {
-		return nil, err
+		return err
 	}
-	return store.OpenCases(path, opt)
-}
-
-func (f *showFlags) show(w io.Writer, path string) error {
-	runs, err := f.openAny(path)
+	runs, err := store.OpenCases(path, opt)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func parseWithin(limits []string) (compare.Criteria, error) {
 		key, value, valued := strings.Cut(text, "=")
 		i := slices.IndexFunc(table, func(k *compare.Criterion) bool { return k.Key == key })
 		if i < 0 {
-			return nil, usage("--within %s: %s", text, noLimit(key, table))
+			return nil, usage("--within %s: there is no such limit: want %s", text, strings.Join(limitKeys(), ", "))
 		}
 		k, limit := table[i], 1.0
 		if valued || !k.Switch() {
@@ -108,16 +108,11 @@ func parseWithin(limits []string) (compare.Criteria, error) {
 	return asked, nil
 }
 
-// noLimit says which limits there are.
-func noLimit(key string, table []*compare.Criterion) string {
-	var known []string
-	for _, k := range table {
+func limitKeys() (known []string) {
+	for _, k := range compare.Table() {
 		known = append(known, k.Key)
 	}
-	if near, ok := nearest.Nearest(key, known); ok {
-		return fmt.Sprintf("there is no such limit, did you mean %q?", near)
-	}
-	return "there is no such limit: want " + strings.Join(known, ", ")
+	return known
 }
 
 // addJSON adds --json, a file to write.

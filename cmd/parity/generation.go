@@ -11,6 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 // asksTokens reports whether tokens are asked for: where another tool wrote them, or by --tokens.
@@ -58,7 +59,9 @@ func (in *inputs) compareTokens(ctx context.Context, name string) (all *report.R
 		switch {
 		case err == nil:
 			one = o.Report(name)
-			opt.NoLayers = opt.NoLayers || o.Fails()
+			if o.Fails() {
+				opt.Judge.Diagnosis.Mode = setting.DiagnoseOff // one cause is enough
+			}
 		case errors.As(err, &wrong):
 			one = continuation.Unjudged(name, err)
 		default:
@@ -87,7 +90,7 @@ func (in *inputs) sides() (golden, actual []*continuation.Side, err error) {
 		golden, err = continuation.ReadForeign(in.Golden, nil)
 	}
 	for _, r := range goldens {
-		s, err := continuation.OpenGolden(r, caseOf(actuals, r.Info.Case))
+		s, err := continuation.OpenGolden(r, caseOf(actuals, r.Info.Case, len(goldens)))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -101,29 +104,27 @@ func (in *inputs) sides() (golden, actual []*continuation.Side, err error) {
 		return golden, actual, err
 	}
 	for i, g := range golden {
-		r := caseOf(actuals, g.Case)
-		if r == nil || len(actuals) == 1 && len(golden) > 1 && r.Info.Case != g.Case {
-			if len(actuals) != len(golden) || goldens != nil {
-				return nil, nil, fmt.Errorf("%s has no case %q, it has %s", in.Actual, g.Case, dump.CaseNames(actuals))
-			}
+		r := caseOf(actuals, g.Case, len(golden))
+		if r == nil && goldens == nil && len(actuals) == len(golden) { // the other tool knows no names
 			r = actuals[i]
+		}
+		if r == nil {
+			return nil, nil, fmt.Errorf("%s has no case %q, it has %s", in.Actual, g.Case, dump.CaseNames(actuals))
 		}
 		s, err := continuation.Open(r, g)
 		if err != nil {
 			return nil, nil, err
 		}
+		g.Case = cmp.Or(g.Case, s.Case, filepath.Base(filepath.Clean(in.Golden)))
 		actual = append(actual, s)
-	}
-	for i, g := range golden {
-		g.Case = cmp.Or(g.Case, actual[i].Case, filepath.Base(filepath.Clean(in.Golden)))
 	}
 	return golden, actual, nil
 }
 
-// caseOf is the run of a case; a single run is that of any. It is nil if there is none.
-func caseOf(runs []*dump.Run, name string) *dump.Run {
+// caseOf is the run of a case; where both sides have one, it is that. It is nil if there is none.
+func caseOf(runs []*dump.Run, name string, cases int) *dump.Run {
 	for _, r := range runs {
-		if r.Info.Case == name || len(runs) == 1 {
+		if r.Info.Case == name || len(runs) == 1 && cases == 1 {
 			return r
 		}
 	}

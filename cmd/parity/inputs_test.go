@@ -69,7 +69,7 @@ func TestWithin(t *testing.T) {
 		{[]string{"rel_l2=1e-4", "row_rel_l2=1e-3"}, "", "two limits"},
 		{[]string{"equal_nan"}, "", "what can only be turned on needs no value"},
 		{[]string{"equal_nan=1"}, "", "and may have one"},
-		{[]string{"rel_l3=1"}, `did you mean "rel_l2"`, "a slip"},
+		{[]string{"rel_l3=1"}, "want atol, rtol, rel_l2", "a slip"},
 		{[]string{"speed=1"}, "want atol, rtol, rel_l2", "no limit at all"},
 		{[]string{"rel_l2"}, "want rel_l2=NUMBER", "a limit without a number"},
 		{[]string{"rel_l2=x"}, "want rel_l2=NUMBER", "no number"},

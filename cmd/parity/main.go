@@ -74,18 +74,10 @@ func codeOf(err error) int {
 		return exitPass
 	case errors.As(err, &e):
 		return e.code
-	case errors.As(err, &scope):
+	case errors.As(err, &scope), engine.Class(err) == engine.ClassUsage:
 		return exitUsage
 	}
 	return exitInfra
-}
-
-// asked makes usage of what no engine can do.
-func asked(err error) error {
-	if err != nil && engine.Class(err) == engine.ClassUsage {
-		return &exitError{exitUsage, err}
-	}
-	return err
 }
 
 // run is the whole command, for tests too. Errors before a command runs, of its flags and arguments, are usage, all
@@ -100,7 +92,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		started = err == nil
 		return err
 	}
-	err := mapfile.Guard(func() error { return root.ExecuteContext(ctx) })
+	err := mapfile.Guard(func() error {
+		if len(args) > 0 && gone[args[0]] != "" {
+			return usage("%s is no command any more: %s", args[0], gone[args[0]])
+		}
+		return root.ExecuteContext(ctx)
+	})
 	code := codeOf(err)
 	if err != nil && !started {
 		code = exitUsage
@@ -130,16 +127,8 @@ func newRoot() *cobra.Command {
 	root.Flags().Bool("version", false, "version, commit and Go of this build")
 	root.SetVersionTemplate("parity {{.Version}}\n")
 	root.AddCommand(newInit(), newRun(), newCompare(), newNames(), newShow(), newWeights(), newServe(), newReport(), newExplain(),
-		newGolden(), newTransformers(), newDoctor(), verify())
+		newGolden(), newTransformers(), newDoctor())
 	return root
-}
-
-// verify says what took the place of a command that ran both sides of a fixture.
-func verify() *cobra.Command {
-	return &cobra.Command{Use: "verify", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
-		return usage("verify is no command any more: parity golden update FIXTURE runs the reference, " +
-			"parity compare FIXTURE --run cpu -o FOLDER the candidate; parity compare judges two dumps")
-	}}
 }
 
 // earlier are commands of earlier versions, by what they are called now. What follows them goes on meaning the same.
@@ -151,6 +140,12 @@ var earlier = map[string][]string{
 	"program":   {"golden", "program"},
 	"try":       {"compare"},
 	"update":    {"golden", "update"},
+}
+
+// gone are commands of earlier versions in whose place others are.
+var gone = map[string]string{
+	"verify": "parity golden update FIXTURE runs the reference, parity compare FIXTURE --run cpu -o FOLDER the candidate; " +
+		"parity compare judges two dumps",
 }
 
 // today returns arguments with the command as it is called now.

@@ -123,6 +123,7 @@ func userModule(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs("go.mod"), mod, 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("go.sum"), sum, 0o644))
+	ts.Check(os.RemoveAll(ts.MkAbs("model")))
 	ts.Check(tinyModel(ts.MkAbs("model")))
 	ts.Setenv("GOFLAGS", "-mod=mod -vet=off -ldflags=-w")
 	ts.Setenv("GOPROXY", "off")

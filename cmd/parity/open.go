@@ -273,16 +273,15 @@ func withoutImages(cases []judge.Case, runs []*dump.Run) []judge.Case {
 	if slices.ContainsFunc(runs, func(r *dump.Run) bool { return r.Info.Images != nil }) {
 		return cases
 	}
-	var texts []judge.Case
 	var left []string
-	for _, k := range cases {
+	texts := slices.DeleteFunc(slices.Clone(cases), func(k judge.Case) bool {
 		if k.Golden.Info.Images == nil {
-			texts = append(texts, k)
-		} else {
-			left = append(left, k.Name)
+			return false
 		}
-	}
-	if len(texts) == 0 || len(left) == 0 {
+		left = append(left, k.Name)
+		return true
+	})
+	if len(texts) == 0 || left == nil {
 		return cases
 	}
 	texts[0].Golden.Notes = append(texts[0].Golden.Notes, fmt.Sprintf("not compared: %s: the candidate was given no images", strings.Join(left, ", ")))

@@ -147,7 +147,7 @@ func runEngine(ctx context.Context, job engine.Job, logFile string, stderr io.Wr
 	phases := engine.LogPhases(func(line string) { say(job.Engine + ": " + line) })
 	r, err := engine.RunOnDevice(ctx, job, engine.Options{LogFile: logFile, Progress: phases.Event}, say)
 	phases.Stop(err == nil)
-	return r, asked(err)
+	return r, err
 }
 
 // dequantise gives a job a folder with the numbers that quantised weights stand for, in dir.

@@ -157,18 +157,3 @@ func TestRunJob(t *testing.T) {
 		assert.True(t, tt.want(&f.job), "%s: %+v", tt.reason, f.job)
 	}
 }
-
-func TestAtLeast(t *testing.T) {
-	for _, tt := range []struct {
-		version string
-		want    bool
-		reason  string
-	}{
-		{"3.10", true, "equal"},
-		{"3.9.18", false, "numbers, not text"},
-		{"4.0", true, "the first number decides"},
-		{"", false, "not known"},
-	} {
-		assert.Equal(t, tt.want, atLeast(tt.version, "3.10"), tt.reason)
-	}
-}

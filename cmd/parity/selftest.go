@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -73,11 +74,9 @@ var tiny embed.FS
 
 // tinyModel writes the model's folder: config, tokenizer and weights. It is the same at each call.
 func tinyModel(dir string) error {
-	files, err := tiny.ReadDir("tiny")
-	err = errors.Join(err, os.MkdirAll(dir, 0o755))
-	for _, f := range files {
-		data, failed := tiny.ReadFile("tiny/" + f.Name())
-		err = errors.Join(err, failed, os.WriteFile(filepath.Join(dir, f.Name()), data, 0o644))
+	files, err := fs.Sub(tiny, "tiny")
+	if err == nil {
+		err = os.CopyFS(dir, files)
 	}
 	weights, failed := tinyWeights()
 	if err := errors.Join(err, failed); err != nil {
@@ -90,41 +89,38 @@ func tinyModel(dir string) error {
 
 func tinyWeights() (out []tensor.Named, err error) {
 	random := rand.New(rand.NewPCG(1, 2))
-	add := func(name string, shape ...int) {
-		n := 1
-		for _, d := range shape {
-			n *= d
+	add := func(name string, rows, columns int) {
+		values := make([]float32, rows*columns)
+		shape := []int{rows, columns}
+		scale, mean := 0.08, 0.0
+		if rows == 1 { // a norm's
+			shape, scale, mean = shape[1:], 0.1, 1
 		}
-		values := make([]float32, n)
 		for i := range values {
-			switch {
-			case len(shape) == 1: // a norm's weight
-				values[i] = float32(1 + 0.1*random.NormFloat64())
-			case name == "lm_head.weight" && i >= tinyTokens*tinyHidden:
-				values[i] = 0 // never chosen: of 259 logits around 0 one is above it
-			default:
-				values[i] = float32(0.08 * random.NormFloat64())
-			}
+			values[i] = float32(mean + scale*random.NormFloat64())
+		}
+		if name == "lm_head" {
+			clear(values[tinyTokens*tinyHidden:]) // never chosen: of 259 logits around 0 one is above it
 		}
 		t, failed := tensor.Of(values, shape...)
 		err = errors.Join(err, failed)
-		out = append(out, tensor.Named{Name: name, Tensor: t})
+		out = append(out, tensor.Named{Name: name + ".weight", Tensor: t})
 	}
 	const kv = tinyHidden / tinyHeads * tinyKV
-	add("model.embed_tokens.weight", tinyVocab, tinyHidden)
+	add("model.embed_tokens", tinyVocab, tinyHidden)
 	for i := range tinyLayers {
 		layer := fmt.Sprintf("model.layers.%d.", i)
-		add(layer+"input_layernorm.weight", tinyHidden)
-		add(layer+"self_attn.q_proj.weight", tinyHidden, tinyHidden)
-		add(layer+"self_attn.k_proj.weight", kv, tinyHidden)
-		add(layer+"self_attn.v_proj.weight", kv, tinyHidden)
-		add(layer+"self_attn.o_proj.weight", tinyHidden, tinyHidden)
-		add(layer+"post_attention_layernorm.weight", tinyHidden)
-		add(layer+"mlp.gate_proj.weight", tinyMLP, tinyHidden)
-		add(layer+"mlp.up_proj.weight", tinyMLP, tinyHidden)
-		add(layer+"mlp.down_proj.weight", tinyHidden, tinyMLP)
+		add(layer+"input_layernorm", 1, tinyHidden)
+		add(layer+"self_attn.q_proj", tinyHidden, tinyHidden)
+		add(layer+"self_attn.k_proj", kv, tinyHidden)
+		add(layer+"self_attn.v_proj", kv, tinyHidden)
+		add(layer+"self_attn.o_proj", tinyHidden, tinyHidden)
+		add(layer+"post_attention_layernorm", 1, tinyHidden)
+		add(layer+"mlp.gate_proj", tinyMLP, tinyHidden)
+		add(layer+"mlp.up_proj", tinyMLP, tinyHidden)
+		add(layer+"mlp.down_proj", tinyHidden, tinyMLP)
 	}
-	add("model.norm.weight", tinyHidden)
-	add("lm_head.weight", tinyVocab, tinyHidden)
+	add("model.norm", 1, tinyHidden)
+	add("lm_head", tinyVocab, tinyHidden)
 	return out, err
 }

@@ -61,7 +61,7 @@ func (f *serveFlags) run(cmd *cobra.Command, dir string) error {
 	defer s.Close()
 	fx := s.Default()
 	_, err = fx.Serve(f.Serving)
-	if err = asked(err); codeOf(err) == exitUsage {
+	if codeOf(err) == exitUsage {
 		return err
 	}
 	var r *report.Report

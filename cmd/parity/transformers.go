@@ -111,30 +111,25 @@ func listChanges(w io.Writer, o *transformers.Overlay) (int, error) {
 // removeCopy removes one whose edits would be lost, or whose list is damaged, only by force.
 func removeCopy(w io.Writer, force bool) error {
 	o, err := transformers.Find(".")
-	if force && err != nil {
-		dir, err := transformers.Folder(".")
-		if err != nil {
-			return err
-		}
-		return transformers.Remove(dir)
-	}
-	if err != nil {
+	switch {
+	case err != nil && !force:
 		return err
-	}
-	if o == nil {
+	case err == nil && o == nil:
 		_, err := fmt.Fprintln(w, "there is no copy: runs use the installed transformers")
 		return err
+	case err == nil:
+		if n, err := listChanges(w, o); !force && err != nil {
+			return err
+		} else if !force && n > 0 {
+			return usage("transformers restore: %d edited files would be lost: --force removes them", n)
+		}
 	}
-	switch n, err := listChanges(w, o); {
-	case force:
-	case err != nil:
-		return err
-	case n > 0:
-		return usage("transformers restore: %d edited files would be lost: --force removes them", n)
+	dir, err := transformers.Folder(".")
+	if err == nil {
+		err = transformers.Remove(dir)
 	}
-	if err := o.Remove(); err != nil {
-		return err
+	if err == nil {
+		_, err = fmt.Fprintln(w, "removed: runs use the installed transformers again")
 	}
-	_, err = fmt.Fprintln(w, "removed: runs use the installed transformers again")
 	return err
 }

@@ -34,7 +34,6 @@ type Options struct {
 	Tokens   int          // how many tokens are judged, 0 for all
 	Encoding tensor.DType // Invalid: as the runs say
 	Limits   *compare.Limits
-	NoLayers bool          // do not look for the layer that is wrong
 	Judge    judge.Options // of the layers
 }
 
@@ -47,7 +46,7 @@ func Compare(ctx context.Context, golden, actual *Side, opt Options) (o *Outcome
 		return err
 	})
 	if err == nil && o.Fails() {
-		err = o.locate(ctx, opt.Judge, opt.NoLayers)
+		err = o.locate(ctx, opt.Judge)
 	}
 	for _, s := range []*Side{golden, actual} {
 		if err == nil && s.Run != nil {
@@ -285,12 +284,8 @@ func (o *Outcome) note(format string, args ...any) {
 
 // locate asks the layers of both runs where the candidate leaves the reference: the first forward pass
 // in which it does, and the first layer there.
-func (o *Outcome) locate(ctx context.Context, opt judge.Options, noLayers bool) error {
+func (o *Outcome) locate(ctx context.Context, opt judge.Options) error {
 	if o.Golden.Run == nil || o.Actual.Run == nil {
-		return nil
-	}
-	if noLayers {
-		o.note("the layers of this text were not looked at, but those of an earlier one")
 		return nil
 	}
 	if o.Golden.kept {

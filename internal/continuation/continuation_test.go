@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -191,27 +190,4 @@ func largest(x []float64) (at int) {
 		}
 	}
 	return at
-}
-
-// The time is in proportion to the tokens: where each was looked for in all forward passes, 4,000 took 27 s, and 8,000
-// four times that.
-func TestManyTokensAreQuick(t *testing.T) {
-	const n = 8000
-	ids, all := []int{1, 2}, [][]float64{}
-	for k := range n {
-		row := make([]float64, 16)
-		for i := range row {
-			row[i] = float64((i*7 + k*3) % 13)
-		}
-		all = append(all, row)
-		if k > 0 { // the first row is of the prompt's first token, and decides none
-			ids = append(ids, largest(row))
-		}
-	}
-	start := time.Now()
-	side := run(t, "lm_head", info(t, ids, ids[prompt:]...), all, each(n)...)
-	o, err := compareRuns(t, side, side)
-	require.NoError(t, err)
-	assert.Len(t, o.Positions, n-1)
-	assert.Less(t, time.Since(start), 30*time.Second)
 }

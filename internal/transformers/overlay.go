@@ -37,40 +37,30 @@ type Overlay struct {
 	Files   map[string]string `json:"files"`  // sha256 of each copied file, by its path in the package
 }
 
-// Find returns the overlay of the module that dir is in: the nearest one next to a go.mod, from dir
-// upwards, or in dir itself. It returns nil if there is none.
+// Find returns the overlay of the module that dir is in; nil if there is none.
 func Find(dir string) (*Overlay, error) {
-	all, err := upwards(dir)
-	for i, at := range all {
-		if i == 0 || isModule(at) {
-			if o, err := read(folder(at)); o != nil || err != nil {
-				return o, err
-			}
-		}
+	at, err := Folder(dir)
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	return read(at)
 }
 
 // Folder returns the folder for the overlay of the module that dir is in: next to the nearest
 // go.mod or, if there is none, in dir.
 func Folder(dir string) (string, error) {
-	all, err := upwards(dir)
+	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return "", err
+		return "", wrap(err)
 	}
-	return folder(all[max(slices.IndexFunc(all, isModule), 0)]), nil
-}
-
-// upwards lists a folder and those that it is in.
-func upwards(dir string) (all []string, err error) {
-	dir, err = filepath.Abs(dir)
-	if err != nil {
-		return nil, wrap(err)
+	for at := dir; ; at = filepath.Dir(at) {
+		if isFile(filepath.Join(at, "go.mod")) {
+			dir = at
+		} else if at != filepath.Dir(at) {
+			continue
+		}
+		return filepath.Join(dir, ".parity", name), nil
 	}
-	for all = []string{dir}; dir != filepath.Dir(dir); all = append(all, dir) {
-		dir = filepath.Dir(dir)
-	}
-	return all, nil
 }
 
 func wrap(err error) error {
@@ -79,10 +69,6 @@ func wrap(err error) error {
 	}
 	return fmt.Errorf("transformers: %w", err)
 }
-
-func folder(dir string) string { return filepath.Join(dir, ".parity", name) }
-
-func isModule(dir string) bool { return isFile(filepath.Join(dir, "go.mod")) }
 
 func read(dir string) (*Overlay, error) {
 	path := filepath.Join(dir, file)
@@ -110,12 +96,12 @@ func Installed(ctx context.Context, python string) (source, version string, err 
 print(u.find_spec("transformers").submodule_search_locations[0])
 print(m.version("transformers"))`)
 	out, err := cmd.Output()
-	lines := strings.Fields(strings.ReplaceAll(string(out), " ", "\x00"))
-	if err != nil || len(lines) != 2 {
+	source, version, _ = strings.Cut(strings.ReplaceAll(strings.TrimSpace(string(out)), "\r\n", "\n"), "\n")
+	if err != nil || version == "" {
 		return "", "", fmt.Errorf("transformers: %s has no package transformers: pip install transformers, "+
 			"or point PARITY_PYTHON to an interpreter that has it", python)
 	}
-	return strings.ReplaceAll(lines[0], "\x00", " "), lines[1], nil
+	return source, version, nil
 }
 
 // Make copies the installed package in source to dir, which must not exist. The copy appears
@@ -246,9 +232,6 @@ func (o *Overlay) Lookup(module string) []string {
 	return out
 }
 
-// Remove deletes the overlay.
-func (o *Overlay) Remove() error { return Remove(o.Dir) }
-
 // Remove deletes the folder of an overlay, and the folder .parity if nothing else is in it.
 func Remove(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
@@ -277,15 +260,7 @@ func (o *Overlay) Environ(env []string) []string {
 
 // String describes the overlay in a line, for summaries.
 func (o *Overlay) String() string {
-	edits := "its edits cannot be listed"
-	if c, err := o.Changes(); err == nil {
-		edits = fmt.Sprintf("%d files edited", len(c))
-		if len(c) == 1 {
-			edits = c[0].File + " edited"
-		}
-	}
-	return fmt.Sprintf("transformers %s is the editable copy in %s, %s; parity transformers restore removes it",
-		o.Version, o.Dir, edits)
+	return fmt.Sprintf("transformers %s is the editable copy in %s; parity transformers restore removes it", o.Version, o.Dir)
 }
 
 // Edited returns the version of transformers in a run's versions if the run used an overlay, or

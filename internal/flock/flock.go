@@ -23,9 +23,11 @@ const poll = 20 * time.Millisecond
 // tell is how often Take says again for whom it waits.
 const tell = 30 * time.Second
 
-// Lock is a lock that this process holds.
+// Lock is a lock that this process holds, and with it the processes that it starts from then on, until
+// Unlock.
 type Lock struct {
-	File *os.File // a process that inherits it holds the lock, too
+	file *os.File
+	undo func() // of what they inherit
 	once sync.Once
 }
 
@@ -61,7 +63,7 @@ func Acquire(ctx context.Context, path string, waiting func(holder string)) (*Lo
 			f.Truncate(0)
 			f.WriteAt(fmt.Appendf(nil, "%d %s %.300s", os.Getpid(), time.Now().UTC().Format(time.RFC3339),
 				secret.FromEnv(os.Environ()).Redact(strings.Join(os.Args, " "))), 0)
-			return &Lock{File: f}, nil
+			return &Lock{file: f, undo: bequeath(f)}, nil
 		case !busy:
 			continue
 		}
@@ -112,9 +114,10 @@ func try(path string) (f *os.File, busy bool, err error) {
 // nothing.
 func (l *Lock) Unlock() {
 	l.once.Do(func() {
-		l.File.Truncate(0)
-		Unlock(l.File)
-		l.File.Close()
+		l.file.Truncate(0)
+		unlock(l.file)
+		l.undo()
+		l.file.Close()
 	})
 }
 

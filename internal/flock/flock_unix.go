@@ -24,5 +24,16 @@ func TryLock(f *os.File) (bool, error) {
 	}
 }
 
-// Unlock releases the lock of an open file.
-func Unlock(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+// bequeath lets processes that are started inherit an open file. Its number is above those that they get
+// from os/exec.
+func bequeath(f *os.File) (undo func()) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 16)
+	return func() {
+		if err == nil {
+			unix.Close(fd)
+		}
+	}
+}
+
+// unlock releases the lock of an open file.
+func unlock(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -24,8 +24,11 @@ func TryLock(f *os.File) (bool, error) {
 	return false, os.NewSyscallError("LockFileEx", err)
 }
 
-// Unlock releases the lock of an open file.
-func Unlock(f *os.File) {
+// bequeath does nothing: a lock of Windows is that of one process.
+func bequeath(*os.File) (undo func()) { return func() {} }
+
+// unlock releases the lock of an open file.
+func unlock(f *os.File) {
 	at := at
 	windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
 }

@@ -4,8 +4,6 @@ package supervise
 
 import (
 	"bufio"
-	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -22,13 +20,15 @@ import (
 // group is the program with its descendants, and the watchdog that started it and will end it.
 type group struct {
 	watchdog *exec.Cmd
+	program  string
 	orders   *os.File // our end of a pipe; when it closes, the watchdog ends what it started
-	answers  *json.Decoder
+	answers  *os.File
 	end      func()
 }
 
-// startGroup starts a watchdog, which starts the program.
-func startGroup(ctx context.Context, cmd *exec.Cmd) (*group, error) {
+// startGroup starts a watchdog, which starts the program: its arguments, environment, folder and files
+// are those of the program.
+func startGroup(cmd *exec.Cmd, progress *os.File) (*group, error) {
 	if cmd.Err != nil {
 		return nil, cmd.Err // the program was not found
 	}
@@ -47,58 +47,34 @@ func startGroup(ctx context.Context, cmd *exec.Cmd) (*group, error) {
 		return nil, err
 	}
 	defer says.Close()
-	dog := &exec.Cmd{Path: exe, Args: []string{"goparity-watchdog", cmd.Path}, Stdin: stdin,
-		ExtraFiles:  append([]*os.File{says, cmd.Stdout.(*os.File)}, cmd.ExtraFiles...),
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
-	dog.Env = append(os.Environ(), watchdogKey+"="+strconv.Itoa(os.Getpid()))
-	held.Lock() // no lock may be closed while the watchdog inherits it
-	for f := range held.files {
-		dog.ExtraFiles = append(dog.ExtraFiles, f)
-	}
-	err = dog.Start()
-	held.Unlock()
-	if err != nil {
+	g := &group{watchdog: cmd, program: cmd.Path, orders: orders, answers: answers}
+	g.end = sync.OnceFunc(g.kill)
+	cmd.Path, cmd.Args = exe, append([]string{"goparity-watchdog", cmd.Path}, cmd.Args...)
+	cmd.Env = append(cmd.Env, fmt.Sprintf("PARITY_PROGRESS_FD=%d", progressFD), watchdogKey+"="+strconv.Itoa(os.Getpid()))
+	cmd.Stdin, cmd.ExtraFiles = stdin, []*os.File{progress, says}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
 		orders.Close()
 		answers.Close()
 		return nil, fmt.Errorf("its watchdog: %w", err)
 	}
-	g := &group{watchdog: dog, orders: orders, answers: json.NewDecoder(bufio.NewReader(answers))}
-	g.end = sync.OnceFunc(func() { g.kill(); answers.Close() })
-	stop := context.AfterFunc(ctx, func() { answers.SetReadDeadline(time.Unix(1, 0)) })
-	err = g.start(order{Path: []byte(cmd.Path), Args: joined(cmd.Args), Dir: []byte(cmd.Dir), Env: joined(cmd.Environ()),
-		Files: 1 + len(cmd.ExtraFiles), Inherited: len(dog.ExtraFiles)})
-	if !stop() && err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		g.close()
-		return nil, err
-	}
 	return g, nil
-}
-
-func (g *group) start(o order) error {
-	var a answer
-	err := json.NewEncoder(g.orders).Encode(o)
-	if err == nil {
-		err = g.answers.Decode(&a)
-	}
-	if err != nil {
-		return fmt.Errorf("its watchdog (this program, executed again) ended before it was ready: %w", err)
-	}
-	if a.Errno != 0 {
-		return &fs.PathError{Op: "fork/exec", Path: string(o.Path), Err: syscall.Errno(a.Errno)}
-	}
-	return nil
 }
 
 // wait returns how the program ended. A watchdog that is killed takes the program with it.
 func (g *group) wait() ending {
-	var a answer
-	if err := g.answers.Decode(&a); err != nil {
+	var errno, status int
+	answers := bufio.NewReader(g.answers)
+	if _, err := fmt.Fscanln(answers, &errno); err != nil {
+		return ending{err: fmt.Errorf("its watchdog (this program, executed again) ended before it was ready: %w", err)}
+	}
+	if errno != 0 {
+		return ending{err: &fs.PathError{Op: "fork/exec", Path: g.program, Err: syscall.Errno(errno)}}
+	}
+	if _, err := fmt.Fscanln(answers, &status); err != nil {
 		return ending{code: 128 + int(syscall.SIGKILL), signal: "SIGKILL"}
 	}
-	w := syscall.WaitStatus(a.Status)
+	w := syscall.WaitStatus(status)
 	if w.Signaled() {
 		return ending{code: 128 + int(w.Signal()), signal: unix.SignalName(w.Signal())}
 	}
@@ -106,32 +82,22 @@ func (g *group) wait() ending {
 }
 
 // terminate asks the program and its descendants to end.
-func (g *group) terminate() { g.order(order{Signal: int(syscall.SIGTERM)}) }
+func (g *group) terminate() { g.order(syscall.SIGTERM) }
 
-func (g *group) order(o order) error { return json.NewEncoder(g.orders).Encode(o) }
+// order has the watchdog signal all that is below it. An error: it is dead already.
+func (g *group) order(s syscall.Signal) { g.orders.Write([]byte{byte(s)}) }
 
 // close kills what is left.
 func (g *group) close() { g.end() }
 
 // kill lets the watchdog kill what is left. With a watchdog that someone has stopped, the program dies.
 func (g *group) kill() {
-	g.order(order{Signal: int(syscall.SIGKILL)}) // an error: it is dead already
-	ended := make(chan error, 1)
-	go func() { ended <- g.watchdog.Wait() }()
-	select {
-	case <-ended:
-	case <-time.After(killTime + time.Second):
-		g.watchdog.Process.Kill()
-		<-ended
-	}
+	g.order(syscall.SIGKILL)
+	late := time.AfterFunc(killTime+time.Second, func() { g.watchdog.Process.Kill() })
+	g.watchdog.Wait()
+	late.Stop()
 	g.orders.Close()
-}
-
-// pass lets the program inherit the write end of the progress pipe, and returns the variable that
-// says so.
-func pass(cmd *exec.Cmd, w *os.File) (variable string, err error) {
-	cmd.ExtraFiles = append(cmd.ExtraFiles, w)
-	return "PARITY_PROGRESS_FD=" + strconv.Itoa(2+len(cmd.ExtraFiles)), nil
+	g.answers.Close()
 }
 
 // raise ends this process by a signal.

@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"strconv"
@@ -13,15 +12,22 @@ import (
 // group is the program alone: what it starts is not ended with it.
 type group struct{ cmd *exec.Cmd }
 
-func startGroup(_ context.Context, cmd *exec.Cmd) (*group, error) { return &group{cmd}, cmd.Start() }
+// startGroup starts the program, which inherits the handle of the progress pipe's write end.
+func startGroup(cmd *exec.Cmd, progress *os.File) (*group, error) {
+	h := progress.Fd()
+	err := windows.SetHandleInformation(windows.Handle(h), windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT)
+	if err != nil {
+		return nil, os.NewSyscallError("SetHandleInformation", err)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{AdditionalInheritedHandles: []syscall.Handle{syscall.Handle(h)}}
+	cmd.Env = append(cmd.Env, "PARITY_PROGRESS_HANDLE="+strconv.FormatUint(uint64(h), 10))
+	return &group{cmd}, cmd.Start()
+}
 
 // wait returns how the program ended. On Windows a crash is an exit code such as 0xC0000005, not a
 // signal.
 func (g *group) wait() ending {
-	err := g.cmd.Wait()
-	if g.cmd.ProcessState == nil {
-		return ending{err: err}
-	}
+	g.cmd.Wait()
 	return ending{code: g.cmd.ProcessState.ExitCode()}
 }
 
@@ -29,15 +35,6 @@ func (g *group) wait() ending {
 func (g *group) terminate() { g.cmd.Process.Kill() }
 
 func (g *group) close() { g.cmd.Process.Kill() }
-
-// pass lets the program inherit the handle of the progress pipe's write end, and returns the
-// variable that says so.
-func pass(cmd *exec.Cmd, w *os.File) (variable string, err error) {
-	h := windows.Handle(w.Fd())
-	cmd.SysProcAttr = &syscall.SysProcAttr{AdditionalInheritedHandles: []syscall.Handle{syscall.Handle(h)}}
-	return "PARITY_PROGRESS_HANDLE=" + strconv.FormatUint(uint64(h), 10),
-		os.NewSyscallError("SetHandleInformation", windows.SetHandleInformation(h, windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT))
-}
 
 // Daemons reports whether a program's descendants are ended that have left its process group, and
 // says how.

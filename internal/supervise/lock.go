@@ -7,20 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/goparity/goparity/internal/flock"
 )
 
-// held are the locks of this process. A watchdog inherits them, so that they are released after
-// this process dies only when the programs that it ran are dead too.
-var held = struct {
-	sync.Mutex
-	files map[*os.File]bool
-}{files: map[*os.File]bool{}}
-
 // Lock keeps other processes of this user off a device until unlock is called, or until this
-// process and the programs it runs are dead. name says what to lock, "gpu:0"; the lock is a file of
+// process and the programs it runs are dead: their watchdogs inherit the lock. name says what to lock, "gpu:0"; the lock is a file of
 // that name in PARITY_LOCK_DIR, or else in the folder goparity in the user's cache folder.
 //
 // If another process holds the lock, waiting is called with its number, its command and since when
@@ -40,24 +32,7 @@ func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock
 		return nil, fmt.Errorf("supervise: lock %s: %w: set PARITY_LOCK_DIR to a local folder that can be written",
 			name, err)
 	}
-	keep(l.File)
-	return func() {
-		drop(l.File)
-		l.Unlock()
-	}, nil
-}
-
-// keep hands a locked file on to the watchdogs that are started from now on, until drop.
-func keep(f *os.File) {
-	held.Lock()
-	defer held.Unlock()
-	held.files[f] = true
-}
-
-func drop(f *os.File) {
-	held.Lock()
-	defer held.Unlock()
-	delete(held.files, f)
+	return l.Unlock, nil
 }
 
 // lockPath returns the file of a lock, and makes its folder. Characters that are not fit for a file

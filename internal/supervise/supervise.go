@@ -61,11 +61,11 @@ func Run(ctx context.Context, c Command) error {
 		return &StartError{c.Path, err}
 	}
 	defer progress.end()
-	g, err := c.start(ctx, log.w, progress.w)
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, log.w, log.w
+	cmd.Env = append([]string{}, c.Env...) // an empty environment is none of ours
+	g, err := startGroup(cmd, progress.w)
 	if err != nil {
-		if ctx.Err() != nil {
-			return e.stopped(ctx, started)
-		}
 		return &StartError{c.Path, err}
 	}
 	defer g.close()
@@ -77,29 +77,18 @@ func Run(ctx context.Context, c Command) error {
 	case interrupted:
 		return e.stopped(ctx, started)
 	case end.err != nil:
-		return fmt.Errorf("supervise: wait for %s: %w", e.Name, end.err)
+		return &StartError{c.Path, end.err}
 	case end.code == 0:
 		return nil
 	}
 	return e
 }
 
-func (c *Command) start(ctx context.Context, log, progress *os.File) (*group, error) {
-	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, log, log
-	variable, err := pass(cmd, progress)
-	if err != nil {
-		return nil, err
-	}
-	cmd.Env = append(append([]string{}, c.Env...), variable) // an empty environment is none of ours
-	return startGroup(ctx, cmd)
-}
-
 // ending is how a program ended.
 type ending struct {
 	code   int // 128 + n for signal n
 	signal string
-	err    error // it is not known how
+	err    error // it was not started
 }
 
 // wait waits for the program, and ends it when ctx is done.

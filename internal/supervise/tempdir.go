@@ -31,9 +31,7 @@ func TempDir(dir, name string) (path string, remove func() error, err error) {
 	if err != nil {
 		return "", nil, errors.Join(fmt.Errorf("supervise: %w", err), os.RemoveAll(path))
 	}
-	keep(owner.File)
 	return path, sync.OnceValue(func() error {
-		drop(owner.File)
 		owner.Unlock()
 		return os.RemoveAll(path)
 	}), nil

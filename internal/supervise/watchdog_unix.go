@@ -3,21 +3,26 @@
 package supervise
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// watchdogKey is the variable that makes this program a watchdog.
+// watchdogKey is the variable that makes this program a watchdog of the program in its arguments.
 const watchdogKey = "PARITY_WATCHDOG"
+
+// What a watchdog inherits besides its orders (stdin) and the program's log (stdout and stderr).
+const (
+	progressFD = 3 // the program's progress pipe
+	saysFD     = 4 // answers: a line with the error of the program's start, 0 for none, and one with how it ended
+)
 
 func init() {
 	if v, ok := os.LookupEnv(watchdogKey); ok {
@@ -25,136 +30,86 @@ func init() {
 	}
 }
 
-// order is what a watchdog is told, as a line of JSON: first to start a program, then to signal it
-// and its descendants. After SIGKILL, and when no more orders can come, the watchdog ends. Texts are
-// bytes, which need not be UTF-8.
-type order struct {
-	Path, Dir []byte
-	Args, Env []byte // with a zero byte after each
-	Files     int    // how many of the files that the watchdog inherits are the program's: its log first
-	Inherited int    // how many there are
-	Signal    int
-}
-
-// joined puts strings that have no zero byte together.
-func joined(list []string) []byte {
-	var b []byte
-	for _, s := range list {
-		b = append(append(b, s...), 0)
-	}
-	return b
-}
-
-func split(b []byte) (list []string) {
-	for s := range bytes.SplitSeq(bytes.TrimSuffix(b, []byte{0}), []byte{0}) {
-		list = append(list, string(s))
-	}
-	return list
-}
-
-// answer is what a watchdog says, as a line of JSON: whether the program was started, then how it
-// ended.
-type answer struct {
-	Errno  int
-	Status int
-}
-
 // watchdog starts a program and ends it with all its descendants, at the latest when its parent is
 // dead.
 type watchdog struct {
-	say     *json.Encoder
+	says    *os.File
 	program int // 0 once it has ended
 }
 
-// watch is the main function of a watchdog.
+// watch is the main function of a watchdog. Each byte of stdin is a signal that it passes on to all that
+// it started; SIGKILL and the end of stdin, which is that of its parent, are its own end, too.
 func watch(value string) int {
 	// A variable that someone set by hand must not make this process a watchdog.
-	if group, _ := unix.Getpgid(0); value != strconv.Itoa(os.Getppid()) || group != os.Getpid() {
+	if group, _ := unix.Getpgid(0); value != strconv.Itoa(os.Getppid()) || group != os.Getpid() || len(os.Args) < 2 {
 		fmt.Fprintf(os.Stderr, "%s=%s is not for this process: unset it\n", watchdogKey, value)
 		return 2
 	}
-	deaf := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		if !signal.Ignored(s) { // the program must inherit that
-			signal.Notify(deaf, s)
+			signal.Notify(make(chan os.Signal, 1), s)
 		}
 	}
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 	adoptOrphans()
-	orders := make(chan order)
+	w := &watchdog{says: os.NewFile(saysFD, "answers")}
+	w.start()
+	orders := make(chan syscall.Signal)
 	go func() {
 		defer close(orders)
-		in := json.NewDecoder(os.Stdin)
-		for {
-			var o order
-			if in.Decode(&o) != nil {
+		for b := []byte{0}; ; {
+			if n, err := os.Stdin.Read(b); n == 0 || err != nil {
 				return
 			}
-			orders <- o
+			orders <- syscall.Signal(b[0])
 		}
 	}()
-	first, ok := <-orders
-	if !ok {
-		return 0
-	}
-	w := &watchdog{say: json.NewEncoder(os.NewFile(saysFD, "answers"))}
-	if w.start(first); w.program == 0 {
-		return 0
-	}
-	for {
+	for w.program != 0 {
 		select {
-		case <-deaf:
 		case <-children:
 			w.reap()
-		case o, ok := <-orders:
+		case s, ok := <-orders:
 			switch {
 			case !ok:
 				w.end()
 				return 0
-			case o.Signal == int(syscall.SIGKILL):
+			case s == syscall.SIGKILL:
 				w.kill()
 				return 0
-			default:
-				w.signal(syscall.Signal(o.Signal))
 			}
+			w.signal(s)
 		}
 	}
+	w.kill() // what the program left
+	return 0
 }
 
-// start starts the program. Only the program keeps its files, so that their readers see their end.
-func (w *watchdog) start(o order) {
-	null, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	files := []uintptr{uintptr(null), logFD, logFD}
-	for fd := saysFD; fd < saysFD+o.Inherited; fd++ {
+// start starts the program, which inherits no lock. It alone keeps its files, so that their readers see
+// their end.
+func (w *watchdog) start() {
+	for fd := progressFD; fd < 1024; fd++ {
 		syscall.CloseOnExec(fd)
-		if fd > logFD && fd < logFD+o.Files {
-			files = append(files, uintptr(fd))
-		}
 	}
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, watchdogKey+"=") })
+	null, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err == nil {
 		// The main thread starts it, in an init: when that ends, the process does.
-		w.program, err = syscall.ForkExec(string(o.Path), split(o.Args), &syscall.ProcAttr{Dir: string(o.Dir),
-			Env: split(o.Env), Files: files, Sys: attributes()})
+		w.program, err = syscall.ForkExec(os.Args[1], os.Args[2:], &syscall.ProcAttr{Env: env,
+			Files: []uintptr{uintptr(null), 1, 2, progressFD}, Sys: attributes()})
 	}
-	for fd := logFD; fd < logFD+o.Files; fd++ {
+	for fd := 1; fd <= progressFD; fd++ {
 		syscall.Close(fd)
 	}
-	var errno syscall.Errno
+	errno := syscall.Errno(0)
 	if err != nil {
-		w.program = 0
-		if !errors.As(err, &errno) {
-			errno = syscall.EINVAL
+		w.program, errno = 0, syscall.EINVAL
+		if e, ok := err.(syscall.Errno); ok {
+			errno = e
 		}
 	}
-	w.say.Encode(answer{Errno: int(errno)})
+	fmt.Fprintln(w.says, int(errno))
 }
-
-// What a watchdog inherits: where it answers, then the program's files.
-const (
-	saysFD = 3
-	logFD  = 4
-)
 
 // reap waits for the children that have ended, and reports the program's end. It returns whether
 // there are others.
@@ -171,7 +126,7 @@ func (w *watchdog) reap() (others bool) {
 		case pid == w.program:
 			syscall.Kill(-pid, syscall.SIGKILL) // who is left in its group, at once: it keeps the number
 			w.program = 0
-			w.say.Encode(answer{Status: int(status)})
+			fmt.Fprintln(w.says, int(status))
 		}
 	}
 }

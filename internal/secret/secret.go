@@ -27,24 +27,6 @@ type Values struct {
 	wholeWords [][]byte // that could be parts of names: only where they stand alone
 }
 
-// Of returns these values as secrets, wherever they stand. Empty ones are left out.
-func Of(values ...string) *Values {
-	v := &Values{}
-	for _, s := range values {
-		v.substrings = append(v.substrings, []byte(s))
-	}
-	return v.sorted()
-}
-
-func (v *Values) sorted() *Values {
-	for _, list := range []*[][]byte{&v.substrings, &v.wholeWords} {
-		slices.SortFunc(*list, func(a, b []byte) int { return cmp.Or(cmp.Compare(len(b), len(a)), bytes.Compare(a, b)) })
-		*list = slices.CompactFunc(*list, bytes.Equal)
-		*list = slices.DeleteFunc(*list, func(s []byte) bool { return len(s) == 0 })
-	}
-	return v
-}
-
 // Names of variables that hold a secret. A key or an authorization may also be a plain word, such
 // as that of a column or of a method.
 var (
@@ -71,7 +53,10 @@ func FromEnv(env []string) *Values {
 			v.add(password, false)
 		}
 	}
-	return v.sorted()
+	for _, list := range []*[][]byte{&v.substrings, &v.wholeWords} {
+		slices.SortFunc(*list, func(a, b []byte) int { return cmp.Compare(len(b), len(a)) })
+	}
+	return v
 }
 
 // OfProcess returns the secrets of this process's environment, as it was when first asked for.
@@ -99,21 +84,17 @@ func (v *Values) add(value string, weakName bool) {
 	}
 }
 
-// spellings returns a text as it is, and as JSON and URLs have it.
+// spellings returns a text as it is, and as JSON and URLs have it, whose escapes may be in small letters.
 func spellings(s string) []string {
-	all := []string{s, url.QueryEscape(s), url.PathEscape(s), strings.ToLower(url.QueryEscape(s))}
-	if all[3] != strings.ToLower(s) {
-		all[3] = lowerEscapes.ReplaceAllStringFunc(all[1], strings.ToLower)
-	} else {
-		all = all[:3]
-	}
-	if quoted, err := json.Marshal(s); err == nil {
-		all = append(all, string(quoted[1:len(quoted)-1]))
+	quoted, _ := json.Marshal(s) // a text has no error
+	all := []string{s, string(quoted[1 : len(quoted)-1])}
+	for _, escaped := range []string{url.QueryEscape(s), url.PathEscape(s)} {
+		all = append(all, escaped, escape.ReplaceAllStringFunc(escaped, strings.ToLower))
 	}
 	return all
 }
 
-var lowerEscapes = regexp.MustCompile(`%[0-9A-F]{2}`)
+var escape = regexp.MustCompile(`%[0-9A-F]{2}`)
 
 // plain is what could be the name of a layer, a word or a switch.
 var plain = regexp.MustCompile(`^[a-z]+([._-]?[a-z]+|\.[0-9]+)*$`)
@@ -210,15 +191,6 @@ func (v *Values) Redact(text string) string {
 		at = s[1]
 	}
 	return b.String() + text[at:]
-}
-
-// Mask overwrites each byte of a secret with an asterisk, so that nothing moves, and reports
-// whether that changed anything.
-func (v *Values) Mask(b []byte) bool {
-	masked := v.masked(b, 0, len(b))
-	changed := !bytes.Equal(masked, b)
-	copy(b, masked)
-	return changed
 }
 
 // masked returns a copy of b[from:to] with each byte of a secret of b overwritten by an asterisk.

@@ -2,10 +2,8 @@ package secret
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 )
 
@@ -87,19 +85,14 @@ func (v *Values) margin() int {
 // MaskFile overwrites each byte of a secret in a file with an asterisk, so that nothing in it
 // moves.
 func (v *Values) MaskFile(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	text, err := os.ReadFile(path)
+	if err == nil {
+		if masked := v.masked(text, 0, len(text)); !bytes.Equal(masked, text) {
+			err = os.WriteFile(path, masked, 0o600)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("secrets could not be removed: %w", err)
 	}
-	if err := errors.Join(v.maskFile(f), f.Close()); err != nil {
-		return fmt.Errorf("secrets could not be removed from %s: %w", path, err)
-	}
 	return nil
-}
-
-// maskFile writes the file over itself: a writer passes nothing on that it was not given before.
-func (v *Values) maskFile(f *os.File) error {
-	to := v.Writer(io.NewOffsetWriter(f, 0))
-	_, err := io.Copy(to, io.NewSectionReader(f, 0, math.MaxInt64))
-	return errors.Join(err, to.Close())
 }

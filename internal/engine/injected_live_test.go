@@ -112,40 +112,6 @@ func TestFullLivePaddedBatch(t *testing.T) {
 	}
 }
 
-func TestLivePrintStyles(t *testing.T) {
-	interpreter := live(t)
-	j := engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/oracle.py"},
-		Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}}}}
-	j.Engine = engine.Torch
-	golden := run(t, interpreter, j)
-	j.Engine = engine.MAX
-	for _, tt := range []struct {
-		style     string
-		precision int
-		verdict   report.Status
-		reason    string
-	}{
-		{engine.PrintCheckpoint, 0, report.StatusPass, "the default"},
-		{engine.PrintBinary, 0, report.StatusPass, "run.json has the dtypes and shapes"},
-		{engine.PrintFull, 9, report.StatusPass, "the log has all values"},
-		{engine.PrintCompact, 0, report.StatusPass, "the log has some values, which cannot prove that all are right"},
-	} {
-		t.Run(tt.style, func(t *testing.T) {
-			j.Print, j.Precision = tt.style, tt.precision
-			actual := run(t, interpreter, j)
-			_, judged, failed := judgeRuns(t, golden, actual)
-			assert.GreaterOrEqual(t, judged, 10, tt.reason)
-			if tt.style != engine.PrintCompact {
-				assert.Empty(t, failed, tt.reason)
-			}
-			e, ok := actual.Runs[0].Find("0", "model.norm", "output")
-			require.True(t, ok)
-			assert.Equal(t, []int{1, 7, 32}, e.Tensor.Shape())
-			assert.Equal(t, tt.style == engine.PrintFull || tt.style == engine.PrintCompact, e.Printed != nil)
-		})
-	}
-}
-
 // Only captured ports become part of the graph.
 func TestFullLiveCapture(t *testing.T) {
 	interpreter := live(t)

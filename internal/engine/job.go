@@ -29,15 +29,6 @@ const (
 	GPU = "gpu"
 )
 
-// Print styles of MAX. With the first two the dump is a log for each step, print.log: PrintCompact
-// abbreviates tensors, PrintFull prints all values.
-const (
-	PrintCompact    = "compact"
-	PrintFull       = "full"
-	PrintBinary     = "binary" // files without a header; run.json says their dtypes and shapes
-	PrintCheckpoint = "max-checkpoint"
-)
-
 // AttnImplementation is the setting of torch that chooses the kernel of the attention: "eager", which
 // is the default, "sdpa", or another name that transformers knows.
 const AttnImplementation = "attn_implementation"
@@ -92,10 +83,8 @@ type Job struct {
 	// AllowMissing has patterns of weights that may be missing or left over.
 	AllowMissing []string `json:"allow_missing,omitempty"`
 
-	Capture   Capture `json:"capture,omitzero"`
-	Mode      string  `json:"mode,omitempty"`      // dump.Standard if empty; dump.Injected needs Golden in each case; or ProgramMode
-	Print     string  `json:"print,omitempty"`     // MAX: a Print constant, PrintCheckpoint if empty
-	Precision int     `json:"precision,omitempty"` // digits of PrintFull; 0 is 6
+	Capture Capture `json:"capture,omitzero"`
+	Mode    string  `json:"mode,omitempty"` // dump.Standard if empty; dump.Injected needs Golden in each case; or ProgramMode
 	// Activations rounds the inputs of products, as engines do whose products have quantised weights;
 	// nil for none. Of torch.
 	Activations *Activations `json:"activations,omitempty"`

@@ -43,7 +43,6 @@ class Job:
         self.kv_cache = get("kv_cache", False)  # record the keys and values that the cache holds
         self.weights = get("weights", 0)  # how many bytes of weights are kept in the dump at most; less than 0: all
         self.weight_hashes = get("weight_hashes", False)  # their hashes are
-        self.style, self.precision = get("print") or "max-checkpoint", get("precision") or 6
         self.load_audit = {"missing": [], "unused": [], "allowed": []}
         self.sanity = get("sanity_tokens", 0)
         self.skip_sanity = get("skip_sanity", "")
@@ -70,8 +69,6 @@ class Job:
             raise UsageError("the job names no output folder or no case")
         if self.device not in ("cpu", "gpu"):
             raise UsageError(f"unknown device {self.device!r}", "cpu and gpu are known")
-        if self.style not in ("compact", "full", "binary", "max-checkpoint"):
-            raise UsageError(f"unknown print style {self.style!r}", "compact, full, binary and max-checkpoint are known")
         if self.observer not in ("", SEEN, BLIND):
             raise UsageError(f"unknown observer {self.observer!r}", f"{SEEN} and {BLIND} are known")
         if (self.kv_cache or self.kv_type) and self.task != "text-generation":

@@ -6,7 +6,7 @@ from . import config, maxinject, tokens, weights
 from .errors import InfraError, JobError, ModelError, UsageError, blame
 from .job import BLIND
 from .maxhooks import Capture
-from .maxprint import STYLES, Printer
+from .maxprint import Printer
 
 
 class Prepared:
@@ -64,8 +64,7 @@ def capture(job, folder, case=None):
     folder takes what is printed outside the steps. With a case, layers get its golden inputs.
     """
     injector = maxinject.Injector(case["golden"], maxinject.room(job.cases)) if case else None
-    printer = Printer(folder, STYLES[job.style], job.precision)
-    return Capture(printer, job.wants, lambda missing, unused: weights.audit(job, missing, unused, "max"), injector)
+    return Capture(Printer(folder), job.wants, lambda missing, unused: weights.audit(job, missing, unused, "max"), injector)
 
 
 def build(job, clock, hooks, make):

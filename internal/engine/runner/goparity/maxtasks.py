@@ -41,18 +41,16 @@ def _keep(dump, step, hooks, folder):
     gone = []
     for layer, port, label in hooks.labels:
         if label in found:
-            dump.add(step, layer, port, *found[label])
+            dump.add(step, layer, port, found[label])
         else:
             gone.append(label)
     if gone:
         warn(f"case {dump.case['name']}, step {step}: {len(gone)} of {len(hooks.labels)} tensors were not written, the first is {gone[0]}")
-    known = {file for file, *_ in found.values()}
+    known = set(found.values())
     for name in os.listdir(folder):
         if name not in known:
             os.remove(os.path.join(folder, name))
     dump.info["uncaptured"], dump.info["modules"] = hooks.uncaptured, hooks.modules()
-    if raw := hooks.printer.raw:
-        dump.info.setdefault("raw", {}).update({f"{step}/{file}": spec for file, spec in raw.items() if file in known})
     if hooks.injector:
         dump.info.update(injection="nested", injected=hooks.injector.injected, not_injected=hooks.injector.left)
 

@@ -76,6 +76,6 @@ func (s *Store) Verify(ctx context.Context) (problems []error, err error) {
 	return problems, err
 }
 
-// Diff says of each golden that two stores do not have alike how far it moved, the furthest first, and
-// which are new and gone.
-func Diff(old, now *Store) []string { return store.Diff(old.s, now.s, nil).Lines() }
+// Diff says which goldens are gone and new, and of each other one that two stores do not have alike how
+// far it moved, the furthest first.
+func Diff(old, now *Store) []string { return store.Diff(old.s, now.s, nil).Lines(0) }

@@ -203,11 +203,11 @@ func newGoldenDiff() *cobra.Command {
 			}
 			d := store.Diff(old, now, nil)
 			w := cmd.OutOrStdout()
-			lines := d.Lines()
+			lines := d.Lines(0)
 			for _, line := range lines {
 				fmt.Fprintln(w, report.Clean(line))
 			}
-			fmt.Fprintf(w, "%d unchanged, %d moved, %d new, %d gone\n", d.Same, len(d.Moved), len(d.Added), len(d.Removed))
+			fmt.Fprintln(w, d.Summary())
 			if len(lines) > 0 {
 				return errMismatch
 			}

@@ -302,40 +302,18 @@ func (u *update) bless() error {
 	return u.replace([]*made{m})
 }
 
-// printDelta says what changes: which goldens are new and gone, and how far others moved, the
-// furthest first.
-func printDelta(w io.Writer, what string, d *store.Delta) {
-	fmt.Fprintf(w, "parity: update %s: %d unchanged, %d moved, %d new, %d gone\n", what, d.Same, len(d.Moved), len(d.Added), len(d.Removed))
-	var moved, added, removed []string
-	for _, m := range d.Moved {
-		moved = append(moved, m.String())
-	}
-	for _, k := range d.Removed {
-		removed = append(removed, "gone: "+k.String())
-	}
-	if d.Same+len(moved)+len(removed) > 0 { // of a first update all are new
-		for _, k := range d.Added {
-			added = append(added, "new: "+k.String())
-		}
-	}
-	for _, lines := range [][]string{removed, added, moved} {
-		for i, line := range lines {
-			if i == mostChanges {
-				fmt.Fprintf(w, "  … and %d more\n", len(lines)-i)
-				break
-			}
-			fmt.Fprintf(w, "  %s\n", sanitize.Line(line))
-		}
-	}
-}
-
 // accept shows what changes, and refuses that goldens go which no one said may go: a dump with other
 // names, or of fewer layers, would leave a test that compares less.
 func (u *update) accept(variant string, d *store.Delta) error {
-	printDelta(u.out, u.name+": "+variant, d)
+	fmt.Fprintf(u.out, "parity: update %s: %s: %s\n", u.name, variant, d.Summary())
+	if d.Same+len(d.Moved)+len(d.Removed) > 0 { // of a first update all are new
+		for _, line := range d.Lines(mostChanges) {
+			fmt.Fprintf(u.out, "  %s\n", sanitize.Line(line))
+		}
+	}
 	if len(d.Removed) > 0 && !u.cfg.Prune {
 		return fmt.Errorf("%s: %d goldens would go, see above, the first is %s: nothing is written; -parity.prune, or parity golden update --prune, lets them go",
-			variant, len(d.Removed), sanitize.Line(d.Removed[0].String()))
+			variant, len(d.Removed), sanitize.Line(d.Removed[0]))
 	}
 	return nil
 }

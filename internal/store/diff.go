@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -16,54 +17,29 @@ import (
 
 // Delta is what differs between two stores.
 type Delta struct {
-	Moved          []Moved // the largest RelL2 first
-	Added, Removed []Key   // in the order of their store
-	Same           int     // tensors that are equal bit for bit
-	// Programs says which programs differ: "program of case short: changed".
-	Programs []string
-}
-
-// Key names a golden tensor.
-type Key struct{ Variant, Case, Step, Layer, Port string }
-
-func (k Key) String() string {
-	return fmt.Sprintf("%s/%s.%s %s", k.Variant, k.Case, k.Step, label.Join(k.Layer, k.Port))
-}
-
-// Moved is a golden tensor whose values differ: old g, new a.
-type Moved struct {
-	Key
-	RelL2   float64 // ‖a − g‖/‖g‖ over pairs of two finite values; +Inf without figures
-	MaxAbs  float64 // largest |a − g| of those pairs
-	Changed int     // elements that are not equal, of N; NaN equals NaN
-	N       int
-	Note    string // why there are no figures, or how the type changed
-}
-
-func (m Moved) String() string {
-	if m.Note != "" {
-		return fmt.Sprintf("%s: %s", m.Key, m.Note)
-	}
-	return fmt.Sprintf("%s: rel. L2 %.3g, max |a − g| %.3g, %d of %d elements", m.Key, m.RelL2, m.MaxAbs,
-		m.Changed, m.N)
+	Same           int      // tensors that are equal bit for bit
+	Moved          []string // how far each that is not equal moved, the furthest first
+	Added, Removed []string // in the order of their store
+	Programs       []string // "program of case short: changed"
 }
 
 // Diff compares the goldens of two stores that are wanted, all of them for nil. One that cannot be read, or
-// whose shape has changed, counts as moved, with a note.
+// whose shape has changed, counts as moved.
 func Diff(old, now *Store, want func(*Kept) bool) *Delta {
 	d := &Delta{}
-	before := map[Key]dump.OrderEntry{}
+	before := map[string]dump.OrderEntry{}
 	for k, o := range old.all(want) {
 		before[k] = o
 	}
-	after := map[Key]bool{}
+	after := map[string]bool{}
+	var moves []moved
 	for k, o := range now.all(want) {
 		after[k] = true
 		was, ok := before[k]
 		if !ok {
 			d.Added = append(d.Added, k)
-		} else if m := moved(k, old, was, now, o); m != nil {
-			d.Moved = append(d.Moved, *m)
+		} else if m := move(k, old, was, now, o); m != nil {
+			moves = append(moves, *m)
 		} else {
 			d.Same++
 		}
@@ -73,36 +49,47 @@ func Diff(old, now *Store, want func(*Kept) bool) *Delta {
 			d.Removed = append(d.Removed, k)
 		}
 	}
-	d.Programs = programsDiffer(old, now, want)
-	slices.SortStableFunc(d.Moved, func(a, b Moved) int {
-		return cmp.Or(cmp.Compare(b.RelL2, a.RelL2), cmp.Compare(b.MaxAbs, a.MaxAbs), cmp.Compare(b.Changed, a.Changed))
+	slices.SortStableFunc(moves, func(a, b moved) int {
+		return cmp.Or(cmp.Compare(b.relL2, a.relL2), cmp.Compare(b.maxAbs, a.maxAbs), cmp.Compare(b.changed, a.changed))
 	})
+	for _, m := range moves {
+		d.Moved = append(d.Moved, m.text)
+	}
+	d.Programs = programsDiffer(old, now, want)
 	return d
 }
 
-// Lines says what differs, a line each.
-func (d *Delta) Lines() (lines []string) {
-	for _, m := range d.Moved {
-		lines = append(lines, m.String())
-	}
-	for _, k := range d.Added {
-		lines = append(lines, k.String()+": new")
-	}
-	for _, k := range d.Removed {
-		lines = append(lines, k.String()+": gone")
-	}
-	return append(lines, d.Programs...)
+// Summary counts what differs.
+func (d *Delta) Summary() string {
+	return fmt.Sprintf("%d unchanged, %d moved, %d new, %d gone", d.Same, len(d.Moved), len(d.Added), len(d.Removed))
 }
 
-// all visits the tensors of the wanted runs in order.
-func (s *Store) all(want func(*Kept) bool) func(yield func(Key, dump.OrderEntry) bool) {
-	return func(yield func(Key, dump.OrderEntry) bool) {
+// Lines says what differs, a line each, at most so many of a kind; 0 for all.
+func (d *Delta) Lines(most int) (lines []string) {
+	for _, list := range []struct {
+		what string
+		of   []string
+	}{{"gone: ", d.Removed}, {"new: ", d.Added}, {"", d.Moved}, {"", d.Programs}} {
+		for i, line := range list.of {
+			if i == most && most > 0 {
+				lines = append(lines, fmt.Sprintf("… and %d more", len(list.of)-i))
+				break
+			}
+			lines = append(lines, list.what+line)
+		}
+	}
+	return lines
+}
+
+// all visits the tensors of the wanted runs in order, each by its name.
+func (s *Store) all(want func(*Kept) bool) func(yield func(string, dump.OrderEntry) bool) {
+	return func(yield func(string, dump.OrderEntry) bool) {
 		for _, k := range s.index.Runs {
 			if want != nil && !want(k) {
 				continue
 			}
 			for _, o := range k.Info.Order {
-				if !yield(Key{k.Variant, k.Info.Case, o.Step, o.Layer, o.Port}, o) {
+				if !yield(fmt.Sprintf("%s/%s.%s %s", k.Variant, k.Info.Case, o.Step, label.Join(o.Layer, o.Port)), o) {
 					return
 				}
 			}
@@ -122,22 +109,28 @@ func (s *Store) tensor(o dump.OrderEntry) (*tensor.Tensor, error) {
 	return nil, fmt.Errorf("%w: %s has no tensor %q", ErrCorrupt, o.File, name)
 }
 
-// moved compares two tensors; nil if they are equal bit for bit.
-func moved(k Key, old *Store, was dump.OrderEntry, now *Store, is dump.OrderEntry) *Moved {
-	m := &Moved{Key: k, RelL2: math.Inf(1)}
+// moved is a golden tensor whose values differ.
+type moved struct {
+	text          string
+	relL2, maxAbs float64 // infinite without figures
+	changed       int     // elements that are not equal; NaN equals NaN
+}
+
+// move compares two tensors, old g and new a; nil if they are equal bit for bit.
+func move(name string, old *Store, was dump.OrderEntry, now *Store, is dump.OrderEntry) *moved {
+	unread := func(format string, args ...any) *moved {
+		return &moved{name + ": " + fmt.Sprintf(format, args...), math.Inf(1), 0, 0}
+	}
 	g, err := old.tensor(was)
 	if err != nil {
-		m.Note = fmt.Sprintf("the old golden cannot be read: %v", err)
-		return m
+		return unread("the old golden cannot be read: %v", err)
 	}
 	a, err := now.tensor(is)
 	if err != nil {
-		m.Note = fmt.Sprintf("the new golden cannot be read: %v", err)
-		return m
+		return unread("the new golden cannot be read: %v", err)
 	}
 	if !slices.Equal(g.Shape(), a.Shape()) {
-		m.Note = fmt.Sprintf("was %s, is %s", g, a)
-		return m
+		return unread("was %s, is %s", g, a)
 	}
 	var r compare.Result
 	same := false
@@ -150,45 +143,44 @@ func moved(k Key, old *Store, was dump.OrderEntry, now *Store, is dump.OrderEntr
 		return err
 	})
 	switch {
+	case err != nil:
+		return unread("%v", err)
 	case same:
 		return nil
-	case err != nil:
-		m.Note = err.Error()
-		return m
 	}
-	m.RelL2, m.MaxAbs, m.Changed, m.N = r.RelL2, r.MaxAbs.Value, r.Mismatches, r.N
+	text := fmt.Sprintf("%s: rel. L2 %.3g, max |a − g| %.3g, %d of %d elements", name, r.RelL2, r.MaxAbs.Value, r.Mismatches, r.N)
 	if g.DType() != a.DType() {
-		m.Note = fmt.Sprintf("was %s, is %s; rel. L2 %.3g", g, a, m.RelL2)
+		text = fmt.Sprintf("%s: was %s, is %s; rel. L2 %.3g", name, g, a, r.RelL2)
 	}
-	return m
+	return &moved{text, r.RelL2, r.MaxAbs.Value, r.Mismatches}
 }
 
 // programsDiffer lists the programs of the wanted runs that two stores do not have alike: their files are
 // named by what they are.
 func programsDiffer(old, now *Store, want func(*Kept) bool) (out []string) {
-	programs := func(s *Store) map[string][]string {
-		of := map[string][]string{}
+	programs := func(s *Store) map[string]string {
+		of := map[string]string{}
 		for _, k := range s.index.Runs {
 			if (want == nil || want(k)) && len(k.Program) > 0 {
-				of[k.Info.Case] = k.Program
+				of[k.Info.Case] = fmt.Sprint(k.Program)
 			}
 		}
 		return of
 	}
 	before, after := programs(old), programs(now)
-	say := func(name, what string) { out = append(out, fmt.Sprintf("program of case %s: %s", name, what)) }
-	for name, files := range after {
-		if was, had := before[name]; !had {
-			say(name, "new")
-		} else if !slices.Equal(was, files) {
-			say(name, "changed")
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		what := "changed"
+		switch was, is := before[name], after[name]; {
+		case was == is:
+			continue
+		case was == "":
+			what = "new"
+		case is == "":
+			what = "gone"
 		}
+		out = append(out, fmt.Sprintf("program of case %s: %s", name, what))
 	}
-	for name := range before {
-		if _, has := after[name]; !has {
-			say(name, "gone")
-		}
-	}
-	slices.Sort(out)
 	return out
 }

@@ -171,49 +171,22 @@ func (x *Index) Marshal() ([]byte, error) {
 }
 
 func (x *Index) text(sum string) ([]byte, error) {
-	paths, err := json.Marshal(x.Paths)
-	if err != nil {
-		return nil, err
-	}
-	b := bytes.NewBufferString(fmt.Sprintf("{\n \"schema\": %d,\n \"sha256\": %q,\n \"paths\": %s,\n \"runs\": [", indexSchema, sum, paths))
-	for i, k := range x.Runs {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		if err := k.write(b); err != nil {
+	of := Index{Schema: indexSchema, SHA256: sum, Paths: x.Paths, Runs: []*Kept{}}
+	for _, k := range x.Runs {
+		info, err := json.Marshal(k.Info)
+		if err != nil {
 			return nil, err
 		}
+		bare := *k
+		bare.Raw = info
+		of.Runs = append(of.Runs, &bare)
 	}
-	b.WriteString("\n ]\n}\n")
-	return b.Bytes(), nil
-}
-
-// write writes a run, whose info comes last and ends with its order.
-func (k *Kept) write(b *bytes.Buffer) error {
-	bare := *k
-	bare.Raw = json.RawMessage("0")
-	head, err := json.Marshal(bare)
-	if err != nil {
-		return err
+	data, err := json.Marshal(of)
+	for _, at := range []string{`"runs":[`, `"info":{`, `["`} { // in a text, quotation marks are escaped
+		data = bytes.ReplaceAll(data, []byte(","+at), []byte(",\n "+at))
 	}
-	info := k.Info
-	info.Order = nil
-	rest, err := json.Marshal(info)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b, "\n  %s%s", bytes.TrimSuffix(head, []byte("0}")), bytes.TrimSuffix(rest, []byte("}")))
-	sep, end := ",\"order\":[", ""
-	for _, o := range k.Info.Order {
-		line, err := json.Marshal(o)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(b, "%s\n   %s", sep, line)
-		sep, end = ",", "]"
-	}
-	b.WriteString(end + "}}")
-	return nil
+	data = bytes.ReplaceAll(data, []byte(`[["`), []byte("[\n [\""))
+	return append(data, '\n'), err
 }
 
 // digest returns the hash by which a file of tensors is named and checked: of their names, types, shapes

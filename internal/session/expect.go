@@ -55,8 +55,8 @@ func (f *Fixture) unexpectedAnswers(c *judge.Comparison, y fixture.Case) (out []
 		say("expect: %v", err)
 		return out
 	}
-	if e.Argmax >= 0 && answer.Argmax != e.Argmax {
-		say("expect: argmax is %d in the candidate (%s), not %d", answer.Argmax, answer.Where, e.Argmax)
+	if e.Argmax != nil && answer.Argmax != *e.Argmax {
+		say("expect: argmax is %d in the candidate (%s), not %d", answer.Argmax, answer.Where, *e.Argmax)
 	}
 	if e.Label != "" {
 		if is, err := f.label(answer.Argmax); err != nil {

@@ -128,7 +128,7 @@ func (f *inputFlags) options() (opt judge.Options, err error) {
 		if err != nil {
 			return opt, err
 		}
-		opt.Match.Rules, opt.Match.Ignore, opt.Scope = m.MatchRules(), m.MatchIgnores(), m.Patterns()
+		opt.Match.Rules, opt.Match.Ignore, opt.Scope = m.Names, m.MatchIgnores(), m.Patterns()
 	}
 	for _, s := range f.Scope {
 		p, err := glob.Compile(s)

@@ -46,7 +46,7 @@ func (f *weightsFlags) run(cmd *cobra.Command, args []string) (err error) {
 		if err != nil {
 			return err
 		}
-		opt.Rules = m.MatchRules()
+		opt.Rules = m.Names
 	}
 	var sides [2]*weights.Side
 	for i, config := range append(f.configs, "", "")[:2] {

@@ -79,8 +79,14 @@ func alone(ctx context.Context, job Job, locks []string, say func(string)) (unlo
 	default:
 		return nil, "", &Error{Class: ClassUsage, Msg: fmt.Sprintf("%s is %q", lockKey, v), Hint: "want on or off"}
 	}
+	taken := []func(){}
+	unlock = func() {
+		for _, u := range taken {
+			u()
+		}
+	}
 	if Requirements[job.Engine] == "" && job.Device != GPU {
-		return func() {}, "", nil
+		return unlock, "", nil
 	}
 	began, first := time.Now(), ""
 	waiting := func(holder string) {
@@ -91,8 +97,13 @@ func alone(ctx context.Context, job Job, locks []string, say func(string)) (unlo
 		}
 		say(fmt.Sprintf("waits for the %s, which %s uses%s (%s=off does not wait)", job.Device, holder, left, lockKey))
 	}
-	if unlock, err = lockAll(ctx, locks, waiting); err != nil {
-		return nil, "", fmt.Errorf("%w: %s=off does not wait", err, lockKey)
+	for _, name := range slices.Sorted(slices.Values(locks)) { // in one order: two processes never wait for each other
+		u, err := supervise.Lock(ctx, name, waiting)
+		if err != nil {
+			unlock()
+			return nil, "", fmt.Errorf("%w: %s=off does not wait", err, lockKey)
+		}
+		taken = append(taken, u)
 	}
 	if first != "" {
 		waited = fmt.Sprintf("%s were spent waiting for the %s, held by %s", time.Since(began).Round(time.Second),
@@ -100,24 +111,4 @@ func alone(ctx context.Context, job Job, locks []string, say func(string)) (unlo
 		say(waited)
 	}
 	return unlock, waited, nil
-}
-
-// lockAll takes several locks, always in the same order, so that two processes never wait for each
-// other.
-func lockAll(ctx context.Context, names []string, waiting func(holder string)) (unlock func(), err error) {
-	var taken []func()
-	unlock = func() {
-		for _, u := range taken {
-			u()
-		}
-	}
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		u, err := supervise.Lock(ctx, name, waiting)
-		if err != nil {
-			unlock()
-			return nil, err
-		}
-		taken = append(taken, u)
-	}
-	return unlock, nil
 }

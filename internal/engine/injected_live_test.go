@@ -59,6 +59,10 @@ func injectModule(t *testing.T, oracle string) {
 	_, judged, failed := judgeRuns(t, golden, actual)
 	assert.GreaterOrEqual(t, judged, 10)
 	assert.Empty(t, failed)
+	for _, r := range []*engine.Result{golden, actual} {
+		_, tapped := r.Runs[0].Find("0", "hidden", "tap")
+		assert.True(t, tapped || oracle != "oracle.py", "parity_tap in both engines")
+	}
 	c, injected := inject(t, interpreter, j, golden, actual)
 	info := injected.Runs[0].Info
 	assert.Equal(t, dump.Nested, info.Injection)

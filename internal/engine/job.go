@@ -117,7 +117,7 @@ type Job struct {
 // KVType says what a cache makes of keys and values.
 type KVType struct {
 	Type string `json:"type" yaml:"type,int8|int4|float8_e4m3fn"` // KVInt8, KVInt4 or float8_e4m3fn
-	// Of whole numbers: how many numbers of a head have one scale, and how it is chosen, by KVAffine, ….
+	// Of whole numbers: how many numbers of a head have one scale, and how it is chosen, see KVMLX.
 	Group  int    `json:"group,omitempty" yaml:"group,1..65536"`
 	Scheme string `json:"scheme,omitempty" yaml:"scheme,affine|symmetric|mlx"`
 	// ExactPrefill says that the first forward pass reads what it was given, before that is rounded.
@@ -128,9 +128,9 @@ type KVType struct {
 const (
 	KVInt8, KVInt4 = "int8", "int4"
 
-	KVAffine    = "affine"    // the least number of a group becomes 0, the largest 2^bits - 1
-	KVSymmetric = "symmetric" // max|x| becomes 2^(bits-1) - 1
-	KVMLX       = "mlx"       // affine, with 0 and what is furthest from it kept: mlx.core.quantize
+	// Beside affine, where the least number of a group becomes 0 and the largest 2^bits - 1, and symmetric,
+	// where max|x| becomes 2^(bits-1) - 1: affine, with 0 and what is furthest from it kept, mlx.core.quantize.
+	KVMLX = "mlx"
 )
 
 // Activations says that the inputs of linear layers are rounded, in blocks with a scale each.
@@ -239,26 +239,26 @@ func (j *Job) prepare() error {
 		}
 		seen[c.Name] = true
 	}
-	paths := []*string{&j.Out}
-	if j.Local {
-		paths = append(paths, &j.Path)
-	}
-	for _, file := range []*string{&j.Oracle, &j.EngineFile} {
-		if *file != "" {
-			paths = append(paths, file)
+	var err error
+	abs := func(path *string) {
+		if *path != "" && err == nil {
+			*path, err = filepath.Abs(*path)
 		}
 	}
-	// The caller's cases are not changed.
-	j.Cases = slices.Clone(j.Cases)
+	for _, path := range []*string{&j.Out, &j.Oracle, &j.EngineFile, &j.Adapter} {
+		abs(path)
+	}
+	if j.Local {
+		abs(&j.Path)
+	}
+	j.Cases = slices.Clone(j.Cases) // the caller's are not changed
 	for i := range j.Cases {
 		c := &j.Cases[i]
-		if c.ChatTemplate != "" {
-			paths = append(paths, &c.ChatTemplate)
-		}
+		abs(&c.ChatTemplate)
 		if c.Golden != nil {
 			golden := *c.Golden
 			c.Golden = &golden
-			paths = append(paths, &golden.File)
+			abs(&golden.File)
 		}
 		c.Images = slices.Clone(c.Images)
 		for k := range c.Images {
@@ -267,16 +267,12 @@ func (j *Job) prepare() error {
 				if _, drawn := picture.Parse(name); drawn {
 					c.Images[k][n] = filepath.Join(j.pictures(), name)
 				}
-				paths = append(paths, &c.Images[k][n])
+				abs(&c.Images[k][n])
 			}
 		}
 	}
-	for _, p := range paths {
-		abs, err := filepath.Abs(*p)
-		if err != nil {
-			return fmt.Errorf("engine: %w", err)
-		}
-		*p = abs
+	if err != nil {
+		return fmt.Errorf("engine: %w", err)
 	}
 	if j.Nonce == "" {
 		j.Nonce = rand.Text()

@@ -205,21 +205,3 @@ func TestLiveMiniLM(t *testing.T) {
 	assert.Greater(t, judged, 100, "2 forward passes of 6 layers")
 	assert.Empty(t, failed)
 }
-
-// A user's own module, in both engines.
-func TestLiveModule(t *testing.T) {
-	interpreter := live(t)
-	j := engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/oracle.py"},
-		Cases: []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}}}}
-	j.Engine = engine.Torch
-	golden := run(t, interpreter, j)
-	j.Engine = engine.MAX
-	actual := run(t, interpreter, j)
-	_, judged, failed := judgeRuns(t, golden, actual)
-	assert.GreaterOrEqual(t, judged, 10)
-	assert.Empty(t, failed)
-	_, tapped := actual.Runs[0].Find("0", "hidden", "tap")
-	assert.True(t, tapped, "parity_tap in MAX")
-	_, tapped = golden.Runs[0].Find("0", "hidden", "tap")
-	assert.True(t, tapped, "parity_tap in torch")
-}

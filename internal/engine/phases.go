@@ -8,45 +8,55 @@ import (
 	"github.com/goparity/goparity/internal/sanitize"
 )
 
-// Phases turns the events of an engine into calls that show its progress. Its methods may be called
-// at any time, by any goroutine.
-type Phases struct {
-	// Done is called when a phase is over, with its seconds in all. A phase that is repeated for
-	// each case is over when another phase begins.
-	Done func(phase string, seconds float64)
-	// Still is called once per interval for the current phase, with the time since it began and a
-	// hint why it may take long.
-	Still func(phase string, since time.Duration, hint string)
+// lineEvery is how often Phases reports a long phase: often enough to show that the engine is
+// alive, rarely enough for a CI log.
+const lineEvery = 30 * time.Second
 
+// Phases reports the phases of an engine in lines: one at the end of each, with its seconds in all, and
+// one every half minute during it. Its methods may be called at any time, by any goroutine.
+type Phases struct {
+	say     func(line string)
 	mu      sync.Mutex
 	phase   string
 	seconds float64
-	began   time.Time
+	began   time.Time // zero once it is over
 	stop    chan struct{}
 }
 
-// Start makes Phases call Still at this interval.
-func (p *Phases) Start(interval time.Duration) {
-	p.stop = make(chan struct{})
-	go func(stop chan struct{}) {
-		ticks := time.NewTicker(interval)
+// LogPhases begins to report.
+func LogPhases(say func(line string)) *Phases {
+	p := &Phases{say: say, stop: make(chan struct{})}
+	go func() {
+		ticks := time.NewTicker(lineEvery)
 		defer ticks.Stop()
 		for {
 			select {
-			case <-stop:
+			case <-p.stop:
 				return
 			case <-ticks.C:
-				p.mu.Lock()
-				if p.phase != "" && !p.began.IsZero() {
-					p.Still(p.phase, time.Since(p.began), hint(p.phase))
-				}
-				p.mu.Unlock()
+				p.still()
 			}
 		}
-	}(p.stop)
+	}()
+	return p
 }
 
-// Event takes an event of the engine.
+func (p *Phases) still() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since := time.Since(p.began)
+	if p.phase == "" || p.began.IsZero() || since < lineEvery/3 {
+		return // it has only begun
+	}
+	hint := ""
+	if p.phase == "compile" {
+		hint = " (a first compilation takes minutes, later ones come from the cache)"
+	}
+	p.say(fmt.Sprintf("%s: %.0f s so far%s", p.phase, since.Seconds(), hint))
+}
+
+// Event takes an event of the engine. A phase that is repeated for each case is over when another phase
+// begins.
 func (p *Phases) Event(e Event) {
 	if e.Phase == "" {
 		return
@@ -64,7 +74,7 @@ func (p *Phases) Event(e Event) {
 	p.began = time.Now()
 }
 
-// Stop ends the calls. The last phase counts as over only if ok, that is, if the engine succeeded.
+// Stop ends the reports. The last phase counts as over only if ok, that is, if the engine succeeded.
 func (p *Phases) Stop(ok bool) {
 	close(p.stop)
 	p.mu.Lock()
@@ -77,37 +87,6 @@ func (p *Phases) Stop(ok bool) {
 
 func (p *Phases) finish() {
 	if p.phase != "" && p.began.IsZero() {
-		p.Done(p.phase, p.seconds)
+		p.say(fmt.Sprintf("%s %.1f s", p.phase, p.seconds))
 	}
-}
-
-// hint says why a phase may take long; "" if there is nothing to say.
-func hint(phase string) string {
-	if phase == "compile" {
-		return "a first compilation takes minutes, later ones come from the cache"
-	}
-	return ""
-}
-
-// lineEvery is how often LogPhases reports a long phase: often enough to show that the engine is
-// alive, rarely enough for a CI log.
-const lineEvery = 30 * time.Second
-
-// LogPhases reports phases in lines, for output that is not a terminal: one at the end of each
-// phase, and one every half minute during it.
-func LogPhases(say func(line string)) *Phases {
-	p := &Phases{
-		Done: func(phase string, seconds float64) { say(fmt.Sprintf("%s %.1f s", phase, seconds)) },
-		Still: func(phase string, since time.Duration, hint string) {
-			if since < lineEvery/3 {
-				return // it has only begun
-			}
-			if hint != "" {
-				hint = " (" + hint + ")"
-			}
-			say(fmt.Sprintf("%s: %.0f s so far%s", phase, since.Seconds(), hint))
-		},
-	}
-	p.Start(lineEvery)
-	return p
 }

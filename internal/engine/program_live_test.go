@@ -13,10 +13,12 @@ import (
 	"github.com/goparity/goparity/internal/program"
 )
 
-// TestLiveRecorder runs the Python tests of the recorders of programs and of tensors.
-func TestLiveRecorder(t *testing.T) {
-	for _, file := range []string{"test_program.py", "test_record.py"} {
-		cmd := exec.CommandContext(t.Context(), live(t), "-B", "-m", "unittest", filepath.Join("testdata", file))
+// TestLivePython runs the Python tests of the recorders of programs and of tensors, and of what rounds as ggml
+// and MLX do, bit for bit.
+func TestLivePython(t *testing.T) {
+	for _, args := range [][]string{{"-m", "unittest", "testdata/test_program.py"}, {"-m", "unittest", "testdata/test_record.py"},
+		{"testdata/check_int8.py"}} {
+		cmd := exec.CommandContext(t.Context(), live(t), append([]string{"-B"}, args...)...)
 		cmd.Env = append(os.Environ(), "PYTHONPATH=runner")
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, string(out))

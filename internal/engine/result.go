@@ -137,15 +137,17 @@ func find(runs []*dump.Run, job Job, c Case) (*dump.Run, error) {
 // took returns an error if a run did not feed the passes that a case asks for. What the prefix cache
 // held need not be fed.
 func took(run *dump.Run, c Case) error {
-	if run.Info.Path != c.Path {
-		return fmt.Errorf("path not taken: run.json has the path %q, the job asks for %q: repeat path, and the passes that were run",
-			run.Info.Path, c.Path)
+	info := run.Info
+	wrong := func(what string, has, asked any) error {
+		return fmt.Errorf("path not taken: run.json has %s %v, the job asks for %v: repeat them as they were run", what, has, asked)
 	}
-	if !slices.EqualFunc(run.Info.Tokens(), c.TokenIDs, slices.Equal) {
-		return fmt.Errorf("path not taken: token_ids of run.json are not those of the job: want %v", c.TokenIDs)
-	}
-	if len(run.Info.Passes) != len(c.Passes) {
-		return fmt.Errorf("path not taken: run.json has %d passes, the job asks for %d", len(run.Info.Passes), len(c.Passes))
+	switch {
+	case info.Path != c.Path:
+		return wrong("the path", info.Path, c.Path)
+	case !slices.EqualFunc(info.Tokens(), c.TokenIDs, slices.Equal):
+		return wrong("token_ids", info.Tokens(), c.TokenIDs)
+	case len(info.Passes) != len(c.Passes):
+		return wrong("so many passes:", len(info.Passes), len(c.Passes))
 	}
 	for k, asked := range c.Passes {
 		same := func(a, b dump.PassItem) bool {
@@ -154,8 +156,8 @@ func took(run *dump.Run, c Case) error {
 			}
 			return a.Sequence == b.Sequence && a.From == b.From && a.To == b.To && slices.Equal(a.Hidden, b.Hidden)
 		}
-		if fed := run.Info.Passes[k]; !slices.EqualFunc(fed, asked, same) {
-			return fmt.Errorf("path not taken: forward pass %d fed %v, the job asks for %v", k, fed, asked)
+		if fed := info.Passes[k]; !slices.EqualFunc(fed, asked, same) {
+			return wrong(fmt.Sprintf("in forward pass %d", k), fed, asked)
 		}
 	}
 	return nil

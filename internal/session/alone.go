@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
@@ -74,45 +73,27 @@ func (u *update) recordPrograms() error {
 	if err != nil {
 		return err
 	}
-	if u.mode == setting.UpdateNew {
-		job.Cases = slices.DeleteFunc(job.Cases, func(c engine.Case) bool { return slices.Contains(have, c.Name) })
-	}
-	if len(job.Cases) == 0 {
-		fmt.Fprintf(u.out, "parity: update %s: nothing is new\n", u.name)
-		return nil
+	m := &made{variant: variant, runs: map[string]*dump.Run{}}
+	if job.Cases = slices.DeleteFunc(job.Cases, func(c engine.Case) bool {
+		return u.mode == setting.UpdateNew && slices.Contains(have, c.Name)
+	}); len(job.Cases) == 0 {
+		return u.replace([]*made{m})
 	}
 	r, err := u.run(job)
 	if err != nil {
 		return err
 	}
-	programs, info := map[string]string{}, map[string]dump.Info{}
 	for i, run := range r.Runs {
-		name := job.Cases[i].Name
 		p, err := program.Read(run.Program)
 		if err == nil {
 			err = p.Close()
 		}
 		if err != nil {
-			return fmt.Errorf("case %s: %w", name, err)
+			return fmt.Errorf("case %s: %w", job.Cases[i].Name, err)
 		}
-		programs[name] = run.Program
-		info[name] = dump.Info{Engine: run.Info.Engine, Versions: run.Info.Versions, TokenIDs: run.Info.TokenIDs,
-			Date: time.Now().UTC().Format(time.RFC3339), Inputs: u.yaml.GoldenInputs(variant, name)}
+		m.runs[job.Cases[i].Name] = run
 	}
-	var changed []string
-	err = store.Update(u.cfg.context(), u.goldenDir(), u.waits(u.goldenDir()), func(old *store.Store) (*store.Change, error) {
-		c := withPrograms(old, variant, programs, info)
-		c.Accept = func(now *store.Store) error { changed = store.Diff(old, now, nil).Programs; return nil }
-		return c, nil
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(u.out, "parity: update %s: %d programs, %d of them changed\n", u.name, len(r.Runs), len(changed))
-	for _, text := range changed {
-		fmt.Fprintf(u.out, "  %s\n", text)
-	}
-	return nil
+	return u.replace([]*made{m})
 }
 
 // have returns what there is of a variant: runs with tensors, or with a program alone.

@@ -3,7 +3,6 @@ package session_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/session"
-	"github.com/goparity/goparity/internal/setting"
 )
 
 const approximate = `
@@ -42,24 +39,14 @@ func approximateFixture(t *testing.T, model, of, more, reference string, steps i
 // What a candidate does by intent, the reference does too: then a right candidate is within the noise of
 // float32, and a wrong one is wrong where it is.
 func TestLiveApproximate(t *testing.T) {
-	if os.Getenv("PARITY_LIVE") != "1" {
-		t.Skip("runs torch and MLX: PARITY_LIVE=1, and PARITY_PYTHON with it")
-	}
 	model := quantisedModel(t)
 	kv := approximateFixture(t, model, "kv", "", "kv_cache: {type: int4, group: 32, scheme: affine}", 1)
 	lora := approximateFixture(t, model, "lora", "", "adapter: ./adapter", 1)
 	mlx := approximateFixture(t, model, "mlx", ", encodings: {cpu: {candidate: float32}}, engine: {name: mlx, kv_bits: 8, kv_group_size: 64}",
 		"kv_cache: {type: int8, group: 64, scheme: mlx}", 3)
 	dumps := filepath.Join(filepath.Dir(model), "dumps")
-	cmd := exec.CommandContext(t.Context(), os.Getenv("PARITY_PYTHON"), filepath.Join("..", "engine", "testdata", "approximate.py"),
-		model, filepath.Join(lora, "adapter"), dumps)
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "engine", "runner"))
-	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-	require.NoError(t, cmd.Run())
-	s, err := session.Start(session.Config{Fixtures: []string{kv, lora, mlx}, Update: setting.UpdateAll})
-	require.NoError(t, err)
-	require.NoError(t, s.Update(t.Output()))
-	require.NoError(t, s.Close())
+	script(t, os.Getenv("PARITY_PYTHON"), "approximate.py", model, filepath.Join(lora, "adapter"), dumps)
+	updated(t, kv, lora, mlx)
 
 	const block = "model.model.layers."
 	for _, tt := range []struct{ dir, dump, wrong, cause, reason string }{

@@ -33,7 +33,13 @@ func TestCloseAll(t *testing.T) {
 	runs, err := store.OpenCases(filepath.Join(fixture, "runs", "max-cpu"), dump.Options{Unjudged: true})
 	require.NoError(t, err)
 	dir := t.TempDir()
-	require.NoError(t, store.Save(dir, runs))
+	require.NoError(t, store.Update(t.Context(), dir, nil, func(*store.Store) (*store.Change, error) {
+		c := &store.Change{}
+		for _, r := range runs {
+			c.Add = append(c.Add, store.Recording{Kept: store.Kept{Joined: r.Joined, Info: r.Info}, Run: r})
+		}
+		return c, nil
+	}))
 	require.NoError(t, dump.CloseAll(runs))
 	s, err := session.Start(session.Config{Fixtures: []string{fixture}, Replay: dir})
 	require.NoError(t, err)

@@ -37,9 +37,9 @@ func (u *update) reference(variant string) (engine.Job, error) {
 // dequantise writes the model's folder with the numbers that the quantised weights stand for. It is
 // removed when the session ends.
 func (u *update) dequantise() error {
-	model, err := u.modelDir()
-	if err != nil {
-		return err
+	model := u.modelFolder()
+	if model == "" {
+		return fmt.Errorf("%s is not in the hub's cache of this machine, and its config.json is needed", u.yaml.Model.Path)
 	}
 	path := u.yaml.QuantisedWeights()
 	if path == "" {
@@ -68,14 +68,6 @@ func checkActivations(r *dump.Run, ref fixture.Reference) error {
 		return fmt.Errorf("%s: it rounded the inputs of products by %q, and %s does so by %q (\"\": not at all)", r.Path, rule, ref.Variant, ref.Activations)
 	}
 	return nil
-}
-
-// modelDir is the folder with the model's config.json and tokenizer.
-func (r *runner) modelDir() (string, error) {
-	if dir := r.modelFolder(); dir != "" {
-		return dir, nil
-	}
-	return "", fmt.Errorf("%s is not in the hub's cache of this machine, and its config.json is needed", r.yaml.Model.Path)
 }
 
 // weightPath is the setting of MAX that names the files of the weights.

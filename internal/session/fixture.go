@@ -386,7 +386,7 @@ func (f *Fixture) program(variant, caseName string, golden *dump.Run) *program.P
 
 func (f *Fixture) compareOptions() judge.Options {
 	opt := judge.Options{Criteria: f.yaml.Criteria, Coarser: f.yaml.Coarser, Diagnosis: judge.Diagnosis{Mode: f.cfg.Diagnose, Evidence: f.evidence},
-		Match: match.Options{Rules: f.yaml.MatchRules(), Ignore: f.yaml.MatchIgnores()}, Scope: f.yaml.Patterns(), Strict: f.yaml.Strict, Vacuous: f.yaml.Vacuous != ""}
+		Match: match.Options{Rules: f.yaml.Names, Ignore: f.yaml.MatchIgnores()}, Scope: f.yaml.Patterns(), Strict: f.yaml.Strict, Vacuous: f.yaml.Vacuous != ""}
 	opt.Match.Generating = f.yaml.Model.Task == fixture.TextGeneration
 	return opt
 }

@@ -137,25 +137,15 @@ func AddPrograms(ctx context.Context, dir, variant string, programs map[string]s
 				return nil, err
 			}
 		}
-		return withPrograms(old, variant, programs, nil), nil
+		c := &store.Change{Paths: old.Paths()}
+		for _, k := range old.Runs() {
+			if k.Variant != variant || programs[k.Info.Case] == "" {
+				c.Keep = append(c.Keep, k)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(programs)) {
+			c.Add = append(c.Add, store.Recording{Kept: *old.Find(variant, name), Program: programs[name]})
+		}
+		return c, nil
 	})
-}
-
-// withPrograms keeps programs in the place of those that cases have. info is of cases that there are none of.
-func withPrograms(old *store.Store, variant string, programs map[string]string, info map[string]dump.Info) *store.Change {
-	c := &store.Change{Paths: old.Paths()}
-	for _, k := range old.Runs() {
-		if k.Variant != variant || programs[k.Info.Case] == "" {
-			c.Keep = append(c.Keep, k)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(programs)) {
-		r := store.Recording{Kept: store.Kept{Variant: variant, Info: info[name]}, Program: programs[name]}
-		if k := old.Find(variant, name); k != nil {
-			r.Kept = *k
-		}
-		r.Info.Case, r.Info.Mode = name, dump.Standard
-		c.Add = append(c.Add, r)
-	}
-	return c
 }

@@ -1,9 +1,7 @@
 package session_test
 
 import (
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
@@ -21,12 +18,7 @@ import (
 // What cases: auto makes of models with images finds what is wrong with these, and nothing where
 // nothing is.
 func TestLiveImages(t *testing.T) {
-	if os.Getenv("PARITY_LIVE") != "1" {
-		t.Skip("runs torch: PARITY_LIVE=1, and PARITY_PYTHON with it")
-	}
-	interpreter, err := engine.Interpreter(os.Getenv, ".")
-	require.NoError(t, err)
-	t.Setenv("PARITY_PYTHON", interpreter)
+	interpreter := livePython(t)
 	for _, model := range []struct {
 		kind   string
 		left   string
@@ -36,9 +28,7 @@ func TestLiveImages(t *testing.T) {
 		{"gemma3", "path chunked:32 is not run with case auto-image", map[string]string{"none": ""}},
 	} {
 		dir := filepath.Join(t.TempDir(), model.kind)
-		cmd := exec.CommandContext(t.Context(), interpreter, filepath.Join("..", "engine", "testdata", "tiny_vision.py"), filepath.Join(dir, "model"), model.kind)
-		cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-		require.NoError(t, cmd.Run())
+		script(t, interpreter, "tiny_vision.py", filepath.Join(dir, "model"), model.kind)
 		program, err := os.ReadFile(filepath.Join("testdata", "vision_port.py"))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "vision_port.py"), program, 0o644))
@@ -46,10 +36,7 @@ func TestLiveImages(t *testing.T) {
 model: {path: ./model, task: text-generation, skip_sanity: the weights are random, engine: ./vision_port.py}
 cases: auto
 `), 0o644))
-		s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll})
-		require.NoError(t, err)
-		require.NoError(t, s.Update(io.Discard))
-		require.NoError(t, s.Close())
+		updated(t, dir)
 		for fault, shows := range model.faults {
 			t.Run(model.kind+"/"+fault, func(t *testing.T) {
 				t.Setenv("PARITY_TEST_FAULT", fault)

@@ -21,16 +21,17 @@ func (f *Fixture) lackingGoldens() (out []string) {
 // lackingLayers says which layers were compared when the run was recorded, and are not now.
 func (f *Fixture) lackingLayers(c *judge.Comparison) (out []string) {
 	lost, gone := c.Require(f.joined())
-	if n := len(lost); n > 0 && f.replay == "" && !f.isLive() {
-		out = append(out, fmt.Sprintf("%d layers that were compared when the run %s was recorded have no counterpart in it now: %s: "+
-			"restore %s and the names of fixture.yaml, or record it again", n, f.yaml.Replay, label.Few(lost), f.runDir(f.yaml.Replay)))
-	} else if n > 0 {
-		out = append(out, fmt.Sprintf("%d layers that the recorded run %s has were not recorded this time: %s", n, f.yaml.Replay, label.Few(lost)))
-	}
-	if n := len(gone); n > 0 {
-		out = append(out, fmt.Sprintf("%d layers that were compared when the run %s was recorded have no golden now: %s: restore %s, "+
-			"or if the reference has them no more, renew the list: go test -parity.record=%s",
-			n, f.yaml.Replay, label.Few(gone), f.goldens.Dir(), f.yaml.Replay))
+	for _, of := range []struct {
+		layers    []string
+		lack, fix string
+	}{
+		{lost, "are not in the candidate's run now", "restore " + f.runDir(f.yaml.Replay) + " and the names of fixture.yaml"},
+		{gone, "have no golden now", "restore " + f.goldens.Dir()},
+	} {
+		if n := len(of.layers); n > 0 {
+			out = append(out, fmt.Sprintf("%d layers that were compared when the run %s was recorded %s: %s: %s, or if they are no more, "+
+				"record it again: go test -parity.record=%[2]s", n, f.yaml.Replay, of.lack, label.Few(of.layers), of.fix))
+		}
 	}
 	return out
 }

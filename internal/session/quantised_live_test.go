@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,23 +34,14 @@ references:
 cases:
   one: {token_ids: [72, 101, 108, 108, 111, 44, 32, 119, 111, 114, 108, 100]}
 `, encoding, file, file), 0o644))
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll})
-	require.NoError(t, err)
-	require.NoError(t, s.Update(t.Output()))
-	require.NoError(t, s.Close())
+	updated(t, dir)
 	return dir
 }
 
 func quantisedModel(t *testing.T, kinds ...string) (model string) {
 	t.Helper()
-	interpreter, err := engine.Interpreter(os.Getenv, ".")
-	require.NoError(t, err)
-	t.Setenv("PARITY_PYTHON", interpreter)
 	model = filepath.Join(t.TempDir(), "model")
-	cmd := exec.CommandContext(t.Context(), interpreter,
-		append([]string{filepath.Join("..", "engine", "testdata", "quantised.py"), model}, kinds...)...)
-	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-	require.NoError(t, cmd.Run())
+	script(t, livePython(t), "quantised.py", append([]string{model}, kinds...)...)
 	return model
 }
 
@@ -75,9 +65,6 @@ func judgeQuantised(t *testing.T, dir, replay, record string) *report.Report {
 // The reference on dequantised weights that rounds its inputs judges; what quantisation and rounding
 // cost it is told by the others. A candidate with a weight that is too large is wrong there.
 func TestLiveDequantised(t *testing.T) {
-	if os.Getenv("PARITY_LIVE") != "1" {
-		t.Skip("runs torch: PARITY_LIVE=1, and PARITY_PYTHON with it")
-	}
 	model := quantisedModel(t, "q6_k", "q6_k*model.layers.1.mlp.down_proj.weight")
 	dir := quantisedFixture(t, model, "q6_k.gguf", "q6_k")
 	kept, err := store.Open(filepath.Join(dir, "golden"))
@@ -134,9 +121,7 @@ func TestLiveDequantised(t *testing.T) {
 // MAX with weights in K-quants against torch on what they stand for: what it adds is rounding alone.
 // Against the reference of another file it is wrong where that is.
 func TestLiveQuantisedMAX(t *testing.T) {
-	if os.Getenv("PARITY_LIVE") != "1" {
-		t.Skip("runs torch and MAX: PARITY_LIVE=1, and PARITY_PYTHON with it")
-	}
+	livePython(t)
 	const wrong = "model.layers.1.mlp.down_proj"
 	for _, kind := range []string{"q4_k", "q6_k"} {
 		t.Run(kind, func(t *testing.T) {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/continuation"
@@ -11,6 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/tensor"
 )
@@ -18,7 +18,7 @@ import (
 // referenceOf is what a golden says of one of its sequences: its prompt, the tokens that it chose,
 // and the logits of each choice. A token that the next step was fed and that is not the best of its
 // row ends it, and so does one that the tokenizer does not have: a server chooses the best.
-func referenceOf(run *dump.Run, sequence, of int, judging tensor.DType) (*serving.Reference, error) {
+func referenceOf(run *dump.Run, sequence int, judging tensor.DType) (*serving.Reference, error) {
 	ref := &serving.Reference{}
 	if asked := run.Prompts(); sequence < len(asked) {
 		ref.Prompt = asked[sequence]
@@ -30,10 +30,20 @@ func referenceOf(run *dump.Run, sequence, of int, judging tensor.DType) (*servin
 	if all := run.Decoded(); sequence < len(all) {
 		decoded = all[sequence]
 	}
-	steps := run.Steps()
-	return ref, choose(ref, judging, decoded, len(steps), func(k int) (generation.Row, error) {
-		values, err := lastLogits(run, steps[k], sequence, of)
-		return generation.NewRow(values), err
+	sheet, err := path.New(run, nil)
+	if err != nil {
+		return nil, err
+	}
+	layer, port := logitsOf(run.Entries)
+	return ref, choose(ref, judging, decoded, len(run.Steps()), func(k int) (generation.Row, error) {
+		at := len(run.Info.Unpadded()[sequence]) - 1 + k
+		rows, err := sheet.Rows(layer, port, sequence, at, at+1)
+		if err != nil || len(rows) != 1 || rows[0].Len() < 2 {
+			return generation.Row{}, fmt.Errorf("step %d has no logits: let capture keep lm_head, or the model's output, and renew the goldens", k)
+		}
+		values := make([]float64, rows[0].Len())
+		rows[0].Float64s(values, 0)
+		return generation.NewRow(values), nil
 	})
 }
 
@@ -80,46 +90,14 @@ func choose(ref *serving.Reference, judging tensor.DType, fed []int, n int, read
 	return err
 }
 
-// lastLogits are the logits after the last token of a sequence in one step.
-func lastLogits(run *dump.Run, step string, sequence, of int) ([]float64, error) {
-	t := logitsOf(run.Entries, step)
-	if t == nil {
-		return nil, fmt.Errorf("step %s has no logits: let capture keep lm_head, or the model's output, and renew the goldens", step)
-	}
-	n := t.RowLen()
-	rows := t.Len() / max(1, n)
-	if n < 2 || rows == 0 || rows%of != 0 {
-		return nil, fmt.Errorf("step %s: logits of shape %s are not those of %d sequences", step, tensor.FormatShape(t.Shape()), of)
-	}
-	each := rows / of
-	at := (sequence+1)*each - 1
-	if mask := run.Info.PadMask; step == run.Steps()[0] && sequence < len(mask) && len(mask[sequence]) == each {
-		if last := lastReal(mask[sequence]); last >= 0 {
-			at = sequence*each + last
-		}
-	}
-	values := make([]float64, n)
-	t.Float64s(values, at*n)
-	return values, nil
-}
-
-func lastReal(mask []int) int {
-	for i, v := range slices.Backward(mask) {
-		if v != 0 {
-			return i
-		}
-	}
-	return -1
-}
-
-// logitsOf returns the logits of a step: the output that is most surely called so, the last of several, or nil.
-func logitsOf(entries []dump.Entry, step string) (best *tensor.Tensor) {
+// logitsOf is the output that is most surely called logits, the last of several.
+func logitsOf(entries []dump.Entry) (layer, port string) {
 	least := 1
 	for _, e := range entries {
 		rank := module.LogitsRank(e.Layer, e.Port)
-		if e.Step == step && rank >= least && label.RoleOf(e.Port) == label.RoleOutput && e.Tensor.DType().IsFloat() && len(e.Tensor.Shape()) > 1 {
-			best, least = e.Tensor, rank
+		if rank >= least && label.RoleOf(e.Port) == label.RoleOutput && e.Tensor.DType().IsFloat() {
+			layer, port, least = e.Layer, e.Port, rank
 		}
 	}
-	return best
+	return layer, port
 }

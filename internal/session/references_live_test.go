@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -24,12 +23,7 @@ import (
 // 16 bits with SDPA. It passes by what the encoding costs the reference, decode steps included. A
 // weight that is 5 % too large is found by that, and by the defaults.
 func TestLiveMeasuredFloor(t *testing.T) {
-	if os.Getenv("PARITY_LIVE") != "1" {
-		t.Skip("runs torch: PARITY_LIVE=1, and PARITY_PYTHON with it")
-	}
-	interpreter, err := engine.Interpreter(os.Getenv, ".")
-	require.NoError(t, err)
-	t.Setenv("PARITY_PYTHON", interpreter)
+	interpreter := livePython(t)
 	for _, tt := range []struct {
 		encoding, script, yaml string
 		guilty                 string // a layer with a weight that is too large; "" for none
@@ -52,10 +46,7 @@ cases:
 		t.Run(tt.encoding, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "live")
 			model := func(name string, change ...string) {
-				cmd := exec.CommandContext(t.Context(), interpreter,
-					append([]string{filepath.Join("..", "engine", "testdata", tt.script), filepath.Join(dir, name)}, change...)...)
-				cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-				require.NoError(t, cmd.Run())
+				script(t, interpreter, tt.script, append([]string{filepath.Join(dir, name)}, change...)...)
 			}
 			model("model")
 			require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), []byte(tt.yaml), 0o644))

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,71 +63,63 @@ func (f *Fixture) serve(s Serving) (*report.Serving, error) {
 	if err := f.open(); err != nil {
 		return nil, err
 	}
-	y := f.yaml
-	if s.URL == "" && y.Serve == nil {
+	y, own := f.yaml, fixture.Serve{}
+	if y.Serve != nil {
+		own = *y.Serve
+	}
+	start := s.URL == "" && own.Command != nil
+	switch t := y.Model.Task; {
+	case s.URL == "" && y.Serve == nil:
 		return nil, &engine.Error{Class: engine.ClassUsage, Msg: "no server to ask", Hint: "name one, --url or URL(…), or write serve: {url: …} in " + y.File}
-	}
-	if s.URL == "" && y.Serve.Command != nil && f.cfg.Run == setting.RunReplay && !s.Live {
+	case start && f.cfg.Run == setting.RunReplay && !s.Live:
 		return nil, ErrNotLive
-	}
-	if t := y.Model.Task; t != "" && t != fixture.TextGeneration {
+	case t != "" && t != fixture.TextGeneration:
 		return nil, &engine.Error{Class: engine.ClassUsage, Msg: fmt.Sprintf("%s: a model of task %s has no text to ask for", y.File, t),
 			Hint: "serving is judged for " + fixture.TextGeneration}
 	}
 	if stale := f.staleGoldens("case.", "model."); len(stale) > 0 {
 		return nil, errors.New(strings.Join(stale, "\n"))
 	}
-	model, notes := f.servedModel()
-	refs, more, err := f.servedReferences(s)
+	refs, notes, err := f.servedReferences(s)
 	if err != nil {
 		return nil, err
 	}
-	notes = append(notes, f.check(&model, refs)...)
+	model, unread := f.servedModel(refs)
+	like := y.Model.Path
+	if y.Model.Local() {
+		if like, err = filepath.Abs(f.modelFolder()); err != nil {
+			return nil, err
+		}
+	}
 	ctx, stop := f.supervised()
 	defer stop()
-	opt := serving.Options{URL: s.URL, Name: s.Model, Like: f.modelPath(), Model: model, Timeout: s.Timeout, Parallel: s.Parallel, Draws: s.Draws}
-	if opt.Draws == 0 && y.Serve != nil {
-		opt.Draws = y.Serve.Draws
-	}
-	if opt.Name == "" && y.Serve != nil {
-		opt.Name = y.Serve.Model
-	}
-	var server *serving.Server
-	switch {
-	case s.URL == "" && y.Serve.Command != nil:
+	opt := serving.Options{URL: cmp.Or(s.URL, own.URL), Name: cmp.Or(s.Model, own.Model), Like: like, Model: model,
+		Timeout: s.Timeout, Parallel: s.Parallel, Draws: cmp.Or(s.Draws, own.Draws)}
+	died := func() error { return nil }
+	if start {
 		metrics, err := serving.FreePort() // MAX listens on a second one, and 8001 may be another's
 		if err != nil {
 			return nil, err
 		}
-		if server, opt.Command, err = f.startServer(ctx, s.Start, metrics); err != nil {
+		server, words, err := f.startServer(ctx, s.Start, metrics)
+		if err != nil {
 			return nil, err
 		}
 		defer server.Stop()
-		opt.URL, opt.Metrics = server.URL, fmt.Sprintf("http://127.0.0.1:%d/metrics", metrics)
-	case s.URL == "":
-		opt.URL = y.Serve.URL
+		died = server.Died
+		opt.URL, opt.Command, opt.Metrics = server.URL, words, fmt.Sprintf("http://127.0.0.1:%d/metrics", metrics)
 	}
 	out, err := serving.Run(ctx, refs, opt)
 	if err != nil {
 		return nil, err
 	}
-	if server != nil && out.Verdict == report.Error {
-		if died := server.Died(); died != nil {
-			out.Error += "; " + engine.Message(died)
+	if out.Verdict == report.Error {
+		if err := died(); err != nil {
+			out.Error += "; " + engine.Message(err)
 		}
 	}
-	out.Notes = append(append(notes, more...), out.Notes...)
+	out.Notes = slices.Concat(unread, notes, out.Notes)
 	return out, nil
-}
-
-// modelPath is the model's folder, or its name on a hub.
-func (f *Fixture) modelPath() string {
-	if f.yaml.Model.Local() {
-		if whole, err := filepath.Abs(f.modelFolder()); err == nil {
-			return whole
-		}
-	}
-	return f.yaml.Model.Path
 }
 
 // startServer starts the server that the fixture names; a port is for its metrics.
@@ -157,8 +150,9 @@ func (f *Fixture) startServer(ctx context.Context, limit time.Duration, metrics 
 	return s, words, err
 }
 
-// servedModel reads what the model's own files say: its vocabulary and the tokens that end a text.
-func (f *Fixture) servedModel() (m serving.Model, notes []string) {
+// servedModel reads what the model's own files say: the tokens that end a text, and its vocabulary, unless
+// that makes other texts of the references' tokens.
+func (f *Fixture) servedModel(refs []*serving.Reference) (m serving.Model, notes []string) {
 	dir := f.modelFolder()
 	if dir != "" {
 		m.EOS = checkpoint.EOS(dir)
@@ -173,48 +167,36 @@ func (f *Fixture) servedModel() (m serving.Model, notes []string) {
 	if err != nil {
 		return m, []string{"texts are not made of token ids: " + err.Error()}
 	}
-	m.Vocab = v
 	if m.EOS == nil {
 		if id, ok := v.ID(checkpoint.EOSToken(dir)); ok {
 			m.EOS = []int{id}
 		}
 	}
-	return m, nil
-}
-
-// check drops a vocabulary that does not give the prompts of the cases.
-func (f *Fixture) check(m *serving.Model, refs []*serving.Reference) []string {
 	for _, r := range refs {
-		if m.Vocab != nil && r.Text != "" {
-			text, ok := m.Vocab.Text(r.Tokens, true)
-			text, want := strings.TrimSpace(text), strings.TrimSpace(r.Text)
-			if ok && !strings.Contains(text+want, "\uFFFD") && !strings.HasPrefix(want, text) && !strings.HasPrefix(text, want) {
-				m.Vocab = nil
-				return []string{fmt.Sprintf("texts are not made of token ids: by the model's tokenizer.json the reference's text of case %s would be %q",
-					r.Case, text)}
+		for _, known := range []struct {
+			ids  []int
+			text string
+		}{{r.Prompt, r.Ask.Prompt}, {r.Tokens, r.Text}} {
+			text, ok := v.Text(known.ids, true)
+			text, want := strings.TrimSpace(text), strings.TrimSpace(known.text)
+			if same := strings.HasPrefix(want, text) || strings.HasPrefix(text, want); known.ids == nil || want == "" || ok && same {
+				continue
+			}
+			if !strings.Contains(text+want, "\uFFFD") {
+				return m, []string{fmt.Sprintf("texts are not made of token ids: by the model's tokenizer.json, %q of case %s would be %q", want, r.Case, text)}
 			}
 		}
-		if m.Vocab == nil || r.Ask.As != serving.AsText || r.Prompt == nil {
-			continue
-		}
-		text, ok := m.Vocab.Text(r.Prompt, true)
-		if !ok || strings.TrimSpace(text) != strings.TrimSpace(r.Ask.Prompt) {
-			m.Vocab = nil
-			return []string{fmt.Sprintf("texts are not made of token ids: by the model's tokenizer.json the prompt of case %s would be %q", r.Case, text)}
-		}
 	}
-	return nil
+	m.Vocab = v
+	return m, nil
 }
 
 // servedReferences are what the goldens say of each sequence of each case.
 func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes []string, err error) {
-	device := s.Device
-	switch {
-	case device != "":
-	case f.cfg.Run == setting.RunGPU:
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	device := cmp.Or(s.Device, engine.CPU)
+	if s.Device == "" && f.cfg.Run == setting.RunGPU {
 		device = engine.GPU
-	default:
-		device = engine.CPU
 	}
 	variant := f.yaml.Reference(device)
 	judging, err := f.servedType(s, device, variant)
@@ -223,14 +205,10 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 	}
 	for _, y := range f.yaml.Cases {
 		if len(y.Images) > 0 && y.Messages == nil {
-			notes = append(notes, fmt.Sprintf("not judged: case %s has images and no messages, and the API takes images in a chat", y.Name))
+			note("not judged: case %s has images and no messages, and the API takes images in a chat", y.Name)
 			continue
 		}
-		name, spoken := y.Name, f.yaml.Generation > y.Steps
-		if spoken {
-			name = dump.PathCase(y.Name, dump.Generated)
-		}
-		run, err := f.goldens.Golden(variant, name)
+		run, err := f.goldens.Golden(variant, y.Name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -239,12 +217,7 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 			return nil, nil, err
 		}
 		for i, ask := range asks {
-			var ref *serving.Reference
-			if spoken { // it is of one sequence
-				ref, err = spokenReference(run, judging)
-			} else {
-				ref, err = referenceOf(run, i, len(asks), judging)
-			}
+			ref, err := f.servedReference(run, variant, y, i, judging)
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: case %s: %w", f.goldens.Dir(), y.Name, err)
 			}
@@ -252,12 +225,11 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 				ref.Case = fmt.Sprintf("%s[%d]", y.Name, i)
 			}
 			if len(ref.Tokens) == 0 {
-				notes = append(notes, fmt.Sprintf("not judged: the best token after case %s is one that the tokenizer does not have", ref.Case))
+				note("not judged: the best token after case %s is one that the tokenizer does not have", ref.Case)
 				continue
 			}
 			if n, of := len(ref.Tokens), max(y.Steps, f.yaml.Generation); n < of {
-				notes = append(notes, fmt.Sprintf("case %s is asked for %d of %d tokens: there the golden went on with a token that is not its best",
-					ref.Case, n, of))
+				note("case %s is asked for %d of %d tokens: there the golden went on with a token that is not its best", ref.Case, n, of)
 			}
 			switch {
 			case ask.As == serving.AsIDs:
@@ -265,10 +237,12 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 			case ask.Images != nil:
 				ref.Prompt = nil // servers count one token for an image, or as many as it has, or none
 			}
-			ask.Tokens = len(ref.Tokens)
 			ref.Ask = ask
-			if ref.Mistakes, err = f.mistakes(variant, y.Name, ask); err != nil {
-				return nil, nil, err
+			ref.Ask.Tokens = len(ref.Tokens)
+			for _, text := range run.Info.Text { // what the reference made of it with a mistake
+				if ask.As == serving.AsChat && text.Messages != nil || ask.As == serving.AsText && text.Prompt == ask.Prompt {
+					ref.Mistakes = append(ref.Mistakes, text.Mistakes...)
+				}
 			}
 			refs = append(refs, ref)
 		}
@@ -276,18 +250,16 @@ func (f *Fixture) servedReferences(s Serving) (refs []*serving.Reference, notes 
 	return refs, notes, nil
 }
 
-// mistakes are what the reference made of the prompt or the messages of a case with a mistake.
-func (f *Fixture) mistakes(variant, name string, ask serving.Ask) (out []dump.Mistake, err error) {
-	run, err := f.goldens.Golden(variant, name)
+// servedReference is what the goldens of a case say of one of its sequences, by its text if they have one.
+func (f *Fixture) servedReference(run *dump.Run, variant string, y fixture.Case, sequence int, judging tensor.DType) (*serving.Reference, error) {
+	if f.yaml.Generation <= y.Steps {
+		return referenceOf(run, sequence, judging)
+	}
+	spoken, err := f.goldens.Golden(variant, dump.PathCase(y.Name, dump.Generated))
 	if err != nil {
 		return nil, err
 	}
-	for _, text := range run.Info.Text {
-		if ask.As == serving.AsChat && text.Messages != nil || ask.As == serving.AsText && text.Prompt == ask.Prompt {
-			out = append(out, text.Mistakes...)
-		}
-	}
-	return out, nil
+	return spokenReference(spoken, judging)
 }
 
 // servedType is the type by whose noise answers are judged: the coarser of the golden's and that in
@@ -298,20 +270,17 @@ func (f *Fixture) servedType(s Serving, device, variant string) (tensor.DType, e
 	if err != nil {
 		return judging, err
 	}
-	of := s.Encoding
-	if of == "" {
-		asked, known := f.yaml.Model.Encodings[device]
-		for _, other := range f.yaml.Model.Encodings {
-			if !known {
-				asked = other // of the only device that the fixture knows
-			}
+	asked, known := f.yaml.Model.Encodings[device]
+	for _, other := range f.yaml.Model.Encodings {
+		if !known {
+			asked = other // of the only device that the fixture knows
 		}
-		of = asked.Candidate
 	}
-	d, err := tensor.ParseDType(of)
+	d, err := tensor.ParseDType(cmp.Or(s.Encoding, asked.Candidate))
 	switch {
 	case err != nil && s.Encoding != "":
-		return judging, &engine.Error{Class: engine.ClassUsage, Msg: fmt.Sprintf("the encoding %q of the server is not known", of), Hint: "want float32, bfloat16, float16, …"}
+		return judging, &engine.Error{Class: engine.ClassUsage, Msg: fmt.Sprintf("the encoding %q of the server is not known", s.Encoding),
+			Hint: "want float32, bfloat16, float16, …"}
 	case err == nil && d.IsFloat() && d.Epsilon() > judging.Epsilon():
 		return d, nil
 	}

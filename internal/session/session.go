@@ -86,58 +86,48 @@ func Start(cfg Config) (*Session, error) {
 	if cfg.Record != "" && !runName.MatchString(cfg.Record) {
 		return nil, fmt.Errorf("record: %q is no name for a run: want letters, digits, dots, dashes, underscores", cfg.Record)
 	}
-	if len(cfg.Fixtures) > 1 && (cfg.Replay != "" || cfg.GoldenDump != "") {
-		// Each fixture has a folder of its name.
-		for _, dir := range []string{cfg.Replay, cfg.GoldenDump} {
-			if dir != "" && !isDir(dir) {
-				return nil, fmt.Errorf("%s is not a folder: with several fixtures it has one folder for each", dir)
-			}
-		}
-	}
 	cfg.Run = cmp.Or(cfg.Run, setting.RunReplay)
 	if cfg.Started.IsZero() {
 		cfg.Started = time.Now()
 	}
 	s := &Session{cfg: cfg}
 	for _, dir := range cfg.Fixtures {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
+		if err := s.add(dir); err != nil {
 			return nil, err
 		}
-		f := &Fixture{runner: runner{dir: dir, name: filepath.Base(abs), cfg: &s.cfg}, replay: cfg.Replay, goldenDump: cfg.GoldenDump}
-		if len(cfg.Fixtures) > 1 {
-			if f.replay != "" {
-				f.replay = filepath.Join(f.replay, f.name)
-			}
-			if f.goldenDump != "" {
-				f.goldenDump = filepath.Join(f.goldenDump, f.name)
-			}
-		}
-		s.fixtures = append(s.fixtures, f)
-	}
-	if err := s.places(); err != nil {
-		return nil, err
 	}
 	current.Store(s)
 	return s, nil
 }
 
-// places gives each fixture its name, by which others know it, and its folder for reports.
-func (s *Session) places() error {
-	folders := map[string]string{} // by name
-	for _, f := range s.fixtures {
-		if other, twice := folders[f.name]; twice {
+// add adds a fixture. Of several each has a folder of its name in those of dumps and of reports.
+func (s *Session) add(dir string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	f := &Fixture{runner: runner{dir: dir, name: filepath.Base(abs), out: s.cfg.Out, cfg: &s.cfg}, replay: s.cfg.Replay, goldenDump: s.cfg.GoldenDump}
+	for _, other := range s.fixtures {
+		if other.name == f.name {
 			return fmt.Errorf("the fixtures %s and %s have one name, by which tests, dumps and reports know them: rename one folder",
-				other, f.dir)
+				other.dir, dir)
 		}
-		folders[f.name] = f.dir
-		switch f.out = s.cfg.Out; {
-		case f.out == "" || len(s.fixtures) == 1:
-		case isPackage(f.name): // whose own tests have that folder
-			f.out = filepath.Join(f.out, "_"+f.name)
-		default:
-			f.out = filepath.Join(f.out, f.name)
+	}
+	s.fixtures = append(s.fixtures, f)
+	if len(s.cfg.Fixtures) == 1 {
+		return nil
+	}
+	for _, to := range []*string{&f.replay, &f.goldenDump} {
+		if *to != "" && !isDir(*to) {
+			return fmt.Errorf("%s is not a folder: with several fixtures it has one folder for each", *to)
+		} else if *to != "" {
+			*to = filepath.Join(*to, f.name)
 		}
+	}
+	if f.out != "" && isPackage(f.name) { // whose own tests have that folder
+		f.out = filepath.Join(f.out, "_"+f.name)
+	} else if f.out != "" {
+		f.out = filepath.Join(f.out, f.name)
 	}
 	return nil
 }

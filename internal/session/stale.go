@@ -37,27 +37,27 @@ func (f *Fixture) staleGoldens(keys ...string) []string {
 
 // staleRuns says what changed in the fixture since its runs were recorded.
 func (f *Fixture) staleRuns() (out []string) {
-	var standard, injected changed
+	var stale changed
 	for _, r := range slices.Concat(f.runs, f.injected, f.probes.runs()) {
-		stale := &standard
-		if r.Info.Mode == dump.Injected {
-			stale = &injected
-		}
 		if !f.wants(r.Info.Case) {
 			text := fmt.Sprintf("the recorded run %s has a case %s, which %s does not have: remove it: parity golden prune --apply %s",
 				f.yaml.Replay, r.Info.Case, f.yaml.File, f.dir)
 			if !slices.Contains(out, text) {
 				out = append(out, text)
 			}
-		} else {
-			stale.add(strings.Join(fixture.Changed(r.Info.Inputs, f.runInputs(r.Info)), "; "), r.Info.Case)
+			continue
 		}
+		name := r.Info.Case
+		if r.Info.Mode == dump.Injected {
+			name += " (injected)"
+		}
+		stale.add(strings.Join(fixture.Changed(r.Info.Inputs, f.runInputs(r.Info)), "; "), name)
 	}
-	name := f.yaml.Replay
-	return slices.Concat(out,
-		standard.texts("the recorded run "+name+" of case %s is stale: %s; record it again: PARITY_REPLAY=DUMP go test -parity.record="+name),
-		injected.texts("the recorded injected run "+name+" of case %s is stale: %s; record it again: "+
-			"go test -parity.run=cpu -parity.mode=both -parity.record="+name))
+	again := "PARITY_REPLAY=DUMP go test -parity.record=" + f.yaml.Replay
+	if f.injected != nil {
+		again = "go test -parity.run=cpu -parity.mode=both -parity.record=" + f.yaml.Replay
+	}
+	return slices.Concat(out, stale.texts("the recorded run "+f.yaml.Replay+" of case %s is stale: %s; record it again: "+again))
 }
 
 // changed groups what is stale by what changed: most often it is one thing for all.

@@ -61,7 +61,11 @@ func Diff(old, now *Store, want func(*Kept) bool) *Delta {
 
 // Summary counts what differs.
 func (d *Delta) Summary() string {
-	return fmt.Sprintf("%d unchanged, %d moved, %d new, %d gone", d.Same, len(d.Moved), len(d.Added), len(d.Removed))
+	text := fmt.Sprintf("%d unchanged, %d moved, %d new, %d gone", d.Same, len(d.Moved), len(d.Added), len(d.Removed))
+	if n := len(d.Programs); n > 0 {
+		text += fmt.Sprintf(", %d programs changed", n)
+	}
+	return text
 }
 
 // Lines says what differs, a line each, at most so many of a kind; 0 for all.

@@ -162,8 +162,8 @@ func (w *writer) tensors(k *Kept, run *dump.Run) error {
 				order = append(order, dump.OrderEntry{Step: step, Layer: e.Layer, Port: e.Port})
 			}
 		}
-		var file, sum string
-		err := w.file(k.Info.Case+"."+step, ".safetensors", func(to io.Writer) (string, error) {
+		var sum string
+		file, err := w.file(k.Info.Case+"."+step, ".safetensors", func(to io.Writer) (string, error) {
 			ranges, err := safetensors.WriteUnique(to, named, nil)
 			var own []tensor.Named
 			var sums []string
@@ -176,7 +176,7 @@ func (w *writer) tensors(k *Kept, run *dump.Run) error {
 			}
 			sum = digestOf(own, sums)
 			return sum, err
-		}, &file)
+		})
 		if err != nil {
 			return fmt.Errorf("case %s, step %s: %w", k.Info.Case, step, err)
 		}
@@ -198,9 +198,9 @@ func (w *writer) program(k *Kept, from string) error {
 	if err != nil {
 		return err
 	}
-	var file string
 	sum := hashOf(data)
-	if err := w.file(k.Info.Case, ".json", func(to io.Writer) (string, error) { _, err := to.Write(data); return sum, err }, &file); err != nil {
+	file, err := w.file(k.Info.Case, ".json", func(to io.Writer) (string, error) { _, err := to.Write(data); return sum, err })
+	if err != nil {
 		return err
 	}
 	k.Program, k.Info.SHA256[file] = []string{file}, sum
@@ -215,37 +215,43 @@ func (w *writer) program(k *Kept, from string) error {
 	if sum, err = digest(constants); err != nil {
 		return err
 	}
-	err = w.file(k.Info.Case, ".safetensors", func(to io.Writer) (string, error) {
+	file, err = w.file(k.Info.Case, ".safetensors", func(to io.Writer) (string, error) {
 		return sum, safetensors.Write(to, constants.Tensors, constants.Metadata)
-	}, &file)
+	})
 	k.Program, k.Info.SHA256[file] = append(k.Program, file), sum
 	return err
 }
 
-// file writes a file that is named by the hash that write returns, once it is on the disk.
-func (w *writer) file(base, ext string, write func(io.Writer) (sum string, err error), name *string) error {
+// file writes a file that is named by the hash that write returns.
+func (w *writer) file(base, ext string, write func(io.Writer) (sum string, err error)) (name string, err error) {
+	err = w.put(func(to io.Writer) (string, error) {
+		sum, err := write(to)
+		if err == nil {
+			name = fileName(base) + "." + sum[:8] + ext
+		}
+		return name, err
+	})
+	return name, err
+}
+
+// put writes a file, which has the name that write returns once it is on the disk.
+func (w *writer) put(write func(io.Writer) (name string, err error)) error {
 	f, err := afero.TempFile(w.disk, w.dir, ".new-")
 	if err != nil {
 		return err
 	}
-	b := bufio.NewWriterSize(&contextWriter{w.ctx, f}, 1<<20)
-	sum, err := write(b)
-	err = errors.Join(err, b.Flush())
-	if err == nil {
+	b := bufio.NewWriterSize(f, 1<<20)
+	name, err := write(b)
+	if err = errors.Join(err, b.Flush(), w.ctx.Err()); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		*name = fileName(base) + "." + sum[:8] + ext
-		err = w.rename(f.Name(), *name)
+		err = w.disk.Chmod(f.Name(), 0o644)
 	}
-	return err
-}
-
-func (w *writer) rename(from, name string) error {
-	if err := w.disk.Chmod(from, 0o644); err != nil {
+	if err != nil {
 		return err
 	}
-	return w.disk.Rename(from, filepath.Join(w.dir, name))
+	return w.disk.Rename(f.Name(), filepath.Join(w.dir, name))
 }
 
 // commit puts the index in its place, once all that it lists is on the disk.
@@ -260,16 +266,7 @@ func (w *writer) commit(x *Index) error {
 	if err := w.syncDir(); err != nil {
 		return err
 	}
-	f, err := afero.TempFile(w.disk, w.dir, ".new-")
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(data); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = w.rename(f.Name(), IndexFile)
-	}
+	err = w.put(func(to io.Writer) (string, error) { _, err := to.Write(data); return IndexFile, err })
 	if err == nil {
 		w.syncDir() // a crash from here on has the old index or the new one
 	}
@@ -299,29 +296,12 @@ func (w *writer) sweep() {
 	if err != nil {
 		return
 	}
-	listed := map[string]bool{}
-	for _, k := range x.Runs {
-		for file := range k.Info.SHA256 {
-			listed[file] = true
+	files, _ := unlisted(w.disk, w.dir, x)
+	for _, name := range files {
+		if ours.MatchString(name) {
+			w.disk.Remove(filepath.Join(w.dir, name))
 		}
 	}
-	entries, _ := afero.ReadDir(w.disk, w.dir)
-	for _, e := range entries {
-		if ours.MatchString(e.Name()) && !listed[e.Name()] && !e.IsDir() {
-			w.disk.Remove(filepath.Join(w.dir, e.Name()))
-		}
-	}
-}
-
-// Save writes runs of one engine, one for each case, to a folder, in place of what it keeps.
-func Save(dir string, runs []*dump.Run) error {
-	return Update(context.Background(), dir, nil, func(*Store) (*Change, error) {
-		c := &Change{}
-		for _, r := range runs {
-			c.Add = append(c.Add, Recording{Kept: Kept{Joined: r.Joined, Info: r.Info}, Run: r})
-		}
-		return c, nil
-	})
 }
 
 // fileName makes the name of a case and step fit for a file. It need not be reversible: the index
@@ -334,17 +314,4 @@ func fileName(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// contextWriter returns an error once its context has ended.
-type contextWriter struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (w *contextWriter) Write(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.w.Write(p)
 }

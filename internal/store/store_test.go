@@ -208,7 +208,7 @@ func TestNames(t *testing.T) {
 	x := f32(t, 1, 2)
 	runs := []*dump.Run{ports("short", "0", "m", x), ports("../../evil", "0", "m", x)}
 	runs[0].Info.Weights = []string{"w.safetensors"}
-	require.NoError(t, store.Save(dir, runs))
+	require.NoError(t, store.Update(t.Context(), dir, nil, keep("", runs...)))
 	again, err := store.OpenCases(dir, dump.Options{})
 	require.NoError(t, err)
 	defer dump.CloseAll(again)
@@ -415,7 +415,7 @@ func TestCutWhileKept(t *testing.T) {
 	st, err := os.Stat(file)
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(file, st.Size()-4))
-	err = store.Save(filepath.Join(dir, "golden"), runs)
+	err = store.Update(t.Context(), filepath.Join(dir, "golden"), nil, keep("", runs...))
 	var fault *mapfile.Fault
 	require.ErrorAs(t, err, &fault)
 	_, err = os.Stat(filepath.Join(dir, "golden"))

@@ -65,14 +65,25 @@ func (s *Store) extra() (files []string, err error) {
 	if err != nil || x.SHA256 != s.index.SHA256 {
 		return nil, nil
 	}
-	entries, err := afero.ReadDir(s.disk, s.dir)
+	return unlisted(s.disk, s.dir, x)
+}
+
+// unlisted lists what may be files of a store, and is not in its index.
+func unlisted(disk afero.Fs, dir string, x *Index) (files []string, err error) {
+	listed := map[string]bool{}
+	for _, k := range x.Runs {
+		for file := range k.Info.SHA256 {
+			listed[file] = true
+		}
+	}
+	entries, err := afero.ReadDir(disk, dir)
 	if err != nil {
-		return nil, fmt.Errorf("store: list %q: %w", s.dir, err)
+		return nil, fmt.Errorf("store: list %q: %w", dir, err)
 	}
 	for _, e := range entries {
 		name := e.Name()
 		tensors := strings.EqualFold(filepath.Ext(name), ".safetensors")
-		if !e.IsDir() && s.files[name] == nil && (tensors || ours.MatchString(name)) {
+		if !e.IsDir() && !listed[name] && (tensors || ours.MatchString(name)) {
 			files = append(files, name)
 		}
 	}

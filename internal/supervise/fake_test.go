@@ -101,14 +101,6 @@ func engine(mood string) {
 		for i := range n {
 			fmt.Fprintln([]*os.File{os.Stdout, os.Stderr}[i%2], "line", i, strings.Repeat("x", 100))
 		}
-	case "torrent": // n MiB on one stream, as lines or as one line; without end if n is 0
-		line := []byte(strings.Repeat(strings.Repeat("x", 63)+"\n", 1<<14))
-		for i := 0; n == 0 || i < n; i++ {
-			os.Stdout.Write(line)
-			if i == 20 {
-				engine("progress:ready")
-			}
-		}
 	case "die": // in a shell, since Go does not die by every signal; without a core file
 		must(syscall.Exec("/bin/sh", []string{"sh", "-c", "ulimit -c 0; kill -" + arg + " $$"}, os.Environ()))
 	case "deaf":

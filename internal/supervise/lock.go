@@ -2,11 +2,10 @@ package supervise
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/goparity/goparity/internal/flock"
 )
@@ -35,8 +34,7 @@ func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock
 	return l.Unlock, nil
 }
 
-// lockPath returns the file of a lock, and makes its folder. Characters that are not fit for a file
-// name become "_".
+// lockPath returns the file of a lock, and makes its folder.
 func lockPath(name string) (string, error) {
 	dir := os.Getenv("PARITY_LOCK_DIR")
 	if dir == "" {
@@ -46,14 +44,5 @@ func lockPath(name string) (string, error) {
 		}
 		dir = filepath.Join(cache, "goparity")
 	}
-	fit := func(r rune) rune {
-		if strings.ContainsRune("-_.", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
-			return r
-		}
-		return '_'
-	}
-	if name == "" {
-		return "", errors.New("it has no name")
-	}
-	return filepath.Join(dir, strings.Map(fit, name)+".lock"), os.MkdirAll(dir, 0o755)
+	return filepath.Join(dir, url.QueryEscape(name)+".lock"), os.MkdirAll(dir, 0o755)
 }

@@ -209,11 +209,6 @@ func TestTheTailIsShort(t *testing.T) {
 	assert.Less(t, len(exit.Error()), 1000)
 }
 
-func TestALogWithoutEnd(t *testing.T) {
-	p := newPlay(t)
-	assert.ErrorIs(t, stopped(t, p, false, 100*time.Millisecond, "deaf", "torrent:0"), context.Canceled)
-}
-
 func TestSecretsDoNotLeaveTheEngine(t *testing.T) {
 	p := newPlay(t)
 	c := p.command("say:before", "env:TOKEN", "progress:very-secret-word", "exit:1")

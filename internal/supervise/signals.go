@@ -24,25 +24,19 @@ func Signals(ctx context.Context) (_ context.Context, stop func()) {
 		}
 	}
 	var got os.Signal
-	quit, done := make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		select {
-		case got = <-came:
+		if got = <-came; got != nil {
 			signal.Stop(came)
 			cancel(&signalError{got})
-		case <-quit:
 		}
 	}()
 	return ctx, sync.OnceFunc(func() {
-		close(quit)
-		<-done
 		signal.Stop(came)
+		close(came) // one that has just arrived is still received
+		<-done
 		cancel(nil)
-		select {
-		case got = <-came: // it arrived together with stop
-		default:
-		}
 		if got != nil {
 			raise(got)
 		}

@@ -9,7 +9,7 @@ import (
 
 // integers judges whole numbers and bools: they are exact, but for rows of choices that are not
 // stable: that come out otherwise where the sources are off by a rounding, or equal numbers stand in
-// the other order, or that are right by the candidate's own scores.
+// the other order, or that are right by the candidate's own scores, or choose the best of them in any order.
 func (c *comparison) integers() {
 	l, wrong := c.Local, map[int]bool{}
 	for i := range c.have.rows() {
@@ -34,6 +34,9 @@ func (c *comparison) integers() {
 	}
 	if len(wrong) > 0 && len(c.out) == 0 {
 		l.beside = c.chosen(wrong)
+	}
+	if len(wrong) > 0 && len(c.out) == 0 {
+		c.best(wrong)
 	}
 	l.Error = float64(len(wrong)) / float64(c.have.rows())
 	l.RowError = l.Error

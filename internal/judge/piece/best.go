@@ -1,0 +1,139 @@
+package piece
+
+import (
+	"math"
+	"slices"
+
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/tensor"
+)
+
+// best empties wrong where each row is a choice of the best scores, in any order, and among equal ones any: no score that
+// was left exceeds one that was chosen by more than it moves where the sources are off by a rounding. What is made of
+// the choice is judged by it in the reference's order, so that numbers beside it in another order are not excused.
+func (c *comparison) best(wrong map[int]bool) {
+	have := c.Records[c.port].Tensor
+	shape := have.Shape()
+	at := c.choosing(c.Program.Ports[c.port].Value, len(shape))
+	if at < 0 {
+		return
+	}
+	s, ok := c.scores(at)
+	k := shape[len(shape)-1]
+	if !ok || k == 0 || s.rows()*k != have.Len() {
+		return
+	}
+	x, right := have.Floats(), make([]float64, have.Len())
+	for i := range s.rows() {
+		if ordered := s.best(i, x[i*k:(i+1)*k]); ordered != nil {
+			copy(x[i*k:], ordered)
+			for n := range k {
+				right[i*k+n] = 1
+			}
+		}
+	}
+	ordered, err := replay.Of(have.DType(), shape, x)
+	if err != nil {
+		return
+	}
+	is, err := replay.Of(tensor.F32, shape, right)
+	if err != nil {
+		return
+	}
+	rows, _ := c.Records[c.port].arrange(is)
+	for i := range wrong {
+		if slices.Contains(rows.row(i), 0) {
+			return
+		}
+	}
+	clear(wrong)
+	c.inOrder[c.port] = ordered
+}
+
+// choosing finds the operator topk whose indices along the last of so many axes a value is, cast or not; −1 for none.
+func (j *judge) choosing(id program.ID, axes int) int {
+	for {
+		at := j.Program.Maker(id)
+		if at < 0 {
+			return -1
+		}
+		switch o := &j.Program.Ops[at]; {
+		case o.Name == "_to_copy" || o.Name == "clone":
+			id = j.Program.Operands(at)[0]
+		case o.Name == "topk" && len(o.Out) == 2 && o.Out[1] == id:
+			if dim, is := o.Args.Get("dim").(int); is && dim != -1 && dim != axes-1 || o.Args.Get("largest") == false {
+				return -1
+			}
+			return at
+		default:
+			return -1
+		}
+	}
+}
+
+// scored are the scores of a choice, and how far each row of them moves.
+type scored struct {
+	numbers
+	noise []float64
+}
+
+func (c *comparison) scores(at int) (s scored, ok bool) {
+	self, _ := c.Program.Ops[at].Args.Get("self").(program.ID)
+	p := c.Program.Making(self, at, c.port, func(i int) bool { return c.Records[i].Tensor != nil })
+	run := func(m mode) (numbers, bool) {
+		a, err := replay.Run(c.ctx, p, func(v *program.Value) (*replay.Array, error) { return c.source(v, nil, m, c.basis) }, m.replay)
+		if err != nil || len(a.Shape()) == 0 {
+			return numbers{}, false
+		}
+		return numbers{a.Floats(), a.Shape()[len(a.Shape())-1]}, true
+	}
+	if s.numbers, ok = run(plain); !ok {
+		return s, false
+	}
+	s.noise = make([]float64, s.rows())
+	for k := range shakes {
+		moved, ok := run(shaken(k))
+		if !ok {
+			return s, false
+		}
+		for i := range s.noise {
+			for n, v := range s.row(i) {
+				if math.Abs(v) < huge {
+					s.noise[i] = math.Max(s.noise[i], math.Abs(moved.row(i)[n]-v))
+				}
+			}
+		}
+	}
+	return s, true
+}
+
+// best returns the choice of a row in the order of the scores, equal ones in that of their places; nil if it is not one of
+// the best.
+func (s scored) best(row int, chosen []float64) []float64 {
+	scores, out := s.row(row), slices.Sorted(slices.Values(chosen))
+	is := make([]bool, len(scores))
+	least := math.Inf(1)
+	for _, v := range out {
+		n := int(v)
+		if float64(n) != v || n < 0 || n >= len(scores) || is[n] {
+			return nil
+		}
+		is[n], least = true, math.Min(least, scores[n])
+	}
+	for n, v := range scores {
+		if !is[n] && !(v <= least+2*s.noise[row]) { // each of the two may move
+			return nil
+		}
+	}
+	slices.SortStableFunc(out, func(a, b float64) int {
+		switch x, y := scores[int(a)], scores[int(b)]; {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	return out
+}

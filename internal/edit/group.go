@@ -26,6 +26,11 @@ func groups(p *program.Piece) [][]int {
 		f := Frame(p, i)
 		return key{like(p.Ops[i]), "", f, ordinal(p, i), 0}, f >= 0
 	})...)
+	out = append(out, grouped(all, func(i int) (key, bool) {
+		n, repeats := iteration(p, i)
+		o := p.Ops[i]
+		return key{like(o), o.Layer, o.Stack, n, 0}, repeats
+	})...)
 	for _, g := range byNumber(p, func(o program.Op, _ string, c float64) (key, bool) { return key{like(o), "", 0, 0, math.Abs(c)}, true }) {
 		out = append(out, g.at)
 	}
@@ -98,11 +103,41 @@ func Frame(p *program.Piece, op int) int {
 	return p.Stacks[s][0]
 }
 
-// ordinal counts the operators of the same expression that come right before one.
+// follows reports whether an operator is one of the same expression as another, so many operators away.
+func follows(p *program.Piece, i, away int) bool {
+	k := i + away
+	return k >= 0 && k < len(p.Ops) && p.Origin[k]-p.Origin[i] == away && p.Ops[k].Stack == p.Ops[i].Stack && p.Ops[k].Layer == p.Ops[i].Layer
+}
+
+// ordinal counts the operators of one expression in a row.
 func ordinal(p *program.Piece, i int) (n int) {
-	for k := i - 1; k >= 0 && n < ordinalUpTo && p.Origin[i]-p.Origin[k] == i-k &&
-		p.Ops[k].Stack == p.Ops[i].Stack && p.Ops[k].Layer == p.Ops[i].Layer; k-- {
+	for n < ordinalUpTo && follows(p, i, -n-1) {
 		n++
 	}
 	return n
+}
+
+// iteration returns which operator of one run of an expression it is, where that runs several times in a row, as in a
+// comprehension.
+func iteration(p *program.Piece, i int) (n int, repeats bool) {
+	if p.Ops[i].Stack < 0 {
+		return 0, false
+	}
+	from, to := i, i+1
+	for follows(p, i, from-1-i) {
+		from--
+	}
+	for follows(p, i, to-i) {
+		to++
+	}
+	for period := 2; 2*period <= to-from && period <= ordinalUpTo; period++ {
+		same := (to-from)%period == 0
+		for k := from + period; k < to && same; k++ {
+			same = p.Ops[k].Name == p.Ops[k-period].Name
+		}
+		if same {
+			return (i - from) % period, true
+		}
+	}
+	return 0, false
 }

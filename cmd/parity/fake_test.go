@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,12 +91,9 @@ func fakeEngine(file string) int {
 		if len(ids) == 0 {
 			ids = [][]int{{1, 2, 3}} // an oracle makes its own input
 		}
-		dir := filepath.Join(job.Out, c.Name)
+		dir, err := filepath.Join(job.Out, c.Name), error(nil)
 		if job.Program && mood != "unrecorded" {
-			if err := fakeProgram(dir, c.Name, job.Frames, ids, max(c.Steps, 1), c.Forced); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 9
-			}
+			err = fakeProgram(dir, c.Name, job.Frames, ids, max(c.Steps, 1), c.Forced)
 		}
 		if c.Path == dump.Prefix {
 			hit := &c.Passes[1][0]
@@ -113,11 +111,8 @@ func fakeEngine(file string) int {
 		if passes == nil {
 			passes = fakePasses(ids, max(c.Steps, 1), c.Forced)
 		}
-		if err := fakeRun(job, dir, c.Name, ids, passes, max(c.Steps, 1), c.Forced, mood); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 9
-		}
-		if err := fakePath(dir, c.Path, c.Passes); err != nil {
+		err = errors.Join(err, fakeRun(job, dir, c.Name, ids, passes, max(c.Steps, 1), c.Forced, mood), fakePath(dir, c.Path, c.Passes))
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 9
 		}
@@ -325,22 +320,11 @@ func fakeProgram(dir, name, frames string, ids [][]int, steps int, forced [][]in
 		text = ""
 	}
 	var inputs []tensor.Named
-	for s := range steps {
-		shape, first := []int{len(ids), len(ids[0])}, len(ops)
-		if s > 0 {
-			shape[1] = 1
-		}
-		given := make([]int64, 0, len(ids)*shape[1])
-		for i, row := range ids {
-			for k := range shape[1] {
-				if id := int64(200 + s - 1); s > 0 && i < len(forced) && s <= len(forced[i]) {
-					given = append(given, int64(forced[i][s-1]))
-				} else if s > 0 {
-					given = append(given, id)
-				} else {
-					given = append(given, int64(row[k]))
-				}
-			}
+	for s, fed := range fakePasses(ids, steps, forced) {
+		shape, first := []int{len(ids), len(fed) / len(ids)}, len(ops)
+		given := make([]int64, len(fed))
+		for i, id := range fed {
+			given[i] = int64(id)
 		}
 		t, err := tensor.Of(given, shape...)
 		if err != nil {

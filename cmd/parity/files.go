@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,16 @@ func writeOutput(path string, stdout io.Writer, write func(io.Writer) error) err
 		return write(stdout)
 	}
 	return writeFile(path, write)
+}
+
+// writeJSON is writeOutput of a value.
+func writeJSON(path string, stdout io.Writer, v any) error {
+	return writeOutput(path, stdout, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	})
 }
 
 func writeFile(path string, write func(io.Writer) error) error {

@@ -63,7 +63,7 @@ func (in *inputs) compareTokens(ctx context.Context, name string) (all *report.R
 				opt.Judge.Diagnosis.Mode = setting.DiagnoseOff // one cause is enough
 			}
 		case errors.As(err, &wrong):
-			one = continuation.Unjudged(name, err)
+			one = failed(name, err)
 		default:
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -84,18 +83,13 @@ func (f *namesFlags) write(stdout io.Writer, p *match.Proposal) error {
 	if err != nil {
 		return err
 	}
-	err = writeOutput(f.json, stdout, func(w io.Writer) error {
-		out := *p // without null
-		out.Rules, out.Ambiguous = append([]match.Proposed{}, p.Rules...), append([]match.Ambiguous{}, p.Ambiguous...)
-		out.Golden, out.Actual = append([]match.Left{}, p.Golden...), append([]match.Left{}, p.Actual...)
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", " ")
-		return e.Encode(struct {
-			Schema int `json:"schema"`
-			match.Proposal
-		}{1, out})
-	})
+	out := *p // without null
+	out.Rules, out.Ambiguous = append([]match.Proposed{}, p.Rules...), append([]match.Ambiguous{}, p.Ambiguous...)
+	out.Golden, out.Actual = append([]match.Left{}, p.Golden...), append([]match.Left{}, p.Actual...)
+	err = writeJSON(f.json, stdout, struct {
+		Schema int `json:"schema"`
+		match.Proposal
+	}{1, out})
 	if err == nil && f.json != "-" && f.out != "-" {
 		f.print(stdout, p)
 	}

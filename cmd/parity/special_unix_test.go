@@ -3,12 +3,10 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -70,19 +68,8 @@ func TestSpecialFiles(t *testing.T) {
 		{[]string{"compare", filepath.Dir(pipe("fixture", "fixture.yaml")), "-o", at("out", "1")}, special, "a pipe as a fixture"},
 		{[]string{"compare", filepath.Dir(sparse("big", "fixture.yaml")), "-o", at("out", "2")}, large, "a fixture of 100 GiB"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			code, text := said(ctx, c.args...)
-			assert.Contains(t, []int{exitUsage, exitInfra}, code, "%s: %s", c.reason, text)
-			assert.Contains(t, text, c.says, c.reason)
-		}()
-		select {
-		case <-done:
-		case <-ctx.Done():
-			require.Fail(t, "it waits", c.reason)
-		}
-		cancel()
+		code, text := said(t.Context(), c.args...)
+		assert.Contains(t, []int{exitUsage, exitInfra}, code, "%s: %s", c.reason, text)
+		assert.Contains(t, text, c.says, c.reason)
 	}
 }

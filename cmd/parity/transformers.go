@@ -87,11 +87,6 @@ func copyStatus(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	fmt.Fprintf(w, "runs use the copy of transformers %s in %s\n", o.Version, o.Package())
-	if python, err := engine.Interpreter(os.Getenv, "."); err == nil {
-		if _, now, err := transformers.Installed(cmd.Context(), python); err == nil && now != o.Version {
-			fmt.Fprintf(w, "installed is %s now: the copy is of another version\n", now)
-		}
-	}
 	_, err = listChanges(w, o)
 	return err
 }

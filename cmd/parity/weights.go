@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -77,12 +75,7 @@ func (f *weightsFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if f.json != "-" {
 		err = report.Text(stdout)
 	}
-	err = errors.Join(err, writeOutput(f.json, stdout, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(report)
-	}))
-	switch {
+	switch err = errors.Join(err, writeJSON(f.json, stdout, report)); {
 	case err != nil:
 		return err
 	case report.Wrong():

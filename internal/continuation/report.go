@@ -52,11 +52,6 @@ func (o *Outcome) Report(name string) *report.Report {
 	return r
 }
 
-// Unjudged is the report of a generation that could not be judged.
-func Unjudged(name string, err error) *report.Report {
-	return &report.Report{Fixture: name, Verdict: report.Error, Error: err.Error()}
-}
-
 // Text is the verdict in a sentence.
 func (o *Outcome) Text() string {
 	n := len(o.Positions)

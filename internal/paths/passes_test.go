@@ -34,40 +34,42 @@ func gate(t *testing.T, name, path, encoding string, passes [][]dump.PassItem, o
 		Encoding: dump.Encoding{Compute: encoding}}, dump.OrderRunFile, entries)
 }
 
-// A forward pass of one token is measured against all tokens: in one pass it would be one of many.
-func TestShortRowsAlongPaths(t *testing.T) {
-	whole, decode := [][]dump.PassItem{{part(0, 0, 5)}}, [][]dump.PassItem{{part(0, 0, 3)}, {part(0, 3, 4)}, {part(0, 4, 5)}}
-	for _, tt := range []struct {
-		off    float32
-		want   report.Verdict
-		reason string
-	}{
-		{1e-5, report.Pass, "1 % of a row near zero, 6e-6 of the others"},
-		{1e-2, report.Fail, "0.6 % of the others"},
-	} {
-		p, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{gate(t, "golden", "one-pass", "", whole, 0)},
-			Actual: []*dump.Run{gate(t, "decode", "decode:2", "", decode, tt.off)}, Measured: true}, judge.Options{})
-		require.NoError(t, err, tt.reason)
-		assert.Equal(t, tt.want, p.Report("gate").Verdict, tt.reason)
-	}
-}
+var (
+	whole  = [][]dump.PassItem{{part(0, 0, 5)}}
+	decode = [][]dump.PassItem{{part(0, 0, 3)}, {part(0, 3, 4)}, {part(0, 4, 5)}}
+)
 
-// Along a path with goldens of its own the reference may have lost something: who computes there what it does in one pass
-// is right as well.
-func TestOwnGoldens(t *testing.T) {
-	whole, decode := [][]dump.PassItem{{part(0, 0, 5)}}, [][]dump.PassItem{{part(0, 0, 3)}, {part(0, 3, 4)}, {part(0, 4, 5)}}
+// A forward pass of one token is measured against all tokens: in one pass it would be one of many. Along a path with
+// goldens of its own the reference may have lost something: who computes there what it does in one pass is right as
+// well. And a candidate of 16 bits is judged by what they cost the reference, along that path and in one pass.
+func TestGatesAlongPaths(t *testing.T) {
+	const cost = 0.4 // of bfloat16, far beyond the usual limits
+	golden := gate(t, "golden", "one-pass", "", whole, 0)
+	own := paths.Runs{Golden: []*dump.Run{gate(t, "golden", "decode:2", "", decode, 0.5)}, OnePassGolden: []*dump.Run{golden},
+		OnePass: []*dump.Run{gate(t, "actual1", "one-pass", "", whole, 0)}}
+	costly := paths.Runs{Golden: []*dump.Run{gate(t, "golden", "decode:2", "float32", decode, 0)},
+		OnePassGolden: []*dump.Run{gate(t, "golden1", "one-pass", "float32", whole, 0)},
+		OnePass:       []*dump.Run{gate(t, "actual1", "one-pass", "bfloat16", whole, cost)}}
+	told := costly
+	told.Encoded = []*dump.Run{gate(t, "encoded", "decode:2", "bfloat16", decode, cost)}
+	told.OnePassEncoded = []*dump.Run{gate(t, "encoded1", "one-pass", "bfloat16", whole, cost)}
 	for _, tt := range []struct {
-		off    float32
-		want   report.Verdict
-		reason string
+		runs     paths.Runs
+		off      float32
+		encoding string
+		want     report.Verdict
+		reason   string
 	}{
-		{0.5, report.Pass, "as the reference along the path"},
-		{0, report.Pass, "as the reference in one pass"},
-		{0.25, report.Fail, "neither"},
+		{paths.Runs{Golden: []*dump.Run{golden}}, 1e-5, "", report.Pass, "1 % of a row near zero, 6e-6 of the others"},
+		{paths.Runs{Golden: []*dump.Run{golden}}, 1e-2, "", report.Fail, "0.6 % of the others"},
+		{own, 0.5, "", report.Pass, "as the reference along the path"},
+		{own, 0, "", report.Pass, "as the reference in one pass"},
+		{own, 0.25, "", report.Fail, "neither"},
+		{told, cost, "bfloat16", report.Pass, "what 16 bits cost the reference, too"},
+		{costly, cost, "bfloat16", report.Fail, "nobody knows what they cost"},
 	} {
-		p, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{gate(t, "golden", "decode:2", "", decode, 0.5)},
-			OnePassGolden: []*dump.Run{gate(t, "golden1", "one-pass", "", whole, 0)}, OnePass: []*dump.Run{gate(t, "actual1", "one-pass", "", whole, 0)},
-			Actual: []*dump.Run{gate(t, "decode", "decode:2", "", decode, tt.off)}, Measured: true}, judge.Options{})
+		tt.runs.Actual, tt.runs.Measured = []*dump.Run{gate(t, "decode", "decode:2", tt.encoding, decode, tt.off)}, true
+		p, err := paths.Compare(t.Context(), tt.runs, judge.Options{})
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, p.Report("gate").Verdict, tt.reason)
 	}
@@ -75,7 +77,6 @@ func TestOwnGoldens(t *testing.T) {
 
 // The cause along a path is looked for where the path is what is wrong.
 func TestCausesAlongPaths(t *testing.T) {
-	whole, decode := [][]dump.PassItem{{part(0, 0, 5)}}, [][]dump.PassItem{{part(0, 0, 3)}, {part(0, 3, 4)}, {part(0, 4, 5)}}
 	for _, tt := range []struct {
 		own    float32
 		looked bool
@@ -91,25 +92,4 @@ func TestCausesAlongPaths(t *testing.T) {
 		assert.Equal(t, report.Fail, p.Report("gate").Verdict, tt.reason)
 		assert.Equal(t, tt.looked, p.Along().Causes() != nil, tt.reason)
 	}
-}
-
-// Along a path with goldens of its own a candidate of 16 bits is judged by what they cost the reference
-// along that path, and in one pass by what they cost it there.
-func TestCostsAlongPaths(t *testing.T) {
-	whole, decode := [][]dump.PassItem{{part(0, 0, 5)}}, [][]dump.PassItem{{part(0, 0, 3)}, {part(0, 3, 4)}, {part(0, 4, 5)}}
-	const cost = 0.4 // of bfloat16, far beyond the usual limits
-	runs := paths.Runs{
-		Golden: []*dump.Run{gate(t, "golden", "decode:2", "float32", decode, 0)}, Encoded: []*dump.Run{gate(t, "encoded", "decode:2", "bfloat16", decode, cost)},
-		OnePassGolden: []*dump.Run{gate(t, "golden1", "one-pass", "float32", whole, 0)}, OnePassEncoded: []*dump.Run{gate(t, "encoded1", "one-pass", "bfloat16", whole, cost)},
-		Actual: []*dump.Run{gate(t, "actual", "decode:2", "bfloat16", decode, cost)}, OnePass: []*dump.Run{gate(t, "actual1", "one-pass", "bfloat16", whole, cost)},
-		Measured: true,
-	}
-	p, err := paths.Compare(t.Context(), runs, judge.Options{})
-	require.NoError(t, err)
-	assert.Equal(t, report.Pass, p.Report("gate").Verdict)
-	runs.Encoded, runs.OnePassEncoded = nil, nil
-	p, err = paths.Compare(t.Context(), runs, judge.Options{})
-	require.NoError(t, err)
-	assert.Equal(t, report.Fail, p.Report("gate").Verdict, "nobody knows what it costs")
-	assert.False(t, p.OnePassHolds())
 }

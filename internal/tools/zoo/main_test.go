@@ -87,20 +87,12 @@ func TestCause(t *testing.T) {
 	}
 }
 
-func TestSaid(t *testing.T) {
-	r := causes(cause{ID: "guess"}, cause{ID: "proof", Proven: true}, cause{ID: "late guess"},
-		cause{ID: "proof", Proven: true})
-	r.Kind = "drift"
-	if got, want := r.said(), "fail drift guess proof!"; got != want {
-		t.Errorf("%q, want %q: guesses after the first are not kept, and equal proofs once", got, want)
-	}
-}
-
 func TestScore(t *testing.T) {
 	pass := answer{want: truth{Verdict: "pass"}, got: at("pass", "")}
 	missed := answer{want: truth{Verdict: "fail", Kind: "local", Layer: "a"}, got: at("pass", "")}
 	bug := truth{Verdict: "fail", Cause: "x"}
 	proven, guessed := answer{want: bug, got: causes(cause{ID: "x", Proven: true})}, answer{want: bug, got: causes(cause{ID: "x"})}
+	several := answer{want: bug, got: causes(cause{ID: "guess"}, cause{ID: "x", Proven: true}, cause{ID: "late"}, cause{ID: "x", Proven: true})}
 	broken := answer{err: errors.New("exit\nstatus 3")}
 	for _, c := range []struct {
 		result         result
@@ -118,6 +110,8 @@ func TestScore(t *testing.T) {
 			[]string{"p wrong verdict pass, planted: fail local a", "p (alone) ok pass"},
 			"both are kept: the first line would be of both"},
 		{result{"p", proven, proven, nil}, false, true, []string{"p ok proven fail x!"}, nil, "the planted cause is proven"},
+		{result{"p", several, several, nil}, false, true, []string{"p ok proven fail guess x!"}, nil,
+			"guesses after the first are not kept, and equal proofs once"},
 		{result{"p", guessed, guessed, nil}, false, true, []string{"p ok first fail x"}, []string{"p ok first fail x"},
 			"the planted cause should be proven"},
 		{result{"p", broken, broken, nil}, true, false, []string{"p error exit status 3"}, []string{"p error exit status 3"},
@@ -257,21 +251,9 @@ func TestJudge(t *testing.T) {
 		{said: fail, kept: pass, err: true, reason: "a worse score"},
 	} {
 		folder := t.TempDir()
-		write := func(name, text string) {
-			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
 		say := func(text string) {
 			os.RemoveAll(filepath.Join(folder, "case"))
-			if err := os.Mkdir(filepath.Join(folder, "case"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			write("case/truth.json", pass)
-			write("case/case.json", "{}")
-			if text != "" {
-				write("case/said.json", text)
-			}
+			writeCase(t, folder, map[string]string{"truth.json": pass, "case.json": "{}", "said.json": text})
 		}
 		kept := ""
 		if c.kept != "" || c.update {
@@ -294,13 +276,24 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestDumpsAloneAreWithoutTheRest(t *testing.T) {
-	folder := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(folder, "ref16"), 0o755),
-		os.WriteFile(filepath.Join(folder, "case.json"), []byte("{}"), 0o644)); err != nil {
+// writeCase makes the folder of a case with files of some content.
+func writeCase(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	err := os.Mkdir(filepath.Join(dir, "case"), 0o755)
+	for name, text := range files {
+		if text != "" {
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, "case", name), []byte(text), 0o644))
+		}
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	alone, more, err := arguments(folder)
+}
+
+func TestDumpsAloneAreWithoutTheRest(t *testing.T) {
+	folder := t.TempDir()
+	writeCase(t, folder, map[string]string{"case.json": "{}", "ref16": "a dump"})
+	alone, more, err := arguments(filepath.Join(folder, "case"))
 	if err != nil || slices.Contains(alone, "--noise") || !slices.Contains(more, "--noise") {
 		t.Errorf("%q, %q, %v", alone, more, err)
 	}
@@ -308,9 +301,7 @@ func TestDumpsAloneAreWithoutTheRest(t *testing.T) {
 
 func TestAFolderWithoutCasesIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "notes"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeCase(t, dir, nil)
 	if _, err := run("parity", dir, regexp.MustCompile(""), false); err == nil {
 		t.Error("nothing was compared, and that is no success")
 	}

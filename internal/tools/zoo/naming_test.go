@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -84,18 +83,7 @@ func TestNames(t *testing.T) {
 		{bug, "names: [] # fail", "", false, true, "", "rules cannot fail"},
 	} {
 		dir := t.TempDir()
-		folder := filepath.Join(dir, "case")
-		if err := os.Mkdir(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for name, text := range map[string]string{"truth.json": c.truth, "case.json": "{}", "rules.yaml": c.rules, "said.json": c.said} {
-			if text == "" {
-				continue
-			}
-			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
+		writeCase(t, dir, map[string]string{"truth.json": c.truth, "case.json": "{}", "rules.yaml": c.rules, "said.json": c.said})
 		s, err := run(os.Args[0], dir, regexp.MustCompile(""), true)
 		if err != nil {
 			t.Fatal(err)

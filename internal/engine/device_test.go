@@ -54,7 +54,7 @@ func TestWhoWaitsForTheCPU(t *testing.T) {
 				assert.Empty(t, said, c.reason)
 				return
 			}
-			assert.Regexp(t, `waits for the cpu, which pid \d+, .*, for \ds uses; 1m0s are left until the deadline of `+
+			assert.Regexp(t, `waits for the cpu, which pid \d+, .*, since \S+ uses; 1m0s are left until the deadline of `+
 				`this test \(PARITY_LOCK=off does not wait\)`, said, c.reason)
 			assert.Contains(t, said, "were spent waiting for the cpu", c.reason)
 		})

@@ -25,9 +25,10 @@ func getter(env []string) func(key string) string {
 	return func(key string) string { v, _ := lookup(env, key); return v }
 }
 
-// defaults are variables that engines read at import: no telemetry, no progress bars, reproducible
-// results.
+// defaults are variables that engines read at import: no hub, no telemetry, no progress bars,
+// reproducible results.
 var defaults = []string{
+	"HF_HUB_OFFLINE=1",
 	"MODULAR_TELEMETRY_ENABLED=0",
 	"MODULAR_CRASH_REPORTING_ENABLED=0",
 	"MAX_SERVE_DISABLE_TELEMETRY=1",
@@ -41,15 +42,11 @@ var defaults = []string{
 	"PYTHONHASHSEED=0", // transformers calls Gemma 3's rotary embedding in the order of a set of names
 }
 
-// offlineEnv adds the defaults to env, and HF_HUB_OFFLINE unless the job is online. A variable that the
-// user has set keeps its value: HF_HUB_OFFLINE=0 asks the hub.
-func offlineEnv(env []string, online bool) []string {
-	offline := "HF_HUB_OFFLINE=1"
-	if online {
-		offline = "HF_HUB_OFFLINE=0"
-	}
+// offlineEnv adds the defaults to env. A variable that the user has set keeps its value: HF_HUB_OFFLINE=0
+// asks the hub.
+func offlineEnv(env []string) []string {
 	out := slices.Clone(env)
-	for _, kv := range append(slices.Clone(defaults), offline) {
+	for _, kv := range defaults {
 		if key, _, _ := strings.Cut(kv, "="); getter(env)(key) == "" {
 			out = append(out, kv)
 		}
@@ -76,7 +73,7 @@ func maskTexts(dir string, secrets *secret.Values) error {
 // Environ is the environment of a program that goparity starts: that of this process, without
 // telemetry and without the hub unless it says otherwise, with the cache of compiled graphs.
 func Environ() ([]string, error) {
-	return withCache(offlineEnv(os.Environ(), false))
+	return withCache(offlineEnv(os.Environ()))
 }
 
 // withCache adds the folder of compiled graphs, and what Python needs to print at once and in UTF-8.

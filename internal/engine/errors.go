@@ -72,12 +72,17 @@ func Class(err error) string {
 }
 
 // Text returns the text of an error, with the end of the engine's log if the engine died or was
-// stopped.
+// stopped: as much as people and JUnit can read in a failure.
 func Text(err error) string {
+	const most, room = 30, 3000 // lines, bytes
 	text := Message(err)
 	var exit *supervise.ExitError
 	if errors.As(err, &exit) && len(exit.Tail) > 0 {
-		text += "\nthe end of its log:\n  " + strings.ReplaceAll(sanitize.Text(strings.Join(lastLines(exit.Tail), "\n")), "\n", "\n  ")
+		end := strings.Join(exit.Tail[max(0, len(exit.Tail)-most):], "\n")
+		if len(end) > room {
+			end = "…" + strings.ToValidUTF8(end[len(end)-room:], "")
+		}
+		text += "\nthe end of its log:\n  " + strings.ReplaceAll(sanitize.Text(end), "\n", "\n  ")
 	}
 	return text
 }
@@ -85,24 +90,6 @@ func Text(err error) string {
 // Message returns the text of an error as people and CI may see it: much of it may be what an engine
 // said.
 func Message(err error) string { return sanitize.Text(err.Error()) }
-
-// lastLines keeps as many lines as people and JUnit can read in a failure. Of a line that is too
-// long it keeps the end.
-func lastLines(lines []string) []string {
-	const most, room = 30, 3000 // lines, bytes
-	lines = slices.Clone(lines[max(0, len(lines)-most):])
-	left := room
-	for i := len(lines) - 1; i >= 0; i-- {
-		if left -= len(lines[i]); left < 0 {
-			if i < len(lines)-1 {
-				return lines[i+1:]
-			}
-			lines[i] = "…" + strings.ToValidUTF8(lines[i][len(lines[i])-room:], "")
-			return lines[i:]
-		}
-	}
-	return lines
-}
 
 // Raised returns the case in which the model itself failed; "" for any other error.
 func Raised(err error) string {

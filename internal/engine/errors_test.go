@@ -37,7 +37,7 @@ func TestClassAndText(t *testing.T) {
 			0, "one endless line keeps its end"},
 		{&engine.Error{Class: "crash", Err: &supervise.ExitError{Name: "python",
 			Code: 3, Tail: []string{"line 0", "line " + strings.Repeat("x", 2999), "line 2"}}}, "crash",
-			1, "whole lines that fit"},
+			1, "what fits"},
 		{fmt.Errorf("engine: %w", &supervise.ExitError{Name: "python", Tail: tail, Err: context.DeadlineExceeded}),
 			"timeout", 30, "what the engine was doing"},
 		{fmt.Errorf("supervise: stopped: %w", context.Canceled), "stopped", 0, "Ctrl-C"},

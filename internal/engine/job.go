@@ -40,11 +40,8 @@ const (
 	Blind = "blind"
 )
 
-// What a program says of the lines of source that made an operator.
-const (
-	FramesText  = "text"  // place and expression
-	FramesLines = "lines" // place alone
-)
+// FramesLines has a program say the places alone of the lines of source that made an operator, without their text.
+const FramesLines = "lines"
 
 // ProgramMode is the mode of a job of torch that records programs alone, of token ids, under fake
 // tensors: no weights are read, and the dump has no tensors.
@@ -101,7 +98,7 @@ type Job struct {
 	// WeightHashes keeps their hashes instead, however large they are.
 	WeightHashes bool `json:"weight_hashes,omitempty"`
 	// Program records what the reference ran (package program), as dump.ProgramFile beside each run.json.
-	// Of torch, and of cases without Passes. Frames is what it says of the source: FramesText if empty.
+	// Of torch, and of cases without Passes. Frames is what it says of the source: FramesLines, or all if empty.
 	Program bool   `json:"program,omitempty"`
 	Frames  string `json:"frames,omitempty"`
 	// Observer is Seen or Blind, to find out whether hooks change what the model computes.
@@ -110,7 +107,6 @@ type Job struct {
 	// 0 is no check.
 	SanityTokens int    `json:"sanity_tokens,omitempty"`
 	SkipSanity   string `json:"skip_sanity,omitempty"` // why a failed sanity check is only a warning
-	Online       bool   `json:"online,omitempty"`      // may ask the hub; else only its cache on disk is read
 	Cases        []Case `json:"cases"`
 }
 
@@ -160,24 +156,20 @@ type expressions struct {
 }
 
 func (j Job) expressions() (e expressions, err error) {
-	for _, list := range []struct {
-		patterns   []string
-		expression func(*glob.Pattern) string
-		to         *[]string
-	}{
-		{j.Capture.Layers, (*glob.Pattern).Tail, &e.Layers},
-		{j.Capture.Ports, (*glob.Pattern).Whole, &e.Ports},
-		{j.AllowMissing, (*glob.Pattern).Tail, &e.AllowMissing},
-	} {
-		for _, pattern := range list.patterns {
-			p, err := glob.Compile(pattern)
-			if err != nil {
-				return e, &Error{Class: ClassUsage, Msg: err.Error()}
+	translate := func(patterns []string, expression func(*glob.Pattern) string) (all []string) {
+		for _, pattern := range patterns {
+			p, wrong := glob.Compile(pattern)
+			if wrong != nil {
+				err = &Error{Class: ClassUsage, Msg: wrong.Error()}
+				return nil
 			}
-			*list.to = append(*list.to, list.expression(p))
+			all = append(all, expression(p))
 		}
+		return all
 	}
-	return e, nil
+	e = expressions{translate(j.Capture.Layers, (*glob.Pattern).Tail), translate(j.Capture.Ports, (*glob.Pattern).Whole),
+		translate(j.AllowMissing, (*glob.Pattern).Tail)}
+	return e, err
 }
 
 // Case is one input: one of Prompts, Messages and TokenIDs, or none of them for an oracle that

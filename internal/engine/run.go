@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/goparity/goparity/internal/secret"
 	"github.com/goparity/goparity/internal/supervise"
@@ -14,13 +13,12 @@ import (
 
 // Options say how a job is run.
 type Options struct {
-	Python   string        // Python interpreter; that of [Interpreter] if empty
-	Program  []string      // any program in place of an engine of this package, with its first arguments
-	Dir      string        // working folder of Program; that of this process if empty
-	Env      []string      // complete environment, KEY=value; that of this process if nil
-	LogFile  string        // gets what the engine prints; if empty OUT.log, removed after a successful run
-	Progress func(Event)   // called for each event; may be nil
-	Grace    time.Duration // time between SIGTERM and SIGKILL; 0: package supervise's default
+	Python   string      // Python interpreter; that of [Interpreter] if empty
+	Program  []string    // any program in place of an engine of this package, with its first arguments
+	Dir      string      // working folder of Program; that of this process if empty
+	Env      []string    // complete environment, KEY=value; that of this process if nil
+	LogFile  string      // gets what the engine prints; if empty OUT.log, removed after a successful run
+	Progress func(Event) // called for each event; may be nil
 }
 
 // Run runs a job and opens what it wrote. A dump without the job's nonce is refused, because it
@@ -71,8 +69,8 @@ func command(job Job, opt Options) (supervise.Command, error) {
 	if env == nil {
 		env = os.Environ()
 	}
-	env = offlineEnv(env, job.Online)
-	cmd := supervise.Command{LogFile: opt.LogFile, Grace: opt.Grace, Secrets: secret.FromEnv(env)}
+	env = offlineEnv(env)
+	cmd := supervise.Command{LogFile: opt.LogFile, Secrets: secret.FromEnv(env)}
 	if cmd.LogFile == "" {
 		cmd.LogFile = job.Out + ".log"
 	}

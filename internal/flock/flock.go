@@ -49,7 +49,7 @@ func Acquire(ctx context.Context, path string, waiting func(holder string)) (*Lo
 				err = fmt.Errorf("%w: %w", err, ctx.Err())
 			}
 			if last != "" {
-				err = fmt.Errorf("held by %s (%s), after waiting for %s: %w", holding(last), path,
+				err = fmt.Errorf("held by %s (%s), after waiting for %s: %w", last, path,
 					time.Since(began).Round(100*time.Millisecond), err)
 			}
 			return nil, err
@@ -61,8 +61,8 @@ func Acquire(ctx context.Context, path string, waiting func(holder string)) (*Lo
 		case f != nil:
 			// The lock is valid without this text, so errors do not matter.
 			f.Truncate(0)
-			f.WriteAt(fmt.Appendf(nil, "%d %s %.300s", os.Getpid(), time.Now().UTC().Format(time.RFC3339),
-				secret.FromEnv(os.Environ()).Redact(strings.Join(os.Args, " "))), 0)
+			f.WriteAt(fmt.Appendf(nil, "pid %d, %.300s, since %s", os.Getpid(),
+				secret.FromEnv(os.Environ()).Redact(strings.Join(os.Args, " ")), time.Now().UTC().Format(time.RFC3339)), 0)
 			return &Lock{file: f, undo: bequeath(f)}, nil
 		case !busy:
 			continue
@@ -70,7 +70,7 @@ func Acquire(ctx context.Context, path string, waiting func(holder string)) (*Lo
 		if h := holder(path); h != last || time.Since(told) > tell {
 			last, told = h, time.Now()
 			if waiting != nil {
-				waiting(holding(h))
+				waiting(h)
 			}
 		}
 		select {
@@ -133,15 +133,4 @@ func holder(path string) string {
 		return "another process"
 	}
 	return string(text)
-}
-
-// holding says in words who holds a lock and for how long.
-func holding(holder string) string {
-	pid, rest, _ := strings.Cut(holder, " ")
-	since, command, ok := strings.Cut(rest, " ")
-	t, err := time.Parse(time.RFC3339, since)
-	if !ok || err != nil {
-		return holder
-	}
-	return fmt.Sprintf("pid %s, %s, for %s", pid, command, max(0, time.Since(t).Round(time.Second)))
 }

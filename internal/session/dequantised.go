@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -70,24 +71,20 @@ func checkActivations(r *dump.Run, ref fixture.Reference) error {
 	return nil
 }
 
-// weightPath is the setting of MAX that names the files of the weights.
-const weightPath = "weight_path"
-
 // quantisedFile gives MAX the .gguf file that the dequantised references stand for, unless the
 // fixture names files itself.
 func quantisedFile(job *engine.Job, y *fixture.Fixture) error {
+	const files = "weight_path" // the setting of MAX
 	path := y.QuantisedWeights()
-	if job.Engine != engine.MAX || !strings.EqualFold(filepath.Ext(path), ".gguf") || job.Config[weightPath] != nil {
+	if job.Engine != engine.MAX || !strings.EqualFold(filepath.Ext(path), ".gguf") || job.Config[files] != nil {
 		return nil
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	config := map[string]any{weightPath: []string{abs}}
-	for k, v := range job.Config {
-		config[k] = v
-	}
+	config := map[string]any{files: []string{abs}}
+	maps.Copy(config, job.Config)
 	job.Config = config
 	return nil
 }

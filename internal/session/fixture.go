@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -192,7 +191,7 @@ func (f *Fixture) open() error {
 	return f.openErr
 }
 
-func (f *Fixture) goldenDir() string { return cmp.Or(f.cfg.Goldens, filepath.Join(f.dir, "golden")) }
+func (f *Fixture) goldenDir() string { return filepath.Join(f.dir, "golden") }
 
 func (f *Fixture) load() (*judge.Comparison, error) {
 	err := f.open()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
@@ -16,14 +17,6 @@ import (
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
-)
-
-// Why an input keeps what the candidate computed.
-const (
-	leftMask    = "a mask: each engine has its own form of it"
-	leftInteger = "integers select, they are not computed"
-	leftLayout  = "the golden cannot be laid out like it"
-	leftFused   = "the golden has several tensors here"
 )
 
 // Injection writes the golden inputs of a case into dir as the candidate lays them out, and returns
@@ -83,24 +76,22 @@ func asCandidate(k judge.Case, pair match.Pair) (t *tensor.Tensor, left string) 
 	case pair.Problem != "":
 		return nil, pair.Problem
 	case pair.Mask:
-		return nil, leftMask
+		return nil, "a mask: each engine has its own form of it"
 	case !golden.DType().IsFloat():
-		return nil, leftInteger
+		return nil, "integers select, they are not computed"
 	case len(pair.Golden) > 1 || len(pair.Actual) > 1:
-		return nil, leftFused
+		return nil, "the golden has several tensors here"
 	}
-	back, ok := pair.ActualView.Inverse(actual.Shape())
-	if !ok {
-		return nil, leftLayout
+	if back, ok := pair.ActualView.Inverse(actual.Shape()); ok {
+		t, err := pair.GoldenView.Apply(golden)
+		if err == nil {
+			t, err = back.Apply(t)
+		}
+		if err == nil && slices.Equal(t.Shape(), actual.Shape()) {
+			return t, ""
+		}
 	}
-	t, err := pair.GoldenView.Apply(golden)
-	if err == nil {
-		t, err = back.Apply(t)
-	}
-	if err != nil || tensor.FormatShape(t.Shape()) != tensor.FormatShape(actual.Shape()) {
-		return nil, leftLayout
-	}
-	return t, ""
+	return nil, "the golden cannot be laid out like it"
 }
 
 // addInjected adds the candidate's run on golden inputs to each case: a live one if both modes are
@@ -139,17 +130,13 @@ func (f *Fixture) injects() bool {
 	return !f.yaml.Alone && e.Command == nil && cmp.Or(e.Name, engine.MAX) == engine.MAX
 }
 
-// goldenKey is what an injected run depends on besides the fixture: the golden inputs that it was
-// given.
-const goldenKey = "golden"
-
-// runInputs returns what a recorded run depends on.
+// runInputs returns what a recorded run depends on: an injected one also on the golden inputs that it was given.
 func (f *Fixture) runInputs(run dump.Info) fixture.Inputs {
 	base, _ := dump.CutPathCase(run.Case)
 	in := f.yaml.RunInputs(base)
 	if run.Mode == dump.Injected {
 		if k := f.goldens.Find(f.yaml.Reference(run.Device), run.Case); k != nil {
-			in[goldenKey] = k.Info.SHA256[k.Info.Order[0].File]
+			in["golden"] = k.Info.SHA256[k.Info.Order[0].File]
 		}
 	}
 	return in

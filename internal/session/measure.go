@@ -34,14 +34,12 @@ func (u *update) measure(m *made, onePass []*dump.Run) error {
 	}
 	var all [][]path.Plan
 	for _, y := range u.yaml.Paths {
-		plans, left, err := path.Plans(y.Name, inputs, u.about())
+		plans, left, err := u.plan(y, inputs)
 		if err != nil {
-			return fmt.Errorf("%s:%d: %w", u.yaml.File, y.Pos.Line, err)
+			return err
 		}
 		for _, text := range left {
-			if u.yaml.Auto == nil { // which is planned for the longest case
-				fmt.Fprintf(u.out, "parity: update %s: %s\n", u.name, text)
-			}
+			fmt.Fprintf(u.out, "parity: update %s: %s\n", u.name, text)
 		}
 		all = append(all, plans)
 	}
@@ -66,7 +64,7 @@ func (u *update) measure(m *made, onePass []*dump.Run) error {
 		m.paths = append(m.paths, paths...)
 	}
 	for _, p := range m.paths {
-		if p.Own && u.yaml.WantsPath(p.Golden()) {
+		if p.Own && u.yaml.Wants(p.Golden()) {
 			m.along = append(m.along, runs[slices.IndexFunc(runs, func(r *dump.Run) bool { return r.Info.Case == p.Golden() })])
 		}
 	}
@@ -86,7 +84,7 @@ func (u *update) costsAlong(all []*made) error {
 		}
 		var cases []engine.Case
 		for _, p := range all[i].paths {
-			if p.Own && u.yaml.WantsPath(p.Golden()) {
+			if p.Own && u.yaml.Wants(p.Golden()) {
 				p.Variant = m.variant
 				m.paths, cases = append(m.paths, p), append(cases, all[i].cases[p.Golden()])
 			}
@@ -160,12 +158,9 @@ func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*
 	for i := range out {
 		out[i].Own = own && !out[i].Left // all cases of a path are judged alike
 		what := "shares the goldens of one pass"
-		switch {
-		case out[i].Left:
+		if out[i].Left {
 			what = "is left out: the reference cuts images there"
-		case own && out[i].Limit == 0:
-			what = "keeps its own goldens: no run of one pass has its tokens alone"
-		case own:
+		} else if own {
 			what = "keeps its own goldens"
 		}
 		if out[i].Limit > 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/paths"
@@ -134,12 +135,7 @@ func (f *Fixture) newPaths() (paths []*Path) {
 		p := &Path{Name: y.Name, probe: &probe{what: "path " + y.Name, fixture: f, err: missing}}
 		p.compare = func() (outcome, error) { return p.along() }
 		if missing == nil {
-			if p.plans, p.left, p.err = path.Plans(y.Name, inputs, f.about()); f.yaml.Auto != nil {
-				p.left = nil // planned for the longest case, and the others are short on purpose
-			}
-			if p.err != nil {
-				p.err = fmt.Errorf("%s:%d: %w", f.yaml.File, y.Pos.Line, p.err)
-			}
+			p.plans, p.left, p.err = f.plan(y, inputs)
 			p.plans = slices.DeleteFunc(p.plans, p.leaves)
 			if p.err == nil && len(p.plans) == 0 {
 				p.err = fmt.Errorf("%s:%d: the reference itself is not along it what it is in one pass: take it out", f.yaml.File, y.Pos.Line)
@@ -168,13 +164,21 @@ func (p *Path) leaves(plan path.Plan) bool {
 	return left
 }
 
-// about is what plans depend on besides the tokens.
-func (r *runner) about() (a path.About) {
+// plan plans a path, and says which cases are too short for it. Those of cases: auto are, on purpose: the
+// longest is for it.
+func (r *runner) plan(y fixture.Path, inputs []path.Input) (plans []path.Plan, left []string, err error) {
+	var about path.About
 	if config, err := r.config(); err == nil {
-		a.Window, _ = config.Int("sliding_window")
+		about.Window, _ = config.Int("sliding_window")
 	}
-	a.Page, _ = checkpoint.Config(r.yaml.Model.Engine.Settings).Int("kv_cache_page_size")
-	return a
+	about.Page, _ = checkpoint.Config(r.yaml.Model.Engine.Settings).Int("kv_cache_page_size")
+	if plans, left, err = path.Plans(y.Name, inputs, about); err != nil {
+		return nil, nil, fmt.Errorf("%s:%d: %w", r.yaml.File, y.Pos.Line, err)
+	}
+	if r.yaml.Auto != nil {
+		left = nil
+	}
+	return plans, left, nil
 }
 
 func planCase(p path.Plan) engine.Case {

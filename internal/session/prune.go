@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/store"
 )
 
@@ -44,34 +42,8 @@ func Prune(ctx context.Context, dir string, apply bool) (gone []string, err erro
 	return gone, nil
 }
 
-// wanted is what a fixture asks for of a run: all of it, the steps that its case has, or nil.
-func (r *runner) wanted(k *store.Kept) *store.Kept {
-	switch {
-	case k.Variant == "" && !r.wants(k.Info.Case), k.Variant != "" && !r.yaml.Wants(k.Variant, k.Info.Case, "0"):
-		return nil
-	case k.Variant == "":
-		return k
-	}
-	left := *k
-	left.Info.Order, left.Info.SHA256 = nil, map[string]string{}
-	for _, o := range k.Info.Order {
-		if r.yaml.Wants(k.Variant, k.Info.Case, o.Step) {
-			left.Info.Order, left.Info.SHA256[o.File] = append(left.Info.Order, o), k.Info.SHA256[o.File]
-		}
-	}
-	if len(left.Info.Order) == len(k.Info.Order) {
-		return k
-	}
-	for _, file := range k.Program {
-		left.Info.SHA256[file] = k.Info.SHA256[file]
-	}
-	return &left
-}
-
-// wants reports whether the fixture has a case, and its execution path.
-func (r *runner) wants(caseName string) bool {
-	if _, ofPath := dump.CutPathCase(caseName); ofPath {
-		return r.yaml.WantsPath(caseName)
-	}
-	return slices.Contains(r.yaml.CaseNames(), caseName)
+// wanted reports whether the fixture asks for a run that is kept.
+func (r *runner) wanted(k *store.Kept) bool {
+	_, listed := r.yaml.Variant(k.Variant)
+	return r.yaml.Wants(k.Info.Case) && (listed || k.Variant == "")
 }

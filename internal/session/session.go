@@ -26,7 +26,6 @@ type Config struct {
 	Record     string   // name under which the replayed run is kept
 	Update     setting.Update
 	GoldenDump string          // the reference's dump
-	Goldens    string          // folder of the goldens in place of the fixture's own
 	Bless      string          // why an update takes the candidate's run in place of the reference's; empty: it does not
 	Prune      bool            // an update may remove goldens
 	Out        string          // folder of the reports, of this package alone

@@ -39,7 +39,7 @@ func (f *Fixture) staleGoldens(keys ...string) []string {
 func (f *Fixture) staleRuns() (out []string) {
 	var stale changed
 	for _, r := range slices.Concat(f.runs, f.injected, f.probes.runs()) {
-		if !f.wants(r.Info.Case) {
+		if !f.yaml.Wants(r.Info.Case) {
 			text := fmt.Sprintf("the recorded run %s has a case %s, which %s does not have: remove it: parity golden prune --apply %s",
 				f.yaml.Replay, r.Info.Case, f.yaml.File, f.dir)
 			if !slices.Contains(out, text) {

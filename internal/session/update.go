@@ -69,20 +69,15 @@ func (u *update) renew() error {
 	case u.goldenDump == "":
 		return u.fromReference()
 	}
-	dirs := map[string]string{}
-	for _, v := range u.yaml.Variants() {
-		if dir := filepath.Join(u.goldenDump, v); isDir(dir) {
-			dirs[v] = dir
-		}
-	}
-	if len(dirs) == 0 {
-		dirs[u.yaml.Variants()[0]] = u.goldenDump
-	}
+	several := slices.ContainsFunc(u.yaml.Variants(), func(v string) bool { return isDir(filepath.Join(u.goldenDump, v)) })
 	var all []*made
-	for _, v := range u.yaml.Variants() {
-		dir := dirs[v]
+	for i, v := range u.yaml.Variants() {
+		dir := filepath.Join(u.goldenDump, v)
+		if i == 0 && !several {
+			dir = u.goldenDump
+		}
 		switch {
-		case dir == "":
+		case dir != u.goldenDump && !isDir(dir):
 			fmt.Fprintf(u.out, "parity: update %s: the dump has no %s: its goldens stay as they are\n", u.name, v)
 			continue
 		case store.KeepsRuns(dir):

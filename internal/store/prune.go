@@ -5,19 +5,17 @@ import (
 	"fmt"
 )
 
-// Prune returns what is no longer wanted: runs of which keep leaves less than there is, and files that
-// belong to no run. With apply it removes them, atomically. keep returns what stays of a run: all of it,
-// a part, or nil. Prune refuses a store that is damaged, and one of which nothing would be left.
-func Prune(ctx context.Context, dir string, apply bool, waiting func(holder string), keep func(*Kept) *Kept) (gone []string, err error) {
+// Prune returns what is no longer wanted: runs that are not to be kept, and files that belong to no run.
+// With apply it removes them, atomically. It refuses a store that is damaged, and one of which nothing
+// would be left.
+func Prune(ctx context.Context, dir string, apply bool, waiting func(holder string), keep func(*Kept) bool) (gone []string, err error) {
 	prune := func(old *Store) (*Change, error) {
 		c := &Change{Paths: old.Paths()}
 		for _, k := range old.Runs() {
-			left := keep(k)
-			if left != k {
+			if keep(k) {
+				c.Keep = append(c.Keep, k)
+			} else {
 				gone = append(gone, k.String())
-			}
-			if left != nil {
-				c.Keep = append(c.Keep, left)
 			}
 		}
 		problems, err := old.Verify(ctx)

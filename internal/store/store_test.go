@@ -368,19 +368,8 @@ func TestPrune(t *testing.T) {
 	update(t, disk, dir, keep("float32", ports("a", "0", "l", f32(t, 1), "1", "l", f32(t, 2)), ports("b", "0", "l", f32(t, 3))))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "old.0.safetensors"), nil, 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "README.md"), nil, 0o644))
-	first := func(k *store.Kept) *store.Kept {
-		if k.Info.Case != "a" {
-			return nil
-		}
-		if len(k.Info.Order) == 1 {
-			return k
-		}
-		left := *k
-		left.Info.Order = k.Info.Order[:1]
-		left.Info.SHA256 = map[string]string{k.Info.Order[0].File: k.Info.SHA256[k.Info.Order[0].File]}
-		return &left
-	}
-	want := []string{"float32 of case a", "float32 of case b", "old.0.safetensors"}
+	first := func(k *store.Kept) bool { return k.Info.Case == "a" }
+	want := []string{"float32 of case b", "old.0.safetensors"}
 	gone, err := store.Prune(t.Context(), dir, false, nil, first)
 	require.NoError(t, err)
 	assert.Equal(t, want, gone)
@@ -389,9 +378,9 @@ func TestPrune(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, want, gone)
 	s := open(t, disk, dir)
-	assert.Equal(t, 1, s.Steps("float32", "a"))
-	assert.Len(t, names(t, disk, dir), 4, "README.md stays, and what store did not write")
-	gone, err = store.Prune(t.Context(), dir, true, nil, func(*store.Kept) *store.Kept { return nil })
+	assert.Equal(t, 2, s.Steps("float32", "a"))
+	assert.Len(t, names(t, disk, dir), 5, "README.md stays, and what store did not write")
+	gone, err = store.Prune(t.Context(), dir, true, nil, func(*store.Kept) bool { return false })
 	assert.ErrorContains(t, err, "nothing would be left", gone)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, s.Runs()[0].Info.Order[0].File), []byte("x"), 0o644))
 	_, err = store.Prune(t.Context(), dir, true, nil, first)

@@ -136,7 +136,10 @@ func TestTempDir(t *testing.T) {
 	require.NoError(t, cmd.Process.Kill())
 	require.NoError(t, syscall.Kill(p.watchdog(), syscall.SIGKILL))
 	cmd.Wait()
-	require.NoError(t, eventually(func() bool { return !alive(p.watchdog()) }))
+	require.NoError(t, eventually(func() bool { // its threads hold files until the last is dead
+		tasks, _ := os.ReadDir(filepath.Join("/proc", strconv.Itoa(p.watchdog()), "task"))
+		return !alive(p.watchdog()) && len(tasks) < 2
+	}))
 	other, removeOther, err := supervise.TempDir(p.dir, "parity-test-")
 	require.NoError(t, err)
 	assert.ElementsMatch(t, []string{theirs, mine, other}, folder())

@@ -3,9 +3,9 @@ package supervise
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/goparity/goparity/internal/flock"
 )
@@ -34,6 +34,9 @@ func Lock(ctx context.Context, name string, waiting func(holder string)) (unlock
 	return l.Unlock, nil
 }
 
+// fit makes a name one of a file.
+var fit = strings.NewReplacer(":", "_", "/", "_", `\`, "_")
+
 // lockPath returns the file of a lock, and makes its folder.
 func lockPath(name string) (string, error) {
 	dir := os.Getenv("PARITY_LOCK_DIR")
@@ -44,5 +47,5 @@ func lockPath(name string) (string, error) {
 		}
 		dir = filepath.Join(cache, "goparity")
 	}
-	return filepath.Join(dir, url.QueryEscape(name)+".lock"), os.MkdirAll(dir, 0o755)
+	return filepath.Join(dir, fit.Replace(name)+".lock"), os.MkdirAll(dir, 0o755)
 }

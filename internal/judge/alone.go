@@ -50,7 +50,8 @@ func Alone(ctx context.Context, k Case, opt AloneOptions) (Case, error) {
 		return k, err
 	}
 	for _, r := range layouts {
-		a.all = append(a.all, &own{alone: a, replayed: r, golden: make([]*tensor.Tensor, len(r.records)), made: map[program.ID]*tensor.Tensor{}})
+		a.all = append(a.all, &own{alone: a, replayed: r, golden: make([]*tensor.Tensor, len(r.records)),
+			made: map[program.ID]*tensor.Tensor{}})
 	}
 	if err := a.replay(); err != nil {
 		return k, err
@@ -60,7 +61,8 @@ func Alone(ctx context.Context, k Case, opt AloneOptions) (Case, error) {
 		golden, err = a.along()
 	} else {
 		byKey := c.byKey()
-		golden = dump.New(golden.Path, golden.Info, golden.OrderBy, a.all[0].entries(func(at program.Port) *tensor.Tensor { return byKey[k.keyOf(at)].entry }))
+		blank := func(at program.Port) *tensor.Tensor { return byKey[k.keyOf(at)].entry }
+		golden = dump.New(golden.Path, golden.Info, golden.OrderBy, a.all[0].entries(blank))
 	}
 	if err != nil {
 		return k, err

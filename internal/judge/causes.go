@@ -38,8 +38,8 @@ type search struct {
 func (c *Comparison) Causes() []report.Cause {
 	s, v := &c.search, c.Verdict
 	s.once.Do(func() {
-		if s.Mode == setting.DiagnoseOff || v == nil || v.Kind == localise.KindInput && v.Layer == "" { // another prompt is the cause
-			return
+		if s.Mode == setting.DiagnoseOff || v == nil || v.Kind == localise.KindInput && v.Layer == "" {
+			return // another prompt is the cause
 		}
 		s.causes = []report.Cause{}
 		for _, k := range c.byNumbers() {
@@ -60,7 +60,8 @@ func (c *Comparison) Causes() []report.Cause {
 		}
 		if !slices.ContainsFunc(s.causes, func(k report.Cause) bool { return k.Proven }) &&
 			!slices.ContainsFunc(c.replays, func(r *replayed) bool { return !r.inferred }) {
-			s.notes = append(s.notes, "why is told by the program that the reference ran, which the golden has not: parity golden program MODEL --golden DIR adds it")
+			s.notes = append(s.notes, "why is told by the program that the reference ran, which the golden has not: "+
+				"parity golden program MODEL --golden DIR adds it")
 		}
 	})
 	return slices.Clone(s.causes)

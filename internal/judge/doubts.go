@@ -32,7 +32,8 @@ func (c *Comparison) noteDoubts() {
 	}
 	same := c.Cases[0].Golden.Path == c.Cases[0].Actual.Path && !c.otherEngines() // which is noted
 	if n, equal := c.equalOutputs(); n > 1 && equal && !c.Cases[0].alone && !c.otherRecordings() && !same {
-		c.find(whenRight, fmt.Sprintf("all %d compared outputs are equal bit for bit: if one dump is a copy of the other, this shows only that it can be read", n))
+		c.find(whenRight, fmt.Sprintf("all %d compared outputs are equal bit for bit: if one dump is a copy of the other, "+
+			"this shows only that it can be read", n))
 	}
 }
 

@@ -158,8 +158,8 @@ func (e *edits) addedAfter(k *report.Cause) {
 	}
 }
 
-// editAt looks for the edit at a port, or the two that explain it together; none where it was not replayed, or none fits. One that is known of another layer
-// is counted there. With twin, no other is looked for.
+// editAt looks for the edit at a port, or the two that explain it together; none where it was not replayed, or none
+// fits. One that is known of another layer is counted there. With twin, no other is looked for.
 func (c *Comparison) editAt(here *looked, all *edits, twin bool) ([]*report.Cause, error) {
 	if twin && len(all.known) == 0 {
 		return nil, nil
@@ -252,10 +252,10 @@ func (c *Comparison) lookAt(l *looked, known map[string]*twins, twin bool) (*edi
 	if site == nil || len(l.r.ports[l.port]) == 0 {
 		return nil, nil, nil
 	}
-	found, of, err := c.findEdit(l.r, l.port, l.load, site, false, known, twin)
+	found, of, err := c.findEdit(l, site, false, known, twin)
 	if err == nil && len(found.Fits) == 0 && site.AnyOrder {
 		site = l.r.result.Site(l.port, l.load, nil, true)
-		found, of, err = c.findEdit(l.r, l.port, l.load, site, true, known, twin)
+		found, of, err = c.findEdit(l, site, true, known, twin)
 	}
 	return found, of, err
 }
@@ -272,7 +272,9 @@ func (e *edits) both(r *replayed, of *program.Piece, p *Port, found *editsearch.
 
 // findEdit looks for the edit of a site; where forward passes were laid out, of the rows of the first that is wrong. The
 // edits found are those of the piece that is returned.
-func (c *Comparison) findEdit(r *replayed, t int, load replay.Load, site *piece.Site, replayed bool, known map[string]*twins, twin bool) (*editsearch.Result, *program.Piece, error) {
+func (c *Comparison) findEdit(l *looked, site *piece.Site, replayed bool, known map[string]*twins, twin bool) (
+	*editsearch.Result, *program.Piece, error) {
+	r, t, load := l.r, l.port, l.load
 	fed, rows := c.fed(r, t, site)
 	if fed != nil {
 		site = r.result.Site(t, load, rows, replayed)

@@ -29,14 +29,7 @@ func (c *Comparison) fed(r *replayed, t int, site *piece.Site) (*edit.Fed, []boo
 		}
 	}
 	run, pass := grid.Cells[first].Run, laid.Pass[first]
-	if run == nil {
-		return nil, nil
-	}
-	i := slices.IndexFunc(run.Items, func(i onepass.Item) bool { return i.Pass == pass })
-	if i < 0 {
-		return nil, nil
-	}
-	item := run.Items[i]
+	item := run.Items[slices.IndexFunc(run.Items, func(i onepass.Item) bool { return i.Pass == pass })]
 	fed := &edit.Fed{Lines: grid.Lines, Rows: grid.Rows, Line: first / grid.Rows, From: item.From, To: item.To}
 	_, length := laid.RowAxis()
 	rows := make([]bool, grid.Lines*length)

@@ -154,8 +154,8 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 			run, side = k.Golden, &js.Unmatched.Golden
 		}
 		e := run.Entries[u.Index]
-		*side = append(*side, report.Lone{Name: e.Layer + " " + e.Port, Case: k.Name, Step: e.Step, Shape: e.Tensor.Shape(), Reason: u.Reason,
-			Nearest: u.Nearest, Ignored: ignored})
+		*side = append(*side, report.Lone{Name: e.Layer + " " + e.Port, Case: k.Name, Step: e.Step,
+			Shape: e.Tensor.Shape(), Reason: u.Reason, Nearest: u.Nearest, Ignored: ignored})
 		if !golden {
 			return
 		}
@@ -316,7 +316,8 @@ func missingText(e dump.Entry, u match.Unmatched, ignored bool) string {
 		text += fmt.Sprintf(" (%s)", u.Reason)
 	}
 	if u.Nearest != "" {
-		text += fmt.Sprintf("; the nearest name that it has is %s: if it is this layer, join them in fixture.yaml: names: [{golden: %s, candidate: %s}]", u.Nearest, e.Layer, u.Nearest)
+		text += fmt.Sprintf("; the nearest name that it has is %s: if it is this layer, join them in fixture.yaml: "+
+			"names: [{golden: %s, candidate: %s}]", u.Nearest, e.Layer, u.Nearest)
 	}
 	return text
 }

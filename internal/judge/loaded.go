@@ -7,7 +7,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/weights"
 )
 
@@ -40,13 +39,6 @@ func (c *Comparison) Loaded() (list []weights.Result, why []string) {
 		}
 	})
 	return c.loaded.list, c.loaded.why
-}
-
-// weights adds what came of the weights to a report. A text or an input that differs comes first.
-func (c *Comparison) weights(r *report.Report) {
-	list, why := c.Loaded()
-	r.NotJudged = append(r.NotJudged, why...)
-	r.SetWeights(list)
 }
 
 // undone reports whether all that a module makes is written otherwise, and what is made of it undoes that.

@@ -44,11 +44,8 @@ func model(t *testing.T, blocks int,
 
 func scaled(t *testing.T, x *tensor.Tensor, by float64) *tensor.Tensor {
 	t.Helper()
-	v := make([]float32, x.Len())
-	for i := range v {
-		v[i] = float32(x.At(i) * by)
-	}
-	return toy.Of(t, v, x.Shape()...)
+	w := x.RowLen()
+	return change(t, x, func(r, c int) float64 { return x.At(r*w+c) * by })
 }
 
 // wrongIn scales the tensors of some labels.

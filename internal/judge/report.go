@@ -74,7 +74,9 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	r.Tokens = c.tokens()
 	prompts, causes := c.Texts()
 	r.SetPrompts(prompts, causes, !slices.ContainsFunc(c.Cases, func(k Case) bool { return len(k.Golden.Entries) > 0 || len(k.Actual.Entries) > 0 }))
-	c.weights(r)
+	loaded, why := c.Loaded()
+	r.NotJudged = append(r.NotJudged, why...)
+	r.SetWeights(loaded) // a text or an input that differs comes first
 	if err := cmp.Or(context.Cause(c.ctx), c.Changed()); err != nil {
 		r.Void(err)
 	}

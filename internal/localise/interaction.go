@@ -10,7 +10,8 @@ import (
 // candidate did not record leaves the standard run's verdict as it is.
 func (v *Verdict) interaction(p *Pass, e *Event) {
 	inputs := p.of(v.Layer, true)
-	if !v.Proven || len(inputs) == 0 || slices.ContainsFunc(inputs, func(in *Event) bool { return !in.known() }) || !p.rightAlone(v, e) {
+	unknown := slices.ContainsFunc(inputs, func(in *Event) bool { return !in.known() })
+	if !v.Proven || len(inputs) == 0 || unknown || !p.rightAlone(v, e) {
 		return
 	}
 	v.Kind, v.After, v.Before, v.Gaps = KindInteraction, "", "", nil

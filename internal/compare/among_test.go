@@ -12,11 +12,7 @@ import (
 
 // A row of one forward pass is measured against the rows of all.
 func TestRowNorm(t *testing.T) {
-	of := func(v float64) *tensor.Tensor {
-		x, err := tensor.Of([]float64{v}, 1, 1)
-		require.NoError(t, err)
-		return x
-	}
+	one := func(v float64) *tensor.Tensor { return of(t, []float64{v}, 1, 1) }
 	norm := func() float64 { return 1 }
 	for _, tt := range []struct {
 		golden, actual, encoded float64
@@ -35,16 +31,15 @@ func TestRowNorm(t *testing.T) {
 		{1e-3, 0.2, 1.1e-3, compare.References{Encoding: tensor.BF16, RowNorm: norm}, compare.Criteria{compare.Cost: 3}, false, 0.199, "too much for any"},
 	} {
 		if tt.refs.Encoding != 0 {
-			tt.refs.Encoded = of(tt.encoded)
+			tt.refs.Encoded = one(tt.encoded)
 		}
-		v, err := tt.criteria.Judge(of(tt.golden), of(tt.actual), tt.refs)
+		v, err := tt.criteria.Judge(one(tt.golden), one(tt.actual), tt.refs)
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.pass, v.Pass, "%s: %+v", tt.reason, v.Violations)
 		assert.InEpsilon(t, tt.relL2, v.Result.RelL2, 1e-9, tt.reason)
 		assert.InEpsilon(t, tt.relL2, v.Result.WorstRow.RelL2, 1e-9, tt.reason)
 	}
-	long, err := tensor.Of(make([]float64, 64), 1, 64)
-	require.NoError(t, err)
-	_, err = compare.Criteria{compare.RelL2: 1e-4}.Judge(long, long, compare.References{RowNorm: func() float64 { panic("long rows have a norm of their own") }})
+	long := of(t, make([]float64, 64), 1, 64)
+	_, err := compare.Criteria{compare.RelL2: 1e-4}.Judge(long, long, compare.References{RowNorm: func() float64 { panic("long rows have a norm of their own") }})
 	assert.NoError(t, err)
 }

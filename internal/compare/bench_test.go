@@ -35,10 +35,8 @@ func pairOf(tb testing.TB, d tensor.DType, shape ...int) (golden, actual *tensor
 		m := min(len(g), n*d.Size()-len(g))
 		g, a = append(g, g[:m]...), append(a, a[:m]...)
 	}
-	golden, err = tensor.New(d, shape, g)
-	require.NoError(tb, err)
-	actual, err = tensor.New(d, shape, a)
-	require.NoError(tb, err)
+	golden = fromBytes(tb, d, shape, g)
+	actual = fromBytes(tb, d, shape, a)
 	return golden, actual
 }
 
@@ -140,10 +138,8 @@ func BenchmarkWrong(b *testing.B) {
 				gv, av := edit(i, g.At(i), a.At(i))
 				gb, ab = appendValue(gb, d, gv), appendValue(ab, d, av)
 			}
-			x, err := tensor.New(d, g.Shape(), gb)
-			require.NoError(b, err)
-			y, err = tensor.New(d, g.Shape(), ab)
-			require.NoError(b, err)
+			x = fromBytes(b, d, g.Shape(), gb)
+			y = fromBytes(b, d, g.Shape(), ab)
 			return x, y
 		}
 		for _, bench := range []struct {

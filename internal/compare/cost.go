@@ -41,18 +41,12 @@ func (r References) among(golden, actual *tensor.Tensor, res Result) Result {
 	rd := newRowReader(golden, actual)
 	worst := Row{Index: -1, RelL2: -1, MaxAbsRow: res.WorstRow.MaxAbsRow}
 	for i := range res.Rows {
-		dd, gg, most := 0.0, 0.0, 0.0
-		rd.read(i, func(_ int, v [][]float64) {
-			for j, g := range v[0] {
-				if d := math.Abs(v[1][j] - g); finite(g) && finite(v[1][j]) {
-					dd, gg, most = dd+float64(d*d), gg+float64(g*g), max(most, d)
-				}
-			}
-		})
-		if x := math.Sqrt(dd) / max(math.Sqrt(gg), norm); x > worst.RelL2 {
-			worst.Index, worst.RelL2, worst.MaxAbs = i, x, most
+		m := rd.moments(i, 1)
+		if x := math.Sqrt(m.dd) / max(math.Sqrt(m.gg), norm); x > worst.RelL2 {
+			worst.Index, worst.RelL2 = i, x
 		}
 	}
+	worst.MaxAbs = newPass(golden, actual, Tolerance{}).largestOfRow(worst.Index)
 	res.WorstRow = worst
 	return res
 }
@@ -80,43 +74,28 @@ type Costs struct {
 }
 
 func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
-	rd := newRowReader(golden, actual, refs.Encoded)
-	type squares struct{ error, delta, golden float64 }
-	rows := make([]squares, r.Rows)
+	candidate, encoded := newRowReader(golden, actual), newRowReader(golden, refs.Encoded)
+	rows := make([]struct{ error, delta, golden float64 }, r.Rows)
 	c := &Costs{WorstRow: -1}
 	var error, delta, norm sum
-	n := 0
 	for i := range rows {
-		finiteRow := true
-		var s squares
-		rd.read(i, func(_ int, v [][]float64) {
-			for j, g := range v[0] {
-				a, x := v[1][j], v[2][j]
-				if finite(g) && !finite(x) {
-					finiteRow = false
-				}
-				if finite(g) && finite(a) && finite(x) {
-					s.error += float64((a - g) * (a - g))
-					s.delta += float64((x - g) * (x - g))
-					s.golden += float64(g * g)
-				}
-			}
-		})
-		if rows[i] = s; !finiteRow {
-			rows[i].delta = math.NaN()
+		m, s := encoded.moments(i, 1), &rows[i]
+		s.error, s.delta, s.golden = candidate.moments(i, 1).dd, m.dd, m.gg
+		if m.odd > 0 {
+			s.delta = math.NaN()
 			c.LeftOut++
 			continue
 		}
-		n += r.RowLen
 		error.add(s.error)
 		delta.add(s.delta)
 		norm.add(s.golden)
 	}
+	kept := r.Rows - c.LeftOut
+	n := kept * r.RowLen
 	if n == 0 {
 		return c
 	}
 	eps, most := refs.Encoding.Epsilon(), Drift(refs.Encoding)
-	kept := r.Rows - c.LeftOut
 	all := max(math.Sqrt(norm.value()), refs.rowNorm(r.RowLen)*math.Sqrt(float64(kept)))
 	relative := 0.0
 	if all > 0 {

@@ -175,7 +175,7 @@ func TestMisuse(t *testing.T) {
 		var misuse *compare.MisuseError
 		assert.ErrorAs(t, err, &misuse, row.reason)
 	}
-	single := of32(t, []float32{1, 2}, 2)
+	single := of(t, []float32{1, 2}, 2)
 	_, err := compare.Criteria{compare.ULP: 0x3f800000}.Judge(single, single, compare.References{})
 	assert.ErrorContains(t, err, "in float32 that accepts 0 in place of 1, want less than 1065353216")
 	_, err = compare.Criteria{compare.ULP: 0x3f7fffff}.Judge(single, single, compare.References{})
@@ -241,7 +241,7 @@ func TestKL(t *testing.T) {
 
 func TestNoise(t *testing.T) {
 	ref := of(t, []float64{1, 2, 3, 4}, 2, 2)
-	g := of32(t, []float32{1.001, 2, 3.001, 4}, 2, 2)
+	g := of(t, []float32{1.001, 2, 3.001, 4}, 2, 2)
 	for _, row := range []struct {
 		reason string
 		a      []float32
@@ -253,22 +253,22 @@ func TestNoise(t *testing.T) {
 		{"all of it in one row", []float32{1, 2.0025, 3, 4}, 1.8, []string{"row_noise"}},
 		{"better than the reference", []float32{1, 2, 3, 4}, 0.5, []string{}},
 	} {
-		assert.Equal(t, row.want, judge(t, compare.Criteria{compare.Noise: row.ratio}, g, of32(t, row.a, 2, 2), ref),
+		assert.Equal(t, row.want, judge(t, compare.Criteria{compare.Noise: row.ratio}, g, of(t, row.a, 2, 2), ref),
 			row.reason)
 	}
 	assert.Equal(t, []string{"noise", "row_noise"}, judge(t, compare.Criteria{compare.Noise: 5}, ref, g, ref),
 		"the reference is exact, the candidate is not")
 	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 5}, ref, ref, ref), "both are exact")
-	luckyRow := of32(t, []float32{1.001, 2, 3, 4}, 2, 2)
-	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 2}, luckyRow, of32(t, []float32{1.001, 2, 3.001, 4}, 2, 2), ref),
+	luckyRow := of(t, []float32{1.001, 2, 3, 4}, 2, 2)
+	assert.Empty(t, judge(t, compare.Criteria{compare.Noise: 2}, luckyRow, of(t, []float32{1.001, 2, 3.001, 4}, 2, 2), ref),
 		"a row that is exact by chance does not require an exact row")
-	_, err := compare.Criteria{compare.Noise: 5}.Judge(of32(t, []float32{2, -1, 4, 3}, 2, 2), g, compare.References{Float64: ref})
+	_, err := compare.Criteria{compare.Noise: 5}.Judge(of(t, []float32{2, -1, 4, 3}, 2, 2), g, compare.References{Float64: ref})
 	assert.ErrorContains(t, err, "is not of the same run", "far from any golden, every candidate is near")
 }
 
 func TestOwn(t *testing.T) {
 	ref := of(t, []float64{1, 2, 3, 4}, 2, 2)
-	own, err := compare.Own(of32(t, []float32{1.001, 2, 3, 4}, 2, 2), ref)
+	own, err := compare.Own(of(t, []float32{1.001, 2, 3, 4}, 2, 2), ref)
 	require.NoError(t, err)
 	assert.InDelta(t, 0.001/math.Sqrt(30), own.RelL2, 1e-7)
 	for _, row := range []struct {
@@ -279,7 +279,7 @@ func TestOwn(t *testing.T) {
 		{[]float32{float32(math.NaN()), 2, 3, 4}, "NaN without its match"},
 		{[]float32{1, 2, 3, 4, 5, 6}, "another shape"},
 	} {
-		_, err := compare.Own(of32(t, row.golden, len(row.golden)/2, 2), ref)
+		_, err := compare.Own(of(t, row.golden, len(row.golden)/2, 2), ref)
 		assert.Error(t, err, row.reason)
 	}
 }
@@ -291,8 +291,7 @@ func TestULPCountsSteps(t *testing.T) {
 		tensor.F16:       16, tensor.BF16: 16, tensor.F32: 32, tensor.F64: 64}
 	ulp := func(d tensor.DType, g, a uint64) (compare.ULPs, bool) {
 		make1 := func(bits uint64) *tensor.Tensor {
-			x, err := tensor.New(d, []int{1}, binary.LittleEndian.AppendUint64(nil, bits)[:d.Size()])
-			require.NoError(t, err)
+			x := fromBytes(t, d, []int{1}, binary.LittleEndian.AppendUint64(nil, bits)[:d.Size()])
 			return x
 		}
 		r, err := compare.Explain(make1(g), make1(a), compare.Tolerance{})
@@ -331,7 +330,7 @@ func TestULPCountsSteps(t *testing.T) {
 		{"what rounds to infinity is one step above the largest", 1e300, math.MaxFloat32, 1},
 		{"what vanishes is 0", 1e-300, 0, 0},
 	} {
-		d, err := compare.Explain(of(t, []float64{row.g}), of32(t, []float32{row.a}, 1), compare.Tolerance{})
+		d, err := compare.Explain(of(t, []float64{row.g}), of(t, []float32{row.a}, 1), compare.Tolerance{})
 		require.NoError(t, err)
 		assert.Equal(t, row.want, d.ULP.Max, row.reason)
 	}

@@ -12,9 +12,10 @@ import (
 // Detail says where and how two tensors differ. Like those of [Result], its figures are over the
 // finite pairs.
 type Detail struct {
-	Mismatches int      // as in [Result]
-	Equal      int      // pairs with a = g
-	Decades    []Decade // the other pairs by |a−g|, in increasing order, without gaps
+	Mismatches int   // as in [Result]
+	Equal      int   // pairs with a = g
+	Exponent   int   // of the first decade
+	Decades    []int // the other pairs by |a−g|: how many are in [10^Exponent, 10^(Exponent+1)) and in each after it
 	ULP        ULPs
 	BadRows    places.Places // rows with a mismatch
 	BadColumns places.Places // columns (indices of the last axis) with a mismatch
@@ -27,18 +28,10 @@ type Detail struct {
 	SmallestAtol, SmallestRtol float64
 }
 
-// Decade counts the pairs with 10^Exponent ≤ |a−g| < 10^(Exponent+1).
-type Decade struct{ Exponent, Count int }
-
-// Line has the figures of one row or column, over its finite pairs.
+// Line has the figures of one row or column.
 type Line struct {
-	Index        int
 	RelL2        float64 // as in [Row]; for a column, with the norms of columns
-	Cosine       float64 // a·g/(‖a‖‖g‖); 1 if both are zero, 0 if one is
-	MaxAbs       float64 // largest |a−g|
-	MaxAbsIndex  int     // row-major element number of MaxAbs, −1 if no pair is finite
-	Mismatches   int
-	BadNonFinite int // mismatches among the pairs that are not finite
+	BadNonFinite int     // mismatches among the pairs that are not finite
 }
 
 // Explain reads a pair again, with the tolerance with which it failed, and says where it differs.
@@ -64,10 +57,15 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 		equal      = exact(golden, actual)
 		decades    = make([]int, len(powers()))
 		ulp        = newULPs(actual.DType())
-		all        = newLines(r)
+		rows       = newLines(r.Rows)
+		columns    lines
+		by         = unit(r)
 		badRows    = places.NewSet(r.Rows)
 		badColumns = places.NewSet(r.RowLen)
 	)
+	if r.Rows > 1 {
+		columns = newLines(r.RowLen)
+	}
 	row, column := 0, 0
 	pairs(golden, actual, func(p pair) {
 		bad := p.mismatch(tol, equal)
@@ -90,15 +88,16 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 		if bad && (equal || !p.finite) {
 			d.SmallestAtol, d.SmallestRtol = math.Inf(1), math.Inf(1)
 		}
-		all.add(p, row, column, bad)
+		rows.add(row, p, bad, by)
+		columns.add(column, p, bad, by)
 		if column++; column == r.RowLen {
 			row, column = row+1, 0
 		}
 	})
-	d.Decades = listDecades(decades)
+	d.Exponent, d.Decades = trimmed(decades)
 	d.ULP = ulp
 	d.BadRows, d.BadColumns = badRows.Places(), badColumns.Places()
-	d.Rows, d.Columns = all.figures()
+	d.Rows, d.Columns = rows.figures(r.RowLen, r.NormGolden*by), columns.figures(r.Rows, r.NormGolden*by)
 	return d
 }
 
@@ -146,18 +145,54 @@ func decade(d float64) int {
 	return at - 1
 }
 
-// listDecades lists the decades without the empty ones at both ends.
-func listDecades(counts []int) []Decade {
-	first := slices.IndexFunc(counts, func(n int) bool { return n > 0 })
-	if first < 0 {
+// trimmed leaves out the empty decades at both ends, and returns the exponent of the first that is left.
+func trimmed(counts []int) (exponent int, left []int) {
+	first, end := 0, len(counts)
+	for end > 0 && counts[end-1] == 0 {
+		end--
+	}
+	for first < end && counts[first] == 0 {
+		first++
+	}
+	if end == 0 {
+		return 0, counts[:0]
+	}
+	return first + leastDecade, counts[first:end]
+}
+
+// lines sums up rows, or columns: squares of differences and of golden values, times a unit. It is nil if there
+// are too many.
+type lines []struct {
+	rowSums
+	bad int
+}
+
+func newLines(n int) lines {
+	if n > maxLines {
 		return nil
 	}
-	var d []Decade
-	for i := first; i < len(counts); i++ {
-		d = append(d, Decade{Exponent: i + leastDecade, Count: counts[i]})
-		if counts[i] > 0 {
-			first = len(d)
-		}
+	return make(lines, n)
+}
+
+func (l lines) add(i int, p pair, bad bool, unit float64) {
+	switch {
+	case l == nil:
+	case p.finite:
+		g, d := p.g*unit, p.a*unit-p.g*unit
+		l[i].dd += float64(d * d)
+		l[i].gg += float64(g * g)
+	case bad:
+		l[i].bad++
 	}
-	return d[:first]
+}
+
+// figures are those of lines of a length, of a golden with a norm.
+func (l lines) figures(length int, norm float64) []Line {
+	f := rowFloor(length)
+	least := f * f * norm * norm / float64(max(len(l), 1)) // square of the least denominator
+	out := make([]Line, len(l))
+	for i, s := range l {
+		out[i] = Line{ratioL2(s.dd, max(s.gg, least)), s.bad}
+	}
+	return out
 }

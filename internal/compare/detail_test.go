@@ -24,13 +24,15 @@ func TestHistogram(t *testing.T) {
 	a := []float64{0, 1, 9.99, 10, 1000, 0.001, math.Nextafter(0.001, 0), nan}
 	d := explain(t, of(t, make([]float64, 8)), of(t, a), compare.Tolerance{})
 	assert.Equal(t, 1, d.Equal)
-	assert.Equal(t, []compare.Decade{{-4, 1}, {-3, 1}, {-2, 0}, {-1, 0}, {0, 2}, {1, 1}, {2, 0}, {3, 1}}, d.Decades)
+	assert.Equal(t, -4, d.Exponent)
+	assert.Equal(t, []int{1, 1, 0, 0, 2, 1, 0, 1}, d.Decades)
 
 	// Powers of ten and their lower neighbours fall into the right decades.
 	for e := -307; e <= 308; e++ {
 		p := math.Pow10(e)
 		d := explain(t, of(t, []float64{0, 0}), of(t, []float64{p, math.Nextafter(p, 0)}), compare.Tolerance{})
-		assert.Equal(t, []compare.Decade{{e - 1, 1}, {e, 1}}, d.Decades)
+		assert.Equal(t, e-1, d.Exponent)
+		assert.Equal(t, []int{1, 1}, d.Decades)
 	}
 }
 
@@ -51,8 +53,7 @@ func TestSmallestTolerances(t *testing.T) {
 		gt, at := of(t, g), of(t, a)
 		d := explain(t, gt, at, tol)
 		mismatches := func(x compare.Tolerance) int {
-			r, err := compare.Tensors(gt, at, x)
-			require.NoError(t, err)
+			r := tensors(t, gt, at, x)
 			return r.Mismatches
 		}
 		require.Zero(t, mismatches(compare.Tolerance{Atol: d.SmallestAtol, Rtol: tol.Rtol}))
@@ -82,10 +83,8 @@ func TestSmallestTolerances(t *testing.T) {
 		d := explain(t, of(t, row.g), of(t, row.a), row.tol)
 		assert.Equal(t, []float64{row.atol, row.rtol}, []float64{d.SmallestAtol, d.SmallestRtol}, row.reason)
 	}
-	g, err := tensor.Of([]int32{1}, 1)
-	require.NoError(t, err)
-	a, err := tensor.Of([]int32{2}, 1)
-	require.NoError(t, err)
+	g := of(t, []int32{1}, 1)
+	a := of(t, []int32{2}, 1)
 	assert.Equal(t, inf, explain(t, g, a, compare.Tolerance{}).SmallestAtol, "no tolerance applies to integers")
 }
 
@@ -103,13 +102,10 @@ func TestRowsAndColumns(t *testing.T) {
 	a[6*columns+9] = nan
 	d := explain(t, of(t, g, rows, columns), of(t, a, rows, columns), compare.Tolerance{})
 	require.Len(t, d.Rows, rows)
-	assert.Equal(t, compare.Line{Index: 6, Cosine: 1, MaxAbsIndex: 6 * columns, Mismatches: 1, BadNonFinite: 1},
-		d.Rows[6], "the NaN is left out of the figures")
-	assert.Equal(t, compare.Line{Index: 3, RelL2: 2, Cosine: -1, MaxAbs: 2, MaxAbsIndex: 3 * columns,
-		Mismatches: columns}, d.Rows[3])
-	assert.Equal(t, compare.Line{Index: 0, Cosine: 1, MaxAbsIndex: 0}, d.Rows[0])
+	assert.Equal(t, compare.Line{BadNonFinite: 1}, d.Rows[6], "the NaN is left out of the figures")
+	assert.Equal(t, compare.Line{RelL2: 2}, d.Rows[3])
+	assert.Zero(t, d.Rows[0])
 	assert.InEpsilon(t, 2/math.Sqrt(columns), d.Rows[5].RelL2, 1e-12)
-	assert.Equal(t, 5*columns+7, d.Rows[5].MaxAbsIndex)
 	require.Len(t, d.Columns, columns)
 	assert.Equal(t, 1, d.Columns[9].BadNonFinite)
 	assert.InEpsilon(t, 1, d.Columns[7].RelL2, 1e-12, "√(2²+2²)/√8")
@@ -121,14 +117,12 @@ func TestRowsAndColumns(t *testing.T) {
 func TestWorstLineIsTheWorstRow(t *testing.T) {
 	for _, shape := range [][]int{{200, 1}, {200, 30}, {200, 64}, {1, 500}} {
 		g, a := pairOf(t, tensor.BF16, shape...)
-		r, err := compare.Tensors(g, a, compare.Tolerance{})
-		require.NoError(t, err)
+		r := tensors(t, g, a, compare.Tolerance{})
 		d := explain(t, g, a, compare.Tolerance{})
 		assert.Equal(t, r.Mismatches, d.Mismatches)
 		worst := slices.MaxFunc(d.Rows, func(x, y compare.Line) int { return cmp.Compare(x.RelL2, y.RelL2) })
-		assert.Equal(t, r.WorstRow.Index, worst.Index)
 		assert.InEpsilon(t, r.WorstRow.RelL2, worst.RelL2, 10*precision(g, a))
-		assert.Equal(t, r.WorstRow.MaxAbs, worst.MaxAbs)
+		assert.Equal(t, worst, d.Rows[r.WorstRow.Index])
 		assert.Equal(t, shape[0] == 1, len(d.Columns) == 0)
 	}
 }
@@ -150,7 +144,6 @@ func TestExplainExtremes(t *testing.T) {
 		d := explain(t, g, a, compare.Tolerance{})
 		require.Len(t, d.Rows, 2)
 		assert.InEpsilon(t, math.Sqrt2/5, d.Rows[1].RelL2, 1e-12)
-		assert.InEpsilon(t, 24./25, d.Rows[1].Cosine, 1e-12)
 		v, err := compare.Criteria{compare.Cosine: 0.97, compare.Noise: 0.5}.Judge(g, a, compare.References{Float64: g})
 		require.NoError(t, err)
 		require.Len(t, v.Violations, 3)

@@ -3,6 +3,7 @@ package compare
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
@@ -60,12 +61,7 @@ func check(golden, actual *tensor.Tensor) error {
 	if golden == nil || actual == nil {
 		return misuse("a tensor is nil")
 	}
-	g, a := golden.Shape(), actual.Shape()
-	same := len(g) == len(a)
-	for i := 0; same && i < len(g); i++ {
-		same = g[i] == a[i]
-	}
-	if !same {
+	if g, a := golden.Shape(), actual.Shape(); !slices.Equal(g, a) {
 		return &ShapeError{Golden: g, Actual: a}
 	}
 	return nil

@@ -25,12 +25,9 @@ func Reference(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
 // searching for indices.
 func Again(golden, actual *tensor.Tensor, tol Tolerance) func() {
 	p, s := newPass(golden, actual, tol), new(scratch)
-	p.rel.Store(math.Float64bits(2 * p.chunk(0, s).rel))
+	p.rel.Store(math.Float64bits(2 * p.chunk(0).rel))
 	return func() { p.readRows(&part{tally: tally{abs: -1, rel: -1}}, s, pieceLen/p.rowLen, p.n/p.rowLen) }
 }
-
-// ReadAhead calls what a pass calls before it reads a chunk.
-var ReadAhead = readAhead
 
 // Sizes of blocks and chunks.
 const (

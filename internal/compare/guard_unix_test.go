@@ -52,12 +52,10 @@ func TestGuardPages(t *testing.T) {
 							for j := range b {
 								b[j] = byte(rnd.Uint32())
 							}
-							x, err := tensor.New(d, []int{rows, cols}, b)
-							require.NoError(t, err)
+							x := fromBytes(t, d, []int{rows, cols}, b)
 							pair[i] = x
 						}
-						_, err := compare.Tensors(pair[0], pair[1], compare.Tolerance{Rtol: 1})
-						require.NoError(t, err, "%v, %d rows of %d", types, rows, cols)
+						tensors(t, pair[0], pair[1], compare.Tolerance{Rtol: 1})
 					}
 				}
 			}
@@ -73,10 +71,8 @@ func TestFaultOnAnyCore(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, syscall.Munmap(m)) }()
 	require.NoError(t, syscall.Mprotect(m[2*n:], syscall.PROT_NONE))
-	g, err := tensor.New(tensor.F32, []int{n / 64, 64}, m)
-	require.NoError(t, err)
-	a, err := tensor.New(tensor.F32, []int{n / 64, 64}, make([]byte, 4*n))
-	require.NoError(t, err)
+	g := fromBytes(t, tensor.F32, []int{n / 64, 64}, m)
+	a := fromBytes(t, tensor.F32, []int{n / 64, 64}, make([]byte, 4*n))
 	forEachISA(t, func(t *testing.T) {
 		for _, procs := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(procs)

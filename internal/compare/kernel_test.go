@@ -36,11 +36,10 @@ func forEachKernel(t *testing.T, f func(t *testing.T)) {
 }
 
 // sameAsReference compares every figure with that of the kernel in Go.
-func sameAsReference(t require.TestingT, g, a *tensor.Tensor, tol compare.Tolerance) {
+func sameAsReference(t testing.TB, g, a *tensor.Tensor, tol compare.Tolerance) {
 	want, err := compare.Reference(g, a, tol)
 	require.NoError(t, err)
-	got, err := compare.Tensors(g, a, tol)
-	require.NoError(t, err)
+	got := tensors(t, g, a, tol)
 	relative := precision(g, a)
 	for _, f := range []struct {
 		name      string
@@ -86,8 +85,7 @@ func fromBits(tb testing.TB, rnd *rand.Rand, d tensor.DType, shape []int, near *
 		}
 		b = appendValue(b, d, v)
 	}
-	x, err := tensor.New(d, shape, b)
-	require.NoError(tb, err)
+	x := fromBytes(tb, d, shape, b)
 	return x
 }
 
@@ -171,14 +169,11 @@ func TestTies(t *testing.T) {
 					ab = appendValue(ab, d, v+step*float64(rnd.IntN(3)-1))
 				}
 				for _, shape := range [][]int{{n}, {n / 64, 64}} {
-					g, err := tensor.New(d, shape, gb)
-					require.NoError(t, err)
-					a, err := tensor.New(d, shape, ab)
-					require.NoError(t, err)
+					g := fromBytes(t, d, shape, gb)
+					a := fromBytes(t, d, shape, ab)
 					sameAsReference(t, g, a, tol)
 					s := naive(g, a, tol)
-					r, err := compare.Tensors(g, a, tol)
-					require.NoError(t, err)
+					r := tensors(t, g, a, tol)
 					require.Equal(t, []int{s.mismatches, s.first, s.absAt, s.relAt},
 						[]int{r.Mismatches, r.FirstMismatch, r.MaxAbs.Index, r.MaxRel.Index})
 				}
@@ -222,10 +217,8 @@ func TestFewThatMatter(t *testing.T) {
 							}
 							gb, ab = appendValue(gb, gd, g), appendValue(ab, ad, a)
 						}
-						g, err := tensor.New(gd, shape, gb)
-						require.NoError(t, err)
-						a, err := tensor.New(ad, shape, ab)
-						require.NoError(t, err)
+						g := fromBytes(t, gd, shape, gb)
+						a := fromBytes(t, ad, shape, ab)
 						sameAsReference(t, g, a, tol)
 						sameAsReference(t, g, a, compare.Tolerance{})
 						sameAsReference(t, g, a, compare.Tolerance{Rtol: 1. / 16})
@@ -266,10 +259,8 @@ func TestRoundingsOfHalves(t *testing.T) {
 			for range 40 {
 				n := 2 * compare.PieceLen
 				one := func() []byte { return bytes.Repeat(appendValue(nil, d, 1+rnd.Float64()), n) }
-				g, err := tensor.New(d, []int{2, compare.PieceLen}, one())
-				require.NoError(t, err)
-				a, err := tensor.New(d, []int{2, compare.PieceLen}, one())
-				require.NoError(t, err)
+				g := fromBytes(t, d, []int{2, compare.PieceLen}, one())
+				a := fromBytes(t, d, []int{2, compare.PieceLen}, one())
 				sameAsReference(t, g, a, compare.Tolerance{Rtol: 0.1})
 			}
 		}
@@ -288,10 +279,8 @@ func TestRangeOfHalves(t *testing.T) {
 				gb = appendValue(gb, tensor.BF16, v)
 				ab = appendValue(ab, tensor.BF16, v*(1+0.01*float64(rnd.IntN(3))))
 			}
-			g, err := tensor.New(tensor.BF16, shape, gb)
-			require.NoError(t, err)
-			a, err := tensor.New(tensor.BF16, shape, ab)
-			require.NoError(t, err)
+			g := fromBytes(t, tensor.BF16, shape, gb)
+			a := fromBytes(t, tensor.BF16, shape, ab)
 			for _, tol := range []compare.Tolerance{{}, {Rtol: 0.29}, {Rtol: 1e-2}, {Atol: unit * 1e-3},
 				{Atol: 1e-50, Rtol: 1e-40}} {
 				sameAsReference(t, g, a, tol)
@@ -313,8 +302,7 @@ func TestCoresDoNotMatter(t *testing.T) {
 				for range 2 {
 					for _, procs := range []int{1, 2, 7} {
 						runtime.GOMAXPROCS(procs)
-						r, err := compare.Tensors(g, a, compare.Tolerance{Rtol: 1e-3})
-						require.NoError(t, err)
+						r := tensors(t, g, a, compare.Tolerance{Rtol: 1e-3})
 						if first == "" {
 							first = fmt.Sprintf("%+v", r)
 						}
@@ -324,44 +312,5 @@ func TestCoresDoNotMatter(t *testing.T) {
 				sameAsReference(t, g, a, compare.Tolerance{Rtol: 1e-3})
 			}
 		}
-	})
-}
-
-// FuzzKernels compares any bytes with all kernels: as the types that have kernels, with any
-// alignment, in tensors of more than one block.
-func FuzzKernels(f *testing.F) {
-	f.Add([]byte("some bytes of which both tensors are made"), uint8(0), uint16(64), uint8(1), uint8(3), 1e-3,
-		1e-3, false)
-	f.Add([]byte{0, 0x3f, 0x80, 0x3f, 1, 0, 0, 0x80}, uint8(2), uint16(33), uint8(0), uint8(2), 0.0, 0.0078125, true)
-	f.Add([]byte{0xff, 0x7f, 0x80, 0x7f, 0, 0x7c, 0, 0}, uint8(3), uint16(5000), uint8(7), uint8(0), 0.0, 0.0, true)
-	types := [][2]tensor.DType{{tensor.F32, tensor.F32}, {tensor.F64, tensor.F64}, {tensor.BF16, tensor.BF16},
-		{tensor.F16, tensor.F16},
-		{tensor.BF16, tensor.F32}, {tensor.F32, tensor.BF16}, {tensor.F16, tensor.F32}, {tensor.F32, tensor.F16},
-		{tensor.BF16, tensor.F16}}
-	f.Fuzz(func(t *testing.T, seed []byte, pair uint8, columns uint16, skip, shift uint8, atol, rtol float64,
-		equalNaN bool) {
-		tol := compare.Tolerance{Atol: atol, Rtol: rtol, EqualNaN: equalNaN}
-		if tol.Validate() != nil || len(seed) == 0 {
-			return
-		}
-		types := types[int(pair)%len(types)]
-		cols := int(columns)%6000 + 1
-		rows := compare.PieceLen/cols + 1
-		var tensors [2]*tensor.Tensor
-		for i, d := range types {
-			// The seed is repeated. In the candidate's tensor some bits are changed.
-			at := i * int(skip%8)
-			b := make([]byte, at+rows*cols*d.Size())
-			for j := range b[at:] {
-				b[at+j] = seed[j%len(seed)]
-				if i == 1 && j%(int(shift)+2) == 0 {
-					b[at+j] ^= 1 << (shift % 8)
-				}
-			}
-			x, err := tensor.New(d, []int{rows, cols}, b[at:])
-			require.NoError(t, err)
-			tensors[i] = x
-		}
-		sameAsReference(t, tensors[0], tensors[1], tol)
 	})
 }

@@ -3,12 +3,13 @@ package compare
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 )
@@ -102,7 +103,9 @@ func (p *pass) chunks() int {
 }
 
 // chunk reads chunk i.
-func (p *pass) chunk(i int, s *scratch) *part {
+func (p *pass) chunk(i int) *part {
+	s := scratches.Get().(*scratch)
+	defer s.release()
 	for _, x := range []*tensor.Tensor{p.golden, p.actual} {
 		readAhead(x, (i+chunksAhead)*chunkLen, chunkLen)
 	}
@@ -202,18 +205,21 @@ func (t *part) take(f *tally, absIn, relIn, bad span) {
 	}
 }
 
-// run reads all chunks on all free cores, and joins their figures in order.
+// run reads all chunks on all cores, and joins their figures in order.
 func (p *pass) run() (*part, error) {
 	parts := make([]*part, p.chunks())
-	if err := p.parallel(len(parts), func(i int, s *scratch) { parts[i] = p.chunk(i, s) }); err != nil {
+	if len(parts) == 1 {
+		return p.chunk(0), nil
+	}
+	err := each.Do(context.Background(), len(parts), func(i int) error {
+		parts[i] = p.chunk(i)
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	total := parts[0]
 	_, pieces := p.perChunk()
-	if pieces == 0 && len(parts) == 1 {
-		return total, nil
-	}
-	total = &part{tally: tally{abs: -1, rel: -1}}
+	total := &part{tally: tally{abs: -1, rel: -1}}
 	for i, t := range parts {
 		total.take(&t.tally, t.absIn, t.relIn, t.bad)
 		total.dd.add(t.dd.value())
@@ -236,67 +242,7 @@ func (p *pass) run() (*part, error) {
 	return total, nil
 }
 
-// atWork is the number of goroutines of this process that compare.
-var atWork atomic.Int64
-
-// parallel calls do for 0 … n−1 in this goroutine and on cores on which no other goroutine
-// compares. It returns a fault of a helper; a fault in this goroutine panics.
-func (p *pass) parallel(n int, do func(i int, s *scratch)) error {
-	var next atomic.Int64
-	var helpers sync.WaitGroup
-	var fault atomic.Pointer[error]
-	atWork.Add(1)
-	defer atWork.Add(-1)
-	defer helpers.Wait()
-	defer next.Store(int64(n)) // after a fault the others stop too
-	take := func() (i int, ok bool) {
-		i = int(next.Add(1)) - 1
-		return i, i < n
-	}
-	help := func() {
-		defer atWork.Add(-1)
-		err := guard(func() error {
-			s := scratches.Get().(*scratch)
-			defer s.release()
-			for i, ok := take(); ok; i, ok = take() {
-				do(i, s)
-			}
-			return nil
-		}, p.golden, p.actual)
-		if err != nil {
-			fault.CompareAndSwap(nil, &err)
-			next.Store(int64(n))
-		}
-	}
-	s := scratches.Get().(*scratch)
-	defer s.release()
-	for i, ok := take(); ok; i, ok = take() {
-		for int(next.Load()) < n && claimCore() {
-			helpers.Go(help)
-		}
-		do(i, s)
-	}
-	helpers.Wait()
-	if err := fault.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
-// claimCore counts another goroutine at work if there is a core for it.
-func claimCore() bool {
-	for {
-		busy := atWork.Load()
-		if busy >= int64(runtime.GOMAXPROCS(0)) {
-			return false
-		}
-		if atWork.CompareAndSwap(busy, busy+1) {
-			return true
-		}
-	}
-}
-
-// scratch has the buffers of one core.
+// scratch has the buffers for one chunk at a time.
 type scratch struct {
 	rows, rows2    []rowSums
 	floats         [2][]float64

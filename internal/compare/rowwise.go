@@ -13,22 +13,33 @@ func unit(r Result) float64 {
 	return math.Ldexp(1, inRange(norm*norm))
 }
 
-// moments has the sums of one row or column, of values times a unit.
-type moments struct{ dd, gg, aa, ab float64 }
-
-func (m *moments) add(g, a, unit float64) {
-	if !finite(g) || !finite(a) {
-		return
-	}
-	g, a = g*unit, a*unit
-	d := a - g
-	m.dd += float64(d * d)
-	m.gg += float64(g * g)
-	m.aa += float64(a * a)
-	m.ab += float64(a * g)
+// moments has the sums over the finite pairs of a row, of values times a unit.
+type moments struct {
+	dd, gg, aa, ab float64
+	odd            int // pairs of which the first value alone is finite
 }
 
-func (m *moments) cosineDistance() float64 { return cosineDistance(m.dd, m.gg, m.aa, m.ab) }
+// moments are those of a row of the first two tensors.
+func (r *rowReader) moments(row int, unit float64) (m moments) {
+	r.read(row, func(_ int, v [][]float64) {
+		for j, g := range v[0] {
+			a := v[1][j]
+			switch {
+			case !finite(g):
+			case !finite(a):
+				m.odd++
+			default:
+				g, a = g*unit, a*unit
+				d := a - g
+				m.dd += float64(d * d)
+				m.gg += float64(g * g)
+				m.aa += float64(a * a)
+				m.ab += float64(a * g)
+			}
+		}
+	})
+	return m
+}
 
 // worstCosine returns the row with the largest cosine distance, weighted as Criteria.Cosine says.
 func worstCosine(golden, actual *tensor.Tensor, r Result) (row int, distance float64) {
@@ -39,13 +50,8 @@ func worstCosine(golden, actual *tensor.Tensor, r Result) (row int, distance flo
 	row = -1
 	rd := newRowReader(golden, actual)
 	for i := range r.Rows {
-		var m moments
-		rd.read(i, func(_ int, v [][]float64) {
-			for j, g := range v[0] {
-				m.add(g, v[1][j], u)
-			}
-		})
-		d := m.cosineDistance()
+		m := rd.moments(i, u)
+		d := cosineDistance(m.dd, m.gg, m.aa, m.ab)
 		if n := max(m.gg, m.aa); n < least {
 			d *= n / least
 		}
@@ -187,32 +193,17 @@ type noiseRatio struct {
 // noise compares the error of actual against float64 with that of golden.
 func noise(golden, actual, ref64 *tensor.Tensor, r Result) noiseRatio {
 	u := unit(r)
-	rd := newRowReader(golden, actual, ref64)
-	row := func(i int) (own, other float64) { // squares
-		rd.read(i, func(_ int, v [][]float64) {
-			for j, g := range v[0] {
-				a, x := v[1][j], v[2][j]
-				if finite(g) && finite(a) && finite(x) {
-					dg, da := g*u-x*u, a*u-x*u
-					own += float64(dg * dg)
-					other += float64(da * da)
-				}
-			}
-		})
-		return own, other
-	}
+	of := [2]*rowReader{newRowReader(ref64, golden), newRowReader(ref64, actual)}
 	var own, other sum
 	for i := range r.Rows {
-		g, a := row(i)
-		own.add(g)
-		other.add(a)
+		own.add(of[0].moments(i, u).dd)
+		other.add(of[1].moments(i, u).dd)
 	}
 	n := noiseRatio{ratio: ratioL2(other.value(), own.value()), row: -1}
 	f := rowFloor(r.RowLen)
 	least := f * f * own.value() / float64(r.Rows)
 	for i := range r.Rows {
-		g, a := row(i)
-		if x := ratioL2(a, max(g, least)); n.row < 0 || x > n.rowRatio {
+		if x := ratioL2(of[1].moments(i, u).dd, max(of[0].moments(i, u).dd, least)); n.row < 0 || x > n.rowRatio {
 			n.row, n.rowRatio = i, x
 		}
 	}

@@ -83,8 +83,7 @@ func TestLimits(t *testing.T) {
 // Recall decides all criteria that are judged by a report's figures.
 func TestRecall(t *testing.T) {
 	g, a := of(t, []float64{4, 3, 2, 1}, 2, 2), of(t, []float64{4, 3, 2, 1.5}, 2, 2)
-	r, err := compare.Tensors(g, a, compare.Tolerance{})
-	require.NoError(t, err)
+	r := tensors(t, g, a, compare.Tolerance{})
 	for _, c := range compare.Table() {
 		if c.Switch() {
 			continue
@@ -94,7 +93,7 @@ func TestRecall(t *testing.T) {
 		assert.Equal(t, !c.Recorded, slices.Contains(open, c.Key+" needs the tensors"), c.Key)
 		assert.Equal(t, c.Recorded, c.Rejudges(), c.Key)
 	}
-	_, _, err = compare.Criteria{}.Recall(r, compare.Tolerance{}, false)
+	_, _, err := compare.Criteria{}.Recall(r, compare.Tolerance{}, false)
 	assert.Error(t, err, "there are no criteria")
 }
 

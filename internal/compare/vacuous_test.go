@@ -22,8 +22,7 @@ func around(t *testing.T, seed uint64, mean, width float64, shape ...int) *tenso
 	for i := range v {
 		v[i] = float32(mean + width*rng.NormFloat64())
 	}
-	out, err := tensor.Of(v, shape...)
-	require.NoError(t, err)
+	out := of(t, v, shape...)
 	return out
 }
 
@@ -35,8 +34,7 @@ func TestVacuous(t *testing.T) {
 	for i := range grown {
 		grown[i] = float32(stream.At(i) + 0.2*plain.At(i))
 	}
-	later, err := tensor.Of(grown, stream.Shape()...)
-	require.NoError(t, err)
+	later := of(t, grown, stream.Shape()...)
 	beside := []compare.Beside{{Name: next, Tensor: later}}
 	for _, tt := range []struct {
 		golden   *tensor.Tensor
@@ -85,8 +83,7 @@ func TestVacuousOrders(t *testing.T) {
 		{row, "its rows in another order", "rows of one number each"},
 		{column, "the elements of its rows in another order", "equal rows"},
 	} {
-		g, err := tensor.Of(tt.values, 8, 16)
-		require.NoError(t, err)
+		g := of(t, tt.values, 8, 16)
 		got, err := compare.Criteria{compare.MSE: 0.9}.Vacuous(g, g, compare.References{}, nil)
 		require.NoError(t, err)
 		assert.Contains(t, []string{"one number everywhere, its mean,", tt.want}, got, tt.reason)
@@ -100,8 +97,7 @@ func TestVacuousOrders(t *testing.T) {
 }
 
 func TestVacuousIntegers(t *testing.T) {
-	g, err := tensor.Of([]int64{1, 2, 3}, 3)
-	require.NoError(t, err)
+	g := of(t, []int64{1, 2, 3}, 3)
 	got, err := compare.Criteria{compare.Atol: 10, compare.Rtol: 0}.Vacuous(g, g, compare.References{}, nil)
 	require.NoError(t, err)
 	assert.Empty(t, got, "they are compared exactly")

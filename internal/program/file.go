@@ -78,7 +78,8 @@ func (p *ports) UnmarshalJSON(data []byte) error {
 
 // UnmarshalJSON reads [file, line, column, end, text].
 func (f *Frame) UnmarshalJSON(data []byte) error {
-	return tuple("frames", data, &f.File, &f.Line, &f.Col, &f.End, &f.Text)
+	var column, end int
+	return tuple("frames", data, &f.File, &f.Line, &column, &end, &f.Text)
 }
 
 // UnmarshalJSON reads [class, file, line].

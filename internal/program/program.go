@@ -117,9 +117,9 @@ type Pass struct {
 
 // Frame is an expression in the model's own source.
 type Frame struct {
-	File           string
-	Line, Col, End int
-	Text           string
+	File string
+	Line int
+	Text string
 }
 
 // Program is the graph of tensor operators that the reference ran for one case, over all its passes.

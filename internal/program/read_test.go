@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 	p, err := parse(small)
 	require.NoError(t, err)
 	assert.Equal(t, "torch 2.15.0", p.Engine)
-	assert.Equal(t, program.Frame{File: "modeling_x.py", Line: 312, Col: 8, End: 34, Text: "w * x"}, p.Frames[0])
+	assert.Equal(t, program.Frame{File: "modeling_x.py", Line: 312, Text: "w * x"}, p.Frames[0])
 	assert.Equal(t, program.Module{Class: "Model", File: "modeling_x.py", Line: 300}, p.Modules["model"])
 	assert.Equal(t, "w", p.Aliases["b"])
 	assert.Equal(t, "0:x", p.Values[1].Input)

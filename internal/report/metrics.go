@@ -185,12 +185,5 @@ type Histogram struct {
 
 // histogramOf is the histogram of a pair.
 func histogramOf(d compare.Detail) *Histogram {
-	h := &Histogram{Equal: d.Equal, Counts: make([]int, len(d.Decades))}
-	for i, x := range d.Decades {
-		h.Counts[i] = x.Count
-	}
-	if len(d.Decades) > 0 {
-		h.Exponent = d.Decades[0].Exponent
-	}
-	return h
+	return &Histogram{Equal: d.Equal, Exponent: d.Exponent, Counts: d.Decades}
 }

@@ -1,7 +1,6 @@
 package piece_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,36 +21,57 @@ const gated = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
 {"op":"aten.mul.Tensor","args":{"self":"%1","other":"%2"},"out":["%3"],"layer":"c","call":1}],
 "passes":[{"step":"0","ops":[0,3],"ports":{"model-input_x":["%0",0,3],"a-output":["%1",1,1],"b-output":["%2",2,2],"c-output":["%3",3,3]}}]}`
 
-// judged judges a run of tensors of two numbers, by layer, and returns what is said of each layer, and the layers of
-// faults and of what is written otherwise. edit changes the record of a layer.
-func judged(t *testing.T, source string, values map[string][]float64, edit func(layer string, r *piece.Record)) (local map[string]*piece.Local, faults, written []string) {
+// judge judges what record has for each port of a program, and names the layers or, with name, the ports that are wrong.
+// What comes from outside is as load has it.
+func judge(t *testing.T, source string, encoding tensor.DType, load replay.Load, name func(at program.Port) string,
+	record func(at program.Port, v *program.Value) piece.Record,
+) (r *piece.Result, run *piece.Run, faults []string) {
 	t.Helper()
 	p, err := program.Parse("p", []byte(source), nil)
 	require.NoError(t, err)
-	run := &piece.Run{Program: p, Encoding: tensor.F32}
-	run.Load = func(*program.Value) (*replay.Array, error) { return replay.Of(tensor.F32, []int{2}, []float64{1, 2}) }
+	run = &piece.Run{Program: p, Encoding: encoding, Load: load}
 	for _, at := range p.Ports {
-		r := piece.Record{}
-		if x := values[at.Layer]; x != nil {
-			r.Golden.Known = true
-			r.Tensor, err = replay.Of(tensor.F32, []int{2}, x)
-			require.NoError(t, err)
-		}
-		edit(at.Layer, &r)
-		run.Records = append(run.Records, r)
+		run.Records = append(run.Records, record(at, &p.Values[at.Value]))
 	}
-	found, err := piece.Judge(context.Background(), run)
+	r, err = piece.Judge(t.Context(), run)
 	require.NoError(t, err)
+	for _, i := range r.Faults {
+		faults = append(faults, name(p.Ports[i]))
+	}
+	return r, run, faults
+}
+
+func layerOf(at program.Port) string { return at.Layer }
+func nameOf(at program.Port) string  { return at.Name }
+
+func array(t *testing.T, d tensor.DType, shape []int, x []float64) *replay.Array {
+	a, err := replay.Of(d, shape, x)
+	require.NoError(t, err)
+	return a
+}
+
+// judged judges a run of tensors of two numbers, by layer or port, and returns what is said of each layer, and the
+// layers of faults and of what is written otherwise. edit changes a record.
+func judged(t *testing.T, source string, values map[string][]float64, edit func(at program.Port, r *piece.Record)) (local map[string]*piece.Local, faults, written []string) {
+	load := func(*program.Value) (*replay.Array, error) { return replay.Of(tensor.F32, []int{2}, []float64{1, 2}) }
+	found, run, faults := judge(t, source, tensor.F32, load, layerOf, func(at program.Port, v *program.Value) (r piece.Record) {
+		x, ok := values[at.Layer+"-"+at.Name]
+		if !ok {
+			x = values[at.Layer]
+		}
+		if x != nil {
+			r = piece.Record{Tensor: array(t, v.DType, v.Shape, x), Golden: piece.Golden{Known: true}}
+		}
+		edit(at, &r)
+		return r
+	})
 	local = map[string]*piece.Local{}
 	for i, l := range found.Local {
-		local[p.Ports[i].Layer] = l
-	}
-	for _, i := range found.Faults {
-		faults = append(faults, p.Ports[i].Layer)
+		local[run.Program.Ports[i].Layer] = l
 	}
 	for _, s := range found.Stretches {
 		for _, i := range s {
-			written = append(written, p.Ports[i].Layer)
+			written = append(written, run.Program.Ports[i].Layer)
 		}
 	}
 	return local, faults, written
@@ -59,7 +79,7 @@ func judged(t *testing.T, source string, values map[string][]float64, edit func(
 
 // Zeros are no witness: whatever is multiplied with them is right.
 func TestZerosAreNoWitness(t *testing.T) {
-	_, faults, written := judged(t, gated, map[string][]float64{"model": {1, 2}, "a": {0, 0}, "b": {0, 0}, "c": {0, 0}}, func(string, *piece.Record) {})
+	_, faults, written := judged(t, gated, map[string][]float64{"model": {1, 2}, "a": {0, 0}, "b": {0, 0}, "c": {0, 0}}, func(program.Port, *piece.Record) {})
 	assert.Empty(t, written)
 	assert.Equal(t, []string{"a", "b"}, faults)
 }
@@ -77,8 +97,8 @@ func TestBridged(t *testing.T) {
 		{"b", nil, []string{"b"}, nil, "nothing is known of what is made of it"},
 		{"c", []float64{4, 6}, []string{"c"}, nil, "nothing is made of it: the result of the model"},
 	} {
-		_, faults, written := judged(t, counted, map[string][]float64{"model": {1, 2}, "a": {2, 4}, "b": {3, 5}, "c": tt.c}, func(layer string, r *piece.Record) {
-			if layer == tt.misfit {
+		_, faults, written := judged(t, counted, map[string][]float64{"model": {1, 2}, "a": {2, 4}, "b": {3, 5}, "c": tt.c}, func(at program.Port, r *piece.Record) {
+			if at.Layer == tt.misfit {
 				*r = piece.Record{Misfit: true}
 			}
 		})

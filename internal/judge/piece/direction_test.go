@@ -2,14 +2,13 @@ package piece_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -23,22 +22,11 @@ const twice = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
 
 // A tensor that is larger throughout is wrong in 16 bits, although its error is within that of rounding.
 func TestLarger(t *testing.T) {
-	p, err := program.Parse("p", []byte(twice), nil)
-	require.NoError(t, err)
 	x := make([]float64, 256)
 	for i := range x {
 		x[i] = math.Sin(float64(i)*1.7) * (1 + float64(i%7))
 	}
-	array := func(d tensor.DType, f func(i int) float64) *replay.Array {
-		v := make([]float64, len(x))
-		for i := range v {
-			v[i] = f(i)
-		}
-		a, err := replay.Of(d, []int{16, 16}, v)
-		require.NoError(t, err)
-		return a
-	}
-	x = array(tensor.BF16, func(i int) float64 { return x[i] }).Floats()
+	x = array(t, tensor.BF16, []int{16, 16}, x).Floats()
 	for _, r := range []struct {
 		encoding tensor.DType
 		y        func(i int, y float64) float64
@@ -53,11 +41,18 @@ func TestLarger(t *testing.T) {
 		{tensor.BF16, func(i int, y float64) float64 { return y * (1 + 0.01*float64(1-i/16%2*2)) }, 0, "by rows"},
 		{tensor.F16, func(_ int, y float64) float64 { return y * 1.001 }, 0.001, "float16 is finer"},
 	} {
-		records := []piece.Record{{Tensor: array(r.encoding, func(i int) float64 { return x[i] })},
-			{Tensor: array(r.encoding, func(i int) float64 { return r.y(i, 2*x[i]) })},
-			{Tensor: array(r.encoding, func(i int) float64 { return r.y(i, 2*x[i]) / 2 })}}
-		got, err := piece.Judge(t.Context(), &piece.Run{Program: p, Records: records, Encoding: r.encoding})
-		require.NoError(t, err)
+		got, _, _ := judge(t, twice, r.encoding, nil, layerOf, func(at program.Port, v *program.Value) piece.Record {
+			have := slices.Clone(x)
+			for i, v := range x {
+				switch at.Layer {
+				case "y":
+					have[i] = r.y(i, 2*v)
+				case "z":
+					have[i] = r.y(i, 2*v) / 2
+				}
+			}
+			return piece.Record{Tensor: array(t, r.encoding, v.Shape, have)}
+		})
 		assert.InDelta(t, r.larger, got.Local[1].Larger, 5e-4, r.reason)
 		if r.larger != 0 {
 			assert.Equal(t, []int{1}, got.Faults, "%s: what follows is right, and does not excuse it", r.reason)

@@ -1,7 +1,6 @@
 package piece_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -55,12 +54,12 @@ func TestFree(t *testing.T) {
 		{random, []float64{2, 4}, []float64{7, 8}, []float64{8, 8}, false, false, []string{"c"}, false, true, true, "what is made of them is judged"},
 		{drawnFirst, []float64{3, 5}, []float64{3, 9}, []float64{4, 10}, false, false, nil, false, true, true, "another way by random numbers"},
 	} {
-		local, faults, _ := judged(t, tt.program, map[string][]float64{"model": {1, 2}, "a": tt.a, "b": tt.b, "c": tt.c}, func(layer string, r *piece.Record) {
-			r.Golden = piece.Golden{Known: true, Agrees: layer != "b" || tt.agrees, Error: 9}
-			if layer == "b" && tt.misfit {
+		local, faults, _ := judged(t, tt.program, map[string][]float64{"model": {1, 2}, "a": tt.a, "b": tt.b, "c": tt.c}, func(at program.Port, r *piece.Record) {
+			r.Golden = piece.Golden{Known: true, Agrees: at.Layer != "b" || tt.agrees, Error: 9}
+			if at.Layer == "b" && tt.misfit {
 				r.Misfit, r.Tensor = true, nil
 			}
-			if layer == "c" && tt.misfit {
+			if at.Layer == "c" && tt.misfit {
 				*r = piece.Record{}
 			}
 		})
@@ -97,25 +96,13 @@ func TestExpertsNumberedOtherwise(t *testing.T) {
 		{[]float64{4, 3, 2, 1}, []float64{0, 1}, []float64{12, 14}, []string{"gate"}, false, "other experts"},
 		{[]float64{4, 3, 2, 1}, []float64{2, 3}, []float64{14, 18}, []string{"gate"}, true, "a choice that is none of these scores: they have nothing behind them"},
 	} {
-		p, err := program.Parse("p", []byte(routed), nil)
-		require.NoError(t, err)
-		run := &piece.Run{Program: p, Encoding: tensor.F32}
-		for _, at := range p.Ports {
-			x := map[string][]float64{"input_x": {1, 2, 3, 4}, "output.0": tt.logits, "output.1": tt.choice, "output": tt.y}[at.Name]
-			v := p.Values[at.Value]
-			have, err := replay.Of(v.DType, v.Shape, x)
-			require.NoError(t, err)
-			run.Records = append(run.Records, piece.Record{Tensor: have})
-		}
-		run.Load = func(v *program.Value) (*replay.Array, error) {
+		load := func(v *program.Value) (*replay.Array, error) {
 			return replay.Of(tensor.F32, v.Shape, map[string][]float64{"": {1, 2, 3, 4}, "w": {0, 2, 0, -2}, "table": {1, 3, 6, 8, 8, 10, 9, 9}}[v.Weight])
 		}
-		r, err := piece.Judge(context.Background(), run)
-		require.NoError(t, err)
-		var faults []string
-		for _, f := range r.Faults {
-			faults = append(faults, p.Ports[f].Layer)
-		}
+		r, _, faults := judge(t, routed, tensor.F32, load, layerOf, func(at program.Port, v *program.Value) piece.Record {
+			x := map[string][]float64{"input_x": {1, 2, 3, 4}, "output.0": tt.logits, "output.1": tt.choice, "output": tt.y}[at.Name]
+			return piece.Record{Tensor: array(t, v.DType, v.Shape, x)}
+		})
 		assert.Equal(t, tt.stretch, len(r.Stretches) > 0, tt.reason)
 		if len(tt.faults) == 0 {
 			assert.Empty(t, faults, tt.reason)
@@ -147,29 +134,16 @@ func TestAside(t *testing.T) {
 		{[]float64{1, 2}, []float64{1, 2}, []float64{2, 3}, piece.Golden{}, []string{"a"}, "b was given what is wrong"},
 		{[]float64{1, 2}, []float64{1, 2}, []float64{2, 3}, piece.Golden{Known: true, Agrees: true}, []string{"a"}, "and its golden is made of that"},
 	} {
-		p, err := program.Parse("p", []byte(handed), nil)
-		require.NoError(t, err)
-		run := &piece.Run{Program: p, Encoding: tensor.F32}
-		for _, at := range p.Ports {
-			x := map[string][]float64{"model": {1, 2}, "a": tt.a, "b": tt.b}[at.Layer]
-			r := piece.Record{}
+		_, faults, _ := judged(t, handed, map[string][]float64{"model": {1, 2}, "a": tt.a, "b-input_0": tt.in, "b": tt.b}, func(at program.Port, r *piece.Record) {
 			switch {
 			case at.Layer == "b" && at.Input:
-				x, r.Golden = tt.in, tt.golden
+				r.Golden = tt.golden
 			case at.Layer == "a":
 				r.Golden = piece.Golden{Known: tt.golden.Known, Error: 9}
+			default:
+				r.Golden = piece.Golden{}
 			}
-			r.Tensor, err = replay.Of(tensor.F32, []int{2}, x)
-			require.NoError(t, err)
-			run.Records = append(run.Records, r)
-		}
-		run.Load = func(*program.Value) (*replay.Array, error) { return replay.Of(tensor.F32, []int{2}, []float64{1, 2}) }
-		r, err := piece.Judge(context.Background(), run)
-		require.NoError(t, err)
-		var faults []string
-		for _, f := range r.Faults {
-			faults = append(faults, p.Ports[f].Layer)
-		}
+		})
 		assert.Equal(t, tt.faults, faults, tt.reason)
 	}
 }

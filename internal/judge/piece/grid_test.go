@@ -49,8 +49,7 @@ func TestSchemes(t *testing.T) {
 	} {
 		s := all[r.scheme]
 		require.NotNil(t, s, r.scheme)
-		a, err := replay.Of(tensor.F32, []int{2, 2}, r.in)
-		require.NoError(t, err)
+		a := array(t, tensor.F32, []int{2, 2}, r.in)
 		assert.InDeltaSlice(t, r.want, s.Operands(a, r.of).Floats(), 1e-6, "%s: %s", r.scheme, r.reason)
 	}
 }

@@ -1,11 +1,10 @@
 package piece_test
 
 import (
-	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/program"
@@ -30,9 +29,7 @@ func rows(t *testing.T, x []float64, own ...bool) piece.Record {
 			x[2*i], x[2*i+1] = 0, 0
 		}
 	}
-	have, err := replay.Of(tensor.F32, []int{1, 4, 2}, x)
-	require.NoError(t, err)
-	return piece.Record{Tensor: have, Rows: &piece.Rows{Axis: 1, Batch: 1, Length: 4, Own: own},
+	return piece.Record{Tensor: array(t, tensor.F32, []int{1, 4, 2}, x), Rows: &piece.Rows{Axis: 1, Batch: 1, Length: 4, Own: own},
 		Complete: func(made *replay.Array) (*replay.Array, error) {
 			out := made.Floats()
 			for i, is := range own {
@@ -78,23 +75,17 @@ func TestRows(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := program.Parse("p", []byte(doubled), nil)
-			require.NoError(t, err)
-			run := &piece.Run{Program: p, Encoding: tensor.F32, Load: func(*program.Value) (*replay.Array, error) {
+			load := func(*program.Value) (*replay.Array, error) {
 				return replay.Of(tensor.F32, []int{1, 4, 2}, right["model"].x)
-			}}
-			for _, at := range p.Ports {
+			}
+			r, _, faults := judge(t, doubled, tensor.F32, load, layerOf, func(at program.Port, _ *program.Value) piece.Record {
 				have, changed := tt.change[at.Layer]
 				if !changed {
 					have = right[at.Layer]
 				}
-				run.Records = append(run.Records, rows(t, append([]float64{}, have.x...), have.own...))
-			}
-			r, err := piece.Judge(context.Background(), run)
-			require.NoError(t, err)
-			var faults []string
+				return rows(t, slices.Clone(have.x), have.own...)
+			})
 			for _, f := range r.Faults {
-				faults = append(faults, p.Ports[f].Layer)
 				assert.Equal(t, tt.rows, r.Local[f].Rows, tt.reason)
 			}
 			assert.Equal(t, tt.faults, faults, tt.reason)

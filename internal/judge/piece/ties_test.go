@@ -1,7 +1,6 @@
 package piece_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,60 +36,40 @@ func TestAnyOrder(t *testing.T) {
 		{[]float64{1, 2, 0, 5, 4, 3}, []float64{1, 2, 0, 5, 4, 3}, []string{"output_0", "output_1"}, "two tokens at each other's expert"},
 		{[]float64{1, 2, 5, 0, 4, 3}, []float64{1, 2, 0, 5, 4, 3}, []string{"output_1"}, "the rows of two tokens are exchanged"},
 	} {
-		p, err := program.Parse("p", []byte(grouped), nil)
-		require.NoError(t, err)
 		x := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
 		var chosen []float64
 		for _, r := range tt.rows {
 			chosen = append(chosen, x[2*int(r)], x[2*int(r)+1])
 		}
-		run := &piece.Run{Program: p, Encoding: tensor.F32}
-		for _, at := range p.Ports {
-			v := p.Values[at.Value]
-			have, err := replay.Of(v.DType, v.Shape, map[string][]float64{"input_experts": {1, 0, 0, 2, 1, 0}, "input_x": x, "output_0": tt.order, "output_1": chosen}[at.Name])
-			require.NoError(t, err)
-			run.Records = append(run.Records, piece.Record{Tensor: have})
-		}
-		r, err := piece.Judge(context.Background(), run)
-		require.NoError(t, err)
-		var wrong []string
-		for _, f := range r.Faults {
-			wrong = append(wrong, p.Ports[f].Name)
-		}
+		_, _, wrong := judge(t, grouped, tensor.F32, nil, nameOf, func(at program.Port, v *program.Value) piece.Record {
+			of := map[string][]float64{"input_experts": {1, 0, 0, 2, 1, 0}, "input_x": x, "output_0": tt.order, "output_1": chosen}
+			return piece.Record{Tensor: array(t, v.DType, v.Shape, of[at.Name])}
+		})
 		assert.Equal(t, tt.wrong, wrong, tt.reason)
 	}
 }
 
 // What an edit makes is compared in the order of the candidate, where equal numbers do not tell it.
 func TestSiteOfAnyOrder(t *testing.T) {
-	p, err := program.Parse("p", []byte(grouped), nil)
-	require.NoError(t, err)
 	x := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
 	twice := func(rows ...int) *replay.Array {
 		var of []float64
 		for _, r := range rows {
 			of = append(of, 2*x[2*r], 2*x[2*r+1])
 		}
-		a, err := replay.Of(tensor.F32, []int{6, 2}, of)
-		require.NoError(t, err)
-		return a
+		return array(t, tensor.F32, []int{6, 2}, of)
 	}
-	run := &piece.Run{Program: p, Encoding: tensor.F32, Load: func(*program.Value) (*replay.Array, error) { return nil, nil }}
-	for _, at := range p.Ports {
-		r := piece.Record{}
+	r, run, _ := judge(t, grouped, tensor.F32, func(*program.Value) (*replay.Array, error) { return nil, nil }, nameOf, func(at program.Port, v *program.Value) (r piece.Record) {
 		switch at.Name {
 		case "input_experts":
-			r.Tensor, err = replay.Of(tensor.I64, []int{6}, []float64{1, 0, 0, 2, 1, 0})
+			r.Tensor = array(t, v.DType, v.Shape, []float64{1, 0, 0, 2, 1, 0})
 		case "input_x":
-			r.Tensor, err = replay.Of(tensor.F32, []int{6, 2}, x)
+			r.Tensor = array(t, v.DType, v.Shape, x)
 		case "output_1":
 			r.Tensor = twice(5, 1, 2, 4, 0, 3)
 		}
-		require.NoError(t, err)
-		run.Records = append(run.Records, r)
-	}
-	r, err := piece.Judge(t.Context(), run)
-	require.NoError(t, err)
+		return r
+	})
 	require.Equal(t, []int{3}, r.Faults, "all are twice too large")
 	site := r.Site(3, run.Load, nil, false)
 	for _, tt := range []struct {
@@ -130,20 +109,13 @@ func TestBetweenWholeNumbers(t *testing.T) {
 		{[]float64{3, 3, 6, 7, 1, 1, 2, 4}, tensor.F32, true, "another row"},
 		{[]float64{3, 9, 6, 7, 1, 1, 2, 3}, tensor.BF16, false, "in 16 bits the shakes do not show all that ties make"},
 	} {
-		p, err := program.Parse("p", []byte(coded), nil)
-		require.NoError(t, err)
-		run := &piece.Run{Program: p, Encoding: tt.encoding}
-		for _, at := range p.Ports {
+		_, _, faults := judge(t, coded, tt.encoding, nil, nameOf, func(at program.Port, v *program.Value) piece.Record {
 			x := []float64{2.5, 3.1, 6.2, 6.9, 1.1, 0.9, 2.2, 3.3}
 			if at.Name == "output" {
 				x = tt.made
 			}
-			have, err := replay.Of(tensor.F32, []int{2, 4}, x)
-			require.NoError(t, err)
-			run.Records = append(run.Records, piece.Record{Tensor: have})
-		}
-		r, err := piece.Judge(context.Background(), run)
-		require.NoError(t, err)
-		assert.Equal(t, tt.wrong, len(r.Faults) > 0, tt.reason)
+			return piece.Record{Tensor: array(t, v.DType, v.Shape, x)}
+		})
+		assert.Equal(t, tt.wrong, len(faults) > 0, tt.reason)
 	}
 }

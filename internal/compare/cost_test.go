@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -60,21 +61,21 @@ func TestCostOfNoise(t *testing.T) {
 	}
 }
 
+// wide has rows of 64 equal elements each: no allowance for few.
+func wide(t *testing.T, rows ...float64) *tensor.Tensor {
+	var out []float64
+	for _, x := range rows {
+		out = append(out, slices.Repeat([]float64{x}, 64)...)
+	}
+	return of(t, out, len(rows), 64)
+}
+
 func TestCost(t *testing.T) {
 	g := []float64{1, 1, 1, 1}
 	plus := func(x ...float64) []float64 {
 		out := make([]float64, len(x))
 		for i := range x {
 			out[i] = g[i] + x[i]
-		}
-		return out
-	}
-	wide := func(x []float64) []float64 { // 64 elements a row: no allowance for few
-		out := make([]float64, 0, 64*len(x))
-		for _, v := range x {
-			for range 64 {
-				out = append(out, v)
-			}
 		}
 		return out
 	}
@@ -93,8 +94,8 @@ func TestCost(t *testing.T) {
 		{"a row that overflows in the encoding is not judged", plus(math.Inf(1), 0, 0, 0), plus(9, 0, 0, 0), true},
 		{"the others are", plus(math.NaN(), 0, 0, 0), plus(0, 0.5, 0, 0), false},
 	} {
-		v, err := compare.Criteria{compare.Cost: 3}.Judge(of(t, wide(g), 4, 64), of(t, wide(tt.a), 4, 64),
-			compare.References{Encoded: of(t, wide(tt.r), 4, 64), Encoding: tensor.BF16})
+		v, err := compare.Criteria{compare.Cost: 3}.Judge(wide(t, g...), wide(t, tt.a...),
+			compare.References{Encoded: wide(t, tt.r...), Encoding: tensor.BF16})
 		require.NoError(t, err)
 		assert.Equal(t, tt.pass, v.Pass, "%s: %v", tt.reason, v.Violations)
 	}
@@ -104,19 +105,10 @@ func TestCost(t *testing.T) {
 
 // A pass has its figures, too, and they judge again what the tensors did.
 func TestCostFigures(t *testing.T) {
-	wide := func(rows ...float64) *tensor.Tensor {
-		out := make([]float64, 0, 64*len(rows))
-		for _, x := range rows {
-			for range 64 {
-				out = append(out, x)
-			}
-		}
-		return of(t, out, len(rows), 64)
-	}
 	const eps = 1.0 / 256
-	g, r := wide(1, 1, 1, 1), wide(1+2*eps, 1+2*eps, math.Inf(1), 1+2*eps)
+	g, r := wide(t, 1, 1, 1, 1), wide(t, 1+2*eps, 1+2*eps, math.Inf(1), 1+2*eps)
 	refs := compare.References{Encoded: r, Encoding: tensor.BF16}
-	v, err := compare.Criteria{compare.Cost: 3}.Judge(g, wide(1, 1+4*eps, 5, 1+eps), refs)
+	v, err := compare.Criteria{compare.Cost: 3}.Judge(g, wide(t, 1, 1+4*eps, 5, 1+eps), refs)
 	require.NoError(t, err)
 	assert.True(t, v.Pass, "%v", v.Violations)
 	require.NotNil(t, v.Result.Cost)

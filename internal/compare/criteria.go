@@ -114,20 +114,15 @@ func (c Criteria) Judge(golden, actual *tensor.Tensor, refs References) (v Verdi
 	if v.Result, err = Tensors(golden, actual, v.Tolerance); err != nil {
 		return Verdict{}, err
 	}
-	_, asked := c[Cost]
 	err = guard(func() (err error) {
-		if v.Result = refs.among(golden, actual, v.Result); asked && v.Result.N > 0 {
-			v.Result.Cost, err = refs.costs(golden, actual, v.Result)
+		v.Result = refs.among(golden, actual, v.Result)
+		if _, asked := c[Cost]; asked && v.Result.N > 0 {
+			if v.Result.Cost, err = refs.costs(golden, actual, v.Result); err != nil {
+				return err
+			}
 		}
-		return err
-	}, golden, actual, refs.Encoded)
-	if err != nil {
-		return Verdict{}, err
-	}
-	p := Pair{Result: v.Result, Counted: v.Tolerance, Asked: v.Tolerance, Exact: exact(golden, actual),
-		Golden: golden, Actual: actual, Refs: refs}
-	err = guard(func() (err error) {
-		v.Violations, _, err = c.weigh(p)
+		v.Violations, _, err = c.weigh(Pair{Result: v.Result, Counted: v.Tolerance, Asked: v.Tolerance, Exact: exact(golden, actual),
+			Golden: golden, Actual: actual, Refs: refs})
 		return err
 	}, golden, actual, refs.Float64, refs.Encoded)
 	if err != nil {

@@ -9,24 +9,36 @@ import (
 const carefulDoc = "takes rows of STEP elements or more, of any values: pairs that are not finite are left out. finite is " +
 	"the number of the others, and count of those outside the tolerance."
 
-// careful32 adds and counts in float64. Maxima are of float32, ratios rounded up.
-func careful32() {
-	k := begin("careful", carefulDoc, f32, 4, 1)
+// careful adds and counts in float64. Maxima are of the source's own type; ratios of float32 are rounded up.
+func careful(s source) {
+	k := begin("careful", carefulDoc, s, s.size, 1)
 	v := zeroed(8)
 	dd, gg, sa, sb, n, kept, biggest, ratios := v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
-	k.eachRow(0, 4, func(mask *Mem) {
+	minus, compare, sub := VSUBPS, VCMPPS, VPSUBD
+	if s == f64 {
+		minus, compare, sub = VSUBPD, VCMPPD, VPSUBQ
+	}
+	k.eachRow(0, s.size, func(mask *Mem) {
 		g, _ := k.load(0, 0)
 		a, _ := k.load(1, 0)
 		d, t := YMM(), YMM()
-		VSUBPS(g, g, d)
-		VSUBPS(a, a, t)
-		VCMPPS(Imm(ordered), d, t, t)
+		minus(g, g, d)
+		minus(a, a, t)
+		compare(Imm(ordered), d, t, t)
 		if mask != nil {
 			VPAND(*mask, t, t)
 		}
-		VPSUBD(t, kept, kept)
+		sub(t, kept, kept)
 		VPAND(t, g, g)
 		VPAND(t, a, a)
+		if s == f64 {
+			k.sums(g, a, dd, gg, sa, sb, n)
+			VMAXPD(a, biggest, biggest)
+			VMAXPD(floor64, g, g)
+			VDIVPD(g, a, a)
+			VMAXPD(a, ratios, ratios)
+			return
+		}
 		for i := range 2 {
 			x, y := half(g, nil, i), half(a, nil, i)
 			k.sums(x, y, dd, gg, sa, sb, n)
@@ -61,33 +73,6 @@ func (k *kernel) sums(g, a, dd, gg, sa, sb, n VecVirtual) {
 	VADDPD(k.at(atol), t, t)
 	VCMPPD(Imm(greater), t, a, t)
 	VPSUBQ(t, n, n)
-}
-
-// careful64 does everything in float64.
-func careful64() {
-	k := begin("careful", carefulDoc, f64, 8, 1)
-	v := zeroed(8)
-	dd, gg, sa, sb, n, kept, biggest, ratios := v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
-	k.eachRow(0, 8, func(mask *Mem) {
-		g, _ := k.load(0, 0)
-		a, _ := k.load(1, 0)
-		d, t := YMM(), YMM()
-		VSUBPD(g, g, d)
-		VSUBPD(a, a, t)
-		VCMPPD(Imm(ordered), d, t, t)
-		if mask != nil {
-			VPAND(*mask, t, t)
-		}
-		VPSUBQ(t, kept, kept)
-		VPAND(t, g, g)
-		VPAND(t, a, a)
-		k.sums(g, a, dd, gg, sa, sb, n)
-		VMAXPD(a, biggest, biggest)
-		VMAXPD(floor64, g, g)
-		VDIVPD(g, a, a)
-		VMAXPD(a, ratios, ratios)
-	}, nil, func() { k.storeSums(dd, gg) })
-	k.storeAll(map[int]VecVirtual{aa: sa, ab: sb, most: biggest, ratio: ratios, count: n, finite: kept})
 }
 
 // odd writes the form that counts the values that are not finite, and the pairs of such a value that

@@ -71,15 +71,6 @@ func (k *kernel) load(side, i int) (VecVirtual, Mem) {
 	return v, m
 }
 
-// maskOf is the mask of the i-th vector of a partial step, nil in others.
-func maskOf(mask *Mem, i int) *Mem {
-	if mask == nil {
-		return nil
-	}
-	m := mask.Offset(i * width)
-	return &m
-}
-
 // eachRow writes the loops. body takes the elements at the pointers; in the last, partial step of a
 // row they point at the last full vectors of the row, and mask clears what was taken before.
 func (k *kernel) eachRow(perTurn, maskLane int, body func(mask *Mem), turn, end func()) {

@@ -58,7 +58,7 @@ var (
 )
 
 // Constants in memory.
-var absMask64, absMask32, infinity64, infinity32, highHalf, floor64, floor32, tail Mem
+var absMask64, absMask32, infinity64, infinity32, floor64, floor32, tail Mem
 
 func main() {
 	ConstraintExpr("amd64")
@@ -73,7 +73,6 @@ func main() {
 	absMask32 = data("absMask32", repeat(8, U32(1<<31-1))...)
 	infinity64 = data("infinity64", repeat(4, U64(0x7ff<<52))...)
 	infinity32 = data("infinity32", repeat(8, U32(0xff<<23))...)
-	highHalf = data("highHalf", repeat(8, U32(0xffff0000))...)
 	floor64 = data("floor64", repeat(4, F64(1e-10))...)
 	floor32 = data("floor32", repeat(8, F32(1e-10))...)
 	tail = data("tailMask", append(repeat(16, U64(0)), repeat(16, U64(1<<64-1))...)...)
@@ -82,8 +81,8 @@ func main() {
 		quick(s, false)
 		quick(s, true)
 	}
-	careful32()
-	careful64()
+	careful(f32)
+	careful(f64)
 	odd(f32)
 	odd(f64)
 	widen(bf16)

@@ -122,36 +122,17 @@ func (q *quickForm) rows32() {
 		}
 	}
 	clear(3)
-	maskLane := 4
-	if q.source == bf16 {
-		maskLane = 2 // masked before they are widened
-	}
-	q.eachRow(terms/2, maskLane, func(mask *Mem) {
-		if q.source == f16 {
-			for i := range 2 {
-				g, _ := q.load(0, i)
-				a, _ := q.load(1, i)
-				if m := maskOf(mask, i); m != nil {
-					VPAND(*m, g, g)
-					VPAND(*m, a, a)
-				}
-				pair(g, a)
-			}
-			return
-		}
-		var even, odd [2]VecVirtual // elements
-		for side := range 2 {
-			even[side], odd[side] = YMM(), YMM()
-			VMOVDQU(Mem{Base: q.ptr[side]}, odd[side])
+	q.eachRow(terms/2, 4, func(mask *Mem) {
+		for i := range 2 {
+			g, _ := q.load(0, i)
+			a, _ := q.load(1, i)
 			if mask != nil {
-				VPAND(*mask, odd[side], odd[side])
+				m := mask.Offset(i * width)
+				VPAND(m, g, g)
+				VPAND(m, a, a)
 			}
-			VPSLLD(Imm(16), odd[side], even[side])
+			pair(g, a)
 		}
-		pair(even[0], even[1])
-		VPAND(highHalf, odd[0], odd[0])
-		VPAND(highHalf, odd[1], odd[1])
-		pair(odd[0], odd[1])
 	}, func() {
 		for i, s := range sums {
 			x, y := half(s, nil, 0), half(s, nil, 1)

@@ -157,3 +157,12 @@ func TestViewErrors(t *testing.T) {
 		})
 	}
 }
+
+// zero is a tensor of zeros, one element repeated.
+func zero(t testing.TB, shape []int) *tensor.Tensor {
+	one, err := tensor.Of([]float32{0})
+	require.NoError(t, err)
+	z, err := one.Broadcast(shape...)
+	require.NoError(t, err)
+	return z
+}

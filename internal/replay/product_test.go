@@ -7,9 +7,6 @@ import (
 	"runtime"
 	"testing"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/program"
@@ -114,19 +111,11 @@ func sumsOf(dtype tensor.DType, x, y []float32, m, k, n int) []float64 {
 	return out
 }
 
-// BenchmarkProduct is that of 64 tokens with a matrix of a 7B model, beside gonum's.
+// BenchmarkProduct is that of 64 tokens with a matrix of a 7B model.
 func BenchmarkProduct(b *testing.B) {
 	const m, k, n = 64, 4096, 11008
 	x, w := counted(m*k), counted(n*k)
 	rate := func(b *testing.B) { b.ReportMetric(m*k*n*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s") }
-	b.Run("gonum", func(b *testing.B) {
-		out := make([]float32, m*n)
-		for b.Loop() {
-			blas32.Gemm(blas.NoTrans, blas.Trans, 1, blas32.General{Rows: m, Cols: k, Stride: k, Data: x},
-				blas32.General{Rows: n, Cols: k, Stride: k, Data: w}, 0, blas32.General{Rows: m, Cols: n, Stride: n, Data: out})
-		}
-		rate(b)
-	})
 	for _, r := range []struct {
 		name  string
 		dtype tensor.DType

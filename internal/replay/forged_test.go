@@ -1,46 +1,16 @@
 package replay_test
 
 import (
-	"context"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 )
-
-// FuzzRun runs whatever can be read: a result of the recorded shape, or an error.
-func FuzzRun(f *testing.F) {
-	files, err := filepath.Glob("testdata/*/program.json")
-	require.NoError(f, err)
-	for _, name := range files {
-		data, err := os.ReadFile(name)
-		require.NoError(f, err)
-		f.Add(data)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := program.Parse("program.json", data, nil)
-		if err != nil {
-			return
-		}
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
-		for i := range p.Ports {
-			piece := p.Piece(i, func(int) bool { return false })
-			a, err := replay.Run(ctx, piece, zeros, replay.Mode{})
-			if err == nil {
-				require.True(t, slices.Equal(piece.Values[piece.Out].Shape, a.Shape()))
-			}
-		}
-	})
-}
 
 func zeros(v *program.Value) (*replay.Array, error) {
 	n := 1

@@ -77,9 +77,8 @@ func (r Result) Cosine() float64 { return 1 - r.CosineDistance }
 // Tensors compares two tensors of the same shape; types, byte orders and strides may differ. It
 // needs O(1) memory, unless the rows are sorted by their error, or squares of float64 leave its range.
 //
-// Integers of 64 bits are compared and subtracted as what they are, against floats too: no uint64
-// equals the float64 to which it would be rounded. The sums of squares and products are of values
-// rounded to float64.
+// Integers of 64 bits are compared as what they are, against floats too: no uint64 equals the float64
+// to which it would be rounded. Distances, and the sums of squares and products, are of float64.
 //
 // The error is a [*ShapeError], a [*MisuseError] for a tolerance that makes no sense, or a
 // [*FaultError] if a file is truncated meanwhile.

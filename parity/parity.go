@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -106,7 +107,7 @@ func callerLine() string {
 	for more && strings.HasPrefix(f.Function, "github.com/goparity/goparity/parity.") {
 		f, more = frames.Next()
 	}
-	return fmt.Sprintf("%s:%d", base(f.File), f.Line)
+	return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
 }
 
 // In sets the tolerance for candidates whose tensors have this type; the terminal's applies to all

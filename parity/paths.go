@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,14 +24,14 @@ func (p *Stage) path(t *testing.T, path *session.Path) {
 	}
 	ok := true
 	if c := along.Along(); c != nil {
-		inherited := ""
-		if !along.OnePassHolds() {
-			inherited = "one pass, which is wrong too: see the layers there"
-		}
+		holds := along.OnePassHolds()
 		for _, l := range c.Layers.Judged() {
 			ok = t.Run(sanitize.Name(l), func(t *testing.T) {
 				t.Helper()
-				p.layer(t, c, l, inherited)
+				p.a.layer(t, c, l, caseOf, func(t *testing.T, r judge.LayerRun) string {
+					t.Helper()
+					return p.pass(t, c, r, holds)
+				})
 			}) && ok
 		}
 		if open := c.Demand(); len(open) > 0 {
@@ -61,46 +62,22 @@ func (p *Stage) says(t *testing.T, name, text string, row *report.Row) bool {
 	})
 }
 
-// layer judges one layer along a path, each case in a subtest of its own.
-func (p *Stage) layer(t *testing.T, c *judge.Comparison, layer, inherited string) {
-	t.Helper()
-	runs := c.Layers.Runs(layer)
-	for len(runs) > 0 {
-		n := slices.IndexFunc(runs, func(r judge.LayerRun) bool { return r.Case != runs[0].Case })
-		if n < 0 {
-			n = len(runs)
-		}
-		passes := runs[:n]
-		runs = runs[n:]
-		name, _ := dump.CutPathCase(passes[0].Case)
-		if name == "" {
-			name = "all"
-		}
-		t.Run(sanitize.Name(name), func(t *testing.T) {
-			t.Helper()
-			if i := slices.IndexFunc(passes, fails); inherited != "" && i >= 0 {
-				p.a.scope.ran++
-				for _, port := range passes[i].Judged {
-					port.Decide(nil, "") // later passes follow from this one
-				}
-				p.a.inherit(t, inherited)
-				return
-			}
-			left, why := 0, ""
-			for _, r := range passes {
-				if w := p.a.judge(t, c, r, nil); w != "" {
-					left, why = left+1, w
-				}
-				if t.Failed() || t.Skipped() {
-					return // later passes follow from this one
-				}
-			}
-			if left == len(passes) {
-				t.Skip(sanitize.Line(why))
-			}
-		})
-	}
+// caseOf names a subtest for each case.
+func caseOf(r judge.LayerRun) string {
+	name, _ := dump.CutPathCase(r.Case)
+	return cmp.Or(name, "all")
 }
 
-// fails reports whether an output is outside its tolerance.
-func fails(r judge.LayerRun) bool { return slices.ContainsFunc(r.Judged, (*judge.Port).Fails) }
+// pass judges a forward pass of a layer; one that fails inherits that from the one pass if that is wrong, too.
+func (p *Stage) pass(t *testing.T, c *judge.Comparison, r judge.LayerRun, onePassHolds bool) (unjudged string) {
+	t.Helper()
+	if onePassHolds || !slices.ContainsFunc(r.Judged, (*judge.Port).Fails) {
+		return p.a.judge(t, c, r, nil)
+	}
+	p.a.scope.ran++
+	for _, port := range r.Judged {
+		port.Decide(nil, "")
+	}
+	p.a.inherit(t, "one pass, which is wrong too: see the layers there")
+	return ""
+}

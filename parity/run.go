@@ -35,7 +35,15 @@ func (a *Assertion) run(within compare.Criteria) bool {
 		a.scope.declared++
 		ok = a.t.Run(sanitize.Name(l), func(t *testing.T) {
 			t.Helper()
-			a.layer(t, c, l, within)
+			a.layer(t, c, l, func(r judge.LayerRun) string {
+				if !c.Layers.Several() {
+					return ""
+				}
+				return r.Case + "." + r.Step
+			}, func(t *testing.T, r judge.LayerRun) string {
+				t.Helper()
+				return a.judge(t, c, r, within)
+			})
 		}) && ok
 	}
 	a.scope.failed = a.scope.failed || !ok
@@ -65,40 +73,54 @@ func (a *Assertion) covered() bool {
 	})
 }
 
-// layer judges one layer in its subtest; with several cases or steps each has a subtest of its own.
-func (a *Assertion) layer(t *testing.T, c *judge.Comparison, layer string, within compare.Criteria) {
+// layer judges one layer in its subtest. Forward passes of one name are judged in a subtest of their own, to the first
+// that fails, from which the later ones follow; those without a name in the layer's. A layer of which nothing can be
+// judged is skipped, or fails where it was asked for by its name; whether that leaves too little, the coverage says.
+func (a *Assertion) layer(t *testing.T, c *judge.Comparison, layer string, name func(judge.LayerRun) string, judged func(*testing.T, judge.LayerRun) (unjudged string)) {
 	t.Helper()
-	runs := c.Layers.Runs(layer)
-	if len(runs) == 0 {
+	var names []string
+	passes := map[string][]judge.LayerRun{}
+	for _, r := range c.Layers.Runs(layer) {
+		if n := name(r); passes[n] == nil {
+			names = append(names, n)
+		}
+		passes[name(r)] = append(passes[name(r)], r)
+	}
+	if len(names) == 0 {
 		t.Fatal(sanitize.Text(c.Layers.Missing(layer)))
 	}
-	left := 0
-	for _, r := range runs {
-		if !c.Layers.Several() {
-			a.unjudged(t, layer, a.judge(t, c, r, within))
-			continue
-		}
-		t.Run(sanitize.Name(r.Case+"."+r.Step), func(t *testing.T) {
+	left, why := 0, ""
+	for _, n := range names {
+		all := func(t *testing.T) {
 			t.Helper()
-			if why := a.judge(t, c, r, within); why != "" {
-				left++
+			unjudged := 0
+			for _, r := range passes[n] {
+				w := judged(t, r)
+				if t.Failed() || t.Skipped() {
+					return
+				}
+				if w != "" {
+					unjudged, why = unjudged+1, w
+				}
+			}
+			if unjudged < len(passes[n]) {
+				return
+			}
+			if left++; n != "" {
 				t.Skip(sanitize.Line(why))
 			}
-		})
+		}
+		if n == "" {
+			all(t)
+		} else {
+			t.Run(sanitize.Name(n), all)
+		}
 	}
-	if left == len(runs) {
-		a.unjudged(t, layer, "nothing of it can be judged in any forward pass")
-	}
-}
-
-// unjudged ends the subtest of a layer of which nothing can be judged, for a reason that is not "". A
-// test that asks for it by its name fails; whether that leaves too little elsewhere, the coverage says.
-func (a *Assertion) unjudged(t *testing.T, layer, why string) {
-	t.Helper()
 	switch {
-	case why != "" && a.named:
+	case left < len(names):
+	case a.named:
 		t.Error(sanitize.Text(layer + ": " + why))
-	case why != "":
+	default:
 		t.Skip(sanitize.Line(why))
 	}
 }
@@ -149,8 +171,7 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 			texts = append(texts, text)
 		}
 	}
-	attributes(t, worst)
-	attributesOf(t, first)
+	attributes(t, worst, first)
 	for _, text := range texts {
 		t.Error(sanitize.Text(strings.TrimSuffix(text, "\n")))
 	}
@@ -176,24 +197,23 @@ func (a *Assertion) inherit(t *testing.T, from string) {
 	t.Error(line)
 }
 
-// attributes carries the figures of the worst port into JUnit.
-func attributes(t *testing.T, j *judge.Decision) {
-	m := j.Row.Standard
-	if m == nil || m.N == 0 {
-		return
+// attributes carries the figures of the worst port into JUnit, and the row of a run along an execution path.
+func attributes(t *testing.T, j *judge.Decision, row *report.Row) {
+	if m := j.Row.Standard; m != nil && m.N > 0 {
+		for _, a := range []struct {
+			key   string
+			value float64
+		}{
+			{"parity.max_abs", float64(m.MaxAbs)},
+			{"parity.max_rel", float64(m.MaxRel)},
+			{"parity.rel_l2", float64(m.RelL2)},
+			{"parity.cosine", float64(m.Cosine)},
+			{"parity.bad_fraction", j.BadFraction()},
+		} {
+			t.Attr(a.key, fmt.Sprintf("%.6g", a.value))
+		}
 	}
-	for _, a := range []struct {
-		key   string
-		value float64
-	}{
-		{"parity.max_abs", float64(m.MaxAbs)},
-		{"parity.max_rel", float64(m.MaxRel)},
-		{"parity.rel_l2", float64(m.RelL2)},
-		{"parity.cosine", float64(m.Cosine)},
-		{"parity.bad_fraction", j.BadFraction()},
-	} {
-		t.Attr(a.key, fmt.Sprintf("%.6g", a.value))
-	}
+	attributesOf(t, row)
 }
 
 // along says which row of a run along an execution path is the first that is wrong, where what was found does not.
@@ -210,12 +230,9 @@ func attributesOf(t *testing.T, row *report.Row) {
 		return
 	}
 	t.Attr("parity.path", sanitize.Line(row.Path))
-	for _, a := range []struct {
-		key   string
-		value int
-	}{{"parity.pass", row.Pass}, {"parity.sequence", row.Sequence}, {"parity.position", row.Position}} {
-		t.Attr(a.key, strconv.Itoa(a.value))
-	}
+	t.Attr("parity.pass", strconv.Itoa(row.Pass))
+	t.Attr("parity.sequence", strconv.Itoa(row.Sequence))
+	t.Attr("parity.position", strconv.Itoa(row.Position))
 }
 
 // where says which inputs of the layer agree.

@@ -1,7 +1,6 @@
 package parity
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/goparity/goparity/internal/judge"
@@ -125,8 +124,5 @@ func (s *scope) end() {
 			why = "-failfast ended the tests before any, or " + why
 		}
 		s.t.Errorf("parity: %s of the %d layers of %s: nothing was compared", why, s.declared, s.t.Name())
-		return
 	}
 }
-
-func base(path string) string { return filepath.Base(path) }

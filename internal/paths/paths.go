@@ -319,7 +319,7 @@ func (p *Paths) Report(name string) *report.Report {
 		one.Fixture, r = name, &one
 		text := "the candidate's own one pass is wrong too, so this report is about that, and not about the path"
 		if d := along.FirstDivergence; d != nil && d.Row != nil {
-			text += fmt.Sprintf("; along %s the first divergence is %s%s", d.Path, d.Where(), d.At())
+			text += fmt.Sprintf("; along %s the first divergence is %s", d.Path, d.Where())
 		}
 		r.Notes = append([]string{text}, r.Notes...)
 	}

@@ -11,7 +11,7 @@ import (
 
 // Judged is one thing that was judged: a row of tensors, a prompt, a weight, a path, a text, an answer of a server.
 type Judged struct {
-	Stage, Name string
+	Stage, Name string // a row has no other name than its place
 	Status      Status // NotJudged, pass or fail; of a row any
 	Count       int    // of tokens, rows or outputs that were judged, where they are counted
 	Text        string
@@ -20,37 +20,23 @@ type Judged struct {
 
 func (j *Judged) fails() bool { return (&Layer{Status: j.Status}).failing() }
 
-// judged lists what the stages other than the tensors judged.
-func (r *Report) judged() (list []Judged) {
-	for _, s := range stages() {
-		if s.name == StageTensors { // their rows are
-			continue
-		}
-		for _, j := range s.judged(r) {
-			j.Stage = s.name
-			list = append(list, j)
-		}
+// key tells one thing that was judged from all others.
+func (j *Judged) key() [5]string {
+	if l := j.row; l != nil {
+		return [5]string{j.Stage, l.Case, l.Step, l.Layer, l.Port}
 	}
-	return list
+	return [5]string{j.Stage, j.Name}
 }
 
-// byKey has all that was judged, rows of tensors by case, step, layer and port; keys in their order. Inputs are
-// evidence.
-func (r *Report) byKey() (keys []string, all map[string]*Judged) {
-	all = map[string]*Judged{}
-	add := func(j *Judged, key ...string) {
-		k := strings.Join(key, "\x00")
-		if all[k] == nil && j.Status != NotJudged {
-			keys, all[k] = append(keys, k), j
-		}
-	}
-	for i, list := 0, r.judged(); i < len(list); i++ {
-		add(&list[i], list[i].Stage, list[i].Name)
-	}
-	names := naming{cases: true}
-	for i := range r.Layers {
-		if l := &r.Layers[i]; !l.IsInput() && (l.compared() || l.failing()) {
-			add(&Judged{Stage: StageTensors, Name: names.row(l), Status: l.Status, row: l}, StageTensors, l.Case, l.Step, l.Layer, l.Port)
+// byKey has all that was judged; keys are in the order of the stages.
+func (r *Report) byKey() (keys [][5]string, all map[[5]string]*Judged) {
+	all = map[[5]string]*Judged{}
+	for _, s := range stages() {
+		for _, j := range s.judged(r) {
+			j.Stage = s.name
+			if k := j.key(); all[k] == nil && j.Status != NotJudged {
+				keys, all[k] = append(keys, k), &j
+			}
 		}
 	}
 	return keys, all
@@ -142,7 +128,7 @@ func Baseline(w io.Writer, old, now *Report, opt TextOptions) (worse bool, err e
 	worse = old.Verdict == Pass && now.Verdict != Pass
 	d := composer{View: View{Verbose: opt.Verbose, Times: 1}}
 	changes, counts := Changes(old, now), []string{}
-	d.add(Section{Lines: append(lines("was "+string(old.Verdict), Headline(old)), lines("is "+string(now.Verdict), Headline(now))...)}, 2)
+	d.add(Section{Lines: append(lines("was "+string(old.Verdict), Headline(old)), lines("is "+string(now.Verdict), Headline(now))...)}, unlimited)
 	for _, class := range classes {
 		s := Section{Heading: strings.ToUpper(string(class[:1])) + string(class[1:])}
 		for _, c := range changes {
@@ -152,7 +138,7 @@ func Baseline(w io.Writer, old, now *Report, opt TextOptions) (worse bool, err e
 		}
 		counts = append(counts, fmt.Sprintf("%d %s", len(s.Lines), class))
 		worse = worse || len(s.Lines) > 0 && class.Bad()
-		d.add(s, maxFailing)
+		d.add(s, maxRows)
 	}
 	d.Title = "Against the baseline: " + strings.Join(counts, ", ")
 	return worse, d.Text(w, opt)
@@ -160,25 +146,27 @@ func Baseline(w io.Writer, old, now *Report, opt TextOptions) (worse bool, err e
 
 // String is "serving first as ids, alone: pass → fail: …", and of a row "tensors a output: pass → fail, worst row 1e-7 → 0.02".
 func (c Change) String() string {
-	was, is := c.Old.says(), c.New.says()
-	if was == is && c.New.row == nil {
-		was, is = fmt.Sprintf("%s, %d judged", was, c.Old.Count), fmt.Sprint(c.New.Count)
-	}
 	j := cmp.Or(c.New, c.Old)
-	line := fmt.Sprintf("%s %s: %s → %s", j.Stage, j.Name, was, is)
+	name := j.Name
+	if j.row != nil {
+		name = naming{cases: true}.row(j.row)
+	}
+	line := fmt.Sprintf("%s %s: %s → %s", j.Stage, name, c.Old.says(), c.New.says())
 	if c.New != nil && c.New.fails() && c.New.Text != "" {
 		line += ": " + c.New.Text
 	}
 	return line
 }
 
-// says is what came of a thing in a word, of a row with how far it is off.
+// says is what came of a thing in a word, of a row with how far it is off, else of how much.
 func (j *Judged) says() string {
 	switch {
 	case j == nil:
 		return string(NotJudged)
 	case j.row != nil && j.row.figures() != nil:
 		return fmt.Sprintf("%s, worst row %s", j.Status, num(Float(j.row.measure())))
+	case j.Count > 0:
+		return fmt.Sprintf("%s of %d", j.Status, j.Count)
 	}
 	return string(j.Status)
 }

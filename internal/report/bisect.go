@@ -17,16 +17,9 @@ type Bisect struct {
 	Incremental Status `json:"incremental"`
 	Served      Status `json:"served"`
 
-	Fault string `json:"fault"` // FaultGraph, FaultState, FaultHarness, or empty where it cannot be told
+	Fault string `json:"fault"` // "graph", "decode state", "harness", or empty where it cannot be told
 	Next  string `json:"next"`  // what to look at or to run
 }
-
-// The parts that may be at fault.
-const (
-	FaultGraph   = "graph"
-	FaultState   = "decode state"
-	FaultHarness = "harness"
-)
 
 // bisect returns the table of the first wrong token; nil if none is wrong.
 func (r *Report) bisect() *Bisect {
@@ -37,71 +30,52 @@ func (r *Report) bisect() *Bisect {
 	b.Forced, b.Incremental, b.Served = r.right(b, false), r.right(b, true), r.served(b)
 	switch {
 	case b.Forced == StatusFail:
-		b.Fault, b.Next = FaultGraph, "one pass is wrong: look at the first divergence of the layers"
+		b.Fault, b.Next = "graph", "one pass is wrong: look at the first divergence of the layers"
 	case b.Incremental == StatusFail && b.Forced == StatusPass:
-		b.Fault, b.Next = FaultState, "one pass is right, the run with the cache is not: paths: [decode] finds the layer and the pass, parity run --path decode"
+		b.Fault, b.Next = "decode state", "one pass is right, the run with the cache is not: paths: [decode] finds the layer and the pass, parity run --path decode"
 	case b.Incremental == StatusFail:
 		b.Next = "one pass was not judged: run the same tokens in one, parity run --token-ids, and parity compare judges it"
 	case b.Served == StatusFail && b.Incremental == StatusPass:
-		b.Fault, b.Next = FaultHarness, "the model is right, its server is not: tokenizer, template, sampling, stop tokens, concurrency; do not edit the graph"
+		b.Fault, b.Next = "harness", "the model is right, its server is not: tokenizer, template, sampling, stop tokens, concurrency; do not edit the graph"
 	case b.Served == StatusFail:
 		b.Next = "the model's own run was not judged: parity compare of dumps with generation, or a live run with steps"
 	}
 	return b
 }
 
-// wrongToken is the first token that some stage has wrong.
-func (r *Report) wrongToken() *Bisect {
-	var first *Bisect
-	wrong := func(name string, token int) {
-		if first == nil || token < first.Token {
-			first = &Bisect{Case: name, Token: token}
-		}
-	}
+// wrongToken is the first token that a generation, or else a server, has wrong.
+func (r *Report) wrongToken() (first *Bisect) {
 	for i := range r.Generations {
-		if g := &r.Generations[i]; g.wrong() {
-			wrong(g.Case, *g.At)
+		if g := &r.Generations[i]; g.wrong() && (first == nil || *g.At < first.Token) {
+			first = &Bisect{Case: g.Case, Token: *g.At}
 		}
 	}
 	if s := r.Serving; first == nil && s != nil && s.Verdict == Fail && s.First != nil {
-		wrong(s.First.Case, s.First.Token)
+		first = &Bisect{Case: s.First.Case, Token: s.First.Token}
 	}
 	return first
 }
 
-// right says whether a token is right in one pass, or in a run with the cache.
+// right says whether a token is right in one pass, or in a run with the cache: by a generation, or else by the rows of
+// its forward pass.
 func (r *Report) right(b *Bisect, incremental bool) Status {
 	for i := range r.Generations {
-		g := &r.Generations[i]
-		switch {
-		case g.Case != b.Case || g.Incremental != incremental || g.Tokens <= b.Token:
-		case g.wrong() && *g.At <= b.Token:
-			return StatusFail
-		default:
-			return StatusPass
+		if g := &r.Generations[i]; g.Case == b.Case && g.Incremental == incremental && g.Tokens > b.Token {
+			return statusOf(true, g.wrong() && *g.At <= b.Token)
 		}
 	}
 	judged := slices.ContainsFunc(r.Layers, func(l Layer) bool {
-		return l.Case == b.Case && l.Stage == "" && l.compared() && !l.IsInput() && (l.Step == fmt.Sprint(b.Token)) && (b.Token == 0 || incremental)
+		return l.Case == b.Case && l.Stage == "" && l.compared() && !l.IsInput() && l.Step == fmt.Sprint(b.Token)
 	})
-	switch stage := stageNamed(StageTensors).status(r); {
-	case !judged || stage == NotJudged:
+	if !judged || b.Token > 0 && !incremental {
 		return NotJudged
-	case stage == StatusFail:
-		return StatusFail
 	}
-	return StatusPass
+	return stageNamed(StageTensors).status(r)
 }
 
 func (r *Report) served(b *Bisect) Status {
 	s := r.Serving
-	if s == nil || s.Verdict == Error {
-		return NotJudged
-	}
-	if s.First != nil && s.First.Case == b.Case && s.First.Token <= b.Token {
-		return StatusFail
-	}
-	return StatusPass
+	return statusOf(s != nil && s.Verdict != Error, s != nil && s.First != nil && s.First.Case == b.Case && s.First.Token <= b.Token)
 }
 
 // wrong reports whether a token or its logits are wrong.
@@ -115,11 +89,10 @@ func (d *composer) bisected() {
 	if b == nil {
 		return
 	}
-	t := &Table{Head: []string{"way", "token"}, Rows: [][]string{{"teacher-forced, in one pass", string(b.Forced)},
-		{"incremental, with the cache", string(b.Incremental)}, {"served", string(b.Served)}}}
 	next := b.Next
 	if b.Fault != "" {
 		next = "the " + b.Fault + " is at fault: " + next
 	}
-	d.Sections = append(d.Sections, Section{Heading: fmt.Sprintf("Token %d of %s", b.Token, Clean(b.Case)), Table: t, Lines: lines("", next)})
+	d.add(Section{Heading: fmt.Sprintf("Token %d of %s", b.Token, Clean(b.Case)), Lines: []Line{{Lead: "teacher-forced, in one pass", Text: string(b.Forced)},
+		{Lead: "incremental, with the cache", Text: string(b.Incremental)}, {Lead: "served", Text: string(b.Served)}, {Text: next}}}, unlimited)
 }

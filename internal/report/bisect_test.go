@@ -34,12 +34,12 @@ func TestBisect(t *testing.T) {
 		fault       string
 		reason      string
 	}{
-		{[]report.Generation{forced("diverged", at(3))}, nil, [3]report.Status{fail, not, not}, report.FaultGraph, "one pass is wrong"},
-		{[]report.Generation{forced("logits", at(3)), incremental("diverged", at(3))}, served(3), [3]report.Status{fail, fail, fail}, report.FaultGraph, "what is behind it follows"},
-		{[]report.Generation{forced("identical", nil), incremental("diverged", at(3))}, nil, [3]report.Status{pass, fail, not}, report.FaultState, "right in one pass alone"},
-		{[]report.Generation{forced("diverged", at(5)), incremental("diverged", at(3))}, nil, [3]report.Status{pass, fail, not}, report.FaultState, "one pass is wrong later"},
+		{[]report.Generation{forced("diverged", at(3))}, nil, [3]report.Status{fail, not, not}, "graph", "one pass is wrong"},
+		{[]report.Generation{forced("logits", at(3)), incremental("diverged", at(3))}, served(3), [3]report.Status{fail, fail, fail}, "graph", "what is behind it follows"},
+		{[]report.Generation{forced("identical", nil), incremental("diverged", at(3))}, nil, [3]report.Status{pass, fail, not}, "decode state", "right in one pass alone"},
+		{[]report.Generation{forced("diverged", at(5)), incremental("diverged", at(3))}, nil, [3]report.Status{pass, fail, not}, "decode state", "one pass is wrong later"},
 		{[]report.Generation{incremental("diverged", at(3))}, nil, [3]report.Status{not, fail, not}, "", "no one ran it in one pass"},
-		{[]report.Generation{incremental("tie", at(2))}, served(3), [3]report.Status{not, pass, fail}, report.FaultHarness, "the model's own run is right, a tie is no fault"},
+		{[]report.Generation{incremental("tie", at(2))}, served(3), [3]report.Status{not, pass, fail}, "harness", "the model's own run is right, a tie is no fault"},
 		{nil, served(3), [3]report.Status{not, not, fail}, "", "nothing but the server was asked"},
 		{[]report.Generation{incremental("identical", nil)}, served(9), [3]report.Status{not, not, fail}, "", "the model's own run was shorter"},
 	} {

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/goparity/goparity/internal/label"
 )
@@ -80,12 +79,8 @@ func BriefOf(r *Report, file string) *Brief {
 		b.Stage = r.subject()
 	}
 	if d := r.FirstDivergence; d != nil {
-		b.First = &BriefPlace{Layer: d.Layer, Port: d.Port, Case: d.Case, Step: d.Step, Place: d.Place, After: d.After, Before: d.Before,
-			Proven: d.Proven, Text: d.Text, Reference: d.Reference, Candidate: d.Candidate}
-		if d.Row != nil {
-			row := *d.Row
-			b.First.Row = &row
-		}
+		b.First = &BriefPlace{}
+		decode(encoded(d), b.First) // the keys are the same
 		if all := r.Findings(); len(all) > 0 && d.Row != nil {
 			b.First.Alike = slices.DeleteFunc(slices.Clone(all[0].Paths), func(path string) bool { return path == d.Path })
 		}
@@ -112,6 +107,9 @@ func BrokenBrief(fixture, why string) *Brief {
 func (c *Cause) brief() *BriefCause {
 	return &BriefCause{ID: c.ID, Layer: c.Layer, Proven: c.Proven, Text: strings.TrimPrefix(c.Text+"; "+c.Evidence(), "; "), Doc: c.Doc()}
 }
+
+// AlsoWrong is how evidence begins that another layer makes an error of its own.
+func AlsoWrong(layer string) string { return "also wrong by itself: " + layer + ", " }
 
 // second returns the first layer besides the place that makes an error which is known to be another one; nil if there
 // is none. One mistake shows in all layers that are built alike, and in parts of one component: these are another
@@ -160,9 +158,7 @@ func (b *Brief) JSON() []byte {
 	whole := encoded(b)
 	return fit(func(n int) []byte {
 		var out Brief
-		if err := json.Unmarshal(whole, &out); err != nil {
-			panic(err) // it was encoded
-		}
+		decode(whole, &out)
 		shortenAll(reflect.ValueOf(&out), n)
 		if out.Next = b.Next; b.Next != nil && n == leastText { // a command that is cut is none
 			out.Next, out.WhyNext = nil, tooLong
@@ -173,14 +169,20 @@ func (b *Brief) JSON() []byte {
 
 const tooLong = "the next command is too long to stand here"
 
-func encoded(b *Brief) []byte {
+func encoded(v any) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(b); err != nil {
+	if err := e.Encode(v); err != nil {
 		panic(err) // strings and numbers can be written
 	}
 	return out.Bytes()
+}
+
+func decode(data []byte, to any) {
+	if err := json.Unmarshal(data, to); err != nil {
+		panic(err) // it was encoded
+	}
 }
 
 // shortenAll cleans all strings below v, and cuts each, and each list of them, to n bytes of JSON; the verdict and
@@ -280,19 +282,10 @@ func middle(s string, n int) string {
 	if quotedLen(s) <= n {
 		return s
 	}
-	half := (n - 12) / 2
-	front, back := s, s
-	for spent, i := 0, 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if spent += quotedLen(string(r)); spent > half {
-			front = s[:i]
-			break
-		}
-		i += size
+	r := []rune(s)
+	half := len(r) / 2
+	for quotedLen(string(r[:half])+string(r[len(r)-half:])) > n-12 {
+		half = half * 9 / 10
 	}
-	for back = s[len(front):]; quotedLen(back) > half; {
-		_, size := utf8.DecodeRuneInString(back)
-		back = back[size:]
-	}
-	return fmt.Sprintf("%s…+%d…%s", front, utf8.RuneCountInString(s)-utf8.RuneCountInString(front+back), back)
+	return fmt.Sprintf("%s…+%d…%s", string(r[:half]), len(r)-2*half, string(r[len(r)-half:]))
 }

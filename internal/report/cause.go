@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -49,26 +50,20 @@ func (c Cause) word() string {
 // Evidence says in figures what speaks for the cause. A pattern without a prediction has one figure
 // only.
 func (c Cause) Evidence() string {
-	switch {
-	case strings.HasPrefix(c.ID, KindText+"/"):
-		return "told by the text and its token ids, no tensor is looked at"
-	case strings.HasPrefix(c.ID, KindWeights+"/"):
-		return "told by the weights themselves"
-	case !math.IsNaN(float64(c.Fit)):
-		text := fmt.Sprintf("fits the candidate to %s, the golden only to %s", num(c.Fit), num(c.FitGolden))
-		switch {
-		case c.FitGolden == 0:
-			return "fits the candidate, its NaN and infinities included, which the golden has not; the finite numbers are right"
-		case c.Proven:
-			return text
-		}
-		if text += ": it explains " + c.share(c.Fit) + " of the squared error"; c.Next != "" {
+	switch predicts := !math.IsNaN(float64(c.Fit)); {
+	case predicts && c.FitGolden == 0:
+		return "fits the candidate, its NaN and infinities included, which the golden has not; the finite numbers are right"
+	case predicts && c.Proven:
+		return fmt.Sprintf("fits the candidate to %s, the golden only to %s", num(c.Fit), num(c.FitGolden))
+	case predicts:
+		text := fmt.Sprintf("fits the candidate to %s, the golden only to %s: it explains %s of the squared error", num(c.Fit), num(c.FitGolden), c.share(c.Fit))
+		if c.Next != "" {
 			text += fmt.Sprintf(", the next best, %s, %s", c.Next, c.share(c.NextFit))
 		}
 		return text
 	case c.Proven:
 		return "proven without numbers: by what was recorded"
-	case !math.IsNaN(float64(c.FitGolden)) && c.FitGolden > 0:
+	case c.FitGolden > 0:
 		return fmt.Sprintf("unproven: it predicts no numbers; the golden fits the candidate to %s", num(c.FitGolden))
 	}
 	return "unproven: it predicts no numbers"
@@ -103,15 +98,22 @@ func (c Cause) Doc() string {
 // docs lists the sections about causes, each once: "docs/causes.md#norm, #linear".
 func docs(causes []Cause) string {
 	var out []string
-	seen := map[string]bool{}
 	for _, c := range causes {
-		if d := c.Doc(); !seen[d] {
-			seen[d] = true
-			if len(out) > 0 {
-				d = strings.TrimPrefix(d, causeDoc)
-			}
+		if d := strings.TrimPrefix(c.Doc(), causeDoc); !slices.Contains(out, d) {
 			out = append(out, d)
 		}
 	}
-	return strings.Join(out, ", ")
+	return causeDoc + strings.Join(out, ", ")
+}
+
+// lines are the cause and what is said of it.
+func (c *Cause) lines(said ...string) []Line {
+	out := []Line{{Lead: c.word(), Code: c.ID, Text: strings.TrimPrefix(c.At(Clean), " ")}}
+	for _, text := range said {
+		if text != "" {
+			out = append(out, Line{Text: text, Level: 1})
+		}
+	}
+	out[len(out)-1].Cause = c.ID
+	return out
 }

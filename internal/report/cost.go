@@ -48,19 +48,9 @@ func CostsOf(caseName string, run *dump.Run) (list []Cost) {
 	return list
 }
 
-// Memory writes the most that a layer held.
-func (c Cost) Memory() string {
-	if c.PeakBytes < 1<<20 {
-		return fmt.Sprintf("%.1f KiB", float64(c.PeakBytes)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(c.PeakBytes)/(1<<20))
-}
-
-// Time writes how long a layer ran.
-func (c Cost) Time() string { return fmt.Sprintf("%.2g s", float64(c.Seconds)) }
-
-// Spread says how far the attention is spread: "2.1 nats, 0.96 of ln n, 2 of 4 heads uniform".
-func (c Cost) Spread() string {
+// String is "3 MiB, 0.25 s, 2.1 nats, 0.96 of ln n, 2 of 4 heads uniform".
+func (c Cost) String() string {
+	text := fmt.Sprintf("%.3g MiB, %.2g s", float64(c.PeakBytes)/(1<<20), float64(c.Seconds))
 	nats, part, uniform, n := 0.0, 0.0, 0, 0
 	for _, e := range c.Entropy {
 		if math.IsNaN(float64(e.Nats)) {
@@ -71,10 +61,9 @@ func (c Cost) Spread() string {
 			uniform++
 		}
 	}
-	if n == 0 {
-		return ""
+	if n > 0 {
+		text += fmt.Sprintf(", %.3g nats, %.2f of ln n", nats/float64(n), part/float64(n))
 	}
-	text := fmt.Sprintf("%.3g nats, %.2f of ln n", nats/float64(n), part/float64(n))
 	if uniform > 0 {
 		text += fmt.Sprintf(", %d of %s uniform", uniform, count(len(c.Entropy), "head"))
 	}

@@ -41,6 +41,6 @@ func TestCosts(t *testing.T) {
 			got = append(got, words[0])
 		}
 		assert.Equal(t, tt.want, got, tt.reason)
-		assert.Contains(t, text, "3.0 MiB  0.25 s  1.5 nats, 0.75 of ln n, 1 of 3 heads uniform")
+		assert.Contains(t, text, "3 MiB, 0.25 s, 1.5 nats, 0.75 of ln n, 1 of 3 heads uniform")
 	}
 }

@@ -1,9 +1,10 @@
 package report
 
 import (
-	"cmp"
 	"math"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/label"
 )
@@ -25,6 +26,54 @@ func (l *Layer) In(mode Mode) *Metrics {
 	return l.Standard
 }
 
+// Component is the part of a model that a layer belongs to, by its name: statistics are grouped and
+// points are coloured by it.
+type Component string
+
+// The components, in the order in which they are listed.
+const (
+	Attention Component = "attention"
+	MLP       Component = "mlp"
+	Norm      Component = "norm"
+	Embedding Component = "embedding"
+	Head      Component = "head"
+	Other     Component = "other" // blocks, whole models and what no word tells
+)
+
+// Components are all of them.
+var Components = []Component{Attention, MLP, Norm, Embedding, Head, Other}
+
+// words tell the component of an element of a name, in the order in which they are tried. Short ones must be words of
+// it: "q_proj" has q and proj.
+var words = []struct {
+	component Component
+	pattern   *regexp.Regexp
+}{
+	{Norm, regexp.MustCompile(`norm|(^|_)ln(_|\d|$)`)},
+	{Attention, regexp.MustCompile(`attn|attention|rotary|qkv|rope|query|softmax|(^|_)(key|value|[qkvo]_?proj)(_|$)`)},
+	{Embedding, regexp.MustCompile(`embed|(^|_)w[tp]e(_|$)`)},
+	{MLP, regexp.MustCompile(`mlp|ffn|feed_?forward|intermediate|expert|activation|gelu|silu|(^|_)(ff|moe|fc|gate|up|down|act)\d*(_|$)`)},
+	{Head, regexp.MustCompile(`(^|_)(head|classifier|pooler|score|logits)(_|$)`)},
+}
+
+// ComponentOf returns the component of a layer. The element nearest to the end of its name that
+// says one decides: "layers.0.self_attn.q_norm" is a norm, "layer.3.attention.output.dense"
+// attention.
+func ComponentOf(layer string) Component {
+	elements := strings.Split(strings.ToLower(label.Name(layer)), ".")
+	for i, element := range slices.Backward(elements) {
+		for _, w := range words {
+			if w.pattern.MatchString(element) {
+				return w.component
+			}
+		}
+		if i > 0 && element == "output" && label.IsNumber(elements[i-1]) {
+			return MLP // the second half of a BERT block has no other name
+		}
+	}
+	return Other
+}
+
 // Point is one output of a model along its depth, or, of an injected run, an input as it had been
 // computed before it was replaced.
 type Point struct {
@@ -38,25 +87,21 @@ type Point struct {
 // Depth lists the points of a report in the order in which the golden ran them. Rows without
 // figures make none.
 func Depth(r *Report) []Point {
-	type key struct{ layer, port string }
-	at := map[key]int{}
+	at := map[[2]string]int{} // by layer and port
 	var points []Point
 	var mark *Layer
 	if d := r.FirstDivergence; d != nil && d.Layer != "" { // a drift has no place
 		mark = r.divergent()
 	}
-	var before *Layer // the first divergence, while it waits for the point after it
+	waits := false // the first divergence, for its point or the one after it
 	for i := range r.Layers {
 		l := &r.Layers[i]
+		waits = waits || l == mark
 		computed := l.IsInput() && l.Injected != nil
-		if !computed && (l.IsInput() || l.Kind == label.RoleComputed.String() ||
-			l.Standard == nil && l.Injected == nil) {
-			if l == mark {
-				before = l
-			}
+		if !computed && (l.IsInput() || l.Kind == label.RoleComputed.String() || l.Standard == nil && l.Injected == nil) {
 			continue
 		}
-		k := key{l.Layer, l.Port}
+		k := [2]string{l.Layer, l.Port}
 		j, ok := at[k]
 		if !ok {
 			j = len(points)
@@ -64,8 +109,8 @@ func Depth(r *Report) []Point {
 			points = append(points, Point{Layer: l.Layer, Component: ComponentOf(l.Layer), Computed: computed})
 		}
 		points[j].Rows = append(points[j].Rows, l)
-		if l == mark || before != nil {
-			points[j].First, before = mark, nil
+		if waits {
+			points[j].First, waits = mark, false
 		}
 	}
 	return points
@@ -136,11 +181,7 @@ func StatisticsOf(points []Point, mode Mode, component Component) Statistics {
 	if s.N = len(all); s.N == 0 {
 		return s
 	}
-	slices.SortFunc(all, cmp.Compare[float64])
-	s.Min, s.Max, s.Mean = all[0], all[s.N-1], sum/float64(s.N)
-	s.Median = all[s.N/2]
-	if s.N%2 == 0 && s.Median != all[s.N/2-1] {
-		s.Median = (all[s.N/2-1] + s.Median) / 2
-	}
+	slices.Sort(all)
+	s.Min, s.Max, s.Mean, s.Median = all[0], all[s.N-1], sum/float64(s.N), (all[(s.N-1)/2]+all[s.N/2])/2
 	return s
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/subtest"
 )
 
 // Document is what a report says to people, in the order in which it says it. [Text], [Markdown] and the page
@@ -25,11 +24,10 @@ type Document struct {
 type Section struct {
 	ID      string // one of the constants below
 	Heading string // empty: it goes on from what stands before
-	Lines   []Line
 	Table   *Table
-	More    int    // lines, or rows of the table, that the limits leave out
-	What    string // more of what: " not covered"
-	Folded  bool   // of second rank: a page shows it on request
+	Lines   []Line
+	More    int  // rows, or lines, that the limits leave out
+	Folded  bool // of second rank: a page shows it on request
 }
 
 // Sections that a page shows with more than text.
@@ -58,6 +56,26 @@ type Line struct {
 	Level int    // 1: it belongs to the line above
 	Paste bool   // to be copied: it is not broken
 }
+
+// Table is a table of figures.
+type Table struct {
+	Head    []string
+	Rows    [][]string
+	Name    int        // the column that names a row
+	Figures int        // how many columns after it are figures
+	Mark    int        // the number of the row of the first divergence, from 1; 0 for none
+	Below   [][]string // what else is said of a row, by its place; may end before the last
+}
+
+func (t *Table) below(row int) []string {
+	if row < len(t.Below) {
+		return t.Below[row]
+	}
+	return nil
+}
+
+// noFigure stands for a figure that is not there.
+const noFigure = "-"
 
 // View says how much a document shows.
 type View struct {
@@ -128,11 +146,19 @@ func (d *composer) shown(n, limit int) int {
 	return limit
 }
 
-// add adds a section of lines, at most limit of them.
+// unlimited is the limit of what is always shown.
+const unlimited = 1 << 20
+
+// add adds a section that says anything, with at most limit rows of its table, or else lines.
 func (d *composer) add(s Section, limit int) {
-	n := d.shown(len(s.Lines), limit)
-	if s.More += len(s.Lines) - n; n > 0 {
-		s.Lines = s.Lines[:n]
+	if s.Table != nil {
+		n := d.shown(len(s.Table.Rows), limit)
+		s.More, s.Table.Rows = s.More+len(s.Table.Rows)-n, s.Table.Rows[:n]
+	} else {
+		n := d.shown(len(s.Lines), limit)
+		s.More, s.Lines = s.More+len(s.Lines)-n, s.Lines[:n]
+	}
+	if s.Table != nil || len(s.Lines) > 0 {
 		d.Sections = append(d.Sections, s)
 	}
 }
@@ -148,7 +174,7 @@ func lines(lead string, texts ...string) (out []Line) {
 }
 
 // few joins the first names.
-func (d *composer) few(names []string) string { return few(names, d.shown(len(names), maxUnmatched)) }
+func (d *composer) few(names []string) string { return few(names, d.shown(len(names), maxLines)) }
 
 // place says what is wrong at the first divergence, and where that is in the code of both sides.
 func (d *composer) place() {
@@ -161,24 +187,23 @@ func (d *composer) place() {
 	if len(at.Uncaptured) > 0 {
 		all = append(all, Line{Lead: "not recorded, so not compared", Text: d.few(at.Uncaptured)})
 	}
-	var where []string
-	for _, w := range [][2]string{{"port ", at.Port}, {"case ", at.Case}, {"step ", at.Step}} {
-		if w[1] != "" {
-			where = append(where, w[0]+w[1])
-		}
-	}
 	if at.Port != "" {
-		all = append(all, lines("", strings.Join(where, ", "))...)
+		where := "port " + at.Port
+		for _, w := range [][2]string{{", case ", at.Case}, {", step ", at.Step}} {
+			if w[1] != "" {
+				where += w[0] + w[1]
+			}
+		}
+		all = append(all, Line{Text: where})
 	}
-	d.add(Section{ID: sectionPlace, Lines: all}, len(all))
+	d.add(Section{ID: sectionPlace, Lines: all}, unlimited)
 }
 
 // causes says what explains the first divergence. Those of a server stand with its answers.
 func (d *composer) causes() {
 	at, causes := d.r.FirstDivergence, d.r.Causes
-	placed := at != nil && at.Layer != ""
 	s := Section{ID: sectionCauses, Heading: "Causes"}
-	switch {
+	switch placed := at != nil && at.Layer != ""; {
 	case d.r.Kind == KindServing || causes == nil || len(causes) == 0 && !placed:
 		return // no one asked, or there is no place to find a cause of
 	case len(causes) == 0 && at.Place != "":
@@ -191,7 +216,7 @@ func (d *composer) causes() {
 		if causes[0].Proven && !d.Verbose { // what fits worse at that place is no news
 			causes = slices.DeleteFunc(slices.Clone(causes), func(c Cause) bool { return !c.Proven && c.Layer == causes[0].Layer })
 		}
-		n := d.shown(len(causes), maxCauses)
+		n := d.shown(len(causes), maxFew)
 		if d.Short {
 			n = 1
 		}
@@ -201,23 +226,8 @@ func (d *composer) causes() {
 		s.More = len(d.r.Causes) - n
 		s.Lines = append(s.Lines, Line{Lead: "what they mean and what to do", Text: docs(causes[:n])})
 	}
-	d.add(s, len(s.Lines))
+	d.add(s, unlimited)
 }
-
-// lines are the cause and what is said of it.
-func (c *Cause) lines(said ...string) []Line {
-	out := []Line{{Lead: c.word(), Code: c.ID, Text: strings.TrimPrefix(c.At(Clean), " ")}}
-	for _, text := range said {
-		if text != "" {
-			out = append(out, Line{Text: text, Level: 1})
-		}
-	}
-	out[len(out)-1].Cause = c.ID
-	return out
-}
-
-// layerNumber is the number of a layer in a path: reasons that differ only there are one.
-var layerNumber = regexp.MustCompile(`\.\d+\b`)
 
 // judged says what the verdict is about, and what not.
 func (d *composer) judged() {
@@ -227,54 +237,52 @@ func (d *composer) judged() {
 	if r.Verdict == Incomplete {
 		open = open[1:] // the headline says the first
 	}
-	n := d.shown(len(open), maxNotes)
+	n := d.shown(len(open), maxLines)
 	all = append(all, lines("not covered", open[:n]...)...)
 	if len(open) > n {
 		all = append(all, lines("not covered", fmt.Sprintf("… and %d more, all in report.json", len(open)-n))...)
 	}
 	if r.Verdict == Incomplete {
-		all = append(all, lines("", OpenHelp)...)
+		all = append(all, Line{Text: OpenHelp})
 	}
 	all = append(all, lines("not judged", strings.Join(r.NotJudged, "; "))...)
 	if len(r.Frontier) > 1 && !d.Tested {
 		all = append(all, lines("frontier", d.few(r.Frontier))...)
 	}
 	if s := Count(r.Layers); s.counts() != "" && (r.Verdict != Pass || s.Status[StatusIgnored]+s.Status[StatusUnexpected] > 0) {
-		all = append(all, lines("", Counts(r))...)
+		all = append(all, Line{Text: s.compared() + ": " + s.counts()})
 	}
 	s := Section{ID: sectionJudged, Lines: all}
 	if len(d.Sections) > 0 {
 		s.Heading = "What was judged"
 	}
-	d.add(s, len(all))
+	d.add(s, unlimited)
 }
 
-// rows are the failing ones, or the worst of those that pass.
+// rows are the failing ones, or the worst of those that pass. After rows that are wrong by themselves those that
+// inherited an error take one line.
 func (d *composer) rows() {
-	rows, limit := d.r.Failing(), maxFailing
+	rows, limit := d.r.Failing(), maxRows
 	s := Section{ID: sectionRows, Heading: "Failing rows, in the order in which the values existed"}
-	if len(rows) == 0 {
-		rows, limit, s.Heading = d.r.worst(), maxPassing, "Worst rows"
-	}
-	var inherited groups // after rows that are wrong by themselves they take one line
-	if i := slices.IndexFunc(rows, func(l *Layer) bool { return l.Status == StatusInherited }); i > 0 && !d.Verbose {
+	var inherited groups
+	switch i := slices.IndexFunc(rows, func(l *Layer) bool { return l.Status == StatusInherited }); {
+	case d.Verbose:
+		rows, s.Heading = nil, "All rows, in the order in which the values existed"
+		for i := range d.r.Layers {
+			rows = append(rows, &d.r.Layers[i])
+		}
+	case len(rows) == 0:
+		rows, limit, s.Heading = d.r.worst(), maxFew, "Worst rows"
+	case i > 0:
 		for _, l := range rows[i:] {
 			inherited.add("only pass the error on", d.names.row(l))
 		}
 		rows = rows[:i]
 	}
-	if d.Verbose {
-		rows, s.Heading = nil, "All rows, in the order in which the values existed"
-		for i := range d.r.Layers {
-			rows = append(rows, &d.r.Layers[i])
-		}
+	if len(rows) > 0 {
+		s.Table, s.Lines = d.tableOf(rows), inherited.lines(d)
+		d.add(s, limit)
 	}
-	if len(rows) == 0 {
-		return
-	}
-	n := d.shown(len(rows), limit)
-	s.Table, s.Lines, s.More = d.tableOf(rows[:n]), inherited.lines(d), len(rows)-n
-	d.Sections = append(d.Sections, s)
 }
 
 // groups are names by what holds of them, in the order in which that was first said.
@@ -310,15 +318,12 @@ func (d *composer) benign() {
 			g.add(l.Note, d.names.row(l))
 		}
 	}
-	d.add(Section{Heading: "Differ in their figures and not in what they mean, so they pass", Lines: g.lines(d)}, maxNotes)
+	d.add(Section{Heading: "Differ in their figures and not in what they mean, so they pass", Lines: g.lines(d)}, maxLines)
 }
 
 // costs shows of the layers without layers in them, and of attentions, those that took most memory; verbose
 // it shows all.
 func (d *composer) costs() {
-	if len(d.r.Costs) == 0 {
-		return
-	}
 	rows := slices.Clone(d.r.Costs)
 	if !d.Verbose {
 		rows = slices.DeleteFunc(rows, func(c Cost) bool {
@@ -326,14 +331,16 @@ func (d *composer) costs() {
 		})
 		slices.SortStableFunc(rows, func(a, b Cost) int { return cmp.Compare(b.PeakBytes, a.PeakBytes) })
 	}
-	n := d.shown(len(rows), maxCosts)
-	t := &Table{Head: []string{"layer", "memory", "time", "entropy"}}
-	for _, c := range rows[:n] {
-		t.Rows = append(t.Rows, []string{c.Layer, c.Memory(), c.Time(), c.Spread()})
+	s := Section{Heading: "What the candidate's layers took: peak memory beyond what was held, seconds, entropy of attention (mean of the heads)",
+		More: len(d.r.Costs) - len(rows), Folded: true}
+	for _, c := range rows {
+		s.Lines = append(s.Lines, Line{Code: c.Layer, Text: c.String()})
 	}
-	d.Sections = append(d.Sections, Section{Heading: "What the candidate's layers took: peak memory beyond what was held, seconds, entropy of attention " +
-		"(mean of the heads)", Table: t, More: len(d.r.Costs) - n, Folded: true})
+	d.add(s, maxFew)
 }
+
+// layerNumber is the number of a layer in a path: reasons that differ only there are one.
+var layerNumber = regexp.MustCompile(`\.\d+\b`)
 
 // unmatched lists the ports that only one side has: first those without a reason, each with its
 // nearest name, then the others by reason.
@@ -356,10 +363,9 @@ func (d *composer) unmatched() {
 				g.add(reason, l.Name)
 			}
 		}
-		n := d.shown(len(open), maxUnmatched)
-		s := Section{Heading: fmt.Sprintf("Only the %s has %s", side.name, count(len(side.lones), "port")), Lines: append(open[:n:n], g.lines(d)...),
-			More: len(open) - n, What: " without a known reason", Folded: true}
-		d.add(s, len(s.Lines))
+		n := d.shown(len(open), maxLines)
+		d.add(Section{Heading: fmt.Sprintf("Only the %s has %s", side.name, count(len(side.lones), "port")), Lines: append(open[:n:n], g.lines(d)...),
+			More: len(open) - n, Folded: true}, unlimited)
 	}
 }
 
@@ -371,50 +377,36 @@ func (d *composer) hints() {
 			hints = append(hints, l.Hint)
 		}
 	}
-	s := Section{Heading: "To join or to leave out: lines for fixture.yaml", Folded: true}
-	n := d.shown(len(hints), maxHints)
+	n := d.shown(len(hints), maxFew)
+	s := Section{Heading: "To join or to leave out: lines for fixture.yaml, or for the file of parity compare --names", More: len(hints) - n, Folded: true}
 	for _, hint := range hints[:n] {
 		for line := range strings.Lines(hint) {
 			s.Lines = append(s.Lines, Line{Text: strings.TrimRight(line, "\r\n"), Paste: true})
 		}
 	}
-	s.More = len(hints) - n
-	if m := d.r.Made; m != nil && m.Golden != "" && slices.ContainsFunc(hints, func(h string) bool { return strings.HasPrefix(h, "names:") }) {
-		s.Lines = append(s.Lines, Line{Text: "written to a file, and judged by it:"},
-			Line{Text: "  " + subtest.Command("parity", "names", m.Golden, m.Actual, "-o", "names.yaml"), Paste: true},
-			Line{Text: "  " + subtest.Command("parity", "compare", m.Golden, m.Actual, "--names", "names.yaml"), Paste: true})
-	}
-	d.add(s, len(s.Lines))
+	d.add(s, unlimited)
 }
 
-// order says that the two sides' orders differ; how, only where something fails.
 func (d *composer) order() {
-	o := d.r.Order
-	if o == nil || o.Same {
-		return
+	if o := d.r.Order; o != nil && !o.Same {
+		d.add(Section{Heading: fmt.Sprintf("The two sides ran %s in another order (reported only: independent siblings may swap)", count(o.N, "layer")),
+			Lines: lines("", o.Differences...), Folded: true}, maxLines)
 	}
-	s := Section{Heading: fmt.Sprintf("The two sides ran %s in another order (reported only: independent siblings may swap)", count(o.N, "layer")), Folded: true}
-	if d.r.Verdict != Pass || d.Verbose || d.Times > 1 {
-		s.Lines = lines("", o.Differences...)
-	}
-	n := d.shown(len(s.Lines), maxNotes)
-	s.Lines, s.More = s.Lines[:n], len(s.Lines)-n
-	d.Sections = append(d.Sections, s)
 }
 
 func (d *composer) notes() {
-	limit := maxNotes
+	limit := maxLines
 	if d.Tested {
 		limit = maxTestNotes
 	}
 	d.add(Section{Heading: "Notes", Lines: lines("", d.r.Notes...), Folded: true}, limit)
-	if d.r.hasSource() {
+	if r := d.r; r.Serving == nil || len(r.Layers) > 0 { // a server says nothing of its versions
 		d.source()
 	}
 }
 
 func (d *composer) source() {
-	d.Sections = append(d.Sections, Section{ID: sectionSource, Lines: lines("Source", d.r.Source.String())})
+	d.add(Section{ID: sectionSource, Lines: lines("Source", d.r.Source.String())}, 1)
 }
 
 // next says what to do, as the last lines of a text.
@@ -427,5 +419,5 @@ func (d *composer) next() {
 	if command != "" {
 		s.Lines = []Line{{Lead: "next", Text: command, Paste: true}, {Text: why, Level: 1}}
 	}
-	d.Sections = append(d.Sections, s)
+	d.add(s, len(s.Lines))
 }

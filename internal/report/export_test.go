@@ -5,5 +5,4 @@ var (
 	Num      = num
 	Percent  = percent
 	Sentence = sentence
-	Shorten  = shorten
 )

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Generation is what came of a generation: the candidate, forced along the reference's greedy text, one
@@ -62,33 +61,34 @@ func (t *Token) String() string {
 }
 
 // lines are the figures, in words.
-func (g *Generation) lines() (lines []string) {
-	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+func (g *Generation) lines() (out []Line) {
+	add := func(format string, args ...any) { out = append(out, Line{Text: fmt.Sprintf(format, args...)}) }
 	ties := ""
 	if g.Ties > 0 {
-		ties = fmt.Sprintf(", %s", count(g.Ties, "tie"))
+		ties = ", " + count(g.Ties, "tie")
 	}
 	add("%d of %d tokens are the reference's%s; the golden decides %.0f %% of them by less than the noise of %s", g.Agree, g.Tokens, ties,
 		100*float64(g.Flat), g.DType)
 	add("perplexity %s, the reference has %s; KL of the worst token %s", num(g.Actual), num(g.Golden), num(g.KL))
-	growth := ""
+	add("logits (%s) less their mean: rel. L2 %s, worst row %s, limit %s", g.Logits, num(g.RelL2), num(g.Row), num(g.RowMost))
 	if !math.IsNaN(float64(g.Growth)) {
-		growth = fmt.Sprintf("; the last third of the tokens is off by %s times the first", num(g.Growth))
+		add("the last third of the tokens is off by %s times the first", num(g.Growth))
 	}
-	add("logits (%s) less their mean: rel. L2 %s, worst row %s, limit %s%s", g.Logits, num(g.RelL2), num(g.Row), num(g.RowMost), growth)
 	for _, t := range []struct{ who, text string }{{"reference", g.Reference}, {"candidate", g.Own}} {
 		if t.text != "" {
 			add("the %s goes on by itself, not judged: %q", t.who, t.text)
 		}
 	}
-	return lines
+	return out
 }
+
+// ranks are those of the verdicts: too flat is no verdict, what follows is wrong.
+var ranks = map[string]int{"identical": 0, "tie": 1, "too flat": 2, "logits": 3, "diverged": 4}
 
 func judgedGenerations(r *Report) (list []Judged) {
 	for i := range r.Generations {
 		g := &r.Generations[i]
-		fails := g.Verdict == "diverged" || g.Verdict == "logits"
-		list = append(list, Judged{Name: g.Case, Count: g.Tokens, Text: g.Text, Status: statusOf(fails || g.Verdict == "identical" || g.Verdict == "tie", fails)})
+		list = append(list, Judged{Name: g.Case, Count: g.Tokens, Text: g.Text, Status: statusOf(ranks[g.Verdict] != 2, ranks[g.Verdict] > 2)})
 	}
 	return list
 }
@@ -98,21 +98,21 @@ func generationHeadline(r *Report) string {
 	if len(r.Generations) == 0 {
 		return tensorsHeadline(r)
 	}
-	worst := &r.Generations[0]
-	rank := map[string]int{"identical": 0, "tie": 1, "too flat": 2, "logits": 3, "diverged": 4}
-	tokens := 0
+	worst, tokens := &r.Generations[0], 0
 	for i := range r.Generations {
 		g := &r.Generations[i]
 		tokens += g.Tokens
-		if rank[g.Verdict] > rank[worst.Verdict] {
+		if ranks[g.Verdict] > ranks[worst.Verdict] {
 			worst = g
 		}
 	}
 	text := worst.Text
-	if len(r.Generations) > 1 && rank[worst.Verdict] > 0 {
-		text = "case " + worst.Case + ": " + text
-	} else if len(r.Generations) > 1 {
+	switch {
+	case len(r.Generations) == 1:
+	case ranks[worst.Verdict] == 0:
 		text = fmt.Sprintf("IDENTICAL: all %d tokens of %d texts", tokens, len(r.Generations))
+	default:
+		text = "case " + worst.Case + ": " + text
 	}
 	if d := r.FirstDivergence; r.Verdict == Fail && d != nil && d.Layer != "" {
 		text += "; " + r.first()
@@ -123,10 +123,11 @@ func generationHeadline(r *Report) string {
 func (d *composer) generations() {
 	for i := range d.r.Generations {
 		g := &d.r.Generations[i]
-		s := Section{ID: sectionGenerations, Heading: "Generation " + Clean(g.Case), Lines: lines("", g.lines()...)}
-		if g.Text != "" && Clean(g.Text) != d.Title {
-			s.Lines = slices.Concat(lines("", g.Text), s.Lines)
+		s := Section{ID: sectionGenerations, Heading: "Generation " + Clean(g.Case)}
+		if Clean(g.Text) != d.Title {
+			s.Lines = lines("", g.Text)
 		}
-		d.add(s, len(s.Lines))
+		s.Lines = append(s.Lines, g.lines()...)
+		d.add(s, unlimited)
 	}
 }

@@ -47,17 +47,6 @@ func (r *Report) subject() string {
 // ofGeneration reports whether a report is about nothing but a generation.
 func (r *Report) ofGeneration() bool { return r.Made != nil && len(r.Generations) > 0 }
 
-// along names the execution path of the first divergence, and those that fail alike: "decode:8 and
-// batch alike".
-func (r *Report) along() string {
-	for _, f := range r.Findings() {
-		if len(f.Paths) > 1 && r.verdictRank(f) == 0 {
-			return f.Names() + " alike"
-		}
-	}
-	return Clean(r.FirstDivergence.Path)
-}
-
 // compared says how many outputs were compared. Reports that were written before outputs were counted
 // say how many tensors.
 func (r *Report) compared() string {
@@ -84,119 +73,6 @@ var failWord = map[Status]string{
 	StatusError: "could not be compared",
 }
 
-// open is said of a place that the records leave open, in place of its kind.
-const open = "This is the first output or input that differs, and what it is made of was not recorded on both sides: " +
-	"the error is here or before it."
-
-// kindText explains the kind of the first divergence in a sentence; empty for an unknown kind or none, and
-// where the sentence of the place says what replay found there.
-func (r *Report) kindText() string {
-	d := r.FirstDivergence
-	switch {
-	case d != nil && d.Place != "" && r.Kind != KindPath:
-		return open
-	case d != nil && (d.Piece != nil || d.Text != "") && (r.Kind == "local" || r.Kind == "between"):
-		return ""
-	}
-	return kinds[r.Kind].text
-}
-
-// what explains the first divergence: its kind, and what happened at the place.
-func (r *Report) what() string {
-	return strings.TrimSpace(r.kindText() + " " + r.FirstDivergence.Sentence())
-}
-
-// Found says what is wrong at the first divergence, and where that is in the code of both sides, a line each.
-func (r *Report) Found() (lines []string) {
-	d := r.FirstDivergence
-	if d == nil {
-		return nil
-	}
-	if what := r.what(); what != "" || r.Kind != "" {
-		lines = append(lines, strings.TrimSuffix(r.Kind+": "+what, ": "))
-	}
-	return append(lines, d.Code()...)
-}
-
-// first is "first divergence X: activation/gelu (proven)", with the first cause where that is proven.
-func (r *Report) first() string {
-	if causes := r.layerCauses(); len(causes) > 0 && causes[0].Proven && r.Kind != KindWeights {
-		return "first divergence " + r.Diagnosis()
-	}
-	return "first divergence " + r.FirstDivergence.Where() + r.FirstDivergence.At()
-}
-
-// Diagnosis is the place of the first divergence and its best cause, for the first line of a failing test;
-// empty where there is none.
-func (r *Report) Diagnosis() string {
-	d := r.FirstDivergence
-	if d == nil || d.Layer == "" {
-		return ""
-	}
-	text := d.Where() + d.At()
-	if causes := r.layerCauses(); len(causes) > 0 {
-		text += fmt.Sprintf(": %s (%s)", Clean(causes[0].ID), causes[0].word())
-	}
-	return text
-}
-
-// Where names the place: "c, between a and b", "c, after a", "c", or "b, or between a and b".
-func (d *Divergence) Where() string {
-	if d.Place != "" && d.Before == "" {
-		return Clean(strings.TrimPrefix(d.Place, "in "))
-	}
-	return Clean(d.Layer) + d.interval()
-}
-
-// interval says between which layers the place lies: ", between a and b", ", after a", or "".
-func (d *Divergence) interval() string {
-	switch {
-	case d.After != "" && d.Before != "":
-		return ", between " + Clean(d.After) + " and " + Clean(d.Before)
-	case d.After != "":
-		return ", after " + Clean(d.After)
-	case d.Before != "":
-		return ", before " + Clean(d.Before)
-	}
-	return ""
-}
-
-// Sentence is what happened at the place.
-func (d *Divergence) Sentence() string { return sentence(d.Text, d.Layer, d.After, d.Before) }
-
-// Code says where the place is in the code of both sides, and what its piece was replayed from, a line each.
-func (d *Divergence) Code() (lines []string) {
-	if d.Reference != "" {
-		lines = append(lines, "reference: "+d.Reference)
-	}
-	if d.Candidate != "" {
-		lines = append(lines, "candidate: "+d.Candidate)
-	}
-	if d.Piece != nil && len(d.Piece.From) > 0 {
-		lines = append(lines, "replayed from the candidate's "+few(d.Piece.From, min(len(d.Piece.From), maxUnmatched)))
-	}
-	return lines
-}
-
-// AlsoWrong is how evidence begins that another layer makes an error of its own.
-func AlsoWrong(layer string) string { return "also wrong by itself: " + layer + ", " }
-
-// growing is the growth of a drift in one line, of some blocks, the first and the last among them; empty if
-// there is none.
-func (d *Divergence) growing() string {
-	if len(d.Growth) < 2 {
-		return ""
-	}
-	var parts []string
-	step := max(1, (len(d.Growth)+4)/6)
-	for i, b := range d.Growth {
-		if i%step == 0 || i == len(d.Growth)-1 {
-			parts = append(parts, fmt.Sprintf("%s %s", num(b.Error), Clean(b.Layer)))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
 // Summary counts the rows.
 type Summary struct {
 	Layers   int            `json:"layers"`   // different layers among the compared rows
@@ -220,16 +96,6 @@ func Count(rows []Layer) Summary {
 	}
 	s.Layers = len(layers)
 	return s
-}
-
-// Counts says how many layers and tensors were compared, and with which result.
-func Counts(r *Report) string {
-	s := Count(r.Layers)
-	text := s.compared()
-	if counts := s.counts(); counts != "" {
-		text += ": " + counts
-	}
-	return text
 }
 
 // compared is "29 layers, 194 tensors compared".

@@ -96,9 +96,8 @@ func (r *Report) addPathNote(name, note string) {
 // addRows adds rows, but for those that are there: several paths may be judged with the same one
 // pass.
 func (r *Report) addRows(rows []Layer) {
-	type key struct{ layer, port, caseName, step string }
-	of := func(l *Layer) key { return key{l.Layer, l.Port, l.Case, l.Step} }
-	known := map[key]bool{}
+	of := func(l *Layer) [4]string { return [4]string{l.Layer, l.Port, l.Case, l.Step} }
+	known := map[[4]string]bool{}
 	for i := range r.Layers {
 		known[of(&r.Layers[i])] = true
 	}

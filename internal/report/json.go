@@ -2,13 +2,14 @@ package report
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/secret"
@@ -49,19 +50,11 @@ func Read(r io.Reader) (*Report, error) {
 		return nil, err
 	}
 	var out Report
-	if err := json.Unmarshal(data, &out); err != nil {
-		var syntax *json.SyntaxError
-		var kind *json.UnmarshalTypeError
-		at := int64(0)
-		switch {
-		case errors.As(err, &syntax) && err.Error() == "unexpected end of JSON input":
-			return nil, fmt.Errorf("report: the file ends before the report does, after %d bytes: it was not written to its end", len(data))
-		case errors.As(err, &syntax):
-			at = syntax.Offset
-		case errors.As(err, &kind):
-			at = kind.Offset
-		}
-		return nil, fmt.Errorf("report: not a report.json: %w (after byte %d)", err, at)
+	switch err := json.Unmarshal(data, &out); {
+	case err != nil && err.Error() == "unexpected end of JSON input":
+		return nil, fmt.Errorf("report: the file ends before the report does, after %d bytes: it was not written to its end", len(data))
+	case err != nil:
+		return nil, fmt.Errorf("report: not a report.json: %w", err)
 	}
 	if out.Schema != Schema {
 		return nil, fmt.Errorf("report: schema %d, this version reads %d: use the parity that wrote it", out.Schema,
@@ -76,29 +69,33 @@ func Read(r io.Reader) (*Report, error) {
 // check finds contradictions, so that no reader has to doubt a report. Every writer of this package
 // refuses one that has any.
 func (r *Report) check() error {
-	if !slices.Contains([]Verdict{Pass, Fail, Incomplete, Error}, r.Verdict) {
+	if severity[r.Verdict] == 0 {
 		return fmt.Errorf("report: unknown verdict %q, want pass, fail, incomplete or error", r.Verdict)
 	}
 	for i := range r.Layers {
 		l := &r.Layers[i]
-		if !slices.Contains(statuses, l.Status) {
-			return fmt.Errorf("report: layers[%d] (%s %s): unknown status %q, want one of %q", i, l.Layer, l.Port,
-				l.Status, statuses)
-		}
-		if r.holds() && l.failing() {
-			return fmt.Errorf("report: verdict %s, but layers[%d] (%s %s) has status %q", r.Verdict, i, l.Layer, l.Port,
-				l.Status)
+		switch where := fmt.Sprintf("layers[%d] (%s %s)", i, l.Layer, l.Port); {
+		case !slices.Contains(statuses, l.Status):
+			return fmt.Errorf("report: %s: unknown status %q, want one of %q", where, l.Status, statuses)
+		case r.holds() && l.failing():
+			return fmt.Errorf("report: verdict %s, but %s has status %q", r.Verdict, where, l.Status)
 		}
 	}
 	switch failed := r.FailedStage(); {
-	case r.holds() && failed != "":
+	case !r.holds():
+	case failed != "":
 		return fmt.Errorf("report: verdict %s, but that of %s is fail", r.Verdict, failed)
-	case r.holds() && Count(r.Layers).Compared == 0 && r.firstStage(StatusPass) == "":
+	case r.vacuous():
 		return fmt.Errorf("report: verdict %s, but nothing was compared", r.Verdict)
-	case r.holds() && r.Verdict != r.covered():
+	case r.Verdict != r.covered():
 		return fmt.Errorf("report: verdict %s, but coverage says %s", r.Verdict, r.covered())
 	}
 	return nil
+}
+
+// vacuous reports whether nothing was compared.
+func (r *Report) vacuous() bool {
+	return Count(r.Layers).Compared == 0 && r.firstStage(StatusPass) == ""
 }
 
 // holds reports whether all that was judged holds.
@@ -125,12 +122,11 @@ func Save(dir string, r *Report) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := mapfile.Replace(filepath.Join(dir, "report.json"), 0o644,
-		func(w io.Writer) error { return Write(w, r) }); err != nil {
+	err := mapfile.Replace(filepath.Join(dir, "report.json"), 0o644, func(w io.Writer) error { return Write(w, r) })
+	if err != nil {
 		return err
 	}
-	return mapfile.Replace(filepath.Join(dir, "report.txt"), 0o644,
-		func(w io.Writer) error { return Text(w, r, TextOptions{}) })
+	return mapfile.Replace(filepath.Join(dir, "report.txt"), 0o644, func(w io.Writer) error { return Text(w, r, TextOptions{}) })
 }
 
 // Float is a float64 that JSON can hold whatever it is. A finite value is a JSON number with all
@@ -140,36 +136,21 @@ type Float float64
 
 // MarshalJSON writes f as a number, or as one of the three strings.
 func (f Float) MarshalJSON() ([]byte, error) {
-	v := float64(f)
-	switch {
-	case math.IsNaN(v):
-		return []byte(`"NaN"`), nil
-	case math.IsInf(v, 1):
-		return []byte(`"Infinity"`), nil
-	case math.IsInf(v, -1):
-		return []byte(`"-Infinity"`), nil
+	if v := float64(f); math.IsNaN(v) || math.IsInf(v, 0) {
+		text := strings.TrimPrefix(strconv.FormatFloat(v, 'g', -1, 64), "+")
+		return json.Marshal(strings.Replace(text, "Inf", "Infinity", 1))
 	}
-	return json.Marshal(v)
+	return json.Marshal(float64(f))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes; any other string is an error that quotes it. Null
+// UnmarshalJSON reads what MarshalJSON writes; what is no number is an error that quotes it. Null
 // leaves f as it is.
 func (f *Float) UnmarshalJSON(data []byte) error {
-	switch string(data) {
-	case "null":
-		return nil
-	case `"NaN"`:
-		*f = Float(math.NaN())
-		return nil
-	case `"Infinity"`:
-		*f = Float(math.Inf(1))
-		return nil
-	case `"-Infinity"`:
-		*f = Float(math.Inf(-1))
+	if string(data) == "null" {
 		return nil
 	}
-	var v float64
-	if err := json.Unmarshal(data, &v); err != nil {
+	v, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
+	if err != nil {
 		return fmt.Errorf(`%s is not a number, nor "NaN", "Infinity" or "-Infinity"`, data)
 	}
 	*f = Float(v)

@@ -14,18 +14,13 @@ const nearlyAll = 0.995
 // How much is shown, in the text where it is not verbose. GitHub does not show a step summary of
 // more than 1 MiB, and keeps ten annotations of a step.
 const (
-	maxFailing     = 20   // failing rows
-	maxPassing     = 5    // rows of a report that passes
-	maxCosts       = 6    // layers, by what they took
-	maxUnmatched   = 8    // tensors that only one side has, and layers of the frontier
-	maxCauses      = 5    // causes
-	maxHints       = 3    // hints for fixture.yaml
-	maxNotes       = 8    // notes, and differences of the order
-	maxTestNotes   = 2    // notes below failing tests
-	maxServed      = 24   // requests to a server
+	maxRows        = 20   // failing rows, execution paths, answers of a server
 	maxModeRows    = 100  // layers in the comparison of the two modes
-	maxPaths       = 25   // runs along execution paths
-	maxSummaryCell = 300  // characters of a cell of one
+	maxLines       = 8    // notes, names and other lines
+	maxFew         = 5    // causes, hints, costs, rows of a report that passes
+	maxTestNotes   = 2    // notes below failing tests
+	maxLimit       = 24   // columns of a limit; what is longer is a reason
+	maxSummaryCell = 600  // characters of a cell or line of one
 	maxAnnotations = 10   // annotations
 	maxNext        = 700  // bytes of the next command in JSON: a longer one is not offered
 	maxBrief       = 2048 // bytes of either form of a brief, with the line break at its end

@@ -55,7 +55,11 @@ type input struct {
 	value  reflect.Value
 }
 
-// fields lists all inputs.
+// given lists the inputs that have a value, in the order of the fields.
+func (in *Inputs) given() []input {
+	return slices.DeleteFunc(in.fields(), func(x input) bool { return x.value.IsZero() })
+}
+
 func (in *Inputs) fields() (list []input) {
 	v := reflect.ValueOf(in).Elem()
 	for i := range v.NumField() {
@@ -63,11 +67,6 @@ func (in *Inputs) fields() (list []input) {
 		list = append(list, input{strings.ReplaceAll(jsonKey(field), "_", "-"), field.Tag.Get("of"), field.Tag.Get("is") == "file", v.Field(i)})
 	}
 	return list
-}
-
-// given lists the inputs that have a value.
-func (in *Inputs) given() []input {
-	return slices.DeleteFunc(in.fields(), func(x input) bool { return x.value.IsZero() })
 }
 
 // Also returns by its role where each of the further dumps stands.
@@ -151,6 +150,34 @@ func (in Inputs) Args(names ...string) (args []string) {
 		}
 	}
 	return args
+}
+
+// Settings are those of go test that chose the run which a report judges, by flag or by variable;
+// what was left to its default is empty.
+type Settings struct {
+	Tags      string `json:"tags,omitempty"` // build tags of the test binary
+	Run       string `json:"run,omitempty"`
+	Replay    string `json:"replay,omitempty"` // relative to the package
+	Mode      string `json:"mode,omitempty"`
+	Inherited string `json:"inherited,omitempty"`
+}
+
+// GoTest returns the command that runs tests of a package by these settings, as it is typed word by
+// word: go test PACKAGE …WHICH -count=1 …. Every command that repeats a run is this one.
+func (s Settings) GoTest(pkg string, which ...string) []string {
+	words := append([]string{"go", "test", pkg}, which...)
+	words = append(words, "-count=1")
+	v := reflect.ValueOf(s)
+	for i := range v.NumField() {
+		name := jsonKey(v.Type().Field(i))
+		if name != "tags" {
+			name = "parity." + name
+		}
+		if value := v.Field(i).String(); value != "" {
+			words = append(words, "-"+name+"="+value)
+		}
+	}
+	return words
 }
 
 // jsonKey is the name of a field in report.json.

@@ -1,7 +1,6 @@
 package report_test
 
 import (
-	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,19 +50,4 @@ func TestMadeHere(t *testing.T) {
 	}
 	_, err := (&report.Made{Dir: there, Inputs: report.Inputs{Golden: "a", Actual: "b"}}).Here()
 	assert.ErrorIs(t, err, fs.ErrNotExist)
-}
-
-// How a report was made comes back as it was written, and older reports have nothing of it.
-func TestMadeIsKept(t *testing.T) {
-	r := passing()
-	var b bytes.Buffer
-	require.NoError(t, report.Write(&b, r))
-	assert.NotContains(t, b.String(), `"made"`)
-	r.Made = &report.Made{Command: "compare", Dir: "/x", Inputs: report.Inputs{Golden: "a", Actual: "b", Weights: []string{"w"},
-		Scope: []string{"s"}, Within: []string{"atol=1e-05", "equal_nan"}}}
-	b.Reset()
-	require.NoError(t, report.Write(&b, r))
-	back, err := report.Read(&b)
-	require.NoError(t, err)
-	assert.Equal(t, r.Made, back.Made)
 }

@@ -49,7 +49,7 @@ func mdSection(b *bytes.Buffer, s *Section) {
 		fmt.Fprintf(b, "%s- %s%s\n", strings.Repeat("  ", l.Level), lead, text)
 	}
 	if s.More > 0 {
-		fmt.Fprintf(b, "\n… and %d more%s, all in report.json\n", s.More, s.What)
+		fmt.Fprintf(b, "\n… and %d more, all in report.json\n", s.More)
 	}
 	if s.Folded {
 		b.WriteString("\n</details>\n")
@@ -81,7 +81,7 @@ func mdTable(b *bytes.Buffer, t *Table) {
 // mdText escapes what Markdown and HTML would take for markup.
 func mdText(s string) string {
 	var b strings.Builder
-	for _, r := range cut(Clean(s), maxSummaryCell) {
+	for _, r := range middle(Clean(s), maxSummaryCell) {
 		if strings.ContainsRune("\\`*_{}[]<>#|~&!", r) {
 			b.WriteByte('\\')
 		}
@@ -93,48 +93,48 @@ func mdText(s string) string {
 // mdCode writes s as code that may stand in a table. A backtick cannot be escaped there, so it
 // becomes an apostrophe.
 func mdCode(s string) string {
-	s = strings.ReplaceAll(shortName(Clean(s), maxSummaryCell), "`", "'")
+	s = strings.ReplaceAll(middle(Clean(s), maxSummaryCell), "`", "'")
 	return "`" + strings.ReplaceAll(s, "|", `\|`) + "`"
 }
 
-// Annotations writes GitHub workflow commands, one error line each for the first divergence and the
-// rows that fail by themselves, at most ten. A run that passes has none.
+// Annotations writes GitHub workflow commands, one error line each for the verdict and the rows that
+// fail by themselves, at most ten. A run that passes has none.
 func Annotations(w io.Writer, r *Report) error {
-	if err := r.check(); err != nil {
+	if err := r.check(); err != nil || r.Verdict == Pass {
 		return err
 	}
-	if r.Verdict == Pass {
-		return nil
-	}
-	fixture := "parity"
-	if r.Fixture != "" {
-		fixture += " " + r.Fixture
-	}
-	says := [][2]string{{Clean(fixture), Headline(r)}}
-	names, mark := namingOf(r.Layers), r.divergent()
-	for _, l := range r.Failing() {
-		if l.Status == StatusInherited || l == mark && r.FirstDivergence == nil {
-			continue // said already, by the culprit or by the headline
+	d := r.Document(View{})
+	says := [][2]string{{strings.TrimSpace("parity " + d.Fixture), d.Title}}
+	for _, s := range d.Sections {
+		if s.ID == sectionRows {
+			says = append(says, s.Table.errors()...)
 		}
-		message := failWord[l.Status]
-		if m := l.figures(); m != nil {
-			message += fmt.Sprintf(": max |a-g| %s, rel. L2 %s, worst row %s", num(m.MaxAbs), num(m.RelL2), num(m.RowRelL2))
-		}
-		switch {
-		case l.why() == "":
-		case l.Status == StatusFail:
-			message += ", limit " + l.Limit()
-		default:
-			message += ": " + Clean(l.why())
-		}
-		says = append(says, [2]string{shortName(names.row(l), 100), message})
 	}
 	var b bytes.Buffer
 	for _, s := range says[:min(len(says), maxAnnotations)] {
-		fmt.Fprintf(&b, "::error title=%s::%s\n", commandProperty.Replace(s[0]), commandData.Replace(cut(s[1], maxSummaryCell)))
+		fmt.Fprintf(&b, "::error title=%s::%s\n", commandProperty.Replace(s[0]), commandData.Replace(middle(s[1], maxSummaryCell)))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// errors are the rows that fail by themselves: their names, and what is said of them.
+func (t *Table) errors() (says [][2]string) {
+	for _, row := range t.Rows {
+		status, last := Status(row[0]), len(row)-1
+		if l := (Layer{Status: status}); !l.failing() || status == StatusInherited {
+			continue
+		}
+		var said []string
+		for i, c := range row[t.Name+1 : last] {
+			if c != "" && c != noFigure {
+				said = append(said, t.Head[t.Name+1+i]+" "+c)
+			}
+		}
+		said = append(said, Clean(row[last]))
+		says = append(says, [2]string{middle(row[t.Name], 100), row[0] + ": " + strings.Join(said, ", ")})
+	}
+	return says
 }
 
 // GitHub's own escapes: in a message, and in a property, which ends at a comma or colon.

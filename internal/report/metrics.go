@@ -55,28 +55,10 @@ type Costs struct {
 	LeftOut int   `json:"cost_left_out"`  // rows of which the reference's run says nothing
 }
 
-func costsOf(c *compare.Costs) *Costs {
-	if c == nil {
-		return nil
-	}
-	return &Costs{Float(c.Tensor), Float(c.Row), number(c.WorstRow), c.LeftOut}
-}
-
-func (c *Costs) result() *compare.Costs {
-	if c == nil {
-		return nil
-	}
-	out := &compare.Costs{Tensor: float64(c.Cost), Row: float64(c.RowCost), WorstRow: -1, LeftOut: c.LeftOut}
-	if c.CostRow != nil {
-		out.WorstRow = *c.CostRow
-	}
-	return out
-}
-
 // MetricsOf is r as the report has it, for tensors of the given shape: element numbers become
 // indices per axis.
 func MetricsOf(r compare.Result, shape []int) *Metrics {
-	return &Metrics{
+	m := &Metrics{
 		N: r.N, Finite: r.Finite, Mismatches: r.Mismatches, BadNonFinite: r.BadNonFinite,
 		MaxAbs: Float(r.MaxAbs.Value), MaxAbsIndex: axes(r.MaxAbs.Index, shape),
 		MaxAbsGolden: Float(r.MaxAbs.Golden), MaxAbsActual: Float(r.MaxAbs.Actual),
@@ -88,36 +70,41 @@ func MetricsOf(r compare.Result, shape []int) *Metrics {
 		RowRelL2: Float(r.WorstRow.RelL2), RowIndex: number(r.WorstRow.Index),
 		RowMaxAbs: Float(r.WorstRow.MaxAbs), MaxAbsRow: number(r.WorstRow.MaxAbsRow),
 		NaNGolden: r.NaNGolden, NaNActual: r.NaNActual, InfGolden: r.InfGolden, InfActual: r.InfActual,
-		Costs: costsOf(r.Cost),
 	}
+	if c := r.Cost; c != nil {
+		m.Costs = &Costs{Float(c.Tensor), Float(c.Row), number(c.WorstRow), c.LeftOut}
+	}
+	return m
 }
 
 // result is the reverse of MetricsOf, without places within the tensor.
 func (m *Metrics) result() compare.Result {
-	place := func(index []int) int {
+	extreme := func(v Float, index []int, g, a Float) compare.Extreme {
+		x := compare.Extreme{Value: float64(v), Golden: float64(g), Actual: float64(a)}
 		if index == nil {
+			x.Index = -1
+		}
+		return x
+	}
+	row := func(n *int) int {
+		if n == nil {
 			return -1
 		}
-		return 0
+		return *n
 	}
-	extreme := func(v Float, index []int, g, a Float) compare.Extreme {
-		return compare.Extreme{Value: float64(v), Index: place(index), Golden: float64(g), Actual: float64(a)}
-	}
-	row := -1
-	if m.RowIndex != nil {
-		row = *m.RowIndex
-	}
-	return compare.Result{
+	r := compare.Result{
 		N: m.N, Finite: m.Finite, Mismatches: m.Mismatches, BadNonFinite: m.BadNonFinite,
-		FirstMismatch: place(m.FirstMismatchIndex),
+		FirstMismatch: extreme(0, m.FirstMismatchIndex, 0, 0).Index,
 		MaxAbs:        extreme(m.MaxAbs, m.MaxAbsIndex, m.MaxAbsGolden, m.MaxAbsActual),
 		MaxRel:        extreme(m.MaxRel, m.MaxRelIndex, m.MaxRelGolden, m.MaxRelActual),
-		MSE:           float64(m.MSE), RelL2: float64(m.RelL2), SNR: float64(m.SNR),
-		CosineDistance: float64(m.CosineDistance),
-		WorstRow:       compare.Row{Index: row, RelL2: float64(m.RowRelL2), MaxAbs: float64(m.RowMaxAbs)},
-		NaNGolden:      m.NaNGolden, NaNActual: m.NaNActual, InfGolden: m.InfGolden, InfActual: m.InfActual,
-		Cost: m.Costs.result(),
+		MSE:           float64(m.MSE), RelL2: float64(m.RelL2), SNR: float64(m.SNR), CosineDistance: float64(m.CosineDistance),
+		WorstRow:  compare.Row{Index: row(m.RowIndex), RelL2: float64(m.RowRelL2), MaxAbs: float64(m.RowMaxAbs)},
+		NaNGolden: m.NaNGolden, NaNActual: m.NaNActual, InfGolden: m.InfGolden, InfActual: m.InfActual,
 	}
+	if c := m.Costs; c != nil {
+		r.Cost = &compare.Costs{Tensor: float64(c.Cost), Row: float64(c.RowCost), WorstRow: row(c.CostRow), LeftOut: c.LeftOut}
+	}
+	return r
 }
 
 // axes is the row-major element number i as an index per axis; nil if i is negative.

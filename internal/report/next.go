@@ -45,31 +45,57 @@ func operand(s string) string {
 // from the working folder; where the dumps of the report are not there any more, only the report, which lies in file,
 // is looked at.
 func (r *Report) Next(file string) (command, why string) {
-	var in *Inputs
+	n := next{r: r, file: file}
 	if r.Made != nil {
 		if here, err := r.Made.Here(); err == nil {
-			in = &here
+			n.in = &here
 		}
 	}
-	n := next{r: r, file: file, in: in}
-	for _, choice := range []func() (commands, string){n.settled, n.byStage, n.tokens, n.proven, n.names, n.incomplete, n.open, n.details} {
-		c, why := choice()
-		if line, ok := c.line(); why != "" && (ok || c == nil) {
-			return line, why
-		}
+	c, why := n.choose()
+	if line, ok := c.line(); ok || c == nil {
+		return line, why
 	}
-	if file == "" {
-		return "", ""
-	}
-	line, _ := n.report().line()
-	return line, "the report has the details"
+	command, _ = n.report().line() // another cannot be typed
+	return command, why
 }
 
-// next chooses the next command. A choice without a reason is none.
+// next chooses the next command.
 type next struct {
 	r    *Report
 	file string
 	in   *Inputs // two dumps that are there, nil if that is not known
+}
+
+func (n next) choose() (commands, string) {
+	r := n.r
+	switch d, s := r.FirstDivergence, stageNamed(r.stage()); {
+	case r.Verdict == Pass && len(r.NotJudged) == 0:
+		return nil, "what was compared holds, and nothing that should be covered is open: nothing is left to do"
+	case r.Verdict == Pass:
+		return n.report(), "what was compared holds; what was not judged is listed"
+	case r.Verdict == Fail && s.next != nil:
+		return s.next(n)
+	case r.Kind == KindInput && d != nil:
+		return n.tokens()
+	case n.isProven():
+		return n.proven()
+	case n.nameless():
+		args := n.in.Args("golden", "actual", "pad-mask", "encoding", "raw", "fp8")
+		return commands{append(append([]string{"parity", "names"}, args...), "-o", "names.yaml")},
+			"layers of both sides have no partner: this looks for those that are one by values, shapes and order; then compare with --names names.yaml"
+	case r.Verdict == Error:
+		return nil, "nothing was judged: " + Headline(r)
+	case r.Verdict == Incomplete:
+		return n.report("-v"), "too little was compared, the report lists what only one side has: " + OpenHelp
+	case d != nil && d.Place != "" && d.Layer != "":
+		return n.open(d.Layer)
+	case r.Package != "":
+		return n.again(), "no cause is proven: the test prints where and by how much the layer is off"
+	case r.Causes == nil && d != nil && n.in != nil:
+		return n.again(), "no cause was looked for"
+	}
+	return n.report(), "no cause is proven: the report has where and by how much each tensor is off; change the reference's " +
+		"program as you suspect, parity compare --edit"
 }
 
 // report looks at the report, which nothing tells where no one wrote it.
@@ -102,9 +128,8 @@ func (n next) redo(why, again string) (commands, string) {
 // gotest runs the subtest of the place, or of the execution paths that fail alike there, else the
 // test of a failing row, else the package.
 func (n next) gotest() []string {
-	test := ""
+	test, d := "", n.r.FirstDivergence
 	for _, l := range n.r.Failing() {
-		d := n.r.FirstDivergence
 		if l.Test != "" && d != nil && l.Case == d.Case && l.Step == d.Step && (l.Layer == d.Layer || l.Layer == d.Before) {
 			test = l.Test
 			break
@@ -117,12 +142,17 @@ func (n next) gotest() []string {
 	if test != "" {
 		pattern = subtest.Pattern(test)
 	}
-	if paths := n.paths(); paths != "" {
-		root, _, _ := strings.Cut(test, "/")
-		pattern = "/" + paths
-		if root != "" {
-			pattern = subtest.Pattern(root) + pattern
+	if all := n.r.Findings(); n.r.Kind == KindPath && len(all) > 0 {
+		var names []string
+		for _, p := range all[0].Paths {
+			names = append(names, regexp.QuoteMeta(subtest.Name(PathTest(p))))
 		}
+		element := strings.Join(names, "|")
+		if len(names) > 1 {
+			element = "(" + element + ")" // else go test divides the whole pattern there
+		}
+		root, _, _ := strings.Cut(pattern, "/")
+		pattern = root + "/^" + element + "$"
 	}
 	var by Settings
 	if n.r.Settings != nil {
@@ -134,49 +164,8 @@ func (n next) gotest() []string {
 	return by.GoTest(operand(n.r.Package), "-run", pattern)
 }
 
-// paths is the element of -run that selects the execution paths of the first divergence,
-// "^path:decode$"; empty if the verdict is not about one.
-func (n next) paths() string {
-	all := n.r.Findings()
-	if n.r.Kind != KindPath || len(all) == 0 {
-		return ""
-	}
-	var names []string
-	for _, p := range all[0].Paths {
-		names = append(names, regexp.QuoteMeta(subtest.Name(PathTest(p))))
-	}
-	if len(names) == 1 {
-		return "^" + names[0] + "$"
-	}
-	return "^(" + strings.Join(names, "|") + ")$"
-}
-
-// settled: nothing is left to do, or nothing can be done with what there is.
-func (n next) settled() (commands, string) {
-	switch {
-	case n.r.Verdict == Pass && len(n.r.NotJudged) == 0:
-		return nil, "what was compared holds, and nothing that should be covered is open: nothing is left to do"
-	case n.r.Verdict == Pass:
-		return n.report(), "what was compared holds; what was not judged is listed"
-	case n.r.Verdict == Error && !n.nameless():
-		return nil, "nothing was judged: " + Headline(n.r)
-	}
-	return nil, ""
-}
-
-// byStage: what the stage that is wrong says.
-func (n next) byStage() (commands, string) {
-	if s := stageNamed(n.r.stage()); n.r.Verdict == Fail && s.next != nil {
-		return s.next(n)
-	}
-	return nil, ""
-}
-
 // tokens: the two runs were not given the same input.
 func (n next) tokens() (commands, string) {
-	if n.r.Kind != KindInput || n.r.FirstDivergence == nil {
-		return nil, ""
-	}
 	const why = "the two runs were not given the same input: record the candidate on the tokens of the golden"
 	if n.in == nil || n.in.Golden == "" {
 		return n.redo(why, "")
@@ -195,11 +184,12 @@ func (n next) tokens() (commands, string) {
 	return commands{golden, actual}, why
 }
 
+func (n next) isProven() bool {
+	return n.r.Verdict == Fail && len(n.r.Causes) > 0 && n.r.Causes[0].Proven
+}
+
 // proven: the cause is known, so what is left is to mend it.
 func (n next) proven() (commands, string) {
-	if n.r.Verdict != Fail || len(n.r.Causes) == 0 || !n.r.Causes[0].Proven {
-		return nil, ""
-	}
 	c, again := n.r.Causes[0], "; record the candidate again, and this judges it"
 	if n.r.Package != "" {
 		again = "; then this judges it again"
@@ -215,51 +205,15 @@ func (n next) nameless() bool {
 	return n.in != nil && n.in.Golden != "" && n.in.Names == "" && lonely(n.r.Unmatched.Golden) && lonely(n.r.Unmatched.Actual)
 }
 
-// names: layers of both sides have no partner, and may be one.
-func (n next) names() (commands, string) {
-	if !n.nameless() {
-		return nil, ""
-	}
-	args := n.in.Args("golden", "actual", "pad-mask", "encoding", "raw", "fp8")
-	return commands{append(append([]string{"parity", "names"}, args...), "-o", "names.yaml")},
-		"layers of both sides have no partner: this looks for those that are one by values, shapes and order; then compare with " +
-			"--names names.yaml"
-}
-
-// incomplete: too little was compared, and no name would change that.
-func (n next) incomplete() (commands, string) {
-	if n.r.Verdict != Incomplete {
-		return nil, ""
-	}
-	return n.report("-v"), "too little was compared, the report lists what only one side has: " + OpenHelp
-}
-
 // open: what the place was made of was not recorded.
-func (n next) open() (commands, string) {
-	d := n.r.FirstDivergence
-	if d == nil || d.Place == "" || d.Layer == "" {
-		return nil, ""
-	}
+func (n next) open(layer string) (commands, string) {
 	why := "the place is open: record what was not recorded there, on both sides, and compare again"
-	scope := glob.Quote(d.Layer)
+	scope := glob.Quote(layer)
 	if _, err := glob.Compile(scope); err != nil || n.in == nil || n.r.ofGeneration() { // a scope is of tensors
 		return n.redo(why, "")
 	}
 	in := *n.in
 	in.Scope = []string{scope}
-	return next{r: n.r, in: &in}.again("-v"), why
-}
-
-// details: neither the cause nor anything else to do is known.
-func (n next) details() (commands, string) {
-	switch {
-	case n.r.Verdict != Fail:
-		return n.report(), "the report has the details"
-	case n.r.Package != "":
-		return n.again(), "no cause is proven: the test prints where and by how much the layer is off"
-	case n.r.Causes == nil && n.r.FirstDivergence != nil && n.in != nil:
-		return n.again(), "no cause was looked for"
-	}
-	return n.report(), "no cause is proven: the report has where and by how much each tensor is off; change the reference's " +
-		"program as you suspect, parity compare --edit"
+	n.in = &in
+	return n.again("-v"), why
 }

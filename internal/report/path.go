@@ -55,27 +55,24 @@ func (r *Row) At() string {
 	return fmt.Sprintf(", pass %d, sequence %d, position %d", r.Pass, r.Sequence, r.Position)
 }
 
-// Ran is "5 forward passes, 14 rows".
-func (p *Path) Ran() string {
-	return count(p.Passes, "forward pass") + ", " + count(p.Rows, "row")
-}
-
-// OnePass says how the candidate's own one pass agrees with the golden: in one line, unless it is
-// judged by goldens of its own beside some path.
-func (r *Report) OnePass() (lines []string) {
-	for _, p := range r.Paths {
-		if p.OnePass == nil {
-			continue
-		}
-		if line := "one pass matches the golden: " + p.OnePass.String(); !slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
 // String is "model.layers.0, pass 1, sequence 0, position 7".
 func (p *Place) String() string { return Clean(p.Layer) + p.At() }
+
+// String is "34 outputs, bit for bit", or how far the worst row is off and where.
+func (a *Agreement) String() string {
+	text := count(a.Outputs, "output")
+	switch {
+	case a.Outputs == 0:
+		return "nothing was compared"
+	case a.BitForBit:
+		return text + ", bit for bit"
+	}
+	text += fmt.Sprintf(", worst row rel. L2 %s at %s %s, pass %s", num(a.RowRelL2), Clean(a.Layer), Clean(a.Port), Clean(a.Step))
+	if !a.Holds {
+		return "no, " + text
+	}
+	return text
+}
 
 // Finding is one fault, as far as its place and its proven cause tell, that several execution paths
 // show, or a single one.
@@ -102,83 +99,36 @@ func (r *Report) Findings() (all []Finding) {
 			all[k].Paths = append(all[k].Paths, p.Path)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Finding) int { return r.verdictRank(a) - r.verdictRank(b) })
-	return all
-}
-
-// verdictRank is 0 for the finding that the verdict is about, and 1 for others.
-func (r *Report) verdictRank(f Finding) int {
-	if d := r.FirstDivergence; d != nil && d.Row != nil && d.Layer == f.First.Layer && slices.Contains(f.Paths, d.Path) {
-		return 0
+	d := r.FirstDivergence
+	first := slices.IndexFunc(all, func(f Finding) bool {
+		return d != nil && d.Row != nil && d.Layer == f.First.Layer && slices.Contains(f.Paths, d.Path)
+	})
+	if first > 0 {
+		all = slices.Concat(all[first:first+1], all[:first], all[first+1:])
 	}
-	return 1
+	return all
 }
 
 // Names is "decode:8, chunked:4 and batch".
 func (f *Finding) Names() string {
-	names := make([]string, len(f.Paths))
-	for i, p := range f.Paths {
-		names[i] = Clean(p)
+	names := Clean(strings.Join(f.Paths, ", "))
+	if n := strings.LastIndex(names, ", "); n >= 0 && len(f.Paths) > 1 {
+		return names[:n] + " and " + names[n+2:]
 	}
-	if n := len(names); n > 1 {
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
-	return names[0]
+	return names
 }
 
 // String is "decode:8 and chunked:4 fail alike at model.layers.0: state/position", or of a single
 // path "batch fails at …".
 func (f *Finding) String() string {
-	text := f.Names() + " fails at "
+	fails, cause := " fails at ", ", no cause is proven"
 	if len(f.Paths) > 1 {
-		text = f.Names() + " fail alike at "
+		fails = " fail alike at "
 	}
-	text += Clean(f.First.Layer)
-	if f.Cause == "" {
-		return text + ", no cause is proven"
+	if f.Cause != "" {
+		cause = ": " + Clean(f.Cause)
 	}
-	return text + ": " + Clean(f.Cause)
-}
-
-// findings are the faults in a line each, where the lines of the paths do not say it.
-func (r *Report) findings() (lines []string) {
-	all := r.Findings()
-	for i := range all {
-		if len(all) > 1 || len(all[i].Paths) > 1 {
-			lines = append(lines, all[i].String())
-		}
-	}
-	return lines
-}
-
-// String is "34 outputs, bit for bit", or how far the worst row is off and where; "" where nothing was asked.
-func (a *Agreement) String() string {
-	if a == nil {
-		return ""
-	}
-	text := count(a.Outputs, "output")
-	switch {
-	case a.Outputs == 0:
-		return "nothing was compared"
-	case a.BitForBit:
-		return text + ", bit for bit"
-	}
-	text += fmt.Sprintf(", worst row rel. L2 %s at %s %s, pass %s", num(a.RowRelL2), Clean(a.Layer), Clean(a.Port), Clean(a.Step))
-	if !a.Holds {
-		return "no, " + text
-	}
-	return text
-}
-
-// short says whether two runs agree, and how far the worst row is off where not.
-func (a *Agreement) short() string {
-	switch {
-	case a == nil || a.Outputs == 0:
-		return "nothing was compared"
-	case a.Holds:
-		return "yes"
-	}
-	return "no, worst row rel. L2 " + num(a.RowRelL2)
+	return f.Names() + fails + Clean(f.First.Layer) + cause
 }
 
 func judgedPaths(r *Report) (list []Judged) {
@@ -197,50 +147,65 @@ func judgedPaths(r *Report) (list []Judged) {
 }
 
 func pathsHeadline(r *Report) string {
-	if d := r.FirstDivergence; r.Verdict == Fail && d != nil && d.Row != nil {
-		return "right in one pass, wrong along " + r.along() + ": " + r.first() + "; " + r.compared()
+	d := r.FirstDivergence
+	if r.Verdict != Fail || d == nil || d.Row == nil {
+		return tensorsHeadline(r)
 	}
-	return tensorsHeadline(r)
+	along := Clean(d.Path)
+	if all := r.Findings(); len(all) > 0 && len(all[0].Paths) > 1 && slices.Contains(all[0].Paths, d.Path) {
+		along = all[0].Names() + " alike"
+	}
+	return "right in one pass, wrong along " + along + ": " + r.first() + "; " + r.compared()
 }
 
-// paths says what came of each execution path, and which of them show one fault.
+// paths says how the candidate's own one pass agrees with the golden, which execution paths show one fault, and what
+// came of each; below failing tests, which told where, the last alone.
 func (d *composer) paths() {
 	r := d.r
-	if len(r.Paths) == 0 {
-		return
-	}
-	s := Section{ID: sectionPaths, Heading: "Execution paths", Lines: lines("", append(r.OnePass(), r.findings()...)...)}
-	if d.Tested { // the tests told where
-		s.Lines = nil
-		for i := range r.Paths {
-			p := &r.Paths[i]
-			line := Line{Lead: p.Path, Text: p.Ran() + "; matches the golden: " + p.Matches.short()}
-			if p.Repeats != nil {
-				line.Text += "; equal to its first run: " + p.Repeats.short()
-			}
-			s.Lines = append(s.Lines, line)
+	var before []string
+	for _, p := range r.Paths {
+		if p.OnePass == nil {
+			continue
 		}
-		d.add(s, maxPaths)
-		return
+		if line := "one pass matches the golden: " + p.OnePass.String(); !slices.Contains(before, line) {
+			before = append(before, line)
+		}
 	}
-	s.Table = &Table{Head: []string{"path", "ran", "matches the golden", "consistent with one pass", "equal to its first run", "first divergence"}}
-	n := d.shown(len(r.Paths), maxPaths)
-	for i := range r.Paths[:n] {
+	if all := r.Findings(); len(all) > 1 || len(all) == 1 && len(all[0].Paths) > 1 {
+		for i := range all {
+			before = append(before, all[i].String())
+		}
+	}
+	s := Section{ID: sectionPaths, Heading: "Execution paths"}
+	if !d.Tested {
+		s.Lines = lines("", before...)
+	}
+	limit := maxRows + len(s.Lines)
+	for i := range r.Paths {
 		p := &r.Paths[i]
-		row := []string{p.Path, p.Ran(), p.Matches.String(), p.Consistent.String(), p.Repeats.String(), ""}
-		if p.First != nil {
-			row[5] = p.First.String()
+		text := count(p.Passes, "forward pass") + ", " + count(p.Rows, "row")
+		say := func(what string, a *Agreement) {
+			if a != nil {
+				text += "; " + what + ": " + a.String()
+			}
 		}
-		s.Table.Rows = append(s.Table.Rows, row)
+		say("matches the golden", p.Matches)
+		say("equal to its first run", p.Repeats)
+		if !d.Tested {
+			say("consistent with one pass", p.Consistent)
+			if p.First != nil {
+				text += "; first divergence " + p.First.String()
+			}
+		}
+		s.Lines = append(s.Lines, Line{Lead: p.Path, Text: text})
 	}
-	s.More = len(r.Paths) - n
-	d.Sections = append(d.Sections, s)
+	d.add(s, limit)
 }
 
 // path: the execution path is wrong, and not the model.
 func (n next) path() (commands, string) {
-	if c, why := n.proven(); why != "" {
-		return c, why
+	if n.isProven() {
+		return n.proven()
 	}
 	return n.redo("the model is right in one pass: look at what the path adds there, the cache, positions, slots, masks or padding",
 		"; this judges it again")

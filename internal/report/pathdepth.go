@@ -16,7 +16,7 @@ const OnePass = "one-pass"
 // PathDepth is how far the runs along execution paths are off in each layer of the model: what a
 // picture of path × depth shows.
 type PathDepth struct {
-	Layers []string    `json:"layers"` // those with an output, in the reference's order
+	Layers []string    `json:"layers"` // those with an output, as the runs have them: the one pass has all, in the reference's order
 	Runs   []PathError `json:"runs"`   // the candidate's own one pass first, where it was given
 }
 
@@ -30,91 +30,50 @@ type PathError struct {
 // Add adds a run by its rows in the order of a report: the error of a layer is that of its worst
 // output in all forward passes, in units of the limit ([Layer.Units]).
 func (d *PathDepth) Add(path, caseName string, rows []Layer) {
-	errors := map[string]Float{}
-	var order, pass []string // the layers of all passes, and of one
+	var layers []string
+	var errors []Float
 	for i := range rows {
-		l := &rows[i]
-		units := l.Units()
-		if i > 0 && (l.Case != rows[i-1].Case || l.Step != rows[i-1].Step) {
-			order, pass = merged(order, pass), nil
+		if l := &rows[i]; !l.IsInput() && l.Kind != label.RoleComputed.String() {
+			layers, errors = append(layers, l.Layer), append(errors, l.Units())
 		}
-		if l.IsInput() || l.Kind == label.RoleComputed.String() || math.IsNaN(float64(units)) {
-			continue
-		}
-		pass = append(pass, l.Layer)
-		errors[l.Layer] = max(errors[l.Layer], units)
 	}
-	d.add(path, caseName, merged(order, pass), errors)
+	d.add(path, caseName, layers, errors)
 }
 
 // Join adds the runs of another report, but for those that are there.
 func (d *PathDepth) Join(other *PathDepth) {
 	for _, run := range other.Runs {
-		if slices.ContainsFunc(d.Runs, func(r PathError) bool { return r.Path == run.Path && r.Case == run.Case }) {
+		if !slices.ContainsFunc(d.Runs, func(r PathError) bool { return r.Path == run.Path && r.Case == run.Case }) {
+			d.add(run.Path, run.Case, other.Layers, run.Errors)
+		}
+	}
+}
+
+// add adds a run, by layers and their errors; a layer that stands there several times has the worst.
+func (d *PathDepth) add(path, caseName string, layers []string, errors []Float) {
+	at := map[string]int{}
+	for i, layer := range d.Layers {
+		at[layer] = i
+	}
+	run := PathError{Path: path, Case: caseName, Errors: slices.Repeat([]Float{nan}, len(d.Layers))}
+	for i, layer := range layers[:min(len(layers), len(errors))] {
+		if math.IsNaN(float64(errors[i])) {
 			continue
 		}
-		errors := run.by(other.Layers)
-		order := slices.DeleteFunc(slices.Clone(other.Layers), func(layer string) bool { _, known := errors[layer]; return !known })
-		d.add(run.Path, run.Case, order, errors)
-	}
-}
-
-// by has the errors of the layers that were compared.
-func (e *PathError) by(layers []string) map[string]Float {
-	errors := map[string]Float{}
-	for i, layer := range layers[:min(len(layers), len(e.Errors))] {
-		if !math.IsNaN(float64(e.Errors[i])) {
-			errors[layer] = e.Errors[i]
+		k, known := at[layer]
+		if !known {
+			k, d.Layers, run.Errors = len(d.Layers), append(d.Layers, layer), append(run.Errors, nan)
+			at[layer] = k
+		}
+		if !(run.Errors[k] >= errors[i]) {
+			run.Errors[k] = errors[i]
 		}
 	}
-	return errors
-}
-
-// add adds a run. A layer that is new stands after the one that it follows.
-func (d *PathDepth) add(path, caseName string, order []string, errors map[string]Float) {
-	var all []map[string]Float
 	for i := range d.Runs {
-		all = append(all, d.Runs[i].by(d.Layers))
+		r := &d.Runs[i]
+		r.Errors = append(r.Errors, slices.Repeat([]Float{nan}, len(d.Layers)-len(r.Errors))...)
 	}
-	all = append(all, errors)
-	d.Runs = append(d.Runs, PathError{Path: path, Case: caseName})
-	d.Layers = merged(d.Layers, order)
-	for k := range d.Runs {
-		d.Runs[k].Errors = make([]Float, len(d.Layers))
-		for i, layer := range d.Layers {
-			e, known := all[k][layer]
-			if d.Runs[k].Errors[i] = e; !known {
-				d.Runs[k].Errors[i] = nan
-			}
-		}
-	}
-}
-
-// merged returns a list with the layers of another order; what is new stands after the layer that it follows there.
-func merged(layers, order []string) (out []string) {
-	const head = "\x00" // no layer's name
-	known, follow, last := map[string]bool{}, map[string][]string{}, head
-	for _, layer := range layers {
-		known[layer] = true
-	}
-	for _, layer := range order {
-		if !known[layer] {
-			known[layer], follow[last] = true, append(follow[last], layer)
-		}
-		last = layer
-	}
-	var add func(string)
-	add = func(layer string) {
-		for _, next := range follow[layer] {
-			out = append(out, next)
-			add(next)
-		}
-	}
-	for add(head); len(layers) > 0; layers = layers[1:] {
-		out = append(out, layers[0])
-		add(layers[0])
-	}
-	return out
+	d.Runs = append(d.Runs, run)
 }
 
 // Text says how many layers are beyond the limit, and which is the worst.
@@ -132,13 +91,10 @@ func (e *PathError) Text(layers []string) string {
 			worst = i
 		}
 	}
-	switch {
-	case compared == 0:
+	if compared == 0 {
 		return "nothing was compared"
-	case beyond == 0:
-		return fmt.Sprintf("all %s within the limit, at most %s of it, at %s", count(compared, "layer"), num(e.Errors[worst]), Clean(layers[worst]))
 	}
-	return fmt.Sprintf("%d of %s beyond the limit, up to %s times it, at %s", beyond, count(compared, "layer"), num(e.Errors[worst]), Clean(layers[worst]))
+	return fmt.Sprintf("%d of %s beyond the limit, the worst is off by %s times it, at %s", beyond, count(compared, "layer"), num(e.Errors[worst]), Clean(layers[worst]))
 }
 
 // Units is by how much a row is off, in units of its limit: max(rel_l2/limit, row_rel_l2/limit), or
@@ -151,7 +107,7 @@ func (l *Layer) Units() Float {
 	case l.Status == StatusMissing || l.Status == StatusError:
 		return Float(math.Inf(1))
 	case !l.compared() || l.Standard == nil || l.Tolerance == nil:
-		return Float(math.NaN())
+		return nan
 	case l.Status == StatusPass:
 		return min(l.units(), 1)
 	}
@@ -172,19 +128,17 @@ func (l *Layer) units() Float {
 	if limit, ok := c[compare.Cost]; ok && m.Costs != nil {
 		return max(over(m.Cost, limit), over(m.RowCost, limit))
 	}
-	limits := c.Limits()
-	_, whole := c[compare.RelL2]
-	_, row := c[compare.RowRelL2]
+	whole, asked := c[compare.RelL2]
+	row, ofRow := c[compare.RowRelL2]
 	switch {
-	case whole && !row:
-		limits.RowRelL2 = limits.RelL2
-	case !whole && !row:
-		limits = compare.Default(l.types()...).Limits()
-		fallthrough
-	case !whole:
-		limits.RelL2 = math.Inf(1)
+	case asked && !ofRow:
+		row = whole
+	case !asked && !ofRow:
+		whole, row = math.Inf(1), compare.Default(l.types()...).Limits().RowRelL2
+	case !asked:
+		whole = math.Inf(1)
 	}
-	return max(over(m.RelL2, limits.RelL2), over(m.RowRelL2, limits.RowRelL2))
+	return max(over(m.RelL2, whole), over(m.RowRelL2, row))
 }
 
 // types are those of a row's two sides.

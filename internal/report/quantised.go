@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -46,19 +47,16 @@ func (l *Layer) quantised() string {
 // quantised says what quantisation costs and the candidate adds: where the first error is, and in
 // the last row, which is the model's output.
 func (r *Report) quantised() (lines []string) {
-	names := namingOf(r.Layers)
-	first := r.divergent()
 	var last *Layer
 	for i := range r.Layers {
 		if l := &r.Layers[i]; l.quantised() != "" && l.Status != StatusIgnored {
 			last = l
 		}
 	}
-	for _, l := range []*Layer{first, last} {
-		if l == nil || l.quantised() == "" || l == last && len(lines) > 0 && first == last {
-			continue
+	for _, l := range slices.Compact([]*Layer{r.divergent(), last}) {
+		if l != nil && l.quantised() != "" {
+			lines = append(lines, namingOf(r.Layers).row(l)+": "+l.quantised())
 		}
-		lines = append(lines, names.row(l)+": "+l.quantised())
 	}
 	return lines
 }

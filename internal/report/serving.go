@@ -69,11 +69,8 @@ func (r *Report) layerCauses() []Cause {
 	if r.Kind == KindServing {
 		return nil
 	}
-	return r.Causes[:min(len(r.Causes), maxCauses)]
+	return r.Causes[:min(len(r.Causes), maxFew)]
 }
-
-// hasSource reports whether the report is of two runs: a server says nothing of its versions.
-func (r *Report) hasSource() bool { return r.Serving == nil || len(r.Layers) > 0 }
 
 // judged reports whether answers of a server were judged.
 func (s *Serving) judged() bool {
@@ -82,43 +79,27 @@ func (s *Serving) judged() bool {
 
 // Headline is the verdict of serving in one line.
 func (s *Serving) Headline() string {
-	switch {
+	wrong, ties := 0, 0
+	for _, r := range s.Requests {
+		if r.Status == StatusFail {
+			wrong++
+		}
+		if r.Tie != nil {
+			ties++
+		}
+	}
+	switch answers := count(len(s.Requests), "answer"); {
 	case s.Verdict == Error:
 		return Clean(s.Error)
+	case s.First == nil && ties > 0:
+		return fmt.Sprintf("%s of the server %s the reference's, %d until a tie", answers, are(len(s.Requests)), ties)
 	case s.First == nil:
-		line := count(len(s.Requests), "answer") + " of the server are the reference's"
-		if len(s.Requests) == 1 {
-			line = "the answer of the server is the reference's"
-		}
-		return line + s.tied()
+		return fmt.Sprintf("%s of the server %s the reference's", answers, are(len(s.Requests)))
+	case len(s.Causes) > 0:
+		return fmt.Sprintf("the server answers wrong: %s: %s (%s); %d of %s are wrong", s.First.Where(), Clean(s.Causes[0].ID), s.Causes[0].word(), wrong, answers)
+	default:
+		return fmt.Sprintf("the server answers wrong: %s; %d of %s are wrong", s.First.Where(), wrong, answers)
 	}
-	line := "the server answers wrong: " + s.First.Where()
-	if len(s.Causes) > 0 {
-		line += fmt.Sprintf(": %s (%s)", Clean(s.Causes[0].ID), s.Causes[0].word())
-	}
-	return line + fmt.Sprintf("; %d of %s are wrong", s.count(StatusFail), count(len(s.Requests), "answer"))
-}
-
-func (s *Serving) tied() string {
-	n := 0
-	for _, r := range s.Requests {
-		if r.Tie != nil {
-			n++
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d until a tie", n)
-}
-
-func (s *Serving) count(status Status) (n int) {
-	for _, r := range s.Requests {
-		if r.Status == status {
-			n++
-		}
-	}
-	return n
 }
 
 // Where is "case hello as chat, alone, token 3".
@@ -174,26 +155,26 @@ func (d *composer) serving() {
 	if s == nil {
 		return
 	}
-	var answers []string
+	out := Section{Heading: s.Title()}
 	for i := range s.Requests {
 		if r := &s.Requests[i]; r.Status != StatusPass || d.Verbose || s.Verdict == Pass {
-			answers = append(answers, r.String())
+			out.Lines = append(out.Lines, Line{Text: r.String()})
 		}
 	}
-	n := d.shown(len(answers), maxServed)
-	all := lines("", answers[:n]...)
+	n := d.shown(len(out.Lines), maxRows)
+	out.More, out.Lines = len(out.Lines)-n, out.Lines[:n:n]
 	if s.Verdict == Fail && len(s.Causes) == 0 {
-		all = append(all, lines("", "no cause is shown by what was asked")...)
+		out.Lines = append(out.Lines, Line{Text: "no cause is shown by what was asked"})
 	}
 	for _, c := range s.Causes {
-		all = append(all, c.lines(c.Sentence()+" See "+c.Doc()+".")...)
+		out.Lines = append(out.Lines, c.lines(c.Sentence()+" See "+c.Doc()+".")...)
 	}
-	all = append(all, lines("", s.Harness)...)
+	out.Lines = append(out.Lines, lines("", s.Harness)...)
 	if d.Verbose || d.Times > 1 {
-		all = append(all, lines("asked", s.Probes...)...)
+		out.Lines = append(out.Lines, lines("asked", s.Probes...)...)
 	}
-	all = append(all, lines("note", s.Notes...)...)
-	d.Sections = append(d.Sections, Section{Heading: s.Title(), Lines: all, More: len(answers) - n, What: " answers"})
+	out.Lines = append(out.Lines, lines("note", s.Notes...)...)
+	d.add(out, unlimited)
 }
 
 // served: a server answers wrong, and no layer does.

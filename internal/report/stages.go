@@ -52,7 +52,7 @@ func placeOf(name string) int {
 func (s stage) status(r *Report) Status {
 	judged, fails := false, false
 	for _, j := range s.judged(r) {
-		judged, fails = judged || j.Status != NotJudged, fails || j.Status == StatusFail
+		judged, fails = judged || j.Status != NotJudged, fails || j.fails()
 	}
 	return statusOf(judged, fails)
 }
@@ -126,13 +126,13 @@ func (r *Report) JudgedStages() (out []Stage) {
 	failed := false
 	for _, s := range stages() {
 		status := s.status(r)
-		if r.Verdict == Fail && r.FirstDivergence != nil && r.stage() == s.name {
-			status = StatusFail
-		}
-		if status == StatusFail && failed {
+		switch {
+		case status != StatusFail && !(r.Verdict == Fail && r.FirstDivergence != nil && r.stage() == s.name):
+		case failed:
 			status = StatusInherited
+		default:
+			status, failed = StatusFail, true
 		}
-		failed = failed || status == StatusFail
 		out = append(out, Stage{s.name, status})
 	}
 	return out

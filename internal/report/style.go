@@ -18,21 +18,13 @@ func Clean(s string) string { return sanitize.Line(s) }
 // num writes a figure with three digits: "1.4e-6", "0.998", "inf".
 func num(f Float) string {
 	v := float64(f)
-	switch {
-	case math.IsNaN(v):
-		return "NaN"
-	case math.IsInf(v, 1):
-		return "inf"
-	case math.IsInf(v, -1):
-		return "-inf"
-	}
 	s := strconv.FormatFloat(v, 'g', 3, 64)
 	if v != 0 && math.Abs(v) < 1e-3 {
 		s = strconv.FormatFloat(v, 'e', 2, 64)
 	}
 	mantissa, exponent, ok := strings.Cut(s, "e")
 	if !ok {
-		return s
+		return strings.TrimPrefix(strings.ReplaceAll(s, "Inf", "inf"), "+")
 	}
 	if strings.Contains(mantissa, ".") {
 		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
@@ -80,48 +72,16 @@ func count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
+// are is the verb of so many things.
+func are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 // width is the number of columns of s, at one column a rune.
 func width(s string) int { return utf8.RuneCountInString(s) }
-
-// shorten brings a layer's name to at most n runes. What stands before the layer's number and its
-// list gives way first ("…layer.11.attention.output"); if that is not enough, the segments of the
-// whole path become initials from the left on, numbers stay whole ("m.e.l.11.a.output"), since they
-// and the end tell two layers apart; then the beginning is cut off.
-func shorten(s string, n int) string {
-	if width(s) <= n {
-		return s
-	}
-	parts := strings.Split(s, ".")
-	number := slices.IndexFunc(parts, func(p string) bool { return p != "" && unicode.IsDigit(rune(p[0])) })
-	for i := 1; i < number; i++ {
-		if tail := "…" + strings.Join(parts[i:], "."); width(tail) <= n {
-			return tail
-		}
-	}
-	for i := 0; i < len(parts)-1 && width(s) > n; i++ {
-		r := []rune(parts[i])
-		if len(r) > 1 && !unicode.IsDigit(r[0]) {
-			parts[i] = string(r[0])
-			s = strings.Join(parts, ".")
-		}
-	}
-	if width(s) <= n {
-		return s
-	}
-	r := []rune(s)
-	return "…" + string(r[len(r)-max(n-1, 0):])
-}
-
-// cut cuts s to n runes and keeps the beginning.
-func cut(s string, n int) string {
-	if width(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:max(n-1, 0)]) + "…"
-}
-
-func pad(s string, n int) string     { return s + strings.Repeat(" ", max(n-width(s), 0)) }
-func padLeft(s string, n int) string { return strings.Repeat(" ", max(n-width(s), 0)) + s }
 
 // wrap breaks s at spaces into lines of at most n columns. A longer word has a line of its own.
 func wrap(s string, n int) []string {

@@ -48,22 +48,6 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-func TestShorten(t *testing.T) {
-	const name = "model.encoder.layer.11.attention.output"
-	for _, c := range []struct {
-		columns      int
-		want, reason string
-	}{
-		{39, name, "it fits"},
-		{38, "…encoder.layer.11.attention.output", "the beginning gives way"},
-		{30, "…layer.11.attention.output", "down to the list that the number counts in"},
-		{24, "m.e.l.11.a.output", "the number stays whole, as the last segment does"},
-		{10, "….a.output", "what is left is cut at its beginning"},
-	} {
-		assert.Equal(t, c.want, report.Shorten(name, c.columns), c.reason)
-	}
-}
-
 func TestSentence(t *testing.T) {
 	for _, c := range []struct{ clause, want, reason string }{
 		{"the code of a.b computes something else", "The code of a.b computes something else.", "a clause"},

@@ -5,22 +5,20 @@ import (
 	"strings"
 )
 
-// judgedTensors looks at the rows of one pass: those of paths and of generations are not among them.
-func judgedTensors(r *Report) []Judged {
-	judged, fails := false, false
+// judgedTensors are the rows of one pass: those of paths and of generations are not among them. Inputs are evidence.
+func judgedTensors(r *Report) (list []Judged) {
 	for i := range r.Layers {
-		if l := &r.Layers[i]; l.Stage == "" && !l.IsInput() && (r.Verdict != Error || l.Status != StatusError) {
-			judged, fails = judged || l.compared() || l.failing(), fails || l.failing()
+		l := &r.Layers[i]
+		if l.Stage == "" && !l.IsInput() && (l.compared() || l.failing()) && (r.Verdict != Error || l.Status != StatusError) {
+			list = append(list, Judged{Status: l.Status, row: l})
 		}
 	}
 	for _, p := range r.Paths {
 		if p.OnePass != nil {
-			judged, fails = true, fails || !p.OnePass.Holds
+			list = append(list, Judged{Name: "one pass of " + p.Path, Status: statusOf(true, !p.OnePass.Holds), Count: p.OnePass.Outputs})
 		}
 	}
-	// A verdict about a later stage says that these hold. Rows of older versions do not tell whose they are.
-	later := r.Verdict == Fail && placeOf(r.stage()) > placeOf(StageTensors)
-	return []Judged{{Name: "all", Status: statusOf(judged, fails && !later)}}
+	return list
 }
 
 func tensorsHeadline(r *Report) string {

@@ -110,7 +110,7 @@ func (p *printer) section(s *Section) {
 		p.line(indent+strings.Repeat("    ", l.Level), l)
 	}
 	if s.More > 0 {
-		p.linef("  %s", p.color(dim, fmt.Sprintf("… and %d more%s, %s", s.More, s.What, cmp.Or(p.opt.All, "all in report.json"))))
+		p.linef("  %s", p.color(dim, fmt.Sprintf("… and %d more, %s", s.More, cmp.Or(p.opt.All, "all in report.json"))))
 	}
 }
 
@@ -133,36 +133,23 @@ func (p *printer) line(indent string, l Line) {
 	}
 }
 
-// table writes a table in columns, of figures less those that have none. Where a line does not hold it, each row of a table of
-// words is a paragraph; in one of figures the names give way, then the last column stands below its row.
+// table writes a table in columns, less those that no row has anything in. A reason in the last one stands below its row
+// where the line does not hold it; names and figures stay whole.
 func (p *printer) table(t *Table) {
-	widths, sum, last := make([]int, len(t.Head)), 0, len(t.Head)-1
+	widths, last := make([]int, len(t.Head)), len(t.Head)-1
 	for i, head := range t.Head {
-		if t.Figures == 0 {
-			widths[i] = width(head)
-		}
 		for _, row := range t.Rows {
 			if c := Clean(row[i]); c != "" && c != noFigure {
 				widths[i] = max(widths[i], width(c), width(head))
 			}
 		}
-		sum += 2 + widths[i]
 	}
-	if t.Figures == 0 && sum > p.opt.Width {
-		p.paragraphs(t)
-		return
-	}
-	if t.Cut {
-		room := p.opt.Width - (sum - widths[t.Name] - widths[last]) - min(widths[last], 12)
-		widths[t.Name] = min(widths[t.Name], max(room, 24))
-	}
-	if t.Figures > 0 {
-		p.linef("%s", p.color(dim, strings.TrimRight(t.line(t.Head, widths), " ")))
-	}
+	widths[t.Name] = min(widths[t.Name], p.opt.Width/2) // few longer names do not move all figures
+	p.linef("%s", p.color(dim, strings.TrimRight(t.line(t.Head, widths), " ")))
 	for k, row := range t.Rows {
-		line, below := t.line(row, widths), ""
-		if cell := Clean(row[last]); t.Cut && width(strings.TrimRight(line, " ")) > p.opt.Width {
-			line, below = t.line(append(row[:last:last], ""), widths), cell
+		line, below := t.line(row, widths), t.below(k)
+		if width(row[last]) > maxLimit && width(strings.TrimRight(line, " ")) > p.opt.Width {
+			line, below = t.line(append(row[:last:last], ""), widths), append([]string{row[last]}, below...)
 		}
 		if t.Mark == k+1 {
 			line = ">" + line[1:]
@@ -171,10 +158,8 @@ func (p *printer) table(t *Table) {
 			line = strings.Replace(line, row[0], p.color(color, row[0]), 1)
 		}
 		p.linef("%s", line)
-		for _, text := range append([]string{below}, t.below(k)...) {
-			if text != "" {
-				p.line("      ", Line{Text: text})
-			}
+		for _, text := range below {
+			p.line("      ", Line{Text: text})
 		}
 	}
 }
@@ -183,27 +168,14 @@ func (p *printer) table(t *Table) {
 func (t *Table) line(row []string, widths []int) string {
 	var b strings.Builder
 	for i, c := range row {
+		free := strings.Repeat(" ", max(widths[i]-width(Clean(c)), 0))
 		switch c = Clean(c); {
 		case widths[i] == 0:
-		case i == t.Name && t.Cut:
-			b.WriteString("  " + pad(shortName(c, widths[i]), widths[i]))
 		case i > t.Name && i <= t.Name+t.Figures:
-			b.WriteString("  " + padLeft(c, widths[i]))
+			b.WriteString("  " + free + c)
 		default:
-			b.WriteString("  " + pad(c, widths[i]))
+			b.WriteString("  " + c + free)
 		}
 	}
 	return b.String()
-}
-
-func (p *printer) paragraphs(t *Table) {
-	for _, row := range t.Rows {
-		var said []string
-		for i, c := range row[1:] {
-			if c != "" {
-				said = append(said, t.Head[i+1]+": "+c)
-			}
-		}
-		p.line("  ", Line{Text: t.Head[0] + " " + row[0] + ": " + strings.Join(said, "; ")})
-	}
 }

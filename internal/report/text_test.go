@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,19 +40,6 @@ func TestTextFiles(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			sameAsFile(t, c.name, []byte(text(t, c.r, c.opt)))
 		})
-	}
-}
-
-func TestTextFitsItsWidth(t *testing.T) {
-	for _, r := range []*report.Report{passing(), failing(), broken()} {
-		for _, columns := range []int{0, 100, 120} {
-			for i, line := range strings.Split(text(t, r, report.TextOptions{Width: columns}), "\n") {
-				if strings.HasPrefix(line, "    - ") || strings.Contains(line, "lines for fixture.yaml") {
-					continue // lines to paste are never broken
-				}
-				assert.LessOrEqual(t, utf8.RuneCountInString(line), max(columns, 100), "line %d: %s", i+1, line)
-			}
-		}
 	}
 }
 

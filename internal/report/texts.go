@@ -79,7 +79,7 @@ func (d *composer) texts() {
 			all = append(all, Line{Lead: "text of " + Clean(t.Case), Text: t.Text})
 		}
 	}
-	d.add(Section{Heading: "Texts", Lines: all}, maxNotes)
+	d.add(Section{Heading: "Texts", Lines: all}, maxLines)
 }
 
 // text: what the engine makes of a prompt is wrong, and not the model.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 
 	"github.com/goparity/goparity/internal/compare"
@@ -48,29 +49,28 @@ func (t *Tolerance) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*t = Tolerance{Criteria: compare.Criteria{}}
-	if source, ok := fields["source"]; ok {
+	if source := fields["source"]; source != nil {
 		if err := json.Unmarshal(source, &t.Source); err != nil {
 			return err
 		}
 	}
 	for _, c := range compare.Table() {
-		value, ok := fields[c.JSON]
-		if !ok || string(value) == "null" {
-			continue
-		}
-		limit, on := Float(0), false
+		value, limit, on := fields[c.JSON], nan, false // null stays so
 		var into any = &limit
 		if c.Switch() {
 			into = &on
 		}
+		if value == nil {
+			continue
+		}
 		if err := json.Unmarshal(value, into); err != nil {
 			return fmt.Errorf("%s: %w", c.JSON, err)
 		}
-		switch {
-		case !c.Switch():
+		if on {
+			limit = 1
+		}
+		if !math.IsNaN(float64(limit)) {
 			t.Criteria[c] = float64(limit)
-		case on:
-			t.Criteria[c] = 1
 		}
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -56,23 +55,20 @@ func (d *composer) executed(points []Point) {
 		what := fmt.Sprintf("%s in another place (reported only: independent siblings may swap)", count(o.N, "layer"))
 		s.Lines = append(lines("DIFFERS", what), lines("", o.Differences...)...)
 	}
-	d.add(s, len(s.Lines))
+	d.add(s, unlimited)
 }
 
-// unsureResult is the result of a row whose tolerance the injected figures do not decide.
-const unsureResult = "unsure"
-
 // resultIn is the result of a row in a mode: its status, or, of an injected run, what its own
-// tolerance says of the injected figures.
-func (l *Layer) resultIn(mode Mode) string {
-	if mode == Standard || l.Injected == nil {
-		return string(l.Status)
+// tolerance says of the injected figures: error, if they do not tell.
+func (l *Layer) resultIn(mode Mode) Status {
+	switch {
+	case mode == Standard || l.Injected == nil:
+		return l.Status
+	case l.Tolerance == nil:
+		return StatusIgnored
 	}
-	if l.Tolerance == nil {
-		return string(StatusIgnored)
-	}
-	result, _ := l.judge(l.Injected, &Tolerance{}, l.Tolerance)
-	return map[outcome]string{holds: string(StatusPass), broken: string(StatusFail), unknown: unsureResult}[result]
+	status, _ := l.judge(l.Injected, &Tolerance{}, l.Tolerance)
+	return status
 }
 
 // statistics are those of the mean squared errors, in all and of each component.
@@ -91,12 +87,8 @@ func (d *composer) statistics(points []Point, of ...Mode) {
 				scientific(s.Median), fmt.Sprint(s.Zero), fmt.Sprint(s.Infinite)})
 		}
 	}
-	s := Section{Heading: "MSE STATISTICS", Table: t, Lines: lines("", "zero: equal bit by bit, or equal in value. "+
-		"infinite: a NaN or an infinity without its match; counted in max, mean and median")}
-	if len(t.Rows) == 0 {
-		s.Table, s.Lines = nil, lines("", "nothing was compared")
-	}
-	d.Sections = append(d.Sections, s)
+	d.add(Section{Heading: "MSE STATISTICS", Table: t, Lines: lines("", "zero: equal bit by bit, or equal in value. "+
+		"infinite: a NaN or an infinity without its match; counted in max, mean and median")}, unlimited)
 }
 
 // scientific writes a figure of a report that people compare with others: "1.234567e-12".
@@ -109,15 +101,15 @@ func scientific(v float64) string {
 
 // details lists each row that has figures in a mode, with its shapes, and counts them by what came of them.
 func (d *composer) details(points []Point, mode Mode) {
-	key := func(l *Layer) [3]string { return [3]string{l.Case, l.Step, l.Layer} }
-	inputs := map[[3]string][]string{}
+	inputs := map[[3]string][]string{} // shapes, by case, step and layer
 	for i := range d.r.Layers {
 		if l := &d.r.Layers[i]; l.IsInput() && l.Golden != nil {
-			inputs[key(l)] = append(inputs[key(l)], l.Golden.Shape.String())
+			k := [3]string{l.Case, l.Step, l.Layer}
+			inputs[k] = append(inputs[k], l.Golden.Shape.String())
 		}
 	}
 	t := &Table{Head: []string{"layer", "MSE", "rel. L2", "worst row", "max |a-g|", "1-cosine", "result", "shape", "inputs", ""}, Figures: 5}
-	results := map[string]int{}
+	results := Summary{Status: map[Status]int{}}
 	for i := range points {
 		at := &points[i]
 		for _, l := range at.Rows {
@@ -125,9 +117,9 @@ func (d *composer) details(points []Point, mode Mode) {
 			if m == nil || at.Computed && mode == Standard {
 				continue
 			}
-			name, shape, given, note := d.names.row(l), "", inputs[key(l)], m.nonFinite()
-			if at.Computed {
-				name, given = name+computed, nil
+			given, shape, note := "", "", m.nonFinite()
+			if !at.Computed {
+				given = strings.Join(inputs[[3]string{l.Case, l.Step, l.Layer}], ", ")
 			}
 			if l.Golden != nil {
 				shape = l.Golden.Shape.String()
@@ -136,55 +128,46 @@ func (d *composer) details(points []Point, mode Mode) {
 				note = strings.TrimSuffix("first divergence; "+note, "; ")
 			}
 			result := l.resultIn(mode)
-			results[result]++
-			t.Rows = append(t.Rows, []string{name, scientific(m.error()), num(m.RelL2), num(m.RowRelL2), num(m.MaxAbs), num(m.CosineDistance),
-				result, shape, strings.Join(given, ", "), note})
+			results.Status[result]++
+			t.Rows = append(t.Rows, []string{at.nameOf(l, d.names), scientific(m.error()), num(m.RelL2), num(m.RowRelL2), num(m.MaxAbs),
+				num(m.CosineDistance), string(result), shape, given, note})
 		}
 	}
-	var counts []string
-	for _, result := range append(slices.Clone(statuses), unsureResult) {
-		if n := results[string(result)]; n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, result))
-		}
+	all := append(lines("Total Layers", fmt.Sprint(StatisticsOf(points, mode, "").Layers)), lines("tensors", results.counts())...)
+	if n := len(d.r.Unmatched.Golden); n > 0 {
+		all = append(all, Line{Lead: "only the golden has", Text: count(n, "port")})
 	}
-	all := lines("Total Layers", fmt.Sprint(StatisticsOf(points, mode, "").Layers))
-	all = append(all, lines("tensors", strings.Join(counts, ", "))...)
-	for i, lones := range [][]Lone{d.r.Unmatched.Golden, d.r.Unmatched.Actual} {
-		if len(lones) > 0 {
-			all = append(all, lines("only the "+[]string{"golden", "candidate"}[i]+" has", count(len(lones), "port"))...)
-		}
+	if n := len(d.r.Unmatched.Actual); n > 0 {
+		all = append(all, Line{Lead: "only the candidate has", Text: count(n, "port")})
 	}
-	if results[unsureResult] > 0 {
-		all = append(all, lines(unsureResult, "the figures do not tell whether the row's tolerance holds in this mode")...)
-	}
-	d.Sections = append(d.Sections, Section{Heading: "SUMMARY", Lines: all}, Section{Heading: "DETAILED LAYER RESULTS (execution order)", Table: t})
+	d.add(Section{Heading: "SUMMARY", Lines: all}, unlimited)
+	d.add(Section{Heading: "DETAILED LAYER RESULTS (execution order)", Table: t}, unlimited)
 }
 
-// computed stands behind an input as it had been computed before the golden one replaced it.
-const computed = " (computed)"
+// nameOf is the name of a row of a point; of an input, it is what had been computed before the golden one replaced it.
+func (p *Point) nameOf(l *Layer, names naming) string {
+	if p.Computed {
+		return names.row(l) + " (computed)"
+	}
+	return names.row(l)
+}
 
 // wrongInModes lists the rows that are wrong in one of the modes.
 func (d *composer) wrongInModes(points []Point) {
 	t := &Table{Head: []string{"layer", "without", "with injection", "local", "inherited", ""}, Figures: 4}
-	wrong := func(result string) bool { return (&Layer{Status: Status(result)}).failing() }
+	injected := false
 	for i := range points {
-		for _, l := range points[i].Rows {
-			name, in := d.names.row(l), l.resultIn(Injected)
-			isComputed := points[i].Computed
-			if l.Standard == nil || (isComputed || !wrong(string(l.Status))) && (l.Injected == nil || !wrong(in)) {
+		p := &points[i]
+		for _, l := range p.Rows {
+			in := Layer{Status: l.resultIn(Injected)}
+			injected = injected || l.Injected != nil
+			if l.Standard == nil || !(l.failing() && !p.Computed || l.Injected != nil && in.failing()) {
 				continue
 			}
-			row := []string{name, num(l.Standard.RelL2), noFigure, noFigure, noFigure, "not injected"}
+			row := []string{p.nameOf(l, d.names), num(l.Standard.RelL2), noFigure, noFigure, noFigure, "not injected"}
 			if l.Injected != nil {
-				row[2] = num(l.Injected.RelL2)
-				switch {
-				case in == unsureResult:
-					row[5] = in
-				case !wrong(in):
-					row[5] = "right on golden inputs"
-				case isComputed:
-					row[0], row[5] = name+computed, "as the code before it computed it"
-				default:
+				row[2], row[5] = num(l.Injected.RelL2), "right on golden inputs"
+				if in.failing() {
 					row[5] = "wrong on golden inputs too"
 				}
 			}
@@ -194,15 +177,13 @@ func (d *composer) wrongInModes(points []Point) {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	s := Section{Heading: "Layers that are wrong in one of the modes (relative L2)", Lines: lines("", "none")}
-	if StatisticsOf(points, Injected, "").N == 0 {
-		s.Lines, t.Rows = lines("", "There was no injected run: it is not known which layers are wrong on golden inputs too."), nil
+	s := Section{Heading: "Layers that are wrong in one of the modes (relative L2)", Table: t, Lines: lines("", "local = ‖a_injected − g‖, inherited = "+
+		"‖a_standard − a_injected‖", "A layer that contains others may be wrong on golden inputs because one of these is; the verdict above says which made the error.")}
+	switch {
+	case !injected:
+		s.Table, s.Lines = nil, lines("", "There was no injected run: it is not known which layers are wrong on golden inputs too.")
+	case len(t.Rows) == 0:
+		s.Table, s.Lines = nil, lines("", "none")
 	}
-	if len(t.Rows) > 0 {
-		n := d.shown(len(t.Rows), maxModeRows)
-		s.More, t.Rows = len(t.Rows)-n, t.Rows[:n]
-		s.Table, s.Lines = t, lines("", "local = ‖a_injected − g‖, inherited = ‖a_standard − a_injected‖",
-			"A layer that contains others may be wrong on golden inputs because one of these is; the verdict above says which made the error.")
-	}
-	d.Sections = append(d.Sections, s)
+	d.add(s, maxModeRows)
 }

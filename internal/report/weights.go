@@ -19,7 +19,7 @@ func (r *Report) SetWeights(list []weights.Result) {
 	}
 	causes := []Cause{}
 	for _, w := range r.wrongWeights() {
-		if w.Cause != "" && len(causes) < maxCauses {
+		if w.Cause != "" && len(causes) < maxFew {
 			causes = append(causes, Cause{ID: w.Cause, Layer: strings.TrimSuffix(strings.TrimSuffix(w.Reference, ".weight"), ".bias"), Proven: true,
 				Fit: nan, FitGolden: nan, Text: "the loaded weight " + w.String()})
 		}
@@ -32,31 +32,22 @@ func (r *Report) wrongWeights() []weights.Result {
 	return slices.DeleteFunc(slices.Clone(r.Weights), func(w weights.Result) bool { return w.Good() })
 }
 
-// judgedWeights is of how many the comparison says anything.
-func (r *Report) judgedWeights() (n int) {
-	for _, w := range r.Weights {
-		if w.Judged() {
-			n++
-		}
-	}
-	return n
-}
-
-// weighed is what came of the weights in a line: "2 of 30 weights are not the reference's: a: all
+// weighed is what came of the weights in a line: "2 of 30 weights are not the reference's, first a: all
 // zeros".
 func (r *Report) weighed() string {
-	wrong := r.wrongWeights()
-	switch n := r.judgedWeights(); {
-	case n == 0:
-		return fmt.Sprintf("none of %s could be judged", count(len(r.Weights), "weight"))
+	all, wrong, judged := count(len(r.Weights), "weight"), r.wrongWeights(), 0
+	for _, w := range r.Weights {
+		if w.Judged() {
+			judged++
+		}
+	}
+	switch {
+	case judged == 0:
+		return "none of " + all + " could be judged"
 	case len(wrong) == 0:
-		return fmt.Sprintf("%d of %s are the reference's", n, count(n, "weight"))
+		return fmt.Sprintf("%d of %s are the reference's", judged, count(judged, "weight"))
 	}
-	verb := "are"
-	if len(r.Weights) == 1 {
-		verb = "is"
-	}
-	return fmt.Sprintf("%d of %s %s not the reference's, first %s", len(wrong), count(len(r.Weights), "weight"), verb, Clean(wrong[0].String()))
+	return fmt.Sprintf("%d of %s %s not the reference's, first %s", len(wrong), all, are(len(r.Weights)), Clean(wrong[0].String()))
 }
 
 func judgedWeights(r *Report) (list []Judged) {
@@ -83,5 +74,5 @@ func (d *composer) weights() {
 	for _, w := range d.r.wrongWeights() {
 		s.Lines = append(s.Lines, Line{Text: w.String(), Level: 1})
 	}
-	d.add(s, maxNotes+1)
+	d.add(s, maxLines+1)
 }

@@ -52,22 +52,18 @@ var sequence = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(
 
 // visible replaces what does not print by its escape.
 func visible(s string) string {
+	hidden := func(r rune) bool { return r != '\t' && !strconv.IsPrint(r) }
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	var b strings.Builder
-	for i, r := range s {
-		if r == '\t' || strconv.IsPrint(r) {
-			if b.Len() > 0 {
-				b.WriteRune(r)
-			}
-			continue
-		}
-		if b.Len() == 0 {
-			b.WriteString(s[:i])
-		}
-		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-	}
-	if b.Len() == 0 {
+	if !strings.ContainsFunc(s, hidden) {
 		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hidden(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
 	}
 	return b.String()
 }
@@ -77,38 +73,17 @@ var (
 	command    = regexp.MustCompile(`(?i)#(#[a-z]*\[)`)
 	attachment = regexp.MustCompile(`(?i)\[(\[ATTACHMENT\|)`)
 
+	// What GitHub or go test obey at the beginning of a line, after spaces. A text can be broken into lines at any space.
+	obeyed = regexp.MustCompile(`(^|[ \t])(::[A-Za-z]|=== [A-Z]|--- [A-Z]+:)`)
+
 	// verdict is a line that go test takes for the result of a package.
 	verdict = regexp.MustCompile(`^(PASS|FAIL|SKIP)\s*$|^(ok|FAIL|\?)\s*\t`)
 )
 
 func neutral(s string) string {
 	s = Name(s)
-	var b strings.Builder
-	at := 0
-	for i := range len(s) {
-		if (i == 0 || s[i-1] == ' ' || s[i-1] == '\t') && obeyed(s[i:]) {
-			b.WriteString(s[at:i] + `\`)
-			at = i
-		}
+	if strings.Contains(s, "::") || strings.Contains(s, "=== ") || strings.Contains(s, "--- ") {
+		s = obeyed.ReplaceAllString(s, `${1}\${2}`)
 	}
-	if at == 0 && b.Len() == 0 {
-		return s
-	}
-	return b.String() + s[at:]
-}
-
-// obeyed reports whether s begins with what GitHub or go test obey at the beginning of a line, after
-// spaces. A text can be broken into lines at any space.
-func obeyed(s string) bool {
-	upper := func(c byte) bool { return 'A' <= c && c <= 'Z' }
-	switch {
-	case strings.HasPrefix(s, "::"):
-		return len(s) > 2 && (upper(s[2]) || 'a' <= s[2] && s[2] <= 'z')
-	case strings.HasPrefix(s, "=== "):
-		return len(s) > 4 && upper(s[4])
-	case strings.HasPrefix(s, "--- "):
-		word, _, ok := strings.Cut(s[4:], ":")
-		return ok && word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
-	}
-	return false
+	return s
 }

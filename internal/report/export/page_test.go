@@ -28,7 +28,7 @@ func TestPage(t *testing.T) {
 	assert.Less(t, len(html), 3<<20, "small enough to attach to anything")
 	for _, want := range []string{"<span class=\"word\">FAIL</span>", "first divergence model.layers.20.self_attn",
 		"rope/layout", "proven", "max 26.7.0, gpu",
-		`<th scope="row"><code>m.0.attn</code></th><td>3.0 MiB</td><td>0.25 s</td><td>1 nats, 0.50 of ln n</td>`} {
+		`<code>m.0.attn</code> 3 MiB, 0.25 s, 1 nats, 0.50 of ln n`} {
 		assert.Contains(t, html, want)
 	}
 	assert.NotRegexp(t, regexp.MustCompile(`(?i)<(link|img|iframe|object|embed|base)\b|\bsrc=|\burl\(|@import`),
@@ -45,8 +45,8 @@ func TestPage(t *testing.T) {
 // The picture of path × depth has its figures in the data, and a table says the same in words.
 func TestPaths(t *testing.T) {
 	html := write(t, reporttest.Along(77, 20))
-	for _, want := range []string{"decode:8 and chunked:4 fail alike at model.layers.20.self_attn: state/position", `<th scope="row"><code>chunked:4</code></th>`,
-		"<td>model.layers.20.self_attn, pass 1, sequence 0, position 4</td>", `{"n":"one pass","e":[`, `"t":"first divergence model.layers.20.self_attn, pass 1`} {
+	for _, want := range []string{"decode:8 and chunked:4 fail alike at model.layers.20.self_attn: state/position", "chunked:4:</b> 41 forward passes, 48 rows",
+		"first divergence model.layers.20.self_attn, pass 1, sequence 0, position 4</li>", `{"n":"one pass","e":[`, `"t":"first divergence model.layers.20.self_attn, pass 1`} {
 		assert.Contains(t, html, want)
 	}
 	assert.Less(t, len(html), 1<<20)

@@ -62,16 +62,14 @@ func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
 	c.Y.Label.Text = "mean squared error"
 	c.X.Label.Text, c.X.Tick.Marker = xAxis(points)
 	c.X.Min, c.X.Max = -1, float64(len(points))
-	c.Y.Min, c.Y.Max, c.Y.Tick.Marker = c.bottom-0.5, c.top+0.5, c.ticks()
+	c.Y.Min, c.Y.Max, c.Y.Tick.Marker = c.low-c.gap-0.5, c.high+c.gap+0.5, c.ticks()
 	c.Add(plotter.NewGrid())
 	other := report.Injected
 	if mode == report.Injected {
 		other = report.Standard
 	}
 	c.scatter(mode, other)
-	if err := c.divergence(r.FirstDivergence); err != nil {
-		return err
-	}
+	c.divergence(r.FirstDivergence)
 	canvas := vgimg.New(width, height)
 	all := draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
 	c.Draw(draw.Crop(all, 0, -legendWidth, 0, 0))
@@ -83,11 +81,8 @@ func PNG(w io.Writer, r *report.Report, mode report.Mode) error {
 // scatter adds the points of both modes, those of the second below, and says in the legend what they are.
 func (c *chart) scatter(mode, other report.Mode) {
 	radius := vg.Length(3.4)
-	switch n := len(c.points); {
-	case n > 600:
+	if len(c.points) > 300 {
 		radius = 2
-	case n > 200:
-		radius = 2.6
 	}
 	shapes := map[report.Mode]draw.GlyphDrawer{mode: draw.CircleGlyph{}, other: draw.RingGlyph{}}
 	for _, m := range []report.Mode{other, mode} {
@@ -116,17 +111,14 @@ func (c *chart) scatter(mode, other report.Mode) {
 }
 
 // divergence marks the first divergence, at the point of its row or the first one after it.
-func (c *chart) divergence(d *report.Divergence) error {
+func (c *chart) divergence(d *report.Divergence) {
 	i := slices.IndexFunc(c.points, func(p report.Point) bool { return p.First != nil })
 	if i < 0 {
-		return nil
+		return
 	}
-	x := float64(i)
-	line, err := plotter.NewLine(plotter.XYs{{X: x, Y: c.Y.Min}, {X: x, Y: c.Y.Max}})
-	if err != nil {
-		return err
-	}
-	line.Color, line.Width, line.Dashes = red, 1.5, []vg.Length{5, 5}
+	top := plotter.XY{X: float64(i), Y: c.Y.Max}
+	line := &plotter.Line{XYs: plotter.XYs{{X: top.X, Y: c.Y.Min}, top},
+		LineStyle: draw.LineStyle{Color: red, Width: 1.5, Dashes: []vg.Length{5, 5}}}
 	style := c.X.Tick.Label
 	style.Color, style.YAlign, style.XAlign = red, gtext.YTop, gtext.XLeft
 	at := vg.Point{X: 5, Y: -2}
@@ -134,9 +126,7 @@ func (c *chart) divergence(d *report.Divergence) error {
 		style.XAlign, at.X = gtext.XRight, -5
 	}
 	name := fit(style, "first divergence: "+d.Where(), (width-2*legendWidth)/2)
-	note := &plotter.Labels{XYs: plotter.XYs{{X: x, Y: c.Y.Max}}, Labels: []string{name}, TextStyle: []gtext.Style{style}, Offset: at}
-	c.Add(line, note)
-	return nil
+	c.Add(line, &plotter.Labels{XYs: plotter.XYs{top}, Labels: []string{name}, TextStyle: []gtext.Style{style}, Offset: at})
 }
 
 // fit returns as much of a text as there is room for.
@@ -150,27 +140,24 @@ func fit(style gtext.Style, s string, room vg.Length) string {
 	return s
 }
 
-const maxTicks = 32
-
 // xAxis numbers the blocks of the model, each at its first point; a model without blocks has its
 // points numbered.
-func xAxis(points []report.Point) (caption string, ticks plot.ConstantTicks) {
+func xAxis(points []report.Point) (caption string, shown plot.ConstantTicks) {
+	var blocks, places plot.ConstantTicks
 	last := ""
 	for i := range points {
+		places = append(places, plot.Tick{Value: float64(i), Label: strconv.Itoa(i)})
 		if block := label.Block(label.Name(points[i].Layer)); block != "" && block != last {
 			last = block
-			ticks = append(ticks, plot.Tick{Value: float64(i), Label: label.Last(block)})
+			blocks = append(blocks, plot.Tick{Value: float64(i), Label: label.Last(block)})
 		}
 	}
-	caption = "outputs, in execution order; the numbers are those of the blocks"
-	if len(ticks) < 2 {
-		caption, ticks = "outputs, in execution order", nil
-		for i := range points {
-			ticks = append(ticks, plot.Tick{Value: float64(i), Label: strconv.Itoa(i)})
-		}
+	caption, ticks := "outputs, in execution order; the numbers are those of the blocks", blocks
+	if len(blocks) < 2 {
+		caption, ticks = "outputs, in execution order", places
 	}
-	var shown plot.ConstantTicks
-	for i := 0; i < len(ticks); i += step(len(ticks), maxTicks) {
+	const most = 32
+	for i := 0; i < len(ticks); i += step(len(ticks), most) {
 		shown = append(shown, ticks[i])
 	}
 	return caption, shown

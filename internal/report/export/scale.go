@@ -12,8 +12,8 @@ import (
 // scale is an axis of decades, with a place for zeros below and one for infinite errors above.
 type scale struct {
 	low, high        float64 // decades of the finite errors
-	bottom, top      float64 // where zeros and infinite errors lie; low and high where there are none
-	zeros, infinites int
+	gap              float64 // between them and the places below and above
+	zeros, infinites bool
 }
 
 func newScale(points []report.Point) scale {
@@ -24,50 +24,36 @@ func newScale(points []report.Point) scale {
 			switch {
 			case !ok:
 			case mse == 0:
-				s.zeros++
+				s.zeros = true
 			case math.IsInf(mse, 1):
-				s.infinites++
+				s.infinites = true
 			default:
-				s.low, s.high = min(s.low, math.Log10(mse)), max(s.high, math.Log10(mse))
+				s.low, s.high = min(s.low, math.Floor(math.Log10(mse))), max(s.high, math.Ceil(math.Log10(mse)))
 			}
 		}
 	}
 	if s.low > s.high { // no finite one
 		s.low, s.high = -12, 0
 	}
-	s.low, s.high = math.Floor(s.low), math.Ceil(s.high)
-	gap := max(1, (s.high-s.low)/12)
-	s.bottom, s.top = s.low, s.high
-	if s.zeros > 0 {
-		s.bottom -= gap
-	}
-	if s.infinites > 0 {
-		s.top += gap
-	}
+	s.gap = max(1, (s.high-s.low)/12)
 	return s
 }
 
 // at returns where an error lies.
 func (s scale) at(mse float64) float64 {
-	switch {
-	case mse == 0:
-		return s.bottom
-	case math.IsInf(mse, 1):
-		return s.top
-	}
-	return math.Log10(mse)
+	return min(max(math.Log10(mse), s.low-s.gap), s.high+s.gap)
 }
 
 func (s scale) ticks() (ticks plot.ConstantTicks) {
-	if s.zeros > 0 {
-		ticks = append(ticks, plot.Tick{Value: s.bottom, Label: "0"})
+	if s.zeros {
+		ticks = append(ticks, plot.Tick{Value: s.at(0), Label: "0"})
 	}
 	every := float64(step(int(s.high-s.low)+1, 14))
 	for e := math.Ceil(s.low/every) * every; e <= s.high; e += every {
 		ticks = append(ticks, plot.Tick{Value: e, Label: fmt.Sprintf("1e%d", int(e))})
 	}
-	if s.infinites > 0 {
-		ticks = append(ticks, plot.Tick{Value: s.top, Label: "NaN, Inf"})
+	if s.infinites {
+		ticks = append(ticks, plot.Tick{Value: s.at(math.Inf(1)), Label: "NaN, Inf"})
 	}
 	return ticks
 }

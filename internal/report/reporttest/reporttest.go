@@ -13,79 +13,68 @@ import (
 )
 
 // parts are the layers of a block, in the order in which they end.
-var parts = []string{"input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
-	"self_attn.o_proj", "self_attn", "post_attention_layernorm",
-	"mlp.gate_proj", "mlp.act_fn", "mlp.up_proj", "mlp.down_proj", "mlp", ""}
+var parts = []string{".input_layernorm", ".self_attn.q_proj", ".self_attn.k_proj", ".self_attn.v_proj",
+	".self_attn.o_proj", ".self_attn", ".post_attention_layernorm",
+	".mlp.gate_proj", ".mlp.act_fn", ".mlp.up_proj", ".mlp.down_proj", ".mlp", ""}
+
+const limit = 1e-4
 
 // Deep is the report of a model of so many blocks, 13 layers each, in both modes. The attention of
 // block number wrong is wrong, and so is everything after it; a negative number is none.
 func Deep(blocks, wrong int) *report.Report {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	r := &report.Report{Schema: report.Schema, Fixture: "deep", Verdict: report.Pass, Frontier: []string{},
-		Causes: []report.Cause{},
-		Order:  &report.Order{Same: true, Differences: []string{}},
-		Source: report.Source{Golden: report.Engine{Name: "torch", Versions: map[string]string{"torch": "2.15.0"},
-			Device: "cpu", Encoding: "float32"},
-			Actual: report.Engine{Name: "max", Versions: map[string]string{"max": "26.7.0"}, Device: "gpu",
-				Encoding: "float32"}, Date: "2026-11-21T09:30:00Z"}}
-	const limit = 1e-4
-	tolerance := &report.Tolerance{Criteria: compare.Criteria{compare.RelL2: limit, compare.RowRelL2: limit},
-		Source: "default for float32"}
-	add := func(layer, port string, rel, injected float64) *report.Layer {
-		side := report.Side{Name: layer + "-" + port, DType: "float32", Shape: report.Shape{1, 48, 512}}
-		actual := side
-		l := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: "hello", Step: "0",
-			Order: len(r.Layers), Golden: &side, Actual: &actual,
-			Status: report.StatusPass, Standard: figures(rel), Injected: figures(injected), Tolerance: tolerance}
-		if rel > limit {
-			l.Status = report.StatusInherited
-			if r.FirstDivergence == nil {
-				l.Status = report.StatusFail
-			} else {
-				l.Blame = r.FirstDivergence.Layer
-			}
-		}
-		r.Layers = append(r.Layers, l)
-		return &r.Layers[len(r.Layers)-1]
-	}
+	r := &report.Report{Schema: report.Schema, Fixture: "deep", Verdict: report.Pass, Frontier: []string{}, Causes: []report.Cause{},
+		Order: &report.Order{Same: true, Differences: []string{}}, Source: report.Source{Date: "2026-11-21T09:30:00Z",
+			Golden: report.Engine{Name: "torch", Versions: map[string]string{"torch": "2.15.0"}, Device: "cpu", Encoding: "float32"},
+			Actual: report.Engine{Name: "max", Versions: map[string]string{"max": "26.7.0"}, Device: "gpu", Encoding: "float32"}}}
 	noise := func(depth int) float64 { return 1e-7 * math.Sqrt(float64(depth+1)) * math.Exp(rnd.NormFloat64()/2) }
-	add("model.embed_tokens", "output", 0, 0)
+	r.Layers = append(r.Layers, row(r, "model.embed_tokens", "output", 0, 0))
 	for b := range blocks {
 		for i, part := range parts {
-			layer := fmt.Sprintf("model.layers.%d", b)
-			if part != "" {
-				layer += "." + part
-			}
-			rel, injected := noise(b*len(parts)+i), noise(0)
-			bad := wrong >= 0 && (b > wrong || b == wrong && i >= 5)
-			first := b == wrong && i == 5
-			if bad {
+			layer := fmt.Sprintf("model.layers.%d%s", b, part)
+			rel, injected, first := noise(b*len(parts)+i), noise(0), b == wrong && i == 5
+			if wrong >= 0 && (b > wrong || b == wrong && i >= 5) {
 				rel = 0.02 * math.Exp(rnd.NormFloat64()/3)
 			}
 			if first {
 				injected = 0.03
 			}
-			l := add(layer, "output", rel, injected)
-			if part == "" {
-				in := add(layer, "input_0", noise(b*len(parts)), 0)
-				in.Injected = nil
-				l = &r.Layers[len(r.Layers)-2]
-			}
+			l := row(r, layer, "output", rel, injected)
 			if first {
 				fail(r, layer)
 			}
-			if l.Status != report.StatusPass && (first || b == wrong+1 || b == wrong+2) {
-				explain(l, rnd)
+			var in []report.Layer
+			if part == "" {
+				in = []report.Layer{row(r, layer, "input_0", noise(b*len(parts)), 0)}
+				in[0].Injected = nil
 			}
+			if l.Status != report.StatusPass && (first || b == wrong+1 || b == wrong+2) {
+				explain(&l, rnd)
+			}
+			r.Layers = append(append(r.Layers, l), in...)
 		}
 	}
 	end := noise(blocks * len(parts))
 	if wrong >= 0 {
 		end = 0.02
 	}
-	add("model.norm", "output", end, noise(0))
-	add("lm_head", "output", end, noise(0))
+	r.Layers = append(r.Layers, row(r, "model.norm", "output", end, noise(0)))
+	r.Layers = append(r.Layers, row(r, "lm_head", "output", end, noise(0)))
 	return r
+}
+
+// row is a row whose worst row is off by rel: the first that is too far fails, later ones inherit that.
+func row(r *report.Report, layer, port string, rel, injected float64) report.Layer {
+	side := report.Side{Name: layer + "-" + port, DType: "float32", Shape: report.Shape{1, 48, 512}}
+	l := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: "hello", Step: "0", Golden: &side, Actual: &side,
+		Status: report.StatusPass, Standard: figures(rel), Injected: figures(injected),
+		Tolerance: &report.Tolerance{Criteria: compare.Criteria{compare.RelL2: limit, compare.RowRelL2: limit}, Source: "default for float32"}}
+	if d := r.FirstDivergence; rel > limit && d != nil {
+		l.Status, l.Blame = report.StatusInherited, d.Layer
+	} else if rel > limit {
+		l.Status = report.StatusFail
+	}
+	return l
 }
 
 // fail makes a layer the first that is wrong.

@@ -268,7 +268,7 @@ func TestPaths(t *testing.T) {
 			get[[]string](t, x, `[...document.querySelectorAll("#paths-rows .along:not([aria-hidden]) .name")].map(e => e.innerText)`))
 		labels := get[[]string](t, x, `[...document.querySelectorAll("#paths-rows canvas")].map(e => e.getAttribute("aria-label"))`)
 		require.Len(t, labels, 4)
-		assert.Contains(t, labels[0], "one pass: all 1004 layers within the limit")
+		assert.Contains(t, labels[0], "one pass: 0 of 1004 layers beyond the limit")
 		assert.Contains(t, labels[2], "chunked:4: first divergence model.layers.20.self_attn, pass 1, sequence 0, position 4; 738 of 1004 layers beyond the limit")
 		marks := get[[]float64](t, x, `[...document.querySelectorAll("#paths-rows .mark")].map(e => parseFloat(e.style.left))`)
 		require.Len(t, marks, 2, "of the paths that fail")

@@ -1,0 +1,142 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// open is said of a place that the records leave open, in place of its kind.
+const open = "This is the first output or input that differs, and what it is made of was not recorded on both sides: " +
+	"the error is here or before it."
+
+// Where names the place: "c, between a and b", "c, after a", "c", or "b, or between a and b", and the row of a run along an
+// execution path.
+func (d *Divergence) Where() string {
+	text := d.Layer
+	switch {
+	case d.Place != "" && d.Before == "":
+		text = strings.TrimPrefix(d.Place, "in ")
+	case d.After != "" && d.Before != "":
+		text += ", between " + d.After + " and " + d.Before
+	case d.After != "":
+		text += ", after " + d.After
+	case d.Before != "":
+		text += ", before " + d.Before
+	}
+	return Clean(text) + d.At()
+}
+
+// Found says what is wrong at the first divergence, and where that is in the code of both sides, a line each.
+func (r *Report) Found() (lines []string) {
+	d := r.FirstDivergence
+	if d == nil {
+		return nil
+	}
+	what := kinds[r.Kind].text
+	switch {
+	case d.Place != "" && r.Kind != KindPath:
+		what = open
+	case (d.Piece != nil || d.Text != "") && (r.Kind == "local" || r.Kind == "between"):
+		what = "" // the sentence of the place says what replay found there
+	}
+	what = strings.TrimSpace(what + " " + sentence(d.Text, d.Layer, d.After, d.Before))
+	if what != "" || r.Kind != "" {
+		lines = append(lines, strings.TrimSuffix(r.Kind+": "+what, ": "))
+	}
+	if d.Reference != "" {
+		lines = append(lines, "reference: "+d.Reference)
+	}
+	if d.Candidate != "" {
+		lines = append(lines, "candidate: "+d.Candidate)
+	}
+	if d.Piece != nil && len(d.Piece.From) > 0 {
+		lines = append(lines, "replayed from the candidate's "+few(d.Piece.From, min(len(d.Piece.From), maxLines)))
+	}
+	return lines
+}
+
+// growing is the growth of a drift in one line, of some blocks, the first and the last among them; empty if
+// there is none.
+func (d *Divergence) growing() string {
+	var parts []string
+	step := max(1, (len(d.Growth)+4)/6)
+	for i, b := range d.Growth {
+		if i%step == 0 || i == len(d.Growth)-1 {
+			parts = append(parts, fmt.Sprintf("%s %s", num(b.Error), Clean(b.Layer)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// first is "first divergence X: activation/gelu (proven)", with the first cause where that is proven.
+func (r *Report) first() string {
+	if causes := r.layerCauses(); len(causes) > 0 && causes[0].Proven && r.Kind != KindWeights {
+		return "first divergence " + r.Diagnosis()
+	}
+	return "first divergence " + r.FirstDivergence.Where()
+}
+
+// Diagnosis is the place of the first divergence and its best cause; empty where there is none.
+func (r *Report) Diagnosis() string {
+	d := r.FirstDivergence
+	if d == nil || d.Layer == "" {
+		return ""
+	}
+	text := d.Where()
+	if causes := r.layerCauses(); len(causes) > 0 {
+		text += fmt.Sprintf(": %s (%s)", Clean(causes[0].ID), causes[0].word())
+	}
+	return text
+}
+
+// Fault names the first divergence and its best cause, "a.b (norm/eps)"; empty where there is none.
+func (r *Report) Fault() string {
+	d := r.FirstDivergence
+	if d == nil || d.Layer == "" {
+		return ""
+	}
+	if causes := r.layerCauses(); len(causes) > 0 {
+		return fmt.Sprintf("%s (%s)", d.Layer, causes[0].ID)
+	}
+	return d.Layer
+}
+
+// FailureText says in a few lines why one port fails: where the error is and why, as it was found in the whole run,
+// then what is violated, where and how much, what was asked and where that was written, how the two sides were
+// joined. What the test has told of the place before it only names.
+func (l *Layer) FailureText(found *Report, told bool) string {
+	port, note := l.Layer+" "+l.Port+": ", "joined: "+l.Note
+	switch {
+	case told && len(l.Violations) > 0:
+		return port + strings.Join(l.Violations, "; ") + "; the first divergence is " + found.Fault() + "\n"
+	case l.Status == StatusError:
+		note = l.Note
+	}
+	var said []string
+	if place := found.Diagnosis(); place != "" {
+		said = append(said, place)
+		said = append(said, found.told()...)
+	}
+	said = slices.Concat(said, []string{port + strings.ToUpper(string(l.Status))}, l.Violations, l.Detail)
+	if l.Tolerance != nil && l.Tolerance.Source != "" {
+		said = append(said, "tolerance: "+l.Tolerance.Source)
+	}
+	if l.Note != "" {
+		said = append(said, note)
+	}
+	return strings.Join(said, "\n  ") + "\n"
+}
+
+// told is what was found, below a failing test's first line: the best cause, the place and its code, a line each.
+func (r *Report) told() (lines []string) {
+	cause := ""
+	if causes := r.layerCauses(); len(causes) > 0 && causes[0].Text != "" {
+		cause = causes[0].Sentence()
+		lines = append(lines, cause+" See "+causes[0].Doc()+".")
+	}
+	return append(lines, slices.DeleteFunc(r.Found(), func(line string) bool { // what the cause says already
+		code, of := strings.CutPrefix(line, "reference: ")
+		return of && strings.HasPrefix(cause, code)
+	})...)
+}

@@ -136,7 +136,7 @@ func ParseDType(s string) (DType, error) {
 
 var dtypeAlias = map[string]DType{
 	"half": F16, "float": F32, "double": F64, "short": I16, "int": I32, "long": I64, "byte": U8, "char": I8,
-	"f8_e4m3fn": F8E4M3FN, "f8_e8m0fnu": F8E8M0FNU,
+	"fp16": F16, "fp32": F32, "fp64": F64, "f8_e4m3fn": F8E4M3FN, "f8_e8m0fnu": F8E8M0FNU,
 	"si8": I8, "si16": I16, "si32": I32, "si64": I64, "ui8": U8, "ui16": U16, "ui32": U32, "ui64": U64, // MAX's logs
 }
 

@@ -213,26 +213,10 @@ func (t *Tensor) storage() []byte {
 	return t.data
 }
 
-// Deferred returns the tensor with its elements read when they are needed and not held in memory.
-// later is given the bytes from the first element to the last, and returns what reads them; where
-// it returns nil, the tensor is returned as it is.
-func (t *Tensor) Deferred(later func(data []byte) (read func() []byte)) *Tensor {
-	if t.Len() == 0 || t.read != nil {
-		return t
-	}
-	v := *t
-	if t.packed == nil {
-		last, _ := lastOffset(t.shape, t.strides) // FromSpec has checked it
-		v.data, v.base = t.data[t.base:t.base+(last+1)*t.dtype.Size()], 0
-	}
-	if len(v.data) == 0 { // a packing of other tensors
-		return t
-	}
-	if v.read = later(v.data); v.read == nil {
-		return t
-	}
-	v.data = nil
-	return &v
+// Deferred returns the tensor with its elements read whenever they are needed and not held in memory. read returns all
+// of them, little-endian and in row-major order.
+func (t *Tensor) Deferred(read func() []byte) *Tensor {
+	return &Tensor{dtype: t.dtype, shape: t.shape, strides: rowMajor(t.shape), read: read, place: t.place}
 }
 
 // String returns type and shape: "float32[1 13 384]".

@@ -76,38 +76,36 @@ func TestFromSpecBounds(t *testing.T) {
 }
 
 func TestSpecIsNotShared(t *testing.T) {
+	ok := checked(t)
 	shape, strides := []int{2, 2}, []int{2, 1}
-	x, err := tensor.FromSpec(tensor.Spec{DType: tensor.I8, Shape: shape, Strides: strides, Data: []byte{1, 2, 3, 4}})
-	require.NoError(t, err)
+	x := ok(tensor.FromSpec(tensor.Spec{DType: tensor.I8, Shape: shape, Strides: strides, Data: []byte{1, 2, 3, 4}}))
 	shape[0], strides[0] = 1000, 1000
 	assert.Equal(t, []int{2, 2}, x.Shape())
 	assert.Equal(t, []int{2, 1}, x.Strides())
 }
 
 func TestNew(t *testing.T) {
+	ok := checked(t)
 	_, err := tensor.New(tensor.F32, []int{2}, make([]byte, 9))
 	require.ErrorContains(t, err, "needs 8 bytes, got 9")
 	_, err = tensor.New(tensor.F32, []int{-2}, nil)
 	require.Error(t, err)
-	x, err := tensor.New(tensor.F32, []int{2, 1}, make([]byte, 8))
-	require.NoError(t, err)
+	x := ok(tensor.New(tensor.F32, []int{2, 1}, make([]byte, 8)))
 	assert.Equal(t, "float32[2 1]", x.String())
 	assert.Equal(t, 1, x.RowLen())
-	scalar, err := tensor.New(tensor.F32, nil, make([]byte, 4))
-	require.NoError(t, err)
+	scalar := ok(tensor.New(tensor.F32, nil, make([]byte, 4)))
 	assert.Equal(t, "float32[]", scalar.String())
 	assert.Equal(t, 1, scalar.RowLen())
 }
 
 func TestOf(t *testing.T) {
-	x, err := tensor.Of([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
-	require.NoError(t, err)
+	ok := checked(t)
+	x := ok(tensor.Of([]float32{1, 2, 3, 4, 5, 6}, 2, 3))
 	assert.Equal(t, 6.0, x.At(5))
-	b, err := tensor.Of([]bool{true, false}, 2)
-	require.NoError(t, err)
+	b := ok(tensor.Of([]bool{true, false}, 2))
 	assert.Equal(t, tensor.Bool, b.DType())
 	assert.Equal(t, []float64{1, 0}, floats(b))
-	_, err = tensor.Of([]int32{1, 2}, 3)
+	_, err := tensor.Of([]int32{1, 2}, 3)
 	require.ErrorContains(t, err, "wants 3 values, got 2")
 	_, err = tensor.Of([]int32{1, 2}, -2)
 	require.Error(t, err)
@@ -121,6 +119,7 @@ func floats(x *tensor.Tensor) []float64 {
 
 // fill returns a tensor of n elements, which are different small positive numbers.
 func fill(t *testing.T, d tensor.DType, n int, big bool) (x *tensor.Tensor, want []float64) {
+	ok := checked(t)
 	t.Helper()
 	data := make([]byte, 0, n*d.Size())
 	for i := range n {
@@ -148,8 +147,7 @@ func fill(t *testing.T, d tensor.DType, n int, big bool) (x *tensor.Tensor, want
 		data = append(data, word...)
 		want = append(want, decode(d, code))
 	}
-	x, err := tensor.FromSpec(tensor.Spec{DType: d, Shape: []int{n}, Data: data, BigEndian: big})
-	require.NoError(t, err)
+	x = ok(tensor.FromSpec(tensor.Spec{DType: d, Shape: []int{n}, Data: data, BigEndian: big}))
 	return x, want
 }
 
@@ -193,13 +191,12 @@ func TestDecodeEveryDType(t *testing.T) {
 				name = d.String() + " big"
 			}
 			t.Run(name, func(t *testing.T) {
+				ok := checked(t)
 				x, want := fill(t, d, 60, big)
 				require.Equal(t, want, floats(x))
 
-				cube, err := x.Reshape(3, 4, 5)
-				require.NoError(t, err)
-				view, err := cube.Transpose(2, 0, 1)
-				require.NoError(t, err)
+				cube := ok(x.Reshape(3, 4, 5))
+				view := ok(cube.Transpose(2, 0, 1))
 				var wantView []float64
 				for k := range 5 {
 					for i := range 3 {
@@ -228,12 +225,11 @@ func TestDecodeEveryDType(t *testing.T) {
 				n, err := view.WriteTo(&b)
 				require.NoError(t, err)
 				require.EqualValues(t, 60*d.Size(), n)
-				back, err := tensor.New(d, view.Shape(), b.Bytes())
-				require.NoError(t, err)
+				back := ok(tensor.New(d, view.Shape(), b.Bytes()))
 				require.Equal(t, wantView, floats(back), "written little-endian, in row-major order")
 				require.Equal(t, wantView, floats(view.Copy()))
-				raw, ok := view.Copy().Bytes()
-				require.True(t, ok)
+				raw, lies := view.Copy().Bytes()
+				require.True(t, lies)
 				require.Equal(t, b.Bytes(), raw)
 			})
 		}
@@ -241,22 +237,20 @@ func TestDecodeEveryDType(t *testing.T) {
 }
 
 func TestIntegersAreExact(t *testing.T) {
-	x, err := tensor.Of([]int64{math.MinInt64, math.MaxInt64, 1<<53 + 1, -1}, 4)
-	require.NoError(t, err)
+	ok := checked(t)
+	x := ok(tensor.Of([]int64{math.MinInt64, math.MaxInt64, 1<<53 + 1, -1}, 4))
 	ints := make([]int64, 4)
 	x.Int64s(ints, 0)
 	assert.Equal(t, []int64{math.MinInt64, math.MaxInt64, 1<<53 + 1, -1}, ints)
 	assert.Equal(t, []float64{-(1 << 63), 1 << 63, 1 << 53, -1}, floats(x), "as float64: rounded to nearest")
 
-	u, err := tensor.Of([]uint64{math.MaxUint64, 1 << 63, 5}, 3)
-	require.NoError(t, err)
+	u := ok(tensor.Of([]uint64{math.MaxUint64, 1 << 63, 5}, 3))
 	assert.Equal(t, []float64{1 << 64, 1 << 63, 5}, floats(u))
 	ints = ints[:3]
 	u.Int64s(ints, 0)
 	assert.Equal(t, []int64{-1, math.MinInt64, 5}, ints, "wraps, as documented")
 
-	b, err := tensor.New(tensor.Bool, []int{3}, []byte{0, 1, 7})
-	require.NoError(t, err)
+	b := ok(tensor.New(tensor.Bool, []int{3}, []byte{0, 1, 7}))
 	assert.Equal(t, []float64{0, 1, 1}, floats(b), "any byte but 0 is true")
 
 	assert.Equal(t, []float64{-128, 127}, floats(of(t, []int8{-128, 127})))
@@ -266,16 +260,23 @@ func TestIntegersAreExact(t *testing.T) {
 	assert.Equal(t, []float64{0, math.MaxUint32}, floats(of(t, []uint32{0, math.MaxUint32})))
 }
 
+// checked returns what passes on a tensor that was made without an error.
+func checked(t *testing.T) func(x *tensor.Tensor, err error) *tensor.Tensor {
+	return func(x *tensor.Tensor, err error) *tensor.Tensor {
+		t.Helper()
+		require.NoError(t, err)
+		return x
+	}
+}
+
 func of[T int8 | int16 | uint16 | int32 | uint32](t *testing.T, values []T) *tensor.Tensor {
 	t.Helper()
-	x, err := tensor.Of(values, len(values))
-	require.NoError(t, err)
-	return x
+	return checked(t)(tensor.Of(values, len(values)))
 }
 
 func TestReadingOutside(t *testing.T) {
-	x, err := tensor.Of([]float32{1, 2, 3}, 3)
-	require.NoError(t, err)
+	ok := checked(t)
+	x := ok(tensor.Of([]float32{1, 2, 3}, 3))
 	buf := make([]float64, 2)
 	assert.Equal(t, 1, x.Float64s(buf, 2))
 	assert.Equal(t, 0, x.Float64s(buf, 3))
@@ -287,38 +288,34 @@ func TestReadingOutside(t *testing.T) {
 }
 
 func TestWriteToInBlocks(t *testing.T) {
+	ok := checked(t)
 	x, want := fill(t, tensor.I32, 700*300, true) // more elements than a block
-	x, err := x.Reshape(700, 300)
-	require.NoError(t, err)
-	turned, err := x.Transpose()
-	require.NoError(t, err)
+	x = ok(x.Reshape(700, 300))
+	turned := ok(x.Transpose())
 	var b bytes.Buffer
 	n, err := turned.WriteTo(&b)
 	require.NoError(t, err)
 	require.EqualValues(t, 4*len(want), n)
-	back, err := tensor.New(tensor.I32, turned.Shape(), b.Bytes())
-	require.NoError(t, err)
-	back, err = back.Transpose()
-	require.NoError(t, err)
+	back := ok(tensor.New(tensor.I32, turned.Shape(), b.Bytes()))
+	back = ok(back.Transpose())
 	require.Equal(t, want, floats(back))
 }
 
 // Gather returns the same bytes as a copy, from any element on, and Float32s its values.
 func TestGather(t *testing.T) {
+	ok := checked(t)
 	for _, d := range []tensor.DType{tensor.U8, tensor.F8E5M2, tensor.BF16, tensor.F32, tensor.F64} {
 		data := make([]byte, 3*70*45*d.Size())
 		for i := range data {
 			data[i] = byte(i * 7 % 251)
 		}
-		x, err := tensor.FromSpec(tensor.Spec{DType: d, Shape: []int{3, 70, 45}, Data: data})
-		require.NoError(t, err)
+		x := ok(tensor.FromSpec(tensor.Spec{DType: d, Shape: []int{3, 70, 45}, Data: data}))
 		for _, row := range []struct {
 			order  []int
 			reason string
 		}{{[]int{0, 1, 2}, "as stored"}, {[]int{0, 2, 1}, "matrices of columns"},
 			{[]int{2, 1, 0}, "all axes turned"}, {[]int{1, 0, 2}, "rows in another order"}} {
-			v, err := x.Transpose(row.order...)
-			require.NoError(t, err)
+			v := ok(x.Transpose(row.order...))
 			want, ok := v.Copy().Bytes()
 			require.True(t, ok)
 			for _, start := range []int{0, 1, v.RowLen(), 10 * v.RowLen(), 5*v.RowLen() + 3, v.Len() - 1, v.Len()} {

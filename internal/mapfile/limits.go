@@ -1,17 +1,12 @@
 package mapfile
 
-// The limits of what all open files of a process take. Linux allows 65,530 mappings
-// (vm.max_map_count), those of the process itself among them, and ends a Go program that gets no
-// more.
 const (
 	// smallFile is up to which size a file is read and not mapped. Measured, ext4, warm, with open
 	// and close: 4 KiB 8 µs against 15, 16 KiB 13 against 14, 64 KiB 34 against 18.
 	smallFile = 16 << 10
-	// maxRead is how many bytes of small files are kept until they are closed. Of more files the
-	// bytes are read a second time.
-	maxRead = 32 << 20
-	// maxMapped is how many files are kept mapped until they are closed.
-	maxMapped = 1 << 14
+	// maxMapped is how many files are mapped at once; more are read. Linux allows 65,530 mappings
+	// (vm.max_map_count), those of the process itself among them, and ends a Go program that gets no more.
+	maxMapped = 1 << 15
 )
 
 // What is read of a file at most, in bytes: many times what real ones have, and no more than fits

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -27,48 +26,32 @@ func write(t *testing.T, size int) (name string, data []byte) {
 	return name, data
 }
 
-// TestKept reads small and large files, kept and not.
-func TestKept(t *testing.T) {
+// TestOpen reads small and large files.
+func TestOpen(t *testing.T) {
 	for _, r := range []struct {
 		size   int
 		crowd  bool
 		reason string
 	}{
 		{0, false, "empty"},
-		{0, true, "empty files take nothing"},
 		{100, false, "read"},
-		{100, true, "read again"},
 		{mapfile.SmallFile + 1, false, "mapped"},
-		{3 * mapfile.SmallFile, true, "mapped for a while, then read"},
+		{mapfile.SmallFile + 1, true, "read, for too many are mapped"},
 	} {
 		t.Run(r.reason, func(t *testing.T) {
 			name, data := write(t, r.size)
 			if r.crowd {
 				defer mapfile.Crowd()()
 			}
-			files, held := mapfile.InUse()
+			before := mapfile.Mapped()
 			m, err := mapfile.Open(name)
 			require.NoError(t, err)
-			assert.Equal(t, !r.crowd || r.size == 0, m.Kept)
+			assert.Equal(t, r.reason == "mapped", mapfile.Mapped() > before)
 			assert.True(t, bytes.Equal(data, m.Data))
-			assert.Nil(t, m.Later(make([]byte, 8)), "no part of the file")
-			if r.size > 0 && !m.Kept {
-				later := m.Later(m.Data[7:50])
-				require.NoError(t, m.Release())
-				assert.Equal(t, data[7:50], later())
-				first := &later()[0]
-				assert.Same(t, first, &later()[0], "bytes that are in use are not read twice")
-				runtime.KeepAlive(first)
-				require.NoError(t, m.Changed())
-				require.NoError(t, m.Close())
-				err := mapfile.Guard(func() error { runtime.GC(); later(); return nil })
-				var fault *mapfile.Fault
-				assert.ErrorAs(t, err, &fault, "closed")
-			}
+			require.NoError(t, m.Changed())
 			require.NoError(t, m.Close())
 			require.NoError(t, m.Close(), "a second Close does nothing")
-			filesNow, heldNow := mapfile.InUse()
-			assert.Equal(t, [2]int64{files, held}, [2]int64{filesNow, heldNow}, "what was taken is given back")
+			assert.Equal(t, before, mapfile.Mapped(), "what was taken is given back")
 		})
 	}
 }
@@ -81,7 +64,6 @@ func TestChanged(t *testing.T) {
 		reason string
 	}{
 		{func(t *testing.T, name string) { require.NoError(t, os.Truncate(name, 99)) }, false, "cut by a byte"},
-		{func(t *testing.T, name string) { require.NoError(t, os.Truncate(name, 0)) }, false, "emptied"},
 		{func(t *testing.T, name string) { require.NoError(t, os.Truncate(name, 1000)) }, false, "grown"},
 		{func(t *testing.T, name string) { require.NoError(t, os.Remove(name)) }, true, "removed"},
 		{func(t *testing.T, name string) {
@@ -94,27 +76,18 @@ func TestChanged(t *testing.T) {
 	} {
 		t.Run(r.reason, func(t *testing.T) {
 			name, _ := write(t, 100)
-			kept, err := mapfile.Open(name)
-			require.NoError(t, err)
-			defer kept.Close()
-			defer mapfile.Crowd()()
 			m, err := mapfile.Open(name)
 			require.NoError(t, err)
 			defer m.Close()
-			later := m.Later(m.Data[:10])
-			require.NoError(t, m.Release())
-			require.NoError(t, m.Changed())
 			r.change(t, name)
+			if r.gone {
+				require.NoError(t, m.Changed(), "what is open is still that file")
+				return
+			}
 			var fault *mapfile.Fault
 			require.ErrorAs(t, m.Changed(), &fault)
 			assert.Equal(t, name, fault.File)
-			require.ErrorAs(t, mapfile.Guard(func() error { later(); return nil }), &fault)
 			assert.ErrorContains(t, fault, name+" became unreadable")
-			if r.gone {
-				assert.NoError(t, kept.Changed(), "what is in memory is still that file")
-			} else {
-				assert.ErrorAs(t, kept.Changed(), &fault)
-			}
 		})
 	}
 }

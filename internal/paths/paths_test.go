@@ -309,7 +309,8 @@ func TestAloneReadsOnce(t *testing.T) {
 	w, err := tensor.Of([]float32{1, 2, 3, 4}, 4)
 	require.NoError(t, err)
 	reads := 0
-	w = w.Deferred(func(data []byte) func() []byte { return func() []byte { reads++; return data } })
+	data, _ := w.Bytes()
+	w = w.Deferred(func() []byte { reads++; return data })
 	p, err := program.Parse("p", []byte(text), nil)
 	require.NoError(t, err)
 	actual := dump.New("run", dump.Info{Schema: dump.Schema, Engine: "test", Case: "c", Mode: dump.Standard}, dump.OrderRunFile,

@@ -33,14 +33,12 @@ func (k *keeper) keep(t *tensor.Tensor) (*tensor.Tensor, error) {
 		return nil, fmt.Errorf("what is replayed: %w", err)
 	}
 	k.bytes += n
-	return t.Deferred(func([]byte) func() []byte {
-		return func() []byte {
-			data := make([]byte, n)
-			if _, err := k.file.ReadAt(data, at); err != nil {
-				panic(&mapfile.Fault{File: k.name, Err: err})
-			}
-			return data
+	return t.Deferred(func() []byte {
+		data := make([]byte, n)
+		if _, err := k.file.ReadAt(data, at); err != nil {
+			panic(&mapfile.Fault{File: k.name, Err: err})
 		}
+		return data
 	}), nil
 }
 

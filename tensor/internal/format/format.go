@@ -20,35 +20,23 @@ func Fail(class error, offset int64, member, msg string, args ...any) {
 	panic(&tensor.FormatError{Offset: offset, Member: member, Msg: fmt.Sprintf(msg, args...), Err: class})
 }
 
-// Open opens a file and decodes it. Of a file whose content is not kept in memory the tensors read
-// what is asked of them. name is the name of the format. Every error is a [*tensor.FormatError].
-func Open(name, path string, decode Decoder) (*tensor.File, error) {
+// Open opens a file and decodes it. name is the name of the format. Every error is a [*tensor.FormatError].
+func Open(name, path string, decode Decoder) (f *tensor.File, err error) {
 	m, err := mapfile.Open(path)
 	if err != nil {
 		return nil, &tensor.FormatError{Format: name, File: path, Offset: -1, Msg: err.Error(), Err: err}
 	}
-	var f *tensor.File
 	err = mapfile.Guard(func() (err error) {
 		f, err = Decode(name, path, m.Data, decode)
 		return err
 	})
-	var fault *mapfile.Fault
-	if errors.As(err, &fault) {
+	if fault, is := errors.AsType[*mapfile.Fault](err); is {
 		err = &tensor.FormatError{Format: name, File: path, Offset: -1, Msg: fault.Error(), Err: fault}
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	f.Mapping = m
-	if m.Kept {
-		return f, nil
-	}
-	for i, t := range f.Tensors {
-		f.Tensors[i].Tensor = t.Deferred(m.Later)
-	}
-	if err := m.Release(); err != nil {
-		return nil, &tensor.FormatError{Format: name, File: path, Offset: -1, Msg: err.Error(), Err: err}
-	}
 	return f, nil
 }
 

@@ -36,7 +36,7 @@ type Member struct {
 func Zip(data []byte, limit int64) (out []*Member) {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		Fail(tensor.ErrCorrupt, -1, "", "this begins like a zip archive, and is none: %v; is it complete?", err)
+		Fail(tensor.ErrTruncated, -1, "", "this begins like a zip archive, and has no directory at its end (%v): it was cut off, or is still being written", err)
 	}
 	end := len(data) - endHeader // the last offset at which the index can begin
 	for _, f := range z.File {

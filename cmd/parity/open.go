@@ -142,7 +142,7 @@ func (in *inputs) assumePadding() error {
 	if err != nil {
 		return fmt.Errorf("--assume pad_mask: %w", err)
 	}
-	info, _, err := dump.ParseInfo(in.PadMask, fmt.Appendf(nil, `{"schema":%d,"pad_mask":%s}`, dump.Schema, data))
+	info, err := dump.ParseInfo(in.PadMask, fmt.Appendf(nil, `{"schema":%d,"pad_mask":%s}`, dump.Schema, data))
 	if err != nil {
 		return usage("--assume pad_mask: want [[1,1,0],…], 0 or 1 per batch and token: %v", err)
 	}

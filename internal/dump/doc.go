@@ -17,7 +17,7 @@
 // COMPACT prints four decimals whatever the magnitude. Of more than six columns, rows or matrices
 // it prints the first and the last three; all axes but the last two count as one list of matrices.
 // MAX cuts every number after 31 characters: COMPACT prints 3e38 as 31 digits, and it is unknown
-// how many are missing. Such a value is left out of the record.
+// how many are missing. Such a value is not known.
 //
 // The output of torch, print(f"{label} = {tensor}"), is read if torch printed every element. If it
 // printed a summary, the shape is unknown: the error says how to print the rest.

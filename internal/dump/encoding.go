@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/goparity/goparity/internal/nearest"
 	"github.com/goparity/goparity/tensor"
@@ -59,27 +58,14 @@ func (e *Encoding) UnmarshalJSON(data []byte) error {
 // check refuses a type that is a slip of a known one: its run would be judged by other limits. Engines
 // have names of their own for quantised ones.
 func (e Encoding) check() error {
+	floats := []string{"float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"}
 	for _, name := range []string{e.Compute, e.KVCache} {
-		if want := meantType(name); want != "" {
+		if _, err := tensor.ParseDType(name); err == nil || name == "" {
+			continue
+		}
+		if want, near := nearest.Slip(name, floats); near {
 			return fmt.Errorf("encoding is %q: did you mean %q?", name, want)
 		}
 	}
 	return nil
-}
-
-// meantType is the type of floats whose name was probably meant; "" for its own name, and for others.
-func meantType(name string) string {
-	if _, err := tensor.ParseDType(name); err == nil || name == "" {
-		return ""
-	}
-	if bits, ok := strings.CutPrefix(strings.ToLower(name), "fp"); ok {
-		if d, err := tensor.ParseDType("float" + bits); err == nil {
-			return d.String()
-		}
-	}
-	floats := []string{"float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"}
-	if want, near := nearest.Slip(name, floats); near {
-		return want
-	}
-	return ""
 }

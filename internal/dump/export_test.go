@@ -13,12 +13,6 @@ var (
 	ParseLog = parseLog
 )
 
-// Record is a printed tensor.
-type Record = record
-
-// Style is the form in which it was printed.
-func (r record) Style() string { return string(r.style) }
-
 // Open opens a dump of one run.
 func Open(path string, opt Options) (*Run, error) {
 	runs, err := OpenCases(path, opt)

@@ -58,7 +58,6 @@ type Info struct {
 	LoadAudit  *LoadAudit          `json:"load_audit,omitempty"`
 	Uncaptured map[string][]string `json:"uncaptured,omitempty"` // by layer, tensors that no hook can record
 
-	// Since schema 2.
 	Attention  string             `json:"attn_implementation,omitempty"` // the kernel: "eager", "sdpa"
 	Path       string             `json:"path,omitempty"`                // execution path; empty: OnePass
 	Passes     [][]PassItem       `json:"passes,omitempty"`              // the forward passes, in the order of steps and rows
@@ -146,11 +145,8 @@ func (a *Activations) Rule() string {
 
 // Check refuses types and blocks of another size than engines have.
 func (a *Activations) Check() error {
-	switch {
-	case a == nil || a.Type == "" && (a.Block == 32 || a.Block == 256) || a.Type == tensor.F8E4M3FN.String() && a.Block == 0:
+	if a == nil || a.Type == "" && (a.Block == 32 || a.Block == 256) || a.Type == tensor.F8E4M3FN.String() && a.Block == 0 {
 		return nil
-	case a.Type == "":
-		return fmt.Errorf("activations: blocks of %d inputs: want 32 or 256", a.Block)
 	}
 	return fmt.Errorf("activations: type %q with blocks of %d inputs: want %s without blocks, or blocks of 32 or 256 without a type",
 		a.Type, a.Block, tensor.F8E4M3FN)

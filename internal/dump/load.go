@@ -3,7 +3,6 @@ package dump
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -132,32 +131,19 @@ func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 	return named, nil
 }
 
-// checkKey compares the name inside a .max file with the file's. A file may have been renamed,
-// which is noted; a name that differs in one or two bytes is damage, or a tensor that was written
-// over another one, unless it is the number of a block of which there is no file.
+// checkKey compares the name inside a .max file with the file's. A file may have been renamed, which is noted; if there
+// is a file of that name beside it, another tensor was written here.
 func (r *Run) checkKey(path, stem, key string) error {
 	if key == stem || key == "" {
 		return nil
 	}
-	differ, numbers := 0, true
-	for i := 0; i < len(key) && len(key) == len(stem); i++ {
-		if key[i] != stem[i] {
-			differ++
-			numbers = numbers && isDigit(key[i]) && isDigit(stem[i])
-		}
-	}
-	_, err := os.Stat(filepath.Join(filepath.Dir(path), key+filepath.Ext(path)))
-	renamed := numbers && errors.Is(err, fs.ErrNotExist) // a block that has another number now, and no file of its own
-	if len(key) == len(stem) && differ <= slip && !renamed {
+	if isFile(filepath.Join(filepath.Dir(path), key+filepath.Ext(path))) {
 		return &tensor.FormatError{Format: "maxckpt", File: path, Offset: -1, Err: tensor.ErrCorrupt,
-			Msg: fmt.Sprintf("the file calls its tensor %q: it is damaged, or another tensor was written "+
-				"here: dump it again", key)}
+			Msg: fmt.Sprintf("the file calls its tensor %q, as another file is called: it was written here by mistake: dump it again", key)}
 	}
 	r.note(fmt.Sprintf("%s calls its tensor %q: the file's name counts", filepath.Base(path), key))
 	return nil
 }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func openRaw(path, label string, opt Options) (*tensor.File, error) {
 	st, err := os.Stat(path)

@@ -2,7 +2,6 @@ package dump
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,7 +25,6 @@ const RunCase = "run"
 //   - a folder with a [RunFile], of one run or of several "cases";
 //   - a folder of dumps, each a folder with a run.json, a folder whose name is one of opt.Cases, or
 //     a folder with step folders;
-//   - a folder that is one step of a dump, whose run.json is in the folder above;
 //   - a folder with tensors, or with folders that have tensors, one for each step;
 //   - a file of tensors.
 //
@@ -53,7 +51,7 @@ func openFolder(path string, opt Options) ([]*Run, error) {
 	r := &Run{Path: path}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return one(r.open((*Run).openBare, opt))
+		return one(r.open((*Run).openUnlisted, opt))
 	case err != nil:
 		return nil, fmt.Errorf("dump: open %q: %w", path, err)
 	}
@@ -109,33 +107,6 @@ func (r *Run) openListed(data []byte, opt Options) error {
 	return cmp.Or(err, r.checkSteps())
 }
 
-// openBare opens a folder without a run.json: one step of a dump, whose run.json lies above, or tensors that no
-// one lists.
-func (r *Run) openBare(opt Options) error {
-	abs, err := filepath.Abs(r.Path)
-	if err != nil {
-		return err
-	}
-	dir, name := filepath.Dir(abs), filepath.Join(filepath.Dir(abs), RunFile)
-	isOther := func(o OrderEntry) bool { return o.Step != filepath.Base(abs) }
-	var listing struct {
-		Order []OrderEntry `json:"order"`
-	}
-	data, err := mapfile.Read(name, mapfile.MaxListing)
-	if err != nil || json.Unmarshal(data, &listing) != nil || len(slices.DeleteFunc(listing.Order, isOther)) == 0 {
-		return r.openUnlisted(opt) // or a run.json of something else
-	}
-	if err := r.readInfo(name, data, opt); err != nil {
-		return err
-	}
-	r.Info.Order = slices.DeleteFunc(r.Info.Order, isOther)
-	r.note("one step of a dump: order and versions are those of the run.json above it")
-	if program := filepath.Join(dir, ProgramFile); r.Program == "" && isFile(program) {
-		r.Program = program
-	}
-	return r.openOrder(dir, opt)
-}
-
 // ReadInfo reads the run.json of a dump, but no tensor. It refuses a run that cannot be judged.
 func ReadInfo(dir string) (Info, error) {
 	name := filepath.Join(dir, RunFile)
@@ -150,11 +121,10 @@ func ReadInfo(dir string) (Info, error) {
 
 // readInfo parses run.json, and refuses a run that cannot be judged.
 func (r *Run) readInfo(name string, data []byte, opt Options) (err error) {
-	var notes []string
-	if r.Info, notes, err = ParseInfo(name, data); err != nil {
+	if r.Info, err = ParseInfo(name, data); err != nil {
 		return err
 	}
-	r.HasInfo, r.Notes = true, append(r.Notes, notes...)
+	r.HasInfo = true
 	if err := r.Info.Judgeable(); err != nil && !opt.Unjudged {
 		return fmt.Errorf("dump: open %q: %w", name, err)
 	}
@@ -169,64 +139,41 @@ func (r *Run) readInfo(name string, data []byte, opt Options) (err error) {
 // openOrder opens the tensors that run.json lists, of files in dir. Each file is read once.
 func (r *Run) openOrder(dir string, opt Options) error {
 	r.OrderBy = OrderRunFile
-	open := map[string]contents{}
+	open := map[string]map[string]Entry{} // by path, the tensors by their names
 	for i, o := range r.Info.Order {
 		path := filepath.Join(dir, o.Step, o.File)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			path = filepath.Join(dir, o.File)
 		}
 		if open[path] == nil {
-			entries, err := r.read(path, o.File, r.rawListed(o, opt))
+			of := opt
+			if spec, ok := r.Info.Raw[o.Step+"/"+o.File]; ok {
+				of.Raw = func(string, int64) (raw.Spec, error) { return raw.Parse(spec) }
+			}
+			entries, err := r.read(path, o.File, of)
 			if err != nil {
 				return fmt.Errorf("%w (order entry %d of %s)", err, i, RunFile)
 			}
-			open[path] = newContents(entries, isLog(path))
+			open[path] = map[string]Entry{}
+			for _, e := range entries {
+				open[path][e.Label()] = e // what a log shows again and again is the last
+			}
+			if len(entries) == 1 && !isLog(path) {
+				open[path][""] = entries[0]
+			}
 		}
-		e, err := open[path].pick(o)
-		if err != nil {
-			return fmt.Errorf("dump: open %q: order entry %d of %s: %w", path, i, RunFile, err)
+		e, ok := open[path][o.Name]
+		if !ok && o.Name == "" {
+			e, ok = open[path][label.Join(o.Layer, o.Port)]
 		}
+		if !ok {
+			return fmt.Errorf("dump: open %q: order entry %d of %s: the file has no tensor %q", path, i, RunFile,
+				cmp.Or(o.Name, label.Join(o.Layer, o.Port)))
+		}
+		e.Step, e.Layer, e.Port = o.Step, o.Layer, o.Port
 		r.Entries = append(r.Entries, e)
 	}
 	return nil
-}
-
-// rawListed takes the dtype and shape of a headerless file from run.json.
-func (r *Run) rawListed(o OrderEntry, opt Options) Options {
-	if spec, ok := r.Info.Raw[o.Step+"/"+o.File]; ok {
-		opt.Raw = func(string, int64) (raw.Spec, error) { return raw.Parse(spec) }
-	}
-	return opt
-}
-
-// contents are the tensors of a file by their names. That of a file with a single one is "", too.
-type contents map[string]Entry
-
-// newContents is of equal names the first one; of those that a log shows again and again the last.
-func newContents(entries []Entry, log bool) contents {
-	c := contents{}
-	for _, e := range entries {
-		if _, twice := c[e.Label()]; log || !twice {
-			c[e.Label()] = e
-		}
-	}
-	if len(entries) == 1 && !log {
-		c[""] = entries[0]
-	}
-	return c
-}
-
-// pick finds the tensor of an order entry.
-func (c contents) pick(o OrderEntry) (Entry, error) {
-	e, ok := c[o.Name]
-	if !ok && o.Name == "" {
-		e, ok = c[label.Join(o.Layer, o.Port)]
-	}
-	if !ok {
-		return e, fmt.Errorf("the file has no tensor %q", cmp.Or(o.Name, label.Join(o.Layer, o.Port)))
-	}
-	e.Step, e.Layer, e.Port = o.Step, o.Layer, o.Port
-	return e, nil
 }
 
 // dumpFolders lists the folders in a folder that are dumps; none if the folder itself has tensors.

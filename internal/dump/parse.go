@@ -17,18 +17,19 @@ import (
 )
 
 // ParseInfo reads run.json, or one case of a recording's. Engines may add keys of their own. An
-// unknown key that looks like a misspelt known one is refused; in schema 1 it is noted.
-func ParseInfo(path string, data []byte) (info Info, notes []string, err error) {
-	if info, notes, err = decodeInfo(data); err == nil {
+// unknown key that looks like a misspelt known one is refused.
+func ParseInfo(path string, data []byte) (Info, error) {
+	info, err := decodeInfo(data)
+	if err == nil {
 		err = info.check()
 	}
 	if err != nil {
-		return Info{}, nil, fmt.Errorf("dump: open %q: %w", path, err)
+		return Info{}, fmt.Errorf("dump: open %q: %w", path, err)
 	}
-	return info, notes, nil
+	return info, nil
 }
 
-func decodeInfo(data []byte) (info Info, notes []string, err error) {
+func decodeInfo(data []byte) (info Info, err error) {
 	keys, err := object(data)
 	if err == nil {
 		err = decode(keys, "schema", &info.Schema)
@@ -36,28 +37,15 @@ func decodeInfo(data []byte) (info Info, notes []string, err error) {
 	if err == nil && (info.Schema < 1 || info.Schema > Schema) {
 		err = fmt.Errorf("schema is %d, this version reads 1 to %d", info.Schema, Schema)
 	}
-	if err != nil {
-		return info, nil, err
-	}
-	notes = slips(keys)
-	if info.Schema == 1 {
-		own, err := ownKeys(keys)
-		if err != nil {
-			return info, nil, err
-		}
-		notes = append(notes, own...)
-	} else if len(notes) > 0 {
-		return info, nil, fmt.Errorf("%s; a key of your own needs a name less like it", notes[0])
-	}
-	if bytes.HasPrefix(keys["injected"], []byte("[")) {
-		delete(keys, "injected") // a list of labels if nothing was injected
+	if err == nil {
+		err = misspelt(keys)
 	}
 	for to, key := range fields(&info) {
-		if err := decode(keys, key, to); err != nil {
-			return info, nil, err
+		if err == nil {
+			err = decode(keys, key, to)
 		}
 	}
-	return info, notes, nil
+	return info, err
 }
 
 // object returns the values of a JSON object. A key that is there twice is refused: JSON would keep the last.
@@ -82,7 +70,7 @@ func object(data []byte) (keys map[string]json.RawMessage, err error) {
 	return keys, nil
 }
 
-// wants says of the keys since schema 2 what their form is, in which no key is passed over.
+// wants says of some keys what their form is, in which no key is passed over.
 var wants = map[string]string{
 	"attn_implementation": `a string, "eager"`,
 	"path":                `a string, "chunked:4"`,
@@ -118,31 +106,6 @@ func decode(keys map[string]json.RawMessage, key string, to any) error {
 	return nil
 }
 
-// ownKeys takes out of a file of schema 1 what are keys of schema 2: in it they are the engine's own, of any
-// form, and so are token ids. One that says how the tokens were run, in the form of schema 2, was meant
-// to be judged.
-func ownKeys(keys map[string]json.RawMessage) (notes []string, err error) {
-	var info Info
-	for to, key := range fields(&info) {
-		value, ok := keys[key]
-		if !ok || wants[key] == "" {
-			continue
-		}
-		if slices.Contains([]string{"path", "passes", "pad_masks", "generation"}, key) && string(value) != "null" && strict(value, to) == nil {
-			if _, err := ParsePath(info.Path); err == nil {
-				return nil, fmt.Errorf("%s is a key of schema 2, and would not be judged: write \"schema\": 2", key)
-			}
-		}
-		notes = append(notes, fmt.Sprintf(`run.json has %q, which was not read: it is a key of schema 2, this file says "schema": 1`, key))
-		delete(keys, key)
-	}
-	info.TokenIDs = keys["token_ids"]
-	if err := info.checkTokenIDs(); err != nil {
-		notes = append(notes, "run.json: "+err.Error()+": it was not read")
-	}
-	return notes, nil
-}
-
 // strict decodes a value in which every key must be known.
 func strict(data []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -166,18 +129,18 @@ func plain(err error) error {
 	return fmt.Errorf("%s is a JSON %s", typ.Field, typ.Value)
 }
 
-// slips lists the unknown keys that are close to a known key which the file does not have.
-func slips(keys map[string]json.RawMessage) (out []string) {
+// misspelt refuses an unknown key that is close to a known one which the file does not have.
+func misspelt(keys map[string]json.RawMessage) error {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if slices.Contains(known, key) {
 			continue
 		}
 		meant, near := nearest.Slip(key, known)
 		if _, there := keys[meant]; near && (!there || strings.EqualFold(meant, key)) {
-			out = append(out, fmt.Sprintf("run.json has the unknown key %q: did you mean %q?", key, meant))
+			return fmt.Errorf("run.json has the unknown key %q: did you mean %q? A key of your own needs a name less like it", key, meant)
 		}
 	}
-	return out
+	return nil
 }
 
 // fields visits where the values of run.json go, with their keys.
@@ -220,53 +183,31 @@ func (i *Info) check() error {
 			return fmt.Errorf("order entry %d: layer or port is empty", k)
 		}
 	}
-	if i.Schema == 1 {
-		return nil
-	}
 	return cmp.Or(i.checkRun(), i.checkStages())
 }
 
-// checkRun checks the keys of schema 2 that say how the tokens were run.
+// checkRun checks the keys that say how the tokens were run.
 func (i *Info) checkRun() error {
-	if err := i.Encoding.check(); err != nil {
-		return err
+	err := cmp.Or(i.Encoding.check(), i.checkTokenIDs(), i.Activations.Check(), checkMask("pad_mask", i.PadMask))
+	if _, wrong := ParsePath(i.Path); err == nil {
+		err = wrong
 	}
-	if err := i.checkTokenIDs(); err != nil {
-		return err
+	if err == nil && i.Path != "" && i.Path != OnePass && i.Passes == nil {
+		err = fmt.Errorf("path is %q: want passes too, the forward passes that were run", i.Path)
 	}
-	if _, err := ParsePath(i.Path); err != nil {
-		return err
-	}
-	if i.Path != "" && i.Path != OnePass && i.Passes == nil {
-		return fmt.Errorf("path is %q: want passes too, the forward passes that were run", i.Path)
-	}
-	if i.Passes != nil {
-		tokens, err := i.sequences()
-		if err != nil {
-			return fmt.Errorf("passes: %w", err)
-		}
-		if err := checkPasses(i.Passes, tokens); err != nil {
-			return err
-		}
-	}
-	if err := i.Activations.Check(); err != nil {
-		return err
-	}
-	if err := checkMask("pad_mask", i.PadMask); err != nil {
-		return err
+	if err == nil && i.Passes != nil {
+		err = i.checkPasses()
 	}
 	for _, step := range slices.Sorted(maps.Keys(i.PadMasks)) {
 		if step == "0" {
-			return errors.New("pad_masks has step 0: want pad_mask for the first step, pad_masks for later ones")
+			return cmp.Or(err, errors.New("pad_masks has step 0: want pad_mask for the first step, pad_masks for later ones"))
 		}
-		if err := checkMask(fmt.Sprintf("pad_masks[%q]", step), i.PadMasks[step]); err != nil {
-			return err
-		}
+		err = cmp.Or(err, checkMask(fmt.Sprintf("pad_masks[%q]", step), i.PadMasks[step]))
 	}
-	return nil
+	return err
 }
 
-// checkStages checks the keys of schema 2 that are judged by other stages than the comparison of
+// checkStages checks the keys that are judged by other stages than the comparison of
 // tensors.
 func (i *Info) checkStages() error {
 	for k, t := range i.Text {
@@ -275,11 +216,7 @@ func (i *Info) checkStages() error {
 		}
 	}
 	if i.Generation != nil {
-		tokens, err := i.sequences()
-		if err == nil {
-			err = i.Generation.check(tokens)
-		}
-		if err != nil {
+		if err := i.Generation.check(i.sequences()); err != nil {
 			return fmt.Errorf("generation: %w", err)
 		}
 	}

@@ -34,23 +34,27 @@ func (p PassItem) String() string {
 }
 
 // checkPasses follows the cache of each sequence through the forward passes.
-func checkPasses(passes [][]PassItem, tokens [][]int) error {
-	if len(passes) == 0 {
+func (i *Info) checkPasses() error {
+	tokens, err := i.sequences()
+	switch {
+	case err != nil:
+		return fmt.Errorf("passes: %w", err)
+	case len(i.Passes) == 0:
 		return errors.New("passes is empty: list the forward passes, or leave it out")
 	}
 	cached := map[int]int{} // by sequence, tokens in its cache
-	for k, pass := range passes {
+	for k, pass := range i.Passes {
 		if len(pass) == 0 {
 			return fmt.Errorf("passes[%d] feeds no sequence: leave it out", k)
 		}
 		fed := map[int]bool{}
-		for i, item := range pass {
+		for n, item := range pass {
 			err := item.check(tokens, cached)
 			if err == nil && fed[item.Sequence] {
 				err = fmt.Errorf("sequence %d is twice in one pass: want one item for each sequence", item.Sequence)
 			}
 			if err != nil {
-				return fmt.Errorf("passes[%d][%d]: %w", k, i, err)
+				return fmt.Errorf("passes[%d][%d]: %w", k, n, err)
 			}
 			fed[item.Sequence], cached[item.Sequence] = true, item.To
 		}

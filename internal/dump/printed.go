@@ -1,216 +1,413 @@
 package dump
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
-	"regexp"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goparity/goparity/tensor"
 )
 
-// style is the form in which a tensor was printed.
-type style string
-
 const (
-	styleCompact style = "COMPACT" // of MAX: corners only, fixed decimals
-	styleFull    style = "FULL"    // of MAX: every element, with an exponent
-	styleTorch   style = "torch"   // repr of a torch.Tensor
+	edge      = 3  // elements that are printed at each end of a summarised axis
+	maxNumber = 31 // the characters after which MAX cuts a number
 )
 
-// A record is one printed tensor.
-type record struct {
-	Label string
-	DType tensor.DType
-	Shape []int
-	// Index has the row-major element numbers of the known values, in increasing order, and Values
-	// the values. Bools are 0 and 1; integers over 2^53 are rounded.
-	Index  []int
-	Values []float64
-	style  style
-	// Precision is the number of printed decimals. A float is known to half a unit of its last
-	// decimal: ±0.5·10^−Precision in COMPACT, and that times the printed power of ten in FULL.
-	// Precision is 0 for integers, for bools and for whole numbers of torch ("2."), which are all
-	// exact.
-	Precision int
-	Line      int // of its label, from 1
+// Printed says how much of a tensor a log shows.
+type Printed struct {
+	Known    []int // row-major element numbers, in increasing order; all others are zero in the tensor
+	Decimals int   // the values are known to half a unit of this decimal; 0: exactly
+	Relative bool  // MAX's style FULL, with exponents: Decimals counts those of the mantissa
 }
 
-const (
-	maxText   = 64 << 20 // bytes of text of one tensor in the log, which FULL prints on one line
-	maxErrors = 10
-	marker    = " = tensor"
-	logFormat = "printlog"
-	lfsPrefix = "version https://git-lfs.github.com/spec/v1"
-)
+// Whole reports whether every element was printed.
+func (p *Printed) Whole(t *tensor.Tensor) bool { return len(p.Known) == t.Len() }
 
-var (
-	// What only a tensor prints: the end of COMPACT, the beginning of FULL, and the word for both with
-	// something else after it, or cut.
-	onlyTensors = regexp.MustCompile(`dtype=\w+, *shape=\[[0-9, ]*\]\)\s*$|(?:^|\W|x)(?:bool|(?:f|bf|i|si|ui)\d+\w*)> \[|` +
-		`= tensor(?:\s*$|\s*[^\w\s])|\S = tens?o?$`)
-	// What a tensor prints, and other programs do: rows of numbers that end a bracket which is not open.
-	maybeTensors = regexp.MustCompile(`^(?:[][\s,.eE+\-\d]*\d[][\s,.eE+\-\d]*\]\)|[^[]*\d\.\d+e[+-]\d+\])$`)
-)
+// printed reads one printed tensor: a list of values in lists, and what stands before or after it.
+type printed struct {
+	Printed
+	dtype  tensor.DType
+	shape  []int
+	values []float64 // of the known elements; bools are 0 and 1, integers over 2^53 are rounded
 
-// parseLog reads all tensors of a log, in its order. A label that was printed twice has two records.
-// name is used in errors.
-//
-// A line that begins like a tensor but does not continue like one, or that can only be a part of
-// one, is an error with its line number, a [*tensor.FormatError]. It continues after it: it
-// returns all records that can be read, and an error that joins the first ten failures. Lines that
-// may be parts of a tensor, and may be something else, are listed in notes. Memory is bounded by
-// the longest tensor (at most 64 MiB of text) and by the values.
-func parseLog(name string, r io.Reader) (records []record, notes []string, err error) {
-	lines := &lineReader{in: bufio.NewReaderSize(r, 1<<16)}
-	var errs []error
-	fail := func(class error, line int, label string, err error) {
-		errs = append(errs, &tensor.FormatError{Format: logFormat, File: name, Offset: -1, Member: label,
-			Msg: fmt.Sprintf("line %d: %v", line, err), Err: class})
-	}
-	var loose []int // lines
-	for len(errs) < maxErrors && lines.next() {
-		if lines.number == 1 && strings.HasPrefix(lines.text, lfsPrefix) {
-			fail(tensor.ErrLFSPointer, 1, "", errors.New("this is a git-lfs pointer, not the file: run git lfs pull"))
-			break
-		}
-		label, body, ok := begin(lines.text)
-		at, err := lines.number, garbled(lines, label, ok)
-		var rec record
-		if err == nil && ok {
-			rec, err = parseTensor(body, lines)
-		}
-		switch {
-		case errors.Is(err, tensor.ErrTruncated):
-			fail(tensor.ErrTruncated, at, label, err)
-		case errors.Is(err, tensor.ErrUnsupported):
-			fail(tensor.ErrUnsupported, at, label, err)
-		case err != nil:
-			fail(tensor.ErrCorrupt, at, label, err)
-		case ok:
-			rec.Label, rec.Line = label, at
-			records = append(records, rec)
-		case mayBePart(lines):
-			loose = append(loose, at)
-		}
-	}
-	if lines.err != nil {
-		fail(lines.err, lines.number+1, "", lines.err)
-	}
-	if len(loose) > 0 {
-		note := fmt.Sprintf("%s: line %d looks like a part of a tensor, or is cut, and was not read", filepath.Base(name), loose[0])
-		if more := len(loose) - 1; more > 0 {
-			note += fmt.Sprintf(" (nor were %d more such lines)", more)
-		}
-		notes = []string{note}
-	}
-	return records, notes, errors.Join(errs...)
+	lines *lineReader
+	rest  string // of the line
+	size  int    // bytes of text so far
+
+	axes    []axis // of the lists, by depth
+	leaf    int    // the depth of the values, −1 before the first
+	read    int    // how many values there were, those of unknown digits too
+	corners bool   // the shape was printed, in MAX's style COMPACT: all of the axes may be summarised
+
+	isFloat, isBool bool // there was a point, an exponent, nan or inf; True or False
 }
 
-// begin splits "label = tensor([[…" before the bracket, at the last marker: a label may contain
-// one, printed values cannot.
-func begin(line string) (label, body string, ok bool) {
-	i := strings.LastIndex(line, marker)
-	if i < 0 {
-		return "", "", false
-	}
-	body = line[i+len(marker):]
-	return strings.TrimSpace(line[:i]), body, strings.HasPrefix(body, "(") || strings.HasPrefix(body, "<")
+// axis is what is printed of an axis: n elements, with "..." between the first and the last three or without.
+type axis struct {
+	n       int // −1 while no list of it was closed
+	summary bool
 }
 
-// garbled returns an error for a line that holds a part of a tensor which cannot be read. label is
-// what stands before the tensor that begins in the line, if one begins.
-func garbled(l *lineReader, label string, begins bool) error {
-	if _, _, hidden := begin(l.hidden); hidden {
-		return errors.New("a tensor begins here, and a carriage return with other text after it: print them on lines of their own")
+// readPrinted reads a tensor that begins with body in the line, and all further lines that belong to it.
+func readPrinted(body string, lines *lineReader) (Entry, error) {
+	p := &printed{lines: lines, rest: body[1:], size: len(body), leaf: -1}
+	var err error
+	if body[0] == '<' {
+		err = p.readFull()
+	} else {
+		err = p.readBrackets()
 	}
-	_, inner, second := begin(label)
-	second = second && (inner[0] == '<' || strings.TrimLeft(inner[1:], "[") != "") // "odd = tensor([[" may be a label
-	mayHave := strings.Contains(l.text, "dtype=") || strings.Contains(l.text, "> [") || strings.Contains(l.text, "= tens")
+	if err == nil && strings.TrimSpace(p.rest) != "" {
+		err = fmt.Errorf("%.40q after the tensor", strings.TrimSpace(p.rest))
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	t, err := p.tensor()
+	return Entry{Tensor: t, Printed: &p.Printed}, err
+}
+
+// readFull reads "2x3xf32> [5.000000e-01, …]", which MAX prints in style FULL on one line.
+func (p *printed) readFull() error {
+	head, list, ok := strings.Cut(p.rest, "> [")
+	sizes := strings.Split(head, "x")
 	switch {
-	case begins && second:
-		return errors.New("two tensors begin in this line: the first is cut, or both were printed at the same time")
-	case begins && label == "":
-		return errors.New("the tensor has no label: the beginning of the line is missing")
-	case !begins && mayHave && onlyTensors.MatchString(l.text):
-		return errors.New("this is a part of a tensor whose beginning cannot be read, want label = tensor<2x3xf32> [ or label = tensor([[")
+	case len(p.lines.text) >= maxText:
+		return tooLong()
+	case !ok:
+		return fmt.Errorf("%.60q does not continue like tensor<2x3xf32> [1.0e+00, …]", "<"+p.rest)
+	case !strings.HasSuffix(strings.TrimRight(list, " "), "]"):
+		return fmt.Errorf("%w: the line ends within the tensor", tensor.ErrTruncated)
+	}
+	p.Relative, p.rest, p.shape = true, list, []int{}
+	for _, s := range sizes[:len(sizes)-1] {
+		if err := p.addSize(s); err != nil {
+			return err
+		}
+	}
+	err := p.list(0)
+	if err == nil {
+		err = p.typed(sizes[len(sizes)-1])
+	}
+	if err == nil {
+		err = p.counted()
+	}
+	return err
+}
+
+// readBrackets reads "[[1.0, 2.0], …], dtype=f32, shape=[1,2])": what MAX prints in style COMPACT,
+// and what torch prints.
+func (p *printed) readBrackets() error {
+	word, err := p.word()
+	switch {
+	case err != nil:
+	case word == "[":
+		err = p.list(0)
+	default: // a tensor without axes
+		err = p.value(word, 0)
+	}
+	if err == nil {
+		err = p.attributes()
+	}
+	if err != nil {
+		return err
+	}
+	if p.corners {
+		return p.placed()
+	}
+	if slices.ContainsFunc(p.axes, func(a axis) bool { return a.summary }) {
+		return fmt.Errorf("%w: torch printed a summary without the shape: torch.set_printoptions(threshold=float('inf')), or save files",
+			tensor.ErrUnsupported)
+	}
+	if p.shape == nil {
+		p.shape = []int{}
+		for _, a := range p.axes {
+			p.shape = append(p.shape, a.n)
+		}
+	}
+	return p.counted()
+}
+
+// counted requires that all elements were printed.
+func (p *printed) counted() error {
+	n, err := tensor.NumElems(p.shape)
+	if err == nil && n != p.read {
+		err = fmt.Errorf("shape %s has %d elements, %d are printed", tensor.FormatShape(p.shape), n, p.read)
+	}
+	return err
+}
+
+// placed finds the places of values of which MAX prints the first and the last three of an axis. All axes but
+// the last two count as one list of matrices, and a matrix has a list around each row.
+func (p *printed) placed() error {
+	n, err := tensor.NumElems(p.shape)
+	if err != nil || n == 0 { // then nothing is known of the brackets
+		return errors.Join(err, p.counted())
+	}
+	sizes := append(slices.Repeat([]int{1}, max(0, 2-len(p.shape))), p.shape...)
+	for i := range len(sizes) - 3 {
+		sizes[i], sizes[i+1] = 1, sizes[i]*sizes[i+1]
+	}
+	fits := len(p.axes) == len(sizes) && p.leaf == len(sizes)
+	for i := 0; fits && i < len(sizes); i++ {
+		a := p.axes[i]
+		fits = a.n == sizes[i] && !a.summary || a.n == 2*edge && a.summary && sizes[i] > a.n
+	}
+	if !fits {
+		return fmt.Errorf("%d elements are in brackets that are not those of shape %s: lines are missing or belong to another tensor",
+			p.read, tensor.FormatShape(p.shape))
+	}
+	for i, k := range p.Known {
+		at, step := 0, 1
+		for d, size := range slices.Backward(sizes) {
+			a := p.axes[d]
+			place := k % a.n
+			if a.summary && place >= edge {
+				place += size - a.n
+			}
+			at, step, k = at+place*step, step*size, k/a.n
+		}
+		p.Known[i] = at
 	}
 	return nil
 }
 
-// mayBePart reports whether a line may be a part of a tensor.
-func mayBePart(l *lineReader) bool {
-	return l.cut && strings.TrimSpace(l.text) != "" || (strings.HasSuffix(l.text, "])") || strings.HasSuffix(l.text, "]")) && maybeTensors.MatchString(l.text)
-}
-
-// parseTensor reads a tensor that begins with body, and all further lines that belong to it.
-func parseTensor(body string, lines *lineReader) (record, error) {
-	var text strings.Builder
-	text.WriteString(body)
-	for open := parens(body); ; {
-		switch {
-		case lines.long || text.Len() > maxText:
-			return record{}, fmt.Errorf("more than %d bytes of text: print less, or save files (BINARY_MAX_CHECKPOINT)", maxText)
-		case body[0] == '<':
-			return parseFull(body)
-		case open <= 0:
-			return parseBrackets(text.String())
-		case !lines.next():
-			return record{}, fmt.Errorf("%w: the log ends within the tensor", tensor.ErrTruncated)
-		}
-		if _, _, again := begin(lines.text); again {
-			lines.unread = true
-			return record{}, fmt.Errorf("%w: line %d begins another tensor within it", tensor.ErrTruncated, lines.number)
-		}
-		text.WriteString("\n" + lines.text)
-		open += parens(lines.text)
+// attributes reads ", dtype=f32, shape=[2,3])". The word for the shape is MAX's, size is torch's, which names only a
+// type that is not the default for such values.
+func (p *printed) attributes() error {
+	p.dtype = tensor.I64
+	switch {
+	case p.isBool:
+		p.dtype = tensor.Bool
+	case p.isFloat || p.read == 0:
+		p.dtype = tensor.F32
 	}
-}
-
-func parens(s string) int { return strings.Count(s, "(") - strings.Count(s, ")") }
-
-// lineReader returns lines without their ends. Of a line that is too long it keeps only the
-// beginning.
-type lineReader struct {
-	in     *bufio.Reader
-	text   string
-	number int    // of the line, from 1
-	hidden string // what stood before the text, and was overwritten on a terminal
-	long   bool
-	cut    bool // the file ends before the line does
-	unread bool // next returns the same line again
-	err    error
-}
-
-func (l *lineReader) next() bool {
-	if l.unread {
-		l.unread = false
-		return true
-	}
-	var line []byte
-	l.long = false
+	dtype := ""
 	for {
-		part, err := l.in.ReadSlice('\n')
-		if keep := min(len(part), maxText-len(line)); keep < len(part) {
-			l.long, part = true, part[:keep]
+		word, err := p.word()
+		if err != nil || word == ")" {
+			return errors.Join(err, p.typed(dtype))
 		}
-		line = append(line, part...)
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
+		key, err := p.word()
+		eq, err2 := p.word()
+		value, err3 := p.word()
+		if err = errors.Join(err, err2, err3); err != nil {
+			return err
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			l.err = err
+		if word != "," || eq != "=" {
+			return fmt.Errorf("%q instead of %q or %q", word+key+eq, ", dtype=…", ")")
 		}
-		if err != nil && len(line) == 0 {
-			return false
+		switch key {
+		case "dtype":
+			dtype = value
+		case "shape", "size":
+			p.corners = key == "shape"
+			err = p.sizes(value)
+		case "device", "grad_fn", "requires_grad":
+		default:
+			err = fmt.Errorf("unknown attribute %.40q", key)
 		}
-		l.number++
-		l.text, l.cut = strings.TrimRight(string(line), "\r\n"), err != nil
-		at := strings.LastIndexByte(l.text, '\r') + 1
-		l.hidden, l.text = l.text[:at], l.text[at:] // removes a progress bar
-		return true
+		if err != nil {
+			return err
+		}
 	}
+}
+
+// typed sets the type that was printed; MAX always prints one.
+func (p *printed) typed(name string) (err error) {
+	if name != "" || p.corners || p.Relative {
+		p.dtype, err = parseDType(name)
+	}
+	if !p.dtype.IsFloat() {
+		p.Decimals = 0
+	}
+	return err
+}
+
+// sizes reads "[2,3]" or "(2, 3)", of which open is the first word.
+func (p *printed) sizes(open string) error {
+	if p.shape = []int{}; open != "[" && open != "(" {
+		return fmt.Errorf("%.40q is not a shape", open)
+	}
+	for {
+		switch word, err := p.word(); {
+		case err != nil:
+			return err
+		case word == "]" || word == ")":
+			return nil
+		case word != ",":
+			if err := p.addSize(word); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (p *printed) addSize(s string) error {
+	d, err := strconv.ParseUint(s, 10, strconv.IntSize-1)
+	if err != nil {
+		return fmt.Errorf("%.40q is not the size of an axis", s)
+	}
+	p.shape = append(p.shape, int(d))
+	return nil
+}
+
+// parseDType reads the names of both engines. MAX prints those of MLIR: f32, bf16, si64, f8E4M3FN.
+func parseDType(s string) (tensor.DType, error) {
+	if rest, ok := strings.CutPrefix(s, "f8E"); ok {
+		s = "float8_e" + rest
+	}
+	return tensor.ParseDType(s)
+}
+
+// list reads a list after its bracket. All of one depth must have the same length.
+func (p *printed) list(depth int) error {
+	if depth >= tensor.MaxRank {
+		return fmt.Errorf("more than %d brackets", tensor.MaxRank)
+	}
+	if depth == len(p.axes) {
+		p.axes = append(p.axes, axis{n: -1})
+	}
+	var a axis
+	for {
+		word, err := p.word()
+		switch {
+		case err != nil:
+			return err
+		case word == ",":
+			continue
+		case word == "..." && a.n == edge && !a.summary:
+			a.summary = true
+			continue
+		case word == "]":
+			if other := p.axes[depth]; other.n >= 0 && other != a {
+				return errRagged
+			}
+			p.axes[depth] = a
+			return nil
+		case word == "[":
+			err = p.list(depth + 1)
+		default:
+			err = p.value(word, depth+1)
+		}
+		if err != nil {
+			return err
+		}
+		a.n++
+	}
+}
+
+var errRagged = errors.New("the lists are of different lengths: lines are missing or belong to another tensor")
+
+// value reads an element. Of which digits are missing nothing is known: MAX cuts numbers, and what is cut first is the
+// exponent, if there is one.
+func (p *printed) value(word string, depth int) error {
+	cut := len(word) >= maxNumber && strings.Trim(word, "+-.eE0123456789") == "" && (p.Relative || !strings.Contains(word, "."))
+	x := 0.0
+	switch lower := strings.ToLower(word); {
+	case lower == "true" || lower == "false":
+		p.isBool = true
+		if lower == "true" {
+			x = 1
+		}
+	case cut:
+		p.isFloat = true // no integer has that many digits
+	default:
+		var err error
+		if x, err = strconv.ParseFloat(word, 64); err != nil || strings.ContainsAny(word, "xXpP_") { // hexadecimal forms are not printed
+			return fmt.Errorf("element %d: %.40q is not a number", p.read, word)
+		}
+		p.isFloat = p.isFloat || strings.ContainsAny(word, ".eEnN")
+		if _, decimals, ok := strings.Cut(lower, "."); ok {
+			decimals, _, _ = strings.Cut(decimals, "e")
+			p.Decimals = max(p.Decimals, len(decimals))
+		}
+	}
+	if p.leaf < 0 {
+		p.leaf = depth
+	}
+	if p.leaf != depth {
+		return errRagged
+	}
+	if !cut {
+		p.Known, p.values = append(p.Known, p.read), append(p.values, x)
+	}
+	p.read++
+	return nil
+}
+
+// tensor makes a tensor of the values. Narrow floats become float32, which rounds less than the log does.
+func (p *printed) tensor() (*tensor.Tensor, error) {
+	n, err := tensor.NumElems(p.shape)
+	if err == nil && n > maxPrinted {
+		err = fmt.Errorf("%w: %s%s has too many elements for a log: dump it to a file", tensor.ErrUnsupported, p.dtype, tensor.FormatShape(p.shape))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.dtype == tensor.Bool {
+		v := make([]bool, n)
+		for i, at := range p.Known {
+			v[at] = p.values[i] != 0
+		}
+		return tensor.Of(v, p.shape...)
+	}
+	if of := fills[p.dtype]; of != nil {
+		return of(p, n)
+	}
+	return fill[float32](p, n)
+}
+
+var fills = map[tensor.DType]func(*printed, int) (*tensor.Tensor, error){
+	tensor.F64: fill[float64], tensor.I8: fill[int8], tensor.U8: fill[uint8], tensor.I16: fill[int16], tensor.U16: fill[uint16],
+	tensor.I32: fill[int32], tensor.U32: fill[uint32], tensor.I64: fill[int64], tensor.U64: fill[uint64],
+}
+
+func fill[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](p *printed, n int) (*tensor.Tensor, error) {
+	v := make([]T, n)
+	largest := math.Nextafter(math.Ldexp(1, 63), 0) // that int64 has
+	if p.dtype == tensor.U64 {
+		largest *= 2
+	}
+	for i, at := range p.Known {
+		v[at] = T(p.values[i])
+		if !p.dtype.IsFloat() {
+			v[at] = T(min(p.values[i], largest))
+		}
+	}
+	return tensor.Of(v, p.shape...)
+}
+
+// word returns the next bracket, comma or equal sign, or what stands between them, of this line or of those that follow.
+func (p *printed) word() (string, error) {
+	for {
+		p.rest = strings.TrimLeft(p.rest, " \t")
+		if p.rest != "" {
+			n := strings.IndexAny(p.rest, "()[],= \t")
+			if n < 0 {
+				n = len(p.rest)
+			}
+			word := p.rest[:max(n, 1)]
+			p.rest = p.rest[len(word):]
+			return word, nil
+		}
+		if p.Relative || !p.lines.next() {
+			return "", fmt.Errorf("%w: the log ends within the tensor", tensor.ErrTruncated)
+		}
+		if _, _, again := begin(p.lines.text); again {
+			p.lines.unread = true
+			return "", fmt.Errorf("%w: line %d begins another tensor within it", tensor.ErrTruncated, p.lines.number)
+		}
+		p.rest = p.lines.text
+		if p.size += len(p.rest); p.size >= maxText {
+			return "", tooLong()
+		}
+	}
+}
+
+func tooLong() error {
+	return fmt.Errorf("more than %d bytes of text: print less, or save files (BINARY_MAX_CHECKPOINT)", maxText)
 }

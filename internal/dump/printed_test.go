@@ -49,20 +49,23 @@ func expected(t *testing.T, file string) []tensor.Named {
 	return out
 }
 
-// near requires v to be x within the printed precision.
-func near(t *testing.T, r dump.Record, x, v float64, what string) {
+// near requires element at of what was printed of a tensor to be x, within the printed precision.
+func near(t *testing.T, e dump.Entry, at int, x float64) {
 	t.Helper()
+	v, what := e.Tensor.At(at), fmt.Sprintf("%s[%d]", e.Label(), at)
 	switch {
 	case math.IsNaN(x):
 		require.True(t, math.IsNaN(v), what)
-	case math.IsInf(x, 0) || !r.DType.IsFloat() || r.Precision == 0:
+	case math.IsInf(x, 0) || e.Printed.Decimals == 0 && math.Abs(x) < 1<<53:
 		require.Equal(t, x, v, what)
+	case !e.Tensor.DType().IsFloat():
+		require.InEpsilon(t, x, v, 1e-15, what)
 	default:
-		unit := math.Pow(10, -float64(r.Precision))
-		if string(r.Style()) == "FULL" || strings.HasPrefix(what, "wide range") {
+		unit := math.Pow(10, -float64(e.Printed.Decimals))
+		if e.Printed.Relative || strings.HasPrefix(what, "wide range") {
 			unit *= math.Pow(10, math.Floor(math.Log10(math.Max(math.Abs(x), 1e-300))))
 		}
-		require.InDelta(t, x, v, unit*0.5000001+math.Abs(x)*1e-15, what)
+		require.InDelta(t, x, v, unit*0.5000001+math.Abs(x)*e.Tensor.DType().Epsilon(), what)
 		if v != 0 {
 			require.Equal(t, math.Signbit(x), math.Signbit(v), what)
 		}
@@ -102,44 +105,45 @@ func TestRealLogs(t *testing.T) {
 		"compact.log": {"float32-special3": 2, "float64-special3": 2, "float32-special5": 3, "float64-special5": 3,
 			"float64-huge": 1, "bf16-special": 1},
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		file, want string
-		style      string
+		full       bool
 		precision  int // of the tensor "precise"
 		precise    string
 	}{
-		{"compact.log", "want.json", "COMPACT", 4, "f32-2x3"},
-		{"full6.log", "want.json", "FULL", 6, "f32-2x3"},
-		{"full10.log", "want.json", "FULL", 10, "f32-2x3"},
-		{"torch.log", "want_torch.json", "torch", 4, "matrix"},
-	}
-	for _, tt := range tests {
+		{"compact.log", "want.json", false, 4, "f32-2x3"},
+		{"full6.log", "want.json", true, 6, "f32-2x3"},
+		{"full10.log", "want.json", true, 10, "f32-2x3"},
+		{"torch.log", "want_torch.json", false, 4, "matrix"},
+	} {
 		t.Run(tt.file, func(t *testing.T) {
-			records, _, err := dump.ParseLog(tt.file, bytes.NewReader(load(t, tt.file)))
+			entries, err := dump.ParseLog(tt.file, bytes.NewReader(load(t, tt.file)))
 			require.NoError(t, err)
 			want := expected(t, tt.want)
-			require.Len(t, records, len(want))
-			for i, r := range records {
-				w := want[i]
-				require.Equal(t, w.Name, r.Label)
-				require.Equal(t, w.DType(), r.DType, r.Label)
-				require.Equal(t, w.Shape(), r.Shape, r.Label)
-				require.Equal(t, tt.style, string(r.Style()))
-				if r.Label == tt.precise {
-					require.Equal(t, tt.precision, r.Precision)
-				}
-				n := lost[tt.file][r.Label]
-				if tt.style == "COMPACT" {
-					index := corners(w.Shape())
-					require.Len(t, r.Index, len(index)-n, r.Label)
-					require.Subset(t, index, r.Index, r.Label)
+			require.Len(t, entries, len(want))
+			for i, e := range entries {
+				w, known := want[i], e.Printed.Known
+				require.Equal(t, w.Name, e.Label())
+				if w.DType().Size() == 2 && w.DType().IsFloat() {
+					require.Equal(t, tensor.F32, e.Tensor.DType(), w.Name)
 				} else {
-					require.Len(t, r.Index, w.Len(), r.Label)
+					require.Equal(t, w.DType(), e.Tensor.DType(), w.Name)
 				}
-				require.True(t, slices.IsSorted(r.Index))
-				require.Len(t, r.Values, len(r.Index))
-				for k, at := range r.Index {
-					near(t, r, w.At(at), r.Values[k], fmt.Sprintf("%s[%d] line %d", r.Label, at, r.Line))
+				require.Equal(t, w.Shape(), e.Tensor.Shape(), w.Name)
+				require.Equal(t, tt.full, e.Printed.Relative)
+				if e.Label() == tt.precise {
+					require.Equal(t, tt.precision, e.Printed.Decimals)
+				}
+				index := corners(w.Shape())
+				if tt.file != "compact.log" {
+					index = make([]int, w.Len())
+				} else {
+					require.Subset(t, index, known, w.Name)
+				}
+				require.Len(t, known, len(index)-lost[tt.file][w.Name], w.Name)
+				require.True(t, slices.IsSorted(known))
+				for _, at := range known {
+					near(t, e, at, w.At(at))
 				}
 			}
 		})
@@ -149,17 +153,17 @@ func TestRealLogs(t *testing.T) {
 // With 27 decimals MAX has no room for the exponent, so no such value can be trusted. Infinities
 // and integers are complete.
 func TestCutExponents(t *testing.T) {
-	records, _, err := dump.ParseLog("full27.log", bytes.NewReader(load(t, "full27.log")))
+	entries, err := dump.ParseLog("full27.log", bytes.NewReader(load(t, "full27.log")))
 	require.NoError(t, err)
 	want := expected(t, "want.json")
-	require.NotEmpty(t, records)
-	for _, r := range records {
-		i := slices.IndexFunc(want, func(n tensor.Named) bool { return n.Name == r.Label })
-		for k, at := range r.Index {
-			near(t, r, want[i].At(at), r.Values[k], r.Label)
+	require.NotEmpty(t, entries)
+	for _, e := range entries {
+		i := slices.IndexFunc(want, func(n tensor.Named) bool { return n.Name == e.Label() })
+		for _, at := range e.Printed.Known {
+			near(t, e, at, want[i].At(at))
 		}
-		if r.Label == "f32-2x3" {
-			require.Empty(t, r.Values)
+		if e.Label() == "f32-2x3" {
+			require.Empty(t, e.Printed.Known)
 		}
 	}
 }
@@ -170,25 +174,27 @@ func TestNoiseIsSkipped(t *testing.T) {
 		"loss tensor([1.0])\n\n[1.0000, 2.0000]\n" +
 		"model.norm-output = tensor([[1.0000,\t2.0000]], dtype=f32, shape=[2])\n" +
 		"the tensors = tensors(1)\n"
-	records, _, err := dump.ParseLog("log", strings.NewReader(log))
+	entries, err := dump.ParseLog("log", strings.NewReader(log))
 	require.NoError(t, err)
-	require.Len(t, records, 2)
-	for i, line := range []int{3, 7} {
-		require.Equal(t, "model.norm-output", records[i].Label)
-		require.Equal(t, line, records[i].Line)
-		require.Equal(t, []float64{1, 2}, records[i].Values)
+	require.Len(t, entries, 2)
+	for _, e := range entries {
+		require.Equal(t, "model.norm-output", e.Label())
+		require.Equal(t, []float64{1, 2}, []float64{e.Tensor.At(0), e.Tensor.At(1)})
 	}
-	records, _, err = dump.ParseLog("empty", strings.NewReader(""))
+	entries, err = dump.ParseLog("log", strings.NewReader("x = tensor<1xf32> [1.0e+00]\r 20%|██\n"))
 	require.NoError(t, err)
-	require.Empty(t, records)
+	require.Len(t, entries, 1, "a progress bar came behind it")
+	entries, err = dump.ParseLog("empty", strings.NewReader(""))
+	require.NoError(t, err)
+	require.Empty(t, entries)
 }
 
 func TestSummaryOfTorch(t *testing.T) {
-	records, _, err := dump.ParseLog("summary.log", bytes.NewReader(load(t, "summary.log")))
+	entries, err := dump.ParseLog("summary.log", bytes.NewReader(load(t, "summary.log")))
 	require.ErrorIs(t, err, tensor.ErrUnsupported)
 	require.ErrorContains(t, err, `"large": line 2: `)
 	require.ErrorContains(t, err, "set_printoptions")
-	require.Len(t, records, 2, "what follows is read")
+	require.Len(t, entries, 2, "what follows is read")
 }
 
 func TestErrors(t *testing.T) {
@@ -216,7 +222,7 @@ func TestErrors(t *testing.T) {
 			`element 2: "INFO:"`, "another thread printed"},
 		{"compact row lost", strings.Replace(compact, "[2,2]", "[3,2]", 1), tensor.ErrCorrupt,
 			"not those of shape [3 2]", "the places would be wrong"},
-		{"compact gap", strings.Replace(compact, "2.0000]", "..., 2.0000]", 1), tensor.ErrCorrupt, "not those of shape",
+		{"compact gap", strings.Replace(compact, "2.0000]", "..., 2.0000]", 1), tensor.ErrCorrupt, `"..." is not a number`,
 			"two columns are never summarised"},
 		{"compact empty", "x = tensor([[1.0000]], dtype=f32, shape=[0])",
 			tensor.ErrCorrupt, "0 elements, 1 are printed", "contradiction"},
@@ -229,14 +235,12 @@ func TestErrors(t *testing.T) {
 			"the second tensor is read"},
 		{"ragged", "x = tensor([[1.0, 2.0], [3.0]])", tensor.ErrCorrupt, "different lengths", "torch prints no such tensor"},
 		{"deeper later", "x = tensor([[], [[]]])", tensor.ErrCorrupt, "different lengths", "torch prints no such tensor"},
-		{"brackets", "x = tensor(])", tensor.ErrCorrupt, "do not match", "no tensor"},
+		{"brackets", "x = tensor(])", tensor.ErrCorrupt, "not a number", "no tensor"},
 		{"deep", "x = tensor(" + strings.Repeat("[", 1000) + ")", tensor.ErrCorrupt, "", "bounded"},
 		{"attribute", "x = tensor([1.0], layout=torch.sparse_coo)", tensor.ErrCorrupt, `"layout"`, "not what it seems"},
 		{"size", "x = tensor([], size=(1, 3))", tensor.ErrCorrupt, "3 elements, 0 are printed", "contradiction"},
 		{"two in a line", "y = tensor<3xf32> [1.0e+00, 2.0x = tensor<1xf32> [1.0e+00]", tensor.ErrCorrupt,
 			"two tensors begin in this line", "the first was cut where the second begins"},
-		{"overwritten", "x = tensor<1xf32> [1.0e+00]\r 20%|██\n", tensor.ErrCorrupt, "a carriage return",
-			"a progress bar came behind it"},
 		{"no label", " = tensor<1xf32> [1.0e+00]", tensor.ErrCorrupt, "no label", "of which layer?"},
 		{"no beginning", "[3.0000, 4.0000]], dtype=f32, shape=[2,2])\n", tensor.ErrCorrupt, "whose beginning cannot be read",
 			"another thread printed over its first line"},
@@ -249,7 +253,7 @@ func TestErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, _, err := dump.ParseLog("run.log", strings.NewReader(tt.log))
+			_, err := dump.ParseLog("run.log", strings.NewReader(tt.log))
 			require.ErrorIs(t, err, tt.class, tt.reason)
 			require.ErrorContains(t, err, tt.text, tt.reason)
 			require.ErrorContains(t, err, `"run.log"`)
@@ -262,56 +266,30 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What may be a part of a tensor, and may be something else, is noted.
-func TestLooseParts(t *testing.T) {
-	whole := "x = tensor<1xf32> [1.0e+00]\n"
-	for _, tt := range []struct{ log, want, reason string }{
-		{whole + "loss tensor([1.0])\n[1.0, 2.0]\nshape=[2,2]\n{'lr': [1.5e-05]}\nvector<int> [1]\n", "", "nothing looks like one"},
-		{whole + "y = tsor([[ 0.6614,  0.2669],\n        [-0.4519, -1.661e-05]])\n", "^log: line 3 looks like a part of a tensor, or is cut, and was not read$",
-			"torch does not name what it prints at its end"},
-		{whole + "y 1.0e+00, 2.0e+00]\n", "line 2 looks", "the end of FULL"},
-		{whole + "model.norm-outp", "line 2 looks", "the last line is cut"},
-		{whole + "1.0e+00]\n2.0e+00]\n", "line 2 looks .* \\(nor were 1 more such lines\\)", "two of them"},
-		{whole + "model.norm-outp\n", "", "a line of its own"},
-		{strings.TrimSpace(whole), "", "a whole tensor at the end"},
-	} {
-		records, notes, err := dump.ParseLog("a/log", strings.NewReader(tt.log))
-		require.NoError(t, err, tt.reason)
-		require.Len(t, records, 1, tt.reason)
-		if tt.want == "" {
-			require.Empty(t, notes, tt.reason)
-		} else {
-			require.Len(t, notes, 1, tt.reason)
-			require.Regexp(t, tt.want, notes[0], tt.reason)
-		}
-	}
-}
-
 func TestGoesOnAfterErrors(t *testing.T) {
 	bad := "bad = tensor<2xf32> [1.0e+00]\n"
 	good := "good = tensor<1xf32> [1.0e+00]\n"
-	records, _, err := dump.ParseLog("log", strings.NewReader(bad+good+bad))
+	entries, err := dump.ParseLog("log", strings.NewReader(bad+good+bad))
 	require.ErrorContains(t, err, "line 1: ")
 	require.ErrorContains(t, err, "line 3: ")
-	require.Len(t, records, 1)
-	_, _, err = dump.ParseLog("log", strings.NewReader(strings.Repeat(bad, 1000)))
+	require.Len(t, entries, 1)
+	_, err = dump.ParseLog("log", strings.NewReader(strings.Repeat(bad, 1000)))
 	require.Len(t, strings.Split(err.Error(), "\n"), 10, "the first ten are enough")
-	_, _, err = dump.ParseLog("log", strings.NewReader("y = tensor([[1.0000,\n"+good))
+	_, err = dump.ParseLog("log", strings.NewReader("y = tensor([[1.0000,\n"+good))
 	require.Error(t, err)
 }
 
 func TestLongLines(t *testing.T) {
 	noise := io.LimitReader(endless('#'), 80<<20)
-	records, _, err := dump.ParseLog("log", io.MultiReader(noise, strings.NewReader("\nx = tensor<1xf32> [1.0e+00]\n")))
+	entries, err := dump.ParseLog("log", io.MultiReader(noise, strings.NewReader("\nx = tensor<1xf32> [1.0e+00]\n")))
 	require.NoError(t, err, "noise of any length is skipped")
-	require.Len(t, records, 1)
-	require.Equal(t, 2, records[0].Line)
+	require.Len(t, entries, 1)
 
 	long := io.MultiReader(strings.NewReader("x = tensor<9xf32> ["), io.LimitReader(endless('1'), 80<<20),
 		strings.NewReader("\ny = tensor<1xf32> [1.0e+00]\n"))
-	records, _, err = dump.ParseLog("log", long)
+	entries, err = dump.ParseLog("log", long)
 	require.ErrorContains(t, err, `"x": line 1: more than 67108864 bytes`)
-	require.Len(t, records, 1)
+	require.Len(t, entries, 1)
 }
 
 type endless byte
@@ -325,7 +303,7 @@ func (e endless) Read(b []byte) (int, error) {
 
 func TestReadError(t *testing.T) {
 	broken := errors.New("disk on fire")
-	_, _, err := dump.ParseLog("log", io.MultiReader(strings.NewReader("noise\n"), iotest.ErrReader(broken)))
+	_, err := dump.ParseLog("log", io.MultiReader(strings.NewReader("noise\n"), iotest.ErrReader(broken)))
 	require.ErrorIs(t, err, broken)
 }
 
@@ -340,22 +318,18 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, log []byte) {
-		records, _, err := dump.ParseLog("fuzz", bytes.NewReader(log))
+		entries, err := dump.ParseLog("fuzz", bytes.NewReader(log))
 		if err != nil {
 			var fe *tensor.FormatError
 			require.ErrorAs(t, err, &fe)
 		}
-		for _, r := range records {
-			n, err := tensor.NumElems(r.Shape)
-			require.NoError(t, err)
-			require.NotEqual(t, tensor.Invalid, r.DType)
-			require.Len(t, r.Values, len(r.Index))
+		for _, e := range entries {
 			last := -1
-			for _, i := range r.Index {
+			for _, i := range e.Printed.Known {
 				require.Greater(t, i, last)
 				last = i
 			}
-			require.Less(t, last, max(n, 1))
+			require.Less(t, last, max(e.Tensor.Len(), 1))
 		}
 	})
 }

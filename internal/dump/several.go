@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,74 +18,51 @@ const severalSchema = 3
 // several is a [RunFile] of several cases, as recorders outside write it: the files of all lie beside it.
 type several struct {
 	Schema int               `json:"schema"`
-	SHA256 string            `json:"sha256"` // of all the rest, see seal; it may be missing
-	Joined map[string]Joined `json:"joined"` // by case
-	Cases  []json.RawMessage `json:"cases"`  // each as the run.json of a dump
+	Cases  []json.RawMessage `json:"cases"` // each as the run.json of a dump
 }
 
 // parseSeveral returns what a run.json says of several cases; nil if it is that of one.
 func parseSeveral(name string, data []byte) (*several, error) {
-	var of several
-	if err := json.Unmarshal(data, &struct {
-		Cases *[]json.RawMessage `json:"cases"`
-	}{&of.Cases}); err != nil {
-		return nil, fmt.Errorf("dump: open %q: %w", name, mapfile.JSONError(data, err))
-	}
-	if of.Cases == nil {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(data, &keys) != nil || keys["cases"] == nil { // ParseInfo says what is wrong
 		return nil, nil
 	}
-	err := json.Unmarshal(data, &of)
+	var of several
+	err := strict(data, &of)
 	switch {
 	case err != nil:
-		err = mapfile.JSONError(data, err)
+		err = fmt.Errorf(`%w: next to "cases" want "schema" alone, all other keys belong in each case`, err)
 	case of.Schema > severalSchema:
 		err = fmt.Errorf("schema is %d, this version reads 1 to %d", of.Schema, severalSchema)
-	case of.Schema > 1:
-		if err = strict(data, &of); err != nil {
-			err = fmt.Errorf(`%w: next to "cases" want "schema", "sha256" and "joined" alone, all other keys belong in each case`, err)
-		}
-	}
-	if err == nil && of.SHA256 != "" {
-		if err = CheckSeal(data, of.SHA256); err != nil {
-			err = fmt.Errorf("%w: a merge or an edit changed what it lists: restore the folder or record the run again", err)
-		}
-	}
-	if err == nil && len(of.Cases) == 0 {
+	case len(of.Cases) == 0:
 		err = errors.New("it has no cases")
+	default:
+		return &of, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("dump: open %q: %w", name, err)
-	}
-	return &of, nil
+	return nil, fmt.Errorf("dump: open %q: %w", name, err)
 }
 
 // open opens the cases, whose files lie in the folder path.
 func (of *several) open(path string, opt Options) (runs []*Run, err error) {
 	for _, data := range of.Cases {
-		r, err := (&Run{Path: path}).open(func(r *Run, opt Options) error { return r.openCase(of, data, opt) }, Options{Unjudged: opt.Unjudged})
+		r, err := (&Run{Path: path}).open(func(r *Run, opt Options) error {
+			err := r.readInfo(filepath.Join(path, RunFile), data, opt)
+			if err == nil {
+				err = r.openOrder(path, opt)
+			}
+			return cmp.Or(err, r.checkHashes(), r.checkSteps())
+		}, Options{Unjudged: opt.Unjudged})
 		if err != nil {
 			return nil, errors.Join(err, CloseAll(runs))
+		}
+		if own := filepath.Join(path, r.Info.Case, ProgramFile); isFile(own) {
+			r.Program = own
+		} else if len(of.Cases) > 1 {
+			r.Program = ""
 		}
 		runs = append(runs, r)
 	}
 	return runs, nil
-}
-
-func (r *Run) openCase(of *several, data []byte, opt Options) error {
-	err := r.readInfo(filepath.Join(r.Path, RunFile), data, opt)
-	for _, step := range []func() error{func() error { return r.openOrder(r.Path, opt) }, r.checkHashes, r.checkSteps} {
-		if err == nil {
-			err = step()
-		}
-	}
-	r.Joined = of.Joined[r.Info.Case]
-	if len(of.Cases) > 1 {
-		r.Program = ""
-	}
-	if own := filepath.Join(r.Path, r.Info.Case, ProgramFile); r.Program == "" && isFile(own) {
-		r.Program = own
-	}
-	return err
 }
 
 // checkHashes compares the files of a run with the hashes that its run.json has.

@@ -71,7 +71,10 @@ func (t Text) check() error {
 	return checkTokens("token_ids", t.TokenIDs)
 }
 
-func (g Generation) check(tokens [][]int) error {
+func (g Generation) check(tokens [][]int, err error) error {
+	if err != nil {
+		return err
+	}
 	if len(tokens) != 1 {
 		return fmt.Errorf("token_ids has %d sequences: want one, a case for each generation", len(tokens))
 	}

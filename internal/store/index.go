@@ -130,7 +130,7 @@ func parseIndex(data []byte) (*Index, error) {
 	}
 	for i, k := range x.Runs {
 		var err error
-		if k.Info, _, err = dump.ParseInfo(IndexFile, k.Raw); err == nil {
+		if k.Info, err = dump.ParseInfo(IndexFile, k.Raw); err == nil {
 			err = k.check()
 		}
 		if err != nil {

@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/subtest",
 		"internal/supervise", "internal/picture", "internal/transformers",
 		"internal/places", "internal/setting"},
-	{"tensor", "internal/label/module", "internal/vocab", "internal/openai"}, {"tensor/internal/*", "internal/quant"},
+	{"tensor", "internal/label/module"}, {"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/mask"},
 	{"internal/checkpoint"}, {"internal/dump"}, {"internal/toy", "internal/scripttest"}, // for tests
 	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},

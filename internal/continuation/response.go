@@ -9,7 +9,7 @@ import (
 
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/openai"
+	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -18,7 +18,7 @@ type words map[string]int
 
 // id is the number of a token's text.
 func (w words) id(text string) int {
-	if id, ok := openai.TokenID(text); ok {
+	if id, ok := serving.TokenID(text); ok {
 		return id
 	}
 	id, ok := w[text]
@@ -32,7 +32,7 @@ func (w words) id(text string) int {
 // response reads a response with log-probabilities. Tokens are ids where the server says them
 // (return_token_ids); the texts of tokens alone can be compared with those of another response.
 func response(path string, data []byte, golden []*Side) ([]*Side, error) {
-	answers, err := openai.Read(data)
+	answers, err := serving.ReadAnswer(data)
 	if err != nil {
 		return nil, unjudged("want a response with choices and logprobs: %v", mapfile.JSONError(data, err))
 	}
@@ -67,7 +67,7 @@ func (s *Side) byID() bool {
 }
 
 // rowsOf returns the log-probabilities of each token, and the tokens.
-func rowsOf(a *openai.Answer, known words) (rows []generation.Row, tokens []int, err error) {
+func rowsOf(a *serving.Answer, known words) (rows []generation.Row, tokens []int, err error) {
 	n := len(a.LogProbs)
 	switch {
 	case n == 0:

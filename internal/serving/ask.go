@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -54,31 +55,29 @@ func (a Ask) with(keys map[string]any) Ask {
 	return a
 }
 
-// forms are what is asked for besides tokens, tried in this order until one is not refused: servers refuse keys that they
-// do not know. MLX has logprobs as chats have it for completions, too.
-var forms = []map[string]any{
-	{"return_token_ids": true, "logprobs": topLogProbs},
-	{"logprobs": topLogProbs},
-	{"return_token_ids": true, "logprobs": 1},
-	{"logprobs": 1},
-	{"return_token_ids": true, "logprobs": true, "top_logprobs": topLogProbs},
-	{"logprobs": true, "top_logprobs": topLogProbs},
-	{"return_token_ids": true},
-	{},
+// form is what is asked for besides tokens.
+type form struct {
+	ids    bool // return_token_ids
+	scores int  // logprobs, and of how many alternatives; 0: none
+	asChat bool // logprobs are asked for as chats have it, by completions too, as MLX wants it
 }
 
-// named names the keys of a form.
-func named(form map[string]any) string {
+// forms are tried in this order until one is not refused: servers refuse keys that they do not know.
+var forms = []form{{true, topLogProbs, false}, {false, topLogProbs, false}, {true, 1, false}, {false, 1, false},
+	{true, topLogProbs, true}, {false, topLogProbs, true}, {ids: true}, {}}
+
+func (f form) String() string {
 	var words []string
-	for _, key := range []string{"return_token_ids", "logprobs", "top_logprobs"} {
-		if value, is := form[key]; is {
-			words = append(words, strings.TrimSuffix(fmt.Sprintf("%s %v", key, value), " true"))
-		}
+	if f.ids {
+		words = append(words, "return_token_ids")
 	}
-	if words == nil {
-		return "neither return_token_ids nor logprobs"
+	switch {
+	case f.scores > 0 && f.asChat:
+		words = append(words, fmt.Sprintf("logprobs and top_logprobs %d", f.scores))
+	case f.scores > 0:
+		words = append(words, fmt.Sprintf("logprobs %d", f.scores))
 	}
-	return strings.Join(words, " and ")
+	return cmp.Or(strings.Join(words, " and "), "neither return_token_ids nor logprobs")
 }
 
 // turns are the messages as OpenAI's API has them: arguments of tools are texts, and images stand among
@@ -136,9 +135,17 @@ func withText(call map[string]any) map[string]any {
 }
 
 // body is the JSON of a request.
-func (a Ask) body(model string, form map[string]any) map[string]any {
+func (a Ask) body(model string, f form) map[string]any {
 	body := map[string]any{"model": model, "max_tokens": a.Tokens, "temperature": 0}
-	maps.Copy(body, form)
+	if f.ids {
+		body["return_token_ids"] = true
+	}
+	switch {
+	case f.scores > 0 && (f.asChat || a.As == AsChat):
+		body["logprobs"], body["top_logprobs"] = true, f.scores
+	case f.scores > 0:
+		body["logprobs"] = f.scores
+	}
 	switch a.As {
 	case AsIDs:
 		body["prompt"] = a.IDs
@@ -148,9 +155,6 @@ func (a Ask) body(model string, form map[string]any) map[string]any {
 		body["messages"] = a.turns()
 		if a.Tools != nil {
 			body["tools"] = a.Tools
-		}
-		if n, is := form["logprobs"].(int); is {
-			body["logprobs"], body["top_logprobs"] = true, n
 		}
 	default:
 		panic(fmt.Sprintf("serving: a request as %q", a.As))

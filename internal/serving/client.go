@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,15 +18,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/goparity/goparity/internal/openai"
 	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // KeyVariable is the environment variable with the key of servers that want one.
 const KeyVariable = "PARITY_API_KEY"
-
-// Answer is the first choice of an answer: one is asked for.
-type Answer = openai.Answer
 
 // client asks one server. It is safe for concurrent use.
 type client struct {
@@ -38,21 +33,21 @@ type client struct {
 	longest int // tokens of a prompt and its answer, 0 if the server does not say
 
 	mu      sync.Mutex
-	forms   map[string]map[string]any // by path, once an answer came
+	forms   map[string]form // by path, once an answer came
 	notes   []string
 	drafted drafting // by the answers
 }
 
-// AnswerError says that a request got no answer that can be judged.
-type AnswerError struct {
+// answerError says that a request got no answer that can be judged.
+type answerError struct {
 	Status int // of HTTP; 0 if there was none
 	What   string
 	Err    error
 	gone   bool // the server may be gone: others need not be asked
 }
 
-func (e *AnswerError) Error() string { return e.What }
-func (e *AnswerError) Unwrap() error { return e.Err }
+func (e *answerError) Error() string { return e.What }
+func (e *answerError) Unwrap() error { return e.Err }
 
 // newClient returns a client for the server at an address such as http://127.0.0.1:8000, with or
 // without /v1. Each request has a connection of its own: over one that the server has closed, Go
@@ -63,7 +58,7 @@ func newClient(address string, timeout time.Duration) (*client, error) {
 		return nil, fmt.Errorf("serving: %q is no address of a server: want http://HOST:PORT", address)
 	}
 	base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), "/v1"), "/")
-	return &client{base: base, timeout: timeout, forms: map[string]map[string]any{}, http: &http.Client{
+	return &client{base: base, timeout: timeout, forms: map[string]form{}, http: &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
 			DialContext: (&net.Dialer{Timeout: min(timeout, dialTime)}).DialContext},
@@ -92,7 +87,7 @@ type served struct {
 // where the hub's cache is not there.
 func (c *client) list(ctx context.Context) ([]served, error) {
 	data, err := c.send(ctx, http.MethodGet, c.base+models, nil, io.Discard)
-	if e, is := errors.AsType[*AnswerError](err); is && e.Status == http.StatusNotFound || err == nil && len(data) == 0 {
+	if e, is := errors.AsType[*answerError](err); is && e.Status == http.StatusNotFound || err == nil && len(data) == 0 {
 		return nil, nil
 	}
 	if err != nil {
@@ -105,7 +100,7 @@ func (c *client) list(ctx context.Context) ([]served, error) {
 		return nil, unreadable(models, data, err)
 	}
 	if len(list.Data) == 0 || list.Data[0].ID == "" {
-		return nil, &AnswerError{What: fmt.Sprintf("%s names no model: %s", models, snippet(data))}
+		return nil, &answerError{What: fmt.Sprintf("%s names no model: %s", models, snippet(data))}
 	}
 	return list.Data, nil
 }
@@ -130,7 +125,7 @@ func (c *client) findModel(ctx context.Context, name, like string) error {
 		ids = append(ids, m.ID)
 	}
 	if at < 0 && name != "" {
-		return &AnswerError{What: fmt.Sprintf("the server has no model %s, but %s", name, sanitize.Line(strings.Join(ids, ", ")))}
+		return &answerError{What: fmt.Sprintf("the server has no model %s, but %s", name, sanitize.Line(strings.Join(ids, ", ")))}
 	}
 	at = max(at, 0)
 	if len(ids) > 1 && name == "" {
@@ -144,24 +139,24 @@ func (c *client) findModel(ctx context.Context, name, like string) error {
 // again in the other forms; a note says so.
 func (c *client) ask(ctx context.Context, a Ask) (Answer, error) {
 	c.mu.Lock()
-	taken := c.forms[a.path()]
+	taken, known := c.forms[a.path()]
 	c.mu.Unlock()
-	if taken != nil {
+	if known {
 		return c.post(ctx, a, taken)
 	}
 	var first error
-	for _, form := range forms {
-		answer, err := c.post(ctx, a, form)
+	for _, f := range forms {
+		answer, err := c.post(ctx, a, f)
 		if refused(err) {
 			first = cmp.Or(first, err)
 			continue
 		}
 		if err == nil {
 			if first != nil {
-				c.note("%s refuses %s (%s): it is asked for %s", a.path(), named(forms[0]), first, named(form))
+				c.note("%s refuses %s (%s): it is asked for %s", a.path(), forms[0], first, f)
 			}
 			c.mu.Lock()
-			c.forms[a.path()] = form
+			c.forms[a.path()] = f
 			c.mu.Unlock()
 		}
 		return answer, err
@@ -173,13 +168,9 @@ func (c *client) ask(ctx context.Context, a Ask) (Answer, error) {
 // reports whether it was asked for several.
 func (c *client) askForOne(path string) (several bool) {
 	c.mu.Lock()
-	form := maps.Clone(c.forms[path])
-	for key, value := range form {
-		if n, is := value.(int); is && n > 1 {
-			form[key], several = 1, true
-		}
-	}
-	c.forms[path] = form
+	f := c.forms[path]
+	several, f.scores = f.scores > 1, min(f.scores, 1)
+	c.forms[path] = f
 	c.mu.Unlock()
 	if several {
 		c.note("the log-probabilities of %s are of other tokens than its texts have: it is asked for one alternative", path)
@@ -189,16 +180,16 @@ func (c *client) askForOne(path string) (several bool) {
 
 // refused reports whether the server took a request for wrong.
 func refused(err error) bool {
-	e, is := errors.AsType[*AnswerError](err)
+	e, is := errors.AsType[*answerError](err)
 	return is && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
 }
 
-func (c *client) post(ctx context.Context, a Ask, form map[string]any) (Answer, error) {
-	data, err := c.exchange(ctx, a, form, io.Discard)
+func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
+	data, err := c.exchange(ctx, a, f, io.Discard)
 	if err != nil {
 		return Answer{}, err
 	}
-	choices, err := openai.Read(data)
+	choices, err := ReadAnswer(data)
 	if err != nil {
 		return Answer{}, unreadable(a.path(), data, err)
 	}
@@ -209,8 +200,8 @@ func (c *client) post(ctx context.Context, a Ask, form map[string]any) (Answer, 
 	return choices[0], nil
 }
 
-func (c *client) exchange(ctx context.Context, a Ask, form map[string]any, watch io.Writer) ([]byte, error) {
-	body, err := json.Marshal(a.body(c.model, form))
+func (c *client) exchange(ctx context.Context, a Ask, f form, watch io.Writer) ([]byte, error) {
+	body, err := json.Marshal(a.body(c.model, f))
 	if err != nil {
 		return nil, fmt.Errorf("serving: %w", err)
 	}
@@ -244,9 +235,9 @@ func (c *client) send(ctx context.Context, method, address string, body []byte, 
 	case err != nil:
 		return nil, c.failed(ctx, path, fmt.Errorf("the answer ended after %d bytes: %w", len(data), err))
 	case len(data) > maxAnswer:
-		return nil, &AnswerError{What: fmt.Sprintf("%s: the answer has more than %d MiB", path, maxAnswer>>20)}
+		return nil, &answerError{What: fmt.Sprintf("%s: the answer has more than %d MiB", path, maxAnswer>>20)}
 	case response.StatusCode != http.StatusOK:
-		return nil, &AnswerError{Status: response.StatusCode, What: fmt.Sprintf("%s: %s: %s", path, response.Status, message(data))}
+		return nil, &answerError{Status: response.StatusCode, What: fmt.Sprintf("%s: %s: %s", path, response.Status, message(data))}
 	}
 	return data, nil
 }
@@ -263,11 +254,11 @@ func (c *client) failed(ctx context.Context, path string, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err, what = ctx.Err(), fmt.Sprintf("no answer within %s: give it more time with --timeout, or look at its log", c.timeout)
 	}
-	return &AnswerError{What: path + ": " + sanitize.Line(what), Err: err, gone: true}
+	return &answerError{What: path + ": " + sanitize.Line(what), Err: err, gone: true}
 }
 
 func unreadable(path string, data []byte, err error) error {
-	return &AnswerError{What: fmt.Sprintf("%s: the answer cannot be judged: %s: %s", path, sanitize.Line(err.Error()), snippet(data))}
+	return &answerError{What: fmt.Sprintf("%s: the answer cannot be judged: %s: %s", path, sanitize.Line(err.Error()), snippet(data))}
 }
 
 // message is what a server says in an error.

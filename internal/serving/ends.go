@@ -1,11 +1,15 @@
 package serving
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/goparity/goparity/internal/report"
+)
 
 // Causes of how a text ends, and of how it is written.
 
 // written: the tokens are right, the text is not.
-func (d *prober) written(q *request) *finding {
+func (d *prober) written(q *request) *report.Cause {
 	is, want, ids := plain(q.answer.Text), plain(q.ref.Text), q.answer.Tokens
 	if ids == nil {
 		ids = q.ref.Tokens
@@ -20,7 +24,7 @@ func (d *prober) written(q *request) *finding {
 }
 
 // ended: the answer is right as far as it goes, or goes on after its end, or says another reason.
-func (d *prober) ended(q *request) *finding {
+func (d *prober) ended(q *request) *report.Cause {
 	a := &q.answer
 	switch {
 	case q.j.fault == long, q.j.fault == ending:

@@ -2,13 +2,11 @@ package serving
 
 import (
 	"fmt"
-
-	"github.com/goparity/goparity/internal/openai"
 )
 
 // Judge reads an answer as a server wrote it and judges it: whether it is right.
 func Judge(m Model, ref *Reference, data []byte) (right bool, err error) {
-	all, err := openai.Read(data)
+	all, err := ReadAnswer(data)
 	if err != nil {
 		return false, err
 	}

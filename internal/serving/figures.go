@@ -6,12 +6,14 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/goparity/goparity/internal/report"
 )
 
 // Causes that a server's own log-probabilities show.
 
 // figures: the log-probabilities are a known function of the right ones.
-func (d *prober) figures(q *request) *finding {
+func (d *prober) figures(q *request) *report.Cause {
 	a := &q.answer
 	unnamed := a.Tokens == nil && !slices.Contains(q.j.judged, "text")
 	switch {
@@ -26,12 +28,12 @@ func (d *prober) figures(q *request) *finding {
 		return nil
 	}
 	f := q.proven(causeLogProbs, "the log-probabilities are %s", text)
-	f.proven = n >= enough
+	f.Proven = n >= enough
 	return f
 }
 
 // swapped: the log-probability is that of the reference's token, the token is another.
-func (d *prober) swapped(q *request) *finding {
+func (d *prober) swapped(q *request) *report.Cause {
 	a, k := &q.answer, q.j.at
 	if q.j.fault != tokens || k >= min(len(a.LogProbs), len(q.ref.Rows)) {
 		return nil

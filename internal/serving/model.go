@@ -3,14 +3,12 @@ package serving
 import (
 	"slices"
 	"strings"
-
-	"github.com/goparity/goparity/internal/vocab"
 )
 
 // Model is what is known of the model besides its goldens. What is not known is not judged.
 type Model struct {
-	EOS   []int        // tokens that end a text, by the model's own files; nil if they are not known
-	Vocab *vocab.Vocab // nil if there is none, or one that is not understood
+	EOS   []int  // tokens that end a text, by the model's own files; nil if they are not known
+	Vocab *Vocab // nil if there is none, or one that is not understood
 }
 
 // ends reports whether a token ends a text.

@@ -34,24 +34,19 @@ func IDs() []string {
 		causeDetokenise, causeCache, causeChoice, causeDraws, causeStream, causeSetting}
 }
 
-// finding is a cause and what shows it. One that is not proven fits, and others may.
-type finding struct {
-	id, text string
-	proven   bool
-}
-
-func (q *request) proven(id, format string, args ...any) *finding {
-	return &finding{id, q.where() + ": " + fmt.Sprintf(format, args...), true}
-}
-
-func (q *request) guess(id, format string, args ...any) *finding {
-	return &finding{id, q.where() + ": " + fmt.Sprintf(format, args...), false}
-}
-
-// cause is the finding as a report has it: nothing was predicted, so nothing fits better or worse.
-func (f *finding) cause() report.Cause {
+// newCause is a cause and what shows it. One that is not proven fits, and others may. Nothing was predicted, so nothing
+// fits better or worse.
+func newCause(id string, proven bool, text string) *report.Cause {
 	nan := report.Float(math.NaN())
-	return report.Cause{ID: f.id, Proven: f.proven, Text: sanitize.Line(f.text), Fit: nan, FitGolden: nan, NextFit: nan}
+	return &report.Cause{ID: id, Proven: proven, Text: sanitize.Line(text), Fit: nan, FitGolden: nan, NextFit: nan}
+}
+
+func (q *request) proven(id, format string, args ...any) *report.Cause {
+	return newCause(id, true, q.where()+": "+fmt.Sprintf(format, args...))
+}
+
+func (q *request) guess(id, format string, args ...any) *report.Cause {
+	return newCause(id, false, q.where()+": "+fmt.Sprintf(format, args...))
 }
 
 // prober looks for the causes of wrong answers, by asking the server further.
@@ -101,26 +96,23 @@ func (d *prober) next(q *request, k, n int) (p probe, ok bool) {
 // causes looks for what makes the answers wrong, the first ones in their order. Those that are
 // proven come first.
 func (d *prober) causes() []report.Cause {
-	causes, looked := []report.Cause{}, 0
+	proven, guesses, looked := []report.Cause{}, []report.Cause(nil), 0
 	for _, q := range d.requests {
 		if !q.wrong() || looked == maxFindings || d.known(q) {
 			continue
 		}
 		looked++
-		f := d.cause(q)
-		if f != nil && !slices.ContainsFunc(causes, func(c report.Cause) bool { return c.ID == f.id && (c.Proven || !f.proven) }) {
-			causes = append(causes, f.cause())
+		c := d.cause(q)
+		same := func(o report.Cause) bool { return o.ID == c.ID }
+		switch {
+		case c == nil || slices.ContainsFunc(proven, same):
+		case c.Proven:
+			proven, guesses = append(proven, *c), slices.DeleteFunc(guesses, same)
+		case !slices.ContainsFunc(guesses, same):
+			guesses = append(guesses, *c)
 		}
 	}
-	slices.SortStableFunc(causes, func(a, b report.Cause) int { return rank(a) - rank(b) })
-	return causes
-}
-
-func rank(c report.Cause) int {
-	if c.Proven {
-		return 0
-	}
-	return 1
+	return append(proven, guesses...)
 }
 
 // known reports whether a request that is wrong among others is wrong alone, too: that is looked at.
@@ -133,18 +125,18 @@ func (d *prober) known(q *request) bool {
 }
 
 // cause looks for what makes one answer wrong; nil if nothing is shown.
-func (d *prober) cause(q *request) *finding {
-	looks := map[fault][]func(*request) *finding{ending: {d.ended}, texts: {d.written}, logProbs: {d.figures}}[q.j.fault]
+func (d *prober) cause(q *request) *report.Cause {
+	looks := map[fault][]func(*request) *report.Cause{ending: {d.ended}, texts: {d.written}, logProbs: {d.figures}}[q.j.fault]
 	if looks == nil {
-		looks = []func(*request) *finding{d.otherIDs, d.repeat, d.others, d.mistakenPrompt, d.figures, d.swapped, d.ended,
+		looks = []func(*request) *report.Cause{d.otherIDs, d.repeat, d.others, d.mistakenPrompt, d.figures, d.swapped, d.ended,
 			d.otherDefault, d.evicted, d.otherTokenizer}
 	}
 	if q.way == AtOnce {
-		looks = append([]func(*request) *finding{d.crowded}, looks...)
+		looks = append([]func(*request) *report.Cause{d.crowded}, looks...)
 	}
 	for _, look := range looks {
-		if f := look(q); f != nil {
-			return f
+		if c := look(q); c != nil {
+			return c
 		}
 	}
 	return nil

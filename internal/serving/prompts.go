@@ -3,6 +3,8 @@ package serving
 import (
 	"slices"
 	"strings"
+
+	"github.com/goparity/goparity/internal/report"
 )
 
 // Causes of what a server makes of a prompt.
@@ -28,7 +30,7 @@ func misreadings(ref *Reference) (list []misreading) {
 }
 
 // otherIDs: the server says which ids it made of the prompt, and they are others.
-func (d *prober) otherIDs(q *request) *finding {
+func (d *prober) otherIDs(q *request) *report.Cause {
 	is := q.answer.Prompt
 	if q.j.fault != prompt || len(q.ref.Prompt) == 0 {
 		return nil
@@ -51,7 +53,7 @@ func (d *prober) otherIDs(q *request) *finding {
 
 // mistakenPrompt: the reference's ids are answered right, and ids with a mistake as the prompt was; or
 // where ids are changed, too, the opposite mistake makes them right.
-func (d *prober) mistakenPrompt(q *request) *finding {
+func (d *prober) mistakenPrompt(q *request) *report.Cause {
 	want, count := q.ref.Prompt, q.answer.PromptCount
 	if len(want) < 2 {
 		return nil
@@ -79,7 +81,7 @@ func (d *prober) mistakenPrompt(q *request) *finding {
 		if p, ok := d.ids(q, "ids "+of.text, of.ids); ok && d.agree(q.ref, &q.answer, &p.answer) {
 			f := q.proven(of.cause, "the reference's token ids are answered right, and ids %s as the prompt is: "+
 				"these are what the server makes of it", of.text)
-			f.proven = count >= 0 || len(q.ref.Tokens) > 1
+			f.Proven = count >= 0 || len(q.ref.Tokens) > 1
 			return f
 		}
 	}
@@ -91,7 +93,7 @@ func (d *prober) mistakenPrompt(q *request) *finding {
 
 // otherTokenizer: nothing else fits, and the prompt is right as ids, or the server counts another
 // number of tokens.
-func (d *prober) otherTokenizer(q *request) *finding {
+func (d *prober) otherTokenizer(q *request) *report.Cause {
 	count, want := q.answer.PromptCount, len(q.ref.Prompt)
 	cause := causeTemplate
 	switch {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/goparity/goparity/internal/report"
 )
 
 // Causes that show where a request is asked again: by chance, among others, with another setting, or
@@ -45,7 +47,7 @@ func (d *prober) rightAgain(q *request) bool {
 }
 
 // crowded: right alone, wrong among others.
-func (d *prober) crowded(q *request) *finding {
+func (d *prober) crowded(q *request) *report.Cause {
 	got := d.repeated(q)
 	switch right := countRight(got); {
 	case len(got) == 0:
@@ -64,7 +66,7 @@ func (d *prober) crowded(q *request) *finding {
 }
 
 // repeat: the same request, alone, is answered otherwise.
-func (d *prober) repeat(q *request) *finding {
+func (d *prober) repeat(q *request) *report.Cause {
 	got := d.repeated(q)
 	switch right := countRight(got); {
 	case len(got) == 0:
@@ -117,7 +119,7 @@ func (d *prober) remedied(q *request, name string, keys map[string]any) bool {
 
 // varies is what makes answers vary: a choice by chance, or what the server keeps
 // sometimes, as a cache that evicts.
-func (d *prober) varies(q *request, how string) *finding {
+func (d *prober) varies(q *request, how string) *report.Cause {
 	for _, r := range remedies {
 		if r.vary && d.cures(q, r.name, r.keys) {
 			return q.proven(r.cause, "%s; with %s it is right each time, and without, asked in between, it is not", how, r.name)
@@ -150,7 +152,7 @@ func (d *prober) cures(q *request, name string, keys map[string]any) bool {
 
 // otherDefault: a setting makes a request right that is always wrong, or a seed makes it another: the server has another
 // default, or keeps what it must not.
-func (d *prober) otherDefault(q *request) *finding {
+func (d *prober) otherDefault(q *request) *report.Cause {
 	for seed := 1; seed <= 2; seed++ {
 		p, ok := d.try(q, "with a seed", q.ref, q.ask.with(map[string]any{"seed": seed}))
 		if ok && !d.agree(q.ref, &q.answer, &p.answer) && d.still(q, "as before") {
@@ -172,7 +174,7 @@ func (d *prober) still(q *request, how string) bool {
 }
 
 // others: the answer is that of a prompt that was asked before.
-func (d *prober) others(q *request) *finding {
+func (d *prober) others(q *request) *report.Cause {
 	for _, o := range d.requests[:slices.Index(d.requests, q)] {
 		if o.ref.Prompt != nil && !slices.Equal(o.ref.Prompt, q.ref.Prompt) && d.speaks(o.ref, &q.answer) {
 			return q.proven(causeCache, "the answer is that to %s, which was asked before and begins with the same %d tokens", o.where(),
@@ -183,7 +185,7 @@ func (d *prober) others(q *request) *finding {
 }
 
 // evicted: the answer is right once another prompt was asked, of which the server can use nothing.
-func (d *prober) evicted(q *request) *finding {
+func (d *prober) evicted(q *request) *report.Cause {
 	if len(q.ref.Prompt) == 0 {
 		return nil
 	}

@@ -96,7 +96,7 @@ func (r *run) sendAll(ctx context.Context, requests []*request, n int) {
 			for i := next.Add(1); i <= int64(len(requests)); i = next.Add(1) {
 				q := requests[i-1]
 				r.send(ctx, q)
-				if e, ok := errors.AsType[*AnswerError](q.err); ok && e.gone || ctx.Err() != nil {
+				if e, ok := errors.AsType[*answerError](q.err); ok && e.gone || ctx.Err() != nil {
 					next.Store(int64(len(requests)))
 				}
 			}
@@ -110,7 +110,7 @@ func (r *run) sendAll(ctx context.Context, requests []*request, n int) {
 func (r *run) send(ctx context.Context, q *request) {
 	q.sent = true
 	if n := len(q.ref.Prompt) + len(q.ref.Tokens); r.longest > 0 && n > r.longest {
-		q.err = &AnswerError{What: fmt.Sprintf("prompt and answer have %d tokens, the server takes %d (max_model_len)", n, r.longest)}
+		q.err = &answerError{What: fmt.Sprintf("prompt and answer have %d tokens, the server takes %d (max_model_len)", n, r.longest)}
 		return
 	}
 	if r.answered(ctx, q); q.judged() && q.j.misnamed && q.stream == nil {
@@ -151,7 +151,7 @@ func (r *run) answered(ctx context.Context, q *request) {
 // unanswered leaves a request that no case asks for unjudged, unless the server may be gone.
 func (r *run) unanswered(q *request) {
 	late := q.way == queued && errors.Is(q.err, context.DeadlineExceeded) // others were before it
-	if e, ok := errors.AsType[*AnswerError](q.err); ok && q.extra && (!e.gone || late) {
+	if e, ok := errors.AsType[*answerError](q.err); ok && q.extra && (!e.gone || late) {
 		r.leave(q, e.What)
 	}
 }

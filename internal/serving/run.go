@@ -124,8 +124,8 @@ func (r *run) further(ctx context.Context) {
 			}
 			r.add(q)
 			if q.wrong() && r.out.Causes == nil {
-				f := finding{q.cause, q.j.what, q.cause != causeConcurrency || q.draws > 0 || r.rightAlone(ctx, q)}
-				r.out.Causes = []report.Cause{f.cause()}
+				proven := q.cause != causeConcurrency || q.draws > 0 || r.rightAlone(ctx, q)
+				r.out.Causes = []report.Cause{*newCause(q.cause, proven, q.j.what)}
 			}
 		}
 		if r.out.Verdict != report.Pass {

@@ -20,7 +20,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/serving/servingtest"
-	"github.com/goparity/goparity/internal/vocab"
 )
 
 const tokensOfCases = 6
@@ -41,7 +40,7 @@ func judge(t *testing.T, s *stub, refs []*serving.Reference, opt serving.Options
 
 // known is all that is known of the stub's model.
 func known(t testing.TB) serving.Model {
-	v, err := vocab.Decode(servingtest.Tokenizer())
+	v, err := serving.DecodeVocab(servingtest.Tokenizer())
 	require.NoError(t, err)
 	return serving.Model{EOS: []int{servingtest.EOS}, Vocab: v}
 }
@@ -325,37 +324,38 @@ func TestFaultsAndTheirCauses(t *testing.T) {
 const leastNamed = 0.9
 
 // Every fault, in fixtures of one kind of case and of all, on servers that say much or little: it is found wherever it
-// can show, and no cause that is not true is named.
+// can show, and no cause that is not true is named. Each meets each kind of server, with another kind of fixture.
 func TestFaultsOnServersThatSayLittle(t *testing.T) {
 	all := servingtest.Cases(tokensOfCases)
-	kinds := map[string][]*serving.Reference{"all": all, "ids": all[:2], "one": all[:1], "text": all[2:3], "chat": all[3:]}
+	kinds := []struct {
+		name string
+		refs []*serving.Reference
+	}{{"all", all}, {"ids", all[:2]}, {"one", all[:1]}, {"text", all[2:3]}, {"chat", all[3:]}}
 	var wrong, named atomic.Int64
 	t.Run("servers", func(t *testing.T) {
-		for _, f := range slices.DeleteFunc(faults(), func(f *faulty) bool { return f.in == "once" }) {
-			for kind, refs := range kinds {
-				for mask := range 8 {
-					s, model := f.fresh(), known(t)
-					s.NoIDs, s.NoLogProbs = mask&1 > 0, mask&2 > 0
-					s.NoUsage = bits.OnesCount(uint(mask))%2 > 0 // beside each of the others, and without it
-					if mask&4 > 0 {
-						model = serving.Model{} // without the model's files neither is known
-					}
-					t.Run(fmt.Sprintf("%s/%s/ids=%v,logprobs=%v,usage=%v,vocab=%v", f.name, kind, !s.NoIDs, !s.NoLogProbs, !s.NoUsage, model.Vocab != nil), func(t *testing.T) {
-						t.Parallel()
-						out := judge(t, s, refs, serving.Options{Model: model})
-						require.NotEqual(t, report.Error, out.Verdict, out.Error)
-						for _, c := range causes(out) {
-							assert.Contains(t, append(f.causes, f.also), strings.TrimSuffix(c, "?"), "%v\n%s", out.Causes, strings.Join(out.Probes, "\n"))
-						}
-						if f.shows(kind, refs, s.NoLogProbs) {
-							assert.Equal(t, report.Fail, out.Verdict)
-							wrong.Add(1)
-							named.Add(int64(min(len(out.Causes), 1)))
-						} else if f.in == "none" {
-							assert.Equal(t, report.Pass, out.Verdict, "%v", failing(out))
-						}
-					})
+		for i, f := range slices.DeleteFunc(faults(), func(f *faulty) bool { return f.in == "once" }) {
+			for mask := range 8 {
+				kind, s, model := kinds[(i+mask)%len(kinds)], f.fresh(), known(t)
+				s.NoIDs, s.NoLogProbs = mask&1 > 0, mask&2 > 0
+				s.NoUsage = bits.OnesCount(uint(mask))%2 > 0 // beside each of the others, and without it
+				if mask&4 > 0 {
+					model = serving.Model{} // without the model's files neither is known
 				}
+				t.Run(fmt.Sprintf("%s/%s/ids=%v,logprobs=%v,usage=%v,vocab=%v", f.name, kind.name, !s.NoIDs, !s.NoLogProbs, !s.NoUsage, model.Vocab != nil), func(t *testing.T) {
+					t.Parallel()
+					out := judge(t, s, kind.refs, serving.Options{Model: model})
+					require.NotEqual(t, report.Error, out.Verdict, out.Error)
+					for _, c := range causes(out) {
+						assert.Contains(t, append(f.causes, f.also), strings.TrimSuffix(c, "?"), "%v\n%s", out.Causes, strings.Join(out.Probes, "\n"))
+					}
+					if f.shows(kind.name, kind.refs, s.NoLogProbs) {
+						assert.Equal(t, report.Fail, out.Verdict)
+						wrong.Add(1)
+						named.Add(int64(min(len(out.Causes), 1)))
+					} else if f.in == "none" {
+						assert.Equal(t, report.Pass, out.Verdict, "%v", failing(out))
+					}
+				})
 			}
 		}
 	})

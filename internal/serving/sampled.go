@@ -178,9 +178,9 @@ func (r *run) count(s sampling, requests []*request) (drawn map[string]int, err 
 		case q.sent && s.named(a) && s.behind > 0 && !beginning(s.ref.Tokens[:s.behind], a.Tokens):
 			name = "another text"
 		case q.sent && (!s.named(a) || !ok):
-			return nil, &AnswerError{What: "the server does not say which token it drew, and no vocabulary does"}
+			return nil, &answerError{What: "the server does not say which token it drew, and no vocabulary does"}
 		case !q.sent:
-			return nil, &AnswerError{What: "not all draws were sent: the server was gone", gone: true}
+			return nil, &answerError{What: "not all draws were sent: the server was gone", gone: true}
 		}
 		drawn[name]++
 	}

@@ -29,7 +29,8 @@ func hot(change func(q *request)) *stub {
 func TestSampled(t *testing.T) {
 	const other, draws = "distribution", 300
 	before := 0 // top_k of the request that came before
-	try(t, servingtest.Cases(tokensOfCases), []trial{
+	penalties := []string{"frequency_penalty", "presence_penalty", "repetition_penalty"}
+	trials := []trial{
 		{reason: "right", stub: &stub{}, draws: draws},
 		{reason: "by the texts of tokens", stub: &stub{NoIDs: true}, draws: draws},
 		{reason: "nothing tells the tokens", stub: &stub{NoIDs: true}, model: &serving.Model{}, draws: draws, says: "which token it drew"},
@@ -53,7 +54,7 @@ func TestSampled(t *testing.T) {
 			says: "as if the best token were always taken"},
 		{reason: "top_k of the request before", stub: hot(func(q *request) { q.TopK, before = before, q.TopK }), draws: 700, first: "top_k", cause: "concurrency",
 			says: "without requests of other settings beside them they are right"},
-		{reason: "a setting that it refuses", stub: refusing("min_p"), draws: draws, says: "min_p is not known"},
+		{reason: "a setting that it refuses", stub: refusing(append(penalties, "min_p")...), draws: draws, says: "min_p is not known"},
 		{reason: "a server that keeps five where nothing is said", stub: hot(func(q *request) {
 			if q.TopK == 0 {
 				q.TopK = 5
@@ -66,12 +67,14 @@ func TestSampled(t *testing.T) {
 			}
 			return row
 		}}, draws: draws},
-	}, func(t *testing.T, c trial, out *report.Serving, said string) {
-		penalised := 3
-		if c.model != nil {
-			penalised = 0 // nothing tells whether it knows them
+	}
+	for _, c := range trials { // penalties have a test of their own
+		if c.stub.Refuses == nil {
+			c.stub.Refuses = refusing(penalties...).Refuses
 		}
-		assert.Len(t, asked(out, serving.Sampled), 6+penalised, said)
+	}
+	try(t, servingtest.Cases(tokensOfCases), trials, func(t *testing.T, c trial, out *report.Serving, said string) {
+		assert.Len(t, asked(out, serving.Sampled), 6, said)
 		if c.cause != "" {
 			assert.Contains(t, out.First.Where(), "sampled")
 		}

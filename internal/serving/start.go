@@ -90,7 +90,7 @@ func (s *Server) ready(ctx context.Context, mark string) bool {
 		return false
 	}
 	_, err = c.list(ctx)
-	e, is := errors.AsType[*AnswerError](err)
+	e, is := errors.AsType[*answerError](err)
 	return err == nil || mark != "" && is && !e.gone
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goparity/goparity/internal/openai"
 	"github.com/goparity/goparity/internal/sanitize"
 )
 
@@ -130,7 +129,7 @@ func (p *pieces) line(line []byte) {
 		p.ended = true
 		return
 	}
-	part, finish, err := openai.Piece(event)
+	part, finish, err := readPiece(event)
 	if p.n, p.last, p.err = p.n+1, event, err; part != "" {
 		p.text += part
 		p.came()
@@ -143,7 +142,7 @@ func (p *pieces) line(line []byte) {
 // stream asks for an answer in pieces; came is called for each as it comes. whole is false of one that breaks off.
 func (c *client) stream(ctx context.Context, a Ask, came func()) (answer Answer, whole bool, err error) {
 	p := &pieces{came: came}
-	data, err := c.exchange(ctx, a.with(map[string]any{"stream": true}), nil, p)
+	data, err := c.exchange(ctx, a.with(map[string]any{"stream": true}), form{}, p)
 	if err != nil {
 		return answer, false, err
 	}
@@ -151,7 +150,7 @@ func (c *client) stream(ctx context.Context, a Ask, came func()) (answer Answer,
 	case p.err != nil:
 		return answer, false, unreadable(a.path(), p.last, p.err)
 	case p.n == 0:
-		return answer, false, &AnswerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(), sanitize.Line(strings.TrimSpace(snippet(data))))}
+		return answer, false, &answerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(), sanitize.Line(strings.TrimSpace(snippet(data))))}
 	}
 	return Answer{Text: p.text, Finish: p.finish, PromptCount: -1, Count: -1}, p.ended, nil
 }

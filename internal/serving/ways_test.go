@@ -16,7 +16,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/serving/servingtest"
-	"github.com/goparity/goparity/internal/vocab"
 )
 
 // trial is a server, and what comes of asking it in further ways than the cases do.
@@ -67,11 +66,13 @@ func asked(out *report.Serving, way string) (list []report.ServedRequest) {
 	return slices.DeleteFunc(slices.Clone(out.Requests), func(r report.ServedRequest) bool { return !strings.HasPrefix(r.Way, way) })
 }
 
-// refusing is a server that does not know a key.
-func refusing(key string) *stub {
+// refusing is a server that does not know some keys.
+func refusing(keys ...string) *stub {
 	return &stub{Refuses: func(body map[string]any) string {
-		if _, is := body[key]; is {
-			return key + " is not known"
+		for _, key := range keys {
+			if _, is := body[key]; is {
+				return key + " is not known"
+			}
 		}
 		return ""
 	}}
@@ -261,7 +262,7 @@ func TestBrokenCharacters(t *testing.T) {
 	data, err := json.Marshal(map[string]any{"model": map[string]any{"vocab": words},
 		"decoder": map[string]any{"type": "Sequence", "decoders": []any{map[string]any{"type": "ByteFallback"}, map[string]any{"type": "Fuse"}}}})
 	require.NoError(t, err)
-	v, err := vocab.Decode(data)
+	v, err := serving.DecodeVocab(data)
 	require.NoError(t, err)
 	whole := func(ids []int) string {
 		text, _ := v.Text(ids, true)

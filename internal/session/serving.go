@@ -19,7 +19,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/vocab"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -163,7 +162,7 @@ func (f *Fixture) servedModel(refs []*serving.Reference) (m serving.Model, notes
 	if dir == "" {
 		return m, nil
 	}
-	v, err := vocab.Open(filepath.Join(dir, vocab.FileName))
+	v, err := serving.OpenVocab(dir)
 	if err != nil {
 		return m, []string{"texts are not made of token ids: " + err.Error()}
 	}

@@ -1,5 +1,4 @@
-// Package openai reads the answers of servers of OpenAI's API: what is standard, and what each server adds.
-package openai
+package serving
 
 import (
 	"cmp"
@@ -121,9 +120,9 @@ func (w *wireAnswer) failed() error {
 	return fmt.Errorf("it is an error in place of choices: %.200s", w.Error)
 }
 
-// Read reads the choices of an answer, in the order of their index, or where none has one as they are. It is an error if
-// there is none.
-func Read(data []byte) ([]Answer, error) {
+// ReadAnswer reads the choices of an answer of OpenAI's API, what is standard and what each server adds, in the order of
+// their index, or where none has one as they are. It is an error if there is none.
+func ReadAnswer(data []byte) ([]Answer, error) {
 	w := wireAnswer{Usage: wireUsage{Prompt: -1, Answer: -1}} // null changes nothing
 	if err := json.Unmarshal(data, &w); err != nil {
 		return nil, err
@@ -155,8 +154,8 @@ func Read(data []byte) ([]Answer, error) {
 	return all, nil
 }
 
-// Piece reads an event of a stream: the part of the text of the first choice, and why that ended.
-func Piece(data []byte) (text, finish string, err error) {
+// readPiece reads an event of a stream: the part of the text of the first choice, and why that ended.
+func readPiece(data []byte) (text, finish string, err error) {
 	var w wireAnswer
 	if err := json.Unmarshal(data, &w); err != nil {
 		return "", "", err

@@ -1,20 +1,18 @@
-// Package vocab turns token ids into text by a model's tokenizer.json, as Hugging Face tokenizers do.
-package vocab
+package serving
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/goparity/goparity/internal/mapfile"
 )
 
-// FileName is the name of the file in a model's folder.
-const FileName = "tokenizer.json"
-
-// Vocab has the texts of tokens, and how they are joined.
+// Vocab turns token ids into text by a model's tokenizer.json, as Hugging Face tokenizers do: it has the texts of tokens,
+// and how they are joined.
 type Vocab struct {
 	texts   map[int]string
 	special map[int]bool // which are written as they stand
@@ -25,20 +23,20 @@ type Vocab struct {
 type decoder func(tokens []string) []string
 
 type (
-	file struct {
+	vocabFile struct {
 		Added []struct {
 			ID      int    `json:"id"`
 			Content string `json:"content"`
 			Special bool   `json:"special"`
 		} `json:"added_tokens"`
-		Decoder *step `json:"decoder"`
+		Decoder *decoderStep `json:"decoder"`
 		Model   struct {
 			Vocab json.RawMessage `json:"vocab"`
 		} `json:"model"`
 	}
-	step struct {
+	decoderStep struct {
 		Type     string          `json:"type"`
-		Decoders []step          `json:"decoders"`
+		Decoders []decoderStep   `json:"decoders"`
 		Pattern  json.RawMessage `json:"pattern"`
 		Content  string          `json:"content"`
 		Start    int             `json:"start"`
@@ -52,22 +50,23 @@ type (
 	}
 )
 
-// Open reads a tokenizer.json. The error says what of it is not understood: no text is guessed.
-func Open(name string) (*Vocab, error) {
+// OpenVocab reads the tokenizer.json of a model's folder. The error says what of it is not understood: no text is guessed.
+func OpenVocab(dir string) (*Vocab, error) {
+	name := filepath.Join(dir, "tokenizer.json")
 	data, err := mapfile.Read(name, mapfile.MaxListing)
 	if err != nil {
-		return nil, fmt.Errorf("vocab: %w", err)
+		return nil, fmt.Errorf("serving: %w", err)
 	}
-	v, err := Decode(data)
+	v, err := DecodeVocab(data)
 	if err != nil {
-		return nil, fmt.Errorf("vocab: %s: %w", name, err)
+		return nil, fmt.Errorf("serving: %s: %w", name, err)
 	}
 	return v, nil
 }
 
-// Decode reads the content of a tokenizer.json.
-func Decode(data []byte) (*Vocab, error) {
-	var f file
+// DecodeVocab reads the content of a tokenizer.json.
+func DecodeVocab(data []byte) (*Vocab, error) {
+	var f vocabFile
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, mapfile.JSONError(data, err)
 	}
@@ -115,7 +114,7 @@ func (v *Vocab) words(data json.RawMessage) error {
 	return nil
 }
 
-func (v *Vocab) add(s step) error {
+func (v *Vocab) add(s decoderStep) error {
 	var d decoder
 	switch s.Type {
 	case "Sequence":
@@ -236,7 +235,7 @@ func strip(t, content string, start, stop int) string {
 	return t
 }
 
-func (s *step) metaspace(t string, i int) string {
+func (s *decoderStep) metaspace(t string, i int) string {
 	mark := s.Replacement
 	if mark == "" {
 		mark = "▁"

@@ -1,4 +1,4 @@
-package vocab_test
+package serving_test
 
 import (
 	"encoding/json"
@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/vocab"
+	"github.com/goparity/goparity/internal/serving"
 )
 
-// file is a tokenizer.json with words from id 3 on.
-func file(decoder string, words ...string) string {
+// tokenizer is a tokenizer.json with words from id 3 on.
+func tokenizer(decoder string, words ...string) string {
 	ids := map[string]int{}
 	for i, w := range words {
 		ids[w] = i + 3
@@ -26,7 +26,7 @@ func file(decoder string, words ...string) string {
 const llama = `{"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"},
 	{"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}`
 
-func TestText(t *testing.T) {
+func TestTextOfTokens(t *testing.T) {
 	for _, c := range []struct {
 		decoder string
 		words   []string
@@ -47,7 +47,7 @@ func TestText(t *testing.T) {
 		{`{"type": "BPEDecoder", "suffix": "</w>"}`, []string{"low", "er</w>", "x</w>"}, []int{3, 4, 5}, "lower x ", "lower x ", "the end of words"},
 		{`null`, []string{"a", "b"}, []int{3, 4}, "a b", "a b", "no decoder: words"},
 	} {
-		v, err := vocab.Decode([]byte(file(c.decoder, c.words...)))
+		v, err := serving.DecodeVocab([]byte(tokenizer(c.decoder, c.words...)))
 		require.NoError(t, err, c.reason)
 		got, ok := v.Text(c.ids, true)
 		assert.True(t, ok, c.reason)
@@ -60,7 +60,7 @@ func TestText(t *testing.T) {
 }
 
 func TestSpecial(t *testing.T) {
-	v, err := vocab.Decode([]byte(file("null", "a")))
+	v, err := serving.DecodeVocab([]byte(tokenizer("null", "a")))
 	require.NoError(t, err)
 	for id, want := range map[int][2]bool{0: {true, true}, 2: {false, true}, 3: {false, true}, 99: {false, false}} {
 		special, known := v.Special(id)
@@ -69,7 +69,7 @@ func TestSpecial(t *testing.T) {
 }
 
 func TestUnigram(t *testing.T) {
-	v, err := vocab.Decode([]byte(`{"model": {"vocab": [["<unk>", 0], ["▁a", -1.5]]}, "decoder": {"type": "Metaspace"}}`))
+	v, err := serving.DecodeVocab([]byte(`{"model": {"vocab": [["<unk>", 0], ["▁a", -1.5]]}, "decoder": {"type": "Metaspace"}}`))
 	require.NoError(t, err)
 	got, _ := v.Text([]int{1}, true)
 	assert.Equal(t, "a", got)
@@ -86,28 +86,28 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 		{`{"model": {"vocab": [[1]]}}`, "vocab[0] has no text", "no text"},
 		{"{", "line 1: unexpected end", "no JSON"},
 	} {
-		_, err := vocab.Decode([]byte(c.text))
+		_, err := serving.DecodeVocab([]byte(c.text))
 		assert.ErrorContains(t, err, c.error, c.reason)
 	}
-	_, err := vocab.Open("testdata/none.json")
-	assert.ErrorContains(t, err, "none.json")
+	_, err := serving.OpenVocab("testdata")
+	assert.ErrorContains(t, err, "tokenizer.json")
 }
 
 // The vocabulary of the fixture gives back the text whose bytes are its ids.
-func TestOpen(t *testing.T) {
-	v, err := vocab.Open("../../fixtures/tinyllama/model/tokenizer.json")
+func TestOpenVocab(t *testing.T) {
+	v, err := serving.OpenVocab("../../fixtures/tinyllama/model")
 	require.NoError(t, err)
 	got, ok := v.Text([]int{0}, false)
 	assert.True(t, ok)
 	assert.Equal(t, "<s>", got)
 }
 
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte(file(llama, "▁Hello", "<0xC3>")), 3)
-	f.Add([]byte(file(`{"type": "ByteLevel"}`, "Ġa")), 3)
+func FuzzVocab(f *testing.F) {
+	f.Add([]byte(tokenizer(llama, "▁Hello", "<0xC3>")), 3)
+	f.Add([]byte(tokenizer(`{"type": "ByteLevel"}`, "Ġa")), 3)
 	f.Add([]byte(`{"model": {"vocab": [["a", 0]]}}`), 0)
 	f.Fuzz(func(t *testing.T, data []byte, id int) {
-		v, err := vocab.Decode(data)
+		v, err := serving.DecodeVocab(data)
 		if err == nil {
 			v.Text([]int{id, id + 1}, true)
 		}

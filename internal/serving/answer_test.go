@@ -1,4 +1,4 @@
-package openai_test
+package serving_test
 
 import (
 	"fmt"
@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/openai"
+	"github.com/goparity/goparity/internal/serving"
 )
 
 const answer = `{"choices":[{"index":0,"text":"a b","token_ids":[5,6],"prompt_token_ids":[1,2],"finish_reason":"length",
 	"logprobs":{"token_logprobs":[-0.5,-1.25],"top_logprobs":[{"a":-0.5},{"b":-1.25}]}}],"usage":{"prompt_tokens":2,"completion_tokens":2}}`
 
 // Servers write the same answer in many ways.
-func TestRead(t *testing.T) {
+func TestReadAnswer(t *testing.T) {
 	const completion = `{"token_logprobs":[-0.5,-1.25],"top_logprobs":[{"a":-0.5},{"b":-1.25}]}`
 	content := func(first, second string) string {
 		return fmt.Sprintf(`{"content":[{%s,"logprob":-0.5,"top_logprobs":[{"token":"a","logprob":-0.5}]},{%s,"logprob":-1.25,"top_logprobs":[{"token":"b","logprob":-1.25}]}]}`,
@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 		{[]string{`"text":"a b"`, `"message":{"content":"a b"}`}, all, "a chat"},
 		{[]string{`"text":"a b"`, `"message":{"content":null}`, "length", "tool_calls"}, strings.Replace(all, "length", "tool_calls", 1), "a call of a tool"},
 	} {
-		got, err := openai.Read([]byte(strings.NewReplacer(tt.change...).Replace(answer)))
+		got, err := serving.ReadAnswer([]byte(strings.NewReplacer(tt.change...).Replace(answer)))
 		require.NoError(t, err, tt.reason)
 		a := got[0]
 		assert.Equal(t, tt.want, fmt.Sprintf("prompt %v tokens %v logprobs %v top %v %s %d %d", a.Prompt, a.Tokens, a.LogProbs, a.Top, a.Finish, a.PromptCount, a.Count),
@@ -59,7 +59,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	for _, finish := range []string{"tool_calls", "abort"} {
-		_, err := openai.Read([]byte(strings.NewReplacer("length", finish, "[5,6]", "null").Replace(answer)))
+		_, err := serving.ReadAnswer([]byte(strings.NewReplacer("length", finish, "[5,6]", "null").Replace(answer)))
 		assert.ErrorContains(t, err, fmt.Sprintf("finish_reason is %q", finish))
 	}
 }

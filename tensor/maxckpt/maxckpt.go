@@ -1,7 +1,6 @@
 package maxckpt
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -115,27 +114,22 @@ func Write(w io.Writer, name string, t *tensor.Tensor) error {
 			code = c
 		}
 	}
+	le := binary.LittleEndian
 	size := fixedSize + len(name) + 4*len(t.Shape())
-	h := bytes.NewBuffer(make([]byte, 0, prefixSize+size))
-	h.WriteString(magic)
-	put := func(v any) { binary.Write(h, binary.LittleEndian, v) } // never fails on a Buffer
-	put([]uint32{0, minor})
-	put(uint64(size))
-	put(uint32(len(name)))
-	h.WriteString(name)
-	h.Write([]byte{code, byte(len(t.Shape()))})
+	h := le.AppendUint32(le.AppendUint32([]byte(magic), 0), minor)
+	h = le.AppendUint32(le.AppendUint64(h, uint64(size)), uint32(len(name)))
+	h = append(append(h, name...), code, byte(len(t.Shape())))
 	for _, d := range t.Shape() {
 		if uint64(d) > math.MaxUint32 {
-			return fmt.Errorf("maxckpt: write %q: an axis of size %d, at most %d can be written",
-				name, d, uint32(math.MaxUint32))
+			return fmt.Errorf("maxckpt: write %q: an axis of size %d, at most %d can be written", name, d, uint32(math.MaxUint32))
 		}
-		put(uint32(d))
+		h = le.AppendUint32(h, uint32(d))
 	}
-	put(uint64(prefixSize + size))
-	if _, err := w.Write(h.Bytes()); err != nil {
-		return fmt.Errorf("maxckpt: write %q: %w", name, err)
+	_, err := w.Write(le.AppendUint64(h, uint64(prefixSize+size)))
+	if err == nil {
+		_, err = t.WriteTo(w)
 	}
-	if _, err := t.WriteTo(w); err != nil {
+	if err != nil {
 		return fmt.Errorf("maxckpt: write %q: %w", name, err)
 	}
 	return nil

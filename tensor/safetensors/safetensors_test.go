@@ -114,13 +114,6 @@ func TestUnsupportedNamesTheTensor(t *testing.T) {
 	}
 }
 
-func TestOpenMissing(t *testing.T) {
-	_, err := safetensors.Open("testdata/none.safetensors")
-	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = safetensors.Open("testdata")
-	require.ErrorContains(t, err, "folder")
-}
-
 func TestDamage(t *testing.T) {
 	data, err := os.ReadFile("testdata/shapes.safetensors")
 	require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/goparity/goparity/tensor"
@@ -36,6 +37,7 @@ func write(w io.Writer, tensors []tensor.Named, metadata map[string]string) (bef
 	return int64(len(header)), nil
 }
 
+// entryJSON is an entry of a header; its keys are written in this order.
 type entryJSON struct {
 	DType   string   `json:"dtype"`
 	Shape   []int    `json:"shape"`
@@ -44,24 +46,11 @@ type entryJSON struct {
 
 // marshalHeader returns everything before the buffer.
 func marshalHeader(tensors []tensor.Named, metadata map[string]string) ([]byte, error) {
-	var h bytes.Buffer
-	h.Write(make([]byte, 8)) // the size, filled in at the end
-	sep := byte('{')
-	put := func(key string, value any) error {
-		k, err := json.Marshal(key)
-		if err != nil {
-			return err
-		}
-		v, err := json.Marshal(value) // sorts the keys of a map
-		if err != nil {
-			return err
-		}
-		h.WriteByte(sep)
-		h.Write(k)
-		h.WriteByte(':')
-		h.Write(v)
-		sep = ','
-		return nil
+	var entries [][]byte
+	put := func(key string, value any) {
+		k, _ := json.Marshal(key) // neither fails, of texts and numbers
+		v, _ := json.Marshal(value)
+		entries = append(entries, slices.Concat(k, []byte(":"), v))
 	}
 	for k, v := range metadata {
 		if !utf8.ValidString(k) || !utf8.ValidString(v) {
@@ -69,9 +58,7 @@ func marshalHeader(tensors []tensor.Named, metadata map[string]string) ([]byte, 
 		}
 	}
 	if len(metadata) > 0 {
-		if err := put(metaKey, metadata); err != nil {
-			return nil, err
-		}
+		put(metaKey, metadata)
 	}
 	seen := map[string]bool{metaKey: true}
 	var at int64
@@ -81,22 +68,14 @@ func marshalHeader(tensors []tensor.Named, metadata map[string]string) ([]byte, 
 		}
 		seen[t.Name] = true
 		end := at + int64(t.Len())*int64(t.DType().Size())
-		if err := put(t.Name, entryJSON{dtypeName(t.DType()), t.Shape(), [2]int64{at, end}}); err != nil {
-			return nil, err
-		}
+		put(t.Name, entryJSON{dtypeName(t.DType()), t.Shape(), [2]int64{at, end}})
 		at = end
 	}
-	if sep == '{' {
-		h.WriteByte('{')
+	h := slices.Concat(make([]byte, 8), []byte("{"), bytes.Join(entries, []byte(",")), []byte("}"))
+	h = append(h, bytes.Repeat([]byte(" "), -len(h)&63)...)
+	if len(h)-8 > maxHeader {
+		return nil, fmt.Errorf("the header of %d tensors has %d bytes, at most %d are allowed", len(tensors), len(h)-8, maxHeader)
 	}
-	h.WriteByte('}')
-	for h.Len()%64 != 0 {
-		h.WriteByte(' ')
-	}
-	if h.Len()-8 > maxHeader {
-		return nil, fmt.Errorf("the header of %d tensors has %d bytes, at most %d are allowed",
-			len(tensors), h.Len()-8, maxHeader)
-	}
-	binary.LittleEndian.PutUint64(h.Bytes(), uint64(h.Len()-8))
-	return h.Bytes(), nil
+	binary.LittleEndian.PutUint64(h, uint64(len(h)-8))
+	return h, nil
 }

@@ -29,8 +29,8 @@ type (
 )
 
 // flattener walks the object of a pickle and names its tensors by their paths. The object can be a
-// graph: since containers may be shared, a small pickle can unfold to a huge tree, so the walk
-// counts its steps.
+// graph: since containers may be shared, a small pickle can unfold to a huge tree, and one that contains
+// itself has no end, so the walk counts its steps.
 type flattener struct {
 	file  *tensor.File
 	src   source
@@ -53,7 +53,7 @@ func flatten(f *tensor.File, root any, values int, src source) {
 
 func (w *flattener) walk(v any) {
 	if w.steps--; w.steps < 0 {
-		w.fail(tensor.ErrUnsupported, -1, "shared containers unfold to a tree that is too large: save each tensor once")
+		w.fail(tensor.ErrUnsupported, -1, "containers that are shared, or a container that contains itself, unfold to a tree that is too large: save each tensor once")
 	}
 	switch v := v.(type) {
 	case *dense:
@@ -63,7 +63,6 @@ func (w *flattener) walk(v any) {
 	case tuple:
 		w.items(v)
 	case *list:
-		w.enter(&v.open)
 		if v.set {
 			w.odd++
 		}
@@ -71,22 +70,11 @@ func (w *flattener) walk(v any) {
 		if v.set {
 			w.odd--
 		}
-		v.open = false
 	case *dict:
-		w.enter(&v.open)
 		for i := 0; i < len(v.items); i += 2 {
 			w.item(v.items[i], v.items[i+1])
 		}
-		v.open = false
 	}
-}
-
-// enter marks a container while the walk is inside it.
-func (w *flattener) enter(open *bool) {
-	if *open {
-		w.fail(tensor.ErrUnsupported, -1, "a container contains itself: save the tensors without it")
-	}
-	*open = true
 }
 
 func (w *flattener) items(items []any) {

@@ -225,16 +225,9 @@ func (u *unpickler) metadata(args tuple) {
 		u.corrupt("the metadata of a tensor is %s, want a dict", describe(args[0]))
 	}
 	for i := 0; i < len(d.items); i += 2 {
-		if d.items[i+1] == any(false) {
-			continue
-		}
-		switch k := d.items[i]; k {
-		case "conj":
-			u.unsupported("the file has a conjugated view: save its resolve_conj()")
-		case "neg":
-			u.unsupported("the file has a negated view: save its resolve_neg()")
-		default:
-			u.unsupported("the file has a tensor with metadata %s: save a plain tensor", describe(k))
+		if d.items[i+1] != any(false) {
+			u.unsupported("the file has a conjugated or negated view, or another one by metadata (%s): save its resolve_conj().resolve_neg()",
+				describe(d.items[i]))
 		}
 	}
 }

@@ -20,7 +20,6 @@ func Decode(file string, data []byte) (*tensor.File, error) {
 
 var (
 	zipMagic    = []byte("PK\x03\x04")
-	zipEnd      = []byte("PK\x05\x06")
 	protoPrefix = []byte{0x80} // PROTO
 )
 

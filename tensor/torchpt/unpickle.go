@@ -24,11 +24,9 @@ type (
 	list  struct {
 		items []any
 		set   bool // a set, which has no order
-		open  bool // flatten is inside it
 	}
 	dict struct {
 		items []any // key, value, key, value, …
-		open  bool  // flatten is inside it
 	}
 	// long is an integer that does not fit an int64: its two's complement, least significant byte
 	// first.

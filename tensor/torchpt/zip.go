@@ -1,7 +1,6 @@
 package torchpt
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"slices"
@@ -50,10 +49,6 @@ func decodeZip(f *tensor.File, data []byte) {
 // openArchive reads the directory and checks that the records follow each other from the first byte
 // of the file.
 func openArchive(data []byte) *archive {
-	if tail := data[max(0, len(data)-22-1<<16):]; !bytes.Contains(tail, zipEnd) {
-		format.Fail(tensor.ErrTruncated, int64(len(data)), "",
-			"the archive has no directory at its end: the file was cut off or is still being written")
-	}
 	order := format.Zip(data, format.MaxInflated)
 	if len(order) == 0 {
 		format.Fail(tensor.ErrCorrupt, -1, "", "the archive is empty")

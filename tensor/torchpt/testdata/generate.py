@@ -1,9 +1,7 @@
-"""Writes the files of this folder with the real torch.save (torch 2.15) and expected.json, which says what is in them.
+"""Writes the files of this folder with the real torch.save (torch 2.15) and want.json, which says what is in them.
 
-    pip install torch==2.15.0 numpy && python generate.py
+    pip install torch==2.15.0 numpy ml_dtypes && python generate.py
 
-expected.json: file -> list of {name, dtype, shape, strides, bits, values}; bits are the bytes of the contiguous tensor,
-values its elements as float64 (floats) or int64 (others), all little-endian in hexadecimal.
 Files whose name begins with refused_ have no entry: reading them is an error.
 """
 
@@ -11,12 +9,16 @@ import collections
 import io
 import json
 import os
+import sys
 import zipfile
 
 import numpy
 import torch
 
 os.chdir(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, "../../internal/tensortest")
+from reference import entry  # noqa: E402
+
 torch.manual_seed(7)
 expected = {}
 
@@ -26,21 +28,10 @@ INTS = [torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.u
 BIG = {torch.int64: (-(2**63), 2**63 - 1), torch.uint64: (2**53 + 1, 2**63 - 1)}
 
 
-def raw(t):
-    return t.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes().hex()
-
-
 def describe(name, t):
     t = t.detach()
     wide = t.to(torch.float64 if t.dtype.is_floating_point else torch.int64)
-    return {
-        "name": name,
-        "dtype": str(t.dtype).removeprefix("torch."),
-        "shape": list(t.shape),
-        "strides": list(t.stride()),
-        "bits": raw(t),
-        "values": raw(wide),
-    }
+    return entry(name, str(t.dtype).removeprefix("torch."), wide.numpy())
 
 
 def tensors(x, path=()):
@@ -207,6 +198,4 @@ around[0].append(around)
 torch.save(around, "refused_tuple_loop.pt")
 torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), "refused_script.pt")
 
-with open("expected.json", "w") as f:
-    json.dump(expected, f, indent=1)
-    f.write("\n")
+json.dump(expected, open("want.json", "w"), indent=None, separators=(",", ":"))

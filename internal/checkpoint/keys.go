@@ -48,10 +48,7 @@ func others(path string, ref, cand map[string]any) (out []Difference) {
 // asJSON is a value as config.json has it, cut where it is long.
 func asJSON(v any) string {
 	const most = 80
-	text, err := json.Marshal(v)
-	if err != nil { // of a config that was made in memory
-		return "?"
-	}
+	text, _ := json.Marshal(v) // it was read of JSON
 	if len(text) > most {
 		return strings.ToValidUTF8(string(text[:most]), "") + "…"
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
@@ -98,13 +97,8 @@ func TestGGUF(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
-	x, err := tensor.Of([]float32{1, 2}, 1, 2)
-	require.NoError(t, err)
-	file, err := os.Create(filepath.Join(dir, "model.safetensors"))
-	require.NoError(t, err)
-	require.NoError(t, safetensors.Write(file, []tensor.Named{{Name: "a.weight", Tensor: x}}, nil))
-	require.NoError(t, file.Close())
-	_, err = checkpoint.OpenQuantised(dir)
+	weightFile(t, filepath.Join(dir, "model.safetensors"), "a.weight")
+	_, err := checkpoint.OpenQuantised(dir)
 	assert.ErrorContains(t, err, "no weight is quantised")
 	_, err = checkpoint.OpenQuantised(filepath.Join(dir, "none.gguf"))
 	assert.ErrorIs(t, err, os.ErrNotExist)

@@ -35,7 +35,7 @@ type scheme struct {
 
 // usual is the scheme of all modules; zero if none is said.
 func (c *quantisation) usual() scheme {
-	if c == nil || len(c.schemes) == 0 {
+	if len(c.schemes) == 0 {
 		return scheme{}
 	}
 	return c.schemes[0]
@@ -140,9 +140,6 @@ func parseQuantisation(path string, m Config) (*quantisation, error) {
 
 // of returns how MLX quantised a module.
 func (c *quantisation) of(module string) scheme {
-	if c == nil {
-		return scheme{}
-	}
 	best := ""
 	for name := range c.modules {
 		fits := name == module || strings.HasSuffix(module, "."+name) || strings.HasSuffix(name, "."+module)
@@ -158,7 +155,7 @@ func (c *quantisation) of(module string) scheme {
 
 // says reports whether the weights of a module must be quantised by one of the methods.
 func (c *quantisation) says(module string, methods ...string) bool {
-	if c == nil || !slices.Contains(methods, c.method) || c.of(module).off {
+	if !slices.Contains(methods, c.method) || c.of(module).off {
 		return false
 	}
 	return !slices.ContainsFunc(c.ignored, func(leaves func(string) bool) bool { return leaves(module) })

@@ -81,11 +81,16 @@ func (r *Run) read(path, file string, opt Options) (entries []Entry, err error) 
 		named, notes, err = checkpoint.Dequantise(filepath.Dir(path), filepath.Base(path), named)
 		r.Notes = append(r.Notes, notes...)
 	}
+	return entriesOf("0", named), err
+}
+
+// entriesOf are the tensors of a step by the labels that they have for names.
+func entriesOf(step string, named []tensor.Named) (entries []Entry) {
 	for _, t := range named {
 		layer, port := label.Split(t.Name)
-		entries = append(entries, Entry{Step: "0", Layer: layer, Port: port, Tensor: t.Tensor})
+		entries = append(entries, Entry{Step: step, Layer: layer, Port: port, Tensor: t.Tensor})
 	}
-	return entries, err
+	return entries
 }
 
 // load opens a file and labels its tensors: the only tensor of a .max, .pt or .npy gets the file's

@@ -63,9 +63,7 @@ func object(data []byte) (keys map[string]json.RawMessage, err error) {
 		}
 		seen[key] = true
 		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, err
-		}
+		d.Decode(&value)
 	}
 	return keys, nil
 }

@@ -188,8 +188,11 @@ func (p *printed) attributes() error {
 	dtype := ""
 	for {
 		word, err := p.word()
-		if err != nil || word == ")" {
-			return errors.Join(err, p.typed(dtype))
+		switch {
+		case err != nil:
+			return err
+		case word == ")":
+			return p.typed(dtype)
 		}
 		key, err := p.word()
 		eq, err2 := p.word()

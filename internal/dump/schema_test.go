@@ -203,6 +203,9 @@ func TestSchema2Refused(t *testing.T) {
 		{"slip", with(`"pases": [[{"sequence": 0, "from": 0, "to": 4}]]`),
 			`unknown key "pases": did you mean "passes"? A key of your own`,
 			"a slip would be a key that does nothing"},
+		{"key twice", `{"schema": 2, "token_ids": [[1]], "engine": "max", "token_ids": [[2]]}`, "token_ids is there twice", "JSON would keep the last"},
+		{"encoding slip", with(`"encoding": "bflaot16"`), `did you mean "bfloat16"?`, "it would be judged by other limits"},
+		{"cache slip", with(`"encoding": {"compute": "bfloat16", "kv_cache": "flaot8_e4m3fn"}`), `did you mean "float8_e4m3fn"?`, "of the cache"},
 		{"capitals", with(`"Path": "one-pass"`), `unknown key "Path": did you mean "path"?`, "keys are in lower case"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -226,6 +229,8 @@ func TestSchema2(t *testing.T) {
 		reason     string
 	}{
 		{"plain", with(`"mode": "standard"`), "", nil, "the keys of schema 2 may be left out"},
+		{"encoding of its own", with(`"encoding": "q4_k"`), "", nil, "an engine's own name of a quantised one"},
+		{"short encoding", with(`"encoding": "fp32"`), "", nil, "another name"},
 		{"own key", with(`"sequence": [[1]], "model_class": "m.M", "host": "h"`), "", nil, "engines may add their own"},
 		{"own key like one that is there", with(`"mode": "standard", "model": "m"`), "",
 			nil, "mode is there, so model is no slip of it"},
@@ -341,25 +346,5 @@ func TestDocumented(t *testing.T) {
 		text, _, _ := strings.Cut(b, "```")
 		_, err := dump.ParseInfo("docs/run-json.md", []byte(text))
 		require.NoError(t, err, text)
-	}
-}
-
-// What would be judged in another way than it says is refused, with the right form.
-func TestClaims(t *testing.T) {
-	for _, tt := range []struct{ text, want, reason string }{
-		{`{"schema": 2, "token_ids": [[1]], "engine": "max", "token_ids": [[2]]}`, "token_ids is there twice", "JSON would keep the last"},
-		{`{"schema": 2, "encoding": "fp32"}`, "", "another name"},
-		{`{"schema": 2, "encoding": "bflaot16"}`, `did you mean "bfloat16"?`, "a slip"},
-		{`{"schema": 2, "encoding": {"compute": "bfloat16", "kv_cache": "flaot8_e4m3fn"}}`, `did you mean "float8_e4m3fn"?`, "of the cache"},
-		{`{"schema": 2, "encoding": "q4_k"}`, "", "an engine's own name of a quantised one"},
-		{`{"schema": 2, "encoding": "gptq"}`, "", "another"},
-		{`{"schema": 2, "encoding": "bf16"}`, "", "a short name"},
-	} {
-		_, err := dump.ParseInfo(dump.RunFile, []byte(tt.text))
-		if tt.want == "" {
-			assert.NoError(t, err, tt.reason)
-		} else {
-			assert.ErrorContains(t, err, tt.want, tt.reason)
-		}
 	}
 }

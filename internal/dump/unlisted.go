@@ -64,10 +64,7 @@ func (r *Run) openFiles(step, dir string, files []string, opt Options) error {
 	if r.OrderBy == "" || by == OrderNatural {
 		r.OrderBy = by
 	}
-	for _, t := range all {
-		layer, port := label.Split(t.Name)
-		r.Entries = append(r.Entries, Entry{Step: step, Layer: layer, Port: port, Tensor: t.Tensor})
-	}
+	r.Entries = append(r.Entries, entriesOf(step, all)...)
 	return nil
 }
 
@@ -86,11 +83,11 @@ func (r *Run) order(dir string, all []tensor.Named) (by string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("dump: open %q: %w", dir, err)
 	}
-	names := slices.DeleteFunc(strings.Split(string(data), "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
-	rank := map[string]int{} // less the number of names
-	for i, l := range slices.Backward(names) {
-		rank[strings.TrimSpace(l)] = i - len(names)
+	rank := map[string]int{} // below 0, that of what is not listed
+	for i, l := range slices.Backward(strings.Split(string(data), "\n")) {
+		rank[strings.TrimSpace(l)] = i - len(data) - 1
 	}
+	delete(rank, "")
 	slices.SortStableFunc(all, func(a, b tensor.Named) int { return rank[a.Name] - rank[b.Name] })
 	for _, t := range all {
 		delete(rank, t.Name)

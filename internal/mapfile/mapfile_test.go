@@ -109,27 +109,26 @@ func TestRead(t *testing.T) {
 		return name
 	}
 	small := file("small", 10)
-	var size *mapfile.SizeError
+	const size = "at most 10 are read"
 	for _, r := range []struct {
 		name   string
 		is     error
-		as     any
+		says   string
 		reason string
 	}{
-		{small, nil, nil, "as many bytes as are read"},
-		{link(small, "link"), nil, nil, "a link to a file is one"},
-		{file("large", 11), nil, &size, "a byte more"},
-		{file("sparse", 100<<30), nil, &size, "it is refused by its size, before it is read"},
-		{dir, mapfile.ErrNotRegular, nil, "a folder"},
-		{link("loop", "loop"), os.ErrInvalid, nil, "a link to itself"},
-		{filepath.Join(dir, "none"), fs.ErrNotExist, nil, "nothing"},
+		{small, nil, "", "as many bytes as are read"},
+		{link(small, "link"), nil, "", "a link to a file is one"},
+		{file("large", 11), nil, size, "a byte more"},
+		{file("sparse", 100<<30), nil, size, "it is refused by its size, before it is read"},
+		{dir, mapfile.ErrNotRegular, "", "a folder"},
+		{link("loop", "loop"), os.ErrInvalid, "", "a link to itself"},
+		{filepath.Join(dir, "none"), fs.ErrNotExist, "", "nothing"},
 	} {
 		t.Run(r.reason, func(t *testing.T) {
 			data, err := mapfile.Read(r.name, 10)
 			switch {
-			case r.as != nil:
-				require.ErrorAs(t, err, r.as)
-				assert.ErrorContains(t, err, "at most 10 are read")
+			case r.says != "":
+				require.ErrorContains(t, err, r.says)
 			case r.is == os.ErrInvalid: // the systems have several errors for it
 				require.Error(t, err)
 			case r.is != nil:
@@ -144,7 +143,7 @@ func TestRead(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(small, 20))
 	_, err = io.Copy(io.Discard, f)
-	require.ErrorAs(t, err, &size, "a file that grows while it is read")
+	require.ErrorContains(t, err, size, "a file that grows while it is read")
 	require.NoError(t, f.Close())
 }
 

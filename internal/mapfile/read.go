@@ -11,26 +11,21 @@ import (
 	"os"
 )
 
-// A SizeError says that a file has more bytes than are read of its kind.
-type SizeError struct {
-	Name        string
-	Size, Limit int64 // in bytes
-}
-
-func (e *SizeError) Error() string {
-	return fmt.Sprintf("%s has %d bytes, at most %d are read: is it the right file?", e.Name, e.Size, e.Limit)
+// tooLarge says that a file has more bytes than are read of its kind.
+func tooLarge(name string, size, limit int64) error {
+	return fmt.Errorf("%s has %d bytes, at most %d are read: is it the right file?", name, size, limit)
 }
 
 // Reader opens a regular file of at most limit bytes. Errors: those of the system
-// ([fs.ErrNotExist] and others), [*SizeError], also of reading a file that grows beyond the limit,
-// and [ErrNotRegular].
+// ([fs.ErrNotExist] and others), [ErrNotRegular], and that it is too large, also of reading a file that grows
+// beyond the limit.
 func Reader(name string, limit int64) (io.ReadCloser, error) {
 	f, st, err := open(name)
 	if err != nil {
 		return nil, err
 	}
 	if st.Size() > limit {
-		return nil, errors.Join(&SizeError{name, st.Size(), limit}, f.Close())
+		return nil, errors.Join(tooLarge(name, st.Size(), limit), f.Close())
 	}
 	return &limited{f, name, 0, limit}, nil
 }
@@ -87,7 +82,7 @@ func (l *limited) Close() error { return l.file.Close() }
 func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.file.Read(p)
 	if l.read += int64(n); l.read > l.limit {
-		return 0, &SizeError{l.name, l.read, l.limit}
+		return 0, tooLarge(l.name, l.read, l.limit)
 	}
 	return n, err
 }
@@ -122,7 +117,7 @@ func open(name string) (*os.File, fs.FileInfo, error) {
 func regular(name string, st fs.FileInfo) error {
 	switch {
 	case st.Mode().IsRegular() && st.Size() > math.MaxInt:
-		return &SizeError{name, st.Size(), math.MaxInt}
+		return tooLarge(name, st.Size(), math.MaxInt)
 	case st.Mode().IsRegular():
 		return nil
 	case st.IsDir():

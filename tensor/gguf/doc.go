@@ -16,6 +16,5 @@
 // A string is a u64 and so many bytes. A value is a number, a bool of a byte, a string, or a list:
 // u32 type, u64 length, values. Blocks begin at multiples of the alignment and do not overlap.
 //
-// Metadata has the keys: numbers and bools as Go writes them, lists in JSON up to 64 elements,
-// longer ones as "string[32000]".
+// Metadata has the keys: numbers and bools as Go writes them, lists as "string[32000]".
 package gguf

@@ -91,8 +91,8 @@ func TestMetadata(t *testing.T) {
 		for key, want := range map[string]string{
 			"general.architecture": "llama", "general.alignment": "64", "llama.context_length": "128",
 			"llama.attention.layer_norm_rms_epsilon": "1e-05", "tiny.flag": "true", "tiny.i8": "-3",
-			"tiny.u64": "9223372036854775808", "tiny.f64": "0.3333333333333333", "tiny.list": "[1,2,3]",
-			"tiny.words": `["a","b"]`, "tokenizer.ggml.tokens": "string[100]", "tokenizer.ggml.scores": "f32[100]",
+			"tiny.u64": "9223372036854775808", "tiny.f64": "0.3333333333333333", "tiny.list": "i32[3]",
+			"tiny.words": "string[2]", "tokenizer.ggml.tokens": "string[100]", "tokenizer.ggml.scores": "f32[100]",
 		} {
 			assert.Equal(t, want, f.Metadata[key], "%s of %s", key, name)
 		}
@@ -164,7 +164,7 @@ func TestLayout(t *testing.T) {
 		{"value not utf-8", header(v3, none, first, "k", uint32(8), "\xff"), tensor.ErrCorrupt, "UTF-8", "text"},
 		{"kind", header(v3, none, first, "k", uint32(13), []byte{1}), tensor.ErrCorrupt, "unknown type 13", "odd"},
 		{"bool", header(v3, none, first, "k", uint32(7), []byte{2}), tensor.ErrCorrupt, "a bool of 2", "damaged"},
-		{"list", header(v3, none, first, "k", uint32(9), uint32(0), uint64(1)<<63), tensor.ErrTruncated, "a number of 1 bytes", ""},
+		{"list", header(v3, none, first, "k", uint32(9), uint32(0), uint64(1)<<63), tensor.ErrTruncated, "a list of 9223372036854775808 u8s", ""},
 		{"list of strings", header(v3, none, first, "k", uint32(9), uint32(8), uint64(1)<<63), tensor.ErrTruncated,
 			"a number of 8 bytes", "ends with the file"},
 		{"list of lists", header(v3, none, first, "k", uint32(9), uint32(9), first, uint32(9), first, uint32(9), first,

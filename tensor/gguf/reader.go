@@ -2,7 +2,6 @@ package gguf
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 // Limits of a header, which keep a damaged one from taking time and memory.
 const (
-	shownList = 64 // elements of a list that are shown
 	maxNested = 4  // lists in lists
 	leastKey  = 13 // bytes of an entry: an empty string, a type, a byte
 	leastInfo = 24 // bytes of a tensor's entry: an empty string, rank 0, type, offset
@@ -100,35 +98,17 @@ func (r *reader) metadata(n uint64) map[string]string {
 			r.fail(tensor.ErrCorrupt, "the key %q is there twice", key)
 		}
 		kind := r.u32()
-		v := r.value(kind, 0)
+		out[key] = r.value(kind, 0)
 		if key == alignKey {
-			a, ok := v.(uint64)
-			if !ok || kind != 4 || a == 0 || a&(a-1) != 0 {
-				r.fail(tensor.ErrCorrupt, "an alignment of %v, want a power of two as u32", v)
+			a, err := strconv.ParseUint(out[key], 10, 32)
+			if err != nil || kinds[kind] != "u32" || a == 0 || a&(a-1) != 0 {
+				r.fail(tensor.ErrCorrupt, "an alignment of %s, want a power of two as u32", out[key])
 			}
 			r.alignment = a
 		}
-		out[key] = text(v)
 		r.member = ""
 	}
 	return out
-}
-
-// text formats a value of the metadata.
-func text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	case []any:
-		b, err := json.Marshal(v)
-		if err != nil { // NaN and infinities
-			return fmt.Sprint(v)
-		}
-		return string(b)
-	}
-	return fmt.Sprint(v)
 }
 
 // kinds are the names of the types of values, by their number.
@@ -137,8 +117,8 @@ var kinds = []string{"u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "str
 // sizes are those of the types that have one.
 var sizes = []uint64{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8}
 
-// value reads a value: uint64, int64, float64, bool, string, []any, or the text of a long list.
-func (r *reader) value(kind uint32, depth int) any {
+// value reads a value, as text: numbers and bools as Go writes them, of a list what it is of and its length.
+func (r *reader) value(kind uint32, depth int) string {
 	if kind >= uint32(len(kinds)) {
 		r.fail(tensor.ErrCorrupt, "unknown type %d of a value", kind)
 	}
@@ -156,44 +136,35 @@ func (r *reader) value(kind uint32, depth int) any {
 	u := r.uint(size)
 	switch unused := 64 - 8*size; kinds[kind] {
 	case "i8", "i16", "i32", "i64":
-		return int64(u<<unused) >> unused
+		return strconv.FormatInt(int64(u<<unused)>>unused, 10)
 	case "f32":
-		return shortest(math.Float32frombits(uint32(u)))
+		return strconv.FormatFloat(float64(math.Float32frombits(uint32(u))), 'g', -1, 32)
 	case "f64":
-		return math.Float64frombits(u)
+		return strconv.FormatFloat(math.Float64frombits(u), 'g', -1, 64)
 	case "bool":
 		if u > 1 {
 			r.fail(tensor.ErrCorrupt, "a bool of %d, want 0 or 1", u)
 		}
-		return u == 1
+		return strconv.FormatBool(u == 1)
 	}
-	return u
+	return strconv.FormatUint(u, 10)
 }
 
-// shortest returns the float64 that is written as a float32 is: 1e-05, not 9.999999747378752e-06.
-func shortest(v float32) float64 {
-	out, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
-	if err != nil {
-		return float64(v)
-	}
-	return out
-}
-
-func (r *reader) list(depth int) any {
+func (r *reader) list(depth int) string {
 	kind, n := r.u32(), r.u64()
 	if kind >= uint32(len(kinds)) || depth >= maxNested {
 		r.fail(tensor.ErrCorrupt, "a list of type %d within %d lists", kind, depth)
 	}
-	out := []any{}
-	for i := range n {
-		if v := r.value(kind, depth+1); i < shownList {
-			out = append(out, v)
+	if size := sizes[kind]; size == 0 {
+		for range n {
+			r.value(kind, depth+1)
 		}
+	} else if left := uint64(len(r.data) - r.at); n > left/size {
+		r.fail(tensor.ErrTruncated, "a list of %d %ss, the file ends after %d bytes", n, kinds[kind], left)
+	} else {
+		r.take(n*size, "a list")
 	}
-	if n > shownList {
-		return fmt.Sprintf("%s[%d]", kinds[kind], n)
-	}
-	return out
+	return fmt.Sprintf("%s[%d]", kinds[kind], n)
 }
 
 // infos reads the entries of the tensors.

@@ -8,10 +8,9 @@ import (
 	"github.com/goparity/goparity/tensor/internal/format"
 )
 
-// archive reads the members of a .npz, which is a zip file. The compressed ones may have 1 GiB, or 16 times
-// the archive's size if that is more.
+// archive reads the members of a .npz, which is a zip file.
 func (r reader) archive(path string, data []byte) (tensors []tensor.Named) {
-	for _, m := range format.Zip(data, max(format.MaxInflated, 16*int64(len(data)))) {
+	for _, m := range format.Zip(data) {
 		if strings.HasSuffix(m.Name, "/") && m.Size == 0 {
 			continue // a folder
 		}

@@ -18,7 +18,7 @@
 // The memory and time that a file can make the reader use are bounded. The limits are:
 //
 //	pickle             64 MiB, 4 Mi values, nesting of 1000
-//	inflated records   1 GiB per file
+//	inflated records   1 GiB per file, or 16 times its size
 //	names              1 Mi tensors, 64 MiB in all; 16 names for each value of the pickle on average,
 //	                   since containers can be shared
 //	expanded views     16 GiB of elements in a view larger than its storage

@@ -49,7 +49,7 @@ func decodeZip(f *tensor.File, data []byte) {
 // openArchive reads the directory and checks that the records follow each other from the first byte
 // of the file.
 func openArchive(data []byte) *archive {
-	order := format.Zip(data, format.MaxInflated)
+	order := format.Zip(data)
 	if len(order) == 0 {
 		format.Fail(tensor.ErrCorrupt, -1, "", "the archive is empty")
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// MaxInflated is how many bytes all compressed members of an archive may have.
-	MaxInflated = 1 << 30
+	// maxInflated is how many bytes all compressed members of an archive may have, or maxGrowth times its size if that is more.
+	maxInflated, maxGrowth = 1 << 30, 16
 	// maxRatio is the largest ratio that deflate can reach.
 	maxRatio = 1032
 
@@ -32,8 +32,8 @@ type Member struct {
 	content  []byte // that was inflated
 }
 
-// Zip reads the index of a zip archive. Its compressed members may have limit bytes in all. Nothing is inflated.
-func Zip(data []byte, limit int64) (out []*Member) {
+// Zip reads the index of a zip archive. Nothing is inflated.
+func Zip(data []byte) (out []*Member) {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		Fail(tensor.ErrTruncated, -1, "", "this begins like a zip archive, and has no directory at its end (%v): it was cut off, or is still being written", err)
@@ -42,7 +42,8 @@ func Zip(data []byte, limit int64) (out []*Member) {
 	for _, f := range z.File {
 		end -= centralHeader + len(f.Name) + len(f.Extra) + len(f.Comment)
 	}
-	names, left := map[string]bool{}, uint64(limit)
+	limit := uint64(max(maxInflated, maxGrowth*len(data)))
+	names, left := map[string]bool{}, limit
 	for _, f := range z.File {
 		if f.Method == zip.Deflate {
 			if f.UncompressedSize64 > left {

@@ -74,8 +74,8 @@ func (js *joins) add(k Case, opt match.Options) error {
 	case opt.ActualByName:
 		js.noteUnordered(k.Actual)
 	case js.Order == nil || js.Order.Same:
-		same, n, first := match.Order(golden, actual, res)
-		js.Order = &report.Order{Same: same, N: n, Differences: first}
+		n := len(res.Moved)
+		js.Order = &report.Order{Same: n == 0, N: n, Differences: res.Moved[:min(n, maxOrder)]}
 	}
 	return nil
 }

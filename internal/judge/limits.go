@@ -15,6 +15,9 @@ const (
 	// to 20 labels and 12 seeds each, November 2026.
 	surelyLabel = 0.4
 
+	// maxOrder is how many layers that ran in another order are named.
+	maxOrder = 5
+
 	// maxPlaces is how many places of a comparison are diagnosed: the first divergence, and others
 	// that do not follow from it. It costs time, and judges nothing.
 	maxPlaces = 4

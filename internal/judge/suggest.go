@@ -9,35 +9,31 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// suggest puts lines for fixture.yaml beside the first port of layers that only one side has.
+// suggest puts lines for fixture.yaml beside the first port of the golden's layers that rules would join.
 func (c *Comparison) suggest() {
-	var gaps []match.Gap
-	var proposal *match.Proposal
-	for _, k := range c.Cases {
+	i := slices.IndexFunc(c.Cases, func(k Case) bool {
 		var golden, actual bool
 		for _, g := range c.gaps[k.Name] {
-			gaps = append(gaps, g)
 			golden, actual = golden || len(g.Golden) > 0, actual || len(g.Actual) > 0
 		}
-		if golden && actual && proposal == nil {
-			err := mapfile.Guard(func() (err error) { proposal, err = k.Propose(c.match); return err })
-			if err != nil {
-				return
-			}
-		}
+		return golden && actual
+	})
+	if i < 0 {
+		return
+	}
+	var proposal *match.Proposal
+	err := mapfile.Guard(func() (err error) { proposal, err = c.Cases[i].Propose(c.match); return err })
+	if err != nil {
+		return
 	}
 	layer := func(l report.Lone) string { return l.Name[:strings.LastIndexByte(l.Name, ' ')] }
+	lones := c.Unmatched.Golden
 	var left []string
-	for _, l := range c.Unmatched.Golden {
+	for _, l := range lones {
 		left = append(left, layer(l))
 	}
-	for _, h := range match.Hints(proposal, left, gaps) {
-		lones := c.Unmatched.Actual
-		if h.Golden {
-			lones = c.Unmatched.Golden
-		}
-		if i := slices.IndexFunc(lones, func(l report.Lone) bool { return layer(l) == h.Layer }); i >= 0 && lones[i].Hint == "" {
-			lones[i].Hint = h.Lines
-		}
+	of, lines := proposal.Hint(left)
+	if i := slices.IndexFunc(lones, func(l report.Lone) bool { return layer(l) == of }); i >= 0 && lones[i].Hint == "" {
+		lones[i].Hint = lines
 	}
 }

@@ -1,41 +1,5 @@
 package match
 
-import "slices"
-
-// byOrder pairs what no value and no name pairs in the order of execution, between what is paired.
-func (p *search) byOrder() (pairs []edge) {
-	p.exclude()
-	for _, s := range p.stretches() {
-		p.byWidths(s.actual, s.golden)
-		p.byWidths(s.golden, s.actual)
-	}
-	for _, s := range p.stretches() {
-		pairs = append(pairs, p.align(s.golden, s.actual)...)
-	}
-	return p.settled(pairs)
-}
-
-// exclude finds the layers that stood alone before a value that agrees: they have no partner, nor have
-// their like in other blocks.
-func (p *search) exclude() {
-	for _, s := range p.stretches() {
-		if s.before != nil && equal(s.before, s.before.pair) && len(s.golden)*len(s.actual) == 0 {
-			for _, n := range slices.Concat(s.golden, s.actual) {
-				p.claimed[n.key()] = true
-			}
-		}
-	}
-}
-
-// stretches lists the layers between what is paired that may get a partner.
-func (p *search) stretches() []stretch {
-	out := stretches(p.golden.layers, p.actual.layers, func(n *node) *node { return n.pair })
-	for i := range out {
-		out[i].golden, out[i].actual = keep(out[i].golden, p.open), keep(out[i].actual, p.open)
-	}
-	return out
-}
-
 // align pairs two lists in order such that the scores add up to the most, and returns the pairs
 // without which it would be clearly less.
 func (p *search) align(golden, actual []*node) (pairs []edge) {

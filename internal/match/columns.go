@@ -5,9 +5,9 @@ import "slices"
 // byColumns finds fused layers by value: a layer whose columns are the outputs of several layers of
 // the other side.
 func (p *search) byColumns() {
-	for _, s := range []struct{ whole, parts *contents }{{p.actual, p.golden}, {p.golden, p.actual}} {
+	for _, s := range []struct{ whole, parts *side }{{p.actual, p.golden}, {p.golden, p.actual}} {
 		parts := keep(s.parts.layers, func(n *node) bool {
-			return n.value != nil && n.free() && n.leaf && !n.idle && len(n.out.shape) > 1
+			return n.value != nil && n.free() && n.leaf && len(n.out.shape) > 1
 		})
 		tried := map[string]int{}
 		for _, n := range s.whole.layers {
@@ -60,13 +60,10 @@ func (p *search) stack(whole *node, parts []*node, by evidence) {
 	f := finding{by: by}
 	for i, part := range parts {
 		g, a := part, whole
-		if whole.side == p.golden.side {
+		if whole.side == p.golden {
 			g, a = whole, part
 		}
-		t, shifted := patternsOf(g, a)
-		if p.shift != 0 {
-			t = shifted
-		}
+		t := patternOf(g, a)
 		if i > 0 && t.shift != f.shift {
 			return // the blocks are counted in several ways
 		}
@@ -118,7 +115,7 @@ func (p *search) byWidths(wholes, parts []*node) {
 			}
 		}
 		if len(found) == 1 {
-			p.stack(w, found[0], byOrder)
+			p.stack(w, found[0], byPlace)
 			return
 		}
 	}
@@ -129,7 +126,12 @@ func (p *search) byWidths(wholes, parts []*node) {
 func makeUp(whole *node, parts []*node) bool {
 	sum, last := 0, 0
 	for _, n := range parts {
-		at := slices.Index([]string{"q", "k", "v", "gate", "up"}, n.words.role) + 1
+		at := 0
+		for i, part := range []string{"q", "k", "v", "gate", "up"} {
+			if slices.Contains(n.words, part) {
+				at = i + 1
+			}
+		}
 		if len(n.out.shape) < 2 || !n.leaf || n.out.tensor.Len()*whole.width() != whole.out.tensor.Len()*n.width() ||
 			n.out.dtype.Kind() != whole.out.dtype.Kind() || at > 0 && at < last {
 			return false

@@ -58,9 +58,9 @@ func (p *search) pairEqual(by evidence) {
 }
 
 // holders lists the layers without partner by their value.
-func (c *contents) holders() map[*value][]*node {
+func (s *side) holders() map[*value][]*node {
 	out := map[*value][]*node{}
-	for _, n := range c.layers {
+	for _, n := range s.layers {
 		if n.value != nil && n.free() {
 			out[n.value] = append(out[n.value], n)
 		}
@@ -87,8 +87,4 @@ func (p *search) sameValue(golden, actual []*node) []edge {
 		}
 	}
 	return pairs
-}
-
-func without(nodes []*node, n *node) []*node {
-	return keep(nodes, func(o *node) bool { return o != n })
 }

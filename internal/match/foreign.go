@@ -15,16 +15,12 @@ func (p *search) foreign() string {
 	if n < minValues {
 		n += p.resembling()
 	}
-	switch {
-	case n >= minValues:
+	if n >= minValues {
 		return ""
-	case n == 1:
-		return fmt.Sprintf("one output alone is in both runs, which have %d and %d layers: two models may share an embedding",
-			len(p.golden.layers), len(p.actual.layers))
 	}
-	return fmt.Sprintf("no output of the golden (%d layers) is among those of the candidate (%d layers), "+
-		"nor is one like it: the two runs are of two models, of other weights or of another input",
-		len(p.golden.layers), len(p.actual.layers))
+	return fmt.Sprintf("%d of the outputs of the golden (%d layers) are among those of the candidate (%d layers), or one like them, and "+
+		"two models may share an embedding: the two runs are of two models, of other weights or of another input",
+		n, len(p.golden.layers), len(p.actual.layers))
 }
 
 // resembling counts the golden's values that the candidate has nearly: as after an error in the

@@ -7,7 +7,6 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/layout"
-	"github.com/goparity/goparity/tensor"
 )
 
 // pairFused pairs a fused projection of one side with the several of the other: outputs by columns,
@@ -46,7 +45,10 @@ func mains(calls []*call) []*port {
 // splitActual takes the columns of each golden part from the one output of the candidate.
 func (m *matcher) splitActual(j *joined, golden []*call, fused *call) {
 	if parts, whole := mains(golden), fused.main(); parts != nil && whole != nil {
-		m.splitOutput(j, parts, whole)
+		for i, view := range j.slices(parts, whole.shape) {
+			note := fmt.Sprintf("part %d of %d of candidate %s", i+1, len(parts), fused.layer)
+			m.viewed(parts[i], []*port{whole}, view, note).Shared = true
+		}
 	}
 	for _, g := range golden {
 		at := len(m.pairs)
@@ -59,28 +61,12 @@ func (m *matcher) splitActual(j *joined, golden []*call, fused *call) {
 	m.pairing(j).computed(golden[0].ports[label.RoleInput], fused.ports[label.RoleComputed])
 }
 
-func (m *matcher) splitOutput(j *joined, parts []*port, whole *port) {
-	views := j.slices(parts, whole.shape)
-	for i, g := range parts {
-		var pair *paired
-		if views == nil {
-			pair = m.problem(g, whole)
-			pair.Problem = widthsText("golden", parts, whole)
-		} else if f, fits := m.fitPart(g, whole, views[i], whole.shape); fits {
-			note := fmt.Sprintf("columns %d to %d of candidate %s", views[i][0].From, views[i][0].To-1, whole.call.layer)
-			pair = m.add(g, []*port{whole}, f, note)
-		} else {
-			pair = m.problem(g, whole)
-		}
-		pair.Shared = true
-	}
-}
-
 // joinActual puts the candidate's outputs side by side. Its parts take one input, so that of the
 // first stands for all.
 func (m *matcher) joinActual(j *joined, fused *call, actual []*call) {
 	if whole, parts := fused.main(), mains(actual); whole != nil && parts != nil {
-		m.joinOutputs(j, whole, parts)
+		layers := collect(actual, func(c *call) string { return c.layer })
+		m.viewed(whole, parts, layout.View{{Kind: layout.Concat, Axis: j.axis()}}, "candidate "+strings.Join(layers, ", ")+" side by side")
 	}
 	c, inputs, first := m.pairing(j), fused.ports[label.RoleInput], actual[0]
 	c.inputs(inputs, first.ports[label.RoleInput])
@@ -92,32 +78,20 @@ func (m *matcher) joinActual(j *joined, fused *call, actual []*call) {
 	}
 }
 
-func (m *matcher) joinOutputs(j *joined, whole *port, parts []*port) {
-	layers := collect(parts, func(a *port) string { return a.call.layer })
-	shapes := collect(parts, func(a *port) []int { return a.shape })
-	mixed := slices.ContainsFunc(parts, func(a *port) bool { return a.dtype != parts[0].dtype })
-	f, fits := m.fitPart(whole, parts[0], layout.View{{Kind: layout.Concat, Axis: j.axis()}}, shapes...)
-	if mixed { // concat needs one dtype
-		f, fits = layout.Fit{}, false
+// viewed pairs a golden port with what a view makes of one of the candidate's or several; nil is no
+// view that fits.
+func (m *matcher) viewed(g *port, actual []*port, view layout.View, note string) *paired {
+	alike := !slices.ContainsFunc(actual, func(a *port) bool { return a.dtype != actual[0].dtype }) // concat needs one dtype
+	shape, err := view.Shape(collect(actual, func(a *port) []int { return a.shape })...)
+	if view != nil && err == nil && alike && sameKind(g, actual[0]) {
+		if f, fits := m.padding.Fit(g.shape, shape, layout.Allow{Reshape: m.opt.AllowReshape}); fits {
+			f.Actual = append(view, f.Actual...)
+			return m.add(g, actual, f, note)
+		}
 	}
-	pair := m.add(whole, parts, f, "candidate "+strings.Join(layers, ", ")+" side by side")
-	if !fits {
-		pair.Problem = widthsText("candidate", parts, whole)
-	}
-}
-
-// fitPart finds the layout of a golden port and what a view makes of tensors that are like the
-// candidate's.
-func (m *matcher) fitPart(g, a *port, view layout.View, shapes ...[]int) (layout.Fit, bool) {
-	shape, err := view.Shape(shapes...)
-	if err != nil || !sameKind(g, a) {
-		return layout.Fit{}, false
-	}
-	f, fits := m.padding.Fit(g.shape, shape, layout.Allow{Reshape: m.opt.AllowReshape})
-	if fits {
-		f.Actual = append(view, f.Actual...)
-	}
-	return f, fits
+	pair := m.add(g, actual, layout.Fit{}, note)
+	pair.Problem = m.whyNot(g, actual[0])
+	return pair
 }
 
 // axis of a join or split; −1 is the last.
@@ -128,34 +102,29 @@ func (j *joined) axis() int {
 	return -1
 }
 
-// slices returns the views that cut a whole into parts, nil if their widths do not add up. A part may
-// have a batch axis in front that the whole has not, and the reverse, so axes are counted from the
-// end.
-func (j *joined) slices(parts []*port, whole []int) (views []layout.View) {
+// slices returns the views that cut a whole into parts, nil for each if their widths do not add up. A
+// part may have a batch axis in front that the whole has not, and the reverse, so axes are counted from
+// the end.
+func (j *joined) slices(parts []*port, whole []int) []layout.View {
+	views, none := make([]layout.View, len(parts)), make([]layout.View, len(parts))
 	axis, to := j.axis(), 0
 	if axis < 0 {
 		axis += len(whole)
 	}
 	if axis < 0 || axis >= len(whole) {
-		return nil
+		return none
 	}
-	for _, p := range parts {
+	for i, p := range parts {
 		at := len(p.shape) - (len(whole) - axis)
 		if at < 0 {
-			return nil
+			return none
 		}
 		from := to
 		to += p.shape[at]
-		views = append(views, layout.View{{Kind: layout.Slice, Axis: axis, From: from, To: to}})
+		views[i] = layout.View{{Kind: layout.Slice, Axis: axis, From: from, To: to}}
 	}
 	if to != whole[axis] {
-		return nil
+		return none
 	}
 	return views
-}
-
-func widthsText(side string, parts []*port, whole *port) string {
-	shapes := collect(parts, func(p *port) string { return tensor.FormatShape(p.shape) })
-	return fmt.Sprintf("the %s shapes %s do not add up to %s of %s", side, strings.Join(shapes, ", "),
-		tensor.FormatShape(whole.shape), whole.call.layer)
 }

@@ -16,8 +16,9 @@ type Gap struct {
 }
 
 // gaps lists the layers without partner and without known reason, between the joined layers around
-// them. Gaps that differ in block numbers only are reported once.
-func (m *matcher) gaps() []Gap {
+// them, and the joined layers that are executed in another order; of a fused one the first part counts.
+// Gaps that differ in block numbers only are reported once.
+func (m *matcher) gaps() (out []Gap, moved []string) {
 	partner := func(n *node) *node {
 		if n.join == nil || n != n.join.golden[0] {
 			return nil
@@ -27,9 +28,9 @@ func (m *matcher) gaps() []Gap {
 	lone := func(nodes []*node) []string {
 		return labels(keep(nodes, func(n *node) bool { return n.join == nil && n.reason() == "" }))
 	}
-	var out []Gap
 	alike := map[string]int{} // what a gap looks like in any block → its index in out
 	for _, s := range stretches(m.golden.inOrder(), m.actual.inOrder(), partner) {
+		moved = append(moved, labels(keep(s.golden, func(n *node) bool { return partner(n) != nil }))...)
 		g := Gap{Golden: lone(s.golden), Actual: lone(s.actual), Times: 1}
 		if len(g.Golden)+len(g.Actual) == 0 {
 			continue
@@ -49,7 +50,7 @@ func (m *matcher) gaps() []Gap {
 		alike[look] = len(out)
 		out = append(out, g)
 	}
-	return out
+	return out, moved
 }
 
 // String says "unmatched A … B between S1 and S2".

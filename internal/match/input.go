@@ -103,15 +103,14 @@ func (c *callPairing) addInput(g, a *port, f layout.Fit, note string) *paired {
 // inputPairing pairs the inputs of two calls, or what was computed for them.
 type inputPairing struct {
 	*callPairing
-	golden, actual []*port
-	done           map[*port]bool
+	golden, actual []*port // that have no partner yet
 }
 
 func (c *callPairing) pairInputs(golden, actual []*port) {
-	p := &inputPairing{c, sortedInputs(golden), sortedInputs(actual), map[*port]bool{}}
+	p := &inputPairing{c, sortedInputs(golden), sortedInputs(actual)}
 	p.named()
 	for _, first := range p.golden {
-		if !p.done[first] && first.byShape() {
+		if slices.Contains(p.golden, first) && first.byShape() {
 			p.alike(first)
 		}
 	}
@@ -119,7 +118,7 @@ func (c *callPairing) pairInputs(golden, actual []*port) {
 }
 
 func (p *inputPairing) pair(g, a *port, f layout.Fit, note string) *paired {
-	p.done[g], p.done[a] = true, true
+	p.golden, p.actual = without(p.golden, g), without(p.actual, a)
 	return p.addInput(g, a, f, note)
 }
 
@@ -141,11 +140,11 @@ func (p *inputPairing) named() {
 // of an integer's dtype, integers of other widths are meant: engines have ids of 32 bits, too.
 func (p *inputPairing) alike(first *port) {
 	golden := keep(p.golden, func(g *port) bool {
-		return !p.done[g] && g.byShape() && sameClass(g, first) && slices.Equal(g.shape, first.shape)
+		return g.byShape() && sameClass(g, first) && slices.Equal(g.shape, first.shape)
 	})
 	like := func(same func(a, b *port) bool) []*port {
 		return keep(p.actual, func(a *port) bool {
-			if p.done[a] || a.isMask() || !same(a, first) && a.name != first.name {
+			if a.isMask() || !same(a, first) && a.name != first.name {
 				return false
 			}
 			_, fits := p.fit(first, a)
@@ -204,26 +203,23 @@ func (p *inputPairing) unequal(golden, actual []*port) {
 // choose pairs two inputs of one dtype and shape. choice says how it was made, if there were others.
 func (p *inputPairing) choose(g, a *port, choice string) {
 	f, _ := p.fit(g, a)
-	if a.input() == g.name {
-		p.pair(g, a, f, "")
-		return
+	note := ""
+	if a.input() != g.name {
+		note = fmt.Sprintf("candidate %s by dtype and shape%s", a.input(), choice)
 	}
-	pair := p.pair(g, a, f, fmt.Sprintf("candidate %s by dtype and shape%s", a.input(), choice))
-	if choice != "" {
-		p.noteGuess(g, pair)
-	}
+	p.pair(g, a, f, note)
 }
 
 // masks pairs what is left of masks: an attention mask has another dtype in each engine, and axes of
 // size 1 come and go.
 func (p *inputPairing) masks() {
 	for _, g := range p.golden {
-		if p.done[g] || !g.isMask() {
+		if !g.isMask() {
 			continue
 		}
 		found := keep(p.actual, func(a *port) bool {
 			plausible := a.isMask() || a.dtype.IsFloat() || a.dtype == tensor.Bool || a.dtype == g.dtype
-			return plausible && !p.done[a] && layout.SameButOnes(g.shape, a.shape)
+			return plausible && layout.SameButOnes(g.shape, a.shape)
 		})
 		if len(found) != 1 {
 			continue

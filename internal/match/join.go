@@ -3,8 +3,6 @@ package match
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/layout"
@@ -57,11 +55,6 @@ func (m *matcher) addNodes(g, a *node) *joined {
 
 // joinLayers runs the rounds of the package comment, after the rules.
 func (m *matcher) joinLayers() {
-	for _, g := range open(m.golden.nodes) {
-		if a := m.actual.named[g.label]; a != nil && a.open() && !g.root {
-			m.addNodes(g, a)
-		}
-	}
 	m.joinNamed(m.golden.nodes, m.actual.nodes)
 	m.roots()
 	m.fused()
@@ -102,9 +95,7 @@ func (m *matcher) resolve(edges []edge) {
 }
 
 func quoted(nodes []*node) string {
-	return strings.Join(collect(nodes, func(n *node) string {
-		return strings.Join(collect(n.members, func(n *node) string { return strconv.Quote(n.label) }), ", ")
-	}), ", ")
+	return quotedAll(labels(slices.Concat(collect(nodes, func(n *node) []*node { return n.members })...)))
 }
 
 // roots joins labels that are wrapper words only: the whole model and what it wraps. Equal names

@@ -11,9 +11,6 @@ import (
 // inside of them and by their names: 0 if nothing is known, 1 and more if much speaks for it.
 func (p *search) likeness(g, a *node) float64 {
 	score := g.words.affinity(a.words)
-	if g.words.contradict(a.words) {
-		score -= 3
-	}
 	if p.golden.nested && p.actual.nested && g.leaf != a.leaf {
 		score -= 0.75
 	}
@@ -33,8 +30,8 @@ func (p *search) sameParent(g, a *node) float64 {
 	return -0.5
 }
 
-// sameInputs is positive if two layers were given the same, and negative if they were not: equal
-// values or, after an error, the outputs of two layers that are a pair.
+// sameInputs is positive if two layers were given the same: equal values or, after an error, the
+// outputs of two layers that are a pair.
 func (n *node) sameInputs(o *node) float64 {
 	partnersMade := func(from *node) bool { return from.pair != nil && slices.Contains(o.in, from.pair.value) }
 	for _, v := range n.in {
@@ -42,20 +39,12 @@ func (n *node) sameInputs(o *node) float64 {
 			return 1
 		}
 	}
-	if slices.ContainsFunc(n.in, (*value).known) && slices.ContainsFunc(o.in, (*value).known) {
-		return -1.5
-	}
 	return 0
-}
-
-// known reports whether it is known what a value is in the other run.
-func (v *value) known() bool {
-	return v.other != nil || slices.ContainsFunc(v.from, func(n *node) bool { return n.pair != nil })
 }
 
 // score says how well two layers go together that no equal value pairs; 0 if they do not.
 func (p *search) score(g, a *node) float64 {
-	if g.words.contradict(a.words) || !p.shapesFit(g, a) {
+	if !p.shapesFit(g, a) {
 		return 0
 	}
 	return max(0, 1+p.likeness(g, a)+2*g.value.resemblance(a.value))
@@ -77,9 +66,4 @@ func equal(g, a *node) bool { return g.value != nil && a.value != nil && g.value
 // accounted reports whether a layer of the other run holds the value.
 func (n *node) accounted() bool {
 	return n.value != nil && n.value.other != nil && len(n.value.other.from) > 0
-}
-
-// sameBlock reports whether two layers are in blocks that belong together.
-func (p *search) sameBlock(g, a *node) bool {
-	return !g.inBlock() || !a.inBlock() || g.blocks[0].number+p.shift == a.blocks[0].number
 }

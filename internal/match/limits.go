@@ -7,6 +7,9 @@ const (
 	// may agree by chance.
 	minVotes = 3
 
+	// surely is the score of equal labels, more than any wrapper words can cost.
+	surely = 1000
+
 	// maxPrefix is how many segments a learned prefix has at most.
 	maxPrefix = 8
 
@@ -17,9 +20,6 @@ const (
 	// maxHints is for how many layers without partner the nearest name is looked up. Each takes a
 	// reading of all labels.
 	maxHints = 64
-
-	// maxOrder is how many differences of the order are named.
-	maxOrder = 5
 )
 
 // The limits of Propose. They were chosen, not measured: no verdict depends on them, and each rule

@@ -29,3 +29,8 @@ func find[T any](items []T, holds func(T) bool) (item T) {
 	}
 	return item
 }
+
+// without returns the items but one.
+func without[T comparable](items []T, one T) []T {
+	return keep(items, func(o T) bool { return o != one })
+}

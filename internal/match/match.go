@@ -81,6 +81,7 @@ type Result struct {
 	Ignored         []Ignored
 	Notes           []string // how names and layouts were joined, for the report
 	Gaps            []Gap
+	Moved           []string // golden labels of layers that the candidate runs before or after others than the golden does
 	Unused          []string // rules that were left out, and why: see Options.Partial
 }
 

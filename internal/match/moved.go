@@ -25,10 +25,10 @@ func (p *search) equateMoved() {
 }
 
 // few returns layers whose values the other run may have in another layout, of the first blocks.
-func (c *contents) few() (out []*node) {
+func (s *side) few() (out []*node) {
 	tried := map[string]int{}
-	for _, n := range c.layers {
-		if n.free() && !n.idle && n.value != nil && !n.accounted() && tried[n.key()] < maxTries && len(out) < maxOpen {
+	for _, n := range s.layers {
+		if n.free() && n.value != nil && !n.accounted() && tried[n.key()] < maxTries && len(out) < maxOpen {
 			tried[n.key()]++
 			out = append(out, n)
 		}

@@ -66,7 +66,7 @@ func (c *callPairing) outputs(golden, actual []*port) {
 	// The one output of both has another type: whether its values are right can still be told.
 	if !sameKind(mainG, mainA) {
 		if f, fits := c.padding.Fit(gs, as, layout.Allow{}); fits {
-			c.guess(mainG, mainA, f, c.whyNot(mainG, mainA))
+			c.add(mainG, []*port{mainA}, f, c.whyNot(mainG, mainA))
 			return
 		}
 	}
@@ -128,7 +128,7 @@ func (c *callPairing) reorderedOutputs(golden, actual []*port, mainG, mainA *por
 			g, a = mainG, p
 		}
 		if f, fits := c.fit(g, a); fits {
-			c.guess(g, a, f, fmt.Sprintf("candidate %s by its shape", a.name))
+			c.add(g, []*port{a}, f, fmt.Sprintf("candidate %s by its shape", a.name))
 			return true
 		}
 	}

@@ -189,15 +189,6 @@ func (m *matcher) add(g *port, actual []*port, f layout.Fit, note string) *paire
 	return pair
 }
 
-// guess records a pair that could have been another, and says so in the notes.
-func (m *matcher) guess(g, a *port, f layout.Fit, note string) {
-	m.noteGuess(g, m.add(g, []*port{a}, f, note))
-}
-
-func (m *matcher) noteGuess(g *port, pair *paired) {
-	m.notes.add(fmt.Sprintf("%s-%s: %s", label.Stars(g.call.layer), g.name, pair.Note))
-}
-
 // problem records a pair that belongs together and cannot be compared.
 func (m *matcher) problem(g, a *port) *paired {
 	pair := m.add(g, []*port{a}, layout.Fit{}, "")
@@ -209,19 +200,10 @@ func (m *matcher) whyNot(g, a *port) string {
 	if !sameKind(g, a) {
 		return fmt.Sprintf("dtype %s against the golden's %s", a.dtype, g.dtype)
 	}
-	gs, as := g.shape, a.shape
-	text := fmt.Sprintf("shape %s does not fit the golden's %s", tensor.FormatShape(as), tensor.FormatShape(gs))
-	switch {
-	case layout.SameCount(gs, as):
-		text += ": equally many elements; if only the layout differs, say so with reshape or transpose under names, " +
-			"or allow reshaping"
-	case len(gs) == len(as)+1 && len(as) > 0 && slices.Equal(gs[2:], as[1:]) && gs[0] > 1 &&
-		as[0] < gs[0]*gs[1] && !m.padding.Known():
-		text += ": if the candidate has no padding rows, give the padding mask"
-	}
-	if layout.IsLastRow(gs, as) && g.dtype.IsFloat() {
-		text += ": the last row only, which is taken for right at the end of a generating model alone; " +
-			"elsewhere say so with rows: last under names"
+	text := fmt.Sprintf("shape %s does not fit the golden's %s", tensor.FormatShape(a.shape), tensor.FormatShape(g.shape))
+	if layout.SameCount(g.shape, a.shape) || len(g.shape) == len(a.shape)+1 {
+		text += ": if only the layout differs, say so under names (reshape, transpose, rows: last); " +
+			"if the candidate has no padding rows, give the padding mask"
 	}
 	return text
 }

@@ -70,28 +70,30 @@ type pattern struct {
 // shift is by how much the candidate's open numbers are more than the golden's.
 type shift [maxNumbers]int
 
-// patternsOf generalises a pair of layers in two ways. With the numbers open that are equal in order;
-// and, where both labels have equally many, with all open, the blocks counted from another number.
-func patternsOf(g, a *node) (same, shifted pattern) {
-	var golden, actual []run
-	from := 0
-	for _, r := range g.blocks[:min(len(g.blocks), maxNumbers)] {
-		i := slices.IndexFunc(a.blocks[from:], func(o run) bool { return o.number == r.number })
-		if i >= 0 {
-			golden, actual = append(golden, r), append(actual, a.blocks[from+i])
-			from += i + 1
+// patternOf generalises a pair of layers: where both labels have equally many numbers, all are open, the
+// blocks counted from another number; else those that are equal in order, or the first ones.
+func patternOf(g, a *node) (t pattern) {
+	golden, actual := g.blocks[:min(len(g.blocks), maxNumbers)], a.blocks[:min(len(a.blocks), maxNumbers)]
+	if n := min(len(golden), len(actual)); len(g.blocks) != len(a.blocks) {
+		if golden, actual = inBoth(golden, a.blocks); len(golden) == 0 {
+			golden, actual = g.blocks[:n], a.blocks[:n]
 		}
 	}
-	same = pattern{golden: withStars(g.label, golden), actual: withStars(a.label, actual)}
-	if len(g.blocks) != len(a.blocks) && len(golden) > 0 {
-		return same, same
+	for i := range golden {
+		t.shift[i] = actual[i].number - golden[i].number
 	}
-	n := min(len(g.blocks), len(a.blocks), maxNumbers)
-	shifted = pattern{golden: withStars(g.label, g.blocks[:n]), actual: withStars(a.label, a.blocks[:n])}
-	for i := range n {
-		shifted.shift[i] = a.blocks[i].number - g.blocks[i].number
+	t.golden, t.actual = withStars(g.label, golden), withStars(a.label, actual)
+	return t
+}
+
+// inBoth returns the numbers of a list that another one has in this order, too, in both.
+func inBoth(list, other []run) (golden, actual []run) {
+	for _, r := range list {
+		if i := slices.IndexFunc(other, func(o run) bool { return o.number == r.number }); i >= 0 {
+			golden, actual, other = append(golden, r), append(actual, other[i]), other[i+1:]
+		}
 	}
-	return same, shifted
+	return golden, actual
 }
 
 // withStars writes * for some runs.
@@ -140,14 +142,9 @@ func (p *search) generalise(pairs []edge, by evidence) {
 	count := map[pattern]int{}
 	var all []pattern
 	for _, e := range pairs {
-		if e.golden.words.contradict(e.actual.words) {
-			continue
-		}
-		same, shifted := patternsOf(e.golden, e.actual)
-		for _, t := range slices.Compact([]pattern{same, shifted}) {
-			if count[t]++; count[t] == 1 {
-				all = append(all, t)
-			}
+		t := patternOf(e.golden, e.actual)
+		if count[t]++; count[t] == 1 {
+			all = append(all, t)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b pattern) int { return count[b] - count[a] })
@@ -156,14 +153,13 @@ func (p *search) generalise(pairs []edge, by evidence) {
 	}
 }
 
-// apply pairs all free layers for which patterns stand, unless values speak against most of them.
+// apply pairs all free layers for which patterns stand.
 func (p *search) apply(f finding) {
 	first, blocks := openNumbers(f.golden[0]), strings.Contains(f.golden[0], "*")
 	layers := p.golden.layers
 	if n := p.golden.named[f.golden[0]]; n != nil {
 		layers = []*node{n}
 	}
-	contrary := 0
 	for _, n := range layers {
 		numbers := first.FindStringSubmatch(n.label)
 		if numbers == nil {
@@ -173,18 +169,14 @@ func (p *search) apply(f finding) {
 		if slices.ContainsFunc(g.all(), func(n *node) bool { return n == nil || !n.free() || n.out == nil }) {
 			continue
 		}
-		if len(keep(g.all(), (*node).accounted)) == len(g.all()) && !p.equal(g) {
-			contrary++
-		}
 		f.groups = append(f.groups, g)
 	}
-	if len(f.groups) == 0 || 2*contrary > len(f.groups) {
+	if len(f.groups) == 0 {
 		return
 	}
 	for _, g := range f.groups {
 		for _, n := range g.all() {
 			n.fused = len(g.all()) > 2
-			p.claimed[n.key()] = p.claimed[n.key()] || blocks
 		}
 		if len(g.all()) == 2 {
 			g.golden[0].pair, g.actual[0].pair = g.actual[0], g.golden[0]
@@ -198,6 +190,6 @@ func (p *search) apply(f finding) {
 
 // filled lists the layers for which patterns stand where these are the open numbers, nil for one that
 // is not there.
-func (c *contents) filled(patterns, numbers []string, by shift) []*node {
-	return collect(patterns, func(pattern string) *node { return c.named[fill(pattern, numbers, by)] })
+func (s *side) filled(patterns, numbers []string, by shift) []*node {
+	return collect(patterns, func(pattern string) *node { return s.named[fill(pattern, numbers, by)] })
 }

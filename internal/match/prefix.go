@@ -26,8 +26,8 @@ func (t translation) known() bool { return t.golden.bare && t.actual.bare }
 
 func (t translation) words() int { return t.golden.words + t.actual.words }
 
-// joinNamed joins the open layers whose labels are equal in normal form, after prefixes of as few
-// wrapper words as possible; then those after unknown prefixes that most layers agree on and no
+// joinNamed joins the open layers whose labels are equal, or equal in normal form, after prefixes of
+// as few wrapper words as possible; then those after unknown prefixes that most layers agree on and no
 // shape contradicts, as model.mymodel.encoder.layer.0 against model.encoder.layer.0.
 func (m *matcher) joinNamed(golden, actual []*node) {
 	votes := m.votes(golden, actual)
@@ -135,6 +135,9 @@ func (m *matcher) votes(golden, actual []*node) map[translation][]edge {
 				e := edge{golden: g, actual: a.node}
 				if m.fits(g, a.node) {
 					e.score = 1
+				}
+				if g.label == a.node.label {
+					e.score = surely
 				}
 				votes[t] = append(votes[t], e)
 			}

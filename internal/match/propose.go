@@ -13,8 +13,7 @@ type Proposal struct {
 	Joined int `json:"joined"`
 	// Ambiguous lists layers of which values or places do not tell which is which.
 	Ambiguous []Ambiguous `json:"ambiguous"`
-	// Golden and Actual list the layers that have no partner; those that do nothing in inference are
-	// left out.
+	// Golden and Actual list the layers that have no partner.
 	Golden []Left `json:"only_golden"`
 	Actual []Left `json:"only_candidate"`
 	// Foreign says why the two runs seem to be of two models, "" if they do not. Then there are no
@@ -35,8 +34,6 @@ type Left struct {
 	// Same is a layer of its own run that holds the same value and has a partner, "" if there is none:
 	// the value is compared there.
 	Same string `json:"same,omitempty"`
-	// Alone says that no layer that the other run has left may be its partner by shape.
-	Alone bool `json:"alone"`
 }
 
 // evidence says what speaks for a pair of layers, the surest first.
@@ -46,13 +43,12 @@ const (
 	byValue  evidence = iota // the outputs are equal
 	byLayout                 // they are equal in another layout
 	byName                   // Runs joins them
-	byOrder                  // place in the order, shape and names
-	byShape                  // shape and names
+	byPlace                  // inputs, order, shapes and names
 )
 
 // search is a run of Propose.
 type search struct {
-	golden, actual *contents
+	golden, actual *side
 	opt            Options
 	padding        layout.Padding
 	tolerance      float64   // up to which relative L2 values are equal
@@ -60,7 +56,6 @@ type search struct {
 	shift          int       // by how much the candidate's numbers of blocks are more than the golden's
 	shiftKnown     bool      // by values
 	found          []finding
-	claimed        map[string]bool // keys of layers that have partners in some blocks, or have none
 	parallel       map[*node]*node // pairs that only the order speaks for, among layers that were given the same
 }
 
@@ -75,8 +70,10 @@ func Propose(golden, actual []Port, opt Options, tolerance float64) (*Proposal, 
 		return nil, err
 	}
 	m.joinLayers()
-	p := &search{golden: m.golden.read(m.padding), actual: m.actual.read(m.padding), opt: opt, padding: m.padding,
-		tolerance: tolerance, joins: m.joins, claimed: map[string]bool{}, parallel: map[*node]*node{}}
+	m.golden.read(m.padding)
+	m.actual.read(m.padding)
+	p := &search{golden: m.golden, actual: m.actual, opt: opt, padding: m.padding,
+		tolerance: tolerance, joins: m.joins, parallel: map[*node]*node{}}
 	if g, a := p.golden.blockNumbers(), p.actual.blockNumbers(); len(g) > 0 && len(a) == len(g) {
 		p.shift = a[0] - g[0]
 	}
@@ -89,7 +86,7 @@ func Propose(golden, actual []Port, opt Options, tolerance float64) (*Proposal, 
 	p.byColumns()
 	p.equateMoved()
 	p.pairEqual(byLayout)
-	p.carry()
+	p.byPlace()
 	out := &Proposal{}
 	cannot := out.adopt(p.rules(), func(rules []Proposed) error {
 		with := opt
@@ -118,27 +115,4 @@ func (p *search) byNames() (pairs []edge) {
 		}
 	}
 	return pairs
-}
-
-// carry pairs what no value and no name pairs, by what it was given and in the order of execution,
-// again and again: what is found tells more of the rest.
-func (p *search) carry() {
-	for range maxRounds {
-		before := len(p.found)
-		p.generalise(p.byFlow(), byOrder)
-		if p.golden.ordered() && p.actual.ordered() {
-			p.generalise(p.byOrder(), byOrder)
-		} else {
-			p.generalise(p.byWords(), byShape)
-		}
-		if len(p.found) == before {
-			return
-		}
-	}
-}
-
-// open reports whether a layer may still get a partner without an equal value: it is not known what
-// becomes of its like in other blocks.
-func (p *search) open(n *node) bool {
-	return n.free() && n.out != nil && !n.idle && !n.accounted() && !p.claimed[n.key()]
 }

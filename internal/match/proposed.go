@@ -142,22 +142,16 @@ func (r *Proposed) why(by evidence) string {
 	switch {
 	case fused && r.Equal > 0:
 		return fmt.Sprintf("the columns are equal in %d of %d", r.Equal, r.Pairs)
-	case fused:
-		return "place in the order and widths; no value agrees"
-	case by == byLayout && r.Transpose != nil:
-		return "equal values with the axes in another order"
 	case by == byLayout:
-		return "equal values in the last row"
+		return "equal values in another layout"
 	case r.Equal > 0 && r.Equal == r.Pairs:
 		return "equal values" + within
 	case r.Equal > 0:
 		return fmt.Sprintf("equal values in %d of %d%s, the others are called alike", r.Equal, r.Pairs, within)
 	case by == byName:
 		return "named alike"
-	case by == byShape:
-		return "shape and name; no value agrees"
 	}
-	return "place in the order and shape; no value agrees"
+	return "place, shape and name; no value agrees"
 }
 
 // leftOver lists what has no partner.
@@ -166,7 +160,7 @@ func (p *search) leftOver(out *Proposal) {
 	for _, g := range p.golden.layers {
 		if !g.free() {
 			out.Joined++
-		} else if g.accounted() && !g.idle && !listed[g.value] {
+		} else if g.accounted() && !listed[g.value] {
 			listed[g.value] = true
 			if a := free(g.value.other.from); len(a) > 0 {
 				out.Ambiguous = append(out.Ambiguous, Ambiguous{free(g.value.from), a, "all of them hold one value"})
@@ -174,8 +168,7 @@ func (p *search) leftOver(out *Proposal) {
 		}
 	}
 	p.exchangeable(out)
-	out.Golden = p.left(p.golden, p.actual)
-	out.Actual = p.left(p.actual, p.golden)
+	out.Golden, out.Actual = left(p.golden), left(p.actual)
 }
 
 // exchangeable lists the layers that were given the same and that only the order tells apart, once
@@ -201,21 +194,19 @@ func (p *search) exchangeable(out *Proposal) {
 
 // free names the layers without partner.
 func free(nodes []*node) []string {
-	return labels(keep(nodes, func(n *node) bool { return n.free() && !n.idle }))
+	return labels(keep(nodes, (*node).free))
 }
 
 // left lists the layers of a side without partner, but for those that are ambiguous.
-func (p *search) left(s, other *contents) (out []Left) {
-	rest := keep(other.layers, p.open)
+func left(s *side) (out []Left) {
 	for _, n := range s.layers {
-		if !n.free() || n.out == nil || n.idle || n.accounted() && len(free(n.value.other.from)) > 0 {
+		if !n.free() || n.out == nil || n.accounted() && len(free(n.value.other.from)) > 0 {
 			continue
 		}
-		left := Left{Layer: n.label, Alone: n.accounted() ||
-			!slices.ContainsFunc(rest, func(o *node) bool { return p.shapesFit(n, o) || p.shapesFit(o, n) })}
+		left := Left{Layer: n.label}
 		if n.value != nil {
-			if i := slices.IndexFunc(n.value.from, func(o *node) bool { return !o.free() }); i >= 0 {
-				left.Same, left.Alone = n.value.from[i].label, true
+			if o := find(n.value.from, func(o *node) bool { return !o.free() }); o != nil {
+				left.Same = o.label
 			}
 		}
 		out = append(out, left)

@@ -76,24 +76,11 @@ func (m *matcher) reason(port *port) (why string, usual bool) {
 	if why := cmp.Or(reasonFor(port.name, portReasons, other), m.shapeReason(port, j)); why != "" {
 		return why, true
 	}
-	return recordedReason(port, other, slices.Concat(j.golden, j.actual)), false
-}
-
-// recordedReason is what can be said when nothing else can: what the other side did not record.
-func recordedReason(port *port, other *side, joined []*node) string {
 	what := port.role.String()
 	if port.role == label.RoleComputed {
 		what = "replaced input"
 	}
-	if !other.recorded[port.role] {
-		return fmt.Sprintf("the %s run recorded no %ss", other.name, what)
-	}
-	for _, n := range joined {
-		if n.side == other && len(n.at(port.call.pass).ports[port.role]) > 0 {
-			return fmt.Sprintf("the %s layer has no more %ss of this dtype and shape", other.name, what)
-		}
-	}
-	return fmt.Sprintf("the %s run recorded no %s of this layer", other.name, what)
+	return fmt.Sprintf("the %s run recorded no %s of this layer that fits", other.name, what), false
 }
 
 // reason says why a whole layer has no partner.

@@ -36,7 +36,7 @@ func (m *matcher) result() *Result {
 	}
 	r.UnmatchedGolden = m.unmatched(m.golden)
 	r.UnmatchedActual = m.unmatched(m.actual)
-	r.Gaps = m.gaps()
+	r.Gaps, r.Moved = m.gaps()
 	r.Notes = m.notes.list()
 	return r
 }

@@ -17,12 +17,15 @@ type side struct {
 	named    map[string]*node      // by label without call
 	children map[string][]*node    // by label of the parent
 	ends     [2]map[string][]*node // by the ends of labels, as they are and in normal form; see called
-	made     map[place]*call
 	steps    []string
-	recorded [roles]bool // which roles its ports have
-	calls    int         // the most calls of a layer
-	byName   bool        // the order is that of the names
+	calls    int  // the most calls of a layer
+	byName   bool // the order is that of the names
 	other    *side
+
+	// What Propose reads.
+	layers []*node  // of the first pass, in the order in which their first calls ended
+	values []*value // of outputs and inputs, each once
+	nested bool     // some layers lie inside of others
 }
 
 // node is a layer of one side: all ports of one label in all passes.
@@ -32,11 +35,12 @@ type node struct {
 	form    []string // the segments in normal form
 	root    bool     // the label has wrapper words only
 	calls   []*call  // in the order of execution
-	members []*node  // itself, or those of a group that stands for one fused layer, as q, k and v
-	last    int      // position of its last port in the side's order
-	join    *joined  // nil if it has no partner yet
-	settled bool     // ambiguous, and reported
-	why     string   // why it was not joined with what its outputs fit; "" if it was not tried
+	made    map[pass]*call
+	members []*node // itself, or those of a group that stands for one fused layer, as q, k and v
+	last    int     // position of its last port in the side's order
+	join    *joined // nil if it has no partner yet
+	settled bool    // ambiguous, and reported
+	why     string  // why it was not joined with what its outputs fit; "" if it was not tried
 	content
 }
 
@@ -46,14 +50,8 @@ type pass struct {
 	call int
 }
 
-// place is where a call is found.
-type place struct {
-	node *node
-	pass pass
-}
-
 // at returns what was recorded of a layer in a pass, nil if it was not called.
-func (n *node) at(pass pass) *call { return n.side.made[place{n, pass}] }
+func (n *node) at(pass pass) *call { return n.made[pass] }
 
 // call is what was recorded of a layer in one pass.
 type call struct {
@@ -90,8 +88,7 @@ func roleOf(port string) label.Role {
 }
 
 func newSide(name string, ports []Port, skip map[Ignored]bool, byName bool) (*side, error) {
-	s := &side{name: name, byName: byName, named: map[string]*node{}, children: map[string][]*node{},
-		made: map[place]*call{}}
+	s := &side{name: name, byName: byName, named: map[string]*node{}, children: map[string][]*node{}}
 	all := make([]port, len(ports))
 	for i, p := range ports {
 		all[i] = port{index: i, name: p.Port, role: roleOf(p.Port), dtype: p.DType, shape: p.Shape, tensor: p.Tensor}
@@ -119,7 +116,6 @@ func newSide(name string, ports []Port, skip map[Ignored]bool, byName bool) (*si
 func (s *side) add(p *port, recorded *Port, ignored bool) {
 	name, number := label.CutCall(recorded.Layer)
 	s.calls = max(s.calls, number)
-	s.recorded[p.role] = true
 	if !slices.Contains(s.steps, recorded.Step) {
 		s.steps = append(s.steps, recorded.Step)
 	}
@@ -133,11 +129,11 @@ func (s *side) add(p *port, recorded *Port, ignored bool) {
 		s.nodes = append(s.nodes, n)
 		s.children[label.Parent(name)] = append(s.children[label.Parent(name)], n)
 	}
-	at := place{n, pass{recorded.Step, number}}
-	p.call = s.made[at]
+	at := pass{recorded.Step, number}
+	p.call = n.made[at]
 	if p.call == nil {
-		p.call = &call{node: n, layer: recorded.Layer, pass: at.pass}
-		s.made[at] = p.call
+		p.call = &call{node: n, layer: recorded.Layer, pass: at}
+		n.made[at] = p.call
 		n.calls = append(n.calls, p.call)
 	}
 	p.call.ports[p.role] = append(p.call.ports[p.role], p)
@@ -145,7 +141,7 @@ func (s *side) add(p *port, recorded *Port, ignored bool) {
 }
 
 func newNode(s *side, label string) *node {
-	n := &node{side: s, label: label, form: normal(label)}
+	n := &node{side: s, label: label, form: normal(label), made: map[pass]*call{}}
 	n.root = onlyWrappers(n.form)
 	n.members = []*node{n}
 	return n
@@ -176,11 +172,11 @@ func foldCalls(one, many *side) bool {
 	if 2*len(repeated) <= len(one.nodes) { // a shared layer is called more than once in one step; most are not
 		return false
 	}
-	one.made = map[place]*call{}
 	for _, n := range one.nodes {
+		clear(n.made)
 		for _, c := range n.calls {
 			c.pass = pass{many.steps[c.pass.call-1], 1}
-			one.made[place{n, c.pass}] = c
+			n.made[c.pass] = c
 		}
 	}
 	one.steps = many.steps[:one.calls]

@@ -5,25 +5,11 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/goparity/goparity/internal/label/module"
 )
 
-// words are what a layer's name says: the words of its part after the number of the block, the
-// last segment first.
-type words struct {
-	role  string   // what the last segment is known to be: see lastWords; "" if that is not known
-	kinds []string // what all words mean
-}
-
-// lastWords are what a last segment may be. Two layers of two roles are not one.
-var lastWords = []struct {
-	role  string
-	names module.Names
-}{
-	{"q", module.Query}, {"k", module.Key}, {"v", module.Value}, {"gate", module.Gate}, {"up", module.Up},
-	{"qkv", module.FusedQKV}, {"gate_up", module.FusedGateUp}, {"q_norm", module.QueryNorm}, {"k_norm", module.KeyNorm},
-}
+// words are what a layer's name says: the meanings of the words of its part after the number of the
+// block.
+type words []string
 
 // meanings are words of the field that mean the same.
 var meanings = func() map[string]string {
@@ -40,12 +26,7 @@ var meanings = func() map[string]string {
 		"k key keys wk",
 		"v value values wv",
 		"embed wte tok token tokens embedding embeddings emb vocab lookup",
-		"pos wpe position positions positional",
 		"head logits unembed classifier lm lmhead vocabulary",
-		"block layer blocks layers h stage",
-		"act activation gelu silu relu actfn",
-		"first pre before input 1",
-		"last post second after final 2 f",
 	} {
 		words := strings.Fields(list)
 		for _, word := range words {
@@ -62,20 +43,13 @@ func wordsOf(name string, runs []run) words {
 		tail = strings.TrimLeft(name[runs[0].to:], "._-/")
 	}
 	var w words
-	last := tail[strings.LastIndexByte(tail, '.')+1:]
-	for _, r := range lastWords {
-		if slices.Contains(r.names.Folded(), module.Fold(last)) {
-			w.role = r.role
-			break
-		}
-	}
 	for _, word := range split(tail) {
 		kind := meanings[word]
 		if kind == "" {
 			kind = word
 		}
-		if !slices.Contains(w.kinds, kind) {
-			w.kinds = append(w.kinds, kind)
+		if !slices.Contains(w, kind) {
+			w = append(w, kind)
 		}
 	}
 	return w
@@ -89,18 +63,15 @@ func split(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(camel.ReplaceAllString(name, "$1 $2")), between)
 }
 
-// contradict reports whether two names are known to mean two things.
-func (w words) contradict(o words) bool { return w.role != "" && o.role != "" && w.role != o.role }
-
 // affinity is the share of what two names say that they have in common, 0 to 1.
 func (w words) affinity(o words) float64 {
 	common := 0
-	for _, k := range w.kinds {
-		if slices.Contains(o.kinds, k) {
+	for _, k := range w {
+		if slices.Contains(o, k) {
 			common++
 		}
 	}
-	all := len(w.kinds) + len(o.kinds) - common
+	all := len(w) + len(o) - common
 	if all == 0 {
 		return 1 // both are a block
 	}

@@ -43,12 +43,6 @@ func (r *Proposed) YAML() string {
 	return b.String()
 }
 
-// quoted lists names as YAML strings; those of layers have no character that Go and YAML write
+// quotedAll lists names as YAML strings; those of layers have no character that Go and YAML write
 // differently in quotes but for those that are printed as they are.
-func quotedAll(names []string) string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = strconv.Quote(n)
-	}
-	return strings.Join(out, ", ")
-}
+func quotedAll(names []string) string { return strings.Join(collect(names, strconv.Quote), ", ") }

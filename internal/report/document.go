@@ -378,7 +378,7 @@ func (d *composer) hints() {
 		}
 	}
 	n := d.shown(len(hints), maxFew)
-	s := Section{Heading: "To join or to leave out: lines for fixture.yaml, or for the file of parity compare --names", More: len(hints) - n, Folded: true}
+	s := Section{Heading: "To join: lines for fixture.yaml, or for the file of parity compare --names", More: len(hints) - n, Folded: true}
 	for _, hint := range hints[:n] {
 		for line := range strings.Lines(hint) {
 			s.Lines = append(s.Lines, Line{Text: strings.TrimRight(line, "\r\n"), Paste: true})

@@ -9,13 +9,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 )
 
-// NotTakenError says that the forward passes of a run do not show the execution path that it names.
-type NotTakenError struct{ Path, Want string }
-
-func (e *NotTakenError) Error() string {
-	return fmt.Sprintf("path not taken: %s asks for %s, and the passes of run.json have none", e.Path, e.Want)
-}
-
 // items yields what each forward pass fed, in order.
 func (s *Sheet) items() iter.Seq2[*Pass, dump.PassItem] {
 	return func(yield func(*Pass, dump.PassItem) bool) {
@@ -33,7 +26,7 @@ func (s *Sheet) items() iter.Seq2[*Pass, dump.PassItem] {
 // to feed.
 func (s *Sheet) Check() error {
 	if want := s.lacks(); want != "" {
-		return &NotTakenError{s.Name, want}
+		return fmt.Errorf("path not taken: %s asks for %s, and the passes of run.json have none", s.Name, want)
 	}
 	if s.Path.Kind == dump.Lengths || s.Path.Kind == dump.Prefix {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor"
@@ -89,7 +88,7 @@ type judge struct {
 	ref, cand *Side
 	adapter   *Adapter // nil for none
 	rules     []match.Rule
-	exact     map[packings]bool      // see exactPackings
+	exact     map[string]bool        // see exactPackings
 	folded    map[[2]string]*folding // by layer and role
 }
 
@@ -108,9 +107,6 @@ func (j *judge) look(p *pair) {
 	}
 	p.trials = trialsOf(p.ref, p.cand.t, j.configs(), more...)
 	for _, t := range p.trials {
-		if p.packed() && p.unlikely(t) {
-			continue
-		}
 		f := t.sample()
 		if p.best == nil || nearer(f, p.best.sampled, t) {
 			p.best = t
@@ -131,37 +127,22 @@ func (j *judge) look(p *pair) {
 // exact reports whether a weight is the reference's after a step.
 func (p *pair) exact() bool { return len(p.may) > 0 && p.may[0].holds() }
 
-// unlikely reports whether what was seen of a quantised weight tells that a step does not hold:
-// another order of elements, where one is right, or numbers that are calculated from a wrong order.
-func (p *pair) unlikely(t *trial) bool {
-	least := p.leastSine(true)
-	if t.calc == nil {
-		return least < likely/2
-	}
-	return t.base == nil || t.base.sampled == nil || t.base.sampled.sine() > nearly*least
-}
-
-// leastSine is the smallest angle after the steps that were looked at, of all or of those that only move.
-func (p *pair) leastSine(calculated bool) float64 {
-	least := math.Inf(1)
-	for _, t := range p.trials {
-		if t.sampled != nil && (calculated || t.calc == nil) {
-			least = min(least, t.sampled.sine())
-		}
-	}
-	return least
-}
-
 // nearSteps lists the steps with which a quantised weight may be the reference's. The angle between
 // the two tells the order of the elements, which a coarse quantiser's gain does not hide; of steps
 // that calculate, those count that make the error much smaller.
 func (p *pair) nearSteps() (near []*trial) {
-	least := p.leastSine(false)
+	isMove := func(t *trial) bool { return t.sampled != nil && t.calc == nil }
+	least := math.Inf(1)
+	for _, t := range p.trials {
+		if isMove(t) {
+			least = min(least, t.sampled.sine())
+		}
+	}
 	if least > likely {
 		return nil
 	}
 	for _, t := range p.trials {
-		if t.sampled == nil || t.calc != nil || t.sampled.sine() > nearly*least {
+		if !isMove(t) || t.sampled.sine() > nearly*least {
 			continue
 		}
 		before := len(near)
@@ -183,7 +164,7 @@ func (p *pair) bytes() int64 {
 }
 
 // packed reports whether a side is quantised.
-func (p *pair) packed() bool { return p.packings() != packings{} }
+func (p *pair) packed() bool { return p.packing() != "" }
 
 // nearer reports whether the step of a trial explains a weight better than another. Where most elements differ,
 // as those of a quantised weight, the size of the error tells, not their number.
@@ -222,7 +203,7 @@ func (j *judge) decide(p *pair, pairs []*pair) {
 	r := &p.result
 	r.Reference, r.Candidate = p.ref.name, p.cand.name
 	exact, ignored := p.exact(), unjudged.MatchString(p.ref.name)
-	if len(p.may) > 0 && !exact && r.Detail == "" && !j.exact[p.packings()] {
+	if len(p.may) > 0 && !exact && r.Detail == "" && !j.exact[p.packing()] {
 		q := quantisation(p)
 		if p.q = &q; q.ok {
 			r.Status, r.Detail, r.Figures = Quantised, fmt.Sprintf("%s, %.2g %%", q.format, 100*q.RelL2), q.figures
@@ -296,34 +277,19 @@ func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 	} else if rank := rankOf(p, f); rank > 0 {
 		say(causeLoRA, "the difference has rank %d, as that of an adapter (LoRA) which one side has merged; rel. L2 %.3g", rank, f.RelL2)
 	} else {
-		say("", "%d of %d elements, rel. L2 %.3g, first at %v%s", f.Mismatches, f.N, f.RelL2, f.First, p.rows())
+		say("", "%d of %d elements, rel. L2 %.3g, first at %v", f.Mismatches, f.N, f.RelL2, f.First)
 	}
 }
 
-// rows says which rows of a matrix differ.
-func (p *pair) rows() string {
-	t := p.best
-	if len(t.actual.Shape()) < 2 || t.actual.Len() > mostExplained {
-		return ""
-	}
-	d, err := compare.Explain(t.golden, t.actual, t.tol)
-	if err != nil { // the file has changed meanwhile
-		return ""
-	}
-	return "; " + d.BadRows.Text("row")
-}
-
-// packings are those of both sides of a pair.
-type packings struct{ ref, cand string }
-
-func (p *pair) packings() packings { return packings{p.ref.t.Packing(), p.cand.t.Packing()} }
+// packing is that of both sides of a pair; "" where none is quantised.
+func (p *pair) packing() string { return p.ref.t.Packing() + p.cand.t.Packing() }
 
 // exactPackings are those of which a weight is equal to the reference's: then that is dequantised,
 // and every weight of this packing has to be, too.
-func exactPackings(pairs []*pair) map[packings]bool {
-	exact := map[packings]bool{}
+func exactPackings(pairs []*pair) map[string]bool {
+	exact := map[string]bool{}
 	for _, p := range pairs {
-		if k := p.packings(); p.packed() && p.exact() && !exact[k] {
+		if k := p.packing(); p.packed() && p.exact() && !exact[k] {
 			exact[k] = !constantly(p.ref)
 		}
 	}

@@ -6,7 +6,7 @@ const (
 	alikeL2 = 1e-2
 	// leastMove is how many times its error a calculated step must move a weight. Not measured.
 	leastMove = 4
-	// mostExplained is the largest weight that is read again for the rows that differ. Not measured.
+	// mostExplained is the largest weight that is read again row by row. Not measured.
 	mostExplained = 1 << 26
 	// chunk is how many elements are read at once: 128 kB a side. Not measured.
 	chunk = 1 << 14

@@ -35,17 +35,11 @@ var (
 
 // The names of other modules.
 var (
-	Latent    = names("kv_b_proj")          // keys and values of MLA
-	LatentKey = names("kv_a_proj_with_mqa") // what they are made of, and the part of the keys that is rotated
-	QueryNorm = names("q_norm query_norm norm_q q_layernorm norm_added_q")
-	KeyNorm   = names("k_norm key_norm norm_k k_layernorm norm_added_k")
 	Positions = names("position_embeddings position_embedding wpe embed_positions")
 	Types     = names("token_type_embeddings")
 	Table     = slices.Concat(Positions, Types,
 		names("embed_tokens wte word_embeddings token_embedding tok_embeddings embeddings shared"))
-	Router   = names("gate router")       // of experts; gate is a projection of a gated MLP elsewhere
 	TextHead = names("lm_head embed_out") // of models that generate text
-	Head     = slices.Concat(TextHead, names("output decoder score"))
 )
 
 // Has reports whether the last part of a label is one of the names.
@@ -115,7 +109,7 @@ func InAttention(layer string) bool {
 
 // Routed reports whether a label is that of a router of experts, or lies in experts.
 func Routed(layer string) bool {
-	return Router.Has(layer) || slices.ContainsFunc(strings.Split(label.Name(layer), "."), func(part string) bool {
+	return names("gate router").Has(layer) || slices.ContainsFunc(strings.Split(label.Name(layer), "."), func(part string) bool {
 		return part == "experts"
 	})
 }

@@ -45,17 +45,11 @@ type Program struct {
 	Load replay.Load
 }
 
-// All lists the attentions of a run, in its order: weights that were recorded, and where they were not, those that the
-// program of the case makes of q, k and v until ctx ends. Calculated weights are those with which the recorded context
-// comes out of the recorded v; where it does not, the attention is not listed. Only the ports' golden tensors are looked
-// at. programs has those of the cases that have one.
-func All(ctx context.Context, run *diagnose.Run, programs map[string]Program) []Weights {
-	return all(ctx, run, programs, func(p *diagnose.Port) *tensor.Tensor { return p.Golden })
-}
-
-// Beside lists the attentions of the golden, see [All], and what the candidate has for each, by the labels
-// of the golden: the tensor that belongs to recorded weights, whatever it holds, or else what can be
-// calculated of it; nil for nothing.
+// Beside lists the attentions of the golden, in its order, and what the candidate has for each, by the labels of the
+// golden: the tensor that belongs to recorded weights, whatever it holds, or else what can be calculated of it; nil for
+// nothing. Where weights were not recorded, the program of the case makes them of q, k and v until ctx ends: those with
+// which the recorded context comes out of the recorded v; where it does not, the attention is not listed. programs has
+// those of the cases that have one.
 func Beside(ctx context.Context, run *diagnose.Run, programs map[string]Program) (golden []Weights, candidate []*Weights) {
 	actual := func(p *diagnose.Port) *tensor.Tensor {
 		if !p.IsRecorded() {
@@ -63,7 +57,7 @@ func Beside(ctx context.Context, run *diagnose.Run, programs map[string]Program)
 		}
 		return p.Actual
 	}
-	golden = All(ctx, run, programs)
+	golden = all(ctx, run, programs, func(p *diagnose.Port) *tensor.Tensor { return p.Golden })
 	own := all(ctx, run, programs, actual)
 	for _, g := range golden {
 		w := g.in(own)

@@ -77,22 +77,33 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 	if err := mapfile.Guard(func() error { return s.Finish(stdout) }); err != nil {
 		return max(code, fail(stderr, err))
 	}
-	if wrong := s.Wrong(); code == 0 && len(wrong) > 0 {
-		return fail(stderr, fmt.Errorf("no test failed, but %s: all that differ were skipped as inherited, and no test asserts "+
-			"the layer that made the error: assert it, or run with -parity.inherited=fail", strings.Join(wrong, "; ")))
+	if code != 0 {
+		return code
 	}
-	if code == 0 {
-		if what := noTest(); what != "" {
-			return fail(stderr, errors.New(what))
-		}
+	if err := vacuous(s); err != nil {
+		return fail(stderr, err)
 	}
-	if unused := s.Unused(); code == 0 && unfiltered() && len(unused) > 0 {
-		return fail(stderr, fmt.Errorf("no test compared anything of %s: call parity.All(t).Check() in a test", strings.Join(unused, ", ")))
+	return 0
+}
+
+// vacuous says why tests that pass say nothing; nil if they do.
+func vacuous(s *session.Session) error {
+	if wrong := s.Wrong(); len(wrong) > 0 {
+		return fmt.Errorf("no test failed, but %s: all that differ were skipped as inherited, and no test asserts "+
+			"the layer that made the error: assert it, or run with -parity.inherited=fail", strings.Join(wrong, "; "))
 	}
-	if what := s.Unjudged(); code == 0 && unfiltered() && len(what) > 0 {
-		return fail(stderr, errors.New(strings.Join(what, "\n")))
+	if what := noTest(); what != "" {
+		return errors.New(what)
 	}
-	return code
+	unused, unjudged := s.Unused(), s.Unjudged()
+	switch {
+	case !unfiltered():
+	case len(unused) > 0:
+		return fmt.Errorf("no test compared anything of %s: call parity.All(t).Check() in a test", strings.Join(unused, ", "))
+	case len(unjudged) > 0:
+		return errors.New(strings.Join(unjudged, "\n"))
+	}
+	return nil
 }
 
 // outOf returns the folder of this package's reports: many packages may be given one folder, which

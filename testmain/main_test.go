@@ -2,7 +2,6 @@ package testmain_test
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -51,22 +50,17 @@ func clean(t *testing.T) {
 // of the candidate.
 func fixture(t *testing.T) (dir, ref, cand string) {
 	t.Helper()
-	dir, ref, cand, err := toy(t.TempDir())
-	require.NoError(t, err)
-	return dir, ref, cand
-}
-
-func toy(root string) (dir, ref, cand string, err error) {
-	dir, ref, cand = filepath.Join(root, "toy"), filepath.Join(root, "ref.safetensors"),
-		filepath.Join(root, "cand.safetensors")
-	var dump bytes.Buffer
+	root := t.TempDir()
+	dir, ref, cand = filepath.Join(root, "toy"), filepath.Join(root, "ref.safetensors"), filepath.Join(root, "cand.safetensors")
 	x, err := tensor.Of([]float32{1, 2, 3, 4}, 2, 2)
-	if err == nil {
-		err = safetensors.Write(&dump, []tensor.Named{{Name: "norm-output", Tensor: x}}, nil)
-	}
-	return dir, ref, cand, errors.Join(err, os.Mkdir(dir, 0o755),
-		os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte("cases: {short: {prompt: Hello}}\n"), 0o644),
-		os.WriteFile(ref, dump.Bytes(), 0o644), os.WriteFile(cand, dump.Bytes(), 0o644))
+	require.NoError(t, err)
+	var dump bytes.Buffer
+	require.NoError(t, safetensors.Write(&dump, []tensor.Named{{Name: "norm-output", Tensor: x}}, nil))
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte("cases: {short: {prompt: Hello}}\n"), 0o644))
+	require.NoError(t, os.WriteFile(ref, dump.Bytes(), 0o644))
+	require.NoError(t, os.WriteFile(cand, dump.Bytes(), 0o644))
+	return dir, ref, cand
 }
 
 // compareAll is what a user's test does.

@@ -126,7 +126,7 @@ func Baseline(w io.Writer, old, now *Report, opt TextOptions) (worse bool, err e
 		return false, err
 	}
 	worse = old.Verdict == Pass && now.Verdict != Pass
-	d := composer{View: View{Verbose: opt.Verbose, Times: 1}}
+	d := composer{View: View{Verbose: opt.Verbose}}
 	changes, counts := Changes(old, now), []string{}
 	d.add(Section{Lines: append(lines("was "+string(old.Verdict), Headline(old)), lines("is "+string(now.Verdict), Headline(now))...)}, unlimited)
 	for _, class := range classes {

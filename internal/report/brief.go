@@ -37,22 +37,10 @@ type Brief struct {
 	file   string
 }
 
-// BriefPlace is the first divergence.
+// BriefPlace is the first divergence, less what is evidence.
 type BriefPlace struct {
-	Layer  string `json:"layer"`
-	Port   string `json:"port"`
-	Case   string `json:"case"`
-	Step   string `json:"step"`
-	Place  string `json:"place"`
-	After  string `json:"after"`
-	Before string `json:"before"`
-	Proven bool   `json:"proven"`
-	Text   string `json:"text"`
-
-	Reference string   `json:"reference,omitempty"`
-	Candidate string   `json:"candidate,omitempty"`
-	*Row               // of a run along an execution path
-	Alike     []string `json:"alike,omitempty"` // other paths that fail at this layer with this cause
+	Divergence
+	Alike []string `json:"alike,omitempty"` // other paths that fail at this layer with this cause
 }
 
 // BriefCause is why it happens.
@@ -80,7 +68,9 @@ func BriefOf(r *Report, file string) *Brief {
 	}
 	if d := r.FirstDivergence; d != nil {
 		b.First = &BriefPlace{}
-		decode(encoded(d), b.First) // the keys are the same
+		decode(encoded(d), b.First)
+		at := &b.First.Divergence
+		at.Uncaptured, at.Evidence, at.Growth, at.Piece = nil, nil, nil, nil
 		if all := r.Findings(); len(all) > 0 && d.Row != nil {
 			b.First.Alike = slices.DeleteFunc(slices.Clone(all[0].Paths), func(path string) bool { return path == d.Path })
 		}

@@ -79,11 +79,10 @@ const noFigure = "-"
 
 // View says how much a document shows.
 type View struct {
-	Verbose bool   // every row and every note
+	Verbose bool   // every row and every note, as a page has them
 	Tested  bool   // it stands below failing tests, which gave the figures of their rows: what is left is short
 	Told    bool   // and said where the error is and why
 	File    string // where the report lies, for the next command; empty: nowhere
-	Times   int    // how many times the limits of a text; 0 is once
 	Short   bool   // the place, the best cause, what was not judged, and what to do alone
 }
 
@@ -133,14 +132,13 @@ type composer struct {
 }
 
 func (r *Report) composer(v View) *composer {
-	v.Times = max(v.Times, 1)
 	return &composer{Document: Document{Fixture: Clean(r.Fixture), Verdict: r.Verdict, Title: Clean(Headline(r))}, View: v, r: r, names: namingOf(r.Layers)}
 }
 
 // shown is how many of n entries to show; a rest of one is shown too, since saying so takes as much
 // room.
 func (d *composer) shown(n, limit int) int {
-	if limit *= d.Times; d.Verbose || n <= limit+1 {
+	if d.Verbose || n <= limit+1 {
 		return n
 	}
 	return limit

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Markdown writes what a report says for GITHUB_STEP_SUMMARY, at twice the limits of a text. It stays far below 1 MiB
-// whatever the names are: long ones are cut. The report lies in file, for the next command.
+// Markdown writes what a report says for GITHUB_STEP_SUMMARY. It stays far below 1 MiB whatever the names are: long ones
+// are cut. The report lies in file, for the next command.
 func Markdown(w io.Writer, r *Report, file string) error {
 	if err := r.check(); err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	d := r.Document(View{Times: 2, File: file})
+	d := r.Document(View{File: file})
 	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(d.Verdict)), mdText(d.Title))
 	if d.Fixture != "" {
 		fmt.Fprintf(&b, "%s\n\n", mdText(d.Fixture))

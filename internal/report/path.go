@@ -185,9 +185,14 @@ func (d *composer) paths() {
 		p := &r.Paths[i]
 		text := count(p.Passes, "forward pass") + ", " + count(p.Rows, "row")
 		say := func(what string, a *Agreement) {
-			if a != nil {
-				text += "; " + what + ": " + a.String()
+			if a == nil {
+				return
 			}
+			how := a.String()
+			if d.Tested {
+				how, _, _ = strings.Cut(how, " at ")
+			}
+			text += "; " + what + ": " + how
 		}
 		say("matches the golden", p.Matches)
 		say("equal to its first run", p.Repeats)

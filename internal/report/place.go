@@ -113,12 +113,14 @@ func (l *Layer) FailureText(found *Report, told bool) string {
 	case l.Status == StatusError:
 		note = l.Note
 	}
-	var said []string
+	said, why := []string{port + strings.ToUpper(string(l.Status))}, l.Violations
 	if place := found.Diagnosis(); place != "" {
-		said = append(said, place)
-		said = append(said, found.told()...)
+		said = slices.Concat([]string{place}, found.told(), said)
+		if len(why) > 0 { // which say that it fails
+			said[len(said)-1], why = port+why[0], why[1:]
+		}
 	}
-	said = slices.Concat(said, []string{port + strings.ToUpper(string(l.Status))}, l.Violations, l.Detail)
+	said = slices.Concat(said, why, l.Detail)
 	if l.Tolerance != nil && l.Tolerance.Source != "" {
 		said = append(said, "tolerance: "+l.Tolerance.Source)
 	}

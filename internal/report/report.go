@@ -105,15 +105,15 @@ type Divergence struct {
 	Port   string `json:"port"`
 	Case   string `json:"case"`
 	Step   string `json:"step"`
+	Place  string `json:"place"`  // "in b, or between a and b", if the records do not show that it is the layer
 	After  string `json:"after"`  // the layer before the place, which agrees; empty: the container's beginning
 	Before string `json:"before"` // the one after it, which does not; empty: the container's end
 
 	*Row // of a run along an execution path: the first wrong row; nil where all runs are of one pass
 
-	Place      string   `json:"place,omitempty"`      // "in b, or between a and b", if the records do not show that it is the layer
 	Proven     bool     `json:"proven"`               // all that the layer was given is known to agree
 	Uncaptured []string `json:"uncaptured,omitempty"` // inputs of the layer, or layers before it, that were not recorded, if not proven
-	Text       string   `json:"text,omitempty"`       // one sentence
+	Text       string   `json:"text"`                 // one sentence
 	Evidence   []string `json:"evidence,omitempty"`   // what else speaks for it, one sentence each
 	Growth     []Growth `json:"growth,omitempty"`     // of drift, where Layer is empty: the error along the depth
 

@@ -170,7 +170,7 @@ func (d *composer) serving() {
 		out.Lines = append(out.Lines, c.lines(c.Sentence()+" See "+c.Doc()+".")...)
 	}
 	out.Lines = append(out.Lines, lines("", s.Harness)...)
-	if d.Verbose || d.Times > 1 {
+	if d.Verbose {
 		out.Lines = append(out.Lines, lines("asked", s.Probes...)...)
 	}
 	out.Lines = append(out.Lines, lines("note", s.Notes...)...)

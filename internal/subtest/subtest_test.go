@@ -2,7 +2,6 @@ package subtest_test
 
 import (
 	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -11,42 +10,6 @@ import (
 
 	"github.com/goparity/goparity/internal/subtest"
 )
-
-// Labels as engines write them.
-var labels = []string{"model.layers.1", "model.norm(2)", "/encoder/MatMul", "a b\tc", "größe", "bell\aend",
-	"x[3].y+z*", "a$b^c"}
-
-// A real subtest gets the name that Name predicts.
-func TestName(t *testing.T) {
-	for _, l := range labels {
-		t.Run(l, func(t *testing.T) {
-			assert.Equal(t, "TestName/"+subtest.Name(l), t.Name())
-		})
-	}
-}
-
-// Of all names, Pattern selects one, matched as go test does: split at slashes, each part an
-// unanchored regular expression.
-func TestPattern(t *testing.T) {
-	selects := func(pattern, name string) bool {
-		ps, ns := strings.Split(pattern, "/"), strings.Split(name, "/")
-		if len(ps) != len(ns) {
-			return false
-		}
-		for i := range ps {
-			if !regexp.MustCompile(ps[i]).MatchString(ns[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	for _, l := range append(labels, "model.layers.10", "model.norm") {
-		for _, other := range append(labels, "model.layers.10", "model.norm") {
-			p := subtest.Pattern("TestX/" + l)
-			assert.Equal(t, l == other, selects(p, "TestX/"+subtest.Name(other)), "%s against %s", p, other)
-		}
-	}
-}
 
 func TestQuote(t *testing.T) {
 	for _, c := range []struct{ arg, want, reason string }{
@@ -57,7 +20,7 @@ func TestQuote(t *testing.T) {
 		assert.Equal(t, c.want, subtest.Quote(c.arg), c.reason)
 	}
 	if sh, err := exec.LookPath("sh"); err == nil {
-		for _, name := range labels {
+		for _, name := range layerNames {
 			if strings.ContainsRune(name, 0) {
 				continue // cannot be an argument
 			}

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -22,30 +21,30 @@ type data struct {
 
 // row is one row of the table.
 type row struct {
-	Layer     string   `json:"l"`
-	Port      string   `json:"p"`
-	Case      string   `json:"c,omitempty"`
-	Step      string   `json:"s,omitempty"`
-	Status    string   `json:"st"`
-	Component string   `json:"k"`
-	Input     bool     `json:"in,omitempty"`
-	First     bool     `json:"f,omitempty"`
-	Blame     string   `json:"b,omitempty"`
-	Note      string   `json:"n,omitempty"`
-	Limit     string   `json:"t,omitempty"`
-	Source    string   `json:"ts,omitempty"` // of the tolerance
-	Shape     string   `json:"sh,omitempty"`
-	Golden    string   `json:"g,omitempty"`
-	Actual    string   `json:"a,omitempty"`
-	Standard  figures  `json:"m,omitempty"`
-	Injected  figures  `json:"i,omitempty"`
-	Split     figures  `json:"x,omitempty"` // local, inherited, cosine of the two
-	Lines     []string `json:"d,omitempty"` // violations and details
-	Bins      figures  `json:"r,omitempty"` // relative L2 of rows
-	RowCount  int      `json:"rn,omitempty"`
-	Equal     int      `json:"he,omitempty"`
-	Exponent  int      `json:"hx,omitempty"`
-	Counts    []int    `json:"h,omitempty"`
+	Layer     string         `json:"l"`
+	Port      string         `json:"p"`
+	Case      string         `json:"c,omitempty"`
+	Step      string         `json:"s,omitempty"`
+	Status    string         `json:"st"`
+	Component string         `json:"k"`
+	Input     bool           `json:"in,omitempty"`
+	First     bool           `json:"f,omitempty"`
+	Blame     string         `json:"b,omitempty"`
+	Note      string         `json:"n,omitempty"`
+	Limit     string         `json:"t,omitempty"`
+	Source    string         `json:"ts,omitempty"` // of the tolerance
+	Shape     string         `json:"sh,omitempty"`
+	Golden    string         `json:"g,omitempty"`
+	Actual    string         `json:"a,omitempty"`
+	Standard  []report.Float `json:"m,omitempty"`
+	Injected  []report.Float `json:"i,omitempty"`
+	Split     []report.Float `json:"x,omitempty"` // local, inherited, cosine of the two
+	Lines     []string       `json:"d,omitempty"` // violations and details
+	Bins      []report.Float `json:"r,omitempty"` // relative L2 of rows
+	RowCount  int            `json:"rn,omitempty"`
+	Equal     int            `json:"he,omitempty"`
+	Exponent  int            `json:"hx,omitempty"`
+	Counts    []int          `json:"h,omitempty"`
 }
 
 // point is one place along the depth: the rows that are drawn there.
@@ -55,38 +54,25 @@ type point struct {
 	First    bool `json:"f,omitempty"` // the first divergence is here
 }
 
-// figures are numbers of four digits, by their place: max abs, relative L2, worst row, 1 − cosine,
-// MSE, mismatches, elements, SNR, non-finite pairs without a match.
-type figures []float64
-
-func (f figures) MarshalJSON() ([]byte, error) {
-	b := []byte{'['}
-	for i, v := range f {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		switch {
-		case math.IsNaN(v) || math.IsInf(v, 0):
-			word, err := json.Marshal(report.Float(v))
-			if err != nil {
-				return nil, err
-			}
-			b = append(b, word...)
-		case v == math.Trunc(v) && math.Abs(v) < 1e15:
-			b = strconv.AppendFloat(b, v, 'f', -1, 64)
-		default:
-			b = strconv.AppendFloat(b, v, 'g', 4, 64)
+// rounded are figures of four digits, which keeps a page small; counts stay exact.
+func rounded(figures ...report.Float) []report.Float {
+	for i, f := range figures {
+		if v := float64(f); v != math.Trunc(v) {
+			v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+			figures[i] = report.Float(v)
 		}
 	}
-	return append(b, ']'), nil
+	return figures
 }
 
-func figuresOf(m *report.Metrics) figures {
+// figuresOf are figures by their place: max abs, relative L2, worst row, 1 − cosine, MSE, mismatches, elements, SNR,
+// non-finite pairs without a match.
+func figuresOf(m *report.Metrics) []report.Float {
 	if m == nil {
 		return nil
 	}
-	return figures{float64(m.MaxAbs), float64(m.RelL2), float64(m.RowRelL2), float64(m.CosineDistance),
-		float64(m.MSE), float64(m.Mismatches), float64(m.N), float64(m.SNR), float64(m.BadNonFinite)}
+	return rounded(m.MaxAbs, m.RelL2, m.RowRelL2, m.CosineDistance, m.MSE, report.Float(m.Mismatches), report.Float(m.N), m.SNR,
+		report.Float(m.BadNonFinite))
 }
 
 func dataOf(r *report.Report) data {
@@ -128,8 +114,8 @@ func dataOf(r *report.Report) data {
 
 // chosen lists the numbers of the rows that are shown, in order.
 func chosen(r *report.Report) []int {
-	rank := func(l *report.Layer) int {
-		switch {
+	rank := func(i int) int {
+		switch l := &r.Layers[i]; {
 		case l.Status != report.StatusPass && l.Status != report.StatusIgnored:
 			return 0
 		case !l.IsInput():
@@ -137,14 +123,12 @@ func chosen(r *report.Report) []int {
 		}
 		return 2
 	}
-	var out []int
-	for want := range 3 {
-		for i := range r.Layers {
-			if rank(&r.Layers[i]) == want && len(out) < maxRows {
-				out = append(out, i)
-			}
-		}
+	out := make([]int, len(r.Layers))
+	for i := range out {
+		out[i] = i
 	}
+	slices.SortStableFunc(out, func(i, k int) int { return rank(i) - rank(k) })
+	out = out[:min(len(out), maxRows)]
 	slices.Sort(out)
 	return out
 }
@@ -171,16 +155,14 @@ func rowOf(l *report.Layer, first bool) row {
 		x.Actual = side(l.Actual)
 	}
 	if l.LocalL2 != nil && l.InheritedL2 != nil && l.LocalInheritedCosine != nil {
-		x.Split = figures{float64(*l.LocalL2), float64(*l.InheritedL2), float64(*l.LocalInheritedCosine)}
+		x.Split = rounded(*l.LocalL2, *l.InheritedL2, *l.LocalInheritedCosine)
 	}
 	if lines := append(slices.Clone(l.Violations), l.Detail...); len(lines) > 0 {
 		x.Lines = texts(lines, maxLines)
 	}
 	if l.Rows != nil {
 		x.RowCount = l.Rows.N
-		for _, f := range l.Rows.RelL2[:min(len(l.Rows.RelL2), maxBins)] {
-			x.Bins = append(x.Bins, float64(f))
-		}
+		x.Bins = rounded(slices.Clone(l.Rows.RelL2[:min(len(l.Rows.RelL2), maxBins)])...)
 	}
 	if h := l.Histogram; h != nil {
 		x.Equal, x.Exponent, x.Counts = h.Equal, h.Exponent, h.Counts[:min(len(h.Counts), maxBins)]

@@ -6,7 +6,6 @@ const (
 	maxLines   = 30   // lines of a row's details
 	maxBins    = 640  // bins of a histogram; rows have fewer
 	maxText    = 1000 // characters of one string
-	textLimits = 40   // times what a text shows
 	maxPaths   = 100  // runs along execution paths
 	maxColumns = 256  // of them
 	maxTexts   = 12   // texts of a generation that are drawn

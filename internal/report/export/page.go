@@ -56,7 +56,7 @@ func HTML(w io.Writer, r *report.Report, file string) error {
 	}
 	style := uplotCSS + "\n" + pageCSS
 	c := content{Style: template.CSS(style), Scripts: []template.JS{template.JS(uplotJS), template.JS(pageJS)},
-		Data: template.JS(data), Licence: uplotLicence, Doc: r.Document(report.View{Times: textLimits, File: file}), Texts: textCharts(r), LeftOut: d.LeftOut}
+		Data: template.JS(data), Licence: uplotLicence, Doc: r.Document(report.View{Verbose: true, File: file}), Texts: textCharts(r), LeftOut: d.LeftOut}
 	hashes := make([]string, len(c.Scripts))
 	for i, s := range c.Scripts {
 		hashes[i] = hash(string(s))
@@ -98,11 +98,7 @@ func text(s string) string {
 
 func texts(list []string, most int) []string {
 	out := []string{}
-	for i, s := range list {
-		if i == most {
-			out = append(out, fmt.Sprintf("… and %d more, all in report.json", len(list)-most))
-			break
-		}
+	for _, s := range list[:min(len(list), most)] {
 		out = append(out, text(s))
 	}
 	return out

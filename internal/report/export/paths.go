@@ -18,11 +18,11 @@ type paths struct {
 
 // pathRow is a run in it.
 type pathRow struct {
-	Name   string   `json:"n"`           // "one pass", "decode:8", with the case where a path has several
-	Errors figures  `json:"e"`           // by column, in units of the limit; NaN if no layer of it was compared
-	Layers []string `json:"l,omitempty"` // the worst of each column, where columns are several layers
-	First  int      `json:"f"`           // the column of the first divergence, −1 for none
-	Text   string   `json:"t"`           // what the row shows, in words
+	Name   string         `json:"n"`           // "one pass", "decode:8", with the case where a path has several
+	Errors []report.Float `json:"e"`           // by column, in units of the limit; NaN if no layer of it was compared
+	Layers []string       `json:"l,omitempty"` // the worst of each column, where columns are several layers
+	First  int            `json:"f"`           // the column of the first divergence, −1 for none
+	Text   string         `json:"t"`           // what the row shows, in words
 }
 
 func pathsOf(r *report.Report) *paths {
@@ -55,7 +55,7 @@ func pathsOf(r *report.Report) *paths {
 			if !math.IsInf(worst, 1) && worst > out.Worst {
 				out.Worst = worst
 			}
-			row.Errors = append(row.Errors, worst)
+			row.Errors = append(row.Errors, report.Float(worst))
 			if each > 1 {
 				row.Layers = append(row.Layers, text(at))
 			}
@@ -65,7 +65,7 @@ func pathsOf(r *report.Report) *paths {
 			row.First = firstOf(d.Layers, errors, r.Paths[i].First.Layer) / each
 			row.Text = "first divergence " + r.Paths[i].First.String() + "; "
 		}
-		row.Text = text(row.Text + run.Text(d.Layers))
+		row.Text, row.Errors = text(row.Text+run.Text(d.Layers)), rounded(row.Errors...)
 		out.Rows = append(out.Rows, row)
 	}
 	return out

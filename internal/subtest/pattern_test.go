@@ -1,4 +1,4 @@
-package parity_test
+package subtest_test
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/parity"
+	"github.com/goparity/goparity/internal/subtest"
 )
 
 // layerNames are names of layers that go test rewrites, splits, or would read as a pattern.
@@ -38,6 +38,7 @@ var layerNames = []string{
 	"it's",
 	`back\slash`,
 	"a\x00b",
+	"bell\aend",
 	"#00",
 }
 
@@ -75,7 +76,7 @@ func TestRunPatternSelectsOneTest(t *testing.T) {
 	all := ran("^TestNamesForRunPattern$")
 	require.Len(t, all, 2*len(layerNames))
 	for _, name := range all {
-		assert.Equal(t, []string{name}, ran(parity.RunPattern(name)))
+		assert.Equal(t, []string{name}, ran(subtest.Pattern(name)))
 	}
 	assert.Len(t, ran("TestNamesForRunPattern/encoder.layer.1"), 6,
 		"the check must be able to fail: an unanchored pattern hits more")

@@ -190,10 +190,8 @@ func (m *matcher) add(g *port, actual []*port, f layout.Fit, note string) *paire
 }
 
 // problem records a pair that belongs together and cannot be compared.
-func (m *matcher) problem(g, a *port) *paired {
-	pair := m.add(g, []*port{a}, layout.Fit{}, "")
-	pair.Problem = m.whyNot(g, a)
-	return pair
+func (m *matcher) problem(g, a *port) {
+	m.add(g, []*port{a}, layout.Fit{}, "").Problem = m.whyNot(g, a)
 }
 
 func (m *matcher) whyNot(g, a *port) string {

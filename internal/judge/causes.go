@@ -230,7 +230,7 @@ func (c *Comparison) tokenIDs(name, step string) (ids [][]int) {
 
 // mapAlone returns the map that makes of a port's golden what the candidate has, by that port alone.
 func (p *Port) mapAlone() structure.Map {
-	if p.misfit() || p.printed != nil {
+	if p.Actual == nil || p.misfit() || p.printed != nil {
 		return structure.Map{}
 	}
 	return structure.Rewritten(p.Golden, p.Actual, p.Floor)

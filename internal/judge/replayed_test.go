@@ -14,6 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -106,4 +107,50 @@ func TestCodeOfAPlace(t *testing.T) {
 	require.NotNil(t, d)
 	assert.Equal(t, "conv1d.py:3 Conv1d", d.Reference)
 	assert.Nil(t, d.Piece)
+}
+
+// Tokens and heads that are as many may stand the other way round in a record, which is no other tensor, although another
+// one holds the same bytes then, as a cache of keys does.
+func TestHeadsBeforeTokens(t *testing.T) {
+	x := make([]float32, 4*16)
+	wave(t, 1, 0.3, 4, 16).Float32s(x, 0)
+	data, _ := toy.Of(t, x, 1, 2, 2, 16).Bytes()
+	turn := func(by float32, v []float32) (out []float32) {
+		for _, row := range []int{0, 2, 1, 3} {
+			for _, v := range v[16*row : 16*row+16] {
+				out = append(out, by*v)
+			}
+		}
+		return out
+	}
+	value := func(id int, from string) string {
+		return fmt.Sprintf(`{"id":%d,"shape":[1,2,2,16],"dtype":"float32","from":{%s}}`, id, from)
+	}
+	values := []string{value(0, fmt.Sprintf(`"data":%q`, base64.StdEncoding.EncodeToString(data))), value(1, `"op":0`), value(2, `"op":1`), value(3, `"op":2`), value(4, `"op":3`)}
+	text := fmt.Sprintf(`{"schema":1,"engine":"torch","case":"short","values":[%s],"ops":[
+{"op":"aten.neg.default","args":{"self":"%%0"},"out":["%%1"],"layer":"m.norm","call":1},
+{"op":"aten.transpose.int","args":{"self":"%%1","dim0":1,"dim1":2},"out":["%%2"],"layer":"m.cache","call":1},
+{"op":"aten.clone.default","args":{"self":"%%2","memory_format":null},"out":["%%3"],"layer":"m.cache","call":1},
+{"op":"aten.neg.default","args":{"self":"%%1"},"out":["%%4"],"layer":"m.out","call":1}],
+"passes":[{"step":"0","ops":[0,4],"ports":{"m.norm-output":["%%1",1,1],"m.cache-output":["%%3",3,3],"m.out-output":["%%4",4,4]}}]}`, strings.Join(values, ","))
+	p, err := program.Parse("program.json", []byte(text), nil)
+	require.NoError(t, err)
+	minus := make([]float32, len(x))
+	for i, v := range x {
+		minus[i] = -v
+	}
+	of := func(engine string, norm []float32) *dump.Run {
+		return run(engine, port{"m.norm-output", toy.Of(t, norm, 1, 2, 2, 16)}, port{"m.cache-output", toy.Of(t, turn(-1, x), 1, 2, 2, 16)}, port{"m.out-output", toy.Of(t, x, 1, 2, 2, 16)})
+	}
+	for _, tt := range []struct {
+		norm    []float32
+		verdict report.Verdict
+		reason  string
+	}{
+		{minus, report.Pass, "as recorded"},
+		{turn(-1, x), report.Pass, "the bytes of the cache: the same rows"},
+	} {
+		r := compareRuns(t, of("torch", minus), of("max", tt.norm), func(k *judge.Case) { k.Program = p }).Report("toy", true)
+		assert.Equal(t, tt.verdict, r.Verdict, "%s: %+v", tt.reason, r.FirstDivergence)
+	}
 }

@@ -133,8 +133,8 @@ func (r *replayed) recordedOtherwise(t int, p *Port, held, twin string) string {
 		return ""
 	case held != "":
 		return held
-	case p.mapAlone().Kind == structure.MapFactor: // a scale that the candidate's layer leaves to its caller
-		return ""
+	case slices.Contains([]structure.MapKind{structure.MapFactor, structure.MapOrder}, p.mapAlone().Kind):
+		return "" // a scale that the candidate's layer leaves to its caller, or heads before tokens
 	}
 	const text = "what was recorded as %s of %s is not what the model went on with: "
 	if q := r.wentOnWith(t, p); q != nil {

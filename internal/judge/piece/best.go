@@ -1,6 +1,7 @@
 package piece
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -9,9 +10,9 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// best empties wrong where each row is a choice of the best scores, in any order, and among equal ones any: no score that
-// was left exceeds one that was chosen by more than it moves where the sources are off by a rounding. What is made of
-// the choice is judged by it in the reference's order, so that numbers beside it in another order are not excused.
+// best notes a port whose rows are each a choice of the best scores, in any order, and among equal ones any: no score
+// that was left exceeds one that was chosen by more than it moves where the sources are off by a rounding. It notes it in
+// the reference's order, so that numbers beside it in another order are not excused.
 func (c *comparison) best(wrong map[int]bool) {
 	have := c.Records[c.port].Tensor
 	shape := have.Shape()
@@ -47,8 +48,22 @@ func (c *comparison) best(wrong map[int]bool) {
 			return
 		}
 	}
-	clear(wrong)
-	c.inOrder[c.port] = ordered
+	c.choices[c.port] = ordered
+}
+
+// chosen judges the run once more with choices of the best as they are, where one is a fault: what is made of it then
+// tells. Where one is no more than written otherwise, with what stands beside it in that order, it stays so.
+func (r *Result) chosen(ctx context.Context) (*Result, error) {
+	if !slices.ContainsFunc(r.Faults, func(t int) bool { return r.judge.choices[t] != nil }) {
+		return r, nil
+	}
+	j := newJudge(ctx, r.judge.Run)
+	j.inOrder = r.judge.choices
+	again, err := j.all()
+	if err != nil || len(again.Faults) >= len(r.Faults) {
+		return r, err
+	}
+	return again, nil
 }
 
 // choosing finds the operator topk whose indices along the last of so many axes a value is, cast or not; −1 for none.

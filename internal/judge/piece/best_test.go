@@ -40,7 +40,7 @@ func TestBestChoice(t *testing.T) {
 		{[]float64{0, 1}, []float64{1, 2}, []float64{1, 2, 6, 7}, nil, "as recorded"},
 		{[]float64{1, 0}, []float64{2, 1}, []float64{1, 2, 6, 7}, nil, "in another order, which the sum does not hang on"},
 		{[]float64{0, 2}, []float64{2, 1}, []float64{1, 3, 6, 7}, nil, "the other one of two equal scores"},
-		{[]float64{0, 1}, []float64{2, 1}, []float64{1, 2, 7, 6}, []string{"moe-output"}, "in another order, and not what it is weighed by"},
+		{[]float64{0, 1}, []float64{2, 1}, []float64{1, 2, 7, 6}, []string{"router-output"}, "in another order, and not what it is weighed by"},
 		{[]float64{0, 1}, []float64{1, 3}, []float64{1, 2, 6, 8}, []string{"router-output"}, "the third best"},
 		{[]float64{0, 3}, []float64{1, 2}, []float64{1, 4, 6, 7}, []string{"router-output"}, "below the equal ones"},
 		{[]float64{0, 1}, []float64{1, 1}, []float64{1, 2, 6, 6}, []string{"router-output"}, "one of them twice"},

@@ -35,6 +35,9 @@ func (c *comparison) integers() {
 	if len(wrong) > 0 && len(c.out) == 0 {
 		l.beside = c.chosen(wrong)
 	}
+	if len(wrong) > 0 && c.inOrder[c.port] != nil {
+		return
+	}
 	if len(wrong) > 0 && len(c.out) == 0 {
 		c.best(wrong)
 	}

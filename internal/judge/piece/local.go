@@ -25,7 +25,8 @@ type judge struct {
 	memo     map[replayKey][]*replayed
 	looks    map[int][]*looked
 	madeOf   map[int]*replay.Array // what records that were filled in are made of, by port
-	inOrder  map[int]*replay.Array // right choices in the order in which the reference has them, by port
+	choices  map[int]*replay.Array // choices of the best in the order in which the reference has them, by port
+	inOrder  map[int]*replay.Array // those of choices that count as right
 
 	scheme    *Scheme  // how products round what they take; nil: they do not
 	schemes   []*judge // the same run, judged by how it rounds
@@ -35,7 +36,7 @@ type judge struct {
 
 func newJudge(ctx context.Context, r *Run) *judge {
 	j := &judge{Run: r, ctx: ctx, local: map[int]*Local{}, users: map[program.ID][]int{}, uses: map[program.ID][]int{}, anyOrder: excluded{}, pieces: map[int]*program.Piece{},
-		memo: map[replayKey][]*replayed{}, looks: map[int][]*looked{}, madeOf: map[int]*replay.Array{}, inOrder: map[int]*replay.Array{}, excluding: excluded{}}
+		memo: map[replayKey][]*replayed{}, looks: map[int][]*looked{}, madeOf: map[int]*replay.Array{}, choices: map[int]*replay.Array{}, excluding: excluded{}}
 	for i := range r.Program.Ops {
 		for _, v := range r.Program.Ops[i].Operands() {
 			j.uses[v] = append(j.uses[v], i)

@@ -93,15 +93,24 @@ func Judge(ctx context.Context, r *Run) (*Result, error) {
 	if err := j.complete(); err != nil {
 		return nil, err
 	}
+	result, err := j.all()
+	if err != nil {
+		return nil, err
+	}
+	return result.chosen(ctx)
+}
+
+// all judges all ports.
+func (j *judge) all() (*Result, error) {
 	for _, t := range j.order {
 		l := j.look(t, nil)
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
+		if j.ctx.Err() != nil {
+			return nil, context.Cause(j.ctx)
 		}
 		l = j.ordered(t, l)
 		j.local[t] = l
 		for _, s := range slices.Concat(l.Sources, l.beside) {
-			if v := r.Program.Ports[s].Value; v != r.Program.Ports[t].Value {
+			if v := j.Program.Ports[s].Value; v != j.Program.Ports[t].Value {
 				j.users[v] = append(j.users[v], t)
 			}
 		}

@@ -100,8 +100,12 @@ func (j *judge) reordered(port int, out excluded) bool {
 }
 
 // inGroups reports whether x has, group by group, the numbers of stay, in any order. turned has each group
-// in reverse, so that one ends where both have shown the same numbers.
+// in reverse, so that one ends where both have shown the same numbers. Where they have not the same, as a choice among
+// equal scores has not, nothing is in any order.
 func inGroups(stay, turned, x []float64, limit float64) bool {
+	if !slices.Equal(slices.Sorted(slices.Values(stay)), slices.Sorted(slices.Values(turned))) {
+		return false
+	}
 	from := 0
 	for _, to := range groups(stay, turned) {
 		a, b := slices.Sorted(slices.Values(stay[from:to])), slices.Sorted(slices.Values(x[from:to]))

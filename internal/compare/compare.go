@@ -238,7 +238,7 @@ func snr(dd, gg float64) float64 {
 	case gg == 0:
 		return math.Inf(-1)
 	}
-	return 10 * (math.Log10(gg) - math.Log10(dd))
+	return 10 * (float64(math.Log10(gg)) - float64(math.Log10(dd)))
 }
 
 // cosineDistance computes 1 − cos of two vectors from their sums. 1 − ab/(na·nb) would lose all

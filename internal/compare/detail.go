@@ -178,7 +178,7 @@ func (l lines) add(i int, p pair, bad bool, unit float64) {
 	switch {
 	case l == nil:
 	case p.finite:
-		g, d := p.g*unit, p.a*unit-p.g*unit
+		g, d := float64(p.g*unit), float64(p.a*unit)-float64(p.g*unit)
 		l[i].dd += float64(d * d)
 		l[i].gg += float64(g * g)
 	case bad:

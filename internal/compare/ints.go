@@ -38,7 +38,7 @@ func (p *pass) remainders(s *scratch, b span) []float64 {
 		if is64(t.DType()) {
 			t.Int64s(ints, b.start)
 			for i, v := range ints {
-				out[i] += float64(2*side-1) * remainder(v, t.DType() == tensor.U64)
+				out[i] += float64(float64(2*side-1) * remainder(v, t.DType() == tensor.U64))
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func (r *rowReader) moments(row int, unit float64) (m moments) {
 			case !finite(a):
 				m.odd++
 			default:
-				g, a = g*unit, a*unit
+				g, a = float64(g*unit), float64(a*unit)
 				d := a - g
 				m.dd += float64(d * d)
 				m.gg += float64(g * g)

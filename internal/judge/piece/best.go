@@ -58,7 +58,7 @@ func (r *Result) chosen(ctx context.Context) (*Result, error) {
 		return r, nil
 	}
 	j := newJudge(ctx, r.judge.Run)
-	j.inOrder = r.judge.choices
+	j.inOrder, j.madeOf = r.judge.choices, r.judge.madeOf
 	again, err := j.all()
 	if err != nil || len(again.Faults) >= len(r.Faults) {
 		return r, err

@@ -50,7 +50,11 @@ func CostsOf(caseName string, run *dump.Run) (list []Cost) {
 
 // String is "3 MiB, 0.25 s, 2.1 nats, 0.96 of ln n, 2 of 4 heads uniform".
 func (c Cost) String() string {
-	text := fmt.Sprintf("%.3g MiB, %.2g s", float64(c.PeakBytes)/(1<<20), float64(c.Seconds))
+	memory := fmt.Sprintf("%.3g MiB", float64(c.PeakBytes)/(1<<20))
+	if c.PeakBytes < 1<<20 {
+		memory = fmt.Sprintf("%.3g KiB", float64(c.PeakBytes)/(1<<10))
+	}
+	text := fmt.Sprintf("%s, %.2g s", memory, float64(c.Seconds))
 	nats, part, uniform, n := 0.0, 0.0, 0, 0
 	for _, e := range c.Entropy {
 		if math.IsNaN(float64(e.Nats)) {

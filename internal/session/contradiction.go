@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
@@ -13,7 +14,7 @@ import (
 func (f *Fixture) addContradiction(r *report.Report) {
 	variant := f.yaml.Reference(string(f.cfg.Run))
 	ref, _ := f.yaml.Variant(variant)
-	if d, err := tensor.ParseDType(ref.DType); err != nil || d != tensor.F32 && d != tensor.F64 || r.Verdict != report.Fail || r.FirstDivergence == nil {
+	if d, err := tensor.ParseDType(ref.DType); err != nil || compare.Has16Bits(d) || r.Verdict != report.Fail || r.FirstDivergence == nil {
 		return
 	}
 	var worst *store.Along

@@ -473,7 +473,6 @@ func (f *Fixture) report(c *judge.Comparison) *report.Report {
 	f.addProbes(r, c)
 	f.addServing(r)
 	f.addUnjudged(r, true)
-	f.addContradiction(r)
 	return f.problematic(r, c)
 }
 
@@ -492,12 +491,12 @@ func (f *Fixture) Report() (*report.Report, error) {
 	r := c.Report(f.name, true)
 	f.addProbes(r, c)
 	f.addUnjudged(r, false)
-	f.addContradiction(r)
 	return f.problematic(r, c), nil
 }
 
-// problematic adds what is wrong with the fixture itself.
+// problematic adds what is wrong with the fixture itself, or with its reference.
 func (f *Fixture) problematic(r *report.Report, c *judge.Comparison) *report.Report {
+	f.addContradiction(r)
 	for _, p := range f.Problems(c) {
 		r.Refuse(p.Name + ": " + p.Text)
 	}

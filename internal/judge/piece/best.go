@@ -1,6 +1,7 @@
 package piece
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -97,7 +98,7 @@ func (c *comparison) scores(at int) (s scored, ok bool) {
 	self, _ := c.Program.Ops[at].Args.Get("self").(program.ID)
 	p := c.Program.Making(self, at, c.port, func(i int) bool { return c.Records[i].Tensor != nil })
 	run := func(m mode) (numbers, bool) {
-		a, err := replay.Run(c.ctx, p, func(v *program.Value) (*replay.Array, error) { return c.source(v, nil, m, c.basis) }, m.replay)
+		a, err := c.run(p, nil, m, c.basis)
 		if err != nil || len(a.Shape()) == 0 {
 			return numbers{}, false
 		}
@@ -141,14 +142,6 @@ func (s scored) best(row int, chosen []float64) []float64 {
 			return nil
 		}
 	}
-	slices.SortStableFunc(out, func(a, b float64) int {
-		switch x, y := scores[int(a)], scores[int(b)]; {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b float64) int { return cmp.Compare(scores[int(b)], scores[int(a)]) })
 	return out
 }

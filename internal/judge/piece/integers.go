@@ -3,7 +3,6 @@ package piece
 import (
 	"slices"
 
-	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 )
 
@@ -61,9 +60,7 @@ func (c *comparison) chosen(wrong map[int]bool) (scores []int) {
 		return nil
 	}
 	for _, m := range []mode{plain, {name: "ties", replay: replay.Mode{Ties: true}}} {
-		a, err := replay.Run(c.ctx, p, func(v *program.Value) (*replay.Array, error) {
-			return c.source(v, nil, m, c.basis)
-		}, m.replay)
+		a, err := c.run(p, nil, m, c.basis)
 		if err != nil {
 			return scores
 		}

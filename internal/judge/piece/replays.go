@@ -105,12 +105,15 @@ func (j *judge) replay(port int, out excluded, m mode, b *basis) (*replay.Array,
 		}
 	}
 	r := &replayed{basis: newBasis()}
-	r.array, r.err = replay.Run(j.ctx, j.piece(port), func(v *program.Value) (*replay.Array, error) {
-		return j.source(v, out, m, r.basis)
-	}, m.replay)
+	r.array, r.err = j.run(j.piece(port), out, m, r.basis)
 	j.memo[k] = append(j.memo[k], r)
 	b.add(r.basis)
 	return r.array, r.err
+}
+
+// run runs a piece in a mode, and adds to b what it took.
+func (j *judge) run(p *program.Piece, out excluded, m mode, b *basis) (*replay.Array, error) {
+	return replay.Run(j.ctx, p, func(v *program.Value) (*replay.Array, error) { return j.source(v, out, m, b) }, m.replay)
 }
 
 // source returns what a piece takes from outside. A value that is left out is replayed by the piece of

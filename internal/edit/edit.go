@@ -53,7 +53,7 @@ var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, inte
 	results, roundings, clamps, convolutions, tables, resampled, turned}
 
 // wholes are kinds that are about the whole piece.
-var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, modules, experts, spaced,
+var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, unturned, modules, experts, spaced,
 	grids, all, states, forgets}
 
 // site is a group of operators, and what an edit of them may use.

@@ -22,31 +22,49 @@ func whole(s *site) {
 	if len(at) == 0 {
 		return
 	}
-	rows, scale, base := s.rotation(turned)
-	if rows == 0 {
+	r, ok := s.rotation(turned)
+	if !ok {
 		return
 	}
 	shape := s.shape(of[s.Ops[at[0]].Out[0]])
-	width := shape[len(shape)-1]
-	for _, neighbours := range []bool{false, true} {
-		cos, sin, partner := rotations(rows, width, scale, base, neighbours)
-		what := text("all %d columns are turned and not %d", width, turned)
-		if neighbours {
-			what += ", as neighbours"
-		}
-		s.addAt("slice", 2, what, at, func(w *writer, o program.Op) {
+	r.columns = shape[len(shape)-1]
+	for _, r := range r.paired() {
+		s.addAt("slice", 2, text("all %d columns are turned and not %d%s", r.columns, turned, r.how()), at, func(w *writer, o program.Op) {
 			x := of[o.Out[0]]
 			shape := w.shape(x)
-			last := len(shape) - 1
-			axis := last - 1
-			for axis > 0 && shape[axis] != rows {
+			axis := len(shape) - 2
+			for axis > 0 && shape[axis] != r.rows {
 				axis--
 			}
-			like := slices.Repeat([]int{1}, last+1)
-			like[axis], like[last] = rows, width
-			a := w.two("mul", x, w.numbers(tensor.F32, like, func() []float64 { return cos }))
-			w.pass(o, w.two("add", a, w.two("mul", w.selected(x, last, partner), w.numbers(tensor.F32, like, func() []float64 { return sin }))))
+			w.pass(o, w.turned(x, axis, r))
 		}).ID = "rope/applied"
+	}
+}
+
+// unturned turns the queries and keys of an attention whose reference does not, as in layers without positions.
+func unturned(s *site) {
+	for _, a := range s.attentions() {
+		q, k := s.shape(s.at(a.q)), s.shape(s.at(a.k))
+		n := len(q) - 2
+		if a.q.op != a.k.op || a.queries != a.keys || a.keys < 3 || n < 0 || q[n] != a.queries || size(k[len(k)-2:]) != size(q[n:]) || q[n+1]%2 != 0 {
+			continue
+		}
+		if _, is := s.rotation(q[n+1]); is {
+			continue
+		}
+		for _, base := range bases {
+			for _, r := range (rotation{rows: a.keys, columns: q[n+1], scale: 1, base: base}).paired() {
+				s.addAt("slice", 3, text("queries and keys are turned, by angles of base %g%s", base, r.how()), []int{a.q.op}, func(w *writer, o program.Op) {
+					key := s.at(a.k)
+					if m := len(k) - 2; a.kAxis == m {
+						key = w.turned(key, m, r)
+					} else {
+						key = w.transpose(w.turned(w.transpose(key, -2, -1), m, r), -2, -1)
+					}
+					w.run(o, o.Name, with(o.Args, a.q.arg, w.turned(s.at(a.q), n, r), a.k.arg, key))
+				}).ID = "rope/applied"
+			}
+		}
 	}
 }
 
@@ -70,9 +88,16 @@ func (s *site) partly(o program.Op) (rows program.ID, first int, ok bool) {
 	return rows, a[n], a[n]+b[n] == all[n] && slices.Equal(all, s.shape(o.Out[0]))
 }
 
-// rotation returns of how many rows, from position 0 on, the piece has cosines and sines, their size, and the base of
-// their frequencies, of which columns are turned by half as many; no rows where it has none.
-func (s *site) rotation(columns int) (rows int, scale, base float64) {
+// rotation is by how much each column of rows is turned, from position 0 on, with a partner half of all columns away, or
+// beside it.
+type rotation struct {
+	rows, columns int
+	scale, base   float64
+	neighbours    bool
+}
+
+// rotation returns the one whose cosines and sines the piece has, of so many columns that are turned.
+func (s *site) rotation(columns int) (r rotation, ok bool) {
 	for c, t := range s.circles() {
 		shape := s.shape(c)
 		axis := len(shape) - 2
@@ -88,30 +113,62 @@ func (s *site) rotation(columns int) (rows int, scale, base float64) {
 			k++
 		}
 		if k < inner && math.Abs(cmplx.Phase(at(0, 0))) < nearTable && by(0) > 0 && by(k) > 0 {
-			return n, cmplx.Abs(at(0, 0)), math.Pow(by(0)/by(k), float64(columns)/2)
+			return rotation{rows: n, columns: columns, scale: cmplx.Abs(at(0, 0)), base: math.Pow(by(0)/by(k), float64(columns)/2)}, true
 		}
 	}
-	return 0, 0, 0
+	return r, false
 }
 
-// rotations returns the cosines and sines by which each column of rows is turned, the sines with the sign of its partner,
-// and the partners: those half of all away, or neighbours.
-func rotations(rows, width int, scale, base float64, neighbours bool) (cos, sin []float64, partner []int) {
-	for row := range rows {
-		for c := range width {
-			i, to, sign := c%(width/2), (c+width/2)%width, 1.0
-			if c < width/2 {
-				sign = -1
-			}
-			if neighbours {
-				i, to, sign = c/2, c^1, float64(c%2*2-1)
-			}
-			angle := float64(row) * math.Pow(base, -2*float64(i)/float64(width))
-			cos, sin = append(cos, scale*math.Cos(angle)), append(sin, sign*scale*math.Sin(angle))
-			if row == 0 {
-				partner = append(partner, to)
+// paired are the rotation with both kinds of partners, and how says in words which they are.
+func (r rotation) paired() []rotation {
+	beside := r
+	beside.neighbours = true
+	return []rotation{r, beside}
+}
+
+func (r rotation) how() string {
+	if r.neighbours {
+		return ", as neighbours"
+	}
+	return ""
+}
+
+// pair returns of a column which frequency it has, its partner, and the sign with which that is added.
+func (r rotation) pair(column int) (frequency, partner int, sign float64) {
+	half := r.columns / 2
+	switch {
+	case r.neighbours:
+		return column / 2, column ^ 1, float64(column%2*2 - 1)
+	case column < half:
+		return column, column + half, -1
+	}
+	return column - half, column - half, 1
+}
+
+// table returns a number for each row and column of its angle and sign.
+func (r rotation) table(of func(angle, sign float64) float64) func() []float64 {
+	return func() []float64 {
+		x := make([]float64, 0, r.rows*r.columns)
+		for row := range r.rows {
+			for column := range r.columns {
+				i, _, sign := r.pair(column)
+				x = append(x, r.scale*of(float64(row)*math.Pow(r.base, -2*float64(i)/float64(r.columns)), sign))
 			}
 		}
+		return x
 	}
-	return cos, sin, partner
+}
+
+// turned writes a value whose last axis is turned, with its rows on another one.
+func (w *writer) turned(x program.ID, rows int, r rotation) program.ID {
+	last := len(w.shape(x)) - 1
+	shape := slices.Repeat([]int{1}, last+1)
+	shape[rows], shape[last] = r.rows, r.columns
+	partners := mapped(upTo(r.columns), func(column int) int {
+		_, partner, _ := r.pair(column)
+		return partner
+	})
+	own := w.two("mul", x, w.numbers(tensor.F32, shape, r.table(func(angle, _ float64) float64 { return math.Cos(angle) })))
+	other := w.numbers(tensor.F32, shape, r.table(func(angle, sign float64) float64 { return sign * math.Sin(angle) }))
+	return w.two("add", own, w.two("mul", w.selected(x, last, partners), other))
 }

@@ -500,6 +500,8 @@ func TestLabels(t *testing.T) {
 		{headed(), "2 heads of 4 → 4 of 2, scaled by 0.7071", "attention/heads", "more heads, which are smaller"},
 		{headed(), "2 heads of 4 → 1 of 8, scaled by 0.5", "attention/heads", "one head, by the scale of two"},
 		{partly(), "all 8 columns are turned and not 4", "rope/applied", "a rotation of all columns"},
+		{headed(), "queries and keys are turned, by angles of base 10000", "rope/applied", "a layer without positions"},
+		{attention(), "queries and keys are turned, by angles of base 500000, as neighbours", "rope/applied", "the same of keys that lie along the last axis"},
 		{resized(), "resized cubic, corners aligned", "image/resize", "a matrix that is another"},
 		{repeated(), "upsample_nearest2d → linear", "image/resize", "points between those that are there"},
 		{sectioned(), "sections [2 3 3] → [4 2 2]", "rope/sections", "columns of other positions"},

@@ -31,6 +31,8 @@ type search struct {
 	once   sync.Once
 	causes []report.Cause // nil where none were looked for
 	notes  []string
+	// inOnePass says that an edit of the first place holds for all rows, so that they would be as wrong in one pass.
+	inOnePass bool
 }
 
 // Causes says why the first divergence happens and what else went wrong on its own, the best cause
@@ -50,7 +52,7 @@ func (c *Comparison) Causes() []report.Cause {
 		if err != nil {
 			s.notes = append(s.notes, "no edit of the reference's program was looked for: "+err.Error())
 		}
-		s.causes = withEdits(s.causes, found)
+		s.causes, s.inOnePass = withEdits(s.causes, found), found.inOnePass
 		for _, d := range c.settings() {
 			for i := range s.causes {
 				if k := &s.causes[i]; d.Concerns(k.Layer) {

@@ -30,6 +30,8 @@ type edits struct {
 	again  []string  // layers in which a known one was found again
 	looked []*looked // where edits were looked for
 	wrong  []string  // those that did not hold in another run
+	// inOnePass says that the first holds for the rows of all forward passes, and not only of the one that is wrong first.
+	inOnePass bool
 }
 
 // looked is a place where an edit was looked for, and what was found.
@@ -37,6 +39,7 @@ type looked struct {
 	r     *replayed
 	port  int
 	load  replay.Load
+	all   bool          // as one pass: the edit has to hold for the rows of all forward passes
 	key   string        // of what was found; "" for nothing
 	cause *report.Cause // nil for nothing
 }
@@ -119,6 +122,9 @@ func (c *Comparison) edited() (found edits, err error) {
 			for _, k := range found.first {
 				k.Layer = c.Verdict.Layer
 			}
+			if found.inOnePass, err = c.holdsInOnePass(found.looked); err != nil {
+				return found, err
+			}
 		}
 		for i, t := range r.result.Faults {
 			if t == at {
@@ -146,6 +152,17 @@ func (c *Comparison) edited() (found edits, err error) {
 		}
 	}
 	return found, nil
+}
+
+// holdsInOnePass reports whether the edit that was proven at the first place holds for the rows of all forward passes.
+func (c *Comparison) holdsInOnePass(looked []*looked) (bool, error) {
+	if c.Verdict.OnePass == nil || len(looked) == 0 || looked[0].cause == nil || !looked[0].cause.Proven {
+		return false, nil
+	}
+	l := *looked[0]
+	l.all = true
+	again, _, err := c.lookAt(&l, map[string]*twins{l.key: nil}, true)
+	return err == nil && again.Twin, err
 }
 
 // addedAfter takes a residual that is missing for the order of a norm, where what is missing is added after it.
@@ -276,7 +293,9 @@ func (c *Comparison) findEdit(l *looked, site *piece.Site, replayed bool, known 
 	*editsearch.Result, *program.Piece, error) {
 	r, t, load := l.r, l.port, l.load
 	fed, rows := c.fed(r, t, site)
-	if fed != nil {
+	if l.all {
+		fed = nil
+	} else if fed != nil {
 		site = r.result.Site(t, load, rows, replayed)
 	}
 	site.Weights, site.KnownOnly, site.Fed = slices.Concat(c.readable(r.Program), r.elsewhere(site, t)), twin, fed

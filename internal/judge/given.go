@@ -70,26 +70,29 @@ func (c *Comparison) ofPath(v *localise.Verdict) {
 	if v.Kind != localise.KindLocal && v.Kind != localise.KindBetween && (v.Kind != localise.KindInput || v.Layer == "") {
 		return
 	}
-	if why := c.rightInOnePass(v); why != "" {
-		v.Kind, v.Text = localise.KindPath, why+": "+v.Text
+	if why, sure := c.rightInOnePass(v); why != "" {
+		own := *v
+		if v.Kind, v.Text = localise.KindPath, why+": "+v.Text; !sure {
+			v.OnePass = &own
+		}
 	}
 }
 
 // rightInOnePass says what shows that the candidate is right in one pass; "" if nothing does, or that is no
-// matter of the path.
-func (c *Comparison) rightInOnePass(v *localise.Verdict) string {
+// matter of the path. It is not sure where no row of the position that is wrong was right.
+func (c *Comparison) rightInOnePass(v *localise.Verdict) (why string, sure bool) {
 	along := c.caseOf(v.Case).Along
 	if along == nil || along.Path.Kind == dump.OnePass {
-		return ""
+		return "", false
 	}
 	target := c.targetOf(v)
 	switch {
 	case target == nil || v.Kind == localise.KindInput && along.holdsTokens(target):
-		return ""
+		return "", false
 	case along.onePass == nil:
 		return c.witness(v.Case, along, along.row(target, v.Step))
 	case *along.onePass:
-		return "the candidate's own one pass agrees with the golden"
+		return "the candidate's own one pass agrees with the golden", true
 	}
-	return ""
+	return "", false
 }

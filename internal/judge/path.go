@@ -20,20 +20,21 @@ func OtherTokens(err error) *localise.Verdict {
 // witness names a sequence that was fed from its first token on, with an empty cache, and agrees in
 // all layers: there the candidate is right in one pass. Of a wrong row that was fed so itself, the
 // witness has to have a row of the same position, so that what is wrong at some positions in one pass
-// is no fault of a path.
-func (c *Comparison) witness(caseName string, along *Along, wrong *report.Row) string {
-	least := 0
-	if p := along.Passes[wrong.Pass]; p.Items[p.Index(wrong.Sequence)].From == 0 {
-		least = wrong.Position + 1
-	}
+// is no fault of a path. Of any other, covers says whether one has.
+func (c *Comparison) witness(caseName string, along *Along, wrong *report.Row) (text string, covers bool) {
+	at := along.Passes[wrong.Pass]
+	whole := at.Items[at.Index(wrong.Sequence)].From == 0
 	for _, p := range along.Passes {
 		for i, item := range p.Items {
-			if item.From == 0 && item.To >= max(least, 1) && c.agreesIn(caseName, along, p, i) {
-				return fmt.Sprintf("forward pass %s has %s with an empty cache, and agrees with the golden", p.Step, item)
+			beyond := item.To > wrong.Position
+			if item.From > 0 || covers || text != "" && !beyond || whole && !beyond || p == at && item.Sequence == wrong.Sequence ||
+				!c.agreesIn(caseName, along, p, i) {
+				continue
 			}
+			text, covers = fmt.Sprintf("forward pass %s has %s with an empty cache, and agrees with the golden", p.Step, item), beyond
 		}
 	}
-	return ""
+	return text, covers
 }
 
 // agreesIn reports whether the rows of an item agree in all layers of a forward pass.

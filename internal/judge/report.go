@@ -144,9 +144,22 @@ func (c *Comparison) Found(r *report.Report) error {
 	if v == nil {
 		return nil
 	}
+	err := mapfile.Guard(func() error {
+		r.Causes = c.Causes()
+		r.Notes = slices.Concat(r.Notes, c.search.notes)
+		return nil
+	})
+	evidence := v.Evidence
+	switch {
+	case v.OnePass == nil || !c.search.inOnePass:
+	case strings.HasPrefix(r.Causes[0].ID, "state/"):
+		evidence = append(slices.Clip(evidence), "no row of that position was fed in one pass, where the model may be as wrong: --also one-pass=DUMP tells")
+	default:
+		v = v.OnePass
+	}
 	r.Kind, r.Frontier = v.Kind, append([]string{}, v.Frontier...)
 	d := &report.Divergence{Layer: v.Layer, Port: v.Port, Case: v.Case, Step: v.Step, After: v.After, Before: v.Before,
-		Place: v.Place, Proven: v.Proven, Text: v.Text, Evidence: v.Evidence, Row: c.firstRow(v.Case, v.Step, c.targetOf(v))}
+		Place: v.Place, Proven: v.Proven, Text: v.Text, Evidence: evidence, Row: c.firstRow(v.Case, v.Step, c.targetOf(v))}
 	for _, g := range v.Growth {
 		d.Growth = append(d.Growth, report.Growth{Layer: g.Layer, Error: report.Float(g.Error), Alone: report.Float(g.Alone)})
 	}
@@ -155,11 +168,7 @@ func (c *Comparison) Found(r *report.Report) error {
 	}
 	r.FirstDivergence = d
 	c.code(v, d)
-	return mapfile.Guard(func() error {
-		r.Causes = c.Causes()
-		r.Notes = slices.Concat(r.Notes, c.search.notes)
-		return nil
-	})
+	return err
 }
 
 // InOrder lists the ports in the order in which their values existed: a layer had its inputs before

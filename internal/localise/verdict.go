@@ -34,6 +34,7 @@ type Verdict struct {
 	Evidence                []string   // what else speaks for it, one sentence each
 	Growth                  []Growth   // of drift: the error along the depth
 	Others                  []*Verdict // what is wrong by itself after it, in the same forward pass
+	OnePass                 *Verdict   // of KindPath, where that is not sure: the same, were it no matter of the path
 
 	at    int            // index of the event, to order the verdicts of several cases
 	blame map[Key]string // by layer, without a port

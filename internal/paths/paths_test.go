@@ -61,17 +61,17 @@ func fed(t *testing.T, path string, tokens [][]int, passes [][]dump.PassItem, of
 }
 
 // ran is the program of one pass over each of several sequences: b = 2 − a.
-func ran(t *testing.T, lengths ...int) *program.Program { return ranWith(t, nil, lengths...) }
+func ran(t *testing.T, lengths ...int) *program.Program { return ranWith(t, "neg", nil, lengths...) }
 
-// ranWith is that with what the model was given.
-func ranWith(t *testing.T, constants func() (*tensor.File, error), lengths ...int) *program.Program {
+// ranWith is that with another operator in the place of neg, and with what the model was given.
+func ranWith(t *testing.T, op string, constants func() (*tensor.File, error), lengths ...int) *program.Program {
 	var values, ops, passes []string
 	for k, n := range lengths {
 		v := 3 * k
 		value := fmt.Sprintf(`"shape":[%d,4],"dtype":"float32"`, n)
 		values = append(values, fmt.Sprintf(`{"id":%d,%s,"from":{"input":"a","step":"%d"}}`, v, value, k),
 			fmt.Sprintf(`{"id":%d,%s,"from":{"op":%d}}`, v+1, value, 2*k), fmt.Sprintf(`{"id":%d,%s,"from":{"op":%d}}`, v+2, value, 2*k+1))
-		ops = append(ops, fmt.Sprintf(`{"op":"aten.neg.default","args":{"self":"%%%d"},"out":["%%%d"],"layer":"model.b","call":1}`, v, v+1),
+		ops = append(ops, fmt.Sprintf(`{"op":"aten.%s.default","args":{"self":"%%%d"},"out":["%%%d"],"layer":"model.b","call":1}`, op, v, v+1),
 			fmt.Sprintf(`{"op":"aten.add.Tensor","args":{"self":"%%%d","other":2,"alpha":1},"out":["%%%d"],"layer":"model.b","call":1}`, v+1, v+2))
 		passes = append(passes, fmt.Sprintf(`{"step":"%d","ops":[%d,%d],"ports":{"model.a-output":["%%%d",%d,%d],"model.b-input_0":["%%%d",%d,%d],"model.b-output":["%%%d",%d,%d]}}`,
 			k, 2*k, 2*k+2, v, 2*k, 2*k, v, 2*k, 2*k+2, v+2, 2*k+2, 2*k+2))
@@ -97,7 +97,7 @@ func ranOn(t *testing.T, tokens [][]int) *program.Program {
 	out, err := os.Create(file)
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(safetensors.Write(out, named, nil), out.Close()))
-	return ranWith(t, func() (*tensor.File, error) { return safetensors.Open(file) }, lengths...)
+	return ranWith(t, "neg", func() (*tensor.File, error) { return safetensors.Open(file) }, lengths...)
 }
 
 func ids64(ids []int) (out []int64) {
@@ -155,6 +155,64 @@ func TestCompareAlone(t *testing.T) {
 	p, err := paths.Compare(context.Background(), other, judge.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, report.Fail, p.Report("f").Verdict, "other tokens than the program's")
+}
+
+// A first forward pass that agrees within the tolerance shows nothing to be right in one pass where replay finds it wrong, nor
+// does one that a fault of the model leaves as it is.
+func TestNoFaultOfThePath(t *testing.T) {
+	prompt := [][]int{{1, 15, 7, 9, 4}}
+	chunks := [][]dump.PassItem{{part(0, 0, 2)}, {part(0, 2, 4)}, {part(0, 4, 5)}}
+	whole := [][]dump.PassItem{{part(0, 0, 5)}}
+	// relu is a run whose b is 2 + max(a, 0), or 2 + a without; of the first two tokens a is positive.
+	relu := func(path string, passes [][]dump.PassItem, is bool) *dump.Run {
+		r := fed(t, path, prompt, passes, right)
+		for i := 0; i < len(r.Entries); i += 3 {
+			a := make([]float64, r.Entries[i].Tensor.Len())
+			r.Entries[i].Tensor.Float64s(a, 0)
+			b := make([]float64, len(a))
+			for k, v := range a {
+				if at := passes[i/3][0].From + k/4; at < 2 {
+					a[k] = math.Abs(v)
+				}
+				if b[k] = 2 + a[k]; is {
+					b[k] = 2 + math.Max(a[k], 0)
+				}
+			}
+			for k, x := range [][]float64{a, a, b} {
+				var err error
+				r.Entries[i+k].Tensor, err = tensor.Of(narrowed(x), len(x)/4, 4)
+				require.NoError(t, err)
+			}
+		}
+		return r
+	}
+	slightly := func(pass, _, _ int) float32 { return []float32{1e-4, 1, 1}[pass] }
+	for _, tt := range []struct {
+		golden, actual *dump.Run
+		program        *program.Program
+		row            report.Row
+		reason         string
+	}{
+		{fed(t, dump.OnePass, prompt, whole, right), fed(t, "chunked:2", prompt, chunks, slightly), ran(t, 5), report.Row{Path: "chunked:2"},
+			"wrong in the first pass, within the tolerance"},
+		{relu(dump.OnePass, whole, true), relu("chunked:2", chunks, false), ranWith(t, "relu", nil, 5), report.Row{Path: "chunked:2", Pass: 1, Position: 2},
+			"an activation is missing, of which the first pass shows nothing"},
+	} {
+		p, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{tt.golden}, Programs: []*program.Program{tt.program},
+			Actual: []*dump.Run{tt.actual}}, judge.Options{})
+		require.NoError(t, err, tt.reason)
+		r := p.Report("x")
+		assert.Equal(t, "local", r.Kind, tt.reason)
+		assert.Equal(t, tt.row, *r.FirstDivergence.Row, tt.reason)
+		assert.NotContains(t, report.Headline(r), "right in one pass", tt.reason)
+	}
+}
+
+func narrowed(x []float64) (out []float32) {
+	for _, v := range x {
+		out = append(out, float32(v))
+	}
+	return out
 }
 
 func part(sequence, from, to int) dump.PassItem {

@@ -36,12 +36,13 @@ type edits struct {
 
 // looked is a place where an edit was looked for, and what was found.
 type looked struct {
-	r     *replayed
-	port  int
-	load  replay.Load
-	all   bool          // as one pass: the edit has to hold for the rows of all forward passes
-	key   string        // of what was found; "" for nothing
-	cause *report.Cause // nil for nothing
+	r      *replayed
+	port   int
+	load   replay.Load
+	scores bool          // of a choice: it is the scores that the edit has to make
+	all    bool          // as one pass: the edit has to hold for the rows of all forward passes
+	key    string        // of what was found; "" for nothing
+	cause  *report.Cause // nil for nothing
 }
 
 // twins are the layers in which the same edit of the same code is the cause.
@@ -274,6 +275,10 @@ func (c *Comparison) lookAt(l *looked, known map[string]*twins, twin bool) (*edi
 		site = l.r.result.Site(l.port, l.load, nil, true)
 		found, of, err = c.findEdit(l, site, true, known, twin)
 	}
+	if err == nil && len(found.Fits) == 0 && site.OfScores() != nil {
+		l.scores = true
+		found, of, err = c.findEdit(l, site, false, known, twin)
+	}
 	return found, of, err
 }
 
@@ -297,6 +302,9 @@ func (c *Comparison) findEdit(l *looked, site *piece.Site, replayed bool, known 
 		fed = nil
 	} else if fed != nil {
 		site = r.result.Site(t, load, rows, replayed)
+	}
+	if l.scores {
+		site = site.OfScores()
 	}
 	site.Weights, site.KnownOnly, site.Fed = slices.Concat(c.readable(r.Program), r.elsewhere(site, t)), twin, fed
 	for key := range known {

@@ -88,6 +88,104 @@ func (j *judge) choosing(id program.ID, axes int) int {
 	}
 }
 
+// OfScores returns the site of a port that is a choice of the best as one of their scores: an edit fits after which no
+// score that was left exceeds one that was chosen, in whatever order. It is nil for other ports.
+func (s *Site) OfScores() *Site {
+	shape := s.record.Tensor.Shape()
+	at := s.judge.choosing(s.judge.Program.Ports[s.port].Value, len(shape))
+	if at < 0 {
+		return nil
+	}
+	of, k := *s, shape[len(shape)-1]
+	self, _ := s.judge.Program.Ops[at].Args.Get("self").(program.ID)
+	of.Piece, of.Want = s.judge.Program.Making(self, at, s.port, s.Has), nil
+	of.Numbers = func(a *replay.Array) []float64 {
+		x := slices.Clone(a.Floats())
+		for i, v := range x {
+			if math.Abs(v) >= huge { // it is hidden
+				x[i] = 0
+			}
+		}
+		return x
+	}
+	chosen := numbers{s.record.Tensor.Floats(), k}
+	index := make([]float64, len(chosen.x))
+	for i := range index {
+		index[i] = float64(i / k)
+	}
+	rows, err := replay.Of(tensor.F64, shape, index)
+	if err != nil {
+		return nil
+	}
+	own, _ := s.record.arrange(rows)
+	plain, err := s.Run(of.Piece, of.Load)
+	if err != nil {
+		return nil
+	}
+	parts := rowsOf(plain).parted(k)
+	of.Off = func(a *replay.Array) (units, relative float64) {
+		scores := rowsOf(a)
+		if scores.rows() != chosen.rows() || 2*scores.parted(k) < parts { // of equal scores any choice is the best
+			return inf, inf
+		}
+		var lacks, sizes, n float64
+		for i := range own.rows() {
+			row := int(own.row(i)[0])
+			lacks += lack(scores.row(row), chosen.row(row)) / float64(k)
+			for _, v := range scores.row(row) {
+				if math.Abs(v) < huge {
+					sizes, n = sizes+v*v, n+1
+				}
+			}
+		}
+		relative = math.Sqrt(lacks / float64(own.rows()) / (sizes / n))
+		if !(relative >= 0) {
+			return inf, inf
+		}
+		return relative / floor(s.judge.Encoding), relative
+	}
+	return &of
+}
+
+// parted counts the rows whose k largest numbers are larger than all others.
+func (n numbers) parted(k int) (rows int) {
+	for i := range n.rows() {
+		if x := slices.Sorted(slices.Values(n.row(i))); len(x) > k && x[len(x)-k] > x[len(x)-k-1] {
+			rows++
+		}
+	}
+	return rows
+}
+
+// lack is by how much the scores that were chosen fall short of the best that was left, squared, in all. One that is hidden
+// counts as far below the least that is not.
+func lack(scores, chosen []float64) (sum float64) {
+	is := make([]bool, len(scores))
+	for _, v := range chosen {
+		if n := int(v); float64(n) != v || n < 0 || n >= len(scores) || is[n] {
+			return inf
+		}
+		is[int(v)] = true
+	}
+	best, least, size := -inf, inf, 0.0
+	for n, v := range scores {
+		if !is[n] {
+			best = math.Max(best, v)
+		}
+		if math.Abs(v) < huge {
+			least, size = math.Min(least, v), math.Max(size, math.Abs(v))
+		} else if math.IsNaN(v) {
+			return inf
+		}
+	}
+	for _, v := range chosen {
+		if by := best - math.Max(scores[int(v)], least-size); best > -huge && by > 0 {
+			sum += by * by
+		}
+	}
+	return sum
+}
+
 // scored are the scores of a choice, and how far each row of them moves.
 type scored struct {
 	numbers

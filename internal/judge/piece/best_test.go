@@ -2,6 +2,7 @@ package piece_test
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -71,5 +72,55 @@ func TestBestChoice(t *testing.T) {
 			}
 			assert.Equal(t, tt.wrong, wrong)
 		})
+	}
+}
+
+// indexed is the two best of five scores, the positive part of x.
+const indexed = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
+"values":[{"id":0,"shape":[3,5],"dtype":"float32","from":{"input":"x","step":"0"}},{"id":1,"shape":[3,5],"dtype":"float32","from":{"op":0}},
+{"id":2,"shape":[3,2],"dtype":"float32","from":{"op":1}},{"id":3,"shape":[3,2],"dtype":"int64","from":{"op":1}}],
+"ops":[{"op":"aten.relu.default","args":{"self":"%0"},"out":["%1"],"layer":"indexer","call":1},
+{"op":"aten.topk.default","args":{"self":"%1","k":2,"dim":-1,"largest":true,"sorted":true},"out":["%2","%3"],"layer":"indexer","call":1}],
+"passes":[{"step":"0","ops":[0,2],"ports":{"indexer-input_0":["%0",0,2],"indexer-output":["%3",2,2]}}]}`
+
+// Of a choice that is wrong the scores are looked for of which it is the best, in whatever order.
+func TestOfScores(t *testing.T) {
+	x := []float64{5, 4, 3, 2, 1, 1, 2, 3, 4, 5, 3, 1, 5, 2, 4}
+	r, run, _ := judge(t, indexed, tensor.F32, func(*program.Value) (*replay.Array, error) { return nil, nil }, nameOf, func(at program.Port, v *program.Value) (r piece.Record) {
+		if at.Name == "input_0" {
+			r.Tensor = array(t, v.DType, v.Shape, x)
+		} else {
+			r.Tensor = array(t, v.DType, v.Shape, []float64{3, 4, 1, 0, 1, 3})
+			r.Rows = &piece.Rows{Axis: 0, Batch: 1, Length: 3, Own: []bool{true, true, true}}
+		}
+		return r
+	})
+	require.Equal(t, []int{1}, r.Faults, "the two least are chosen")
+	assert.Nil(t, r.Site(1, run.Load, nil, false).OfScores().Want, "what the scores should be is not known")
+	negative := func(by ...float64) *replay.Array {
+		for i, v := range x[len(by):] {
+			by = append(by, -v-float64(i)/100)
+		}
+		return array(t, tensor.F32, []int{3, 5}, by)
+	}
+	inf, nan := math.Inf(-1), math.NaN()
+	for _, tt := range []struct {
+		scores *replay.Array
+		rows   []bool
+		right  bool
+		reason string
+	}{
+		{negative(), nil, true, "the least first"},
+		{negative(inf, inf, inf, -2, -1), nil, true, "all others are hidden"},
+		{negative(inf, inf, inf, inf, -1), nil, true, "there are no two to choose from"},
+		{negative(-2, -3, -4, -5, -1), nil, false, "one was left that is better"},
+		{negative(-2, -3, -4, -5, -1), []bool{false, true, true}, true, "in a row that is not asked for"},
+		{negative(-2, inf, inf, inf, -1), nil, false, "one that is hidden was chosen"},
+		{negative(0, 0, 0, 0, nan), nil, false, "no number"},
+		{array(t, tensor.F32, []int{3, 5}, make([]float64, 15)), nil, false, "of equal scores all are the best"},
+		{array(t, tensor.F32, []int{2, 5}, x[:10]), nil, false, "another shape"},
+	} {
+		off, relative := r.Site(1, run.Load, tt.rows, false).OfScores().Off(tt.scores)
+		assert.Equal(t, tt.right, off <= 1, "%s: %g", tt.reason, relative)
 	}
 }

@@ -13,11 +13,7 @@ func (r *Record) arrange(a *replay.Array) (numbers, []int) {
 	if r.Rows != nil {
 		return r.Rows.arrange(a)
 	}
-	shape := a.Shape()
-	all := numbers{a.Floats(), 1}
-	if len(shape) > 0 {
-		all.width = shape[len(shape)-1]
-	}
+	all := rowsOf(a)
 	if r.Lines == nil || len(r.Lines) != all.rows() {
 		return all, nil
 	}

@@ -19,6 +19,7 @@ type Site struct {
 	AnyOrder bool
 	judge    *judge
 	port     int
+	record   *Record
 }
 
 // Has reports whether the candidate recorded a port in the reference's shape.
@@ -56,14 +57,14 @@ func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Si
 		maps.Copy(out, j.anyOrder)
 	}
 	have, _ := rec.arrange(rec.Tensor)
-	ends := j.tied(port, out)
+	ends := j.tied(port, rec, out)
 	arrange := func(a *replay.Array) (made numbers, ok bool) {
 		made, _ = rec.arrange(a)
 		return made.nearest(have, ends), len(made.x) == len(have.x)
 	}
 	f := floor(j.Encoding)
 	limit := deviation{f, perRow * f}.max(deviation{l.Limit, l.RowLimit})
-	s := &Site{AnyOrder: len(j.anyOrder) > 0, judge: j, port: port}
+	s := &Site{AnyOrder: len(j.anyOrder) > 0, judge: j, port: port, record: rec}
 	s.Piece = j.piece(port)
 	if len(j.schemes) > 0 && !j.schemes[0].scheme.Sized {
 		s.Mode.Operands = j.schemes[0].scheme.Operands

@@ -54,13 +54,13 @@ func (j *judge) unordered(port int, out excluded) bool {
 	if len(out) == 0 && !slices.ContainsFunc(j.piece(port).Ops, orders) {
 		return false
 	}
-	a, b, ok := j.bothOrders(port, out)
+	a, b, ok := j.bothOrders(port, &j.Records[port], out)
 	f := floor(j.Encoding)
 	return ok && difference(b, a, nil).exceeds(deviation{f, perRow * f})
 }
 
-// bothOrders is what a piece makes where equal numbers stay as they are, and where they are turned round.
-func (j *judge) bothOrders(port int, out excluded) (stay, turned numbers, ok bool) {
+// bothOrders is of a record what a piece makes where equal numbers stay as they are, and where they are turned round.
+func (j *judge) bothOrders(port int, r *Record, out excluded) (stay, turned numbers, ok bool) {
 	exact, err := j.replay(port, out, plain, newBasis())
 	if err != nil {
 		return stay, turned, false
@@ -69,8 +69,8 @@ func (j *judge) bothOrders(port int, out excluded) (stay, turned numbers, ok boo
 	if err != nil {
 		return stay, turned, false
 	}
-	stay, _ = j.Records[port].arrange(exact)
-	turned, _ = j.Records[port].arrange(other)
+	stay, _ = r.arrange(exact)
+	turned, _ = r.arrange(other)
 	return stay, turned, true
 }
 
@@ -81,8 +81,8 @@ func (j *judge) reordered(port int, out excluded) bool {
 	if !j.unordered(port, out) {
 		return false
 	}
-	stay, turned, _ := j.bothOrders(port, out)
 	r := &j.Records[port]
+	stay, turned, _ := j.bothOrders(port, r, out)
 	have, _ := r.arrange(r.Tensor)
 	if len(have.x) != len(stay.x) {
 		return false
@@ -142,13 +142,13 @@ func groups(stay, turned []float64) (ends []int) {
 	return ends
 }
 
-// tied returns where the groups of rows end that a piece may make in any order, as equal numbers are put; nil where it
+// tied returns where the groups of rows of a record end that a piece may make in any order, as equal numbers are put; nil where it
 // makes one order alone.
-func (j *judge) tied(port int, out excluded) []int {
+func (j *judge) tied(port int, r *Record, out excluded) []int {
 	if !slices.ContainsFunc(j.piece(port).Ops, orders) {
 		return nil
 	}
-	stay, turned, ok := j.bothOrders(port, out)
+	stay, turned, ok := j.bothOrders(port, r, out)
 	a, b := norms(stay), norms(turned)
 	if !ok || len(a) < 2 || slices.Equal(a, b) {
 		return nil

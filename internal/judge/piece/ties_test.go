@@ -66,7 +66,7 @@ func TestSiteOfAnyOrder(t *testing.T) {
 		case "input_x":
 			r.Tensor = array(t, v.DType, v.Shape, x)
 		case "output_1":
-			r.Tensor = twice(5, 1, 2, 4, 0, 3)
+			r.Tensor, r.Rows = twice(5, 1, 2, 4, 0, 3), &piece.Rows{Axis: 0, Batch: 1, Length: 6, Own: []bool{true, true, true, true, true, true}}
 		}
 		return r
 	})
@@ -87,6 +87,8 @@ func TestSiteOfAnyOrder(t *testing.T) {
 			assert.Equal(t, run.Records[3].Tensor.Floats(), site.Numbers(tt.made), tt.reason)
 		}
 	}
+	off, _ := r.Site(3, run.Load, []bool{true, true, true, true, true, false}, false).Off(twice(1, 2, 5, 0, 4, 1))
+	assert.LessOrEqual(t, off, 1.0, "all but the last row")
 }
 
 // coded rounds two rows to whole numbers.

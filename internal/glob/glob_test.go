@@ -165,6 +165,10 @@ func TestCompileErrors(t *testing.T) {
 		_, err := glob.Compile(tt.pattern)
 		assert.ErrorContains(t, err, tt.want, "%s", tt.reason)
 	}
+	for _, most := range []string{strings.Repeat("a", 400), strings.Repeat("{a,b,c,d,e,f,g,h,i,j}", 2)} {
+		_, err := glob.Compile(most)
+		assert.NoError(t, err)
+	}
 }
 
 func TestSpecificity(t *testing.T) {

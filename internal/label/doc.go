@@ -7,6 +7,5 @@
 //	port    = role [ "_" word | "." word ]    input_0, input_hidden_states, output, output_1, output.0, computed_2, tap
 //
 // So "model.norm(2)-output.0" is element 0 of what model.norm returned when it was called a second
-// time. The parent of a layer is the layer around it, of the same call. All functions are pure and
-// cheap: no regular expressions.
+// time. The parent of a layer is the layer around it, of the same call. All functions are pure.
 package label

@@ -74,6 +74,11 @@ func TestTree(t *testing.T) {
 		assert.Equal(t, tt.block, label.Block(tt.layer), tt.reason)
 		assert.Equal(t, tt.stars, label.Stars(tt.layer), tt.reason)
 		assert.Equal(t, tt.parent == "", label.IsRoot(tt.layer), tt.reason)
+		if depth := label.Depth(tt.layer); depth > 0 {
+			assert.Equal(t, label.Depth(tt.parent)+1, depth, tt.reason)
+		} else {
+			assert.Empty(t, tt.parent, tt.reason)
+		}
 	}
 }
 
@@ -113,6 +118,8 @@ func TestPort(t *testing.T) {
 		{"output", label.RoleOutput, "output", -1, "the only one"},
 		{"output_1", label.RoleOutput, "output", 1, "of several"},
 		{"output_1.x", label.RoleOutput, "output", -1, "an element with a name"},
+		{"output_99999999999999999999", label.RoleOutput, "output", -1, "more than an int holds"},
+		{"key_cache", label.RoleOutput, "output", -1, "what a layer keeps"},
 		{"output_1.", label.RoleOutput, "output", -1, "an element without a name"},
 		{"output_last_hidden_state", label.RoleOutput, "output", -1, "a field"},
 		{"tap", label.RoleTap, "tap", -1, "saved by hand"},
@@ -125,6 +132,12 @@ func TestPort(t *testing.T) {
 	}
 	assert.Equal(t, "input_1", label.InputOf("computed_1"))
 	assert.Equal(t, "output", label.InputOf("output"))
+	assert.True(t, label.IsCache("key_cache") && label.IsCache("value_cache") && !label.IsCache("output"))
+}
+
+func TestFew(t *testing.T) {
+	assert.Equal(t, "a, b, c, d, e, f", label.Few([]string{"a", "b", "c", "d", "e", "f"}))
+	assert.Equal(t, "a, b, c, d, e, f, … and 2 more", label.Few([]string{"a", "b", "c", "d", "e", "f", "g", "h"}))
 }
 
 func TestNatural(t *testing.T) {
@@ -161,6 +174,12 @@ func TestOrdered(t *testing.T) {
 		{"m.layers.2", "m.layers.2.mlp", true, "a container runs after what is inside it"},
 		{"m.layers.2.mlp", "m.norm", true, "the final norm comes after the blocks"},
 		{"m.layers.2.mlp", "lm_head", true, "the head too"},
+		{"m.layers.2.mlp", "m.ln_f", true, "GPT-2's final norm"},
+		{"m.layers.2.mlp", "m.final_norm", true, "by its first word"},
+		{"m.layers.2.mlp", "m.norm_f", true, "or its last"},
+		{"encoder.layer.2", "pooler", true, "BERT's head"},
+		{"encoder.layer.2", "classifier", true, "a head of another kind"},
+		{"m.norm", "lm_head", false, "without a block names tell nothing"},
 		{"heads", "scores", false, "no block, so it may be anything"},
 		{"m", "m", true, "one and the same"},
 	} {

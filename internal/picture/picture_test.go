@@ -2,9 +2,13 @@ package picture_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"image"
 	"image/png"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,6 +28,7 @@ func TestParse(t *testing.T) {
 		{"cat.png", false, "a file"},
 		{"picture-0x48-1.png", false, "no width"},
 		{"picture-64x48.png", false, "no seed"},
+		{"picture-9999x9999-9999.png", true, "the largest"},
 		{"picture-99999x48-1.png", false, "too large to be meant"},
 		{"more/picture-64x48-1.png", false, "a file in a folder"},
 	} {
@@ -44,6 +49,8 @@ func decoded(t *testing.T, p picture.Picture) image.Image {
 func TestPNG(t *testing.T) {
 	p := picture.Picture{Width: 60, Height: 40, Seed: 1}
 	img := decoded(t, p)
+	assert.Equal(t, "cfc15292d26e33c79e0c75fec1cb97ec9a5118cf657fd84a6841bbc5df2dcd04",
+		fmt.Sprintf("%x", sha256.Sum256(img.(*image.RGBA).Pix)), "goldens are recorded of these pixels")
 	assert.Equal(t, image.Rect(0, 0, 60, 40), img.Bounds())
 	assert.Equal(t, img, decoded(t, p), "the same each time")
 
@@ -72,6 +79,18 @@ func TestPNG(t *testing.T) {
 		}
 	}
 	assert.Less(t, same, 60*40/20, "another seed is another picture")
+}
+
+func TestRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cat.png")
+	require.NoError(t, os.WriteFile(file, []byte("a cat"), 0o644))
+	got, err := picture.Read(file)
+	require.NoError(t, err)
+	assert.Equal(t, "a cat", string(got))
+	p := picture.Picture{Width: 3, Height: 2, Seed: 7}
+	got, err = picture.Read(p.Name())
+	require.NoError(t, err)
+	assert.Equal(t, p.PNG(), got, "drawn")
 }
 
 func TestDataURI(t *testing.T) {

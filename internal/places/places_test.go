@@ -1,10 +1,12 @@
 package places_test
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/places"
 )
@@ -44,6 +46,11 @@ func TestOf(t *testing.T) {
 		{"many without order", 100, []int{0, 2, 5, 9, 14, 20, 27, 35, 44, 54},
 			"rows 0, 2, 5, 9, 14, 20, 27, 35 and 2 more"},
 		{"more than a word of 64 bits", 200, span(60, 140), "rows 60–140"},
+		{"the first number beyond a word", 65, []int{64}, "row 64"},
+		{"every third", 9, []int{0, 3, 6}, "every 3rd row, 0–6"},
+		{"every eleventh", 40, []int{0, 11, 22, 33}, "every 11th row, 0–33"},
+		{"every 21st", 70, []int{1, 22, 43, 64}, "every 21st row, 1–64"},
+		{"every 112th", 400, []int{0, 112, 224, 336}, "every 112th row, 0–336"},
 	} {
 		in := make([]bool, row.n)
 		for _, i := range row.bad {
@@ -54,4 +61,35 @@ func TestOf(t *testing.T) {
 		assert.Equal(t, []int{len(row.bad), row.n}, []int{p.Count, p.Total}, row.reason)
 	}
 	assert.Equal(t, "no row", places.Of(nil).Text("row"))
+}
+
+// The runs that are listed are the set, up to the last of them.
+func TestSpans(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		period := 1 + rnd.IntN(9)
+		width, phase := 1+rnd.IntN(period), rnd.IntN(9)
+		in := make([]bool, 1+rnd.IntN(80))
+		for i := range in {
+			in[i] = i >= phase && (i-phase)%period < width
+		}
+		for range rnd.IntN(3) {
+			i := rnd.IntN(len(in))
+			in[i] = !in[i]
+		}
+		p := places.Of(in)
+		out, count, rest := make([]bool, len(in)), 0, len(in)
+		for _, s := range p.Spans {
+			for i := s.First; i <= s.Last; i++ {
+				if out[i] = s.Period == 0 || (i-s.First)%s.Period < s.Width; out[i] {
+					count++
+				}
+			}
+			if p.More > 0 {
+				rest = s.Last + 1
+			}
+		}
+		require.Equal(t, in[:rest], out[:rest], "%v", p)
+		require.Equal(t, p.Count-p.More, count, "%v", p)
+	}
 }

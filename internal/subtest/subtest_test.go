@@ -1,6 +1,7 @@
 package subtest_test
 
 import (
+	"flag"
 	"os/exec"
 	"strings"
 	"testing"
@@ -29,6 +30,17 @@ func TestQuote(t *testing.T) {
 			assert.Equal(t, name, string(out))
 		}
 	}
+}
+
+func TestNarrowed(t *testing.T) {
+	was := subtest.Flag("test.run")
+	defer flag.Set("test.run", was)
+	for run, want := range map[string]bool{"": false, "TestPort": false, "TestPort/layer": true} {
+		require.NoError(t, flag.Set("test.run", run))
+		assert.Equal(t, run, subtest.Flag("test.run"))
+		assert.Equal(t, want, subtest.Narrowed(), run)
+	}
+	assert.Empty(t, subtest.Flag("no.such.flag"))
 }
 
 func TestCommand(t *testing.T) {

@@ -143,7 +143,7 @@ func (f *Finding) String() string {
 		}
 		return f.Path + ": the rendered texts are equal"
 	case Differs:
-		return fmt.Sprintf("%s: %s: %s", f.Path, f.Cause.Text, f.Where())
+		return fmt.Sprintf("%s: %s: %s", f.Path, f.Cause.Text, f.where())
 	}
 	return f.Path + ": not judged: " + f.Note
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 )
 
-// Where shows the first difference, in ids and, where their texts are known, in these.
-func (f *Finding) Where() string {
+// where shows the first difference, in ids and, where their texts are known, in these.
+func (f *Finding) where() string {
 	g, a := f.Golden, f.Actual
 	if f.At < 0 {
 		return between(g.Rendered, a.Rendered)
@@ -41,7 +41,7 @@ func at(t dump.Text, from int) string {
 // between shows where two texts begin to differ.
 func between(golden, actual string) string {
 	n := common([]byte(golden), []byte(actual))
-	for n > 0 && n < len(golden) && !utf8.RuneStart(golden[n]) {
+	for n < len(golden) && !utf8.RuneStart(golden[n]) {
 		n--
 	}
 	return fmt.Sprintf("after %q the text goes on with %q, the reference's with %q", last(golden[:n]), first(actual[n:]), first(golden[n:]))

@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,6 +22,7 @@ var (
 	hello = made{ids: []int{1, 15, 7, 9}}
 	talk  = made{[]int{1, 40, 50, 60, 41, 51, 61, 42}, "<s>[system]be brief[user]hi[bot]", nil}
 	plain = made{ids: []int{1, 40, 50, 60, 41, 51, 61, 42}}
+	long  = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}
 )
 
 func TestJudge(t *testing.T) {
@@ -43,7 +45,8 @@ func TestJudge(t *testing.T) {
 		{"begin, a space", made{[]int{15, 7, 9}, "", []string{"He", "ll", "o"}}, made{[]int{5, 15, 7, 9}, "", []string{" ", "He", "ll", "o"}}, false, "", "text/whitespace", true, "", "no special token"},
 		{"twice, by pieces", made{[]int{1, 15}, "", []string{"<s>", "Hello"}}, made{[]int{1, 1, 15}, "", []string{"<s>", "<s>", "Hello"}}, false, "", "text/bos-twice", true, "", "the pieces are known"},
 		{"end", hello, made{ids: []int{1, 15, 7, 9, 2}}, false, "", "text/eos-added", true, "2, ends it", "a tokenizer for training"},
-		{"cut", hello, made{ids: []int{1, 15}}, false, "", "text/truncated", true, "2 tokens missing from token 2 on", "a length that is too small"},
+		{"cut", hello, made{ids: []int{1, 15}}, false, "", "text/truncated", true,
+			"2 tokens missing from token 2 on: token 2 is none, the reference has 7, 9 (2 tokens, the reference 4)", "a length that is too small"},
 		{"cut left", hello, made{ids: []int{7, 9}}, false, "", "text/truncated", true, "2 tokens missing from token 0 on", "truncation_side: left"},
 		{"cut behind BOS", made{ids: []int{1, 15, 7, 9, 3, 4}}, made{ids: []int{1, 9, 3, 4}}, false, "", "text/truncated", true, "2 tokens missing from token 1 on", "BOS is kept"},
 		{"no prefix space", made{[]int{1, 5, 7, 9}, "", []string{"<s>", " ", "He", "llo"}}, made{[]int{1, 7, 9}, "", []string{"<s>", "He", "llo"}}, false, "", "text/whitespace", true, "has no token", "it is no cut"},
@@ -64,6 +67,36 @@ func TestJudge(t *testing.T) {
 		{"another template", talk, made{[]int{3, 4, 5}, "### be brief\n### hi\n", nil}, true, "", "text/template", true, "another text is rendered", "of another model"},
 		{"cut, the text is whole", talk, made{talk.ids[:5], talk.rendered, nil}, true, "", "text/truncated", true, "", "the same text tells that it was cut behind the template"},
 		{"the same ids of another text", talk, made{talk.ids, "[system]be brief[user]hi[bot]", nil}, true, "", "-", false, "the same ids of another text", "one writes BOS, the other adds it"},
+		{"end, rendered", made{rendered: talk.rendered}, made{rendered: talk.rendered + "</s>"}, true, "", "text/eos-added", true, `ends with "</s>"`, "no ids"},
+		{"more at the end, rendered", made{rendered: talk.rendered}, made{rendered: talk.rendered + "</s>x"}, true, "", "text/template", true, "", "no token alone"},
+		{"begin missing, rendered", made{rendered: talk.rendered}, made{rendered: talk.rendered[3:]}, true, "", "text/bos-missing", true, `begin with "<s>"`, "no ids"},
+		{"begin and more missing", talk, made{talk.ids[2:], talk.rendered[3:], nil}, true, "", "text/template", true, "", "not BOS alone"},
+		{"a space at the end", made{[]int{1, 15}, "<s>Hello", nil}, made{[]int{1, 15, 5}, "<s>Hello ", nil}, false, "", "text/whitespace", true, "", "no EOS: the text has it"},
+		{"no space at the begin", made{[]int{5, 15}, " Hello", nil}, made{[]int{15}, "Hello", nil}, false, "", "text/whitespace", true, "", "no BOS"},
+		{"end, also rendered", made{[]int{1, 15}, "<s>Hello", nil}, made{[]int{1, 15, 2}, "<s>Hello</s>", nil}, false, "", "text/eos-added", true, "one token more", "the text has EOS, too"},
+		{"begin, by pieces", made{[]int{15}, "", []string{"Hello"}}, made{[]int{1, 15}, "", []string{"<s>", "Hello"}}, false, "", "text/special", true, `"<s>" (1), begins it`, "the pieces show that it is special"},
+		{"twice, and more", hello, made{ids: []int{1, 1, 15, 8}}, false, "", "text/bos-twice", false, "more differs behind it", "another mistake beside it"},
+		{"twice in both", made{ids: []int{1, 1, 15, 7}}, made{ids: []int{1, 1, 15, 8}}, false, "", "", false, "other tokens", "BOS is not the mistake"},
+		{"one token", made{ids: []int{1}}, made{ids: []int{1}}, false, "", "-", false, "1 token equal", "the noun"},
+		{"one other token", made{ids: []int{1}}, made{ids: []int{2}}, false, "", "text/whitespace", false, "(1 token, the reference 1)", "it is short"},
+		{"many tokens", made{ids: []int{1, 2, 3, 4, 5, 6, 7}}, made{ids: []int{1, 2, 8, 8, 8, 8, 8}}, false, "", "", false, "token 2 is 8, 8, 8, 8, …, the reference has 3, 4, 5, 6, …", "the first of them"},
+		{"inside a letter", made{rendered: "grö"}, made{rendered: "grü"}, false, "", "text/template", true, `after "gr" the text goes on with "ü", the reference's with "ö"`, "bytes differ, letters are shown"},
+		{"long texts", made{rendered: strings.Repeat("a", 25) + "x" + strings.Repeat("b", 23)}, made{rendered: strings.Repeat("a", 25) + "y" + strings.Repeat("b", 24)}, false, "", "text/template", true,
+			`after "…` + strings.Repeat("a", 24) + `" the text goes on with "y` + strings.Repeat("b", 23) + `…", the reference's with "x` + strings.Repeat("b", 23) + `"`, "24 letters are shown"},
+		{"wider", made{ids: []int{1, 9, 50, 51, 7}}, made{ids: []int{1, 9, 5, 6, 8, 4, 7}}, false, "<|im_start|>user", "text/special", false, "token 50 is several", "twice as many"},
+		{"hardly wider", made{ids: []int{1, 9, 50, 51, 7}}, made{ids: []int{1, 9, 5, 6, 8, 7}}, false, "<|im_start|>user", "", false, "", "not twice as many"},
+		{"wider without markup", made{ids: []int{1, 9, 50, 7}}, made{ids: []int{1, 9, 5, 6, 8, 4, 7}}, false, "Hello", "", false, "", "there is no special token"},
+		{"two spaces", made{ids: []int{1, 15, 7, 9}}, made{ids: []int{1, 15, 8, 9}}, false, "a  b", "text/whitespace", false, "", "some tokenizers make one of them"},
+		{"a tab", made{ids: []int{1, 15, 7, 9}}, made{ids: []int{1, 15, 8, 9}}, false, "a\tb", "text/whitespace", false, "", "or a space of it"},
+		{"a space before", made{ids: []int{1, 15, 7, 9}}, made{ids: []int{1, 15, 8, 9}}, false, " ab", "text/whitespace", false, "", "or strip it"},
+		{"another conversation", plain, made{ids: []int{1, 99, 98, 97, 96, 95, 94, 93}}, true, "", "text/template", false, "another conversation", "nothing of it is alike"},
+		{"no end of 12", made{ids: long}, made{ids: long[:8]}, true, "", "text/template", false, "", "as much as a template adds"},
+		{"no end of 13", made{ids: long}, made{ids: long[:7]}, true, "", "text/truncated", true, "", "more than a template adds"},
+		{"BOS alone is left", made{ids: []int{1, 5}}, made{ids: []int{1}}, false, "", "text/truncated", true, "1 token missing", "no space"},
+		{"a token of the same text", made{[]int{1, 5, 7, 9}, "x", nil}, made{[]int{1, 7, 9}, "x", nil}, false, "", "text/truncated", true, "", "the space was there"},
+		{"a space inside has no token", made{[]int{1, 7, 5, 9}, "", []string{"<s>", "He", " ", "llo"}}, made{[]int{1, 7, 9}, "", []string{"<s>", "He", "llo"}}, false, "", "text/whitespace", true, "", "it is no cut"},
+		{"another word of pieces", made{[]int{1, 7, 9}, "", []string{"<s>", "He", "llo"}}, made{[]int{1, 7, 8}, "", []string{"<s>", "He", "y"}}, false, "", "", false, `"y" (8), the reference has "llo" (9)`, "not its white space"},
+		{"texts alone", made{rendered: "x"}, made{rendered: "x"}, false, "", "-", false, "the rendered texts are equal", "neither side has ids"},
 		{"ids against text", made{ids: hello.ids}, made{rendered: "Hello"}, false, "", "?", false, "nothing in common", "no conclusion"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,6 +139,16 @@ func TestMistakes(t *testing.T) {
 	assert.Equal(t, &text.Cause{ID: "text/template", Text: "the prompt is sent as a conversation", Proven: true}, found[0].Cause)
 }
 
+// Of several texts of one ask that of the same API path counts, else the first.
+func TestSamePath(t *testing.T) {
+	golden := dump.Info{Text: []dump.Text{{Path: "completion", Prompt: "a", TokenIDs: []int{1}}, {Path: "served", Prompt: "a", TokenIDs: []int{2}},
+		{Path: "other", Prompt: "b", TokenIDs: []int{3}}}}
+	for path, id := range map[string]int{"completion": 1, "served": 2, "other": 1} {
+		found := text.Judge(&golden, &dump.Info{Text: []dump.Text{{Path: path, Prompt: "a", TokenIDs: []int{id}}}})
+		assert.Equal(t, text.Equal, found[0].Status, path)
+	}
+}
+
 // A reference without texts was given tokens.
 func TestReferenceIsItsTokens(t *testing.T) {
 	golden := dump.Info{TokenIDs: []byte("[[1, 4, 5]]")}
@@ -116,6 +159,7 @@ func TestReferenceIsItsTokens(t *testing.T) {
 		want   []text.Status
 		reason string
 	}{
+		{[]dump.Text{one, {Path: "served", Prompt: "a", TokenIDs: []int{1, 4, 5}}}, []text.Status{text.Differs, text.Equal}, "one ask along two paths"},
 		{[]dump.Text{one}, []text.Status{text.Differs}, "the only thing that was asked"},
 		{[]dump.Text{one, two}, []text.Status{text.NotJudged, text.Equal}, "the tokens are those of the conversation"},
 		{[]dump.Text{one, {Path: "chat", Messages: two.Messages, TokenIDs: []int{3}}}, []text.Status{text.NotJudged, text.NotJudged}, "they may be of either"},
@@ -126,5 +170,8 @@ func TestReferenceIsItsTokens(t *testing.T) {
 			got = append(got, f.Status)
 		}
 		assert.Equal(t, tt.want, got, tt.reason)
+	}
+	for _, other := range []dump.Info{{TokenIDs: []byte("[[1, 4, 5], [2]]")}, {TokenIDs: golden.TokenIDs, Prompt: "b"}} {
+		assert.Equal(t, text.NotJudged, text.Judge(&other, &dump.Info{Text: []dump.Text{one}})[0].Status, "of another ask")
 	}
 }

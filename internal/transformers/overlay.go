@@ -131,9 +131,6 @@ func Make(dir, source, version string) (_ *Overlay, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("copy %s: %w", source, err)
 	}
-	if len(o.Files) == 0 {
-		return nil, fmt.Errorf("%s has no files", source)
-	}
 	data, err := json.MarshalIndent(o, "", " ")
 	if err != nil {
 		return nil, err
@@ -199,10 +196,10 @@ func (o *Overlay) Changes() ([]Change, error) {
 		return nil, wrap(err)
 	}
 	var out []Change
-	for _, f := range slices.Sorted(maps.Keys(o.Files)) {
+	for f, was := range o.Files {
 		if sum, ok := now[f]; !ok {
 			out = append(out, Change{f, "removed"})
-		} else if sum != o.Files[f] {
+		} else if sum != was {
 			out = append(out, Change{f, "changed"})
 		}
 	}

@@ -51,9 +51,18 @@ func TestOverlay(t *testing.T) {
 	changes, err := o.Changes()
 	require.NoError(t, err)
 	assert.Empty(t, changes)
-	assert.Equal(t, []string{"models/llama/modeling_llama.py"}, o.Lookup("modeling_llama"))
-	assert.Equal(t, []string{"models/llama/modeling_llama.py"}, o.Lookup("transformers.models.llama"))
+	for _, module := range []string{"modeling_llama", "modeling_llama.py", "llama", "models/llama", "transformers.models.llama"} {
+		assert.Equal(t, []string{"models/llama/modeling_llama.py"}, o.Lookup(module), module)
+	}
 	assert.Empty(t, o.Lookup("lama"))
+	for _, path := range []string{dir, filepath.Join(dir, "transformers", "models")} {
+		st, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o755), st.Mode().Perm()&0o755, "others may read it")
+	}
+	ignored, err := os.ReadFile(filepath.Join(root, ".parity", ".gitignore"))
+	require.NoError(t, err)
+	assert.Equal(t, "*\n", string(ignored))
 
 	write(t, filepath.Join(o.Package(), "models", "llama", "modeling_llama.py"), "edited")
 	write(t, filepath.Join(o.Package(), "new.py"), "")
@@ -66,8 +75,27 @@ func TestOverlay(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "installed", string(data), "the installation is untouched")
 
+	other := filepath.Join(root, ".parity", "other")
+	write(t, other, "")
+	require.NoError(t, transformers.Remove(o.Dir))
+	assert.NoDirExists(t, o.Dir)
+	assert.FileExists(t, other)
+	require.NoError(t, os.Remove(other))
 	require.NoError(t, transformers.Remove(o.Dir))
 	assert.NoDirExists(t, filepath.Join(root, ".parity"))
+}
+
+// A copy that fails leaves nothing that would be taken for one.
+func TestNothingToCopy(t *testing.T) {
+	root := t.TempDir()
+	_, err := transformers.Make(filepath.Join(root, ".parity", "transformers"), filepath.Join(root, "gone"), "1")
+	require.ErrorContains(t, err, "gone")
+	left, err := os.ReadDir(filepath.Join(root, ".parity"))
+	require.NoError(t, err)
+	assert.Len(t, left, 1, ".gitignore")
+	o, err := transformers.Find(root)
+	require.NoError(t, err)
+	assert.Nil(t, o)
 }
 
 // Some installers link files into their cache: writing through such a link would change it for

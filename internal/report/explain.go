@@ -36,7 +36,7 @@ func (l *Layer) Explain(golden, actual *tensor.Tensor, c compare.Criteria, v com
 	m := r.MaxAbs
 	integers := !golden.DType().IsFloat() || !actual.DType().IsFloat()
 	add := func(format string, args ...any) { l.Detail = append(l.Detail, fmt.Sprintf(format, args...)) }
-	if m.Index >= 0 {
+	if m.Value > 0 { // of the finite ones
 		add("worst element %s: golden %.9g, actual %.9g, |a−g| %.4g", tensor.FormatShape(golden.Index(m.Index)), m.Golden, m.Actual, m.Value)
 	}
 	if n, isMask := mask.Differ(golden, actual); isMask {

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -230,4 +231,31 @@ func TestJoined(t *testing.T) {
 			assert.Equal(t, tt.coverage, r.Coverage, "%s: %s", name, tt.reason)
 		}
 	}
+}
+
+// A note on several paths stands once.
+func TestPathNotes(t *testing.T) {
+	r := &report.Report{Verdict: report.Pass, Notes: []string{"a note", "batch: a note"}}
+	for _, name := range []string{"decode", "batch", "decode"} {
+		r.AddPath(name, &report.Report{Verdict: report.Pass, Notes: []string{"a note"}})
+	}
+	r.AddPath("batch", &report.Report{Verdict: report.Pass, Notes: []string{"another"}})
+	assert.Equal(t, []string{"a note", "batch: a note", "path decode, batch: a note", "path batch: another"}, r.Notes)
+}
+
+// What is wrong besides all that was judged fails a report that holds, and what can be trusted no more judges nothing.
+func TestRefuseAndVoid(t *testing.T) {
+	for verdict, want := range map[report.Verdict]report.Verdict{report.Pass: report.Fail, report.Incomplete: report.Fail, report.Error: report.Error} {
+		r := &report.Report{Verdict: verdict, Notes: []string{"before"}}
+		r.Refuse("it is stale")
+		assert.Equal(t, want, r.Verdict, verdict)
+		assert.Equal(t, []string{"it is stale", "before"}, r.Notes)
+	}
+	r := failing()
+	r.Void(errors.New("a file has changed"))
+	assert.Equal(t, "a file has changed", report.Headline(r))
+	assert.Empty(t, r.Layers)
+	assert.Nil(t, r.FirstDivergence)
+	assert.Nil(t, r.Causes)
+	assert.Equal(t, report.Error, r.Verdict)
 }

@@ -71,7 +71,7 @@ func (d *Divergence) growing() string {
 
 // first is "first divergence X: activation/gelu (proven)", with the first cause where that is proven.
 func (r *Report) first() string {
-	if causes := r.layerCauses(); len(causes) > 0 && causes[0].Proven && r.Kind != KindWeights {
+	if c := r.best(); c != nil && c.Proven && r.Kind != KindWeights {
 		return "first divergence " + r.Diagnosis()
 	}
 	return "first divergence " + r.FirstDivergence.Where()
@@ -84,8 +84,8 @@ func (r *Report) Diagnosis() string {
 		return ""
 	}
 	text := d.Where()
-	if causes := r.layerCauses(); len(causes) > 0 {
-		text += fmt.Sprintf(": %s (%s)", Clean(causes[0].ID), causes[0].word())
+	if c := r.best(); c != nil {
+		text += fmt.Sprintf(": %s (%s)", Clean(c.ID), c.word())
 	}
 	return text
 }
@@ -96,8 +96,8 @@ func (r *Report) Fault() string {
 	if d == nil || d.Layer == "" {
 		return ""
 	}
-	if causes := r.layerCauses(); len(causes) > 0 {
-		return fmt.Sprintf("%s (%s)", d.Layer, causes[0].ID)
+	if c := r.best(); c != nil {
+		return fmt.Sprintf("%s (%s)", d.Layer, c.ID)
 	}
 	return d.Layer
 }
@@ -133,9 +133,9 @@ func (l *Layer) FailureText(found *Report, told bool) string {
 // told is what was found, below a failing test's first line: the best cause, the place and its code, a line each.
 func (r *Report) told() (lines []string) {
 	cause := ""
-	if causes := r.layerCauses(); len(causes) > 0 && causes[0].Text != "" {
-		cause = causes[0].Sentence()
-		lines = append(lines, cause+" See "+causes[0].Doc()+".")
+	if c := r.best(); c != nil && c.Text != "" {
+		cause = c.Sentence()
+		lines = append(lines, cause+" See "+c.Doc()+".")
 	}
 	return append(lines, slices.DeleteFunc(r.Found(), func(line string) bool { // what the cause says already
 		code, of := strings.CutPrefix(line, "reference: ")

@@ -11,6 +11,8 @@ import (
 
 func n(v int) *int { return &v }
 
+func nan() report.Float { return report.Float(math.NaN()) }
+
 // metrics are the figures of 7×64 elements with a worst row's relative L2 of rel.
 func metrics(rel float64, mismatches int) *report.Metrics {
 	return &report.Metrics{

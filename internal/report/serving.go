@@ -64,12 +64,12 @@ func (r *Report) SetServing(s *Serving) {
 	r.Join(part)
 }
 
-// layerCauses are the first causes that have a layer: those of a server are shown with its answers.
-func (r *Report) layerCauses() []Cause {
-	if r.Kind == KindServing {
+// best is the first cause of a layer, nil if there is none: those of a server are shown with its answers.
+func (r *Report) best() *Cause {
+	if r.Kind == KindServing || len(r.Causes) == 0 {
 		return nil
 	}
-	return r.Causes[:min(len(r.Causes), maxFew)]
+	return &r.Causes[0]
 }
 
 // judged reports whether answers of a server were judged.

@@ -164,15 +164,6 @@ func TestTextsFit(t *testing.T) {
 	}
 }
 
-func TestNewOfLargeModel(t *testing.T) {
-	large := config(map[string]any{"hidden_size": 4096.0, "intermediate_size": 11008.0, "num_hidden_layers": 32.0, "vocab_size": 32000.0})
-	p := battery.New(large, battery.Options{Generates: true, Paths: allPaths})
-	assert.Equal(t, 2, p.MaxLayers)
-	assert.Contains(t, p.NotTried, "blocks 2 to 31: the first 2 have one of each kind")
-	given := battery.New(large, battery.Options{Generates: true, Paths: allPaths, MaxLayers: 32})
-	assert.Zero(t, given.MaxLayers, "who says how many blocks run is obeyed")
-}
-
 func TestNewOfEncoder(t *testing.T) {
 	roberta := config(map[string]any{"max_position_embeddings": 514.0, "pad_token_id": 1.0})
 	p := battery.New(roberta, battery.Options{Paths: []string{"batch", "padding:right", "lengths", "repeat", "mask"}})

@@ -114,6 +114,19 @@ func TestStageChanges(t *testing.T) {
 	} {
 		changed(t, c.old, c.now, c.want, c.reason)
 	}
+	for _, c := range []struct {
+		old, now *report.Report
+		want     string
+	}{
+		{made("identical", 32), made("identical", 8), "generation a: pass of 32 → pass of 8"},
+		{none, text(report.StatusPass), "text talk chat: not judged → pass"},
+		{text(report.StatusPass), &report.Report{Texts: []report.Prompt{{Case: "talk", Path: "chat", Status: report.StatusFail, Text: "no BOS"}}},
+			"text talk chat: pass → fail: no BOS"},
+		{&report.Report{Layers: []report.Layer{row("a", 0, report.StatusPass, metrics(1e-7, 0))}},
+			&report.Report{Layers: []report.Layer{row("a", 0, report.StatusMissing, nil)}}, "tensors a output hello.0: pass, worst row 1e-7 → missing"},
+	} {
+		assert.Equal(t, c.want, report.Changes(c.old, c.now)[0].String())
+	}
 	old, now := failing(), failing()
 	old.Serving, now.Serving = served(report.StatusPass).Serving, served(report.StatusFail).Serving
 	for _, r := range []*report.Report{old, now} {

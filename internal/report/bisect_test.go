@@ -3,6 +3,8 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -43,6 +45,18 @@ func TestBisect(t *testing.T) {
 		{nil, served(3), [3]report.Status{not, not, fail}, "", "nothing but the server was asked"},
 		{[]report.Generation{incremental("identical", nil)}, served(9), [3]report.Status{not, not, fail}, "", "the model's own run was shorter"},
 	} {
+		for token, want := range []string{"harness", "harness", ""} { // the rows of the first two passes are right
+			r := &report.Report{Serving: served(token)}
+			for step := range 2 {
+				l := row("lm_head", 0, report.StatusPass, metrics(1e-7, 0))
+				l.Case, l.Step = "a", strconv.Itoa(step)
+				r.Layers = append(r.Layers, l)
+			}
+			var text bytes.Buffer
+			require.NoError(t, r.Document(report.View{}).Text(&text, report.TextOptions{}))
+			assert.Equal(t, want != "", strings.Contains(text.String(), "the harness is at fault"), text.String())
+			assert.Equal(t, token == 0, strings.Contains(text.String(), "in one pass: pass"), "only the first token is one of the prompt's pass")
+		}
 		r := &report.Report{Verdict: report.Fail, Kind: report.StageGeneration, Generations: tt.generations, Serving: tt.serving}
 		var out bytes.Buffer
 		require.NoError(t, report.Write(&out, r), tt.reason)

@@ -188,6 +188,13 @@ func TestNext(t *testing.T) {
 		{made(&report.Report{Verdict: report.Error, Error: "damaged"}), "", "the error says what to do"},
 		{change(briefPassing(), func(r *report.Report) { r.NotJudged = []string{"text"} }), "parity report out", "not all was judged"},
 		{briefPassing(), "", "nothing is left"},
+		{change(made(open()), func(r *report.Report) { r.FirstDivergence.Place, r.Causes = "", nil }), "parity compare --golden ref --actual cand", "diagnosis was off"},
+		{change(open(), func(r *report.Report) { r.FirstDivergence.Place, r.Causes = "", []report.Cause{} }), "parity report out", "no cause was found"},
+		{change(briefPassing(), func(r *report.Report) { r.Verdict, r.Coverage.Open = report.Incomplete, []string{"a"} }), "parity report out -v", "too little"},
+		{change(between(), func(r *report.Report) {
+			r.Layers, r.Settings = nil, &report.Settings{Tags: "gpu", Run: "cpu", Mode: "both"}
+		}), "go test example.com/user/model -count=1 -tags=gpu -parity.run=cpu -parity.mode=both", "by the settings of the run"},
+		{change(made(between()), func(r *report.Report) { r.Made.Tokens = new(int) }), "parity compare --golden ref --actual cand --tokens 0", "a generation"},
 		{change(made(open()), func(r *report.Report) { r.Kind = "input"; r.FirstDivergence.Layer = "" }),
 			"parity show ref && parity show cand", "other tokens"},
 		{change(made(open()), func(r *report.Report) {
@@ -217,6 +224,13 @@ func TestNext(t *testing.T) {
 		assert.Equal(t, tt.want, next, tt.reason)
 		assert.NotEmpty(t, report.BriefOf(tt.r, "out").WhyNext, tt.reason)
 	}
+}
+
+// A run that left no report has a brief all the same.
+func TestBrokenBrief(t *testing.T) {
+	b := report.BrokenBrief("minilm", "the engine died")
+	assert.Equal(t, "minilm\nERROR: the engine died\n  stages: not judged: text, tokens, weights, tensors, paths, generation, serving\n", string(b.Text()))
+	assert.Contains(t, string(b.JSON()), `"fixture":"minilm","verdict":"error","stage":"run"`)
 }
 
 // hostile strings, as names of layers and what engines say may be.

@@ -14,6 +14,12 @@ import (
 	"github.com/goparity/goparity/internal/report/reporttest"
 )
 
+func TestCostString(t *testing.T) {
+	for want, bytes := range map[string]int64{"1 MiB, 0 s": 1 << 20, "1.02e+03 KiB, 0 s": 1<<20 - 1024, "0.5 KiB, 0 s": 512} {
+		assert.Equal(t, want, report.Cost{PeakBytes: bytes}.String())
+	}
+}
+
 func TestCosts(t *testing.T) {
 	r := reporttest.Deep(2, 1)
 	r.Costs = []report.Cost{

@@ -48,6 +48,11 @@ func TestMadeHere(t *testing.T) {
 		}
 		assert.Equal(t, tt.want, files, tt.reason)
 	}
+	in := report.Inputs{Noise: "n", Raw: "f32:2", Program: "p"}
+	assert.Equal(t, "n", *in.Also()["noise"])
+	*in.Also()["injected"] = "i"
+	assert.Equal(t, []string{"--also", "injected=i", "--also", "noise=n", "--program", "p", "--assume", "raw=f32:2"}, in.Args())
+	assert.Len(t, in.Also(), 6, "the further dumps")
 	_, err := (&report.Made{Dir: there, Inputs: report.Inputs{Golden: "a", Actual: "b"}}).Here()
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 }

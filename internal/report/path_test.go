@@ -65,6 +65,20 @@ func TestPath(t *testing.T) {
 	assert.Equal(t, r.Paths, back.Paths)
 }
 
+func TestAgreement(t *testing.T) {
+	for _, tt := range []struct {
+		a    report.Agreement
+		want string
+	}{
+		{report.Agreement{Holds: true}, "nothing was compared"},
+		{report.Agreement{Holds: true, BitForBit: true, Outputs: 1}, "1 output, bit for bit"},
+		{*agreement(true, 1e-7), "3 outputs, worst row rel. L2 1e-7 at model.a output, pass 1"},
+		{*agreement(false, 0.5), "no, 3 outputs, worst row rel. L2 0.5 at model.a output, pass 1"},
+	} {
+		assert.Equal(t, tt.want, tt.a.String())
+	}
+}
+
 func TestFindings(t *testing.T) {
 	for _, tt := range []struct {
 		change func(r *report.Report)
@@ -180,6 +194,14 @@ func TestPathDepth(t *testing.T) {
 
 	assert.Equal(t, "0 of 2 layers beyond the limit, the worst is off by 0.5 times it, at a", d.Runs[0].Text(d.Layers))
 	assert.Equal(t, "2 of 4 layers beyond the limit, the worst is off by 4 times it, at d", d.Runs[1].Text(d.Layers))
+	assert.Equal(t, "nothing was compared", d.Runs[2].Text(d.Layers[:2]))
+
+	var r report.Report
+	r.AddPath("decode", &report.Report{PathDepth: &d})
+	r.AddPath("batch", &report.Report{})
+	r.AddPath("late", &report.Report{PathDepth: &late})
+	assert.Equal(t, d.Layers, r.PathDepth.Layers)
+	assert.Len(t, r.PathDepth.Runs, 3)
 }
 
 // What a path adds to a report of one pass: its verdict where all before holds, and rows that are

@@ -98,6 +98,16 @@ func TestRejudgeRun(t *testing.T) {
 	assert.Equal(t, report.StatusFail, ok.Layers[0].Status, "the report that was given is as it was")
 }
 
+// An input that is judged no more leaves nothing that was.
+func TestRejudgeInputsAlone(t *testing.T) {
+	in := row("a", 0, report.StatusFail, metrics(0.5, 400))
+	in.Port, in.Kind = "input_0", label.RoleInput.String()
+	got, err := report.Rejudge(&report.Report{Schema: 1, Verdict: report.Fail, Layers: []report.Layer{in}}, compare.Criteria{compare.RelL2: 0.9}, "a test")
+	require.NoError(t, err)
+	assert.Equal(t, report.Error, got.Verdict)
+	assert.Equal(t, "nothing was compared", got.Error)
+}
+
 // What is wrong besides the figures stays wrong.
 func TestRejudgeKeepsOtherProblems(t *testing.T) {
 	pass := []report.Layer{row("a", 0, report.StatusPass, metrics(1e-6, 0))}

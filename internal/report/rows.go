@@ -18,13 +18,10 @@ func (l *Layer) figures() *Metrics {
 	return l.Injected
 }
 
-// measure returns how far the row is off, for sorting: the worst row's relative L2. A NaN or an
+// measure returns how far a row with figures is off, for sorting: the worst row's relative L2. A NaN or an
 // infinity that does not match counts as infinite.
 func (l *Layer) measure() float64 {
 	m := l.figures()
-	if m == nil {
-		return -1
-	}
 	if math.IsNaN(float64(m.RowRelL2)) || m.BadNonFinite > 0 {
 		return math.Inf(1)
 	}

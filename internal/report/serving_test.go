@@ -70,6 +70,25 @@ func TestServingAlone(t *testing.T) {
 	}
 }
 
+func TestServingHeadline(t *testing.T) {
+	for _, tt := range []struct {
+		change func(s *report.Serving)
+		want   string
+		reason string
+	}{
+		{func(s *report.Serving) { s.Causes = nil }, "the server answers wrong: case a as ids, prefix, token 1; 1 of 2 answers are wrong", "no cause"},
+		{func(s *report.Serving) { s.First = nil }, "2 answers of the server are the reference's, 1 until a tie", "a tie"},
+		{func(s *report.Serving) { s.First, s.Requests = nil, s.Requests[1:] }, "1 answer of the server is the reference's", "none"},
+	} {
+		s := served(report.Fail)
+		tt.change(s)
+		assert.Equal(t, tt.want, s.Headline(), tt.reason)
+	}
+	ended := 2
+	r := report.ServedRequest{Case: "a", As: "text", Way: "alone", Status: report.StatusPass, Judged: []string{"text"}, Tokens: 4, Right: 2, Ended: &ended}
+	assert.Equal(t, "a as text, alone: 2 of 4 tokens right, then the text ends (text)", r.String())
+}
+
 // A report may not hold more than its serving.
 func TestServingThatContradicts(t *testing.T) {
 	r := &report.Report{Verdict: report.Pass, Serving: served(report.Fail)}

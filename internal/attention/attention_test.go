@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/attention"
+	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -93,8 +95,11 @@ func TestNames(t *testing.T) {
 	heads := attention.Of(of(t, causal(12, flat, first), 1, 2, 12, 12))
 	assert.True(t, heads[0].Uniform())
 	assert.False(t, heads[1].Uniform())
-	few := attention.Of(of(t, causal(3, flat), 1, 1, 3, 3))
-	assert.False(t, few[0].Uniform(), "two queries tell nothing")
+	assert.Equal(t, "uniform", heads[0].Note())
+	for n, uniform := range map[int]bool{4: false, 5: true} { // the first query has one key
+		few := attention.Of(of(t, causal(n, flat), 1, 1, n, n))
+		assert.Equal(t, uniform, few[0].Uniform(), "three queries tell nothing")
+	}
 }
 
 func TestRecorded(t *testing.T) {
@@ -110,7 +115,62 @@ func TestRecorded(t *testing.T) {
 		{"states", of(t, []float32{0.3, -0.7, 1.4, 0.2}, 1, 2, 2), false},
 		{"NaN", of(t, []float32{float32(math.NaN()), 1, 0, 1}, 1, 2, 2), false},
 		{"one key", of(t, []float32{1, 1}, 1, 2, 1), false},
+		{"two keys", of(t, []float32{0.5, 0.5}, 1, 1, 2), true},
+		{"rounded to 8 bits", of(t, []float32{0.51, 0.505, 0.49, 0.495}, 1, 2, 2), true},
+		{"a sum of more than 1", of(t, []float32{0.5, 0.5, 0.5, 0.53}, 1, 2, 2), false},
+		{"sinks in half of the queries", of(t, []float32{0.5, 0.5, 0.1, 0.1}, 1, 2, 2), true},
+		{"in most of them", of(t, []float32{0.5, 0.5, 0.1, 0.1, 0.1, 0.1}, 1, 3, 2), false},
 	} {
 		assert.Equal(t, tt.want, attention.Recorded(tt.w), tt.reason)
 	}
+}
+
+// Weights that were recorded: which ports hold them, and what the candidate has for each.
+func TestBeside(t *testing.T) {
+	w := func(heads ...func(q, k int) float32) *tensor.Tensor {
+		return of(t, causal(5, heads...), 1, len(heads), 5, 5)
+	}
+	three := of(t, causal(5, flat), 1, 5, 5)
+	states := of(t, []float32{0.3, -0.7, 1.4, 0.2}, 1, 1, 2, 2)
+	port := func(step, layer, name string, golden, actual *tensor.Tensor) *diagnose.Port {
+		return &diagnose.Port{Case: "c", Step: step, Layer: layer, Port: name, Golden: golden, Actual: actual}
+	}
+	run := &diagnose.Run{Ports: []*diagnose.Port{
+		port("0", "m.0.attn", "output_0", states, states),
+		port("0", "m.0.attn", "output_1", w(flat), w(first)),
+		port("0", "m.0.attn", "input_0", w(flat), w(flat)),
+		port("0", "m.1.mixer", "output", w(flat, first), nil),
+		port("0", "m.2.mixer", "output", three, three),
+		port("0", "m.3.mixer", "output_attentions", three, of(t, []float32{1, 2, 3}, 1, 1, 3)),
+		port("0", "m.4.mixer", "attention_mask", three, three),
+		port("0", "m.5.attn", "output_1", w(flat), states),
+		port("1", "m.0.attn", "output_1", w(first), w(first)),
+	}}
+	golden, candidate := attention.Beside(t.Context(), run, nil)
+	var labels []string
+	for i, g := range golden {
+		side := "none"
+		if c := candidate[i]; c != nil {
+			side = map[bool]string{true: "uniform", false: "not"}[c.Heads[0].Uniform()]
+			assert.Equal(t, g.Label(), c.Label())
+		}
+		labels = append(labels, g.Step+" "+g.Label()+" "+side)
+	}
+	assert.Equal(t, []string{"0 m.0.attn-output_1 not", "0 m.1.mixer-output none", "0 m.3.mixer-output_attentions none", "0 m.5.attn-output_1 none",
+		"1 m.0.attn-output_1 not"}, labels, "by shape or by name, no input and no mask; what has another shape is none")
+	alone, _ := attention.Beside(t.Context(), &diagnose.Run{Ports: run.Ports[4:5]}, nil)
+	assert.Len(t, alone, 1, "the only tensor that there is")
+}
+
+// A run's weights by layer, of its first step.
+func TestOfFirst(t *testing.T) {
+	entry := func(step, layer, port string, x *tensor.Tensor) dump.Entry {
+		return dump.Entry{Step: step, Layer: layer, Port: port, Tensor: x}
+	}
+	w, other := of(t, causal(5, flat), 1, 1, 5, 5), of(t, causal(5, first), 1, 1, 5, 5)
+	heads := attention.OfFirst(&dump.Run{Entries: []dump.Entry{entry("0", "m.0", "output", w), entry("0", "m.1.attn", "output", nil),
+		entry("0", "m.1.attn", "output_1", w), entry("0", "m.1.attn", "output_2", other), entry("0", "m.2.attn", "output", of(t, causal(5, flat), 1, 5, 5)),
+		entry("1", "m.3.attn", "output", w)}})
+	assert.Len(t, heads, 1)
+	assert.True(t, heads["m.1.attn"][0].Uniform(), "the first of them")
 }

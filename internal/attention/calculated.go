@@ -108,7 +108,7 @@ func calculated(ctx context.Context, run *diagnose.Run, name string, p Program, 
 	}
 	seen := map[int]bool{}
 	for i, t := range tensors {
-		if t == nil || !t.DType().IsFloat() || t.Len() > mostContext || ctx.Err() != nil {
+		if t == nil || t.Len() > mostContext || ctx.Err() != nil {
 			continue
 		}
 		piece := p.Piece(i, func(k int) bool { return tensors[k] != nil })

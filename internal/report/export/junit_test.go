@@ -138,6 +138,33 @@ func TestAttachNames(t *testing.T) {
 	}
 }
 
+// Of several packages in one file the report's own counts, by its import path or the end of it.
+func TestAttachPackage(t *testing.T) {
+	const junit = `<testsuite><testcase classname="a/port" name="TestX"><failure/></testcase><testcase classname="b/port" name="TestX"><failure/></testcase></testsuite>`
+	for _, c := range []struct {
+		pkg    string
+		want   []string
+		reason string
+	}{
+		{"example.com/a/port", []string{"a/port"}, "the end of its import path"},
+		{"b/port", []string{"b/port"}, "all of it"},
+		{"example.com/aa/port", []string{"a/port", "b/port"}, "none: the file does not say which"},
+		{"", []string{"a/port", "b/port"}, "the report does not say which"},
+	} {
+		got, err := export.Attach([]byte(junit), &report.Report{Package: c.pkg, Tests: []string{"TestX"}}, "r.json")
+		require.NoError(t, err)
+		var attached []string
+		for _, part := range strings.SplitAfter(string(got), "</testcase>") {
+			if strings.Contains(part, "[[ATTACHMENT|r.json]]") {
+				_, class, _ := strings.Cut(part, `classname="`)
+				class, _, _ = strings.Cut(class, `"`)
+				attached = append(attached, class)
+			}
+		}
+		assert.Equal(t, c.want, attached, c.reason)
+	}
+}
+
 func TestAttachRefuses(t *testing.T) {
 	good := `<testsuite><testcase name="TestX/layers.1"><failure/></testcase></testsuite>`
 	for _, c := range []struct{ name, junit, path, want, reason string }{

@@ -2,7 +2,12 @@ package export_test
 
 import (
 	"bytes"
+	"flag"
+	"math"
+	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +18,8 @@ import (
 	"github.com/goparity/goparity/internal/report/export"
 	"github.com/goparity/goparity/internal/report/reporttest"
 )
+
+var update = flag.Bool("update", false, "renew the expected files")
 
 func write(t *testing.T, r *report.Report) string {
 	t.Helper()
@@ -51,6 +58,51 @@ func TestPaths(t *testing.T) {
 	}
 	assert.Less(t, len(html), 1<<20)
 	assert.NotContains(t, write(t, reporttest.Deep(2, 0)), "h-paths", "runs of one pass only")
+}
+
+// What the script draws, and the tokens, which the template draws.
+func TestPageData(t *testing.T) {
+	f := func(v report.Float) *report.Float { return &v }
+	r := reporttest.Along(2, 1)
+	l := &r.Layers[3]
+	l.Layer, l.Tolerance, l.Golden.Name = "", nil, strings.Repeat("long ", 300)
+	l.LocalL2, l.InheritedL2, l.LocalInheritedCosine = f(0.123456), f(2), f(-1)
+	l.Rows, l.Histogram = &report.Rows{N: 2000, RelL2: make([]report.Float, 1000)}, &report.Histogram{Equal: 3, Exponent: -4, Counts: make([]int, 1000)}
+	l.Violations, l.Detail = []string{"violated"}, strings.Fields(strings.Repeat("detail ", 40))
+	r.Layers[4].Benign, r.Layers[4].Note, r.Layers[4].Step = true, "means the same", "2"
+	r.Layers[5].Standard.MSE, r.Layers[5].Actual = report.Float(math.Inf(1)), nil
+	r.PathDepth.Runs = append(r.PathDepth.Runs, report.PathError{Path: "decode:8", Case: "other", Errors: []report.Float{0, report.Float(math.NaN()), 9}})
+	r.Paths = append(r.Paths, report.Path{Path: "decode:8", Case: "other", First: &report.Place{Layer: "nowhere"}})
+	at := 1
+	token := func(gap, own, kl report.Float) report.Token {
+		return report.Token{Choice: "same", Gap: gap, OwnGap: own, KL: kl}
+	}
+	r.Generations = []report.Generation{{Case: "a", At: &at, Text: "it is", Positions: []report.Token{token(1, 1, 1e-6), token(0.01, 0, 1e-12), token(1e6, 1e9, 10),
+		token(0, -1, 0), token(report.Float(math.NaN()), report.Float(math.NaN()), report.Float(math.NaN())), token(30, 1e-3, 100)}}, {Case: "none"}}
+	html := write(t, r)
+	data := regexp.MustCompile(`(?s)id="data">(.*?)</script>`).FindStringSubmatch(html)
+	require.NotNil(t, data)
+	got := bytes.NewBufferString(strings.ReplaceAll(data[1], "},{", "},\n{"))
+	got.WriteString("\n" + strings.Join(regexp.MustCompile(`(?s)<svg class="tokens".*?</svg>`).FindAllString(html, -1), "\n") + "\n")
+	const file = "testdata/page.txt"
+	if *update {
+		require.NoError(t, os.WriteFile(file, got.Bytes(), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), got.String(), "go test ./internal/report/export -update writes it")
+}
+
+// A page of many layers along paths has neighbours in one column, each with the worst of them.
+func TestManyColumns(t *testing.T) {
+	r := reporttest.Along(40, 20)
+	columns := regexp.MustCompile(`"columns":\[([^]]*)\]`).FindStringSubmatch(write(t, r))
+	require.NotNil(t, columns)
+	n := len(strings.Split(columns[1], ","))
+	each := (len(r.PathDepth.Layers) + 255) / 256
+	assert.Greater(t, each, 1)
+	assert.Equal(t, (len(r.PathDepth.Layers)+each-1)/each, n)
+	assert.Contains(t, write(t, r), `"f":`+strconv.Itoa(slices.Index(r.PathDepth.Layers, "model.layers.20.self_attn")/each)+`,"t":"first divergence`)
 }
 
 // withoutScripts leaves what a browser parses as markup.

@@ -28,18 +28,21 @@ func draw(t *testing.T, r *report.Report, mode report.Mode) image.Image {
 
 // count is how many pixels of the area from the given left and top share (per cent) have nearly
 // this colour.
-func count(img image.Image, c color.RGBA, from, to int) int {
-	n, w := 0, img.Bounds().Dx()
+func count(img image.Image, c color.RGBA, from, to int) int { return len(rowsOf(img, c, from, to)) }
+
+// rowsOf has the row of each pixel that count counts, from above.
+func rowsOf(img image.Image, c color.RGBA, from, to int) (rows []int) {
+	w := img.Bounds().Dx()
 	for y := range img.Bounds().Dy() {
 		for x := w * from / 100; x < w*to/100; x++ {
 			r, g, b, _ := img.At(x, y).RGBA()
 			near := func(a uint32, b uint8) bool { return math.Abs(float64(a>>8)-float64(b)) < 12 }
 			if near(r, c.R) && near(g, c.G) && near(b, c.B) {
-				n++
+				rows = append(rows, y)
 			}
 		}
 	}
-	return n
+	return rows
 }
 
 var (
@@ -79,6 +82,20 @@ func TestExtremes(t *testing.T) {
 		r, err := report.Read(strings.NewReader(data))
 		require.NoError(t, err)
 		draw(t, r, report.Injected)
+	}
+	// Errors of zero lie below all others, infinite ones above: of one block, three outputs from the left.
+	three := &report.Report{Verdict: report.Fail}
+	for i, mse := range []float64{math.Inf(1), 1e-6, 0} {
+		three.Layers = append(three.Layers, one.Layers[5])
+		l := &three.Layers[i]
+		l.Layer, l.Standard = strings.Repeat("a", i+1)+".self_attn", &report.Metrics{N: 1, MSE: report.Float(mse)}
+	}
+	img, last := draw(t, three, report.Standard), 0
+	for i := range 3 {
+		at := rowsOf(img, blue, 20+20*i, 40+20*i)
+		require.NotEmpty(t, at, "point %d", i)
+		assert.Greater(t, at[0], last+50, "point %d", i)
+		last = at[0]
 	}
 	huge := reporttest.Deep(2, -1)
 	huge.Layers[0].Standard.MSE, huge.Layers[1].Standard.MSE = math.MaxFloat64, 5e-324

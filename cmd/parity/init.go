@@ -244,7 +244,7 @@ func (f *initFlags) port() (*port, error) {
 		return nil, err
 	}
 	defer dump.CloseAll(actual)
-	if rules := byValue(judge.Case{Golden: golden[0], Actual: actual[0]}, match.Options{}); rules != nil {
+	if rules := byValue(judge.Case{Golden: golden[0], Actual: actual[0]}, match.Options{}); len(rules) > 0 {
 		p.Rules = (&match.Proposal{Rules: rules}).YAML()
 	}
 	return p, nil

@@ -127,8 +127,11 @@ func (in *inputs) join(cases []judge.Case) string {
 		return ""
 	}
 	var rules []match.Proposed
-	for i := 0; i < len(cases) && rules == nil; i++ {
+	for i := 0; i < len(cases) && len(rules) == 0; i++ {
 		rules = byValue(cases[i], in.opt.Match)
+	}
+	if len(rules) == 0 {
+		return ""
 	}
 	layers, with := 0, in.opt.Match
 	with.Rules = slices.Clone(with.Rules)
@@ -140,9 +143,6 @@ func (in *inputs) join(cases []judge.Case) string {
 		if _, err := other.Match(other.Actual, with); err != nil {
 			return ""
 		}
-	}
-	if rules == nil {
-		return ""
 	}
 	in.opt.Match = with
 	return fmt.Sprintf("names: %d layers were joined by their values; %s writes the rules to a file, and parity compare --names FILE judges by it",

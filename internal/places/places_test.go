@@ -30,6 +30,7 @@ func TestOf(t *testing.T) {
 		{"one", 8, []int{3}, "row 3"},
 		{"the only one", 1, []int{0}, "row 0"},
 		{"all", 8, span(0, 7), "all 8 rows"},
+		{"both", 2, span(0, 1), "all 2 rows"},
 		{"the end", 16, span(8, 15), "rows 8–15"},
 		{"two runs are listed", 20, []int{0, 4}, "rows 0, 4"},
 		{"every fourth", 64, []int{2, 6, 10, 14, 18, 22}, "every 4th row, 2–22"},

@@ -32,6 +32,15 @@ func TestQuote(t *testing.T) {
 	}
 }
 
+func TestName(t *testing.T) {
+	for _, name := range layerNames {
+		t.Run(name, func(t *testing.T) {
+			given, _, _ := strings.Cut(t.Name(), "#0") // go test numbers what is there already
+			assert.True(t, given == "TestName/"+subtest.Name(name) || name == "#00", given)
+		})
+	}
+}
+
 func TestNarrowed(t *testing.T) {
 	was := subtest.Flag("test.run")
 	defer flag.Set("test.run", was)

@@ -14,20 +14,15 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// Path writes file as JUnit readers want it: relative to root (the project's folder) with forward
+// Path writes file as JUnit readers want it: relative to root (the absolute path of the project's folder) with forward
 // slashes for GitLab, or absolute for Jenkins.
 func Path(file, root string, absolute bool) (string, error) {
 	path, err := filepath.Abs(file)
-	if err != nil {
-		return "", fmt.Errorf("report: %w", err)
+	if err == nil && !absolute {
+		path, err = filepath.Rel(root, path)
 	}
-	if !absolute {
-		if root, err = filepath.Abs(root); err != nil {
-			return "", fmt.Errorf("report: %w", err)
-		}
-		if path, err = filepath.Rel(root, path); err != nil {
-			return "", fmt.Errorf("report: attachment %q has no path from %q: %w", file, root, err)
-		}
+	if err != nil {
+		return "", fmt.Errorf("report: attachment %q: %w", file, err)
 	}
 	return filepath.ToSlash(path), nil
 }

@@ -192,7 +192,9 @@ func TestPath(t *testing.T) {
 	absolute, err := export.Path(file, root, true)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.ToSlash(file), absolute)
-	relative, err = export.Path("out/r.json", ".", false)
+	wd, err := os.Getwd()
+	require.NoError(t, err)
+	relative, err = export.Path("out/r.json", wd, false)
 	require.NoError(t, err)
 	assert.Equal(t, "out/r.json", relative)
 }

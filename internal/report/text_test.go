@@ -43,6 +43,12 @@ func TestTextFiles(t *testing.T) {
 	}
 }
 
+func TestTextWidth(t *testing.T) {
+	for given, is := range map[int]int{0: 100, 1: 60, 59: 60} {
+		assert.Equal(t, text(t, allOfIt(), report.TextOptions{Width: is}), text(t, allOfIt(), report.TextOptions{Width: given}), "%d", given)
+	}
+}
+
 func TestTextPrintsNoControlCharacters(t *testing.T) {
 	for _, opt := range []report.TextOptions{{}, {Verbose: true}} {
 		got := text(t, hostile(20), opt)

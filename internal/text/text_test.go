@@ -97,6 +97,8 @@ func TestJudge(t *testing.T) {
 		{"a space inside has no token", made{[]int{1, 7, 5, 9}, "", []string{"<s>", "He", " ", "llo"}}, made{[]int{1, 7, 9}, "", []string{"<s>", "He", "llo"}}, false, "", "text/whitespace", true, "", "it is no cut"},
 		{"another word of pieces", made{[]int{1, 7, 9}, "", []string{"<s>", "He", "llo"}}, made{[]int{1, 7, 8}, "", []string{"<s>", "He", "y"}}, false, "", "", false, `"y" (8), the reference has "llo" (9)`, "not its white space"},
 		{"texts alone", made{rendered: "x"}, made{rendered: "x"}, false, "", "-", false, "the rendered texts are equal", "neither side has ids"},
+		{"texts, ids of the candidate", made{rendered: "x"}, made{[]int{1}, "x", nil}, false, "", "-", false, "the rendered texts are equal", "the reference has none"},
+		{"texts, ids of the reference", made{[]int{1}, "x", nil}, made{rendered: "x"}, false, "", "-", false, "the rendered texts are equal", "the candidate tells none"},
 		{"ids against text", made{ids: hello.ids}, made{rendered: "Hello"}, false, "", "?", false, "nothing in common", "no conclusion"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

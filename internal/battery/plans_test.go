@@ -39,7 +39,7 @@ func TestPlans(t *testing.T) {
 			battery.Options{Generates: true, Paths: []string{"chunked:500"}, MaxLayers: 4, Budget: 4 * time.Minute, Bytes: 1 << 30}},
 		{"experts", config(map[string]any{"num_experts": 8.0, "num_experts_per_tok": 2.0, "moe_intermediate_size": 96.0, "first_k_dense_replace": 1.0,
 			"conv_L_cache": 3.0, "max_position_embeddings": 100.0}), generates},
-		{"an encoder that says little", checkpoint.Config{"dim": 32.0, "n_layers": 2.0, "n_positions": 66.0, "pad_token_id": 1.0},
+		{"an encoder that says little", checkpoint.Config{"dim": 32.0, "intermediate_size": 0.0, "n_layers": 2.0, "n_positions": 66.0, "pad_token_id": 1.0},
 			battery.Options{Paths: []string{"batch", "padding:right", "mask"}}},
 		{"tiles", tiled, tiles},
 		{"patches", patched, patches},

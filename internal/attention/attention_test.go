@@ -2,6 +2,7 @@ package attention_test
 
 import (
 	"math"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,6 +11,9 @@ import (
 	"github.com/goparity/goparity/internal/attention"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/reference"
+	"github.com/goparity/goparity/internal/search"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -173,4 +177,42 @@ func TestOfFirst(t *testing.T) {
 		entry("1", "m.3.attn", "output", w)}})
 	assert.Len(t, heads, 1)
 	assert.True(t, heads["m.1.attn"][0].Uniform(), "the first of them")
+}
+
+// Weights that were not recorded are made of q and k, where the recorded context comes out of them: of a port that lost its
+// rotary theta it does not.
+func TestCalculated(t *testing.T) {
+	open := func(name string) *dump.Run {
+		runs, err := store.OpenCases(filepath.Join("../../cmd/parity/testdata/rope", name), dump.Options{})
+		require.NoError(t, err)
+		require.Len(t, runs, 1)
+		t.Cleanup(func() { runs[0].Close() })
+		return runs[0]
+	}
+	ref := open("ref")
+	p := reference.Beside(ref)
+	require.NotNil(t, p)
+	defer p.Close()
+	load, end := search.Evidence(nil).Outside(p)
+	defer end()
+	for name, shown := range map[string]bool{"port": true, "lost": false} {
+		run := &diagnose.Run{}
+		actual := map[string]*tensor.Tensor{}
+		for _, e := range open(name).Entries {
+			actual[e.Step+e.Label()] = e.Tensor
+		}
+		for _, e := range ref.Entries {
+			run.Ports = append(run.Ports, &diagnose.Port{Case: "c", Step: e.Step, Layer: e.Layer, Port: e.Port, Golden: e.Tensor, Actual: actual[e.Step+e.Label()]})
+		}
+		golden, candidate := attention.Beside(t.Context(), run, map[string]attention.Program{"c": {Program: p, Load: load}})
+		require.Len(t, golden, 1)
+		assert.Equal(t, "model.model.layers.0.self_attn (calculated)", golden[0].Label())
+		require.Len(t, golden[0].Heads, 2)
+		assert.Equal(t, 15, golden[0].Heads[0].Queries, "of 16 the first has one key")
+		assert.InDelta(t, 1.0/9, golden[0].Heads[0].Mean, 1e-6)
+		assert.InDelta(t, 0.6789, golden[0].Heads[1].Entropy, 1e-3)
+		if assert.Equal(t, shown, candidate[0] != nil, name); shown {
+			assert.InDelta(t, golden[0].Heads[1].Entropy, candidate[0].Heads[1].Entropy, 1e-4)
+		}
+	}
 }

@@ -57,6 +57,10 @@ func TestPNG(t *testing.T) {
 	assert.Greater(t, count(wrong, red, 25, 35), 15, "block 20 of 77 is marked")
 	assert.Zero(t, count(wrong, red, 60, 100), "and nothing else")
 	assert.Zero(t, count(right, red, 0, 100), "no divergence, no mark")
+	late := draw(t, reporttest.Deep(77, 60), report.Standard)
+	assert.Positive(t, count(wrong, red, 36, 50), "its name stands to the right")
+	assert.Positive(t, count(late, red, 45, 62), "or to the left, where there is more room")
+	assert.Zero(t, count(late, red, 72, 100), "and nothing behind it")
 	assert.NotEqual(t, wrong, draw(t, reporttest.Deep(77, 20), report.Injected), "the other mode is another picture")
 }
 

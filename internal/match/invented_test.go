@@ -165,10 +165,9 @@ func TestInvented(t *testing.T) {
 		joins          []string // pairs that must be there, as "golden = candidate"
 		never          []string // golden ports that must not be in a pair, or with "= " in front candidate ports
 		problems       int
-		want           bool // the whole result is in testdata
 		reason         string
 	}{
-		{name: "smollm", want: true, blocks: 30, golden: llamaTorch, actual: llamaMAX, reason: "an LLM of 30 layers"},
+		{name: "smollm", blocks: 30, golden: llamaTorch, actual: llamaMAX, reason: "an LLM of 30 layers"},
 		{name: "gemma3", blocks: 2, golden: swap("model.model", "model.model.language_model").Replace(llamaTorch) + `
 model.model.vision_tower.layers.*.norm 1x4x48 > 1x4x48
 model.model.vision_tower.norm 1x4x48 > 1x4x48`, actual: llamaMAX,
@@ -187,7 +186,7 @@ model.model.vision_tower.norm 1x4x48 > 1x4x48`, actual: llamaMAX,
 			joins: []string{"model.model.layers.1.self_attn.v_proj-output = model.layers.layers.1.self_attn.qkv_proj-output",
 				"model.lm_head-output = model.lm_head-output"},
 			reason: "two sequences in MAX without their padding, the last token of each at the end"},
-		{name: "bert_prefix", want: true, blocks: 2,
+		{name: "bert_prefix", blocks: 2,
 			golden: bertTorch("model.bert") + "\n" +
 				"model.bert input_ids=i64:2x6,attention_mask=i64:2x6,token_type_ids=i64:2x6 > last_hidden_state=2x6x64,pooler_output=2x64\nmodel.classifier 2x64 > 2x3\nmodel input_ids=i64:2x6 > logits=2x3",
 			actual: bertMAX, opt: match.Options{PadMask: pad},
@@ -197,7 +196,7 @@ model.model.vision_tower.norm 1x4x48 > 1x4x48`, actual: llamaMAX,
 			actual: strings.TrimSuffix(bertMAX, "2x6x64") + "2x64",
 			never:  []string{"model-output_last_hidden_state", "model-output_pooler_output", "= model-output"},
 			reason: "a mean is not a tanh of the first token"},
-		{name: "gpt2", want: true, blocks: 2, golden: `
+		{name: "gpt2", blocks: 2, golden: `
 model.transformer.wte i64:1x5 > 1x5x16
 model.transformer.wpe i64:1x5 > 1x5x16
 model.transformer.h.*.ln_1 1x5x16 > 1x5x16
@@ -417,36 +416,34 @@ model i64:1x7 > 1x3`, problems: 2,
 			joins:  []string{"model-output = model-output"},
 			reason: "the whole model, whose output has another shape: a finding"},
 	}
+	var all strings.Builder
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			golden, actual := invent(t, tt.blocks, tt.golden), invent(t, tt.blocks, tt.actual)
-			r, err := match.Runs(golden, actual, tt.opt)
-			require.NoError(t, err, tt.reason)
-			check(t, golden, actual, r)
-			checkViews(t, golden, actual, r)
-			pairs, problems := map[string]bool{}, 0
-			for _, p := range r.Pairs {
-				g, a := labels(golden, p.Golden), labels(actual, p.Actual)
-				pairs[g+" = "+a] = true
-				if p.Problem != "" {
-					problems++
-				}
+		golden, actual := invent(t, tt.blocks, tt.golden), invent(t, tt.blocks, tt.actual)
+		r, err := match.Runs(golden, actual, tt.opt)
+		require.NoError(t, err, tt.name)
+		check(t, golden, actual, r)
+		checkViews(t, golden, actual, r)
+		pairs, problems := map[string]bool{}, 0
+		for _, p := range r.Pairs {
+			g, a := labels(golden, p.Golden), labels(actual, p.Actual)
+			pairs[g+" = "+a] = true
+			if p.Problem != "" {
+				problems++
 			}
-			for _, want := range tt.joins {
-				assert.True(t, pairs[want], "no pair %s: %s", want, tt.reason)
+		}
+		for _, want := range tt.joins {
+			assert.True(t, pairs[want], "%s: no pair %s: %s", tt.name, want, tt.reason)
+		}
+		for _, label := range tt.never {
+			for pair := range pairs {
+				g, a, _ := strings.Cut(pair, " = ")
+				assert.False(t, strings.HasPrefix(label, "= ") && "= "+a == label || g == label, "%s: %s: %s", tt.name, pair, tt.reason)
 			}
-			for _, label := range tt.never {
-				for pair := range pairs {
-					g, a, _ := strings.Cut(pair, " = ")
-					assert.False(t, strings.HasPrefix(label, "= ") && "= "+a == label || g == label, "%s: %s", pair, tt.reason)
-				}
-			}
-			assert.Equal(t, tt.problems, problems, tt.reason)
-			if tt.want {
-				compareWant(t, "invented_"+tt.name, show(golden, actual, r))
-			}
-		})
+		}
+		assert.Equal(t, tt.problems, problems, "%s: %s", tt.name, tt.reason)
+		fmt.Fprintf(&all, "=== %s: %s\n%s", tt.name, tt.reason, show(golden, actual, r))
 	}
+	compareWant(t, "invented", all.String())
 }
 
 func labels(ports []match.Port, indices []int) string {

@@ -135,10 +135,10 @@ func (n *node) endsWith(a *node) bool {
 			end = max(end, i.last)
 		}
 	}
-	cut := slices.IndexFunc(inside, func(i *node) bool {
+	cut := slices.ContainsFunc(inside, func(i *node) bool {
 		return i.join == nil && i.numbered() && i.last > end && i.reason() == ""
 	})
-	if end >= 0 && cut < 0 {
+	if end >= 0 && !cut {
 		return true
 	}
 	n.why = "the candidate recorded only a part of what it has inside, so no output is known to be its"

@@ -56,22 +56,7 @@ func read(t testing.TB, name string) []match.Port {
 // with their number.
 func show(golden, actual []match.Port, r *match.Result) string {
 	var b strings.Builder
-	section := func(title string, lines []string) {
-		if len(lines) == 0 {
-			return
-		}
-		fmt.Fprintf(&b, "# %s\n", title)
-		count := map[string]int{}
-		var order []string
-		for _, l := range lines {
-			if count[l]++; count[l] == 1 {
-				order = append(order, l)
-			}
-		}
-		for _, l := range order {
-			fmt.Fprintf(&b, "%3d  %s\n", count[l], l)
-		}
-	}
+	section := func(title string, lines []string) { b.WriteString(section(title, lines)) }
 	name := func(p match.Port) string { return starred(p.Layer) + "-" + p.Port }
 	names := func(ports []match.Port, indices []int) string {
 		var out []string
@@ -104,6 +89,9 @@ func show(golden, actual []match.Port, r *match.Result) string {
 			if u.Reason != "" {
 				line += " | " + starred(u.Reason)
 			}
+			if u.Usual {
+				line += " | usual"
+			}
 			if u.Nearest != "" {
 				line += " | nearest " + starred(u.Nearest)
 			}
@@ -121,6 +109,24 @@ func show(golden, actual []match.Port, r *match.Result) string {
 	section("gaps", gaps)
 	section("in another order", r.Moved)
 	return b.String()
+}
+
+// section writes lines with how often each is there.
+func section(title string, lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	text, count := "# "+title+"\n", map[string]int{}
+	for _, l := range lines {
+		count[l]++
+	}
+	for _, l := range lines {
+		if count[l] > 0 {
+			text += fmt.Sprintf("%3d  %s\n", count[l], l)
+		}
+		count[l] = 0
+	}
+	return text
 }
 
 // starred writes * for the numbers between dots.

@@ -156,7 +156,26 @@ func joined(t *testing.T, golden, actual []match.Port, opt match.Options, p *mat
 // equal is the tolerance of float32.
 const equal = 1e-4
 
+// told is what a proposal says, what is the same in all blocks in one line.
+func told(p *match.Proposal) string {
+	var rules, alike, left []string
+	for _, r := range p.Rules {
+		rules = append(rules, starred(fmt.Sprintf("%s | %s: %s | %d of %d", &r.Rule, r.Sure, r.Reason, r.Equal, r.Pairs)))
+	}
+	for _, a := range p.Ambiguous {
+		alike = append(alike, fmt.Sprintf("%s | %s | %s", a.Golden, a.Candidate, a.Why))
+	}
+	for _, l := range p.Golden {
+		left = append(left, starred("golden "+l.Layer+" "+l.Same))
+	}
+	for _, l := range p.Actual {
+		left = append(left, starred("candidate "+l.Layer+" "+l.Same))
+	}
+	return section("rules", rules) + section("ambiguous", alike) + section("left", left) + fmt.Sprintf("# joined: %d\n", p.Joined)
+}
+
 func TestPropose(t *testing.T) {
+	var all strings.Builder
 	model := gpt2(4)
 	for _, c := range []struct {
 		name   string
@@ -185,34 +204,34 @@ func TestPropose(t *testing.T) {
 		{"no containers, error in block 0", home.Replace, "transformer.h.0.attn.v", []string{".attn", ".mlp"}, false, 43,
 			"the values before the error show it"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			golden := run(model, 1, "")
-			truth := map[string]string{}
-			actual := without(run(model, 1, c.wrong), c.drop...)
-			for i, p := range renamed(actual, c.rename) {
-				truth[p.Layer] = actual[i].Layer
-				actual[i] = p
+		golden := run(model, 1, "")
+		truth := map[string]string{}
+		actual := without(run(model, 1, c.wrong), c.drop...)
+		for i, p := range renamed(actual, c.rename) {
+			truth[p.Layer] = actual[i].Layer
+			actual[i] = p
+		}
+		opt := match.Options{ActualByName: c.byName}
+		if c.byName {
+			slices.SortStableFunc(actual, func(a, b match.Port) int { return cmp.Compare(a.Layer, b.Layer) })
+			for i := range actual {
+				actual[i].Seq = i
 			}
-			opt := match.Options{ActualByName: c.byName}
-			if c.byName {
-				slices.SortStableFunc(actual, func(a, b match.Port) int { return cmp.Compare(a.Layer, b.Layer) })
-				for i := range actual {
-					actual[i].Seq = i
-				}
+		}
+		p, err := match.Propose(golden, actual, opt, equal)
+		require.NoError(t, err, c.name)
+		require.Empty(t, p.Foreign, c.name)
+		n := 0
+		for g, partners := range joined(t, golden, actual, opt, p) {
+			for _, a := range partners {
+				assert.Equal(t, g, truth[a], "%s: %s", c.name, c.reason)
+				n++
 			}
-			p, err := match.Propose(golden, actual, opt, equal)
-			require.NoError(t, err)
-			require.Empty(t, p.Foreign)
-			n := 0
-			for g, partners := range joined(t, golden, actual, opt, p) {
-				for _, a := range partners {
-					assert.Equal(t, g, truth[a], c.reason)
-					n++
-				}
-			}
-			assert.GreaterOrEqual(t, n, c.least, c.reason)
-		})
+		}
+		assert.GreaterOrEqual(t, n, c.least, "%s: %s", c.name, c.reason)
+		fmt.Fprintf(&all, "=== %s: %s\n%s", c.name, c.reason, told(p))
 	}
+	compareWant(t, "proposed", all.String())
 }
 
 // Two engines need not call k and v in one order: where only that speaks for a pair, it is listed.
@@ -278,32 +297,25 @@ func fuse(t *testing.T, ports []match.Port) (out []match.Port) {
 }
 
 func TestFused(t *testing.T) {
-	model := gpt2(3)
+	model, all := gpt2(3), ""
 	for _, wrong := range []string{"", "transformer.h.1.ln_2", "transformer.h.0.ln_1.none", "transformer.h.0.attn.c_proj"} {
-		t.Run("error in "+wrong, func(t *testing.T) {
-			apart, whole := run(model, 1, ""), renamed(fuse(t, run(model, 1, wrong)), home.Replace)
-			p, err := match.Propose(apart, whole, match.Options{}, equal)
-			require.NoError(t, err)
-			if wrong == "" {
-				i := slices.IndexFunc(p.Rules, func(r match.Proposed) bool { return len(r.Golden) == 3 })
-				require.GreaterOrEqual(t, i, 0)
-				assert.Equal(t, match.Certain, p.Rules[i].Sure, "its columns hold their values")
+		apart, whole := run(model, 1, ""), renamed(fuse(t, run(model, 1, wrong)), home.Replace)
+		p, err := match.Propose(apart, whole, match.Options{}, equal)
+		require.NoError(t, err, wrong)
+		got := joined(t, apart, whole, match.Options{}, p)
+		for i := range 3 {
+			for _, part := range "qkv" {
+				assert.Equal(t, []string{fmt.Sprintf("net.stage.%d.mix.three", i)}, got[fmt.Sprintf("transformer.h.%d.attn.%c", i, part)], wrong)
 			}
-			got := joined(t, apart, whole, match.Options{}, p)
-			for i := range 3 {
-				for _, part := range "qkv" {
-					assert.Equal(t, []string{fmt.Sprintf("net.stage.%d.mix.three", i)}, got[fmt.Sprintf("transformer.h.%d.attn.%c", i, part)])
-				}
-			}
-		})
+		}
+		all += fmt.Sprintf("=== error in %q\n%s", wrong, told(p))
 	}
-	t.Run("the golden is fused", func(t *testing.T) {
-		whole, apart := fuse(t, run(model, 1, "")), renamed(run(model, 1, "transformer.h.1.ln_2"), home.Replace)
-		p, err := match.Propose(whole, apart, match.Options{}, equal)
-		require.NoError(t, err)
-		assert.Equal(t, []string{"net.stage.2.mix.ask", "net.stage.2.mix.find", "net.stage.2.mix.get"},
-			joined(t, whole, apart, match.Options{}, p)["transformer.h.2.attn.three"])
-	})
+	whole, apart := fuse(t, run(model, 1, "")), renamed(run(model, 1, "transformer.h.1.ln_2"), home.Replace)
+	p, err := match.Propose(whole, apart, match.Options{}, equal)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"net.stage.2.mix.ask", "net.stage.2.mix.find", "net.stage.2.mix.get"},
+		joined(t, whole, apart, match.Options{}, p)["transformer.h.2.attn.three"])
+	compareWant(t, "proposed_fused", all+"=== the golden is fused\n"+told(p))
 }
 
 // change gives the outputs of a layer, or all tensors for "", another form.

@@ -45,5 +45,8 @@ func TestCachesOfAnotherForm(t *testing.T) {
 			problem += p.Problem
 		}
 		assert.Equal(t, tt.problem, problem, tt.reason)
+		for _, u := range r.UnmatchedActual {
+			assert.Contains(t, u.Reason, "as absorbed attention does", tt.reason)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package quant_test
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,29 +9,6 @@ import (
 	"github.com/goparity/goparity/internal/quant"
 	"github.com/goparity/goparity/tensor"
 )
-
-// TestParts reads parts of blocks. The values themselves are tested by tensor/gguf.
-func TestParts(t *testing.T) {
-	for _, k := range []*quant.Block{quant.Q4_0, quant.Q6_K, quant.NVFP4} {
-		data := make([]byte, 4*k.Size)
-		for i := range data {
-			data[i] = byte(i * 7)
-		}
-		all := make([]float32, 4*k.Len)
-		k.Unpack(all, data, 0)
-		for from := 0; from < len(all); from += 5 {
-			for n := 0; n <= len(all)-from; n += 7 {
-				part := make([]float32, n)
-				k.Unpack(part, data, from)
-				for i, v := range part {
-					if math.Float32bits(all[from+i]) != math.Float32bits(v) {
-						require.Failf(t, k.Name, "element %d of %d from %d", i, n, from)
-					}
-				}
-			}
-		}
-	}
-}
 
 // BenchmarkBlocks dequantises 2^16 elements. The speed is that of the output.
 func BenchmarkBlocks(b *testing.B) {

@@ -2,6 +2,8 @@ package weights_test
 
 import (
 	"cmp"
+	"flag"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -107,36 +109,63 @@ func interleaved(heads int) func(matrix) matrix {
 	}
 }
 
+// bfloat16 rounds to nearest.
+func bfloat16(v float32) float32 {
+	b := math.Float32bits(v)
+	return math.Float32frombits((b + 0x7fff + b>>16&1) &^ 0xffff)
+}
+
+func (x matrix) tensor(dtype tensor.DType) (*tensor.Tensor, error) {
+	shape := []int{len(x.v)}
+	if x.width > 0 {
+		shape = []int{len(x.v) / x.width, x.width}
+	}
+	if dtype != tensor.BF16 {
+		return tensor.Of(x.v, shape...)
+	}
+	var data []byte
+	for _, v := range x.v {
+		b := math.Float32bits(bfloat16(v))
+		data = append(data, byte(b>>16), byte(b>>24))
+	}
+	return tensor.New(tensor.BF16, shape, data)
+}
+
 func (m model) write(t *testing.T, dtype tensor.DType) string {
 	t.Helper()
-	dir := t.TempDir()
 	var named []tensor.Named
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		x := m[name]
-		shape := []int{len(x.v)}
-		if x.width > 0 {
-			shape = []int{len(x.v) / x.width, x.width}
-		}
-		y, err := tensor.Of(x.v, shape...)
+		x, err := m[name].tensor(dtype)
 		require.NoError(t, err)
-		if dtype == tensor.BF16 {
-			data := make([]byte, 2*len(x.v))
-			for i, v := range x.v {
-				b := math.Float32bits(v)
-				b += 0x7fff + b>>16&1
-				data[2*i], data[2*i+1] = byte(b>>16), byte(b>>24)
-			}
-			y, err = tensor.New(tensor.BF16, shape, data)
-			require.NoError(t, err)
-		}
-		named = append(named, tensor.Named{Name: name, Tensor: y})
+		named = append(named, tensor.Named{Name: name, Tensor: x})
 	}
+	return write(t, named, config)
+}
+
+// write makes the folder of a model.
+func write(t *testing.T, named []tensor.Named, config string) string {
+	t.Helper()
+	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "model.safetensors"))
 	require.NoError(t, err)
 	require.NoError(t, safetensors.Write(f, named, nil))
 	require.NoError(t, f.Close())
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
 	return dir
+}
+
+var update = flag.Bool("update", false, "renew the expected files")
+
+func compareWant(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".want")
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), got)
 }
 
 func compare(t *testing.T, ref, cand string) *weights.Report {
@@ -162,7 +191,7 @@ const (
 // plus adds a number to each value.
 func plus(by float32) func(matrix) matrix { return mapped(func(v float32) float32 { return v + by }) }
 
-// What is right, what is wrong, and what says nothing, by pairs of models.
+// What is right, what is wrong, and what says nothing, by pairs of models. All that is said is in testdata/compared.want.
 func TestCompare(t *testing.T) {
 	const bias, head = "model.layers.0.self_attn.q_proj.bias", "lm_head.weight"
 	times := func(by float32) func(matrix) matrix { return mapped(func(v float32) float32 { return v * by }) }
@@ -270,6 +299,7 @@ func TestCompare(t *testing.T) {
 		"one of 16 bits": {tensor.F32, tensor.BF16},
 		"norms that are off by a unit of rounding are no norm + 1": {tensor.BF16, tensor.BF16},
 	}
+	var all strings.Builder
 	for _, r := range []struct {
 		ref, cand func(m model)
 		wrong     []string // the weights that are; nil for a pass
@@ -388,34 +418,36 @@ func TestCompare(t *testing.T) {
 		{nil, down('0', '0'), nil, "renamed", "called otherwise"},
 		{nil, down('1', '2'), []string{of('1'), of('2')}, "it is " + of('2'), "two are exchanged: they are not joined crosswise"},
 	} {
-		t.Run(r.reason+" "+r.says, func(t *testing.T) {
-			ref, cand := llama(), llama()
-			if r.ref != nil {
-				r.ref(ref)
+		ref, cand := llama(), llama()
+		if r.ref != nil {
+			r.ref(ref)
+		}
+		r.cand(cand)
+		types, ok := narrow[r.reason]
+		if !ok {
+			types = [2]tensor.DType{tensor.F32, tensor.F32}
+		}
+		got := compare(t, ref.write(t, types[0]), cand.write(t, types[1]))
+		name := r.reason + " " + r.says
+		fmt.Fprintf(&all, "=== %s\n", name)
+		require.NoError(t, got.Text(&all))
+		var wrong []string
+		said := false
+		for _, w := range got.Weights {
+			if !w.Good() {
+				wrong = append(wrong, cmp.Or(w.Reference, w.Candidate))
 			}
-			r.cand(cand)
-			types, ok := narrow[r.reason]
-			if !ok {
-				types = [2]tensor.DType{tensor.F32, tensor.F32}
-			}
-			got := compare(t, ref.write(t, types[0]), cand.write(t, types[1]))
-			var wrong []string
-			said := false
-			for _, w := range got.Weights {
-				if !w.Good() {
-					wrong = append(wrong, cmp.Or(w.Reference, w.Candidate))
-				}
-				said = said || strings.Contains(strings.Join(w.Steps, ", ")+w.Detail, r.says)
-			}
-			assert.Equal(t, len(r.wrong) == 0, got.Pass, r.reason)
-			if first := strings.Join(r.wrong, ""); first == "some" || first == "blank" {
-				assert.Equal(t, first == "some", got.Wrong(), r.reason)
-				return
-			}
-			assert.ElementsMatch(t, r.wrong, wrong, r.reason)
-			assert.True(t, said, "%q is not said", r.says)
-		})
+			said = said || strings.Contains(strings.Join(w.Steps, ", ")+w.Detail, r.says)
+		}
+		assert.Equal(t, len(r.wrong) == 0, got.Pass, name)
+		if first := strings.Join(r.wrong, ""); first == "some" || first == "blank" {
+			assert.Equal(t, first == "some", got.Wrong(), name)
+			continue
+		}
+		assert.ElementsMatch(t, r.wrong, wrong, name)
+		assert.True(t, said, name)
 	}
+	compareWant(t, "compared", all.String())
 }
 
 // perHead has the rows of q, k and v of each head together, as GPT-NeoX has them.

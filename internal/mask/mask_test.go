@@ -92,6 +92,39 @@ func TestDifferAndConstants(t *testing.T) {
 		assert.Equal(t, [2]string{c.golden, c.actual}, [2]string{mask.Constants(c.g), mask.Constants(c.a)}, c.reason)
 	}
 	assert.Empty(t, mask.Constants(f()), "an empty one holds nothing")
+	assert.Equal(t, "0.1", mask.Constants(of(tensor.Of([]float64{0.1}, 1))), "float64 has more digits")
+}
+
+// A bias with a mask in it is compared where nothing is hidden.
+func TestAllowed(t *testing.T) {
+	of := func(x *tensor.Tensor, err error) *tensor.Tensor {
+		require.NoError(t, err)
+		return x
+	}
+	f := func(v ...float32) *tensor.Tensor { return of(tensor.Of(v, 1, len(v))) }
+	negInf := float32(math.Inf(-1))
+	for _, c := range []struct {
+		g, a   *tensor.Tensor
+		ok     bool
+		reason string
+	}{
+		{f(1, negInf, -2e4, 3), f(2, -3.4e38, -1e4, 4), true, "the same ones are hidden"},
+		{f(1, -65500, -2e4, 3), f(2, -1e4, -1e4, 4), true, "with the least of float16, nearly"},
+		{f(1, -65600, -2e4, 3), f(2, -1e4, -1e4, 4), false, "with no number that only a mask has"},
+		{f(negInf, 2), f(1, 2), false, "one side hides more"},
+		{f(negInf, 2, negInf), f(negInf, negInf, negInf), false, "one side hides more, in the middle"},
+		{f(1, 2), f(1, 2), false, "nothing is hidden"},
+		{f(negInf), f(negInf, negInf), false, "other shapes"},
+		{of(tensor.Of([]int64{-70000}, 1)), f(negInf), false, "integers do not add"},
+	} {
+		for _, pair := range [][2]*tensor.Tensor{{c.g, c.a}, {c.a, c.g}} {
+			g, a, ok := mask.Allowed(pair[0], pair[1])
+			if assert.Equal(t, c.ok, ok, c.reason); ok {
+				assert.Equal(t, []float64{pair[0].At(0), 0, 0, pair[0].At(3)}, []float64{g.At(0), g.At(1), g.At(2), g.At(3)}, c.reason)
+				assert.Equal(t, []float64{pair[1].At(0), 0, 0, pair[1].At(3)}, []float64{a.At(0), a.At(1), a.At(2), a.At(3)}, c.reason)
+			}
+		}
+	}
 }
 
 func sameMask(golden, actual *tensor.Tensor) (same, isMask bool) {

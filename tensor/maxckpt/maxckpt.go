@@ -80,11 +80,7 @@ func decode(f *tensor.File, data []byte) {
 	}
 	shape := make([]int, rank)
 	for i := range shape {
-		d := binary.LittleEndian.Uint32(data[at+2+4*i:])
-		if uint64(d) > math.MaxInt {
-			fail(tensor.ErrUnsupported, at+2+4*i, "axis %d has size %d, too many for this platform", i, d)
-		}
-		shape[i] = int(d)
+		shape[i] = int(binary.LittleEndian.Uint32(data[at+2+4*i:])) // negative where int has 32 bits, which is refused below
 	}
 	n, off := format.NumBytes(dtype, shape, int64(at+1), string(key)), binary.LittleEndian.Uint64(data[end-8:])
 	switch left := uint64(len(data)) - min(off, uint64(len(data))); {

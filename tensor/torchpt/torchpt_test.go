@@ -94,25 +94,25 @@ func TestRefusedFiles(t *testing.T) {
 			tensor.ErrUnsupported, []string{"TorchScript", "state_dict()"}, "code"},
 	}
 	var tested []string
+	all := ""
 	for _, r := range rows {
-		t.Run(r.file, func(t *testing.T) {
-			path := "testdata/refused_" + r.file + ".pt"
-			tested = append(tested, path)
-			f, err := torchpt.Open(path)
-			require.Nil(t, f, r.reason)
-			var fe *tensor.FormatError
-			require.ErrorAs(t, err, &fe)
-			t.Log(err)
-			assert.ErrorIs(t, err, r.class, r.reason)
-			assert.Equal(t, path, fe.File)
-			if r.member != "" {
-				assert.Equal(t, r.member, fe.Member, r.reason)
-			}
-			for _, s := range r.says {
-				assert.Contains(t, err.Error(), s, r.reason)
-			}
-		})
+		path := "testdata/refused_" + r.file + ".pt"
+		tested = append(tested, path)
+		f, err := torchpt.Open(path)
+		require.Nil(t, f, r.reason)
+		var fe *tensor.FormatError
+		require.ErrorAs(t, err, &fe)
+		assert.ErrorIs(t, err, r.class, r.reason)
+		assert.Equal(t, path, fe.File)
+		if r.member != "" {
+			assert.Equal(t, r.member, fe.Member, r.reason)
+		}
+		for _, s := range r.says {
+			assert.Contains(t, err.Error(), s, r.reason)
+		}
+		all += err.Error() + "\n"
 	}
+	tensortest.Said(t, all)
 	files, err := filepath.Glob("testdata/refused_*.pt")
 	require.NoError(t, err)
 	assert.ElementsMatch(t, files, tested, "each refused file has a row")
@@ -131,14 +131,14 @@ func allFiles(t testing.TB) []string {
 }
 
 func TestDamage(t *testing.T) {
-	for _, name := range allFiles(t) {
+	for _, name := range []string{"views.pt", "deflated.pt", "flat.pt", "flat_protocol4.pt"} {
 		tensortest.Truncated(t, torchpt.Decode, readTestdata(t, name))
 	}
 	for name, cut := range map[string]int{"views.pt": 2000, "flat.pt": 3000} {
 		_, err := torchpt.Decode(name, readTestdata(t, name)[:cut])
 		require.ErrorIs(t, err, tensor.ErrTruncated, "the plain case is a truncated file")
 	}
-	for _, name := range []string{"views.pt", "refused_tuple_loop.pt", "deflated.pt", "flat_views.pt", "parameters.pt"} {
+	for _, name := range []string{"refused_tuple_loop.pt", "deflated.pt", "flat_views.pt"} {
 		data := readTestdata(t, name)
 		tensortest.Flipped(t, torchpt.Decode, data, 0, len(data))
 	}

@@ -4,10 +4,13 @@ package tensortest
 
 import (
 	"encoding/json"
+	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -124,9 +127,29 @@ type Row = struct {
 	Reason string
 }
 
-// Check decodes files.
+var update = flag.Bool("update", false, "renew the expected files")
+
+// Said compares what a test says with testdata/TEST.want.
+func Said(t *testing.T, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", t.Name()+".want")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), text)
+}
+
+// Check decodes files. All errors, with their offsets, are in testdata/TEST.want.
 func Check(t *testing.T, decode Decode, rows []Row) {
 	t.Helper()
+	var all strings.Builder
+	for _, r := range rows {
+		_, err := decode("x", r.Data)
+		fmt.Fprintf(&all, "%s: %v\n", r.Name, err)
+	}
+	Said(t, all.String())
 	for _, r := range rows {
 		t.Run(r.Name, func(t *testing.T) {
 			f, err := Survives(t, decode, r.Data)

@@ -55,6 +55,9 @@ func TestStacked(t *testing.T) {
 	}
 	put([]int{1, 2}, "a.experts.0.up.weight", "a.experts.0.gate.weight", "a.experts.1.up.weight", "a.experts.1.gate.weight")
 	put([]int{2, 1}, "a.experts.0.down.weight", "a.experts.1.down.weight", "lacking.experts.0.down.weight")
+	put([]int{2, 1}, "0.down.weight", "1.down.weight") // of no layer
+	put([]int{2, 2}, "mixed.0.w", "mixed.1.w", "more.0.w", "more.1.w")
+	put([]int{1, 2}, "mixed.0.gate", "mixed.0.up", "mixed.1.gate", "mixed.1.up", "more.0.gate", "more.1.gate")
 	put([]int{2, 2}, "square.0.w1.weight", "square.0.w2.weight", "square.1.w1.weight", "square.1.w2.weight")
 	for _, tt := range []struct {
 		name   string
@@ -68,6 +71,8 @@ func TestStacked(t *testing.T) {
 		{"lacking.experts.down", []int{2, 2, 1}, nil, "one is missing"},
 		{"square.w", []int{2, 2, 2}, nil, "two of its shape: which it is, is not known"},
 		{"b.experts.down", []int{2, 2, 1}, nil, "another layer"},
+		{"mixed.w", []int{2, 2, 2}, nil, "one of its shape, or two halves"},
+		{"more.w", []int{2, 2, 2}, []float64{110, 111, 112, 113, 120, 121, 122, 123}, "one half is none"},
 	} {
 		got := w.Stacked(tt.name, tt.shape)
 		found, err := w.Find("model."+tt.name, tt.shape, map[string]string{tt.name: "model." + tt.name})

@@ -1,6 +1,8 @@
 package checkpoint_test
 
 import (
+	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -118,6 +120,7 @@ func TestMissing(t *testing.T) {
 	// What is left without them is read another way, or says nothing of them.
 	optional := []string{".bias", ".input_scale", "_global_scale", "model.norm.weight", "_bias", "ordered.weight_g_idx",
 		"int8.weight_zero_point"}
+	all := ""
 	for _, folder := range folders {
 		parts, config := load(t, folder)
 		for i, gone := range parts {
@@ -135,8 +138,25 @@ func TestMissing(t *testing.T) {
 			require.ErrorAs(t, err, &fe)
 			base := gone.Name[:max(strings.LastIndex(gone.Name, "."), 0)]
 			assert.Contains(t, fe.Error(), base, "%s without %s", folder, gone.Name)
+			all += fmt.Sprintf("%s without %s: %v\n", folder, gone.Name, err)
 		}
 	}
+	said(t, all)
+}
+
+var update = flag.Bool("update", false, "renew the expected files")
+
+// said compares all that a test says with testdata/TEST.want.
+func said(t *testing.T, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", t.Name()+".want")
+	text = strings.ReplaceAll(text, "testdata"+string(filepath.Separator), "testdata/")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), text)
 }
 
 // TestElsewhere leaves out a part that is in another file.
@@ -156,6 +176,7 @@ func TestElsewhere(t *testing.T) {
 
 // TestErrors changes parts and config.
 func TestErrors(t *testing.T) {
+	all := ""
 	for _, r := range []struct {
 		folder, config string // config "": that of the folder
 		part           string // that is made a tensor of ones, "" for none
@@ -197,30 +218,33 @@ func TestErrors(t *testing.T) {
 		{"gptoss", "", "experts.gate_up_proj_scales", tensor.U8, []int{2, 6, 2}, "gate_up_proj_scales", "too few"},
 		{"gptoss", "", "experts.gate_up_proj_blocks", tensor.U8, []int{2, 6, 3, 8}, "want […  groups 16]", "too narrow"},
 	} {
-		t.Run(r.folder+" "+r.reason, func(t *testing.T) {
-			parts, config := load(t, r.folder)
-			if r.config != "" {
-				dir := t.TempDir()
-				require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(r.config), 0o600))
-				var err error
-				config, err = checkpoint.ReadQuantisation(dir)
-				if err != nil {
-					require.ErrorContains(t, err, r.says)
-					return
-				}
+		name := r.folder + " " + r.reason
+		parts, config := load(t, r.folder)
+		if r.config != "" {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(r.config), 0o600))
+			var err error
+			config, err = checkpoint.ReadQuantisation(dir)
+			if err != nil {
+				require.ErrorContains(t, err, r.says, name)
+				continue
 			}
-			changed := append([]tensor.Named{}, parts...)
-			for i := range changed {
-				if changed[i].Name == r.part {
-					changed[i].Tensor = ones(t, r.dtype, r.shape)
-				}
+		}
+		changed := append([]tensor.Named{}, parts...)
+		for i := range changed {
+			if changed[i].Name == r.part {
+				changed[i].Tensor = ones(t, r.dtype, r.shape)
 			}
-			_, _, err := checkpoint.Join(changed, config, nil)
-			var fe *tensor.FormatError
-			require.ErrorAs(t, err, &fe, r.reason)
-			require.ErrorContains(t, err, r.says, r.reason)
-		})
+		}
+		_, _, err := checkpoint.Join(changed, config, nil)
+		var fe *tensor.FormatError
+		require.ErrorAs(t, err, &fe, name)
+		require.ErrorContains(t, err, r.says, name)
+		if r.config == "" { // else its temporary folder is named
+			all += name + ": " + err.Error() + "\n"
+		}
 	}
+	said(t, all)
 }
 
 func ones(t *testing.T, d tensor.DType, shape []int) *tensor.Tensor {

@@ -34,6 +34,8 @@ func TestDiff(t *testing.T) {
 			[]string{"eps is 1e-05 (by default: its config does not say), the candidate has 1e-06"}, "the type's own default"},
 		{config(`{"model_type": "llama", "rms_norm_eps": 1e-5, "num_attention_heads": 4, "hidden_size": 64, "rope_theta": 5e5}`), llamaGGUF,
 			[]string{"theta is 500000, the candidate has 10000 (by default: its config does not say)"}, "a .gguf file without rope.freq_base"},
+		{config(`{"model_type": "llama", "rms_norm_eps": 1e-5, "rope_theta": 1e4, "rope_scaling": {"rope_type": "linear", "factor": 2}}`),
+			checkpoint.GGUFConfig(map[string]string{"general.architecture": "llama"}), nil, "nor what it would say"},
 		{config(`{"hidden_act": "gelu_new"}`), config(`{"hidden_act": "gelu_pytorch_tanh"}`), nil, "two names of one function"},
 		{config(`{"num_attention_heads": 8, "num_key_value_heads": 2}`), config(`{"num_attention_heads": 8}`),
 			[]string{"kv heads is 2, the candidate has 8 (by default: its config does not say)"}, "as many as heads"},

@@ -197,6 +197,7 @@ func TestTopKTies(t *testing.T) {
 		{"a constant candidate does not pass by ties", []float64{1, 2, 3}, []float64{0, 0, 0}, 1, false},
 		{"nor where the first is the largest", []float64{3, 2, 1}, []float64{0, 0, 0}, 1, false},
 		{"of a constant golden any will do", []float64{2, 2, 2}, []float64{1, 3, 2}, 1, true},
+		{"two constant rows are alike", []float64{2, 2, 2}, []float64{1, 1, 1}, 1, true},
 		{"what is above the edge must be there", []float64{9, 5, 5, 5}, []float64{1, 5, 5, 5}, 2, false},
 		{"of those at the edge any will do", []float64{9, 5, 5, 4}, []float64{9, 5, 6, 4}, 2, true},
 		{"all but one", []float64{1, 2, 3}, []float64{2, 1, 3}, 2, false},
@@ -226,17 +227,21 @@ func TestKL(t *testing.T) {
 		{"p = (3/4, 1/4), q = (1/2, 1/2)", []float64{ln(3), 0}, []float64{0, 0}, 0.75*ln(1.5) + 0.25*ln(0.5)},
 		{"masked in both", []float64{ln(3), 0, -inf}, []float64{0, 0, -inf}, 0.75*ln(1.5) + 0.25*ln(0.5)},
 		{"all masked", []float64{-inf, -inf}, []float64{-inf, -inf}, 0},
+		{"a pair with NaN is left out", []float64{ln(3), 0, math.NaN()}, []float64{0, 0, 5}, 0.75*ln(1.5) + 0.25*ln(0.5)},
 	} {
 		v, err := compare.Criteria{compare.KL: 0}.Judge(of(t, row.g), of(t, row.a), compare.References{})
 		require.NoError(t, err)
 		got := 0.0
-		if len(v.Violations) > 0 {
-			got = v.Violations[0].Got
+		if n := len(v.Violations); n > 0 {
+			got = v.Violations[n-1].Got // after what is not finite
 		}
 		assert.InDelta(t, row.want, got, 1e-12, row.reason)
 	}
 	assert.Equal(t, []string{"kl"}, judge(t, compare.Criteria{compare.KL: 0.6}, of(t, []float64{inf, 1}),
 		of(t, []float64{inf, 1}), nil), "+Inf has no softmax")
+	for _, masked := range [][2][]float64{{{-inf, -inf}, {0, 0}}, {{0, 0}, {-inf, -inf}}} {
+		assert.Contains(t, judge(t, compare.Criteria{compare.KL: 0.6}, of(t, masked[0]), of(t, masked[1]), nil), "kl", "one side is masked")
+	}
 }
 
 func TestNoise(t *testing.T) {

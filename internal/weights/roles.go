@@ -190,9 +190,6 @@ func turnedTogether(pairs []*pair) {
 			votes[isTurned(p)] += len(pairs) + 1
 		}
 	}
-	if votes[true] == 0 || votes[false] == 0 {
-		return
-	}
 	for _, p := range square {
 		if most := votes[true] > votes[false]; isTurned(p) != most {
 			p.result.Detail = p.may[0].said() + ", and the other matrices of this module are not"

@@ -132,14 +132,17 @@ func (x matrix) tensor(dtype tensor.DType) (*tensor.Tensor, error) {
 }
 
 func (m model) write(t *testing.T, dtype tensor.DType) string {
+	return write(t, m.named(t, dtype), config)
+}
+
+func (m model) named(t *testing.T, dtype tensor.DType) (named []tensor.Named) {
 	t.Helper()
-	var named []tensor.Named
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		x, err := m[name].tensor(dtype)
 		require.NoError(t, err)
 		named = append(named, tensor.Named{Name: name, Tensor: x})
 	}
-	return write(t, named, config)
+	return named
 }
 
 // write makes the folder of a model.
@@ -299,6 +302,7 @@ func TestCompare(t *testing.T) {
 		"one of 16 bits": {tensor.F32, tensor.BF16},
 		"norms that are off by a unit of rounding are no norm + 1": {tensor.BF16, tensor.BF16},
 	}
+	const unknown = "no config says how many heads there are"
 	var all strings.Builder
 	for _, r := range []struct {
 		ref, cand func(m model)
@@ -311,6 +315,7 @@ func TestCompare(t *testing.T) {
 		{nil, func(m model) { m[query] = transposed(m[query]) }, []string{query}, "transposed in this layer only", "one is a fault"},
 		{nil, func(m model) { m.each("q_proj", interleaved(4)); m.each("k_proj", interleaved(2)) }, nil, "interleaved in 4 heads",
 			"as llama.cpp"},
+		{nil, func(m model) { m.each("q_proj", interleaved(4)); m.each("k_proj", interleaved(2)) }, nil, "interleaved in 4 heads", unknown},
 		{nil, func(m model) { m[query] = interleaved(4)(m[query]) }, []string{query}, "in this layer only", "one is a fault"},
 		{nil, func(m model) { m.each("q_proj", interleaved(4)) }, []string{"model.layers.0.self_attn.q_proj.weight", query, "model.layers.2.self_attn.q_proj.weight",
 			"model.layers.0.self_attn.k_proj.weight", "model.layers.1.self_attn.k_proj.weight", "model.layers.2.self_attn.k_proj.weight"},
@@ -427,7 +432,11 @@ func TestCompare(t *testing.T) {
 		if !ok {
 			types = [2]tensor.DType{tensor.F32, tensor.F32}
 		}
-		got := compare(t, ref.write(t, types[0]), cand.write(t, types[1]))
+		config := config
+		if r.reason == unknown {
+			config = "{}"
+		}
+		got := compare(t, write(t, ref.named(t, types[0]), config), write(t, cand.named(t, types[1]), config))
 		name := r.reason + " " + r.says
 		fmt.Fprintf(&all, "=== %s\n", name)
 		require.NoError(t, got.Text(&all))

@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -98,6 +101,17 @@ func TestEpsilonIsHalfOfTorchs(t *testing.T) {
 }
 
 // The names of each type, and its JSON, are read again; what its elements are the tests of their values tell.
+// The name of a type has its size.
+func TestSizesAreThoseOfTheNames(t *testing.T) {
+	for d := tensor.I8; d <= tensor.F64; d++ {
+		bits := regexp.MustCompile(`\d+`).FindString(d.String())
+		assert.Equal(t, bits, strconv.Itoa(8*d.Size()), d)
+		assert.Equal(t, !strings.Contains(d.String(), "int"), d.IsFloat(), d)
+		assert.Equal(t, !strings.HasPrefix(d.String(), "uint") && d != tensor.F8E8M0FNU, d.Signed(), d)
+	}
+	assert.Equal(t, 1, tensor.Bool.Size())
+}
+
 func TestNamesAreRead(t *testing.T) {
 	for _, d := range allDTypes {
 		for _, name := range []string{d.String(), d.Short(), "torch." + d.String()} {

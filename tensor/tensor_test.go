@@ -14,6 +14,7 @@ import (
 )
 
 func TestFromSpecBounds(t *testing.T) {
+	packing := tensor.Packing{Name: "zeros", Unpack: func(dst []float32, _ []byte, _ int) { clear(dst) }}
 	rows := []struct {
 		name   string
 		spec   tensor.Spec
@@ -54,6 +55,13 @@ func TestFromSpecBounds(t *testing.T) {
 			Data: make([]byte, 8)}, "more bytes", ""},
 		{"offset overflows", tensor.Spec{DType: tensor.I8, Shape: []int{3, 3},
 			Strides: []int{math.MaxInt / 2, math.MaxInt / 2}, Data: make([]byte, 8)}, "does not fit", ""},
+		{"packed", tensor.Spec{DType: tensor.F16, Shape: []int{2}, Packing: &packing}, "", "its elements are calculated"},
+		{"packed integers", tensor.Spec{DType: tensor.I16, Shape: []int{2}, Packing: &packing}, "floats of 16 or 32 bits", ""},
+		{"packed doubles", tensor.Spec{DType: tensor.F64, Shape: []int{2}, Packing: &packing}, "floats of 16 or 32 bits", ""},
+		{"packed bytes", tensor.Spec{DType: tensor.F8E5M2, Shape: []int{2}, Packing: &packing}, "floats of 16 or 32 bits", ""},
+		{"packed, strides", tensor.Spec{DType: tensor.F32, Shape: []int{2}, Packing: &packing, Strides: []int{1}}, "no strides", ""},
+		{"packed, offset", tensor.Spec{DType: tensor.F32, Shape: []int{2}, Packing: &packing, Offset: 1}, "no strides", ""},
+		{"packed, big-endian", tensor.Spec{DType: tensor.F32, Shape: []int{2}, Packing: &packing, BigEndian: true}, "no strides", ""},
 		{"zero next to an overflow", tensor.Spec{DType: tensor.I8, Shape: []int{math.MaxInt, math.MaxInt, 0}}, "",
 			"no elements"},
 	}

@@ -58,6 +58,14 @@ func TestRandomViews(t *testing.T) {
 			values[i] = float64(i + 1)
 		}
 		x := ok(tensor.Of(values, shape...))
+		if r.IntN(3) == 0 {
+			x = ok(tensor.FromSpec(tensor.Spec{DType: []tensor.DType{tensor.F32, tensor.BF16}[r.IntN(2)], Shape: shape,
+				Packing: &tensor.Packing{Name: "counted", Unpack: func(dst []float32, _ []byte, from int) {
+					for i := range dst {
+						dst[i] = float32(from + i + 1)
+					}
+				}}}))
+		}
 		m := model{shape, values}
 		said := x.String()
 		for range r.IntN(6) {
@@ -70,11 +78,15 @@ func TestRandomViews(t *testing.T) {
 			for i, v := range m.values {
 				require.Equal(t, v, got[i], "%s, element %d", said, i)
 			}
-			if x.Contiguous() {
+			if x.Contiguous() && x.Packing() == "" {
 				raw, ok := x.Bytes()
 				require.True(t, ok, said)
-				require.Len(t, raw, 8*x.Len(), said)
+				require.Len(t, raw, x.DType().Size()*x.Len(), said)
 			}
+			gathered := make([]byte, x.DType().Size()*x.Len())
+			require.Equal(t, x.Len(), x.Gather(gathered, 0), said)
+			copied, _ := x.Copy().Bytes()
+			require.True(t, bytes.Equal(copied, gathered), said)
 			if x.Len() > 0 {
 				i := r.IntN(x.Len())
 				at := 0

@@ -100,7 +100,6 @@ func TestEpsilonIsHalfOfTorchs(t *testing.T) {
 	assert.Zero(t, tensor.Invalid.Epsilon())
 }
 
-// The names of each type, and its JSON, are read again; what its elements are the tests of their values tell.
 // The name of a type has its size.
 func TestSizesAreThoseOfTheNames(t *testing.T) {
 	for d := tensor.I8; d <= tensor.F64; d++ {
@@ -112,6 +111,7 @@ func TestSizesAreThoseOfTheNames(t *testing.T) {
 	assert.Equal(t, 1, tensor.Bool.Size())
 }
 
+// The names of each type, and its JSON, are read again; what its elements are the tests of their values tell.
 func TestNamesAreRead(t *testing.T) {
 	for _, d := range allDTypes {
 		for _, name := range []string{d.String(), d.Short(), "torch." + d.String()} {

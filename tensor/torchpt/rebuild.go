@@ -203,7 +203,7 @@ func (u *unpickler) arguments(of string, args tuple, least, most int) {
 
 func asInts(v any) ([]int, bool) {
 	t, ok := v.(tuple)
-	if !ok || len(t) > tensor.MaxRank {
+	if !ok {
 		return nil, false
 	}
 	out := make([]int, len(t))

@@ -3,6 +3,7 @@ package match_test
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -298,7 +299,7 @@ func fuse(t *testing.T, ports []match.Port) (out []match.Port) {
 
 func TestFused(t *testing.T) {
 	model, all := gpt2(3), ""
-	for _, wrong := range []string{"", "transformer.h.1.ln_2", "transformer.h.0.ln_1.none", "transformer.h.0.attn.c_proj"} {
+	for _, wrong := range []string{"", "transformer.h.1.ln_2", "transformer.h.0.ln_1.none", "transformer.h.0.attn.c_proj", "~transformer.h.0.ln_1"} {
 		apart, whole := run(model, 1, ""), renamed(fuse(t, run(model, 1, wrong)), home.Replace)
 		p, err := match.Propose(apart, whole, match.Options{}, equal)
 		require.NoError(t, err, wrong)
@@ -348,20 +349,67 @@ func TestMoved(t *testing.T) {
 		layer, end string
 		form       func(*tensor.Tensor) (*tensor.Tensor, error)
 		want       match.Rule
+		yaml       string
 		reason     string
 	}{
 		{"transformer.h.*.attn.q", ".ask", func(x *tensor.Tensor) (*tensor.Tensor, error) {
 			heads, err := x.Reshape(1, tokens, 4, 4)
 			require.NoError(t, err)
 			return heads.Transpose(0, 2, 1, 3)
-		}, match.Rule{Transpose: []int{0, 2, 1, 3}, Reshape: []int{1, -1, 16}}, "a projection with its heads first"},
+		}, match.Rule{Transpose: []int{0, 2, 1, 3}, Reshape: []int{1, -1, 16}}, "    transpose: [0, 2, 1, 3]\n    reshape: [1, -1, 16]\n", "a projection with its heads first"},
 		{"lm_head", "vote", func(x *tensor.Tensor) (*tensor.Tensor, error) { return x.Slice(1, tokens-1, tokens) },
-			match.Rule{Rows: match.LastRow}, "the end of a generating model may have the last row only"},
+			match.Rule{Rows: match.LastRow}, "    rows: last\n", "the end of a generating model may have the last row only"},
 	} {
 		r := ruleOf(t, golden, change(t, renamed(golden, home.Replace), c.end, c.form), c.layer)
 		assert.Equal(t, c.want, match.Rule{Transpose: r.Transpose, Reshape: r.Reshape, Rows: r.Rows}, c.reason)
 		assert.Equal(t, match.Certain, r.Sure, c.reason)
+		assert.Contains(t, r.YAML(), "]\n"+c.yaml+"    reason: ", c.reason)
 	}
+}
+
+// Values that are a rounding apart are equal, also of long tensors, with an infinity, and where rows of padding differ.
+func TestSamples(t *testing.T) {
+	wide := gpt2(2)
+	for i := range wide {
+		wide[i].width *= 20
+	}
+	padding := [][]bool{{true, true, true, true, true, true, false, false}}
+	golden := run(wide, 1, "")
+	actual := renamed(golden, home.Replace)
+	near := map[*tensor.Tensor]*tensor.Tensor{}
+	for i, p := range actual {
+		if near[p.Tensor] == nil {
+			x := make([]float64, p.Tensor.Len())
+			p.Tensor.Float64s(x, 0)
+			for k := range x {
+				x[k] *= 1 + 1e-5*float64(k%3)
+				if k >= 6*p.Shape[2] {
+					x[k] = 7 // padding
+				}
+			}
+			if p.Layer == "net.lookup" {
+				x[3] = math.Inf(1)
+			}
+			y, err := tensor.Of(x, p.Shape...)
+			require.NoError(t, err)
+			near[p.Tensor] = y
+		}
+		actual[i].Tensor, actual[i].DType = near[p.Tensor], tensor.F64
+	}
+	ids, err := tensor.Of([]int64{1, 2, 3, 4, 5, 6, 7, 8}, 1, 8)
+	require.NoError(t, err)
+	for i, side := range [][]match.Port{golden, actual} {
+		side = append(side, match.Port{Step: "0", Layer: side[0].Layer, Port: "input_0", Seq: -1, DType: tensor.I64, Shape: ids.Shape(), Tensor: ids})
+		if i == 0 {
+			golden = side
+		} else {
+			actual = side
+		}
+	}
+	p, err := match.Propose(golden, actual, match.Options{PadMask: padding}, equal)
+	require.NoError(t, err)
+	compareWant(t, "proposed_samples", told(p))
+	assert.Equal(t, "names: []\n", (&match.Proposal{}).YAML())
 }
 
 // What only one side has is left, and says where its value is compared.

@@ -139,6 +139,14 @@ func TestErrors(t *testing.T) {
 			"an axis twice"},
 		{"reshape", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"model"},
 			Candidate: []string{"model"}, Reshape: []int{-1, -1}}}}, []string{"-1 once"}, "two unknowns"},
+		{"no candidate named", golden, golden, names([]string{"model"}, []string{""}), []string{"candidate names no layer"}, "nothing said"},
+		{"not UTF-8", golden, golden, names([]string{"model"}, []string{"\xff"}), []string{"is not UTF-8"}, "fixture.yaml is"},
+		{"port of a join", golden, golden, names([]string{"model-output"}, []string{"a", "b"}), []string{"names a port"}, "a join is of layers"},
+		{"join laid out", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"a", "b"}, Candidate: []string{"model"},
+			Reshape: []int{1}}}}, []string{"no transpose, reshape or rows"}, "a split is cut"},
+		{"reshape to less", golden, golden, match.Options{Rules: []match.Rule{{Golden: []string{"model"}, Candidate: []string{"model"},
+			Reshape: []int{-2}}}}, []string{"reshape takes sizes"}, "no size"},
+		{"ignore twice wrong", golden, golden, match.Options{Ignore: []match.Ignore{{Pattern: "[", Reason: "x"}}}, []string{"ignore \"[\""}, "no pattern"},
 		{"ignore", golden, golden, match.Options{Ignore: []match.Ignore{{Pattern: "layer.*.atention", Reason: "x"}}},
 			[]string{"matches no layer"}, "a slip"},
 		{"no reason", golden, golden, match.Options{Ignore: []match.Ignore{{Pattern: "**.mlp"}}}, []string{"no reason"},
@@ -166,6 +174,16 @@ func TestErrors(t *testing.T) {
 			assert.LessOrEqual(t, strings.Count(err.Error(), "ambiguous names"), 1, "what is ambiguous in all blocks is said of one")
 		})
 	}
+}
+
+func TestExpand(t *testing.T) {
+	r := match.Rule{Golden: []string{"h.*.q", "h.*.k"}, Candidate: []string{"layers.*.qk"}}
+	golden, candidate, ok := r.Expand("model.h.3.q")
+	assert.True(t, ok)
+	assert.Equal(t, [][]string{{"h.3.q", "h.3.k"}, {"layers.3.qk"}}, [][]string{golden, candidate})
+	_, _, ok = r.Expand("model.h.3.v")
+	assert.False(t, ok, "another layer")
+	assert.Equal(t, "h.*.q, h.*.k = layers.*.qk", r.String())
 }
 
 func TestPartial(t *testing.T) {

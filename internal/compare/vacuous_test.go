@@ -1,7 +1,6 @@
 package compare_test
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -68,28 +67,19 @@ func TestVacuous(t *testing.T) {
 	}
 }
 
-// Rows that are alike but for their order, and elements of them.
+// Rows, or the halves of rows, that are alike but for a fiftieth.
 func TestVacuousOrders(t *testing.T) {
+	random := around(t, 3, 0, 1, 8, 16)
 	row, column := make([]float32, 8*16), make([]float32, 8*16)
 	for i := range row {
-		row[i] = float32(math.Sin(float64(i/16+1)) + 2) // a number for each row
-		column[i] = float32(math.Sin(float64(i%16+1)) + 2)
+		row[i] = float32(random.At(i%64) * (1 + 0.02*float64(i/64)))
+		column[i] = float32(random.At(i-i%16+i%8) * (1 + 0.02*float64(i%16/8)))
 	}
-	for _, tt := range []struct {
-		values []float32
-		want   string
-		reason string
-	}{
-		{row, "its rows in another order", "rows of one number each"},
-		{column, "the elements of its rows in another order", "equal rows"},
-	} {
-		g := of(t, tt.values, 8, 16)
-		got, err := compare.Criteria{compare.MSE: 0.9}.Vacuous(g, g, compare.References{}, nil)
+	for want, values := range map[string][]float32{"its rows in another order": row, "the elements of its rows in another order": column} {
+		g := of(t, values, 8, 16)
+		got, err := compare.Criteria{compare.RelL2: 0.1}.Vacuous(g, g, compare.References{}, nil)
 		require.NoError(t, err)
-		assert.Contains(t, []string{"one number everywhere, its mean,", tt.want}, got, tt.reason)
-		got, err = compare.Criteria{compare.ULP: 1 << 25}.Vacuous(g, g, compare.References{}, nil)
-		require.NoError(t, err)
-		assert.NotEmpty(t, got, tt.reason)
+		assert.Equal(t, want, got)
 	}
 	_, err := compare.Criteria{compare.TopK: 99}.Vacuous(around(t, 1, 0, 1, 2, 8), around(t, 1, 0, 1, 2, 8), compare.References{}, nil)
 	var misuse *compare.MisuseError

@@ -83,16 +83,10 @@ const blockLen = 2048
 
 // both calls f with the elements of two tensors, until it returns false.
 func both(golden, actual *tensor.Tensor, f func(g, a float64) bool) {
-	gs := make([]float64, blockLen)
-	as := gs
-	if actual != golden {
-		as = make([]float64, blockLen)
-	}
+	gs, as := make([]float64, blockLen), make([]float64, blockLen)
 	for start := 0; start < golden.Len(); start += blockLen {
 		n := golden.Float64s(gs, start)
-		if actual != golden {
-			actual.Float64s(as, start)
-		}
+		actual.Float64s(as, start)
 		for i, x := range gs[:n] {
 			if !f(x, as[i]) {
 				return

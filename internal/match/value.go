@@ -67,7 +67,7 @@ func sampleOf(t *tensor.Tensor, padding layout.Padding) *value {
 		}
 	}
 	v.norm = floats.Norm(v.sample, 2)
-	if v.norm == 0 || math.IsInf(v.norm, 0) || floats.Min(v.sample) == floats.Max(v.sample) {
+	if math.IsInf(v.norm, 0) || floats.Min(v.sample) == floats.Max(v.sample) {
 		return nil
 	}
 	v.key = floats.Dot(signs[:len(v.sample)], v.sample) / v.norm

@@ -65,7 +65,7 @@ func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error
 			asked[n] = append(asked[n], h.DType)
 		}
 	}
-	byPlace := placed(ref)
+	byPlace := placed(ref, places)
 	refs := sorted(byPlace)
 	sums := make([][]string, len(refs))
 	err := each.Do(ctx, len(refs), func(i int) error {
@@ -81,7 +81,7 @@ func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error
 		}
 	}
 	var out []Result
-	list := placed(places)
+	list := placed(places, ref)
 	for _, key := range slices.Sorted(maps.Keys(list)) {
 		h := byName[list[key].name]
 		out = append(out, judgeHash(h, byPlace[key], known[h.SHA256]))

@@ -20,7 +20,7 @@ type joiner struct {
 
 // join pairs the weights of both sides. rest is of those that have no partner.
 func (j *judge) join() (pairs []*pair, rest []Result, err error) {
-	n := &joiner{j: j, ref: placed(j.ref), cand: placed(j.cand)}
+	n := &joiner{j: j, ref: placed(j.ref, j.cand), cand: placed(j.cand, j.ref)}
 	if err := n.byRule(j.rules); err != nil {
 		return nil, nil, err
 	}
@@ -167,7 +167,7 @@ func (n *joiner) tie() {
 		}
 		return nil
 	}
-	for _, x := range [][2]*weight{{find(n.ref, "lmhead"), find(placed(n.j.cand), "embed")}, {find(placed(n.j.ref), "embed"), find(n.cand, "lmhead")}} {
+	for _, x := range [][2]*weight{{find(n.ref, "lmhead"), find(placed(n.j.cand, n.j.ref), "embed")}, {find(placed(n.j.ref, n.j.cand), "embed"), find(n.cand, "lmhead")}} {
 		if x[0] != nil && x[1] != nil && n.alike(x[0], x[1]) {
 			n.pair(x[0], x[1], "tied")
 		}

@@ -175,9 +175,10 @@ func shapeOf(s *Side) (h sideShape) {
 }
 
 // placed returns all weights of a side by their keys, those with the same key under their own
-// names.
-func placed(s *Side) map[string]*weight {
-	have := shapeOf(s)
+// names. Which lists of layers there are the other side tells, too: it may hold a part of the model.
+func placed(s, other *Side) map[string]*weight {
+	have, beside := shapeOf(s), shapeOf(other)
+	have.encoder, have.decoder = have.encoder || beside.encoder, have.decoder || beside.decoder
 	out, twice := map[string]*weight{}, map[string]bool{}
 	for _, t := range s.Tensors {
 		w := place(t, have)

@@ -124,6 +124,29 @@ func header(parts ...any) []byte {
 	return b
 }
 
+// Values of all types follow one another.
+func TestKinds(t *testing.T) {
+	want := map[string]string{}
+	parts := []any{uint32(3), uint64(0), uint64(11)}
+	for _, v := range []struct {
+		kind  uint32
+		bytes []byte
+		want  string
+	}{
+		{0, []byte{200}, "200"}, {1, []byte{200}, "-56"}, {2, []byte{1, 200}, "51201"}, {3, []byte{1, 200}, "-14335"},
+		{4, []byte{1, 0, 0, 200}, "3355443201"}, {5, []byte{1, 0, 0, 200}, "-939524095"}, {6, []byte{0, 0, 0x20, 0xc0}, "-2.5"}, {7, []byte{1}, "true"},
+		{10, []byte{1, 0, 0, 0, 0, 0, 0, 200}, "14411518807585587201"}, {11, []byte{1, 0, 0, 0, 0, 0, 0, 200}, "-4035225266123964415"},
+		{12, []byte{0, 0, 0, 0, 0, 0, 4, 0xc0}, "-2.5"},
+	} {
+		key := string(rune('a' + v.kind))
+		want[key] = v.want
+		parts = append(parts, key, v.kind, v.bytes)
+	}
+	f, err := gguf.Decode("x", header(parts...))
+	require.NoError(t, err)
+	assert.Equal(t, want, f.Metadata)
+}
+
 // one is a file with a tensor of a row of n elements, whose blocks take size bytes from offset on.
 func one(code uint32, n, offset uint64, size int) []byte {
 	b := header(uint32(3), uint64(1), uint64(0), "x", uint32(1), n, code, offset)
@@ -150,6 +173,7 @@ func TestLayout(t *testing.T) {
 		{"far", one(0, 4, 1<<63, 16), tensor.ErrTruncated, "the file has 80", "must not wrap"},
 		{"odd offset", one(0, 4, 8, 32), tensor.ErrCorrupt, "multiple of 32", "llama.cpp refuses it, too"},
 		{"half a block", one(2, 33, 0, 36), tensor.ErrCorrupt, "multiple of 32: the block of q4_0", "no such row"},
+		{"a block of one", header(v3, first, none, "x", uint32(0), uint32(2), none, make([]byte, 64)), tensor.ErrCorrupt, "rows of 1 elements", "a number alone"},
 		{"huge blocks", one(8, 1<<63-64, 0, 36), tensor.ErrCorrupt, "more bytes than can be addressed", "must not wrap"},
 		{"negative", one(0, 1<<63, 0, 36), tensor.ErrCorrupt, "axis 0 has size", "does not fit an integer"},
 		{"q8_1", one(9, 32, 0, 40), tensor.ErrUnsupported, "ggml type 9", "known, but not dequantised"},

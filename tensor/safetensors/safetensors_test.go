@@ -144,6 +144,10 @@ func TestWriteAndRead(t *testing.T) {
 	require.NoError(t, safetensors.Write(&again, all, metadata))
 	require.Equal(t, b.Bytes(), again.Bytes())
 	require.Zero(t, (8+binary.LittleEndian.Uint64(b.Bytes()))%64)
+	var without, empty bytes.Buffer
+	require.NoError(t, safetensors.Write(&without, all, nil))
+	require.NoError(t, safetensors.Write(&empty, all, map[string]string{}))
+	require.Equal(t, without.Bytes(), empty.Bytes())
 
 	back, err := safetensors.Decode("x", b.Bytes())
 	require.NoError(t, err)

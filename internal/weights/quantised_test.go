@@ -29,6 +29,7 @@ type format struct {
 	bits    int
 	scales  tensor.DType
 	centred bool
+	clipped float32 // by which part of its width a group is narrower at each end
 }
 
 // round rounds to a format's type of scales.
@@ -48,6 +49,8 @@ func (f format) codesOf(x matrix) (c codes) {
 			high = max(high, -low)
 			low = -high * float32((top+1)/(top-1))
 		}
+		cut := f.clipped * (high - low)
+		low, high = low+cut, high-cut
 		scale, bias := f.round((high-low)/float32(top)), f.round(low)
 		if f.centred {
 			bias = -scale * float32(top+1) / 2
@@ -121,8 +124,8 @@ func (f format) pack(t *testing.T, m model, change func(name string, c *codes)) 
 
 // Each element is as near as its format can have it, or that is a fault. All that is said is in testdata/quantised.want.
 func TestQuantised(t *testing.T) {
-	mlx4, coarse, fine := format{4, tensor.F32, false}, format{3, tensor.BF16, false}, format{8, tensor.F32, false}
-	centred := format{4, tensor.F32, true}
+	mlx4, coarse, fine := format{4, tensor.F32, false, 0}, format{3, tensor.BF16, false, 0}, format{8, tensor.F32, false, 0}
+	centred := format{4, tensor.F32, true, 0}
 	in := func(name string, change func(c *codes)) func(string, *codes) {
 		return func(n string, c *codes) {
 			if n == name || name == "" {
@@ -164,10 +167,11 @@ func TestQuantised(t *testing.T) {
 	}{
 		{nil, &mlx4, same, nil, nil, "rounded to nearest"},
 		{nil, &coarse, same, nil, nil, "scales of 16 bits"},
-		{nil, &format{2, tensor.BF16, false}, same, nil, nil, "of 2 bits"},
-		{nil, &format{5, tensor.BF16, false}, same, nil, nil, "of 5 bits"},
+		{nil, &format{2, tensor.BF16, false, 0}, same, nil, nil, "of 2 bits"},
+		{nil, &format{5, tensor.BF16, false, 0}, same, nil, nil, "of 5 bits"},
 		{nil, &fine, same, nil, nil, "of 8 bits"},
 		{nil, &centred, same, nil, nil, "without biases"},
+		{nil, &format{4, tensor.F32, false, 0.06}, same, nil, nil, "what is largest is cut off by a step"},
 		{nil, &mlx4, func(m model) { m.each("proj", transposed) }, nil, nil, "transposed, and quantised along the other axis"},
 		{nil, &mlx4, same, in(gate1, one), []string{gate1}, "one code"},
 		{nil, &coarse, same, in(gate1, lowest), []string{gate1}, "the lowest bits of a group"},

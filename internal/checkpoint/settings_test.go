@@ -40,6 +40,7 @@ func TestDiff(t *testing.T) {
 		{config(`{"num_attention_heads": 8, "num_key_value_heads": 2}`), config(`{"num_attention_heads": 8}`),
 			[]string{"kv heads is 2, the candidate has 8 (by default: its config does not say)"}, "as many as heads"},
 		{config(`{"sliding_window": 4096, "use_sliding_window": false}`), config(`{"sliding_window": null}`), nil, "no window twice"},
+		{config(`{"sliding_window": 4096}`), config(`{"sliding_window": null}`), []string{"window is 4096, the candidate has 0"}, "one without a window"},
 		{config(`{"eos_token_id": [1, 2]}`), config(`{"eos_token_id": 1}`), []string{"EOS is [1 2], the candidate has 1"}, "one of two"},
 		{config(`{"norm_topk_prob": true, "use_cache": true, "attention_dropout": 0.1, "dtype": "float32", "_x": 1}`),
 			config(`{"norm_topk_prob": false, "use_cache": false, "attention_dropout": 0, "dtype": "bfloat16", "_x": 2}`),

@@ -191,5 +191,5 @@ func shown(t *tensor.Tensor) (*tensor.Tensor, error) {
 // lowest reports whether a number is the least of a type, of 16 bits or more, or near it by what a
 // bias adds: masks are filled with it.
 func lowest(x float64) bool {
-	return math.IsInf(x, -1) || x < -3e38 || math.Abs(x+65504) < 64
+	return x < -3e38 || math.Abs(x+65504) < 64
 }

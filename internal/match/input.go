@@ -122,12 +122,11 @@ func (p *inputPairing) pair(g, a *port, f layout.Fit, note string) *paired {
 	return p.addInput(g, a, f, note)
 }
 
-// named pairs inputs that have one name on both sides, or a number if there is no other input.
+// named pairs inputs that have one name on both sides.
 func (p *inputPairing) named() {
-	single := len(p.golden) == 1 && len(p.actual) == 1
 	for _, g := range p.golden {
 		a := find(p.actual, func(a *port) bool { return a.input() == g.name })
-		if a == nil || label.Position(g.name) >= 0 && !single {
+		if a == nil || label.Position(g.name) >= 0 {
 			continue
 		}
 		if f, fits := p.fit(g, a); fits {

@@ -317,6 +317,9 @@ func TestFused(t *testing.T) {
 	assert.Equal(t, []string{"net.stage.2.mix.ask", "net.stage.2.mix.find", "net.stage.2.mix.get"},
 		joined(t, whole, apart, match.Options{}, p)["transformer.h.2.attn.three"])
 	all += "=== the golden is fused\n" + told(p)
+	p, err = match.Propose(run(model, 1, ""), renamed(fuse(t, run(model, 1, "transformer.h.1.ln_2")), fromOne), match.Options{}, equal)
+	require.NoError(t, err)
+	all += "=== counted from one\n" + told(p)
 	known := strings.NewReplacer(".attn.q", ".self_attn.q_proj", ".attn.k", ".self_attn.k_proj", ".attn.v", ".self_attn.v_proj", ".attn.three", ".self_attn.qkv_proj")
 	p, err = match.Propose(renamed(run(model, 1, ""), known.Replace), renamed(fuse(t, run(model, 1, "")), known.Replace), match.Options{}, equal)
 	require.NoError(t, err)

@@ -148,6 +148,8 @@ func (r *Proposed) why(by evidence) string {
 		return "equal values" + within
 	case r.Equal > 0:
 		return fmt.Sprintf("equal values in %d of %d%s, the others are called alike", r.Equal, r.Pairs, within)
+	case by == byValue: // of a rule for one block only
+		return "called like the layers of other blocks whose values are equal"
 	case by == byName:
 		return "named alike"
 	}

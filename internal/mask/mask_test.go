@@ -50,6 +50,8 @@ func TestSame(t *testing.T) {
 		{"token ids", n(101, 0), b(true, false), false, false},
 		{"integers do not add", n(0, -10000), f(0, -1e4), false, false},
 		{"other shapes", f(0, -1e4), f(0, 0, -1e4), false, false},
+		{"one element", b(true), n(1), true, true},
+		{"no element", b(), n(), false, false},
 		{"empty", f(), f(), false, false},
 	} {
 		same, isMask := sameMask(row.g, row.a)

@@ -2,6 +2,7 @@ package compare_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"testing"
 
@@ -339,4 +340,11 @@ func TestULPCountsSteps(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, row.want, d.ULP.Max, row.reason)
 	}
+}
+
+func TestWithinSaysHowMany(t *testing.T) {
+	v, err := compare.Criteria{compare.Atol: 0.5, compare.Rtol: 0}.Judge(of(t, []float64{1, 2, 3, 4}), of(t, []float64{1, 2.5, 3, 5}), compare.References{})
+	require.NoError(t, err)
+	require.Len(t, v.Violations, 1)
+	assert.Contains(t, fmt.Sprint(v.Violations[0]), "1 of 4 elements (25 %) are not within atol 0.5 + rtol 0·|golden|, the first is element 3")
 }

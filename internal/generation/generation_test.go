@@ -145,6 +145,32 @@ func TestCompare(t *testing.T) {
 	assert.LessOrEqual(t, p.KL, whole, "a coarser partition never has more")
 }
 
+// What is said of a position beside its choice.
+func TestFigures(t *testing.T) {
+	golden := generation.NewRow(logits(100, map[int]float64{10: 8, 20: 7.5, 30: math.Inf(-1)}))
+	actual := generation.NewRow(logits(100, map[int]float64{10: 8, 20: 9, 30: math.Inf(-1)}))
+	p := generation.Compare(golden, actual, 10, -1, tensor.F32)
+	noise := generation.Noise(tensor.F32, golden.Spread, 8)
+	assert.Equal(t, noise, p.Noise)
+	assert.InDelta(t, 0.5, p.Gap*noise, 1e-9)
+	assert.InDelta(t, -1, p.CandidateGap*noise, 1e-9)
+	assert.Equal(t, []int{1, 20}, []int{p.Rank, p.Candidate})
+	assert.Equal(t, []float64{golden.LogProb(10), actual.LogProb(10)}, []float64{p.LogProb, p.CandidateLogProb})
+	assert.Zero(t, p.Hidden, "what both sides hide")
+	p = generation.Compare(golden, golden, 10, -1, tensor.F32)
+	assert.InDelta(t, 0.5, p.Gap*p.Noise, 1e-9, "before the second")
+	assert.Equal(t, []float64{0, 0, 0}, []float64{p.Error, p.KL, float64(p.Rank)})
+
+	part := golden.Of(15)
+	assert.True(t, generation.NewRow(logits(100, map[int]float64{20: 9})).Of(15).Beyond)
+	assert.False(t, part.Beyond, "the largest logit is among those that count")
+	assert.Equal(t, golden.All, part.All)
+	assert.Less(t, part.LSE, part.All)
+	assert.Equal(t, golden, golden.Of(100), "all count")
+	assert.Equal(t, golden, golden.Of(0), "not known")
+	assert.Equal(t, math.Inf(1), generation.NewRow([]float64{3}).Gap(), "of one token")
+}
+
 func exchanged(x []float64, i, j int) func(int, float64) float64 {
 	return func(k int, v float64) float64 {
 		switch k {
@@ -234,12 +260,34 @@ func TestPerplexity(t *testing.T) {
 	r := generation.Judge([]generation.Position{{Choice: generation.Same, LogProb: half, CandidateLogProb: 2 * half}}, tensor.F32, compare.Limits{RelL2: 1, RowRelL2: 1})
 	assert.InDelta(t, 2, r.Perplexity[0], 1e-12, "a token with half of the probability")
 	assert.InDelta(t, 4, r.Perplexity[1], 1e-12, "with a quarter")
+	assert.True(t, math.IsNaN(r.Growth), "one position does not grow")
+}
+
+func TestSums(t *testing.T) {
+	var positions []generation.Position
+	for k, e := range []float64{1, 1, 1, 1, 7, 1, 3, 1, 3} {
+		p := generation.Position{Choice: generation.Same, Said: -1, Error: e, KL: e / 10, Flat: k < 1}
+		if k == 1 {
+			p.Choice = generation.Tie
+		}
+		positions = append(positions, p)
+	}
+	r := generation.Judge(positions, tensor.F32, compare.Limits{RelL2: 9, RowRelL2: 9})
+	assert.Equal(t, []int{8, 1, 4, 1}, []int{r.Agree, r.Ties, r.Worst, r.At})
+	assert.InDeltaSlice(t, []float64{1.0 / 9, 0.7, math.Sqrt(73.0 / 9), 3}, []float64{r.Flat, r.KL, r.RelL2, r.Growth}, 1e-12)
+	assert.False(t, r.Fails())
+	r = generation.Judge(positions, tensor.F32, compare.Limits{RelL2: 2, RowRelL2: 9})
+	assert.True(t, r.Fails(), "all of them are beyond the limit, and no row is")
+	assert.Equal(t, 4, r.At, "the worst one stands for them")
 }
 
 // A row of equal logits chooses no token, so that it is never the reference's choice.
 func TestConstantRow(t *testing.T) {
 	level := make([]float64, 200)
 	golden := generation.NewRow(logits(200, map[int]float64{0: 9}))
+	for i := range level {
+		level[i] = 0.1 // whose mean is rounded
+	}
 	for _, row := range []generation.Row{generation.NewRow(level), kept(generation.NewRow(level))} {
 		assert.True(t, row.Constant())
 		assert.Equal(t, generation.Diverged, generation.Compare(golden, row, 0, -1, tensor.F32).Choice)

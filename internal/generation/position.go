@@ -51,25 +51,24 @@ func Decide(golden, actual Row, reference, candidate int, d tensor.DType) Choice
 	if reference == candidate {
 		return Same
 	}
-	gap, own, noise, ok := gaps(golden, actual, reference, candidate, d)
-	if ok && WithinNoise(gap, own, noise) {
+	if gap, own, noise := gaps(golden, actual, reference, candidate, d); WithinNoise(gap, own, noise) {
 		return Tie
 	}
 	return Diverged
 }
 
 // gaps are by how much the logit of one token exceeds that of another, on both sides, and by how much
-// that may err.
-func gaps(golden, actual Row, one, other int, d tensor.DType) (gap, own, noise float64, ok bool) {
-	g1, ok1 := golden.Logit(one)
-	g2, ok2 := golden.Logit(other)
-	a1, ok3 := actual.Logit(one)
-	a2, ok4 := actual.Logit(other)
+// that may err; NaN where a logit is hidden or not known.
+func gaps(golden, actual Row, one, other int, d tensor.DType) (gap, own, noise float64) {
+	g1, _ := golden.Logit(one)
+	g2, _ := golden.Logit(other)
+	a1, _ := actual.Logit(one)
+	a2, _ := actual.Logit(other)
 	noise = golden.Noise(d, g1, g2)
-	if !(ok1 && ok2 && ok3 && ok4 && finite(g1) && finite(g2) && finite(a1) && finite(a2)) {
-		return math.NaN(), math.NaN(), noise, false
+	if !(finite(g1) && finite(g2) && finite(a1) && finite(a2)) {
+		return math.NaN(), math.NaN(), noise
 	}
-	return g1 - g2, a1 - a2, noise, true
+	return g1 - g2, a1 - a2, noise
 }
 
 // Compare compares the rows of one position, of runs that were asked to compute in d. reference is the
@@ -123,9 +122,8 @@ func (p *Position) say(golden, actual Row, said int, d tensor.DType) {
 	if other == p.Reference {
 		other = golden.second(p.Reference)
 	}
-	var ok bool
-	p.Gap, p.CandidateGap, p.Noise, ok = gaps(golden, actual, p.Reference, other, d)
-	if ok && p.Noise > 0 {
+	p.Gap, p.CandidateGap, p.Noise = gaps(golden, actual, p.Reference, other, d)
+	if p.Noise > 0 {
 		p.Gap, p.CandidateGap = p.Gap/p.Noise, p.CandidateGap/p.Noise
 	}
 }

@@ -129,7 +129,8 @@ func (r Row) Gap() float64 {
 // Constant reports whether all logits are equal: such a row chooses no token.
 func (r Row) Constant() bool {
 	n := len(r.Top)
-	return n > 1 && r.Top[0].Value == r.Top[n-1].Value && (r.all == nil || r.Spread == 0)
+	return n > 1 && r.Top[0].Value == r.Top[n-1].Value &&
+		!slices.ContainsFunc(r.all, func(x float64) bool { return finite(x) && x != r.Top[0].Value })
 }
 
 // Noise is by how much the difference of two logits of the row may err in an encoding: see [Noise].
@@ -153,9 +154,9 @@ func (r Row) Known() iter.Seq2[int, float64] {
 
 // rank is how many tokens are known to have a larger logit.
 func (r Row) rank(token int) (n int) {
-	x, known := r.Logit(token)
-	for other, y := range r.Known() {
-		if other != token && (!known || y > x) {
+	x, _ := r.Logit(token)
+	for _, y := range r.Known() {
+		if y > x {
 			n++
 		}
 	}

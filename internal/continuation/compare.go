@@ -93,7 +93,7 @@ func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
 func (o *Outcome) cutShort(positions []generation.Position) error {
 	k := len(positions) - 1
 	want, have := o.Golden.fed(), o.Actual.fed()
-	if k < 0 || k >= len(want)-1 || k >= len(have) || want[k] == have[k] || positions[k].Choice != generation.Same {
+	if k >= len(want)-1 || k >= len(have) || want[k] == have[k] || positions[k].Choice != generation.Same {
 		return nil
 	}
 	return unjudged("the two texts part at token %d, %d in %s and %d in %s, though both sides' logits choose %d there: run both greedily, or force "+

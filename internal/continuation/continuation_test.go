@@ -2,8 +2,10 @@ package continuation_test
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -83,8 +85,8 @@ func TestCompare(t *testing.T) {
 	for i := prompt; i < len(all); i++ {
 		passes.Passes = append(passes.Passes, []dump.PassItem{{From: i, To: i + 1}})
 	}
-	plain := info(t, text)
-	plain.Generation = nil
+	plain, silent := info(t, text), passes
+	plain.Generation, silent.Generation = nil, nil
 	for _, tt := range []struct {
 		golden, actual *dump.Run
 		want           generation.Verdict
@@ -99,6 +101,8 @@ func TestCompare(t *testing.T) {
 		{golden(), run(t, "lm_head", info(t, text, choices...), wide, len(all)), generation.Identical, "", "a padded vocabulary"},
 		{golden(), run(t, "lm_head", info(t, text, choices[:4]...), all, len(all)), generation.Identical, "", "choices of some tokens, logits of all"},
 		{run(t, "lm_head", info(t, text), all, len(all)), golden(), generation.Identical, "", "a golden that does not say what it chose"},
+		{run(t, "lm_head", plain, all, len(all)), golden(), generation.Identical, "", "a golden that does not say how long the prompt is"},
+		{golden(), run(t, "lm_head", silent, all, each(len(all))...), generation.Identical, "", "a candidate that does not"},
 		{golden(), run(t, "lm_head", info(t, text, choices...), all[:len(all)-2], each(len(all)-2)...), "", "rows missing", "the last steps are missing"},
 		{golden(), run(t, "lm_head", info(t, text[:8], choices[:6]...), all, 7), "", "rows missing", "a text that ends before"},
 		{golden(), run(t, "lm_head", info(t, append([]int{90, 90}, text[2:]...), choices...), all, len(all)), "", "another text: token 1 of the prompt", "another prompt"},
@@ -134,6 +138,99 @@ func compareRuns(t *testing.T, golden, actual *dump.Run) (*continuation.Outcome,
 	return continuation.Compare(t.Context(), g, a, continuation.Options{})
 }
 
+// What is said of each verdict, and what stands in the report.
+func TestReport(t *testing.T) {
+	everywhere := func(f func(k, j int, v float64) float64) func(x [][]float64) {
+		return func(x [][]float64) {
+			for k := range x {
+				for j, v := range x[k] {
+					x[k][j] = f(k, j, v)
+				}
+			}
+		}
+	}
+	near := func(first, second float64) func(x [][]float64) {
+		return func(x [][]float64) { x[2][14], x[2][77] = first, second }
+	}
+	flatten := everywhere(func(k, j int, v float64) float64 {
+		if k < 9 && j == 1 { // as large as that of the text
+			return 9
+		}
+		return v
+	})
+	for _, tt := range []struct {
+		golden, actual func(x [][]float64)
+		choices        []int // of the candidate; nil: by its logits
+		verdict        report.Verdict
+		at             int // −1: none
+		text           string
+		reason         string
+	}{
+		{near(9, 8.99), near(8.99, 9), nil, report.Pass, 1, "TIE: 9 of 10 tokens are the reference's; token 1 is 77 in place of 14, which the reference has ahead by 0.", "a tie"},
+		{nil, nil, nil, report.Pass, -1, "IDENTICAL: all 10 tokens are the reference's", "the same"},
+		{nil, func(x [][]float64) { x[5][7] = 11 }, nil, report.Fail, 4, "DIVERGED at token 4 of 10: the reference says 65, ", "another is ahead"},
+		{nil, func(x [][]float64) { x[3][7] = math.NaN() }, nil, report.Fail, 2, "DIVERGED at token 2 of 10: 1 of the candidate's logits are NaN or infinite", "NaN"},
+		{nil, nil, []int{3, 14, 15, 7, 65, 35, 89, 79, 32, 38}, report.Fail, 3,
+			"DIVERGED at token 3 of 10: the engine says that it chose 7, and its own logits say 92: it chose by other logits, or sampled", "it says another"},
+		{nil, everywhere(func(_, _ int, v float64) float64 { return 0.8 * v }), nil, report.Fail, 0,
+			"the tokens are right, their logits are not: less their mean they are off by rel. L2 0.2, limit 0.0001, and at token 0 by 0.2, limit 0.0001", "scaled"},
+		{nil, func(x [][]float64) { x[4][5], x[4][8] = x[4][8], x[4][5] }, nil, report.Fail, 3,
+			"the tokens are right, their logits are not: at token 3 those of 5, 8 alone are off, as if they were exchanged", "exchanged"},
+		{nil, func(x [][]float64) { x[4][5] += 3 }, nil, report.Fail, 3,
+			"the tokens are right, their logits are not: at token 3 those of 5 alone are off, as no rounding makes them", "one is off"},
+		{nil, func(x [][]float64) {
+			for j := range 50 {
+				if j != 14 {
+					x[2][j] = math.Inf(-1)
+				}
+			}
+		}, nil, report.Fail, 1, "at token 1 the candidate hides tokens that have 0.0", "hidden"},
+		{nil, everywhere(func(k, j int, v float64) float64 { return v + 1e-7*math.Pow(2, float64(k))*math.Sin(float64(j)) }), nil, report.Fail, 9,
+			"their error grows with the position, to ", "a cache that loses"},
+		{flatten, flatten, nil, report.Incomplete, -1, "golden too flat: of 10 tokens it decides 80 % by less than the noise of float32", "it decides nothing"},
+	} {
+		g, a := rows(), rows()
+		if tt.golden != nil {
+			tt.golden(g)
+		}
+		if tt.actual != nil {
+			tt.actual(a)
+		}
+		if tt.choices == nil {
+			for k := range len(text) - prompt {
+				tt.choices = append(tt.choices, largest(a[prompt-1+k]))
+			}
+		}
+		golden, actual := run(t, "lm_head", info(t, text), g, len(g)), run(t, "model.head", info(t, text, tt.choices...), a, each(len(a))...)
+		actual.Info.Engine, actual.Info.Device = "max", "gpu"
+		if strings.HasPrefix(tt.text, "TIE") {
+			actual.Info.Encoding.Compute = "bfloat16"
+		}
+		o, err := compareRuns(t, golden, actual)
+		require.NoError(t, err, tt.reason)
+		r := o.Report("x")
+		assert.Equal(t, tt.verdict, r.Verdict, tt.reason)
+		require.Len(t, r.Generations, 1, tt.reason)
+		of, row := r.Generations[0], r.Layers[0]
+		assert.Contains(t, of.Text, tt.text, tt.reason)
+		assert.True(t, of.Incremental, tt.reason)
+		assert.Equal(t, []int{1, 1}, []int{r.Coverage.Compared, r.Coverage.Outputs}, tt.reason)
+		assert.Equal(t, []int{prompt, 10, 10}, []int{of.Prompt, of.Tokens, len(of.Positions)}, tt.reason)
+		if tt.at < 0 {
+			assert.Nil(t, of.At, tt.reason)
+		} else if assert.NotNil(t, of.At, tt.reason) {
+			assert.Equal(t, tt.at, *of.At, tt.reason)
+		}
+		assert.Equal(t, tt.verdict == report.Fail, r.FirstDivergence != nil, tt.reason)
+		assert.Equal(t, tt.verdict == report.Fail, len(row.Violations) == 1 && row.Status == report.StatusFail, tt.reason)
+		assert.Equal(t, tt.verdict == report.Incomplete, len(r.Coverage.Open) == 1, tt.reason)
+		assert.Equal(t, []string{"lm_head output", "model.head output", "max", "0"}, []string{row.Golden.Name, row.Actual.Name, r.Source.Actual.Name, row.Step}, tt.reason)
+		if tt.reason == "scaled" {
+			assert.InDelta(t, 0.2, float64(row.Standard.RelL2), 1e-6, "of the logits less their means")
+		}
+	}
+}
+
 // TestKeep judges by what a golden keeps as by the whole logits.
 func TestKeep(t *testing.T) {
 	all := rows()
@@ -141,6 +238,7 @@ func TestKeep(t *testing.T) {
 	require.NoError(t, err)
 	entries, err := g.Keep(len(text)-prompt, 0)
 	require.NoError(t, err)
+	assert.Equal(t, text[prompt:], continuation.Choices(entries))
 	kept := dump.New("golden", info(t, text, text[prompt:]...), dump.OrderRunFile, entries)
 	for _, tt := range []struct {
 		change func(x [][]float64)
@@ -167,6 +265,13 @@ func TestKeep(t *testing.T) {
 		o, err := compareRuns(t, kept, a)
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, o.Verdict, tt.reason)
+	}
+	for i, e := range entries {
+		cut := slices.Clone(entries)
+		cut[i].Tensor, err = tensor.Of(make([]float32, 3), 3)
+		require.NoError(t, err)
+		_, err = continuation.Open(dump.New("golden", info(t, text, text[prompt:]...), dump.OrderRunFile, cut), nil)
+		assert.ErrorContains(t, err, "do not fit together: make the golden again", e.Port)
 	}
 	_, err = g.Keep(100, 0)
 	assert.ErrorContains(t, err, "rows missing")

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/generation"
@@ -57,22 +58,20 @@ func decodeForeign(path string, data []byte, golden []*Side) ([]*Side, error) {
 	return nil, unjudged("it is no JSON: want a list of prompts with values, or a response with choices")
 }
 
-// inOrder finds the text of each golden: by its prompt, or else by its place.
+// inOrder finds the text of each golden: by its prompt, or else by its name, or else by its place.
 func inOrder(path string, sides, golden []*Side) (out []*Side, err error) {
 	for i, g := range golden {
-		var found *Side
-		for _, s := range sides {
-			if g.Asked != "" && s.Asked == g.Asked || g.Case != "" && s.Case == g.Case {
-				found = s
-			}
+		at := slices.IndexFunc(sides, func(s *Side) bool { return g.Asked != "" && s.Asked == g.Asked })
+		if at < 0 {
+			at = slices.IndexFunc(sides, func(s *Side) bool { return s.Case == g.Case })
 		}
-		if found == nil && len(sides) == len(golden) {
-			found = sides[i]
+		if at < 0 && len(sides) == len(golden) {
+			at = i
 		}
-		if found == nil {
+		if at < 0 {
 			return nil, unjudged("%s has %d texts and none of them is text %d of the golden, which has %d", path, len(sides), i, len(golden))
 		}
-		out = append(out, found)
+		out = append(out, sides[at])
 	}
 	return out, nil
 }
@@ -195,7 +194,7 @@ func packedTensor(data []byte, shape []int, name string) (*tensor.Tensor, error)
 		}
 		return f.Tensors[0].Tensor, nil
 	}
-	d, err := tensor.ParseDType(strings.TrimLeft(name, "<="))
+	d, err := tensor.ParseDType(name)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package continuation_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -12,8 +13,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/tensor"
+	npyfile "github.com/goparity/goparity/tensor/npy"
 )
 
 // saved is a file of llama-perplexity: one chunk of 4 tokens, 3 words.
@@ -83,6 +87,15 @@ func TestForeign(t *testing.T) {
 	stopped := write("stopped.json", `{"choices": [`+one+`, "finish_reason": "stop"}]}`)
 	ended := write("ended.json", `{"choices": [`+one+`, "finish_reason": "length"}]}`)
 	llama := write("llama.kld", string(saved()))
+	var npy bytes.Buffer
+	row, err := tensor.Of([]float32{0, 3, 1}, 3)
+	require.NoError(t, err)
+	require.NoError(t, npyfile.Write(&npy, row))
+	packed := write("packed.json", fmt.Sprintf(`[{"prompt": "Hi", "values": [{"next_token": [1], "logits": {"__np__": %q}}, {"next_token": 2, "logits":
+		{"__np__": "AAAAAAAAgD8AAIBA", "shape": [3], "dtype": "float32"}}]}]`, base64.StdEncoding.EncodeToString(npy.Bytes())))
+	for path, want := range map[string]bool{lists: true, llama: true, write("UPPER.JSON", "{}"): true, write("a.npy", ""): false, dir: false, lists + "x": false} {
+		assert.Equal(t, want, continuation.IsForeign(path), path)
+	}
 	for _, tt := range []struct {
 		golden, actual string
 		want           generation.Verdict
@@ -93,6 +106,7 @@ func TestForeign(t *testing.T) {
 		{lists, lists, generation.Identical, 2, "", "lists of numbers"},
 		{lists, chat, generation.Identical, 2, "", "a chat with ids"},
 		{lists, vllm, generation.Identical, 2, "", "ids in place of texts"},
+		{lists, packed, generation.Identical, 2, "", "arrays of numpy"},
 		{texts, texts, generation.Identical, 2, "", "texts on both sides"},
 		{llama, llama, generation.Identical, 1, "", "llama-perplexity"},
 		{lists, other, generation.Divergent, 1, "", "a free-running text is judged up to its first other token"},
@@ -121,6 +135,57 @@ func TestForeign(t *testing.T) {
 		assert.Equal(t, tt.want, o.Verdict, tt.reason)
 		assert.Len(t, o.Positions, tt.tokens, tt.reason)
 	}
+}
+
+// Texts are found by their prompts, or else by their places.
+func TestOrderOfTexts(t *testing.T) {
+	texts := func(prompts ...string) string {
+		var all []string
+		for i, p := range prompts {
+			all = append(all, fmt.Sprintf(`{"prompt": %q, "values": [{"next_token": %d, "logits": [0, 3, 1]}]}`, p, i))
+		}
+		path := filepath.Join(t.TempDir(), "f.json")
+		require.NoError(t, os.WriteFile(path, []byte("["+strings.Join(all, ",")+"]"), 0o644))
+		return path
+	}
+	golden, err := continuation.ReadForeign(texts("a", "b"), nil)
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		prompts []string
+		cases   string // of the golden
+		want    []int  // the tokens of what is found
+		reason  string
+	}{
+		{[]string{"b", "a"}, "prompt-", []int{1, 0}, "in another order"},
+		{[]string{"x", "a", "b"}, "prompt-", []int{1, 2}, "one that no golden has"},
+		{[]string{"x", "y", "z"}, "prompt-", []int{0, 1}, "other prompts, by their names"},
+		{[]string{"x", "y"}, "dump", []int{0, 1}, "other prompts, and as many"},
+		{[]string{"x", "a", "c"}, "dump", nil, "one is missing"},
+	} {
+		golden[0].Case, golden[1].Case = tt.cases+"0", tt.cases+"1"
+		sides, err := continuation.ReadForeign(texts(tt.prompts...), golden)
+		if tt.want == nil {
+			assert.ErrorContains(t, err, "has 3 texts and none of them is text 1 of the golden, which has 2", tt.reason)
+			continue
+		}
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, tt.want, []int{sides[0].Fed[0], sides[1].Fed[0]}, tt.reason)
+	}
+}
+
+// Rows of llama-perplexity are numbers of 16 bits, scaled.
+func TestPerplexityFile(t *testing.T) {
+	sides, err := continuation.Decode("f", saved(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []int{7, 8, 2, 1}, sides[0].Text)
+	row, ok := sides[0].Row(0)
+	require.True(t, ok)
+	for token, want := range []float64{-1, -9.9, -0.1} {
+		x, _ := row.Logit(token)
+		assert.InDelta(t, want, x, 1e-6)
+	}
+	_, ok = sides[0].Row(1)
+	assert.False(t, ok, "nothing decides the token after the last")
 }
 
 // The choices of a response are those of their index, and prompts may be lists of one.
@@ -157,6 +222,22 @@ func TestFewerTokens(t *testing.T) {
 	o, err := continuation.Compare(t.Context(), golden[0], actual[0], continuation.Options{Tokens: 1})
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(o.Report("x").NotJudged, "; "), "the last 1 of 2 tokens of the golden")
+	o, err = continuation.Compare(t.Context(), golden[0], actual[0], continuation.Options{Tokens: 2})
+	require.NoError(t, err)
+	assert.Empty(t, o.Report("x").NotJudged, "all of them")
+	_, err = continuation.Compare(t.Context(), golden[0], actual[0], continuation.Options{Tokens: 3})
+	assert.ErrorContains(t, err, "3 tokens are asked for, and g has logits for 2")
+
+	scaled, err := continuation.Decode("s", []byte(strings.ReplaceAll(string(in), "3", "2.7")), nil)
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		opt  continuation.Options
+		want generation.Verdict
+	}{{continuation.Options{}, generation.Logits}, {continuation.Options{Limits: &compare.Limits{RelL2: 1, RowRelL2: 1}}, generation.Identical}} {
+		o, err = continuation.Compare(t.Context(), golden[0], scaled[0], tt.opt)
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, o.Verdict)
+	}
 }
 
 func FuzzForeign(f *testing.F) {

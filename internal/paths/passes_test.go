@@ -3,6 +3,7 @@ package paths_test
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
@@ -79,17 +81,86 @@ func TestGatesAlongPaths(t *testing.T) {
 func TestCausesAlongPaths(t *testing.T) {
 	for _, tt := range []struct {
 		own    float32
+		told   bool
 		looked bool
 		reason string
 	}{
-		{0, true, "right in one pass"},
-		{0.5, false, "wrong in one pass, which the report is about"},
+		{0, false, true, "right in one pass"},
+		{0.5, false, false, "wrong in one pass, which the report is about"},
+		{0.5, true, false, "which another report tells"},
 	} {
-		p, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{gate(t, "golden", "one-pass", "", whole, 0)},
+		p, err := paths.Compare(t.Context(), paths.Runs{Told: tt.told, Golden: []*dump.Run{gate(t, "golden", "one-pass", "", whole, 0)},
 			OnePass: []*dump.Run{gate(t, "actual1", "one-pass", "", whole, tt.own)}, Actual: []*dump.Run{gate(t, "decode", "decode:2", "", decode, 0.5)},
 			Measured: true}, judge.Options{})
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, report.Fail, p.Report("gate").Verdict, tt.reason)
 		assert.Equal(t, tt.looked, p.Along().Causes() != nil, tt.reason)
+		assert.Equal(t, !tt.told, p.Report("gate").Causes != nil, tt.reason)
+	}
+}
+
+// twice is a run of one column in one pass, and once more: each port is off by so much the second time.
+func twice(t *testing.T, path string, off ...float32) *dump.Run {
+	labels := []string{"model.a-output", "model.self_attn-input_0", "model.self_attn-output", "model.b-input_0", "model.b-output"}
+	passes := [][]dump.PassItem{{part(0, 0, 3)}, again3}
+	if off == nil {
+		passes, off = passes[:1], make([]float32, len(labels))
+	}
+	var entries []dump.Entry
+	for k := range passes {
+		for i, name := range labels {
+			e := float32(k) * off[i]
+			x, err := tensor.Of([]float32{1 + e, -2 + e, 1.5 + e}, 3, 1)
+			require.NoError(t, err)
+			layer, port, _ := strings.Cut(name, "-")
+			entries = append(entries, dump.Entry{Step: strconv.Itoa(k), Layer: layer, Port: port, Tensor: x})
+		}
+	}
+	return dump.New("run", dump.Info{Schema: dump.Schema, Engine: "test", Case: "c", Mode: dump.Standard, TokenIDs: json.RawMessage("[[4,8,15]]"), Path: path,
+		Passes: passes}, dump.OrderRunFile, entries)
+}
+
+var again3 = []dump.PassItem{again(0, 3)}
+
+// A later run of the same tokens that gives something else is not steady: what it was given says whether that is proven.
+func TestUnsteady(t *testing.T) {
+	const e = 1e-6 // within all tolerances
+	for _, tt := range []struct {
+		off    []float32
+		layer  string // "": it is steady
+		proven bool
+		text   string
+		reason string
+	}{
+		{[]float32{0, 0, 0, 0, 0}, "", false, "", "the same"},
+		{[]float32{0, 0, 0, 0, e}, "model.b", true, ", though the layer was given the same, bit for bit", "given the same"},
+		{[]float32{0, 0, 0, e, e}, "model.b", false, "", "given something else"},
+		{[]float32{e, e, e, e, e}, "model.a", true, ", though all that was recorded before it is the same, bit for bit", "the first of all"},
+		{[]float32{0, 0, e, 0, 0}, "model.self_attn", false, ", or the cache that it reads holds another content", "it reads a cache"},
+	} {
+		p, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{twice(t, "one-pass")}, Actual: []*dump.Run{twice(t, "repeat:2", tt.off...)}}, judge.Options{})
+		require.NoError(t, err, tt.reason)
+		r := p.Report("x")
+		assert.Equal(t, tt.layer == "", r.Verdict == report.Pass, tt.reason)
+		assert.Equal(t, tt.layer == "", r.Paths[0].Repeats.Holds, tt.reason)
+		assert.Equal(t, []int{2, 6}, []int{r.Paths[0].Passes, r.Paths[0].Rows}, tt.reason)
+		if tt.layer != "" {
+			require.Len(t, r.Causes, 1, tt.reason)
+			c := r.Causes[0]
+			assert.Equal(t, []any{tt.layer, tt.proven, "another result than in the first run of the same tokens" + tt.text}, []any{c.Layer, c.Proven, c.Text}, tt.reason)
+		}
+	}
+}
+
+// What is ignored has to be there.
+func TestIgnored(t *testing.T) {
+	for pattern, want := range map[string]string{"model.b": "", "model.b-output": "", "model.none": `ignore "model.none" matches no layer or port of the runs`, "[": `ignore "["`} {
+		opt := judge.Options{Match: match.Options{Ignore: []match.Ignore{{Pattern: pattern, Reason: "a test"}}}}
+		_, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{twice(t, "one-pass")}, Actual: []*dump.Run{twice(t, "repeat:2", 0, 0, 0, 0, 0)}}, opt)
+		if want == "" {
+			assert.NoError(t, err, pattern)
+		} else {
+			assert.ErrorContains(t, err, want, pattern)
+		}
 	}
 }

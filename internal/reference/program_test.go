@@ -1,8 +1,10 @@
 package reference_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,7 +12,9 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/reference"
+	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 // twice is the program y = x + x.
@@ -24,6 +28,49 @@ func run(t *testing.T, layer, port string, values ...float32) *dump.Run {
 	x, err := tensor.Of(values, len(values))
 	require.NoError(t, err)
 	return dump.New("golden", dump.Info{}, dump.OrderRunFile, []dump.Entry{{Step: "0", Layer: layer, Port: port, Tensor: x}})
+}
+
+// The program of a golden that is kept, with its constants.
+func TestInStore(t *testing.T) {
+	own := run(t, "model", "output", 1, 2)
+	for _, tt := range []struct {
+		program   string
+		constants bool
+		note      string
+		reason    string
+	}{
+		{"", false, "", "none"},
+		{twice, false, "", "its own"},
+		{twice, true, "", "with constants"},
+		{strings.ReplaceAll(twice, "[2]", "[3]"), false, "it is the program of another run", "another"},
+		{twice[:40], false, "judged without the reference's program", "damaged"},
+	} {
+		dir, kept := t.TempDir(), store.Recording{Kept: store.Kept{Variant: "float32", Info: dump.Info{Case: "a", Engine: "torch", Mode: dump.Standard}}, Run: own}
+		if tt.program != "" {
+			kept.Program = filepath.Join(dir, "program.json")
+			require.NoError(t, os.WriteFile(kept.Program, []byte(tt.program), 0o644))
+		}
+		if tt.constants {
+			out, err := os.Create(filepath.Join(dir, "program.safetensors"))
+			require.NoError(t, err)
+			require.NoError(t, errors.Join(safetensors.Write(out, []tensor.Named{{Name: "c", Tensor: own.Entries[0].Tensor}}, nil), out.Close()))
+		}
+		golden := filepath.Join(dir, "golden")
+		require.NoError(t, store.Update(t.Context(), golden, nil, func(*store.Store) (*store.Change, error) { return &store.Change{Add: []store.Recording{kept}}, nil }))
+		s, err := store.Open(golden)
+		require.NoError(t, err)
+		defer s.Close()
+		r, err := s.Golden("float32", "a")
+		require.NoError(t, err)
+		p := reference.InStore(s, "float32", "a", r)
+		assert.Contains(t, strings.Join(r.Notes, ""), tt.note, tt.reason)
+		assert.Equal(t, tt.note == "", len(r.Notes) == 0, tt.reason)
+		assert.Equal(t, tt.note == "" && tt.program != "", p != nil, tt.reason)
+		if p != nil {
+			_, err := p.Constant("c")
+			assert.Equal(t, tt.constants, err == nil, tt.reason)
+		}
+	}
 }
 
 func TestOpen(t *testing.T) {
@@ -42,13 +89,21 @@ func TestOpen(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "program.json")
 		require.NoError(t, os.WriteFile(file, []byte(tt.program), 0o644))
 		p, err := reference.Open(file, tt.golden.Entries)
+		assert.Nil(t, reference.Beside(tt.golden), "none is named")
+		assert.Empty(t, tt.golden.Notes, tt.reason)
+		tt.golden.Program = file
+		beside := reference.Beside(tt.golden)
 		if tt.want == "" {
 			require.NoError(t, err, tt.reason)
-			require.NoError(t, p.Close())
+			require.NotNil(t, beside, tt.reason)
+			require.NoError(t, errors.Join(p.Close(), beside.Close()))
 			continue
 		}
 		require.ErrorContains(t, err, tt.want, tt.reason)
 		assert.ErrorContains(t, err, file, tt.reason)
-		assert.Contains(t, reference.Without("a", err), "record it again: parity golden program MODEL --golden DIR")
+		assert.Nil(t, beside, tt.reason)
+		note := strings.Join(tt.golden.Notes, "")
+		assert.Contains(t, note, "case golden: judged without the reference's program: "+err.Error(), tt.reason)
+		assert.Contains(t, note, "record it again: parity golden program MODEL --golden DIR")
 	}
 }

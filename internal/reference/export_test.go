@@ -1,0 +1,4 @@
+package reference
+
+// InMemory is how much is kept in memory.
+const InMemory = inMemory

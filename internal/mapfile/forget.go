@@ -17,9 +17,6 @@ func enter(data []byte) (leave func()) {
 // Forget lets the system take the memory of a part of a mapped file, which is read again when it is
 // used; other bytes stay as they are. On Windows it does nothing.
 func Forget(data []byte) {
-	if len(data) == 0 {
-		return
-	}
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(data)))
 	regions.Range(func(begin, n any) bool {
 		b := begin.(uintptr)

@@ -2,6 +2,8 @@ package mapfile_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -157,4 +159,9 @@ func TestCopy(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "new", string(data))
 	assert.ErrorIs(t, mapfile.Copy(to, dir), mapfile.ErrNotRegular)
+	hash, err := mapfile.Hash(to)
+	require.NoError(t, err)
+	assert.Equal(t, fmt.Sprintf("%x", sha256.Sum256(data)), hash)
+	_, err = mapfile.Hash(dir)
+	assert.ErrorIs(t, err, mapfile.ErrNotRegular)
 }

@@ -33,3 +33,24 @@ func TestSpecialFiles(t *testing.T) {
 		assert.ErrorIs(t, err, mapfile.ErrNotRegular, name)
 	}
 }
+
+// TestGuard reads a mapped file that was cut.
+func TestGuard(t *testing.T) {
+	name, _ := write(t, 4*mapfile.SmallFile)
+	m, err := mapfile.Open(name)
+	require.NoError(t, err)
+	defer m.Close()
+	require.NoError(t, os.Truncate(name, 0))
+	var sum byte
+	read := func() error {
+		sum += m.Data[len(m.Data)-1]
+		return nil
+	}
+	var fault *mapfile.Fault
+	require.ErrorAs(t, mapfile.Guard(read), &fault)
+	assert.ErrorContains(t, fault, "a mapped file became unreadable")
+	own := &mapfile.Fault{File: "x", Err: os.ErrClosed}
+	assert.ErrorIs(t, mapfile.Guard(func() error { panic(own) }), os.ErrClosed)
+	assert.Equal(t, os.ErrExist, mapfile.Guard(func() error { return os.ErrExist }))
+	assert.Panics(t, func() { _ = mapfile.Guard(func() error { panic("another") }) })
+}

@@ -138,7 +138,7 @@ func (v *Values) spans(b []byte) [][2]int {
 	slices.SortFunc(found, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(b[1], a[1])) })
 	var out [][2]int
 	for _, f := range found {
-		if n := len(out); n > 0 && f[0] <= out[n-1][1] && f[0] < out[n-1][1] {
+		if n := len(out); n > 0 && f[0] < out[n-1][1] {
 			out[n-1][1] = max(out[n-1][1], f[1])
 		} else {
 			out = append(out, f)

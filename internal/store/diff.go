@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -27,10 +28,7 @@ type Delta struct {
 // whose shape has changed, counts as moved.
 func Diff(old, now *Store, want func(*Kept) bool) *Delta {
 	d := &Delta{}
-	before := map[string]dump.OrderEntry{}
-	for k, o := range old.all(want) {
-		before[k] = o
-	}
+	before := maps.Collect(old.all(want))
 	after := map[string]bool{}
 	var moves []moved
 	for k, o := range now.all(want) {
@@ -86,7 +84,7 @@ func (d *Delta) Lines(most int) (lines []string) {
 }
 
 // all visits the tensors of the wanted runs in order, each by its name.
-func (s *Store) all(want func(*Kept) bool) func(yield func(string, dump.OrderEntry) bool) {
+func (s *Store) all(want func(*Kept) bool) iter.Seq2[string, dump.OrderEntry] {
 	return func(yield func(string, dump.OrderEntry) bool) {
 		for _, k := range s.index.Runs {
 			if want != nil && !want(k) {

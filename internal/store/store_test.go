@@ -220,6 +220,51 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, []string{"index.json"}, names(t, afero.NewOsFs(), dir)[1:2])
 }
 
+// Of what a folder keeps that is opened which is asked for.
+func TestOpenCases(t *testing.T) {
+	run := func(name, mode string) *dump.Run {
+		r := ports(name, "0", "m", f32(t, 1))
+		r.Info.Mode = mode
+		return r
+	}
+	standard, injected, along := run("a", dump.Standard), run("a", dump.Injected), run(dump.PathCase("a", "decode:2"), dump.Standard)
+	for _, tt := range []struct {
+		kept   []*dump.Run
+		opt    dump.Options
+		want   string
+		reason string
+	}{
+		{[]*dump.Run{standard, injected, along}, dump.Options{}, "a standard", "one pass"},
+		{[]*dump.Run{standard, injected, along}, dump.Options{Mode: dump.Injected}, "a injected", "the mode that is asked for"},
+		{[]*dump.Run{standard, injected, along}, dump.Options{Unjudged: true}, "a standard, a@decode-2 standard", "paths, too"},
+		{[]*dump.Run{injected}, dump.Options{}, "a injected", "the only mode"},
+		{[]*dump.Run{along}, dump.Options{}, "", "along a path alone"},
+	} {
+		dir := t.TempDir()
+		require.NoError(t, store.Update(t.Context(), dir, nil, keep("", tt.kept...)))
+		runs, err := store.OpenCases(dir, tt.opt)
+		if tt.want == "" {
+			assert.ErrorIs(t, err, dump.ErrEmpty, tt.reason)
+			continue
+		}
+		require.NoError(t, err, tt.reason)
+		var got []string
+		for _, r := range runs {
+			got = append(got, r.Info.Case+" "+r.Info.Mode)
+		}
+		assert.Equal(t, tt.want, strings.Join(got, ", "), tt.reason)
+		require.NoError(t, dump.CloseAll(runs))
+	}
+	dir := t.TempDir()
+	require.NoError(t, store.Update(t.Context(), dir, nil, keep("float32", standard)))
+	require.NoError(t, store.Update(t.Context(), dir, nil, keep("float64", standard)))
+	x, err := store.ReadIndex(dir)
+	require.NoError(t, err)
+	assert.Len(t, x.Runs, 2)
+	_, err = store.OpenCases(dir, dump.Options{})
+	assert.ErrorContains(t, err, "it keeps goldens of [float32 float64]: want one run for each case")
+}
+
 // TestOpenFiles opens a store of many forward passes: no descriptor stays open.
 func TestOpenFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "golden")
@@ -455,6 +500,7 @@ func TestPrograms(t *testing.T) {
 			assert.Empty(t, verify(t, s), step.reason)
 		}
 		s := open(t, disk, dir)
+		assert.Equal(t, []bool{true, false}, []bool{s.HasProgram("a"), s.HasProgram("b")})
 		i := s.Find("float32", "a")
 		require.NoError(t, afero.WriteFile(disk, filepath.Join(dir, i.Program[0]), []byte("X"), 0o644))
 		_, err := open(t, disk, dir).Program("float32", "a")

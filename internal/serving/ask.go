@@ -156,8 +156,6 @@ func (a Ask) body(model string, f form) map[string]any {
 		if a.Tools != nil {
 			body["tools"] = a.Tools
 		}
-	default:
-		panic(fmt.Sprintf("serving: a request as %q", a.As))
 	}
 	maps.Copy(body, a.extra)
 	return body

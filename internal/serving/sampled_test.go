@@ -125,10 +125,10 @@ func TestDrawnEnds(t *testing.T) {
 	}
 	nameless := &serving.Model{Vocab: known(t).Vocab}
 	try(t, refs, []trial{
-		{reason: "returned", stub: &stub{Model: model, EOSIn: true}, draws: 500},
-		{reason: "left out", stub: &stub{Model: model}, draws: 500},
-		{reason: "returned, and nothing says that it ends a text", stub: &stub{Model: model, EOSIn: true}, model: nameless, draws: 500},
-		{reason: "left out, and nothing says what ends a text", stub: &stub{Model: model}, model: nameless, draws: 500, says: "which token it drew"},
+		{reason: "returned", stub: &stub{Model: model, EOSIn: true}, draws: 250},
+		{reason: "left out", stub: &stub{Model: model}, draws: 250},
+		{reason: "returned, and nothing says that it ends a text", stub: &stub{Model: model, EOSIn: true}, model: nameless, draws: 250},
+		{reason: "left out, and nothing says what ends a text", stub: &stub{Model: model}, model: nameless, draws: 250, says: "which token it drew"},
 	}, func(t *testing.T, c trial, _ *report.Serving, said string) {
 		require.Equal(t, c.says != "", strings.Contains(said, "which token it drew"), said)
 	})

@@ -184,8 +184,7 @@ func (ps probes) recorded() (runs []*dump.Run, err error) {
 					return nil, fmt.Errorf("%s: %w", p.what, err)
 				}
 			}
-			run := *r
-			runs = append(runs, &run)
+			runs = append(runs, r)
 		}
 	}
 	return runs, nil

@@ -34,7 +34,9 @@ func labelsOf(r *dump.Run) (all []string) {
 // A function is asked for each step of a golden, and what it returns has the golden's order.
 func TestFunc(t *testing.T) {
 	x := number(t, 1)
-	entry := func(step, layer, port string) dump.Entry { return dump.Entry{Step: step, Layer: layer, Port: port, Tensor: x} }
+	entry := func(step, layer, port string) dump.Entry {
+		return dump.Entry{Step: step, Layer: layer, Port: port, Tensor: x}
+	}
 	golden := dump.New("g", dump.Info{Case: "c", TokenIDs: []byte("[[7,8]]")}, dump.OrderRunFile,
 		[]dump.Entry{entry("0", "z", "output"), entry("0", "b", "tap"), entry("0", "a", "output"), entry("1", "z", "output"), entry("1", "a", "output")})
 	var asked []string
@@ -71,7 +73,9 @@ func TestFunc(t *testing.T) {
 func TestFuncAlong(t *testing.T) {
 	x := number(t, 1)
 	tokens := [][]int{{1, 2, 3}, {4}}
-	item := func(sequence, to int, hidden ...int) dump.PassItem { return dump.PassItem{Sequence: sequence, To: to, Hidden: hidden} }
+	item := func(sequence, to int, hidden ...int) dump.PassItem {
+		return dump.PassItem{Sequence: sequence, To: to, Hidden: hidden}
+	}
 	for _, tt := range []struct {
 		path   string
 		passes [][]dump.PassItem

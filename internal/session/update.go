@@ -301,7 +301,7 @@ func (u *update) bless() error {
 // names, or of fewer layers, would leave a test that compares less.
 func (u *update) accept(variant string, d *store.Delta) error {
 	fmt.Fprintf(u.out, "parity: update %s: %s: %s\n", u.name, variant, d.Summary())
-	if d.Same+len(d.Moved)+len(d.Removed) > 0 { // of a first update all are new
+	if d.Same+len(d.Moved)+len(d.Removed) > 0 || len(d.Added) == 0 { // of a first update all are new
 		for _, line := range d.Lines(mostChanges) {
 			fmt.Fprintf(u.out, "  %s\n", sanitize.Line(line))
 		}

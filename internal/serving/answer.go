@@ -234,7 +234,7 @@ func (a *Answer) logProbs(w *wireLogProbs) error {
 				return fmt.Errorf("log-probability %d: %w", i, err)
 			}
 			_, fraction, _ := strings.Cut(n.String(), ".")
-			if digits = max(digits, len(fraction)); strings.ContainsAny(fraction, "eE") {
+			if digits = max(digits, len(fraction)); strings.ContainsAny(n.String(), "eE") {
 				digits = max(digits, allDigits)
 			}
 		}

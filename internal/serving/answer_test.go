@@ -58,6 +58,14 @@ func TestReadAnswer(t *testing.T) {
 			assert.InDelta(t, 0.005, a.Rounding, 1e-12, "half of the second digit")
 		}
 	}
+	for from, want := range map[string]string{"-0.5,-1.25": "[-0.05 -1]", "-0.5,": "[NaN -1.25]"} {
+		a, err := serving.ReadAnswer([]byte(strings.Replace(answer, from, map[string]string{"-0.5,-1.25": "-5e-2,-1.0", "-0.5,": "null,"}[from], 1)))
+		require.NoError(t, err)
+		assert.Equal(t, want, fmt.Sprint(a[0].LogProbs))
+		assert.Less(t, a[0].Rounding, 0.01)
+	}
+	_, err := serving.ReadAnswer([]byte(strings.Replace(answer, "-1.25]", "-1e999]", 1)))
+	assert.ErrorContains(t, err, "log-probability 1: ")
 	for _, finish := range []string{"tool_calls", "abort"} {
 		_, err := serving.ReadAnswer([]byte(strings.NewReplacer("length", finish, "[5,6]", "null").Replace(answer)))
 		assert.ErrorContains(t, err, fmt.Sprintf("finish_reason is %q", finish))

@@ -2,6 +2,7 @@ package serving_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -107,6 +108,36 @@ func TestPenalisedDraws(t *testing.T) {
 		if strings.Contains(c.says, "is taken") {
 			assert.Len(t, asked(out, serving.Sampled), 6, said)
 		}
+	})
+}
+
+// A golden may keep the largest logits alone: what it does not know is not judged, and all else is.
+func TestKeptLogits(t *testing.T) {
+	refs := servingtest.Cases(tokensOfCases)
+	for _, ref := range refs {
+		for k, r := range ref.Rows {
+			ref.Rows[k] = serving.NewRow(generation.Largest(r.Top[:20], r.LSE, r.Spread), tensor.F32)
+		}
+	}
+	const draws = 300
+	try(t, refs, []trial{
+		{reason: "right", stub: &stub{}, draws: draws, says: "by which"},
+		{reason: "log-probabilities of the next token", stub: scoring(func(i int, p []float64) float64 { return append(p[1:len(p):len(p)], -3)[i] }),
+			first: serving.Alone, cause: "logprobs", says: "those of the token after"},
+		{reason: "top_k is ignored", stub: hot(func(q *request) { q.TopK = 0 }), draws: draws, first: "top_k", cause: "distribution", says: "that cannot come"},
+		{reason: "always the best", stub: hot(func(q *request) { q.TopK = 1 }), draws: draws, first: "temperature 1", cause: "distribution",
+			says: "as if the best token were always taken"},
+		{reason: "a bias of another token", stub: &stub{Asked: func(q *request) {
+			other := map[int]float64{}
+			for id, x := range q.Bias {
+				other[id+1] = x
+			}
+			q.Bias = other
+		}}, first: "logit_bias", cause: "setting", says: "token 0 is"},
+		{reason: "a token that the golden has not", stub: &stub{Choose: func(row []float64, _ int, _ *rand.Rand) int { return servingtest.Ranked(row)[25] }},
+			first: serving.Alone, cause: "sampling", says: " or more, noise"},
+	}, func(t *testing.T, c trial, out *report.Serving, said string) {
+		assert.NotContains(t, said, "temperature 0.7", "of those that are not known no one knows what becomes of them")
 	})
 }
 

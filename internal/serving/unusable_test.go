@@ -96,6 +96,14 @@ func TestServersThatCannotBeAsked(t *testing.T) {
 	}
 	_, err := serving.Run(t.Context(), nil, serving.Options{URL: "http://127.0.0.1:1"})
 	assert.ErrorContains(t, err, "there is no case")
+	for _, opt := range []serving.Options{{URL: "ftp://a"}, {URL: "http://"}, {URL: "a:b:c"}} {
+		_, err := serving.Run(t.Context(), servingtest.Cases(2), opt)
+		assert.ErrorContains(t, err, "is no address of a server: want http://HOST:PORT")
+	}
+	for _, opt := range []serving.Options{{Timeout: -1}, {Parallel: -1}, {Draws: -1}} {
+		_, err := serving.Run(t.Context(), servingtest.Cases(2), opt)
+		assert.ErrorContains(t, err, "want more than none")
+	}
 }
 
 func TestStoppedByContext(t *testing.T) {

@@ -252,3 +252,44 @@ replay: max-cpu
 		assert.Equal(t, mood != "late", r.Verdict == report.Pass, "%s: %s", mood, report.Headline(r))
 	}
 }
+
+// What no fixture asks for goes, the candidate's run becomes golden where someone says why, and a session knows its fixtures.
+func TestPruneAndBless(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "toy")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	write := func(cases string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte("model: {path: org/toy, task: text-generation}\ncases: "+cases+"\n"), 0o644))
+	}
+	write("{short: {token_ids: [5, 6]}, long: {token_ids: [9, 3, 4]}}")
+	s := played(t, dir, "right", func(c *session.Config) { c.Update = setting.UpdateAll })
+	require.NoError(t, s.Update(io.Discard))
+	assert.Equal(t, []string{"toy"}, s.Unused())
+	for name, found := range map[string]bool{"toy": true, dir: true, dir + "/": true, "other": false} {
+		_, err := s.Find(name)
+		assert.Equal(t, found, err == nil, name)
+	}
+	write("{short: {token_ids: [5, 6]}}")
+	for _, apply := range []bool{false, true} {
+		gone, err := session.Prune(t.Context(), dir, apply)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"golden: float32 of case long"}, gone)
+	}
+	gone, err := session.Prune(t.Context(), dir, true)
+	require.NoError(t, err)
+	assert.Empty(t, gone)
+
+	var said strings.Builder
+	bless := func(c *session.Config) { c.Update, c.Bless = setting.UpdateAll, "a test" }
+	assert.ErrorContains(t, played(t, dir, "wrong", bless).Update(&said), "names no recorded run to bless")
+	require.NoError(t, played(t, dir, "wrong", func(c *session.Config) { bless(c); c.Run = setting.RunCPU }).Update(&said))
+	assert.Contains(t, said.String(), "the candidate's run becomes golden, blessed: a test")
+	s = played(t, dir, "wrong", func(c *session.Config) { c.Run = setting.RunCPU })
+	r, err := s.Default().Report()
+	require.NoError(t, err)
+	assert.Equal(t, report.Pass, r.Verdict, "it is as it was")
+	assert.Contains(t, strings.Join(r.Notes, "\n"), "the golden is not the reference's")
+	assert.Empty(t, s.Unused())
+	require.NoError(t, s.Finish(&said))
+	assert.Contains(t, said.String(), "parity: toy: PASS: ")
+	assert.Empty(t, s.Wrong())
+}

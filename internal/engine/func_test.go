@@ -15,6 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 func number(t *testing.T, v float32) *tensor.Tensor {
@@ -145,4 +146,51 @@ func TestUse(t *testing.T) {
 	assert.Empty(t, engine.Raised(errors.New("x")))
 	assert.Empty(t, engine.Raised(&engine.Error{Class: engine.ClassInfra, Case: "a"}), "the machine")
 	assert.Equal(t, "a", engine.Raised(&engine.Error{Class: "model", Case: "a"}))
+}
+
+// Hooks may not change what a model returns: it runs with them and without.
+func TestObserve(t *testing.T) {
+	made := func(name string, v float32) *engine.Result {
+		dir := t.TempDir()
+		require.NoError(t, os.Mkdir(filepath.Join(dir, "0"), 0o755))
+		x := number(t, v)
+		out, err := os.Create(filepath.Join(dir, "0", "returned.safetensors"))
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(safetensors.Write(out, []tensor.Named{{Name: name, Tensor: x}}, nil), out.Close()))
+		return &engine.Result{Runs: []*dump.Run{dump.New(dir, dump.Info{Case: "c"}, dump.OrderRunFile,
+			[]dump.Entry{{Step: "0", Layer: "returned", Port: "output_0", Tensor: x}})}}
+	}
+	const name = "returned-output_0"
+	for _, tt := range []struct {
+		engine      string
+		seen, blind *engine.Result // nil: it fails
+		note, err   string
+		reason      string
+	}{
+		{engine.MAX, made(name, 1), made(name, 1), "observer check: max returns the same without hooks, all 1 outputs bit for bit", "", "the same"},
+		{engine.MAX, made(name, 1), made(name, 2), "without hooks max returns something else: 1 of 1 outputs differ, the first in case c, step 0", "", "another"},
+		{engine.MAX, made("other", 1), made(name, 1), "", "has no returned-output_0, which the model returned without hooks", "it is not there"},
+		{engine.MAX, nil, made(name, 1), "", "it fails", "with hooks"},
+		{engine.MAX, made(name, 1), nil, "", "observer check: it fails", "without"},
+		{engine.Command, made(name, 1), nil, "observer check: not made", "", "a program of one's own"},
+	} {
+		var cases []int
+		job := engine.Job{Engine: tt.engine, Cases: []engine.Case{{Name: "c"}, {Name: "along", Passes: [][]dump.PassItem{{}}}}}
+		r, note, err := engine.Observe(job, func(j engine.Job) (*engine.Result, error) {
+			cases = append(cases, len(j.Cases))
+			of := map[string]*engine.Result{engine.Seen: tt.seen, "": tt.seen, engine.Blind: tt.blind}[j.Observer]
+			if of == nil {
+				return nil, errors.New("it fails")
+			}
+			return of, nil
+		})
+		if tt.err != "" {
+			assert.ErrorContains(t, err, tt.err, tt.reason)
+			continue
+		}
+		require.NoError(t, err, tt.reason)
+		assert.Same(t, tt.seen, r, tt.reason)
+		assert.Contains(t, note, tt.note, tt.reason)
+		assert.Equal(t, []int{2, 1}[:len(cases)], cases, "%s: in one pass alone", tt.reason)
+	}
 }

@@ -231,6 +231,35 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// The row after the text decides a token, too, where both sides have it.
+func TestAfterTheText(t *testing.T) {
+	with := func(last int) *dump.Run {
+		all := rows()
+		if last >= 0 {
+			all = append(all, make([]float64, vocabulary))
+			all[len(all)-1][last] = 9
+		}
+		return run(t, "lm_head", info(t, text), all, len(all))
+	}
+	for _, tt := range []struct {
+		golden, actual *dump.Run
+		tokens         int
+		want           generation.Verdict
+		reason         string
+	}{
+		{with(5), with(5), 11, generation.Identical, "the same"},
+		{with(5), with(7), 11, generation.Divergent, "another"},
+		{with(5), with(-1), 10, generation.Identical, "it is there by chance"},
+		{with(-1), with(7), 10, generation.Identical, "nothing says what is right"},
+	} {
+		o, err := compareRuns(t, tt.golden, tt.actual)
+		require.NoError(t, err, tt.reason)
+		assert.Len(t, o.Positions, tt.tokens, tt.reason)
+		assert.Equal(t, tt.want, o.Verdict, tt.reason)
+		assert.Equal(t, tt.reason == "nothing says what is right", len(o.Notes) > 0, "%s: %v", tt.reason, o.Notes)
+	}
+}
+
 // TestKeep judges by what a golden keeps as by the whole logits.
 func TestKeep(t *testing.T) {
 	all := rows()

@@ -80,6 +80,8 @@ func TestCompare(t *testing.T) {
 	for i := range wide {
 		wide[i] = append(append([]float64(nil), all[i]...), 0, 0)
 	}
+	two := run(t, "one", info(t, text, choices...), all, len(all))
+	two.Entries = append(two.Entries, run(t, "two", info(t, text), wide, len(all)).Entries...)
 	passes := info(t, text, choices...)
 	passes.Path, passes.Passes = "decode:9", [][]dump.PassItem{{{To: prompt}}}
 	for i := prompt; i < len(all); i++ {
@@ -103,6 +105,8 @@ func TestCompare(t *testing.T) {
 		{run(t, "lm_head", info(t, text), all, len(all)), golden(), generation.Identical, "", "a golden that does not say what it chose"},
 		{run(t, "lm_head", plain, all, len(all)), golden(), generation.Identical, "", "a golden that does not say how long the prompt is"},
 		{golden(), run(t, "lm_head", silent, all, each(len(all))...), generation.Identical, "", "a candidate that does not"},
+		{golden(), two, generation.Identical, "", "the one of two that is as wide as the golden's"},
+		{golden(), run(t, "lm_head", info(t, append(slices.Clone(text[:11]), 1)), all, len(all)), generation.Identical, "", "another last token, that nothing follows"},
 		{golden(), run(t, "lm_head", info(t, text, choices...), all[:len(all)-2], each(len(all)-2)...), "", "rows missing", "the last steps are missing"},
 		{golden(), run(t, "lm_head", info(t, text[:8], choices[:6]...), all, 7), "", "rows missing", "a text that ends before"},
 		{golden(), run(t, "lm_head", info(t, append([]int{90, 90}, text[2:]...), choices...), all, len(all)), "", "another text: token 1 of the prompt", "another prompt"},
@@ -241,6 +245,8 @@ func TestAfterTheText(t *testing.T) {
 		}
 		return run(t, "lm_head", info(t, text), all, len(all))
 	}
+	chosen := with(5)
+	chosen.Info.Generation.Tokens = append(slices.Clone(text[prompt:]), 5)
 	for _, tt := range []struct {
 		golden, actual *dump.Run
 		tokens         int
@@ -250,6 +256,7 @@ func TestAfterTheText(t *testing.T) {
 		{with(5), with(5), 11, generation.Identical, "the same"},
 		{with(5), with(7), 11, generation.Divergent, "another"},
 		{with(5), with(-1), 10, generation.Identical, "it is there by chance"},
+		{chosen, with(5), 11, generation.Identical, "but may"},
 		{with(-1), with(7), 10, generation.Identical, "nothing says what is right"},
 	} {
 		o, err := compareRuns(t, tt.golden, tt.actual)
@@ -310,6 +317,7 @@ func TestKeep(t *testing.T) {
 	require.NoError(t, err)
 	short, err := continuation.Open(dump.New("golden", info(t, text, text[prompt:]...), dump.OrderRunFile, entries), nil)
 	require.NoError(t, err)
+	assert.Equal(t, known, short.Known)
 	for k, id := range text[prompt:] {
 		row, ok := short.Row(k)
 		require.True(t, ok)

@@ -134,6 +134,10 @@ func TestForeign(t *testing.T) {
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, o.Verdict, tt.reason)
 		assert.Len(t, o.Positions, tt.tokens, tt.reason)
+		notes := map[string]string{other: "the two texts are the same for 1 tokens", contradicts: "the two texts are the same for 1 tokens",
+			stopped: "the candidate ended the text where the golden has token 2", sampled: "the text is not the reference's greedy one", llama: "the text is not the reference's greedy one"}[tt.actual]
+		assert.Contains(t, strings.Join(o.Notes, "; "), notes, tt.reason)
+		assert.Equal(t, notes == "", o.Notes == nil, "%s: %v", tt.reason, o.Notes)
 	}
 }
 
@@ -178,6 +182,7 @@ func TestPerplexityFile(t *testing.T) {
 	sides, err := continuation.Decode("f", saved(), nil)
 	require.NoError(t, err)
 	assert.Equal(t, []int{7, 8, 2, 1}, sides[0].Text)
+	assert.Equal(t, 3, sides[0].Prompt)
 	row, ok := sides[0].Row(0)
 	require.True(t, ok)
 	for token, want := range []float64{-1, -9.9, -0.1} {

@@ -61,7 +61,7 @@ func find(s *Side, sheet *path.Sheet, other *Side) (*logits, error) {
 		if other != nil && other.logits.width == l.width {
 			fits = 1
 		}
-		if rank := []int{fits, min(named, 1), l.recorded(), named, i}; best == nil || slices.Compare(rank, most) > 0 {
+		if rank := []int{fits, min(named, 1), l.recorded(), named, i}; slices.Compare(rank, most) > 0 {
 			best, most = l, rank
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,4 +215,19 @@ func TestStaleOnce(t *testing.T) {
 	assert.Contains(t, lines[0], "the goldens float32 of case hello, float64 of case hello are stale: model.max_layers is new: 4; renew them")
 	assert.Contains(t, lines[1], "the recorded run max-cpu of case hello, hello (injected), hello@decode-3, hello@chunked-4, hello@batch, hello@repeat-2, "+
 		"… and 1 more is stale: model.max_layers is new: 4; record it again")
+}
+
+// A dump of the candidate that is the reference's says nothing, unless it was blessed.
+func TestSelf(t *testing.T) {
+	for _, bless := range []string{"", "a test"} {
+		s, _ := start(t, func(c *session.Config) {
+			c.Replay = c.GoldenDump
+			c.Bless = bless
+		})
+		var names []string
+		for _, p := range problems(s) {
+			names = append(names, p.Name)
+		}
+		assert.Equal(t, bless == "", slices.Contains(names, "parity:self"), "%q: %v", bless, names)
+	}
 }

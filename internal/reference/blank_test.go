@@ -47,12 +47,13 @@ func passes(t *testing.T, ids, masks [][][]int64, operand func(pass int) int) *p
 		values = append(values, fmt.Sprintf(`{"id":%d,"shape":%s,"dtype":"int64","from":{"input":"input_ids","step":"%d"}}`, v, shape, k),
 			fmt.Sprintf(`{"id":%d,"shape":%s,"dtype":"float32","from":{"op":%d}}`, v+1, shape, 2*k),
 			fmt.Sprintf(`{"id":%d,"shape":%s,"dtype":"complex64","from":{"op":%d}}`, v+2, shape, 2*k+1))
-		for i, from := range []int{operand(k), v + 1} {
+		for i, from := range []int{operand(k), 3 * len(ids)} { // the second takes a weight
 			ops = append(ops, fmt.Sprintf(`{"op":"aten.some.default","args":{"self":"%%%d"},"out":["%%%d"],"layer":"model","call":1}`, from, v+1+i))
 		}
 		list = append(list, fmt.Sprintf(`{"step":"%d","ops":[%d,%d],"ports":{"model-input_0":["%%%d",%d,%d],"model-output":["%%%d",%d,%d],"model.freqs-output":["%%%d",%d,%d]}}`,
 			k, 2*k, 2*k+2, v, 2*k, 2*k, v+1, 2*k+1, 2*k+1, v+2, 2*k+2, 2*k+2))
 	}
+	values = append(values, fmt.Sprintf(`{"id":%d,"shape":[2],"dtype":"float32","from":{"weight":"w"}}`, 3*len(ids)))
 	text := fmt.Sprintf(`{"schema":1,"engine":"torch 2.9","case":"c","values":[%s],"ops":[%s],"passes":[%s]}`,
 		strings.Join(values, ","), strings.Join(ops, ","), strings.Join(list, ","))
 	p, err := program.Parse("p", []byte(text), func() (*tensor.File, error) { return file, nil })

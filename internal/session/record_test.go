@@ -231,3 +231,10 @@ func TestSelf(t *testing.T) {
 		assert.Equal(t, bless == "", slices.Contains(names, "parity:self"), "%q: %v", bless, names)
 	}
 }
+
+func TestACaseIsMissing(t *testing.T) {
+	s, _ := start(t, func(c *session.Config) { c.Replay = filepath.Join(c.Replay, "a") })
+	_, err := s.Default().Comparison()
+	assert.ErrorContains(t, err, "case long: the candidate's run in ")
+	assert.ErrorContains(t, err, `has no such case, it has "short"`)
+}

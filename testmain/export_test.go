@@ -23,3 +23,6 @@ func Configure(fs *flag.FlagSet, args []string, getenv func(string) string) (ses
 	}
 	return c, configure(fs, &c, getenv)
 }
+
+// Settings are what was asked for of what chooses the run.
+var Settings = settings

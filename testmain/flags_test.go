@@ -150,3 +150,21 @@ func TestFlagsAreDocumented(t *testing.T) {
 	})
 	assert.Greater(t, n, 10)
 }
+
+// What was asked for is said, so that the run can be repeated, and nothing else.
+func TestSettings(t *testing.T) {
+	for _, c := range []struct {
+		config session.Config
+		env    env
+		run    string
+		reason string
+	}{
+		{session.Config{Run: setting.DefaultRun}, nil, "", "no one asked"},
+		{session.Config{Run: setting.RunGPU}, nil, "gpu", "a live run"},
+		{session.Config{Run: setting.DefaultRun}, env{"PARITY_RUN": "x"}, string(setting.DefaultRun), "by its variable"},
+		{session.Config{Run: setting.RunGPU, Replay: "d"}, nil, "", "a dump is no live run"},
+	} {
+		got := testmain.Settings(&c.config, c.env.get)
+		assert.Equal(t, []string{c.run, c.config.Replay}, []string{got.Run, got.Replay}, c.reason)
+	}
+}

@@ -46,6 +46,9 @@ func TestSecretsByTheirForm(t *testing.T) {
 		{"'authorization': 'Basic " + base64.StdEncoding.EncodeToString([]byte("me:word")) + "'",
 			base64.StdEncoding.EncodeToString([]byte("me:word")), "a header of a dict"},
 		{"basic " + base64.StdEncoding.EncodeToString([]byte("user:pass")), "dXNlcjpwYXNz", "a login"},
+		{"basic " + base64.RawURLEncoding.EncodeToString([]byte("user:pass?1")), base64.RawURLEncoding.EncodeToString([]byte("user:pass?1")), "a login without padding"},
+		{"DATA_KEY=" + letters(12) + " QUIZ_KEY=" + letters(13), letters(12), "the first and the last letter of the alphabet"},
+		{"V0_KEY=" + letters(12) + " V9_KEY=" + letters(13), letters(12), "and digit"},
 		{"Set-Cookie: session=" + letters(20) + "; Path=/", letters(20), "a cookie"},
 		{"git clone https://me:wood@example.com/x", "wood", "a password in a URL, however short"},
 		{"https://me:p%40ss%2Fword@example.com", "p%40ss%2Fword", "percent-encoded"},
@@ -101,7 +104,7 @@ func TestWhatIsNoSecret(t *testing.T) {
 		"sentence-transformers/all-MiniLM-L6-v2", "meta-llama/Llama-3.1-8B-Instruct", "https://example.com:8080/a@b",
 		"git@github.com:goparity/goparity.git", "ssh://git@example.com/x", "https://example.com/?q=token&page=2",
 		"eyJ is how a JWT begins", "std::vector<int>", "the private key is not shown", "AKIA", "key=value", "cookies: none",
-		"hf_abcdefghijklmnop1", "hf_abcdefghijklmnoA1", "hf_abcdefghijklmnABC", "hf_" + strings.Repeat("a", 26),
+		"hf_abcdefghijklmnop1", "hf_abcdefghijklmnoA1", "hf_abcdefghijklmnABC", "hf_ABCDEFGHIJKLMNOPa", "hf_" + strings.Repeat("a", 26),
 		"token 151644 of the vocabulary", "##ing ##token", "Ġtoken", "password: required", "api_key=None",
 		"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "Ap_" + letters(33), "Ġghp_" + letters(33), "éhf_" + letters(33),
 	} {

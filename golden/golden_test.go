@@ -67,6 +67,6 @@ func TestVerify(t *testing.T) {
 	_, err = changed.Tensors("float32", "ids", "0")
 	assert.ErrorIs(t, err, golden.ErrCorrupt)
 	diff := golden.Diff(open(t, blocks), changed)
-	require.NotEmpty(t, diff)
+	require.Greater(t, len(diff), 2, "all of them")
 	assert.Contains(t, diff[0], "float32/ids.0 ")
 }

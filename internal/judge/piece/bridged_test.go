@@ -1,6 +1,7 @@
 package piece_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -104,5 +105,40 @@ func TestBridged(t *testing.T) {
 		})
 		assert.Equal(t, tt.faults, faults, tt.reason)
 		assert.Equal(t, tt.written, written, tt.reason)
+	}
+}
+
+// What cannot be replayed is judged by the golden, where all that it is made of agrees with that.
+func TestByGolden(t *testing.T) {
+	unknown := strings.Replace(gated, "aten.mul.Tensor\",\"args\":{\"self\":\"%1\"", "aten.unknown.default\",\"args\":{\"self\":\"%1\"", 1)
+	require.NotEqual(t, gated, unknown)
+	right := piece.Golden{Known: true, Agrees: true, Error: 0.1}
+	off := func(by float64) piece.Golden { return piece.Golden{Known: true, Error: by} }
+	for _, tt := range []struct {
+		a, b, c         piece.Golden
+		encoding        tensor.DType
+		wrong, unjudged bool
+		reason          string
+	}{
+		{right, right, right, tensor.F32, false, false, "all agree"},
+		{right, right, off(1.1), tensor.F32, true, false, "what is made of it does not"},
+		{right, right, piece.Golden{}, tensor.F32, false, true, "there is no golden"},
+		{right, off(9), off(9), tensor.F32, false, true, "nor does what it is made of"},
+		{right, piece.Golden{}, off(9), tensor.F32, false, true, "of which nothing is known"},
+		{piece.Golden{Known: true, Agrees: true, Tied: true}, right, off(9), tensor.F32, false, true, "it hangs on a choice"},
+		{right, piece.Golden{Known: true, Agrees: true, Error: 0.9}, off(1.7), tensor.F32, false, true, "by little more than what it is made of"},
+		{piece.Golden{Known: true, Agrees: true, Error: 0.9}, right, off(1.9), tensor.F32, true, false, "by more"},
+		{right, right, off(1.4), tensor.BF16, false, true, "in 16 bits a floor and a half is not enough"},
+		{right, right, off(1.6), tensor.BF16, true, false, "and more is"},
+		{right, right, piece.Golden{Known: true, Error: 1.4, Measured: true}, tensor.BF16, true, false, "the floor is the reference's own"},
+	} {
+		r, _, faults := judge(t, unknown, tt.encoding, nil, layerOf, func(at program.Port, v *program.Value) piece.Record {
+			x := map[string][]float64{"model": {1, 2}, "a": {2, 4}, "b": {3, 6}, "c": {7, 9}}[at.Layer]
+			golden := map[string]piece.Golden{"a": tt.a, "b": tt.b, "c": tt.c, "model": right}[at.Layer]
+			return piece.Record{Tensor: array(t, v.DType, v.Shape, x), Golden: golden}
+		})
+		assert.Equal(t, tt.wrong, len(faults) > 0, tt.reason)
+		assert.Equal(t, tt.unjudged, r.Local[3].Unjudged, tt.reason)
+		assert.Contains(t, r.Local[3].Opaque, "unknown")
 	}
 }

@@ -45,20 +45,13 @@ func (n numbers) row(i int) []float64 { return n.x[i*n.width : (i+1)*n.width] }
 // meaning returns an additive mask as what it denies, and other numbers as they are: −1e4 and −inf
 // deny the same.
 func (n numbers) meaning() numbers {
-	denies := false
-	for _, v := range n.x {
-		if v != 0 && !mask.Denies(v) {
-			return n
-		}
-		denies = denies || v != 0
-	}
-	if !denies {
-		return n
-	}
 	x := make([]float64, len(n.x))
 	for i, v := range n.x {
-		if v != 0 {
+		switch {
+		case mask.Denies(v):
 			x[i] = 1
+		case v != 0:
+			return n
 		}
 	}
 	return numbers{x, n.width}

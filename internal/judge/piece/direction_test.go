@@ -3,6 +3,7 @@ package piece_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,6 +20,43 @@ const twice = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
 "ops":[{"op":"aten.mul.Tensor","args":{"self":"%0","other":2},"out":["%1"],"layer":"y","call":1},
 {"op":"aten.mul.Tensor","args":{"self":"%1","other":0.5},"out":["%2"],"layer":"z","call":1}],
 "passes":[{"step":"0","ops":[0,2],"ports":{"model-input_x":["%0",0,2],"y-output":["%1",1,1],"z-output":["%2",2,2]}}]}`
+
+// Numbers that are as good as infinite, and what masks deny, are compared by what they mean.
+func TestMeaning(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, tt := range []struct {
+		x, y   []float64 // y beside 2x
+		wrong  bool
+		reason string
+	}{
+		{[]float64{1, inf, -inf, nan}, []float64{2, inf, -inf, nan}, false, "the same"},
+		{[]float64{1, 1e31, -inf, 3}, []float64{2, inf, -1e38, 6}, false, "an infinity, or nearly"},
+		{[]float64{1, inf, 2, 3}, []float64{2, -inf, 4, 6}, true, "the other infinity"},
+		{[]float64{1, inf, 2, 3}, []float64{2, 7, 4, 6}, true, "finite"},
+		{[]float64{1, 2, 3, 4}, []float64{2, 4, inf, 8}, true, "infinite"},
+		{[]float64{1, 2, 3, 4}, []float64{2, 4, nan, 8}, true, "no number"},
+		{[]float64{1, nan, 3, 4}, []float64{2, 4, 6, 8}, true, "a number where there is none"},
+		{[]float64{0, -1e4, -1e4, 0}, []float64{0, -inf, -3e38, 0}, false, "a mask that denies the same"},
+		{[]float64{0, -1e4, -1e4, 0}, []float64{0, -1e4, 0, 0}, true, "and one that allows more"},
+		{[]float64{0, 0, 0, 0}, []float64{0, -1e4, 0, 0}, true, "less"},
+		{[]float64{1, -1e4, -1e4, 0}, []float64{2, -1e5, -1e5, 0}, true, "a bias and a mask have numbers"},
+		{[]float64{0, 0, 5e-8, 0}, []float64{0, 0, 0, 0}, false, "of zeros an error counts as it is"},
+		{[]float64{0, 0, 1e-3, 0}, []float64{0, 0, 0, 0}, true, "and may be too large"},
+		{[]float64{1000, 2000, 1e-3, 2e-3}, []float64{2000, 4000, 2.1e-3, 4e-3}, false, "a row of nearly nothing"},
+		{[]float64{1000, 2000, 900, 900}, []float64{2000, 4000, 1800, 1800.1}, true, "a row beside a larger one"},
+	} {
+		_, _, faults := judge(t, strings.ReplaceAll(twice, "[16,16]", "[2,2]"), tensor.F32, nil, layerOf, func(at program.Port, v *program.Value) piece.Record {
+			have := slices.Clone(map[string][]float64{"model": tt.x, "y": tt.y, "z": tt.y}[at.Layer])
+			for i := range have {
+				if at.Layer == "z" {
+					have[i] /= 2
+				}
+			}
+			return piece.Record{Tensor: array(t, v.DType, v.Shape, have)}
+		})
+		assert.Equal(t, tt.wrong, len(faults) > 0, tt.reason)
+	}
+}
 
 // A tensor that is larger throughout is wrong in 16 bits, although its error is within that of rounding.
 func TestLarger(t *testing.T) {

@@ -1,6 +1,8 @@
 package piece_test
 
 import (
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,7 +22,8 @@ func TestSchemes(t *testing.T) {
 		}
 	}
 	const whole, lines = "asymmetric 8 bits of the whole tensor (255 steps)", "symmetric 8 bits of each line (254 steps)"
-	weight := replay.Operand{Weight: true, Weighted: true}
+	weight, product := replay.Operand{Weight: true, Weighted: true}, replay.Operand{Weighted: true, Sum: 1}
+	const acts, weights = "products with weights take %s times float32", "products with weights take float32 times %s"
 	for _, r := range []struct {
 		scheme, reason string
 		of             replay.Operand
@@ -28,6 +31,10 @@ func TestSchemes(t *testing.T) {
 	}{
 		{"products round their operands to bfloat16", "to nearest, ties to even", replay.Operand{},
 			[]float64{1 + 1./256, 1 + 3./256, 3, -1. / 3}, []float64{1, 1 + 4./256, 3, -0.333984375}},
+		{"products round their operands to float16", "to nearest, ties to even", replay.Operand{},
+			[]float64{1 + 1./2048, 1 + 3./2048, 3, 1e5}, []float64{1, 1 + 4./2048, 3, math.Inf(1)}},
+		{"products round their operands to 10 bits of mantissa, to nearest (TF32)", "ties to even", replay.Operand{},
+			[]float64{1 + 1./2048, 1 + 3./2048, 3, 1e5 + 10}, []float64{1, 1 + 4./2048, 3, 100032}},
 		{"products round their operands to 10 bits of mantissa (TF32)", "cut", replay.Operand{},
 			[]float64{1 + 1./2048, 1 + 3./2048, 3, 0}, []float64{1, 1 + 2./2048, 3, 0}},
 		{"products round their operands to bfloat16", "tables are no operands", replay.Operand{Table: true},
@@ -42,6 +49,18 @@ func TestSchemes(t *testing.T) {
 			[]float64{127, 254, 1.4, 3.2}, []float64{127, 254, 1, 4}},
 		{"products with weights take float32 times " + lines, "a line of zeros has no step", weight,
 			[]float64{0, 254, 0, 3.2}, []float64{0, 254, 0, 4}},
+		{fmt.Sprintf(acts, "asymmetric 8 bits of the whole tensor (127 steps)"), "torch's 7 bits, from −27 to 100", product,
+			[]float64{-27, 100, 1.4, -1.6}, []float64{-27, 100, 1, -2}},
+		{fmt.Sprintf(acts, "symmetric 8 bits of the whole tensor (254 steps)"), "from −127 to 127", product, []float64{-127, 126.4, 1.4, -1.6}, []float64{-127, 126, 1, -2}},
+		{fmt.Sprintf(acts, "asymmetric 8 bits of each line (255 steps)"), "a step for each row", product, []float64{-51, 204, 0, 510}, []float64{-51, 204, 0, 510}},
+		{fmt.Sprintf(acts, "symmetric 8 bits of each line (254 steps)"), "a step for each row", product, []float64{-127, 1.4, 254, 3.2}, []float64{-127, 1, 254, 4}},
+		{fmt.Sprintf(weights, "symmetric 8 bits of the whole tensor (255 steps)"), "−128 to 127: what is as large as the least is cut", weight,
+			[]float64{-127.5, 127.5, 1.4, -1.6}, []float64{-128, 127, 1, -2}},
+		{fmt.Sprintf(weights, "symmetric 8 bits of the whole tensor (128 steps)"), "ONNX Runtime's 7 bits, from −64 to 64", weight,
+			[]float64{-64, 63.4, 1.4, -1.6}, []float64{-64, 63, 1, -2}},
+		{fmt.Sprintf(weights, "symmetric 8 bits of each line (128 steps)"), "and for each column", weight, []float64{-64, 128, 1.4, 3.2}, []float64{-64, 128, 1, 4}},
+		{fmt.Sprintf(weights, "shifted 8 bits of each line (255 steps)"), "a column need not hold 0", weight, []float64{100.25, 1, 355.25, 256}, []float64{100.25, 1, 355.25, 256}},
+		{fmt.Sprintf(weights, whole), "an infinity has no steps", weight, []float64{math.Inf(1), 1.4, 2, 3}, []float64{math.Inf(1), 1.4, 2, 3}},
 		{"embeddings are " + lines, "a step for each row", replay.Operand{Weight: true, Table: true, Sum: 1},
 			[]float64{127, 1.4, 254, 3.2}, []float64{127, 1, 254, 4}},
 		{"embeddings are shifted 8 bits of each line (255 steps)", "from the least number of a row on", replay.Operand{Weight: true, Table: true, Sum: 1},

@@ -1,10 +1,13 @@
 package piece_test
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/program"
@@ -39,6 +42,64 @@ func rows(t *testing.T, x []float64, own ...bool) piece.Record {
 			}
 			return replay.Of(tensor.F32, []int{1, 4, 2}, out)
 		}}
+}
+
+// Wherever the rows of tokens lie in a tensor, a wrong one is named, and one that is not the candidate's own counts for nothing.
+func TestRowsOfAnyLayout(t *testing.T) {
+	for _, tt := range []struct {
+		shape               []int
+		axis, batch, length int
+		reason              string
+	}{
+		{[]int{2, 3, 4}, 1, 2, 3, "[B L w]"},
+		{[]int{2, 2, 3, 4}, 2, 2, 3, "[B h L w]"},
+		{[]int{2, 4, 3}, 2, 2, 3, "[B w L]"},
+		{[]int{2, 2, 4, 3}, 3, 2, 3, "[B h w L]"},
+		{[]int{2, 3}, 1, 2, 3, "[B L]"},
+		{[]int{6, 4}, 0, 2, 3, "[B·L w]"},
+		{[]int{12, 2, 2}, 0, 2, 3, "[B·L·m h w]"},
+		{[]int{1, 3, 4}, 1, 2, 3, "[1 L w], for all sequences"},
+	} {
+		shape, err := json.Marshal(tt.shape)
+		require.NoError(t, err)
+		n := 1
+		for _, d := range tt.shape {
+			n *= d
+		}
+		inner, lines := n, 1 // elements of an index of the axis, and sequences that are told apart
+		for _, d := range tt.shape[:tt.axis+1] {
+			inner /= d
+		}
+		if tt.axis == 0 {
+			inner = n / tt.batch / tt.length
+		}
+		if tt.axis == 0 || tt.shape[0] == tt.batch {
+			lines = tt.batch
+		}
+		row := func(i int) int { return i/(n/lines)*tt.length + i/inner%tt.length }
+		for k := range lines * tt.length {
+			for _, mine := range []bool{true, false} {
+				own := slices.Repeat([]bool{true}, tt.batch*tt.length)
+				own[k] = mine
+				r, _, faults := judge(t, strings.ReplaceAll(twice, "[16,16]", string(shape)), tensor.F32, nil, layerOf, func(at program.Port, v *program.Value) piece.Record {
+					x := make([]float64, n)
+					for i := range x {
+						x[i] = map[string]float64{"model": 1, "y": 2, "z": 1}[at.Layer] * float64(i+1)
+						if at.Layer != "model" && row(i) == k {
+							x[i] *= 3
+						}
+					}
+					return piece.Record{Tensor: array(t, tensor.F32, v.Shape, x), Rows: &piece.Rows{Axis: tt.axis, Batch: tt.batch, Length: tt.length, Own: own}}
+				})
+				if !mine {
+					assert.Empty(t, faults, tt.reason)
+					continue
+				}
+				assert.Equal(t, []string{"y"}, faults, tt.reason)
+				assert.Equal(t, []int{k}, r.Local[1].Rows, tt.reason)
+			}
+		}
+	}
 }
 
 // Rows that no forward pass recorded are made by replay, and are no witness: a stretch closes only by

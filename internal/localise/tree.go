@@ -2,7 +2,6 @@ package localise
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"sort"
 
@@ -26,10 +25,7 @@ type call struct {
 func newTree(entries []Entry, indices []int) tree {
 	t := tree{calls: map[string][]call{}, end: map[string]int{}, start: map[string]int{}}
 	for _, i := range indices {
-		e := &entries[i]
-		if end, ok := t.end[e.Layer]; !ok || e.Seq > end {
-			t.end[e.Layer] = e.Seq
-		}
+		t.end[entries[i].Layer] = entries[i].Seq // the last one stays
 	}
 	for layer, end := range t.end {
 		name := label.Name(layer)
@@ -48,7 +44,7 @@ func newTree(entries []Entry, indices []int) tree {
 	for _, i := range indices {
 		e := &entries[i]
 		for l := e.Layer; l != ""; l = t.parent(l) {
-			if at, ok := t.start[l]; !ok || e.Seq < at {
+			if _, ok := t.start[l]; !ok {
 				t.start[l] = e.Seq
 			}
 		}
@@ -83,15 +79,9 @@ func (t *tree) callOf(layer, container, other string) string {
 	return calls[i].layer
 }
 
-// Start returns the execution index at which the first thing inside a layer was recorded:
-// containers are recorded after what is inside them, but get their inputs before. It is math.MaxInt
-// for a layer that was not recorded.
-func (t *tree) Start(layer string) int {
-	if at, ok := t.start[layer]; ok {
-		return at
-	}
-	return math.MaxInt
-}
+// Start returns the execution index at which the first thing inside a recorded layer was recorded:
+// containers are recorded after what is inside them, but get their inputs before.
+func (t *tree) Start(layer string) int { return t.start[layer] }
 
 // Container returns the innermost recorded layer around a layer; where none was recorded its parent
 // by name, and for a root the layer itself.

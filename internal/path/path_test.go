@@ -92,6 +92,39 @@ func TestFrom(t *testing.T) {
 	}
 }
 
+// Heads stand before the tokens: rows are those of all heads, and padding is that of each.
+func TestHeads(t *testing.T) {
+	actual, err := path.New(run(t, dump.Info{Path: "padding:left", PadMask: [][]int{{1, 1, 1}, {0, 1, 1}},
+		Passes: [][]dump.PassItem{{item(0, 0, 3), item(1, 0, 2)}}}, [][]int{{7, 8, 9}, {7, 8}}, entry(t, "0", "a", "output", []int{2, 2, 3, 2})), nil)
+	require.NoError(t, err)
+	one, err := path.New(run(t, dump.Info{}, [][]int{{7, 8, 9}}, entry(t, "0", "a", "output", []int{1, 2, 3, 2})), actual)
+	require.NoError(t, err)
+	found, err := actual.From(one)
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		run  *dump.Run
+		want []float64
+	}{
+		{found.Run, []float64{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 6, 7, 8, 9, 10, 11, 6, 7, 8, 9}},
+		{actual.Run, []float64{0, 1, 2, 3, 4, 5, 14, 15, 16, 17, 6, 7, 8, 9, 10, 11, 20, 21, 22, 23}},
+	} {
+		e, ok := tt.run.Find("0", "a", "output")
+		require.True(t, ok)
+		assert.Equal(t, []int{1, 2, 5, 2}, e.Tensor.Shape())
+		assert.Equal(t, tt.want, values(e.Tensor))
+	}
+	assert.Equal(t, 2, actual.Axis("a", "output"))
+	pad, left := actual.Padding(actual.Passes[0], 1, "a", "output")
+	assert.True(t, left)
+	assert.Equal(t, []float64{12, 13, 18, 19}, values(pad))
+	pad, _ = actual.Padding(actual.Passes[0], 0, "a", "output")
+	assert.Nil(t, pad, "the longest has none")
+	parts, err := actual.Rows("a", "output", 1, 1, 2)
+	require.NoError(t, err)
+	require.Len(t, parts, 1)
+	assert.Equal(t, []float64{16, 17, 22, 23}, values(parts[0]))
+}
+
 // Which passes show a path, and what they lack.
 func TestCheck(t *testing.T) {
 	tests := []struct {

@@ -66,6 +66,11 @@ func TestPlans(t *testing.T) {
 			{Case: "d", Tokens: [][]int{{7, 9, 9}}, Images: [][]string{{"y.png"}}, Passes: [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 3)}}}}, 0, "images go with their sequence"},
 		{"repeat:2", seen[:1], []path.Plan{{Case: "c", Tokens: [][]int{{8, 9, 9}, {9, 9, 8}}, Images: [][]string{{"x.png"}, {"x.png"}},
 			Passes: [][]dump.PassItem{{item(0, 0, 3)}, {item(1, 0, 3)}, fresh(0, 3)}}}, 0, "the same image in other tokens"},
+		{"repeat:2", seen, []path.Plan{{Case: "c", Tokens: [][]int{{8, 9, 9}, {7, 9, 9}}, Images: [][]string{{"x.png"}, {"y.png"}},
+			Passes: [][]dump.PassItem{{item(0, 0, 3)}, {item(1, 0, 3)}, fresh(0, 3)}}, {Case: "d", Tokens: [][]int{{7, 9, 9}, {8, 9, 9}}, Images: [][]string{{"y.png"}, {"x.png"}},
+			Passes: [][]dump.PassItem{{item(0, 0, 3)}, {item(1, 0, 3)}, fresh(0, 3)}}}, 0, "the prompt of another case with images"},
+		{"repeat:2", []path.Input{{Case: "a", Tokens: [][]int{{1, 2, 1}}}}, []path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 1}, {2, 1}},
+			Passes: [][]dump.PassItem{{item(0, 0, 3)}, {item(1, 0, 2)}, fresh(0, 3)}}}, 0, "backwards they are the same"},
 		{"batch", append(both[:2:2], seen...), []path.Plan{{Tokens: [][]int{{1, 2, 3, 4, 5}, {6, 7}},
 			Passes: [][]dump.PassItem{{item(0, 0, 5), item(1, 0, 2)}, append(fresh(1, 2), fresh(0, 5)...)}},
 			{Case: "c", Tokens: [][]int{{8, 9, 9}, {7, 9, 9}}, Images: [][]string{{"x.png"}, {"y.png"}},
@@ -85,6 +90,28 @@ func TestPlans(t *testing.T) {
 			assert.Equal(t, tt.want, got, tt.reason)
 			assert.Len(t, left, tt.left)
 		})
+	}
+}
+
+// Without numbers, lengths are those at which kernels and windows change what they do.
+func TestUsualLengths(t *testing.T) {
+	for _, tt := range []struct {
+		n, window int
+		want      []int
+		reason    string
+	}{
+		{20, 12, []int{1, 2, 7, 8, 9, 11, 12, 13, 15, 16, 17, 20}, "a window among tiles, and all of it"},
+		{20, 0, []int{1, 2, 7, 8, 9, 15, 16, 17, 20}, "no window"},
+		{66, 1, []int{1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 66}, "no run has 0 tokens"},
+		{130, 0, []int{1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 128, 129, 130}, "a page"},
+	} {
+		plans, _, err := path.Plans("lengths", []path.Input{{Case: "a", Tokens: [][]int{make([]int, tt.n)}}}, path.About{Window: tt.window})
+		require.NoError(t, err)
+		var lengths []int
+		for _, ids := range plans[0].Tokens {
+			lengths = append(lengths, len(ids))
+		}
+		assert.Equal(t, tt.want, lengths, tt.reason)
 	}
 }
 

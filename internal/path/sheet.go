@@ -169,11 +169,7 @@ func (s *Sheet) Axis(layer, port string) int {
 // Rows returns the rows of a port that are the tokens from ≤ i < to of a sequence, in several parts if
 // several forward passes fed them; nil if not all of them were recorded.
 func (s *Sheet) Rows(layer, port string, sequence, from, to int) ([]*tensor.Tensor, error) {
-	key := nameKey{layer, port}
-	if a, ok := s.axes[key]; !ok || a == none {
-		return nil, nil
-	}
-	return s.rows(key, sequence, from, to)
+	return s.rows(nameKey{layer, port}, sequence, from, to)
 }
 
 // Padding returns the rows of a port that are padding of an item, as the run recorded them, and

@@ -84,17 +84,18 @@ func TestRewritesAreNotes(t *testing.T) {
 		edit   edits
 		layer  string // that differs first
 		note   bool   // else it fails
+		how    string // what the note says of it
 	}{
-		{"1/√d folded into q", edits{"q": times(0.25)}, "attn.q_proj", true},
-		{"k undoes what is in q", edits{"q": times(1.37), "k": times(1 / 1.37)}, "attn.q_proj", true},
-		{"k undoes the little that is in q", edits{"q": times(1.00015), "k": times(1 / 1.00015)}, "attn.q_proj", true},
-		{"halves of the heads of q are interleaved", edits{"q": func(x *tensor.Tensor) *tensor.Tensor { return interleave(t, x, 8) }}, "attn.q_proj", true},
-		{"q in another order, which no other tensor shows", edits{"q": shuffled}, "attn.q_proj", false},
-		{"a factor of q that no other tensor shows", edits{"q": times(1.001)}, "attn.q_proj", false},
-		{"channels of the MLP in another order", edits{"up": shuffled, "act": shuffled}, "mlp.up_proj", true},
+		{"1/√d folded into q", edits{"q": times(0.25)}, "attn.q_proj", true, " (1/√16 is folded in): "},
+		{"k undoes what is in q", edits{"q": times(1.37), "k": times(1 / 1.37)}, "attn.q_proj", true, " (every element is multiplied by 1.37): "},
+		{"k undoes the little that is in q", edits{"q": times(1.00015), "k": times(1 / 1.00015)}, "attn.q_proj", true, " on (every element is multiplied by 1.00015): "},
+		{"halves of the heads of q are interleaved", edits{"q": func(x *tensor.Tensor) *tensor.Tensor { return interleave(t, x, 8) }}, "attn.q_proj", true, " (the halves of each head of 8 are interleaved): "},
+		{"q in another order, which no other tensor shows", edits{"q": shuffled}, "attn.q_proj", false, ""},
+		{"a factor of q that no other tensor shows", edits{"q": times(1.001)}, "attn.q_proj", false, ""},
+		{"channels of the MLP in another order", edits{"up": shuffled, "act": shuffled}, "mlp.up_proj", true, " (the columns are in another order: column 0 holds column 3): "},
 		{"the attention is wrong, and all behind it", edits{"q": times(0.25), "heads": times(1.1), "o": times(1.1), "mid": times(1.1),
-			"up": times(1.1), "act": times(1.1), "down": times(1.1), "y": times(1.1), "end": times(1.1)}, "attn.q_proj", false},
-		{"the model's own result", edits{"end": times(0.25)}, "", false},
+			"up": times(1.1), "act": times(1.1), "down": times(1.1), "y": times(1.1), "end": times(1.1)}, "attn.q_proj", false, ""},
+		{"the model's own result", edits{"end": times(0.25)}, "", false, ""},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			c := compareRuns(t, block(t, "torch", nil), block(t, "max", tt.edit))
@@ -106,7 +107,11 @@ func TestRewritesAreNotes(t *testing.T) {
 			require.Equal(t, report.Pass, r.Verdict, "%v", r.FirstDivergence)
 			l := row(t, r, "m.layers.0."+tt.layer+"-output")
 			assert.True(t, l.Benign)
-			assert.Contains(t, l.Note, "what is made of it agrees, in every forward pass")
+			assert.Contains(t, l.Note, "written otherwise from m.layers.0."+tt.layer+"-output on")
+			assert.Contains(t, l.Note, tt.how+"what is made of it agrees, in every forward pass")
+			require.NotEmpty(t, r.Stretches)
+			assert.Equal(t, []any{"short", l.Note}, []any{r.Stretches[0].Case, r.Stretches[0].Text})
+			assert.Equal(t, "m.layers.0."+tt.layer+"-output", r.Stretches[0].Ports[0])
 			assert.Empty(t, r.Causes, "nothing is proven of what is no fault")
 			j := find(t, c, "m.layers.0."+tt.layer+"-output").DecideByName(nil, "")
 			assert.Equal(t, report.StatusFail, j.Row.Status, "a layer asked for by its name fails")

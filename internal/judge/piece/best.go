@@ -122,9 +122,9 @@ func (s *Site) OfScores() *Site {
 	if err != nil {
 		return nil
 	}
-	parts := rowsOf(plain).parted(k)
+	parts := lined(plain).parted(k)
 	of.Off = func(a *replay.Array) (units, relative float64) {
-		scores := rowsOf(a)
+		scores := lined(a)
 		if scores.rows() != chosen.rows() || 2*scores.parted(k) < parts { // of equal scores any choice is the best
 			return inf, inf
 		}

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/goparity/goparity/internal/mask"
-	"github.com/goparity/goparity/internal/replay"
 )
 
 // deviation is the relative L2 error of a tensor and of its worst row.
@@ -22,15 +21,6 @@ func (d deviation) exceeds(limit deviation) bool {
 type numbers struct {
 	x     []float64
 	width int
-}
-
-// rowsOf are the numbers of an array, in rows along its last axis.
-func rowsOf(a *replay.Array) numbers {
-	shape := a.Shape()
-	if len(shape) == 0 {
-		return numbers{a.Floats(), 1}
-	}
-	return numbers{a.Floats(), shape[len(shape)-1]}
 }
 
 func (n numbers) rows() int {

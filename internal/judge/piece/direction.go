@@ -16,7 +16,7 @@ import (
 // rounding each result makes, and than leastErrors standard errors, of rows and of elements. More than
 // mostLarger is seen by its size, and may be another way to write the same.
 func (c *comparison) larger() float64 {
-	if !compare.Has16Bits(c.Encoding) || len(c.made.x) < leastElements || c.keys != nil {
+	if !compare.Has16Bits(c.Encoding) || len(c.made.x) < leastElements || c.Records[c.port].Rows != nil {
 		return 0
 	}
 	part, err := coherent(c.made, c.have)

@@ -1,6 +1,7 @@
 package piece
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/goparity/goparity/internal/replay"
@@ -43,13 +44,7 @@ func (c *comparison) integers() {
 	l.Error = float64(len(wrong)) / float64(c.have.rows())
 	l.RowError = l.Error
 	l.Wrong = len(wrong) > 0
-	for i := range wrong {
-		if c.keys != nil {
-			l.Rows = append(l.Rows, c.keys[i])
-		}
-	}
-	slices.Sort(l.Rows)
-	l.Rows = slices.Compact(l.Rows)
+	c.note(slices.Collect(maps.Keys(wrong)))
 }
 
 // chosen takes the rows out of wrong that are the choice which the scores make that the candidate has

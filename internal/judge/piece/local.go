@@ -210,9 +210,7 @@ func (c *comparison) decide() {
 		}
 	}
 	l.Wrong, l.Larger = true, c.larger()
-	if c.keys != nil {
-		l.Rows = c.wrongRows(limit.row)
-	}
+	c.note(c.wrongRows(limit.row))
 }
 
 // unless lets a piece be wrong whose error is within its limit, and is not that of rounding.
@@ -284,9 +282,24 @@ func (c *comparison) wrongRows(limit float64) (rows []int) {
 	diffs, norms := rowErrors(c.made.meaning(), c.have.meaning())
 	for i := range diffs {
 		if !(relative(diffs[i], norms[i]) <= limit) {
-			rows = append(rows, c.keys[i])
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// note keeps which rows are wrong.
+func (c *comparison) note(rows []int) {
+	if c.keys != nil {
+		for n, i := range rows {
+			rows[n] = c.keys[i]
 		}
 	}
 	slices.Sort(rows)
-	return slices.Compact(rows)
+	rows = slices.Compact(rows)
+	if c.Records[c.port].Rows != nil {
+		c.Rows = rows
+	} else {
+		c.lines = rows
+	}
 }

@@ -7,23 +7,33 @@ import (
 )
 
 // arrange returns the elements of a tensor that are compared, in rows along its last axis, and which
-// row of Rows each of them belongs to; nil keys where the tensor is whole. Rows that lie along the
-// last axis are brought in front of the others first.
+// row of Rows, or of Lines, each of them belongs to; nil keys where the tensor is whole. Rows that lie along
+// the last axis are brought in front of the others first.
 func (r *Record) arrange(a *replay.Array) (numbers, []int) {
 	if r.Rows != nil {
 		return r.Rows.arrange(a)
 	}
-	all := rowsOf(a)
+	all := lined(a)
 	if r.Lines == nil || len(r.Lines) != all.rows() {
 		return all, nil
 	}
 	var own []float64
+	var keys []int
 	for i, is := range r.Lines {
 		if is {
-			own = append(own, all.row(i)...)
+			own, keys = append(own, all.row(i)...), append(keys, i)
 		}
 	}
-	return numbers{own, all.width}, nil
+	return numbers{own, all.width}, keys
+}
+
+// lined are all elements of a tensor, in rows along its last axis.
+func lined(a *replay.Array) numbers {
+	all := numbers{a.Floats(), 1}
+	if shape := a.Shape(); len(shape) > 0 {
+		all.width = shape[len(shape)-1]
+	}
+	return all
 }
 
 func (r *Rows) arrange(a *replay.Array) (numbers, []int) {

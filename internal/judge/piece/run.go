@@ -75,6 +75,7 @@ type Local struct {
 	First, Last     int     // operators of the program; First > Last for none
 	Rows            []int   // wrong rows, of Rows
 
+	lines  []int // wrong ones along the last axis, where there are no Rows
 	beside []int // ports beside it that it is right by: scores, of a choice
 }
 

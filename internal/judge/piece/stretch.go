@@ -254,24 +254,31 @@ func (s *stretch) better(q int, l *Local) bool {
 // lacks reports whether a port is no witness: the candidate has none of the rows of it that are wrong in
 // the stretch.
 func (s *stretch) lacks(q int) bool {
-	rows := s.Records[q].Rows
-	if rows == nil {
-		return false
-	}
 	known := false
 	for p := range s.ports {
-		r := s.Records[p].Rows
-		if r == nil {
-			continue
+		wrong, has := s.wrongIn(p, q)
+		if slices.ContainsFunc(wrong, has) {
+			return false
 		}
-		for _, at := range s.local[p].Rows {
-			known = true
-			if line, row := at/r.Length, at%r.Length; row < rows.Length && line < rows.Batch && rows.Own[line*rows.Length+row] {
-				return false
-			}
-		}
+		known = known || len(wrong) > 0
 	}
 	return known
+}
+
+// wrongIn lists the rows of a port that are wrong, and tells which of them the candidate has of another one. There are
+// none where nothing says which row of the one is which of the other.
+func (s *stretch) wrongIn(p, q int) (rows []int, has func(at int) bool) {
+	of, in := &s.Records[p], &s.Records[q]
+	switch {
+	case of.Rows != nil && in.Rows != nil:
+		return s.local[p].Rows, func(at int) bool {
+			line, row := at/of.Rows.Length, at%of.Rows.Length
+			return row < in.Rows.Length && line < in.Rows.Batch && in.Rows.Own[line*in.Rows.Length+row]
+		}
+	case in.Lines != nil && of.Tensor != nil && len(in.Lines) == lined(of.Tensor).rows():
+		return s.local[p].lines, func(at int) bool { return in.Lines[at] }
+	}
+	return nil, nil
 }
 
 // wrongSources lists what a port is made of that is wrong by itself, or made of that, and not left out.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/onepass"
@@ -139,6 +140,7 @@ func TestForms(t *testing.T) {
 		return []array{a.cut(axis, 0, 5), a.cut(axis, 5, 6), a.cut(axis, 6, 7)}
 	}
 	rows, channels, weights, square := random(r, 1, n, w), random(r, 1, w, n), random(r, 1, h, n, n), random(r, 1, n, n, w)
+	after := random(r, 1, n, h, n)
 	flat := cuts(rows, 1)
 	for i, p := range flat {
 		flat[i] = p.as(p.shape[1:]...)
@@ -159,6 +161,7 @@ func TestForms(t *testing.T) {
 		{"positions", []int{1, n}, positions.as(1, n), cuts(positions.as(n), 0), "[q] for [1 n]"},
 		{"as many heads as tokens", square.shape, square, cuts(square, 2), "one pass alone would be ambiguous"},
 		{"keys", weights.shape, weights, []array{weights.cut(2, 0, 5).cut(3, 0, 5), weights.cut(2, 5, 6).cut(3, 0, 6), weights.cut(2, 6, 7)}, "[1 h q kv]"},
+		{"heads behind the rows", after.shape, after, []array{after.cut(1, 0, 5).cut(3, 0, 5), after.cut(1, 5, 6).cut(3, 0, 6), after.cut(1, 6, 7)}, "[1 q h kv]"},
 		{"keys alone", keys.shape, keys, []array{keys.cut(0, 0, 5).cut(1, 0, 5), keys.cut(0, 5, 6).cut(1, 0, 6), keys.cut(0, 6, 7)}, "[q kv]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -179,6 +182,9 @@ func TestForms(t *testing.T) {
 			if got.Keys != nil {
 				for i, has := range got.Keys {
 					q, k := i/n%n, i%n
+					if len(tt.shape) == 4 && tt.shape[1] == n {
+						q = i / n / h
+					}
 					assert.Equal(t, k < 5 || k <= q, has, "row %d has key %d", q, k)
 				}
 			}
@@ -357,7 +363,11 @@ func TestCache(t *testing.T) {
 			}
 			require.Len(t, l.Changes, 1, tt.reason)
 			assert.Equal(t, tt.want, []int{l.Changes[0].Pass, l.Changes[0].Position}, tt.reason)
-			assert.Greater(t, l.Changes[0].RelL2, 0.1)
+			var row []float64 // position 1 of both heads
+			for _, v := range whole.cut(2, 1, 2).values {
+				row = append(row, float64(v))
+			}
+			assert.InDelta(t, 1/floats.Norm(row, 2), l.Changes[0].RelL2, 1e-6)
 		})
 	}
 }
@@ -401,6 +411,41 @@ func TestStates(t *testing.T) {
 			assert.True(t, got.Whole())
 			assert.Equal(t, slices.Repeat([]int{tt.pass}, 5), got.Pass)
 		})
+	}
+}
+
+// The states of a batch are those of its sequences, in whatever order these were fed; one that does not tell sequences apart is
+// that of the run.
+func TestStatesOfABatch(t *testing.T) {
+	tokens := [][]int{ids(2), ids(2)}
+	golden := passes(t, tokens, [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 2)}}, nil)[0]
+	lay := func(shape []int, items [][]dump.PassItem, parts ...array) *onepass.Laid {
+		in := onepass.New(tokens, passes(t, tokens, items, nil), recorded(parts...))
+		runs := in.Runs
+		if runs[0].Sequence == 1 {
+			runs = []*onepass.Run{runs[1], runs[0]}
+		}
+		return in.Lay([]onepass.Port{{Layer: "a", Name: "output", Shape: shape, Fed: true}}, onepass.NewGrid(golden, runs)).Ports[0]
+	}
+	each := func(v ...float32) array { return array{[]int{len(v) / 3, 3}, v} }
+	for _, tt := range []struct {
+		shape  []int
+		items  [][]dump.PassItem
+		parts  []array
+		want   []float32
+		pass   []int
+		reason string
+	}{
+		{[]int{2, 3}, [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 2)}}, []array{each(1, 2, 3, 4, 5, 6)}, []float32{1, 2, 3, 4, 5, 6}, []int{0, 0, 0, 0}, "together"},
+		{[]int{2, 3}, [][]dump.PassItem{{item(1, 0, 2), item(0, 0, 2)}}, []array{each(1, 2, 3, 4, 5, 6)}, []float32{4, 5, 6, 1, 2, 3}, []int{0, 0, 0, 0}, "in the other order"},
+		{[]int{2, 3}, [][]dump.PassItem{{item(0, 0, 1), item(1, 0, 1)}, {item(0, 1, 2), item(1, 1, 2)}}, []array{each(9, 9, 9, 9, 9, 9), each(1, 2, 3, 4, 5, 6)},
+			[]float32{1, 2, 3, 4, 5, 6}, []int{1, 1, 1, 1}, "what the last pass left"},
+		{[]int{5}, [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 2)}}, []array{{[]int{5}, []float32{1, 2, 3, 4, 5}}}, []float32{1, 2, 3, 4, 5}, []int{0, 0, -1, -1}, "of no sequence: it stands with the first"},
+	} {
+		got := lay(tt.shape, tt.items, tt.parts...)
+		require.NotNil(t, got, tt.reason)
+		assert.Equal(t, tt.want, values(got.Tensor), tt.reason)
+		assert.Equal(t, tt.pass, got.Pass, tt.reason)
 	}
 }
 

@@ -58,6 +58,38 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
+// An error counts by what rounding makes there: where sums cancel, that is much.
+func TestNoise(t *testing.T) {
+	cancelled := func(by string) string {
+		s := strings.Replace(twice, `"aten.mul.Tensor","args":{"self":"%0","other":2}`, `"aten.add.Tensor","args":{"self":"%0","other":`+by+`,"alpha":1}`, 1)
+		s = strings.Replace(s, `"aten.mul.Tensor","args":{"self":"%1","other":0.5}`, `"aten.add.Tensor","args":{"self":"%1","other":-`+by+`,"alpha":1}`, 1)
+		return strings.ReplaceAll(strings.Replace(s, `"y-output":["%1",1,1],`, "", 1), "[16,16]", "[2,2]")
+	}
+	for _, tt := range []struct {
+		encoding tensor.DType
+		by       string
+		off      float64 // of one number, which is about 1
+		wrong    bool
+		reason   string
+	}{
+		{tensor.F32, "0", 1e-4, true, "nothing cancels"},
+		{tensor.F32, "1e4", 3e-4, false, "half of the last place of 1e4"},
+		{tensor.F32, "1e4", 2e-2, true, "many of them"},
+		{tensor.BF16, "0", 0.1, true, "nothing cancels"},
+		{tensor.BF16, "100", 0.25, false, "half of the last place of 100"},
+		{tensor.BF16, "100", 4, true, "many of them"},
+	} {
+		_, _, faults := judge(t, cancelled(tt.by), tt.encoding, nil, layerOf, func(at program.Port, v *program.Value) piece.Record {
+			x := []float64{1.1015625, -0.90625, 0.8046875, 1.203125}
+			if at.Layer == "z" {
+				x[0] += tt.off
+			}
+			return piece.Record{Tensor: array(t, tensor.F32, v.Shape, x)}
+		})
+		assert.Equal(t, tt.wrong, len(faults) > 0, "%s %s: %s", tt.encoding, tt.by, tt.reason)
+	}
+}
+
 // A tensor that is larger throughout is wrong in 16 bits, although its error is within that of rounding.
 func TestLarger(t *testing.T) {
 	x := make([]float64, 256)

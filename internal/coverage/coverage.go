@@ -168,7 +168,7 @@ func (d Demand) names(p *Pass, layer string) []string {
 // "" if there is none.
 func (p *Pass) block(layer string) string {
 	block := label.Block(label.Name(layer))
-	if block == "" || layer == block {
+	if block == "" {
 		return block
 	}
 	for l := layer; label.Name(l) != block; {

@@ -20,18 +20,13 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// labelled makes a run of labels, each of which may be followed by = and the label whose
-// values it holds. Equal labels hold equal values.
+// labelled makes a run of labels. Equal labels hold equal values.
 func labelled(t *testing.T, engine, labels string) *dump.Run {
 	t.Helper()
 	var ports []port
-	for word := range strings.FieldsSeq(labels) {
-		name, values, _ := strings.Cut(word, "=")
-		if values == "" {
-			values = name
-		}
+	for name := range strings.FieldsSeq(labels) {
 		h := fnv.New32a()
-		h.Write([]byte(values))
+		h.Write([]byte(name))
 		ports = append(ports, port{name, wave(t, 1, float64(h.Sum32()%1000), 1, 4, 8)})
 	}
 	return run(engine, ports...)

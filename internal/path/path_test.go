@@ -211,6 +211,45 @@ func TestDecodedGolden(t *testing.T) {
 	assert.Equal(t, []float64{2, 3, 4, 5}, values(e.Tensor), "one row of each step")
 }
 
+// A run that was forced along a text feeds the prompt, and then a token in each step; the last token of the text decides no
+// other, and need not be fed.
+func TestGeneration(t *testing.T) {
+	text := [][]int{{7, 8, 9, 10}}
+	out := func(step string, n int) dump.Entry { return entry(t, step, "a", "output", []int{1, n, 2}) }
+	for _, tt := range []struct {
+		made   []dump.Entry
+		items  map[string]dump.PassItem
+		tokens []int
+		err    string
+		reason string
+	}{
+		{[]dump.Entry{out("0", 4)}, map[string]dump.PassItem{"0": item(0, 0, 4)}, []int{7, 8, 9, 10}, "", "in one pass"},
+		{[]dump.Entry{out("0", 3)}, map[string]dump.PassItem{"0": item(0, 0, 3)}, []int{7, 8, 9}, "", "in one pass, without the last"},
+		{[]dump.Entry{out("0", 3), entry(t, "0", "b", "output", []int{4, 2}), entry(t, "0", "c", "output", []int{4, 2})},
+			map[string]dump.PassItem{"0": item(0, 0, 4)}, []int{7, 8, 9, 10}, "", "most have the last"},
+		{[]dump.Entry{out("0", 2), out("1", 1), out("2", 1)}, map[string]dump.PassItem{"0": item(0, 0, 2), "1": item(0, 2, 3), "2": item(0, 3, 4)}, []int{7, 8, 9, 10}, "", "in steps"},
+		{[]dump.Entry{out("0", 2), out("1", 1)}, map[string]dump.PassItem{"0": item(0, 0, 2), "1": item(0, 2, 3)}, []int{7, 8, 9}, "", "without the last"},
+		{[]dump.Entry{out("0", 2), out("2", 1)}, map[string]dump.PassItem{"0": item(0, 0, 2), "2": item(0, 3, 4)}, []int{7, 8, 9, 10}, "", "a step that is missing moves no other"},
+		{[]dump.Entry{out("prefill", 2), out("then", 1)}, map[string]dump.PassItem{"prefill": item(0, 0, 2), "then": item(0, 2, 3)}, []int{7, 8, 9}, "", "names that are no numbers"},
+		{[]dump.Entry{out("0", 2), out("3", 1)}, nil, nil, "step 3 of run feeds token 4, token_ids of run.json has 4", "beyond the text"},
+	} {
+		s, err := path.New(run(t, dump.Info{Generation: &dump.Generation{From: 2, Tokens: []int{9, 10}}}, text, tt.made...), nil)
+		if tt.err != "" {
+			assert.ErrorContains(t, err, tt.err, tt.reason)
+			continue
+		}
+		require.NoError(t, err, tt.reason)
+		items := map[string]dump.PassItem{}
+		for _, p := range s.Passes {
+			require.Len(t, p.Items, 1, tt.reason)
+			items[p.Step] = p.Items[0]
+		}
+		assert.Equal(t, tt.items, items, tt.reason)
+		assert.Equal(t, [][]int{tt.tokens}, s.Tokens, tt.reason)
+		assert.NoError(t, s.IsOnePass(), "so goldens are made")
+	}
+}
+
 // What cannot be put beside a golden is an error that says why.
 func TestErrors(t *testing.T) {
 	chunks := [][]dump.PassItem{{item(0, 0, 1)}, {item(0, 1, 2)}}
@@ -224,6 +263,8 @@ func TestErrors(t *testing.T) {
 	}{
 		{dump.Info{Path: "chunked:1", Passes: chunks}, [][]int{{1, 2}}, two[:1], `passes[1] has no tensors in run: want a step "1"`},
 		{padded, [][]int{{1, 2}, {3}}, two[:1], "row 1 of the padding mask of step 0 has 2 tokens, passes[0][1] feeds 1"},
+		{dump.Info{PadMask: [][]int{{1, 1}, {1, 1}}, Passes: [][]dump.PassItem{{item(0, 0, 2)}}}, [][]int{{1, 2}}, two[:1],
+			"the padding mask of step 0 has 2 sequences, the forward pass feeds 1"},
 		{dump.Info{}, [][]int{}, two[:1], "run has no token_ids in run.json"},
 		{dump.Info{}, [][]int{{1, 2, 3}}, []dump.Entry{entry(t, "0", "a", "output", []int{4, 2})},
 			"run has no tensor with a row for each token that passes fed: its first is a-output [4 2]"},
@@ -238,6 +279,13 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, err)
 	_, err = chunked.From(other)
 	assert.ErrorContains(t, err, "token 1 of sequence 0 is 2 in the candidate and 3 in the golden that is most like it")
+	exact := *other
+	exact.Tokens, exact.Exact = [][]int{{1, 2, 3}}, true
+	_, err = chunked.From(&exact)
+	assert.ErrorContains(t, err, "sequence 0 of the candidate has the first 2 tokens of a golden alone, and its rows may depend on later ones")
+	parts, err := path.New(run(t, dump.Info{Passes: chunks}, [][]int{{1, 2}}, two...), nil)
+	require.NoError(t, err)
+	assert.ErrorContains(t, parts.IsOnePass(), "forward pass 0 fed sequence 0 tokens 0–0 of 2: want a run of one pass")
 	shorter, err := path.New(run(t, dump.Info{}, [][]int{{1}}, entry(t, "0", "a", "output", []int{1, 1, 2})), nil)
 	require.NoError(t, err)
 	_, err = chunked.From(shorter)

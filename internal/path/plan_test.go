@@ -53,6 +53,12 @@ func TestPlans(t *testing.T) {
 			"b is too short, so a goes beside its own beginning"},
 		{"batch:1", append(abc[:1:1], seen...), []path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}, {1, 2, 3}},
 			Passes: [][]dump.PassItem{{item(0, 0, 4), item(1, 0, 2)}, {item(0, 4, 5), item(1, 2, 3)}}}}, 2, "parts of sequences with images are fed alone"},
+		{"one-pass", both, []path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}}, Passes: [][]dump.PassItem{{item(0, 0, 5)}}},
+			{Case: "b", Tokens: [][]int{{6, 7}}, Passes: [][]dump.PassItem{{item(0, 0, 2)}}}}, 0, "each case alone"},
+		{"batch", append(both[:2:2], seen[0]), []path.Plan{{Tokens: [][]int{{1, 2, 3, 4, 5}, {6, 7}},
+			Passes: [][]dump.PassItem{{item(0, 0, 5), item(1, 0, 2)}, append(fresh(1, 2), fresh(0, 5)...)}}}, 1, "one with images has no other beside it"},
+		{"padding:left", append(abc[:1:1], path.Input{Case: "b", Tokens: [][]int{{9, 8, 7, 6, 5}}}), []path.Plan{{Tokens: [][]int{{1, 2, 3, 4, 5}, {9, 8, 7, 6, 5}, {1, 2, 3}, {1, 2, 3, 4}},
+			Passes: [][]dump.PassItem{{item(0, 0, 5), item(1, 0, 5), item(2, 0, 3), item(3, 0, 4)}}}}, 0, "all equally long, so with beginnings of the first"},
 		{"padding:left", both, []path.Plan{{Tokens: [][]int{{1, 2, 3, 4, 5}, {6, 7}},
 			Passes: [][]dump.PassItem{{item(0, 0, 5), item(1, 0, 2)}}}}, 0, "sequences of several lengths"},
 		{"repeat:2", abc, []path.Plan{{Case: "a", Tokens: [][]int{{1, 2, 3, 4, 5}, {5, 4, 3, 2, 1}},
@@ -149,6 +155,7 @@ func TestPlansRefuses(t *testing.T) {
 		{"batch", one, "all sequences have one token"},
 		{"batch:5", six, "wants two sequences of 6 tokens or more"},
 		{"mask", one, "wants 3 or more"},
+		{"padding:left", []path.Input{{Case: "a", Tokens: [][]int{{1, 2}}, Images: [][]string{{"x"}}}, {Case: "b", Tokens: [][]int{{3, 4}}, Images: [][]string{{"y"}}}}, "inside of an image"},
 		{"sideways", six, `path is "sideways"`},
 	}
 	for _, tt := range tests {

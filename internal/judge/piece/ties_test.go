@@ -1,6 +1,7 @@
 package piece_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -44,6 +45,45 @@ func TestAnyOrder(t *testing.T) {
 		_, _, wrong := judge(t, grouped, tensor.F32, nil, nameOf, func(at program.Port, v *program.Value) piece.Record {
 			of := map[string][]float64{"input_experts": {1, 0, 0, 2, 1, 0}, "input_x": x, "output_0": tt.order, "output_1": chosen}
 			return piece.Record{Tensor: array(t, v.DType, v.Shape, of[at.Name])}
+		})
+		assert.Equal(t, tt.wrong, wrong, tt.reason)
+	}
+}
+
+// What is made of rows in any order is right in that order, or in the reference's, and else wrong.
+func TestBehindAnyOrder(t *testing.T) {
+	source := strings.NewReplacer(`"from":{"op":1}}],`, `"from":{"op":1}},{"id":5,"shape":[6,2],"dtype":"float32","from":{"op":2}},{"id":6,"shape":[2],"dtype":"float32","from":{"op":3}}],`,
+		`"layer":"router","call":1}],`, `"layer":"router","call":1},
+{"op":"aten.mul.Tensor","args":{"self":"%4","other":2},"out":["%5"],"layer":"mlp","call":1},
+{"op":"aten.sum.dim_IntList","args":{"self":"%5","dim":[0],"keepdim":false,"dtype":null},"out":["%6"],"layer":"out","call":1}],`,
+		`"ops":[0,2]`, `"ops":[0,4]`, `["%4",2,2]}`, `["%4",2,2],"mlp-output":["%5",3,3],"out-output":["%6",4,4]}`).Replace(grouped)
+	reference, turned := []int{1, 2, 5, 0, 4, 3}, []int{5, 2, 1, 4, 0, 3}
+	for _, tt := range []struct {
+		rows, mlp []int
+		out       []float64
+		wrong     []string
+		reason    string
+	}{
+		{reference, reference, []float64{72, 84}, nil, "as recorded"},
+		{turned, turned, []float64{72, 84}, nil, "in the order of its rows"},
+		{turned, reference, []float64{72, 84}, nil, "in the reference's"},
+		{turned, []int{5, 2, 1, 0, 4, 3}, []float64{72, 84}, nil, "of each expert in any"},
+		{turned, []int{5, 2, 0, 4, 0, 3}, []float64{68, 80}, []string{"mlp"}, "a token of another expert in the place of its own"},
+		{turned, turned, []float64{72, 85}, []string{"out"}, "a sum hangs on no order"},
+	} {
+		x := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+		of := func(by float64, rows []int) (out []float64) {
+			for _, r := range rows {
+				out = append(out, by*x[2*r], by*x[2*r+1])
+			}
+			return out
+		}
+		_, _, wrong := judge(t, source, tensor.F32, nil, layerOf, func(at program.Port, v *program.Value) (r piece.Record) {
+			have := map[string][]float64{"model input_experts": {1, 0, 0, 2, 1, 0}, "model input_x": x, "router output_1": of(1, tt.rows), "mlp output": of(2, tt.mlp), "out output": tt.out}
+			if x := have[at.Layer+" "+at.Name]; x != nil {
+				r.Tensor = array(t, v.DType, v.Shape, x)
+			}
+			return r
 		})
 		assert.Equal(t, tt.wrong, wrong, tt.reason)
 	}

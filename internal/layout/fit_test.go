@@ -70,3 +70,13 @@ func TestFit(t *testing.T) {
 		})
 	}
 }
+
+func TestPaddingErrors(t *testing.T) {
+	_, err := layout.NewPadding([][]bool{{true, true}, {true}})
+	assert.ErrorContains(t, err, "sequence 1 has 1 tokens, the first has 2")
+	_, err = layout.NewPadding([][]bool{{true, true}, {false, false}})
+	assert.ErrorContains(t, err, "sequence 1 has no real token")
+	p, err := layout.NewPadding([][]bool{{true, true}})
+	assert.NoError(t, err)
+	assert.False(t, p.Known(), "a mask without padding is none")
+}

@@ -12,7 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/toy"
 )
 
-// Layers are found by their names, the ends of these, and patterns; what is not there says so.
+// What can be judged of which layer, and why others cannot.
 func TestLayers(t *testing.T) {
 	x := wave(t, 1, 0, 1, 6, 8)
 	golden := run("torch", port{"m.0.lin-output", x}, port{"m.0-output", x}, port{"m.1.lin-output", x}, port{"m.head-input_0", x}, port{"m.head-output", x},
@@ -23,31 +23,6 @@ func TestLayers(t *testing.T) {
 	assert.Equal(t, []string{"m.0.lin", "m.0", "m.1.lin", "m.head", "m.head/2"}, l.Judged())
 	assert.Equal(t, []bool{true, false}, []bool{l.Continued("m.head"), l.Continued("m.0")}, "m.head/2 goes on from m.head")
 	assert.False(t, l.Several())
-	for _, tt := range []struct{ name, layer, err string }{
-		{"m.0", "m.0", ""}, {"head", "m.head", ""},
-		{"lin", "", `"lin" is the end of 2 layers: m.0.lin, m.1.lin`}, {"m.hed", "", `no layer "m.hed", did you mean "m.head"`},
-		{"", "", `the golden has no layer ""`},
-	} {
-		layer, err := l.Find(tt.name)
-		assert.Equal(t, tt.layer, layer, tt.name)
-		if tt.err != "" {
-			assert.ErrorContains(t, err, tt.err, tt.name)
-		}
-	}
-	for _, tt := range []struct {
-		pattern string
-		layers  []string
-		err     string
-	}{
-		{"lin", []string{"m.0.lin", "m.1.lin"}, ""}, {"lost", nil, "the candidate recorded none of the 1 layers that match: m.lost"},
-		{"qkv", nil, "no layer of the golden matches"}, {"[", nil, "["},
-	} {
-		layers, err := l.Glob(tt.pattern)
-		assert.Equal(t, tt.layers, layers, tt.pattern)
-		if tt.err != "" {
-			assert.ErrorContains(t, err, tt.err, tt.pattern)
-		}
-	}
 	runs := l.Runs("m.head")
 	require.Len(t, runs, 1)
 	assert.Equal(t, []int{1, 1}, []int{len(runs[0].Judged), len(runs[0].Inputs)})

@@ -57,6 +57,7 @@ type Port struct {
 
 	Local    *piece.Local // what replay says of its piece; nil where it was not replayed
 	Injected *injected    // of the run on golden inputs, nil without one
+	outliers bool         // single logits alone are off, which no rounding makes
 	tied     bool         // it hangs on a choice that may come either way
 
 	mu      sync.Mutex

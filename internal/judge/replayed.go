@@ -225,7 +225,7 @@ func (p *Port) replayRecord(r *piece.Record, alone bool) {
 func (p *Port) inFloors() (whole, row float64) {
 	r, f := p.Base.Result, p.floor()
 	switch cost := r.Cost; {
-	case p.isDowncast(r):
+	case p.isDowncast(r), p.outliers:
 	case p.measured && cost != nil && r.BadNonFinite == 0:
 		return cost.Tensor / compare.MostCost, cost.Row / 2 / compare.MostCost // a row has to show more, see judgeBase
 	case !p.DType.IsFloat() && p.Agrees && r.BadNonFinite == 0:

@@ -35,7 +35,7 @@ func (c *Comparison) settled() bool {
 			} else {
 				excused = append(excused, p)
 			}
-		case compare.Has16Bits(p.DType) && !p.measured && p.Base.Result.BadNonFinite == 0 && p.Base.Result.Agrees(compare.Drift(p.DType)):
+		case compare.Has16Bits(p.DType) && !p.measured && !p.outliers && p.Base.Result.BadNonFinite == 0 && p.Base.Result.Agrees(compare.Drift(p.DType)):
 			excused = append(excused, p)
 		default:
 			return false

@@ -93,6 +93,7 @@ func (t *tokens) add(p *Port) {
 
 // exchanged fails a port of which single logits alone are off.
 func (p *Port) exchanged(row int, tokens []int) {
+	p.outliers = true
 	p.fail("logits", fmt.Sprintf("in row %d the logits of %s alone are off, as if they were exchanged: no rounding makes that",
 		row, strings.Trim(fmt.Sprint(tokens), "[]")))
 }

@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,41 @@ func TestLargestLogits(t *testing.T) {
 		assert.Equal(t, tt.verdict, r.Verdict, tt.reason)
 		assert.Contains(t, strings.Join(r.Notes, "\n"), tt.note, tt.reason)
 		assert.Contains(t, r.Notes[0], "largest logit (lm_head output)", tt.reason)
+	}
+}
+
+// Among many logits two that are exchanged are within all limits, and no rounding for that.
+func TestExchangedLogits(t *testing.T) {
+	const vocabulary = 40000
+	x := normal(t, 7, 1, 1, vocabulary)
+	side := func(first, second float64) *dump.Run {
+		r := run("max", port{"lm_head-output", change(t, x, func(_, c int) float64 {
+			switch c {
+			case 600:
+				return first
+			case 601:
+				return second
+			}
+			return x.At(c)
+		})})
+		r.Info.Encoding = dump.Encoding{Compute: "bfloat16"}
+		return r
+	}
+	for _, tt := range []struct {
+		first, second float64
+		wrong         bool
+		reason        string
+	}{
+		{7, 3, false, "the same"},
+		{6.98, 3.01, false, "roundings"},
+		{3, 7, true, "exchanged"},
+	} {
+		r := compareRuns(t, side(7, 3), side(tt.first, tt.second)).Report("x", true)
+		exchanged := slices.Contains(row(t, r, "lm_head-output").Violations, "in row 0 the logits of 600 601 alone are off, as if they were exchanged: no rounding makes that")
+		assert.Equal(t, [2]bool{tt.wrong, tt.wrong}, [2]bool{exchanged, r.Verdict == report.Fail}, tt.reason)
+		if tt.wrong && assert.NotNil(t, r.FirstDivergence) {
+			assert.Equal(t, "lm_head", r.FirstDivergence.Layer)
+		}
 	}
 }
 

@@ -59,6 +59,53 @@ func TestTies(t *testing.T) {
 	}
 }
 
+// Behind a choice that came the other way, another one is right that is the best by the candidate's own scores.
+func TestChoiceBehindATie(t *testing.T) {
+	x := wave(t, 1, 0, 3, 8)
+	side := func(first, second float32, scores []float32, chosen, next []int64, last float64) *dump.Run {
+		y := change(t, x, func(row, col int) float64 {
+			if row == 0 {
+				return float64(first) * x.At(col)
+			}
+			if row == 2 {
+				return last * x.At(row*8+col)
+			}
+			return x.At(row*8 + col)
+		})
+		got := run("torch", port{"m.0.gate-output_0", toy.Of(t, []float32{first, second, 2, 1, -2, 3}, 3, 2)}, port{"m.0.gate-output_1", toy.Of(t, chosen, 3, 1)},
+			port{"m.1.gate-output_0", toy.Of(t, append(scores, 2, 1, -2, 3), 3, 2)}, port{"m.1.gate-output_1", toy.Of(t, next, 3, 1)}, port{"m.1-output", y})
+		got.Info.Encoding.Compute = "bfloat16"
+		return got
+	}
+	for _, tt := range []struct {
+		chosen  int64
+		scores  []float32 // of the second choice, of the first token
+		next    int64
+		last    float64
+		place   string
+		verdict report.Verdict
+		reason  string
+	}{
+		{1, []float32{4, 1}, 0, 1, "", report.Pass, "as the reference"},
+		{0, []float32{1, 4}, 1, 1, "", report.Pass, "a tie, and behind it the best of other scores"},
+		{0, []float32{4, 1}, 1, 1, "", report.Pass, "nothing is known of a token behind its own tie"},
+		{1, []float32{1, 4}, 1, 1, "m.1.gate", report.Fail, "no tie before it"},
+		{0, []float32{1, 4}, 1, 1.5, "", report.Incomplete, "and another token is off"},
+	} {
+		golden := side(0.5, 0.501, []float32{4, 1}, []int64{1, 0, 1}, []int64{0, 0, 1}, 1)
+		first, second := float32(0.5), float32(0.501)
+		if tt.chosen == 0 {
+			first, second = second, first
+		}
+		c := compareRuns(t, golden, side(first, second, tt.scores, []int64{tt.chosen, 0, 1}, []int64{tt.next, 0, 1}, tt.last))
+		r := c.Report("toy", true)
+		assert.Equal(t, tt.verdict, r.Verdict, "%s: %s %+v", tt.reason, report.Headline(r), r.FirstDivergence)
+		if tt.place != "" && assert.NotNil(t, r.FirstDivergence, tt.reason) {
+			assert.Equal(t, tt.place, r.FirstDivergence.Layer, tt.reason)
+		}
+	}
+}
+
 // routes is x → scores = x · w, of which the largest is chosen → x · e · choice. Neither w nor e is at hand.
 const routes = `{"schema":1,"engine":"torch","case":"short","frames":[],"stacks":[],
 "values":[{"id":0,"shape":[1,4,8],"dtype":"float32","from":{"input":"x","step":"0"}},{"id":1,"shape":[8,3],"dtype":"float32","from":{"weight":"w"}},

@@ -151,6 +151,9 @@ m.embed output bad
 m input_0 outside same=1
 m output bad`, place{"input", "m.embed", "", ""}, []string{"m.embed"}, "not given the same input: input_0 of m differs",
 			"the innermost layer that takes it"},
+		{"another input alone", `
+m.embed input_0 bad same=1
+m input_0 outside same=1`, place{"input", "m.embed", "", ""}, []string{"m.embed"}, "", "no output was recorded"},
 		{"another input of a block", `
 m.0.lin input_0 bad same=1
 m.0.lin output bad
@@ -307,18 +310,20 @@ m output bad`, place{"between", "m", "m.norm", "m.up"}, "between m.norm and m.up
 // Golden inputs that were given inside layers, too, hide what the code between them does.
 func TestNestedRun(t *testing.T) {
 	for _, c := range []struct {
-		nested       bool
-		want, reason string
+		nested            bool
+		end, want, reason string
 	}{
-		{true, "between", "the container is right because what its code makes was replaced"},
-		{false, "interaction", "the container is right by itself"},
+		{true, "alone=1e-7", "between", "the container is right because what its code makes was replaced"},
+		{false, "alone=1e-7", "interaction", "the container is right by itself"},
+		{false, "", "between", "nothing is known of its end on golden inputs"},
+		{false, "alone=0.2", "between", "it is wrong by itself"},
 	} {
 		flow, faults := recorded(t, `
 m.0.up output alone=1e-7
 m.0.down input_0 fault alone=1e-7
 m.0.down output bad alone=1e-7
 m.0 input_0
-m.0 output bad alone=1e-7
+m.0 output bad `+c.end+`
 m output bad`)
 		flow.Nested = c.nested
 		assert.Equal(t, c.want, placeOf(flow.Placed(faults)).kind, c.reason)
@@ -355,6 +360,10 @@ z output bad`, place{kind: "local", layer: "lin"}, []string{"lin"}, "its input a
 		{"numbers tell", `
 m.0.x tap open
 m.1.x tap bad`, place{kind: "local", layer: "m.0.x"}, []string{"m.0.x"}, "blocks run by their numbers"},
+		{"what made its input is right", `
+a output same=1
+z input_0 open same=1
+scores tap bad`, place{kind: "between", layer: "z", before: "z"}, []string{"z"}, "so the code between is first, whatever else is wrong"},
 		{"wrong alone", `
 out tap open alone=0.2
 scores tap bad`, place{kind: "local", layer: "out"}, []string{"out"}, "it made an error of its own"},
@@ -410,4 +419,16 @@ m output bad`)
 	assert.Equal(t, localise.Growth{Layer: "m.0", Error: 1e-6, Alone: 2e-4}, got.Growth[0])
 	assert.Equal(t, "m.2", got.Growth[1].Layer)
 	assert.True(t, math.IsNaN(got.Growth[1].Alone), "not known")
+}
+
+// Where the inputs differ no layer is accused, whatever was found.
+func TestOtherPrompt(t *testing.T) {
+	flow, faults := recorded(t, `
+m.0.lin output
+m.0 output open
+m output bad`)
+	got := flow.Placed(faults).OtherPrompt("token 3")
+	assert.Equal(t, place{kind: "input"}, placeOf(got))
+	assert.Equal(t, [4]any{true, false, "", 0}, [4]any{got.Proven, got.Open, got.Port + got.Place, len(got.Frontier) + len(got.Gaps)})
+	assert.Equal(t, "the two runs were not given the same input: token 3", got.Text)
 }

@@ -42,11 +42,13 @@ func TestAnyOrder(t *testing.T) {
 		for _, r := range tt.rows {
 			chosen = append(chosen, x[2*int(r)], x[2*int(r)+1])
 		}
-		_, _, wrong := judge(t, grouped, tensor.F32, nil, nameOf, func(at program.Port, v *program.Value) piece.Record {
+		r, _, wrong := judge(t, grouped, tensor.F32, nil, nameOf, func(at program.Port, v *program.Value) piece.Record {
 			of := map[string][]float64{"input_experts": {1, 0, 0, 2, 1, 0}, "input_x": x, "output_0": tt.order, "output_1": chosen}
 			return piece.Record{Tensor: array(t, v.DType, v.Shape, of[at.Name])}
 		})
 		assert.Equal(t, tt.wrong, wrong, tt.reason)
+		tied := tt.wrong == nil && tt.reason != "as recorded"
+		assert.Equal(t, [3]bool{tied, tied, tied}, [3]bool{r.Local[3].Tied, r.Local[3].AnyOrder, r.Local[3].Unjudged}, tt.reason)
 	}
 }
 

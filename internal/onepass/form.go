@@ -148,7 +148,7 @@ func (a axes) shapes(lines, rows int, outer, inner []int) (list [][]int) {
 	if len(outer) == 0 {
 		list = append(list, slices.Concat([]int{lines * rows}, inner))
 	}
-	if rows == 1 && len(outer)+len(inner) > 0 {
+	if rows == 1 {
 		list = append(list, slices.Concat([]int{lines}, outer, inner))
 	}
 	return list

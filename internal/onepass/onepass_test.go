@@ -501,6 +501,14 @@ func TestRuns(t *testing.T) {
 		recorded(whole, other.cut(1, 0, 1), other.cut(1, 0, 2), other.cut(1, 2, 4)))
 	require.Len(t, in.Runs, 3)
 	assert.Empty(t, in.Notes)
+	assert.Same(t, in.Runs[0], in.Runs[1].Prefix)
+	whose := func(cached int) *onepass.Run { // of a hit after a run of two tokens
+		hit := dump.PassItem{Sequence: 1, From: cached, To: 4, CachedTokens: cached}
+		in := onepass.New([][]int{ids(4), ids(5)}, []*path.Pass{path.NewPass("0", []dump.PassItem{item(0, 0, 2)}), path.NewPass("1", []dump.PassItem{hit})}, nil)
+		return in.Runs[1].Prefix
+	}
+	assert.NotNil(t, whose(2), "all that it ran")
+	assert.Nil(t, whose(3), "more than it ran")
 
 	got, _ := laid(t, in, 1, onepass.Port{Shape: []int{1, 3, w}, Fed: true}, 3)
 	assert.Equal(t, []bool{true, true, true}, got.Have)

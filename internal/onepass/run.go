@@ -89,7 +89,7 @@ func (in *Input) prefix(r *Run) *Run {
 	tokens := in.Tokens[r.Sequence]
 	for _, other := range slices.Backward(in.Runs) {
 		have := in.Tokens[other.Sequence]
-		if n := r.Cached; other.End() >= n && len(have) >= n && len(tokens) >= n && slices.Equal(have[:n], tokens[:n]) {
+		if n := r.Cached; other.End() >= n && slices.Equal(have[:n], tokens[:n]) {
 			return other
 		}
 	}

@@ -68,6 +68,10 @@ func TestFrom(t *testing.T) {
 			[]dump.Entry{entry(t, "0", "a", "output", []int{2, 3, 2})},
 			map[string][]float64{"0": {0, 1, 2, 3, 4, 5, 0, 1, 2, 3}}, map[string][]float64{"0": {0, 1, 2, 3, 4, 5, 8, 9, 10, 11}},
 			"padding is left out"},
+		{"even", dump.Info{Path: "batch", Passes: [][]dump.PassItem{{item(1, 0, 3), item(0, 0, 3)}}}, [][]int{{7, 8, 9}, {7, 8, 9}},
+			[]dump.Entry{entry(t, "0", "a", "output", []int{2, 3, 2})},
+			map[string][]float64{"0": {0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5}}, map[string][]float64{"0": {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+			"a line for each"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,6 +84,7 @@ func TestFrom(t *testing.T) {
 			assert.Equal(t, []string{"a-output_1"}, one.Left, "attention weights have a number for each token")
 			found, err := actual.From(one)
 			require.NoError(t, err)
+			assert.Equal(t, len(tt.tokens) > 1 && len(tt.tokens[1]) < 3, found.Assumed, "a beginning is right if the model is causal")
 			for step, want := range tt.want {
 				e, ok := found.Run.Find(step, "a", "output")
 				require.True(t, ok)
@@ -89,6 +94,37 @@ func TestFrom(t *testing.T) {
 				assert.Equal(t, tt.laid[step], values(e.Tensor), tt.reason)
 			}
 		})
+	}
+}
+
+// What pools a sequence has one row for each, that of its last token.
+func TestPooled(t *testing.T) {
+	golden := run(t, dump.Info{}, [][]int{{7, 8, 9}, {4, 5}}, entry(t, "0", "a", "output", []int{5, 2}), entry(t, "0", "pooler", "output", []int{2, 2}))
+	for _, tt := range []struct {
+		passes [][]dump.PassItem
+		made   []dump.Entry
+		want   map[string][]float64 // by step; nil for none
+		reason string
+	}{
+		{[][]dump.PassItem{{item(1, 0, 2), item(0, 0, 3)}}, []dump.Entry{entry(t, "0", "a", "output", []int{5, 2}), entry(t, "0", "pooler", "output", []int{2, 1, 2})},
+			map[string][]float64{"0": {2, 3, 0, 1}}, "in the order of the items"},
+		{[][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 3)}, {item(1, 0, 2)}},
+			[]dump.Entry{entry(t, "0", "a", "output", []int{2, 2}), entry(t, "1", "a", "output", []int{1, 2}), entry(t, "2", "a", "output", []int{2, 2}), entry(t, "0", "pooler", "output", []int{1, 2})},
+			map[string][]float64{"0": nil, "1": {0, 1}, "2": {2, 3}}, "the golden has that of the last token alone"},
+	} {
+		actual, err := path.New(run(t, dump.Info{Path: "batch", Passes: tt.passes}, [][]int{{7, 8, 9}, {4, 5}}, tt.made...), nil)
+		require.NoError(t, err)
+		one, err := path.New(golden, actual)
+		require.NoError(t, err)
+		found, err := actual.From(one)
+		require.NoError(t, err)
+		for step, want := range tt.want {
+			e, ok := found.Run.Find(step, "pooler", "output")
+			require.Equal(t, want != nil, ok, "%s, step %s", tt.reason, step)
+			if ok {
+				assert.Equal(t, want, values(e.Tensor), tt.reason)
+			}
+		}
 	}
 }
 

@@ -93,6 +93,11 @@ func TestOpen(t *testing.T) {
 		{"m.layers.0.experts.0-output m.layers.0.experts.1-output m.layers.0-output m-output", "m.layers.0-output m-output", "",
 			nil, "experts are inside of a block"},
 
+		{"m.layers.0-output m.layers.1.act-output? m.head-output", "m.layers.0-output m.head-output", "", nil, "a block of which all may be lacking"},
+		{"m.layers.0-output m.layers.1.act-output? m.layers.1.up-output m.head-output", "m.layers.0-output m.head-output", "",
+			[]string{"no output of m.layers.1 was compared"}, "or a part of it"},
+		{"m.layers.0-output m.head-output m.head-output_1", "m.layers.0-output m.head-output", "", nil, "the first output of the last layer is the model's"},
+		{"m.layers.0-output m.head-output m.head-output_1", "m.layers.0-output m.head-output_1", "", []string{"the final output m.head output was not compared"}, "the second is not"},
 		{blocks, "m.embed-output", "embed", nil, "a scope without blocks"},
 		{blocks, "m.embed-output m.layers.1-output", "layers.1", nil, "one block"},
 		{blocks, "m.embed-output m.layers.1-output", "layers", []string{"no output of m.layers.0 was compared"},
@@ -152,7 +157,7 @@ func TestFinalOutput(t *testing.T) {
 		{toy.Of(t, make([]int64, 16), 1, 16), true, nil, "token 0"},
 	} {
 		p := coverage.Pass{Case: "short", Step: "0", Container: func(l string) string { return l }, Ports: []coverage.Port{
-			{Layer: "m.head", Port: "output", Covers: true, Tensor: x}, {Layer: "m", Port: "output", Covers: tt.covers, Tensor: tt.final}}}
+			{Layer: "m.head", Port: "output", Covers: true, Tensor: x}, {Layer: "m", Port: "cache", Tensor: toy.Of(t, []float32{}, 0)}, {Layer: "m", Port: "output", Covers: tt.covers, Tensor: tt.final}}}
 		assert.Equal(t, tt.open, demand(t, "").Open([]coverage.Pass{p}), tt.reason)
 	}
 }

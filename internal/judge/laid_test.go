@@ -2,6 +2,7 @@ package judge_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -147,4 +148,57 @@ func TestStretchThatOnePassLacks(t *testing.T) {
 	}
 	r := inTwo(t, turned, "", []string{"m.a-input_0", "m.a-output", "m.b-output"}, rows(false), rows(true))
 	assert.Equal(t, report.Pass, r.Verdict, "%+v", r.FirstDivergence)
+}
+
+// A cache whose rows change between forward passes is named, with the row.
+func TestChangedCache(t *testing.T) {
+	text := strings.NewReplacer(`"from":{"op":3}}],`, `"from":{"op":3}},{"id":5,"shape":[1,1,4,1],"dtype":"float32","from":{"op":4}}],`,
+		`"layer":"m.b","call":1}],`, `"layer":"m.b","call":1},
+{"op":"aten.unsqueeze.default","args":{"self":"%4","dim":1},"out":["%5"],"layer":"m.cache","call":1}],`,
+		`"ops":[0,4]`, `"ops":[0,5]`, `["%4",4,4]}`, `["%4",4,4],"m.cache-output":["%5",5,5]}`).Replace(turned)
+	tokens := []int64{4, 1, 3, 2}
+	for _, tt := range []struct {
+		changed int // the position that the second pass has otherwise
+		note    string
+		reason  string
+	}{
+		{-1, "", "it stays"},
+		{1, "forward pass 1, sequence 0, position 1: m.cache output is not what was written there first, off by relative L2 1", "a row that was there"},
+	} {
+		rows := func(candidate bool) func(port string, from, to int) *tensor.Tensor {
+			return func(port string, from, to int) *tensor.Tensor {
+				var x []float32
+				if port == "m.cache-output" {
+					if !candidate {
+						return nil // a golden need not have it
+					}
+					from = 0
+				}
+				for at := from; at < to; at++ {
+					v := float32(tokens[at])
+					switch {
+					case port == "m.a-output":
+						v = -v
+					case port == "m.b-output" && candidate:
+						v *= 3 // so that the run is looked at
+					}
+					if port == "m.cache-output" && candidate && at == tt.changed && to == 4 {
+						v *= 2
+					}
+					x = append(x, v)
+				}
+				switch port {
+				case "m.a-input_0":
+					return toy.Of(t, tokens[from:to], 1, to-from)
+				case "m.cache-output":
+					return toy.Of(t, x, 1, 1, to-from, 1)
+				}
+				return toy.Of(t, x, 1, to-from, 1)
+			}
+		}
+		r := inTwo(t, text, "", []string{"m.a-input_0", "m.a-output", "m.b-output", "m.cache-output"}, rows(false), rows(true))
+		notes := strings.Join(r.Notes, "\n")
+		assert.Contains(t, notes, tt.note, tt.reason)
+		assert.Equal(t, tt.changed >= 0, strings.Contains(notes, "written there first"), "%s: %s", tt.reason, notes)
+	}
 }

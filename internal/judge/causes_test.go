@@ -18,7 +18,7 @@ import (
 	"github.com/goparity/goparity/internal/setting"
 )
 
-// recorded compares two dumps of testdata/causes: blocks of small models with one planted bug, as
+// recorded compares two dumps of testdata/causes: blocks of a small model with one planted bug, as
 // torch's hooks and MAX wrote them.
 func recorded(t *testing.T, golden, actual string, d judge.Diagnosis) *judge.Comparison {
 	t.Helper()
@@ -66,22 +66,24 @@ func TestSettings(t *testing.T) {
 	for _, tt := range []struct {
 		read   map[string]any
 		want   string
+		cause  bool
 		reason string
 	}{
-		{nil, "", "the run does not say"},
-		{map[string]any{"hidden_act": "gelu", "layer_norm_eps": 1e-12}, "", "the same"},
-		{map[string]any{"hidden_act": "quick_gelu", "layer_norm_eps": 1e-12}, "config: activation is gelu, the candidate has quick_gelu", "the layer's own"},
-		{map[string]any{"hidden_act": "gelu", "layer_norm_eps": 1e-3}, "config: eps", "another layer's"},
+		{nil, "", false, "the run does not say"},
+		{map[string]any{"hidden_act": "gelu", "rope_theta": 1e4}, "", false, "the same"},
+		{map[string]any{"hidden_act": "gelu", "rope_theta": 500.0}, "config: theta is 10000, the candidate has 500", true, "the layer's own"},
+		{map[string]any{"hidden_act": "quick_gelu", "rope_theta": 1e4}, "config: activation is gelu, the candidate has quick_gelu", false, "another layer's"},
 	} {
-		c := recorded(t, "quick-gelu/ref", "quick-gelu/cand", judge.Diagnosis{
+		c := recorded(t, "rows-from/ref", "rows-from/cand", judge.Diagnosis{
 			Evidence: func() (checkpoint.Weights, checkpoint.Config, error) {
-				return nil, checkpoint.Config{"hidden_act": "gelu", "layer_norm_eps": 1e-12}, nil
+				return nil, checkpoint.Config{"hidden_act": "gelu", "rope_theta": 1e4}, nil
 			}})
 		c.Cases[0].Actual.Info.Config = tt.read
 		r := c.Report("x", true)
 		notes := strings.Join(r.Notes, "\n")
 		assert.Equal(t, tt.want != "", strings.Contains(notes, "config: "), "%s: %s", tt.reason, notes)
 		assert.Contains(t, notes, tt.want, tt.reason)
+		assert.Equal(t, tt.cause, strings.HasSuffix(r.Causes[0].Text, "; the configs differ: "+strings.TrimPrefix(tt.want, "config: ")), "%s: %s", tt.reason, r.Causes[0].Text)
 	}
 }
 

@@ -58,6 +58,7 @@ func TestBoundariesOfARoundedCache(t *testing.T) {
 		want, reason string
 	}{
 		{"int8", 1, one, 1e-4, "", "a value at a boundary, and what hangs on it"},
+		{"int8", 1, one, 1e-3, "", "and what hangs on it is off by more than the defaults, and no more than the cache"},
 		{"int8", 0, none, 2e-3, "m.layers.0.attn", "nothing lies at a boundary"},
 		{"int8", 1, one, 0.05, "m.layers.0.attn", "more than the cache is off"},
 		{"int8", 1, third, 1e-4, "m.layers.0.attn", "so many do not lie there: groups of another size"},

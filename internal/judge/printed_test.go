@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/toy"
 )
 
@@ -29,5 +30,27 @@ func TestPrintedInFull(t *testing.T) {
 		actual.Entries[0].Printed = &dump.Printed{Known: []int{0, 1, 2, 3}, Decimals: 9, Relative: true}
 		p := find(t, compareRuns(t, golden, actual), "m.a-output")
 		assert.Equal(t, tt.pass, p.Base.Pass, tt.reason)
+	}
+}
+
+// A log that shows some values, to four decimals, tells that something is wrong, and never that all is right.
+func TestShortenedLog(t *testing.T) {
+	golden := run("torch", port{"m.a-output", toy.Of(t, []float32{1, -2, 5, 3}, 4)}, port{"m.b-output", toy.Of(t, []float32{1, 2}, 2)})
+	for _, tt := range []struct {
+		shown   []float32
+		verdict report.Verdict
+		note    string
+		reason  string
+	}{
+		{[]float32{1.00004, -2, 0, 3}, report.Pass, "a log shows 3 of 4 values: they agree, which proves nothing about the rest", "what the decimals hide"},
+		{[]float32{1.0002, -2, 0, 3}, report.Fail, "", "more than they hide"},
+	} {
+		actual := run("max", port{"m.a-output", toy.Of(t, tt.shown, 4)}, port{"m.b-output", toy.Of(t, []float32{1, 2}, 2)})
+		actual.Entries[0].Printed = &dump.Printed{Known: []int{0, 1, 3}, Decimals: 4}
+		r := compareRuns(t, golden, actual).Report("toy", true)
+		assert.Equal(t, tt.verdict, r.Verdict, tt.reason)
+		l := row(t, r, "m.a-output")
+		assert.Equal(t, tt.note != "", l.Status == report.StatusIgnored, tt.reason)
+		assert.Contains(t, l.Note, tt.note, tt.reason)
 	}
 }

@@ -53,9 +53,10 @@ func TestSplitOfErrors(t *testing.T) {
 		local, inherited, cosine, worstRow float64
 		reason                             string
 	}{
-		{[]float32{3, 7}, []float32{3, 5}, 1, 2, 1, 0.2, "both in one direction"},
-		{[]float32{3, 5}, []float32{3, 3}, 1, 2, -1, 0.2, "against each other"},
-		{[]float32{5, 5}, []float32{3, 5}, 1, 2, 0, 0.2, "in two"},
+		{[]float32{3, 9}, []float32{3, 6}, 2, 3, 1, 0.4, "both in one direction"},
+		{[]float32{3, 3}, []float32{3, 6}, 2, 3, -1, 0.4, "against each other"},
+		{[]float32{6, 6}, []float32{3, 6}, 2, 3, 0, 0.4, "in two"},
+		{[]float32{6, 9}, []float32{3, 6}, 2, 3 * math.Sqrt2, math.Sqrt2 / 2, 0.4, "and between them"},
 		{[]float32{5, 4}, []float32{3, 4}, 0, 2, 0, 0, "all of it came in"},
 	} {
 		c := compareRuns(t, run("torch", port{"m.a-output", x}), side(dump.Standard, tt.standard...), func(k *judge.Case) { k.Injected = side(dump.Injected, tt.injected...) })

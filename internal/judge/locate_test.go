@@ -187,19 +187,21 @@ func TestLoadAudit(t *testing.T) {
 	for _, c := range []struct {
 		audit       *dump.LoadAudit
 		kind, layer string
+		text        string
 		reason      string
 	}{
-		{nil, "between", "m.1", "no audit"},
-		{&dump.LoadAudit{Allowed: []string{"m.2.lin.weight"}}, "between", "m.1",
+		{nil, "between", "m.1", "", "no audit"},
+		{&dump.LoadAudit{Allowed: []string{"m.2.lin.weight"}}, "between", "m.1", "",
 			"what the fixture allows is no finding"},
-		{&dump.LoadAudit{Missing: []string{"2.lin.weight"}}, "weights", "m.2.lin", "the layer whose weight is missing"},
-		{&dump.LoadAudit{Unused: []string{"other.weight"}}, "weights", "m.1", "a weight of no layer that was recorded"},
+		{&dump.LoadAudit{Missing: []string{"2.lin.weight"}}, "weights", "m.2.lin", "not those of the checkpoint: 1 missing (2.lin.weight); ", "the layer whose weight is missing"},
+		{&dump.LoadAudit{Unused: []string{"other.weight"}}, "weights", "m.1", "not those of the checkpoint: 1 of the checkpoint not used (other.weight); ", "a weight of no layer that was recorded"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			g, a := model(t, 3, wrongIn(t, after...))
 			a.Info.LoadAudit = c.audit
 			r := compareRuns(t, g, a).Report("toy", true)
 			assert.Equal(t, [2]string{c.kind, c.layer}, [2]string{r.Kind, r.FirstDivergence.Layer})
+			assert.Contains(t, r.FirstDivergence.Text, c.text)
 		})
 	}
 	g, a := model(t, 3, wrongIn(t))

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
@@ -148,6 +149,34 @@ func TestRoundingOf16Bits(t *testing.T) {
 	r = noisy("m.b-output", 0.5).Report("toy", true)
 	assert.Equal(t, report.Fail, r.Verdict)
 	assert.Equal(t, "m.b", r.FirstDivergence.Layer, "25 times what came in")
+}
+
+// What fails for a tolerance that is tighter than noise has no place: each error is within the noise floor, or they add up.
+func TestTighterThanNoise(t *testing.T) {
+	tight := func(string, string, tensor.DType) (compare.Criteria, string) {
+		return compare.Criteria{compare.RelL2: 1e-9}, "f.yaml:3"
+	}
+	for _, tt := range []struct {
+		a, b         float64 // errors in noise floors
+		kind, reason string
+	}{
+		{0.5, 0.9, "", "within the floor"},
+		{0.9, 1.6, localise.KindDrift, "the second by little more than the first"},
+		{0.1, 1.6, localise.KindLocal, "the second by itself"},
+	} {
+		x, y := wave(t, 1, 0, 1, 6, 8), wave(t, 1, 1, 1, 6, 8)
+		off := func(x *tensor.Tensor, floors float64) *tensor.Tensor {
+			return scaled(t, x, 1+floors*compare.Floor(tensor.F32).RelL2)
+		}
+		side := func(a, b float64) *dump.Run {
+			return run("max", port{"m.a-output", off(x, a)}, port{"m.b-input_0", off(x, a)}, port{"m.b-output", off(y, b)})
+		}
+		c, err := judge.Compare(t.Context(), []judge.Case{{Name: "short", Golden: side(0, 0), Actual: side(tt.a, tt.b)}}, judge.Options{Criteria: tight})
+		require.NoError(t, err)
+		r := c.Report("toy", true)
+		assert.Equal(t, [2]any{report.Fail, tt.kind}, [2]any{r.Verdict, r.Kind}, tt.reason)
+		assert.Equal(t, tt.kind == "", strings.Contains(strings.Join(r.Notes, "\n"), "what fails is within the noise floor of its type, and no place is named"), tt.reason)
+	}
 }
 
 func TestUnknownOrder(t *testing.T) {

@@ -32,12 +32,12 @@ var layers = [][]string{
 		"internal/places", "internal/setting"},
 	{"tensor", "internal/label/module"}, {"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/mask"},
-	{"internal/checkpoint"}, {"internal/dump"}, {"internal/toy", "internal/scripttest"}, // for tests
+	{"internal/checkpoint"}, {"internal/dump"}, {"internal/scripttest"}, // for tests
 	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},
 	{"internal/onepass", "internal/coverage"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/structure"}, {"internal/generation"},
-	{"internal/program"}, {"internal/replay"}, {"internal/edit"}, {"internal/search"},
+	{"internal/program"}, {"internal/replay"}, {"internal/toy"}, {"internal/edit"}, {"internal/search"},
 	{"internal/judge/piece"}, {"internal/localise"}, {"internal/vec"},
 	{"internal/diagnose", "internal/weights"}, {"internal/attention"}, {"internal/report"}, {"docs"},
 	{"internal/report/*"}, // what the judge does not link: export

@@ -79,8 +79,11 @@ type group struct {
 type condition func(c *surroundings) bool
 
 func (g *group) match(c *surroundings) string {
+	if g.of != nil && !g.of(c) {
+		return ""
+	}
 	for _, r := range g.rules {
-		if g.of != nil && !g.of(c) || !r.holds(c) {
+		if !r.holds(c) {
 			continue
 		}
 		if name, ok := strings.CutSuffix(r.id, "→"); ok {

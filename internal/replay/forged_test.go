@@ -30,7 +30,7 @@ func TestForged(t *testing.T) {
 		seen := map[string]int{}
 		for i := range p.Ops {
 			o := &p.Ops[i]
-			if seen[o.Full]++; seen[o.Full] > 25 {
+			if seen[o.Full]++; seen[o.Full] > 6 {
 				continue
 			}
 			for k := range o.Args {

@@ -1,7 +1,6 @@
 package replay_test
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,55 +12,9 @@ import (
 
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
-	"github.com/goparity/goparity/tensor/safetensors"
 )
-
-// recording is a program, the weights of its model, and what torch had at its ports.
-type recording struct {
-	*program.Program
-	weights, ports *tensor.File
-}
-
-func openRecording(t testing.TB, folder string) *recording {
-	t.Helper()
-	p, err := program.Read(filepath.Join(folder, "program.json"))
-	require.NoError(t, err)
-	r := &recording{Program: p}
-	for name, to := range map[string]**tensor.File{"weights": &r.weights, "ports": &r.ports} {
-		*to, err = safetensors.Open(filepath.Join(folder, name+".safetensors"))
-		require.NoError(t, err)
-		t.Cleanup(func() { assert.NoError(t, (*to).Close()) })
-	}
-	return r
-}
-
-func (r *recording) record(i int) (*tensor.Tensor, bool) {
-	q := &r.Ports[i]
-	return r.ports.Lookup(q.Step + "/" + q.Layer + "-" + q.Name)
-}
-
-// load finds what a piece takes from outside.
-func (r *recording) load(v *program.Value) (*replay.Array, error) {
-	var x *tensor.Tensor
-	ok, err := true, error(nil)
-	switch {
-	case v.Record > 0:
-		x, ok = r.record(v.Record - 1)
-	case v.Weight != "":
-		x, ok = r.weights.Lookup(v.Weight)
-	case v.Input != "":
-		x, err = r.Constant("input:" + v.Input)
-	case v.Constant != "":
-		x, err = r.Constant(v.Constant)
-	default:
-		x, err = tensor.New(v.DType, v.Shape, v.Data)
-	}
-	if err != nil || !ok {
-		return nil, fmt.Errorf("%+v: not there: %w", v, err)
-	}
-	return replay.FromTensor(x)
-}
 
 // far is the error of x, relative to what torch had: that of all, and of a number that is not exact.
 func far(x, want []float64) float64 {
@@ -91,17 +44,17 @@ func TestProgramsReplay(t *testing.T) {
 	}
 	for _, f := range folders {
 		t.Run(filepath.Base(filepath.Dir(f)), func(t *testing.T) {
-			r := openRecording(t, filepath.Dir(f))
+			r := toy.Open(t, filepath.Dir(f))
 			worst, at := 0.0, ""
 			unordered := map[int]bool{} // ports whose rows are in an order of torch's own
-			recorded := func(q int) bool { _, ok := r.record(q); return ok && !unordered[q] }
+			recorded := func(q int) bool { _, ok := r.Record(q); return ok && !unordered[q] }
 			for i := range r.Ports {
-				want, ok := r.record(i)
+				want, ok := r.Record(i)
 				if !ok {
 					continue
 				}
 				p := r.Piece(i, recorded)
-				got, err := replay.Run(t.Context(), p, r.load, replay.Mode{})
+				got, err := replay.Run(t.Context(), p, r.Load, replay.Mode{})
 				label := r.Ports[i].Step + "/" + r.Ports[i].Layer + "-" + r.Ports[i].Name
 				if !assert.NoError(t, err, label) {
 					continue
@@ -111,7 +64,7 @@ func TestProgramsReplay(t *testing.T) {
 				e := far(got.Floats(), w)
 				limit := map[tensor.DType]float64{tensor.F32: 1e-6, tensor.BF16: 6e-3, tensor.F16: 1e-3}[want.DType()]
 				if !(e <= limit) {
-					turned, err := replay.Run(t.Context(), p, r.load, replay.Mode{Ties: true})
+					turned, err := replay.Run(t.Context(), p, r.Load, replay.Mode{Ties: true})
 					require.NoError(t, err)
 					if unordered[i] = !slices.Equal(got.Floats(), turned.Floats()); unordered[i] {
 						continue
@@ -133,15 +86,15 @@ func TestProgramsReplay(t *testing.T) {
 
 // BenchmarkPieces replays all ports of a small model, each from the records before it.
 func BenchmarkPieces(b *testing.B) {
-	r := openRecording(b, filepath.Join("testdata", "programs", "llama"))
+	r := toy.Open(b, filepath.Join("testdata", "programs", "llama"))
 	var pieces []*program.Piece
 	for i := range r.Ports {
-		pieces = append(pieces, r.Piece(i, func(q int) bool { _, ok := r.record(q); return ok }))
+		pieces = append(pieces, r.Piece(i, func(q int) bool { _, ok := r.Record(q); return ok }))
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, p := range pieces {
-			_, err := replay.Run(b.Context(), p, r.load, replay.Mode{})
+			_, err := replay.Run(b.Context(), p, r.Load, replay.Mode{})
 			require.NoError(b, err)
 		}
 	}

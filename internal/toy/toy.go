@@ -1,4 +1,4 @@
-// Package toy makes tensors and runs for tests.
+// Package toy makes tensors and runs for tests, and opens recorded programs.
 package toy
 
 import (

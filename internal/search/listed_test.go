@@ -1,0 +1,132 @@
+package search_test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goparity/goparity/internal/edit"
+	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/search"
+	"github.com/goparity/goparity/internal/toy"
+)
+
+var update = flag.Bool("update", false, "renew the expected files")
+
+// tried is what edits of one kind, cost and name do.
+type tried struct {
+	key         string
+	edits, runs int
+	off         float64 // all together
+	first, last string
+}
+
+// table writes what edits are listed of a piece, and by how much they change what it makes.
+func table(t *testing.T, s *search.Site) string {
+	base, err := replay.NewBase(t.Context(), s.Piece, s.Load, replay.Mode{})
+	require.NoError(t, err)
+	out, unchanged := base.Value(s.Piece.Out).Floats(), 0
+	var rows []*tried
+	add := func(e *edit.Edit, kind string, text string) {
+		key := fmt.Sprint(kind, " ", e.Cost, " ", edit.Label(s.Piece, *e))
+		i := slices.IndexFunc(rows, func(r *tried) bool { return r.key == key })
+		if i < 0 {
+			i, rows = len(rows), append(rows, &tried{key: key, first: text})
+		}
+		r := rows[i]
+		r.edits, r.last = r.edits+1, text
+		a, err := base.Run(e.Patch)
+		if err != nil || a.Len() != len(out) {
+			return
+		}
+		r.runs++
+		for k, v := range a.Floats() {
+			if d := math.Abs(v - out[k]); d < 1e6 {
+				r.off += d / (1 + math.Abs(out[k])) / float64(len(out))
+			}
+		}
+		if slices.Equal(a.Floats(), out) {
+			unchanged++
+		}
+	}
+	for _, e := range listed(base, s.Weights, s.Fed) {
+		add(&e, e.Kind, e.Text)
+	}
+	for _, f := range edit.Families(base) {
+		if e := f.Edit(slices.Repeat([]float64{0.1}, f.Numbers)); e != nil {
+			add(e, "fitted", e.Text)
+		}
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%s: %d, %d run, %.3g: %s", r.key, r.edits, r.runs, r.off, r.first)
+		if r.edits > 1 {
+			fmt.Fprintf(&b, " … %s", r.last)
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "%d change nothing\n", unchanged)
+	return b.String()
+}
+
+// What is listed of pieces that are made here, and of recorded models: no edit, no name and no number is lost, or is
+// another one, unseen.
+func TestListed(t *testing.T) {
+	sites := map[string]*search.Site{"fed-counted": fedCounted(), "fed": fedSite(t, false), "fed-fused": fedSite(t, true)}
+	for name, p := range map[string]*program.Piece{"recurrent": recurrent(), "gated": gated(), "paired": paired(), "sparse": sparse(), "block": block(),
+		"attention": attention(), "window": window(), "routed": routed(), "angles": angles(1, 0.1, 0.01, 0.001), "headed": headed(), "partly": partly(),
+		"resized": resized(), "repeated": repeated(), "sectioned": sectioned(), "convolved": convolved(), "reflected": reflected(),
+		"coordinates": coordinates(), "fourier": fourier(), "counted": counted(), "causal": fedAttention(true), "masked": masked(false), "masked-fused": masked(true), "bounded": bounded(), "scanned": scanned(),
+		"q.whole": linear("q.whole", 8, 64), "q.centred": linear("q.centred", 8, 64), "q.blocks": linear("q.blocks", 4, 512)} {
+		sites[name] = &search.Site{Piece: p, Load: load, Weights: weights}
+	}
+	seen := map[string]bool{}
+	for _, model := range []string{"llama", "mixtral", "speech"} {
+		r := toy.Open(t, filepath.Join("..", "replay", "testdata", "programs", model))
+		var others []edit.Weight
+		for _, w := range r.Weights.Tensors {
+			others = append(others, edit.Weight{Name: w.Name, Shape: w.Tensor.Shape(), DType: w.Tensor.DType()})
+		}
+		for i, q := range r.Ports {
+			p := r.Piece(i, func(q int) bool { _, ok := r.Record(q); return ok })
+			operators := ""
+			for _, o := range p.Ops {
+				operators += o.Name + " "
+			}
+			if !seen[operators] && len(p.Ops) > 0 {
+				seen[operators] = true
+				from := others
+				if i > 0 {
+					v := r.Values[r.Ports[i-1].Value]
+					from = append(slices.Clone(others), edit.Weight{Name: "elsewhere", Shape: v.Shape, DType: v.DType, Record: i})
+				}
+				sites[strings.Join([]string{model, q.Step, q.Layer, q.Name}, "-")] = &search.Site{Piece: p, Load: r.Load, Weights: from}
+			}
+		}
+	}
+	names := make([]string, 0, len(sites))
+	for name := range sites {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&b, "== %s\n%s", name, table(t, sites[name]))
+	}
+	path := filepath.Join("testdata", "listed.txt")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), b.String())
+}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -205,9 +206,11 @@ func leafFaults(w leafWorld) []struct {
 
 func TestLeafFaults(t *testing.T) {
 	w := newLeafWorld()
+	var all strings.Builder
 	for _, f := range leafFaults(w) {
 		t.Run(f.name, func(t *testing.T) {
 			causes := diagnose.Diagnose(context.Background(), w.scene(t, f.actual))
+			said(&all, f.name, causes)
 			if f.id != "" {
 				require.NotEmpty(t, causes, f.reason)
 				assert.Equal(t, f.id, causes[0].ID, f.reason)
@@ -222,11 +225,11 @@ func TestLeafFaults(t *testing.T) {
 					assert.LessOrEqual(t, c.Fit, leafFloor.RelL2)
 					assert.True(t, c.Fit <= c.FitGolden/8 || f.name == "one NaN", "the golden's figure is over finite pairs")
 				}
-				assert.NotEmpty(t, c.Text)
 				assert.Equal(t, leaf, c.Layer)
 			}
 		})
 	}
+	sameAsFile(t, "leaf.txt", &all)
 }
 
 // A clean leaf has no cause, whatever is tried.

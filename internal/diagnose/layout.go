@@ -200,7 +200,8 @@ func (l *layouts) permuted() {
 		for i, f := range from {
 			source[l.real[i]] = l.real[f]
 		}
-		text := fmt.Sprintf("the rows are in another order: row %d holds row %d", l.real[0], l.real[from[0]])
+		first := slices.IndexFunc(l.real, func(r int) bool { return source[r] != r })
+		text := fmt.Sprintf("the rows are in another order: row %d holds row %d", l.real[first], source[l.real[first]])
 		l.predict("layout/permuted", 2, text, func(i int) int { return source[i/l.width]*l.width + i%l.width })
 	}
 }

@@ -2,8 +2,10 @@ package diagnose_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -70,6 +72,7 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 		return out
 	}
 	same := func(i int) int { return i }
+	var all strings.Builder
 	positions := values{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
 	for _, c := range []struct {
 		name, kind, id string
@@ -117,6 +120,52 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 		{"interaction", "interaction", "interaction", false, runOf(t, "interaction",
 			made{"m.up_proj", "input_0", shape, x, noisyOf(x), false},
 			made{"m.up_proj", "output", shape, y, make(values, len(y)), false}), "zeros would be value/constant in a local error"},
+		{"blue first", "input", "image/channels", true, imageOf(t, 5, 4, func(x values) values { return x.from(func(i int) int { return i/60*60 + 40 - i/20%3*20 + i%20 }) }), "channels from behind"},
+		{"on its side", "input", "image/layout", true, imageOf(t, 4, 4, func(x values) values { return x.from(func(i int) int { return i/16*16 + i%4*4 + i/4%4 }) }), "rows as columns"},
+		{"channels last", "input", "image/layout", true, imageOf(t, 5, 4, func(x values) values { return x.from(func(i int) int { return i/60*60 + i%3*20 + i%60/3 }) }), "as PNG has them"},
+		{"another mean", "input", "image/normalise", false, imageOf(t, 8, 9, func(x values) values {
+			return x.from(func(i int) int { return i }).each(func(x float64) float64 { return 2*x + 0.5 })
+		}), "a factor and an offset for each channel"},
+		{"another image", "input", "input/tokens", false, imageOf(t, 8, 9, func(x values) values { return leafRandom(8, len(x)) }), "nothing of the right one"},
+		{"block left out", "local", "residual/missing", true, runOf(t, "local",
+			made{"m.layers.0", "output", shape, x, noisyOf(x), false},
+			made{"m.layers.1", "output", shape, y, noisyOf(x), false}), "no input was recorded: it has what the block before made"},
+		{"norm left out", "local", "norm/missing", true, runOf(t, "local",
+			made{"m.layers.1.input_layernorm", "input_0", shape, x, noisyOf(x), false},
+			made{"m.layers.1.input_layernorm", "output", shape, y, noisyOf(x), false}), "it gives back what it was given"},
+		{"activation left out", "local", "activation/missing", true, runOf(t, "local",
+			made{"m.layers.1.mlp.act_fn", "input_0", shape, x, noisyOf(x), false},
+			made{"m.layers.1.mlp.act_fn", "output", shape, x.each(func(x float64) float64 { return max(x, 0) }), noisyOf(x), false}), "it gives back what it was given"},
+		{"layer scale left out", "local", "residual/scale", true, runOf(t, "local",
+			made{"m.layers.1.ls1", "input_0", shape, x, noisyOf(x), false},
+			made{"m.layers.1.ls1", "output", shape, x.from(func(i int) int { return i }).timesColumns(w), noisyOf(x), false}), "each column has its factor"},
+		{"q, k and v", "local", "linear/qkv-order", true, runOf(t, "local",
+			made{"m.layers.1.attn.qkv_proj", "output", []int{1, n, 3 * w}, leafRandom(7, 3*n*w), noisyOf(leafRandom(7, 3*n*w).turned(3*w, w)), false}), "whole parts"},
+		{"gate and up", "local", "linear/gate-up", true, runOf(t, "local",
+			made{"m.layers.1.mlp.gate_up_proj", "output", []int{1, n, 2 * w}, leafRandom(7, 2*n*w), noisyOf(leafRandom(7, 2*n*w).turned(2*w, w)), false}), "two parts"},
+		{"a block of columns", "local", "layout/permuted", true, runOf(t, "local",
+			made{"m.layers.1.attn.o_proj", "output", shape, x, noisyOf(x.turned(w, w/2)), false}), "halves"},
+		{"three columns further", "local", "layout/shifted", true, runOf(t, "local",
+			made{"m.layers.1.attn.o_proj", "output", shape, x, noisyOf(x.turned(w, 3)), false}), "round the edge, the shorter way"},
+		{"three columns back", "local", "layout/shifted", true, runOf(t, "local",
+			made{"m.layers.1.attn.o_proj", "output", shape, x, noisyOf(x.turned(w, w-3)), false}), "the other way"},
+		{"rows in another order", "local", "layout/permuted", true, runOf(t, "local",
+			made{"m.layers.1.attn.o_proj", "output", shape, x, noisyOf(x.from(func(i int) int { return i/w*5%n*w + i%w })), false}), "of one sequence"},
+		{"scaled embedding", "between", "embedding/scale", true, runOf(t, "between",
+			made{"m.embed_tokens", "input_0", []int{1, n}, ids, ids, true}, made{"m.embed_tokens", "output", shape, x, noisyOf(x), false},
+			made{"m.layers.0", "input_0", shape, x.each(func(x float64) float64 { return x * math.Sqrt(w) }), noisyOf(x), false}), "a root of the width"},
+		{"no types", "local", "embedding/type", true, runOf(t, "local",
+			made{"m.token_type_embeddings", "output", shape, x, make(values, n*w), false}), "zeros"},
+		{"as all blocks", "local", "dtype/downcast", false, runOf(t, "local",
+			made{"m.layers.0.mlp", "output", shape, x, x.each(leafRound(8)), false},
+			made{"m.layers.1.mlp", "output", shape, y, y.each(leafRound(8)), false}), "how the run computes"},
+		{"names off by one", "capture", "capture/neighbour", true, neighboursOf(t, 1), "each holds the next one's"},
+		{"names off by one back", "capture", "capture/neighbour", true, neighboursOf(t, -1), "each holds that of the one before"},
+		{"the last is normed", "capture", "capture/normed", true, func() *diagnose.Scene {
+			normed := z.normed(w)
+			return runOf(t, "capture", made{"m.layers.0", "output", shape, x, noisyOf(x), false}, made{"m.layers.1", "output", shape, y, noisyOf(y), false},
+				made{"m.norm", "output", shape, normed, noisyOf(normed), false}, made{"m.layers.2", "output", shape, z, noisyOf(normed), false})
+		}(), "the candidate's blocks end after the final norm"},
 		{"another step's", "local", "state/stale", true, func() *diagnose.Scene {
 			s := runOf(t, "local",
 				made{"m.act", "output", shape, z, noisyOf(z), false},
@@ -127,6 +176,7 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			causes := diagnose.Diagnose(context.Background(), c.scene)
+			said(&all, c.name, causes)
 			require.NotEmpty(t, causes, c.reason)
 			assert.Equal(t, c.id, causes[0].ID, "%s: %s", c.reason, causes[0].Text)
 			if c.proven {
@@ -137,6 +187,7 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 			}
 		})
 	}
+	sameAsFile(t, "places.txt", &all)
 }
 
 // noisyOf is the rounding of another order of summation, the same for the same numbers.
@@ -151,4 +202,54 @@ func stepOf(t *testing.T, token int) *diagnose.Scene {
 	s.Step, s.Target.Step = "1", "1"
 	s.TokenIDs = func(_, step string) [][]int { return map[string][][]int{"0": {{7, 12, 3, 1}}, "1": {{token}}}[step] }
 	return s
+}
+
+// imageOf is a batch of two images of three channels that a model is given, and others in the candidate.
+func imageOf(t *testing.T, h, w int, other func(x values) values) *diagnose.Scene {
+	x := leafRandom(9, 6*h*w)
+	return runOf(t, "input", made{"m.patch_embed", "input_0", []int{2, 3, h, w}, x, other(x), false})
+}
+
+// neighboursOf is the last but one of four blocks whose outputs have the names of those further on.
+func neighboursOf(t *testing.T, by int) *diagnose.Scene {
+	var ports []made
+	for i := range 4 {
+		layer := fmt.Sprint("m.layers.", i)
+		ports = append(ports, made{layer, "output", []int{1, 12, 32}, leafRandom(uint64(i), 384), noisyOf(leafRandom(uint64((i+by+4)%4), 384)), false})
+	}
+	s := runOf(t, "capture", ports...)
+	for _, p := range s.Ports {
+		p.Agrees = false
+	}
+	s.Target = s.Ports[2]
+	s.Layer = s.Target.Layer
+	return s
+}
+
+// turned moves the columns of rows by some, round the edge.
+func (v values) turned(width, by int) values {
+	return v.from(func(i int) int { return i - i%width + (i+by)%width })
+}
+
+// timesColumns gives each column a factor of its own.
+func (v values) timesColumns(width int) values {
+	for i := range v {
+		v[i] *= 0.1 + float64(i%width)/7
+	}
+	return v
+}
+
+// normed divides rows by their root mean square, and gives each column a factor.
+func (v values) normed(width int) values {
+	out := v.from(func(i int) int { return i }).timesColumns(width)
+	for r := 0; r < len(v); r += width {
+		square := 0.0
+		for _, x := range v[r : r+width] {
+			square += x * x / float64(width)
+		}
+		for c := range width {
+			out[r+c] /= math.Sqrt(square)
+		}
+	}
+	return out
 }

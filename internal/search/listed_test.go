@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "renew the expected files")
 type tried struct {
 	key         string
 	edits, runs int
-	off         float64 // all together
+	off, work   float64 // all together
 	first, last string
 }
 
@@ -43,7 +43,7 @@ func table(t *testing.T, s *search.Site) string {
 			i, rows = len(rows), append(rows, &tried{key: key, first: text})
 		}
 		r := rows[i]
-		r.edits, r.last = r.edits+1, text
+		r.edits, r.last, r.work = r.edits+1, text, r.work+base.Work(e.Patch)
 		a, err := base.Run(e.Patch)
 		if err != nil || a.Len() != len(out) {
 			return
@@ -68,13 +68,13 @@ func table(t *testing.T, s *search.Site) string {
 	}
 	var b strings.Builder
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%s: %d, %d run, %.3g: %s", r.key, r.edits, r.runs, r.off, r.first)
+		fmt.Fprintf(&b, "%s: %d, %d run, %.3g by %.4g: %s", r.key, r.edits, r.runs, r.off, r.work, r.first)
 		if r.edits > 1 {
 			fmt.Fprintf(&b, " … %s", r.last)
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "%d change nothing\n", unchanged)
+	fmt.Fprintf(&b, "%d change nothing; the piece takes %.4g\n", unchanged, base.Whole())
 	return b.String()
 }
 
@@ -122,11 +122,31 @@ func TestListed(t *testing.T) {
 	for _, name := range names {
 		fmt.Fprintf(&b, "== %s\n%s", name, table(t, sites[name]))
 	}
-	path := filepath.Join("testdata", "listed.txt")
+	sameAsFile(t, "listed.txt", &b)
+}
+
+// sameAsFile compares what a test has seen with testdata/name, or renews that file.
+func sameAsFile(t *testing.T, name string, b *strings.Builder) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), b.String())
+}
+
+// said writes what a search found.
+func said(b *strings.Builder, reason string, r *search.Result) {
+	fmt.Fprintf(b, "== %s: off %.3g; listed %d, tried %d, %d pairs; proven %t, twin %t; also at %v\n", reason, r.Off, r.Listed, r.Tried, r.Pairs, r.Proven, r.Twin,
+		r.AlsoAt())
+	for i, list := range [][]search.Fit{r.Fits, r.Also} {
+		for _, f := range list {
+			fmt.Fprintf(b, "%s %s: cost %d, off %.1f, overflows %t, compared %d\n", []string{"fits", "also"}[i], f.Text, f.Cost, f.Off, f.Overflows, f.Compared())
+		}
+	}
+	if r.Near != nil {
+		fmt.Fprintf(b, "near %s: %.2g\n", r.Near.Text, r.Near.Relative)
+	}
 }

@@ -546,6 +546,7 @@ func paired() *program.Piece {
 
 // Edits are found again and proven, and named by what stands around them.
 func TestLabels(t *testing.T) {
+	var all strings.Builder
 	for _, tt := range []struct {
 		piece            *program.Piece
 		text, id, reason string
@@ -599,12 +600,14 @@ func TestLabels(t *testing.T) {
 		{convolved(), "gate(x) left out", "activation/missing", "a call that is left out"},
 	} {
 		r := found(t, tt.piece, weights, planted(t, tt.piece, weights, tt.text))
+		said(&all, tt.text, r)
 		assert.True(t, r.Proven, tt.reason)
 		assert.Equal(t, tt.id, edit.Label(tt.piece, r.Fits[0].Edit), "%s: %s", tt.reason, r.Fits[0].Text)
 		for _, other := range r.Also {
 			assert.NotContains(t, other.Text, "0 times the result of sigmoid", tt.reason)
 		}
 	}
+	sameAsFile(t, "found.txt", &all)
 }
 
 func TestNothingFits(t *testing.T) {
@@ -700,6 +703,7 @@ func TestSolves(t *testing.T) {
 	x, err := load(&program.Value{Record: 7, Shape: []int{6, 8}})
 	require.NoError(t, err)
 	order := []int{3, 0, 1, 2, 5, 4, 7, 6}
+	var all strings.Builder
 	for _, tt := range []struct {
 		make   func(i int, v float64) float64
 		kind   string
@@ -718,6 +722,7 @@ func TestSolves(t *testing.T) {
 			Want: want, Numbers: (*replay.Array).Floats, Off: off(want, (*replay.Array).Floats)}
 		r, err := search.Find(t.Context(), s)
 		require.NoError(t, err)
+		said(&all, tt.reason, r)
 		if assert.NotEmpty(t, r.Fits, tt.reason) {
 			assert.Equal(t, tt.kind, r.Fits[0].Kind, "%s: %s", tt.reason, r.Fits[0].Text)
 			assert.Equal(t, tt.id, edit.Label(p, r.Fits[0].Edit), tt.reason)
@@ -726,8 +731,14 @@ func TestSolves(t *testing.T) {
 			again, err := search.Find(t.Context(), s)
 			require.NoError(t, err)
 			assert.Equal(t, r.Proven, again.Twin, "%s, which was proven in another layer", tt.reason)
+			said(&all, tt.reason+", again", again)
+			s.KnownOnly = true
+			if again, err = search.Find(t.Context(), s); assert.NoError(t, err) {
+				said(&all, tt.reason+", and nothing else is tried", again)
+			}
 		}
 	}
+	sameAsFile(t, "solved.txt", &all)
 }
 
 // listed lists the edits of a piece, of which no kind may be skipped.

@@ -150,3 +150,38 @@ func said(b *strings.Builder, reason string, r *search.Result) {
 		fmt.Fprintf(b, "near %s: %.2g\n", r.Near.Text, r.Near.Relative)
 	}
 }
+
+// An edit that is written by hand: any number, any weight of the shape, or one of those that are listed.
+func TestWritten(t *testing.T) {
+	p := block()
+	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		op                int
+		kind, what        string
+		text, err, reason string
+	}{
+		{2, "scalar", "0.25", "other of add: 1e-06 → 0.25", "", "the first number"},
+		{2, "scalar", "alpha=3", "alpha of add: 1 → 3", "", "a whole one, by its name, though no list changes it"},
+		{2, "scalar", "alpha=0.5", "alpha of add: 1 → 0.5", "", "a fraction in its place"},
+		{2, "scalar", "gamma=3", "", `operator 3 of layer, aten.add, has no edit "scalar gamma=3": it has "scalar other of add`, "no such argument"},
+		{2, "scalar", "1e-06 → 1e-05", "other of add: 1e-06 → 1e-05", "", "a part of the text of one that is listed"},
+		{5, "weight", "1.norm.weight", "0.norm.weight → 1.norm.weight", "", "another weight"},
+		{5, "weight", "1.up.weight", "", "has no edit", "one of another shape"},
+		{8, "sibling", "gelu (tanh)", "silu → gelu (tanh)", "", "another function"},
+		{8, "drop", "", "silu left out", "", "without a word"},
+		{8, "dropped", "x", "", `operator 9 of layer, aten.silu, has no edit "dropped x"`, "no such kind"},
+	} {
+		w := edit.Written{Layer: "layer", Op: tt.op + 1, Kind: tt.kind, What: tt.what}
+		e, err := w.Find(base, weights, nil, tt.op)
+		if tt.err != "" {
+			assert.ErrorContains(t, err, tt.err, tt.reason)
+			continue
+		}
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, tt.text, e.Text, tt.reason)
+		a, err := base.Run(e.Patch)
+		require.NoError(t, err, tt.reason)
+		assert.NotEqual(t, base.Value(p.Out).Floats(), a.Floats(), tt.reason)
+	}
+}

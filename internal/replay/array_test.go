@@ -56,3 +56,27 @@ func TestFromTensor(t *testing.T) {
 		}
 	}
 }
+
+// TestTensor gives numbers back as a file may have them.
+func TestTensor(t *testing.T) {
+	for _, r := range []struct {
+		in, out tensor.DType
+		x, want []float64
+	}{
+		{tensor.F64, tensor.F64, []float64{1. / 3, -2}, []float64{1. / 3, -2}},
+		{tensor.BF16, tensor.F32, []float64{1. / 3, -2}, []float64{0.333984375, -2}},
+		{tensor.Bool, tensor.Bool, []float64{0, 5}, []float64{0, 1}},
+		{tensor.I16, tensor.I64, []float64{40000, -7.9}, []float64{40000 - 1<<16, -7}},
+		{tensor.U8, tensor.I64, []float64{300, -1}, []float64{44, 255}},
+		{tensor.I64, tensor.I64, []float64{1e300, -1 << 40}, []float64{-1 << 63, -1 << 40}},
+	} {
+		a, err := replay.Of(r.in, []int{2}, r.x)
+		require.NoError(t, err)
+		x, err := a.Tensor()
+		require.NoError(t, err)
+		assert.Equal(t, r.out, x.DType())
+		assert.Equal(t, r.want, []float64{x.At(0), x.At(1)}, r.in.String())
+	}
+	_, err := replay.Of(tensor.F32, []int{3}, []float64{1, 2})
+	assert.ErrorContains(t, err, "2 numbers for shape [3]")
+}

@@ -77,6 +77,46 @@ func TestOperands(t *testing.T) {
 	require.Equal(t, []float64{5}, got.Floats())
 }
 
+// TestOperandsOf says what each operand of a product, and a table, is.
+func TestOperandsOf(t *testing.T) {
+	x, w := input(tensor.F32, 2, 3), program.Value{DType: tensor.F32, Shape: []int{3, 4}, Weight: "w"}
+	long, heads := input(tensor.F32, 1, 2, 5), input(tensor.F32, 1, 1, 2, 3)
+	kernel := program.Value{DType: tensor.F32, Shape: []int{3, 2, 2}, Weight: "w"}
+	ids := program.Value{DType: tensor.I64, Shape: []int{2}, Input: "x"}
+	weight, weighted := replay.Operand{Weight: true, Weighted: true}, replay.Operand{Weighted: true}
+	of := func(o replay.Operand, sum int) replay.Operand { o.Sum = sum; return o }
+	for _, r := range []struct {
+		values []program.Value
+		op     program.Op
+		want   []replay.Operand
+		reason string
+	}{
+		{[]program.Value{x, w, made(tensor.F32, 2, 4)}, op("aten.mm.default", 2, "self", program.ID(0), "mat2", program.ID(1)),
+			[]replay.Operand{of(weighted, 1), weight}, "a projection"},
+		{[]program.Value{x, x, made(tensor.F32, 2, 2)}, op("aten.matmul.default", 2, "self", program.ID(0), "other", program.ID(1)), nil, "no operator of the table"},
+		{[]program.Value{input(tensor.F32, 1, 2, 3), input(tensor.F32, 1, 3, 2), made(tensor.F32, 1, 2, 2)},
+			op("aten.bmm.default", 2, "self", program.ID(0), "mat2", program.ID(1)), []replay.Operand{{Sum: 2}, {Sum: 1}}, "no weight"},
+		{[]program.Value{x, {DType: tensor.F32, Shape: []int{3}, Weight: "w"}, made(tensor.F32, 2)},
+			op("aten.mv.default", 2, "self", program.ID(0), "vec", program.ID(1)), []replay.Operand{{Sum: 1}, {Sum: 0}}, "a weight of one axis is none"},
+		{[]program.Value{long, kernel, made(tensor.F32, 1, 3, 4)}, op("aten.convolution.default", 2, "input", program.ID(0), "weight", program.ID(1), "bias", nil,
+			"stride", []int{1}, "padding", []int{0}, "dilation", []int{1}, "transposed", false, "output_padding", []int{0}, "groups", 1),
+			[]replay.Operand{of(weighted, 2), of(weight, 1)}, "over all but the output channels"},
+		{[]program.Value{w, ids, made(tensor.F32, 2, 4)}, op("aten.embedding.default", 2, "weight", program.ID(0), "indices", program.ID(1)),
+			[]replay.Operand{{Weight: true, Table: true, Sum: 1}}, "a table"},
+		{[]program.Value{heads, heads, made(tensor.F32, 1, 1, 2, 3)}, op("aten.scaled_dot_product_attention.default", 2, "query", program.ID(0), "key", program.ID(1),
+			"value", program.ID(1)), []replay.Operand{{Sum: 3}, {Sum: 3}, {Sum: 3}, {Sum: 2}}, "queries and keys, queries and values"},
+	} {
+		var got []replay.Operand
+		x := make([]float64, 12)
+		_, err := replay.Run(t.Context(), pieceOf(t, r.values, r.op), numbers(t, x...), replay.Mode{Operands: func(a *replay.Array, o replay.Operand) *replay.Array {
+			got = append(got, o)
+			return a
+		}})
+		require.Equal(t, r.want == nil, err != nil, "%s: %v", r.reason, err)
+		require.Equal(t, r.want, got, r.reason)
+	}
+}
+
 // productOf is x·yᵀ of x in float32 and y in a type.
 func productOf(t testing.TB, dtype tensor.DType, m, k, n int) *program.Piece {
 	x, y, turned := input(tensor.F32, m, k), input(dtype, n, k), made(dtype, k, n)

@@ -62,6 +62,10 @@ func TestRun(t *testing.T) {
 		{replay.Mode{Round: replay.Zero, To: tensor.BF16}, []float64{1, 2}, []float64{0.33203125, 0.6640625}, "toward zero"},
 		{replay.Mode{Round: replay.Zero, To: tensor.F16}, []float64{1, -2}, []float64{0.333251953125, -0.66650390625}, "toward zero, negative, too"},
 		{replay.Mode{Round: replay.Nearest, To: tensor.BF16}, []float64{903, 9e30}, []float64{301, float64(float32(9e30) / 3)}, "whole numbers and what denies are exact"},
+		{replay.Mode{Round: replay.Zero, To: tensor.F16}, []float64{3 * 65530.5, -3 * 70000.5}, []float64{65504, -65504}, "as large as there is"},
+		{replay.Mode{Round: replay.Zero, To: tensor.F16}, []float64{3 * 0x1.8p-15, 3 * -0x1.8p-24}, []float64{0x1.8p-15, -0x1p-24}, "multiples of the least number"},
+		{replay.Mode{Round: replay.Nearest, To: tensor.F16}, []float64{1, 3 * 0x1.8p-24}, []float64{0.333251953125, 0x1p-23}, "to nearest, ties to even"},
+		{replay.Mode{Round: replay.Nearest, To: tensor.BF16}, []float64{3 * 0x1000001p2, -9e29}, []float64{0x1000002p2, float64(float32(-9e29) / 3)}, "whole, as all that is so large"},
 	} {
 		p := pieceOf(t, []program.Value{input(tensor.F32, 2), made(tensor.F32, 2)}, third)
 		got, err := replay.Run(t.Context(), p, numbers(t, r.in...), r.mode)
@@ -130,4 +134,38 @@ func TestOpaque(t *testing.T) {
 	_, err := replay.Run(t.Context(), pieceOf(t, two, op("aten.relu.default", 1, "self", program.ID(0))),
 		func(*program.Value) (*replay.Array, error) { return nil, errors.New("no weights") }, replay.Mode{})
 	assert.EqualError(t, err, "no weights")
+}
+
+// TestGuarded refuses a piece that the reference would not have run on other numbers.
+func TestGuarded(t *testing.T) {
+	nan := math.NaN()
+	for _, r := range []struct {
+		dtype  tensor.DType
+		equal  []float64
+		has    []float64
+		runs   bool
+		reason string
+	}{
+		{tensor.I64, []float64{3, 4}, []float64{3, 4}, true, "the same"},
+		{tensor.I64, []float64{3e7, 4}, []float64{3e7 + 1, 4}, false, "a whole number that is another"},
+		{tensor.F32, []float64{3, nan}, []float64{3.000001, nan}, true, "floats that are nearly the same"},
+		{tensor.F32, []float64{3, 4}, []float64{3, 4.00001}, false, "another float"},
+		{tensor.F32, []float64{nan, 4}, []float64{3, 4}, false, "no NaN"},
+		{tensor.F32, nil, []float64{3, 4}, false, "what is not told never holds"},
+	} {
+		p := &program.Program{Values: []program.Value{input(r.dtype, 2), made(r.dtype, 2)}, Ops: []program.Op{op("aten.neg.default", 1, "self", program.ID(0))},
+			Ports:  []program.Port{{Value: 1, At: 1, Until: 1}},
+			Guards: []program.Guard{{Value: 0, Equal: r.equal, First: 0, End: 1}}}
+		require.NoError(t, p.Check())
+		piece := p.Piece(0, func(int) bool { return false })
+		_, err := replay.Run(t.Context(), piece, numbers(t, r.has...), replay.Mode{})
+		e, refused := errors.AsType[*replay.OpaqueError](err)
+		assert.Equal(t, r.runs, err == nil, r.reason)
+		assert.True(t, r.runs || refused && e.Free == replay.Other, r.reason)
+		_, err = replay.Run(t.Context(), piece, numbers(t, r.has...), replay.Mode{Wide: true})
+		assert.NoError(t, err, "other modes do not ask")
+	}
+	_, err := replay.Run(t.Context(), pieceOf(t, []program.Value{input(tensor.F32, 2), made(tensor.F32, 2)}, op("aten.neg.default", 1, "self", program.ID(0))),
+		numbers(t, 1, 2), replay.Mode{Round: replay.Nearest, To: tensor.F32})
+	assert.ErrorContains(t, err, "no rounding to float32")
 }

@@ -598,6 +598,8 @@ func TestLabels(t *testing.T) {
 		{convolved(), "sigmoid → tanh", "activation/tanh", "another gate"},
 		{counted(), "add left out", "embedding/position", "rows of a table, by positions that the model counts"},
 		{convolved(), "gate(x) left out", "activation/missing", "a call that is left out"},
+		{block(), "bfloat16: the result of silu", "dtype/downcast", "a result that is rounded is tried first where little is wrong"},
+		{attention(), "all of it in float16", "dtype/downcast", "all are"},
 	} {
 		r := found(t, tt.piece, weights, planted(t, tt.piece, weights, tt.text))
 		said(&all, tt.text, r)
@@ -712,6 +714,7 @@ func TestSolves(t *testing.T) {
 	}{
 		{func(i int, v float64) float64 { return 1.3717 * v }, "scalar", "residual/scale", "a factor of the sum"},
 		{func(i int, v float64) float64 { return out[i-i%8+order[i%8]] }, "layout", "layout/permuted", "columns in another order"},
+		{func(i int, v float64) float64 { return out[[]int{2, 0, 1, 5, 4, 3}[i/8]*8+i%8] }, "layout", "layout/permuted", "rows in another order"},
 		{func(i int, v float64) float64 { return v + x.Floats()[i] }, "term", "residual/source", "what another layer made, besides"},
 	} {
 		want := make([]float64, len(out))
@@ -797,6 +800,7 @@ func TestFindsPairs(t *testing.T) {
 		require.GreaterOrEqual(t, i, 0, text)
 		return &edits[i]
 	}
+	var all strings.Builder
 	for _, tt := range []struct{ a, b, reason string }{
 		{"0.up.weight → 1.up.weight", "silu → gelu", "a weight, and the function beside it"},
 		{"0.up.weight → 1.up.weight", "other of add: 1e-06 → 0.01", "a weight, and a number before it"},
@@ -805,11 +809,13 @@ func TestFindsPairs(t *testing.T) {
 		require.NotNil(t, both, tt.reason)
 		r, err := search.Find(t.Context(), site(t, p, both.Patch))
 		require.NoError(t, err)
+		said(&all, tt.reason, r)
 		if assert.NotEmpty(t, r.Fits, tt.reason) && assert.Len(t, r.Fits[0].Parts, 2, "%s: %s", tt.reason, r.Fits[0].Text) {
 			assert.True(t, r.Proven, tt.reason)
 			assert.ElementsMatch(t, []string{tt.a, tt.b}, []string{r.Fits[0].Parts[0].Text, r.Fits[0].Parts[1].Text}, tt.reason)
 			assert.NotZero(t, r.Pairs, tt.reason)
 		}
 	}
+	sameAsFile(t, "pairs.txt", &all)
 	assert.Nil(t, edit.Both(p, named("silu → gelu"), named("silu → relu")), "one operator is changed once")
 }

@@ -2,7 +2,6 @@ package search_test
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -125,25 +124,6 @@ func TestFindsStates(t *testing.T) {
 		}
 		for _, id := range []string{"state/chunk", "state/slot", "state/position", "state/sequence", "mask/padding"} {
 			assert.NotZero(t, tried[id], "fused %t: %s: %v", fused, id, tried)
-		}
-	}
-}
-
-// The names of masks and of caches, by what is done in a step that has keys of others before it.
-func TestStatesAreNamed(t *testing.T) {
-	p := fedAttention(true)
-	base, err := replay.NewBase(t.Context(), p, fedLoad(0), replay.Mode{})
-	require.NoError(t, err)
-	for _, tt := range []struct{ text, id, reason string }{
-		{"all tokens see all", "attention/causal", "no mask"},
-		{"the first token is seen by itself alone", "attention/anchor-missing", "what all look at"},
-		{"tokens see the last 2 alone", "attention/mask", "a window"},
-		{"the positions of the forward pass are off by +1", "rope/offset", "of all tokens"},
-	} {
-		list := listed(base, nil, nil)
-		i := slices.IndexFunc(list, func(e edit.Edit) bool { return e.Text == tt.text })
-		if assert.GreaterOrEqual(t, i, 0, tt.text) {
-			assert.Equal(t, tt.id, edit.Label(p, list[i]), tt.reason)
 		}
 	}
 }

@@ -462,6 +462,44 @@ func recurrent() *program.Piece {
 	return p
 }
 
+// negated is the sine of what is negated six times, in a loop of some lines, or in as many lines.
+func negated(lines int) *program.Piece {
+	var b builder
+	row := []int{3, 8}
+	x := b.value(program.Value{Record: 1, Shape: row})
+	for i := range 6 {
+		x = b.op("neg", row, "self", x)
+		b.ops[i].Stack = i % lines
+	}
+	p := b.piece(b.op("sin", row, "self", x))
+	for i := range lines {
+		p.Stacks, p.Frames = append(p.Stacks, []int{i}), append(p.Frames, program.Frame{Line: 1 + i})
+	}
+	return p
+}
+
+// What does the same at many places is proven where it is one cause wherever it is.
+func TestPlaces(t *testing.T) {
+	var all strings.Builder
+	for _, tt := range []struct {
+		lines  int
+		text   string
+		proven bool
+		reason string
+	}{
+		{2, "bfloat16: the result of neg", true, "all of a line come first"},
+		{2, "2 times the result of neg", true, "in one of two lines"},
+		{6, "bfloat16: the result of neg", true, "whichever is rounded, the type is the cause"},
+		{6, "2 times the result of neg", false, "a factor, somewhere"},
+	} {
+		p := negated(tt.lines)
+		r := found(t, p, nil, planted(t, p, nil, tt.text))
+		assert.Equal(t, tt.proven, r.Proven, tt.reason)
+		said(&all, tt.text, r)
+	}
+	sameAsFile(t, "places.txt", &all)
+}
+
 // gated is tanh(x + r·h), as a gated unit makes it.
 func gated() *program.Piece {
 	var b builder

@@ -15,9 +15,11 @@ import (
 
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/quant"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/toy"
+	"github.com/goparity/goparity/tensor"
 )
 
 var update = flag.Bool("update", false, "renew the expected files")
@@ -89,6 +91,9 @@ func TestListed(t *testing.T) {
 		"q.whole": linear("q.whole", 8, 64), "q.centred": linear("q.centred", 8, 64), "q.blocks": linear("q.blocks", 4, 512)} {
 		sites[name] = &search.Site{Piece: p, Load: load, Weights: weights}
 	}
+	packed := gptq(t)
+	sites["q.gptq"] = &search.Site{Piece: linear("q.gptq", 8, 64), Load: load, Weights: []edit.Weight{{Name: "q.gptq", Shape: []int{8, 64}, DType: tensor.F32,
+		Open: func() *tensor.Tensor { return packed }}}}
 	seen := map[string]bool{}
 	for _, model := range []string{"llama", "mixtral", "speech"} {
 		r := toy.Open(t, filepath.Join("..", "replay", "testdata", "programs", model))
@@ -123,6 +128,27 @@ func TestListed(t *testing.T) {
 		fmt.Fprintf(&b, "== %s\n%s", name, table(t, sites[name]))
 	}
 	sameAsFile(t, "listed.txt", &b)
+}
+
+// gptq is a weight as GPTQ packs it, whose inputs are in groups by turns.
+func gptq(t *testing.T) *tensor.Tensor {
+	words := func(n int, seed uint32) (x []int32) {
+		for range n {
+			seed = seed*1664525 + 1013904223
+			x = append(x, int32(seed^seed>>13))
+		}
+		return x
+	}
+	scales, groups := make([]float32, 32), make([]int32, 64)
+	for i := range scales {
+		scales[i] = float32(1+i*7%5) / 32
+	}
+	for i := range groups {
+		groups[i] = int32(i % 4)
+	}
+	w, err := quant.GPTQ(toy.Of(t, words(64, 1), 8, 8), toy.Of(t, words(4, 2), 4, 1), toy.Of(t, scales, 4, 8), toy.Of(t, groups, 64), 4, false)
+	require.NoError(t, err)
+	return w
 }
 
 // sameAsFile compares what a test has seen with testdata/name, or renews that file.

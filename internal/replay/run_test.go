@@ -169,3 +169,28 @@ func TestGuarded(t *testing.T) {
 		numbers(t, 1, 2), replay.Mode{Round: replay.Nearest, To: tensor.F32})
 	assert.ErrorContains(t, err, "no rounding to float32")
 }
+
+// Complex numbers come from outside as pairs, and numbers that are all the same fall into the middle of their histogram.
+func TestSmallOperators(t *testing.T) {
+	for _, r := range []struct {
+		values []program.Value
+		op     program.Op
+		want   []float64
+		reason string
+	}{
+		{[]program.Value{{Type: "complex64", Shape: []int{2}, Input: "x"}, made(tensor.F32, 2)}, op("aten.abs.default", 1, "self", program.ID(0)),
+			[]float64{5, 13}, "the sizes of 3+4i and 5+12i"},
+		{[]program.Value{input(tensor.F32, 1), made(tensor.F32, 5)}, op("aten.histc.default", 1, "self", program.ID(0), "bins", 5, "min", 0, "max", 0),
+			[]float64{0, 0, 1, 0, 0}, "one number, whose range is empty"},
+	} {
+		x := map[bool][]float64{true: {3, 4, 5, 12}, false: {3}}[r.values[0].DType == tensor.Invalid]
+		got, err := replay.Run(t.Context(), pieceOf(t, r.values, r.op), func(v *program.Value) (*replay.Array, error) {
+			if v.DType == tensor.Invalid {
+				return replay.Of(tensor.F32, []int{2, 2}, x)
+			}
+			return replay.Of(v.DType, v.Shape, x)
+		}, replay.Mode{})
+		require.NoError(t, err, r.reason)
+		assert.Equal(t, r.want, got.Floats(), r.reason)
+	}
+}

@@ -152,6 +152,8 @@ func leafFaults(w leafWorld) []struct {
 	}{
 		{"scale", "value/scale", "", leafNoisy(g.each(func(x float64) float64 { return 1.02 * x })), "a factor of two per cent is a hundred times the noise"},
 		{"scale of a root", "value/scale", "", leafNoisy(g.each(func(x float64) float64 { return x * math.Sqrt(leafWidth) })), "a known factor"},
+		{"scale of the root of two", "value/scale", "", leafNoisy(g.each(func(x float64) float64 { return x * math.Sqrt2 })), "no size of the model: a number"},
+		{"half", "value/scale", "", leafNoisy(g.each(func(x float64) float64 { return x / 2 })), "a whole number"},
 		{"offset", "value/offset", "", leafNoisy(g.each(func(x float64) float64 { return x + 0.25 })), "one number everywhere"},
 		{"sign", "value/sign", "", leafNoisy(g.each(func(x float64) float64 { return -x })), "not a scale of −1"},
 		{"absolute", "value/sign", "", leafNoisy(g.each(math.Abs)), "the sign is lost"},

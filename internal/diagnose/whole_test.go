@@ -73,6 +73,7 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 	}
 	same := func(i int) int { return i }
 	var all strings.Builder
+	large := x.each(func(x float64) float64 { return 1e4 * x })
 	positions := values{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
 	for _, c := range []struct {
 		name, kind, id string
@@ -84,6 +85,9 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 			made{"m.embed_tokens", "input_0", []int{1, n}, ids, ids, true},
 			made{"m.embed_tokens", "output", shape, looked(same), looked(func(i int) int { return (i + 1) % 8 }), false}),
 			"without the weights: the reference has shown these rows"},
+		{"another table", "local", "embedding/index", false, runOf(t, "local",
+			made{"m.embed_tokens", "input_0", []int{1, n}, ids, ids, true},
+			made{"m.embed_tokens", "output", shape, looked(same), x.from(func(i int) int { return int(ids[i/w])*w + i%w }), false}), "whose rows the reference has not"},
 		{"row of type 0", "local", "embedding/type", true, runOf(t, "local",
 			made{"m.token_type_embeddings", "input_0", []int{1, n}, ids.each(func(x float64) float64 { return math.Mod(x, 2) }), ids.each(func(x float64) float64 { return math.Mod(x, 2) }), true},
 			made{"m.token_type_embeddings", "output", shape, looked(func(i int) int { return i % 2 }), looked(func(int) int { return 0 }), false}),
@@ -137,8 +141,8 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 			made{"m.layers.1.mlp.act_fn", "input_0", shape, x, noisyOf(x), false},
 			made{"m.layers.1.mlp.act_fn", "output", shape, x.each(func(x float64) float64 { return max(x, 0) }), noisyOf(x), false}), "it gives back what it was given"},
 		{"layer scale left out", "local", "residual/scale", true, runOf(t, "local",
-			made{"m.layers.1.ls1", "input_0", shape, x, noisyOf(x), false},
-			made{"m.layers.1.ls1", "output", shape, x.from(func(i int) int { return i }).timesColumns(w), noisyOf(x), false}), "each column has its factor"},
+			made{"m.layers.1.ls1", "input_0", shape, large, noisyOf(large), false},
+			made{"m.layers.1.ls1", "output", shape, large.from(func(i int) int { return i }).timesColumns(w), noisyOf(large), false}), "each column has its factor"},
 		{"q, k and v", "local", "linear/qkv-order", true, runOf(t, "local",
 			made{"m.layers.1.attn.qkv_proj", "output", []int{1, n, 3 * w}, leafRandom(7, 3*n*w), noisyOf(leafRandom(7, 3*n*w).turned(3*w, w)), false}), "whole parts"},
 		{"gate and up", "local", "linear/gate-up", true, runOf(t, "local",

@@ -521,11 +521,11 @@ func sparse() *program.Piece {
 	return b.piece(b.op("sin", places, "self", b.op("_to_copy", places, "self", at, "dtype", tensor.F32)))
 }
 
-// masked is attention over two sequences of which each token sees itself and the two before it, fused, or with a mask of
+// masked is attention of two heads over two sequences of which each token sees itself and the two before it, fused, or with a mask of
 // what is hidden.
 func masked(fused bool) *program.Piece {
 	var b builder
-	rows, scores := []int{2, 1, 6, 4}, []int{2, 1, 6, 6}
+	rows, scores := []int{2, 2, 6, 4}, []int{2, 2, 6, 6}
 	var data []byte
 	for i := range 36 {
 		sees := i%6 <= i/6 && i/6-i%6 < 3
@@ -538,10 +538,10 @@ func masked(fused bool) *program.Piece {
 			"is_causal", false))
 	}
 	view := func(x program.ID, shape ...int) program.ID { return b.op("view", shape, "self", x, "size", shape) }
-	keys := b.op("transpose", []int{2, 4, 6}, "self", view(record(2), 2, 6, 4), "dim0", 1, "dim1", 2)
-	x := view(b.op("bmm", []int{2, 6, 6}, "self", view(record(1), 2, 6, 4), "mat2", keys), scores...)
+	keys := b.op("transpose", []int{4, 4, 6}, "self", view(record(2), 4, 6, 4), "dim0", 1, "dim1", 2)
+	x := view(b.op("bmm", []int{4, 6, 6}, "self", view(record(1), 4, 6, 4), "mat2", keys), scores...)
 	x = b.op("_softmax", scores, "self", b.op("masked_fill", scores, "self", x, "mask", mask, "value", -1e9), "dim", -1, "half_to_float", false)
-	return b.piece(b.op("bmm", []int{2, 6, 4}, "self", view(x, 2, 6, 6), "mat2", view(record(3), 2, 6, 4)))
+	return b.piece(b.op("bmm", []int{4, 6, 4}, "self", view(x, 4, 6, 6), "mat2", view(record(3), 4, 6, 4)))
 }
 
 // bounded is 0.5·x/0.5 between −0.5 and 0.5.

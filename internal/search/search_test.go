@@ -370,8 +370,8 @@ func sectioned() *program.Piece {
 	return b.piece(b.op("cat", []int{5, 8}, "tensors", parts, "dim", -1))
 }
 
-// headed is an attention of two heads of four.
-func headed() *program.Piece {
+// headed is an attention of two heads of four, fused or not.
+func headed(fused bool) *program.Piece {
 	var b builder
 	split := func(record int) program.ID {
 		id := b.op("view", []int{1, 6, 2, 4}, "self", b.value(program.Value{Record: record, Shape: []int{1, 6, 8}}), "size", []int{1, 6, 2, 4})
@@ -379,6 +379,10 @@ func headed() *program.Piece {
 	}
 	view := func(id program.ID, shape ...int) program.ID { return b.op("view", shape, "self", id, "size", shape) }
 	q, k, v := split(1), split(2), split(3)
+	if fused {
+		x := b.op("scaled_dot_product_attention", []int{1, 2, 6, 4}, "query", q, "key", k, "value", v, "attn_mask", nil, "dropout_p", 0.0, "is_causal", false)
+		return b.piece(view(b.op("transpose", []int{1, 6, 2, 4}, "self", x, "dim0", 1, "dim1", 2), 1, 6, 8))
+	}
 	k = b.op("transpose", []int{1, 2, 4, 6}, "self", k, "dim0", -2, "dim1", -1)
 	x := view(b.op("bmm", []int{2, 6, 6}, "self", view(q, 2, 6, 4), "mat2", view(k, 2, 4, 6)), 1, 2, 6, 6)
 	x = b.op("_softmax", []int{1, 2, 6, 6}, "self", b.op("mul", []int{1, 2, 6, 6}, "self", x, "other", 0.5), "dim", -1, "half_to_float", false)
@@ -614,10 +618,10 @@ func TestLabels(t *testing.T) {
 		{angles(1, 0.1, 0.01, 0.001), "base of the constant of mul: 1e+04 → 5e+05", "rope/theta", "other frequencies"},
 		{angles(1, 0.1, 0.002, 0.0001), "the constant of mul without its scaling", "rope/scaling", "those for long contexts"},
 		{angles(100, 10, 0.125, 0.0125), "the constant of mul scaled by 4 and not 8", "rope/scaling", "the last are divided by another factor"},
-		{headed(), "2 heads of 4 → 4 of 2, scaled by 0.7071", "attention/heads", "more heads, which are smaller"},
-		{headed(), "2 heads of 4 → 1 of 8, scaled by 0.5", "attention/heads", "one head, by the scale of two"},
+		{headed(false), "2 heads of 4 → 4 of 2, scaled by 0.7071", "attention/heads", "more heads, which are smaller"},
+		{headed(false), "2 heads of 4 → 1 of 8, scaled by 0.5", "attention/heads", "one head, by the scale of two"},
 		{partly(), "all 8 columns are turned and not 4", "rope/applied", "a rotation of all columns"},
-		{headed(), "queries and keys are turned, by angles of base 10000", "rope/applied", "a layer without positions"},
+		{headed(false), "queries and keys are turned, by angles of base 10000", "rope/applied", "a layer without positions"},
 		{attention(), "queries and keys are turned, by angles of base 500000, as neighbours", "rope/applied", "the same of keys that lie along the last axis"},
 		{resized(), "resized cubic, corners aligned", "image/resize", "a matrix that is another"},
 		{repeated(), "upsample_nearest2d → linear", "image/resize", "points between those that are there"},

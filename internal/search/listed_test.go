@@ -85,7 +85,7 @@ func table(t *testing.T, s *search.Site) string {
 func TestListed(t *testing.T) {
 	sites := map[string]*search.Site{"fed-counted": fedCounted(), "fed": fedSite(t, false), "fed-fused": fedSite(t, true)}
 	for name, p := range map[string]*program.Piece{"recurrent": recurrent(), "gated": gated(), "paired": paired(), "sparse": sparse(), "block": block(),
-		"attention": attention(), "window": window(), "routed": routed(), "angles": angles(1, 0.1, 0.01, 0.001), "headed": headed(false), "headed-fused": headed(true), "partly": partly(),
+		"attention": attention(), "window": window(), "routed": routed(), "chosen-first": chosenFirst(), "angles": angles(1, 0.1, 0.01, 0.001), "headed": headed(false), "headed-fused": headed(true), "partly": partly(),
 		"resized": resized(), "repeated": repeated(), "sectioned": sectioned(), "convolved": convolved(), "reflected": reflected(),
 		"coordinates": coordinates(), "fourier": fourier(), "counted": counted(), "causal": fedAttention(true), "masked": masked(false), "masked-fused": masked(true), "bounded": bounded(), "scanned": scanned(),
 		"q.whole": linear("q.whole", 8, 64), "q.centred": linear("q.centred", 8, 64), "q.blocks": linear("q.blocks", 4, 512)} {

@@ -281,6 +281,20 @@ func routed() *program.Piece {
 	return b.piece(b.op("mul", chosen, "self", shares, "other", b.value(program.Value{Record: 2, Shape: chosen})))
 }
 
+// chosenFirst are the shares of the two best of four, by a softmax over these, times what another operator cuts into three.
+func chosenFirst() *program.Piece {
+	var b builder
+	best := []int{6, 2}
+	x := b.op("topk", best, "self", b.value(program.Value{Record: 1, Shape: []int{6, 4}}), "k", 2, "dim", -1, "largest", true, "sorted", true)
+	b.ops[0].Out = append(b.ops[0].Out, b.value(program.Value{Shape: best, DType: tensor.I64}))
+	x = b.op("_softmax", best, "self", x, "dim", -1, "half_to_float", false)
+	first := b.op("unbind", best, "self", b.value(program.Value{Record: 2, Shape: []int{6, 3, 2}}), "dim", 1)
+	second, third := b.value(program.Value{Shape: best}), b.value(program.Value{Shape: best})
+	b.ops[2].Out = append(b.ops[2].Out, second, third)
+	x = b.op("add", best, "self", b.op("mul", best, "self", x, "other", first), "other", second, "alpha", 1)
+	return b.piece(b.op("sub", best, "self", x, "other", b.op("sin", best, "self", third), "alpha", 1))
+}
+
 // window is a mask of those before a token, and not too far before it.
 func window() *program.Piece {
 	var b builder

@@ -36,7 +36,7 @@ type tried struct {
 func table(t *testing.T, s *search.Site) string {
 	base, err := replay.NewBase(t.Context(), s.Piece, s.Load, replay.Mode{})
 	require.NoError(t, err)
-	out, unchanged := base.Value(s.Piece.Out).Floats(), 0
+	out := base.Value(s.Piece.Out).Floats()
 	var rows []*tried
 	add := func(e *edit.Edit, kind string, text string) {
 		key := fmt.Sprint(kind, " ", e.Cost, " ", edit.Label(s.Piece, *e))
@@ -52,12 +52,9 @@ func table(t *testing.T, s *search.Site) string {
 		}
 		r.runs++
 		for k, v := range a.Floats() {
-			if d := math.Abs(v - out[k]); d < 1e6 {
-				r.off += d / (1 + math.Abs(out[k])) / float64(len(out))
+			if d := math.Abs(v-out[k]) / (1 + math.Abs(out[k])); d > 1e-5 { // less is rounding, another one on other machines
+				r.off += min(d, 1) / float64(len(out))
 			}
-		}
-		if slices.Equal(a.Floats(), out) {
-			unchanged++
 		}
 	}
 	for _, e := range listed(base, s.Weights, s.Fed) {
@@ -76,7 +73,7 @@ func table(t *testing.T, s *search.Site) string {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "%d change nothing; the piece takes %.4g\n", unchanged, base.Whole())
+	fmt.Fprintf(&b, "the piece takes %.4g\n", base.Whole())
 	return b.String()
 }
 
@@ -165,7 +162,7 @@ func sameAsFile(t *testing.T, name string, b *strings.Builder) {
 
 // said writes what a search found.
 func said(b *strings.Builder, reason string, r *search.Result) {
-	fmt.Fprintf(b, "== %s: off %.3g; listed %d, tried %d, %d pairs; proven %t, twin %t; also at %v\n", reason, r.Off, r.Listed, r.Tried, r.Pairs, r.Proven, r.Twin,
+	fmt.Fprintf(b, "== %s: off %.1g; listed %d, tried %d, %d pairs; proven %t, twin %t; also at %v\n", reason, r.Off, r.Listed, r.Tried, r.Pairs, r.Proven, r.Twin,
 		r.AlsoAt())
 	for i, list := range [][]search.Fit{r.Fits, r.Also} {
 		for _, f := range list {

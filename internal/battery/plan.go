@@ -27,6 +27,7 @@ type Options struct {
 	Text      bool              // there is a tokenizer
 	Chat      string            // its chat template; "" for none
 	Images    checkpoint.Config // of what makes images fit for the model; nil where it takes none
+	Next      bool              // the candidate computes no prompt without a position for the token after it, as MAX
 	Paths     []string          // names of the execution paths that the candidate can run, without numbers
 	MaxLayers int               // the number of blocks that run; 0 leaves it to the plan
 	Budget    time.Duration     // DefaultBudget if 0
@@ -156,7 +157,10 @@ func (p *planner) most() int {
 	for _, b := range p.boundaries {
 		if b.Max {
 			pad, _ := p.config.Int("pad_token_id")
-			if p.options.Generates || pad < 1 {
+			switch {
+			case p.options.Generates && p.options.Next:
+				return b.At - 1
+			case p.options.Generates || pad < 1:
 				return b.At
 			}
 			return b.At - pad - 1
@@ -379,6 +383,9 @@ func (p *planner) notTried(plan Plan) (out []string) {
 	reached := plan.longest() - extra
 	if plan.longest() == p.most() {
 		reached = p.most()
+		if p.options.Generates && p.options.Next {
+			out = append(out, fmt.Sprintf("position %d, the last: the engine computes no prompt that leaves no room for a token", p.most()))
+		}
 	}
 	for _, b := range p.boundaries {
 		for _, n := range p.crossing(b) {

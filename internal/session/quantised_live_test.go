@@ -138,7 +138,7 @@ func TestLiveQuantisedMAX(t *testing.T) {
 			assert.Greater(t, alone, 10)
 
 			other := quantisedFixture(t, model, kind+"-wrong.gguf", kind)
-			r = judgeQuantised(t, other, filepath.Join(dir, "runs", "max", "standard"), "")
+			r = judgeQuantised(t, other, filepath.Join(dir, "runs", "max"), "")
 			assert.Equal(t, report.Fail, r.Verdict, report.Headline(r))
 			require.NotNil(t, r.FirstDivergence)
 			assert.Equal(t, "model."+wrong, r.FirstDivergence.Layer)

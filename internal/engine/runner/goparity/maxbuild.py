@@ -48,7 +48,7 @@ def _settings(job, model, ids_by_case):
         raise UsageError(f"engine.max_batch_size is {settings['max_batch_size']}, but a case has {rows} sequences")
     for case, ids in zip(job.cases, ids_by_case):
         limit = min(x for x in (settings["max_length"], model.longest) if x) if model.longest else settings["max_length"]
-        after = job.task == "text-generation"  # MAX asks for room for the token after the last
+        after = job.task == "text-generation" and not case.get("passes")  # the pipeline asks for room for the token after the last
         tokens.check(case, ids, model.vocab, limit, (case.get("steps") or 1) + after)
     if job.encoding:
         settings["quantization_encoding"] = job.encoding

@@ -60,7 +60,7 @@ func (s *settings) plan(paths []string, budget time.Duration) (plan battery.Plan
 		return plan, usage("there is no config.json of the model on this machine to plan inputs from")
 	}
 	of := battery.Of(dir, task == fixture.TextGeneration)
-	of.Paths, of.MaxLayers, of.Budget, of.Next = paths, s.job.MaxLayers, budget, true // MAX may follow
+	of.Paths, of.MaxLayers, of.Budget, of.Ahead = paths, s.job.MaxLayers, budget, battery.AheadOfMAX // it may follow
 	return battery.New(config, of), nil
 }
 

@@ -9,6 +9,10 @@ const (
 	DefaultBytes  = 256 << 20 // of goldens, which are kept in the repository
 )
 
+// AheadOfMAX is how many positions MAX wants after a prompt: for a token, and for one more that keeps its cache until
+// that is read. MAX 26.7, November 2026.
+const AheadOfMAX = 2
+
 // What a run costs: a tiny Llama's plan was said to take 32 s with torch 2.15 on two cores, and took 29 s, November 2026.
 const (
 	// macsPerSecond are multiply-adds in float32, torch's on two cores.

@@ -27,7 +27,7 @@ type Options struct {
 	Text      bool              // there is a tokenizer
 	Chat      string            // its chat template; "" for none
 	Images    checkpoint.Config // of what makes images fit for the model; nil where it takes none
-	Next      bool              // the candidate computes no prompt without a position for the token after it, as MAX
+	Ahead     int               // for how many tokens after a prompt the candidate wants positions
 	Paths     []string          // names of the execution paths that the candidate can run, without numbers
 	MaxLayers int               // the number of blocks that run; 0 leaves it to the plan
 	Budget    time.Duration     // DefaultBudget if 0
@@ -158,9 +158,9 @@ func (p *planner) most() int {
 		if b.Max {
 			pad, _ := p.config.Int("pad_token_id")
 			switch {
-			case p.options.Generates && p.options.Next:
-				return b.At - 1
-			case p.options.Generates || pad < 1:
+			case p.options.Generates:
+				return b.At - p.options.Ahead
+			case pad < 1:
 				return b.At
 			}
 			return b.At - pad - 1
@@ -383,8 +383,8 @@ func (p *planner) notTried(plan Plan) (out []string) {
 	reached := plan.longest() - extra
 	if plan.longest() == p.most() {
 		reached = p.most()
-		if p.options.Generates && p.options.Next {
-			out = append(out, fmt.Sprintf("position %d, the last: the engine computes no prompt that leaves no room for a token", p.most()))
+		if p.options.Generates && p.options.Ahead > 0 {
+			out = append(out, fmt.Sprintf("the last %d positions: the engine wants them for tokens after a prompt", p.options.Ahead))
 		}
 	}
 	for _, b := range p.boundaries {

@@ -41,7 +41,7 @@ func TestPlans(t *testing.T) {
 			"conv_L_cache": 3.0, "max_position_embeddings": 100.0}), generates},
 		{"an encoder that says little", checkpoint.Config{"dim": 32.0, "intermediate_size": 0.0, "n_layers": 2.0, "n_positions": 66.0, "pad_token_id": 1.0},
 			battery.Options{Paths: []string{"batch", "padding:right", "mask"}}},
-		{"an engine that asks for a position more", config(map[string]any{"max_position_embeddings": 100.0}), battery.Options{Generates: true, Next: true}},
+		{"an engine that wants positions after a prompt", config(map[string]any{"max_position_embeddings": 100.0}), battery.Options{Generates: true, Ahead: battery.AheadOfMAX}},
 		{"tiles", tiled, tiles},
 		{"patches", patched, patches},
 	} {

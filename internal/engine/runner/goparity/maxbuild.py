@@ -36,7 +36,7 @@ def _limits(folder, job):
 def _settings(job, model, ids_by_case):
     """The engine's settings: those of the job, completed by what a recorded run needs."""
     rows = max(max(map(len, c["passes"])) if c.get("passes") else len(ids) for c, ids in zip(job.cases, ids_by_case))
-    longest = max(len(s) + (c.get("steps") or 1) for c, ids in zip(job.cases, ids_by_case) for s in ids)
+    longest = 1 + max(len(s) + (c.get("steps") or 1) for c, ids in zip(job.cases, ids_by_case) for s in ids)  # _decode asks for one more
     settings = dict(job.config)
     settings.setdefault("max_batch_size", rows)
     if "max_length" not in settings:
@@ -48,8 +48,7 @@ def _settings(job, model, ids_by_case):
         raise UsageError(f"engine.max_batch_size is {settings['max_batch_size']}, but a case has {rows} sequences")
     for case, ids in zip(job.cases, ids_by_case):
         limit = min(x for x in (settings["max_length"], model.longest) if x) if model.longest else settings["max_length"]
-        after = job.task == "text-generation" and not case.get("passes")  # the pipeline asks for room for the token after the last
-        tokens.check(case, ids, model.vocab, limit, (case.get("steps") or 1) + after)
+        tokens.check(case, ids, model.vocab, limit, case.get("steps") or 1)
     if job.encoding:
         settings["quantization_encoding"] = job.encoding
     if job.revision:

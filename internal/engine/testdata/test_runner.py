@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import tempfile
 import unittest
 from types import SimpleNamespace
@@ -30,6 +31,30 @@ class Paths(unittest.TestCase):
             with self.subTest(reason), self.assertRaisesRegex(UsageError, want):
                 job(**keys)
         self.assertTrue(job(task="text-generation", kv_cache=True, cases=[case]).kv_cache)
+
+
+class Sequences(unittest.TestCase):
+    def test_ended(self):
+        """MAX's cache has a page or two for each sequence of a forward pass: those that no later one feeds must leave it."""
+        sys.modules.setdefault("numpy", SimpleNamespace())  # the module takes it for tokens alone
+        from goparity import maxpaths
+
+        passes = [[{"sequence": s, "from": 0, "to": 1}] for s in range(9)] + [[{"sequence": 8, "from": 1, "to": 2}]]
+        held, most = set(), []
+        cache = SimpleNamespace(alloc=lambda c: SimpleNamespace(synchronize=lambda: most.append(len(held))), release=lambda c: held.remove(c.request_id))
+        text = maxpaths._Text(SimpleNamespace(kv_manager=cache, release=lambda _: None), {"name": "a", "path": "lengths:1,2", "passes": passes})
+
+        def context(item):
+            held.add(item["sequence"])
+            return SimpleNamespace(request_id=item["sequence"], tokens=SimpleNamespace(processed_length=0, active_length=1))
+
+        text._context = context
+        for k, items in enumerate(passes):
+            text.prepare(k, items)
+            text.running[items[0]["sequence"]].tokens.processed_length = items[0]["to"]
+        self.assertEqual([1] * 10, most)
+        text.close()
+        self.assertFalse(held)
 
 
 ENGINE = """

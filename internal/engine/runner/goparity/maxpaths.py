@@ -70,8 +70,9 @@ class _Text:
 
     def prepare(self, k, items):
         begin = [i for i in items if i["from"] == 0]
-        for item in begin:
-            self._release(item["sequence"])
+        fed = {i["sequence"] for later in self.case["passes"][k:] for i in later}
+        for s in {i["sequence"] for i in begin} | (set(self.running) - fed):  # the cache has few pages
+            self._release(s)
         if begin and not self.prefix:
             forget_prefixes(self.pipeline)
         for item in begin:

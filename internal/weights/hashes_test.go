@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/smallfloat"
 	"github.com/goparity/goparity/internal/weights"
 	"github.com/goparity/goparity/tensor"
 )
@@ -38,16 +37,6 @@ func TestCompareHashes(t *testing.T) {
 		require.NoError(t, err)
 		return x
 	}
-	rounded := func(x *tensor.Tensor) *tensor.Tensor {
-		data := make([]byte, 0, 2*x.Len())
-		for i := range x.Len() {
-			bits := smallfloat.PutF16(smallfloat.RoundF16(float32(x.At(i))))
-			data = append(data, byte(bits), byte(bits>>8))
-		}
-		y, err := tensor.New(tensor.F16, x.Shape(), data)
-		require.NoError(t, err)
-		return y
-	}
 	zeros, err := tensor.Of(make([]float32, 24), 4, 6)
 	require.NoError(t, err)
 	const q, k, own = "model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight", "extra"
@@ -66,11 +55,11 @@ func TestCompareHashes(t *testing.T) {
 	}{
 		{hashOf(t, q, of(1)), weights.Equal, "", "", q, "the same bytes"},
 		{hashOf(t, "blk.0.attn_q.weight", of(1)), weights.Equal, "", "", q, "the words of GGUF"},
-		{hashOf(t, q, rounded(of(1))), weights.Step, "cast", "", q, "rounded to float16"},
+		{hashOf(t, q, rounded(t, of(1), tensor.F16)), weights.Step, "cast", "", q, "rounded to float16"},
 		{hashOf(t, "double", of(4)), weights.Step, "cast", "", "double", "a reference in float64"},
 		{hashOf(t, q, zeros), weights.Differs, "", "weights/zero", q, "not loaded"},
 		{hashOf(t, q, of(2)), weights.Differs, "", "weights/other", q, "that of k"},
-		{hashOf(t, q, rounded(of(2))), weights.Differs, "", "weights/other", q, "that of k, rounded"},
+		{hashOf(t, q, rounded(t, of(2), tensor.F16)), weights.Differs, "", "weights/other", q, "that of k, rounded"},
 		{hashOf(t, q, of(3)), weights.Ignored, "", "", q, "a step or a fault"},
 		{hashOf(t, own, of(2)), weights.Step, "renamed", "", k, "another name"},
 		{hashOf(t, own, of(3)), weights.Ignored, "", "", "", "the engine's own"},

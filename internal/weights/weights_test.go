@@ -109,6 +109,21 @@ func interleaved(heads int) func(matrix) matrix {
 	}
 }
 
+// perHead has the rows of several weights together, as GPT-NeoX has q, k and v of each head; of one head, one after the
+// other.
+func perHead(heads int) func(parts ...matrix) matrix {
+	return func(parts ...matrix) matrix {
+		out := matrix{nil, parts[0].width}
+		for h := range heads {
+			for _, p := range parts {
+				n := len(p.v) / heads
+				out.v = append(out.v, p.v[h*n:(h+1)*n]...)
+			}
+		}
+		return out
+	}
+}
+
 // bfloat16 rounds to nearest.
 func bfloat16(v float32) float32 {
 	b := math.Float32bits(v)
@@ -198,17 +213,31 @@ func plus(by float32) func(matrix) matrix { return mapped(func(v float32) float3
 func TestCompare(t *testing.T) {
 	const bias, head = "model.layers.0.self_attn.q_proj.bias", "lm_head.weight"
 	times := func(by float32) func(matrix) matrix { return mapped(func(v float32) float32 { return v * by }) }
-	fuse := func(m model) {
-		for i := range layers {
-			at := "model.layers." + string(rune('0'+i)) + "."
-			qkv := matrix{nil, hidden}
-			for _, c := range "qkv" {
-				name := at + "self_attn." + string(c) + "_proj.weight"
-				qkv.v = append(qkv.v, m[name].v...)
-				delete(m, name)
+	fused := func(join func(parts ...matrix) matrix, into string, parts ...string) func(m model) {
+		return func(m model) {
+			for i := range layers {
+				at := "model.layers." + string(rune('0'+i)) + "."
+				var all []matrix
+				for _, p := range parts {
+					all = append(all, m[at+p+".weight"])
+					delete(m, at+p+".weight")
+				}
+				m[at+into+".weight"] = join(all...)
 			}
-			m[at+"self_attn.qkv_proj.weight"] = qkv
 		}
+	}
+	qkv := func(heads int) func(m model) {
+		return fused(perHead(heads), "self_attn.qkv_proj", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
+	}
+	gateUp := func(parts int) func(m model) {
+		return fused(perHead(parts), "mlp.gate_up_proj", "mlp.gate_proj", "mlp.up_proj")
+	}
+	fuse, byHead := qkv(1), qkv(2) // two heads of k and v, four of q
+	columns := func(change func(m model)) func(m model) {
+		return func(m model) { change(m); m.each("qkv", transposed); m.each("gate_up", transposed) }
+	}
+	off := func(change func(m model)) func(m model) {
+		return func(m model) { change(m); m.each("1.self_attn.q", func(x matrix) matrix { x.v[300] += 0.5; return x }) }
 	}
 	fill := func(v float32, names ...string) func(m model) {
 		return func(m model) {
@@ -257,30 +286,19 @@ func TestCompare(t *testing.T) {
 	}
 	with := func(name string, x matrix) func(m model) { return func(m model) { m[name] = x } }
 	zeros := func(m model) { m.each("", mapped(func(float32) float32 { return 0 })) }
-	names := strings.NewReplacer("model.", "net.", "layers", "stage", "self_attn.o_proj", "mix.out", "mlp.down_proj", "ff.narrow", "input_layernorm", "a",
+	names := strings.NewReplacer("model.", "net.", "layers", "stage", "self_attn.o_proj", "mix.out", "mlp.down_proj", "ff.narrow",
+		"self_attn.qkv_proj", "mix.in", "mlp.gate_up_proj", "ff.wide", "input_layernorm", "a",
 		"post_attention_layernorm", "b", "embed_tokens", "table", "lm_head", "words")
 	port := func(change func(m model)) func(m model) { // called otherwise, and fused
 		return func(m model) {
-			out := model{}
 			m[final] = mapped(func(float32) float32 { return 1 })(m[final])
 			change(m)
-			for i := range layers {
-				at := "model.layers." + string(rune('0'+i)) + "."
-				for whole, parts := range map[string][]string{"mix.in": {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
-					"ff.wide": {"mlp.gate_proj", "mlp.up_proj"}} {
-					one := matrix{nil, hidden}
-					for _, p := range parts {
-						one.v = append(one.v, m[at+p+".weight"].v...)
-						delete(m, at+p+".weight")
-					}
-					out[names.Replace(at)+whole+".weight"] = one
-				}
+			fuse(m)
+			gateUp(1)(m)
+			for name, x := range maps.Clone(m) {
+				delete(m, name)
+				m[names.Replace(name)] = x
 			}
-			for name, x := range m {
-				out[names.Replace(name)] = x
-			}
-			clear(m)
-			maps.Copy(m, out)
 		}
 	}
 	down := func(a, b rune) func(m model) { // under a name of its own, with two layers exchanged
@@ -301,6 +319,9 @@ func TestCompare(t *testing.T) {
 	narrow := map[string][2]tensor.DType{ // by reason; float32 else
 		"one of 16 bits": {tensor.F32, tensor.BF16},
 		"norms that are off by a unit of rounding are no norm + 1": {tensor.BF16, tensor.BF16},
+		"rounded to nearest":   {tensor.F32, tensor.BF16},
+		"and the other way":    {tensor.BF16, tensor.F32},
+		"cut off, not rounded": {tensor.F32, tensor.BF16},
 	}
 	const unknown = "no config says how many heads there are"
 	var all strings.Builder
@@ -330,6 +351,23 @@ func TestCompare(t *testing.T) {
 		{nil, fuse, nil, "fused", "q, k and v in one"},
 		{nil, func(m model) { fuse(m); m["model.layers.1.self_attn.qkv_proj.weight"].v[70*hidden] += 0.01 },
 			[]string{"model.layers.1.self_attn.k_proj.weight"}, "1 of 2048 elements", "its part is named"},
+		{nil, byHead, nil, "fused per head", "the candidate has them together"},
+		{byHead, without(), nil, "split per head", "the reference has"},
+		{byHead, fuse, nil, "regrouped per head", "GPT-NeoX to GGUF"},
+		{fuse, byHead, nil, "regrouped per head", "and back"},
+		{byHead, byHead, nil, "", "the same, together"},
+		{nil, off(byHead), some, "", "an element is another"},
+		{off(byHead), without(), some, "", "or of the reference"},
+		{byHead, off(fuse), some, "", "or regrouped"},
+		{nil, columns(fuse), nil, "fused, transposed", "by columns"},
+		{columns(byHead), without(), nil, "split per head, transposed", "and per head"},
+		{nil, gateUp(inner), nil, "fused in turn", "rows of gate and up in turn"},
+		{columns(gateUp(inner)), without(), nil, "split in turn, transposed", "or columns"},
+		{nil, without(), nil, "cast", "rounded to nearest"},
+		{nil, without(), nil, "cast", "and the other way"},
+		{nil, func(m model) {
+			m[gate1] = mapped(func(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ 0xffff) })(m[gate1])
+		}, []string{gate1}, "", "cut off, not rounded"},
 		{nil, func(m model) { m.each("norm", plus(1)) }, nil, "norm + 1", "Gemma"},
 		{nil, func(m model) { m[final] = plus(1)(m[final]) }, []string{final}, "in this norm only", "one is a fault"},
 		{nil, func(m model) { m.each("layernorm", plus(1)) }, []string{final}, "everywhere but in this norm", "one is missing"},
@@ -445,6 +483,7 @@ func TestCompare(t *testing.T) {
 		for _, w := range got.Weights {
 			if !w.Good() {
 				wrong = append(wrong, cmp.Or(w.Reference, w.Candidate))
+				fmt.Fprintf(&all, "  %s: %q\n", wrong[len(wrong)-1], w.Cause)
 			}
 			said = said || strings.Contains(strings.Join(w.Steps, ", ")+w.Detail, r.says)
 		}
@@ -457,68 +496,6 @@ func TestCompare(t *testing.T) {
 		assert.True(t, said, name)
 	}
 	compareWant(t, "compared", all.String())
-}
-
-// perHead has the rows of q, k and v of each head together, as GPT-NeoX has them.
-func perHead(heads int, parts ...matrix) matrix {
-	out := matrix{nil, parts[0].width}
-	for h := range heads {
-		for _, p := range parts {
-			n := len(p.v) / heads
-			out.v = append(out.v, p.v[h*n:(h+1)*n]...)
-		}
-	}
-	return out
-}
-
-// TestPerHead compares weights of q, k and v that lie together, in either order.
-func TestPerHead(t *testing.T) {
-	qkv := func(join func(q, k, v matrix) matrix) model {
-		m := llama()
-		for i := range layers {
-			at := "model.layers." + string(rune('0'+i)) + ".self_attn."
-			m[at+"qkv_proj.weight"] = join(m[at+"q_proj.weight"], m[at+"k_proj.weight"], m[at+"v_proj.weight"])
-			for _, c := range "qkv" {
-				delete(m, at+string(c)+"_proj.weight")
-			}
-		}
-		return m
-	}
-	byHead := func(q, k, v matrix) matrix { return perHead(2, q, k, v) } // two heads of k and v, four of q
-	whole := func(q, k, v matrix) matrix { return matrix{slices.Concat(q.v, k.v, v.v), q.width} }
-	const changed = "model.layers.1.self_attn.qkv_proj.weight"
-	for _, r := range []struct {
-		ref, cand model
-		step      string
-		reason    string
-	}{
-		{llama(), qkv(byHead), "fused per head", "the candidate has them together"},
-		{qkv(byHead), llama(), "split per head", "the reference has"},
-		{qkv(byHead), qkv(whole), "regrouped per head", "GPT-NeoX to GGUF"},
-		{qkv(whole), qkv(byHead), "regrouped per head", "and back"},
-		{qkv(byHead), qkv(byHead), "", "the same"},
-	} {
-		t.Run(r.reason, func(t *testing.T) {
-			got := compare(t, r.ref.write(t, tensor.F32), r.cand.write(t, tensor.F32))
-			require.True(t, got.Pass, r.reason)
-			var steps []string
-			for _, w := range got.Weights {
-				steps = append(steps, w.Steps...)
-			}
-			if r.step == "" {
-				require.Empty(t, steps)
-				return
-			}
-			require.Contains(t, steps, r.step)
-			for name := range r.cand {
-				if name == changed || name == query {
-					r.cand[name].v[300] += 0.5
-				}
-			}
-			got = compare(t, r.ref.write(t, tensor.F32), r.cand.write(t, tensor.F32))
-			require.False(t, got.Pass, "one element is another")
-		})
-	}
 }
 
 // TestAdapter tells a candidate that lacks the adapter which the reference has.
@@ -590,20 +567,6 @@ func testAdapter(t *testing.T, of string, size float64) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(`{"peft_type": "LORA", "lora_alpha": 8, "use_dora": true}`), 0o600))
 	_, err = weights.OpenAdapter(dir)
 	require.ErrorContains(t, err, "only LoRA is read")
-}
-
-// TestCast rounds to nearest in both directions; a truncated weight is none.
-func TestCast(t *testing.T) {
-	wide, narrow := llama().write(t, tensor.F32), llama().write(t, tensor.BF16)
-	for _, pair := range [][2]string{{wide, narrow}, {narrow, wide}} {
-		r := compare(t, pair[0], pair[1])
-		require.True(t, r.Pass)
-		require.Equal(t, []string{"cast"}, r.Weights[0].Steps)
-	}
-	m := llama()
-	m[gate1] = mapped(func(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ 0xffff) })(m[gate1])
-	r := compare(t, wide, m.write(t, tensor.BF16))
-	require.False(t, r.Pass)
 }
 
 // TestDequantised compares a quantised weight with what it stands for.

@@ -30,6 +30,7 @@ func TestRealTokens(t *testing.T) {
 		{mask(tensor.Bool, square, 0, 1, 1, 0, 0, 1, 0, 0, 1), [][]bool{{true, true, false}}, "padded on the right"},
 		{mask(tensor.Bool, []int{1, 1, 2, 3}, 1, 1, 0, 1, 1, 1), nil, "two queries behind one key of a cache"},
 		{mask(tensor.Bool, []int{1, 1, 2, 3}, 0, 0, 1, 0, 0, 0), nil, "the same, true for what may not be seen"},
+		{mask(tensor.Bool, []int{1, 1, 2, 3}, 1, 0, 1, 1, 1, 0), [][]bool{{false, true, true}}, "each sees itself alone"},
 		{mask(tensor.Bool, []int{1, 1, 1, 3}, 0, 1, 1), [][]bool{{false, true, true}}, "one query: true is for what may be seen"},
 		{mask(tensor.U8, []int{1, 3}, 0, 1, 1), [][]bool{{false, true, true}}, "of tokens"},
 	} {

@@ -76,26 +76,24 @@ func TestOpenWeights(t *testing.T) {
 
 func TestReadModelConfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
-	require.NoError(t,
-		os.WriteFile(path, []byte(`{"hidden_size": 64, "text_config": {"hidden_size": 8, "rope_theta": 1e6}}`), 0o644))
-	c, err := checkpoint.ReadConfig(path)
-	require.NoError(t, err)
-	size, ok := c.Int("hidden_size")
-	assert.True(t, ok)
-	assert.Equal(t, 64, size, "the outer level has precedence")
-	theta, ok := c.Float("rotary_base", "rope_theta")
-	assert.True(t, ok)
-	assert.Equal(t, 1e6, theta, "the inner one, if the outer does not have the key")
-	require.NoError(t,
-		os.WriteFile(path, []byte(`{"text_config": {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}}`),
-			0o644))
-	c, err = checkpoint.ReadConfig(path)
-	require.NoError(t, err)
-	theta, ok = c.Float("rope_theta")
-	assert.True(t, ok)
-	assert.Equal(t, 5e5, theta, "where transformers 5 writes it")
+	for _, c := range []struct {
+		text   string
+		size   int
+		theta  float64
+		reason string
+	}{
+		{`{"hidden_size": 64, "text_config": {"hidden_size": 8, "rope_theta": 1e6}}`, 64, 1e6, "the outer level has precedence, the inner one has the rest"},
+		{`{"text_config": {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}}`, 0, 5e5, "where transformers 5 writes it"},
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o644))
+		read, err := checkpoint.ReadConfig(path)
+		require.NoError(t, err)
+		size, said := read.Int("hidden_size")
+		theta, _ := read.Float("rotary_base", "rope_theta")
+		assert.Equal(t, []any{c.size, c.size > 0, c.theta}, []any{size, said, theta}, c.reason)
+	}
 	require.NoError(t, os.WriteFile(path, []byte(`[]`), 0o644))
-	_, err = checkpoint.ReadConfig(path)
+	_, err := checkpoint.ReadConfig(path)
 	assert.ErrorContains(t, err, "config.json: want a JSON object")
 }
 

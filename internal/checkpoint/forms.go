@@ -87,8 +87,10 @@ func (m *module) lonely() {
 			continue
 		}
 		of := c.of[0]
-		if i := slices.IndexFunc(c.of, func(p string) bool { return m.anywhere[p] }); i >= 0 {
-			of = c.of[i]
+		for _, is := range []func(p string) bool{func(p string) bool { return m.anywhere[p] }, func(p string) bool { return m.others(m.full(p)) }} {
+			if i := slices.IndexFunc(c.of, is); i >= 0 {
+				of = c.of[i]
+			}
 		}
 		if c.sure || m.config.file != "" || m.anywhere["qweight"] || m.parts["scales"] != nil && m.parts["biases"] != nil {
 			m.need(c.part, of)
@@ -171,7 +173,7 @@ func (m *module) isMLX() bool {
 
 // isModelOpt tells codes of 4 bits from whole numbers.
 func (m *module) isModelOpt() bool {
-	return m.parts["weight_scale"] != nil || m.config.says(m.name, "modelopt", "compressed-tensors")
+	return m.parts["weight_scale"] != nil || m.parts["weight_scale_2"] != nil || m.config.says(m.name, "modelopt", "compressed-tensors")
 }
 
 func (m *module) mlx() *tensor.Tensor {

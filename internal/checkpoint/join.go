@@ -39,8 +39,9 @@ type module struct {
 	parts    map[string]*tensor.Tensor
 	at       map[string]int // where a part is among the tensors
 	config   *quantisation
-	anywhere map[string]bool // the names of the parts of all modules
-	part     string          // that is looked at; "" for all
+	anywhere map[string]bool        // the names of the parts of all modules
+	others   func(name string) bool // tells the tensors that are in other files
+	part     string                 // that is looked at; "" for all
 }
 
 // join is Dequantise. config is nil if nothing is known; elsewhere, nil if all is here, tells the
@@ -48,13 +49,16 @@ type module struct {
 // missing, of another type or shape, or in groups of another size than config says.
 func join(tensors []tensor.Named, config *quantisation, elsewhere func(name string) bool) (out []tensor.Named, notes []string,
 	err error) {
+	if elsewhere == nil {
+		elsewhere = func(string) bool { return false }
+	}
 	var modules []*module
 	byName, anywhere := map[string]*module{}, map[string]bool{}
 	for i, t := range tensors {
 		name, part := cut(t.Name)
 		m := byName[name]
 		if m == nil {
-			m = &module{name: name, parts: map[string]*tensor.Tensor{}, at: map[string]int{}, config: cmp.Or(config, &quantisation{}), anywhere: anywhere}
+			m = &module{name: name, parts: map[string]*tensor.Tensor{}, at: map[string]int{}, config: cmp.Or(config, &quantisation{}), anywhere: anywhere, others: elsewhere}
 			byName[name], modules = m, append(modules, m)
 		}
 		m.parts[part], m.at[part], anywhere[part] = t.Tensor, i, true
@@ -63,7 +67,7 @@ func join(tensors []tensor.Named, config *quantisation, elsewhere func(name stri
 	for _, m := range modules {
 		codes, w, err := m.weight()
 		var part *partError
-		if errors.As(err, &part) && part.missing && elsewhere != nil && elsewhere(m.full(part.part)) {
+		if errors.As(err, &part) && part.missing && elsewhere(m.full(part.part)) {
 			notes = append(notes, fmt.Sprintf("%s is in another file: %s is not dequantised", m.full(part.part), m.name))
 			continue
 		}

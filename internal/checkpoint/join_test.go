@@ -115,7 +115,8 @@ func sameBits(t *testing.T, want tensor.Named, got *tensor.Tensor) {
 	}
 }
 
-// TestMissing leaves out each part of each weight: it is named, or the rest is no quantised weight.
+// TestMissing leaves out each part of each weight: it is named, or the rest is no quantised weight. One that is in another
+// file is no fault, and what is here stays as it is.
 func TestMissing(t *testing.T) {
 	// What is left without them is read another way, or says nothing of them.
 	optional := []string{".bias", ".input_scale", "_global_scale", "model.norm.weight", "_bias", "ordered.weight_g_idx",
@@ -139,6 +140,8 @@ func TestMissing(t *testing.T) {
 			base := gone.Name[:max(strings.LastIndex(gone.Name, "."), 0)]
 			assert.Contains(t, fe.Error(), base, "%s without %s", folder, gone.Name)
 			all += fmt.Sprintf("%s without %s: %v\n", folder, gone.Name, err)
+			got, notes, err := checkpoint.Join(rest, config, func(name string) bool { return name == gone.Name })
+			all += fmt.Sprintf("  in another file: %d of %d, %q, %v\n", len(got), len(rest), notes, err)
 		}
 	}
 	said(t, all)
@@ -157,21 +160,6 @@ func said(t *testing.T, text string) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), text)
-}
-
-// TestElsewhere leaves out a part that is in another file.
-func TestElsewhere(t *testing.T) {
-	parts, config := load(t, "awq")
-	var rest []tensor.Named
-	for _, p := range parts {
-		if p.Name != "l.scales" {
-			rest = append(rest, p)
-		}
-	}
-	got, notes, err := checkpoint.Join(rest, config, func(name string) bool { return name == "l.scales" })
-	require.NoError(t, err)
-	assert.Len(t, got, 2, "as they are")
-	assert.Equal(t, []string{"l.scales is in another file: l is not dequantised"}, notes)
 }
 
 // TestErrors changes parts and config.
@@ -199,6 +187,7 @@ func TestErrors(t *testing.T) {
 		{"gptq_config", "", "l.scales", tensor.I32, []int{2, 32}, "scales is int32", "an odd type"},
 		{"mlx", `{"quantization": {"group_size": 32, "bits": 4}}`, "", 0, nil, "the group size or the number of bits is another",
 			"nothing is said of the modules"},
+		{"mlx", `{"quantization": {"bits": 4}}`, "", 0, nil, "fit (bits, group) []", "nor of the groups"},
 		{"mlx", "{}", "", 0, nil, "config.json beside the file would say which", "several fit"},
 		{"mlx", "", "model.b4g64bfloat16.scales", tensor.I32, []int{2, 2}, "scales is int32", "an odd type"},
 		{"mlx", "", "model.b4g64bfloat16.biases", tensor.F32, []int{2, 2}, "biases is float32, want one of [bfloat16]", "another type"},

@@ -25,6 +25,7 @@ func TestLocate(t *testing.T) {
 		{"model.safetensors part-1.safetensors part-2.safetensors " + index, "model.safetensors",
 			"part-1.safetensors part-2.safetensors " + index, "", "the file comes before the index"},
 		{"model.safetensors model.fp16.safetensors", "model.safetensors", "model.fp16.safetensors", "", "another type beside it"},
+		{"part-1.safetensors part-2.safetensors m.gguf " + index, "part-1.safetensors part-2.safetensors", "m.gguf", "", "beside shards"},
 		{"model.safetensors m.gguf", "model.safetensors", "m.gguf", "", "a .gguf beside it"},
 		{"m.gguf config.json", "m.gguf", "", "", "a .gguf alone"},
 		{"a.safetensors b.safetensors", "a.safetensors b.safetensors", "", "", "without an index all are one set"},
@@ -60,24 +61,21 @@ func TestLocate(t *testing.T) {
 			assert.Equal(t, strings.Fields(tt.want), got, tt.reason)
 			assert.Equal(t, strings.Fields(tt.unread), append([]string{}, at.Unread...), tt.reason)
 			if tt.unread != "" {
-				assert.Contains(t, strings.Join(checkpoint.Unread(dir), ""), "not read: "+strings.Join(at.Unread, ", "), tt.reason)
+				read := strings.Replace(tt.want, " part-2.safetensors", " and 1 more", 1)
+				assert.Contains(t, strings.Join(checkpoint.Unread(dir), ""), "are those of "+read+"; not read: "+strings.Join(at.Unread, ", "), tt.reason)
 			}
 		}
 	}
 }
 
 func TestElsewhereByIndex(t *testing.T) {
-	for _, name := range []string{"plain", "m[1]"} {
-		dir := filepath.Join(t.TempDir(), name)
-		require.NoError(t, os.Mkdir(dir, 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "model.safetensors.index.json"), []byte(`{"weight_map": {"a": "1", "b": "2"}}`), 0o644))
-		elsewhere, err := checkpoint.InOtherFiles(dir, "1")
-		require.NoError(t, err, name)
-		require.NotNil(t, elsewhere, name)
-		assert.False(t, elsewhere("a"), name)
-		assert.True(t, elsewhere("b"), name)
-		elsewhere, err = checkpoint.InOtherFiles(dir, "3")
-		require.NoError(t, err, name)
-		assert.Nil(t, elsewhere, "no index names it")
-	}
+	dir := filepath.Join(t.TempDir(), "m[1]")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.safetensors.index.json"), []byte(`{"weight_map": {"a": "1", "b": "2"}}`), 0o644))
+	elsewhere, err := checkpoint.InOtherFiles(dir, "1")
+	require.NoError(t, err)
+	assert.Equal(t, []bool{false, true, false}, []bool{elsewhere("a"), elsewhere("b"), elsewhere("c")})
+	elsewhere, err = checkpoint.InOtherFiles(dir, "3")
+	require.NoError(t, err)
+	assert.Nil(t, elsewhere, "no index names it")
 }

@@ -2,6 +2,8 @@ package checkpoint_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,6 +60,16 @@ func TestDiff(t *testing.T) {
 		}
 		assert.Equal(t, r.want, got, r.reason)
 	}
+	all := ""
+	for _, kind := range strings.Fields("llama mistral mixtral gemma gemma2 gemma3_text olmo2 starcoder2 cohere stablelm phi3 phi gpt_oss gpt2 gpt_neox falcon bloom " +
+		"opt gptj bert roberta distilbert smollm3 glm4 mystery") { // each with what no model has, and with what it has by default
+		odd := `{"model_type": %q, "rms_norm_eps": 9, "rope_theta": 9, "rope_scaling": {"type": "odd", "factor": 9}, "num_attention_heads": 6, "num_key_value_heads": 5,
+			"head_dim": 9, "hidden_size": 24, "num_hidden_layers": 9, "sliding_window": 9, "attn_logit_softcapping": 9, "final_logit_softcapping": 9, "hidden_act": "odd", "tie_word_embeddings": false}`
+		for _, d := range checkpoint.Diff(config(fmt.Sprintf(odd, kind)), config(fmt.Sprintf(`{"model_type": %q, "num_attention_heads": 3, "hidden_size": 12}`, kind))) {
+			all += fmt.Sprintf("%s: %s %v\n", kind, d.String(), d.Depend)
+		}
+	}
+	said(t, all)
 	d := checkpoint.Diff(config(`{"rope_theta": 1}`), config(`{"rope_theta": 2}`))
 	require.Len(t, d, 1)
 	assert.True(t, d[0].Concerns("model.layers.3.self_attn"), "rotates")

@@ -74,6 +74,7 @@ func show(golden, actual []match.Port, r *match.Result) string {
 			text string
 		}{{p.Problem != "", "PROBLEM " + p.Problem}, {p.Computed, "computed"}, {p.Mask, "mask"}, {p.Shared, "shared"},
 			{p.RowMask != nil, fmt.Sprintf("%d rows of %d", strings.Count(fmt.Sprint(p.RowMask), "true"), len(p.RowMask))},
+			{len(p.GoldenView) > 0, "golden: " + p.GoldenView.String()}, {len(p.ActualView) > 0, p.ActualView.String()},
 			{p.Note != "", starred(p.Note)}} {
 			if flag.on {
 				line += " | " + flag.text

@@ -35,6 +35,7 @@ func TestCachesOfAnotherForm(t *testing.T) {
 		pairs                 int
 	}{
 		{"1x5x1x16", "", "a latent one", 2},
+		{"1x5", "shape [1 5] does not fit the golden's [1 5 4 24]", "nothing of a token", 3},
 		{"1x6x4x24", "shape [1 6 4 24] does not fit the golden's [1 5 4 24]", "a token more", 3},
 	} {
 		r, err := match.Runs(attention("1x5x4x24"), attention(tt.keys), match.Options{})

@@ -102,7 +102,12 @@ func show(golden, actual []match.Port, r *match.Result) string {
 	}
 	section("golden only", left(golden, r.UnmatchedGolden))
 	section("candidate only", left(actual, r.UnmatchedActual))
-	section("notes", r.Notes)
+	var ignored []string
+	for _, i := range r.Ignored {
+		ignored = append(ignored, name(map[bool][]match.Port{true: golden, false: actual}[i.Golden][i.Index])+" | "+i.Reason)
+	}
+	section("ignored", ignored)
+	section("notes", slices.Concat(r.Notes, r.Unused))
 	var gaps []string
 	for _, g := range r.Gaps {
 		gaps = append(gaps, g.String())

@@ -11,46 +11,75 @@ import (
 	"github.com/goparity/goparity/internal/match"
 )
 
-// What rules join, and in which layout, is in testdata/rules.want.
+// What is joined, by rules too, and in which layout, what is left and what is said of it, is in testdata/rules.want.
 func TestRules(t *testing.T) {
 	axis := 1
+	rule := func(r match.Rule) match.Options { return match.Options{Rules: []match.Rule{r}} }
+	const (
+		norms      = "m.a.LayerNorm 5 > 5\nm.a.layer_norm 5 > 5"
+		gapGolden  = "model.layers.*.a 1x5 > 1x5\nmodel.layers.*.mixer 1x5 > 1x5\nmodel.layers.*.z 1x5 > 1x5\nmodel.tail 1x5 > 1x5\nmodel 1x5 > 1x5"
+		gapActual  = "model.layers.*.a 1x5 > 1x5\nmodel.layers.*.blender 1x5 > 1x5\nmodel.layers.*.z 1x5 > 1x5\nmodel 1x5 > 1x5"
+		masked     = "m attention_mask=i64:2x6,1x3 > 1x3"
+		cut, heads = "m.a 1x6x4 > 1x6x4\nm 5 > 5", "m.a 1x2x3x4 > 1x2x3x4\nm 5 > 5"
+	)
 	tests := []struct {
 		name           string
 		golden, actual string
-		rule           match.Rule
+		opt            match.Options
 		reason         string
 	}{
 		{"rename", "transformer.wte i64:1x5 > 1x5x16", "model.embed_tokens i64:5 > 5x16",
-			match.Rule{Golden: []string{"transformer.wte"}, Candidate: []string{"embed_tokens"}}, "by the end of a label"},
+			rule(match.Rule{Golden: []string{"transformer.wte"}, Candidate: []string{"embed_tokens"}}), "by the end of a label"},
 		{"rename blocks", "m.h.*.attn 1x5x16 > 1x5x16", "m.layers.layers.*.attention 5x16 > 5x16",
-			match.Rule{Golden: []string{"h.*.attn"}, Candidate: []string{"layers.*.attention"}}, "wildcards keep their blocks"},
+			rule(match.Rule{Golden: []string{"h.*.attn"}, Candidate: []string{"layers.*.attention"}}), "wildcards keep their blocks"},
 		{"rename all", "m.old.a 1x5 > 1x5\nm.old.b.c 1x5 > 1x5\nm.old.drop 1x5 > 1x5", "m.new.x.a 1x5 > 1x5\nm.new.x.b.c 1x5 > 1x5",
-			match.Rule{Golden: []string{"old.**"}, Candidate: []string{"new.x.**"}}, "what only one side has may be left"},
+			rule(match.Rule{Golden: []string{"old.**"}, Candidate: []string{"new.x.**"}}), "what only one side has may be left"},
 		{"split", "a.q 1x5x4 > 1x5x4\na.k 1x5x4 > 1x5x2", "a.mixed 5x4 > 5x6",
-			match.Rule{Golden: []string{"a.q", "a.k"}, Candidate: []string{"a.mixed"}}, "along the last axis"},
+			rule(match.Rule{Golden: []string{"a.q", "a.k"}, Candidate: []string{"a.mixed"}}), "along the last axis"},
 		{"split axis", "a.q 4 > 4x5\na.k 4 > 2x5", "a.mixed 4 > 1x6x5",
-			match.Rule{Golden: []string{"a.q", "a.k"}, Candidate: []string{"a.mixed"}, Axis: &axis}, "along another axis"},
+			rule(match.Rule{Golden: []string{"a.q", "a.k"}, Candidate: []string{"a.mixed"}, Axis: &axis}), "along another axis"},
 		{"split order", "a.q 1x5x4 > 1x5x4\na.k 1x5x4 > 1x5x2", "a.mixed 5x4 > 5x6",
-			match.Rule{Golden: []string{"a.k", "a.q"}, Candidate: []string{"a.mixed"}}, "in the order of the rule"},
+			rule(match.Rule{Golden: []string{"a.k", "a.q"}, Candidate: []string{"a.mixed"}}), "in the order of the rule"},
 		{"join", "a.mixed 5x4 > 5x6", "a.x.q 5x4 > 5x4\na.x.k 5x4 > 5x2",
-			match.Rule{Golden: []string{"a.mixed"}, Candidate: []string{"x.q", "x.k"}}, "side by side"},
+			rule(match.Rule{Golden: []string{"a.mixed"}, Candidate: []string{"x.q", "x.k"}}), "side by side"},
 		{"transpose", "conv 1x5x4 > 1x5x4", "conv 1x5x4 > 1x4x5",
-			match.Rule{Golden: []string{"conv"}, Candidate: []string{"conv"}, Transpose: []int{0, 2, 1}}, "inputs lie as they did"},
+			rule(match.Rule{Golden: []string{"conv"}, Candidate: []string{"conv"}, Transpose: []int{0, 2, 1}}), "inputs lie as they did"},
 		{"transpose in", "conv 1x5x4 > 1x5x4", "conv 1x4x5 > 1x4x5",
-			match.Rule{Golden: []string{"conv"}, Candidate: []string{"conv"}, Transpose: []int{0, 2, 1}}, "inputs too if they do not fit otherwise"},
+			rule(match.Rule{Golden: []string{"conv"}, Candidate: []string{"conv"}, Transpose: []int{0, 2, 1}}), "inputs too if they do not fit otherwise"},
 		{"reshape", "head 5x4 > 5x2x2", "head 5x4 > 5x4",
-			match.Rule{Golden: []string{"head"}, Candidate: []string{"head"}, Reshape: []int{5, -1, 2}}, "what is left is found"},
+			rule(match.Rule{Golden: []string{"head"}, Candidate: []string{"head"}, Reshape: []int{5, -1, 2}}), "what is left is found"},
 		{"last row", "norm 1x5x4 > 1x5x4\nblock 1x5x4 > 1x5x4", "norm 5x4 > 1x4\nblock 5x4 > 5x4",
-			match.Rule{Golden: []string{"norm"}, Candidate: []string{"norm"}, Rows: "last"}, "in the middle of a model that does not generate"},
+			rule(match.Rule{Golden: []string{"norm"}, Candidate: []string{"norm"}, Rows: "last"}), "in the middle of a model that does not generate"},
 		{"ports", "m 1x5 > a=1x4,b=1x4\n", "m 1x5 > a=1x4\nm.pooler 1x9 > a=1x4,b=1x4",
-			match.Rule{Golden: []string{"m-output_b"}, Candidate: []string{"m.pooler-output_b"}}, "one port, the others as ever"},
+			rule(match.Rule{Golden: []string{"m-output_b"}, Candidate: []string{"m.pooler-output_b"}}), "one port, the others as ever"},
 		{"misfit", "conv 1x5x4 > 1x5x4", "conv 1x5x4 > 1x4x6",
-			match.Rule{Golden: []string{"conv"}, Candidate: []string{"conv"}, Transpose: []int{0, 2, 1}}, "a rule does not bend shapes"},
+			rule(match.Rule{Golden: []string{"conv"}, Candidate: []string{"conv"}, Transpose: []int{0, 2, 1}}), "a rule does not bend shapes"},
+		{"partial", "model.a 1x5 > 1x5\nmodel.b 1x5 > 1x5", "net.x 1x5 > 1x5", match.Options{Partial: true, Rules: []match.Rule{
+			{Golden: []string{"model.a"}, Candidate: []string{"net.x"}}, {Golden: []string{"model.b"}, Candidate: []string{"net.y"}}}},
+			"a part of a run need not hold all that the rules name: what is not obeyed is said"},
+		{"shapes", "m.a.LayerNorm 5 > 5\nm.a.layer_norm 7 > 7", "m.a.layernorm 7 > 7", match.Options{}, "shapes settle what names do not"},
+		{"equal names", norms, norms, match.Options{}, "they go before normal forms"},
+		{"ignored", "model.layers.*.dropout 5 > 5\nmodel.layers.*.attn 5 > 0=5,1=9\nmodel 5 > 5", "model.layers.*.attn 5 > 0=5,1=9\nmodel 5 > 5\nextra 3 > 3",
+			match.Options{Ignore: []match.Ignore{{Pattern: "**.dropout", Reason: "inference"}, {Pattern: "layers.*.attn-output_1", Reason: "weights"},
+				{Pattern: "extra", Reason: "not ours"}, {Pattern: "model.layers.0.dropout", Reason: "again"}}}, "layers and ports of each side; the first reason counts"},
+		{"gaps", gapGolden, gapActual, match.Options{}, "what has no partner, between what has"},
+		{"gaps closed", gapGolden, gapActual, match.Options{Rules: []match.Rule{{Golden: []string{"model.layers.*.mixer"}, Candidate: []string{"model.layers.*.blender"}}},
+			Ignore: []match.Ignore{{Pattern: "model.tail", Reason: "the candidate has no such layer"}}}, "what is proposed works"},
+		{"gaps at the ends", "m.p 5 > 5\nm.q 5 > 5\nm.r 5 > 5\nm.a 5 > 5\nm.t 5 > 5", "m.a 5 > 5\nm.u 5 > 5\nm.v 5 > 5", match.Options{}, "before and behind, of more layers than are named"},
+		{"order", "m.a 5 > 5\nm.b 5 > 5\nm.c 5 > 5\nm 5 > 5", "m.b 5 > 5\nm.extra 5 > 5\nm.a 5 > 5\nm.c 5 > 5\nm 5 > 5", match.Options{},
+			"of two that are exchanged one moved"},
+		{"other axes", cut, heads, match.Options{}, "a reshape has to be said"},
+		{"other axes, allowed", cut, heads, match.Options{AllowReshape: true}, "or allowed"},
+		{"a batch goes on", "layers.0 2x6x4 > 2x6x4\nlm_head 2x6x4 > 2x6x9\nstep 1\nlayers.0 2x1x4 > 2x1x4\nlm_head 2x1x4 > 2x1x9",
+			"layers.0 10x4 > 10x4\nlm_head 2x4 > 2x9\nstep 1\nlayers.0 2x4 > 2x4\nlm_head 2x4 > 2x9", match.Options{PadMask: pad},
+			"a token of each sequence in a decode step says nothing of the rows of the prefill"},
+		{"no padding", "m 1x2x4 > 1x2x4", "m 1x2x4 > 1x2x4", match.Options{PadMask: [][]bool{{true, true}}}, "is no mask"},
+		{"a mask", masked, masked, match.Options{PadMask: pad}, "is not cut by itself: its padding is what it says"},
 	}
 	var all strings.Builder
 	for _, tt := range tests {
 		golden, actual := invent(t, 2, tt.golden), invent(t, 2, tt.actual)
-		r, err := match.Runs(golden, actual, match.Options{Rules: []match.Rule{tt.rule}})
+		r, err := match.Runs(golden, actual, tt.opt)
 		require.NoError(t, err, tt.name)
 		check(t, golden, actual, r)
 		checkViews(t, golden, actual, r)
@@ -148,89 +177,4 @@ func TestExpand(t *testing.T) {
 	_, _, ok = r.Expand("model.h.3.v")
 	assert.False(t, ok, "another layer")
 	assert.Equal(t, "h.*.q, h.*.k = layers.*.qk", r.String())
-}
-
-func TestPartial(t *testing.T) {
-	golden, actual := invent(t, 1, "model.a 1x5 > 1x5\nmodel.b 1x5 > 1x5"), invent(t, 1, "net.x 1x5 > 1x5")
-	rules := []match.Rule{{Golden: []string{"model.a"}, Candidate: []string{"net.x"}},
-		{Golden: []string{"model.b"}, Candidate: []string{"net.y"}}}
-	_, err := match.Runs(golden, actual, match.Options{Rules: rules})
-	require.ErrorContains(t, err, `no layer "net.y"`)
-	r, err := match.Runs(golden, actual, match.Options{Rules: rules, Partial: true})
-	require.NoError(t, err)
-	assert.Equal(t, map[string][]string{"model.a": {"net.x"}}, r.Layers, "a part of a run need not hold all that the rules name")
-	require.Len(t, r.Unused, 1)
-	assert.Contains(t, r.Unused[0], `the rule model.b = net.y is left out: the candidate run has no layer "net.y"`, "what is not obeyed is said")
-}
-
-func TestLayers(t *testing.T) {
-	both := "m.a.LayerNorm 5 > 5\nm.a.layer_norm 5 > 5"
-	for _, tt := range []struct {
-		golden, actual string
-		want           map[string][]string
-		reason         string
-	}{
-		{"m.a.LayerNorm 5 > 5\nm.a.layer_norm 7 > 7", "m.a.layernorm 7 > 7", map[string][]string{"m.a.layer_norm": {"m.a.layernorm"}},
-			"shapes settle what names do not"},
-		{both, both, map[string][]string{"m.a.LayerNorm": {"m.a.LayerNorm"}, "m.a.layer_norm": {"m.a.layer_norm"}},
-			"equal names go before normal forms"},
-	} {
-		r, err := match.Runs(invent(t, 1, tt.golden), invent(t, 1, tt.actual), match.Options{})
-		require.NoError(t, err)
-		assert.Equal(t, tt.want, r.Layers, tt.reason)
-	}
-}
-
-func TestIgnore(t *testing.T) {
-	golden := invent(t, 2, "model.layers.*.dropout 5 > 5\nmodel.layers.*.attn 5 > 0=5,1=9\nmodel 5 > 5")
-	actual := invent(t, 2, "model.layers.*.attn 5 > 0=5,1=9\nmodel 5 > 5\nextra 3 > 3")
-	r, err := match.Runs(golden, actual, match.Options{Ignore: []match.Ignore{
-		{Pattern: "**.dropout", Reason: "inference"}, {Pattern: "layers.*.attn-output_1", Reason: "weights"}, {Pattern: "extra",
-			Reason: "not ours"}}})
-	require.NoError(t, err)
-	check(t, golden, actual, r)
-	assert.Empty(t, r.UnmatchedGolden)
-	assert.Empty(t, r.UnmatchedActual)
-	assert.Len(t, r.Ignored, 4+2+2+2)
-	for _, p := range r.Pairs {
-		assert.NotEqual(t, "output_1", golden[p.Golden[0]].Port)
-	}
-}
-
-func TestGaps(t *testing.T) {
-	golden := invent(t, 3,
-		"model.layers.*.a 1x5 > 1x5\nmodel.layers.*.mixer 1x5 > 1x5\nmodel.layers.*.z 1x5 > 1x5\nmodel.tail 1x5 > 1x5\nmodel 1x5 > 1x5")
-	actual := invent(t, 3, "model.layers.*.a 1x5 > 1x5\nmodel.layers.*.blender 1x5 > 1x5\nmodel.layers.*.z 1x5 > 1x5\nmodel 1x5 > 1x5")
-	r, err := match.Runs(golden, actual, match.Options{})
-	require.NoError(t, err)
-	require.Len(t, r.Gaps, 2)
-	assert.Equal(t,
-		"unmatched golden model.layers.0.mixer; candidate model.layers.0.blender between model.layers.0.a and model.layers.0.z, and in 2 more blocks", r.Gaps[0].String())
-	assert.Equal(t, "unmatched golden model.tail between model.layers.2.z and model", r.Gaps[1].String())
-
-	r, err = match.Runs(golden, actual, match.Options{
-		Rules:  []match.Rule{{Golden: []string{"model.layers.*.mixer"}, Candidate: []string{"model.layers.*.blender"}}},
-		Ignore: []match.Ignore{{Pattern: "model.tail", Reason: "the candidate has no such layer"}}})
-	require.NoError(t, err, "what is proposed works")
-	assert.Empty(t, r.Gaps)
-	assert.Empty(t, r.UnmatchedGolden)
-}
-
-func TestOrder(t *testing.T) {
-	golden := invent(t, 1, "m.a 5 > 5\nm.b 5 > 5\nm.c 5 > 5\nm 5 > 5")
-	swapped := invent(t, 1, "m.b 5 > 5\nm.extra 5 > 5\nm.a 5 > 5\nm.c 5 > 5\nm 5 > 5")
-	r, err := match.Runs(golden, swapped, match.Options{})
-	require.NoError(t, err)
-	assert.Equal(t, []string{"m.a"}, r.Moved, "of two that are exchanged one moved")
-}
-
-func TestReshapeOnlyIfAllowed(t *testing.T) {
-	golden, actual := invent(t, 1, "m.a 1x6x4 > 1x6x4\nm 5 > 5"), invent(t, 1, "m.a 1x2x3x4 > 1x2x3x4\nm 5 > 5")
-	r, err := match.Runs(golden, actual, match.Options{})
-	require.NoError(t, err)
-	assert.Contains(t, r.Pairs[0].Problem, "say so under names (reshape")
-	r, err = match.Runs(golden, actual, match.Options{AllowReshape: true})
-	require.NoError(t, err)
-	assert.Empty(t, r.Pairs[1].Problem)
-	checkViews(t, golden, actual, r)
 }

@@ -372,6 +372,12 @@ func TestCompare(t *testing.T) {
 		{nil, func(m model) { m[final] = plus(1)(m[final]) }, []string{final}, "in this norm only", "one is a fault"},
 		{nil, func(m model) { m.each("layernorm", plus(1)) }, []string{final}, "everywhere but in this norm", "one is missing"},
 		{nil, func(m model) { m.each("q_proj", times(0.25)) }, nil, "scale 16^-1/2", "1/√d in q"},
+		{nil, func(m model) { m.each("q_proj", times(4)) }, nil, "scale 16^1/2", "√d in q"},
+		{nil, func(m model) { m.each("q_proj", times(2)); m.each("k_proj", times(2)) }, nil, "scale 16^1/4", "d^1/4 in q and k"},
+		{nil, func(m model) { m.each("q_proj", times(math.Log2E)) }, nil, "scale log₂e", "exponentials of base 2"},
+		{nil, func(m model) { m.each("q_proj", times(math.Ln2)) }, nil, "scale ln 2", "and back"},
+		{nil, func(m model) { m.each("q_proj", times(math.Log2E/4)) }, nil, "scale 16^-1/2·log₂e", "with 1/√d"},
+		{nil, func(m model) { m.each("norm", plus(-1)) }, nil, "norm − 1", "back from Gemma's"},
 		{nil, func(m model) { m.each("q_proj", times(0.3)) }, []string{"model.layers.0.self_attn.q_proj.weight", query,
 			"model.layers.2.self_attn.q_proj.weight"}, "every element is 0.3 times the reference's", "a scale of no list"},
 		{nil, func(m model) { // half of the rows by another number: multipliers that an engine folded in
@@ -474,7 +480,11 @@ func TestCompare(t *testing.T) {
 		if r.reason == unknown {
 			config = "{}"
 		}
-		got := compare(t, write(t, ref.named(t, types[0]), config), write(t, cand.named(t, types[1]), config))
+		other := config
+		if r.reason == "the same" {
+			other = `{"hidden_size": 64, "num_attention_heads": 4, "head_dim": 8}`
+		}
+		got := compare(t, write(t, ref.named(t, types[0]), config), write(t, cand.named(t, types[1]), other))
 		name := r.reason + " " + r.says
 		fmt.Fprintf(&all, "=== %s\n", name)
 		require.NoError(t, got.Text(&all))
@@ -500,11 +510,11 @@ func TestCompare(t *testing.T) {
 
 // TestAdapter tells a candidate that lacks the adapter which the reference has.
 func TestAdapter(t *testing.T) {
-	testAdapter(t, query, 0.05)
-	testAdapter(t, gate1, 1) // B·A is larger than the weight
+	testAdapter(t, query, 0.05, `{"peft_type": "LORA", "lora_alpha": 8, "r": 4}`)
+	testAdapter(t, gate1, 1, `{"lora_alpha": 4, "use_rslora": true}`) // B·A is larger than the weight
 }
 
-func testAdapter(t *testing.T, of string, size float64) {
+func testAdapter(t *testing.T, of string, size float64, config string) {
 	const rank, scale = 4, 2.0
 	rng := rand.New(rand.NewPCG(5, 6))
 	random := func(n int) []float32 {
@@ -532,7 +542,7 @@ func testAdapter(t *testing.T, of string, size float64) {
 	data, err := os.ReadFile(filepath.Join(from, "model.safetensors"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_model.safetensors"), data, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(`{"peft_type": "LORA", "lora_alpha": 8, "r": 4}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(config), 0o600))
 	adapter, err := weights.OpenAdapter(dir)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, adapter.Close()) }()
@@ -564,9 +574,20 @@ func testAdapter(t *testing.T, of string, size float64) {
 	}
 	_, err = weights.OpenAdapter(from)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(`{"peft_type": "LORA", "lora_alpha": 8, "use_dora": true}`), 0o600))
-	_, err = weights.OpenAdapter(dir)
-	require.ErrorContains(t, err, "only LoRA is read")
+	for text, want := range map[string]string{`{"peft_type": "LORA", "lora_alpha": 8, "use_dora": true}`: "only LoRA is read", `{"lora_alpha": 8, "fan_in_fan_out": true}`: "only LoRA is read",
+		`{"lora_alpha": 8, "alpha_pattern": {"q": 2}}`: "only LoRA is read", `{"peft_type": "IA3", "lora_alpha": 8}`: "only LoRA is read", `{}`: "it has no lora_alpha", `[]`: "want a JSON object"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(text), 0o600))
+		_, err = weights.OpenAdapter(dir)
+		require.ErrorContains(t, err, want)
+	}
+	for want, lora := range map[string]model{"want lora_A [r, in] and lora_B [out, r]": {name + ".lora_A.weight": {a, hidden}}, "lora_B [out, r]": {name + ".lora_A.weight": {a, hidden},
+		name + ".lora_B.weight": {b, 2 * rank}}, "no lora_A and lora_B": {"x": {a, hidden}}} {
+		from := lora.write(t, tensor.F32)
+		require.NoError(t, os.Rename(filepath.Join(from, "model.safetensors"), filepath.Join(from, "adapter_model.safetensors")))
+		require.NoError(t, os.WriteFile(filepath.Join(from, "adapter_config.json"), []byte(config), 0o600))
+		_, err = weights.FindAdapter(t.TempDir(), from)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 // TestDequantised compares a quantised weight with what it stands for.
@@ -605,20 +626,31 @@ func TestBatchNorm(t *testing.T) {
 	for _, tt := range []struct {
 		wrong  string
 		by     float32
+		eps    float64
+		drop   string // what the reference has not
 		reason string
 	}{
-		{"", 1, "folded"},
-		{"conv.weight", 1.01, "its weight is off"},
-		{"conv.bias", 1.01, "its bias is off"},
+		{"", 1, 1e-5, "", "folded"},
+		{"conv.weight", 1.01, 1e-5, "", "its weight is off"},
+		{"conv.bias", 1.01, 1e-5, "", "its bias is off"},
+		{"", 1, 1e-3, "conv.bias", "a layer without a bias"},
+		{"conv.bias", 1.01, 1e-3, "conv.bias", "a bias that only the port has is off"},
+		{"", 1, 1e-6, "bn.bias", "a norm without a bias"},
+		{"", 1, 1e-4, "bn.weight", "or without a weight"},
 	} {
+		ref := maps.Clone(ref)
+		if tt.drop != "" {
+			ref[tt.drop] = mapped(func(float32) float32 { return map[string]float32{"bn.weight": 1}[tt.drop] })(ref[tt.drop])
+		}
 		port := model{"fc.weight": ref["fc.weight"], "conv.weight": {nil, 27}, "conv.bias": {}}
 		for r := range 8 {
-			s := ref["bn.weight"].v[r] / float32(math.Sqrt(float64(ref["bn.running_var"].v[r]+1e-5)))
+			s := ref["bn.weight"].v[r] / float32(math.Sqrt(float64(ref["bn.running_var"].v[r])+tt.eps))
 			for _, v := range ref["conv.weight"].v[r*27 : (r+1)*27] {
 				port.push("conv.weight", v*s)
 			}
 			port.push("conv.bias", (ref["conv.bias"].v[r]-ref["bn.running_mean"].v[r])*s+ref["bn.bias"].v[r])
 		}
+		delete(ref, tt.drop)
 		if tt.wrong != "" {
 			port[tt.wrong] = mapped(func(v float32) float32 { return v * tt.by })(port[tt.wrong])
 		}

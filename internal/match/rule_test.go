@@ -73,6 +73,8 @@ func TestRules(t *testing.T) {
 		{"a batch goes on", "layers.0 2x6x4 > 2x6x4\nlm_head 2x6x4 > 2x6x9\nstep 1\nlayers.0 2x1x4 > 2x1x4\nlm_head 2x1x4 > 2x1x9",
 			"layers.0 10x4 > 10x4\nlm_head 2x4 > 2x9\nstep 1\nlayers.0 2x4 > 2x4\nlm_head 2x4 > 2x9", match.Options{PadMask: pad},
 			"a token of each sequence in a decode step says nothing of the rows of the prefill"},
+		{"both roots", "model.bert i64:1x5 > 1x5x4\nmodel i64:1x5 > 1x5x9", "model.bert i64:5 > 5x4\nmodel i64:5 > 5x7", match.Options{},
+			"the inner model fits: the shape of the outer one is a finding"},
 		{"no padding", "m 1x2x4 > 1x2x4", "m 1x2x4 > 1x2x4", match.Options{PadMask: [][]bool{{true, true}}}, "is no mask"},
 		{"a mask", masked, masked, match.Options{PadMask: pad}, "is not cut by itself: its padding is what it says"},
 	}

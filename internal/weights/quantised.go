@@ -171,15 +171,13 @@ func (g *gridder) group(x, v []float64, low, high float64, from int, more []floa
 		if !none {
 			at, code := (y-low)*inverse+bottom, (v[i]-low)*inverse+bottom
 			g.square += (at - code) * (at - code)
-			if right = g.inside(at, code); !right {
-				room := g.room(y, v[i], low)
-				if more != nil {
-					room += more[i]
-				}
-				right = g.near(at, code, room/math.Abs(scale))
+			room := g.room(y, v[i], low)
+			if more != nil {
+				room += more[i]
 			}
-			if fitted := (at - moved) / stretched; right && stretched != 1 && !g.inside(fitted, code) {
-				right = g.near(fitted, code, fitSlack+g.grid.Epsilon*math.Abs(y/scale))
+			right = g.near(at, code, room/math.Abs(scale))
+			if right && stretched != 1 {
+				right = g.near((at-moved)/stretched, code, fitSlack+g.grid.Epsilon*math.Abs(y/scale))
 			}
 		}
 		if !right {
@@ -230,13 +228,6 @@ func (g *gridder) room(x, v, low float64) float64 {
 		r += math.Abs(x) + math.Abs(v-low) + math.Abs(v)
 	}
 	return g.grid.Epsilon * r
-}
-
-// inside reports whether a number is surely rounded to a code: it lies within half a step of one that is
-// not the first or last. Most do, and need no other look.
-func (g *gridder) inside(at, code float64) bool {
-	k := math.RoundToEven(code)
-	return g.whole && k > 0 && k < float64(len(g.grid.Values)-1) && math.Abs(at-k) <= 0.5
 }
 
 // near reports whether a number is rounded to a code, both in units of the values.

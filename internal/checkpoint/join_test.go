@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,9 +71,8 @@ func TestExperts(t *testing.T) {
 	stacked := func(part string) tensor.Named {
 		x, err := byName["sym4."+part].Reshape(append([]int{1}, byName["sym4."+part].Shape()...)...)
 		require.NoError(t, err)
-		if x, err = tensor.Concat(0, x, x); err != nil {
-			require.NoError(t, err)
-		}
+		x, err = tensor.Concat(0, x, x)
+		require.NoError(t, err)
 		return tensor.Named{Name: "experts." + part, Tensor: x}
 	}
 	shape, err := tensor.Of([]int64{2, 20, 192}, 3)
@@ -81,12 +81,9 @@ func TestExperts(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.Equal(t, []int{2, 20, 192}, got[0].Shape())
-	for _, w := range one {
-		if w.Name == "sym4.weight" {
-			for i := range got[0].Len() {
-				require.Equal(t, w.At(i%w.Len()), got[0].At(i))
-			}
-		}
+	w := one[slices.IndexFunc(one, func(n tensor.Named) bool { return n.Name == "sym4.weight" })]
+	for i := range got[0].Len() {
+		require.Equal(t, w.At(i%w.Len()), got[0].At(i))
 	}
 	wrong, err := tensor.Of([]int64{2, 21, 192}, 3)
 	require.NoError(t, err)
@@ -200,6 +197,7 @@ func TestErrors(t *testing.T) {
 		{"fp4", "", "ct.weight_scale", tensor.F8E4M3FN, []int{6, 3}, "in groups of 16 are for 48", "too few"},
 		{"fp4", "", "ct.weight_global_scale", tensor.F32, []int{2}, "want one number", "two"},
 		{"packed", "", "sym4.weight_shape", tensor.I64, []int{3}, "want two whole numbers", "an axis more"},
+		{"packed", "", "sym4.weight_shape", tensor.F32, []int{2}, "want two whole numbers", "of floats"},
 		{"packed", "", "sym4.weight_shape", tensor.I64, []int{2}, "it says [1 1]", "of another weight"},
 		{"packed", "", "sym4.weight_scale", tensor.BF16, []int{20, 5}, "192 inputs in 5 groups", "no group size"},
 		{"packed", `{"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": ` +

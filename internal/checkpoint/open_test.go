@@ -76,12 +76,17 @@ func TestGGUF(t *testing.T) {
 			}
 			require.Equal(t, w.Shape(), got.Shape(), "%s: %s", arch, w.Name)
 			assert.Equal(t, len(w.Shape()) == 2, slices.Contains(c.Quantised(), w.Name), w.Name)
-			part := make([]float32, 7)
+			part, low, high, grids := make([]float32, 7), make([]float32, 1), make([]float32, 1), 0
 			for i := range w.Len() {
 				require.Equal(t, w.At(i), got.At(i), "%s: %s[%d]", arch, w.Name, i)
+				if got.Grid(low, high, i) != nil {
+					require.True(t, min(low[0], high[0]) <= float32(w.At(i)) && float32(w.At(i)) <= max(low[0], high[0]), "%s: %s[%d] is within its grid", arch, w.Name, i)
+					grids++
+				}
 				n := got.Float32s(part, i)
 				require.Equal(t, float32(w.At(i+n-1)), part[n-1], "%s: %s[%d]", arch, w.Name, i+n-1)
 			}
+			assert.Equal(t, len(w.Shape()) == 2, grids == w.Len(), "%s: %s", arch, w.Name)
 		}
 		require.NoError(t, c.Close())
 		require.NoError(t, want.Close())

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -173,6 +174,9 @@ func TestOpenFile(t *testing.T) {
 	require.NoError(t, err)
 	defer r2.Close()
 	assert.Equal(t, "x-output", r2.Entries[0].Label())
+	require.NoError(t, r2.Changed())
+	require.NoError(t, os.Chtimes(r2.Path, time.Time{}, time.Unix(1, 0)))
+	require.Error(t, r2.Changed(), "what was read proves nothing any more")
 }
 
 func TestOpenErrors(t *testing.T) {

@@ -142,17 +142,19 @@ func compareRuns(t *testing.T, golden, actual *dump.Run) (*continuation.Outcome,
 	return continuation.Compare(t.Context(), g, a, continuation.Options{})
 }
 
-// What is said of each verdict, and what stands in the report.
-func TestReport(t *testing.T) {
-	everywhere := func(f func(k, j int, v float64) float64) func(x [][]float64) {
-		return func(x [][]float64) {
-			for k := range x {
-				for j, v := range x[k] {
-					x[k][j] = f(k, j, v)
-				}
+// everywhere changes each logit v of token j in row k.
+func everywhere(f func(k, j int, v float64) float64) func(x [][]float64) {
+	return func(x [][]float64) {
+		for k := range x {
+			for j, v := range x[k] {
+				x[k][j] = f(k, j, v)
 			}
 		}
 	}
+}
+
+// What is said of each verdict, and what stands in the report.
+func TestReport(t *testing.T) {
 	near := func(first, second float64) func(x [][]float64) {
 		return func(x [][]float64) { x[2][14], x[2][77] = first, second }
 	}
@@ -283,13 +285,7 @@ func TestKeep(t *testing.T) {
 	}{
 		{func([][]float64) {}, generation.Identical, "the same"},
 		{func(x [][]float64) { x[5][7] = 11 }, generation.Divergent, "another token ahead"},
-		{func(x [][]float64) {
-			for i := range x {
-				for j := range x[i] {
-					x[i][j] *= 0.8
-				}
-			}
-		}, generation.Logits, "scaled"},
+		{everywhere(func(_, _ int, v float64) float64 { return 0.8 * v }), generation.Logits, "scaled"},
 	} {
 		changed := rows()
 		tt.change(changed)
@@ -322,6 +318,8 @@ func TestKeep(t *testing.T) {
 		row, ok := short.Row(k)
 		require.True(t, ok)
 		assert.Equal(t, id >= known, row.Beyond, "token %d", k)
+		whole, _ := g.Row(k)
+		assert.InDeltaSlice(t, []float64{whole.LSE, whole.All, whole.Spread}, []float64{row.LSE, row.All, row.Spread}, 1e-5, "token %d", k)
 	}
 }
 

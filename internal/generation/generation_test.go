@@ -70,14 +70,13 @@ func TestDecide(t *testing.T) {
 		{map[int]float64{20: math.NaN()}, 20, tensor.BF16, generation.Diverged, "NaN decides nothing"},
 		{nil, 400, tensor.BF16, generation.Diverged, "a token beyond the golden's vocabulary"},
 	} {
-		g := logits(300, map[int]float64{10: 8, 20: 7.98, 30: 5})
 		a := append([]float64(nil), golden...)
 		for token, v := range tt.actual {
 			a[token] = v
 		}
-		assert.Equal(t, tt.want, generation.Decide(generation.NewRow(g), generation.NewRow(a), 10, tt.candidate, tt.d), tt.reason)
+		assert.Equal(t, tt.want, generation.Decide(generation.NewRow(golden), generation.NewRow(a), 10, tt.candidate, tt.d), tt.reason)
 		if tt.candidate < 300 {
-			assert.Equal(t, tt.want, generation.Decide(kept(generation.NewRow(g)), generation.NewRow(a), 10, tt.candidate, tt.d), "kept: "+tt.reason)
+			assert.Equal(t, tt.want, generation.Decide(kept(generation.NewRow(golden)), generation.NewRow(a), 10, tt.candidate, tt.d), "kept: "+tt.reason)
 		}
 	}
 }
@@ -123,6 +122,7 @@ func TestCompare(t *testing.T) {
 		assert.Equal(t, tt.choice, p.Choice, tt.reason)
 		assert.Equal(t, tt.wrong, p.Outliers, tt.reason)
 		assert.Equal(t, tt.saidElse, p.Said, tt.reason)
+		assert.Equal(t, tt.d == tensor.BF16, p.Flat, "%s: of the golden", tt.reason)
 		p.Flat = false
 		r := generation.Judge([]generation.Position{p}, tt.d, compare.Limits{RelL2: 1e-4, RowRelL2: 1e-4})
 		if tt.choice == generation.Same {
@@ -133,10 +133,9 @@ func TestCompare(t *testing.T) {
 	p := generation.Compare(generation.NewRow(golden), generation.NewRow(more), 10, -1, tensor.F32)
 	assert.Equal(t, generation.Same, p.Choice, "a vocabulary that was padded")
 	assert.Zero(t, p.Hidden)
-	p = generation.Compare(generation.NewRow(golden), generation.NewRow(with(golden, func(_ int, v float64) float64 { return 0.8 * v })), 10, -1, tensor.F32)
+	whole, q := 0.0, generation.NewRow(with(golden, func(_ int, v float64) float64 { return 0.8 * v }))
+	p = generation.Compare(generation.NewRow(golden), q, 10, -1, tensor.F32)
 	assert.InDelta(t, 0.2, p.Error, 1e-9)
-	whole := 0.0
-	q := generation.NewRow(with(golden, func(_ int, v float64) float64 { return 0.8 * v }))
 	for i := range golden {
 		pi := math.Exp(generation.NewRow(golden).LogProb(i))
 		whole += pi * (math.Log(pi) - q.LogProb(i))
@@ -292,6 +291,10 @@ func TestConstantRow(t *testing.T) {
 		assert.True(t, row.Constant())
 		assert.Equal(t, generation.Diverged, generation.Compare(golden, row, 0, -1, tensor.F32).Choice)
 	}
+	none := generation.NewRow(make([]float64, 200))
+	assert.Zero(t, generation.Compare(none, none, 0, -1, tensor.F32).Error, "beside itself")
+	far := generation.NewRow([]float64{9, 8, -900})
+	assert.Zero(t, generation.Compare(far, far, 0, -1, tensor.F32).KL, "a token without any probability")
 	assert.False(t, golden.Constant())
 	assert.False(t, generation.NewRow([]float64{math.Inf(-1), 3, math.Inf(-1)}).Constant(), "one token is allowed")
 }

@@ -201,9 +201,7 @@ func (p *Position) outliers(golden Row, list []off, mean float64, d tensor.DType
 		for at > 0 && e > math.Abs(first[at-1].error) {
 			at--
 		}
-		if at < n {
-			first = slices.Insert(first, at, o)[:min(len(first)+1, n)]
-		}
+		first = slices.Insert(first, at, o)[:min(len(first)+1, n)]
 	}
 	for _, o := range first {
 		rest -= o.error * o.error
@@ -222,10 +220,8 @@ func (p *Position) outliers(golden Row, list []off, mean float64, d tensor.DType
 func divergence(golden, actual Row) float64 {
 	var kl, restP, restQ = 0.0, 1.0, 1.0
 	add := func(p, q float64) {
-		if p > 0 && q > 0 {
+		if p > 0 { // +Inf where q is 0
 			kl += p * math.Log(p/q)
-		} else if p > 0 {
-			kl = math.Inf(1)
 		}
 	}
 	for _, l := range golden.Top {

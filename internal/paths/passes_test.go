@@ -148,6 +148,7 @@ func TestUnsteady(t *testing.T) {
 			require.Len(t, r.Causes, 1, tt.reason)
 			c := r.Causes[0]
 			assert.Equal(t, []any{tt.layer, tt.proven, "another result than in the first run of the same tokens" + tt.text}, []any{c.Layer, c.Proven, c.Text}, tt.reason)
+			assert.Equal(t, map[bool]string{true: c.ID}[tt.proven], r.Paths[0].Cause, tt.reason)
 		}
 	}
 }

@@ -28,6 +28,18 @@ type off func(pass, sequence, position int) float32
 
 func right(int, int, int) float32 { return 0 }
 
+// from is wrong from a pass and a position of a sequence on.
+func from(pass, sequence, position int) off {
+	return func(k, s, at int) float32 {
+		if k >= pass && s == sequence && at >= position {
+			return 1
+		}
+		return 0
+	}
+}
+
+var chunks = [][]dump.PassItem{{part(0, 0, 2)}, {part(0, 2, 4)}, {part(0, 4, 5)}}
+
 // fed is a run of two layers along a path: b makes each row of one row of a.
 func fed(t *testing.T, path string, tokens [][]int, passes [][]dump.PassItem, off off) *dump.Run {
 	ids, err := json.Marshal(tokens)
@@ -103,15 +115,6 @@ func ids64(ids []int) (out []int64) {
 // along a path.
 func TestCompareAlone(t *testing.T) {
 	tokens := [][]int{{1, 2, 3, 4, 5}, {6, 7, 8}}
-	at := func(pass, sequence, position int) off {
-		return func(k, s, p int) float32 {
-			if k == pass && s == sequence && p >= position {
-				return 0.5
-			}
-			return 0
-		}
-	}
-	chunked := [][]dump.PassItem{{part(0, 0, 2)}, {part(0, 2, 4)}, {part(0, 4, 5)}}
 	for _, tt := range []struct {
 		path    string
 		tokens  [][]int
@@ -121,12 +124,12 @@ func TestCompareAlone(t *testing.T) {
 		row     *report.Row
 		reason  string
 	}{
-		{"chunked:2", tokens[:1], chunked, right, report.Pass, nil, "chunks"},
-		{"chunked:2", tokens[:1], chunked, at(1, 0, 3), report.Fail, &report.Row{Pass: 1, Position: 3}, "wrong within a chunk"},
+		{"chunked:2", tokens[:1], chunks, right, report.Pass, nil, "chunks"},
+		{"chunked:2", tokens[:1], chunks, from(1, 0, 3), report.Fail, &report.Row{Pass: 1, Position: 3}, "wrong within a chunk"},
 		{"batch", tokens, [][]dump.PassItem{{part(0, 0, 5), part(1, 0, 3)}, {again(1, 3), again(0, 5)}}, right, report.Pass, nil, "a batch, in two orders"},
-		{"batch", tokens, [][]dump.PassItem{{part(0, 0, 5), part(1, 0, 3)}, {again(1, 3), again(0, 5)}}, at(1, 1, 0), report.Fail,
+		{"batch", tokens, [][]dump.PassItem{{part(0, 0, 5), part(1, 0, 3)}, {again(1, 3), again(0, 5)}}, from(1, 1, 0), report.Fail,
 			&report.Row{Pass: 1, Sequence: 1}, "wrong in the second order alone"},
-		{"repeat:2", tokens[:1], [][]dump.PassItem{{part(0, 0, 5)}, {again(0, 5)}}, at(1, 0, 4), report.Fail, &report.Row{Pass: 1, Position: 4},
+		{"repeat:2", tokens[:1], [][]dump.PassItem{{part(0, 0, 5)}, {again(0, 5)}}, from(1, 0, 4), report.Fail, &report.Row{Pass: 1, Position: 4},
 			"what was right in the first run is no golden of the second"},
 	} {
 		runs := paths.Runs{Actual: []*dump.Run{fed(t, tt.path, tt.tokens, tt.passes, tt.off)}, Programs: []*program.Program{ranOn(t, tokens)},
@@ -142,7 +145,7 @@ func TestCompareAlone(t *testing.T) {
 			assert.Equal(t, tt.row, r.FirstDivergence.Row, tt.reason)
 		}
 	}
-	other := paths.Runs{Actual: []*dump.Run{fed(t, "chunked:2", [][]int{{1, 2, 9, 4, 5}}, chunked, right)}, Programs: []*program.Program{ranOn(t, tokens)},
+	other := paths.Runs{Actual: []*dump.Run{fed(t, "chunked:2", [][]int{{1, 2, 9, 4, 5}}, chunks, right)}, Programs: []*program.Program{ranOn(t, tokens)},
 		Alone: &judge.AloneOptions{}}
 	p, err := paths.Compare(context.Background(), other, judge.Options{})
 	require.NoError(t, err)
@@ -153,8 +156,6 @@ func TestCompareAlone(t *testing.T) {
 // does one that a fault of the model leaves as it is.
 func TestNoFaultOfThePath(t *testing.T) {
 	prompt := [][]int{{1, 15, 7, 9, 4}}
-	chunks := [][]dump.PassItem{{part(0, 0, 2)}, {part(0, 2, 4)}, {part(0, 4, 5)}}
-	whole := [][]dump.PassItem{{part(0, 0, 5)}}
 	// relu is a run whose b is 2 + max(a, 0), or 2 + a without; of the first two tokens a is positive.
 	relu := func(path string, passes [][]dump.PassItem, is bool) *dump.Run {
 		r := fed(t, path, prompt, passes, right)
@@ -220,18 +221,9 @@ func again(sequence, to int) dump.PassItem {
 func TestCompare(t *testing.T) {
 	prompts := [][]int{{1, 15, 7, 9, 4}, {1, 8, 3}}
 	golden := fed(t, "one-pass", prompts, [][]dump.PassItem{{part(0, 0, 5)}, {part(1, 0, 3)}}, right)
-	chunks := [][]dump.PassItem{{part(0, 0, 2)}, {part(0, 2, 4)}, {part(0, 4, 5)}}
 	batch := [][]dump.PassItem{{part(0, 0, 5), part(1, 0, 3)}}
 	repeat := [][]dump.PassItem{{part(0, 0, 5)}, {part(1, 0, 3)}, {again(0, 5)}}
 	lengths := [][]dump.PassItem{{part(0, 0, 1)}, {again(0, 3)}, {again(0, 5)}}
-	from := func(pass, sequence, position int) off {
-		return func(k, s, at int) float32 {
-			if k >= pass && s == sequence && at >= position {
-				return 1
-			}
-			return 0
-		}
-	}
 	everywhere := func(int, int, int) float32 { return 1 }
 	tests := []struct {
 		name   string
@@ -302,15 +294,9 @@ func TestCompare(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	prompts := [][]int{{1, 15, 7, 9, 4}}
 	golden := fed(t, "", prompts, [][]dump.PassItem{{part(0, 0, 5)}}, right)
-	chunks := [][]dump.PassItem{{part(0, 0, 2)}, {part(0, 2, 4)}, {part(0, 4, 5)}}
 	var runs []*dump.Run
 	for i, wrongFrom := range []int{3, 9, 4} {
-		r := fed(t, "chunked:2", prompts, chunks, func(_, _, at int) float32 {
-			if at >= wrongFrom {
-				return 1
-			}
-			return 0
-		})
+		r := fed(t, "chunked:2", prompts, chunks, from(0, 0, wrongFrom))
 		r.Info.Case = strconv.Itoa(i)
 		runs = append(runs, r)
 	}
@@ -325,6 +311,12 @@ func TestPlaces(t *testing.T) {
 	assert.Greater(t, float64(r.PathDepth.Runs[0].Errors[1]), 1.0)
 	assert.LessOrEqual(t, float64(r.PathDepth.Runs[1].Errors[1]), 1.0)
 	assert.LessOrEqual(t, float64(r.PathDepth.Runs[2].Errors[0]), 1.0, "its input is right")
+
+	other := [][]int{{1, 8, 3}}
+	p, err = paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{golden, fed(t, "", other, [][]dump.PassItem{{part(0, 0, 3)}}, right)}, Actual: runs[1:2],
+		OnePass: []*dump.Run{fed(t, "", other, [][]dump.PassItem{{part(0, 0, 3)}}, right)}}, judge.Options{})
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(p.Report("x").Notes, "\n"), "it was not compared with its own one pass, which had other tokens")
 }
 
 // Tolerances that were asked for hold for repeated runs, too; and a prompt between them that no golden

@@ -28,7 +28,7 @@ func hot(change func(q *request)) *stub {
 
 // Draws are judged as a distribution, one setting at a time.
 func TestSampled(t *testing.T) {
-	const other, draws = "distribution", 300
+	const other, draws = "distribution", 100
 	before := 0 // top_k of the request that came before
 	penalties := []string{"frequency_penalty", "presence_penalty", "repetition_penalty"}
 	trials := []trial{
@@ -38,13 +38,13 @@ func TestSampled(t *testing.T) {
 		{reason: "top_k is ignored", stub: hot(func(q *request) { q.TopK = 0 }), draws: draws, first: "top_k", cause: other, says: "as if it were ignored"},
 		{reason: "top_p is ignored", stub: hot(func(q *request) { q.TopP = 0 }), draws: draws, first: "top_p", cause: other, says: "that cannot come"},
 		{reason: "min_p is ignored", stub: hot(func(q *request) { q.MinP = 0 }), draws: draws, first: "min_p", cause: other, says: "that cannot come"},
-		{reason: "one token fewer", stub: hot(func(q *request) { q.TopK = max(q.TopK-1, 0) }), draws: 700, first: "top_k", cause: other,
+		{reason: "one token fewer", stub: hot(func(q *request) { q.TopK = max(q.TopK-1, 0) }), draws: 500, first: "top_k", cause: other,
 			says: "not of the reference's distribution"},
 		{reason: "top_p without the last", stub: hot(func(q *request) {
 			if q.TopP < 1 {
 				q.TopP -= 0.05
 			}
-		}), draws: 700, first: "top_p", cause: other, says: "as if the token at which the sum reaches it were left out"},
+		}), draws: 500, first: "top_p", cause: other, says: "as if the token at which the sum reaches it were left out"},
 		{reason: "temperature is applied twice", stub: hot(func(q *request) { q.Heat *= q.Heat }), draws: 700, first: "temperature 0.7", cause: other,
 			says: "as if it were applied twice"},
 		{reason: "always the best", stub: hot(func(q *request) { q.TopK = 1 }), draws: draws, first: "temperature 1", cause: other,
@@ -53,7 +53,7 @@ func TestSampled(t *testing.T) {
 			says: "not of the reference's distribution"},
 		{reason: "what a draft model proposes is always accepted", stub: &stub{Drafts: true}, draws: draws, first: "second token", cause: other,
 			says: "as if the best token were always taken"},
-		{reason: "top_k of the request before", stub: hot(func(q *request) { q.TopK, before = before, q.TopK }), draws: 700, first: "top_k", cause: "concurrency",
+		{reason: "top_k of the request before", stub: hot(func(q *request) { q.TopK, before = before, q.TopK }), draws: 350, first: "top_k", cause: "concurrency",
 			says: "without requests of other settings beside them they are right"},
 		{reason: "a setting that it refuses", stub: refusing(append(penalties, "min_p")...), draws: draws, says: "min_p is not known"},
 		{reason: "a server that keeps five where nothing is said", stub: hot(func(q *request) {
@@ -86,7 +86,7 @@ func TestSampled(t *testing.T) {
 
 // Penalties change the distribution of a token after others, that of their own request.
 func TestPenalisedDraws(t *testing.T) {
-	const other, draws = "distribution", 500
+	const other, draws = "distribution", 250
 	const mixed, is = "without requests of other settings beside them they are right", "not of the reference's distribution"
 	var often, present, again float64 // of the request that came before
 	try(t, servingtest.Cases(tokensOfCases), []trial{
@@ -119,7 +119,7 @@ func TestKeptLogits(t *testing.T) {
 			ref.Rows[k] = serving.NewRow(generation.Largest(r.Top[:20], r.LSE, r.Spread), tensor.F32)
 		}
 	}
-	const draws = 300
+	const draws = 100
 	try(t, refs, []trial{
 		{reason: "right", stub: &stub{}, draws: draws, says: "by which"},
 		{reason: "log-probabilities of the next token", stub: scoring(func(i int, p []float64) float64 { return append(p[1:len(p):len(p)], -3)[i] }),
@@ -127,13 +127,7 @@ func TestKeptLogits(t *testing.T) {
 		{reason: "top_k is ignored", stub: hot(func(q *request) { q.TopK = 0 }), draws: draws, first: "top_k", cause: "distribution", says: "that cannot come"},
 		{reason: "always the best", stub: hot(func(q *request) { q.TopK = 1 }), draws: draws, first: "temperature 1", cause: "distribution",
 			says: "as if the best token were always taken"},
-		{reason: "a bias of another token", stub: &stub{Asked: func(q *request) {
-			other := map[int]float64{}
-			for id, x := range q.Bias {
-				other[id+1] = x
-			}
-			q.Bias = other
-		}}, first: "logit_bias", cause: "setting", says: "token 0 is"},
+		{reason: "a bias of another token", stub: &stub{Asked: misplaced}, first: "logit_bias", cause: "setting", says: "token 0 is"},
 		{reason: "a token that the golden has not", stub: &stub{Choose: func(row []float64, _ int, _ *rand.Rand) int { return servingtest.Ranked(row)[25] }},
 			first: serving.Alone, cause: "sampling", says: " or more, noise"},
 	}, func(t *testing.T, c trial, out *report.Serving, said string) {
@@ -156,10 +150,10 @@ func TestDrawnEnds(t *testing.T) {
 	}
 	nameless := &serving.Model{Vocab: known(t).Vocab}
 	try(t, refs, []trial{
-		{reason: "returned", stub: &stub{Model: model, EOSIn: true}, draws: 250},
-		{reason: "left out", stub: &stub{Model: model}, draws: 250},
-		{reason: "returned, and nothing says that it ends a text", stub: &stub{Model: model, EOSIn: true}, model: nameless, draws: 250},
-		{reason: "left out, and nothing says what ends a text", stub: &stub{Model: model}, model: nameless, draws: 250, says: "which token it drew"},
+		{reason: "returned", stub: &stub{Model: model, EOSIn: true}, draws: 200},
+		{reason: "left out", stub: &stub{Model: model}, draws: 200},
+		{reason: "returned, and nothing says that it ends a text", stub: &stub{Model: model, EOSIn: true}, model: nameless, draws: 200},
+		{reason: "left out, and nothing says what ends a text", stub: &stub{Model: model}, model: nameless, draws: 200, says: "which token it drew"},
 	}, func(t *testing.T, c trial, _ *report.Serving, said string) {
 		require.Equal(t, c.says != "", strings.Contains(said, "which token it drew"), said)
 	})

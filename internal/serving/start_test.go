@@ -58,30 +58,33 @@ func TestStart(t *testing.T) {
 		{"fails", "", "exited with code 3", "it dies"},
 		{"ends", "", "the server ended by itself, without an error", "it ends"},
 	} {
-		port, err := serving.FreePort()
-		require.NoError(t, err)
-		address := fmt.Sprintf("127.0.0.1:%d", port)
-		log := filepath.Join(t.TempDir(), "log")
-		require.NoError(t, os.WriteFile(log, []byte("another mark, of an earlier run"), 0o600))
-		s, err := serving.Start(t.Context(), serving.Program{Command: []string{self, address}, Env: append(os.Environ(), "SERVING_TEST_MOOD="+tt.mood), LogFile: log,
-			URL: "http://" + address, Ready: tt.ready, Timeout: 1500 * time.Millisecond})
-		if tt.err != "" {
-			assert.ErrorContains(t, err, tt.err, tt.reason)
-			continue
-		}
-		require.NoError(t, err, tt.reason)
-		assert.NoError(t, s.Died(), "%s: it is alive", tt.reason)
-		if tt.mood == "right" {
-			out, err := serving.Run(t.Context(), servingtest.Cases(2), serving.Options{URL: s.URL})
+		t.Run(tt.reason, func(t *testing.T) {
+			t.Parallel() // most of them wait
+			port, err := serving.FreePort()
 			require.NoError(t, err)
-			assert.Empty(t, out.Error, tt.reason)
-		}
-		if tt.ready != "" {
-			http.Get(s.URL + "/end")
-			assert.ErrorContains(t, s.Died(), "exited with code 5", "%s: it ends by itself", tt.reason)
-		}
-		s.Stop()
-		_, err = http.Get(s.URL)
-		assert.Error(t, err, "%s: it is stopped", tt.reason)
+			address := fmt.Sprintf("127.0.0.1:%d", port)
+			log := filepath.Join(t.TempDir(), "log")
+			require.NoError(t, os.WriteFile(log, []byte("another mark, of an earlier run"), 0o600))
+			s, err := serving.Start(t.Context(), serving.Program{Command: []string{self, address}, Env: append(os.Environ(), "SERVING_TEST_MOOD="+tt.mood), LogFile: log,
+				URL: "http://" + address, Ready: tt.ready, Timeout: 1500 * time.Millisecond})
+			if tt.err != "" {
+				assert.ErrorContains(t, err, tt.err, tt.reason)
+				return
+			}
+			require.NoError(t, err, tt.reason)
+			assert.NoError(t, s.Died(), "%s: it is alive", tt.reason)
+			if tt.mood == "right" {
+				out, err := serving.Run(t.Context(), servingtest.Cases(2), serving.Options{URL: s.URL})
+				require.NoError(t, err)
+				assert.Empty(t, out.Error, tt.reason)
+			}
+			if tt.ready != "" {
+				http.Get(s.URL + "/end")
+				assert.ErrorContains(t, s.Died(), "exited with code 5", "%s: it ends by itself", tt.reason)
+			}
+			s.Stop()
+			_, err = http.Get(s.URL)
+			assert.Error(t, err, "%s: it is stopped", tt.reason)
+		})
 	}
 }

@@ -172,6 +172,15 @@ func TestStops(t *testing.T) {
 	})
 }
 
+// misplaced gives the bias of a token to the next one.
+func misplaced(q *request) {
+	other := map[int]float64{}
+	for id, x := range q.Bias {
+		other[id+1] = x
+	}
+	q.Bias = other
+}
+
 // Settings that change logits make other tokens come, those of the request alone.
 func TestSettings(t *testing.T) {
 	set := func(change func(q *request)) *stub { return &stub{Asked: change} }
@@ -182,13 +191,7 @@ func TestSettings(t *testing.T) {
 		{reason: "nothing tells the tokens", stub: &stub{NoIDs: true}, model: &serving.Model{}, says: "no token ids"},
 		{reason: "knows none", stub: set(without), says: "logit_bias is taken, and the answer is the one without it"},
 		{reason: "refuses one", stub: refusing("logit_bias"), says: "logit_bias is not known"},
-		{reason: "of another token", stub: set(func(q *request) {
-			other := map[int]float64{}
-			for id, x := range q.Bias {
-				other[id+1] = x
-			}
-			q.Bias = other
-		}), first: "logit_bias 100", cause: "setting", says: "token 0 is"},
+		{reason: "of another token", stub: set(misplaced), first: "logit_bias 100", cause: "setting", says: "token 0 is"},
 		{reason: "the other sign", stub: set(func(q *request) {
 			for id, x := range q.Bias {
 				q.Bias[id] = max(x, 0)
@@ -438,8 +441,11 @@ maxserve_spec_decode_acceptance_rate_per_position_percent_sum{position="0"} $a00
 			page := func(proposed, accepted int) string { // what was before does not count
 				return strings.NewReplacer("$p", fmt.Sprint(1000+proposed), "$a", fmt.Sprint(1000+accepted)).Replace(pages[c.page])
 			}
-			s := &stub{Accepts: c.accepts, Page: page, Among: func(*request, []*request) {}}
-			out := judge(t, s, servingtest.Cases(tokensOfCases), serving.Options{Model: known(t), Draws: 40})
+			s := &stub{Accepts: c.accepts, Page: page}
+			if c.reason == "less in a crowd" { // the others are waited for
+				s.Among = func(*request, []*request) {}
+			}
+			out := judge(t, s, servingtest.Cases(tokensOfCases), serving.Options{Model: known(t), Draws: 10})
 			said := strings.Join(out.Notes, "\n")
 			assert.Equal(t, report.Pass, out.Verdict, "%s%v", said, out.First)
 			assert.Contains(t, said, c.says)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
@@ -203,9 +204,7 @@ func TestReport(t *testing.T) {
 			tt.actual(a)
 		}
 		if tt.choices == nil {
-			for k := range len(text) - prompt {
-				tt.choices = append(tt.choices, largest(a[prompt-1+k]))
-			}
+			tt.choices = chosen(a)
 		}
 		golden, actual := run(t, "lm_head", info(t, text), g, len(g)), run(t, "model.head", info(t, text, tt.choices...), a, each(len(a))...)
 		actual.Info.Engine, actual.Info.Device = "max", "gpu"
@@ -289,12 +288,7 @@ func TestKeep(t *testing.T) {
 	} {
 		changed := rows()
 		tt.change(changed)
-		a := run(t, "lm_head", info(t, text), changed, len(all))
-		a.Info.Generation.Tokens = make([]int, len(text)-prompt)
-		for k := range a.Info.Generation.Tokens {
-			a.Info.Generation.Tokens[k] = largest(changed[prompt-1+k])
-		}
-		o, err := compareRuns(t, kept, a)
+		o, err := compareRuns(t, kept, run(t, "lm_head", info(t, text, chosen(changed)...), changed, len(all)))
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, o.Verdict, tt.reason)
 	}
@@ -323,11 +317,10 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-func largest(x []float64) (at int) {
-	for i, v := range x {
-		if v > x[at] {
-			at = i
-		}
+// chosen are the tokens after the prompt with the largest logits.
+func chosen(all [][]float64) (tokens []int) {
+	for _, row := range all[prompt-1:] {
+		tokens = append(tokens, floats.MaxIdx(row))
 	}
-	return at
+	return tokens
 }

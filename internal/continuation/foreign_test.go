@@ -20,13 +20,15 @@ import (
 	npyfile "github.com/goparity/goparity/tensor/npy"
 )
 
-// saved is a file of llama-perplexity: one chunk of 4 tokens, 3 words.
+// saved is a file of llama-perplexity: two chunks of 4 tokens, 3 words.
 func saved() []byte {
 	var b bytes.Buffer
 	b.WriteString("_logits_")
 	put := func(v any) { binary.Write(&b, binary.LittleEndian, v) }
-	put([]int32{4, 3, 1, 7, 8, 2, 1})
+	put([]int32{4, 3, 2, 7, 8, 2, 1, 9, 8, 2, 0})
 	put([]float32{0.001, -10})
+	put([]uint16{9000, 100, 9900, 0})
+	put([]float32{0.002, -20})
 	put([]uint16{9000, 100, 9900, 0})
 	return b.Bytes()
 }
@@ -42,6 +44,8 @@ func TestForeignRefuses(t *testing.T) {
 		{`[{"prompt": "a", "values": [{"next_token": 1}]}]`, "[0].values[0]: no logits", "tokens alone"},
 		{`[{"prompt": "a", "values": [{"logits": [1, 2]}]}]`, "next_token: missing", "logits alone"},
 		{`[{"values": [{"next_token": -4, "logits": [1, 2]}]}]`, "-4 is no token id", "a token below zero"},
+		{`[{"values": [{"next_token": 1.5, "logits": [1, 2]}]}]`, "1.5 is no token id", "a part of a token"},
+		{`[{"values": [{"next_token": [1, 2], "logits": [1, 2]}]}]`, "1 is no token id", "two tokens"},
 		{`[{"values": [{"next_token": 1, "logits": ["a"]}]}]`, "a is no number", "words as numbers"},
 		{`[{"values": [{"next_token": 1, "logits": {"__np__": "AAA=", "shape": [4], "dtype": "float32"}}]}]`, "needs 16 bytes", "too few bytes"},
 		{`[{"values": [{"next_token": 1, "logits": {"__np__": "AAAA", "shape": [1], "dtype": "complex64"}}]}]`, "complex64", "another type"},
@@ -181,16 +185,18 @@ func TestOrderOfTexts(t *testing.T) {
 func TestPerplexityFile(t *testing.T) {
 	sides, err := continuation.Decode("f", saved(), nil)
 	require.NoError(t, err)
-	assert.Equal(t, []int{7, 8, 2, 1}, sides[0].Text)
-	assert.Equal(t, 3, sides[0].Prompt)
-	row, ok := sides[0].Row(0)
-	require.True(t, ok)
-	for token, want := range []float64{-1, -9.9, -0.1} {
-		x, _ := row.Logit(token)
-		assert.InDelta(t, want, x, 1e-6)
+	require.Len(t, sides, 2)
+	for i, last := range []int{1, 0} {
+		s := sides[i]
+		assert.Equal(t, [][]int{{9 - 2*last, 8, 2, last}, {3}}, [][]int{s.Text, {s.Prompt}})
+		row, _ := s.Row(0)
+		for token, want := range []float64{-1, -9.9, -0.1} {
+			x, _ := row.Logit(token)
+			assert.InDelta(t, float64(1+i)*want, x, 1e-5)
+		}
+		_, ok := s.Row(1)
+		assert.False(t, ok, "nothing decides the token after the last")
 	}
-	_, ok = sides[0].Row(1)
-	assert.False(t, ok, "nothing decides the token after the last")
 }
 
 // The choices of a response are those of their index, and prompts may be lists of one.

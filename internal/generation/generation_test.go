@@ -275,6 +275,7 @@ func TestSums(t *testing.T) {
 	assert.Equal(t, []int{8, 1, 4, 1}, []int{r.Agree, r.Ties, r.Worst, r.At})
 	assert.InDeltaSlice(t, []float64{1.0 / 9, 0.7, math.Sqrt(73.0 / 9), 3}, []float64{r.Flat, r.KL, r.RelL2, r.Growth}, 1e-12)
 	assert.False(t, r.Fails())
+	assert.Equal(t, 1.0, generation.Judge(make([]generation.Position, 9), tensor.F32, r.Limits).Growth, "none of none")
 	r = generation.Judge(positions, tensor.F32, compare.Limits{RelL2: 2, RowRelL2: 9})
 	assert.True(t, r.Fails(), "all of them are beyond the limit, and no row is")
 	assert.Equal(t, 4, r.At, "the worst one stands for them")

@@ -52,7 +52,7 @@ func position(g, a []float64, d tensor.DType) *Position {
 	}
 	n := float64(len(g))
 	spread := math.Sqrt(max(squares/n-sum/n*sum/n, 0))
-	if top == own && !isLevel(a) && !math.IsInf(g[top], 0) && most+math.Abs(sum/n) <= min(standsOut, math.Sqrt(n)/2.2)*spread || most == 0 {
+	if top == own && !isLevel(a) && most+math.Abs(sum/n) <= min(standsOut, math.Sqrt(n)/2.2)*spread { // never of infinite ones
 		return &Position{Choice: Same, Reference: top, Candidate: top, Said: -1}
 	}
 	golden := NewRow(g)

@@ -295,15 +295,14 @@ func TestPlaces(t *testing.T) {
 	prompts := [][]int{{1, 15, 7, 9, 4}}
 	golden := fed(t, "", prompts, [][]dump.PassItem{{part(0, 0, 5)}}, right)
 	var runs []*dump.Run
-	for i, wrongFrom := range []int{3, 9, 4} {
-		r := fed(t, "chunked:2", prompts, chunks, from(0, 0, wrongFrom))
-		r.Info.Case = strconv.Itoa(i)
-		runs = append(runs, r)
+	for _, wrongFrom := range []int{3, 9, 4} {
+		runs = append(runs, fed(t, "chunked:2", prompts, chunks, from(0, 0, wrongFrom)))
 	}
 	p, err := paths.Compare(context.Background(), paths.Runs{Golden: []*dump.Run{golden}, Actual: runs}, judge.Options{})
 	require.NoError(t, err)
 	r := p.Report("x")
 	require.Len(t, r.Paths, 3)
+	assert.Equal(t, []string{"c", "c chunked:2", "c chunked:2'"}, []string{r.Paths[0].Case, r.Paths[1].Case, r.Paths[2].Case}, "runs of one case")
 	assert.Equal(t, report.Row{Path: "chunked:2", Pass: 1, Position: 3}, r.Paths[0].First.Row)
 	assert.Nil(t, r.Paths[1].First, "it is right")
 	assert.Equal(t, report.Row{Path: "chunked:2", Pass: 2, Position: 4}, r.Paths[2].First.Row)

@@ -7,12 +7,10 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -134,10 +132,8 @@ func TestHealthyServersPass(t *testing.T) {
 		{writing(func(ids []int) string { return text(ids) + "\uFFFD" }), all, everything, "", 0, "a text that breaks off in a character"},
 		{writing(func(ids []int) string { return text(ids) + "</s>" }), all, everything, "", 0, "what ends the text is written"},
 		{beside(func(top map[string]float64) { delete(top, rank(top, 2)) }), all, everything, "", 0, "two tokens of one text beside each"},
-		{&stub{Answer: func(http.ResponseWriter, *request, int, int) bool { time.Sleep(20 * time.Millisecond); return false }}, all, everything, "", 0,
-			"slow, but in time"},
 	} {
-		out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: c.model, Timeout: 10 * time.Second})
+		out := judge(t, c.stub, servingtest.Cases(tokensOfCases), serving.Options{Model: c.model})
 		require.Equal(t, report.Pass, out.Verdict, "%s: %s %v", c.reason, out.Error, failing(out))
 		assert.Nil(t, out.First, c.reason)
 		assert.Equal(t, c.judged, strings.Join(out.Requests[0].Judged, ", "), c.reason)
@@ -302,6 +298,8 @@ func (f *faulty) fresh() *stub {
 }
 
 func TestFaultsAndTheirCauses(t *testing.T) {
+	harness := map[string]string{"BOS twice": "prompt, alone, are answered right: the model is right", "stops early": "^$", "garbled": "^$",
+		"swapped": "prompt and the 1 token before it, alone, are answered wrong, too: look at the model"}
 	for _, f := range faults()[1:] {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -311,6 +309,7 @@ func TestFaultsAndTheirCauses(t *testing.T) {
 				assert.Equal(t, f.causes, causes(out), "%v\n%v\n%v", out.Causes, failing(out), strings.Join(out.Probes, "\n"))
 			}
 			require.NotNil(t, out.First)
+			assert.Regexp(t, harness[f.name], out.Harness)
 			alone := slices.ContainsFunc(failing(out), func(f string) bool { return strings.HasSuffix(f, "/alone") || strings.HasSuffix(f, "/prefix") })
 			assert.Equal(t, f.alone, alone, "%v", failing(out))
 			for _, cause := range out.Causes {

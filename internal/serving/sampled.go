@@ -175,12 +175,12 @@ func (r *run) count(s sampling, requests []*request) (drawn map[string]int, err 
 		a := &q.answer
 		name, ok := r.drawnBy(a, s.behind)
 		switch {
-		case q.sent && s.named(a) && s.behind > 0 && !beginning(s.ref.Tokens[:s.behind], a.Tokens):
-			name = "another text"
-		case q.sent && (!s.named(a) || !ok):
-			return nil, &answerError{What: "the server does not say which token it drew, and no vocabulary does"}
 		case !q.sent:
 			return nil, &answerError{What: "not all draws were sent: the server was gone", gone: true}
+		case s.named(a) && !beginning(s.ref.Tokens[:s.behind], a.Tokens):
+			name = "another text"
+		case !s.named(a) || !ok:
+			return nil, &answerError{What: "the server does not say which token it drew, and no vocabulary does"}
 		}
 		drawn[name]++
 	}

@@ -31,26 +31,26 @@ func near(k int, gap float64, d tensor.DType) (ref *serving.Reference, rival int
 // A near tie may come either way; what follows is another text, and is not judged. The text is, by
 // the tokens that it is made of. A confident token may not.
 func TestTies(t *testing.T) {
-	const k = 2
 	for _, c := range []struct {
+		k       int
 		gap     float64
 		dtype   tensor.DType
 		noIDs   bool
 		verdict report.Verdict
 		reason  string
 	}{
-		{1e-5, tensor.F32, false, report.Pass, "within the noise of float32"},
-		{1e-5, tensor.F32, true, report.Pass, "the same, no ids"},
-		{0.1, tensor.F32, false, report.Fail, "beyond it"},
-		{0.1, tensor.F32, true, report.Fail, "beyond it, no ids"},
-		{0.1, tensor.BF16, false, report.Pass, "within the noise of bfloat16"},
-		{3, tensor.BF16, false, report.Fail, "beyond that of bfloat16"},
+		{0, 1e-5, tensor.F32, false, report.Pass, "within the noise of float32"},
+		{2, 1e-5, tensor.F32, true, report.Pass, "the same, no ids"},
+		{2, 0.1, tensor.F32, false, report.Fail, "beyond it"},
+		{2, 0.1, tensor.F32, true, report.Fail, "beyond it, no ids"},
+		{2, 0.1, tensor.BF16, false, report.Pass, "within the noise of bfloat16"},
+		{2, 3, tensor.BF16, false, report.Fail, "beyond that of bfloat16"},
 	} {
-		ref, rival := near(k, c.gap, c.dtype)
+		ref, rival := near(c.k, c.gap, c.dtype)
 		flipped := func(seen []int) []float64 {
 			row := servingtest.Logits(seen)
-			if len(seen) == len(ref.Prompt)+k {
-				row[rival] = row[ref.Tokens[k]] + c.gap/10
+			if len(seen) == len(ref.Prompt)+c.k {
+				row[rival] = row[ref.Tokens[c.k]] + c.gap/10
 			}
 			return row
 		}
@@ -59,7 +59,7 @@ func TestTies(t *testing.T) {
 		assert.Equal(t, c.verdict, out.Verdict, "%s: %v", c.reason, out.Requests[0].Text)
 		if c.verdict == report.Pass {
 			if assert.NotNil(t, out.Requests[0].Tie, c.reason) {
-				assert.Equal(t, k, *out.Requests[0].Tie, c.reason)
+				assert.Equal(t, c.k, *out.Requests[0].Tie, c.reason)
 			}
 		}
 	}

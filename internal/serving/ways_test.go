@@ -146,7 +146,7 @@ func TestStops(t *testing.T) {
 	stops := func(change func(text, stop string) (string, string)) *stub { return &stub{Stops: change} }
 	before := func(text, stop string) string { return text[:strings.Index(text, stop)] }
 	try(t, servingtest.Cases(tokensOfCases), []trial{
-		{reason: "right", stub: &stub{}},
+		{reason: "right", stub: &stub{}, says: "stop across tokens: 0 of 6 tokens right, then the text ends"},
 		{reason: "no vocabulary: a character is a token", stub: &stub{NoIDs: true, NoLogProbs: true}, model: &serving.Model{}},
 		{reason: "the stop is written", stub: stops(func(text, stop string) (string, string) { return before(text, stop) + stop, "stop" }), says: "has the stop at its end"},
 		{reason: "ignored", stub: stops(func(text, stop string) (string, string) { return text, "length" }), first: "stop", cause: "stop", says: "is ignored"},

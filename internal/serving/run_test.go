@@ -298,8 +298,6 @@ func (f *faulty) fresh() *stub {
 }
 
 func TestFaultsAndTheirCauses(t *testing.T) {
-	harness := map[string]string{"BOS twice": "prompt, alone, are answered right: the model is right", "stops early": "^$", "garbled": "^$",
-		"swapped": "prompt and the 1 token before it, alone, are answered wrong, too: look at the model"}
 	for _, f := range faults()[1:] {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -309,7 +307,6 @@ func TestFaultsAndTheirCauses(t *testing.T) {
 				assert.Equal(t, f.causes, causes(out), "%v\n%v\n%v", out.Causes, failing(out), strings.Join(out.Probes, "\n"))
 			}
 			require.NotNil(t, out.First)
-			assert.Regexp(t, harness[f.name], out.Harness)
 			alone := slices.ContainsFunc(failing(out), func(f string) bool { return strings.HasSuffix(f, "/alone") || strings.HasSuffix(f, "/prefix") })
 			assert.Equal(t, f.alone, alone, "%v", failing(out))
 			for _, cause := range out.Causes {

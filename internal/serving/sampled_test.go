@@ -32,7 +32,6 @@ func TestSampled(t *testing.T) {
 	before := 0 // top_k of the request that came before
 	penalties := []string{"frequency_penalty", "presence_penalty", "repetition_penalty"}
 	trials := []trial{
-		{reason: "right", stub: &stub{}, draws: draws},
 		{reason: "by the texts of tokens", stub: &stub{NoIDs: true}, draws: draws},
 		{reason: "nothing tells the tokens", stub: &stub{NoIDs: true}, model: &serving.Model{}, draws: draws, says: "which token it drew"},
 		{reason: "top_k is ignored", stub: hot(func(q *request) { q.TopK = 0 }), draws: draws, first: "top_k", cause: other, says: "as if it were ignored"},
@@ -80,8 +79,6 @@ func TestSampled(t *testing.T) {
 			assert.Contains(t, out.First.Where(), "sampled")
 		}
 	})
-	out := judge(t, &stub{}, servingtest.Cases(tokensOfCases), serving.Options{Model: known(t)})
-	assert.Empty(t, asked(out, serving.Sampled), "no one asked for it")
 }
 
 // Penalties change the distribution of a token after others, that of their own request.
@@ -90,7 +87,6 @@ func TestPenalisedDraws(t *testing.T) {
 	const mixed, is = "without requests of other settings beside them they are right", "not of the reference's distribution"
 	var often, present, again float64 // of the request that came before
 	try(t, servingtest.Cases(tokensOfCases), []trial{
-		{reason: "right", stub: &stub{}, draws: draws, says: "by which"},
 		{reason: "the prompt counts, too", stub: &stub{PromptToo: true}, draws: draws, says: "by which"},
 		{reason: "frequency_penalty is ignored where tokens are drawn", stub: hot(func(q *request) { q.Often = 0 }), draws: draws, first: "frequency_penalty",
 			cause: other, says: "as if it were ignored"},

@@ -3,6 +3,8 @@ package serving_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,6 +42,7 @@ func TestTextOfTokens(t *testing.T) {
 		{`{"type": "ByteLevel"}`, []string{"Ã"}, []int{3}, "\uFFFD", "\uFFFD", "half a character"},
 		{`{"type": "ByteLevel"}`, []string{"a"}, []int{3, 2}, "a<tool>", "a<tool>", "an added token that is not special is written"},
 		{llama, []string{"▁Hello", "▁world", "!", "<0xC3>", "<0xA9>"}, []int{0, 3, 4, 5, 6, 7}, "Hello world!é", "<s>Hello world!é", "Llama's"},
+		{llama, []string{"<0x>", "<0xA9)", "abcA9>"}, []int{3, 4, 5}, "<0x><0xA9)abcA9>", "<0x><0xA9)abcA9>", "that look like bytes"},
 		{`{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"}`, []string{"▁a", "▁b"}, []int{3, 4}, "a b", "a b", "SentencePiece"},
 		{`{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never"}`, []string{"▁a", "▁b"}, []int{3, 4}, " a b", " a b",
 			"with its first space"},
@@ -69,7 +72,9 @@ func TestSpecial(t *testing.T) {
 }
 
 func TestUnigram(t *testing.T) {
-	v, err := serving.DecodeVocab([]byte(`{"model": {"vocab": [["<unk>", 0], ["▁a", -1.5]]}, "decoder": {"type": "Metaspace"}}`))
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "tokenizer.json"), []byte(`{"model": {"vocab": [["<unk>", 0], ["▁a", -1.5]]}, "decoder": {"type": "Metaspace"}}`), 0o600))
+	v, err := serving.OpenVocab(folder)
 	require.NoError(t, err)
 	got, _ := v.Text([]int{1}, true)
 	assert.Equal(t, "a", got)
@@ -91,15 +96,6 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 	}
 	_, err := serving.OpenVocab("testdata")
 	assert.ErrorContains(t, err, "tokenizer.json")
-}
-
-// The vocabulary of the fixture gives back the text whose bytes are its ids.
-func TestOpenVocab(t *testing.T) {
-	v, err := serving.OpenVocab("../../fixtures/tinyllama/model")
-	require.NoError(t, err)
-	got, ok := v.Text([]int{0}, false)
-	assert.True(t, ok)
-	assert.Equal(t, "<s>", got)
 }
 
 func FuzzVocab(f *testing.F) {

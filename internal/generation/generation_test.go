@@ -254,18 +254,11 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestPerplexity(t *testing.T) {
-	half := math.Log(0.5)
-	r := generation.Judge([]generation.Position{{Choice: generation.Same, LogProb: half, CandidateLogProb: 2 * half}}, tensor.F32, compare.Limits{RelL2: 1, RowRelL2: 1})
-	assert.InDelta(t, 2, r.Perplexity[0], 1e-12, "a token with half of the probability")
-	assert.InDelta(t, 4, r.Perplexity[1], 1e-12, "with a quarter")
-	assert.True(t, math.IsNaN(r.Growth), "one position does not grow")
-}
-
 func TestSums(t *testing.T) {
 	var positions []generation.Position
+	half := math.Log(0.5)
 	for k, e := range []float64{1, 1, 1, 1, 7, 1, 3, 1, 3} {
-		p := generation.Position{Choice: generation.Same, Said: -1, Error: e, KL: e / 10, Flat: k < 1}
+		p := generation.Position{Choice: generation.Same, Said: -1, Error: e, KL: e / 10, Flat: k < 1, LogProb: half, CandidateLogProb: 2 * half}
 		if k == 1 {
 			p.Choice = generation.Tie
 		}
@@ -274,6 +267,8 @@ func TestSums(t *testing.T) {
 	r := generation.Judge(positions, tensor.F32, compare.Limits{RelL2: 9, RowRelL2: 9})
 	assert.Equal(t, []int{8, 1, 4, 1}, []int{r.Agree, r.Ties, r.Worst, r.At})
 	assert.InDeltaSlice(t, []float64{1.0 / 9, 0.7, math.Sqrt(73.0 / 9), 3}, []float64{r.Flat, r.KL, r.RelL2, r.Growth}, 1e-12)
+	assert.InDeltaSlice(t, []float64{2, 4}, r.Perplexity[:], 1e-12, "tokens with half of the probability, and with a quarter")
+	assert.True(t, math.IsNaN(generation.Judge(positions[:8], tensor.F32, r.Limits).Growth), "so few do not grow")
 	assert.False(t, r.Fails())
 	assert.Equal(t, 1.0, generation.Judge(make([]generation.Position, 9), tensor.F32, r.Limits).Growth, "none of none")
 	r = generation.Judge(positions, tensor.F32, compare.Limits{RelL2: 2, RowRelL2: 9})

@@ -153,15 +153,28 @@ func TestUnsteady(t *testing.T) {
 	}
 }
 
-// What is ignored has to be there.
-func TestIgnored(t *testing.T) {
-	for pattern, want := range map[string]string{"model.b": "", "model.b-output": "", "model.none": `ignore "model.none" matches no layer or port of the runs`, "[": `ignore "["`} {
-		opt := judge.Options{Match: match.Options{Ignore: []match.Ignore{{Pattern: pattern, Reason: "a test"}}}}
-		_, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{twice(t, "one-pass")}, Actual: []*dump.Run{twice(t, "repeat:2", 0, 0, 0, 0, 0)}}, opt)
-		if want == "" {
-			assert.NoError(t, err, pattern)
+// What is ignored has to be there, and runs have to be along their paths.
+func TestRefused(t *testing.T) {
+	golden, along, short := []*dump.Run{twice(t, "one-pass")}, []*dump.Run{twice(t, "repeat:2", 0, 0, 0, 0, 0)}, []*dump.Run{twice(t, "repeat:2")}
+	for _, tt := range []struct {
+		runs                paths.Runs
+		ignore, err, reason string
+	}{
+		{paths.Runs{Golden: golden, Actual: along}, "model.b", "", "a layer is ignored"},
+		{paths.Runs{Golden: golden, Actual: along}, "model.b-output", "", "a port is"},
+		{paths.Runs{Golden: golden, Actual: along}, "model.none", `ignore "model.none" matches no layer or port of the runs`, "nothing is"},
+		{paths.Runs{Golden: golden, Actual: along}, "[", `ignore "["`, "no pattern"},
+		{paths.Runs{Golden: golden, Actual: short}, "model.b", "run: path not taken: repeat:2", "one of two runs"},
+		{paths.Runs{Golden: golden, Actual: short, Forced: true}, "model.b", "", "forced along a text, in whichever forward passes"},
+		{paths.Runs{Golden: []*dump.Run{twice(t, "repeat:3", 0, 0, 0, 0, 0)}, Actual: along}, "model.b", "want a run of one pass", "a golden of another path"},
+		{paths.Runs{Golden: golden, Actual: along, OnePass: along}, "model.b", "the candidate's own one pass: run was run along repeat:2", "its own of a path"},
+	} {
+		opt := judge.Options{Match: match.Options{Ignore: []match.Ignore{{Pattern: tt.ignore, Reason: "a test"}}}}
+		_, err := paths.Compare(t.Context(), tt.runs, opt)
+		if tt.err == "" {
+			assert.NoError(t, err, tt.reason)
 		} else {
-			assert.ErrorContains(t, err, want, pattern)
+			assert.ErrorContains(t, err, tt.err, tt.reason)
 		}
 	}
 }

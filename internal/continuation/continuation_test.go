@@ -236,6 +236,34 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// Where a token is another, the first layer that is wrong is named.
+func TestLayers(t *testing.T) {
+	for _, tt := range []struct {
+		off                 float64
+		layer, says, reason string
+	}{
+		{0.5, "model.norm", "", "a layer before the logits is wrong"},
+		{0, "lm_head", "no other layer that both sides recorded is beyond its tolerance", "none is"},
+	} {
+		var sides [2]*dump.Run
+		for i, off := range []float64{0, tt.off} {
+			all, norm := rows(), make([][]float64, len(text)-1)
+			for k := range norm {
+				norm[k] = []float64{1, -2, 3 + off*float64(k/4)}
+			}
+			sides[i] = run(t, "model.norm", info(t, text), norm, len(norm))
+			sides[i].Entries = append(sides[i].Entries, run(t, "lm_head", info(t, text), all, len(all)).Entries...)
+			sides[i].Info.Generation.Tokens = chosen(all)
+		}
+		sides[1].Info.Generation.Tokens[3] = 7
+		o, err := compareRuns(t, sides[0], sides[1])
+		require.NoError(t, err, tt.reason)
+		r := o.Report("x")
+		assert.Equal(t, []string{tt.layer, "DIVERGED"}, []string{r.FirstDivergence.Layer, r.Generations[0].Text[:8]}, tt.reason)
+		assert.Contains(t, strings.Join(r.Notes, "; "), tt.says, tt.reason)
+	}
+}
+
 // The row after the text decides a token, too, where both sides have it.
 func TestAfterTheText(t *testing.T) {
 	with := func(last int) *dump.Run {

@@ -267,6 +267,7 @@ func TestCompare(t *testing.T) {
 			r := p.Report("x")
 			assert.Equal(t, tt.kind, r.Kind, tt.reason)
 			require.Len(t, r.Paths, 1)
+			assert.Equal(t, []bool{tt.own != nil, tt.own != nil}, []bool{r.Paths[0].OnePass != nil, r.Paths[0].Consistent != nil}, tt.reason)
 			if tt.kind == "" {
 				assert.Equal(t, report.Pass, r.Verdict, tt.reason)
 				assert.True(t, r.Paths[0].Matches.BitForBit && r.Paths[0].Consistent.BitForBit)

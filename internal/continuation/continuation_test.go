@@ -238,18 +238,12 @@ func TestReport(t *testing.T) {
 
 // Where a token is another, the first layer that is wrong is named.
 func TestLayers(t *testing.T) {
-	for _, tt := range []struct {
-		off                 float64
-		layer, says, reason string
-	}{
-		{0.5, "model.norm", "", "a layer before the logits is wrong"},
-		{0, "lm_head", "no other layer that both sides recorded is beyond its tolerance", "none is"},
-	} {
+	for off, want := range map[float64][2]string{0.5: {"model.norm", ""}, 0: {"lm_head", "no other layer that both sides recorded is beyond its tolerance"}} {
 		var sides [2]*dump.Run
-		for i, off := range []float64{0, tt.off} {
+		for i := range sides {
 			all, norm := rows(), make([][]float64, len(text)-1)
 			for k := range norm {
-				norm[k] = []float64{1, -2, 3 + off*float64(k/4)}
+				norm[k] = []float64{1, -2, 3 + off*float64(i*(k/4))}
 			}
 			sides[i] = run(t, "model.norm", info(t, text), norm, len(norm))
 			sides[i].Entries = append(sides[i].Entries, run(t, "lm_head", info(t, text), all, len(all)).Entries...)
@@ -257,10 +251,10 @@ func TestLayers(t *testing.T) {
 		}
 		sides[1].Info.Generation.Tokens[3] = 7
 		o, err := compareRuns(t, sides[0], sides[1])
-		require.NoError(t, err, tt.reason)
+		require.NoError(t, err)
 		r := o.Report("x")
-		assert.Equal(t, []string{tt.layer, "DIVERGED"}, []string{r.FirstDivergence.Layer, r.Generations[0].Text[:8]}, tt.reason)
-		assert.Contains(t, strings.Join(r.Notes, "; "), tt.says, tt.reason)
+		assert.Equal(t, []string{want[0], "DIVERGED"}, []string{r.FirstDivergence.Layer, r.Generations[0].Text[:8]})
+		assert.Contains(t, strings.Join(r.Notes, "; "), want[1])
 	}
 }
 

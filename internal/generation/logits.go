@@ -31,7 +31,7 @@ func Positions(golden, actual *tensor.Tensor, d tensor.DType) []*Position {
 
 // position compares two rows of logits; nil where the golden's decides nothing. Most rows have the same
 // largest logit and no error that stands out, which one look shows: of n logits of which four alone are
-// off, these have √n/2 times the error of the row.
+// off, these have √n/2 times the error of the row, and of infinite ones it is no number.
 func position(g, a []float64, d tensor.DType) *Position {
 	var sum, squares, most float64
 	top, own := 0, 0
@@ -52,7 +52,7 @@ func position(g, a []float64, d tensor.DType) *Position {
 	}
 	n := float64(len(g))
 	spread := math.Sqrt(max(squares/n-sum/n*sum/n, 0))
-	if top == own && !isLevel(a) && most+math.Abs(sum/n) <= min(standsOut, math.Sqrt(n)/2.2)*spread { // never of infinite ones
+	if top == own && !isLevel(a) && most+math.Abs(sum/n) <= min(standsOut, math.Sqrt(n)/2.2)*spread {
 		return &Position{Choice: Same, Reference: top, Candidate: top, Said: -1}
 	}
 	golden := NewRow(g)

@@ -86,7 +86,7 @@ func TestPenalisedDraws(t *testing.T) {
 	const other, draws = "distribution", 250
 	const mixed, is = "without requests of other settings beside them they are right", "not of the reference's distribution"
 	var often, present, again float64 // of the request that came before
-	try(t, servingtest.Cases(tokensOfCases), []trial{
+	trials := []trial{
 		{reason: "the prompt counts, too", stub: &stub{PromptToo: true}, draws: draws, says: "by which"},
 		{reason: "frequency_penalty is ignored where tokens are drawn", stub: hot(func(q *request) { q.Often = 0 }), draws: draws, first: "frequency_penalty",
 			cause: other, says: "as if it were ignored"},
@@ -100,7 +100,11 @@ func TestPenalisedDraws(t *testing.T) {
 		{reason: "too few draws", stub: &stub{}, draws: 20, says: "not drawn: frequency_penalty: 20 draws would not show whether it is obeyed"},
 		{reason: "penalties that a server does not know are not drawn", draws: draws,
 			stub: &stub{Asked: func(q *request) { q.Often, q.Present, q.Again = 0, 0, 0 }}, says: "frequency_penalty is taken"},
-	}, func(t *testing.T, c trial, out *report.Serving, said string) {
+	}
+	for _, c := range trials { // these have a test of their own
+		c.stub.Refuses = refusing("top_k", "top_p", "min_p").Refuses
+	}
+	try(t, servingtest.Cases(tokensOfCases), trials, func(t *testing.T, c trial, out *report.Serving, said string) {
 		if strings.Contains(c.says, "is taken") {
 			assert.Len(t, asked(out, serving.Sampled), 6, said)
 		}

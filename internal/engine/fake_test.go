@@ -100,7 +100,7 @@ func fakeEngine(mood, jobFile string) int {
 			}
 			continue
 		}
-		if err := fakeDump(filepath.Join(job.Out, c.Name), job.Engine, job.Nonce, c.Name, max(c.Steps, 1)); err != nil {
+		if err := fakeDump(filepath.Join(job.Out, c.Name), job.Engine, job.Nonce, c.Name, mood, max(c.Steps, 1)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 9
 		}
@@ -109,7 +109,7 @@ func fakeEngine(mood, jobFile string) int {
 }
 
 // fakeDump writes one float of value 1 as model-output for each step.
-func fakeDump(dir, engine, nonce, name string, steps int) error {
+func fakeDump(dir, engine, nonce, name, mood string, steps int) error {
 	header := `{"model-output":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
 	header += strings.Repeat(" ", (8-len(header)%8)%8)
 	file := string([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}) + header + "\x00\x00\x80\x3f"
@@ -124,8 +124,15 @@ func fakeDump(dir, engine, nonce, name string, steps int) error {
 		}
 		order = append(order, []string{step, "model", "output", "all.safetensors", "model-output"})
 	}
-	run, err := json.Marshal(map[string]any{"schema": 1, "engine": engine, "nonce": nonce, "case": name, "order": order,
-		"token_ids": [][]int{{5, 6}}, "sequence": [][]int{{5, 6, 7, 8}}, "model_class": "fake.Model"})
+	info := map[string]any{"schema": 1, "engine": engine, "nonce": nonce, "case": name, "order": order,
+		"token_ids": [][]int{{5, 6}}, "sequence": [][]int{{5, 6, 7, 8}}, "model_class": "fake.Model"}
+	if mood == "along" && name == "a" { // the first pass in part by a prefix cache
+		info["path"], info["passes"] = "repeat:2", json.RawMessage(`[[{"from":1,"to":2,"cached_tokens":1}],[{"to":2,"fresh":true}]]`)
+	}
+	if mood == "short" {
+		info["sequence"] = [][]int{{5}}
+	}
+	run, err := json.Marshal(info)
 	if err != nil {
 		return err
 	}

@@ -14,15 +14,10 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
-
-func number(t *testing.T, v float32) *tensor.Tensor {
-	x, err := tensor.Of([]float32{v}, 1)
-	require.NoError(t, err)
-	return x
-}
 
 // labelsOf lists what a run has, in order: "0:a-output".
 func labelsOf(r *dump.Run) (all []string) {
@@ -34,7 +29,7 @@ func labelsOf(r *dump.Run) (all []string) {
 
 // A function is asked for each step of a golden, and what it returns has the golden's order.
 func TestFunc(t *testing.T) {
-	x := number(t, 1)
+	x := toy.Of(t, []float32{1}, 1)
 	entry := func(step, layer, port string) dump.Entry {
 		return dump.Entry{Step: step, Layer: layer, Port: port, Tensor: x}
 	}
@@ -72,7 +67,7 @@ func TestFunc(t *testing.T) {
 
 // Along a path it is asked for each forward pass; padding and what is hidden are in the masks.
 func TestFuncAlong(t *testing.T) {
-	x := number(t, 1)
+	x := toy.Of(t, []float32{1}, 1)
 	tokens := [][]int{{1, 2, 3}, {4}}
 	item := func(sequence, to int, hidden ...int) dump.PassItem {
 		return dump.PassItem{Sequence: sequence, To: to, Hidden: hidden}
@@ -153,7 +148,7 @@ func TestObserve(t *testing.T) {
 	made := func(name string, v float32) *engine.Result {
 		dir := t.TempDir()
 		require.NoError(t, os.Mkdir(filepath.Join(dir, "0"), 0o755))
-		x := number(t, v)
+		x := toy.Of(t, []float32{v}, 1)
 		out, err := os.Create(filepath.Join(dir, "0", "returned.safetensors"))
 		require.NoError(t, err)
 		require.NoError(t, errors.Join(safetensors.Write(out, []tensor.Named{{Name: name, Tensor: x}}, nil), out.Close()))

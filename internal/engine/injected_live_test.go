@@ -113,10 +113,6 @@ func TestFullLiveCapture(t *testing.T) {
 	j := engine.Job{Engine: engine.MAX, Model: engine.Model{Task: "module", Oracle: "testdata/oracle.py"},
 		Cases:   []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9}}}},
 		Capture: engine.Capture{Layers: []string{"layers.1", "norm"}, Ports: []string{"output"}}}
-	var labels []string
-	for _, e := range run(t, interpreter, j).Runs[0].Entries {
-		labels = append(labels, e.Label())
-	}
 	assert.ElementsMatch(t, []string{"model.layers.layers.1-output", "model.layers.layers.0.norm-output",
-		"model.layers.layers.1.norm-output", "model.norm-output"}, labels)
+		"model.layers.layers.1.norm-output", "model.norm-output"}, labels(run(t, interpreter, j).Runs[0]))
 }

@@ -73,6 +73,48 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
+// An engine that takes another path than it is asked for is refused.
+func TestRunAlong(t *testing.T) {
+	type passes = [][]dump.PassItem
+	right := passes{{item(0, 0, 2)}, {item(0, 0, 2)}}
+	for _, tt := range []struct {
+		path   string
+		last   int // token
+		passes passes
+		want   string
+		reason string
+	}{
+		{"repeat:2", 6, right, "", "what the cache held need not be fed"},
+		{"repeat:2", 6, passes{{item(0, 1, 2)}, {item(0, 0, 2)}}, "", "nor be asked for"},
+		{"chunked:1", 6, right, "run.json has the path repeat:2, the job asks for chunked:1", "another path"},
+		{"repeat:2", 7, right, "run.json has token_ids [[5 6]], the job asks for [[5 7]]", "another text"},
+		{"repeat:2", 6, right[:1], "run.json has so many passes: 2, the job asks for 1", "more passes"},
+		{"repeat:2", 6, passes{{item(0, 0, 1)}, {item(0, 0, 2)}}, "run.json has in forward pass 0 ", "another end"},
+		{"repeat:2", 6, passes{{item(0, 0, 2)}, {item(0, 1, 2)}}, "run.json has in forward pass 1 ", "another beginning"},
+		{"repeat:2", 6, passes{{item(0, 0, 2)}, {item(1, 0, 2)}}, "run.json has in forward pass 1 ", "another sequence"},
+		{"repeat:2", 6, passes{{item(0, 0, 2)}, {{To: 2, Hidden: []int{1}}}}, "run.json has in forward pass 1 ", "hidden tokens"},
+		{"", 6, nil, "case a was run along repeat:2, and the job asks for one pass", "no path is asked for"},
+	} {
+		j := job(t)
+		j.Cases[0].Path, j.Cases[0].TokenIDs, j.Cases[0].Passes = tt.path, [][]int{{5, tt.last}}, tt.passes
+		if tt.passes == nil {
+			j.Cases[1].Passes = right
+		}
+		r, err := engine.Run(t.Context(), j, fake(t, "along"))
+		if tt.want == "" {
+			require.NoError(t, err, tt.reason)
+			require.NoError(t, r.Close())
+			continue
+		}
+		assert.ErrorContains(t, err, tt.want, tt.reason)
+	}
+	r, err := engine.Run(t.Context(), job(t), fake(t, "short"))
+	require.NoError(t, err)
+	defer r.Close()
+	_, err = r.Generated(0)
+	assert.ErrorContains(t, err, "sequence 0 is shorter than its prompt")
+}
+
 // A job for programs alone has no tensors.
 func TestProgramsOnly(t *testing.T) {
 	j := job(t)

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,12 +52,6 @@ func values(x *tensor.Tensor) []float64 {
 	for i := range out {
 		out[i] = x.At(i)
 	}
-	return out
-}
-
-func ids(t *testing.T, r *dump.Run) (out [][]int) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal(r.Info.TokenIDs, &out))
 	return out
 }
 
@@ -169,15 +162,15 @@ func TestLiveTorchChat(t *testing.T) {
 		{Name: "text", Prompts: []string{"<s>be short<u>hi>"}}}
 	r := mustReference(t, j)
 	// <s> is one token, both in a prompt and in a template.
-	assert.Equal(t, ids(t, r.Runs[1]), ids(t, r.Runs[0]), "the template's text, and nothing more")
+	assert.Equal(t, r.Runs[1].Info.Tokens(), r.Runs[0].Info.Tokens(), "the template's text, and nothing more")
 
 	require.NoError(t, os.WriteFile(filepath.Join(model, "chat_template.jinja"),
 		[]byte(strings.ReplaceAll(template, "<", "[")), 0o644))
 	j.Cases = []engine.Case{{Name: "own", Messages: messages}, {Name: "file", Messages: messages, ChatTemplate: file},
 		{Name: "text", Prompts: []string{"[s>be short[u>hi>"}}}
 	r = mustReference(t, j)
-	assert.Equal(t, ids(t, r.Runs[2]), ids(t, r.Runs[0]), "the tokenizer's own template")
-	assert.NotEqual(t, ids(t, r.Runs[0]), ids(t, r.Runs[1]), "a file has precedence over it")
+	assert.Equal(t, r.Runs[2].Info.Tokens(), r.Runs[0].Info.Tokens(), "the tokenizer's own template")
+	assert.NotEqual(t, r.Runs[0].Info.Tokens(), r.Runs[1].Info.Tokens(), "a file has precedence over it")
 }
 
 func TestLiveTorchClassifies(t *testing.T) {
@@ -187,7 +180,7 @@ func TestLiveTorchClassifies(t *testing.T) {
 		{Name: "one", Prompts: []string{"abc"}}, {Name: "two", Prompts: []string{"abc", "z"}},
 	}})
 	assert.Contains(t, r.About[0].ModelClass, "BertForSequenceClassification")
-	assert.Equal(t, [][]int{{2, 4, 5, 6, 3}}, ids(t, r.Runs[0]))
+	assert.Equal(t, [][]int{{2, 4, 5, 6, 3}}, r.Runs[0].Info.Tokens())
 	one := floats(t, r.Runs[0], "0", "model", "output_logits")
 	require.Len(t, one, 3)
 	assert.InDeltaSlice(t, one, floats(t, r.Runs[1], "0", "model", "output_logits")[:3], 1e-5,
@@ -237,12 +230,13 @@ func TestLiveTorchTooOld(t *testing.T) {
 		{"torch", "1.13.1", "torch 1.13.1 is too old: 2.5 or later is needed", "no hooks with named arguments"},
 		{"transformers", "4.40.0", "transformers 4.40.0 is too old: 4.56 or later is needed", "no dtype="},
 	} {
-		site := t.TempDir()
+		site, model := t.TempDir(), t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(model, "config.json"), []byte(`{"vocab_size": 10}`), 0o644))
 		info := filepath.Join(site, tt.name+"-"+tt.version+".dist-info")
 		require.NoError(t, os.MkdirAll(info, 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(info, "METADATA"),
 			[]byte("Metadata-Version: 2.1\nName: "+tt.name+"\nVersion: "+tt.version+"\n"), 0o644))
-		j := engine.Job{Engine: engine.Torch, Model: engine.Model{Path: tinyFolder(t), Task: "text-generation"}, Local: true,
+		j := engine.Job{Engine: engine.Torch, Model: engine.Model{Path: model, Task: "text-generation"}, Local: true,
 			Out:   filepath.Join(t.TempDir(), "dump"),
 			Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{1}}}}}
 		_, err := engine.Run(t.Context(), j,
@@ -252,12 +246,4 @@ func TestLiveTorchTooOld(t *testing.T) {
 		assert.Contains(t, infra.Msg, tt.want)
 		assert.Contains(t, infra.Hint, "pip install '"+tt.name+"==")
 	}
-}
-
-// tinyFolder makes a model's folder for runs that end before a model is loaded.
-func tinyFolder(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"vocab_size": 10}`), 0o644))
-	return dir
 }

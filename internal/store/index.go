@@ -147,7 +147,7 @@ func (k *Kept) check() error {
 		files = append(files, o.File)
 	}
 	for _, file := range files {
-		if file == "" || file != filepath.Base(file) || !filepath.IsLocal(file) {
+		if file != filepath.Base(file) || !filepath.IsLocal(file) {
 			return fmt.Errorf("file %q leaves the folder", file)
 		}
 		if k.Info.SHA256[file] == "" {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Prune returns what is no longer wanted: runs that are not to be kept, and files that belong to no run.
+// Prune returns what is no longer wanted: runs that are not to be kept, and files of a store that belong to no run.
 // With apply it removes them, atomically. It refuses a store that is damaged, and one of which nothing
 // would be left.
 func Prune(ctx context.Context, dir string, apply bool, waiting func(holder string), keep func(*Kept) bool) (gone []string, err error) {
@@ -23,7 +23,9 @@ func Prune(ctx context.Context, dir string, apply bool, waiting func(holder stri
 			if !p.Extra {
 				return nil, fmt.Errorf("prune %s: nothing is removed from a damaged store: %w", dir, p.Err)
 			}
-			gone = append(gone, p.File)
+			if ours.MatchString(p.File) {
+				gone = append(gone, p.File)
+			}
 		}
 		switch {
 		case err != nil || len(gone) == 0:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -228,12 +229,16 @@ func TestOpenCases(t *testing.T) {
 		return r
 	}
 	standard, injected, along := run("a", dump.Standard), run("a", dump.Injected), run(dump.PathCase("a", "decode:2"), dump.Standard)
+	padded := run("a", dump.Standard)
+	padded.Info.PadMasks = map[string][][]int{"1": {{0, 1}}}
 	for _, tt := range []struct {
 		kept   []*dump.Run
 		opt    dump.Options
-		want   string
+		want   string // "" for an error
 		reason string
 	}{
+		{[]*dump.Run{padded}, dump.Options{}, "", "what cannot be judged"},
+		{[]*dump.Run{padded}, dump.Options{Unjudged: true}, "a standard", "unless that is asked for"},
 		{[]*dump.Run{standard, injected, along}, dump.Options{}, "a standard", "one pass"},
 		{[]*dump.Run{standard, injected, along}, dump.Options{Mode: dump.Injected}, "a injected", "the mode that is asked for"},
 		{[]*dump.Run{standard, injected, along}, dump.Options{Unjudged: true}, "a standard, a@decode-2 standard", "paths, too"},
@@ -244,7 +249,7 @@ func TestOpenCases(t *testing.T) {
 		require.NoError(t, store.Update(t.Context(), dir, nil, keep("", tt.kept...)))
 		runs, err := store.OpenCases(dir, tt.opt)
 		if tt.want == "" {
-			assert.ErrorIs(t, err, dump.ErrEmpty, tt.reason)
+			assert.True(t, errors.Is(err, dump.ErrEmpty) || errors.Is(err, dump.ErrUnjudged), tt.reason)
 			continue
 		}
 		require.NoError(t, err, tt.reason)
@@ -274,13 +279,16 @@ func TestOpenFiles(t *testing.T) {
 	}
 	require.NoError(t, store.Update(t.Context(), dir, nil, keep("float32", ports("a", args...))))
 	fds := func() int { n, _ := os.ReadDir("/proc/self/fd"); return len(n) }
+	mapped := func() bool { maps, _ := os.ReadFile("/proc/self/maps"); return bytes.Contains(maps, []byte(dir)) }
 	before := fds()
 	s, err := store.Open(dir)
 	require.NoError(t, err)
 	_, err = s.Golden("float32", "a")
 	require.NoError(t, err)
 	assert.Less(t, fds(), before+10)
+	assert.True(t, mapped())
 	require.NoError(t, s.Close())
+	assert.False(t, mapped(), "no memory either")
 }
 
 // Any flipped byte of a file is found, and any truncation.
@@ -328,7 +336,7 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 		}, "git lfs pull", tensor.ErrLFSPointer, "pointer"},
 		{func(t *testing.T, disk afero.Fs, _ string) {
 			require.NoError(t, afero.WriteFile(disk, "golden/b.0.safetensors", nil, 0o644))
-		}, "b.0.safetensors: store: the store is damaged: index.json does not list it", store.ErrCorrupt, "extra"},
+		}, "b.0.safetensors: store: the store is damaged: index.json does not list it, and goparity did not write it: delete it", store.ErrCorrupt, "extra"},
 		{func(t *testing.T, disk afero.Fs, file string) {
 			var b bytes.Buffer
 			require.NoError(t, safetensors.Write(&b, []tensor.Named{{Name: "l-output", Tensor: f32(t, 1, 2)}, {Name: "m-output", Tensor: f32(t, 4)}}, nil))
@@ -369,7 +377,6 @@ func TestIndex(t *testing.T) {
 		{strings.Replace(good, `"model"`, `"head"`, 1), "does not fit its sha256", "a layer has another name"},
 		{strings.Replace(good, `"engine":"torch"`, `"engine":"other"`, 1), "does not fit its sha256", "another engine"},
 		{strings.Replace(good, seal.FindString(good), "", 1), "does not fit its sha256", "the hash is gone"},
-		{strings.Replace(good, `"a.0.`, `"../a.0.`, -1), "does not fit its sha256", "leaves the folder"},
 	} {
 		require.NotEqual(t, good, tt.text, tt.reason)
 		require.NoError(t, afero.WriteFile(disk, name, []byte(tt.text), 0o644))
@@ -384,6 +391,15 @@ func TestIndex(t *testing.T) {
 		"escapes": strings.Replace(good, `"model"`, `"mod\u0065l"`, 1)} {
 		require.NoError(t, afero.WriteFile(disk, name, []byte(text), 0o644))
 		assert.Empty(t, verify(t, open(t, disk, "golden")), reason)
+	}
+	for file, want := range map[string]string{"": "leaves the folder", "..": "leaves the folder", "../a": "leaves the folder", "a": "has no sha256"} {
+		x, err := store.ParseIndex(data)
+		require.NoError(t, err)
+		x.Runs[0].Program = []string{file}
+		sealed, err := x.Marshal()
+		require.NoError(t, err)
+		_, err = store.ParseIndex(sealed)
+		assert.ErrorContains(t, err, fmt.Sprintf("file %q %s", file, want))
 	}
 }
 
@@ -411,21 +427,28 @@ func TestPrune(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "golden")
 	disk := afero.NewOsFs()
 	update(t, disk, dir, keep("float32", ports("a", "0", "l", f32(t, 1), "1", "l", f32(t, 2)), ports("b", "0", "l", f32(t, 3))))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "old.0.safetensors"), nil, 0o644))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "README.md"), nil, 0o644))
+	for _, name := range []string{"old.0.01234567.safetensors", "mine.safetensors", "README.md"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
+	}
 	first := func(k *store.Kept) bool { return k.Info.Case == "a" }
-	want := []string{"float32 of case b", "old.0.safetensors"}
-	gone, err := store.Prune(t.Context(), dir, false, nil, first)
-	require.NoError(t, err)
-	assert.Equal(t, want, gone)
-	assert.Len(t, names(t, disk, dir), 6, "only listed")
-	gone, err = store.Prune(t.Context(), dir, true, nil, first)
-	require.NoError(t, err)
-	assert.Equal(t, want, gone)
+	for _, tt := range []struct {
+		apply  bool
+		want   []string
+		left   int
+		reason string
+	}{
+		{false, []string{"float32 of case b", "old.0.01234567.safetensors"}, 7, "only listed"},
+		{true, []string{"float32 of case b", "old.0.01234567.safetensors"}, 5, "README.md stays, and what store did not write"},
+		{true, nil, 5, "and is not listed"},
+	} {
+		gone, err := store.Prune(t.Context(), dir, tt.apply, nil, first)
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, gone, tt.reason)
+		assert.Len(t, names(t, disk, dir), tt.left, tt.reason)
+	}
 	s := open(t, disk, dir)
 	assert.Equal(t, 2, s.Steps("float32", "a"))
-	assert.Len(t, names(t, disk, dir), 5, "README.md stays, and what store did not write")
-	gone, err = store.Prune(t.Context(), dir, true, nil, func(*store.Kept) bool { return false })
+	gone, err := store.Prune(t.Context(), dir, true, nil, func(*store.Kept) bool { return false })
 	assert.ErrorContains(t, err, "nothing would be left", gone)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, s.Runs()[0].Info.Order[0].File), []byte("x"), 0o644))
 	_, err = store.Prune(t.Context(), dir, true, nil, first)
@@ -456,32 +479,30 @@ func TestCutWhileKept(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist, "nothing was made")
 }
 
+// ran is a run of a program, with its constants.
+func ran(t *testing.T, run *dump.Run, program string, constants ...float32) *dump.Run {
+	run.Program = filepath.Join(t.TempDir(), "program.json")
+	require.NoError(t, os.WriteFile(run.Program, []byte(program), 0o644))
+	if len(constants) > 0 {
+		out, err := os.Create(strings.TrimSuffix(run.Program, ".json") + ".safetensors")
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(safetensors.Write(out, []tensor.Named{{Name: "sha256:1", Tensor: f32(t, constants...)}}, nil), out.Close()))
+	}
+	return run
+}
+
 // TestPrograms keeps a program with its constants, replaces it, and keeps it where other goldens are replaced.
 func TestPrograms(t *testing.T) {
 	places(t, func(t *testing.T, disk afero.Fs, dir string) {
-		write := func(text string, constants ...float32) string {
-			file := filepath.Join(t.TempDir(), "program.json")
-			require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-			if len(constants) > 0 {
-				out, err := os.Create(strings.TrimSuffix(file, ".json") + ".safetensors")
-				require.NoError(t, err)
-				require.NoError(t, errors.Join(safetensors.Write(out, []tensor.Named{{Name: "sha256:1", Tensor: f32(t, constants...)}}, nil), out.Close()))
-			}
-			return file
-		}
-		of := func(name, program string) *dump.Run {
-			r := ports(name, "0", "l", f32(t, 1, 2))
-			r.Program = program
-			return r
-		}
+		of := func(name string) *dump.Run { return ports(name, "0", "l", f32(t, 1, 2)) }
 		for _, step := range []struct {
 			runs   []*dump.Run
 			want   map[string]string
 			reason string
 		}{
-			{[]*dump.Run{of("a", write("A", 1, 2)), of("b", write("B"))}, map[string]string{"a": "A+", "b": "B"}, "with and without constants"},
-			{[]*dump.Run{of("a", write("A2"))}, map[string]string{"a": "A2", "b": "B"}, "a new one in its place"},
-			{[]*dump.Run{of("b", "")}, map[string]string{"a": "A2", "b": ""}, "new goldens do not keep an old program"},
+			{[]*dump.Run{ran(t, of("a"), "A", 1, 2), ran(t, of("b"), "B")}, map[string]string{"a": "A+", "b": "B"}, "with and without constants"},
+			{[]*dump.Run{ran(t, of("a"), "A2")}, map[string]string{"a": "A2", "b": "B"}, "a new one in its place"},
+			{[]*dump.Run{of("b")}, map[string]string{"a": "A2", "b": ""}, "new goldens do not keep an old program"},
 		} {
 			update(t, disk, dir, keep("float32", step.runs...))
 			s := open(t, disk, dir)
@@ -514,15 +535,24 @@ func TestPrograms(t *testing.T) {
 func TestDiff(t *testing.T) {
 	disk := afero.NewMemMapFs()
 	nan := float32(math.NaN())
-	update(t, disk, "a", keep("float32", ports("c", "0", "shape", f32(t, 1, 2), "0", "same", f32(t, nan), "0", "nan", f32(t, 1, 2))))
-	update(t, disk, "b", keep("float32", ports("c", "0", "shape", f32(t, 1), "0", "same", f32(t, nan), "0", "nan", f32(t, nan, 2))))
-	d := store.Diff(open(t, disk, "a"), open(t, disk, "b"), nil)
-	assert.Equal(t, 1, d.Same)
-	require.Len(t, d.Moved, 2)
-	assert.Equal(t, "float32/c.0 shape-output: was float32[1 2], is float32[1 1]", d.Moved[0])
-	assert.Contains(t, d.Moved[1], "1 of 2 elements", "a value that became NaN has moved, though no distance shows it")
-	require.NoError(t, disk.Remove(filepath.Join("a", names(t, disk, "a")[0])))
-	d = store.Diff(open(t, disk, "a"), open(t, disk, "b"), nil)
-	require.Len(t, d.Moved, 3)
-	assert.Contains(t, d.Moved[0], "the old golden cannot be read")
+	f64, err := tensor.Of([]float64{1, 3}, 1, 2)
+	require.NoError(t, err)
+	x := f32(t, 1, 2)
+	update(t, disk, "a", keep("float32", ports("c", "0", "shape", x, "0", "same", f32(t, nan), "0", "nan", x, "0", "type", x),
+		ran(t, ports("d", "0", "l", x), "D"), ran(t, ports("e", "0", "l", x), "E"), ports("f", "0", "l", x), ran(t, ports("g", "0", "l", x), "G")))
+	update(t, disk, "b", keep("float32", ports("c", "0", "shape", f32(t, 1), "0", "same", f32(t, nan), "0", "nan", f32(t, nan, 2), "0", "type", f64),
+		ran(t, ports("d", "0", "l", x), "D"), ran(t, ports("e", "0", "l", x), "E2"), ran(t, ports("f", "0", "l", x), "F"), ports("g", "0", "l", x)))
+	diff := func(want func(*store.Kept) bool) *store.Delta {
+		return store.Diff(open(t, disk, "a"), open(t, disk, "b"), want)
+	}
+	d := diff(nil)
+	assert.Equal(t, "5 unchanged, 3 moved, 0 new, 0 gone, 3 programs changed", d.Summary())
+	assert.Equal(t, []string{"float32/c.0 shape-output: was float32[1 2], is float32[1 1]",
+		"float32/c.0 type-output: was float32[1 2], is float64[1 2]; rel. L2 0.447", "float32/c.0 nan-output: rel. L2 0, max |a − g| 0, 1 of 2 elements",
+		"program of case e: changed", "program of case f: new", "program of case g: gone"}, d.Lines(0), "a value that became NaN has moved")
+	assert.Empty(t, diff(func(k *store.Kept) bool { return k.Info.Case == "d" }).Lines(0))
+	for _, side := range []string{"b", "a"} {
+		require.NoError(t, disk.Remove(filepath.Join(side, names(t, disk, side)[0])))
+		assert.Contains(t, diff(nil).Moved[0], map[string]string{"a": "the old", "b": "the new"}[side]+" golden cannot be read")
+	}
 }

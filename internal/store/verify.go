@@ -16,7 +16,7 @@ import (
 type Problem struct {
 	File  string // relative to the store
 	Err   error  // is ErrCorrupt or ErrNotFound
-	Extra bool   // the file belongs to no run: Prune removes it
+	Extra bool   // the file belongs to no run: Prune removes it, if it is one that a store writes
 }
 
 func (p Problem) String() string { return fmt.Sprintf("%s: %v", p.File, p.Err) }
@@ -49,8 +49,11 @@ func (s *Store) Verify(ctx context.Context) (out []Problem, err error) {
 	}
 	extra, err := s.extra()
 	for _, file := range extra {
-		out = append(out, Problem{File: file, Extra: true,
-			Err: fmt.Errorf("store: %w: %s does not list it: remove it with parity golden prune", ErrCorrupt, IndexFile)})
+		fix := ": remove it with parity golden prune --apply"
+		if !ours.MatchString(file) {
+			fix = ", and goparity did not write it: delete it"
+		}
+		out = append(out, Problem{File: file, Extra: true, Err: fmt.Errorf("store: %w: %s does not list it%s", ErrCorrupt, IndexFile, fix)})
 	}
 	return out, err
 }

@@ -110,6 +110,9 @@ func fakeEngine(mood, jobFile string) int {
 
 // fakeDump writes one float of value 1 as model-output for each step.
 func fakeDump(dir, engine, nonce, name, mood string, steps int) error {
+	if mood == "unnamed" { // and without a folder of its own
+		dir, name = filepath.Dir(dir), ""
+	}
 	header := `{"model-output":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
 	header += strings.Repeat(" ", (8-len(header)%8)%8)
 	file := string([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}) + header + "\x00\x00\x80\x3f"

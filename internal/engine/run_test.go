@@ -63,6 +63,7 @@ func TestRunFails(t *testing.T) {
 		{"other run", "dump of another run", "the nonce is not the job's"},
 		{"one step", "has the steps 0, not the 2", "a step is missing"},
 		{"one case", `wrote no case "a"`, "a case is missing"},
+		{"unnamed", `wrote no case "a"`, "of several each has its name"},
 		{"error, then well", "half done", "an error counts, whatever the exit code"},
 	} {
 		t.Run(tt.mood, func(t *testing.T) {
@@ -108,7 +109,13 @@ func TestRunAlong(t *testing.T) {
 		}
 		assert.ErrorContains(t, err, tt.want, tt.reason)
 	}
-	r, err := engine.Run(t.Context(), job(t), fake(t, "short"))
+	j := job(t)
+	j.Cases = j.Cases[:1]
+	r, err := engine.Run(t.Context(), j, fake(t, "unnamed"))
+	require.NoError(t, err)
+	assert.Equal(t, "a", r.Runs[0].Info.Case, "the only one")
+	require.NoError(t, r.Close())
+	r, err = engine.Run(t.Context(), job(t), fake(t, "short"))
 	require.NoError(t, err)
 	defer r.Close()
 	_, err = r.Generated(0)

@@ -124,8 +124,7 @@ func TestGeneration(t *testing.T) {
 			}
 		}, 0, generation.Logits, report.Fail, "logits that are scaled once the cache is used"},
 	} {
-		s, err := session.Start(session.Config{Fixtures: []string{spokenFixture(t, yaml)}})
-		require.NoError(t, err)
+		s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, yaml)}})
 		f := s.Default()
 		var passes [][2]int
 		c, err := f.CompareFunc(func(p engine.Pass) (map[string]*tensor.Tensor, error) {
@@ -173,8 +172,7 @@ func TestServedGeneration(t *testing.T) {
 		{func(at int, x []float64) { x[spokenKnown] = 12 }, report.Fail, "or more", "a token that the golden does not keep"},
 		{func(at int, x []float64) { x[spokenKnown] = 8 }, report.Fail, "its log-probability is", "a sum with another number"},
 	} {
-		s, err := session.Start(session.Config{Fixtures: []string{spokenFixture(t, yaml)}})
-		require.NoError(t, err)
+		s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, yaml)}})
 		stub := &servingtest.Stub{Model: func(seen []int) []float64 {
 			x := logitsAt(len(seen) - 1)
 			if tt.change != nil {
@@ -194,8 +192,7 @@ func TestServedGeneration(t *testing.T) {
 
 // Of several servers the first that is wrong is judged, and what came of the others is told.
 func TestSeveralServers(t *testing.T) {
-	s, err := session.Start(session.Config{Fixtures: []string{spokenFixture(t, "model: {task: text-generation, path: ./m}\ncases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\n")}})
-	require.NoError(t, err)
+	s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, "model: {task: text-generation, path: ./m}\ncases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\n")}})
 	var urls []string
 	for _, off := range []int{0, 1} {
 		stub := &servingtest.Stub{Model: func(seen []int) []float64 { return logitsAt(len(seen) - 1 - off) }}
@@ -217,9 +214,8 @@ func TestServedName(t *testing.T) {
 	stub := &servingtest.Stub{Model: func(seen []int) []float64 { return logitsAt(len(seen) - 1) }}
 	url := stub.Start(t)
 	for name, want := range map[string]report.Verdict{"stub": report.Pass, "other": report.Error} {
-		s, err := session.Start(session.Config{Fixtures: []string{spokenFixture(t, "model: {task: text-generation, path: ./m}\n"+
+		s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, "model: {task: text-generation, path: ./m}\n"+
 			"cases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\nserve: {url: \""+url+"\", model: "+name+"}\n")}})
-		require.NoError(t, err)
 		out, err := s.Default().Serve(session.Serving{})
 		require.NoError(t, err)
 		assert.Equal(t, want, out.Verdict, out.Error)
@@ -232,8 +228,7 @@ func TestGenerationLacks(t *testing.T) {
 		{"cases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 9\n", "the golden has 8 tokens, generation: 9 of", "more than the golden has"},
 		{"cases:\n  other: {token_ids: [5, 6, 7]}\ngeneration: 8\n", "no golden", "a case without goldens"},
 	} {
-		s, err := session.Start(session.Config{Fixtures: []string{spokenFixture(t, tt.yaml)}})
-		require.NoError(t, err)
+		s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, tt.yaml)}})
 		c, err := s.Default().CompareFunc(func(engine.Pass) (map[string]*tensor.Tensor, error) {
 			return map[string]*tensor.Tensor{"lm_head": spokenRows(t, 0, spokenPrompt, nil)}, nil
 		})
@@ -266,8 +261,7 @@ func TestExpect(t *testing.T) {
 		file, err := os.Create(filepath.Join(run, "0", "lm_head-output.npy"))
 		require.NoError(t, err)
 		require.NoError(t, errors.Join(npy.Write(file, spokenRows(t, 0, spokenPrompt, nil)), file.Close()))
-		s, err := session.Start(session.Config{Fixtures: []string{dir}, Replay: run})
-		require.NoError(t, err)
+		s := begin(t, session.Config{Fixtures: []string{dir}, Replay: run})
 		_, err = s.Default().Comparison()
 		require.NoError(t, err, tt.reason)
 		list := problems(s)

@@ -117,9 +117,7 @@ func TestRecordedInjectedRun(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Finish(io.Discard))
 	replay := func(mode setting.Mode) (*judge.Comparison, []session.Problem, error) {
-		s, err := session.Start(session.Config{Fixtures: []string{dir}, Mode: mode})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		s := begin(t, session.Config{Fixtures: []string{dir}, Mode: mode})
 		c, err := s.Default().Comparison()
 		return c, problems(s), err
 	}
@@ -142,11 +140,7 @@ func TestRecordedInjectedRun(t *testing.T) {
 
 // The reference's padding mask is kept with the goldens and excludes padding from comparisons.
 func TestPadMaskOfACase(t *testing.T) {
-	root := t.TempDir()
-	dir := filepath.Join(root, "toy")
-	require.NoError(t, os.Mkdir(dir, 0o755))
-	require.NoError(t,
-		os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte("cases:\n  short: {prompt: Hello}\n"), 0o644))
+	dir, root := toyFolder(t, "cases:\n  short: {prompt: Hello}\n")
 	writeDump(t, filepath.Join(root, "ref"), "torch", "short", 1)
 	writeDump(t, filepath.Join(root, "cand"), "max", "short", 1)
 	file := filepath.Join(root, "ref", dump.RunFile)
@@ -161,10 +155,8 @@ func TestPadMaskOfACase(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, data, 0o644))
 
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll,
+	s := begin(t, session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll,
 		GoldenDump: filepath.Join(root, "ref"), Replay: filepath.Join(root, "cand")})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	require.NoError(t, s.Update(io.Discard))
 	c, err := s.Default().Comparison()
 	require.NoError(t, err)

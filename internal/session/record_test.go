@@ -16,6 +16,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
@@ -52,14 +53,29 @@ func writeDump(t *testing.T, dir, engine, caseName string, steps int) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, dump.RunFile), data, 0o644))
 }
 
+// begin starts a session, which ends with the test.
+func begin(t *testing.T, cfg session.Config) *session.Session {
+	t.Helper()
+	s, err := session.Start(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// toyFolder makes the folder of a fixture, in one that others share.
+func toyFolder(t *testing.T, yaml string) (dir, root string) {
+	t.Helper()
+	root = t.TempDir()
+	dir = filepath.Join(root, "toy")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte(yaml), 0o644))
+	return dir, root
+}
+
 // start makes a fixture of two cases with goldens, and a session of it.
 func start(t *testing.T, edit func(*session.Config)) (*session.Session, string) {
 	t.Helper()
-	root := t.TempDir()
-	dir := filepath.Join(root, "toy")
-	require.NoError(t, os.Mkdir(dir, 0o755))
-	yaml := "cases:\n  short: {prompt: Hello}\n  long: {prompt: Good morning, steps: 2}\nreplay: max-cpu\n"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte(yaml), 0o644))
+	dir, root := toyFolder(t, "cases:\n  short: {prompt: Hello}\n  long: {prompt: Good morning, steps: 2}\nreplay: max-cpu\n")
 	for _, side := range []struct{ folder, engine string }{{"ref", "torch"}, {"cand", "max"}} {
 		writeDump(t, filepath.Join(root, side.folder, "a"), side.engine, "short", 1)
 		writeDump(t, filepath.Join(root, side.folder, "b"), side.engine, "long", 2)
@@ -67,9 +83,7 @@ func start(t *testing.T, edit func(*session.Config)) (*session.Session, string) 
 	cfg := session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll, GoldenDump: filepath.Join(root, "ref"),
 		Replay: filepath.Join(root, "cand")}
 	edit(&cfg)
-	s, err := session.Start(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s := begin(t, cfg)
 	require.NoError(t, s.Update(io.Discard))
 	return s, dir
 }
@@ -180,13 +194,22 @@ func problems(s *session.Session) []session.Problem {
 
 // Texts, weights and problems open the runs, and judge no output.
 func TestComparedIsNotJudged(t *testing.T) {
-	s, _ := start(t, func(*session.Config) {})
+	out := t.TempDir()
+	s, _ := start(t, func(c *session.Config) { c.Out = out })
 	assert.Empty(t, s.Unjudged(), "no test used it: Unused says so")
 	c, err := s.Default().Comparison()
 	require.NoError(t, err)
 	if assert.Len(t, s.Unjudged(), 1) {
 		assert.Contains(t, s.Unjudged()[0], "tensors (cases in fixture.yaml): call parity.All(t).Check()")
 	}
+	require.NoError(t, s.Finish(io.Discard))
+	saved, err := os.Open(filepath.Join(out, "report.json"))
+	require.NoError(t, err)
+	defer saved.Close()
+	r, err := report.Read(saved)
+	require.NoError(t, err)
+	assert.Equal(t, report.NothingCompared, r.Error)
+	assert.Empty(t, r.NotJudged, "the verdict says it")
 	for _, p := range c.Ports {
 		p.Decide(nil, "")
 	}
@@ -202,9 +225,7 @@ func TestStaleOnce(t *testing.T) {
 	yaml, err := os.ReadFile(name)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(name, []byte(strings.Replace(string(yaml), "task: text-generation", "task: text-generation\n  max_layers: 4", 1)), 0o644))
-	s, err := session.Start(session.Config{Fixtures: []string{dir}})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s := begin(t, session.Config{Fixtures: []string{dir}})
 	var lines []string
 	for _, p := range problems(s) {
 		if p.Name == "parity:stale" {

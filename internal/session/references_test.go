@@ -132,10 +132,7 @@ func TestGoldensInTheCandidatesEncoding(t *testing.T) {
 // float16, and the candidate's run.
 func startLayer(t *testing.T, yaml string, cost float64, candidate func(to string)) (*session.Session, string) {
 	t.Helper()
-	root := t.TempDir()
-	dir := filepath.Join(root, "toy")
-	require.NoError(t, os.Mkdir(dir, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "fixture.yaml"), []byte(yaml+"cases:\n  a: {token_ids: [1, 2, 3, 4, 5, 6]}\n"), 0o644))
+	dir, root := toyFolder(t, yaml+"cases:\n  a: {token_ids: [1, 2, 3, 4, 5, 6]}\n")
 	for _, variant := range []string{"float32", "bfloat16", "float16"} {
 		off := cost
 		if variant == "float32" {
@@ -144,10 +141,8 @@ func startLayer(t *testing.T, yaml string, cost float64, candidate func(to strin
 		layerDump(t, filepath.Join(root, "ref", variant, "a"), "torch", variant, -off, tensor.F32)
 	}
 	candidate(filepath.Join(root, "cand", "a"))
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll, GoldenDump: filepath.Join(root, "ref"),
+	s := begin(t, session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll, GoldenDump: filepath.Join(root, "ref"),
 		Replay: filepath.Join(root, "cand")})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s, dir
 }
 
@@ -307,9 +302,7 @@ func TestReferenceContradictsItself(t *testing.T) {
 			require.NoError(t, store.Update(t.Context(), filepath.Join(dir, "golden"), nil, func(old *store.Store) (*store.Change, error) {
 				return &store.Change{Keep: old.Runs(), Paths: []store.Along{p}}, nil
 			}))
-			s, err := session.Start(session.Config{Fixtures: []string{dir}, Replay: filepath.Join(filepath.Dir(dir), "cand")})
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, s.Close()) })
+			s := begin(t, session.Config{Fixtures: []string{dir}, Replay: filepath.Join(filepath.Dir(dir), "cand")})
 			r, err := s.Default().Report()
 			require.NoError(t, err)
 			notes := strings.Join(r.Notes, "\n")

@@ -100,8 +100,7 @@ func TestBlame(t *testing.T) {
 	}
 	for _, tt := range []struct{ call, kind, place, reason string }{
 		{"oracle.fail(ValueError('x'))", "model", "oracle.py:2", "the user's code"},
-		{"oracle.deep(ValueError('x'))", "model", "oracle.py:3",
-			"the place is the line in the user's own code"},
+		{"oracle.deep(ValueError('x'))", "model", "oracle.py:3", "the place is the line in the user's own code"},
 		{"engine.fail(ValueError('x'))", "model", "engine.py:2", "the engine cannot run the model"},
 		{"engine.read()", "model", "engine.py:3", "the library that raised it counts, not Python's"},
 		{"engine.fail(RuntimeError('CUDA error: no device'))", "infra", "engine.py:2", "the driver"},

@@ -1,7 +1,6 @@
 package diagnose_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/diagnose"
-
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -32,9 +31,7 @@ func TestHypothesesOnAnything(t *testing.T) {
 			for i := range x {
 				x[i] = r.Int64N(9) - 1
 			}
-			out, err := tensor.Of(x, shape...)
-			require.NoError(t, err)
-			return out
+			return toy.Of(t, x, shape...)
 		}
 		x := make([]float32, n)
 		odd := r.IntN(4) == 0
@@ -44,9 +41,7 @@ func TestHypothesesOnAnything(t *testing.T) {
 				x[i] = []float32{0, float32(math.NaN()), float32(math.Inf(1)), 3e38, 1e-40}[r.IntN(5)]
 			}
 		}
-		out, err := tensor.Of(x, shape...)
-		require.NoError(t, err)
-		return out
+		return toy.Of(t, x, shape...)
 	}
 	var all strings.Builder
 	for i := range 2000 {
@@ -88,7 +83,7 @@ func TestHypothesesOnAnything(t *testing.T) {
 		s := &diagnose.Scene{Run: run, Kind: kind, Case: "a", Step: "0", Layer: at.Layer, Target: at,
 			Failed: func(err error) { assert.NoError(t, err, fmt.Sprintf("scene %d", i)) }}
 		for _, s.Kind = range []string{kind, "local"} {
-			causes := diagnose.Diagnose(context.Background(), s)
+			causes := diagnose.Diagnose(t.Context(), s)
 			if i%8 == 0 && len(causes) > 0 {
 				said(&all, fmt.Sprintf("scene %d: %s %s-%s", i, s.Kind, at.Layer, at.Port), causes)
 			}
@@ -102,5 +97,5 @@ func TestHypothesesOnAnything(t *testing.T) {
 
 	// A scene without a target has nothing to say.
 	s := &diagnose.Scene{Run: &diagnose.Run{}, Kind: "local", Failed: func(err error) { assert.NoError(t, err) }}
-	assert.Empty(t, diagnose.Diagnose(context.Background(), s))
+	assert.Empty(t, diagnose.Diagnose(t.Context(), s))
 }

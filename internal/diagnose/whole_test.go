@@ -1,7 +1,6 @@
 package diagnose_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/diagnose"
-
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -38,9 +37,7 @@ func runOf(t testing.TB, kind string, ports ...made) *diagnose.Scene {
 		for i := range v {
 			x[i] = int64(v[i])
 		}
-		out, err := tensor.Of(x, m.shape...)
-		require.NoError(t, err)
-		return out
+		return toy.Of(t, x, m.shape...)
 	}
 	run := &diagnose.Run{}
 	for i, m := range ports {
@@ -179,7 +176,7 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 		}(), "the same layer one step before"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			causes := diagnose.Diagnose(context.Background(), c.scene)
+			causes := diagnose.Diagnose(t.Context(), c.scene)
 			said(&all, c.name, causes)
 			require.NotEmpty(t, causes, c.reason)
 			assert.Equal(t, c.id, causes[0].ID, "%s: %s", c.reason, causes[0].Text)

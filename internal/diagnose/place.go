@@ -22,7 +22,7 @@ func wrongPlaces(s *Scene) (out []prediction) {
 	}
 	golden, actual, padded := t.kept(t.Golden), t.kept(t.Actual), t.hasPadding()
 	for _, f := range structure.Of(golden, actual, t.Floor, headsOf(s)) {
-		if shape := t.Golden.Shape(); !padded && len(shape) == 3 && shape[0] > 1 {
+		if shape := t.Golden.Shape(); !padded && len(shape) == 3 {
 			f = perSequence(f, shape[1])
 		}
 		if headsOf(s) == 0 && s.isHead(f) {

@@ -150,7 +150,7 @@ func (r *replayed) recordedOtherwise(t int, p *Port, held, twin string) string {
 func (r *replayed) wentOnWith(t int, p *Port) *Port {
 	for _, i := range r.Records(r.Ports[t].Value) {
 		for _, q := range r.ports[i] {
-			if i > t && q.Step == p.Step && q.Comparable() && q.Agrees {
+			if i > t && q.Step == p.Step && q.Agrees {
 				return q
 			}
 		}

@@ -88,8 +88,8 @@ type recent struct {
 
 // use notes that a tensor is used, and lets the system take those that were used before.
 func (r *recent) use(t *tensor.Tensor) {
-	data, lies := t.Bytes()
-	if !lies || len(data) == 0 {
+	data, _ := t.Bytes()
+	if len(data) == 0 {
 		return
 	}
 	r.mu.Lock()

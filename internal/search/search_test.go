@@ -848,14 +848,7 @@ func TestFindsWhatWasMadeElsewhere(t *testing.T) {
 // Two edits in one piece are named together, where one of them alone leaves little.
 func TestFindsPairs(t *testing.T) {
 	p := block()
-	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
-	require.NoError(t, err)
-	edits := listed(base, weights, nil)
-	named := func(text string) *edit.Edit {
-		i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == text })
-		require.GreaterOrEqual(t, i, 0, text)
-		return &edits[i]
-	}
+	named := func(text string) *edit.Edit { e := planted(t, p, weights, text); return &e }
 	var all strings.Builder
 	for _, tt := range []struct{ a, b, reason string }{
 		{"0.up.weight → 1.up.weight", "silu → gelu", "a weight, and the function beside it"},
@@ -863,10 +856,9 @@ func TestFindsPairs(t *testing.T) {
 	} {
 		both := edit.Both(p, named(tt.a), named(tt.b))
 		require.NotNil(t, both, tt.reason)
-		r, err := search.Find(t.Context(), site(t, p, both.Patch))
-		require.NoError(t, err)
+		r := found(t, p, weights, *both)
 		said(&all, tt.reason, r)
-		if assert.NotEmpty(t, r.Fits, tt.reason) && assert.Len(t, r.Fits[0].Parts, 2, "%s: %s", tt.reason, r.Fits[0].Text) {
+		if assert.Len(t, r.Fits[0].Parts, 2, "%s: %s", tt.reason, r.Fits[0].Text) {
 			assert.True(t, r.Proven, tt.reason)
 			assert.ElementsMatch(t, []string{tt.a, tt.b}, []string{r.Fits[0].Parts[0].Text, r.Fits[0].Parts[1].Text}, tt.reason)
 			assert.NotZero(t, r.Pairs, tt.reason)

@@ -19,19 +19,16 @@ func (f *finder) solve() error {
 	if left == nil {
 		return nil
 	}
-	if made.Len() == len(left) {
-		for d := range made.Shape() {
-			if order := ordered(made, f.s.Want, d); order != nil {
-				if e := edit.Ordered(f.base, d, order); e != nil {
-					if _, err := f.try(e); err != nil {
-						return err
-					}
-				}
+	var orders []*edit.Edit
+	for d := 0; made.Len() == len(left) && d < len(made.Shape()); d++ {
+		if order := ordered(made, f.s.Want, d); order != nil {
+			if e := edit.Ordered(f.base, d, order); e != nil {
+				orders = append(orders, e)
 			}
 		}
 	}
-	if len(f.r.Fits) > 0 || slices.ContainsFunc(left, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
-		return nil
+	if fit, err := f.try(orders...); fit || err != nil || slices.ContainsFunc(left, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
+		return err
 	}
 	families := edit.Families(f.base)
 	f.r.Listed += len(families)

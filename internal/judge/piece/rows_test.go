@@ -153,7 +153,7 @@ func TestRows(t *testing.T) {
 				assert.Equal(t, tt.rows, r.Local[f].Rows, tt.reason)
 			}
 			assert.Equal(t, tt.faults, faults, tt.reason)
-			assert.Equal(t, tt.stretch, len(r.Stretches) > 0, tt.reason)
+			assert.Len(t, r.Stretches, map[bool]int{true: 1}[tt.stretch], tt.reason)
 		})
 	}
 }

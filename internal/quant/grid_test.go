@@ -68,13 +68,6 @@ func numbers(t *tensor.Tensor, from, n int) []float64 {
 	return out
 }
 
-func rowsOf(t *tensor.Tensor) (rows [][]float64) {
-	for row := range slices.Chunk(numbers(t, 0, t.Len()), t.RowLen()) {
-		rows = append(rows, row)
-	}
-	return rows
-}
-
 func sameBits(a, b float64) bool {
 	return math.Float64bits(a) == math.Float64bits(b) || math.IsNaN(a) && math.IsNaN(b)
 }

@@ -160,7 +160,7 @@ func TestSettings(t *testing.T) {
 		reason string
 	}{
 		{session.Config{Run: setting.DefaultRun}, nil, "", "no one asked"},
-		{session.Config{Run: setting.RunGPU}, nil, "gpu", "a live run"},
+		{session.Config{Run: setting.RunCPU}, nil, "cpu", "a live run"},
 		{session.Config{Run: setting.DefaultRun}, env{"PARITY_RUN": "x"}, string(setting.DefaultRun), "by its variable"},
 		{session.Config{Run: setting.RunGPU, Replay: "d"}, nil, "", "a dump is no live run"},
 	} {

@@ -63,7 +63,7 @@ func inOrder(path string, sides, golden []*Side) (out []*Side, err error) {
 	for i, g := range golden {
 		at := slices.IndexFunc(sides, func(s *Side) bool { return g.Asked != "" && s.Asked == g.Asked })
 		if at < 0 {
-			at = slices.IndexFunc(sides, func(s *Side) bool { return s.Case == g.Case })
+			at = slices.IndexFunc(sides, func(s *Side) bool { return g.Case != "" && s.Case == g.Case })
 		}
 		if at < 0 && len(sides) == len(golden) {
 			at = i

@@ -3,10 +3,10 @@
 package flock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -123,6 +123,14 @@ func (l *Lock) Unlock() {
 
 // holder returns the process that wrote the file last.
 func holder(path string) string {
-	text, _ := os.ReadFile(path)
-	return cmp.Or(string(text), "another process")
+	f, err := os.Open(path)
+	if err != nil {
+		return "another process"
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, 1024))
+	if len(text) == 0 {
+		return "another process"
+	}
+	return string(text)
 }

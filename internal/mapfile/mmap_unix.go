@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const nonblock = syscall.O_NONBLOCK
+
 func inodeOf(st os.FileInfo) inode {
 	if s, ok := st.Sys().(*syscall.Stat_t); ok {
 		return inode{uint64(s.Dev), uint64(s.Ino)}

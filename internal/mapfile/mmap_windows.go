@@ -6,6 +6,8 @@ import (
 	"unsafe"
 )
 
+const nonblock = 0
+
 func inodeOf(os.FileInfo) inode { return inode{} }
 
 func mmap(f *os.File, size int) ([]byte, func() error, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 )
 
@@ -98,18 +99,25 @@ func open(name string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0) // it may have become a pipe
 	if err != nil {
 		return nil, nil, err
 	}
-	if st, err = f.Stat(); err != nil {
-		return nil, nil, errors.Join(err, f.Close())
+	st, err = f.Stat()
+	if err == nil {
+		err = regular(name, st)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
 	}
 	return f, st, nil
 }
 
 func regular(name string, st fs.FileInfo) error {
 	switch {
+	case st.Mode().IsRegular() && st.Size() > math.MaxInt:
+		return tooLarge(name, st.Size(), math.MaxInt)
 	case st.Mode().IsRegular():
 		return nil
 	case st.IsDir():

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed" // the assets
 	"encoding/base64"
@@ -62,7 +63,12 @@ func HTML(w io.Writer, r *report.Report, file string) error {
 	}
 	c.Policy = fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
 		strings.Join(hashes, " "), hash(style))
-	return page.Execute(w, c)
+	var b bytes.Buffer
+	if err := page.Execute(&b, c); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	_, err = w.Write(b.Bytes())
+	return err
 }
 
 // hash is how a policy names a text that it allows.

@@ -36,13 +36,12 @@ type edits struct {
 
 // looked is a place where an edit was looked for, and what was found.
 type looked struct {
-	r      *replayed
-	port   int
-	load   replay.Load
-	scores bool          // of a choice: it is the scores that the edit has to make
-	all    bool          // as one pass: the edit has to hold for the rows of all forward passes
-	key    string        // of what was found; "" for nothing
-	cause  *report.Cause // nil for nothing
+	r     *replayed
+	port  int
+	load  replay.Load
+	all   bool          // as one pass: the edit has to hold for the rows of all forward passes
+	key   string        // of what was found; "" for nothing
+	cause *report.Cause // nil for nothing
 }
 
 // twins are the layers in which the same edit of the same code is the cause.
@@ -270,14 +269,13 @@ func (c *Comparison) lookAt(l *looked, known map[string]*twins, twin bool) (*edi
 	if site == nil || len(l.r.ports[l.port]) == 0 {
 		return nil, nil, nil
 	}
-	found, of, err := c.findEdit(l, site, false, known, twin)
+	found, of, err := c.findEdit(l, site, false, false, known, twin)
 	if err == nil && len(found.Fits) == 0 && site.AnyOrder {
 		site = l.r.result.Site(l.port, l.load, nil, true)
-		found, of, err = c.findEdit(l, site, true, known, twin)
+		found, of, err = c.findEdit(l, site, true, false, known, twin)
 	}
-	if err == nil && len(found.Fits) == 0 && site.OfScores() != nil {
-		l.scores = true
-		found, of, err = c.findEdit(l, site, false, known, twin)
+	if err == nil && len(found.Fits) == 0 && site.Chooses() {
+		found, of, err = c.findEdit(l, site, false, true, known, twin)
 	}
 	return found, of, err
 }
@@ -292,19 +290,20 @@ func (e *edits) both(r *replayed, of *program.Piece, p *Port, found *editsearch.
 	return causes
 }
 
-// findEdit looks for the edit of a site; where forward passes were laid out, of the rows of the first that is wrong. The
-// edits found are those of the piece that is returned.
-func (c *Comparison) findEdit(l *looked, site *piece.Site, replayed bool, known map[string]*twins, twin bool) (
+// findEdit looks for the edit of a site, with scores of those of a choice; where forward passes were laid out, of the rows of
+// the first that is wrong. The edits found are those of the piece that is returned.
+func (c *Comparison) findEdit(l *looked, site *piece.Site, replayed, scores bool, known map[string]*twins, twin bool) (
 	*editsearch.Result, *program.Piece, error) {
 	r, t, load := l.r, l.port, l.load
-	fed, rows := c.fed(r, t, site)
-	if l.all {
-		fed = nil
-	} else if fed != nil {
-		site = r.result.Site(t, load, rows, replayed)
+	var fed *edit.Fed
+	if !l.all {
+		var rows []bool
+		if fed, rows = c.fed(r, t, site); fed != nil {
+			site = r.result.Site(t, load, rows, replayed)
+		}
 	}
-	if l.scores {
-		site = site.OfScores()
+	if scores {
+		site = cmp.Or(site.OfScores(), site)
 	}
 	site.Weights, site.KnownOnly, site.Fed = slices.Concat(c.readable(r.Program), r.elsewhere(site, t)), twin, fed
 	for key := range known {

@@ -26,15 +26,17 @@ func (c *Comparison) witness(caseName string, along *Along, wrong *report.Row) (
 	whole := at.Items[at.Index(wrong.Sequence)].From == 0
 	for _, p := range along.Passes {
 		for i, item := range p.Items {
-			beyond := item.To > wrong.Position
-			if item.From > 0 || covers || text != "" && !beyond || whole && !beyond || p == at && item.Sequence == wrong.Sequence ||
-				!c.agreesIn(caseName, along, p, i) {
+			covers = item.To > wrong.Position
+			if item.From > 0 || p == at && item.Sequence == wrong.Sequence || !covers && (whole || text != "") || !c.agreesIn(caseName, along, p, i) {
 				continue
 			}
-			text, covers = fmt.Sprintf("forward pass %s has %s with an empty cache, and agrees with the golden", p.Step, item), beyond
+			text = fmt.Sprintf("forward pass %s has %s with an empty cache, and agrees with the golden", p.Step, item)
+			if covers {
+				return text, true
+			}
 		}
 	}
-	return text, covers
+	return text, false
 }
 
 // agreesIn reports whether the rows of an item agree in all layers of a forward pass.

@@ -88,17 +88,25 @@ func (j *judge) choosing(id program.ID, axes int) int {
 	}
 }
 
+// scoresOf cuts what the operator topk chooses from, made of what was recorded before a port.
+func (j *judge) scoresOf(at, port int, recorded func(port int) bool) *program.Piece {
+	self, _ := j.Program.Ops[at].Args.Get("self").(program.ID)
+	return j.Program.Making(self, at, port, recorded)
+}
+
+// Chooses reports whether the port is a choice of the best.
+func (s *Site) Chooses() bool { return s.choosing() >= 0 }
+
+func (s *Site) choosing() int {
+	return s.judge.choosing(s.judge.Program.Ports[s.port].Value, len(s.record.Tensor.Shape()))
+}
+
 // OfScores returns the site of a port that is a choice of the best as one of their scores: an edit fits after which no
-// score that was left exceeds one that was chosen, in whatever order. It is nil for other ports.
+// score that was left exceeds one that was chosen, in whatever order. It is nil where they cannot be replayed.
 func (s *Site) OfScores() *Site {
 	shape := s.record.Tensor.Shape()
-	at := s.judge.choosing(s.judge.Program.Ports[s.port].Value, len(shape))
-	if at < 0 {
-		return nil
-	}
 	of, k := *s, shape[len(shape)-1]
-	self, _ := s.judge.Program.Ops[at].Args.Get("self").(program.ID)
-	of.Piece, of.Want = s.judge.Program.Making(self, at, s.port, s.Has), nil
+	of.Piece, of.Want = s.judge.scoresOf(s.choosing(), s.port, s.Has), nil
 	of.Numbers = func(a *replay.Array) []float64 {
 		x := slices.Clone(a.Floats())
 		for i, v := range x {
@@ -125,7 +133,7 @@ func (s *Site) OfScores() *Site {
 	parts := lined(plain).parted(k)
 	of.Off = func(a *replay.Array) (units, relative float64) {
 		scores := lined(a)
-		if scores.rows() != chosen.rows() || 2*scores.parted(k) < parts { // of equal scores any choice is the best
+		if scores.rows() != chosen.rows() {
 			return inf, inf
 		}
 		var lacks, sizes, n float64
@@ -139,10 +147,11 @@ func (s *Site) OfScores() *Site {
 			}
 		}
 		relative = math.Sqrt(lacks / float64(own.rows()) / (sizes / n))
-		if !(relative >= 0) {
+		units = relative / floor(s.judge.Encoding)
+		if !(relative >= 0) || units <= 1 && 2*scores.parted(k) < parts { // of equal scores any choice is the best
 			return inf, inf
 		}
-		return relative / floor(s.judge.Encoding), relative
+		return units, relative
 	}
 	return &of
 }
@@ -157,15 +166,25 @@ func (n numbers) parted(k int) (rows int) {
 	return rows
 }
 
+// among tells which of some scores were chosen; ok is false for a place that there is not, or that is chosen twice.
+func among(scores, chosen []float64) (is []bool, ok bool) {
+	is = make([]bool, len(scores))
+	for _, v := range chosen {
+		n := int(v)
+		if float64(n) != v || n < 0 || n >= len(scores) || is[n] {
+			return nil, false
+		}
+		is[n] = true
+	}
+	return is, true
+}
+
 // lack is by how much the scores that were chosen fall short of the best that was left, squared, in all. One that is hidden
 // counts as far below the least that is not.
 func lack(scores, chosen []float64) (sum float64) {
-	is := make([]bool, len(scores))
-	for _, v := range chosen {
-		if n := int(v); float64(n) != v || n < 0 || n >= len(scores) || is[n] {
-			return inf
-		}
-		is[int(v)] = true
+	is, ok := among(scores, chosen)
+	if !ok {
+		return inf
 	}
 	best, least, size := -inf, inf, 0.0
 	for n, v := range scores {
@@ -193,8 +212,7 @@ type scored struct {
 }
 
 func (c *comparison) scores(at int) (s scored, ok bool) {
-	self, _ := c.Program.Ops[at].Args.Get("self").(program.ID)
-	p := c.Program.Making(self, at, c.port, func(i int) bool { return c.Records[i].Tensor != nil })
+	p := c.scoresOf(at, c.port, func(i int) bool { return c.Records[i].Tensor != nil })
 	run := func(m mode) (numbers, bool) {
 		a, err := c.run(p, nil, m, c.basis)
 		if err != nil || len(a.Shape()) == 0 {
@@ -226,14 +244,13 @@ func (c *comparison) scores(at int) (s scored, ok bool) {
 // the best.
 func (s scored) best(row int, chosen []float64) []float64 {
 	scores, out := s.row(row), slices.Sorted(slices.Values(chosen))
-	is := make([]bool, len(scores))
+	is, ok := among(scores, chosen)
+	if !ok {
+		return nil
+	}
 	least := math.Inf(1)
 	for _, v := range out {
-		n := int(v)
-		if float64(n) != v || n < 0 || n >= len(scores) || is[n] {
-			return nil
-		}
-		is[n], least = true, math.Min(least, scores[n])
+		least = math.Min(least, scores[int(v)])
 	}
 	for n, v := range scores {
 		if !is[n] && !(v <= least+2*s.noise[row]) { // each of the two may move

@@ -2,6 +2,7 @@ package piece
 
 import (
 	"math"
+	"slices"
 
 	"github.com/goparity/goparity/internal/mask"
 )
@@ -35,13 +36,13 @@ func (n numbers) row(i int) []float64 { return n.x[i*n.width : (i+1)*n.width] }
 // meaning returns an additive mask as what it denies, and other numbers as they are: −1e4 and −inf
 // deny the same.
 func (n numbers) meaning() numbers {
+	if slices.ContainsFunc(n.x, func(v float64) bool { return v != 0 && !mask.Denies(v) }) {
+		return n
+	}
 	x := make([]float64, len(n.x))
 	for i, v := range n.x {
-		switch {
-		case mask.Denies(v):
+		if v != 0 {
 			x[i] = 1
-		case v != 0:
-			return n
 		}
 	}
 	return numbers{x, n.width}

@@ -1,7 +1,6 @@
 package checkpoint_test
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -144,19 +144,10 @@ func TestMissing(t *testing.T) {
 	said(t, all)
 }
 
-var update = flag.Bool("update", false, "renew the expected files")
-
 // said compares all that a test says with testdata/TEST.want.
 func said(t *testing.T, text string) {
 	t.Helper()
-	path := filepath.Join("testdata", t.Name()+".want")
-	text = strings.ReplaceAll(text, "testdata"+string(filepath.Separator), "testdata/")
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), text)
+	toy.Kept(t, t.Name()+".want", strings.ReplaceAll(text, "testdata"+string(filepath.Separator), "testdata/"))
 }
 
 // TestErrors changes parts and config.

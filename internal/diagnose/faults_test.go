@@ -2,12 +2,9 @@ package diagnose_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -299,10 +296,8 @@ func TestLeafFaults(t *testing.T) {
 			}
 		})
 	}
-	sameAsFile(t, "leaf.txt", &all)
+	toy.Kept(t, "leaf.txt", all.String())
 }
-
-var update = flag.Bool("update", false, "renew the expected files")
 
 // said writes causes as a reader gets them.
 func said(b *strings.Builder, name string, causes []diagnose.Cause) {
@@ -310,16 +305,4 @@ func said(b *strings.Builder, name string, causes []diagnose.Cause) {
 	for _, c := range causes {
 		fmt.Fprintf(b, "%s, proven %t, fit %.2g of %.2g, next %s %.2g: %s\n", c.ID, c.Proven, c.Fit, c.FitGolden, c.Next, c.NextFit, c.Text)
 	}
-}
-
-// sameAsFile compares what was said with testdata/name, or renews that file.
-func sameAsFile(t *testing.T, name string, b *strings.Builder) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), b.String())
 }

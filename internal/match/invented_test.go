@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/toy"
 )
 
 // invent makes the ports of a model from a short form, in execution order. A line is a layer,
@@ -453,7 +454,7 @@ model i64:1x7 > 1x3`, problems: 2,
 		assert.Equal(t, tt.problems, problems, "%s: %s", tt.name, tt.reason)
 		fmt.Fprintf(&all, "=== %s: %s\n%s", tt.name, tt.reason, show(golden, actual, r))
 	}
-	compareWant(t, "invented", all.String())
+	toy.Kept(t, "invented.want", all.String())
 }
 
 func labels(ports []match.Port, indices []int) string {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -232,7 +233,7 @@ func TestPropose(t *testing.T) {
 		assert.GreaterOrEqual(t, n, c.least, "%s: %s", c.name, c.reason)
 		fmt.Fprintf(&all, "=== %s: %s\n%s", c.name, c.reason, told(p))
 	}
-	compareWant(t, "proposed", all.String())
+	toy.Kept(t, "proposed.want", all.String())
 }
 
 // Two engines need not call k and v in one order: where only that speaks for a pair, it is listed.
@@ -323,7 +324,7 @@ func TestFused(t *testing.T) {
 	known := strings.NewReplacer(".attn.q", ".self_attn.q_proj", ".attn.k", ".self_attn.k_proj", ".attn.v", ".self_attn.v_proj", ".attn.three", ".self_attn.qkv_proj")
 	p, err = match.Propose(renamed(run(model, 1, ""), known.Replace), renamed(fuse(t, run(model, 1, "")), known.Replace), match.Options{}, equal)
 	require.NoError(t, err)
-	compareWant(t, "proposed_fused", all+"=== names that are known\n"+told(p))
+	toy.Kept(t, "proposed_fused.want", all+"=== names that are known\n"+told(p))
 }
 
 // change gives the outputs of a layer, or all tensors for "", another form.
@@ -415,7 +416,7 @@ func TestSamples(t *testing.T) {
 	}
 	p, err := match.Propose(golden, actual, match.Options{PadMask: padding}, equal)
 	require.NoError(t, err)
-	compareWant(t, "proposed_samples", told(p))
+	toy.Kept(t, "proposed_samples.want", told(p))
 	assert.Equal(t, "names: []\n", (&match.Proposal{}).YAML())
 }
 

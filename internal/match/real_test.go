@@ -1,9 +1,6 @@
 package match_test
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/toy"
 )
 
 // Listings of real dumps. What Runs makes of each pair is in testdata/<name>.want, checked by eye;
@@ -81,22 +79,9 @@ func TestRealDumps(t *testing.T) {
 					assert.Equal(t, golden[p.Golden[0]].Step, actual[a].Step)
 				}
 			}
-			compareWant(t, tt.name, show(golden, actual, r))
+			toy.Kept(t, tt.name+".want", show(golden, actual, r))
 		})
 	}
 }
 
-var update = flag.Bool("update", false, "renew the expected files")
-
 var doubled = strings.NewReplacer("layers.layers.", "layers.", "layer.layers.", "layer.")
-
-func compareWant(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".want")
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), got)
-}

@@ -1,9 +1,7 @@
 package program_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,9 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/toy"
 )
-
-var update = flag.Bool("update", false, "renew the expected files")
 
 // TestPieces cuts recorded models at each port, where all was recorded, and where little was.
 func TestPieces(t *testing.T) {
@@ -50,11 +47,5 @@ func TestPieces(t *testing.T) {
 			}
 		}
 	}
-	path := filepath.Join("testdata", "pieces.txt")
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), b.String())
+	toy.Kept(t, "pieces.txt", b.String())
 }

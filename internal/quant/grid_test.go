@@ -1,11 +1,9 @@
 package quant_test
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,12 +14,11 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/quant"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/gguf"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
-
-var update = flag.Bool("update", false, "renew the expected files")
 
 // weight is one of a packed format, and what the format's own program makes of it.
 type weight struct {
@@ -157,13 +154,7 @@ func TestPackedGrid(t *testing.T) {
 			require.Equal(t, c.Zero[0][0], (g.Top+1)/2, w.name)
 		}
 	}
-	const file = "testdata/grids.want"
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(all.String()), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), all.String())
+	toy.Kept(t, "grids.want", all.String())
 }
 
 // The grid of a weight is found by its values, with whole zero points or any.

@@ -2,12 +2,10 @@ package replay_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/toy"
 )
 
 func zeros(v *program.Value) (*replay.Array, error) {
@@ -74,16 +73,8 @@ func TestForged(t *testing.T) {
 			}
 		}
 	}
-	path := filepath.Join("testdata", "forged.txt")
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(said.String()), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), said.String())
+	toy.Kept(t, "forged.txt", said.String())
 }
-
-var update = flag.Bool("update", false, "renew the expected files")
 
 // forged are arguments of the kinds that an argument may have.
 func forged(v any) []any {

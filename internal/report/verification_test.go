@@ -12,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/reporttest"
+	"github.com/goparity/goparity/internal/toy"
 )
 
 func TestVerification(t *testing.T) {
@@ -23,11 +24,11 @@ func TestVerification(t *testing.T) {
 	}{{"verification-standard.txt", report.Standard}, {"verification-injected.txt", report.Injected}} {
 		var b bytes.Buffer
 		require.NoError(t, r.Verification(c.mode).Text(&b, report.TextOptions{Width: 120}))
-		sameAsFile(t, c.name, b.Bytes())
+		toy.Kept(t, c.name, b.String())
 	}
 	var b bytes.Buffer
 	require.NoError(t, r.Modes().Text(&b, report.TextOptions{Width: 120}))
-	sameAsFile(t, "modes.txt", b.Bytes())
+	toy.Kept(t, "modes.txt", b.String())
 	for _, r := range []*report.Report{broken(), hostile(20), passing()} {
 		for _, mode := range []report.Mode{report.Standard, report.Injected} {
 			b.Reset()

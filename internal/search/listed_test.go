@@ -1,10 +1,8 @@
 package search_test
 
 import (
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,8 +19,6 @@ import (
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
-
-var update = flag.Bool("update", false, "renew the expected files")
 
 // tried is what edits of one kind, cost and name do.
 type tried struct {
@@ -124,7 +120,7 @@ func TestListed(t *testing.T) {
 	for _, name := range names {
 		fmt.Fprintf(&b, "== %s\n%s", name, table(t, sites[name]))
 	}
-	sameAsFile(t, "listed.txt", &b)
+	toy.Kept(t, "listed.txt", b.String())
 }
 
 // gptq is a weight as GPTQ packs it, whose inputs are in groups by turns.
@@ -146,18 +142,6 @@ func gptq(t *testing.T) *tensor.Tensor {
 	w, err := quant.GPTQ(toy.Of(t, words(64, 1), 8, 8), toy.Of(t, words(4, 2), 4, 1), toy.Of(t, scales, 4, 8), toy.Of(t, groups, 64), 4, false)
 	require.NoError(t, err)
 	return w
-}
-
-// sameAsFile compares what a test has seen with testdata/name, or renews that file.
-func sameAsFile(t *testing.T, name string, b *strings.Builder) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), b.String())
 }
 
 // said writes what a search found.

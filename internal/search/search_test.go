@@ -18,6 +18,7 @@ import (
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/search"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -515,7 +516,7 @@ func TestPlaces(t *testing.T) {
 		assert.Equal(t, tt.proven, r.Proven, tt.reason)
 		said(&all, tt.text, r)
 	}
-	sameAsFile(t, "places.txt", &all)
+	toy.Kept(t, "places.txt", all.String())
 }
 
 // gated is tanh(x + r·h), as a gated unit makes it.
@@ -665,7 +666,7 @@ func TestLabels(t *testing.T) {
 			assert.NotContains(t, other.Text, "0 times the result of sigmoid", tt.reason)
 		}
 	}
-	sameAsFile(t, "found.txt", &all)
+	toy.Kept(t, "found.txt", all.String())
 }
 
 func TestNothingFits(t *testing.T) {
@@ -797,7 +798,7 @@ func TestSolves(t *testing.T) {
 			}
 		}
 	}
-	sameAsFile(t, "solved.txt", &all)
+	toy.Kept(t, "solved.txt", all.String())
 }
 
 // listed lists the edits of a piece, of which no kind may be skipped.
@@ -864,6 +865,6 @@ func TestFindsPairs(t *testing.T) {
 			assert.NotZero(t, r.Pairs, tt.reason)
 		}
 	}
-	sameAsFile(t, "pairs.txt", &all)
+	toy.Kept(t, "pairs.txt", all.String())
 	assert.Nil(t, edit.Both(p, named("silu → gelu"), named("silu → relu")), "one operator is changed once")
 }

@@ -2,13 +2,11 @@ package serving_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"maps"
 	"math"
 	"math/bits"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,6 +18,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/serving/servingtest"
+	"github.com/goparity/goparity/internal/toy"
 )
 
 const tokensOfCases = 6
@@ -299,8 +298,6 @@ func (f *faulty) fresh() *stub {
 	panic(f.name)
 }
 
-var update = flag.Bool("update", false, "renew the expected files")
-
 // Every fault is found and its cause named. All that is asked of a right server is kept, and what is said of it and of
 // wrong ones that answer the same each time.
 func TestFaultsAndTheirCauses(t *testing.T) {
@@ -332,13 +329,7 @@ func TestFaultsAndTheirCauses(t *testing.T) {
 			write(f.name, out)
 		}
 	}
-	const kept = "testdata/said.txt"
-	if *update {
-		require.NoError(t, os.WriteFile(kept, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(kept)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), b.String(), "go test ./internal/serving -update renews it")
+	toy.Kept(t, "said.txt", b.String())
 }
 
 // leastNamed is the part of the wrong servers of which a cause is named: those that say nearly nothing are the others.

@@ -1,4 +1,4 @@
-// Package toy makes tensors and runs for tests, and opens recorded programs.
+// Package toy makes tensors and runs for tests, opens recorded programs, and keeps what tests say in files.
 package toy
 
 import (

@@ -2,7 +2,6 @@ package weights_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/internal/weights"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
@@ -170,20 +170,6 @@ func write(t *testing.T, named []tensor.Named, config string) string {
 	require.NoError(t, f.Close())
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
 	return dir
-}
-
-var update = flag.Bool("update", false, "renew the expected files")
-
-func compareWant(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".want")
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), got)
 }
 
 func compare(t *testing.T, ref, cand string) *weights.Report {
@@ -505,7 +491,7 @@ func TestCompare(t *testing.T) {
 		assert.ElementsMatch(t, r.wrong, wrong, name)
 		assert.True(t, said, name)
 	}
-	compareWant(t, "compared", all.String())
+	toy.Kept(t, "compared.want", all.String())
 }
 
 // TestAdapter tells a candidate that lacks the adapter which the reference has.

@@ -2,9 +2,7 @@ package export_test
 
 import (
 	"bytes"
-	"flag"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,9 +15,8 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/export"
 	"github.com/goparity/goparity/internal/report/reporttest"
+	"github.com/goparity/goparity/internal/toy"
 )
-
-var update = flag.Bool("update", false, "renew the expected files")
 
 func write(t *testing.T, r *report.Report) string {
 	t.Helper()
@@ -84,13 +81,7 @@ func TestPageData(t *testing.T) {
 	require.NotNil(t, data)
 	got := bytes.NewBufferString(strings.ReplaceAll(data[1], "},{", "},\n{"))
 	got.WriteString("\n" + strings.Join(regexp.MustCompile(`(?s)<svg class="tokens".*?</svg>`).FindAllString(html, -1), "\n") + "\n")
-	const file = "testdata/page.txt"
-	if *update {
-		require.NoError(t, os.WriteFile(file, got.Bytes(), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), got.String(), "go test ./internal/report/export -update writes it")
+	toy.Kept(t, "page.txt", got.String())
 }
 
 // A page of many layers along paths has neighbours in one column, each with the worst of them.

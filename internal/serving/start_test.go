@@ -46,17 +46,18 @@ func TestStart(t *testing.T) {
 	require.NoError(t, err)
 	for _, tt := range []struct {
 		mood, ready string
+		timeout     time.Duration
 		err         string // "": it starts
 		reason      string
 	}{
-		{"right", "", "", "it answers"},
-		{"right", "up and running", "", "its log says so"},
-		{"listless", "up and running", "", "its log says so, and it has no list"},
-		{"listless", "", "was not ready within", "without a mark it has to answer"},
-		{"right", "another mark", "was not ready within", "its log does not say so"},
-		{"hangs", "", "loading", "it is late, and its log is shown"},
-		{"fails", "", "exited with code 3", "it dies"},
-		{"ends", "", "the server ended by itself, without an error", "it ends"},
+		{"right", "", time.Minute, "", "it answers"},
+		{"right", "up and running", time.Minute, "", "its log says so"},
+		{"listless", "up and running", time.Minute, "", "its log says so, and it has no list"},
+		{"listless", "", 2 * time.Second, "was not ready within", "without a mark it has to answer"},
+		{"right", "another mark", 2 * time.Second, "was not ready within", "its log does not say so"},
+		{"hangs", "", 2 * time.Second, "loading", "it is late, and its log is shown"},
+		{"fails", "", time.Minute, "exited with code 3", "it dies"},
+		{"ends", "", time.Minute, "the server ended by itself, without an error", "it ends"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			t.Parallel() // most of them wait
@@ -65,8 +66,10 @@ func TestStart(t *testing.T) {
 			address := fmt.Sprintf("127.0.0.1:%d", port)
 			log := filepath.Join(t.TempDir(), "log")
 			require.NoError(t, os.WriteFile(log, []byte("another mark, of an earlier run"), 0o600))
-			s, err := serving.Start(t.Context(), serving.Program{Command: []string{self, address}, Env: append(os.Environ(), "SERVING_TEST_MOOD="+tt.mood), LogFile: log,
-				URL: "http://" + address, Ready: tt.ready, Timeout: 1500 * time.Millisecond})
+			// The race detector sleeps for a second where a program ends.
+			env := append(os.Environ(), "SERVING_TEST_MOOD="+tt.mood, "GORACE=atexit_sleep_ms=0")
+			s, err := serving.Start(t.Context(), serving.Program{Command: []string{self, address}, Env: env, LogFile: log,
+				URL: "http://" + address, Ready: tt.ready, Timeout: tt.timeout})
 			if tt.err != "" {
 				assert.ErrorContains(t, err, tt.err, tt.reason)
 				return

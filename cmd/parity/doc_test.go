@@ -36,7 +36,7 @@ const (
 	agents  = "docs/agents.md"
 )
 
-// section is what a section of a page runs and the files that it shows.
+// section is what a section of a page runs, and the files that the page has shown so far.
 type section struct {
 	title           string
 	commands, files []string
@@ -56,17 +56,19 @@ func readPage(t *testing.T, page string) string {
 
 func readDocument(t *testing.T, page string) (sections []section) {
 	t.Helper()
+	var files []string
 	for _, part := range strings.Split(readPage(t, page), "\n## ")[1:] {
 		title, text, _ := strings.Cut(part, "\n")
 		s := section{title: title}
 		for _, m := range fence.FindAllStringSubmatch(text, -1) {
 			switch {
 			case m[2] != "":
-				s.files = append(s.files, fmt.Sprintf("-- %s --\n%s", m[2], m[3]))
+				files = append(files, fmt.Sprintf("-- %s --\n%s", m[2], m[3]))
 			case m[1] == "sh":
 				s.commands = append(s.commands, strings.Split(strings.TrimSpace(m[3]), "\n")...)
 			}
 		}
+		s.files = slices.Clone(files)
 		sections = append(sections, s)
 	}
 	return sections

@@ -6,7 +6,7 @@ import "github.com/goparity/goparity/tensor"
 const (
 	// perNoise and perWide are how many times the noise of a piece, by rounding and by float64, its
 	// error may be. Healthy pieces of ONNX Runtime, 6342 in 24 models, reach 0.87 of the larger, rows
-	// 1.0, without any floor. November 2026. Of a row of float32 that a tie decides, the noise is what shaking makes.
+	// 1.0, without any floor. November 2026. Of a row that a tie decides, the noise is what shaking makes.
 	perNoise, perWide = 3, 4
 
 	// perRow is how many floors a row may be off: rows are short.

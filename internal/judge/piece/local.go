@@ -9,7 +9,6 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
-	"github.com/goparity/goparity/tensor"
 )
 
 // judge is the judging of one run.
@@ -250,9 +249,9 @@ func (c *comparison) moves(m mode) deviation {
 }
 
 // stable returns which rows stay where they are when the sources are off by a rounding; nil if all
-// do. What a tie decides is not stable: either choice is right. In float32 ties are few, and the shakes
-// show what they make: a row that is off by much more is wrong all the same. The error is of a piece that
-// cannot be replayed then: it goes another way.
+// do. What a tie decides is not stable: either choice is right. The shakes show what ties make: a row that
+// is off by much more is wrong all the same. The error is of a piece that cannot be replayed then: it goes
+// another way.
 func (c *comparison) stable(limit float64) (func(row int) bool, error) {
 	unstable := map[int]float64{} // by how much it moves
 	for k := range shakes {
@@ -274,7 +273,7 @@ func (c *comparison) stable(limit float64) (func(row int) bool, error) {
 	diffs, norms := rowErrors(c.near(), c.have)
 	return func(row int) bool {
 		by, moves := unstable[row]
-		return !moves || c.Encoding == tensor.F32 && relative(diffs[row], norms[row]) > perNoise*by
+		return !moves || relative(diffs[row], norms[row]) > perNoise*by
 	}, nil
 }
 

@@ -66,6 +66,7 @@ func TestGatesAlongPaths(t *testing.T) {
 		{paths.Runs{Golden: []*dump.Run{golden}}, 1e-2, "", report.Fail, "0.6 % of the others"},
 		{own, 0.5, "", report.Pass, "as the reference along the path"},
 		{own, 0, "", report.Pass, "as the reference in one pass"},
+		{own, 1e-4, "", report.Pass, "nearly so, as the tolerances allow"},
 		{own, 0.25, "", report.Fail, "neither"},
 		{told, cost, "bfloat16", report.Pass, "what 16 bits cost the reference, too"},
 		{costly, cost, "bfloat16", report.Fail, "nobody knows what they cost"},

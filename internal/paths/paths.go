@@ -74,7 +74,7 @@ func Compare(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) 
 	runs.Golden, runs.Golden64, runs.Encoded, runs.OnePassGolden = runs.OnePassGolden, nil, runs.OnePassEncoded, nil
 	runs.Programs = runs.OnePassPrograms
 	if whole, err := judged(ctx, runs, opt); err == nil {
-		if compared, agrees := whole.Agreement(); compared != nil && agrees {
+		if compared, _ := whole.Agreement(); compared != nil && compared.Holds {
 			return whole, nil
 		}
 	}
@@ -99,7 +99,7 @@ func judged(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) {
 	}
 	opt.Match.Partial = true // what is no row of a token is left out
 	p := &Paths{exact: opt.Criteria == nil}
-	g := judge.Goldens{Measured: runs.Measured, Programs: map[*path.Sheet]*program.Program{}, Alone: runs.Alone}
+	g := judge.Goldens{Measured: runs.Measured, Alone: runs.Alone}
 	for _, of := range []struct {
 		to   *[]*path.Sheet
 		runs []*dump.Run
@@ -108,11 +108,7 @@ func judged(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) {
 			return nil, err
 		}
 	}
-	for i, p := range runs.Programs {
-		if p != nil {
-			g.Programs[g.Standard[i]] = p
-		}
-	}
+	g.Programs = bySheet(g.Standard, runs.Programs)
 	own, err := runs.onePassSheets(runs.OnePass, g.Standard[0])
 	if err == nil && len(own) > 0 {
 		err = p.compareOnePass(ctx, g, own, runs, opt)
@@ -129,6 +125,17 @@ func judged(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) {
 	return p, p.compareOwn(ctx, actual, own, opt)
 }
 
+// bySheet are the programs by the sheets of their goldens.
+func bySheet(sheets []*path.Sheet, programs []*program.Program) map[*path.Sheet]*program.Program {
+	of := map[*path.Sheet]*program.Program{}
+	for i, p := range programs {
+		if p != nil {
+			of[sheets[i]] = p
+		}
+	}
+	return of
+}
+
 // compareOnePass compares the candidate's own one pass with the golden's, which may be another one.
 func (p *Paths) compareOnePass(ctx context.Context, g judge.Goldens, own []*path.Sheet, runs Runs, opt judge.Options) (err error) {
 	if len(runs.OnePassGolden) > 0 {
@@ -139,6 +146,7 @@ func (p *Paths) compareOnePass(ctx context.Context, g judge.Goldens, own []*path
 		if g.Encoded, err = runs.onePassSheets(runs.OnePassEncoded, own[0]); err != nil {
 			return err
 		}
+		g.Programs = bySheet(g.Standard, runs.OnePassPrograms)
 	}
 	if runs.Told {
 		opt.Diagnosis.Mode = setting.DiagnoseOff

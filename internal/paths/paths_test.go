@@ -201,6 +201,20 @@ func TestNoFaultOfThePath(t *testing.T) {
 	}
 }
 
+// Where the golden is of the path itself, the candidate's own one pass is replayed by the program of one pass.
+func TestOnePassIsReplayed(t *testing.T) {
+	prompt := [][]int{{1, 15, 7, 9, 4}}
+	for _, programs := range [][]*program.Program{{ran(t, 5)}, {nil}} {
+		p, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{fed(t, "chunked:2", prompt, chunks, right)}, Measured: true,
+			OnePassGolden: []*dump.Run{fed(t, dump.OnePass, prompt, whole, right)}, OnePassPrograms: programs,
+			OnePass: []*dump.Run{fed(t, "", prompt, whole, from(0, 0, 3))}, Actual: []*dump.Run{fed(t, "chunked:2", prompt, chunks, from(1, 0, 3))}}, judge.Options{})
+		require.NoError(t, err)
+		d := p.Report("x").FirstDivergence
+		assert.Equal(t, "model.b", d.Layer)
+		assert.Equal(t, programs[0] != nil, d.Piece != nil, "what replay found is told")
+	}
+}
+
 func narrowed(x []float64) (out []float32) {
 	for _, v := range x {
 		out = append(out, float32(v))

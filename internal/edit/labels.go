@@ -184,7 +184,7 @@ var labels = []group{
 		// What was beside them takes no part.
 		{"attention/anchor-missing", "value", "", "divided by its sum*", both(from(1, "_softmax"), not(op("topk")))},
 		{"linear/qkv-order", "exchange", "", "", both(attends, not(op("_softmax")))},
-		{"attention/mask", "", "", "", both(is.bools, into(toScores, "_softmax"))},
+		{"attention/mask", "", "", "", both(either(is.bools, op("rsub")), into(toScores, "_softmax"))}, // or 1 less a mask
 		{"attention/gqa", "", "", "*spread by turns*", attends},
 		{"attention/softmax-axis", "axis", "_softmax", "", nil},
 		{"attention/mask", "", "", "", both(outside, not(ofWeight), is.scored, is.ofAllHeads)},

@@ -203,10 +203,10 @@ score-update: ## keep the scores of the zoo, the architectures, the paths and th
 .PHONY: exam
 exam: .venv/installed ## judge VARIANTS of the zoo and the architectures, with other weights, lengths, types, names and missing layers
 	@mkdir -p out; for n in $(VARIANTS); do rm -rf out/exam; $(ZOOMAKER) out/exam --vary $$n >out/exam.txt; \
-		$(MAKE) zoo ZOO=out/exam ZOOFLAGS=-strict; \
+		$(MAKE) zoo ZOO=out/exam ZOOFLAGS="-strict -full"; \
 		rm -rf out/exam-foreign; $(FOREIGNMAKER) --seed $$n out/exam out/exam-foreign >out/exam.txt; \
 		$(MAKE) zoo ZOO=out/exam-foreign ZOOFLAGS=-names; \
-		rm -rf out/exam; $(ARCHMAKER) out/exam --seed $$n >out/exam.txt; $(MAKE) zoo ZOO=out/exam ZOOFLAGS=-clean; \
+		rm -rf out/exam; $(ARCHMAKER) out/exam --seed $$n >out/exam.txt; $(MAKE) zoo ZOO=out/exam ZOOFLAGS="-clean -full"; \
 		rm -rf out/exam-foreign; $(FOREIGNMAKER) --seed $$n out/exam out/exam-foreign >out/exam.txt; \
 		$(MAKE) zoo ZOO=out/exam-foreign ZOOFLAGS=-names; done
 

@@ -140,6 +140,7 @@ func params(t *testing.T) testscript.Params {
 	env := map[string]string{}
 	require.NoError(t, json.Unmarshal(out, &env))
 	env["PARITY_ROOT"] = root
+	env["GORACE"] = "atexit_sleep_ms=0" // the race detector sleeps for a second where a program ends
 	env["FIXTURES"], env["EXAMPLES"] = filepath.Join(root, "fixtures"), filepath.Join(root, "examples")
 	env["MODULAR_MAX_CACHE_DIR"], err = engine.CompileCache(os.Getenv)
 	require.NoError(t, err)

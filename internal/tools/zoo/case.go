@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"sync"
 )
 
 // run compares all cases of a folder whose name matches, as many at a time as there are processors.
-// With names, parity proposes rules first that join foreign names.
-func run(parity, dir string, only *regexp.Regexp, names bool) (score, error) {
+func (o options) run(dir string, only *regexp.Regexp) (score, error) {
 	truths, err := filepath.Glob(filepath.Join(dir, "*", "truth.json"))
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func run(parity, dir string, only *regexp.Regexp, names bool) (score, error) {
 	for i := range s {
 		wg.Go(func() {
 			free <- struct{}{}
-			s[i].judge(parity, filepath.Join(dir, s[i].name), filepath.Join(scratch, s[i].name), names)
+			s[i].judge(o, filepath.Join(dir, s[i].name), filepath.Join(scratch, s[i].name))
 			<-free
 		})
 	}
@@ -47,31 +47,34 @@ func run(parity, dir string, only *regexp.Regexp, names bool) (score, error) {
 }
 
 // judge compares the case in a folder, alone and with all inputs, by the rules that parity proposes
-// if names is true. What is written begins with the path out.
-func (r *result) judge(parity, folder, out string, names bool) {
+// where names are judged. What is written begins with the path out.
+func (r *result) judge(o options, folder, out string) {
 	var want truth
 	args, more, err := arguments(folder)
 	if err == nil {
 		err = readJSON(filepath.Join(folder, "truth.json"), &want)
 	}
 	var rules []string
-	if err == nil && names {
+	if err == nil && o.names {
 		r.naming = &naming{truth: want}
-		rules, err = r.naming.propose(parity, args, out+".yaml")
+		rules, err = r.naming.propose(o.parity, args, out+".yaml")
 	}
 	if err != nil {
 		r.alone.err, r.full.err = err, err
 		return
 	}
 	r.alone, r.full = answer{want: want.alone()}, answer{want: want}
-	if names && r.naming.refused {
+	if o.names && r.naming.refused {
 		r.alone.got.Verdict, r.full.got.Verdict = different, different
 		return
 	}
 	args = append(args, rules...)
-	r.alone.got, r.alone.err = compare(parity, args, out+".json", want)
-	r.full.got, r.full.err = compare(parity, append(args, more...), out+".json", want)
-	if names {
+	r.full.got, r.full.err = compare(o.parity, slices.Concat(args, more), out+".json", want)
+	if r.alone = r.full; !o.full {
+		r.alone.want = want.alone()
+		r.alone.got, r.alone.err = compare(o.parity, args, out+".json", want)
+	}
+	if o.names {
 		r.naming.rows = r.full.got.Layers
 	}
 }

@@ -1,7 +1,7 @@
 // Command zoo judges parity compare by a folder of recorded cases whose answers are known. Every
-// case is compared twice: its two dumps alone, and with everything else that a user may have.
+// case is compared twice: its two dumps alone, unless -full is given, and with everything else that a user may have.
 //
-//	zoo [-strict] [-clean] [-names] [-score FILE [-update]] [-parity FILE] [-match REGEXP] DIR
+//	zoo [-strict] [-clean] [-full] [-names] [-score FILE [-update]] [-parity FILE] [-match REGEXP] DIR
 //
 // A case is a folder with truth.json, ref and cand. With -names, parity names proposes rules for
 // each case first, which compare obeys: whether they are right is part of the score. The exit code is 1 if a comparison could not be
@@ -23,6 +23,7 @@ func main() {
 	match := flag.String("match", "", "only the cases whose name matches")
 	flag.BoolVar(&o.strict, "strict", false, "fail on a wrong verdict, place, rule or proof")
 	flag.BoolVar(&o.clean, "clean", false, "fail if a clean pair fails or is given a cause")
+	flag.BoolVar(&o.full, "full", false, "compare with everything that a user may have, and not the dumps alone")
 	flag.BoolVar(&o.names, "names", false, "let parity names propose rules first, and judge them, too")
 	flag.StringVar(&o.kept, "score", "", "file that keeps exceptions and totals: fail if they are others")
 	flag.BoolVar(&o.update, "update", false, "write the score to the file of -score")
@@ -30,7 +31,7 @@ func main() {
 	only, err := regexp.Compile(*match)
 	if err != nil || flag.NArg() != 1 || o.update && o.kept == "" || *match != "" && o.kept != "" {
 		fmt.Fprintln(os.Stderr,
-			"usage: zoo [-strict] [-clean] [-score FILE [-update]] [-parity FILE] [-match REGEXP] DIR, "+
+			"usage: zoo [-strict] [-clean] [-full] [-names] [-score FILE [-update]] [-parity FILE] [-match REGEXP] DIR, "+
 				"where a kept score is that of all cases")
 		os.Exit(2)
 	}
@@ -47,7 +48,8 @@ func main() {
 type options struct {
 	parity        string // the command
 	strict, clean bool
-	names         bool
+	full          bool   // with all inputs, and not the dumps alone
+	names         bool   // parity names proposes rules first
 	kept          string // a file
 	update        bool
 }
@@ -55,7 +57,7 @@ type options struct {
 // judge prints the score, or only the totals of one that is kept, and reports whether it is good
 // enough.
 func (o options) judge(dir string, only *regexp.Regexp) (bool, error) {
-	s, err := run(o.parity, dir, only, o.names)
+	s, err := o.run(dir, only)
 	if err != nil {
 		return false, err
 	}

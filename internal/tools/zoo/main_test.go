@@ -210,6 +210,9 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		os.Exit(3)
 	}
+	if _, full := flags["--config"]; !full && strings.Contains(string(data), "poor alone") {
+		data = []byte(`{"verdict": "fail"}`)
+	}
 	if _, asked := flags["--names"]; file == "said.json" && asked != strings.Contains(string(data), "net.") {
 		os.Exit(2)
 	}
@@ -228,11 +231,11 @@ func TestMain(m *testing.M) {
 }
 
 func TestJudge(t *testing.T) {
-	const pass, fail = `{"verdict": "pass"}`, `{"verdict": "fail"}`
+	const pass, fail, poor = `{"verdict": "pass"}`, `{"verdict": "fail"}`, `{"verdict": "pass", "note": "poor alone"}`
 	for _, c := range []struct {
 		said, kept    string // of the one case, and of the score; "" for neither
 		strict, clean bool
-		update        bool
+		full, update  bool
 		ok, err       bool
 		reason        string
 	}{
@@ -241,6 +244,8 @@ func TestJudge(t *testing.T) {
 		{said: fail, strict: true, reason: "unless -strict is given"},
 		{said: fail, clean: true, err: true, reason: "or -clean"},
 		{said: fail, kept: fail, clean: true, err: true, reason: "a score that accuses a clean pair is not good enough, kept or not"},
+		{said: poor, clean: true, err: true, reason: "the dumps alone, too"},
+		{said: poor, clean: true, strict: true, full: true, ok: true, reason: "unless -full is given"},
 		{said: `{"verdict": "incomplete"}`, ok: true, reason: "too little compared is a wrong answer"},
 		{said: `{"verdict": "incomplete"}`, strict: true, reason: "and no more than that"},
 		{said: `{"verdict": "unknown"}`, reason: "a verdict that does not fit the exit code"},
@@ -253,7 +258,7 @@ func TestJudge(t *testing.T) {
 		folder := t.TempDir()
 		say := func(text string) {
 			os.RemoveAll(filepath.Join(folder, "case"))
-			writeCase(t, folder, map[string]string{"truth.json": pass, "case.json": "{}", "said.json": text})
+			writeCase(t, folder, map[string]string{"truth.json": pass, "case.json": "{}", "config.json": "{}", "said.json": text})
 		}
 		kept := ""
 		if c.kept != "" || c.update {
@@ -266,7 +271,7 @@ func TestJudge(t *testing.T) {
 			}
 		}
 		say(c.said)
-		ok, err := options{os.Args[0], c.strict, c.clean, false, kept, c.update}.judge(folder, regexp.MustCompile(""))
+		ok, err := options{os.Args[0], c.strict, c.clean, c.full, false, kept, c.update}.judge(folder, regexp.MustCompile(""))
 		if ok != c.ok || (err != nil) != c.err {
 			t.Errorf("%s: %v, %v", c.reason, ok, err)
 		}
@@ -302,7 +307,7 @@ func TestDumpsAloneAreWithoutTheRest(t *testing.T) {
 func TestAFolderWithoutCasesIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	writeCase(t, dir, nil)
-	if _, err := run("parity", dir, regexp.MustCompile(""), false); err == nil {
+	if _, err := (options{parity: "parity"}).run(dir, regexp.MustCompile("")); err == nil {
 		t.Error("nothing was compared, and that is no success")
 	}
 }

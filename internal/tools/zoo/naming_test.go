@@ -84,7 +84,7 @@ func TestNames(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		writeCase(t, dir, map[string]string{"truth.json": c.truth, "case.json": "{}", "rules.yaml": c.rules, "said.json": c.said})
-		s, err := run(os.Args[0], dir, regexp.MustCompile(""), true)
+		s, err := options{parity: os.Args[0], names: true}.run(dir, regexp.MustCompile(""))
 		if err != nil {
 			t.Fatal(err)
 		}

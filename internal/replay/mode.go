@@ -29,9 +29,11 @@ type Mode struct {
 	// Ties has sort and topk give equal numbers in the other order. torch keeps none, so that a result
 	// which it changes has rows in an order that nobody knows.
 	Ties bool
+	// Choices has topk alone choose others of equal numbers.
+	Choices bool
 }
 
-func (m *Mode) isZero() bool { return m.Round == Exact && !m.Wide && m.Operands == nil && !m.Ties }
+func (m *Mode) isZero() bool { return m.Round == Exact && !m.Wide && m.Operands == nil && !m.Ties && !m.Choices }
 
 // Operand says what an operand is that a product multiplies, or of which rows are looked up.
 type Operand struct {

@@ -7,9 +7,9 @@ import (
 
 // orders are the operators that compare the numbers of a line. NaN comes after all others.
 var orders = family{
-	"sort": ranked(func(c *Call, x []float64) []int { return c.ordered(x, c.is("descending")) }),
+	"sort": ranked(func(c *Call, x []float64) []int { return ordered(x, c.is("descending"), c.turned()) }),
 	"topk": ranked(func(c *Call, x []float64) []int {
-		order := c.ordered(x, get(c, "largest", true))[:c.int("k", 1)]
+		order := ordered(x, get(c, "largest", true), c.turned() || c.mode.Choices)[:c.int("k", 1)]
 		if c.turned() && !get(c, "sorted", true) { // in any order
 			slices.Reverse(order)
 		}
@@ -54,8 +54,6 @@ func ordered(x []float64, descending, ties bool) []int {
 
 // turned reports whether equal numbers are to come in the other order.
 func (c *Call) turned() bool { return c.mode.Ties && !c.is("stable") }
-
-func (c *Call) ordered(x []float64, descending bool) []int { return ordered(x, descending, c.turned()) }
 
 // running lists the place of the best number so far, of several the last. NaN is the best.
 func running(x []float64, better func(v, best float64) bool) []int {

@@ -3,8 +3,6 @@ package piece
 import (
 	"maps"
 	"slices"
-
-	"github.com/goparity/goparity/internal/replay"
 )
 
 // integers judges whole numbers and bools: they are exact, but for rows of choices that are not
@@ -54,7 +52,7 @@ func (c *comparison) chosen(wrong map[int]bool) (scores []int) {
 	if !slices.ContainsFunc(p.Ops, orders) {
 		return nil
 	}
-	for _, m := range []mode{plain, {name: "ties", replay: replay.Mode{Ties: true}}} {
+	for _, m := range []mode{plain, reversed} {
 		a, err := c.run(p, nil, m, c.basis)
 		if err != nil {
 			return scores

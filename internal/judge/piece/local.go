@@ -248,12 +248,15 @@ func (c *comparison) moves(m mode) deviation {
 	return f
 }
 
-// stable returns which rows stay where they are when the sources are off by a rounding; nil if all
-// do. What a tie decides is not stable: either choice is right. The shakes show what ties make: a row that
+// stable returns which rows stay where they are when the sources are off by a rounding, and of equal numbers others
+// are chosen; nil if all do. What a tie decides is not stable: either choice is right. The shakes show what ties make: a row that
 // is off by much more is wrong all the same. The error is of a piece that cannot be replayed then: it goes
 // another way.
 func (c *comparison) stable(limit float64) (func(row int) bool, error) {
-	unstable := map[int]float64{} // by how much it moves
+	unstable, err := c.byTies(limit) // by how much it moves
+	if err != nil {
+		return nil, err
+	}
 	for k := range shakes {
 		a, err := c.replay(c.port, c.out, shaken(k), c.basis)
 		if err != nil {
@@ -275,6 +278,31 @@ func (c *comparison) stable(limit float64) (func(row int) bool, error) {
 		by, moves := unstable[row]
 		return !moves || relative(diffs[row], norms[row]) > perNoise*by
 	}, nil
+}
+
+// byTies returns by how much rows move where others of equal numbers are chosen. A row in which something is
+// wrong that stays has none.
+func (c *comparison) byTies(limit float64) (map[int]float64, error) {
+	by := map[int]float64{}
+	a, err := c.replay(c.port, c.out, others, c.basis)
+	if err != nil {
+		return nil, err
+	}
+	turned, _ := c.Records[c.port].arrange(a)
+	rest := numbers{slices.Clone(c.have.x), c.have.width}
+	for i, v := range turned.x {
+		if v != c.made.x[i] {
+			rest.x[i] = c.made.x[i]
+		}
+	}
+	diffs, norms := rowErrors(turned, c.made)
+	stays, _ := rowErrors(rest, c.made)
+	for i := range diffs {
+		if moved := relative(diffs[i], norms[i]); moved > limit && relative(stays[i], norms[i]) <= limit {
+			by[i] = moved
+		}
+	}
+	return by, nil
 }
 
 func (c *comparison) wrongRows(limit float64) (rows []int) {

@@ -24,6 +24,10 @@ type mode struct {
 var (
 	plain = mode{name: "plain"}
 	wide  = mode{name: "wide", replay: replay.Mode{Wide: true}}
+
+	// reversed has sort and topk give equal numbers in the other order, others has topk choose others of them.
+	reversed = mode{name: "turned", replay: replay.Mode{Ties: true}}
+	others   = mode{name: "others", replay: replay.Mode{Choices: true}}
 )
 
 // roundings are the modes that make the noise of an encoding.

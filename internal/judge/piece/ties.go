@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/replay"
 )
 
 // ordered judges a port once more by the order of its rows. Where sort or topk may put equal numbers
@@ -65,7 +64,7 @@ func (j *judge) bothOrders(port int, r *Record, out excluded) (stay, turned numb
 	if err != nil {
 		return stay, turned, false
 	}
-	other, err := j.replay(port, out, mode{name: "ties", replay: replay.Mode{Ties: true}}, newBasis())
+	other, err := j.replay(port, out, reversed, newBasis())
 	if err != nil {
 		return stay, turned, false
 	}

@@ -22,7 +22,7 @@ func continued(ref *Reference, k int, way string) *request {
 // continues reports whether the server can be asked from the middle of a text: token ids were answered, or not yet
 // asked, and what follows can be judged without the beginning of the text.
 func (r *run) continues(ref *Reference) bool {
-	tried, answered, judged := false, false, r.model.Vocab != nil
+	tried, answered, judged := false, false, r.Model.Vocab != nil
 	for _, q := range r.requests {
 		tried = tried || q.sent && q.ask.As == AsIDs
 		answered = answered || q.judged() && q.ask.As == AsIDs
@@ -70,7 +70,7 @@ func (r *run) among(way string, n, most int) []*request {
 // next token ends a text, it may end where the same request has ended alone.
 func (r *run) jostled(q *request) *request {
 	q.extra, q.cause, q.by = true, causeConcurrency, func(a *Answer) judgement {
-		j := r.model.judge(q.ref, a)
+		j := r.Model.judge(q.ref, a)
 		switch {
 		case j.fault != short || !j.unsure:
 		case q.twin == nil:
@@ -100,7 +100,7 @@ func untied(q *request) *request {
 // arrive sends requests while another is answered as a stream, one with each of its pieces.
 func (r *run) arrive(ctx context.Context) (list []*request) {
 	first := slices.MaxFunc(r.alone(), func(a, b *request) int { return cmp.Compare(len(a.answer.Text), len(b.answer.Text)) })
-	waiting := r.among(arriving, r.parallel, mostBeside)
+	waiting := r.among(arriving, r.Parallel, mostBeside)
 	for len(waiting) > 0 {
 		n := 0
 		var all sync.WaitGroup
@@ -123,7 +123,7 @@ func (r *run) arrive(ctx context.Context) (list []*request) {
 
 // queue sends more requests at once than there should be: those that a server has no slot for have to wait.
 func (r *run) queue(ctx context.Context) []*request {
-	n := overfull * r.parallel
+	n := overfull * r.Parallel
 	list := r.among(queued, n, n)
 	r.sendAll(ctx, list, n)
 	return list

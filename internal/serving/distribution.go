@@ -35,34 +35,36 @@ func (m *Model) drawable(id int) bool {
 	return ok || m.Vocab == nil
 }
 
-// distribution is that of a row at a temperature, of the tokens that are known and can be drawn, with their logits changed.
-// All others are as they were at temperature 1; at a lower one they are at most what is taken for them.
+// distribution is that of a row at a temperature, of the tokens that are known and can be drawn, with their logits
+// changed. All others are as they were at temperature 1; at a lower one they are at most what is taken for them.
 func (m *Model) distribution(row Row, temperature float64, change func(x float64, id int) float64) (d distribution) {
-	var logits []float64
-	known, least := 0.0, math.Inf(1)
+	others, least := 1.0, math.Inf(1)
 	for id, x := range row.Known() {
 		if row.Whole() && !m.drawable(id) {
 			continue
 		}
-		known, least = known+math.Exp(x-row.LSE), min(least, x)
+		others, least = others-math.Exp(x-row.LSE), min(least, x)
 		if change != nil {
 			x = change(x, id)
 		}
-		d.shares, logits = append(d.shares, share{id: id}), append(logits, x/temperature)
+		d.shares = append(d.shares, share{id, x / temperature})
 	}
-	if len(logits) == 0 {
+	if len(d.shares) == 0 {
 		return distribution{rest: 1}
 	}
-	all := floats.LogSumExp(logits)
-	if others := 1 - known; !row.Whole() && others > 0 {
-		rest := row.LSE + math.Log(others) + least*(1/temperature-1)
-		all = floats.LogSumExp([]float64{all, rest})
-		d.rest = math.Exp(rest - all)
-	}
-	for i, x := range logits {
-		d.shares[i].p = math.Exp(x - all)
-	}
 	slices.SortStableFunc(d.shares, func(a, b share) int { return cmp.Compare(b.p, a.p) })
+	logits := []float64{math.Inf(-1)} // of all others
+	if !row.Whole() && others > 0 {
+		logits[0] = row.LSE + math.Log(others) + least*(1/temperature-1)
+	}
+	for _, x := range d.shares {
+		logits = append(logits, x.p)
+	}
+	all := floats.LogSumExp(logits)
+	d.rest = math.Exp(logits[0] - all)
+	for i := range d.shares {
+		d.shares[i].p = math.Exp(d.shares[i].p - all)
+	}
 	return d
 }
 
@@ -86,11 +88,15 @@ func (d distribution) behind(reach float64) (out distribution) {
 
 // first is the distribution of its first tokens alone.
 func (d distribution) first(n int) distribution {
-	mass := 0.0
-	for _, x := range d.shares[:n] {
-		mass += x.p
-	}
-	out := distribution{shares: d.shares[:n:n]}.behind(1 / mass)
+	out := distribution{shares: d.shares[:n]}.behind(1 / d.mass(n))
 	out.rest = 0
 	return out
+}
+
+// mass is the probability of the first tokens.
+func (d distribution) mass(n int) (sum float64) {
+	for _, x := range d.shares[:n] {
+		sum += x.p
+	}
+	return sum
 }

@@ -78,7 +78,7 @@ func (r *run) redraft(ctx context.Context) (list []*request) {
 		for _, a := range r.alone() {
 			asked = append(asked, r.jostled(&request{ref: a.ref, ask: a.ask, way: way, twin: a}))
 		}
-		r.sendAll(ctx, asked, []int{1, r.parallel}[i])
+		r.sendAll(ctx, asked, []int{1, r.Parallel}[i])
 		now := r.drafts(ctx)
 		if then, is := r.draftedAlone, now.since(before); falls(then, is) {
 			r.note("suspect: of what the draft model proposed, %s was accepted the first time, and of the same texts asked %s %s: what it keeps "+

@@ -14,7 +14,7 @@ func (d *prober) written(q *request) *report.Cause {
 	if ids == nil {
 		ids = q.ref.Tokens
 	}
-	if t := d.model.texts(ids); t != nil {
+	if t := d.Model.texts(ids); t != nil {
 		want = t[0]
 	}
 	if q.answer.Finish == "stop" && len(is) < len(want) && strings.HasPrefix(want, is) {
@@ -68,8 +68,8 @@ func (d *prober) ends() {
 		}
 		next := q.ref.Tokens[q.j.at]
 		special, known := false, false
-		if d.model.Vocab != nil {
-			special, known = d.model.Vocab.Special(next)
+		if d.Model.Vocab != nil {
+			special, known = d.Model.Vocab.Special(next)
 		}
 		if !known {
 			p, ok := d.try(q, "with ignore_eos", q.ref, q.ask.with(map[string]any{"ignore_eos": true}))
@@ -78,7 +78,7 @@ func (d *prober) ends() {
 		if special {
 			q.j.ended, q.j.fault, q.j.what = q.j.at, none, ""
 			d.note("%s: ended by the server before token %d, %s, which is taken for the one that ends a text: the model's config.json would say it",
-				q.where(), q.j.at, d.model.name(next))
+				q.where(), q.j.at, d.Model.name(next))
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (d *prober) swapped(q *request) *report.Cause {
 	}
 	if another && near(a.LogProbs[k], right, noise) {
 		return q.proven(causeChoice, "token %d is another with the log-probability %.5g, which is that of %s: what was chosen is right, what it is called is not",
-			k, a.LogProbs[k], d.model.name(q.ref.Tokens[k]))
+			k, a.LogProbs[k], d.Model.name(q.ref.Tokens[k]))
 	}
 	return nil
 }

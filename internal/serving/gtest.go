@@ -2,8 +2,9 @@ package serving
 
 import (
 	"fmt"
+	"maps"
 	"math"
-	"strings"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -15,28 +16,30 @@ import (
 // over the tokens that are expected fivefold, all others together being one, which is χ² with a degree of freedom for
 // each but one. The noise of logits moves √G by √n · noise at most; that is allowed.
 type gTest struct {
+	outcome
+	expected   map[string]float64
 	g, tail    float64 // G, and how probable a larger one is
 	bins       int
 	few        bool   // there is nothing to compare: one number of draws and no others
 	impossible string // what was drawn and may not be
 }
 
-func test(expected map[string]float64, rest float64, drawn map[string]int, noise float64) (t gTest) {
-	n, never, as, is := 0, 0, "", map[string]float64{}
-	for name, o := range drawn {
+func test(expected map[string]float64, rest float64, drawn map[string]int, noise float64) gTest {
+	t, n, never, most, is := gTest{expected: expected}, 0, 0, "", map[string]float64{}
+	for _, o := range drawn {
 		n += o
-		if expected[name] > 0 || rest > 0 {
+	}
+	for _, name := range slices.Sorted(maps.Keys(drawn)) {
+		o := drawn[name]
+		if is[name] = float64(o) / float64(n); expected[name] > 0 || rest > 0 {
 			continue
 		}
-		if never += o; drawn[as] < o || drawn[as] == o && name < as {
-			as = name
+		if never += o; o > drawn[most] {
+			most = name
 		}
 	}
 	if never > 0 {
-		t.impossible = fmt.Sprintf("%d are of tokens that cannot come, %d of them %s", never, drawn[as], strings.TrimPrefix(as, "text "))
-	}
-	for name, o := range drawn {
-		is[name] = float64(o) / float64(n)
+		t.impossible = fmt.Sprintf("%d are of tokens that cannot come, %d of them %s", never, drawn[most], most)
 	}
 	t.g, t.bins, t.few = divergence(is, expected, float64(n))
 	t.g *= 2 * float64(n)

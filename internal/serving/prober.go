@@ -78,7 +78,7 @@ func (d *prober) try(q *request, how string, ref *Reference, a Ask) (p probe, ok
 		d.said = append(d.said, what+": no answer")
 		return p, false
 	}
-	j := d.model.judge(ref, &answer)
+	j := d.Model.judge(ref, &answer)
 	p = probe{answer, j.fault == none || j.fault == short && j.unsure && len(ref.Tokens)-j.at == 1}
 	if p.right {
 		word = "right"

@@ -53,7 +53,7 @@ func (d *prober) crowded(q *request) *report.Cause {
 	case len(got) == 0:
 		return nil
 	case right == len(got) && d.rightAgain(q):
-		return q.proven(causeConcurrency, "wrong among %d requests; alone it is right each time", d.parallel)
+		return q.proven(causeConcurrency, "wrong among %d requests; alone it is right each time", d.Parallel)
 	case right == len(got):
 		return nil
 	case right > 0:
@@ -235,8 +235,8 @@ func (d *prober) speaks(ref *Reference, a *Answer) bool {
 	if a.Tokens != nil {
 		return slices.Equal(a.Tokens[:n], ids)
 	}
-	right, known := d.model.text(ref, ids, a.Text)
-	if !slices.Contains(d.model.texts(ids), plain(a.Text)) { // any text is the end of a longer one
+	right, known := d.Model.text(ref, ids, a.Text)
+	if !slices.Contains(d.Model.texts(ids), plain(a.Text)) { // any text is the end of a longer one
 		right = right && ref.plain() != "" && strings.HasPrefix(ref.plain(), plain(a.Text))
 	}
 	return known && right || !known && off == allRight && n > 1

@@ -144,7 +144,7 @@ func (r *run) answered(ctx context.Context, q *request) {
 	case q.by != nil:
 		q.j = q.by(&q.answer)
 	default:
-		q.j = r.model.judge(q.ref, &q.answer)
+		q.j = r.Model.judge(q.ref, &q.answer)
 	}
 }
 

@@ -28,13 +28,11 @@ type Options struct {
 // run is one judgement of a server.
 type run struct {
 	*client
-	model    *Model
-	refs     []*Reference
-	parallel int
-	draws    int
-	requests []*request      // by which the cases are judged
-	out      *report.Serving // what came of all requests
-	obeyed   map[string]bool // penalties that were asked for: whether the server knows them
+	Options
+	refs      []*Reference
+	requests  []*request          // by which the cases are judged
+	out       *report.Serving     // what came of all requests
+	penalties map[string]*request // that ask for one each, by its key
 
 	pages        []string // of metrics, until one is known to answer
 	begun        drafted  // before the first request
@@ -57,7 +55,7 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 	if err != nil {
 		return nil, err
 	}
-	r := &run{client: c, model: &opt.Model, refs: refs, parallel: opt.Parallel, draws: opt.Draws, obeyed: map[string]bool{},
+	r := &run{client: c, Options: opt, refs: refs, penalties: map[string]*request{},
 		pages: []string{c.base + "/metrics"}, out: &report.Serving{Verdict: report.Pass,
 			Server: report.Server{URL: c.base, Command: opt.Command, Parallel: opt.Parallel, Timeout: opt.Timeout.String()}}}
 	if opt.Metrics != "" {
@@ -107,9 +105,9 @@ func (r *run) cases(ctx context.Context) {
 			}
 		}
 	}
-	crowd := r.crowd(AtOnce, r.parallel)
+	crowd := r.crowd(AtOnce, r.Parallel)
 	r.requests = append(r.requests, crowd...)
-	r.sendAll(ctx, crowd, r.parallel)
+	r.sendAll(ctx, crowd, r.Parallel)
 }
 
 // further asks in more ways where all that the cases ask for is right, as long as what is asked is. What a server refuses

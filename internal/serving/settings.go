@@ -10,49 +10,80 @@ import (
 	"github.com/goparity/goparity/internal/generation"
 )
 
-// setting is a key of a request that changes logits, and what it makes of one.
+// Keys of requests that change logits. Penalties are asked for with the value, of several, that tells the most
+// mistakes. Negative ones, and factors below 1, make what was said more probable.
+const bias, frequency, presence, repetition = "logit_bias", "frequency_penalty", "presence_penalty", "repetition_penalty"
+
+var penalties = [][]setting{
+	settings(frequency, 0.25, 0.5, 1, 2, -0.25, -0.5, -1, -2),
+	settings(presence, 0.25, 0.5, 1, 2, -0.25, -0.5, -1, -2),
+	settings(repetition, 1.1, 1.3, 2, 0.9, 0.7, 0.5),
+}
+
+// setting is a key of a request that changes logits.
 type setting struct {
-	key    string
-	value  any
-	shown  float64
-	change func(x float64, token int, seen []int) float64
+	key   string
+	value float64
+	token int // of a bias
 }
 
-func biased(token int, by float64) setting {
-	return setting{"logit_bias", map[string]float64{strconv.Itoa(token): by}, by, func(x float64, id int, _ []int) float64 {
+func settings(key string, values ...float64) (list []setting) {
+	for _, value := range values {
+		list = append(list, setting{key: key, value: value})
+	}
+	return list
+}
+
+func (s setting) String() string { return fmt.Sprintf("%s %v", s.key, s.value) }
+
+// asked is what a request has.
+func (s setting) asked() map[string]any {
+	if s.key == bias {
+		return map[string]any{bias: map[string]float64{strconv.Itoa(s.token): s.value}}
+	}
+	return map[string]any{s.key: s.value}
+}
+
+// change is what a setting makes of a token's logit after others.
+func (s setting) change(x float64, token int, seen []int) float64 {
+	n := 0.0
+	for _, id := range seen {
 		if id == token {
-			x += by
+			n++
 		}
+	}
+	switch {
+	case s.key == bias && token == s.token:
+		return x + s.value
+	case s.key == bias, n == 0:
 		return x
-	}}
-}
-
-func penalty(key string, value float64) setting {
-	return setting{key, value, value, func(x float64, token int, seen []int) float64 {
-		n := 0.0
-		for _, id := range seen {
-			if id == token {
-				n++
-			}
-		}
-		switch {
-		case n == 0:
-		case key == "frequency_penalty":
-			x -= n * value
-		case key == "presence_penalty":
-			x -= value
-		case x > 0:
-			x /= value
-		default:
-			x *= value
-		}
-		return x
-	}}
+	case s.key == frequency:
+		return x - n*s.value
+	case s.key == presence:
+		return x - s.value
+	case x > 0:
+		return x / s.value
+	}
+	return x * s.value
 }
 
 // by is the change of logits after tokens that were seen.
 func (s setting) by(seen []int) func(x float64, id int) float64 {
 	return func(x float64, id int) float64 { return s.change(x, id, seen) }
+}
+
+// mistakes are what a server may make of a setting: of a penalty the other sign and twice are the first.
+func (s setting) mistakes() []setting {
+	other := frequency
+	switch v := s.value; s.key {
+	case bias:
+		return nil
+	case repetition:
+		return append(settings(repetition, 1/v, v*v), settings(presence, v)...)
+	case frequency:
+		other = presence
+	}
+	return slices.Concat(settings(s.key, -s.value, 2*s.value), settings(other, s.value), settings(repetition, max(s.value, 0.1)))
 }
 
 // reading is what a server takes for the tokens that a penalty counts, after the first k of a reference's text.
@@ -70,81 +101,34 @@ func lastSeen(ref *Reference, k int) []int {
 // readings are those of servers.
 var readings = []reading{justMade, lastSeen, allSeen}
 
-// tried are the values of a penalty of which that is asked that tells the most mistakes. Negative ones, and factors below
-// 1, make what was said more probable.
-type tried struct {
-	key    string
-	values []float64
-}
-
-var penalties = []tried{
-	{"frequency_penalty", []float64{0.25, 0.5, 1, 2, -0.25, -0.5, -1, -2}},
-	{"presence_penalty", []float64{0.25, 0.5, 1, 2, -0.25, -0.5, -1, -2}},
-	{"repetition_penalty", []float64{1.1, 1.3, 2, 0.9, 0.7, 0.5}},
-}
-
-func (t tried) settings() (list []setting) {
-	for _, value := range t.values {
-		list = append(list, penalty(t.key, value))
-	}
-	return list
-}
-
-// mistakes are what a server may make of a setting.
-func (s setting) mistakes() []setting {
-	switch s.key {
-	case "logit_bias":
-		return nil
-	case "repetition_penalty":
-		return []setting{penalty(s.key, 1/s.shown), penalty(s.key, s.shown*s.shown), penalty("presence_penalty", s.shown)}
-	}
-	other := map[string]string{"frequency_penalty": "presence_penalty", "presence_penalty": "frequency_penalty"}[s.key]
-	return []setting{penalty(s.key, -s.shown), penalty(s.key, 2*s.shown), penalty(other, s.shown), penalty("repetition_penalty", max(s.shown, 0.1))}
-}
-
 // altered asks for greedy answers that a setting makes others: the reference's logits say what has to come. Then all of
 // them are asked at once, beside requests without any.
 func (r *run) altered(ctx context.Context) (list []*request) {
-	ask := func(refs []*Reference, settings ...setting) *request {
-		q := r.telling(refs, settings)
-		if q != nil {
-			list = append(list, q)
-		}
-		return q
-	}
 	for _, q := range r.eachPath() {
-		for _, bias := range [][]setting{r.model.forcing(q.ref), {biased(q.ref.Tokens[0], -100)}} {
-			ask([]*Reference{q.ref}, bias...)
-		}
+		r.telling(&list, []*Reference{q.ref}, r.Model.forcing(q.ref))
+		r.telling(&list, []*Reference{q.ref}, []setting{{bias, -100, q.ref.Tokens[0]}})
 	}
-	asked := map[string]*request{}
 	for _, p := range penalties {
-		if q := ask(r.refs, p.settings()...); q != nil {
-			asked[p.key] = q
-		}
+		r.penalties[p[0].key] = r.telling(&list, r.refs, p)
 	}
 	r.sendAll(ctx, list, 1)
-	for key, q := range asked {
-		r.obeyed[key] = q.judged()
-	}
 	return append(list, r.mixed(ctx, list)...)
 }
 
-// telling asks a reference by a setting by which another token comes: those that tell the most mistakes.
-func (r *run) telling(refs []*Reference, settings []setting) (best *request) {
+// telling adds a request for a reference with a setting by which another token comes: those that tell the most mistakes.
+func (r *run) telling(list *[]*request, refs []*Reference, settings []setting) (best *request) {
 	most := -1
 	for _, s := range settings {
 		for _, ref := range refs {
-			if ref.Prompt == nil {
-				continue // penalties may count its tokens
-			}
-			tokens := r.model.greedy(ref, s, justMade)
-			if tokens == nil || slices.ContainsFunc(readings, func(seen reading) bool { return !slices.Equal(tokens, r.model.greedy(ref, s, seen)) }) {
+			tokens := r.Model.greedy(ref, s, justMade)
+			other := func(seen reading) bool { return !slices.Equal(tokens, r.Model.greedy(ref, s, seen)) }
+			if tokens == nil || ref.Prompt == nil || slices.ContainsFunc(readings, other) { // penalties may count the prompt
 				continue
 			}
 			n := 0
 			for _, m := range s.mistakes() {
-				if as := r.model.greedy(ref, m, justMade); as != nil && len(as) <= len(tokens) && !slices.Equal(as, tokens) {
+				as := r.Model.greedy(ref, m, justMade)
+				if as != nil && len(as) <= len(tokens) && !slices.Equal(as, tokens) {
 					n++
 				}
 			}
@@ -153,7 +137,9 @@ func (r *run) telling(refs []*Reference, settings []setting) (best *request) {
 			}
 		}
 	}
-	if best == nil && len(settings) > 0 {
+	if best != nil {
+		*list = append(*list, best)
+	} else if len(settings) > 0 {
 		r.note("not asked: %s: it surely changes no token of those that the golden has the logits of", settings[0].key)
 	}
 	return best
@@ -162,24 +148,25 @@ func (r *run) telling(refs []*Reference, settings []setting) (best *request) {
 // set asks a reference by a setting, for tokens. One that a server takes and does not know is left out: MAX 26.7.0 takes
 // logit_bias and has none, and has penalties with --enable-penalties alone.
 func (r *run) set(ref *Reference, s setting, tokens []int) *request {
-	ask := ref.Ask.with(map[string]any{s.key: s.value})
-	ask.Tokens = len(tokens)
-	right := &Reference{Case: ref.Case, Ask: ask, Prompt: ref.Prompt, Tokens: tokens}
 	plain := ref.first(len(tokens))
 	plain.Text = ""
-	return &request{ref: right, ask: ask, way: fmt.Sprintf("%s %v", s.key, s.shown), extra: true, cause: causeSetting, by: func(a *Answer) judgement {
-		j := r.model.chosen(right, a)
-		if j.fault == short && j.unsure {
-			j.fault, j.what = nothing, "the text ends, and no one says which tokens do that"
-		}
-		if as := r.model.chosen(plain, a); j.fault > nothing && as.fault == none {
-			j.fault, j.what = nothing, s.key+" is taken, and the answer is the one without it"
-		}
-		return j
-	}}
+	right := *plain
+	right.Ask, right.Tokens, right.Rows = plain.Ask.with(s.asked()), tokens, nil
+	return &request{ref: &right, ask: right.Ask, way: s.String(), extra: true, cause: causeSetting,
+		by: func(a *Answer) judgement {
+			j := r.Model.chosen(&right, a)
+			if j.fault == short && j.unsure {
+				j.fault, j.what = nothing, "the text ends, and no one says which tokens do that"
+			}
+			if as := r.Model.chosen(plain, a); j.fault > nothing && as.fault == none {
+				j.fault, j.what = nothing, s.key+" is taken, and the answer is the one without it"
+			}
+			return j
+		}}
 }
 
-// chosen judges which tokens were chosen, and no log-probabilities: some servers tell those before a setting, some those after it.
+// chosen judges which tokens were chosen, and no log-probabilities: some servers tell those before a setting, some those
+// after it.
 func (m *Model) chosen(ref *Reference, a *Answer) judgement {
 	said := *a
 	said.LogProbs, said.Texts, said.Top = nil, nil, nil
@@ -193,8 +180,9 @@ func (m *Model) forcing(ref *Reference) []setting {
 	}
 	for _, l := range ref.Rows[0].Top {
 		text, known := m.token(l.Token)
-		if l.Token != ref.Tokens[0] && !m.ends(l.Token) && (m.Vocab == nil || known && plain(text) != "" && !broken(text)) {
-			return []setting{biased(l.Token, 100)}
+		shown := m.Vocab == nil || known && plain(text) != "" && !broken(text)
+		if shown && l.Token != ref.Tokens[0] && !m.ends(l.Token) {
+			return []setting{{bias, 100, l.Token}}
 		}
 	}
 	return nil
@@ -243,13 +231,13 @@ func (m *Model) best(row Row, s setting, seen []int) (best int, gap float64) {
 func (r *run) mixed(ctx context.Context, settings []*request) (list []*request) {
 	for _, q := range settings {
 		if q.judged() && !q.wrong() {
-			list = append(list, &request{ref: q.ref, ask: q.ask, way: q.way + ", beside others", extra: true, cause: causeConcurrency,
-				by: func(a *Answer) judgement { return r.model.chosen(q.ref, a) }})
+			list = append(list, &request{ref: q.ref, ask: q.ask, way: q.way + ", beside others", extra: true,
+				cause: causeConcurrency, by: func(a *Answer) judgement { return r.Model.chosen(q.ref, a) }})
 		}
 	}
 	if len(list) > 0 {
-		list = append(list, r.among("beside settings", r.parallel, mostBeside)...)
-		r.sendAll(ctx, list, r.parallel)
+		list = append(list, r.among("beside settings", r.Parallel, mostBeside)...)
+		r.sendAll(ctx, list, r.Parallel)
 	}
 	return list
 }

@@ -11,8 +11,8 @@ import (
 // and ends in the next, as a whole and as a stream.
 func (r *run) stops(context.Context) (list []*request) {
 	for _, q := range r.eachPath() {
-		text, _, _ := strings.Cut(r.model.unended(q.answer.Text), "\uFFFD")
-		cuts := r.model.cuts(q.ref.Tokens, text)
+		text, _, _ := strings.Cut(r.Model.unended(q.answer.Text), "\uFFFD")
+		cuts := r.Model.cuts(q.ref.Tokens, text)
 		inside, across := stopInside(text, cuts), stopAcross(text, cuts)
 		if inside == "" || across == "" {
 			r.note("not asked: case %s with a stop: its text has no place for one", q.ref.Case)
@@ -98,10 +98,10 @@ func (r *run) stoppedAt(of *request, a *Answer, text, stop string, cuts []int) j
 	if i, _ := slices.BinarySearch(cuts, to); i < len(cuts) {
 		last = cuts[i]
 	}
-	is, want := r.model.unended(a.Text), plain(text[:from])
+	is, want := r.Model.unended(a.Text), plain(text[:from])
 	written := strings.HasPrefix(text, is) && len(is) >= to && len(is) <= last
 	switch {
-	case is != want && !written && is == r.model.unended(of.answer.Text):
+	case is != want && !written && is == r.Model.unended(of.answer.Text):
 		j.fail(long, 0, "the stop %s is ignored", quoted(stop))
 	case is != want && !written:
 		j.fail(texts, 0, "with the stop %s the text is %s, not %s", quoted(stop), quoted(a.Text), quoted(want))

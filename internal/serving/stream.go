@@ -27,15 +27,15 @@ func (r *run) streams(ctx context.Context) (list []*request) {
 // is asked as a whole again, too, tells nothing of the stream, nor does one of bytes that are no characters.
 func (r *run) streamOf(ctx context.Context, q *request, way, cause string, came func()) *request {
 	by := func(a *Answer) judgement {
-		j, whole := newJudgement(), r.model.unended(q.answer.Text)
-		same := r.model.unended(a.Text) == whole
+		j, whole := newJudgement(), r.Model.unended(q.answer.Text)
+		same := r.Model.unended(a.Text) == whole
 		switch {
 		case q.answer.Called:
 			j.fail(nothing, 0, "its text calls a tool")
 		case !same && broken(whole):
 			j.fail(nothing, 0, "its text holds bytes that are no character, and is another as a stream")
 		case !same:
-			if again, err := r.client.ask(ctx, q.ask); err == nil && r.model.unended(again.Text) != whole {
+			if again, err := r.client.ask(ctx, q.ask); err == nil && r.Model.unended(again.Text) != whole {
 				j.fail(nothing, 0, "the text is another each time")
 			}
 			j.fail(texts, 0, "the pieces of the stream come to %s, the answer as a whole is %s", quoted(a.Text), quoted(q.answer.Text))
@@ -55,7 +55,7 @@ func (r *run) streamOf(ctx context.Context, q *request, way, cause string, came 
 // character may not spoil what comes before it.
 func (r *run) breaks(context.Context) (list []*request) {
 	for _, q := range r.eachPath() {
-		k := r.model.insideCharacter(q.ref.Tokens[:q.length()])
+		k := r.Model.insideCharacter(q.ref.Tokens[:q.length()])
 		if k == 0 || q.j.tie >= 0 {
 			continue
 		}
@@ -64,8 +64,8 @@ func (r *run) breaks(context.Context) (list []*request) {
 		whole := untied(&request{ref: begin, ask: begin.Ask, way: "broken character", extra: true, cause: causeDetokenise, by: func(a *Answer) judgement {
 			j := newJudgement()
 			j.right = k
-			if right, _ := r.model.text(begin, begin.Tokens, a.Text); !right {
-				j.fail(texts, k-1, "the text breaks off in a character: %s", r.model.quote(begin, begin.Tokens, a.Text))
+			if right, _ := r.Model.text(begin, begin.Tokens, a.Text); !right {
+				j.fail(texts, k-1, "the text breaks off in a character: %s", r.Model.quote(begin, begin.Tokens, a.Text))
 			}
 			j.also("text")
 			return j

@@ -21,10 +21,10 @@ type Answer struct {
 	Reason string // why it stopped, where the server says more than Finish
 	Called bool   // tools are called, and what calls them is not in the text
 
-	LogProbs []float64            // of the chosen tokens, NaN where one is null; nil if the server does not say
-	Texts    []string             // of the chosen tokens; nil if the server does not say
-	Top      []map[string]float64 // the most probable tokens by their texts; nil if the server does not say
-	Rounding float64              // half a unit of the last digit that log-probabilities are written with
+	LogProbs []float64 // of the chosen tokens, NaN where one is null; nil if the server does not say
+	Texts    []string  // of the chosen tokens; nil if the server does not say
+	Top      []wireTop // the most probable tokens by their texts; nil if the server does not say
+	Rounding float64   // half a unit of the last digit that log-probabilities are written with
 
 	Drafted, Accepted int // tokens that a draft model proposed, and those of them that are in the answer; 0 if the server does not say
 
@@ -66,17 +66,43 @@ type (
 		} `json:"completion_tokens_details"`
 	}
 	wireLogProbs struct {
-		Tokens   []string          `json:"tokens"`
-		LogProbs []*json.Number    `json:"token_logprobs"`
-		Top      []json.RawMessage `json:"top_logprobs"`
+		Tokens   []string       `json:"tokens"`
+		LogProbs []*json.Number `json:"token_logprobs"`
+		Top      []wireTop      `json:"top_logprobs"`
 		Content  []struct {
-			Token   string          `json:"token"`
-			ID      *int            `json:"id"`
-			LogProb *json.Number    `json:"logprob"`
-			Top     json.RawMessage `json:"top_logprobs"`
+			Token   string       `json:"token"`
+			ID      *int         `json:"id"`
+			LogProb *json.Number `json:"logprob"`
+			Top     wireTop      `json:"top_logprobs"`
 		} `json:"content"`
 	}
+	// wireTop are the most probable tokens of a position by their texts: an object, or a list.
+	wireTop map[string]float64
 )
+
+// UnmarshalJSON reads what is there. What is neither an object nor a list tells nothing, nor does null.
+func (w *wireTop) UnmarshalJSON(data []byte) error {
+	var byText map[string]*float64
+	var list []struct {
+		Token   string   `json:"token"`
+		LogProb *float64 `json:"logprob"`
+	}
+	if json.Unmarshal(data, &byText) != nil && json.Unmarshal(data, &list) != nil {
+		return nil
+	}
+	*w = wireTop{}
+	for _, t := range list {
+		if t.LogProb != nil {
+			(*w)[t.Token] = *t.LogProb
+		}
+	}
+	for text, p := range byText {
+		if p != nil {
+			(*w)[text] = *p
+		}
+	}
+	return nil
+}
 
 // wireIDs are token ids, which some servers wrap in a list for each choice.
 type wireIDs [][]int
@@ -170,37 +196,32 @@ func readPiece(data []byte) (text, finish string, err error) {
 }
 
 func (w *wireChoice) answer() (a Answer, err error) {
-	a.Finish = w.Finish
-	switch a.Finish {
-	case "abort", "error", "cancelled", "timeout", "content_filter":
-		return a, fmt.Errorf("finish_reason is %q: the server did not answer to the end", a.Finish)
-	}
-	if text, is := w.Text.(string); is {
-		a.Text = text
-	} else if w.Text != nil {
-		return a, errors.New("text is no text")
-	}
-	if w.Message != nil {
+	text, isText := w.Text.(string)
+	if a.Text, a.Finish = text, w.Finish; w.Message != nil {
 		a.Text = w.Message.Content // null where nothing was said
-	} else if w.Text == nil && w.Tokens == nil && w.LogProbs == nil {
+	}
+	a.Called = a.Finish == "tool_calls" || a.Finish == "function_call"
+	if r := string(w.Reason); r != "null" {
+		a.Reason = r
+	}
+	switch {
+	case slices.Contains([]string{"abort", "error", "cancelled", "timeout", "content_filter"}, a.Finish):
+		return a, fmt.Errorf("finish_reason is %q: the server did not answer to the end", a.Finish)
+	case w.Text != nil && !isText:
+		return a, errors.New("text is no text")
+	case w.Message == nil && w.Text == nil && w.Tokens == nil && w.LogProbs == nil:
 		return a, errors.New("it has neither text nor message")
 	}
-	if a.Tokens, err = w.Tokens.of(0, 1); err != nil {
-		return a, err
-	}
-	if a.Prompt, err = w.Prompt.of(0, 1); err != nil {
-		return a, err
+	if a.Tokens, err = w.Tokens.of(0, 1); err == nil {
+		a.Prompt, err = w.Prompt.of(0, 1)
 	}
 	if len(a.Prompt) == 0 {
 		a.Prompt = nil
 	}
-	if r := string(w.Reason); r != "null" {
-		a.Reason = r
-	}
-	if w.LogProbs != nil {
+	if w.LogProbs != nil && err == nil {
 		err = a.logProbs(w.LogProbs)
 	}
-	if a.Called = a.Finish == "tool_calls" || a.Finish == "function_call"; a.Called && a.Tokens == nil && err == nil {
+	if a.Called && a.Tokens == nil && err == nil {
 		err = fmt.Errorf("finish_reason is %q, and the answer does not say its tokens", a.Finish)
 	}
 	return a, err
@@ -208,25 +229,29 @@ func (w *wireChoice) answer() (a Answer, err error) {
 
 // logProbs reads the log-probabilities in the form of completions, or in that of chats.
 func (a *Answer) logProbs(w *wireLogProbs) error {
-	numbers, texts, top := w.LogProbs, w.Tokens, w.Top
-	var ids []int
 	if len(w.Content) > 0 {
-		numbers, texts, top = nil, nil, nil
+		w.LogProbs, w.Tokens, w.Top = nil, nil, nil
 	}
+	var ids, named []int
 	for _, c := range w.Content {
-		numbers, texts, top = append(numbers, c.LogProb), append(texts, c.Token), append(top, c.Top)
+		w.LogProbs, w.Tokens, w.Top = append(w.LogProbs, c.LogProb), append(w.Tokens, c.Token), append(w.Top, c.Top)
 		if c.ID != nil {
 			ids = append(ids, *c.ID)
 		}
 	}
-	if len(ids) == 0 {
-		ids = namedIDs(texts)
+	for _, text := range w.Tokens {
+		if id, ok := TokenID(text); ok {
+			named = append(named, id)
+		}
 	}
-	if a.Tokens == nil && len(ids) > 0 && len(ids) == len(texts) {
+	if len(ids) == 0 {
+		ids = named
+	}
+	if a.Tokens == nil && len(ids) > 0 && len(ids) == len(w.Tokens) {
 		a.Tokens, a.Named = ids, true
 	}
 	digits := 0
-	for i, n := range numbers {
+	for i, n := range w.LogProbs {
 		v := math.NaN()
 		if n != nil {
 			var err error
@@ -240,18 +265,15 @@ func (a *Answer) logProbs(w *wireLogProbs) error {
 		}
 		a.LogProbs = append(a.LogProbs, v)
 	}
-	if len(numbers) == 0 {
+	n := len(w.LogProbs)
+	if n == 0 {
 		return nil
 	}
-	a.Rounding = math.Pow(10, -float64(digits)) / 2
-	if len(texts) == len(numbers) {
-		a.Texts = texts
+	if a.Rounding = math.Pow(10, -float64(digits)) / 2; len(w.Tokens) == n {
+		a.Texts = w.Tokens
 	}
-	for _, t := range top {
-		a.Top = append(a.Top, readTop(t))
-	}
-	if len(a.Top) != len(a.LogProbs) {
-		a.Top = nil
+	if len(w.Top) == n {
+		a.Top = w.Top
 	}
 	return nil
 }
@@ -259,48 +281,11 @@ func (a *Answer) logProbs(w *wireLogProbs) error {
 // allDigits are those of a number that is not rounded, which is written with an exponent.
 const allDigits = 17
 
-// namedIDs reads token ids off texts, see [TokenID]; nil if one is none.
-func namedIDs(texts []string) (ids []int) {
-	for _, t := range texts {
-		id, ok := TokenID(t)
-		if !ok {
-			return nil
-		}
-		ids = append(ids, id)
-	}
-	return ids
-}
-
 // TokenID reads the id off a text of the form token_id:15, which some servers write in place of a token's.
 func TokenID(text string) (id int, ok bool) {
 	digits, ok := strings.CutPrefix(text, "token_id:")
 	id, err := strconv.Atoi(digits)
 	return id, ok && err == nil && id >= 0
-}
-
-// readTop reads the most probable tokens of a position: an object by text, or a list. What is
-// neither tells nothing, nor does null.
-func readTop(data json.RawMessage) map[string]float64 {
-	var byText map[string]*float64
-	var list []struct {
-		Token   string   `json:"token"`
-		LogProb *float64 `json:"logprob"`
-	}
-	if json.Unmarshal(data, &byText) != nil && json.Unmarshal(data, &list) != nil {
-		return nil
-	}
-	out := map[string]float64{}
-	for _, t := range list {
-		if t.LogProb != nil {
-			out[t.Token] = *t.LogProb
-		}
-	}
-	for text, p := range byText {
-		if p != nil {
-			out[text] = *p
-		}
-	}
-	return out
 }
 
 // Counted is how many tokens the answer has, −1 if nothing says it.

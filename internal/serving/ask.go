@@ -46,15 +46,6 @@ func (a Ask) path() string {
 	return "/v1/completions"
 }
 
-// with sets keys of the request.
-func (a Ask) with(keys map[string]any) Ask {
-	extra := map[string]any{}
-	maps.Copy(extra, a.extra)
-	maps.Copy(extra, keys)
-	a.extra = extra
-	return a
-}
-
 // form is what is asked for besides tokens.
 type form struct {
 	ids    bool // return_token_ids

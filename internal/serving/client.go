@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -86,7 +87,7 @@ type served struct {
 // list asks for the models that are served; none of a server that has no such list: MLX's sends nothing
 // where the hub's cache is not there.
 func (c *client) list(ctx context.Context) ([]served, error) {
-	data, err := c.send(ctx, http.MethodGet, c.base+models, nil, io.Discard)
+	data, err := c.send(ctx, models, nil, nil)
 	if e, is := errors.AsType[*answerError](err); is && e.Status == http.StatusNotFound || err == nil && len(data) == 0 {
 		return nil, nil
 	}
@@ -185,7 +186,7 @@ func refused(err error) bool {
 }
 
 func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
-	data, err := c.exchange(ctx, a, f, io.Discard)
+	data, err := c.send(ctx, a.path(), a.body(c.model, f), nil)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -200,20 +201,23 @@ func (c *client) post(ctx context.Context, a Ask, f form) (Answer, error) {
 	return choices[0], nil
 }
 
-func (c *client) exchange(ctx context.Context, a Ask, f form, watch io.Writer) ([]byte, error) {
-	body, err := json.Marshal(a.body(c.model, f))
-	if err != nil {
-		return nil, fmt.Errorf("serving: %w", err)
-	}
-	return c.send(ctx, http.MethodPost, c.base+a.path(), body, watch)
-}
-
-// send sends a request and returns the body of its answer, which must be of status 200 and come
-// whole before the deadline. watch is given it as it comes.
-func (c *client) send(ctx context.Context, method, address string, body []byte, watch io.Writer) ([]byte, error) {
+// send sends a request, without a body one of GET, and returns the body of its answer, which must be of status 200 and
+// come whole before the deadline. watch is given its lines as they come.
+func (c *client) send(ctx context.Context, path string, body map[string]any, watch func(line []byte)) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	method, address, data := http.MethodGet, path, []byte(nil)
+	if strings.HasPrefix(path, "/") {
+		address = c.base + path
+	}
+	if body != nil {
+		method = http.MethodPost
+		var err error
+		if data, err = json.Marshal(body); err != nil {
+			return nil, fmt.Errorf("serving: %w", err)
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("serving: %w", err)
 	}
@@ -224,20 +228,27 @@ func (c *client) send(ctx context.Context, method, address string, body []byte, 
 	if key := os.Getenv(KeyVariable); key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
-	path := strings.TrimPrefix(address, c.base)
 	response, err := c.http.Do(r)
 	if err != nil {
 		return nil, c.failed(ctx, path, err)
 	}
 	defer response.Body.Close()
-	data, err := io.ReadAll(io.TeeReader(io.LimitReader(response.Body, maxAnswer+1), watch))
+	data = nil
+	for lines := bufio.NewReader(io.LimitReader(response.Body, maxAnswer+1)); err == nil; {
+		var line []byte
+		line, err = lines.ReadBytes('\n')
+		if data = append(data, line...); watch != nil {
+			watch(line)
+		}
+	}
 	switch {
-	case err != nil:
+	case err != io.EOF:
 		return nil, c.failed(ctx, path, fmt.Errorf("the answer ended after %d bytes: %w", len(data), err))
 	case len(data) > maxAnswer:
 		return nil, &answerError{What: fmt.Sprintf("%s: the answer has more than %d MiB", path, maxAnswer>>20)}
 	case response.StatusCode != http.StatusOK:
-		return nil, &answerError{Status: response.StatusCode, What: fmt.Sprintf("%s: %s: %s", path, response.Status, message(data))}
+		what := fmt.Sprintf("%s: %s: %s", path, response.Status, message(data))
+		return nil, &answerError{Status: response.StatusCode, What: what}
 	}
 	return data, nil
 }

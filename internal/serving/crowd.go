@@ -15,17 +15,19 @@ const (
 
 // continued is a request from the middle of a reference's text.
 func continued(ref *Reference, k int, way string) *request {
-	rest := ref.from(k, len(ref.Tokens))
-	return &request{ref: rest, ask: rest.Ask, way: way, from: k, extra: true}
+	return &request{ref: ref.from(k, len(ref.Tokens)), way: way, from: k, extra: true}
 }
+
+// sameAgain is a request that was sent alone, in another way.
+func sameAgain(a *request, way string) *request { return &request{ref: a.ref, way: way, twin: a} }
 
 // continues reports whether the server can be asked from the middle of a text: token ids were answered, or not yet
 // asked, and what follows can be judged without the beginning of the text.
 func (r *run) continues(ref *Reference) bool {
 	tried, answered, judged := false, false, r.Model.Vocab != nil
 	for _, q := range r.requests {
-		tried = tried || q.sent && q.ask.As == AsIDs
-		answered = answered || q.judged() && q.ask.As == AsIDs
+		tried = tried || q.sent && q.ref.Ask.As == AsIDs
+		answered = answered || q.judged() && q.ref.Ask.As == AsIDs
 		judged = judged || q.judged() && (q.answer.Tokens != nil || q.answer.LogProbs != nil && ref.Rows != nil)
 	}
 	return ref.Prompt != nil && judged && (answered || !tried)
@@ -35,22 +37,21 @@ func (r *run) continues(ref *Reference) bool {
 // middle of the texts, or the same again.
 func (r *run) crowd(way string, n int) (crowd []*request) {
 	alone := r.alone()
-	again := func(a *request) { crowd = append(crowd, &request{ref: a.ref, ask: a.ask, way: way, twin: a}) }
 	for _, a := range alone {
-		again(a)
+		crowd = append(crowd, sameAgain(a, way))
 	}
 	for k := 1; len(crowd) < n; k++ {
 		before := len(crowd)
 		for _, a := range alone {
-			if len(crowd) < n && k < a.length() && r.continues(a.ref) {
+			if k < a.length() && r.continues(a.ref) {
 				crowd = append(crowd, continued(a.ref, k, way))
 			}
 		}
 		if len(crowd) == before {
-			again(alone[len(crowd)%len(alone)])
+			crowd = append(crowd, sameAgain(alone[before%len(alone)], way))
 		}
 	}
-	return crowd
+	return crowd[:max(n, len(alone))]
 }
 
 // among lists requests that are judged for what others do to them, and says how many are left out.
@@ -75,8 +76,8 @@ func (r *run) jostled(q *request) *request {
 		case j.fault != short || !j.unsure:
 		case q.twin == nil:
 			j.fault = nothing
-		case q.twin.j.ended == j.at:
-			j.fault, j.what, j.ended = none, "", j.at
+		case q.twin.j.Ended != nil && *q.twin.j.Ended == j.at:
+			j.fault, j.Text, j.Ended = none, "", q.twin.j.Ended
 		}
 		return j
 	}
@@ -90,7 +91,7 @@ func untied(q *request) *request {
 	q.by = func(a *Answer) judgement {
 		j := by(a)
 		if j.fault > nothing && slices.ContainsFunc(q.ref.Rows, func(row Row) bool { return row.Gap() <= row.noise }) {
-			j.fault, j.what = nothing, "another text comes, and the reference's has a tie"
+			j.fault, j.Text = nothing, "another text comes, and the reference's has a tie"
 		}
 		return j
 	}

@@ -5,9 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -56,7 +54,7 @@ func (r *run) drafts(ctx context.Context) (d drafted) {
 	ctx, cancel := context.WithTimeout(ctx, metricsTime)
 	defer cancel()
 	for i, address := range r.pages {
-		if page, err := r.client.send(ctx, http.MethodGet, address, nil, io.Discard); err == nil {
+		if page, err := r.client.send(ctx, address, nil, nil); err == nil {
 			r.pages = r.pages[i : i+1]
 			d.page, d.rate = readMetrics(page)
 			return d
@@ -76,7 +74,7 @@ func (r *run) redraft(ctx context.Context) (list []*request) {
 	for i, way := range []string{again, againAtOnce} {
 		var asked []*request
 		for _, a := range r.alone() {
-			asked = append(asked, r.jostled(&request{ref: a.ref, ask: a.ask, way: way, twin: a}))
+			asked = append(asked, r.jostled(sameAgain(a, way)))
 		}
 		r.sendAll(ctx, asked, []int{1, r.Parallel}[i])
 		now := r.drafts(ctx)

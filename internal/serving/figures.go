@@ -15,12 +15,12 @@ import (
 // figures: the log-probabilities are a known function of the right ones.
 func (d *prober) figures(q *request) *report.Cause {
 	a := &q.answer
-	unnamed := a.Tokens == nil && !slices.Contains(q.j.judged, "text")
+	unnamed := a.Tokens == nil && !slices.Contains(q.j.Judged, "text")
 	switch {
 	case q.j.fault != others && q.j.fault != logProbs && !(q.j.fault == tokens && unnamed):
 		return nil
 	case q.j.fault == others, len(a.LogProbs) < len(a.Tokens)-1:
-		return q.proven(causeLogProbs, "%s", q.j.what)
+		return q.proven(causeLogProbs, "%s", q.j.Text)
 	}
 	n := min(len(a.LogProbs), len(q.ref.Rows), len(q.ref.Tokens))
 	text, enough := explain(q.ref.first(n), a)
@@ -40,7 +40,7 @@ func (d *prober) swapped(q *request) *report.Cause {
 	}
 	row, noise := q.ref.Rows[k], q.ref.noise(k, a)
 	right, _ := row.LogProb(q.ref.Tokens[k])
-	another := slices.Contains(q.j.judged, "text") // it shows that the token is another
+	another := slices.Contains(q.j.Judged, "text") // it shows that the token is another
 	if a.Tokens != nil {
 		own, known := row.LogProb(a.Tokens[k])
 		another = !known || !near(a.LogProbs[k], own, noise)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
 )
 
@@ -28,37 +29,29 @@ const (
 	others         // these are right, too, those of the tokens beside them are not
 )
 
-// judgement is what came of one answer.
+// judgement is what came of one answer: of the report's facts those that the answer alone tells, with the fault as text.
 type judgement struct {
+	report.ServedRequest
 	fault    fault
-	at       int    // of fault tokens, short, long, logProbs and others: the token, from 0
-	what     string // the fault, a sentence
-	right    int    // tokens that are the reference's, or tied with it
-	tie      int    // the first token that is not the reference's and may be, −1 if there is none
-	ended    int    // where the answer ends before the reference's, −1 if it does not
-	judged   []string
-	misnamed bool    // the log-probabilities are of other tokens than the answer's
-	worst    float64 // largest error of a log-probability, in nats
-	unsure   bool    // of short: the reference's next token may be one that ends a text
+	at       int  // of fault tokens, short, long, logProbs and others: the token, from 0
+	misnamed bool // the log-probabilities are of other tokens than the answer's
+	unsure   bool // of short: the reference's next token may be one that ends a text
 }
-
-func newJudgement() judgement { return judgement{tie: -1, ended: -1} }
 
 func (j *judgement) fail(f fault, at int, format string, args ...any) {
 	if j.fault == none {
-		j.fault, j.at, j.what = f, at, fmt.Sprintf(format, args...)
+		j.fault, j.at, j.Text = f, at, fmt.Sprintf(format, args...)
 	}
 }
 
 func (j *judgement) also(what string) {
-	if !slices.Contains(j.judged, what) {
-		j.judged = append(j.judged, what)
+	if !slices.Contains(j.Judged, what) {
+		j.Judged = append(j.Judged, what)
 	}
 }
 
 // judge judges an answer by the reference.
-func (m *Model) judge(ref *Reference, a *Answer) judgement {
-	j := newJudgement()
+func (m *Model) judge(ref *Reference, a *Answer) (j judgement) {
 	if a.Prompt != nil && ref.Prompt != nil {
 		j.also("prompt")
 		if !slices.Equal(a.Prompt, ref.Prompt) {
@@ -84,7 +77,7 @@ func (m *Model) judge(ref *Reference, a *Answer) judgement {
 		}
 	}
 	m.logProbs(&j, ref, a, ids)
-	if len(j.judged) == 0 {
+	if len(j.Judged) == 0 {
 		j.fail(nothing, 0, "the answer has no token ids and no log-probabilities, and the reference's text is not known")
 	}
 	return j
@@ -118,10 +111,10 @@ func (m *Model) tokens(j *judgement, ref *Reference, a *Answer, ids []int) {
 	for k, id := range ids[:min(len(ids), len(ref.Tokens))] {
 		switch {
 		case id == ref.Tokens[k]:
-			j.right++
+			j.Right++
 			continue
 		case id == unknown && m.otherChoice(ref, a, k), m.tied(ref, a, k, id):
-			j.tie, j.right = k, k+1
+			j.Tie, j.Right = &k, k+1
 		case id == unknown:
 			j.fail(tokens, k, "token %d is not the reference's, %s: the text is %s", k, m.name(ref.Tokens[k]), m.quote(ref, ref.Tokens, a.Text))
 		default:
@@ -185,11 +178,11 @@ func (m *Model) length(j *judgement, ref *Reference, a *Answer, ids []int) {
 	case ended && !a.Stopped():
 		j.fail(ending, n-1, "the answer ends with %s, which ends a text, and the server says that it ended by length", m.name(ref.Tokens[n-1]))
 	case ended, m.ends(ref.Tokens[n]) && a.Stopped():
-		j.ended = n
+		j.Ended = &n
 	case !a.Stopped():
 		j.fail(short, n, "the answer has %d of %d tokens, and the server says that it ended by length", n, want)
 	default:
-		j.ended, j.unsure = n, m.EOS == nil && a.Reason == ""
+		j.Ended, j.unsure = &n, m.EOS == nil && a.Reason == ""
 		j.fail(short, n, "the server ended the answer after %d of %d tokens (%s), where the reference goes on with %s", n, want,
 			sanitize.Line(cmp.Or(a.Reason, a.Finish)), m.name(ref.Tokens[n]))
 	}
@@ -221,7 +214,7 @@ func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
 		return nil
 	case known && right, !known && at == allRight:
 		if known && m.Vocab == nil && a.Stopped() && n >= len(ref.Tokens) && len(plain(a.Text)) < len(ref.plain()) {
-			j.right = len(ids)
+			j.Right = len(ids)
 			j.fail(short, 0, "the server ended the text after %s, and the reference goes on: %s", quoted(a.Text), quoted(ref.Text))
 			return nil
 		}
@@ -326,13 +319,13 @@ func (m *Model) logProbs(j *judgement, ref *Reference, a *Answer, ids []int) {
 		j.fail(logProbs, 0, "the answer has %d tokens and %d log-probabilities", n, len(a.LogProbs))
 		return
 	}
-	for k := range min(len(ids), len(a.LogProbs), len(ref.Rows), j.right) {
+	for k := range min(len(ids), len(a.LogProbs), len(ref.Rows), j.Right) {
 		p, ok := ref.Rows[k].LogProb(ids[k])
 		if !ok || math.IsNaN(a.LogProbs[k]) {
 			continue
 		}
 		off, noise := math.Abs(a.LogProbs[k]-p), ref.noise(k, a)
-		if j.worst = max(j.worst, off); off > noise {
+		if j.LogProb = max(j.LogProb, report.Float(off)); off > noise {
 			j.fail(logProbs, k, "token %d is right, its log-probability is %.5g and not %.5g: %.2g off, noise %.2g", k, a.LogProbs[k], p,
 				off, noise)
 		}

@@ -61,7 +61,7 @@ func (m *Model) penalised(ref *Reference, of setting, behind int, temperature, d
 		}
 		return out
 	}
-	s := sampling{ref: ref, behind: behind, name: of.String(), keys: of.asked()}
+	s := sampling{ref: ref, behind: behind, name: of.name(), keys: of.asked()}
 	if s.keys["temperature"] = temperature; temperature != 1 {
 		s.name += fmt.Sprintf(" at temperature %.2g", temperature)
 	}

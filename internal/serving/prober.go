@@ -54,43 +54,38 @@ type prober struct {
 	*run
 	ctx   context.Context
 	until time.Time
-	asked int
-	said  []string
-	again map[*request][]probe
 }
 
-// probe is the answer to a further request.
-type probe struct {
-	answer Answer
-	right  bool // it is the reference's
-}
+func (r *run) prober(ctx context.Context) *prober { return &prober{r, ctx, time.Now().Add(probeTime)} }
 
-// try sends a further request about a wrong one, for which ref has the right answer. ok is false if
-// there is no answer that can be judged, or no time left: that shows nothing.
-func (d *prober) try(q *request, how string, ref *Reference, a Ask) (p probe, ok bool) {
-	if d.asked >= maxProbes || time.Now().After(d.until) || d.ctx.Err() != nil {
-		return p, false
+// try sends a further request about a wrong one, for which ref has the right answer. None comes if there is no time
+// left: that shows nothing, as one that cannot be judged.
+func (d *prober) try(q *request, how string, ref *Reference) *request {
+	p := *q
+	p.ref, p.sent, p.extra = ref, false, false
+	if len(d.out.Probes) >= maxProbes || time.Now().After(d.until) || d.ctx.Err() != nil {
+		return &p
 	}
-	d.asked++
-	what, word := q.where()+", "+how, "wrong"
-	answer, err := d.client.ask(d.ctx, a)
-	if err != nil {
-		d.said = append(d.said, what+": no answer")
-		return p, false
-	}
-	j := d.Model.judge(ref, &answer)
-	p = probe{answer, j.fault == none || j.fault == short && j.unsure && len(ref.Tokens)-j.at == 1}
-	if p.right {
+	p.sent = true
+	d.answered(d.ctx, &p)
+	word := "wrong"
+	if p.err != nil {
+		word = "no answer"
+	} else if p.right() {
 		word = "right"
 	}
-	d.said = append(d.said, what+": "+word)
-	return p, true
+	d.out.Probes = append(d.out.Probes, fmt.Sprintf("%s, %s: %s", q.where(), how, word))
+	return &p
+}
+
+// anew sends a request again, with other keys.
+func (d *prober) anew(q *request, how string, keys map[string]any) *request {
+	return d.try(q, how, q.ref.with(keys))
 }
 
 // next asks for n tokens after the first k of the reference's, all as ids.
-func (d *prober) next(q *request, k, n int) (p probe, ok bool) {
-	rest := q.ref.from(k, n)
-	return d.try(q, fmt.Sprintf("prompt and %s as ids, %d more", plural(k, "right token"), n), rest, rest.Ask)
+func (d *prober) next(q *request, k, n int) *request {
+	return d.try(q, fmt.Sprintf("prompt and %s as ids, %d more", plural(k, "right token"), n), q.ref.from(k, n))
 }
 
 // causes looks for what makes the answers wrong, the first ones in their order. Those that are
@@ -154,15 +149,14 @@ func (d *prober) harness() string {
 		if k > 0 {
 			asked += fmt.Sprintf(" and the %s before it", plural(k, "token"))
 		}
-		p, ok := d.next(q, k, 1)
-		switch {
-		case !ok:
+		p, is := d.next(q, k, 1), "right: the model is right, the server around it is not"
+		if !p.came() {
 			return ""
-		case p.right:
-			return fmt.Sprintf("%s: %s, alone, are answered right: the model is right, the server around it is not", sanitize.Line(q.where()), asked)
 		}
-		return fmt.Sprintf("%s: %s, alone, are answered wrong, too: look at the model, parity run and go test judge its tensors",
-			sanitize.Line(q.where()), asked)
+		if !p.right() {
+			is = "wrong, too: look at the model, parity run and go test judge its tensors"
+		}
+		return fmt.Sprintf("%s: %s, alone, are answered %s", sanitize.Line(q.where()), asked, is)
 	}
 	return ""
 }

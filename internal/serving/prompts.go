@@ -42,11 +42,11 @@ func (d *prober) otherIDs(q *request) *report.Cause {
 	}
 	for _, m := range misreadings(q.ref) {
 		if slices.Equal(is, m.ids) {
-			return q.proven(m.cause, "its ids of the prompt are those %s: %s", m.text, q.j.what)
+			return q.proven(m.cause, "its ids of the prompt are those %s: %s", m.text, q.j.Text)
 		}
 	}
-	if q.ask.As == AsChat {
-		return q.proven(causeTemplate, "the server renders the messages in another way: %s", q.j.what)
+	if q.ref.Ask.As == AsChat {
+		return q.proven(causeTemplate, "the server renders the messages in another way: %s", q.j.Text)
 	}
 	return nil
 }
@@ -59,17 +59,17 @@ func (d *prober) mistakenPrompt(q *request) *report.Cause {
 		return nil
 	}
 	right := false
-	if q.ask.As != AsIDs {
-		p, ok := d.ids(q, "the reference's ids", want)
-		if right = p.right; !ok {
+	if q.ref.Ask.As != AsIDs {
+		p := d.ids(q, "the reference's ids", want)
+		if right = p.right(); !p.came() {
 			return nil
 		}
 	}
 	if !right {
-		if p, ok := d.ids(q, "as ids without the first", want[1:]); ok && p.right {
+		if d.ids(q, "as ids without the first", want[1:]).right() {
 			return q.proven(causeBOSTwice, "as ids without the first the prompt is answered right: the server adds one")
 		}
-		if p, ok := d.ids(q, "as ids with the first twice", slices.Concat(want[:1], want)); ok && p.right {
+		if d.ids(q, "as ids with the first twice", slices.Concat(want[:1], want)).right() {
 			return q.proven(causeBOSMissing, "as ids with the first twice the prompt is answered right: the server drops one")
 		}
 		return nil
@@ -78,14 +78,14 @@ func (d *prober) mistakenPrompt(q *request) *report.Cause {
 		if count >= 0 && count != len(of.ids) {
 			continue
 		}
-		if p, ok := d.ids(q, "ids "+of.text, of.ids); ok && d.agree(q.ref, &q.answer, &p.answer) {
+		if agree(q, d.ids(q, "ids "+of.text, of.ids)) {
 			f := q.proven(of.cause, "the reference's token ids are answered right, and ids %s as the prompt is: "+
 				"these are what the server makes of it", of.text)
 			f.Proven = count >= 0 || len(q.ref.Tokens) > 1
 			return f
 		}
 	}
-	if q.ask.As == AsChat && count >= 0 && count != len(want) {
+	if q.ref.Ask.As == AsChat && count >= 0 && count != len(want) {
 		return q.proven(causeTemplate, "the reference's %d token ids are answered right, and the server makes %d of the messages", len(want), count)
 	}
 	return nil
@@ -97,16 +97,16 @@ func (d *prober) otherTokenizer(q *request) *report.Cause {
 	count, want := q.answer.PromptCount, len(q.ref.Prompt)
 	cause := causeTemplate
 	switch {
-	case q.ask.As == AsIDs || q.ref.Prompt == nil:
+	case q.ref.Ask.As == AsIDs || q.ref.Prompt == nil:
 		return nil
 	case count == want+1:
 		cause = causeBOSTwice
 	case count == want-1:
 		cause = causeBOSMissing
-	case q.ask.As != AsChat:
+	case q.ref.Ask.As != AsChat:
 		return nil
 	case count < 0 || count == want:
-		if p, ok := d.ids(q, "the reference's ids", q.ref.Prompt); ok && p.right {
+		if d.ids(q, "the reference's ids", q.ref.Prompt).right() {
 			return q.guess(cause, "the reference's token ids are answered right, the messages are not")
 		}
 		return nil
@@ -115,8 +115,9 @@ func (d *prober) otherTokenizer(q *request) *report.Cause {
 }
 
 // ids asks other ids in place of a prompt, for the same answer.
-func (d *prober) ids(q *request, how string, ids []int) (p probe, ok bool) {
+func (d *prober) ids(q *request, how string, ids []int) *request {
 	ref := *q.ref
 	ref.Prompt = nil // it does not judge the ids of the prompt
-	return d.try(q, how, &ref, Ask{As: AsIDs, IDs: ids, Tokens: q.ask.Tokens})
+	ref.Ask = Ask{As: AsIDs, IDs: ids, Tokens: ref.Ask.Tokens}
+	return d.try(q, how, &ref)
 }

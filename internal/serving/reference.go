@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
@@ -36,6 +37,15 @@ func (r *Reference) from(k, n int) *Reference {
 func (r *Reference) first(n int) *Reference {
 	out := *r
 	out.Tokens, out.Rows, out.Ask.Tokens = r.Tokens[:n], r.Rows[:min(n, len(r.Rows))], n
+	return &out
+}
+
+// with returns the reference, asked with other keys of the request.
+func (r *Reference) with(keys map[string]any) *Reference {
+	out := *r
+	out.Ask.extra = map[string]any{}
+	maps.Copy(out.Ask.extra, r.Ask.extra)
+	maps.Copy(out.Ask.extra, keys)
 	return &out
 }
 

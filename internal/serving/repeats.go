@@ -11,39 +11,35 @@ import (
 // Causes that show where a request is asked again: by chance, among others, with another setting, or
 // after something that the server keeps.
 
-// repeated sends a request again, alone, several times; nil where that failed.
-func (d *prober) repeated(q *request) []probe {
-	got, asked := d.again[q]
-	for !asked && len(got) < repeats {
-		p, ok := d.try(q, "again and alone", q.ref, q.ask)
-		if !ok {
-			got = nil
-			break
-		}
-		got = append(got, p)
-	}
-	d.again[q] = got
-	return got
-}
-
-func countRight(got []probe) (n int) {
-	for _, p := range got {
-		if p.right {
-			n++
+// repeated sends a request again, alone, several times; none where that failed.
+func (d *prober) repeated(q *request) []*request {
+	for q.again == nil || len(q.again) > 0 && len(q.again) < repeats {
+		p := d.anew(q, "again and alone", nil)
+		if q.again = append(q.again, p); !p.came() {
+			q.again = []*request{}
 		}
 	}
-	return n
+	return q.again
 }
 
 // rightAgain reports whether a request is right in as many more repetitions: one that samples may be
 // right in some.
 func (d *prober) rightAgain(q *request) bool {
 	for range repeats {
-		if p, ok := d.try(q, "again and alone", q.ref, q.ask); !ok || !p.right {
+		if !d.anew(q, "again and alone", nil).right() {
 			return false
 		}
 	}
 	return true
+}
+
+func countRight(got []*request) (n int) {
+	for _, p := range got {
+		if p.right() {
+			n++
+		}
+	}
+	return n
 }
 
 // crowded: right alone, wrong among others.
@@ -58,7 +54,7 @@ func (d *prober) crowded(q *request) *report.Cause {
 		return nil
 	case right > 0:
 		return d.varies(q, fmt.Sprintf("asked %d times alone, it is right %d times", len(got), right))
-	case q.twin != nil && d.alike(q.ref, got):
+	case q.twin != nil && same(got):
 		return q.proven(causeCache, "right the first time, and wrong each time after, alone too: "+
 			"what the server kept of the prompt is not what it computed")
 	}
@@ -71,10 +67,10 @@ func (d *prober) repeat(q *request) *report.Cause {
 	switch right := countRight(got); {
 	case len(got) == 0:
 		return nil
-	case !d.alike(q.ref, got):
+	case !same(got):
 		return d.varies(q, fmt.Sprintf("asked %d times more, alone and at temperature 0, the server gives different answers, "+
 			"%d of them right", len(got), right))
-	case right == 0 && d.agree(q.ref, &q.answer, &got[0].answer):
+	case right == 0 && agree(q, got[0]):
 		return nil // it is always wrong in the same way
 	case right == 0:
 		return q.guess(causeCache, "another answer the first time than each time after")
@@ -82,7 +78,7 @@ func (d *prober) repeat(q *request) *report.Cause {
 	// Right each time after: does it depend on what was asked before?
 	if i := slices.Index(d.requests, q); i > 0 && q.way != AtOnce {
 		before := d.requests[i-1]
-		d.try(before, "again", before.ref, before.ask)
+		d.anew(before, "again", nil)
 		if d.still(q, "after that") {
 			return q.proven(causeCache, "wrong after %s was asked, twice, and right otherwise: "+
 				"the server takes what it kept of the one for the other", before.where())
@@ -94,34 +90,35 @@ func (d *prober) repeat(q *request) *report.Cause {
 	return nil
 }
 
-// remedies are settings that make a wrong request right where the server has a fault of its own. Those
+// remedy is a setting that makes a wrong request right where the server has a fault of its own. Those
 // that may make answers vary are tried for these, too, which takes many requests.
-var remedies = []struct {
+type remedy struct {
 	cause, name string
 	vary        bool
 	keys        map[string]any
-}{
+}
+
+var remedies = []remedy{
 	{causeSampling, "top_k 1", true, map[string]any{"top_k": 1}},
 	{causeCache, "a cache_salt of its own", true, map[string]any{"cache_salt": ""}}, // another one each time
-	{causeSampling, "no frequency and presence penalty", false, map[string]any{"frequency_penalty": 0, "presence_penalty": 0}},
-	{causeSampling, "repetition_penalty 1", false, map[string]any{"repetition_penalty": 1}},
+	{causeSampling, "no frequency and presence penalty", false, map[string]any{frequency: 0, presence: 0}},
+	{causeSampling, "repetition_penalty 1", false, map[string]any{repetition: 1}},
 }
 
 // remedied reports whether a request is right with a remedy.
-func (d *prober) remedied(q *request, name string, keys map[string]any) bool {
-	ask := q.ask.with(keys)
-	if _, is := keys["cache_salt"]; is {
-		ask.extra["cache_salt"] = fmt.Sprintf("goparity-%s-%d", q.ref.Case, d.asked)
+func (d *prober) remedied(q *request, r remedy) bool {
+	keys := r.keys
+	if keys["cache_salt"] != nil {
+		keys = map[string]any{"cache_salt": fmt.Sprintf("goparity-%s-%d", q.ref.Case, len(d.out.Probes))}
 	}
-	p, ok := d.try(q, "with "+name, q.ref, ask)
-	return ok && p.right
+	return d.anew(q, "with "+r.name, keys).right()
 }
 
 // varies is what makes answers vary: a choice by chance, or what the server keeps
 // sometimes, as a cache that evicts.
 func (d *prober) varies(q *request, how string) *report.Cause {
 	for _, r := range remedies {
-		if r.vary && d.cures(q, r.name, r.keys) {
+		if r.vary && d.cures(q, r) {
 			return q.proven(r.cause, "%s; with %s it is right each time, and without, asked in between, it is not", how, r.name)
 		}
 	}
@@ -131,18 +128,18 @@ func (d *prober) varies(q *request, how string) *report.Cause {
 // cures reports whether a request that is right sometimes is right each time with a remedy, while it
 // is wrong in between as it was, so often that it is no chance. The two do not take turns: what a
 // server keeps may.
-func (d *prober) cures(q *request, name string, keys map[string]any) bool {
+func (d *prober) cures(q *request, r remedy) bool {
 	wrong := 0
 	for n := range cured {
-		if !d.remedied(q, name, keys) {
+		if !d.remedied(q, r) {
 			return false
 		}
 		for range 1 + n%2 {
-			p, ok := d.try(q, "as before", q.ref, q.ask)
-			if !ok {
+			p := d.anew(q, "as before", nil)
+			if !p.came() {
 				return false
 			}
-			if !p.right {
+			if !p.right() {
 				wrong++
 			}
 		}
@@ -154,13 +151,13 @@ func (d *prober) cures(q *request, name string, keys map[string]any) bool {
 // default, or keeps what it must not.
 func (d *prober) otherDefault(q *request) *report.Cause {
 	for seed := 1; seed <= 2; seed++ {
-		p, ok := d.try(q, "with a seed", q.ref, q.ask.with(map[string]any{"seed": seed}))
-		if ok && !d.agree(q.ref, &q.answer, &p.answer) && d.still(q, "as before") {
+		p := d.anew(q, "with a seed", map[string]any{"seed": seed})
+		if p.came() && !agree(q, p) && d.still(q, "as before") {
 			return q.proven(causeSampling, "at temperature 0 the answer depends on the seed")
 		}
 	}
 	for _, r := range remedies {
-		if d.remedied(q, r.name, r.keys) && d.still(q, "as before") {
+		if d.remedied(q, r) && d.still(q, "as before") {
 			return q.proven(r.cause, "with %s it is right, and without, asked after that, it is not", r.name)
 		}
 	}
@@ -169,8 +166,8 @@ func (d *prober) otherDefault(q *request) *report.Cause {
 
 // still reports whether a request is answered as it was, wrong.
 func (d *prober) still(q *request, how string) bool {
-	p, ok := d.try(q, how, q.ref, q.ask)
-	return ok && !p.right && d.agree(q.ref, &q.answer, &p.answer)
+	p := d.anew(q, how, nil)
+	return !p.right() && agree(q, p)
 }
 
 // others: the answer is that of a prompt that was asked before.
@@ -197,28 +194,29 @@ func (d *prober) evicted(q *request) *report.Cause {
 		}
 	}
 	d.ids(q, "a prompt that begins otherwise", unlike)
-	if p, ok := d.try(q, "after that", q.ref, q.ask); ok && p.right {
+	if d.anew(q, "after that", nil).right() {
 		return q.proven(causeCache, "right after a prompt that begins otherwise was asked")
 	}
 	return nil
 }
 
-// agree reports whether two answers say the same: the same tokens, or where one does not say which,
-// the same text, with the same log-probabilities.
-func (d *prober) agree(ref *Reference, a, b *Answer) bool {
+// agree reports whether two answers to a request came and say the same: the same tokens, or where one does not say
+// which, the same text, with the same log-probabilities.
+func agree(q, p *request) bool {
+	a, b := &q.answer, &p.answer
 	same := plain(a.Text) == plain(b.Text) // chats are trimmed, completions are not
 	if a.Tokens != nil && b.Tokens != nil {
 		same = slices.Equal(a.Tokens, b.Tokens)
 	}
-	for k := range min(len(a.LogProbs), len(b.LogProbs), len(ref.Rows)) {
-		same = same && near(a.LogProbs[k], b.LogProbs[k], ref.noise(k, a)+b.Rounding)
+	for k := range min(len(a.LogProbs), len(b.LogProbs), len(q.ref.Rows)) {
+		same = same && near(a.LogProbs[k], b.LogProbs[k], q.ref.noise(k, a)+b.Rounding)
 	}
-	return same
+	return same && q.came() && p.came()
 }
 
-// alike reports whether all answers say the same.
-func (d *prober) alike(ref *Reference, all []probe) bool {
-	return !slices.ContainsFunc(all, func(p probe) bool { return !d.agree(ref, &all[0].answer, &p.answer) })
+// same reports whether all answers say the same.
+func same(all []*request) bool {
+	return !slices.ContainsFunc(all, func(p *request) bool { return !agree(all[0], p) })
 }
 
 // speaks reports whether an answer is another reference's, as far as it goes.

@@ -14,10 +14,9 @@ import (
 	"github.com/goparity/goparity/internal/sanitize"
 )
 
-// request is one request: how a reference is asked, and what came of it.
+// request is one request: a reference that is asked, and what came of it.
 type request struct {
 	ref    *Reference
-	ask    Ask
 	way    string
 	from   int                       // tokens of the reference's text that the prompt ends with
 	twin   *request                  // the same request, alone
@@ -30,16 +29,22 @@ type request struct {
 	answer Answer
 	err    error
 	j      judgement
+	again  []*request // the same, alone, several times more, where it is wrong; empty where that failed
 }
 
-func (q *request) wrong() bool { return q.err == nil && q.j.fault > nothing }
+// came reports whether an answer came, and judged whether it was judged.
+func (q *request) came() bool   { return q.sent && q.err == nil }
+func (q *request) judged() bool { return q.came() && q.j.fault != nothing }
+func (q *request) wrong() bool  { return q.err == nil && q.j.fault > nothing }
 
-// judged reports whether an answer came that was judged.
-func (q *request) judged() bool { return q.sent && q.err == nil && q.j.fault != nothing }
+// right reports whether the reference's answer came, or all of it but what may end a text.
+func (q *request) right() bool {
+	return q.came() && (q.j.fault == none || q.j.fault == short && q.j.unsure && len(q.ref.Tokens)-q.j.at == 1)
+}
 
 // where is how a request is called in texts: "case hello as ids, alone".
 func (q *request) where() string {
-	text := fmt.Sprintf("case %s as %s, %s", q.ref.Case, q.ask.As, q.way)
+	text := fmt.Sprintf("case %s as %s, %s", q.ref.Case, q.ref.Ask.As, q.way)
 	if q.from > 0 {
 		text += fmt.Sprintf(" from token %d", q.from)
 	}
@@ -48,24 +53,19 @@ func (q *request) where() string {
 
 // length is how many tokens of the reference's text there are before its end, as far as that is known.
 func (q *request) length() int {
-	if q.sent && q.j.ended >= 0 {
-		return q.j.ended
+	if q.sent && q.j.Ended != nil {
+		return *q.j.Ended
 	}
 	return len(q.ref.Tokens)
 }
 
 // served is what came of a request.
 func (q *request) served() report.ServedRequest {
-	s := report.ServedRequest{Case: q.ref.Case, As: q.ask.As, Way: q.way, From: q.from, Status: report.StatusPass, LogProb: report.Float(math.NaN()),
-		Judged: append([]string{}, q.j.judged...), Tokens: cmp.Or(q.draws, q.ask.Tokens), Right: q.j.right, Text: sanitize.Line(q.j.what)}
-	if slices.Contains(q.j.judged, "logprobs") {
-		s.LogProb = report.Float(q.j.worst)
-	}
-	if q.judged() && q.j.tie >= 0 {
-		s.Tie = &q.j.tie
-	}
-	if q.judged() && q.j.ended >= 0 {
-		s.Ended = &q.j.ended
+	s := q.j.ServedRequest
+	s.Case, s.As, s.Way, s.From = q.ref.Case, q.ref.Ask.As, q.way, q.from
+	s.Status, s.Tokens, s.Text = report.StatusPass, cmp.Or(q.draws, q.ref.Ask.Tokens), sanitize.Line(s.Text)
+	if s.Judged = append([]string{}, s.Judged...); !slices.Contains(s.Judged, "logprobs") {
+		s.LogProb = report.Float(math.NaN())
 	}
 	switch {
 	case q.err != nil:
@@ -87,7 +87,7 @@ func (r *run) failed() bool {
 	return slices.ContainsFunc(r.requests, func(q *request) bool { return q.err != nil })
 }
 
-// sendAll sends requests, n at once, until one shows that the server may be gone.
+// sendAll sends those of several requests that were not sent yet, n at once, until one shows that the server may be gone.
 func (r *run) sendAll(ctx context.Context, requests []*request, n int) {
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -95,7 +95,9 @@ func (r *run) sendAll(ctx context.Context, requests []*request, n int) {
 		all.Go(func() {
 			for i := next.Add(1); i <= int64(len(requests)); i = next.Add(1) {
 				q := requests[i-1]
-				r.send(ctx, q)
+				if !q.sent {
+					r.send(ctx, q)
+				}
 				if e, ok := errors.AsType[*answerError](q.err); ok && e.gone || ctx.Err() != nil {
 					next.Store(int64(len(requests)))
 				}
@@ -109,37 +111,40 @@ func (r *run) sendAll(ctx context.Context, requests []*request, n int) {
 // more, one alternative alone: see [Model.misnamed].
 func (r *run) send(ctx context.Context, q *request) {
 	q.sent = true
-	if n := len(q.ref.Prompt) + len(q.ref.Tokens); r.longest > 0 && n > r.longest {
-		q.err = &answerError{What: fmt.Sprintf("prompt and answer have %d tokens, the server takes %d (max_model_len)", n, r.longest)}
+	want, path := len(q.ref.Prompt), q.ref.Ask.path()
+	if n := want + len(q.ref.Tokens); r.longest > 0 && n > r.longest {
+		what := fmt.Sprintf("prompt and answer have %d tokens, the server takes %d (max_model_len)", n, r.longest)
+		q.err = &answerError{What: what}
 		return
 	}
 	if r.answered(ctx, q); q.judged() && q.j.misnamed && q.stream == nil {
-		if r.askForOne(q.ask.path()) {
+		if r.askForOne(path) {
 			r.answered(ctx, q)
 		}
 		if q.j.misnamed {
-			r.note("the log-probabilities of %s are of other tokens than its texts have: they were left out", q.ask.path())
+			r.note("the log-probabilities of %s are of other tokens than its texts have: they were left out", path)
 		}
 	}
-	if q.err == nil && q.extra && q.j.fault == nothing {
-		r.leave(q, q.j.what)
-	} else if n := q.answer.PromptCount; n >= 0 && q.ref.Prompt != nil && n != len(q.ref.Prompt) && q.err == nil && q.j.fault == none {
-		r.note("%s: right, although the server counts %s of the prompt, and the reference %d", q.where(), plural(n, "token"), len(q.ref.Prompt))
+	if q.extra && q.err == nil && q.j.fault == nothing {
+		r.leave(q, q.j.Text)
+	} else if n := q.answer.PromptCount; n >= 0 && n != want && q.ref.Prompt != nil && q.err == nil && q.j.fault == none {
+		r.note("%s: right, although the server counts %s of the prompt, and the reference %d", q.where(),
+			plural(n, "token"), want)
 	}
 }
 
 func (r *run) answered(ctx context.Context, q *request) {
 	whole := true
 	if q.stream == nil {
-		q.answer, q.err = r.client.ask(ctx, q.ask)
+		q.answer, q.err = r.client.ask(ctx, q.ref.Ask)
 	} else {
-		q.answer, whole, q.err = r.client.stream(ctx, q.ask, q.stream)
+		q.answer, whole, q.err = r.client.stream(ctx, q.ref.Ask, q.stream)
 	}
 	switch {
 	case q.err != nil:
 		r.unanswered(q)
 	case !whole:
-		q.j = newJudgement()
+		q.j = judgement{}
 		q.j.fail(texts, 0, "the stream breaks off after %s, without finish_reason or [DONE]", quoted(q.answer.Text))
 	case q.by != nil:
 		q.j = q.by(&q.answer)
@@ -158,7 +163,7 @@ func (r *run) unanswered(q *request) {
 
 // leave leaves a request that no case asks for unjudged.
 func (r *run) leave(q *request, why string) {
-	q.err, q.j = nil, newJudgement()
+	q.err, q.j = nil, judgement{}
 	q.j.fail(nothing, 0, "%s", sanitize.Line(why))
-	r.note("not judged: %s: %s", q.where(), q.j.what)
+	r.note("not judged: %s: %s", q.where(), q.j.Text)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/goparity/goparity/internal/report"
@@ -56,7 +55,7 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 		return nil, err
 	}
 	r := &run{client: c, Options: opt, refs: refs, penalties: map[string]*request{},
-		pages: []string{c.base + "/metrics"}, out: &report.Serving{Verdict: report.Pass,
+		pages: []string{"/metrics"}, out: &report.Serving{Verdict: report.Pass,
 			Server: report.Server{URL: c.base, Command: opt.Command, Parallel: opt.Parallel, Timeout: opt.Timeout.String()}}}
 	if opt.Metrics != "" {
 		r.pages = append(r.pages, opt.Metrics)
@@ -71,7 +70,7 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("serving: %w", context.Cause(ctx))
 	}
-	d := &prober{run: r, ctx: ctx, until: time.Now().Add(probeTime), again: map[*request][]probe{}}
+	d := r.prober(ctx)
 	if !r.failed() {
 		d.ends()
 	}
@@ -82,7 +81,7 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 		r.out.Causes, r.out.Harness = d.causes(), d.harness()
 	}
 	r.tellDrafts(r.drafts(ctx))
-	r.out.Probes, r.out.Notes = d.said, r.notes
+	r.out.Notes = r.notes
 	return r.out, ctx.Err()
 }
 
@@ -90,7 +89,7 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 // once. A request without an answer makes the rest worthless, which is not sent then.
 func (r *run) cases(ctx context.Context) {
 	for _, ref := range r.refs {
-		r.requests = append(r.requests, &request{ref: ref, ask: ref.Ask, way: Alone})
+		r.requests = append(r.requests, &request{ref: ref, way: Alone})
 	}
 	if r.sendAll(ctx, r.requests, 1); r.failed() {
 		return
@@ -115,15 +114,15 @@ func (r *run) cases(ctx context.Context) {
 func (r *run) further(ctx context.Context) {
 	for _, asked := range []func(context.Context) []*request{r.streams, r.breaks, r.arrive, r.queue, r.stops, r.altered, r.redraft, r.sampled} {
 		list := asked(ctx)
-		r.sendAll(ctx, slices.DeleteFunc(slices.Clone(list), func(q *request) bool { return q.sent }), 1)
+		r.sendAll(ctx, list, 1)
 		for _, q := range list {
 			if ctx.Err() != nil || !q.sent {
 				return
 			}
 			r.add(q)
 			if q.wrong() && r.out.Causes == nil {
-				proven := q.cause != causeConcurrency || q.draws > 0 || r.rightAlone(ctx, q)
-				r.out.Causes = []report.Cause{*newCause(q.cause, proven, q.j.what)}
+				proven := q.cause != causeConcurrency || q.draws > 0 || r.prober(ctx).rightAgain(q)
+				r.out.Causes = []report.Cause{*newCause(q.cause, proven, q.j.Text)}
 			}
 		}
 		if r.out.Verdict != report.Pass {
@@ -133,17 +132,6 @@ func (r *run) further(ctx context.Context) {
 	if r.out.Verdict == report.Error { // nothing is guessed from the others
 		r.out.Causes = nil
 	}
-}
-
-// rightAlone reports whether a request that is wrong among others is right alone, each time.
-func (r *run) rightAlone(ctx context.Context, q *request) bool {
-	for range repeats {
-		again := *q
-		if r.send(ctx, &again); !again.judged() || again.wrong() {
-			return false
-		}
-	}
-	return true
 }
 
 // add adds what came of a request to the result. Where one got no answer nothing is guessed from the

@@ -71,7 +71,7 @@ func (r *run) sampled(ctx context.Context) (list []*request) {
 			r.sendAll(ctx, again, r.Parallel)
 			if alone := r.judgeDraws(s, again); alone.judged() && !alone.wrong() {
 				q.cause = causeConcurrency
-				q.j.what += "; without requests of other settings beside them they are right"
+				q.j.Text += "; without requests of other settings beside them they are right"
 			}
 		}
 		list = append(list, q)
@@ -84,7 +84,7 @@ func (r *run) sampled(ctx context.Context) (list []*request) {
 func (r *run) undisturbed(ctx context.Context, ref *Reference) map[string]any {
 	for _, keys := range []map[string]any{{"top_p": 1, "min_p": 0, "top_k": -1}, {"top_p": 1, "min_p": 0, "top_k": 0},
 		{"top_p": 1, "min_p": 0}, {"top_p": 1}} {
-		if _, err := r.client.ask(ctx, ref.first(1).Ask.with(keys)); !refused(err) {
+		if _, err := r.client.ask(ctx, ref.first(1).with(keys).Ask); !refused(err) {
 			return keys
 		}
 	}
@@ -150,8 +150,8 @@ func (m *Model) samplings(ref *Reference) (list []sampling) {
 func (s *sampling) drawing(plain map[string]any, draws int) (list []*request) {
 	one := s.ref.first(1 + s.behind)
 	for i := range draws {
-		ask := one.Ask.with(plain).with(s.keys).with(map[string]any{"seed": i + 1})
-		list = append(list, &request{ref: one, ask: ask, way: Sampled})
+		seeded := one.with(plain).with(s.keys).with(map[string]any{"seed": i + 1})
+		list = append(list, &request{ref: seeded, way: Sampled})
 	}
 	return list
 }
@@ -228,8 +228,7 @@ func (m *Model) likeliest(list []outcome, drawn map[string]int, noise float64) (
 // of the requests.
 func (r *run) judgeDraws(s sampling, requests []*request) *request {
 	n := len(requests)
-	q := &request{ref: s.ref, ask: s.ref.Ask, way: Sampled + ", " + s.name, extra: true, cause: causeDraws, draws: n,
-		sent: true, j: newJudgement()}
+	q := &request{ref: s.ref, way: Sampled + ", " + s.name, extra: true, cause: causeDraws, draws: n, sent: true}
 	drawn, err := r.count(&s, requests)
 	if err != nil {
 		q.err = err
@@ -249,7 +248,7 @@ func (r *run) judgeDraws(s sampling, requests []*request) *request {
 	case t.impossible == "" && t.few:
 		r.leave(q, fmt.Sprintf("%d draws are too few for its distribution", n))
 	case t.impossible == "" && t.tail >= surelyOther:
-		q.j.right = n
+		q.j.Right = n
 		power := shows(t.bins-1, float64(n), s.noise())
 		q.j.also(fmt.Sprintf("distribution of %d draws, by which %.2g nats would show", n, power))
 		if hidden := s.hidden(float64(n)); hidden != nil {

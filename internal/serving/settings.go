@@ -34,9 +34,9 @@ func settings(key string, values ...float64) (list []setting) {
 	return list
 }
 
-func (s setting) String() string { return fmt.Sprintf("%s %v", s.key, s.value) }
+func (s setting) name() string { return fmt.Sprintf("%s %v", s.key, s.value) }
 
-// asked is what a request has.
+// asked is what a request has of it.
 func (s setting) asked() map[string]any {
 	if s.key == bias {
 		return map[string]any{bias: map[string]float64{strconv.Itoa(s.token): s.value}}
@@ -150,16 +150,16 @@ func (r *run) telling(list *[]*request, refs []*Reference, settings []setting) (
 func (r *run) set(ref *Reference, s setting, tokens []int) *request {
 	plain := ref.first(len(tokens))
 	plain.Text = ""
-	right := *plain
-	right.Ask, right.Tokens, right.Rows = plain.Ask.with(s.asked()), tokens, nil
-	return &request{ref: &right, ask: right.Ask, way: s.String(), extra: true, cause: causeSetting,
+	right := plain.with(s.asked())
+	right.Tokens, right.Rows = tokens, nil
+	return &request{ref: right, way: s.name(), extra: true, cause: causeSetting,
 		by: func(a *Answer) judgement {
-			j := r.Model.chosen(&right, a)
+			j := r.Model.chosen(right, a)
 			if j.fault == short && j.unsure {
-				j.fault, j.what = nothing, "the text ends, and no one says which tokens do that"
+				j.fault, j.Text = nothing, "the text ends, and no one says which tokens do that"
 			}
 			if as := r.Model.chosen(plain, a); j.fault > nothing && as.fault == none {
-				j.fault, j.what = nothing, s.key+" is taken, and the answer is the one without it"
+				j.fault, j.Text = nothing, s.key+" is taken, and the answer is the one without it"
 			}
 			return j
 		}}
@@ -231,7 +231,7 @@ func (m *Model) best(row Row, s setting, seen []int) (best int, gap float64) {
 func (r *run) mixed(ctx context.Context, settings []*request) (list []*request) {
 	for _, q := range settings {
 		if q.judged() && !q.wrong() {
-			list = append(list, &request{ref: q.ref, ask: q.ask, way: q.way + ", beside others", extra: true,
+			list = append(list, &request{ref: q.ref, way: q.way + ", beside others", extra: true,
 				cause: causeConcurrency, by: func(a *Answer) judgement { return r.Model.chosen(q.ref, a) }})
 		}
 	}

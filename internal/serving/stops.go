@@ -18,13 +18,13 @@ func (r *run) stops(context.Context) (list []*request) {
 			r.note("not asked: case %s with a stop: its text has no place for one", q.ref.Case)
 			continue
 		}
-		for _, s := range []struct {
-			way, stop string
-			stream    func()
-		}{{"stop", inside, nil}, {"stop across tokens", across, nil}, {"stop as a stream", across, func() {}}} {
-			list = append(list, untied(&request{ref: q.ref, ask: q.ask.with(map[string]any{"stop": []string{s.stop}}), way: s.way, stream: s.stream, extra: true,
-				cause: causeStop, by: func(a *Answer) judgement { return r.stoppedAt(q, a, text, s.stop, cuts) }}))
+		ask := func(way, stop string, stream func()) {
+			list = append(list, untied(&request{ref: q.ref.with(map[string]any{"stop": []string{stop}}), way: way, stream: stream,
+				extra: true, cause: causeStop, by: func(a *Answer) judgement { return r.stoppedAt(q, a, text, stop, cuts) }}))
 		}
+		ask("stop", inside, nil)
+		ask("stop across tokens", across, nil)
+		ask("stop as a stream", across, func() {})
 	}
 	return list
 }
@@ -32,7 +32,8 @@ func (r *run) stops(context.Context) (list []*request) {
 // eachPath lists the request with the longest text of each path of the API.
 func (r *run) eachPath() (list []*request) {
 	for _, q := range r.alone() {
-		at := slices.IndexFunc(list, func(o *request) bool { return o.ask.path() == q.ask.path() })
+		path := q.ref.Ask.path()
+		at := slices.IndexFunc(list, func(o *request) bool { return o.ref.Ask.path() == path })
 		if at < 0 {
 			list = append(list, q)
 		} else if len(q.answer.Text) > len(list[at].answer.Text) {
@@ -91,8 +92,7 @@ func stopAcross(text string, cuts []int) string {
 
 // stoppedAt judges an answer that has to end before a stop. The stop itself may stand there, with the rest of its
 // token, which OpenAI leaves out: MAX 26.7.0 writes it in completions.
-func (r *run) stoppedAt(of *request, a *Answer, text, stop string, cuts []int) judgement {
-	j := newJudgement()
+func (r *run) stoppedAt(of *request, a *Answer, text, stop string, cuts []int) (j judgement) {
 	from := strings.Index(text, stop)
 	to, last := from+len(stop), len(text)
 	if i, _ := slices.BinarySearch(cuts, to); i < len(cuts) {
@@ -109,10 +109,10 @@ func (r *run) stoppedAt(of *request, a *Answer, text, stop string, cuts []int) j
 		j.fail(ending, 0, "the answer ends at the stop %s, and the server says by %s", quoted(stop), quoted(a.Finish))
 	default:
 		if is != want {
-			r.note("%s: a text that ends at a stop has the stop at its end, too", of.ask.path())
+			r.note("%s: a text that ends at a stop has the stop at its end, too", of.ref.Ask.path())
 		}
-		j.right, _ = slices.BinarySearch(cuts, from+1)
-		j.ended = j.right
+		j.Right, _ = slices.BinarySearch(cuts, from+1)
+		j.Ended = &j.Right
 		j.also("text")
 	}
 	return j

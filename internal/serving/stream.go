@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // Stream is the way of requests whose answers come in pieces.
@@ -26,8 +24,8 @@ func (r *run) streams(ctx context.Context) (list []*request) {
 // streamOf asks a text again in pieces, which must come to what was answered as a whole. A text that is another when it
 // is asked as a whole again, too, tells nothing of the stream, nor does one of bytes that are no characters.
 func (r *run) streamOf(ctx context.Context, q *request, way, cause string, came func()) *request {
-	by := func(a *Answer) judgement {
-		j, whole := newJudgement(), r.Model.unended(q.answer.Text)
+	by := func(a *Answer) (j judgement) {
+		whole := r.Model.unended(q.answer.Text)
 		same := r.Model.unended(a.Text) == whole
 		switch {
 		case q.answer.Called:
@@ -35,20 +33,22 @@ func (r *run) streamOf(ctx context.Context, q *request, way, cause string, came 
 		case !same && broken(whole):
 			j.fail(nothing, 0, "its text holds bytes that are no character, and is another as a stream")
 		case !same:
-			if again, err := r.client.ask(ctx, q.ask); err == nil && r.Model.unended(again.Text) != whole {
+			if again, err := r.client.ask(ctx, q.ref.Ask); err == nil && r.Model.unended(again.Text) != whole {
 				j.fail(nothing, 0, "the text is another each time")
 			}
-			j.fail(texts, 0, "the pieces of the stream come to %s, the answer as a whole is %s", quoted(a.Text), quoted(q.answer.Text))
+			j.fail(texts, 0, "the pieces of the stream come to %s, the answer as a whole is %s", quoted(a.Text),
+				quoted(q.answer.Text))
 		case a.Finish != "" && q.answer.Finish != "" && a.Stopped() != q.answer.Stopped():
-			j.fail(ending, 0, "the stream says that it ended by %s, the answer as a whole by %s", quoted(a.Finish), quoted(q.answer.Finish))
+			j.fail(ending, 0, "the stream says that it ended by %s, the answer as a whole by %s", quoted(a.Finish),
+				quoted(q.answer.Finish))
 		}
 		if same {
 			j.also("text")
-			j.right = q.j.right
+			j.Right = q.j.Right
 		}
 		return j
 	}
-	return untied(&request{ref: q.ref, ask: q.ask, way: way, stream: came, extra: true, cause: cause, by: by})
+	return untied(&request{ref: q.ref, way: way, stream: came, extra: true, cause: cause, by: by})
 }
 
 // breaks ask a text up to the middle of a character of several tokens, as a whole and as a stream: what is there of the
@@ -56,20 +56,21 @@ func (r *run) streamOf(ctx context.Context, q *request, way, cause string, came 
 func (r *run) breaks(context.Context) (list []*request) {
 	for _, q := range r.eachPath() {
 		k := r.Model.insideCharacter(q.ref.Tokens[:q.length()])
-		if k == 0 || q.j.tie >= 0 {
+		if k == 0 || q.j.Tie != nil {
 			continue
 		}
 		begin := q.ref.first(k)
 		begin.Text = ""
-		whole := untied(&request{ref: begin, ask: begin.Ask, way: "broken character", extra: true, cause: causeDetokenise, by: func(a *Answer) judgement {
-			j := newJudgement()
-			j.right = k
-			if right, _ := r.Model.text(begin, begin.Tokens, a.Text); !right {
-				j.fail(texts, k-1, "the text breaks off in a character: %s", r.Model.quote(begin, begin.Tokens, a.Text))
-			}
+		by := func(a *Answer) (j judgement) {
 			j.also("text")
+			j.Right = k
+			if right, _ := r.Model.text(begin, begin.Tokens, a.Text); !right {
+				is := r.Model.quote(begin, begin.Tokens, a.Text)
+				j.fail(texts, k-1, "the text breaks off in a character: %s", is)
+			}
 			return j
-		}})
+		}
+		whole := untied(&request{ref: begin, way: "broken character", extra: true, cause: causeDetokenise, by: by})
 		pieces := *whole
 		pieces.way, pieces.cause, pieces.stream = "broken character as a stream", causeStream, func() {}
 		list = append(list, whole, &pieces)
@@ -96,31 +97,17 @@ func (m *Model) insideCharacter(ids []int) int {
 	return 0
 }
 
-// pieces read a stream as it comes: server-sent events, each with a part of the text.
+// pieces are what came of a stream: server-sent events, each with a part of the text.
 type pieces struct {
 	text, finish string
 	n            int
 	ended        bool   // by finish_reason or [DONE]
-	came         func() // is called for each part of the text
-	rest         []byte // of a line that has not come whole
 	last         []byte // the event that err is about
 	err          error
 }
 
-// Write reads the lines that are whole.
-func (p *pieces) Write(data []byte) (int, error) {
-	p.rest = append(p.rest, data...)
-	for {
-		line, rest, whole := bytes.Cut(p.rest, []byte("\n"))
-		if !whole {
-			return len(data), nil
-		}
-		p.rest = rest
-		p.line(line)
-	}
-}
-
-func (p *pieces) line(line []byte) {
+// add adds a line; came is called if it has a part of the text.
+func (p *pieces) add(line []byte, came func()) {
 	event, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
 	if event = bytes.TrimSpace(event); !ok || len(event) == 0 || p.err != nil {
 		return
@@ -132,7 +119,7 @@ func (p *pieces) line(line []byte) {
 	part, finish, err := readPiece(event)
 	if p.n, p.last, p.err = p.n+1, event, err; part != "" {
 		p.text += part
-		p.came()
+		came()
 	}
 	if finish != "" {
 		p.finish, p.ended = finish, true
@@ -141,16 +128,18 @@ func (p *pieces) line(line []byte) {
 
 // stream asks for an answer in pieces; came is called for each as it comes. whole is false of one that breaks off.
 func (c *client) stream(ctx context.Context, a Ask, came func()) (answer Answer, whole bool, err error) {
-	p := &pieces{came: came}
-	data, err := c.exchange(ctx, a.with(map[string]any{"stream": true}), form{}, p)
-	if err != nil {
+	p := pieces{}
+	body := a.body(c.model, form{})
+	body["stream"] = true
+	data, err := c.send(ctx, a.path(), body, func(line []byte) { p.add(line, came) })
+	switch {
+	case err != nil:
 		return answer, false, err
-	}
-	switch p.line(p.rest); {
 	case p.err != nil:
 		return answer, false, unreadable(a.path(), p.last, p.err)
 	case p.n == 0:
-		return answer, false, &answerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(), sanitize.Line(strings.TrimSpace(snippet(data))))}
+		return answer, false, &answerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(),
+			snippet(bytes.TrimSpace(data)))}
 	}
 	return Answer{Text: p.text, Finish: p.finish, PromptCount: -1, Count: -1}, p.ended, nil
 }

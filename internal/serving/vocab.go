@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,8 +20,8 @@ type Vocab struct {
 	decode  []decoder
 }
 
-// decoder changes the texts of tokens before they are joined.
-type decoder func(tokens []string) []string
+// decoder changes the text of a token, the i-th of several, before they are joined; nil joins them.
+type decoder func(text string, i int) string
 
 type (
 	vocabFile struct {
@@ -35,14 +36,14 @@ type (
 		} `json:"model"`
 	}
 	decoderStep struct {
-		Type     string          `json:"type"`
-		Decoders []decoderStep   `json:"decoders"`
-		Pattern  json.RawMessage `json:"pattern"`
-		Content  string          `json:"content"`
-		Start    int             `json:"start"`
-		Stop     int             `json:"stop"`
-		Prefix   *string         `json:"prefix"`
-		Suffix   string          `json:"suffix"`
+		Type     string                   `json:"type"`
+		Decoders []decoderStep            `json:"decoders"`
+		Pattern  struct{ String *string } `json:"pattern"`
+		Content  string                   `json:"content"`
+		Start    int                      `json:"start"`
+		Stop     int                      `json:"stop"`
+		Prefix   *string                  `json:"prefix"`
+		Suffix   string                   `json:"suffix"`
 		// Of Metaspace; older files have add_prefix_space.
 		Replacement    string `json:"replacement"`
 		PrependScheme  string `json:"prepend_scheme"`
@@ -84,7 +85,7 @@ func DecodeVocab(data []byte) (*Vocab, error) {
 		v.decode = []decoder{spaced}
 		return v, nil
 	}
-	err := v.add(*f.Decoder)
+	err := v.add(f.Decoder)
 	return v, err
 }
 
@@ -114,45 +115,34 @@ func (v *Vocab) words(data json.RawMessage) error {
 	return nil
 }
 
-func (v *Vocab) add(s decoderStep) error {
+func (v *Vocab) add(s *decoderStep) error {
 	var d decoder
 	switch s.Type {
 	case "Sequence":
-		for _, inner := range s.Decoders {
-			if err := v.add(inner); err != nil {
+		for i := range s.Decoders {
+			if err := v.add(&s.Decoders[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	case "ByteLevel":
-		d = byteLevel()
+		v.decode = append(v.decode, byteLevel())
+	case "Fuse":
 	case "ByteFallback":
 		d = byteFallback
-	case "Fuse":
-		d = func(t []string) []string { return []string{strings.Join(t, "")} }
 	case "Replace":
-		var p struct{ String *string }
-		if json.Unmarshal(s.Pattern, &p) != nil || p.String == nil {
+		if s.Pattern.String == nil {
 			return errors.New("decoder Replace has a pattern that is no text")
 		}
-		d = each(func(t string, _ int) string { return strings.ReplaceAll(t, *p.String, s.Content) })
+		d = func(t string, _ int) string { return strings.ReplaceAll(t, *s.Pattern.String, s.Content) }
 	case "Strip":
-		d = each(func(t string, _ int) string { return strip(t, s.Content, s.Start, s.Stop) })
+		d = s.strip
 	case "Metaspace":
-		d = each(func(t string, i int) string { return s.metaspace(t, i) })
+		d = s.metaspace
 	case "WordPiece":
-		prefix := "##"
-		if s.Prefix != nil {
-			prefix = *s.Prefix
-		}
-		d = each(func(t string, i int) string {
-			if rest, ok := strings.CutPrefix(t, prefix); ok && i > 0 {
-				return rest
-			}
-			return space(i) + t
-		})
+		d = s.wordPiece
 	case "BPEDecoder":
-		d = each(func(t string, _ int) string { return strings.ReplaceAll(t, s.Suffix, " ") })
+		d = func(t string, _ int) string { return strings.ReplaceAll(t, s.Suffix, " ") }
 	default:
 		return fmt.Errorf("the decoder %q is not known", s.Type)
 	}
@@ -182,8 +172,14 @@ func (v *Vocab) Text(ids []int, skipSpecial bool) (text string, ok bool) {
 	var b strings.Builder
 	var run []string
 	flush := func() {
-		for _, d := range v.decode {
-			run = d(run)
+		for _, change := range v.decode {
+			if change == nil {
+				run = []string{strings.Join(run, "")}
+				continue
+			}
+			for i, t := range run {
+				run[i] = change(t, i)
+			}
 		}
 		b.WriteString(strings.Join(run, ""))
 		run = nil
@@ -205,61 +201,51 @@ func (v *Vocab) Text(ids []int, skipSpecial bool) (text string, ok bool) {
 	return strings.ToValidUTF8(b.String(), "\uFFFD"), true
 }
 
-func each(change func(t string, i int) string) decoder {
-	return func(tokens []string) []string {
-		out := make([]string, len(tokens))
-		for i, t := range tokens {
-			out[i] = change(t, i)
-		}
-		return out
-	}
-}
-
-func space(i int) string {
-	if i == 0 {
-		return ""
-	}
-	return " "
-}
-
 // spaced is what tokenizers without a decoder do.
-var spaced = each(func(t string, i int) string { return space(i) + t })
-
-func strip(t, content string, start, stop int) string {
-	for range min(start, len(t)) {
-		t = strings.TrimPrefix(t, content)
+func spaced(t string, i int) string {
+	if i > 0 {
+		t = " " + t
 	}
-	for range min(stop, len(t)) {
-		t = strings.TrimSuffix(t, content)
+	return t
+}
+
+func (s *decoderStep) wordPiece(t string, i int) string {
+	prefix := "##"
+	if s.Prefix != nil {
+		prefix = *s.Prefix
+	}
+	if rest, ok := strings.CutPrefix(t, prefix); ok && i > 0 {
+		return rest
+	}
+	return spaced(t, i)
+}
+
+func (s *decoderStep) strip(t string, _ int) string {
+	for range min(s.Start, len(t)) {
+		t = strings.TrimPrefix(t, s.Content)
+	}
+	for range min(s.Stop, len(t)) {
+		t = strings.TrimSuffix(t, s.Content)
 	}
 	return t
 }
 
 func (s *decoderStep) metaspace(t string, i int) string {
-	mark := s.Replacement
-	if mark == "" {
-		mark = "▁"
-	}
-	prefixed := s.PrependScheme != "never" && (s.AddPrefixSpace == nil || *s.AddPrefixSpace)
-	t = strings.ReplaceAll(t, mark, " ")
-	if i == 0 && prefixed {
+	t = strings.ReplaceAll(t, cmp.Or(s.Replacement, "▁"), " ")
+	if i == 0 && s.PrependScheme != "never" && (s.AddPrefixSpace == nil || *s.AddPrefixSpace) {
 		t = strings.TrimPrefix(t, " ")
 	}
 	return t
 }
 
 // byteFallback turns tokens such as <0xE2> into bytes.
-func byteFallback(tokens []string) []string {
-	out := make([]string, len(tokens))
-	for i, t := range tokens {
-		out[i] = t
-		if len(t) == 6 && strings.HasPrefix(t, "<0x") && t[5] == '>' {
-			if b, err := strconv.ParseUint(t[3:5], 16, 8); err == nil {
-				out[i] = string([]byte{byte(b)})
-			}
+func byteFallback(t string, _ int) string {
+	if len(t) == 6 && strings.HasPrefix(t, "<0x") && t[5] == '>' {
+		if b, err := strconv.ParseUint(t[3:5], 16, 8); err == nil {
+			return string([]byte{byte(b)})
 		}
 	}
-	return out
+	return t
 }
 
 // byteLevel turns the characters that stand for bytes in GPT-2's alphabet into these: printable bytes of
@@ -274,20 +260,15 @@ func byteLevel() decoder {
 			next++
 		}
 	}
-	return func(tokens []string) []string {
-		var out []byte
-		for _, t := range tokens {
-			part := make([]byte, 0, len(t))
-			for _, r := range t {
-				b, ok := bytes[r]
-				if !ok { // a token that is no bytes, as an added one
-					part = []byte(t)
-					break
-				}
-				part = append(part, b)
+	return func(t string, _ int) string {
+		out := make([]byte, 0, len(t))
+		for _, r := range t {
+			b, ok := bytes[r]
+			if !ok { // a token that is no bytes, as an added one
+				return t
 			}
-			out = append(out, part...)
+			out = append(out, b)
 		}
-		return []string{string(out)}
+		return string(out)
 	}
 }

@@ -1,11 +1,9 @@
 package serving
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -18,13 +16,6 @@ const (
 	AsIDs  = "ids"  // token ids to /v1/completions
 	AsText = "text" // a prompt to /v1/completions
 	AsChat = "chat" // messages to /v1/chat/completions
-)
-
-// When a request is sent.
-const (
-	Alone  = "alone"   // nothing else is on its way
-	Prefix = "prefix"  // alone, after the request whose text it begins in the middle of
-	AtOnce = "at once" // with others
 )
 
 // Ask is one request. One of IDs, Prompt and Messages is set, as As says.
@@ -58,43 +49,44 @@ var forms = []form{{true, topLogProbs, false}, {false, topLogProbs, false}, {tru
 	{true, topLogProbs, true}, {false, topLogProbs, true}, {ids: true}, {}}
 
 func (f form) String() string {
-	var words []string
-	if f.ids {
-		words = append(words, "return_token_ids")
+	scores := fmt.Sprintf("logprobs %d", f.scores)
+	if f.asChat {
+		scores = fmt.Sprintf("logprobs and top_logprobs %d", f.scores)
 	}
 	switch {
-	case f.scores > 0 && f.asChat:
-		words = append(words, fmt.Sprintf("logprobs and top_logprobs %d", f.scores))
+	case f.ids && f.scores > 0:
+		return "return_token_ids and " + scores
+	case f.ids:
+		return "return_token_ids"
 	case f.scores > 0:
-		words = append(words, fmt.Sprintf("logprobs %d", f.scores))
+		return scores
 	}
-	return cmp.Or(strings.Join(words, " and "), "neither return_token_ids nor logprobs")
+	return "neither return_token_ids nor logprobs"
 }
 
-// turns are the messages as OpenAI's API has them: arguments of tools are texts, and images stand among
-// the parts of a message, where its text says picture.Mark, or else before the first text of a user.
-func (a Ask) turns() (out []map[string]any) {
+// turn is a message as OpenAI's API has it: arguments of tools are texts, and images stand among the parts of its
+// content, where its text says picture.Mark, or else before the first text of a user.
+type turn struct {
+	dump.Message
+	Content any `json:"content"`
+}
+
+func (a Ask) turns() (out []turn) {
 	images := a.Images
 	marked := slices.ContainsFunc(a.Messages, func(m dump.Message) bool { return strings.Contains(m.Content, picture.Mark) })
 	for _, m := range a.Messages {
-		turn := map[string]any{"role": m.Role, "content": m.Content}
-		text := m.Content
+		t, text := turn{m, m.Content}, m.Content
 		if !marked && m.Role == "user" {
 			text = strings.Repeat(picture.Mark, len(images)) + text
 		}
 		if n := min(strings.Count(text, picture.Mark), len(images)); n > 0 {
-			turn["content"], images = parts(text, images[:n]), images[n:]
+			t.Content, images = parts(text, images[:n]), images[n:]
 		}
-		var calls []map[string]any
+		t.ToolCalls = nil
 		for _, call := range m.ToolCalls {
-			calls = append(calls, withText(call))
+			t.ToolCalls = append(t.ToolCalls, withText(call))
 		}
-		for key, value := range map[string]any{"tool_calls": calls, "tool_call_id": m.ToolCallID, "name": m.Name} {
-			if !reflect.ValueOf(value).IsZero() {
-				turn[key] = value
-			}
-		}
-		out = append(out, turn)
+		out = append(out, t)
 	}
 	return out
 }

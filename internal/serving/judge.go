@@ -238,12 +238,21 @@ func (m *Model) counted(ref *Reference, a *Answer) int {
 	if n := a.Counted(); n >= 0 {
 		return n
 	}
-	for n := len(ref.Tokens); n > 0; n-- {
-		if slices.Contains(m.texts(ref.Tokens[:n]), plain(a.Text)) {
-			return n
-		}
+	if n, whole := m.longest(ref, plain(a.Text)); whole {
+		return n
 	}
 	return len(ref.Tokens)
+}
+
+// longest is with how many of a reference's tokens a text begins, and whether there is no more of it.
+func (m *Model) longest(ref *Reference, text string) (n int, whole bool) {
+	for n = len(ref.Tokens); n > 0; n-- {
+		texts := m.texts(ref.Tokens[:n])
+		if slices.ContainsFunc(texts, func(t string) bool { return t != "" && strings.HasPrefix(text, t) }) {
+			return n, slices.Contains(texts, text)
+		}
+	}
+	return 0, false
 }
 
 // What firstOff returns where no token is off.
@@ -290,14 +299,8 @@ func (m *Model) otherChoice(ref *Reference, a *Answer, k int) bool {
 // texts of tokens among the log-probabilities; ok is false if neither tells.
 func (m *Model) parting(ref *Reference, a *Answer) (k int, ok bool) {
 	if m.Vocab != nil {
-		for k := len(ref.Tokens); k > 0; k-- {
-			for _, t := range m.texts(ref.Tokens[:k]) {
-				if t != "" && strings.HasPrefix(plain(a.Text), t) {
-					return k, true
-				}
-			}
-		}
-		return 0, true
+		k, _ = m.longest(ref, plain(a.Text))
+		return k, true
 	}
 	solid := strings.NewReplacer(" ", "") // tokens have spaces or not
 	want, is := solid.Replace(ref.plain()), ""
@@ -376,13 +379,17 @@ func (m *Model) name(id int) string {
 	return fmt.Sprint(id)
 }
 
+// want is the text that is right for tokens.
+func (m *Model) want(ref *Reference, ids []int) string {
+	if t := m.texts(ids); t != nil {
+		return t[0]
+	}
+	return ref.Text
+}
+
 // quote shows what was written and what should be.
 func (m *Model) quote(ref *Reference, ids []int, text string) string {
-	want := ref.Text
-	if t := m.texts(ids); t != nil {
-		want = t[0]
-	}
-	return fmt.Sprintf("%s, not %s", quoted(text), quoted(want))
+	return fmt.Sprintf("%s, not %s", quoted(text), quoted(m.want(ref, ids)))
 }
 
 func quoted(text string) string {

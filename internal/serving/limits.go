@@ -4,26 +4,23 @@ import "time"
 
 // What is asked of a server where no one says anything. By reason, not measured.
 const (
-	// DefaultTimeout is how long an answer may take.
-	DefaultTimeout = 30 * time.Second
-	// DefaultParallel is how many requests are on their way at once.
-	DefaultParallel = 4
-	// DefaultStart is how long a server may take until it is ready: MAX compiles for 6 to 10 minutes
-	// the first time, on two busy cores.
+	DefaultTimeout  = 30 * time.Second // how long an answer may take
+	DefaultParallel = 4                // how many requests are on their way at once
+	// DefaultStart is how long a server may take until it is ready: MAX compiles for 6 to 10 minutes the first time, on two
+	// busy cores.
 	DefaultStart = 20 * time.Minute
 )
 
 const (
-	// topLogProbs is how many alternatives are asked for: OpenAI allows 5, MAX 7.
-	topLogProbs = 5
-	// maxAnswer is the most bytes of an answer that are read.
-	maxAnswer = 16 << 20
-	// maxSnippet is how many bytes of an answer that cannot be read are shown.
-	maxSnippet = 160
-	// metricsTime is how long a page of metrics may take.
-	metricsTime = 5 * time.Second
-	// dialTime is how long a connection may take, if the timeout of an answer is longer.
-	dialTime = 10 * time.Second
+	topLogProbs = 5                      // alternatives that are asked for: OpenAI allows 5, MAX 7
+	maxAnswer   = 16 << 20               // the most bytes of an answer that are read
+	maxSnippet  = 160                    // bytes of an answer that cannot be read that are shown
+	metricsTime = 5 * time.Second        // how long a page of metrics may take
+	dialTime    = 10 * time.Second       // how long a connection may take, if the timeout of an answer is longer
+	stopGrace   = 20 * time.Second       // how long a server may take to end after SIGTERM: MAX took up to 11 s
+	dyingTime   = time.Second            // how long a server that has hung up may take to end by itself
+	pollTime    = 100 * time.Millisecond // how often the log of a server that starts is read
+	shownLines  = 30                     // lines of the log of a server that is late that are shown
 )
 
 // What is asked where all that the cases ask for is right.
@@ -42,18 +39,14 @@ const (
 
 // The search for causes.
 const (
-	// maxFindings is how many wrong answers a cause is looked for: others follow from these.
-	maxFindings = 4
-	// maxProbes is how many further requests all of it may take.
-	maxProbes = 120
-	// probeTime is how long all of it may take.
-	probeTime = 3 * time.Minute
+	maxFindings = 4               // wrong answers a cause is looked for: others follow from these
+	maxProbes   = 120             // further requests that all of it may take
+	probeTime   = 3 * time.Minute // how long all of it may take
 	// repeats is how many times a wrong request is sent again: a server that samples gives one of its
 	// wrong answers in half of the cases, and then hides with a probability of 1 in 16.
 	repeats = 4
-	// cured is how many times a setting has to make a request right, while it is asked without half as
-	// many times more, and is wrong uncured times: that all of these are without by chance happens to one
-	// in a hundred.
+	// cured is how many times a setting has to make a request right, while it is asked without half as many times more, and
+	// is wrong uncured times: that all of these are without by chance happens to one in a hundred.
 	cured, uncured = 8, 7
 )
 
@@ -61,8 +54,9 @@ const (
 const (
 	// leastEntropy is how uncertain a token has to be, in nats, for its draws to tell anything: of one in ten. By reason.
 	leastEntropy = 0.3
-	// coldest is the temperature below 1 that is asked, and coolest one by which penalties are not any more, mostKept the most tokens that top_k leaves, mostBehind the most
-	// tokens before one that is drawn by a penalty: draws that begin otherwise are lost. By reason.
+	// coldest is the temperature below 1 that is asked, and coolest one by which penalties are not any more, mostKept the
+	// most tokens that top_k leaves, mostBehind the most tokens before one that is drawn by a penalty: draws that begin
+	// otherwise are lost. By reason.
 	coldest, coolest, mostKept, mostBehind = 0.7, 0.3, 8, 3
 	// mostTokens is the size of a vocabulary above which only the largest logits are looked at for penalties: a second of
 	// work for each text. By reason.
@@ -74,15 +68,3 @@ const (
 	// which it is said. A run has nine tests: one in 110,000 right servers is accused.
 	surelyOther, perhapsOther = 1e-6, 1e-3
 )
-
-// stopGrace is how long a server may take to end after SIGTERM: MAX took up to 11 s.
-const stopGrace = 20 * time.Second
-
-// dyingTime is how long a server that has hung up may take to end by itself.
-const dyingTime = time.Second
-
-// pollTime is how often the log of a server that starts is read.
-const pollTime = 100 * time.Millisecond
-
-// shownLines is how many lines of the log of a server that is late are shown.
-const shownLines = 30

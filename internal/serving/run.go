@@ -37,6 +37,7 @@ type run struct {
 	begun        drafted  // before the first request
 	draftedAlone drafting // by the requests of the cases, alone
 	draftedDrawn drafting // where tokens were drawn
+	lastRate     float64  // of acceptance, of the last moment, by a page that has no more
 }
 
 // Run asks a server for all references and judges its answers. What is wrong with the server is in

@@ -11,9 +11,6 @@ import (
 	"strings"
 )
 
-// Sampled is the way of requests that draw tokens.
-const Sampled = "sampled"
-
 // sampling is a setting of sampling, what it makes of a distribution, and what that may be taken for.
 type sampling struct {
 	ref      *Reference
@@ -251,9 +248,14 @@ func (r *run) judgeDraws(s sampling, requests []*request) *request {
 		q.j.Right = n
 		power := shows(t.bins-1, float64(n), s.noise())
 		q.j.also(fmt.Sprintf("distribution of %d draws, by which %.2g nats would show", n, power))
-		if hidden := s.hidden(float64(n)); hidden != nil {
-			r.note("%s: %d draws would not surely show it if %s: draw more to tell", s.name, n,
-				strings.Join(hidden, ", or if "))
+		var hidden []string
+		for i, shown := range s.shown(float64(n)) {
+			if as := s.mistakes[i].as; shown < 1 && !slices.Contains(hidden, as) {
+				hidden = append(hidden, as)
+			}
+		}
+		if all := strings.Join(hidden, ", or if "); all != "" {
+			r.note("%s: %d draws would not surely show it if %s: draw more to tell", s.name, n, all)
 		}
 		if t.tail < perhapsOther {
 			r.note("suspect: %s: %s; draw more to tell", s.name, text)
@@ -287,16 +289,6 @@ func (s *sampling) shown(n float64) []float64 {
 		limit := shows(bins-1, n, s.noise())
 		for i, m := range s.mistakes {
 			list[i] = min(list[i], m.apart(right.distribution, n)/limit)
-		}
-	}
-	return list
-}
-
-// hidden are the mistakes that n draws do not surely show.
-func (s *sampling) hidden(n float64) (list []string) {
-	for i, shown := range s.shown(n) {
-		if as := s.mistakes[i].as; shown < 1 && !slices.Contains(list, as) {
-			list = append(list, as)
 		}
 	}
 	return list

@@ -10,10 +10,14 @@ import (
 	"github.com/goparity/goparity/internal/generation"
 )
 
-// Keys of requests that change logits. Penalties are asked for with the value, of several, that tells the most
-// mistakes. Negative ones, and factors below 1, make what was said more probable.
-const bias, frequency, presence, repetition = "logit_bias", "frequency_penalty", "presence_penalty", "repetition_penalty"
+// Keys of requests that change logits.
+const (
+	bias                            = "logit_bias"
+	frequency, presence, repetition = "frequency_penalty", "presence_penalty", "repetition_penalty"
+)
 
+// penalties are asked for with the value, of several, that tells the most mistakes. Negative ones, and factors below 1,
+// make what was said more probable.
 var penalties = [][]setting{
 	settings(frequency, 0.25, 0.5, 1, 2, -0.25, -0.5, -1, -2),
 	settings(presence, 0.25, 0.5, 1, 2, -0.25, -0.5, -1, -2),
@@ -44,46 +48,40 @@ func (s setting) asked() map[string]any {
 	return map[string]any{s.key: s.value}
 }
 
-// change is what a setting makes of a token's logit after others.
-func (s setting) change(x float64, token int, seen []int) float64 {
-	n := 0.0
-	for _, id := range seen {
-		if id == token {
-			n++
-		}
-	}
-	switch {
-	case s.key == bias && token == s.token:
-		return x + s.value
-	case s.key == bias, n == 0:
-		return x
-	case s.key == frequency:
-		return x - n*s.value
-	case s.key == presence:
-		return x - s.value
-	case x > 0:
-		return x / s.value
-	}
-	return x * s.value
-}
-
-// by is the change of logits after tokens that were seen.
+// by is what a setting makes of a token's logit after others that were seen.
 func (s setting) by(seen []int) func(x float64, id int) float64 {
-	return func(x float64, id int) float64 { return s.change(x, id, seen) }
+	times := map[int]float64{}
+	for _, id := range seen {
+		times[id]++
+	}
+	return func(x float64, id int) float64 {
+		switch {
+		case s.key == bias && id == s.token:
+			return x + s.value
+		case s.key == bias, times[id] == 0:
+			return x
+		case s.key == frequency:
+			return x - times[id]*s.value
+		case s.key == presence:
+			return x - s.value
+		case x > 0:
+			return x / s.value
+		}
+		return x * s.value
+	}
 }
 
 // mistakes are what a server may make of a setting: of a penalty the other sign and twice are the first.
 func (s setting) mistakes() []setting {
-	other := frequency
-	switch v := s.value; s.key {
-	case bias:
-		return nil
+	v := s.value
+	switch s.key {
 	case repetition:
-		return append(settings(repetition, 1/v, v*v), settings(presence, v)...)
-	case frequency:
-		other = presence
+		return append(settings(s.key, 1/v, v*v), settings(presence, v)...)
+	case frequency, presence:
+		other := map[string]string{frequency: presence, presence: frequency}[s.key]
+		return slices.Concat(settings(s.key, -v, 2*v), settings(other, v), settings(repetition, max(v, 0.1)))
 	}
-	return slices.Concat(settings(s.key, -s.value, 2*s.value), settings(other, s.value), settings(repetition, max(s.value, 0.1)))
+	return nil
 }
 
 // reading is what a server takes for the tokens that a penalty counts, after the first k of a reference's text.
@@ -216,15 +214,10 @@ func (m *Model) best(row Row, s setting, seen []int) (best int, gap float64) {
 	if !known {
 		return best, math.NaN()
 	}
-	if x = s.change(x, best, seen); !row.Whole() || len(row.Top) == generation.Kept {
+	if x = s.by(seen)(x, best); !row.Whole() || len(row.Top) == generation.Kept {
 		gap = min(gap, x-least)
 	}
-	for _, id := range seen {
-		if _, known := row.Logit(id); !known {
-			gap = min(gap, x-s.change(least, id, seen))
-		}
-	}
-	return best, gap
+	return best, min(gap, x-row.LSE-math.Log(row.unknown(s, seen)))
 }
 
 // mixed asks what is right by settings again, at once and beside requests without any: each has its own.
@@ -240,4 +233,108 @@ func (r *run) mixed(ctx context.Context, settings []*request) (list []*request) 
 		r.sendAll(ctx, list, r.Parallel)
 	}
 	return list
+}
+
+// penalised are the penalties, each with the text, the token and the value whose draws tell the most. Only a token after
+// others is drawn, for what counts is what was said.
+func (r *run) penalised() (list []sampling) {
+	for _, settings := range penalties {
+		key, draws := settings[0].key, float64(r.Draws)
+		asked := r.penalties[key]
+		if asked != nil && !asked.judged() {
+			continue // it is said already
+		}
+		best, most := sampling{}, 0.0
+		for temperature := 1.0; most < 1 && temperature > coolest; temperature *= coldest {
+			for _, ref := range r.refs {
+				for i, of := range slices.Repeat(settings, max(0, min(mostBehind, len(ref.Rows)-1))) {
+					s := r.Model.penalised(ref, of, 1+i/len(settings), temperature, draws)
+					if shown := s.shown(draws); len(shown) > 0 && shown[0] >= 1 && slices.Min(shown) > most {
+						best, most = s, slices.Min(shown)
+					}
+				}
+			}
+		}
+		if most == 0 {
+			r.note("not drawn: %s: %d draws would not show whether it is obeyed", key, r.Draws)
+			continue
+		}
+		if asked == nil {
+			best.unknown = key
+		}
+		list = append(list, best)
+	}
+	return list
+}
+
+// penalised is what a penalty makes of a token after others of a text; the lower the temperature, the more often these
+// come. It has no mistakes where logits that are not known decide it.
+func (m *Model) penalised(ref *Reference, of setting, behind int, temperature, draws float64) sampling {
+	unknown := 0.0
+	by := func(as string, of setting, seen reading) (out outcome) {
+		reach := 1.0
+		for k, row := range ref.Rows[:behind+1] {
+			lost := row.unknown(of, seen(ref, k))
+			d := m.distribution(row.keep(allSeen(ref, behind)), temperature, of.by(seen(ref, k)))
+			if unknown = max(unknown, reach*lost); temperature != 1 && lost > 0 {
+				unknown = math.Inf(1) // what they have then is not known at all
+			} else if temperature != 1 {
+				unknown = max(unknown, reach*d.rest)
+			}
+			out = outcome{as, d.behind(reach)}
+			if k < behind {
+				reach = out.byID()[ref.Tokens[k]]
+			}
+		}
+		return out
+	}
+	s := sampling{ref: ref, behind: behind, name: of.name(), keys: of.asked()}
+	if s.keys["temperature"] = temperature; temperature != 1 {
+		s.name += fmt.Sprintf(" at temperature %.2g", temperature)
+	}
+	for _, seen := range readings {
+		s.right = append(s.right, by("", of, seen))
+	}
+	if ref.Prompt == nil || unknown*draws >= 1 {
+		return s
+	}
+	s.mistakes = append(s.mistakes, by("it were ignored", of, func(*Reference, int) []int { return nil }))
+	for _, seen := range readings {
+		for i, wrong := range of.mistakes()[:2] {
+			s.mistakes = append(s.mistakes, by([]string{"it had the other sign", "it were applied twice"}[i], wrong, seen))
+		}
+	}
+	return s
+}
+
+// keep is a row of the largest logits and those of tokens that were seen, where there are many: no penalty changes
+// another.
+func (r Row) keep(seen []int) Row {
+	if _, many := r.Logit(mostTokens); !many && r.Whole() {
+		return r
+	}
+	known := slices.Clone(r.Top)
+	for _, id := range seen {
+		same := func(l generation.Logit) bool { return l.Token == id }
+		if x, ok := r.Logit(id); ok && !slices.ContainsFunc(known, same) {
+			known = append(known, generation.Logit{Token: id, Value: x})
+		}
+	}
+	r.Row = generation.Largest(known, r.LSE, r.Spread)
+	return r
+}
+
+// unknown is how much of the probability tokens may have, at most, that were seen and whose logits are not known.
+func (r Row) unknown(of setting, seen []int) (p float64) {
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(seen))) {
+		if _, known := r.Logit(id); known || r.Whole() {
+			continue
+		}
+		if len(r.Top) == 0 {
+			return math.Inf(1)
+		}
+		least := r.Top[len(r.Top)-1].Value
+		p += math.Exp(max(least, of.by(seen)(least, id)) - r.LSE)
+	}
+	return p
 }

@@ -15,21 +15,21 @@ import (
 // Vocab turns token ids into text by a model's tokenizer.json, as Hugging Face tokenizers do: it has the texts of tokens,
 // and how they are joined.
 type Vocab struct {
-	texts   map[int]string
-	special map[int]bool // which are written as they stand
-	decode  []decoder
+	tokens map[int]vocabToken
+	decode []decoder
 }
 
 // decoder changes the text of a token, the i-th of several, before they are joined; nil joins them.
 type decoder func(text string, i int) string
 
 type (
+	vocabToken struct {
+		ID      int    `json:"id"`
+		Content string `json:"content"`
+		Special bool   `json:"special"` // it is written as it stands
+	}
 	vocabFile struct {
-		Added []struct {
-			ID      int    `json:"id"`
-			Content string `json:"content"`
-			Special bool   `json:"special"`
-		} `json:"added_tokens"`
+		Added   []vocabToken `json:"added_tokens"`
 		Decoder *decoderStep `json:"decoder"`
 		Model   struct {
 			Vocab json.RawMessage `json:"vocab"`
@@ -71,14 +71,14 @@ func DecodeVocab(data []byte) (*Vocab, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, mapfile.JSONError(data, err)
 	}
-	v := &Vocab{texts: map[int]string{}, special: map[int]bool{}}
+	v := &Vocab{tokens: map[int]vocabToken{}}
 	if err := v.words(f.Model.Vocab); err != nil {
 		return nil, err
 	}
 	for _, a := range f.Added {
-		v.texts[a.ID], v.special[a.ID] = a.Content, a.Special
+		v.tokens[a.ID] = a
 	}
-	if len(v.texts) == 0 {
+	if len(v.tokens) == 0 {
 		return nil, errors.New("it has no tokens")
 	}
 	if f.Decoder == nil {
@@ -94,7 +94,7 @@ func (v *Vocab) words(data json.RawMessage) error {
 	var ids map[string]int
 	if err := json.Unmarshal(data, &ids); err == nil {
 		for text, id := range ids {
-			v.texts[id] = text
+			v.tokens[id] = vocabToken{Content: text}
 		}
 		return nil
 	}
@@ -110,7 +110,7 @@ func (v *Vocab) words(data json.RawMessage) error {
 		if !ok {
 			return fmt.Errorf("model.vocab[%d] has no text", id)
 		}
-		v.texts[id] = text
+		v.tokens[id] = vocabToken{Content: text}
 	}
 	return nil
 }
@@ -152,14 +152,14 @@ func (v *Vocab) add(s *decoderStep) error {
 
 // Special reports whether a token is a special one, and whether the vocabulary has it.
 func (v *Vocab) Special(id int) (special, known bool) {
-	_, known = v.texts[id]
-	return v.special[id], known
+	t, known := v.tokens[id]
+	return t.Special, known
 }
 
 // ID returns the token of a text as it stands in the vocabulary.
 func (v *Vocab) ID(text string) (id int, ok bool) {
-	for id, t := range v.texts {
-		if t == text {
+	for id, t := range v.tokens {
+		if t.Content == text {
 			return id, true
 		}
 	}
@@ -167,38 +167,38 @@ func (v *Vocab) ID(text string) (id int, ok bool) {
 }
 
 // Text returns the text of tokens, without the special ones if they are skipped. It is not ok if a
-// token is not in the vocabulary. What is no UTF-8 stands as U+FFFD.
+// token is not in the vocabulary, or there is none. What is no UTF-8 stands as U+FFFD.
 func (v *Vocab) Text(ids []int, skipSpecial bool) (text string, ok bool) {
-	var b strings.Builder
-	var run []string
-	flush := func() {
-		for _, change := range v.decode {
-			if change == nil {
-				run = []string{strings.Join(run, "")}
-				continue
-			}
-			for i, t := range run {
-				run[i] = change(t, i)
-			}
-		}
-		b.WriteString(strings.Join(run, ""))
-		run = nil
+	if v == nil {
+		return "", false
 	}
+	var run []string
 	for _, id := range ids {
-		t, known := v.texts[id]
+		t, known := v.tokens[id]
 		switch {
 		case !known:
 			return "", false
-		case v.special[id] && skipSpecial:
-		case v.special[id]:
-			flush()
-			b.WriteString(t)
-		default:
-			run = append(run, t)
+		case !t.Special:
+			run = append(run, t.Content)
+		case !skipSpecial:
+			text, run = text+v.join(run)+t.Content, nil
 		}
 	}
-	flush()
-	return strings.ToValidUTF8(b.String(), "\uFFFD"), true
+	return strings.ToValidUTF8(text+v.join(run), "\uFFFD"), true
+}
+
+// join decodes tokens that are not special.
+func (v *Vocab) join(run []string) string {
+	for _, change := range v.decode {
+		if change == nil {
+			run = []string{strings.Join(run, "")}
+			continue
+		}
+		for i, t := range run {
+			run[i] = change(t, i)
+		}
+	}
+	return strings.Join(run, "")
 }
 
 // spaced is what tokenizers without a decoder do.

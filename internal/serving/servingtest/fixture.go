@@ -2,13 +2,12 @@ package servingtest
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
+	"testing/fstest"
 	"time"
 
 	"github.com/goparity/goparity/internal/serving"
@@ -20,42 +19,30 @@ import (
 // reference of which its goldens are made. more is appended to its fixture.yaml.
 func WriteFixture(dir string, more string) error {
 	const steps = 6
+	files := fstest.MapFS{"model/tokenizer.json": {Data: Tokenizer()}, "model/config.json": {Data: []byte(`{"eos_token_id": 2}`)}}
 	var yaml strings.Builder
 	yaml.WriteString("model: {path: ./model, task: text-generation}\ncases:\n")
-	files := map[string][]byte{"model/tokenizer.json": Tokenizer(), "model/config.json": []byte(`{"eos_token_id": 2}`)}
 	for _, r := range Cases(steps) {
-		input, err := json.Marshal(map[string]any{"token_ids": r.Ask.IDs})
+		input := map[string]any{"steps": steps}
 		switch r.Ask.As {
+		case serving.AsIDs:
+			input["token_ids"] = r.Ask.IDs
 		case serving.AsText:
-			input, err = json.Marshal(map[string]any{"prompt": r.Ask.Prompt})
+			input["prompt"] = r.Ask.Prompt
 		case serving.AsChat:
-			input, err = json.Marshal(map[string]any{"messages": r.Ask.Messages})
+			input["messages"] = r.Ask.Messages
 		}
-		must(err)
-		fmt.Fprintf(&yaml, "  %s: {%s, steps: %d}\n", r.Case, strings.Trim(string(input), "{}\n"), steps)
-		if err := dumpOf(files, r); err != nil {
-			return err
-		}
+		fmt.Fprintf(&yaml, "  %s: %s\n", r.Case, encoded(input))
+		dumpOf(files, r)
 	}
-	files["fixture.yaml"] = []byte(yaml.String() + more)
-	for name, data := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	files["fixture.yaml"] = &fstest.MapFile{Data: []byte(yaml.String() + more)}
+	return os.CopyFS(dir, files)
 }
 
 // dumpOf adds the files of a case's dump: a prefill, and a step for each token after it.
-func dumpOf(files map[string][]byte, r *serving.Reference) error {
-	run, err := json.Marshal(map[string]any{"schema": 2, "engine": "stub", "token_ids": [][]int{r.Prompt}, "case": r.Case})
-	must(err)
-	folder := "dump/" + r.Case + "/"
-	files[folder+"run.json"] = run
+func dumpOf(files fstest.MapFS, r *serving.Reference) {
+	run := map[string]any{"schema": 2, "engine": "stub", "token_ids": [][]int{r.Prompt}, "case": r.Case}
+	files["dump/"+r.Case+"/run.json"] = &fstest.MapFile{Data: encoded(run)}
 	seen := r.Prompt
 	for step := range r.Tokens {
 		fed := seen
@@ -77,51 +64,50 @@ func dumpOf(files map[string][]byte, r *serving.Reference) error {
 		must(err)
 		for label, t := range map[string]*tensor.Tensor{"model.embed_tokens-input_0": in, "model-output_logits": out} {
 			var b bytes.Buffer
-			if err := npy.Write(&b, t); err != nil {
-				return err
-			}
-			files[fmt.Sprintf("%s%d/%s.npy", folder, step, label)] = b.Bytes()
+			must(npy.Write(&b, t))
+			files[fmt.Sprintf("dump/%s/%d/%s.npy", r.Case, step, label)] = &fstest.MapFile{Data: b.Bytes()}
 		}
 	}
-	return nil
 }
 
 // Named is a server with a fault by its name.
 func Named(mood string) *Stub {
-	answers := func(answer func(w http.ResponseWriter, n int) bool) *Stub {
-		return &Stub{Answer: func(w http.ResponseWriter, _ *Request, n, _ int) bool { return answer(w, n) }}
-	}
-	moods := map[string]*Stub{
-		"right":  {},
-		"no-ids": {Refuses: Strict},
-		"bos-twice": {Asked: func(q *Request) {
+	switch mood {
+	case "right":
+		return &Stub{}
+	case "no-ids":
+		return &Stub{Refuses: Strict}
+	case "bos-twice":
+		return &Stub{Asked: func(q *Request) {
 			if q.As != serving.AsIDs {
 				q.Tokens = append([]int{BOS}, q.Tokens...)
 			}
-		}},
-		"neighbour": {Among: Neighbour},
-		"samples":   {Choose: func(row []float64, _ int, r *rand.Rand) int { return Ranked(row)[r.IntN(3)] }},
-		"html": answers(func(w http.ResponseWriter, _ int) bool {
+		}}
+	case "neighbour":
+		return &Stub{Among: Neighbour}
+	case "samples":
+		return &Stub{Choose: func(row []float64, _ int, r *rand.Rand) int { return Ranked(row)[r.IntN(3)] }}
+	case "html":
+		return &Stub{Answer: func(w http.ResponseWriter, _ *Request, _, _ int) bool {
 			fmt.Fprint(w, "<html>")
 			return true
-		}),
-		"slow": answers(func(http.ResponseWriter, int) bool {
+		}}
+	case "slow":
+		return &Stub{Answer: func(http.ResponseWriter, *Request, int, int) bool {
 			time.Sleep(time.Minute)
 			return false
-		}),
-		"crash": answers(func(w http.ResponseWriter, n int) bool {
+		}}
+	case "crash":
+		return &Stub{Answer: func(w http.ResponseWriter, _ *Request, n, _ int) bool {
 			if n == 2 {
 				HangUp(w)
 				fmt.Fprintln(os.Stderr, "last words")
 				os.Exit(7)
 			}
 			return false
-		}),
+		}}
 	}
-	if moods[mood] == nil {
-		panic("no such mood: " + mood)
-	}
-	return moods[mood]
+	panic("no such mood: " + mood)
 }
 
 // Neighbour gives the answer of another request that is on its way.

@@ -85,9 +85,14 @@ func Tokenizer() []byte {
 	for id := range Vocabulary {
 		words[fmt.Sprintf("▁t%d", id)] = id
 	}
-	data, err := json.Marshal(map[string]any{"model": map[string]any{"vocab": words},
-		"decoder":      map[string]any{"type": "Metaspace", "replacement": "▁"},
-		"added_tokens": []map[string]any{{"id": BOS, "content": "<s>", "special": true}, {"id": EOS, "content": "</s>", "special": true}}})
+	type object = map[string]any
+	special := []object{{"id": BOS, "content": "<s>", "special": true}, {"id": EOS, "content": "</s>", "special": true}}
+	return encoded(object{"model": object{"vocab": words}, "decoder": object{"type": "Metaspace", "replacement": "▁"},
+		"added_tokens": special})
+}
+
+func encoded(value any) []byte {
+	data, err := json.Marshal(value)
 	must(err)
 	return data
 }
@@ -160,7 +165,7 @@ type Request struct {
 	Tools    []map[string]any `json:"tools"`
 	Max      int              `json:"max_tokens"`
 	LogProbs any              `json:"logprobs"`
-	IDs      *bool            `json:"return_token_ids"`
+	IDs      bool             `json:"return_token_ids"`
 	Echo     bool             `json:"echo"`
 	Stream   bool             `json:"stream"`
 	NoEnd    bool             `json:"ignore_eos"`
@@ -168,7 +173,6 @@ type Request struct {
 	Heat     float64          `json:"temperature"`
 	TopP     float64          `json:"top_p"`
 	MinP     float64          `json:"min_p"`
-	Salt     string           `json:"cache_salt"`
 	Seed     *uint64          `json:"seed"`
 	Stop     []string         `json:"stop"`
 	Bias     map[int]float64  `json:"logit_bias"`
@@ -198,39 +202,40 @@ func (s *Stub) Start(t testing.TB) string {
 func (s *Stub) Handler() http.Handler {
 	s.random = rand.New(rand.NewPCG(1, 2))
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		list := []map[string]any{}
 		for _, id := range s.Models {
 			list = append(list, map[string]any{"id": id})
 		}
 		if s.Models == nil {
-			list = []map[string]any{{"id": "stub", "object": "model"}}
+			list = append(list, map[string]any{"id": "stub", "object": "model"})
 		}
-		json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": list})
+		w.Write(encoded(map[string]any{"object": "list", "data": list}))
 	})
 	if s.Page != nil {
-		mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			fmt.Fprint(w, s.Page(s.proposed, s.accepted))
 		})
 	}
-	mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, false) })
-	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, true) })
+	mux.HandleFunc("POST /v1/completions", s.serve)
+	mux.HandleFunc("POST /v1/chat/completions", s.serve)
 	return mux
 }
 
-// read returns a request; false if it was refused.
-func (s *Stub) read(w http.ResponseWriter, r *http.Request, isChat bool) (q Request, ok bool) {
+// read returns a request; nil if it was refused.
+func (s *Stub) read(w http.ResponseWriter, r *http.Request) *Request {
 	data, err := io.ReadAll(r.Body)
 	must(err)
 	var body map[string]any
+	var q Request
 	must(json.Unmarshal(data, &body))
 	if s.Refuses != nil {
 		if message := s.Refuses(body); message != "" {
 			w.WriteHeader(http.StatusBadRequest)
-			json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message}})
-			return q, false
+			w.Write(encoded(map[string]any{"error": map[string]any{"message": message}}))
+			return nil
 		}
 	}
 	must(json.Unmarshal(data, &q))
@@ -239,36 +244,36 @@ func (s *Stub) read(w http.ResponseWriter, r *http.Request, isChat bool) (q Requ
 	}
 	switch p := q.Prompt.(type) {
 	case string:
-		q.As, q.Tokens = "text", append([]int{BOS}, IDs(p)...)
+		q.As, q.Tokens = serving.AsText, append([]int{BOS}, IDs(p)...)
 	case []any:
-		q.As = "ids"
+		q.As = serving.AsIDs
 		for _, id := range p {
 			q.Tokens = append(q.Tokens, int(id.(float64)))
 		}
+	default:
+		q.As, q.Tokens = serving.AsChat, Chat(q.Messages, q.Tools...)
 	}
-	if isChat {
-		q.As, q.Tokens = "chat", Chat(q.Messages, q.Tools...)
-	}
-	return q, true
+	return &q
 }
 
-func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
-	q, ok := s.read(w, r, isChat)
-	if !ok {
+func (s *Stub) serve(w http.ResponseWriter, r *http.Request) {
+	q := s.read(w, r)
+	if q == nil {
 		return
 	}
 	s.mu.Lock()
 	n := s.n
 	s.n++
-	s.inflight = append(s.inflight, &q)
+	s.inflight = append(s.inflight, q)
 	others := slices.Clone(s.inflight)
 	if s.Accepts != nil {
-		s.proposed, s.accepted = s.proposed+20, s.accepted+s.Accepts(&q, n, len(others))
+		s.proposed, s.accepted = s.proposed+20, s.accepted+s.Accepts(q, n, len(others))
 	}
 	s.mu.Unlock()
+	self := func(o *Request) bool { return o == q }
 	defer func() {
 		s.mu.Lock()
-		s.inflight = slices.DeleteFunc(s.inflight, func(o *Request) bool { return o == &q })
+		s.inflight = slices.DeleteFunc(s.inflight, self)
 		s.mu.Unlock()
 	}()
 	if s.Change != nil || s.Among != nil && q.Heat == 0 {
@@ -283,51 +288,45 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request, isChat bool) {
 		time.Sleep(3 * time.Millisecond) // all see each other
 	}
 	busy := len(others)
-	if s.Answer != nil && s.Answer(w, &q, n, busy) {
+	if s.Answer != nil && s.Answer(w, q, n, busy) {
 		return
 	}
 	s.mu.Lock()
-	of := q
+	of := *q
 	if s.Asked != nil {
 		s.Asked(&of)
 	}
 	if s.Among != nil {
-		s.Among(&of, slices.DeleteFunc(others, func(o *Request) bool { return o == &q }))
+		s.Among(&of, slices.DeleteFunc(others, self))
 	}
-	out := s.wire(&of, s.make(&of, q.Max), isChat)
+	m := s.make(&of, q.Max)
+	out := s.wire(&of, m, q.As)
 	if s.Change != nil && !q.Stream {
-		s.Change(&q, out, n, busy)
+		s.Change(q, out, n, busy)
 	}
 	s.mu.Unlock()
 	if q.Stream && !s.Whole {
-		s.stream(w, out, isChat, n)
+		s.stream(w, m, q.As, n)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(out)
+	w.Write(encoded(out))
 }
 
 // stream sends the answer to request n in pieces of three characters.
-func (s *Stub) stream(w http.ResponseWriter, answer map[string]any, isChat bool, n int) {
-	choice := answer["choices"].([]any)[0].(map[string]any)
+func (s *Stub) stream(w http.ResponseWriter, m *Made, as string, n int) {
 	piece := func(text string, finish any) string {
 		c := map[string]any{"index": 0, "text": text, "finish_reason": finish}
-		if isChat {
+		if as == serving.AsChat {
 			c = map[string]any{"index": 0, "delta": map[string]any{"content": text}, "finish_reason": finish}
 		}
-		data, err := json.Marshal(map[string]any{"choices": []any{c}})
-		must(err)
-		return string(data)
-	}
-	text, _ := choice["text"].(string)
-	if isChat {
-		text = choice["message"].(map[string]any)["content"].(string)
+		return string(encoded(map[string]any{"choices": []any{c}}))
 	}
 	var events []string
-	for part := range slices.Chunk([]rune(text), 3) {
+	for part := range slices.Chunk([]rune(m.Text), 3) {
 		events = append(events, piece(string(part), nil))
 	}
-	events = append(events, piece("", choice["finish_reason"]), "[DONE]")
+	events = append(events, piece("", m.Finish), "[DONE]")
 	if s.Pieces != nil {
 		events = s.Pieces(events)
 	}
@@ -341,26 +340,25 @@ func (s *Stub) stream(w http.ResponseWriter, answer map[string]any, isChat bool,
 }
 
 // joined waits a moment for another request after the n-th, and reports whether it has come.
-func (s *Stub) joined(n int) bool {
-	for range 20 {
-		s.mu.Lock()
-		come := s.n > n+1
-		s.mu.Unlock()
-		if come {
-			return true
-		}
+func (s *Stub) joined(n int) (come bool) {
+	for i := 0; i < 20 && !come; i++ {
 		time.Sleep(time.Millisecond)
+		s.mu.Lock()
+		come = s.n > n+1
+		s.mu.Unlock()
 	}
-	return false
+	return come
 }
 
 // make answers a request.
 func (s *Stub) make(q *Request, most int) *Made {
-	random := s.random
+	random, model := s.random, Logits
 	if q.Seed != nil {
 		random = rand.New(rand.NewPCG(*q.Seed, 0))
 	}
-	seen := slices.Clone(q.Tokens)
+	if s.Model != nil {
+		model = s.Model
+	}
 	m := &Made{Finish: "length"}
 	end := func(p float64) {
 		if m.Finish = "stop"; s.EOSIn {
@@ -368,15 +366,12 @@ func (s *Stub) make(q *Request, most int) *Made {
 		}
 	}
 	for k := range most {
+		seen := slices.Concat(q.Tokens, m.IDs)
 		if s.EndsAt > 0 && len(seen) >= s.EndsAt && !(q.NoEnd && s.IgnoresEOS) {
 			end(-0.01)
 			break
 		}
-		row := Logits(seen)
-		if s.Model != nil {
-			row = s.Model(seen)
-		}
-		row = q.altered(row, m.IDs, s.PromptToo)
+		row := q.altered(model(seen), m.IDs, s.PromptToo)
 		best := floats.MaxIdx(row)
 		if s.Choose != nil && q.TopK != 1 {
 			best = s.Choose(row, k, random)
@@ -393,28 +388,25 @@ func (s *Stub) make(q *Request, most int) *Made {
 			five[fmt.Sprintf("t%d", id)] = row[id] - lse
 		}
 		m.add(best, row[best]-lse, five)
-		seen = append(seen, best)
 	}
 	if m.Text = Text(m.IDs); s.Made != nil {
 		s.Made(q, m)
 	}
 	for _, stop := range q.Stop {
-		if !strings.Contains(m.Text, stop) {
-			continue
-		}
-		if m.Finish = "stop"; s.Stops != nil {
+		before, _, found := strings.Cut(m.Text, stop)
+		if found && s.Stops != nil {
 			m.Text, m.Finish = s.Stops(m.Text, stop)
-		} else {
-			m.Text, _, _ = strings.Cut(m.Text, stop)
+		} else if found {
+			m.Text, m.Finish = before, "stop"
 		}
 	}
 	return m
 }
 
-func (s *Stub) wire(q *Request, m *Made, isChat bool) map[string]any {
+func (s *Stub) wire(q *Request, m *Made, as string) map[string]any {
 	choice := map[string]any{"index": 0, "finish_reason": m.Finish, "text": m.Text}
 	scores := map[string]any{"token_logprobs": m.P, "top_logprobs": m.Top}
-	if isChat {
+	if as == serving.AsChat {
 		choice["message"] = map[string]any{"role": "assistant", "content": m.Text}
 		delete(choice, "text")
 		var content []any
@@ -423,7 +415,7 @@ func (s *Stub) wire(q *Request, m *Made, isChat bool) map[string]any {
 		}
 		scores = map[string]any{"content": content}
 	}
-	if q.IDs != nil && *q.IDs && !s.NoIDs {
+	if q.IDs && !s.NoIDs {
 		choice["token_ids"], choice["prompt_token_ids"] = append([]int{}, m.IDs...), q.Tokens
 	}
 	if q.LogProbs != nil && !s.NoLogProbs {
@@ -439,18 +431,16 @@ func (s *Stub) wire(q *Request, m *Made, isChat bool) map[string]any {
 // altered are logits by the settings of a request, after the tokens that it has made; those of the prompt count where
 // promptToo says so.
 func (q *Request) altered(row []float64, made []int, promptToo bool) []float64 {
-	out := slices.Clone(row)
+	out, counted := slices.Clone(row), map[int]float64{}
 	if promptToo {
 		made = slices.Concat(q.Tokens, made)
 	}
+	for _, id := range made {
+		counted[id]++
+	}
 	for id := range out {
 		out[id] += q.Bias[id]
-		n := 0.0
-		for _, m := range made {
-			if m == id {
-				n++
-			}
-		}
+		n := counted[id]
 		said := n > 0 || slices.Contains(q.Tokens, id)
 		switch {
 		case !said || q.Again == 0:
@@ -468,23 +458,19 @@ func (q *Request) altered(row []float64, made []int, promptToo bool) []float64 {
 
 // drawn is a token of the distribution that a request asks for.
 func drawn(row []float64, q *Request, r *rand.Rand) int {
-	order, p, all := Ranked(row), make([]float64, len(row)), 0.0
-	for _, id := range order {
-		p[id] = math.Exp((row[id] - row[order[0]]) / q.Heat)
-		all += p[id]
-	}
-	kept, mass := 0.0, 0.0
+	order, p := Ranked(row), make([]float64, len(row)) // by rank
 	for i, id := range order {
-		if q.TopK > 0 && i >= q.TopK || q.TopP > 0 && mass/all >= q.TopP || p[id] < q.MinP {
-			p[id] = 0
-		}
-		mass += p[id]
-		kept += p[id]
+		p[i] = math.Exp((row[id] - row[order[0]]) / q.Heat)
 	}
-	x := r.Float64() * kept
-	for _, id := range order {
-		if x -= p[id]; x < 0 {
-			return id
+	mass, all, kept := 0.0, floats.Sum(p), 0
+	for kept < len(p) && !(q.TopK > 0 && kept >= q.TopK || q.TopP > 0 && mass/all >= q.TopP || p[kept] < q.MinP) {
+		mass += p[kept]
+		kept++
+	}
+	x := r.Float64() * mass
+	for i := range kept {
+		if x -= p[i]; x < 0 {
+			return order[i]
 		}
 	}
 	return order[0]

@@ -19,6 +19,7 @@ type Answer struct {
 	Named  bool  // Tokens are those that log-probabilities are of
 	Finish string
 	Reason string // why it stopped, where the server says more than Finish
+	Cut    bool   // it is a stream that breaks off, without finish_reason or [DONE]
 	Called bool   // tools are called, and what calls them is not in the text
 
 	LogProbs []float64 // of the chosen tokens, NaN where one is null; nil if the server does not say

@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -37,31 +38,30 @@ func (a Ask) path() string {
 	return "/v1/completions"
 }
 
-// form is what is asked for besides tokens.
-type form struct {
-	ids    bool // return_token_ids
-	scores int  // logprobs, and of how many alternatives; 0: none
-	asChat bool // logprobs are asked for as chats have it, by completions too, as MLX wants it
-}
+// form is what is asked for besides tokens, by the keys of completions. Chats have top_logprobs beside logprobs, and
+// completions are asked like them where they want it, as MLX's.
+type form map[string]any
 
 // forms are tried in this order until one is not refused: servers refuse keys that they do not know.
-var forms = []form{{true, topLogProbs, false}, {false, topLogProbs, false}, {true, 1, false}, {false, 1, false},
-	{true, topLogProbs, true}, {false, topLogProbs, true}, {ids: true}, {}}
+var forms = []form{
+	{"return_token_ids": true, "logprobs": topLogProbs}, {"logprobs": topLogProbs},
+	{"return_token_ids": true, "logprobs": 1}, {"logprobs": 1},
+	{"return_token_ids": true, "logprobs": true, "top_logprobs": topLogProbs}, {"logprobs": true, "top_logprobs": topLogProbs},
+	{"return_token_ids": true}, {},
+}
 
 func (f form) String() string {
-	scores := fmt.Sprintf("logprobs %d", f.scores)
-	if f.asChat {
-		scores = fmt.Sprintf("logprobs and top_logprobs %d", f.scores)
+	var words []string
+	for _, key := range []string{"return_token_ids", "logprobs", "top_logprobs"} {
+		switch value := f[key]; value {
+		case nil:
+		case true:
+			words = append(words, key)
+		default:
+			words = append(words, fmt.Sprint(key, " ", value))
+		}
 	}
-	switch {
-	case f.ids && f.scores > 0:
-		return "return_token_ids and " + scores
-	case f.ids:
-		return "return_token_ids"
-	case f.scores > 0:
-		return scores
-	}
-	return "neither return_token_ids nor logprobs"
+	return cmp.Or(strings.Join(words, " and "), "neither return_token_ids nor logprobs")
 }
 
 // turn is a message as OpenAI's API has it: arguments of tools are texts, and images stand among the parts of its
@@ -120,23 +120,17 @@ func withText(call map[string]any) map[string]any {
 // body is the JSON of a request.
 func (a Ask) body(model string, f form) map[string]any {
 	body := map[string]any{"model": model, "max_tokens": a.Tokens, "temperature": 0}
-	if f.ids {
-		body["return_token_ids"] = true
-	}
-	switch {
-	case f.scores > 0 && (f.asChat || a.As == AsChat):
-		body["logprobs"], body["top_logprobs"] = true, f.scores
-	case f.scores > 0:
-		body["logprobs"] = f.scores
-	}
+	maps.Copy(body, f)
 	switch a.As {
 	case AsIDs:
 		body["prompt"] = a.IDs
 	case AsText:
 		body["prompt"] = a.Prompt
 	case AsChat:
-		body["messages"] = a.turns()
-		if a.Tools != nil {
+		if n, is := f["logprobs"].(int); is {
+			body["logprobs"], body["top_logprobs"] = true, n
+		}
+		if body["messages"] = a.turns(); a.Tools != nil {
 			body["tools"] = a.Tools
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -169,8 +170,12 @@ func (c *client) ask(ctx context.Context, a Ask) (Answer, error) {
 // reports whether it was asked for several.
 func (c *client) askForOne(path string) (several bool) {
 	c.mu.Lock()
-	f := c.forms[path]
-	several, f.scores = f.scores > 1, min(f.scores, 1)
+	f := maps.Clone(c.forms[path])
+	for _, key := range []string{"logprobs", "top_logprobs"} {
+		if n, is := f[key].(int); is {
+			several, f[key] = n > 1, 1
+		}
+	}
 	c.forms[path] = f
 	c.mu.Unlock()
 	if several {

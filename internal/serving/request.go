@@ -134,16 +134,15 @@ func (r *run) send(ctx context.Context, q *request) {
 }
 
 func (r *run) answered(ctx context.Context, q *request) {
-	whole := true
 	if q.stream == nil {
 		q.answer, q.err = r.client.ask(ctx, q.ref.Ask)
 	} else {
-		q.answer, whole, q.err = r.client.stream(ctx, q.ref.Ask, q.stream)
+		q.answer, q.err = r.client.stream(ctx, q.ref.Ask, q.stream)
 	}
 	switch {
 	case q.err != nil:
 		r.unanswered(q)
-	case !whole:
+	case q.answer.Cut:
 		q.j = judgement{}
 		q.j.fail(texts, 0, "the stream breaks off after %s, without finish_reason or [DONE]", quoted(q.answer.Text))
 	case q.by != nil:

@@ -210,11 +210,7 @@ func spaced(t string, i int) string {
 }
 
 func (s *decoderStep) wordPiece(t string, i int) string {
-	prefix := "##"
-	if s.Prefix != nil {
-		prefix = *s.Prefix
-	}
-	if rest, ok := strings.CutPrefix(t, prefix); ok && i > 0 {
+	if rest, ok := strings.CutPrefix(t, *cmp.Or(s.Prefix, new("##"))); ok && i > 0 {
 		return rest
 	}
 	return spaced(t, i)
@@ -232,7 +228,7 @@ func (s *decoderStep) strip(t string, _ int) string {
 
 func (s *decoderStep) metaspace(t string, i int) string {
 	t = strings.ReplaceAll(t, cmp.Or(s.Replacement, "▁"), " ")
-	if i == 0 && s.PrependScheme != "never" && (s.AddPrefixSpace == nil || *s.AddPrefixSpace) {
+	if i == 0 && s.PrependScheme != "never" && *cmp.Or(s.AddPrefixSpace, new(true)) {
 		t = strings.TrimPrefix(t, " ")
 	}
 	return t

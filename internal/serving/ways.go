@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -95,19 +94,20 @@ func (r *run) jostled(q *request) *request {
 	return q
 }
 
-// untied judges a request by another answer of the server: where the reference's text has a tie, the server may choose
-// otherwise the next time, and another text is no fault.
-func untied(q *request) *request {
-	by := q.by
-	q.by = func(a *Answer) judgement {
-		j := by(a)
-		if j.fault > nothing && slices.ContainsFunc(q.ref.Rows, func(row Row) bool { return row.Gap() <= row.noise }) {
+// compared is a request that is judged by another answer of the server: where the reference's text has a tie, the server
+// may choose otherwise the next time, and another text is no fault.
+func compared(ref *Reference, way, cause string, stream func(), by func(j *judgement, a *Answer)) *request {
+	return &request{ref: ref, way: way, cause: cause, stream: stream, extra: true, by: func(a *Answer) (j judgement) {
+		by(&j, a)
+		if j.fault > nothing && slices.ContainsFunc(ref.Rows, func(row Row) bool { return row.Gap() <= row.noise }) {
 			j.fault, j.Text = nothing, "another text comes, and the reference's has a tie"
 		}
 		return j
-	}
-	return q
+	}}
 }
+
+// unheard is called for pieces of a stream that nothing waits for.
+func unheard() {}
 
 // arrive sends requests while another is answered as a stream, one with each of its pieces.
 func (r *run) arrive(ctx context.Context) (list []*request) {
@@ -145,7 +145,7 @@ func (r *run) queue(ctx context.Context) []*request {
 func (r *run) streams(ctx context.Context) (list []*request) {
 	for _, q := range r.alone() {
 		if q.answer.Text != "" {
-			list = append(list, r.streamOf(ctx, q, Stream, causeStream, func() {}))
+			list = append(list, r.streamOf(ctx, q, Stream, causeStream, unheard))
 		}
 	}
 	return list
@@ -154,9 +154,13 @@ func (r *run) streams(ctx context.Context) (list []*request) {
 // streamOf asks a text again in pieces, which must come to what was answered as a whole. A text that is another when it
 // is asked as a whole again, too, tells nothing of the stream, nor does one of bytes that are no characters.
 func (r *run) streamOf(ctx context.Context, q *request, way, cause string, came func()) *request {
-	by := func(a *Answer) (j judgement) {
+	return compared(q.ref, way, cause, came, func(j *judgement, a *Answer) {
 		whole := r.Model.unended(q.answer.Text)
 		same := r.Model.unended(a.Text) == whole
+		if same {
+			j.also("text")
+			j.Right = q.j.Right
+		}
 		switch {
 		case q.answer.Called:
 			j.fail(nothing, 0, "its text calls a tool")
@@ -172,13 +176,7 @@ func (r *run) streamOf(ctx context.Context, q *request, way, cause string, came 
 			j.fail(ending, 0, "the stream says that it ended by %s, the answer as a whole by %s", quoted(a.Finish),
 				quoted(q.answer.Finish))
 		}
-		if same {
-			j.also("text")
-			j.Right = q.j.Right
-		}
-		return j
-	}
-	return untied(&request{ref: q.ref, way: way, stream: came, extra: true, cause: cause, by: by})
+	})
 }
 
 // breaks ask a text up to the middle of a character of several tokens, as a whole and as a stream: what is there of the
@@ -191,19 +189,16 @@ func (r *run) breaks(context.Context) (list []*request) {
 		}
 		begin := q.ref.first(k)
 		begin.Text = ""
-		by := func(a *Answer) (j judgement) {
+		by := func(j *judgement, a *Answer) {
 			j.also("text")
 			j.Right = k
 			if right, _ := r.Model.text(begin, begin.Tokens, a.Text); !right {
 				is := r.Model.quote(begin, begin.Tokens, a.Text)
 				j.fail(texts, k-1, "the text breaks off in a character: %s", is)
 			}
-			return j
 		}
-		whole := untied(&request{ref: begin, way: "broken character", extra: true, cause: causeDetokenise, by: by})
-		pieces := *whole
-		pieces.way, pieces.cause, pieces.stream = "broken character as a stream", causeStream, func() {}
-		list = append(list, whole, &pieces)
+		list = append(list, compared(begin, "broken character", causeDetokenise, nil, by),
+			compared(begin, "broken character as a stream", causeStream, unheard, by))
 	}
 	if len(list) == 0 {
 		r.note("not asked: no text of a case has a character of several tokens")
@@ -229,11 +224,10 @@ func (m *Model) insideCharacter(ids []int) int {
 
 // pieces are what came of a stream: server-sent events, each with a part of the text.
 type pieces struct {
-	text, finish string
-	n            int
-	ended        bool   // by finish_reason or [DONE]
-	last         []byte // the event that err is about
-	err          error
+	Answer
+	n    int
+	last []byte // the event that err is about
+	err  error
 }
 
 // add adds a line; came is called if it has a part of the text.
@@ -243,35 +237,33 @@ func (p *pieces) add(line []byte, came func()) {
 		return
 	}
 	if string(event) == "[DONE]" {
-		p.ended = true
+		p.Cut = false
 		return
 	}
 	part, finish, err := readPiece(event)
 	if p.n, p.last, p.err = p.n+1, event, err; part != "" {
-		p.text += part
+		p.Text += part
 		came()
 	}
 	if finish != "" {
-		p.finish, p.ended = finish, true
+		p.Finish, p.Cut = finish, false
 	}
 }
 
-// stream asks for an answer in pieces; came is called for each as it comes. whole is false of one that breaks off.
-func (c *client) stream(ctx context.Context, a Ask, came func()) (answer Answer, whole bool, err error) {
-	p := pieces{}
+// stream asks for an answer in pieces; came is called for each as it comes.
+func (c *client) stream(ctx context.Context, a Ask, came func()) (Answer, error) {
+	p := pieces{Answer: Answer{Cut: true, PromptCount: -1, Count: -1}}
 	body := a.body(c.model, form{})
 	body["stream"] = true
 	data, err := c.send(ctx, a.path(), body, func(line []byte) { p.add(line, came) })
 	switch {
 	case err != nil:
-		return answer, false, err
 	case p.err != nil:
-		return answer, false, unreadable(a.path(), p.last, p.err)
+		err = unreadable(a.path(), p.last, p.err)
 	case p.n == 0:
-		return answer, false, &answerError{What: fmt.Sprintf("%s: stream: true is answered without one: %s", a.path(),
-			snippet(bytes.TrimSpace(data)))}
+		err = &answerError{What: a.path() + ": stream: true is answered without one: " + snippet(bytes.TrimSpace(data))}
 	}
-	return Answer{Text: p.text, Finish: p.finish, PromptCount: -1, Count: -1}, p.ended, nil
+	return p.Answer, err
 }
 
 // stops ask a text of each path again, with a stop in its middle: one that is a token, and one that begins in one token
@@ -286,12 +278,14 @@ func (r *run) stops(context.Context) (list []*request) {
 			continue
 		}
 		ask := func(way, stop string, stream func()) {
-			list = append(list, untied(&request{ref: q.ref.with(map[string]any{"stop": []string{stop}}), way: way, stream: stream,
-				extra: true, cause: causeStop, by: func(a *Answer) judgement { return r.stoppedAt(q, a, text, stop, cuts) }}))
+			ref := q.ref.with(map[string]any{"stop": []string{stop}})
+			list = append(list, compared(ref, way, causeStop, stream, func(j *judgement, a *Answer) {
+				r.stoppedAt(j, q, a, text, stop, cuts)
+			}))
 		}
 		ask("stop", inside, nil)
 		ask("stop across tokens", across, nil)
-		ask("stop as a stream", across, func() {})
+		ask("stop as a stream", across, unheard)
 	}
 	return list
 }
@@ -359,7 +353,7 @@ func stopAcross(text string, cuts []int) string {
 
 // stoppedAt judges an answer that has to end before a stop. The stop itself may stand there, with the rest of its
 // token, which OpenAI leaves out: MAX 26.7.0 writes it in completions.
-func (r *run) stoppedAt(of *request, a *Answer, text, stop string, cuts []int) (j judgement) {
+func (r *run) stoppedAt(j *judgement, of *request, a *Answer, text, stop string, cuts []int) {
 	from := strings.Index(text, stop)
 	to, last := from+len(stop), len(text)
 	if i, _ := slices.BinarySearch(cuts, to); i < len(cuts) {
@@ -378,9 +372,8 @@ func (r *run) stoppedAt(of *request, a *Answer, text, stop string, cuts []int) (
 		if is != want {
 			r.note("%s: a text that ends at a stop has the stop at its end, too", of.ref.Ask.path())
 		}
-		j.Right, _ = slices.BinarySearch(cuts, from+1)
-		j.Ended = &j.Right
+		right, _ := slices.BinarySearch(cuts, from+1)
+		j.Right, j.Ended = right, &right
 		j.also("text")
 	}
-	return j
 }

@@ -2,12 +2,14 @@ package servingtest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
-	"testing/fstest"
 	"time"
 
 	"github.com/goparity/goparity/internal/serving"
@@ -19,7 +21,7 @@ import (
 // reference of which its goldens are made. more is appended to its fixture.yaml.
 func WriteFixture(dir string, more string) error {
 	const steps = 6
-	files := fstest.MapFS{"model/tokenizer.json": {Data: Tokenizer()}, "model/config.json": {Data: []byte(`{"eos_token_id": 2}`)}}
+	files := map[string][]byte{"model/tokenizer.json": Tokenizer(), "model/config.json": []byte(`{"eos_token_id": 2}`)}
 	var yaml strings.Builder
 	yaml.WriteString("model: {path: ./model, task: text-generation}\ncases:\n")
 	for _, r := range Cases(steps) {
@@ -35,39 +37,41 @@ func WriteFixture(dir string, more string) error {
 		fmt.Fprintf(&yaml, "  %s: %s\n", r.Case, encoded(input))
 		dumpOf(files, r)
 	}
-	files["fixture.yaml"] = &fstest.MapFile{Data: []byte(yaml.String() + more)}
-	return os.CopyFS(dir, files)
+	files["fixture.yaml"] = []byte(yaml.String() + more)
+	for name, data := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := cmp.Or(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dumpOf adds the files of a case's dump: a prefill, and a step for each token after it.
-func dumpOf(files fstest.MapFS, r *serving.Reference) {
+func dumpOf(files map[string][]byte, r *serving.Reference) {
 	run := map[string]any{"schema": 2, "engine": "stub", "token_ids": [][]int{r.Prompt}, "case": r.Case}
-	files["dump/"+r.Case+"/run.json"] = &fstest.MapFile{Data: encoded(run)}
-	seen := r.Prompt
+	files["dump/"+r.Case+"/run.json"] = encoded(run)
+	seen, from := slices.Concat(r.Prompt, r.Tokens), 0
 	for step := range r.Tokens {
-		fed := seen
-		if step > 0 {
-			fed = []int{r.Tokens[step-1]}
-			seen = append(seen[:len(seen):len(seen)], fed...)
-		}
-		ids := make([]int64, len(fed))
-		rows := make([]float32, 0, len(fed)*Vocabulary)
-		for i := range fed {
-			ids[i] = int64(fed[i])
-			for _, x := range Logits(seen[:len(seen)-len(fed)+i+1]) {
+		ids, rows := []int64{}, []float32{}
+		for ; from < len(r.Prompt)+step; from++ {
+			ids = append(ids, int64(seen[from]))
+			for _, x := range Logits(seen[:from+1]) {
 				rows = append(rows, float32(x))
 			}
 		}
-		in, err := tensor.Of(ids, 1, len(ids))
-		must(err)
-		out, err := tensor.Of(rows, 1, len(ids), Vocabulary)
-		must(err)
-		for label, t := range map[string]*tensor.Tensor{"model.embed_tokens-input_0": in, "model-output_logits": out} {
-			var b bytes.Buffer
-			must(npy.Write(&b, t))
-			files[fmt.Sprintf("dump/%s/%d/%s.npy", r.Case, step, label)] = &fstest.MapFile{Data: b.Bytes()}
-		}
+		folder := fmt.Sprintf("dump/%s/%d/", r.Case, step)
+		files[folder+"model.embed_tokens-input_0.npy"] = array(ids, 1, len(ids))
+		files[folder+"model-output_logits.npy"] = array(rows, 1, len(ids), Vocabulary)
 	}
+}
+
+func array[T tensor.Element](values []T, shape ...int) []byte {
+	t, err := tensor.Of(values, shape...)
+	must(err)
+	var b bytes.Buffer
+	must(npy.Write(&b, t))
+	return b.Bytes()
 }
 
 // Named is a server with a fault by its name.

@@ -318,7 +318,8 @@ func (s *Stub) stream(w http.ResponseWriter, m *Made, as string, n int) {
 	piece := func(text string, finish any) string {
 		c := map[string]any{"index": 0, "text": text, "finish_reason": finish}
 		if as == serving.AsChat {
-			c = map[string]any{"index": 0, "delta": map[string]any{"content": text}, "finish_reason": finish}
+			delete(c, "text")
+			c["delta"] = map[string]any{"content": text}
 		}
 		return string(encoded(map[string]any{"choices": []any{c}}))
 	}
@@ -360,27 +361,20 @@ func (s *Stub) make(q *Request, most int) *Made {
 		model = s.Model
 	}
 	m := &Made{Finish: "length"}
-	end := func(p float64) {
-		if m.Finish = "stop"; s.EOSIn {
-			m.add(EOS, p, nil)
-		}
-	}
 	for k := range most {
 		seen := slices.Concat(q.Tokens, m.IDs)
-		if s.EndsAt > 0 && len(seen) >= s.EndsAt && !(q.NoEnd && s.IgnoresEOS) {
-			end(-0.01)
-			break
-		}
 		row := q.altered(model(seen), m.IDs, s.PromptToo)
-		best := floats.MaxIdx(row)
+		best, lse := floats.MaxIdx(row), floats.LogSumExp(row)
 		if s.Choose != nil && q.TopK != 1 {
 			best = s.Choose(row, k, random)
 		} else if q.Heat > 0 && !(s.Drafts && k > 0) {
 			best = drawn(row, q, random)
 		}
-		lse := floats.LogSumExp(row)
-		if best == EOS && q.Heat > 0 {
-			end(row[EOS] - lse)
+		ends := s.EndsAt > 0 && len(seen) >= s.EndsAt && !(q.NoEnd && s.IgnoresEOS)
+		if ends || best == EOS && q.Heat > 0 {
+			if m.Finish = "stop"; s.EOSIn {
+				m.add(EOS, row[EOS]-lse, nil)
+			}
 			break
 		}
 		five := map[string]float64{}
@@ -487,13 +481,10 @@ func Ranked(row []float64) []int {
 // Reference is what the stub's model says to a prompt.
 func Reference(name string, ask serving.Ask, prompt []int, n int) *serving.Reference {
 	r := &serving.Reference{Case: name, Ask: ask, Prompt: prompt}
-	seen := slices.Clone(prompt)
 	for range n {
-		row := Logits(seen)
-		best := floats.MaxIdx(row)
+		row := Logits(slices.Concat(prompt, r.Tokens))
 		r.Rows = append(r.Rows, serving.NewRow(generation.NewRow(row), tensor.F32))
-		r.Tokens = append(r.Tokens, best)
-		seen = append(seen, best)
+		r.Tokens = append(r.Tokens, floats.MaxIdx(row))
 	}
 	r.Ask.Tokens = n
 	r.Text = Text(r.Tokens)

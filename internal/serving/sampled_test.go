@@ -119,13 +119,12 @@ func TestKeptLogits(t *testing.T) {
 			ref.Rows[k] = serving.NewRow(generation.Largest(r.Top[:20], r.LSE, r.Spread), tensor.F32)
 		}
 	}
-	const draws = 100
 	try(t, refs, []trial{
-		{reason: "right", stub: &stub{}, draws: draws, says: "by which"},
+		{reason: "right", stub: &stub{}, draws: 100, says: "by which"},
 		{reason: "log-probabilities of the next token", stub: scoring(func(i int, p []float64) float64 { return append(p[1:len(p):len(p)], -3)[i] }),
 			first: serving.Alone, cause: "logprobs", says: "those of the token after"},
-		{reason: "top_k is ignored", stub: hot(func(q *request) { q.TopK = 0 }), draws: draws, first: "top_k", cause: "distribution", says: "that cannot come"},
-		{reason: "always the best", stub: hot(func(q *request) { q.TopK = 1 }), draws: draws, first: "temperature 1", cause: "distribution",
+		{reason: "top_k is ignored", stub: hot(func(q *request) { q.TopK = 0 }), draws: 100, first: "top_k", cause: "distribution", says: "that cannot come"},
+		{reason: "always the best", stub: hot(func(q *request) { q.TopK = 1 }), draws: 100, first: "temperature 1", cause: "distribution",
 			says: "as if the best token were always taken"},
 		{reason: "a bias of another token", stub: &stub{Asked: misplaced}, first: "logit_bias", cause: "setting", says: "token 0 is"},
 		{reason: "a token that the golden has not", stub: &stub{Choose: func(row []float64, _ int, _ *rand.Rand) int { return servingtest.Ranked(row)[25] }},
@@ -152,6 +151,7 @@ func TestDrawnEnds(t *testing.T) {
 	try(t, refs, []trial{
 		{reason: "returned", stub: &stub{Model: model, EOSIn: true}, draws: 200},
 		{reason: "left out", stub: &stub{Model: model}, draws: 200},
+		{reason: "left out, and no ids", stub: &stub{Model: model, NoIDs: true}, draws: 200, says: "temperature 1: 200 of 200"},
 		{reason: "returned, and nothing says that it ends a text", stub: &stub{Model: model, EOSIn: true}, model: nameless, draws: 200},
 		{reason: "left out, and nothing says what ends a text", stub: &stub{Model: model}, model: nameless, draws: 200, says: "which token it drew"},
 	}, func(t *testing.T, c trial, _ *report.Serving, said string) {

@@ -46,7 +46,8 @@ type form map[string]any
 var forms = []form{
 	{"return_token_ids": true, "logprobs": topLogProbs}, {"logprobs": topLogProbs},
 	{"return_token_ids": true, "logprobs": 1}, {"logprobs": 1},
-	{"return_token_ids": true, "logprobs": true, "top_logprobs": topLogProbs}, {"logprobs": true, "top_logprobs": topLogProbs},
+	{"return_token_ids": true, "logprobs": true, "top_logprobs": topLogProbs},
+	{"logprobs": true, "top_logprobs": topLogProbs},
 	{"return_token_ids": true}, {},
 }
 

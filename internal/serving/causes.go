@@ -276,7 +276,7 @@ func (r Row) heated(id int, temperature float64) float64 {
 	return row[id] - floats.LogSumExp(row)
 }
 
-// solve is the temperature at which the best token has a log-probability, which falls as it rises; NaN if there is none.
+// solve is the temperature at which the best token has a log-probability, which falls as it rises; NaN at none.
 func solve(heated func(temperature float64) float64, is float64) float64 {
 	const low, high, steps = 0.05, 20.0, 1 << 40
 	at := func(i int) float64 { return low * math.Pow(high/low, float64(i)/steps) }

@@ -29,7 +29,7 @@ const (
 	others         // these are right, too, those of the tokens beside them are not
 )
 
-// judgement is what came of one answer: of the report's facts those that the answer alone tells, with the fault as text.
+// judgement is what came of one answer: of the report's facts those that it tells, with the fault as text.
 type judgement struct {
 	report.ServedRequest
 	fault    fault
@@ -201,28 +201,28 @@ func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
 	if known && !right && len(ids) > 0 && a.Stopped() { // the last one may end the text, and not be written
 		right, _ = m.text(ref, ids[:len(ids)-1], a.Text)
 	}
-	at := firstOff(ref, a, ids)
+	at, scored := firstOff(ref, a, ids)
 	if known {
 		j.also("text")
 	}
-	if at != unjudged {
+	if scored {
 		j.also("logprobs")
 	}
 	part, told := m.parting(ref, a)
-	switch {
-	case !known && at == unjudged:
+	switch allRight := scored && at < 0; {
+	case !known && !scored:
 		return nil
-	case known && right, !known && at == allRight:
+	case known && right, !known && allRight:
 		if known && m.Vocab == nil && a.Stopped() && n >= len(ref.Tokens) && len(plain(a.Text)) < len(ref.plain()) {
 			j.Right = len(ids)
 			j.fail(short, 0, "the server ended the text after %s, and the reference goes on: %s", quoted(a.Text), quoted(ref.Text))
 			return nil
 		}
 		return append(ids, slices.Repeat([]int{unknown}, max(0, n-len(ids)))...)
-	case at == allRight:
+	case allRight:
 		j.fail(texts, 0, "the log-probabilities are those of the reference's tokens, the text is not: %s", m.quote(ref, ids, a.Text))
 		return ids
-	case at == unjudged:
+	case !scored:
 		at = max(0, min(part, len(ids)-1))
 	case known && told:
 		at = min(at, part)
@@ -255,25 +255,17 @@ func (m *Model) longest(ref *Reference, text string) (n int, whole bool) {
 	return 0, false
 }
 
-// What firstOff returns where no token is off.
-const (
-	allRight = -1
-	unjudged = -2
-)
-
-// firstOff returns the first of the reference's tokens that has another log-probability.
-func firstOff(ref *Reference, a *Answer, ids []int) int {
+// firstOff returns the first of the reference's tokens that has another log-probability, −1 if none has; told is false
+// where there is none to compare.
+func firstOff(ref *Reference, a *Answer, ids []int) (off int, told bool) {
 	n := min(len(ids), len(a.LogProbs), len(ref.Rows))
-	if n == 0 {
-		return unjudged
-	}
 	for k := range n {
 		p, ok := ref.Rows[k].LogProb(ids[k])
 		if ok && !near(a.LogProbs[k], p, ref.noise(k, a)) {
-			return k
+			return k, true
 		}
 	}
-	return allRight
+	return -1, n > 0
 }
 
 // near reports whether two log-probabilities agree. One that was null is not compared.
@@ -312,6 +304,8 @@ func (m *Model) parting(ref *Reference, a *Answer) (k int, ok bool) {
 	return 0, false
 }
 
+const improbable = "token %d is right, %s is %.5g and not %.5g: %.2g off, noise %.2g"
+
 // logProbs compares the log-probabilities of the tokens that were chosen.
 func (m *Model) logProbs(j *judgement, ref *Reference, a *Answer, ids []int) {
 	if a.LogProbs == nil || ref.Rows == nil || ids == nil {
@@ -329,8 +323,7 @@ func (m *Model) logProbs(j *judgement, ref *Reference, a *Answer, ids []int) {
 		}
 		off, noise := math.Abs(a.LogProbs[k]-p), ref.noise(k, a)
 		if j.LogProb = max(j.LogProb, report.Float(off)); off > noise {
-			j.fail(logProbs, k, "token %d is right, its log-probability is %.5g and not %.5g: %.2g off, noise %.2g", k, a.LogProbs[k], p,
-				off, noise)
+			j.fail(logProbs, k, improbable, k, "its log-probability", a.LogProbs[k], p, off, noise)
 		}
 		m.others(j, ref, a, k)
 	}
@@ -346,8 +339,7 @@ func (m *Model) others(j *judgement, ref *Reference, a *Answer, k int) {
 	}
 	row, noise := ref.Rows[k], ref.noise(k, a)
 	wrong := func(of string, is, want float64) {
-		j.fail(others, k, "token %d is right, the log-probability of %s beside it is %.5g and not %.5g: %.2g off, noise %.2g", k, of, is, want,
-			math.Abs(is-want), noise)
+		j.fail(others, k, improbable, k, "the log-probability of "+of+" beside it", is, want, math.Abs(is-want), noise)
 	}
 	is := slices.SortedFunc(maps.Values(a.Top[k]), func(a, b float64) int { return cmp.Compare(b, a) })
 	for i := range min(len(is), len(row.Top)) {

@@ -6,8 +6,8 @@ import "time"
 const (
 	DefaultTimeout  = 30 * time.Second // how long an answer may take
 	DefaultParallel = 4                // how many requests are on their way at once
-	// DefaultStart is how long a server may take until it is ready: MAX compiles for 6 to 10 minutes the first time, on two
-	// busy cores.
+	// DefaultStart is how long a server may take until it is ready: MAX compiles for 6 to 10 minutes the first time, on
+	// two busy cores.
 	DefaultStart = 20 * time.Minute
 )
 
@@ -45,8 +45,8 @@ const (
 	// repeats is how many times a wrong request is sent again: a server that samples gives one of its
 	// wrong answers in half of the cases, and then hides with a probability of 1 in 16.
 	repeats = 4
-	// cured is how many times a setting has to make a request right, while it is asked without half as many times more, and
-	// is wrong uncured times: that all of these are without by chance happens to one in a hundred.
+	// cured is how many times a setting has to make a request right, while it is asked without half as many times more,
+	// and is wrong uncured times: that all of these are without by chance happens to one in a hundred.
 	cured, uncured = 8, 7
 )
 

@@ -11,26 +11,21 @@ import (
 // Causes that show where a request is asked again: by chance, among others, with another setting, or
 // after something that the server keeps.
 
-// repeated sends a request again, alone, several times; none where that failed.
+// repeated sends a request again, alone, several times, and as many times more as long as it is right: one that samples
+// may be right in some. None where that failed.
 func (d *prober) repeated(q *request) []*request {
-	for q.again == nil || len(q.again) > 0 && len(q.again) < repeats {
+	if q.again != nil {
+		return q.again
+	}
+	for n := 0; n < repeats || n < 2*repeats && countRight(q.again) == n; n++ {
 		p := d.anew(q, "again and alone", nil)
-		if q.again = append(q.again, p); !p.came() {
+		if !p.came() {
 			q.again = []*request{}
+			break
 		}
+		q.again = append(q.again, p)
 	}
 	return q.again
-}
-
-// rightAgain reports whether a request is right in as many more repetitions: one that samples may be
-// right in some.
-func (d *prober) rightAgain(q *request) bool {
-	for range repeats {
-		if !d.anew(q, "again and alone", nil).right() {
-			return false
-		}
-	}
-	return true
 }
 
 func countRight(got []*request) (n int) {
@@ -48,10 +43,8 @@ func (d *prober) crowded(q *request) *report.Cause {
 	switch right := countRight(got); {
 	case len(got) == 0:
 		return nil
-	case right == len(got) && d.rightAgain(q):
-		return q.proven(causeConcurrency, "wrong among %d requests; alone it is right each time", d.Parallel)
 	case right == len(got):
-		return nil
+		return q.proven(causeConcurrency, "wrong among %d requests; alone it is right each time", d.Parallel)
 	case right > 0:
 		return d.varies(q, fmt.Sprintf("asked %d times alone, it is right %d times", len(got), right))
 	case q.twin != nil && same(got):
@@ -83,9 +76,6 @@ func (d *prober) repeat(q *request) *report.Cause {
 			return q.proven(causeCache, "wrong after %s was asked, twice, and right otherwise: "+
 				"the server takes what it kept of the one for the other", before.where())
 		}
-	}
-	if !d.rightAgain(q) {
-		return d.varies(q, "asked again, alone and at temperature 0, it is right sometimes")
 	}
 	return nil
 }
@@ -226,16 +216,17 @@ func (d *prober) speaks(ref *Reference, a *Answer) bool {
 		n = min(n, c)
 	}
 	ids := ref.Tokens[:n]
-	off := firstOff(ref, a, ids)
-	if n == 0 || n == 1 && off != allRight { // one token may be the same by chance
+	off, scored := firstOff(ref, a, ids)
+	switch allRight := scored && off < 0; {
+	case n == 0, n == 1 && !allRight: // one token may be the same by chance
 		return false
-	}
-	if a.Tokens != nil {
+	case a.Tokens != nil:
 		return slices.Equal(a.Tokens[:n], ids)
+	default:
+		right, known := d.Model.text(ref, ids, a.Text)
+		if !slices.Contains(d.Model.texts(ids), plain(a.Text)) { // any text is the end of a longer one
+			right = right && ref.plain() != "" && strings.HasPrefix(ref.plain(), plain(a.Text))
+		}
+		return known && right || !known && allRight && n > 1
 	}
-	right, known := d.Model.text(ref, ids, a.Text)
-	if !slices.Contains(d.Model.texts(ids), plain(a.Text)) { // any text is the end of a longer one
-		right = right && ref.plain() != "" && strings.HasPrefix(ref.plain(), plain(a.Text))
-	}
-	return known && right || !known && off == allRight && n > 1
 }

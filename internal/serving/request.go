@@ -87,7 +87,8 @@ func (r *run) failed() bool {
 	return slices.ContainsFunc(r.requests, func(q *request) bool { return q.err != nil })
 }
 
-// sendAll sends those of several requests that were not sent yet, n at once, until one shows that the server may be gone.
+// sendAll sends those of several requests that were not sent yet, n at once, until one shows that the server may be
+// gone.
 func (r *run) sendAll(ctx context.Context, requests []*request, n int) {
 	var next atomic.Int64
 	var all sync.WaitGroup

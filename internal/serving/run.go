@@ -122,7 +122,7 @@ func (r *run) further(ctx context.Context) {
 			}
 			r.add(q)
 			if q.wrong() && r.out.Causes == nil {
-				proven := q.cause != causeConcurrency || q.draws > 0 || r.prober(ctx).rightAgain(q)
+				proven := q.cause != causeConcurrency || q.draws > 0 || countRight(r.prober(ctx).repeated(q)) == 2*repeats
 				r.out.Causes = []report.Cause{*newCause(q.cause, proven, q.j.Text)}
 			}
 		}

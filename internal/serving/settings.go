@@ -113,7 +113,8 @@ func (r *run) altered(ctx context.Context) (list []*request) {
 	return append(list, r.mixed(ctx, list)...)
 }
 
-// telling adds a request for a reference with a setting by which another token comes: those that tell the most mistakes.
+// telling adds a request with a setting by which another token comes: of a reference and a setting that tell the most
+// mistakes.
 func (r *run) telling(list *[]*request, refs []*Reference, settings []setting) (best *request) {
 	most := -1
 	for _, s := range settings {
@@ -163,8 +164,8 @@ func (r *run) set(ref *Reference, s setting, tokens []int) *request {
 		}}
 }
 
-// chosen judges which tokens were chosen, and no log-probabilities: some servers tell those before a setting, some those
-// after it.
+// chosen judges which tokens were chosen, and no log-probabilities: some servers tell those before a setting, some
+// those after it.
 func (m *Model) chosen(ref *Reference, a *Answer) judgement {
 	said := *a
 	said.LogProbs, said.Texts, said.Top = nil, nil, nil

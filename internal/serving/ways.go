@@ -94,8 +94,8 @@ func (r *run) jostled(q *request) *request {
 	return q
 }
 
-// compared is a request that is judged by another answer of the server: where the reference's text has a tie, the server
-// may choose otherwise the next time, and another text is no fault.
+// compared is a request that is judged by another answer of the server: where the reference's text has a tie, the
+// server may choose otherwise the next time, and another text is no fault.
 func compared(ref *Reference, way, cause string, stream func(), by func(j *judgement, a *Answer)) *request {
 	return &request{ref: ref, way: way, cause: cause, stream: stream, extra: true, by: func(a *Answer) (j judgement) {
 		by(&j, a)
@@ -111,7 +111,7 @@ func unheard() {}
 
 // arrive sends requests while another is answered as a stream, one with each of its pieces.
 func (r *run) arrive(ctx context.Context) (list []*request) {
-	first := slices.MaxFunc(r.alone(), func(a, b *request) int { return cmp.Compare(len(a.answer.Text), len(b.answer.Text)) })
+	first := slices.MaxFunc(r.alone(), func(a, b *request) int { return len(a.answer.Text) - len(b.answer.Text) })
 	waiting := r.among(arriving, r.Parallel, mostBeside)
 	for len(waiting) > 0 {
 		n := 0
@@ -222,48 +222,35 @@ func (m *Model) insideCharacter(ids []int) int {
 	return 0
 }
 
-// pieces are what came of a stream: server-sent events, each with a part of the text.
-type pieces struct {
-	Answer
-	n    int
-	last []byte // the event that err is about
-	err  error
-}
-
-// add adds a line; came is called if it has a part of the text.
-func (p *pieces) add(line []byte, came func()) {
-	event, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
-	if event = bytes.TrimSpace(event); !ok || len(event) == 0 || p.err != nil {
-		return
-	}
-	if string(event) == "[DONE]" {
-		p.Cut = false
-		return
-	}
-	part, finish, err := readPiece(event)
-	if p.n, p.last, p.err = p.n+1, event, err; part != "" {
-		p.Text += part
-		came()
-	}
-	if finish != "" {
-		p.Finish, p.Cut = finish, false
-	}
-}
-
-// stream asks for an answer in pieces; came is called for each as it comes.
+// stream asks for an answer in pieces, server-sent events; came is called for each that has a part of the text.
 func (c *client) stream(ctx context.Context, a Ask, came func()) (Answer, error) {
-	p := pieces{Answer: Answer{Cut: true, PromptCount: -1, Count: -1}}
+	answer, events, unread := Answer{Cut: true, PromptCount: -1, Count: -1}, 0, error(nil)
 	body := a.body(c.model, form{})
 	body["stream"] = true
-	data, err := c.send(ctx, a.path(), body, func(line []byte) { p.add(line, came) })
-	switch {
-	case err != nil:
-	case p.err != nil:
-		err = unreadable(a.path(), p.last, p.err)
-	case p.n == 0:
+	data, err := c.send(ctx, a.path(), body, func(line []byte) {
+		event, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
+		if event = bytes.TrimSpace(event); !ok || len(event) == 0 || unread != nil {
+			return
+		}
+		if string(event) == "[DONE]" {
+			answer.Cut = false
+			return
+		}
+		part, finish, err := readPiece(event)
+		if events++; err != nil {
+			unread = unreadable(a.path(), event, err)
+		}
+		if answer.Text += part; part != "" {
+			came()
+		}
+		if finish != "" {
+			answer.Finish, answer.Cut = finish, false
+		}
+	})
+	if err == nil && events == 0 {
 		err = &answerError{What: a.path() + ": stream: true is answered without one: " + snippet(bytes.TrimSpace(data))}
 	}
-	return p.Answer, err
+	return answer, cmp.Or(err, unread)
 }
 
 // stops ask a text of each path again, with a stop in its middle: one that is a token, and one that begins in one token

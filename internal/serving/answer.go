@@ -181,21 +181,6 @@ func ReadAnswer(data []byte) ([]Answer, error) {
 	return all, nil
 }
 
-// readPiece reads an event of a stream: the part of the text of the first choice, and why that ended.
-func readPiece(data []byte) (text, finish string, err error) {
-	var w wireAnswer
-	if err := json.Unmarshal(data, &w); err != nil {
-		return "", "", err
-	}
-	for _, c := range w.Choices {
-		if c.Index == 0 {
-			part, _ := c.Text.(string)
-			text, finish = text+part+c.Delta.Content, cmp.Or(c.Finish, finish)
-		}
-	}
-	return text, finish, w.failed()
-}
-
 func (w *wireChoice) answer() (a Answer, err error) {
 	text, isText := w.Text.(string)
 	if a.Text, a.Finish = text, w.Finish; w.Message != nil {
@@ -261,7 +246,7 @@ func (a *Answer) logProbs(w *wireLogProbs) error {
 			}
 			_, fraction, _ := strings.Cut(n.String(), ".")
 			if digits = max(digits, len(fraction)); strings.ContainsAny(n.String(), "eE") {
-				digits = max(digits, allDigits)
+				digits = max(digits, 17) // it is not rounded
 			}
 		}
 		a.LogProbs = append(a.LogProbs, v)
@@ -278,9 +263,6 @@ func (a *Answer) logProbs(w *wireLogProbs) error {
 	}
 	return nil
 }
-
-// allDigits are those of a number that is not rounded, which is written with an exponent.
-const allDigits = 17
 
 // TokenID reads the id off a text of the form token_id:15, which some servers write in place of a token's.
 func TokenID(text string) (id int, ok bool) {

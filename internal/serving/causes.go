@@ -211,7 +211,16 @@ func (d *prober) figures(q *request) *report.Cause {
 		p, _ := q.ref.Rows[k].LogProb(q.ref.Tokens[k])
 		return p
 	}
-	heated := func(k int, temperature float64) float64 { return q.ref.Rows[k].heated(q.ref.Tokens[k], temperature) }
+	heated := func(k int, temperature float64) float64 { // NaN where not all logits are known
+		row, scaled, id := q.ref.Rows[k], []float64(nil), q.ref.Tokens[k]
+		for _, x := range row.Known() {
+			scaled = append(scaled, x/temperature)
+		}
+		if !row.Whole() || id >= len(scaled) {
+			return math.NaN()
+		}
+		return scaled[id] - floats.LogSumExp(scaled)
+	}
 	offset, factor := a.LogProbs[0]-want(0), a.LogProbs[0]/want(0)
 	heat := solve(func(temperature float64) float64 { return heated(0, temperature) }, a.LogProbs[0])
 	for _, of := range []struct {
@@ -262,18 +271,6 @@ func (d *prober) swapped(q *request) *report.Cause {
 			k, a.LogProbs[k], d.Model.name(q.ref.Tokens[k]))
 	}
 	return nil
-}
-
-// heated is the log-probability of a token at a temperature; NaN where not all logits are known.
-func (r Row) heated(id int, temperature float64) float64 {
-	var row []float64
-	for _, x := range r.Known() {
-		row = append(row, x/temperature)
-	}
-	if !r.Whole() || id >= len(row) {
-		return math.NaN()
-	}
-	return row[id] - floats.LogSumExp(row)
 }
 
 // solve is the temperature at which the best token has a log-probability, which falls as it rises; NaN at none.

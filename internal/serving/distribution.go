@@ -23,15 +23,6 @@ type distribution struct {
 	rest   float64
 }
 
-func (d distribution) entropy() (h float64) {
-	for _, x := range d.shares {
-		if x.p > 0 {
-			h -= x.p * math.Log(x.p)
-		}
-	}
-	return h
-}
-
 // drawable reports whether a token can be chosen: those that the tokenizer does not have cannot.
 func (m *Model) drawable(id int) bool {
 	_, ok := m.token(id)

@@ -191,10 +191,16 @@ func (m *Model) length(j *judgement, ref *Reference, a *Answer, ids []int) {
 // unnamed are the tokens of an answer that does not say its ids, by its text and log-probabilities: those of the
 // reference, and unknown where these part. It is nil where nothing tells them, or the text is wrong and they are right.
 func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
-	n := m.counted(ref, a)
-	if a.Text == "" && a.Stopped() && a.Counted() <= 0 { // it ended at once
+	n := a.Counted()
+	if a.Text == "" && a.Stopped() && n <= 0 { // it ended at once
 		j.also("text")
 		return []int{}
+	}
+	part, whole, told := m.parting(ref, a)
+	if n < 0 && whole {
+		n = part
+	} else if n < 0 { // as many as were asked for
+		n = len(ref.Tokens)
 	}
 	ids := slices.Clone(ref.Tokens[:min(n, len(ref.Tokens))])
 	right, known := m.text(ref, ids, a.Text)
@@ -208,7 +214,6 @@ func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
 	if scored {
 		j.also("logprobs")
 	}
-	part, told := m.parting(ref, a)
 	switch allRight := scored && at < 0; {
 	case !known && !scored:
 		return nil
@@ -230,29 +235,6 @@ func (m *Model) unnamed(j *judgement, ref *Reference, a *Answer) []int {
 		at--
 	}
 	return append(ids[:at], unknown)
-}
-
-// counted is how many tokens an answer has that does not name them: by its usage, its
-// log-probabilities or its text, or else as many as were asked for.
-func (m *Model) counted(ref *Reference, a *Answer) int {
-	if n := a.Counted(); n >= 0 {
-		return n
-	}
-	if n, whole := m.longest(ref, plain(a.Text)); whole {
-		return n
-	}
-	return len(ref.Tokens)
-}
-
-// longest is with how many of a reference's tokens a text begins, and whether there is no more of it.
-func (m *Model) longest(ref *Reference, text string) (n int, whole bool) {
-	for n = len(ref.Tokens); n > 0; n-- {
-		texts := m.texts(ref.Tokens[:n])
-		if slices.ContainsFunc(texts, func(t string) bool { return t != "" && strings.HasPrefix(text, t) }) {
-			return n, slices.Contains(texts, text)
-		}
-	}
-	return 0, false
 }
 
 // firstOff returns the first of the reference's tokens that has another log-probability, −1 if none has; told is false
@@ -287,21 +269,26 @@ func (m *Model) otherChoice(ref *Reference, a *Answer, k int) bool {
 	})
 }
 
-// parting is the first token at which a text is not the reference's, by the vocabulary or by the
-// texts of tokens among the log-probabilities; ok is false if neither tells.
-func (m *Model) parting(ref *Reference, a *Answer) (k int, ok bool) {
+// parting is the first token at which a text is not the reference's, by the vocabulary or by the texts of tokens among
+// the log-probabilities, and whether the text is whole before it; ok is false if neither tells.
+func (m *Model) parting(ref *Reference, a *Answer) (k int, whole, ok bool) {
 	if m.Vocab != nil {
-		k, _ = m.longest(ref, plain(a.Text))
-		return k, true
+		for k = len(ref.Tokens); k > 0; k-- {
+			texts, is := m.texts(ref.Tokens[:k]), plain(a.Text)
+			if slices.ContainsFunc(texts, func(t string) bool { return t != "" && strings.HasPrefix(is, t) }) {
+				return k, slices.Contains(texts, is), true
+			}
+		}
+		return 0, false, true
 	}
 	solid := strings.NewReplacer(" ", "") // tokens have spaces or not
 	want, is := solid.Replace(ref.plain()), ""
 	for k, t := range a.Texts {
 		if is += solid.Replace(t); want != "" && !strings.HasPrefix(want, is) {
-			return k, is != "" && strings.HasPrefix(solid.Replace(a.Text), is)
+			return k, false, is != "" && strings.HasPrefix(solid.Replace(a.Text), is)
 		}
 	}
-	return 0, false
+	return 0, false, false
 }
 
 const improbable = "token %d is right, %s is %.5g and not %.5g: %.2g off, noise %.2g"

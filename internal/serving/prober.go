@@ -89,11 +89,16 @@ func (d *prober) next(q *request, k, n int) *request {
 }
 
 // causes looks for what makes the answers wrong, the first ones in their order. Those that are
-// proven come first.
+// proven come first. One that is wrong among others and alone, too, is looked at alone.
 func (d *prober) causes() []report.Cause {
 	proven, guesses, looked := []report.Cause{}, []report.Cause(nil), 0
 	for _, q := range d.requests {
-		if !q.wrong() || looked == maxFindings || d.known(q) {
+		alone := func(o *request) bool { return o.way != AtOnce && o.wrong() && o.ref.Case == q.ref.Case }
+		known := q.way == AtOnce && slices.ContainsFunc(d.requests, alone)
+		if q.twin != nil {
+			known = q.twin.wrong()
+		}
+		if !q.wrong() || looked == maxFindings || known {
 			continue
 		}
 		looked++
@@ -108,15 +113,6 @@ func (d *prober) causes() []report.Cause {
 		}
 	}
 	return append(proven, guesses...)
-}
-
-// known reports whether a request that is wrong among others is wrong alone, too: that is looked at.
-func (d *prober) known(q *request) bool {
-	if q.twin != nil {
-		return q.twin.wrong()
-	}
-	return q.way == AtOnce &&
-		slices.ContainsFunc(d.requests, func(o *request) bool { return o.way != AtOnce && o.wrong() && o.ref.Case == q.ref.Case })
 }
 
 // cause looks for what makes one answer wrong; nil if nothing is shown.

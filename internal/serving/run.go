@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/goparity/goparity/internal/report"
@@ -29,7 +30,7 @@ type run struct {
 	*client
 	Options
 	refs      []*Reference
-	requests  []*request          // by which the cases are judged
+	requests  []*request          // by which the cases are judged, then those in further ways
 	out       *report.Serving     // what came of all requests
 	penalties map[string]*request // that ask for one each, by its key
 
@@ -113,58 +114,53 @@ func (r *run) cases(ctx context.Context) {
 // further asks in more ways where all that the cases ask for is right, as long as what is asked is. What a server refuses
 // is left out.
 func (r *run) further(ctx context.Context) {
-	for _, asked := range []func(context.Context) []*request{r.streams, r.breaks, r.arrive, r.queue, r.stops, r.altered, r.redraft, r.sampled} {
+	for _, asked := range []func(context.Context) []*request{r.streams, r.breaks, r.arrive, r.queue, r.stops, r.altered,
+		r.redraft, r.sampled} {
 		list := asked(ctx)
-		r.sendAll(ctx, list, 1)
-		for _, q := range list {
-			if ctx.Err() != nil || !q.sent {
-				return
-			}
-			r.add(q)
-			if q.wrong() && r.out.Causes == nil {
-				proven := q.cause != causeConcurrency || q.draws > 0 || countRight(r.prober(ctx).repeated(q)) == 2*repeats
-				r.out.Causes = []report.Cause{*newCause(q.cause, proven, q.j.Text)}
-			}
+		if r.sendAll(ctx, list, 1); ctx.Err() != nil {
+			return
 		}
-		if r.out.Verdict != report.Pass {
-			break
+		list = slices.DeleteFunc(list, func(q *request) bool { return !q.sent })
+		r.requests = append(r.requests, list...)
+		if r.tell(); r.out.Verdict == report.Pass {
+			continue
 		}
-	}
-	if r.out.Verdict == report.Error { // nothing is guessed from the others
-		r.out.Causes = nil
+		if r.out.Verdict == report.Fail { // of an error nothing is guessed from the others
+			q := list[slices.IndexFunc(list, (*request).wrong)]
+			again := q.cause == causeConcurrency && q.draws == 0
+			proven := !again || countRight(r.prober(ctx).repeated(q)) == 2*repeats
+			r.out.Causes = []report.Cause{*newCause(q.cause, proven, q.j.Text)}
+		}
+		return
 	}
 }
 
-// add adds what came of a request to the result. Where one got no answer nothing is guessed from the
-// others.
-func (r *run) add(q *request) report.ServedRequest {
-	s, out := q.served(), r.out
-	out.Requests = append(out.Requests, s)
-	switch {
-	case s.Status == report.StatusError && out.Verdict != report.Error:
-		out.Verdict, out.First, out.Error = report.Error, nil, "no answer that can be judged: "+sanitize.Line(q.where())+": "+s.Text
-	case s.Status == report.StatusFail && out.Verdict == report.Pass:
-		out.Verdict = report.Fail
-		out.First = &report.ServingPlace{Case: s.Case, As: s.As, Way: s.Way, Token: q.j.at, Text: s.Text}
-	}
-	return s
-}
-
-// tell adds what came of the requests of the cases, and what the server does not say.
+// tell says what came of the requests so far, and what the server does not say. Where one got no answer nothing is
+// guessed from the others.
 func (r *run) tell() {
-	said, unsent := map[string]bool{}, 0
+	out, said, unsent := r.out, map[string]bool{}, 0
+	out.Verdict, out.First, out.Requests = report.Pass, nil, nil
 	for _, q := range r.requests {
 		if !q.sent {
 			unsent++
 			continue
 		}
-		for _, what := range r.add(q).Judged {
+		s := q.served()
+		switch out.Requests = append(out.Requests, s); {
+		case s.Status == report.StatusError && out.Verdict != report.Error:
+			out.Verdict, out.First = report.Error, nil
+			out.Error = "no answer that can be judged: " + sanitize.Line(q.where()) + ": " + s.Text
+		case s.Status == report.StatusFail && out.Verdict == report.Pass:
+			out.Verdict = report.Fail
+			out.First = &report.ServingPlace{Case: s.Case, As: s.As, Way: s.Way, Token: q.j.at, Text: s.Text}
+		}
+		for _, what := range s.Judged {
 			said[what] = true
 		}
 	}
-	if r.out.Verdict == report.Error {
+	if out.Verdict == report.Error {
 		if unsent > 0 {
-			r.out.Error += fmt.Sprintf("; %d more were not sent", unsent)
+			out.Error += fmt.Sprintf("; %d more were not sent", unsent)
 		}
 		return
 	}

@@ -92,11 +92,14 @@ func (r *run) undisturbed(ctx context.Context, ref *Reference) map[string]any {
 func (r *run) uncertain() (best *Reference) {
 	most := leastEntropy
 	for _, ref := range r.refs {
-		if len(ref.Rows) == 0 {
-			continue
+		entropy := 0.0
+		for _, row := range ref.Rows[:min(1, len(ref.Rows))] {
+			for _, x := range r.Model.distribution(row, 1, nil).shares {
+				entropy -= x.p * math.Log(max(x.p, math.SmallestNonzeroFloat64))
+			}
 		}
-		if h := r.Model.distribution(ref.Rows[0], 1, nil).entropy(); h > most {
-			best, most = ref, h
+		if entropy > most {
+			best, most = ref, entropy
 		}
 	}
 	return best
@@ -153,27 +156,6 @@ func (s *sampling) drawing(plain map[string]any, draws int) (list []*request) {
 	return list
 }
 
-// count counts what came by name.
-func (r *run) count(s *sampling, requests []*request) (drawn map[string]int, err error) {
-	drawn = map[string]int{}
-	for _, q := range requests {
-		a := &q.answer
-		name, ok := r.Model.drawn(a, s.behind)
-		switch {
-		case q.err != nil:
-			return nil, q.err
-		case !q.sent:
-			return nil, &answerError{What: "not all draws were sent: the server was gone", gone: true}
-		case s.named(a) && !beginning(s.ref.Tokens[:s.behind], a.Tokens):
-			name = "another text"
-		case !s.named(a) || !ok:
-			return nil, &answerError{What: "the server does not say which token it drew, and no vocabulary does"}
-		}
-		drawn[name]++
-	}
-	return drawn, nil
-}
-
 // theEnd is the name of all tokens that end a text: servers return them or not.
 const theEnd = "the end of the text"
 
@@ -226,9 +208,23 @@ func (m *Model) likeliest(list []outcome, drawn map[string]int, noise float64) (
 func (r *run) judgeDraws(s sampling, requests []*request) *request {
 	n := len(requests)
 	q := &request{ref: s.ref, way: Sampled + ", " + s.name, extra: true, cause: causeDraws, draws: n, sent: true}
-	drawn, err := r.count(&s, requests)
-	if err != nil {
-		q.err = err
+	drawn := map[string]int{}
+	for i := 0; i < n && q.err == nil; i++ {
+		one := requests[i]
+		name, ok := r.Model.drawn(&one.answer, s.behind)
+		switch named := s.named(&one.answer); {
+		case one.err != nil:
+			q.err = one.err
+		case !one.sent:
+			q.err = &answerError{What: "not all draws were sent: the server was gone", gone: true}
+		case named && !beginning(s.ref.Tokens[:s.behind], one.answer.Tokens):
+			name = "another text"
+		case !named || !ok:
+			q.err = &answerError{What: "the server does not say which token it drew, and no vocabulary does"}
+		}
+		drawn[name]++
+	}
+	if q.err != nil {
 		r.unanswered(q)
 		return q
 	}

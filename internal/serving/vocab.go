@@ -72,8 +72,23 @@ func DecodeVocab(data []byte) (*Vocab, error) {
 		return nil, mapfile.JSONError(data, err)
 	}
 	v := &Vocab{tokens: map[int]vocabToken{}}
-	if err := v.words(f.Model.Vocab); err != nil {
-		return nil, err
+	var ids map[string]int // {text: id}, or the [[text, score], …] of Unigram
+	var list [][]any
+	if json.Unmarshal(f.Model.Vocab, &ids) != nil && json.Unmarshal(f.Model.Vocab, &list) != nil {
+		return nil, errors.New("model.vocab is neither an object nor a list")
+	}
+	for text, id := range ids {
+		v.tokens[id] = vocabToken{Content: text}
+	}
+	for id, pair := range list {
+		if len(pair) == 0 {
+			return nil, fmt.Errorf("model.vocab[%d] is empty", id)
+		}
+		text, ok := pair[0].(string)
+		if !ok {
+			return nil, fmt.Errorf("model.vocab[%d] has no text", id)
+		}
+		v.tokens[id] = vocabToken{Content: text}
 	}
 	for _, a := range f.Added {
 		v.tokens[a.ID] = a
@@ -87,32 +102,6 @@ func DecodeVocab(data []byte) (*Vocab, error) {
 	}
 	err := v.add(f.Decoder)
 	return v, err
-}
-
-// words reads {text: id}, or the [[text, score], …] of Unigram.
-func (v *Vocab) words(data json.RawMessage) error {
-	var ids map[string]int
-	if err := json.Unmarshal(data, &ids); err == nil {
-		for text, id := range ids {
-			v.tokens[id] = vocabToken{Content: text}
-		}
-		return nil
-	}
-	var list [][]any
-	if err := json.Unmarshal(data, &list); err != nil {
-		return errors.New("model.vocab is neither an object nor a list")
-	}
-	for id, pair := range list {
-		if len(pair) == 0 {
-			return fmt.Errorf("model.vocab[%d] is empty", id)
-		}
-		text, ok := pair[0].(string)
-		if !ok {
-			return fmt.Errorf("model.vocab[%d] has no text", id)
-		}
-		v.tokens[id] = vocabToken{Content: text}
-	}
-	return nil
 }
 
 func (v *Vocab) add(s *decoderStep) error {

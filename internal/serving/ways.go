@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -106,9 +107,6 @@ func compared(ref *Reference, way, cause string, stream func(), by func(j *judge
 	}}
 }
 
-// unheard is called for pieces of a stream that nothing waits for.
-func unheard() {}
-
 // arrive sends requests while another is answered as a stream, one with each of its pieces.
 func (r *run) arrive(ctx context.Context) (list []*request) {
 	first := slices.MaxFunc(r.alone(), func(a, b *request) int { return len(a.answer.Text) - len(b.answer.Text) })
@@ -145,7 +143,7 @@ func (r *run) queue(ctx context.Context) []*request {
 func (r *run) streams(ctx context.Context) (list []*request) {
 	for _, q := range r.alone() {
 		if q.answer.Text != "" {
-			list = append(list, r.streamOf(ctx, q, Stream, causeStream, unheard))
+			list = append(list, r.streamOf(ctx, q, Stream, causeStream, func() {}))
 		}
 	}
 	return list
@@ -198,7 +196,7 @@ func (r *run) breaks(context.Context) (list []*request) {
 			}
 		}
 		list = append(list, compared(begin, "broken character", causeDetokenise, nil, by),
-			compared(begin, "broken character as a stream", causeStream, unheard, by))
+			compared(begin, "broken character as a stream", causeStream, func() {}, by))
 	}
 	if len(list) == 0 {
 		r.note("not asked: no text of a case has a character of several tokens")
@@ -236,15 +234,20 @@ func (c *client) stream(ctx context.Context, a Ask, came func()) (Answer, error)
 			answer.Cut = false
 			return
 		}
-		part, finish, err := readPiece(event)
+		var w wireAnswer
+		err := cmp.Or(json.Unmarshal(event, &w), w.failed())
 		if events++; err != nil {
 			unread = unreadable(a.path(), event, err)
 		}
-		if answer.Text += part; part != "" {
-			came()
-		}
-		if finish != "" {
-			answer.Finish, answer.Cut = finish, false
+		for _, c := range slices.DeleteFunc(w.Choices, func(c wireChoice) bool { return c.Index != 0 }) {
+			text, _ := c.Text.(string)
+			if text += c.Delta.Content; text != "" {
+				answer.Text += text
+				came()
+			}
+			if c.Finish != "" {
+				answer.Finish, answer.Cut = c.Finish, false
+			}
 		}
 	})
 	if err == nil && events == 0 {
@@ -272,7 +275,7 @@ func (r *run) stops(context.Context) (list []*request) {
 		}
 		ask("stop", inside, nil)
 		ask("stop across tokens", across, nil)
-		ask("stop as a stream", across, unheard)
+		ask("stop as a stream", across, func() {})
 	}
 	return list
 }

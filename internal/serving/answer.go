@@ -45,18 +45,15 @@ type (
 		Error json.RawMessage `json:"error"`
 	}
 	wireChoice struct {
-		Index    int             `json:"index"`
-		Text     any             `json:"text"`
-		Message  *wireMessage    `json:"message"`
-		Delta    wireMessage     `json:"delta"` // of a stream
-		Tokens   wireIDs         `json:"token_ids"`
-		Prompt   wireIDs         `json:"prompt_token_ids"`
-		Finish   string          `json:"finish_reason"`
-		Reason   json.RawMessage `json:"stop_reason"`
-		LogProbs *wireLogProbs   `json:"logprobs"`
-	}
-	wireMessage struct {
-		Content string `json:"content"`
+		Index    int                       `json:"index"`
+		Text     any                       `json:"text"`
+		Message  *struct{ Content string } `json:"message"`
+		Delta    struct{ Content string }  `json:"delta"` // of a stream
+		Tokens   wireIDs                   `json:"token_ids"`
+		Prompt   wireIDs                   `json:"prompt_token_ids"`
+		Finish   string                    `json:"finish_reason"`
+		Reason   json.RawMessage           `json:"stop_reason"`
+		LogProbs *wireLogProbs             `json:"logprobs"`
 	}
 	wireUsage struct {
 		Prompt   int `json:"prompt_tokens"`
@@ -85,8 +82,8 @@ type (
 func (w *wireTop) UnmarshalJSON(data []byte) error {
 	var byText map[string]*float64
 	var list []struct {
-		Token   string   `json:"token"`
-		LogProb *float64 `json:"logprob"`
+		Token   string
+		LogProb *float64
 	}
 	if json.Unmarshal(data, &byText) != nil && json.Unmarshal(data, &list) != nil {
 		return nil

@@ -277,18 +277,13 @@ func unreadable(path string, data []byte, err error) error {
 	return &answerError{What: fmt.Sprintf("%s: the answer cannot be judged: %s: %s", path, sanitize.Line(err.Error()), snippet(data))}
 }
 
-// message is what a server says in an error.
+// message is what a server says in an error: all of it, where that is in no form that is known.
 func message(data []byte) string {
 	var said struct{ Error, Detail json.RawMessage }
 	var inner struct{ Message string }
-	if json.Unmarshal(data, &said) != nil {
-		return snippet(data)
-	}
-	text := cmp.Or(string(said.Error), string(said.Detail), string(data))
-	if json.Unmarshal(said.Error, &inner) == nil {
-		text = cmp.Or(inner.Message, text)
-	}
-	return snippet([]byte(text))
+	json.Unmarshal(data, &said)
+	json.Unmarshal(said.Error, &inner)
+	return snippet([]byte(cmp.Or(inner.Message, string(said.Error), string(said.Detail), string(data))))
 }
 
 // snippet shows the beginning of what a server wrote.

@@ -59,11 +59,9 @@ func (r *run) sampled(ctx context.Context) (list []*request) {
 	}
 	r.sendAll(ctx, together, r.Parallel)
 	r.draftedDrawn = r.drafts(ctx).since(before)
-	found := false
 	for i, s := range settings {
 		q := r.judgeDraws(s, plans[i])
-		if q.wrong() && !found {
-			found = true
+		if q.wrong() && !slices.ContainsFunc(list, (*request).wrong) {
 			again := s.drawing(plain, r.Draws)
 			r.sendAll(ctx, again, r.Parallel)
 			if alone := r.judgeDraws(s, again); alone.judged() && !alone.wrong() {

@@ -91,13 +91,11 @@ func justMade(ref *Reference, k int) []int { return ref.Tokens[:k] }
 
 func allSeen(ref *Reference, k int) []int { return slices.Concat(ref.Prompt, ref.Tokens[:k]) }
 
-func lastSeen(ref *Reference, k int) []int {
+// readings are those of servers: some count the last tokens of all.
+var readings = []reading{justMade, func(ref *Reference, k int) []int {
 	seen := allSeen(ref, k)
 	return seen[max(0, len(seen)-shortMemory):]
-}
-
-// readings are those of servers.
-var readings = []reading{justMade, lastSeen, allSeen}
+}, allSeen}
 
 // altered asks for greedy answers that a setting makes others: the reference's logits say what has to come. Then all of
 // them are asked at once, beside requests without any.

@@ -24,30 +24,23 @@ type decoder func(text string, i int) string
 
 type (
 	vocabToken struct {
-		ID      int    `json:"id"`
-		Content string `json:"content"`
-		Special bool   `json:"special"` // it is written as it stands
+		ID      int
+		Content string
+		Special bool // it is written as it stands
 	}
 	vocabFile struct {
 		Added   []vocabToken `json:"added_tokens"`
-		Decoder *decoderStep `json:"decoder"`
-		Model   struct {
-			Vocab json.RawMessage `json:"vocab"`
-		} `json:"model"`
+		Decoder *decoderStep
+		Model   struct{ Vocab json.RawMessage }
 	}
 	decoderStep struct {
-		Type     string                   `json:"type"`
-		Decoders []decoderStep            `json:"decoders"`
-		Pattern  struct{ String *string } `json:"pattern"`
-		Content  string                   `json:"content"`
-		Start    int                      `json:"start"`
-		Stop     int                      `json:"stop"`
-		Prefix   *string                  `json:"prefix"`
-		Suffix   string                   `json:"suffix"`
-		// Of Metaspace; older files have add_prefix_space.
-		Replacement    string `json:"replacement"`
-		PrependScheme  string `json:"prepend_scheme"`
-		AddPrefixSpace *bool  `json:"add_prefix_space"`
+		Type, Content, Suffix, Replacement string
+		Start, Stop                        int
+		Decoders                           []decoderStep
+		Pattern                            struct{ String *string }
+		Prefix                             *string
+		PrependScheme                      string `json:"prepend_scheme"`   // of Metaspace
+		AddPrefixSpace                     *bool  `json:"add_prefix_space"` // the same in older files
 	}
 )
 

@@ -203,12 +203,9 @@ func (s *Stub) Handler() http.Handler {
 	s.random = rand.New(rand.NewPCG(1, 2))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
-		list := []map[string]any{}
-		for _, id := range s.Models {
-			list = append(list, map[string]any{"id": id})
-		}
-		if s.Models == nil {
-			list = append(list, map[string]any{"id": "stub", "object": "model"})
+		list := []map[string]any{{"id": "stub", "object": "model"}}
+		for i, id := range s.Models {
+			list = append(list[:i], map[string]any{"id": id})
 		}
 		w.Write(encoded(map[string]any{"object": "list", "data": list}))
 	})

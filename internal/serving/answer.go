@@ -80,7 +80,7 @@ type (
 
 // UnmarshalJSON reads what is there. What is neither an object nor a list tells nothing, nor does null.
 func (w *wireTop) UnmarshalJSON(data []byte) error {
-	var byText map[string]*float64
+	byText := map[string]*float64{}
 	var list []struct {
 		Token   string
 		LogProb *float64
@@ -88,12 +88,10 @@ func (w *wireTop) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &byText) != nil && json.Unmarshal(data, &list) != nil {
 		return nil
 	}
-	*w = wireTop{}
 	for _, t := range list {
-		if t.LogProb != nil {
-			(*w)[t.Token] = *t.LogProb
-		}
+		byText[t.Token] = t.LogProb
 	}
+	*w = wireTop{}
 	for text, p := range byText {
 		if p != nil {
 			(*w)[text] = *p
@@ -128,10 +126,8 @@ func (w wireIDs) of(i, n int) (ids []int, err error) {
 	default:
 		return nil, fmt.Errorf("token ids are in %d lists, and there are %d choices", len(w), n)
 	}
-	for _, id := range ids {
-		if id < 0 {
-			return nil, fmt.Errorf("%d is no token id", id)
-		}
+	if len(ids) > 0 && slices.Min(ids) < 0 {
+		return nil, fmt.Errorf("%d is no token id", slices.Min(ids))
 	}
 	return ids, nil
 }

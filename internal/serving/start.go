@@ -34,8 +34,6 @@ type Server struct {
 	log  string
 }
 
-var errStop = errors.New("the server is not needed any more")
-
 // Start starts a program and returns when it is ready. It lives until Stop, or until ctx is done,
 // and never longer than this process (see package supervise). The error says how it ended, or that
 // it was not ready in time; it is one of supervise's where the program died or was late.
@@ -107,7 +105,7 @@ func (s *Server) Died() error {
 
 // Stop ends the server with all that it started, and waits for that.
 func (s *Server) Stop() {
-	s.stop(errStop)
+	s.stop(errors.New("the server is not needed any more"))
 	<-s.done
 }
 

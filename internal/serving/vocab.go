@@ -16,11 +16,8 @@ import (
 // and how they are joined.
 type Vocab struct {
 	tokens map[int]vocabToken
-	decode []decoder
+	steps  []*decoderStep
 }
-
-// decoder changes the text of a token, the i-th of several, before they are joined; nil joins them.
-type decoder func(text string, i int) string
 
 type (
 	vocabToken struct {
@@ -89,46 +86,25 @@ func DecodeVocab(data []byte) (*Vocab, error) {
 	if len(v.tokens) == 0 {
 		return nil, errors.New("it has no tokens")
 	}
-	if f.Decoder == nil {
-		v.decode = []decoder{spaced}
-		return v, nil
-	}
-	err := v.add(f.Decoder)
-	return v, err
+	return v, v.add(cmp.Or(f.Decoder, &decoderStep{Type: noDecoder}))
 }
 
 func (v *Vocab) add(s *decoderStep) error {
-	var d decoder
-	switch s.Type {
-	case "Sequence":
+	if s.Type == "Sequence" {
 		for i := range s.Decoders {
 			if err := v.add(&s.Decoders[i]); err != nil {
 				return err
 			}
 		}
 		return nil
-	case "ByteLevel":
-		v.decode = append(v.decode, byteLevel())
-	case "Fuse":
-	case "ByteFallback":
-		d = byteFallback
-	case "Replace":
-		if s.Pattern.String == nil {
-			return errors.New("decoder Replace has a pattern that is no text")
-		}
-		d = func(t string, _ int) string { return strings.ReplaceAll(t, *s.Pattern.String, s.Content) }
-	case "Strip":
-		d = s.strip
-	case "Metaspace":
-		d = s.metaspace
-	case "WordPiece":
-		d = s.wordPiece
-	case "BPEDecoder":
-		d = func(t string, _ int) string { return strings.ReplaceAll(t, s.Suffix, " ") }
-	default:
+	}
+	if decoders[s.Type] == nil {
 		return fmt.Errorf("the decoder %q is not known", s.Type)
 	}
-	v.decode = append(v.decode, d)
+	if s.Type == "Replace" && s.Pattern.String == nil {
+		return errors.New("decoder Replace has a pattern that is no text")
+	}
+	v.steps = append(v.steps, s)
 	return nil
 }
 
@@ -171,19 +147,35 @@ func (v *Vocab) Text(ids []int, skipSpecial bool) (text string, ok bool) {
 
 // join decodes tokens that are not special.
 func (v *Vocab) join(run []string) string {
-	for _, change := range v.decode {
-		if change == nil {
-			run = []string{strings.Join(run, "")}
-			continue
-		}
+	for _, s := range v.steps {
 		for i, t := range run {
-			run[i] = change(t, i)
+			run[i] = decoders[s.Type](s, t, i)
+		}
+		if s.Type == "Fuse" || s.Type == "ByteLevel" {
+			run = []string{strings.Join(run, "")}
 		}
 	}
 	return strings.Join(run, "")
 }
 
-// spaced is what tokenizers without a decoder do.
+// noDecoder is for a tokenizer without one: its tokens are words.
+const noDecoder = "no decoder"
+
+// decoders change the text of a token, the i-th of several, before they are joined.
+var decoders = map[string]func(s *decoderStep, t string, i int) string{
+	noDecoder:      func(_ *decoderStep, t string, i int) string { return spaced(t, i) },
+	"BPEDecoder":   func(s *decoderStep, t string, _ int) string { return strings.ReplaceAll(t, s.Suffix, " ") },
+	"ByteFallback": byteFallback,
+	"ByteLevel":    byteLevel,
+	"Fuse":         func(_ *decoderStep, t string, _ int) string { return t },
+	"Metaspace":    (*decoderStep).metaspace,
+	"Replace": func(s *decoderStep, t string, _ int) string {
+		return strings.ReplaceAll(t, *s.Pattern.String, s.Content)
+	},
+	"Strip":     (*decoderStep).strip,
+	"WordPiece": (*decoderStep).wordPiece,
+}
+
 func spaced(t string, i int) string {
 	if i > 0 {
 		t = " " + t
@@ -217,7 +209,7 @@ func (s *decoderStep) metaspace(t string, i int) string {
 }
 
 // byteFallback turns tokens such as <0xE2> into bytes.
-func byteFallback(t string, _ int) string {
+func byteFallback(_ *decoderStep, t string, _ int) string {
 	if len(t) == 6 && strings.HasPrefix(t, "<0x") && t[5] == '>' {
 		if b, err := strconv.ParseUint(t[3:5], 16, 8); err == nil {
 			return string([]byte{byte(b)})
@@ -226,11 +218,11 @@ func byteFallback(t string, _ int) string {
 	return t
 }
 
-// byteLevel turns the characters that stand for bytes in GPT-2's alphabet into these: printable bytes of
-// Latin-1 stand for themselves, the other 68 are U+0100 and up in their order.
-func byteLevel() decoder {
-	bytes := map[rune]byte{}
-	for b, next := rune(0), rune(0x100); b < 256; b++ {
+// alphabet has the bytes of the characters that stand for them in GPT-2's: printable bytes of Latin-1 stand for
+// themselves, the other 68 are U+0100 and up in their order.
+var alphabet = func() map[rune]byte {
+	bytes, next := map[rune]byte{}, rune(0x100)
+	for b := range rune(256) {
 		if b >= '!' && b <= '~' || b >= '¡' && b <= '¬' || b >= '®' {
 			bytes[b] = byte(b)
 		} else {
@@ -238,15 +230,17 @@ func byteLevel() decoder {
 			next++
 		}
 	}
-	return func(t string, _ int) string {
-		out := make([]byte, 0, len(t))
-		for _, r := range t {
-			b, ok := bytes[r]
-			if !ok { // a token that is no bytes, as an added one
-				return t
-			}
-			out = append(out, b)
+	return bytes
+}()
+
+func byteLevel(_ *decoderStep, t string, _ int) string {
+	out := make([]byte, 0, len(t))
+	for _, r := range t {
+		b, ok := alphabet[r]
+		if !ok { // a token that is no bytes, as an added one
+			return t
 		}
-		return string(out)
+		out = append(out, b)
 	}
+	return string(out)
 }

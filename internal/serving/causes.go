@@ -62,14 +62,13 @@ func (d *prober) mistakenPrompt(q *request) *report.Cause {
 	if len(want) < 2 {
 		return nil
 	}
-	right := false
+	asIDs := q
 	if q.ref.Ask.As != AsIDs {
-		p := d.ids(q, "the reference's ids", want)
-		if right = p.right(); !p.came() {
+		if asIDs = d.ids(q, "the reference's ids", want); !asIDs.came() {
 			return nil
 		}
 	}
-	if !right {
+	if !asIDs.right() {
 		if d.ids(q, "as ids without the first", want[1:]).right() {
 			return q.proven(causeBOSTwice, "as ids without the first the prompt is answered right: the server adds one")
 		}
@@ -275,7 +274,7 @@ func (d *prober) swapped(q *request) *report.Cause {
 
 // solve is the temperature at which the best token has a log-probability, which falls as it rises; NaN at none.
 func solve(heated func(temperature float64) float64, is float64) float64 {
-	const low, high, steps = 0.05, 20.0, 1 << 40
+	const low, high, steps = 0.05, 20.0, 1 << 30
 	at := func(i int) float64 { return low * math.Pow(high/low, float64(i)/steps) }
 	i := sort.Search(steps, func(i int) bool { return heated(at(i)) <= is })
 	if i == 0 || i == steps {

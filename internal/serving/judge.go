@@ -335,16 +335,16 @@ func (m *Model) others(j *judgement, ref *Reference, a *Answer, k int) {
 			wrong(fmt.Sprintf("rank %d", i+1), is[i], want)
 		}
 	}
-	least := row.Top[len(row.Top)-1].Value - row.All
+	least, sharing := row.Top[len(row.Top)-1].Value-row.All, map[string]int{}
+	for _, l := range row.Top {
+		text, _ := m.token(l.Token)
+		sharing[text]++
+	}
 	for _, l := range row.Top {
 		text, ok := m.token(l.Token)
 		p, told := a.Top[k][text]
-		shared := func(o generation.Logit) bool {
-			t, _ := m.token(o.Token)
-			return o.Token != l.Token && t == text
-		}
-		if want := l.Value - row.All; ok && told && math.Abs(p-want) > noise && !slices.ContainsFunc(row.Top, shared) &&
-			!broken(text) && plain(text) != "" && p > least {
+		legible := ok && sharing[text] == 1 && !broken(text) && plain(text) != ""
+		if want := l.Value - row.All; legible && told && math.Abs(p-want) > noise && p > least {
 			wrong(m.name(l.Token), p, want)
 		}
 	}

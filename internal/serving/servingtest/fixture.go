@@ -25,15 +25,9 @@ func WriteFixture(dir string, more string) error {
 	var yaml strings.Builder
 	yaml.WriteString("model: {path: ./model, task: text-generation}\ncases:\n")
 	for _, r := range Cases(steps) {
-		input := map[string]any{"steps": steps}
-		switch r.Ask.As {
-		case serving.AsIDs:
-			input["token_ids"] = r.Ask.IDs
-		case serving.AsText:
-			input["prompt"] = r.Ask.Prompt
-		case serving.AsChat:
-			input["messages"] = r.Ask.Messages
-		}
+		input := map[string]map[string]any{serving.AsIDs: {"token_ids": r.Ask.IDs}, serving.AsText: {"prompt": r.Ask.Prompt},
+			serving.AsChat: {"messages": r.Ask.Messages}}[r.Ask.As]
+		input["steps"] = steps
 		fmt.Fprintf(&yaml, "  %s: %s\n", r.Case, encoded(input))
 		dumpOf(files, r)
 	}

@@ -80,23 +80,23 @@ func TestGatesAlongPaths(t *testing.T) {
 
 // The cause along a path is looked for where the path is what is wrong.
 func TestCausesAlongPaths(t *testing.T) {
+	var own paths.Own
 	for _, tt := range []struct {
 		own    float32
-		told   bool
 		looked bool
 		reason string
 	}{
-		{0, false, true, "right in one pass"},
-		{0.5, false, false, "wrong in one pass, which the report is about"},
-		{0.5, true, false, "which another report tells"},
+		{0, true, "right in one pass"},
+		{0.5, false, "wrong in one pass, which the report is about"},
+		{0, true, "right again, and another run than the one that is known"},
 	} {
-		p, err := paths.Compare(t.Context(), paths.Runs{Told: tt.told, Golden: []*dump.Run{gate(t, "golden", "one-pass", "", whole, 0)},
+		p, err := paths.Compare(t.Context(), paths.Runs{Own: &own, Golden: []*dump.Run{gate(t, "golden", "one-pass", "", whole, 0)},
 			OnePass: []*dump.Run{gate(t, "actual1", "one-pass", "", whole, tt.own)}, Actual: []*dump.Run{gate(t, "decode", "decode:2", "", decode, 0.5)},
 			Measured: true}, judge.Options{})
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, report.Fail, p.Report("gate").Verdict, tt.reason)
 		assert.Equal(t, tt.looked, p.Along().Causes() != nil, tt.reason)
-		assert.Equal(t, !tt.told, p.Report("gate").Causes != nil, tt.reason)
+		assert.NotNil(t, p.Report("gate").Causes, tt.reason)
 		const about = "about that, and not about the path; along decode:2 the first divergence is model.gate, or before it, pass 1"
 		assert.Equal(t, !tt.looked, strings.Contains(strings.Join(p.Report("gate").Notes, "; "), about), "%s: %v", tt.reason, p.Report("gate").Notes)
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
@@ -43,10 +44,17 @@ type Runs struct {
 	// Forced says that the goldens were forced along the same text as the candidate, in whichever forward
 	// passes: their rows are then those of the text, as those of one pass are.
 	Forced bool
-	// Told says that the causes of a wrong OnePass are told elsewhere: they are not searched for again.
-	Told bool
+	// Own keeps how OnePass compares with the golden, for the other paths; nil: it is compared for these runs alone.
+	Own *Own
 	// Measured says that the golden's rows are known to hold along the path: the reference was run so.
 	Measured bool
+}
+
+// Own is the candidate's own one pass beside the reference's, which runs along several paths share.
+type Own struct {
+	mu         sync.Mutex
+	runs       []*dump.Run
+	comparison *judge.Comparison
 }
 
 // Paths is everything that is known of runs along execution paths.
@@ -136,8 +144,17 @@ func bySheet(sheets []*path.Sheet, programs []*program.Program) map[*path.Sheet]
 	return of
 }
 
-// compareOnePass compares the candidate's own one pass with the golden's, which may be another one.
+// compareOnePass compares the candidate's own one pass with the golden's, which may be another one, unless that is known.
 func (p *Paths) compareOnePass(ctx context.Context, g judge.Goldens, own []*path.Sheet, runs Runs, opt judge.Options) (err error) {
+	if o := runs.Own; o != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.comparison != nil && slices.Equal(o.runs, runs.OnePass) {
+			p.onePass, p.one = o.comparison, o.comparison.Report("", true)
+			return nil
+		}
+		defer func() { o.runs, o.comparison = runs.OnePass, p.onePass }()
+	}
 	if len(runs.OnePassGolden) > 0 {
 		g = judge.Goldens{Measured: true}
 		if g.Standard, err = runs.onePassSheets(runs.OnePassGolden, own[0]); err != nil {
@@ -147,9 +164,6 @@ func (p *Paths) compareOnePass(ctx context.Context, g judge.Goldens, own []*path
 			return err
 		}
 		g.Programs = bySheet(g.Standard, runs.OnePassPrograms)
-	}
-	if runs.Told {
-		opt.Diagnosis.Mode = setting.DiagnoseOff
 	}
 	if p.onePass, err = compare(ctx, g, own, nil, opt); err == nil {
 		p.one = p.onePass.Report("", true)

@@ -33,7 +33,9 @@ type Mode struct {
 	Choices bool
 }
 
-func (m *Mode) isZero() bool { return m.Round == Exact && !m.Wide && m.Operands == nil && !m.Ties && !m.Choices }
+func (m *Mode) isZero() bool {
+	return m.Round == Exact && !m.Wide && m.Operands == nil && !m.Ties && !m.Choices
+}
 
 // Operand says what an operand is that a product multiplies, or of which rows are looked up.
 type Operand struct {

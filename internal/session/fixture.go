@@ -15,6 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
@@ -41,7 +42,8 @@ type Fixture struct {
 	goldenDump string
 
 	used atomic.Bool
-	told atomic.Bool // a path diagnoses the candidate's one pass: the others do not
+
+	onePass, ofPaths paths.Own // for paths without goldens of their own, and with them
 
 	runner
 	opening  sync.Once // guards goldens and openErr

@@ -32,7 +32,7 @@ func (p *Path) Judge() (*paths.Paths, error) {
 
 func (p *Path) along() (*paths.Paths, error) {
 	f := p.fixture
-	runs := paths.Runs{Actual: p.runs, Exact: !f.yaml.Causal(), Told: f.told.Swap(true)}
+	runs := paths.Runs{Actual: p.runs, Exact: !f.yaml.Causal()}
 	for _, r := range p.own {
 		if len(r.Info.Unpadded()) > 0 {
 			runs.OnePass = append(runs.OnePass, r)
@@ -43,9 +43,10 @@ func (p *Path) along() (*paths.Paths, error) {
 	}
 	variant := f.yaml.Reference(p.runs[0].Info.Device)
 	measured, own := p.known(variant)
-	runs.Measured = measured
+	runs.Measured, runs.Own = measured, &f.onePass
 	names := f.yaml.CaseNames()
 	if own {
+		runs.Own = &f.ofPaths
 		for _, name := range names {
 			k, err := f.known(variant, name, p.runs[0])
 			if err != nil {

@@ -30,24 +30,25 @@ var orders = family{
 func ordered(x []float64, descending, ties bool) []int {
 	order := make([]int, len(x))
 	for i := range order {
-		if order[i] = i; ties {
-			order[i] = len(x) - 1 - i
-		}
+		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		a, b := x[i], x[j]
+	slices.SortFunc(order, func(i, j int) int { // a stable sort takes twice as long
+		a, b, later := x[i], x[j], i-j
 		if descending {
 			a, b = b, a
 		}
+		if ties {
+			later = -later
+		}
 		switch {
-		case a != a || b != b: // cmp.Compare has NaN in front
-			return cmp.Compare(b2f(a != a), b2f(b != b))
 		case a < b:
 			return -1
 		case a > b:
 			return 1
+		case a == b:
+			return later
 		}
-		return 0
+		return cmp.Or(cmp.Compare(b2f(a != a), b2f(b != b)), later) // cmp.Compare has NaN in front
 	})
 	return order
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -62,10 +63,10 @@ func axisOf(port string, float bool, in []shaped, known axis) axis {
 		switch {
 		case a == none, a == lastRows && label.IsInput(port) && !float:
 			continue
-		case !slices.ContainsFunc(in, func(s shaped) bool { return !a.fits(s, float) || !slices.Equal(a.rest(s.shape), a.rest(in[0].shape)) }):
-			if a != known && float && a.overKeys(port, in) {
-				continue
-			}
+		case slices.ContainsFunc(in, func(s shaped) bool {
+			return !a.fits(s, float) || !slices.Equal(a.rest(s.shape), a.rest(in[0].shape))
+		}):
+		case a == known || !float || !a.overKeys(port, in):
 			return a
 		}
 	}
@@ -88,35 +89,20 @@ func (a axis) overKeys(port string, in []shaped) bool {
 
 // lay puts the rows of a tensor one after the other, without padding.
 func (a axis) lay(t *tensor.Tensor, p *Pass) (*tensor.Tensor, error) {
-	shape := t.Shape()
-	if a <= 0 || shape[0] == 1 && shape[a] == len(p.Rows) {
+	if shape := t.Shape(); a <= 0 || shape[0] == 1 && shape[a] == len(p.Rows) {
 		return t, nil
 	}
-	batch, tokens := p.Size()
-	order := []int{0, 1, 2, 3}
+	var heads layout.View // those before the rows go behind them, and back again
 	if a == 2 {
-		var err error
-		if t, err = t.Transpose(0, 2, 1, 3); err != nil {
-			return nil, err
-		}
-		order = []int{0, 2, 1, 3}
+		heads = layout.View{{Kind: layout.Transpose, Order: []int{0, 2, 1, 3}}}
 	}
-	rest := slices.Clone(t.Shape()[2:])
-	width := 1
-	for _, d := range rest {
-		width *= d
+	batch, tokens := p.Size()
+	rest := a.rest(t.Shape())
+	view := slices.Concat(heads, layout.Reshaped(append([]int{batch * tokens}, rest...)))
+	if p.grid != nil {
+		view = append(view, layout.Op{Kind: layout.Rows, Keep: slices.Concat(p.grid...)})
 	}
-	t, err := t.Reshape(batch*tokens, width)
-	if err == nil && p.grid != nil {
-		t, err = t.SelectRows(slices.Concat(p.grid...))
-	}
-	if err == nil {
-		t, err = t.Reshape(append([]int{1, len(p.Rows)}, rest...)...)
-	}
-	if err != nil || a != 2 {
-		return t, err
-	}
-	return t.Transpose(order...)
+	return slices.Concat(view, layout.Reshaped(append([]int{1, len(p.Rows)}, rest...)), heads).Apply(t)
 }
 
 // along is the axis of rows of a tensor that was laid out.

@@ -31,15 +31,13 @@ func (s *Sheet) Check() error {
 	if s.Path.Kind == dump.Lengths || s.Path.Kind == dump.Prefix {
 		return nil
 	}
-	fed := map[Row]bool{}
+	cached := map[int]int{} // by sequence
 	for _, i := range s.items() {
-		for at := range i.To {
-			fed[Row{i.Sequence, at}] = fed[Row{i.Sequence, at}] || at >= i.From || at < i.CachedTokens
-		}
+		cached[i.Sequence] = max(cached[i.Sequence], i.CachedTokens)
 	}
 	for i, ids := range s.Tokens {
 		for at := range ids {
-			if !fed[Row{i, at}] {
+			if at >= cached[i] && s.fed[Row{i, at}] == nil {
 				return fmt.Errorf("no forward pass fed token %d of sequence %d: %s has to feed all %d of token_ids, "+
 					"list the pass that did or end token_ids there", at, i, s.Name, len(ids))
 			}
@@ -214,7 +212,7 @@ func (s *Sheet) IsOnePass() error {
 		return fmt.Errorf("%s was run along %s: want a run of one pass", s.Run.Path, s.Name)
 	}
 	for p, i := range s.items() {
-		if !s.plain && (i.From > 0 || i.To < len(s.Tokens[i.Sequence])) {
+		if s.raw.Info.Passes != nil && (i.From > 0 || i.To < len(s.Tokens[i.Sequence])) {
 			return fmt.Errorf("%s: forward pass %s fed %s of %d: want a run of one pass, that feeds whole sequences",
 				s.Run.Path, p.Step, i, len(s.Tokens[i.Sequence]))
 		}

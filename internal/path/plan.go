@@ -16,6 +16,9 @@ const Page = 128
 // decoded is how many tokens the paths decode and turns feed one at a time where their names do not say it.
 const decoded = 8
 
+// leastQuestion is how many tokens the path turns feeds together, at least.
+const leastQuestion = 2
+
 // around are lengths at which tiles and pages of kernels begin; the path lengths without numbers
 // takes them and their neighbours.
 var around = []int{8, 16, 64, Page}
@@ -90,9 +93,9 @@ func Plans(name string, inputs []Input, about About) (plans []Plan, left []strin
 	pl.withoutTwins(inputs)
 	switch {
 	case p.Kind == dump.Batch && p.Numbers != nil:
-		pl.stepsTogether(p.Numbers[0])
+		pl.alongside(p.Numbers[0])
 	case p.Kind == dump.Batch || p.Kind == dump.Padding:
-		pl.alongside()
+		pl.alongside(0)
 	default:
 		pl.each()
 	}
@@ -139,119 +142,74 @@ func (pl *planner) each() {
 	}
 }
 
-// add plans the passes of one more sequence of a case; lacks says why the path cannot be taken with
-// it. other returns another prompt.
+// add plans the passes of one more sequence of a case: it is fed in parts, or its beginnings are. lacks says why the path
+// cannot be taken with it. other returns another prompt.
 func (p *Plan) add(path dump.Path, in sequence, about About, other func() sequence) (lacks string) {
 	ids, n := in.ids, len(in.ids)
-	cut := func(n int) sequence { return sequence{ids: ids[:n], images: in.images} }
+	number, least, more := 0, 1, "" // of tokens: that of the path, and how many the sequence has to have
+	if path.Numbers != nil {
+		number = path.Numbers[0]
+	}
+	var ends func(n int) []int
+	var beginnings []int
 	switch path.Kind {
 	case dump.OnePass:
-		p.feed(p.sequence(in), 0, n)
+		ends = atOnce
 	case dump.Decode:
-		k := min(decoded, n-1)
-		if path.Numbers != nil {
-			k = path.Numbers[0]
-		}
-		if k < 1 || k >= n {
-			return wants(n, max(k, 1)+1)
-		}
-		s := p.sequence(in)
-		p.feed(s, 0, n-k)
-		for at := n - k; at < n; at++ {
-			p.feed(s, at, at+1)
-		}
+		k := cmp.Or(number, min(decoded, n-1))
+		least, ends = max(k, 1)+1, lastOneByOne(k)
 	case dump.Chunked:
-		chunk := path.Numbers[0]
-		if n < chunk+2 || chunk == 1 {
-			return wants(n, max(chunk, 2)+2) + ", in chunks of 2 or more"
+		least, more = max(number, 2)+2, ", in chunks of 2 or more"
+		ends = func(n int) (ends []int) {
+			for at := number; at < n; at += number {
+				ends = append(ends, at)
+			}
+			return append(ends, n)
 		}
-		s := p.sequence(in)
-		for at := 0; at < n; at += chunk {
-			p.feed(s, at, min(at+chunk, n))
+	case dump.Turns: // a third of the tokens together, some one at a time, as an answer is, and again; then the last question
+		answer := cmp.Or(number, decoded)
+		turn := (n-2*answer)/3 + answer
+		least, ends = 3*leastQuestion+2*answer, func(n int) []int {
+			return slices.Concat(lastOneByOne(answer)(turn), lastOneByOne(answer)(2*turn), []int{n})
 		}
-	case dump.Turns:
-		return p.turns(path.Numbers, in)
 	case dump.Prefix:
 		pages := (n - 1) / about.Page * about.Page
-		if pages == 0 {
-			return wants(n, about.Page+1) + fmt.Sprintf(": a page of the cache, of %d tokens, and one more", about.Page)
-		}
-		beginnings := []int{pages, n, pages/2 + 1} // of the last, a cache that can be cut has more
+		least, more = about.Page+1, fmt.Sprintf(": a page of the cache, of %d tokens, and one more", about.Page)
+		beginnings = []int{pages, n, pages/2 + 1} // of the last, a cache that can be cut has more
 		if in.images != nil {
 			beginnings = []int{n, n} // another one may end inside of an image
 		}
-		for _, k := range beginnings {
-			p.feed(p.sequence(cut(k)), 0, k)
-		}
 	case dump.Repeat:
-		if path.Numbers[0] < 2 {
+		if number < 2 {
 			return "one run is no repetition: write repeat: 2 or more"
 		}
-		s, between := p.sequence(in), p.sequence(other())
-		for k := range path.Numbers[0] {
-			if k > 0 {
-				p.run(between, k > 1)
-			}
-			p.run(s, k > 0)
+		of := []int{p.sequence(in), p.sequence(other())}
+		for k := range 2*number - 1 {
+			p.feed(atOnce, of[k%2])
+			p.Passes[len(p.Passes)-1][0].Fresh = k > 1
 		}
 	case dump.Lengths:
-		return p.lengths(path.Numbers, in, about.Window)
+		if in.images != nil {
+			return "a beginning of it may end inside of an image"
+		}
+		if beginnings = path.Numbers; beginnings == nil {
+			beginnings = usualLengths(n, about.Window)
+		}
+		least = slices.Max(beginnings)
 	case dump.Mask:
-		if n < 3 {
-			return wants(n, 3)
+		least, beginnings = 3, []int{n, n - n/3, n - n/3}
+	}
+	if n < least || path.Kind == dump.Chunked && number == 1 {
+		return fmt.Sprintf("it has %d tokens, and the path wants %d or more%s", n, least, more)
+	}
+	if ends != nil {
+		p.feed(ends, p.sequence(in))
+	}
+	for k, to := range beginnings {
+		p.feed(atOnce, p.sequence(sequence{ids[:to], in.images}))
+		if path.Kind == dump.Mask && k == 1 {
+			p.Passes[len(p.Passes)-1][0].Hidden = ids[to:]
 		}
-		m := n - n/3
-		p.run(p.sequence(in), false)
-		hidden := p.sequence(cut(m))
-		p.Passes = append(p.Passes, []dump.PassItem{{Sequence: hidden, To: m, Hidden: ids[m:]}})
-		p.run(p.sequence(cut(m)), false)
-	}
-	return ""
-}
-
-func wants(n, least int) string {
-	return fmt.Sprintf("it has %d tokens, and the path wants %d or more", n, least)
-}
-
-// turns plans a conversation: a third of the tokens together, some one at a time, as an answer is, and again;
-// what is left is the last question.
-func (p *Plan) turns(numbers []int, in sequence) (lacks string) {
-	const least = 2 // tokens of a question
-	n, answer := len(in.ids), decoded
-	if numbers != nil {
-		answer = numbers[0]
-	}
-	question := (n - 2*answer) / 3
-	if question < least {
-		return wants(n, 3*least+2*answer)
-	}
-	s, at := p.sequence(in), 0
-	for range 2 {
-		p.feed(s, at, at+question)
-		for at += question; at%(question+answer) != 0; at++ {
-			p.feed(s, at, at+1)
-		}
-	}
-	p.feed(s, at, n)
-	return ""
-}
-
-// lengths plans a run of each beginning of a sequence of one of the lengths, or of the usual ones.
-func (p *Plan) lengths(lengths []int, in sequence, window int) (lacks string) {
-	n := len(in.ids)
-	if in.images != nil {
-		return "a beginning of it may end inside of an image"
-	}
-	wanted := lengths
-	if lengths == nil {
-		lengths = usualLengths(n, window)
-	}
-	lengths = slices.DeleteFunc(slices.Clone(lengths), func(k int) bool { return k > n })
-	if len(lengths) < len(wanted) {
-		return wants(n, slices.Max(wanted))
-	}
-	for _, k := range lengths {
-		p.run(p.sequence(sequence{ids: in.ids[:k]}), false)
 	}
 	return ""
 }
@@ -268,15 +226,33 @@ func (p *Plan) sequence(s sequence) int {
 	return len(p.Tokens) - 1
 }
 
-// feed adds a forward pass over a part of a sequence.
-func (p *Plan) feed(sequence, from, to int) {
-	p.Passes = append(p.Passes, []dump.PassItem{{Sequence: sequence, From: from, To: to}})
+// feed adds forward passes that feed sequences together: each of them, of n tokens, up to its next end.
+func (p *Plan) feed(ends func(n int) []int, sequences ...int) {
+	var passes [][]dump.PassItem
+	for _, s := range sequences {
+		from := 0
+		for k, to := range ends(len(p.Tokens[s])) {
+			if k == len(passes) {
+				passes = append(passes, nil)
+			}
+			passes[k] = append(passes[k], dump.PassItem{Sequence: s, From: from, To: to})
+			from = to
+		}
+	}
+	p.Passes = append(p.Passes, passes...)
 }
 
-// run adds a forward pass over a whole sequence.
-func (p *Plan) run(sequence int, again bool) {
-	p.feed(sequence, 0, len(p.Tokens[sequence]))
-	p.Passes[len(p.Passes)-1][0].Fresh = again
+// atOnce says that all tokens are fed together.
+var atOnce = lastOneByOne(0)
+
+// lastOneByOne says that the last k tokens are fed one at a time, after the others.
+func lastOneByOne(k int) func(n int) []int {
+	return func(n int) (ends []int) {
+		for at := n - k; at <= n; at++ {
+			ends = append(ends, at)
+		}
+		return ends
+	}
 }
 
 // usualLengths are 1, 2, and those around the window and what kernels take at a time, up to n.
@@ -313,23 +289,26 @@ func other(inputs []Input, i int, s sequence) sequence {
 	return sequence{ids: s.ids[1:]}
 }
 
-// alongside plans a path of several sequences: one plan for all cases without images, and one for those
-// with some.
-func (pl *planner) alongside() {
+// alongside plans a path of several sequences, whose last tokens, so many, are fed one at a time: one plan for all cases
+// without images, and one for those with some.
+func (pl *planner) alongside(steps int) {
 	var texts, images []Input
 	for _, in := range pl.inputs {
-		if in.Images == nil {
+		switch {
+		case in.Images == nil:
 			texts = append(texts, in)
-		} else {
+		case steps > 0:
+			pl.leave(in.Case, "parts of sequences with images are fed alone")
+		default:
 			images = append(images, in)
 		}
 	}
-	if len(texts) > 0 {
-		pl.together(texts)
+	if len(texts) > 0 || steps > 0 {
+		pl.together(texts, steps)
 	}
 	switch {
 	case len(images) > 1:
-		pl.together(images)
+		pl.together(images, steps)
 	case len(images) == 1:
 		pl.leave(images[0].Case, "no other case has images")
 	}
@@ -337,83 +316,55 @@ func (pl *planner) alongside() {
 
 // together plans a path of several sequences: those of all cases, and where these are one, or all
 // equally long where padding is asked for, beginnings of the first.
-func (pl *planner) together(inputs []Input) {
+func (pl *planner) together(inputs []Input, steps int) {
 	plan := Plan{Path: pl.name}
 	for _, in := range inputs {
+		before := len(plan.Tokens)
 		for _, s := range in.sequences() {
-			plan.sequence(s)
+			if len(s.ids) > steps {
+				plan.sequence(s)
+			}
 		}
+		if len(plan.Tokens) == before {
+			pl.leave(in.Case, fmt.Sprintf("it wants %d tokens or more", steps+1))
+		}
+	}
+	if steps > 0 && (plan.Tokens == nil || len(plan.Tokens) == 1 && len(plan.Tokens[0]) == steps+1) {
+		pl.left = append(pl.left, fmt.Sprintf("path %s wants two sequences of %d tokens or more", pl.name, steps+1))
+		return
 	}
 	if len(inputs) == 1 || plan.Images != nil {
 		plan.Case = inputs[0].Case
 	}
 	first := plan.Tokens[0]
-	equal := !slices.ContainsFunc(plan.Tokens, func(ids []int) bool { return len(ids) != len(first) })
+	n := len(first)
+	equal := !slices.ContainsFunc(plan.Tokens, func(ids []int) bool { return len(ids) != n })
 	if len(plan.Tokens) == 1 || pl.Kind == dump.Padding && equal {
 		switch {
-		case len(first) == 1:
+		case n == 1:
 			pl.leave(inputs[0].Case, "all sequences have one token: give a case two or more")
 			return
 		case plan.Images != nil:
 			pl.leave(inputs[0].Case, "a beginning of it may end inside of an image: give another one, of another length")
 			return
 		}
-		plan.sequence(sequence{ids: first[:(len(first)+1)/2]})
-		if len(first) > 3 {
-			plan.sequence(sequence{ids: first[:len(first)-1]})
+		plan.sequence(sequence{ids: first[:max((n+1)/2, steps+1)]})
+		if steps == 0 && n > 3 {
+			plan.sequence(sequence{ids: first[:n-1]})
 		}
 	}
-	var pass, back []dump.PassItem
-	for i, ids := range plan.Tokens {
-		pass = append(pass, dump.PassItem{Sequence: i, To: len(ids)})
-		back = append(back, dump.PassItem{Sequence: i, To: len(ids), Fresh: true})
+	var all []int
+	for i := range plan.Tokens {
+		all = append(all, i)
 	}
-	plan.Passes = [][]dump.PassItem{pass}
-	if pl.Kind == dump.Batch {
+	plan.feed(lastOneByOne(steps), all...)
+	if pl.Kind == dump.Batch && steps == 0 {
+		back := slices.Clone(plan.Passes[0])
 		slices.Reverse(back)
+		for i := range back {
+			back[i].Fresh = true
+		}
 		plan.Passes = append(plan.Passes, back)
-	}
-	pl.plans = append(pl.plans, plan)
-}
-
-// stepsTogether plans a batch whose last n tokens are fed one at a time, of the sequences that have more; of a
-// single one beside its own beginning.
-func (pl *planner) stepsTogether(n int) {
-	plan := Plan{Path: pl.name}
-	texts := slices.DeleteFunc(slices.Clone(pl.inputs), func(in Input) bool { return in.Images != nil })
-	for _, in := range pl.inputs {
-		fed := len(plan.Tokens)
-		for _, s := range in.sequences() {
-			if len(s.ids) > n && in.Images == nil {
-				plan.sequence(s)
-			}
-		}
-		switch {
-		case in.Images != nil:
-			pl.leave(in.Case, "parts of sequences with images are fed alone")
-		case len(plan.Tokens) == fed:
-			pl.leave(in.Case, fmt.Sprintf("it wants %d tokens or more", n+1))
-		case len(texts) == 1:
-			plan.Case = in.Case
-		}
-	}
-	if len(plan.Tokens) == 1 && len(plan.Tokens[0]) > n+1 {
-		plan.sequence(sequence{ids: plan.Tokens[0][:max((len(plan.Tokens[0])+1)/2, n+1)]})
-	}
-	if len(plan.Tokens) < 2 {
-		pl.left = append(pl.left, fmt.Sprintf("path %s wants two sequences of %d tokens or more", pl.name, n+1))
-		return
-	}
-	for k := n; k >= 0; k-- {
-		var pass []dump.PassItem
-		for i, ids := range plan.Tokens {
-			item := dump.PassItem{Sequence: i, To: len(ids) - k}
-			if k < n {
-				item.From = item.To - 1
-			}
-			pass = append(pass, item)
-		}
-		plan.Passes = append(plan.Passes, pass)
 	}
 	pl.plans = append(pl.plans, plan)
 }

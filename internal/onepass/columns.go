@@ -1,21 +1,24 @@
 package onepass
 
-import (
-	"slices"
-)
+import "slices"
 
-// columns returns the position of each key that a row of a run's item may look at, −1 for padding;
-// nil where so many keys are not known, or where two ways to lay padding out tell other positions.
-func (in *Input) columns(r *Run, item, width int) []int {
-	padded := slices.ContainsFunc(r.Items[:item+1], func(i Item) bool { return in.Passes[i.Pass].Padded() })
-	if !padded {
-		to := r.Items[item].To // a window holds the last keys
-		if width > to {
+// columns returns the position of each key that a row of an item may look at, −1 for padding; nil where
+// so many keys are not known, or where two ways to lay padding out tell other positions.
+func (in *Input) columns(pass, index, width int) []int {
+	f := in.at[[2]int{pass, index}]
+	items := f.Items[:f.item+1]
+	last := items[f.item]
+	if !slices.ContainsFunc(items, func(i Item) bool { return in.Passes[i.Pass].Padded() }) {
+		if width > last.To { // a window holds the last keys
 			return nil
 		}
-		return count(to-width, to)
+		return count(last.To-width, last.To)
 	}
-	kept, packed := in.keptPadding(r, item), in.packedPadding(r, item)
+	var kept []int // where the cache keeps the keys of padding: all passes' columns side by side
+	for _, i := range items {
+		kept = append(kept, in.line(i)...)
+	}
+	packed := in.packed(items)
 	switch fits, other := len(kept) == width, len(packed) == width; {
 	case fits && other && !slices.Equal(kept, packed):
 		return nil
@@ -27,30 +30,19 @@ func (in *Input) columns(r *Run, item, width int) []int {
 	return nil
 }
 
-// keptPadding are the keys where the cache keeps those of padding: all passes' columns side by side.
-func (in *Input) keptPadding(r *Run, item int) (out []int) {
-	for _, i := range r.Items[:item+1] {
-		out = append(out, in.line(i)...)
-	}
-	return out
-}
-
-// packedPadding are the keys where the cache drops those of padding, and pads again to the longest of
+// packed are the keys where the cache drops those of padding, and pads again to the longest of
 // the batch, on the side where the run has its padding.
-func (in *Input) packedPadding(r *Run, item int) []int {
-	last := r.Items[item]
+func (in *Input) packed(items []Item) []int {
+	last := items[len(items)-1]
 	longest := 0
 	for _, i := range in.Passes[last.Pass].Items {
 		longest = max(longest, i.From)
 	}
-	left := slices.ContainsFunc(r.Items[:item+1], func(i Item) bool { return in.line(i)[0] < 0 })
 	past, pad := count(0, last.From), slices.Repeat([]int{-1}, max(longest-last.From, 0))
-	if left {
-		past = append(pad, past...)
-	} else {
-		past = append(past, pad...)
+	if slices.ContainsFunc(items, func(i Item) bool { return in.line(i)[0] < 0 }) { // on the left
+		past, pad = pad, past
 	}
-	return append(past, in.line(last)...)
+	return slices.Concat(past, pad, in.line(last))
 }
 
 // line is the position of each row of an item in its padded line, −1 for padding.
@@ -68,10 +60,11 @@ func (in *Input) line(i Item) []int {
 	return out
 }
 
+// count are the numbers from ≤ i < to.
 func count(from, to int) []int {
 	out := make([]int, 0, max(to-from, 0))
-	for i := from; i < to; i++ {
-		out = append(out, i)
+	for ; from < to; from++ {
+		out = append(out, from)
 	}
 	return out
 }

@@ -52,16 +52,13 @@ func possible(shape []int, g *Grid) (list []axes) {
 // of is a port of the reference's pass as a block.
 func (a axes) of(shape []int, g *Grid) block {
 	outer, inner := a.split(shape)
-	b := block{g.Lines, product(outer), 0, product(inner)}
+	b := block{g.Lines, product(outer), g.Rows + a.tail, product(inner) * a.each}
 	if a.row < 0 {
+		b.rows = 1
 		if !a.line {
 			b.lines = 1
 		}
-		b.rows = 1
-		return b
 	}
-	b.rows = g.Rows + a.tail
-	b.inner *= a.each
 	return b
 }
 
@@ -80,76 +77,62 @@ func (a axes) split(shape []int) (outer, inner []int) {
 // record is how a tensor of a forward pass lies.
 type record struct {
 	block
-	last  bool                              // it has the last row of each item only
 	place func(item, i int) (line, row int) // where the i-th token of an item lies
 	width int                               // of its key axis
+	last  bool                              // it has the last row of each item only
 	cache bool                              // its rows are keys
 }
 
 // fit finds how a tensor of a forward pass lies by the axes that the reference's has; false if it does
-// not. Rows may lie padded, or evenly, in lines; one after the other; or be the last of each item only.
-// Axes of one element come and go, and those of lines and rows may be one.
-func (a axes) fit(reference, shape []int, pass *path.Pass) (r record, ok bool) {
+// not. Rows may lie padded, or evenly, in lines; one after the other; or be the last of each item only. Those
+// of a cache are the keys of each item. Axes of one element come and go, and those of lines and rows may be one.
+func (a axes) fit(reference, shape []int, pass *path.Pass, cache bool) (record, bool) {
+	outer, inner := a.split(reference)
+	width := 0
+	if a.keys && len(shape) > 0 {
+		width = shape[len(shape)-1]
+		inner = append(slices.Clone(inner[:len(inner)-1]), width)
+	}
 	n := len(pass.Items)
-	ways := []record{{block: block{lines: 1, rows: len(pass.Rows)}, place: func(item, i int) (int, int) { return 0, pass.Offset(item) + i }}}
-	if lines, rows := pass.Size(); lines > 0 {
-		ways = append(ways, record{block: block{lines: lines, rows: rows}, place: pass.Place})
-	}
-	if a.tail == 0 && a.each == 1 {
-		ways = append(ways, record{block: block{lines: n, rows: 1}, place: func(item, _ int) (int, int) { return item, 0 }, last: true})
-	}
-	for _, w := range ways {
-		outer, inner := a.split(reference)
-		if a.keys && len(inner) > 0 && len(shape) > 0 {
-			w.width = shape[len(shape)-1]
-			inner = append(slices.Clone(inner[:len(inner)-1]), w.width)
+	each := record{block: block{lines: n, rows: 1}, last: true, place: func(item, _ int) (int, int) { return item, 0 }}
+	ways := spreads(pass)
+	switch {
+	case cache:
+		if lines, _ := pass.Size(); lines > 0 {
+			n = lines
 		}
-		w.outer, w.inner = product(outer), product(inner)*a.each
-		if slices.ContainsFunc(a.shapes(w.lines, w.rows, outer, inner), func(s []int) bool { return slices.Equal(s, shape) }) {
-			w.rows += a.tail
-			return w, true
+		width = product(shape) / max(n*product(outer)*product(inner), 1)
+		ways = []record{{block: block{lines: n, rows: width}, place: pass.Place, cache: true}}
+	case a.tail == 0 && a.each == 1:
+		ways = append(ways, each)
+	}
+	for _, r := range ways {
+		r.outer, r.inner, r.width = product(outer), product(inner)*a.each, width
+		full := slices.Concat(outer, []int{r.rows*a.each + a.tail}, inner)
+		shapes := [][]int{append([]int{r.lines}, full...)}
+		if r.lines == 1 {
+			shapes = append(shapes, full)
+		}
+		if a.tail == 0 && !cache && len(outer) == 0 {
+			shapes = append(shapes, append([]int{r.lines * r.rows * a.each}, inner...))
+		}
+		if a.tail == 0 && !cache && r.rows*a.each == 1 {
+			shapes = append(shapes, slices.Concat([]int{r.lines}, outer, inner))
+		}
+		if slices.ContainsFunc(shapes, func(s []int) bool { return slices.Equal(s, shape) }) {
+			r.rows += a.tail
+			return r, true
 		}
 	}
 	return record{}, false
 }
 
-// held finds how a cache lies, whose rows are the keys of the items.
-func (a axes) held(reference, shape []int, pass *path.Pass) (r record, ok bool) {
-	lines := len(pass.Items)
-	if n, rows := pass.Size(); rows > 0 {
-		lines = n
-	}
-	outer, inner := a.split(reference)
-	at := len(outer)
-	if len(shape) == 1+len(outer)+1+len(inner) {
-		at++
-	}
-	if at >= len(shape) {
-		return r, false
-	}
-	full := slices.Concat(outer, shape[at:at+1], inner)
-	return record{block: block{lines, product(outer), shape[at], product(inner)}, width: shape[at], cache: true},
-		slices.Equal(shape, append([]int{lines}, full...)) || lines == 1 && slices.Equal(shape, full)
-}
-
-// shapes lists those that lines of rows may have.
-func (a axes) shapes(lines, rows int, outer, inner []int) (list [][]int) {
-	if a.each > 1 {
-		return [][]int{slices.Concat([]int{lines * rows * a.each}, inner)}
-	}
-	full := slices.Concat(outer, []int{rows + a.tail}, inner)
-	list = append(list, slices.Concat([]int{lines}, full))
-	if lines == 1 {
-		list = append(list, full)
-	}
-	if a.tail > 0 {
-		return list
-	}
-	if len(outer) == 0 {
-		list = append(list, slices.Concat([]int{lines * rows}, inner))
-	}
-	if rows == 1 {
-		list = append(list, slices.Concat([]int{lines}, outer, inner))
+// spreads are how the rows of a pass may lie: one after the other, and in lines, padded or evenly.
+func spreads(pass *path.Pass) []record {
+	list := []record{{block: block{lines: 1, rows: len(pass.Rows)},
+		place: func(item, i int) (int, int) { return 0, pass.Offset(item) + i }}}
+	if lines, rows := pass.Size(); lines > 0 {
+		list = append(list, record{block: block{lines: lines, rows: rows}, place: pass.Place})
 	}
 	return list
 }

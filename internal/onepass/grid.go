@@ -1,6 +1,10 @@
 package onepass
 
-import "github.com/goparity/goparity/internal/path"
+import (
+	"slices"
+
+	"github.com/goparity/goparity/internal/path"
+)
 
 // Grid says which token each row of the reference's pass is: Lines sequences of Rows rows each, as
 // padded batches have, or one line.
@@ -17,26 +21,16 @@ type Cell struct {
 
 // NewGrid lays runs of the candidate on a forward pass of the reference: by item, nil for none.
 func NewGrid(pass *path.Pass, runs []*Run) *Grid {
-	g := &Grid{}
-	var at func(item, i int) int
-	switch lines, rows := pass.Size(); {
-	case lines > 0:
-		g.Lines, g.Rows = lines, rows
-		at = func(item, i int) int {
-			line, row := pass.Place(item, i)
-			return line*rows + row
-		}
-	default:
-		g.Lines, g.Rows = 1, len(pass.Rows)
-		at = func(item, i int) int { return pass.Offset(item) + i }
-	}
-	g.Cells = make([]Cell, g.Lines*g.Rows)
+	ways := spreads(pass)
+	way := ways[len(ways)-1]
+	g := &Grid{way.lines, way.rows, make([]Cell, way.lines*way.rows)}
 	for i := range g.Cells {
 		g.Cells[i].Position = -1
 	}
 	for j, item := range pass.Items {
 		for i := range item.To - item.From {
-			g.Cells[at(j, i)] = Cell{runs[j], item.From + i}
+			line, row := way.place(j, i)
+			g.Cells[line*g.Rows+row] = Cell{runs[j], item.From + i}
 		}
 	}
 	return g
@@ -55,22 +49,10 @@ func (g *Grid) index(r *Run) map[int]int {
 
 // runs lists the runs that lie on the grid.
 func (g *Grid) runs() (list []*Run) {
-	seen := map[*Run]bool{}
 	for _, c := range g.Cells {
-		if c.Run != nil && !seen[c.Run] {
-			seen[c.Run] = true
+		if c.Run != nil && !slices.Contains(list, c.Run) {
 			list = append(list, c.Run)
 		}
 	}
 	return list
-}
-
-// end is the number of tokens that the reference ran of a run's sequence.
-func (g *Grid) end(r *Run) (n int) {
-	for _, c := range g.Cells {
-		if c.Run == r {
-			n = max(n, c.Position+1)
-		}
-	}
-	return n
 }

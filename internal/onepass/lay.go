@@ -94,76 +94,81 @@ type Change struct {
 	Text               string
 }
 
-// layer lays the ports of one grid out.
-type layer struct {
-	*Input
-	grid *Grid
-	out  *Layout
-	seen []bool // by forward pass: it recorded something
-}
-
 // Lay lays the ports of a pass of the reference out, whose rows are those of the grid.
 func (in *Input) Lay(ports []Port, grid *Grid) *Layout {
-	l := &layer{in, grid, &Layout{Grid: grid, Ports: make([]*Laid, len(ports)), Notes: slices.Clone(in.Notes)}, make([]bool, len(in.Passes))}
+	out := &Layout{Grid: grid, Ports: make([]*Laid, len(ports)), Notes: slices.Clone(in.Notes)}
+	seen := make([]bool, len(in.Passes)) // by forward pass: it recorded something
 	for i, p := range ports {
-		l.lay(i, p)
+		w := &writer{Input: in, grid: grid, out: out, port: i, laid: &Laid{Port: p, grid: grid}}
+		switch {
+		case !w.read(seen):
+		case w.lay():
+			out.Ports[i] = w.laid
+		default:
+			out.Unlaid = append(out.Unlaid, i)
+		}
 	}
 	for _, r := range grid.runs() {
 		for _, i := range r.Items {
-			if !l.seen[i.Pass] {
-				l.out.Notes = append(l.out.Notes, fmt.Sprintf("forward pass %s recorded nothing: sequence %d lacks its rows %d–%d",
+			if !seen[i.Pass] {
+				out.Notes = append(out.Notes, fmt.Sprintf("forward pass %s recorded nothing: sequence %d lacks its rows %d–%d",
 					in.Passes[i.Pass].Step, r.Sequence, i.From, i.To-1))
 			}
 		}
 	}
-	slices.SortStableFunc(l.out.Changes, func(a, b Change) int { return a.Pass - b.Pass })
-	return l.out
+	slices.SortStableFunc(out.Changes, func(a, b Change) int { return a.Pass - b.Pass })
+	return out
 }
 
-// parts are the records of a port by forward pass; nil for none.
-type parts []*tensor.Tensor
-
-func (l *layer) lay(i int, p Port) {
-	records, first := l.parts(p)
-	if first == nil {
-		return
-	}
-	w := &writer{layer: l, port: i, records: records, laid: &Laid{Port: p, grid: l.grid}, dtype: first.DType(), size: first.DType().Size()}
-	other := func(t *tensor.Tensor) bool { return t != nil && t.DType() != w.dtype }
-	if !slices.ContainsFunc(records, other) && (w.rows() || w.state()) {
-		if t, err := tensor.New(w.dtype, p.Shape, w.data); err == nil {
-			w.laid.Tensor, l.out.Ports[i] = t, w.laid
-			return
-		}
-	}
-	l.out.Unlaid = append(l.out.Unlaid, i)
+// writer writes what the candidate has of a port.
+type writer struct {
+	*Input
+	grid    *Grid
+	out     *Layout
+	port    int
+	records []*tensor.Tensor // by forward pass; nil for none
+	laid    *Laid
+	data    []byte // of laid.Tensor
+	dtype   tensor.DType
+	size    int // of an element
 }
 
-// parts returns the records of a port, and the first of them; nil for none. Floats of several types are
-// returned in float32.
-func (l *layer) parts(p Port) (records parts, first *tensor.Tensor) {
-	records = make(parts, len(l.Passes))
+// read reads the records of the port; false if there are none. Floats of several types are read in float32.
+func (w *writer) read(seen []bool) (found bool) {
+	w.records = make([]*tensor.Tensor, len(w.Passes))
 	same, floats := true, true
-	for k := range records {
-		t := l.Record(k, p.Layer, p.Name)
+	for k := range w.records {
+		t := w.Record(k, w.laid.Layer, w.laid.Name)
 		if t == nil {
 			continue
 		}
-		records[k], l.seen[k] = t, true
-		if first == nil {
-			first = t
+		if !found {
+			w.dtype = t.DType()
 		}
-		same, floats = same && t.DType() == first.DType(), floats && t.DType().IsFloat()
+		w.records[k], seen[k], found = t, true, true
+		same, floats = same && t.DType() == w.dtype, floats && t.DType().IsFloat()
 	}
-	if same || !floats {
-		return records, first
-	}
-	for k, t := range records {
-		if t != nil {
-			records[k] = widened(t)
+	if !same && floats {
+		w.dtype = tensor.F32
+		for k, t := range w.records {
+			if t != nil {
+				w.records[k] = widened(t)
+			}
 		}
 	}
-	return records, widened(first)
+	w.size = w.dtype.Size()
+	return found
+}
+
+// lay lays the port out; false where no form fits its records.
+func (w *writer) lay() bool {
+	other := func(t *tensor.Tensor) bool { return t != nil && t.DType() != w.dtype }
+	if slices.ContainsFunc(w.records, other) || !w.rows() && !w.state() {
+		return false
+	}
+	t, err := tensor.New(w.dtype, w.laid.Shape, w.data)
+	w.laid.Tensor = t
+	return err == nil
 }
 
 // widened returns a tensor of floats in float32.
@@ -177,26 +182,14 @@ func widened(t *tensor.Tensor) *tensor.Tensor {
 	return w
 }
 
-// writer writes what the candidate has of a port.
-type writer struct {
-	*layer
-	port    int
-	records parts
-	laid    *Laid
-	data    []byte
-	dtype   tensor.DType
-	size    int // of an element
-}
-
 // start makes an empty tensor.
 func (w *writer) start(a axes) {
-	n := w.grid.Lines * w.grid.Rows
+	n, elements := w.grid.Lines*w.grid.Rows, product(w.laid.Shape)
 	w.laid.axes, w.laid.to = a, a.of(w.laid.Shape, w.grid)
 	w.laid.Have, w.laid.Own, w.laid.Pass = make([]bool, n), make([]bool, n), slices.Repeat([]int{-1}, n)
-	w.data = make([]byte, product(w.laid.Shape)*w.size)
-	w.laid.Keys = nil
+	w.data, w.laid.Keys = make([]byte, elements*w.size), nil
 	if a.keys {
-		w.laid.Keys = make([]bool, product(w.laid.Shape))
+		w.laid.Keys = make([]bool, elements)
 	}
 }
 
@@ -251,15 +244,11 @@ func (w *writer) fit(a axes, cache bool) (list []record, ok bool) {
 		if t == nil {
 			continue
 		}
-		pass, of := w.Passes[k], a.fit
-		if cache {
-			of = a.held
-		}
-		if list[k], ok = of(w.laid.Shape, t.Shape(), pass); !ok {
+		if list[k], ok = a.fit(w.laid.Shape, t.Shape(), w.Passes[k], cache); !ok {
 			return nil, false
 		}
-		for j := range pass.Items {
-			if f := w.at[[2]int{k, j}]; (a.keys || cache) && w.columns(f.Run, f.item, list[k].width) == nil {
+		for j := range w.Passes[k].Items {
+			if (a.keys || cache) && w.columns(k, j, list[k].width) == nil {
 				return nil, false
 			}
 		}
@@ -270,17 +259,16 @@ func (w *writer) fit(a axes, cache bool) (list []record, ok bool) {
 // placed is a row of a record, and the position of its token in the sequence.
 type placed struct{ line, row, position int }
 
-// place lists the rows of a record that are of an item of a run.
+// place lists the rows of a record that are of an item of a run; columns are the positions of its keys.
 func (w *writer) place(from record, s source, columns []int) (list []placed) {
-	pass := w.Passes[s.Pass]
+	item := w.Passes[s.Pass].Items[s.Index]
 	if from.cache {
-		line, _ := pass.Place(s.Index, 0)
+		line, _ := from.place(s.Index, 0)
 		for row, position := range columns {
 			list = append(list, placed{min(line, from.lines-1), row, position})
 		}
 		return list
 	}
-	item := pass.Items[s.Index]
 	for position := s.From; position < s.To; position++ {
 		if !from.last || position == item.To-1 {
 			line, row := from.place(s.Index, position-item.From)
@@ -293,8 +281,8 @@ func (w *writer) place(from record, s source, columns []int) (list []placed) {
 // put writes the rows of an item at the cells of their positions, and looks for those that change.
 func (w *writer) put(from record, r *Run, s source, at map[int]int) {
 	var columns []int
-	if f := w.at[[2]int{s.Pass, s.Index}]; w.laid.Keys != nil || from.cache {
-		columns = w.columns(f.Run, f.item, from.width)
+	if w.laid.Keys != nil || from.cache {
+		columns = w.columns(s.Pass, s.Index, from.width)
 	}
 	data := bytesOf(w.records[s.Pass])
 	for _, p := range w.place(from, s, columns) {
@@ -312,7 +300,7 @@ func (w *writer) put(from record, r *Run, s source, at map[int]int) {
 			there, here := w.data[dst*w.size:(dst+w.laid.to.inner)*w.size], data[src*w.size:(src+from.inner)*w.size]
 			switch {
 			case w.laid.Keys != nil:
-				if w.keys(data, src, dst, columns, at, from.inner/from.width) {
+				if w.keys(here, there, w.laid.Keys[dst:], columns, at) {
 					w.change(s.Pass, r.Sequence, p.position, "has weight on a key of padding", math.NaN())
 				}
 			case first:
@@ -327,46 +315,39 @@ func (w *writer) put(from record, r *Run, s source, at map[int]int) {
 	}
 }
 
-// distance is the relative L2 distance of two rows; infinite where it is not finite.
-func (w *writer) distance(was, is []byte) float64 {
-	values := func(b []byte) []float64 {
-		out := make([]float64, len(b)/w.size)
-		if t, err := tensor.New(w.dtype, []int{len(out)}, b); err == nil {
-			t.Float64s(out, 0)
+// keys writes the keys of a row where the reference has them. It reports whether a key of padding has weight.
+func (w *writer) keys(from, to []byte, have []bool, positions []int, at map[int]int) (padding bool) {
+	for i := range len(from) / w.size {
+		key := from[i*w.size : (i+1)*w.size]
+		position := positions[i%len(positions)]
+		if position < 0 {
+			padding = padding || w.dtype.IsFloat() && w.values(key)[0] > paddingWeight
+			continue
 		}
-		return out
-	}
-	old := values(was)
-	if d := floats.Distance(values(is), old, 2) / floats.Norm(old, 2); !math.IsNaN(d) {
-		return d
-	}
-	return math.Inf(1)
-}
-
-// keys writes the keys of a row, lines of them, where the reference has them. It reports whether a
-// key of padding has weight.
-func (w *writer) keys(data []byte, src, dst int, keys []int, at map[int]int, lines int) (padding bool) {
-	for m := range lines {
-		for c, position := range keys {
-			e := src + m*len(keys) + c
-			if position < 0 {
-				padding = padding || w.weighs(data, e)
-				continue
-			}
-			if cell, ok := at[position]; ok {
-				to := dst + m*w.grid.Rows + cell%w.grid.Rows
-				copy(w.data[to*w.size:], data[e*w.size:(e+1)*w.size])
-				w.laid.Keys[to] = true
-			}
+		if cell, ok := at[position]; ok {
+			k := i/len(positions)*w.grid.Rows + cell%w.grid.Rows
+			copy(to[k*w.size:], key)
+			have[k] = true
 		}
 	}
 	return padding
 }
 
-// weighs reports whether an element is more than no weight.
-func (w *writer) weighs(data []byte, at int) bool {
-	t, err := tensor.New(w.dtype, []int{1}, data[at*w.size:(at+1)*w.size])
-	return err == nil && w.dtype.IsFloat() && t.At(0) > paddingWeight
+// distance is the relative L2 distance of two rows; infinite where it is not finite.
+func (w *writer) distance(was, is []byte) float64 {
+	old := w.values(was)
+	if d := floats.Distance(w.values(is), old, 2) / floats.Norm(old, 2); !math.IsNaN(d) {
+		return d
+	}
+	return math.Inf(1)
+}
+
+func (w *writer) values(data []byte) []float64 {
+	out := make([]float64, len(data)/w.size)
+	if t, err := tensor.New(w.dtype, []int{len(out)}, data); err == nil {
+		t.Float64s(out, 0)
+	}
+	return out
 }
 
 func (w *writer) change(pass, sequence, position int, text string, relL2 float64) {

@@ -13,7 +13,6 @@ import (
 type Input struct {
 	Tokens [][]int      // of each sequence
 	Passes []*path.Pass // in order
-	// Record returns what a forward pass recorded of a port; nil for nothing.
 	Record Record
 
 	Runs  []*Run   // of all sequences, in the order in which they began

@@ -7,48 +7,47 @@ import (
 
 // state lays a port without rows out. One that hangs on the tokens is what a run's last forward pass
 // left, and the reference's only where both end at the same token; any other is a constant.
-func (w *writer) state() bool {
+func (w *writer) state() (found bool) {
 	if !w.laid.Fed {
 		return w.constant()
 	}
-	a := axes{row: -1, line: len(w.laid.Shape) > 0 && w.laid.Shape[0] == w.grid.Lines}
-	w.start(a)
-	found := false
+	w.start(axes{row: -1, each: 1, line: len(w.laid.Shape) > 0 && w.laid.Shape[0] == w.grid.Lines})
 	for _, r := range w.grid.runs() {
-		i := r.Items[len(r.Items)-1]
-		if t := w.records[i.Pass]; t != nil && r.End() == w.grid.end(r) {
-			if !w.last(a, r, i) {
-				return false
-			}
-			found = true
+		at, i := w.grid.index(r), r.Items[len(r.Items)-1]
+		last, reaches := at[i.To-1]
+		if _, goesOn := at[i.To]; goesOn || !reaches || w.records[i.Pass] == nil {
+			continue
 		}
+		if !w.last(i, last/w.grid.Rows) {
+			return false
+		}
+		found = true
 	}
 	return found
 }
 
-// last writes the state that a run ended with; false if it lies in another way.
-func (w *writer) last(a axes, r *Run, i Item) bool {
+// last writes the state that a run on a line of the grid ended with; false if it lies in another way.
+func (w *writer) last(i Item, line int) bool {
 	t, shape, lines := w.records[i.Pass], w.laid.Shape, 1
-	if items := len(w.Passes[i.Pass].Items); a.line && len(t.Shape()) > 0 && t.Shape()[0] == items {
+	if items := len(w.Passes[i.Pass].Items); w.laid.axes.line && len(t.Shape()) > 0 && t.Shape()[0] == items {
 		lines = items
 		shape = append([]int{lines}, shape[1:]...)
 	}
 	if !slices.Equal(t.Shape(), shape) {
 		return false
 	}
-	n := w.laid.to.inner
-	line, from := 0, min(i.Index, lines-1)*n
-	if a.line {
-		line = slices.IndexFunc(w.grid.Cells, func(c Cell) bool { return c.Run == r }) / w.grid.Rows
+	if !w.laid.axes.line {
+		line = 0
 	}
-	copy(w.data[w.laid.to.at(line, 0, 0)*w.size:], bytesOf(t)[from*w.size:(from+n)*w.size])
+	n := w.laid.to.inner * w.size
+	copy(w.data[line*n:], bytesOf(t)[min(i.Index, lines-1)*n:][:n])
 	w.mark(line*w.grid.Rows, (line+1)*w.grid.Rows, i.Pass)
 	return true
 }
 
 // constant lays a port out that is the same in every forward pass.
 func (w *writer) constant() bool {
-	w.start(axes{row: -1})
+	w.start(axes{row: -1, each: 1})
 	first := -1
 	for k, t := range w.records {
 		switch {

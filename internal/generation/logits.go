@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/tensor"
 )
@@ -33,26 +35,15 @@ func Positions(golden, actual *tensor.Tensor, d tensor.DType) []*Position {
 // largest logit and no error that stands out, which one look shows: of n logits of which four alone are
 // off, these have √n/2 times the error of the row, and of infinite ones it is no number.
 func position(g, a []float64, d tensor.DType) *Position {
-	var sum, squares, most float64
-	top, own := 0, 0
-	for i, x := range g {
-		e := a[i] - x
-		sum += e
-		squares += e * e
-		most = max(most, math.Abs(e))
-		if x > g[top] {
-			top = i
-		}
-		if a[i] > a[own] {
-			own = i
-		}
-	}
 	if isLevel(g) {
 		return nil
 	}
-	n := float64(len(g))
-	spread := math.Sqrt(max(squares/n-sum/n*sum/n, 0))
-	if top == own && !isLevel(a) && most+math.Abs(sum/n) <= min(standsOut, math.Sqrt(n)/2.2)*spread {
+	top, own, n := floats.MaxIdx(g), floats.MaxIdx(a), float64(len(g))
+	e := floats.SubTo(make([]float64, len(g)), a, g)
+	mean := floats.Sum(e) / n
+	spread := math.Sqrt(max(floats.Dot(e, e)/n-mean*mean, 0))
+	most := floats.Norm(e, math.Inf(1)) + math.Abs(mean)
+	if top == own && !isLevel(a) && most <= min(standsOut, math.Sqrt(n)/2.2)*spread {
 		return &Position{Choice: Same, Reference: top, Candidate: top, Said: -1}
 	}
 	golden := NewRow(g)

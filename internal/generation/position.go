@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -143,16 +145,15 @@ func (c Choice) worse(than Choice) bool {
 	return slices.Index(rank, c) > slices.Index(rank, than)
 }
 
-// off is how far the logit of a token is off.
+// off are the logits that both sides know, and how far they are off.
 type off struct {
-	token  int
-	golden float64
-	error  float64
+	tokens         []int
+	golden, errors []float64
 }
 
 // measure sets the error of the row, and what is off by itself.
 func (p *Position) measure(golden, actual Row, d tensor.DType) {
-	var list []off
+	var o off
 	for token, g := range golden.Known() {
 		a, ok := actual.Logit(token)
 		switch {
@@ -160,56 +161,47 @@ func (p *Position) measure(golden, actual Row, d tensor.DType) {
 		case !ok || !finite(a):
 			p.Hidden += math.Exp(g - golden.LSE)
 		default:
-			list = append(list, off{token: token, golden: g, error: a - g})
+			o.tokens, o.golden, o.errors = append(o.tokens, token), append(o.golden, g), append(o.errors, a-g)
 		}
 	}
-	if len(list) == 0 {
+	if o.tokens == nil {
 		return
 	}
-	var meanG, meanE float64
-	for _, o := range list {
-		meanG, meanE = meanG+o.golden, meanE+o.error
+	n := float64(len(o.tokens))
+	mean, shift := floats.Sum(o.golden)/n, floats.Sum(o.errors)/n
+	if n < few { // too few for a mean: log-probabilities
+		mean, shift = golden.LSE, actual.LSE-golden.LSE
 	}
-	meanG, meanE = meanG/float64(len(list)), meanE/float64(len(list))
-	if len(list) < few { // too few for a mean: log-probabilities
-		meanG, meanE = golden.LSE, actual.LSE-golden.LSE
+	floats.AddConst(-shift, o.errors)
+	ee, gg := floats.Dot(o.errors, o.errors), 0.0
+	for _, g := range o.golden {
+		gg += (g - mean) * (g - mean)
 	}
-	var ee, gg float64
-	for i := range list {
-		list[i].error -= meanE
-		ee += list[i].error * list[i].error
-		gg += (list[i].golden - meanG) * (list[i].golden - meanG)
-	}
-	if gg = max(gg, float64(len(list))*golden.Spread*golden.Spread); gg > 0 {
+	if gg = max(gg, n*golden.Spread*golden.Spread); gg > 0 {
 		p.Error = math.Sqrt(ee / gg)
 	} else if ee == 0 {
 		p.Error = 0
 	}
-	p.outliers(golden, list, meanG, d)
+	p.outliers(golden, o, mean, ee, d)
 }
 
-// outliers finds the logits that are off by themselves. Roundings on the way to a logit are a part of it,
-// so one that is far from the mean may be off by more.
-func (p *Position) outliers(golden Row, list []off, mean float64, d tensor.DType) {
-	n := min(apart, len(list)/4)
-	first := make([]off, 0, n+1) // furthest off
-	var rest float64
-	for _, o := range list {
-		e := math.Abs(o.error)
-		rest += e * e
-		at := len(first)
-		for at > 0 && e > math.Abs(first[at-1].error) {
-			at--
-		}
-		first = slices.Insert(first, at, o)[:min(len(first)+1, n)]
+// outliers finds the logits that are off by themselves; all of them are off by squares. Roundings on the way to a logit
+// are a part of it, so one that is far from the mean may be off by more.
+func (p *Position) outliers(golden Row, o off, mean, squares float64, d tensor.DType) {
+	n := min(apart, len(o.tokens)/4)
+	size := func(i int) float64 { return math.Abs(o.errors[i]) }
+	var first []int // furthest off
+	for i := range o.tokens {
+		first = keepLargest(first, i, n, size)
 	}
-	for _, o := range first {
-		rest -= o.error * o.error
+	for _, i := range first {
+		squares -= size(i) * size(i)
 	}
-	rest = math.Sqrt(max(rest, 0) / float64(max(len(list)-n, 1)))
-	for _, o := range first {
-		if e := math.Abs(o.error); e > outlier*rest*max(1, math.Abs(o.golden-mean)/golden.Spread) && e > golden.Noise(d, o.golden, o.golden+o.error) {
-			p.Outliers = append(p.Outliers, o.token)
+	rest := math.Sqrt(max(squares, 0) / float64(max(len(o.tokens)-n, 1)))
+	for _, i := range first {
+		g := o.golden[i]
+		if size(i) > outlier*rest*max(1, math.Abs(g-mean)/golden.Spread) && size(i) > golden.Noise(d, g, g+o.errors[i]) {
+			p.Outliers = append(p.Outliers, o.tokens[i])
 		}
 	}
 	slices.Sort(p.Outliers)

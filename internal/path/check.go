@@ -46,8 +46,50 @@ func (s *Sheet) Check() error {
 	return nil
 }
 
-// isStep reports whether a single token was fed after others.
-func isStep(i dump.PassItem) bool { return i.From > 0 && i.To-i.From == 1 }
+// shown is what the forward passes of a run show.
+type shown struct {
+	steps, answer, runs     int          // of one sequence, at most: tokens fed alone behind others, those before several together, runs
+	together, stepsTogether int          // passes of several sequences, and those that feed a token of each behind others
+	later, uneven           bool         // some tokens together behind others; in chunks that are not of one size
+	hit                     bool         // tokens that a cache held
+	ends                    map[int]bool // of runs from the first token on: how many tokens they feed together
+}
+
+// show looks at what was fed. Chunks are of so many tokens; only the last of a sequence may be shorter, and passes of a
+// single token after it are steps.
+func (s *Sheet) show(chunk int) shown {
+	f := shown{ends: map[int]bool{}}
+	steps, answer, size, runs := map[int]int{}, map[int]int{}, map[int]int{}, map[string]int{}
+	for _, p := range s.Passes {
+		alone := 0
+		for _, i := range p.Items {
+			n, q := i.To-i.From, i.Sequence
+			switch {
+			case i.From == 0:
+				run := fmt.Sprint(s.Tokens[q])
+				answer[q], runs[run], f.ends[i.To] = 0, runs[run]+1, true
+				f.runs = max(f.runs, runs[run])
+			case n == 1:
+				alone, steps[q], answer[q] = alone+1, steps[q]+1, answer[q]+1
+				f.steps = max(f.steps, steps[q])
+			default:
+				f.answer, answer[q], f.later = max(f.answer, answer[q]), 0, true
+			}
+			f.hit = f.hit || i.CachedTokens > 0
+			f.uneven = f.uneven || n > chunk || n > 1 && i.From > 0 && size[q] != chunk
+			if n > 1 {
+				size[q] = n
+			}
+		}
+		if len(p.Items) > 1 {
+			f.together++
+			if alone == len(p.Items) {
+				f.stepsTogether++
+			}
+		}
+	}
+	return f
+}
 
 // lacks is what the passes do not show; "" if they show the path.
 func (s *Sheet) lacks() string {
@@ -56,27 +98,28 @@ func (s *Sheet) lacks() string {
 		n = s.Path.Numbers[0]
 		asked = fmt.Sprintf("%d ", n)
 	}
+	f := s.show(n)
 	switch s.Path.Kind {
 	case dump.Decode:
-		if s.most(func(i dump.PassItem) (any, bool) { return i.Sequence, isStep(i) }) < n {
+		if f.steps < n {
 			return asked + "forward passes of a single token behind a prefill"
 		}
 	case dump.Chunked:
-		if s.most(func(i dump.PassItem) (any, bool) { return 0, i.From > 0 && i.To-i.From > 1 }) == 0 {
+		if !f.later {
 			return "a chunk of two tokens or more behind another one"
 		}
-		if s.otherChunk(n) {
+		if f.uneven {
 			return fmt.Sprintf("chunks of %d tokens, of which only the last of a sequence is shorter", n)
 		}
 	case dump.Turns:
-		if s.answered() < n {
+		if f.answer < n {
 			return fmt.Sprintf("a forward pass of two tokens or more behind %d of a single one, behind a prefill", n)
 		}
 	case dump.Batch:
-		if s.together(func(dump.PassItem) bool { return true }) == 0 {
+		if f.together == 0 {
 			return "a forward pass of two sequences"
 		}
-		if asked != "" && s.together(isStep) < n {
+		if asked != "" && f.stepsTogether < n {
 			return asked + "forward passes of a single token of two sequences each, behind a prefill"
 		}
 	case dump.Padding:
@@ -84,77 +127,30 @@ func (s *Sheet) lacks() string {
 			return "a row of padding on the " + s.Path.Side
 		}
 	case dump.Prefix:
-		if s.most(func(i dump.PassItem) (any, bool) { return 0, i.CachedTokens > 0 }) == 0 {
+		if !f.hit {
 			return "a hit, an item with cached_tokens: no hit"
 		}
 		return s.lacksCached()
 	case dump.Repeat:
-		n = max(n, 2)
-		if s.most(func(i dump.PassItem) (any, bool) { return fmt.Sprint(s.Tokens[i.Sequence]), i.From == 0 }) < n {
+		if n = max(n, 2); f.runs < n {
 			return fmt.Sprintf("%d runs of one sequence from its first token on, each with an empty cache", n)
 		}
 	case dump.Lengths:
-		return s.lacksLengths()
+		var lacking []string
+		for _, n := range s.Path.Numbers {
+			if !f.ends[n] {
+				lacking = append(lacking, fmt.Sprint(n))
+			}
+		}
+		if lacking != nil {
+			return "a forward pass over the first " + strings.Join(lacking, ", ") + " tokens"
+		}
 	case dump.Mask:
 		if !slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(dump.Right) && len(p.Items[0].Hidden) > 0 }) {
 			return "a forward pass whose last tokens (hidden) the mask hides"
 		}
 	}
 	return ""
-}
-
-// answered is how many tokens of a sequence, at most, were fed one at a time after a prefill and before several together.
-func (s *Sheet) answered() (most int) {
-	n := map[int]int{}
-	for _, i := range s.items() {
-		switch {
-		case i.From == 0:
-			n[i.Sequence] = 0
-		case isStep(i):
-			n[i.Sequence]++
-		default:
-			most, n[i.Sequence] = max(most, n[i.Sequence]), 0
-		}
-	}
-	return most
-}
-
-// most is how many items there are of the key that has the most of them.
-func (s *Sheet) most(of func(dump.PassItem) (key any, counts bool)) (most int) {
-	n := map[any]int{}
-	for _, i := range s.items() {
-		if key, counts := of(i); counts {
-			n[key]++
-			most = max(most, n[key])
-		}
-	}
-	return most
-}
-
-// together is how many passes feed several sequences, each of them so.
-func (s *Sheet) together(so func(dump.PassItem) bool) (n int) {
-	for _, p := range s.Passes {
-		if len(p.Items) > 1 && !slices.ContainsFunc(p.Items, func(i dump.PassItem) bool { return !so(i) }) {
-			n++
-		}
-	}
-	return n
-}
-
-// otherChunk reports whether a chunk after which the sequence had another one has not n tokens, or
-// the last one more. Passes of a single token after them are steps, not chunks.
-func (s *Sheet) otherChunk(n int) bool {
-	last := map[int]int{} // by sequence, the size of its last chunk
-	for _, i := range s.items() {
-		size := i.To - i.From
-		if size > n || i.From > 0 && size > 1 && last[i.Sequence] != n {
-			return true
-		}
-		if size > 1 {
-			last[i.Sequence] = size
-		}
-	}
-	return false
 }
 
 // lacksCached names tokens that were taken from a cache and that no pass before had fed.
@@ -184,24 +180,6 @@ func (p *Pass) pads(side string) bool {
 		}
 		return slices.Contains(row, true) && !row[at]
 	})
-}
-
-// lacksLengths names the lengths that no run from the first token on had.
-func (s *Sheet) lacksLengths() string {
-	ends := map[int]bool{}
-	for _, i := range s.items() {
-		ends[i.To] = ends[i.To] || i.From == 0
-	}
-	var lacking []string
-	for _, n := range s.Path.Numbers {
-		if !ends[n] {
-			lacking = append(lacking, fmt.Sprint(n))
-		}
-	}
-	if len(lacking) > 0 {
-		return "a forward pass over the first " + strings.Join(lacking, ", ") + " tokens"
-	}
-	return ""
 }
 
 // IsOnePass returns an error if a forward pass fed less than a whole sequence: then its rows are not

@@ -2,6 +2,7 @@ package continuation
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/npy"
 )
@@ -102,16 +104,15 @@ func modular(path string, data []byte) ([]*Side, error) {
 		var rows []generation.Row
 		of := tensor.F32
 		for k, v := range p.Values {
-			r, d, err := v.row()
+			logits := cmp.Or(v.Logits, v.LogProbs)
+			token, err := v.NextToken.token()
+			if logits == nil || len(logits.values) == 0 {
+				err = errors.New("no logits")
+			}
 			if err != nil {
 				return nil, unjudged("[%d].values[%d]: %v", i, k, err)
 			}
-			rows, of = append(rows, r), d
-			token, err := v.token()
-			if err != nil {
-				return nil, unjudged("[%d].values[%d]: next_token: %v", i, k, err)
-			}
-			s.Fed = append(s.Fed, token)
+			rows, of, s.Fed = append(rows, generation.NewRow(logits.values)), logits.of, append(s.Fed, token)
 		}
 		if len(rows) == 0 {
 			return nil, unjudged("[%d] has no values with logits: want [{\"prompt\": …, \"values\": [{\"next_token\": 5, \"logits\": …}]}]", i)
@@ -125,25 +126,14 @@ func modular(path string, data []byte) ([]*Side, error) {
 	return sides, nil
 }
 
-func (v *value) row() (r generation.Row, d tensor.DType, err error) {
-	a := v.Logits
-	if a == nil {
-		a = v.LogProbs
-	}
-	if a == nil || len(a.values) == 0 {
-		return r, d, errors.New("no logits")
-	}
-	return generation.NewRow(a.values), a.of, nil
-}
-
 // token is a number that is an id.
-func (v *value) token() (token int, err error) {
-	if v.NextToken == nil || len(v.NextToken.values) == 0 {
-		return 0, errors.New("missing: want the token that the next step was fed")
+func (a *array) token() (token int, err error) {
+	if a == nil || len(a.values) == 0 {
+		return 0, errors.New("next_token: missing: want the token that the next step was fed")
 	}
-	x := v.NextToken.values[0]
-	if len(v.NextToken.values) > 1 || !(x >= 0 && x <= math.MaxInt32) || x != math.Trunc(x) {
-		return 0, fmt.Errorf("%v is no token id", x)
+	x := a.values[0]
+	if len(a.values) > 1 || !(x >= 0 && x <= math.MaxInt32) || x != math.Trunc(x) {
+		return 0, fmt.Errorf("next_token: %v is no token id", x)
 	}
 	return int(x), nil
 }
@@ -175,12 +165,10 @@ func (a *array) UnmarshalJSON(data []byte) error {
 		return errors.New(`want a list of numbers, or {"__np__": base64, "shape": […], "dtype": "float32"}`)
 	}
 	t, err := packedTensor(packed.NP, packed.Shape, packed.DType)
-	if err != nil {
-		return err
+	if err == nil {
+		a.of, a.values = t.DType(), vec.ReadAll(t)
 	}
-	a.of, a.values = t.DType(), make([]float64, t.Len())
-	t.Float64s(a.values, 0)
-	return nil
+	return err
 }
 
 func packedTensor(data []byte, shape []int, name string) (*tensor.Tensor, error) {

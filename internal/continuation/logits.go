@@ -10,6 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -18,7 +19,7 @@ type logits struct {
 	layer, port string
 	of          tensor.DType
 	rows        []func() generation.Row
-	width       int // of a row of a dump
+	width, n    int // of a row of a dump, and how many there are
 }
 
 func (l *logits) where() string { return l.layer + " " + l.port }
@@ -61,7 +62,7 @@ func find(s *Side, sheet *path.Sheet, other *Side) (*logits, error) {
 		if other != nil && other.logits.width == l.width {
 			fits = 1
 		}
-		if rank := []int{fits, min(named, 1), l.recorded(), named, i}; slices.Compare(rank, most) > 0 {
+		if rank := []int{fits, min(named, 1), l.n, named, i}; slices.Compare(rank, most) > 0 {
 			best, most = l, rank
 		}
 	}
@@ -86,27 +87,14 @@ func dumped(s *Side, sheet *path.Sheet, e dump.Entry, least int) *logits {
 			return nil
 		}
 		if row.Len() == l.width {
-			l.rows[k] = func() generation.Row {
-				v := make([]float64, row.Len())
-				row.Float64s(v, 0)
-				return generation.NewRow(v)
-			}
+			l.n++
+			l.rows[k] = func() generation.Row { return generation.NewRow(vec.ReadAll(row)) }
 		}
 	}
-	if l.width == 0 {
+	if l.n == 0 {
 		return nil
 	}
 	return l
-}
-
-// recorded is how many rows there are.
-func (l *logits) recorded() (n int) {
-	for k := range l.rows {
-		if l.has(k) {
-			n++
-		}
-	}
-	return n
 }
 
 // The layer and the ports of a golden that keeps the largest logits alone.
@@ -146,10 +134,8 @@ func kept(r *dump.Run) (l *logits, known int, err error) {
 		l.rows = append(l.rows, func() generation.Row {
 			var top []generation.Logit
 			each := tokens.Len() / n
-			for i := k * each; i < (k+1)*each; i++ {
-				if token := int(tokens.At(i)); token >= 0 {
-					top = append(top, generation.Logit{Token: token, Value: values.At(i)})
-				}
+			for i := k * each; i < (k+1)*each && tokens.At(i) >= 0; i++ {
+				top = append(top, generation.Logit{Token: int(tokens.At(i)), Value: values.At(i)})
 			}
 			row := generation.Largest(top, lse.At(k), spread.At(k))
 			row.All = all.At(k)
@@ -161,8 +147,8 @@ func kept(r *dump.Run) (l *logits, known int, err error) {
 }
 
 // Keep makes the entries of a golden from the logits of a side, of its first n tokens, of which known
-// count, or all for 0.
-func (s *Side) Keep(n, known int) ([]dump.Entry, error) {
+// count, or all for 0; and the choices, those with the largest logits.
+func (s *Side) Keep(n, known int) (entries []dump.Entry, choices []int, err error) {
 	s.Known = cmp.Or(known, s.Known)
 	var tokens []int64
 	var values, lse, all, spread []float32
@@ -170,7 +156,7 @@ func (s *Side) Keep(n, known int) ([]dump.Entry, error) {
 	for k := range n {
 		r, ok := s.Row(k)
 		if !ok {
-			return nil, s.missing(k)
+			return nil, nil, s.missing(k)
 		}
 		for i := range generation.Kept {
 			token, value := int64(-1), float32(math.Inf(-1)) // a smaller vocabulary
@@ -182,13 +168,12 @@ func (s *Side) Keep(n, known int) ([]dump.Entry, error) {
 		if r.Beyond {
 			beyond[k] = 1
 		}
+		choices = append(choices, int(tokens[k*generation.Kept]))
 		lse, all, spread = append(lse, float32(r.LSE)), append(all, float32(r.All)), append(spread, float32(r.Spread))
 	}
-	var entries []dump.Entry
-	var wrong error
 	add := func(port string) func(*tensor.Tensor, error) {
-		return func(t *tensor.Tensor, err error) {
-			entries, wrong = append(entries, dump.Entry{Step: "0", Layer: KeptLayer, Port: port, Tensor: t}), cmp.Or(wrong, err)
+		return func(t *tensor.Tensor, wrong error) {
+			entries, err = append(entries, dump.Entry{Step: "0", Layer: KeptLayer, Port: port, Tensor: t}), cmp.Or(err, wrong)
 		}
 	}
 	add(keptTokens)(tensor.Of(tokens, n, generation.Kept))
@@ -204,17 +189,5 @@ func (s *Side) Keep(n, known int) ([]dump.Entry, error) {
 	if s.Known > 0 {
 		add(keptKnown)(tensor.Of([]int64{int64(s.Known)}, 1))
 	}
-	return entries, wrong
-}
-
-// Choices are the tokens with the largest logits, of entries that Keep made.
-func Choices(entries []dump.Entry) (tokens []int) {
-	for _, e := range entries {
-		if e.Port == keptTokens {
-			for k := range e.Tensor.Len() / generation.Kept {
-				tokens = append(tokens, int(e.Tensor.At(k*generation.Kept)))
-			}
-		}
-	}
-	return tokens
+	return entries, choices, err
 }

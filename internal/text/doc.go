@@ -43,11 +43,10 @@ type Cause struct {
 // Judge compares each text that the candidate brings with the reference's of the same ask. Both are
 // of one case.
 func Judge(golden, actual *dump.Info) []Finding {
-	known := reference(golden, actual)
 	var out []Finding
 	for _, a := range actual.Text {
 		f := Finding{Path: a.Path, Actual: a, At: -1}
-		if g := choose(known, a); g != nil {
+		if g := reference(golden, actual, a); g != nil {
 			f.Golden = *g
 			f.judge()
 		} else {
@@ -58,49 +57,32 @@ func Judge(golden, actual *dump.Info) []Finding {
 	return out
 }
 
-// reference lists the reference's texts. Of one that has none, its own tokens are what it made of
-// the one thing that was asked.
-func reference(golden, actual *dump.Info) []dump.Text {
+// reference returns the reference's text of the same ask as a, along the same API path if there is one; nil
+// for none. Of a reference that has no texts, its own tokens are what it made of the one thing that was asked.
+func reference(golden, actual *dump.Info, a dump.Text) *dump.Text {
+	same := func(t dump.Text) bool { return sameAsk(t, a) }
 	if len(golden.Text) > 0 {
-		return golden.Text
+		i := slices.IndexFunc(golden.Text, func(t dump.Text) bool { return same(t) && t.Path == a.Path })
+		if i < 0 {
+			i = slices.IndexFunc(golden.Text, same)
+		}
+		if i < 0 {
+			return nil
+		}
+		return &golden.Text[i]
 	}
 	asked := golden.Asked()
-	if len(asked) != 1 {
+	mayBe := func(t dump.Text) bool { return golden.Prompt == "" || golden.Prompt == t.Prompt }
+	if len(asked) != 1 || !mayBe(a) {
 		return nil
 	}
-	var out []dump.Text
-	for _, a := range actual.Text {
-		if golden.Prompt == "" || golden.Prompt == a.Prompt {
-			g := dump.Text{Path: a.Path, Prompt: a.Prompt, Messages: a.Messages, TokenIDs: asked[0]}
-			if !slices.ContainsFunc(out, func(o dump.Text) bool { return sameAsk(o, g) }) {
-				out = append(out, g)
-			}
-		}
+	// Of several asks nothing says which it was, unless the tokens are what one was made to.
+	other := func(t dump.Text) bool { return mayBe(t) && !same(t) }
+	made := func(t dump.Text) bool { return same(t) && slices.Equal(t.TokenIDs, asked[0]) }
+	if slices.ContainsFunc(actual.Text, other) && !slices.ContainsFunc(actual.Text, made) {
+		return nil
 	}
-	if len(out) > 1 { // tokens of one ask: nothing says of which, unless they are what one was made to
-		out = slices.DeleteFunc(out, func(g dump.Text) bool {
-			return !slices.ContainsFunc(actual.Text, func(a dump.Text) bool { return sameAsk(a, g) && slices.Equal(a.TokenIDs, g.TokenIDs) })
-		})
-	}
-	return out
-}
-
-// choose returns the reference's text of the same ask, along the same API path if there is one.
-func choose(known []dump.Text, a dump.Text) *dump.Text {
-	var found *dump.Text
-	for i := range known {
-		g := &known[i]
-		if !sameAsk(*g, a) {
-			continue
-		}
-		if g.Path == a.Path {
-			return g
-		}
-		if found == nil {
-			found = g
-		}
-	}
-	return found
+	return &dump.Text{Path: a.Path, Prompt: a.Prompt, Messages: a.Messages, TokenIDs: asked[0]}
 }
 
 func sameAsk(a, b dump.Text) bool {
@@ -126,8 +108,7 @@ func (f *Finding) judge() {
 		if ids {
 			f.At = common(g.TokenIDs, a.TokenIDs)
 		}
-		c := cause(g, a)
-		f.Cause = &c
+		f.Cause = cause(g, a)
 	}
 }
 

@@ -79,20 +79,23 @@ func (d Demand) asked(layer string) (outer string) {
 
 func (d Demand) pass(p *Pass) (gaps []gap) {
 	parts, final := d.parts(p)
-	if final != nil && !slices.ContainsFunc(parts, func(b *part) bool { return b.compared > 0 }) {
-		return []gap{{"no output", "was compared"}}
-	}
-	if final != nil && !final.Covers && !p.holds(final.Tensor, false) {
-		gaps = append(gaps, gap{"the final output " + final.Layer + " " + final.Port, "was not compared"})
-	}
-	if final != nil && isZero(final.Tensor) {
-		gaps = append(gaps, gap{"the final output " + final.Layer + " " + final.Port, "is all zero, as that of a model that does nothing"})
+	if final != nil {
+		if !slices.ContainsFunc(parts, func(b *part) bool { return b.compared }) {
+			return []gap{{"no output", "was compared"}}
+		}
+		what := "the final output " + final.Layer + " " + final.Port
+		if !final.Covers && !p.holds(final.Tensor, false) {
+			gaps = append(gaps, gap{what, "was not compared"})
+		}
+		if isZero(final.Tensor) {
+			gaps = append(gaps, gap{what, "is all zero, as that of a model that does nothing"})
+		}
 	}
 	var names []string
 	for _, b := range parts {
 		switch {
-		case b.name == "", b.compared > 0, b.lacking == len(b.outputs), final != nil && final.Layer == b.name:
-		case !b.leaf() || !p.holds(b.outputs[0].Tensor, true):
+		case b.name == "", b.compared, b.lacking, final != nil && final.Layer == b.name:
+		case !b.leaf || !p.holds(b.first, true):
 			names = append(names, b.name)
 		}
 	}
@@ -108,14 +111,11 @@ func (d Demand) pass(p *Pass) (gaps []gap) {
 
 // part is what is demanded as a whole: a numbered block, or a layer that a pattern names.
 type part struct {
-	name              string // "" of what belongs to none
-	outputs           []*Port
-	compared, lacking int
-}
-
-// leaf reports whether nothing inside the part was recorded.
-func (b *part) leaf() bool {
-	return !slices.ContainsFunc(b.outputs, func(o *Port) bool { return label.Inside(o.Layer, b.name) })
+	name     string         // "" of what belongs to none
+	first    *tensor.Tensor // the output that came first
+	compared bool           // one of its outputs was
+	lacking  bool           // the candidate may lack them all
+	leaf     bool           // nothing inside was recorded
 }
 
 // parts lists the parts of a pass in the order in which they ended, and the first output of the
@@ -137,16 +137,12 @@ func (d Demand) parts(p *Pass) (list []*part, final *Port) {
 		for _, name := range d.names(p, port.Layer) {
 			b := byName[name]
 			if b == nil {
-				b = &part{name: name}
+				b = &part{name: name, first: port.Tensor, lacking: true, leaf: true}
 				byName[name] = b
 				list = append(list, b)
 			}
-			b.outputs = append(b.outputs, port)
-			if port.Covers {
-				b.compared++
-			} else if port.Lacking {
-				b.lacking++
-			}
+			b.compared, b.lacking = b.compared || port.Covers, b.lacking && port.Lacking
+			b.leaf = b.leaf && !label.Inside(port.Layer, name)
 		}
 	}
 	if len(d.Within) > 0 {

@@ -3,6 +3,7 @@ package path
 import (
 	"slices"
 
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/tensor"
@@ -82,8 +83,9 @@ func (a axis) overKeys(port string, in []shaped) bool {
 	}
 	return !slices.ContainsFunc(in, func(s shaped) bool {
 		_, tokens := s.pass.Size()
+		longest := slices.MaxFunc(s.pass.Items, func(a, b dump.PassItem) int { return a.To - b.To })
 		last := s.shape[len(s.shape)-1]
-		return last != s.pass.keys() && last != tokens
+		return last != longest.To && last != tokens
 	})
 }
 

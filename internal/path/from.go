@@ -1,6 +1,7 @@
 package path
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -31,7 +32,7 @@ type Found struct {
 	Assumed bool     // a sequence is the beginning of a longer one, whose rows are right only if the model is causal
 	Skipped []string // forward passes of tokens that no golden has, which repeat puts between its runs
 
-	at map[int]found // by sequence
+	at []found // by sequence
 }
 
 // From puts the rows of other sheets in the order in which s fed them: a run with a step for each of
@@ -143,31 +144,26 @@ func (s *Sheet) began(sequence int) *Pass {
 }
 
 // find finds each sequence that was fed in other sheets. Those that no sheet has may stand between the runs of repeat.
-func (s *Sheet) find(others []*Sheet) (map[int]found, error) {
-	at := map[int]found{}
+func (s *Sheet) find(others []*Sheet) (at []found, err error) {
+	at = make([]found, len(s.Tokens))
 	known := false
-	var missing error
-	for _, item := range s.items() {
-		i := item.Sequence
-		if _, done := at[i]; done {
+	for i, tokens := range s.Tokens {
+		if s.began(i) == nil {
 			continue
 		}
-		var other string
-		if at[i], other = findTokens(i, s.Tokens[i], others); other == "" {
-			known = true
-		} else if missing == nil {
-			missing = &OtherTokensError{other}
-		}
+		var other error
+		at[i], other = findTokens(i, tokens, others)
+		known, err = known || other == nil, cmp.Or(err, other)
 	}
-	if missing != nil && (s.Path.Kind != dump.Repeat || !known) {
-		return nil, missing
+	if s.Path.Kind == dump.Repeat && known {
+		err = nil
 	}
-	return at, nil
+	return at, err
 }
 
 // findTokens finds the sequence with these tokens, or else the shortest that begins with them. Where there is none, other
-// says which token is the first that the nearest one does not have.
-func findTokens(sequence int, tokens []int, others []*Sheet) (best found, other string) {
+// is an [*OtherTokensError]: which token is the first that the nearest one does not have.
+func findTokens(sequence int, tokens []int, others []*Sheet) (best found, other error) {
 	at, token := -1, -1
 	for _, o := range others {
 		for j, have := range o.Tokens {
@@ -189,16 +185,17 @@ func findTokens(sequence int, tokens []int, others []*Sheet) (best found, other 
 			}
 		}
 	}
+	say := func(format string, args ...any) error { return &OtherTokensError{fmt.Sprintf(format, args...)} }
 	switch {
 	case best.sheet != nil:
 	case at == len(tokens):
-		other = fmt.Sprintf("sequence %d of the candidate has the first %d tokens of a golden alone, and its rows may depend on later ones: "+
+		other = say("sequence %d of the candidate has the first %d tokens of a golden alone, and its rows may depend on later ones: "+
 			"want a golden of just these tokens, the reference run along the same path", sequence, len(tokens))
 	case token < 0:
-		other = fmt.Sprintf("by token_ids of run.json, sequence %d of the candidate has %d tokens, and the golden ends after %d of them",
+		other = say("by token_ids of run.json, sequence %d of the candidate has %d tokens, and the golden ends after %d of them",
 			sequence, len(tokens), at)
 	default:
-		other = fmt.Sprintf("by token_ids of run.json, token %d of sequence %d is %d in the candidate and %d in the golden that is most like it",
+		other = say("by token_ids of run.json, token %d of sequence %d is %d in the candidate and %d in the golden that is most like it",
 			at, sequence, tokens[at], token)
 	}
 	return best, other

@@ -122,14 +122,6 @@ func (p *Pass) Lengths() (n []int) {
 	return n
 }
 
-// keys is the largest number of tokens that a row of the pass may look at.
-func (p *Pass) keys() (n int) {
-	for _, item := range p.Items {
-		n = max(n, item.To)
-	}
-	return n
-}
-
 // Passes lists the forward passes of a run, and the tokens of its sequences.
 func Passes(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
 	switch tokens = r.Info.Unpadded(); {

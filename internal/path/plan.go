@@ -71,7 +71,6 @@ type planner struct {
 	name   string
 	inputs []Input
 	about  About
-	plans  []Plan
 	left   []string
 }
 
@@ -91,18 +90,45 @@ func Plans(name string, inputs []Input, about About) (plans []Plan, left []strin
 	about.Page = cmp.Or(about.Page, Page)
 	pl := planner{Path: p, name: name, about: about}
 	pl.withoutTwins(inputs)
-	switch {
-	case p.Kind == dump.Batch && p.Numbers != nil:
-		pl.alongside(p.Numbers[0])
-	case p.Kind == dump.Batch || p.Kind == dump.Padding:
-		pl.alongside(0)
-	default:
-		pl.each()
+	for _, group := range pl.groups() {
+		plan, lacks := Plan{Path: name, Case: group[0].Case}, ""
+		if p.Kind == dump.Batch || p.Kind == dump.Padding {
+			lacks = pl.together(&plan, group)
+		} else {
+			lacks = pl.alone(&plan, group[0])
+		}
+		if lacks != "" {
+			pl.leave(group[0].Case, lacks)
+			continue
+		}
+		plans = append(plans, plan)
 	}
-	if len(pl.plans) == 0 {
+	if len(plans) == 0 {
 		return nil, nil, fmt.Errorf("no case can take the path %s: %s", name, strings.Join(pl.left, "; "))
 	}
-	return pl.plans, pl.left, nil
+	return plans, pl.left, nil
+}
+
+// groups lists the cases that have one plan: all without images, and all with some, of a path of several sequences, else
+// each by itself.
+func (pl *planner) groups() [][]Input {
+	var each [][]Input
+	var both [2][]Input
+	for i, in := range pl.inputs {
+		each = append(each, pl.inputs[i:i+1])
+		switch {
+		case in.Images == nil:
+			both[0] = append(both[0], in)
+		case pl.Kind == dump.Batch && pl.Numbers != nil:
+			pl.leave(in.Case, "parts of sequences with images are fed alone")
+		default:
+			both[1] = append(both[1], in)
+		}
+	}
+	if pl.Kind != dump.Batch && pl.Kind != dump.Padding {
+		return each
+	}
+	return slices.DeleteFunc(both[:], func(group []Input) bool { return group == nil })
 }
 
 // withoutTwins leaves out the cases whose tokens are those of an earlier one with other images: rows
@@ -125,21 +151,14 @@ func (pl *planner) withoutTwins(inputs []Input) {
 	}
 }
 
-// each plans a path for each case by itself.
-func (pl *planner) each() {
-	for i, in := range pl.inputs {
-		plan, lacks := Plan{Path: pl.name, Case: in.Case}, ""
-		for _, s := range in.sequences() {
-			if lacks == "" {
-				lacks = plan.add(pl.Path, s, pl.about, func() sequence { return other(pl.inputs, i, s) })
-			}
+// alone plans a path of a case by itself; lacks says why it cannot take the path.
+func (pl *planner) alone(plan *Plan, in Input) (lacks string) {
+	for _, s := range in.sequences() {
+		if lacks == "" {
+			lacks = plan.add(pl.Path, s, pl.about, func() sequence { return pl.other(in, s) })
 		}
-		if lacks != "" {
-			pl.leave(in.Case, lacks)
-			continue
-		}
-		pl.plans = append(pl.plans, plan)
 	}
+	return lacks
 }
 
 // add plans the passes of one more sequence of a case: it is fed in parts, or its beginnings are. lacks says why the path
@@ -269,12 +288,13 @@ func usualLengths(n, window int) (out []int) {
 	return slices.DeleteFunc(slices.Compact(out), func(k int) bool { return k < 1 || k > n })
 }
 
-// other returns another prompt: that of another case, with images if this one has some, else the same
-// tokens in another order.
-func other(inputs []Input, i int, s sequence) sequence {
+// other returns another prompt than a sequence of a case: that of another case, with images if this one has some, else
+// the same tokens in another order.
+func (pl *planner) other(in Input, s sequence) sequence {
+	i := slices.IndexFunc(pl.inputs, func(o Input) bool { return o.Case == in.Case })
 	for _, alike := range []bool{true, false} {
-		for j := range inputs {
-			for _, o := range inputs[(i+j)%len(inputs)].sequences() {
+		for _, o := range slices.Concat(pl.inputs[i:], pl.inputs[:i]) {
+			for _, o := range o.sequences() {
 				if !slices.Equal(o.ids, s.ids) && (!alike || (o.images != nil) == (s.images != nil)) {
 					return o
 				}
@@ -289,35 +309,13 @@ func other(inputs []Input, i int, s sequence) sequence {
 	return sequence{ids: s.ids[1:]}
 }
 
-// alongside plans a path of several sequences, whose last tokens, so many, are fed one at a time: one plan for all cases
-// without images, and one for those with some.
-func (pl *planner) alongside(steps int) {
-	var texts, images []Input
-	for _, in := range pl.inputs {
-		switch {
-		case in.Images == nil:
-			texts = append(texts, in)
-		case steps > 0:
-			pl.leave(in.Case, "parts of sequences with images are fed alone")
-		default:
-			images = append(images, in)
-		}
-	}
-	if len(texts) > 0 || steps > 0 {
-		pl.together(texts, steps)
-	}
-	switch {
-	case len(images) > 1:
-		pl.together(images, steps)
-	case len(images) == 1:
-		pl.leave(images[0].Case, "no other case has images")
-	}
-}
-
 // together plans a path of several sequences: those of all cases, and where these are one, or all
-// equally long where padding is asked for, beginnings of the first.
-func (pl *planner) together(inputs []Input, steps int) {
-	plan := Plan{Path: pl.name}
+// equally long where padding is asked for, beginnings of the first. lacks says why the cases cannot take it.
+func (pl *planner) together(plan *Plan, inputs []Input) (lacks string) {
+	steps := 0 // so many of the last tokens are fed one at a time
+	if pl.Kind == dump.Batch && pl.Numbers != nil {
+		steps = pl.Numbers[0]
+	}
 	for _, in := range inputs {
 		before := len(plan.Tokens)
 		for _, s := range in.sequences() {
@@ -330,24 +328,23 @@ func (pl *planner) together(inputs []Input, steps int) {
 		}
 	}
 	if steps > 0 && (plan.Tokens == nil || len(plan.Tokens) == 1 && len(plan.Tokens[0]) == steps+1) {
-		pl.left = append(pl.left, fmt.Sprintf("path %s wants two sequences of %d tokens or more", pl.name, steps+1))
-		return
+		return fmt.Sprintf("it wants two sequences of %d tokens or more", steps+1)
 	}
-	if len(inputs) == 1 || plan.Images != nil {
-		plan.Case = inputs[0].Case
+	if len(inputs) > 1 && plan.Images == nil {
+		plan.Case = ""
 	}
 	first := plan.Tokens[0]
 	n := len(first)
 	equal := !slices.ContainsFunc(plan.Tokens, func(ids []int) bool { return len(ids) != n })
-	if len(plan.Tokens) == 1 || pl.Kind == dump.Padding && equal {
-		switch {
-		case n == 1:
-			pl.leave(inputs[0].Case, "all sequences have one token: give a case two or more")
-			return
-		case plan.Images != nil:
-			pl.leave(inputs[0].Case, "a beginning of it may end inside of an image: give another one, of another length")
-			return
-		}
+	switch {
+	case plan.Images != nil && len(inputs) == 1:
+		return "no other case has images"
+	case len(plan.Tokens) > 1 && (pl.Kind == dump.Batch || !equal):
+	case n == 1:
+		return "all sequences have one token: give a case two or more"
+	case plan.Images != nil:
+		return "a beginning of it may end inside of an image: give another one, of another length"
+	default:
 		plan.sequence(sequence{ids: first[:max((n+1)/2, steps+1)]})
 		if steps == 0 && n > 3 {
 			plan.sequence(sequence{ids: first[:n-1]})
@@ -366,5 +363,5 @@ func (pl *planner) together(inputs []Input, steps int) {
 		}
 		plan.Passes = append(plan.Passes, back)
 	}
-	pl.plans = append(pl.plans, plan)
+	return ""
 }

@@ -9,6 +9,8 @@ package text
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/goparity/goparity/internal/dump"
 )
@@ -28,7 +30,7 @@ type Finding struct {
 	Path           string    // the candidate's API path: "completion", "chat", …
 	Golden, Actual dump.Text // of the reference, which is empty where nothing was judged
 	Status         Status
-	Note           string // why it was not judged, or how texts differ although their ids are equal
+	Text           string // what was found, in one line
 	At             int    // the first token that differs; -1 where only rendered texts do
 	Cause          *Cause // of a difference
 }
@@ -46,12 +48,12 @@ func Judge(golden, actual *dump.Info) []Finding {
 	var out []Finding
 	for _, a := range actual.Text {
 		f := Finding{Path: a.Path, Actual: a, At: -1}
+		what := "not judged: the reference made nothing of this ask: renew its goldens, or give its run.json a text"
 		if g := reference(golden, actual, a); g != nil {
 			f.Golden = *g
-			f.judge()
-		} else {
-			f.Note = "the reference made nothing of this ask: renew its goldens, or give its run.json a text"
+			what = f.judge()
 		}
+		f.Text = f.Path + ": " + what
 		out = append(out, f)
 	}
 	return out
@@ -89,44 +91,29 @@ func sameAsk(a, b dump.Text) bool {
 	return a.Prompt == b.Prompt && slices.EqualFunc(a.Messages, b.Messages, dump.Message.Equal)
 }
 
-func (f *Finding) judge() {
+// judge says in words what was found.
+func (f *Finding) judge() string {
 	g, a := f.Golden, f.Actual
 	ids := len(g.TokenIDs) > 0 && len(a.TokenIDs) > 0
 	rendered := g.Rendered != "" && a.Rendered != ""
+	f.Status = Equal
 	switch {
 	case ids && slices.Equal(g.TokenIDs, a.TokenIDs):
-		f.Status = Equal
 		if rendered && g.Rendered != a.Rendered {
-			f.Note = "the same ids of another text: " + between(g.Rendered, a.Rendered)
+			return "the same ids of another text: " + between(g.Rendered, a.Rendered)
 		}
+		return tokens(len(a.TokenIDs)) + " equal"
 	case !ids && rendered && g.Rendered == a.Rendered:
-		f.Status = Equal
+		return "the rendered texts are equal"
 	case !ids && !rendered:
-		f.Note = "one side has ids, the other a text: nothing in common to compare"
-	default:
-		f.Status = Differs
-		if ids {
-			f.At = common(g.TokenIDs, a.TokenIDs)
-		}
-		f.Cause = cause(g, a)
+		f.Status = NotJudged
+		return "not judged: one side has ids, the other a text: nothing in common to compare"
 	}
-}
-
-// String says in one line what was found.
-func (f *Finding) String() string {
-	switch f.Status {
-	case Equal:
-		if f.Note != "" {
-			return f.Path + ": " + f.Note
-		}
-		if n := len(f.Actual.TokenIDs); n > 0 && len(f.Golden.TokenIDs) > 0 {
-			return fmt.Sprintf("%s: %s equal", f.Path, tokens(n))
-		}
-		return f.Path + ": the rendered texts are equal"
-	case Differs:
-		return fmt.Sprintf("%s: %s: %s", f.Path, f.Cause.Text, f.where())
+	f.Status, f.Cause = Differs, cause(g, a)
+	if ids {
+		f.At = common(g.TokenIDs, a.TokenIDs)
 	}
-	return f.Path + ": not judged: " + f.Note
+	return f.Cause.Text + ": " + f.where()
 }
 
 // common counts the elements with which both begin.
@@ -136,4 +123,64 @@ func common[E comparable](a, b []E) int {
 		n++
 	}
 	return n
+}
+
+// where shows the first difference, in ids and, where their texts are known, in these.
+func (f *Finding) where() string {
+	g, a := f.Golden, f.Actual
+	if f.At < 0 {
+		return between(g.Rendered, a.Rendered)
+	}
+	where := fmt.Sprintf("token %d is %s, the reference has %s (%s, the reference %d)",
+		f.At, at(a, f.At), at(g, f.At), tokens(len(a.TokenIDs)), len(g.TokenIDs))
+	if g.Rendered != "" && a.Rendered != "" && g.Rendered != a.Rendered {
+		where += "; " + between(g.Rendered, a.Rendered)
+	}
+	return where
+}
+
+// at shows some tokens from one on.
+func at(t dump.Text, from int) string {
+	if from >= len(t.TokenIDs) {
+		return "none"
+	}
+	to := min(from+shownTokens, len(t.TokenIDs))
+	ids := strings.Trim(strings.ReplaceAll(fmt.Sprint(t.TokenIDs[from:to]), " ", ", "), "[]")
+	if to < len(t.TokenIDs) {
+		ids += ", …"
+	}
+	if len(t.Pieces) > 0 {
+		return fmt.Sprintf("%q (%s)", strings.Join(t.Pieces[from:to], ""), ids)
+	}
+	return ids
+}
+
+// between shows where two texts begin to differ.
+func between(golden, actual string) string {
+	n := common([]byte(golden), []byte(actual))
+	for n < len(golden) && !utf8.RuneStart(golden[n]) {
+		n--
+	}
+	return fmt.Sprintf("after %q the text goes on with %q, the reference's with %q", last(golden[:n]), first(actual[n:]), first(golden[n:]))
+}
+
+func first(s string) string {
+	if r := []rune(s); len(r) > shownRunes {
+		return string(r[:shownRunes]) + "…"
+	}
+	return s
+}
+
+func last(s string) string {
+	if r := []rune(s); len(r) > shownRunes {
+		return "…" + string(r[len(r)-shownRunes:])
+	}
+	return s
+}
+
+func tokens(n int) string {
+	if n == 1 {
+		return "1 token"
+	}
+	return fmt.Sprintf("%d tokens", n)
 }

@@ -92,7 +92,7 @@ func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
 // not follow its own choices, and the rest of the text cannot be judged.
 func (o *Outcome) cutShort(positions []generation.Position) error {
 	k := len(positions) - 1
-	want, have := o.Golden.fed(), o.Actual.fed()
+	want, have := o.Golden.Fed, o.Actual.Fed
 	if k >= len(want)-1 || k >= len(have) || want[k] == have[k] || positions[k].Choice != generation.Same {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (o *Outcome) tokens(asked int) (int, error) {
 		for _, s := range []*Side{g, a} {
 			switch {
 			case s.logits.has(k):
-			case s == a && k == n-1 && k > 0 && k >= len(g.fed()) && asked == 0:
+			case s == a && k == n-1 && k > 0 && k >= len(g.Fed) && asked == 0:
 				return n - 1, nil // it decides a token after the text, which no one has to run
 			default:
 				return 0, s.missing(k)
@@ -184,7 +184,7 @@ func (o *Outcome) sameText(n int) (int, error) {
 	} else if g.Asked != "" && a.Asked != "" && g.Asked != a.Asked {
 		return 0, unjudged("another text: the prompts of %s and %s differ", g.From, a.From)
 	}
-	want, have := g.fed(), a.fed()
+	want, have := g.Fed, a.Fed
 	for k := range min(n, len(want)) {
 		switch {
 		case k >= len(have) && a.Stopped && k == len(want)-1:
@@ -211,7 +211,7 @@ func (s *Side) decided() int {
 	if s.Choices != nil {
 		return len(s.Choices)
 	}
-	n := max(len(s.fed())-1, 0)
+	n := max(len(s.Fed)-1, 0)
 	for s.logits.has(n) {
 		n++
 	}
@@ -232,7 +232,7 @@ func (o *Outcome) position(k int) (p generation.Position, err error) {
 	}
 	o.stack(golden, actual)
 	said := -1
-	own, fed := o.Actual.fed(), o.Golden.fed()
+	own, fed := o.Actual.Fed, o.Golden.Fed
 	if k < len(o.Actual.Choices) {
 		said = o.Actual.Choices[k]
 	} else if o.Actual.Free && k < min(len(own), len(fed)) && own[k] != fed[k] {
@@ -249,7 +249,7 @@ func (o *Outcome) position(k int) (p generation.Position, err error) {
 // that, or the one with the largest logit.
 func (o *Outcome) reference(k int, golden generation.Row) (int, error) {
 	first, said := golden.Top[0], -1
-	fed := o.Golden.fed()
+	fed := o.Golden.Fed
 	if k < len(o.Golden.Choices) {
 		said = o.Golden.Choices[k]
 	} else if o.Golden.Choices == nil && k < len(fed) {

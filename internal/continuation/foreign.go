@@ -23,11 +23,8 @@ import (
 // IsForeign reports whether a path is a file that another tool wrote: JSON of logits, a response of a
 // server, or what llama-perplexity saves.
 func IsForeign(path string) bool {
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
-		return false
-	}
-	ext := strings.ToLower(filepath.Ext(path))
-	return ext == ".json" || ext == ".kld"
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular() && slices.Contains([]string{".json", ".kld"}, strings.ToLower(filepath.Ext(path)))
 }
 
 // ReadForeign reads the texts of a file that another tool wrote. golden, which may be nil, are those of

@@ -39,6 +39,7 @@ func perplexity(path string, data []byte) ([]*Side, error) {
 		for i := range context {
 			s.Text = append(s.Text, word(header+4*(chunk*context+i)))
 		}
+		s.Fed = s.Text[s.Prompt:]
 		var read []generation.Row
 		for range rows {
 			read = append(read, scaledRow(data[at:at+width], vocab))

@@ -48,7 +48,7 @@ func response(path string, data []byte, golden []*Side) ([]*Side, error) {
 		if err != nil {
 			return nil, unjudged("choices[%d]: %v", i, err)
 		}
-		if golden != nil && tokens[0] < 0 && golden[0].byID() {
+		if golden != nil && tokens[0] < 0 && len(golden[0].Fed) > 0 && golden[0].Fed[0] >= 0 {
 			return nil, unjudged("choices[%d] has the texts of tokens alone, and the golden has ids: ask for \"return_token_ids\": true", i)
 		}
 		s.logits, s.Fed, s.Choices = listed("logprobs", tensor.F32, rows), tokens, tokens
@@ -58,12 +58,6 @@ func response(path string, data []byte, golden []*Side) ([]*Side, error) {
 		sides = append(sides, s)
 	}
 	return sides, nil
-}
-
-// byID reports whether the tokens of a side are ids, and not numbers of texts.
-func (s *Side) byID() bool {
-	fed := s.fed()
-	return len(fed) > 0 && fed[0] >= 0
 }
 
 // rowsOf returns the log-probabilities of each token, and the tokens.

@@ -17,6 +17,7 @@ type Side struct {
 
 	Prompt  int    // tokens of the prompt; −1 where that is not known
 	Text    []int  // the prompt and its continuation; nil where that is not known
+	Fed     []int  // the continuation
 	Choices []int  // the engine's own, from the first token after the prompt; nil where it does not say
 	Shown   string // how it goes on by itself
 	// Known is how many tokens the tokenizer has: models often have logits for more, which no engine
@@ -25,7 +26,6 @@ type Side struct {
 
 	// Of what other tools wrote.
 	Asked string // the prompt as a text
-	Fed   []int  // the continuation, where the tokens of the prompt are not known
 	Free  bool   // it was not forced: after the first other token, it has another text
 	// Stopped says that the engine ended the text, which may then be one token short: most do not show the
 	// one that ends it.
@@ -58,8 +58,9 @@ func Open(r *dump.Run, other *Side) (*Side, error) {
 	var err error
 	if s.logits, s.Known, err = kept(r); err != nil || s.logits != nil {
 		s.kept = true
-		if tokens := r.Info.Tokens(); len(tokens) == 1 {
+		if tokens := r.Info.Tokens(); len(tokens) == 1 && s.Prompt >= 0 {
 			s.Text = tokens[0]
+			s.Fed = s.Text[min(s.Prompt, len(s.Text)):]
 		}
 		return s, err
 	}
@@ -77,6 +78,7 @@ func Open(r *dump.Run, other *Side) (*Side, error) {
 	if s.Prompt < 1 || s.Prompt > len(s.Text) {
 		return nil, unjudged("%s has %d tokens, and the prompt %d: want the same prompt on both sides", s.From, len(s.Text), s.Prompt)
 	}
+	s.Fed = s.Text[s.Prompt:]
 	s.logits, err = find(s, sheet, other)
 	return s, err
 }
@@ -93,14 +95,6 @@ func OpenGolden(r, actual *dump.Run) (*Side, error) {
 // incremental reports whether the tokens were run one by one. What other tools write is of such runs, and so
 // is what a fixture keeps.
 func (s *Side) incremental() bool { return s.Run == nil || s.kept || len(s.Run.Steps()) > 1 }
-
-// fed is the continuation.
-func (s *Side) fed() []int {
-	if s.Fed == nil && s.Prompt >= 0 && s.Prompt <= len(s.Text) {
-		return s.Text[s.Prompt:]
-	}
-	return s.Fed
-}
 
 func (s *Side) missing(k int) error {
 	at := ""

@@ -110,7 +110,7 @@ func (p *Pass) gather(key nameKey, at []found) (*tensor.Tensor, error) {
 		if of := f.sheet.axis(key); of == none || of != a {
 			return nil, nil
 		}
-		if a == lastRows && p.grid != nil && !p.grid[p.lines[i]][0] {
+		if _, first := p.Place(i, 0); a == lastRows && first > 0 {
 			return nil, nil // what pools the first row of a sequence takes padding there
 		}
 		rows, err := f.sheet.Rows(key.layer, key.port, f.sequence, item.From, item.To)

@@ -25,7 +25,7 @@ type Pass struct {
 	Rows  []Row           // of all items, without padding
 
 	grid  [][]bool // true for the rows of a padded tensor that are tokens; nil if there is no padding
-	lines []int    // the row of the grid that each item has
+	cells []int    // where Rows are in the grid, line after line
 
 	recorded, laid map[nameKey]*tensor.Tensor // ports as they were recorded, and laid out
 	entries        []dump.Entry               // those that were laid out, in the order in which they ran
@@ -50,25 +50,26 @@ func (p *Pass) count() error {
 	if p.grid == nil {
 		return nil
 	}
+	var fed []int // by line with tokens; the others are all padding
 	for line, row := range p.grid {
-		if slices.Contains(row, true) { // else all of it is padding
-			p.lines = append(p.lines, line)
-		}
-	}
-	if len(p.lines) != len(p.Items) {
-		return fmt.Errorf("the padding mask of step %s has %d sequences, the forward pass feeds %d: "+
-			"want a row for each item of passes[%s]", p.Step, len(p.lines), len(p.Items), p.Step)
-	}
-	for i, item := range p.Items {
-		n := 0
-		for _, is := range p.grid[p.lines[i]] {
+		before := len(p.cells)
+		for i, is := range row {
 			if is {
-				n++
+				p.cells = append(p.cells, line*len(row)+i)
 			}
 		}
-		if n != item.To-item.From {
+		if n := len(p.cells) - before; n > 0 {
+			fed = append(fed, n)
+		}
+	}
+	if len(fed) != len(p.Items) {
+		return fmt.Errorf("the padding mask of step %s has %d sequences, the forward pass feeds %d: "+
+			"want a row for each item of passes[%s]", p.Step, len(fed), len(p.Items), p.Step)
+	}
+	for i, n := range p.Lengths() {
+		if fed[i] != n {
 			return fmt.Errorf("row %d of the padding mask of step %s has %d tokens, passes[%s][%d] feeds %d (%s): "+
-				"want 1 for each token that was fed, and 0 for padding", i, p.Step, n, p.Step, i, item.To-item.From, item)
+				"want 1 for each token that was fed, and 0 for padding", i, p.Step, fed[i], p.Step, i, n, p.Items[i])
 		}
 	}
 	return nil
@@ -89,11 +90,11 @@ func (p *Pass) Size() (sequences, tokens int) {
 	if p.grid != nil {
 		return len(p.grid), len(p.grid[0])
 	}
-	tokens = p.Items[0].To - p.Items[0].From
-	if slices.ContainsFunc(p.Items, func(i dump.PassItem) bool { return i.To-i.From != tokens }) {
+	lengths := p.Lengths()
+	if slices.Min(lengths) < slices.Max(lengths) {
 		return 0, 0
 	}
-	return len(p.Items), tokens
+	return len(lengths), lengths[0]
 }
 
 // Padded reports whether some rows of the pass are padding.
@@ -104,14 +105,8 @@ func (p *Pass) Place(item, i int) (line, row int) {
 	if p.grid == nil {
 		return item, i
 	}
-	line = p.lines[item]
-	for ; ; row++ {
-		if p.grid[line][row] {
-			if i--; i < 0 {
-				return line, row
-			}
-		}
-	}
+	at, width := p.cells[p.Offset(item)+i], len(p.grid[0])
+	return at / width, at % width
 }
 
 // Lengths are the numbers of tokens of the items.

@@ -17,6 +17,7 @@ import (
 // logits are rows by the token that they decide, counted from 0; nil for one that was not recorded.
 type logits struct {
 	layer, port string
+	step        string // of a dump, the first
 	of          tensor.DType
 	rows        []func() generation.Row
 	width, n    int // of a row of a dump, and how many there are
@@ -75,7 +76,7 @@ func find(s *Side, sheet *path.Sheet, other *Side) (*logits, error) {
 
 // dumped are the rows of a port of a dump; nil where these are no wider than that.
 func dumped(s *Side, sheet *path.Sheet, e dump.Entry, least int) *logits {
-	l := &logits{layer: e.Layer, port: e.Port, of: e.Tensor.DType(), rows: make([]func() generation.Row, len(s.Text)-s.Prompt+1)}
+	l := &logits{layer: e.Layer, port: e.Port, step: e.Step, of: e.Tensor.DType(), rows: make([]func() generation.Row, len(s.Text)-s.Prompt+1)}
 	for k := range l.rows {
 		at := s.Prompt - 1 + k
 		parts, err := sheet.Rows(e.Layer, e.Port, 0, at, at+1)

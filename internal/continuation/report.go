@@ -125,15 +125,9 @@ func (o *Outcome) generation(text string) report.Generation {
 // row is the output with the logits, of all tokens that were judged: less the mean of each.
 func (o *Outcome) row() report.Layer {
 	layer, port := o.Actual.Logits()
-	row := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: o.Case, Step: "0", Stage: report.StageGeneration, Status: report.StatusPass,
+	row := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: o.Case, Step: cmp.Or(o.Actual.logits.step, "0"), Stage: report.StageGeneration, Status: report.StatusPass,
 		Note:      "the logits that decide a token of the continuation, less the mean of each row",
 		Tolerance: report.ToleranceOf(o.Limits.Criteria(), "default for "+o.Encoding.String())}
-	if o.Actual.Run != nil {
-		of := func(e dump.Entry) bool { return e.Layer == layer && e.Port == port }
-		if i := slices.IndexFunc(o.Actual.Run.Entries, of); i >= 0 {
-			row.Step = o.Actual.Run.Entries[i].Step
-		}
-	}
 	if o.Fails() {
 		row.Status = report.StatusFail
 		row.Violations = []string{o.Text()}

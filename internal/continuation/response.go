@@ -88,12 +88,11 @@ func rowsOf(a *serving.Answer, known words) (rows []generation.Row, tokens []int
 		if a.Texts != nil {
 			chosen = a.Texts[k]
 		}
-		if a.Tokens != nil && chosen != "" {
-			known[chosen] = a.Tokens[k]
-		}
 		id := known.id(chosen)
 		if a.Tokens != nil {
-			id = a.Tokens[k]
+			if id = a.Tokens[k]; chosen != "" {
+				known[chosen] = id
+			}
 		}
 		list := []generation.Logit{{Token: id, Value: p}}
 		for _, text := range texts {

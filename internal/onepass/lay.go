@@ -66,10 +66,7 @@ func (l *Laid) Cells() []int {
 	b := l.to
 	for i := range out {
 		line, row := i/(b.outer*b.rows*b.inner), i/b.inner%b.rows
-		switch {
-		case row < l.grid.Rows:
-			out[i] = line*l.grid.Rows + row
-		default:
+		if out[i] = line*l.grid.Rows + row; row >= l.grid.Rows {
 			out[i] = -1
 		}
 	}

@@ -2,42 +2,29 @@ package path
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
 )
 
-// items yields what each forward pass fed, in order.
-func (s *Sheet) items() iter.Seq2[*Pass, dump.PassItem] {
-	return func(yield func(*Pass, dump.PassItem) bool) {
-		for _, p := range s.Passes {
-			for _, i := range p.Items {
-				if !yield(p, i) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // Check returns an error if the forward passes do not show the path, or leave rows out that it has
 // to feed.
 func (s *Sheet) Check() error {
-	if want := s.lacks(); want != "" {
+	n := 1
+	if len(s.Path.Numbers) > 0 {
+		n = s.Path.Numbers[0]
+	}
+	f := s.show(n)
+	if want := s.lacks(f, n); want != "" {
 		return fmt.Errorf("path not taken: %s asks for %s, and the passes of run.json have none", s.Name, want)
 	}
 	if s.Path.Kind == dump.Lengths || s.Path.Kind == dump.Prefix {
 		return nil
 	}
-	cached := map[int]int{} // by sequence
-	for _, i := range s.items() {
-		cached[i.Sequence] = max(cached[i.Sequence], i.CachedTokens)
-	}
 	for i, ids := range s.Tokens {
 		for at := range ids {
-			if at >= cached[i] && s.fed[Row{i, at}] == nil {
+			if at >= f.cached[i] && s.fed[Row{i, at}] == nil {
 				return fmt.Errorf("no forward pass fed token %d of sequence %d: %s has to feed all %d of token_ids, "+
 					"list the pass that did or end token_ids there", at, i, s.Name, len(ids))
 			}
@@ -51,15 +38,17 @@ type shown struct {
 	steps, answer, runs     int          // of one sequence, at most: tokens fed alone behind others, those before several together, runs
 	together, stepsTogether int          // passes of several sequences, and those that feed a token of each behind others
 	later, uneven           bool         // some tokens together behind others; in chunks that are not of one size
-	hit                     bool         // tokens that a cache held
 	ends                    map[int]bool // of runs from the first token on: how many tokens they feed together
+	cached                  map[int]int  // by sequence: tokens that a cache held
+	unfed                   string       // which of these no pass before had fed
 }
 
 // show looks at what was fed. Chunks are of so many tokens; only the last of a sequence may be shorter, and passes of a
 // single token after it are steps.
 func (s *Sheet) show(chunk int) shown {
-	f := shown{ends: map[int]bool{}}
+	f := shown{ends: map[int]bool{}, cached: map[int]int{}}
 	steps, answer, size, runs := map[int]int{}, map[int]int{}, map[int]int{}, map[string]int{}
+	var before []dump.PassItem
 	for _, p := range s.Passes {
 		alone := 0
 		for _, i := range p.Items {
@@ -75,10 +64,18 @@ func (s *Sheet) show(chunk int) shown {
 			default:
 				f.answer, answer[q], f.later = max(f.answer, answer[q]), 0, true
 			}
-			f.hit = f.hit || i.CachedTokens > 0
 			f.uneven = f.uneven || n > chunk || n > 1 && i.From > 0 && size[q] != chunk
 			if n > 1 {
 				size[q] = n
+			}
+			if n := i.CachedTokens; n > 0 {
+				f.cached[q] = max(f.cached[q], n)
+				has := func(o dump.PassItem) bool {
+					return o.To >= n && slices.Equal(s.Tokens[o.Sequence][:n], s.Tokens[q][:n])
+				}
+				if f.unfed == "" && !slices.ContainsFunc(before, has) {
+					f.unfed = fmt.Sprintf("a pass that fed the %d tokens which step %s took from the cache", n, p.Step)
+				}
 			}
 		}
 		if len(p.Items) > 1 {
@@ -87,18 +84,17 @@ func (s *Sheet) show(chunk int) shown {
 				f.stepsTogether++
 			}
 		}
+		before = append(before, p.Items...)
 	}
 	return f
 }
 
 // lacks is what the passes do not show; "" if they show the path.
-func (s *Sheet) lacks() string {
-	n, asked := 1, ""
-	if len(s.Path.Numbers) > 0 {
-		n = s.Path.Numbers[0]
+func (s *Sheet) lacks(f shown, n int) string {
+	asked := ""
+	if s.Path.Numbers != nil {
 		asked = fmt.Sprintf("%d ", n)
 	}
-	f := s.show(n)
 	switch s.Path.Kind {
 	case dump.Decode:
 		if f.steps < n {
@@ -127,10 +123,10 @@ func (s *Sheet) lacks() string {
 			return "a row of padding on the " + s.Path.Side
 		}
 	case dump.Prefix:
-		if !f.hit {
+		if len(f.cached) == 0 {
 			return "a hit, an item with cached_tokens: no hit"
 		}
-		return s.lacksCached()
+		return f.unfed
 	case dump.Repeat:
 		if n = max(n, 2); f.runs < n {
 			return fmt.Sprintf("%d runs of one sequence from its first token on, each with an empty cache", n)
@@ -148,24 +144,6 @@ func (s *Sheet) lacks() string {
 	case dump.Mask:
 		if !slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(dump.Right) && len(p.Items[0].Hidden) > 0 }) {
 			return "a forward pass whose last tokens (hidden) the mask hides"
-		}
-	}
-	return ""
-}
-
-// lacksCached names tokens that were taken from a cache and that no pass before had fed.
-func (s *Sheet) lacksCached() string {
-	for p, i := range s.items() {
-		n, cached := i.CachedTokens, s.Tokens[i.Sequence][:i.CachedTokens]
-		known := n == 0
-		for before, o := range s.items() {
-			if before == p {
-				break
-			}
-			known = known || o.To >= n && slices.Equal(s.Tokens[o.Sequence][:n], cached)
-		}
-		if !known {
-			return fmt.Sprintf("a pass that fed the %d tokens which step %s took from the cache", n, p.Step)
 		}
 	}
 	return ""
@@ -189,10 +167,11 @@ func (s *Sheet) IsOnePass() error {
 	if s.Path.Kind != dump.OnePass {
 		return fmt.Errorf("%s was run along %s: want a run of one pass", s.Run.Path, s.Name)
 	}
-	for p, i := range s.items() {
-		if s.raw.Info.Passes != nil && (i.From > 0 || i.To < len(s.Tokens[i.Sequence])) {
-			return fmt.Errorf("%s: forward pass %s fed %s of %d: want a run of one pass, that feeds whole sequences",
-				s.Run.Path, p.Step, i, len(s.Tokens[i.Sequence]))
+	for k, items := range s.raw.Info.Passes {
+		for _, i := range items {
+			if n := len(s.Tokens[i.Sequence]); i.From > 0 || i.To < n {
+				return fmt.Errorf("%s: forward pass %d fed %s of %d: want a run of one pass, that feeds whole sequences", s.Run.Path, k, i, n)
+			}
 		}
 	}
 	return nil

@@ -57,6 +57,7 @@ type Paths struct {
 	along         *judge.Comparison   // with the golden; nil if the runs were given other tokens
 	onePass       *judge.Comparison   // the candidate's own one pass with the golden; nil if it was not given
 	one           *report.Report      // of that
+	holds         *bool               // whether it does
 	consistent    *judge.Comparison   // with the candidate's own one pass; nil if it was not given
 	repeats       []*judge.Comparison // of each run along the path repeat, with its first run
 	exact         bool                // repeats have to be equal bit for bit
@@ -127,7 +128,7 @@ func (p *Paths) judge(ctx context.Context, runs Runs, opt judge.Options) error {
 	if !p.OnePassHolds() {
 		opt.Diagnosis.Mode = setting.DiagnoseOff // the report is about the one pass
 	}
-	if p.along, err = compare(ctx, g, actual, p.onePassHolds(), opt); err != nil {
+	if p.along, err = compare(ctx, g, actual, p.holds, opt); err != nil {
 		return err
 	}
 	return p.compareOwn(ctx, actual, own, opt)
@@ -146,6 +147,8 @@ func (p *Paths) compareOnePass(ctx context.Context, g judge.Goldens, own []*path
 	}
 	if p.onePass, err = compare(ctx, g, own, nil, opt); err == nil {
 		p.one = p.onePass.Report("", true)
+		holds := passes(p.one)
+		p.holds = &holds
 	}
 	return err
 }
@@ -167,17 +170,8 @@ func hits(ignores []match.Ignore, runs []*dump.Run) error {
 }
 
 func isOther(err error) bool {
-	var other *path.OtherTokensError
-	return errors.As(err, &other)
-}
-
-// onePassHolds reports whether the candidate's own one pass holds; nil if it was not given.
-func (p *Paths) onePassHolds() *bool {
-	if p.one == nil {
-		return nil
-	}
-	holds := passes(p.one)
-	return &holds
+	_, is := errors.AsType[*path.OtherTokensError](err)
+	return is
 }
 
 // compareOwn compares the candidate with itself.
@@ -185,7 +179,7 @@ func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt j
 	opt.Diagnosis, opt.Progress = judge.Diagnosis{Mode: setting.DiagnoseOff}, nil
 	opt.Scope, opt.Match.Rules, opt.Match.Ignore = nil, nil, nil
 	if len(own) > 0 {
-		if p.consistent, err = compare(ctx, judge.Goldens{Standard: own}, actual, p.onePassHolds(), opt); isOther(err) {
+		if p.consistent, err = compare(ctx, judge.Goldens{Standard: own}, actual, p.holds, opt); isOther(err) {
 			p.along.Note("it was not compared with its own one pass, which had other tokens: " + err.Error())
 		} else if err != nil {
 			return fmt.Errorf("with the candidate's own one pass: %w", err)
@@ -273,10 +267,7 @@ func (p *Paths) Along() *judge.Comparison { return p.along }
 
 // OnePassHolds reports whether the candidate's own one pass, where it was given, agrees with the
 // golden. Where it does not, what is wrong along a path is not the path's.
-func (p *Paths) OnePassHolds() bool {
-	holds := p.onePassHolds()
-	return holds == nil || *holds
-}
+func (p *Paths) OnePassHolds() bool { return p.holds == nil || *p.holds }
 
 // Agreement says how far the candidate is from the golden along its paths, and whether all that was
 // compared is the same within the noise floor.

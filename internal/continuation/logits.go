@@ -151,34 +151,31 @@ func kept(r *dump.Run) (l *logits, known int, err error) {
 // count, or all for 0; and the choices, those with the largest logits.
 func (s *Side) Keep(n, known int) (entries []dump.Entry, choices []int, err error) {
 	s.Known = cmp.Or(known, s.Known)
-	var tokens []int64
-	var values, lse, all, spread []float32
-	beyond := make([]int64, n)
+	const width = generation.Kept
+	tokens := slices.Repeat([]int64{-1}, n*width) // −1 and −Inf where the vocabulary is smaller
+	values := slices.Repeat([]float32{float32(math.Inf(-1))}, n*width)
+	lse, all, spread, beyond := make([]float32, n), make([]float32, n), make([]float32, n), make([]int64, n)
 	for k := range n {
 		r, ok := s.Row(k)
 		if !ok {
 			return nil, nil, s.missing(k)
 		}
-		for i := range generation.Kept {
-			token, value := int64(-1), float32(math.Inf(-1)) // a smaller vocabulary
-			if i < len(r.Top) {
-				token, value = int64(r.Top[i].Token), float32(r.Top[i].Value)
-			}
-			tokens, values = append(tokens, token), append(values, value)
+		for i, l := range r.Top[:min(len(r.Top), width)] {
+			tokens[k*width+i], values[k*width+i] = int64(l.Token), float32(l.Value)
 		}
+		lse[k], all[k], spread[k] = float32(r.LSE), float32(r.All), float32(r.Spread)
 		if r.Beyond {
 			beyond[k] = 1
 		}
-		choices = append(choices, int(tokens[k*generation.Kept]))
-		lse, all, spread = append(lse, float32(r.LSE)), append(all, float32(r.All)), append(spread, float32(r.Spread))
+		choices = append(choices, int(tokens[k*width]))
 	}
 	add := func(port string) func(*tensor.Tensor, error) {
 		return func(t *tensor.Tensor, wrong error) {
 			entries, err = append(entries, dump.Entry{Step: "0", Layer: KeptLayer, Port: port, Tensor: t}), cmp.Or(err, wrong)
 		}
 	}
-	add(keptTokens)(tensor.Of(tokens, n, generation.Kept))
-	add(keptLogits)(tensor.Of(values, n, generation.Kept))
+	add(keptTokens)(tensor.Of(tokens, n, width))
+	add(keptLogits)(tensor.Of(values, n, width))
 	add(keptLSE)(tensor.Of(lse, n))
 	add(keptSpread)(tensor.Of(spread, n))
 	if !slices.Equal(lse, all) {

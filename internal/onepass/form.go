@@ -21,57 +21,43 @@ type axes struct {
 	tail int  // elements after those of all rows, as of a convolution that is cut later
 	line bool // axis 0 counts the lines of the grid
 	keys bool // the last axis counts keys
+
+	outer, inner []int // sizes in front of the row axis, without that of the lines, and after it
+}
+
+// in are the axes in a shape.
+func (a axes) in(shape []int) axes {
+	from := 0
+	if a.line {
+		from = 1
+	}
+	a.outer, a.inner = shape[from:max(a.row, from)], shape[max(a.row+1, from):]
+	return a
 }
 
 // possible lists the axes that a shape may have on a grid, the likeliest first.
 func possible(shape []int, g *Grid) (list []axes) {
 	lined := len(shape) > 0 && shape[0] == g.Lines
 	add := func(a axes) {
-		list = append(list, a)
+		list = append(list, a.in(shape))
 		if last := len(shape) - 1; a.row < last && a.each == 1 && shape[last] == g.Rows {
 			a.keys = true
-			list = append(list, a)
+			list = append(list, a.in(shape))
 		}
 	}
+	var tails []axes
 	for i := 1; i < len(shape); i++ {
-		if shape[i] == g.Rows && (lined || g.Lines == 1) {
+		switch tail := shape[i] - g.Rows; {
+		case tail == 0 && (lined || g.Lines == 1):
 			add(axes{row: i, each: 1, line: lined})
+		case 0 < tail && tail <= maxTail && lined:
+			tails = append(tails, axes{row: i, each: 1, tail: tail, line: true}.in(shape))
 		}
 	}
 	if n := g.Lines * g.Rows; len(shape) > 0 && shape[0] > 0 && shape[0]%n == 0 {
 		add(axes{row: 0, each: shape[0] / n})
 	}
-	for i := 1; i < len(shape); i++ {
-		if tail := shape[i] - g.Rows; tail > 0 && tail <= maxTail && lined {
-			list = append(list, axes{row: i, each: 1, tail: tail, line: true})
-		}
-	}
-	return list
-}
-
-// of is a port of the reference's pass as a block.
-func (a axes) of(shape []int, g *Grid) block {
-	outer, inner := a.split(shape)
-	b := block{g.Lines, product(outer), g.Rows + a.tail, product(inner) * a.each}
-	if a.row < 0 {
-		b.rows = 1
-		if !a.line {
-			b.lines = 1
-		}
-	}
-	return b
-}
-
-// split returns the sizes in front of the row axis, without that of the lines, and after it.
-func (a axes) split(shape []int) (outer, inner []int) {
-	from := 0
-	if a.line {
-		from = 1
-	}
-	if a.row < 0 {
-		return nil, shape[from:]
-	}
-	return shape[from:max(a.row, from)], shape[a.row+1:]
+	return append(list, tails...)
 }
 
 // record is how a tensor of a forward pass lies.
@@ -79,6 +65,7 @@ type record struct {
 	block
 	place func(item, i int) (line, row int) // where the i-th token of an item lies
 	width int                               // of its key axis
+	keys  [][]int                           // by item: the positions of its keys, see columns
 	last  bool                              // it has the last row of each item only
 	cache bool                              // its rows are keys
 }
@@ -86,9 +73,8 @@ type record struct {
 // fit finds how a tensor of a forward pass lies by the axes that the reference's has; false if it does
 // not. Rows may lie padded, or evenly, in lines; one after the other; or be the last of each item only. Those
 // of a cache are the keys of each item. Axes of one element come and go, and those of lines and rows may be one.
-func (a axes) fit(reference, shape []int, pass *path.Pass, cache bool) (record, bool) {
-	outer, inner := a.split(reference)
-	width := 0
+func (a axes) fit(shape []int, pass *path.Pass, cache bool) (record, bool) {
+	outer, inner, width := a.outer, a.inner, 0
 	if a.keys && len(shape) > 0 {
 		width = shape[len(shape)-1]
 		inner = append(slices.Clone(inner[:len(inner)-1]), width)

@@ -182,7 +182,15 @@ func widened(t *tensor.Tensor) *tensor.Tensor {
 // start makes an empty tensor.
 func (w *writer) start(a axes) {
 	n, elements := w.grid.Lines*w.grid.Rows, product(w.laid.Shape)
-	w.laid.axes, w.laid.to = a, a.of(w.laid.Shape, w.grid)
+	lines, rows := w.grid.Lines, w.grid.Rows+a.tail
+	if a.row < 0 {
+		rows = 1
+		if !a.line {
+			lines = 1
+		}
+	}
+	a = a.in(w.laid.Shape)
+	w.laid.axes, w.laid.to = a, block{lines, product(a.outer), rows, product(a.inner) * a.each}
 	w.laid.Have, w.laid.Own, w.laid.Pass = make([]bool, n), make([]bool, n), slices.Repeat([]int{-1}, n)
 	w.data, w.laid.Keys = make([]byte, elements*w.size), nil
 	if a.keys {
@@ -241,13 +249,16 @@ func (w *writer) fit(a axes, cache bool) (list []record, ok bool) {
 		if t == nil {
 			continue
 		}
-		if list[k], ok = a.fit(w.laid.Shape, t.Shape(), w.Passes[k], cache); !ok {
+		if list[k], ok = a.fit(t.Shape(), w.Passes[k], cache); !ok {
 			return nil, false
 		}
 		for j := range w.Passes[k].Items {
-			if (a.keys || cache) && w.columns(k, j, list[k].width) == nil {
-				return nil, false
+			if a.keys || cache {
+				list[k].keys = append(list[k].keys, w.columns(k, j, list[k].width))
 			}
+		}
+		if slices.ContainsFunc(list[k].keys, func(columns []int) bool { return columns == nil }) {
+			return nil, false
 		}
 	}
 	return list, true
@@ -256,12 +267,12 @@ func (w *writer) fit(a axes, cache bool) (list []record, ok bool) {
 // placed is a row of a record, and the position of its token in the sequence.
 type placed struct{ line, row, position int }
 
-// place lists the rows of a record that are of an item of a run; columns are the positions of its keys.
-func (w *writer) place(from record, s source, columns []int) (list []placed) {
+// place lists the rows of a record that are of an item of a run.
+func (w *writer) place(from record, s source) (list []placed) {
 	item := w.Passes[s.Pass].Items[s.Index]
 	if from.cache {
 		line, _ := from.place(s.Index, 0)
-		for row, position := range columns {
+		for row, position := range from.keys[s.Index] {
 			list = append(list, placed{min(line, from.lines-1), row, position})
 		}
 		return list
@@ -277,12 +288,8 @@ func (w *writer) place(from record, s source, columns []int) (list []placed) {
 
 // put writes the rows of an item at the cells of their positions, and looks for those that change.
 func (w *writer) put(from record, r *Run, s source, at map[int]int) {
-	var columns []int
-	if w.laid.Keys != nil || from.cache {
-		columns = w.columns(s.Pass, s.Index, from.width)
-	}
 	data := bytesOf(w.records[s.Pass])
-	for _, p := range w.place(from, s, columns) {
+	for _, p := range w.place(from, s) {
 		cell, on := at[p.position]
 		if !on {
 			continue
@@ -297,7 +304,7 @@ func (w *writer) put(from record, r *Run, s source, at map[int]int) {
 			there, here := w.data[dst*w.size:(dst+w.laid.to.inner)*w.size], data[src*w.size:(src+from.inner)*w.size]
 			switch {
 			case w.laid.Keys != nil:
-				if w.keys(here, there, w.laid.Keys[dst:], columns, at) {
+				if w.keys(here, there, w.laid.Keys[dst:], from.keys[s.Index], at) {
 					w.change(s.Pass, r.Sequence, p.position, "has weight on a key of padding", math.NaN())
 				}
 			case first:

@@ -18,15 +18,15 @@ const (
 	none     axis = -2
 )
 
-// shaped is a tensor of a port in one forward pass.
-type shaped struct {
-	pass  *Pass
-	shape []int
+// recorded is a tensor of a port in one forward pass.
+type recorded struct {
+	pass *Pass
+	*tensor.Tensor
 }
 
 // fits reports whether a shape may be read in this way.
-func (a axis) fits(s shaped, float bool) bool {
-	n, shape := len(s.pass.Rows), s.shape
+func (a axis) fits(s recorded, float bool) bool {
+	n, shape := len(s.pass.Rows), s.Shape()
 	batch, tokens := s.pass.Size()
 	switch a {
 	case lastRows:
@@ -59,13 +59,14 @@ func (a axis) rest(shape []int) []int {
 
 // axisOf finds where the rows of a port are by its shapes in all forward passes; none if they are not
 // tokens. known is what the port of this name on the other side says, none if it does not.
-func axisOf(port string, float bool, in []shaped, known axis) axis {
+func axisOf(port string, in []recorded, known axis) axis {
+	float := slices.ContainsFunc(in, func(s recorded) bool { return s.DType().IsFloat() })
 	for _, a := range []axis{known, 1, 0, 2, lastRows} {
 		switch {
 		case a == none, a == lastRows && label.IsInput(port) && !float:
 			continue
-		case slices.ContainsFunc(in, func(s shaped) bool {
-			return !a.fits(s, float) || !slices.Equal(a.rest(s.shape), a.rest(in[0].shape))
+		case slices.ContainsFunc(in, func(s recorded) bool {
+			return !a.fits(s, float) || !slices.Equal(a.rest(s.Shape()), a.rest(in[0].Shape()))
 		}):
 		case a == known || !float || !a.overKeys(port, in):
 			return a
@@ -76,15 +77,15 @@ func axisOf(port string, float bool, in []shaped, known axis) axis {
 
 // overKeys reports whether each row may well hold a number for each token that it looks at, as those
 // of masks and attention weights do.
-func (a axis) overKeys(port string, in []shaped) bool {
-	shape := in[0].shape
+func (a axis) overKeys(port string, in []recorded) bool {
+	shape := in[0].Shape()
 	if a == lastRows || len(shape) != 4 && (len(shape) != 2 || !label.IsInput(port)) {
 		return false
 	}
-	return !slices.ContainsFunc(in, func(s shaped) bool {
+	return !slices.ContainsFunc(in, func(s recorded) bool {
 		_, tokens := s.pass.Size()
 		longest := slices.MaxFunc(s.pass.Items, func(a, b dump.PassItem) int { return a.To - b.To })
-		last := s.shape[len(s.shape)-1]
+		last := s.Shape()[len(s.Shape())-1]
 		return last != longest.To && last != tokens
 	})
 }

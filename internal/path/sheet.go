@@ -78,19 +78,17 @@ func (s *Sheet) With(entries []dump.Entry, other *Sheet) (*Sheet, error) {
 
 // findAxes finds where the rows of all ports are.
 func (s *Sheet) findAxes(other *Sheet) {
-	shapes := map[nameKey][]shaped{}
-	float := map[nameKey]bool{}
+	tensors := map[nameKey][]recorded{}
 	var names []nameKey
 	for _, e := range s.raw.Entries {
 		p, key := s.of[e.Step], nameKey{e.Layer, e.Port}
 		if p == nil {
 			continue
 		}
-		if shapes[key] == nil {
+		if tensors[key] == nil {
 			names = append(names, key)
 		}
-		shapes[key] = append(shapes[key], shaped{p, e.Tensor.Shape()})
-		float[key] = float[key] || e.Tensor.DType().IsFloat()
+		tensors[key] = append(tensors[key], recorded{p, e.Tensor})
 		p.recorded[key] = e.Tensor
 	}
 	for _, key := range names {
@@ -98,7 +96,7 @@ func (s *Sheet) findAxes(other *Sheet) {
 		if other != nil {
 			known = other.axis(key)
 		}
-		s.axes[key] = axisOf(key.port, float[key], shapes[key], known)
+		s.axes[key] = axisOf(key.port, tensors[key], known)
 		if s.axes[key] == none {
 			s.Left = append(s.Left, label.Join(key.layer, key.port))
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
@@ -151,18 +153,18 @@ func (o *Outcome) row() report.Layer {
 }
 
 // stack adds the logits that both sides know of a token, of the largest of the golden's, less their
-// means; of those that one side does not know both are 0.
+// means; 0 for those that one side does not know.
 func (o *Outcome) stack(golden, actual generation.Row) {
 	x, y := make([]float64, generation.Kept), make([]float64, generation.Kept)
-	known, sumX, sumY := map[int]bool{}, 0.0, 0.0
-	for i, l := range golden.Top {
+	n := 0
+	for _, l := range golden.Top[:min(len(golden.Top), generation.Kept)] {
 		if v, ok := actual.Logit(l.Token); ok {
-			x[i], y[i], known[i] = l.Value, v, true
-			sumX, sumY = sumX+l.Value, sumY+v
+			x[n], y[n] = l.Value, v
+			n++
 		}
 	}
-	for i := range known {
-		x[i], y[i] = x[i]-sumX/float64(len(known)), y[i]-sumY/float64(len(known))
+	for _, v := range [][]float64{x[:n], y[:n]} {
+		floats.AddConst(-floats.Sum(v)/float64(n), v)
 	}
 	o.golden, o.actual = append(o.golden, x...), append(o.actual, y...)
 }

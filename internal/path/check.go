@@ -11,10 +11,7 @@ import (
 // Check returns an error if the forward passes do not show the path, or leave rows out that it has
 // to feed.
 func (s *Sheet) Check() error {
-	n := 1
-	if len(s.Path.Numbers) > 0 {
-		n = s.Path.Numbers[0]
-	}
+	n := slices.Concat(s.Path.Numbers, []int{1})[0]
 	f := s.show(n)
 	if want := s.lacks(f, n); want != "" {
 		return fmt.Errorf("path not taken: %s asks for %s, and the passes of run.json have none", s.Name, want)
@@ -89,61 +86,43 @@ func (s *Sheet) show(chunk int) shown {
 	return f
 }
 
-// lacks is what the passes do not show; "" if they show the path.
+// lacks is what the passes do not show; "" if they show the path, n being the first of its numbers.
 func (s *Sheet) lacks(f shown, n int) string {
-	asked := ""
+	asked, runs := "", max(n, 2)
 	if s.Path.Numbers != nil {
 		asked = fmt.Sprintf("%d ", n)
 	}
-	switch s.Path.Kind {
-	case dump.Decode:
-		if f.steps < n {
-			return asked + "forward passes of a single token behind a prefill"
+	var lengths []string
+	for _, n := range s.Path.Numbers {
+		if !f.ends[n] {
+			lengths = append(lengths, fmt.Sprint(n))
 		}
-	case dump.Chunked:
-		if !f.later {
-			return "a chunk of two tokens or more behind another one"
-		}
-		if f.uneven {
-			return fmt.Sprintf("chunks of %d tokens, of which only the last of a sequence is shorter", n)
-		}
-	case dump.Turns:
-		if f.answer < n {
-			return fmt.Sprintf("a forward pass of two tokens or more behind %d of a single one, behind a prefill", n)
-		}
-	case dump.Batch:
-		if f.together == 0 {
-			return "a forward pass of two sequences"
-		}
-		if asked != "" && f.stepsTogether < n {
-			return asked + "forward passes of a single token of two sequences each, behind a prefill"
-		}
-	case dump.Padding:
-		if !slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(s.Path.Side) }) {
-			return "a row of padding on the " + s.Path.Side
-		}
-	case dump.Prefix:
-		if len(f.cached) == 0 {
-			return "a hit, an item with cached_tokens: no hit"
-		}
-		return f.unfed
-	case dump.Repeat:
-		if n = max(n, 2); f.runs < n {
-			return fmt.Sprintf("%d runs of one sequence from its first token on, each with an empty cache", n)
-		}
-	case dump.Lengths:
-		var lacking []string
-		for _, n := range s.Path.Numbers {
-			if !f.ends[n] {
-				lacking = append(lacking, fmt.Sprint(n))
-			}
-		}
-		if lacking != nil {
-			return "a forward pass over the first " + strings.Join(lacking, ", ") + " tokens"
-		}
-	case dump.Mask:
-		if !slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(dump.Right) && len(p.Items[0].Hidden) > 0 }) {
-			return "a forward pass whose last tokens (hidden) the mask hides"
+	}
+	pads := slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(s.Path.Side) })
+	hides := slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(dump.Right) && len(p.Items[0].Hidden) > 0 })
+	for _, of := range []struct {
+		kind  string
+		lacks bool
+		what  string
+	}{
+		{dump.Decode, f.steps < n, asked + "forward passes of a single token behind a prefill"},
+		{dump.Chunked, !f.later, "a chunk of two tokens or more behind another one"},
+		{dump.Chunked, f.uneven, fmt.Sprintf("chunks of %d tokens, of which only the last of a sequence is shorter", n)},
+		{dump.Turns, f.answer < n,
+			fmt.Sprintf("a forward pass of two tokens or more behind %d of a single one, behind a prefill", n)},
+		{dump.Batch, f.together == 0, "a forward pass of two sequences"},
+		{dump.Batch, asked != "" && f.stepsTogether < n,
+			asked + "forward passes of a single token of two sequences each, behind a prefill"},
+		{dump.Padding, !pads, "a row of padding on the " + s.Path.Side},
+		{dump.Prefix, len(f.cached) == 0, "a hit, an item with cached_tokens: no hit"},
+		{dump.Prefix, f.unfed != "", f.unfed},
+		{dump.Repeat, f.runs < runs,
+			fmt.Sprintf("%d runs of one sequence from its first token on, each with an empty cache", runs)},
+		{dump.Lengths, lengths != nil, "a forward pass over the first " + strings.Join(lengths, ", ") + " tokens"},
+		{dump.Mask, !hides, "a forward pass whose last tokens (hidden) the mask hides"},
+	} {
+		if s.Path.Kind == of.kind && of.lacks {
+			return of.what
 		}
 	}
 	return ""

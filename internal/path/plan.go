@@ -69,6 +69,7 @@ func (p Plan) Name() string { return dump.PathCase(p.Case, p.Path) }
 type planner struct {
 	dump.Path
 	name   string
+	number int // the first of the path's; 0 for none
 	inputs []Input
 	about  About
 	left   []string
@@ -88,7 +89,7 @@ func Plans(name string, inputs []Input, about About) (plans []Plan, left []strin
 		return nil, nil, err
 	}
 	about.Page = cmp.Or(about.Page, Page)
-	pl := planner{Path: p, name: name, about: about}
+	pl := planner{Path: p, name: name, number: slices.Concat(p.Numbers, []int{0})[0], about: about}
 	pl.withoutTwins(inputs)
 	for _, group := range pl.groups() {
 		plan, lacks := Plan{Path: name, Case: group[0].Case}, ""
@@ -100,6 +101,9 @@ func Plans(name string, inputs []Input, about About) (plans []Plan, left []strin
 		if lacks != "" {
 			pl.leave(group[0].Case, lacks)
 			continue
+		}
+		if !slices.ContainsFunc(plan.Images, func(of []string) bool { return of != nil }) {
+			plan.Images = nil
 		}
 		plans = append(plans, plan)
 	}
@@ -119,7 +123,7 @@ func (pl *planner) groups() [][]Input {
 		switch {
 		case in.Images == nil:
 			both[0] = append(both[0], in)
-		case pl.Kind == dump.Batch && pl.Numbers != nil:
+		case pl.Kind == dump.Batch && pl.number > 0:
 			pl.leave(in.Case, "parts of sequences with images are fed alone")
 		default:
 			both[1] = append(both[1], in)
@@ -135,16 +139,13 @@ func (pl *planner) groups() [][]Input {
 // along a path are found by their tokens.
 func (pl *planner) withoutTwins(inputs []Input) {
 	for _, in := range inputs {
-		twin := ""
-		for _, s := range in.sequences() {
-			for _, earlier := range pl.inputs {
-				if slices.ContainsFunc(earlier.sequences(), func(e sequence) bool { return slices.Equal(e.ids, s.ids) && !slices.Equal(e.images, s.images) }) {
-					twin = earlier.Case
-				}
-			}
+		of := in.sequences()
+		isTwin := func(e sequence) bool {
+			return slices.ContainsFunc(of, func(s sequence) bool { return slices.Equal(e.ids, s.ids) && !slices.Equal(e.images, s.images) })
 		}
-		if twin != "" {
-			pl.leave(in.Case, "its tokens are those of case "+twin+", which has other images")
+		i := slices.IndexFunc(pl.inputs, func(earlier Input) bool { return slices.ContainsFunc(earlier.sequences(), isTwin) })
+		if i >= 0 {
+			pl.leave(in.Case, "its tokens are those of case "+pl.inputs[i].Case+", which has other images")
 			continue
 		}
 		pl.inputs = append(pl.inputs, in)
@@ -155,79 +156,68 @@ func (pl *planner) withoutTwins(inputs []Input) {
 func (pl *planner) alone(plan *Plan, in Input) (lacks string) {
 	for _, s := range in.sequences() {
 		if lacks == "" {
-			lacks = plan.add(pl.Path, s, pl.about, func() sequence { return pl.other(in, s) })
+			lacks = pl.add(plan, in, s)
 		}
 	}
 	return lacks
 }
 
-// add plans the passes of one more sequence of a case: it is fed in parts, or its beginnings are. lacks says why the path
-// cannot be taken with it. other returns another prompt.
-func (p *Plan) add(path dump.Path, in sequence, about About, other func() sequence) (lacks string) {
-	ids, n := in.ids, len(in.ids)
-	number, least, more := 0, 1, "" // of tokens: that of the path, and how many the sequence has to have
-	if path.Numbers != nil {
-		number = path.Numbers[0]
+// way is how a sequence is fed along a path.
+type way struct {
+	least      int               // how many tokens it has to have
+	why        string            // that
+	beginnings []int             // how many of its tokens are fed, as a sequence for each
+	ends       func(n int) []int // of the forward passes over n of them
+}
+
+// add plans the passes of one more sequence of a case; lacks says why the path cannot be taken with it.
+func (pl *planner) add(p *Plan, of Input, in sequence) (lacks string) {
+	n, page, number := len(in.ids), pl.about.Page, pl.number
+	steps, answer := cmp.Or(number, min(decoded, n-1)), cmp.Or(number, decoded)
+	turn, pages, shown := (n-2*answer)/3+answer, (n-1)/page*page, n-n/3
+	prefix, lengths := []int{pages, n, pages/2 + 1}, pl.Numbers // of the last prefix, a cache that can be cut has more
+	if in.images != nil {
+		prefix = []int{n, n} // another one may end inside of an image
 	}
-	var ends func(n int) []int
-	var beginnings []int
-	switch path.Kind {
-	case dump.OnePass:
-		ends = atOnce
-	case dump.Decode:
-		k := cmp.Or(number, min(decoded, n-1))
-		least, ends = max(k, 1)+1, lastOneByOne(k)
-	case dump.Chunked:
-		least, more = max(number, 2)+2, ", in chunks of 2 or more"
-		ends = func(n int) (ends []int) {
-			for at := number; at < n; at += number {
-				ends = append(ends, at)
-			}
-			return append(ends, n)
+	if lengths == nil {
+		lengths = usualLengths(n, pl.about.Window)
+	}
+	chunks := func(n int) (ends []int) {
+		for at := number; at < n; at += number {
+			ends = append(ends, at)
 		}
-	case dump.Turns: // a third of the tokens together, some one at a time, as an answer is, and again; then the last question
-		answer := cmp.Or(number, decoded)
-		turn := (n-2*answer)/3 + answer
-		least, ends = 3*leastQuestion+2*answer, func(n int) []int {
-			return slices.Concat(lastOneByOne(answer)(turn), lastOneByOne(answer)(2*turn), []int{n})
-		}
-	case dump.Prefix:
-		pages := (n - 1) / about.Page * about.Page
-		least, more = about.Page+1, fmt.Sprintf(": a page of the cache, of %d tokens, and one more", about.Page)
-		beginnings = []int{pages, n, pages/2 + 1} // of the last, a cache that can be cut has more
-		if in.images != nil {
-			beginnings = []int{n, n} // another one may end inside of an image
-		}
-	case dump.Repeat:
-		if number < 2 {
-			return "one run is no repetition: write repeat: 2 or more"
-		}
-		of := []int{p.sequence(in), p.sequence(other())}
+		return append(ends, n)
+	}
+	turns := func(n int) []int { // a third together, some one at a time, as an answer is, and again; then the last question
+		return slices.Concat(lastOneByOne(answer)(turn), lastOneByOne(answer)(2*turn), []int{n})
+	}
+	w := map[string]way{
+		dump.OnePass: {1, "", []int{n}, atOnce},
+		dump.Decode:  {max(steps, 1) + 1, "", []int{n}, lastOneByOne(steps)},
+		dump.Chunked: {max(number, 2) + 2, ", in chunks of 2 or more", []int{n}, chunks},
+		dump.Turns:   {3*leastQuestion + 2*answer, "", []int{n}, turns},
+		dump.Prefix:  {page + 1, fmt.Sprintf(": a page of the cache, of %d tokens, and one more", page), prefix, atOnce},
+		dump.Lengths: {slices.Max(append(slices.Clip(lengths), 1)), "", lengths, atOnce},
+		dump.Mask:    {3, "", []int{n, shown, shown}, atOnce},
+	}[pl.Kind]
+	switch {
+	case pl.Kind == dump.Repeat && number < 2:
+		return "one run is no repetition: write repeat: 2 or more"
+	case pl.Kind == dump.Lengths && in.images != nil:
+		return "a beginning of it may end inside of an image"
+	case n < w.least || pl.Kind == dump.Chunked && number == 1:
+		return fmt.Sprintf("it has %d tokens, and the path wants %d or more%s", n, w.least, w.why)
+	case pl.Kind == dump.Repeat:
+		both := []int{p.sequence(in), p.sequence(pl.other(of, in))}
 		for k := range 2*number - 1 {
-			p.feed(atOnce, of[k%2])
+			p.feed(atOnce, both[k%2])
 			p.Passes[len(p.Passes)-1][0].Fresh = k > 1
 		}
-	case dump.Lengths:
-		if in.images != nil {
-			return "a beginning of it may end inside of an image"
-		}
-		if beginnings = path.Numbers; beginnings == nil {
-			beginnings = usualLengths(n, about.Window)
-		}
-		least = slices.Max(beginnings)
-	case dump.Mask:
-		least, beginnings = 3, []int{n, n - n/3, n - n/3}
 	}
-	if n < least || path.Kind == dump.Chunked && number == 1 {
-		return fmt.Sprintf("it has %d tokens, and the path wants %d or more%s", n, least, more)
-	}
-	if ends != nil {
-		p.feed(ends, p.sequence(in))
-	}
-	for k, to := range beginnings {
-		p.feed(atOnce, p.sequence(sequence{ids[:to], in.images}))
-		if path.Kind == dump.Mask && k == 1 {
-			p.Passes[len(p.Passes)-1][0].Hidden = ids[to:]
+	for k, to := range w.beginnings {
+		p.feed(w.ends, p.sequence(sequence{in.ids[:to], in.images}))
+		if pl.Kind == dump.Mask && k == 1 {
+			p.Passes[len(p.Passes)-1][0].Hidden = in.ids[to:]
 		}
 	}
 	return ""
@@ -235,13 +225,7 @@ func (p *Plan) add(path dump.Path, in sequence, about About, other func() sequen
 
 // sequence adds a sequence and returns its number.
 func (p *Plan) sequence(s sequence) int {
-	p.Tokens = append(p.Tokens, s.ids)
-	if s.images != nil || p.Images != nil {
-		for len(p.Images) < len(p.Tokens)-1 {
-			p.Images = append(p.Images, nil)
-		}
-		p.Images = append(p.Images, s.images)
-	}
+	p.Tokens, p.Images = append(p.Tokens, s.ids), append(p.Images, s.images)
 	return len(p.Tokens) - 1
 }
 
@@ -312,10 +296,7 @@ func (pl *planner) other(in Input, s sequence) sequence {
 // together plans a path of several sequences: those of all cases, and where these are one, or all
 // equally long where padding is asked for, beginnings of the first. lacks says why the cases cannot take it.
 func (pl *planner) together(plan *Plan, inputs []Input) (lacks string) {
-	steps := 0 // so many of the last tokens are fed one at a time
-	if pl.Kind == dump.Batch && pl.Numbers != nil {
-		steps = pl.Numbers[0]
-	}
+	steps := pl.number // so many of the last tokens are fed one at a time
 	for _, in := range inputs {
 		before := len(plan.Tokens)
 		for _, s := range in.sequences() {
@@ -327,22 +308,23 @@ func (pl *planner) together(plan *Plan, inputs []Input) (lacks string) {
 			pl.leave(in.Case, fmt.Sprintf("it wants %d tokens or more", steps+1))
 		}
 	}
-	if steps > 0 && (plan.Tokens == nil || len(plan.Tokens) == 1 && len(plan.Tokens[0]) == steps+1) {
+	if plan.Tokens == nil || steps > 0 && len(plan.Tokens) == 1 && len(plan.Tokens[0]) == steps+1 {
 		return fmt.Sprintf("it wants two sequences of %d tokens or more", steps+1)
 	}
-	if len(inputs) > 1 && plan.Images == nil {
+	images := inputs[0].Images != nil
+	if len(inputs) > 1 && !images {
 		plan.Case = ""
 	}
 	first := plan.Tokens[0]
 	n := len(first)
 	equal := !slices.ContainsFunc(plan.Tokens, func(ids []int) bool { return len(ids) != n })
 	switch {
-	case plan.Images != nil && len(inputs) == 1:
+	case images && len(inputs) == 1:
 		return "no other case has images"
 	case len(plan.Tokens) > 1 && (pl.Kind == dump.Batch || !equal):
 	case n == 1:
 		return "all sequences have one token: give a case two or more"
-	case plan.Images != nil:
+	case images:
 		return "a beginning of it may end inside of an image: give another one, of another length"
 	default:
 		plan.sequence(sequence{ids: first[:max((n+1)/2, steps+1)]})

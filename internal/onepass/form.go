@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/tensor"
 )
 
 // block is a tensor seen as [lines, outer, rows, inner].
@@ -124,9 +125,6 @@ func spreads(pass *path.Pass) []record {
 }
 
 func product(sizes []int) int {
-	n := 1
-	for _, s := range sizes {
-		n *= s
-	}
+	n, _ := tensor.NumElems(sizes) // those of tensors, which fit
 	return n
 }

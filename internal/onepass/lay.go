@@ -200,10 +200,10 @@ func (w *writer) start(a axes) {
 
 // bytesOf are the elements of a tensor, in row-major order.
 func bytesOf(t *tensor.Tensor) []byte {
-	if b, ok := t.Bytes(); ok {
-		return b
+	b, ok := t.Bytes()
+	if !ok {
+		b, _ = t.Copy().Bytes()
 	}
-	b, _ := t.Copy().Bytes()
 	return b
 }
 

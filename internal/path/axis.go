@@ -28,33 +28,23 @@ type recorded struct {
 func (a axis) fits(s recorded, float bool) bool {
 	n, shape := len(s.pass.Rows), s.Shape()
 	batch, tokens := s.pass.Size()
-	switch a {
-	case lastRows:
+	switch {
+	case a == lastRows:
 		return (len(shape) == 2 || len(shape) == 3 && shape[1] == 1) && shape[0] == len(s.pass.Items)
-	case 0:
+	case a == 0:
 		return len(shape) > 0 && shape[0] == n && (len(shape) > 1 || !float)
-	case 1:
-		if len(shape) < 2 || len(shape) == 2 && float {
-			return false
-		}
-	case 2:
-		if len(shape) != 4 {
-			return false
-		}
+	case a == 1 && (len(shape) < 2 || len(shape) == 2 && float), a == 2 && len(shape) != 4:
+		return false
 	}
 	return shape[0] == 1 && shape[a] == n || tokens > 0 && shape[0] == batch && shape[a] == tokens
 }
 
 // rest is the shape without the axes that count sequences and tokens.
 func (a axis) rest(shape []int) []int {
-	out := slices.Clone(shape)
-	switch {
-	case a == lastRows:
-		return slices.DeleteFunc(out[1:], func(d int) bool { return d == 1 })
-	case a > 0:
-		out = slices.Delete(out, int(a), int(a)+1)
+	if a == lastRows {
+		return slices.DeleteFunc(slices.Clone(shape[1:]), func(d int) bool { return d == 1 })
 	}
-	return out[1:]
+	return slices.Concat(shape[1:max(a, 1)], shape[a+1:])
 }
 
 // axisOf finds where the rows of a port are by its shapes in all forward passes; none if they are not

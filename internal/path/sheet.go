@@ -208,10 +208,7 @@ func (s *Sheet) Padding(p *Pass, item int, layer, port string) (rows *tensor.Ten
 	if left = first > 0; left {
 		from, to = 0, first
 	}
-	if from == to {
-		return nil, false
-	}
-	if t, err = t.Slice(int(a), from, to); err != nil {
+	if t, err = t.Slice(int(a), from, to); err != nil || from == to {
 		return nil, false
 	}
 	return t, left

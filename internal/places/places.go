@@ -54,16 +54,9 @@ func (p Places) Text(noun string) string {
 }
 
 func nth(n int) string {
-	suffix := "th"
-	if n%100/10 != 1 {
-		switch n % 10 {
-		case 1:
-			suffix = "st"
-		case 2:
-			suffix = "nd"
-		case 3:
-			suffix = "rd"
-		}
+	suffix := map[int]string{1: "st", 2: "nd", 3: "rd"}[n%10]
+	if suffix == "" || n%100/10 == 1 {
+		suffix = "th"
 	}
 	return fmt.Sprint(n, suffix)
 }

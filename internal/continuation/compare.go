@@ -152,14 +152,14 @@ func (o *Outcome) tokens(asked int) (int, error) {
 		return 0, err
 	}
 	for k := range n {
-		for _, s := range []*Side{g, a} {
-			switch {
-			case s.logits.has(k):
-			case s == a && k == n-1 && k > 0 && k >= len(g.Fed) && asked == 0:
-				return n - 1, nil // it decides a token after the text, which no one has to run
-			default:
-				return 0, s.missing(k)
-			}
+		switch {
+		case !g.logits.has(k):
+			return 0, g.missing(k)
+		case a.logits.has(k):
+		case k == n-1 && k > 0 && k >= len(g.Fed) && asked == 0:
+			return n - 1, nil // it decides a token after the text, which no one has to run
+		default:
+			return 0, a.missing(k)
 		}
 	}
 	if n == 0 {

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -85,7 +86,7 @@ func gaps(golden, actual Row, one, other int, d tensor.DType) (gap, own, noise f
 func Compare(golden, actual Row, reference, said int, d tensor.DType) Position {
 	p := Position{Reference: reference, Said: -1, Candidate: -1, Bad: actual.bad, Error: math.Inf(1), KL: math.Inf(1),
 		Flat: golden.flat(d), Rank: actual.rank(reference), LogProb: golden.LogProb(reference), CandidateLogProb: actual.LogProb(reference)}
-	if len(actual.Top) == 0 || actual.bad > 0 {
+	if !actual.decides() {
 		p.Choice, p.Gap, p.CandidateGap = Diverged, math.NaN(), math.NaN()
 		return p
 	}
@@ -214,12 +215,11 @@ func divergence(golden, actual Row) float64 {
 		}
 	}
 	for _, l := range golden.Top {
-		if _, ok := actual.Logit(l.Token); !ok {
-			continue
+		if a, ok := actual.Logit(l.Token); ok {
+			p, q := math.Exp(l.Value-golden.LSE), math.Exp(a-actual.LSE)
+			restP, restQ = restP-p, restQ-q
+			add(p, q)
 		}
-		p, q := math.Exp(l.Value-golden.LSE), math.Exp(actual.LogProb(l.Token))
-		restP, restQ = restP-p, restQ-q
-		add(p, q)
 	}
 	if least := 1e-12; restP > least && restQ > least { // else it is rounding of the sums
 		add(restP, restQ)
@@ -262,7 +262,7 @@ func position(g, a []float64, d tensor.DType) *Position {
 		return &Position{Choice: Same, Reference: top, Candidate: top, Said: -1}
 	}
 	golden := NewRow(g)
-	if golden.Bad() > 0 || len(golden.Top) == 0 {
+	if !golden.decides() {
 		return nil
 	}
 	pos := Compare(golden, NewRow(a), golden.Top[0].Token, -1, d)
@@ -288,11 +288,9 @@ func (p *Position) Ahead() string {
 // Surest returns the largest probability of all rows of logits; 1 where a row has none.
 func Surest(logits *tensor.Tensor) (most float64) {
 	n := logits.RowLen()
-	x := make([]float64, n)
-	for row := range logits.Len() / n {
-		logits.Float64s(x, row*n)
-		r := NewRow(x)
-		if r.Bad() > 0 || len(r.Top) == 0 {
+	for i := range logits.Len() / n {
+		r := NewRow(vec.Read(logits, n, []int{i}))
+		if !r.decides() {
 			return 1
 		}
 		most = max(most, math.Exp(r.LogProb(r.Top[0].Token)))
@@ -302,11 +300,10 @@ func Surest(logits *tensor.Tensor) (most float64) {
 
 // Last returns the largest logit of the last row, and its probability.
 func Last(logits *tensor.Tensor) (token int, probability float64, err error) {
-	x := make([]float64, logits.RowLen())
-	logits.Float64s(x, logits.Len()-len(x))
-	r := NewRow(x)
+	n := logits.RowLen()
+	r := NewRow(vec.Read(logits, n, []int{logits.Len()/n - 1}))
 	switch {
-	case r.Bad() > 0 || len(r.Top) == 0:
+	case !r.decides():
 		return 0, 0, fmt.Errorf("are not finite")
 	case r.Constant():
 		return 0, 0, fmt.Errorf("are all %.4g: none is the largest", r.Top[0].Value)

@@ -90,6 +90,9 @@ func Largest(top []Logit, lse, spread float64) Row {
 // Bad counts the logits that are NaN or +Inf.
 func (r Row) Bad() int { return r.bad }
 
+// decides reports whether one of the logits may be the largest.
+func (r Row) decides() bool { return r.bad == 0 && len(r.Top) > 0 }
+
 // Whole reports whether the logits of all tokens are known.
 func (r Row) Whole() bool { return r.all != nil }
 

@@ -1,10 +1,6 @@
 package onepass
 
-import (
-	"slices"
-
-	"github.com/goparity/goparity/internal/path"
-)
+import "github.com/goparity/goparity/internal/path"
 
 // Grid says which token each row of the reference's pass is: Lines sequences of Rows rows each, as
 // padded batches have, or one line.
@@ -36,23 +32,17 @@ func NewGrid(pass *path.Pass, runs []*Run) *Grid {
 	return g
 }
 
-// index returns the cells of a run by position.
-func (g *Grid) index(r *Run) map[int]int {
-	at := map[int]int{}
+// cells are those of each run, by position; runs lists these runs.
+func (g *Grid) cells() (runs []*Run, at map[*Run]map[int]int) {
+	at = map[*Run]map[int]int{}
 	for i, c := range g.Cells {
-		if c.Run == r && c.Position >= 0 {
-			at[c.Position] = i
+		if c.Run == nil {
+			continue
 		}
-	}
-	return at
-}
-
-// runs lists the runs that lie on the grid.
-func (g *Grid) runs() (list []*Run) {
-	for _, c := range g.Cells {
-		if c.Run != nil && !slices.Contains(list, c.Run) {
-			list = append(list, c.Run)
+		if at[c.Run] == nil {
+			runs, at[c.Run] = append(runs, c.Run), map[int]int{}
 		}
+		at[c.Run][c.Position] = i
 	}
-	return list
+	return runs, at
 }

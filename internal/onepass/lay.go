@@ -105,7 +105,8 @@ func (in *Input) Lay(ports []Port, grid *Grid) *Layout {
 			out.Unlaid = append(out.Unlaid, i)
 		}
 	}
-	for _, r := range grid.runs() {
+	runs, _ := grid.cells()
+	for _, r := range runs {
 		for _, i := range r.Items {
 			if !seen[i.Pass] {
 				out.Notes = append(out.Notes, fmt.Sprintf("forward pass %s recorded nothing: sequence %d lacks its rows %d–%d",
@@ -220,11 +221,11 @@ func (w *writer) rows() bool {
 				break
 			}
 			w.start(a)
-			for _, r := range w.grid.runs() {
-				at := w.grid.index(r)
+			runs, at := w.grid.cells()
+			for _, r := range runs {
 				for _, s := range r.sources(cache) {
 					if w.records[s.Pass] != nil {
-						w.put(records[s.Pass], r, s, at)
+						w.put(records[s.Pass], r, s, at[r])
 					}
 				}
 			}
@@ -365,10 +366,11 @@ func (w *writer) state() (found bool) {
 		return w.constant()
 	}
 	w.start(axes{row: -1, each: 1, line: len(w.laid.Shape) > 0 && w.laid.Shape[0] == w.grid.Lines})
-	for _, r := range w.grid.runs() {
-		at, i := w.grid.index(r), r.Items[len(r.Items)-1]
-		last, reaches := at[i.To-1]
-		if _, goesOn := at[i.To]; goesOn || !reaches || w.records[i.Pass] == nil {
+	runs, at := w.grid.cells()
+	for _, r := range runs {
+		i := r.Items[len(r.Items)-1]
+		last, reaches := at[r][i.To-1]
+		if _, goesOn := at[r][i.To]; goesOn || !reaches || w.records[i.Pass] == nil {
 			continue
 		}
 		if !w.last(i, last/w.grid.Rows) {

@@ -144,9 +144,7 @@ func (s *Sheet) Recorded(step, layer, port string) *tensor.Tensor {
 func (s *Sheet) Pass(step string) *Pass { return s.of[step] }
 
 // Index returns the number of the forward pass of a step; −1 if there is none.
-func (s *Sheet) Index(step string) int {
-	return slices.IndexFunc(s.Passes, func(p *Pass) bool { return p.Step == step })
-}
+func (s *Sheet) Index(step string) int { return slices.Index(s.Passes, s.of[step]) }
 
 // Axis is the axis of a port's tensors whose indices are the tokens of a forward pass; −1 if they have
 // none, and at most one row for each sequence.

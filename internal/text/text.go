@@ -27,7 +27,6 @@ const (
 
 // Finding is what the candidate made of one prompt or conversation along one of its API paths.
 type Finding struct {
-	Path           string    // the candidate's API path: "completion", "chat", …
 	Golden, Actual dump.Text // of the reference, which is empty where nothing was judged
 	Status         Status
 	Text           string // what was found, in one line
@@ -47,13 +46,13 @@ type Cause struct {
 func Judge(golden, actual *dump.Info) []Finding {
 	var out []Finding
 	for _, a := range actual.Text {
-		f := Finding{Path: a.Path, Actual: a, At: -1}
+		f := Finding{Actual: a, At: -1}
 		what := "not judged: the reference made nothing of this ask: renew its goldens, or give its run.json a text"
 		if g := reference(golden, actual, a); g != nil {
 			f.Golden = *g
 			what = f.judge()
 		}
-		f.Text = f.Path + ": " + what
+		f.Text = a.Path + ": " + what
 		out = append(out, f)
 	}
 	return out

@@ -119,13 +119,14 @@ func encodingOf(golden, actual *Side) tensor.DType {
 	}
 	d := golden.logits.of
 	for _, s := range []*Side{golden, actual} {
-		of := s.logits.of
+		said := tensor.Invalid
 		if s.Run != nil {
-			if said, err := tensor.ParseDType(s.Run.Info.Encoding.Compute); err == nil && said.IsFloat() {
-				of = said
-			}
+			said, _ = tensor.ParseDType(s.Run.Info.Encoding.Compute)
 		}
-		d = compare.Coarser(d, of)
+		if !said.IsFloat() {
+			said = s.logits.of
+		}
+		d = compare.Coarser(d, said)
 	}
 	return d
 }
@@ -248,16 +249,14 @@ func (o *Outcome) position(k int) (p generation.Position, err error) {
 // reference returns the reference's token: what it says that it chose, unless its own logits contradict
 // that, or the one with the largest logit.
 func (o *Outcome) reference(k int, golden generation.Row) (int, error) {
-	first, said := golden.Top[0], -1
-	fed := o.Golden.Fed
-	if k < len(o.Golden.Choices) {
-		said = o.Golden.Choices[k]
-	} else if o.Golden.Choices == nil && k < len(fed) {
-		said = fed[k]
+	text, first := o.Golden.Choices, golden.Top[0]
+	if text == nil {
+		text = o.Golden.Fed
 	}
-	if said < 0 || said == first.Token {
+	if k >= len(text) || text[k] < 0 || text[k] == first.Token {
 		return first.Token, nil
 	}
+	said := text[k]
 	x, ok := golden.Logit(said)
 	switch {
 	case ok && first.Value-x <= golden.Noise(o.Encoding, first.Value, x):

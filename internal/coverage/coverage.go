@@ -134,7 +134,11 @@ func (d Demand) parts(p *Pass) (list []*part, final *Port) {
 		if port.Tensor.Len() == 0 {
 			continue
 		}
-		for _, name := range d.names(p, port.Layer) {
+		names := []string{p.block(port.Layer)}
+		if outer := d.asked(port.Layer); d.Each && outer != "" && outer != names[0] {
+			names = append(names, outer)
+		}
+		for _, name := range names {
 			b := byName[name]
 			if b == nil {
 				b = &part{name: name, first: port.Tensor, lacking: true, leaf: true}
@@ -151,31 +155,19 @@ func (d Demand) parts(p *Pass) (list []*part, final *Port) {
 	return list, final
 }
 
-// names returns the parts that a layer belongs to. What belongs to none has the name "".
-func (d Demand) names(p *Pass, layer string) []string {
-	names := []string{p.block(layer)}
-	if outer := d.asked(layer); d.Each && outer != "" && outer != names[0] {
-		names = append(names, outer)
-	}
-	return names
-}
-
 // block returns the outermost numbered block around a layer, with the call in which the layer ran;
 // "" if there is none.
 func (p *Pass) block(layer string) string {
 	block := label.Block(label.Name(layer))
 	if block == "" {
-		return block
+		return ""
 	}
-	for l := layer; label.Name(l) != block; {
-		up := p.Container(l)
-		if up == l || !label.Within(up, block) {
+	for label.Name(layer) != block {
+		up := p.Container(layer)
+		if up == layer || !label.Within(up, block) {
 			return block // it was not recorded itself
 		}
-		l = up
-		if label.Name(l) == block {
-			return l
-		}
+		layer = up
 	}
 	return layer // a call of the block itself
 }

@@ -96,7 +96,9 @@ func Plans(name string, inputs []Input, about About) (plans []Plan, left []strin
 		if p.Kind == dump.Batch || p.Kind == dump.Padding {
 			lacks = pl.together(&plan, group)
 		} else {
-			lacks = pl.alone(&plan, group[0])
+			for _, s := range group[0].sequences() {
+				lacks = cmp.Or(lacks, pl.add(&plan, group[0], s))
+			}
 		}
 		if lacks != "" {
 			pl.leave(group[0].Case, lacks)
@@ -150,16 +152,6 @@ func (pl *planner) withoutTwins(inputs []Input) {
 		}
 		pl.inputs = append(pl.inputs, in)
 	}
-}
-
-// alone plans a path of a case by itself; lacks says why it cannot take the path.
-func (pl *planner) alone(plan *Plan, in Input) (lacks string) {
-	for _, s := range in.sequences() {
-		if lacks == "" {
-			lacks = pl.add(plan, in, s)
-		}
-	}
-	return lacks
 }
 
 // way is how a sequence is fed along a path.

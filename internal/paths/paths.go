@@ -283,11 +283,8 @@ func (p *Paths) Agreement() (a *report.Agreement, agrees bool) {
 func name(s *path.Sheet, cases []judge.Case) string {
 	name := cmp.Or(s.Run.Info.Case, filepath.Base(filepath.Clean(s.Run.Path)))
 	taken := func(k judge.Case) bool { return k.Name == name }
-	if slices.ContainsFunc(cases, taken) {
-		name += " " + s.Name
-	}
-	for slices.ContainsFunc(cases, taken) {
-		name += "'"
+	for more := " " + s.Name; slices.ContainsFunc(cases, taken); more = "'" {
+		name += more
 	}
 	return name
 }

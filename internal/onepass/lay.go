@@ -150,7 +150,9 @@ func (w *writer) read(seen []bool) (found bool) {
 		w.dtype = tensor.F32
 		for k, t := range w.records {
 			if t != nil {
-				w.records[k] = widened(t)
+				x := make([]float32, t.Len())
+				t.Float32s(x, 0)
+				w.records[k], _ = tensor.Of(x, t.Shape()...) // of its own shape
 			}
 		}
 	}
@@ -167,17 +169,6 @@ func (w *writer) lay() bool {
 	t, err := tensor.New(w.dtype, w.laid.Shape, w.data)
 	w.laid.Tensor = t
 	return err == nil
-}
-
-// widened returns a tensor of floats in float32.
-func widened(t *tensor.Tensor) *tensor.Tensor {
-	x := make([]float32, t.Len())
-	t.Float32s(x, 0)
-	w, err := tensor.Of(x, t.Shape()...)
-	if err != nil {
-		return t
-	}
-	return w
 }
 
 // start makes an empty tensor.
@@ -369,35 +360,26 @@ func (w *writer) state() (found bool) {
 	runs, at := w.grid.cells()
 	for _, r := range runs {
 		i := r.Items[len(r.Items)-1]
+		t, shape, line, of := w.records[i.Pass], w.laid.Shape, 0, 0 // of which lines: those of the grid and of the record
 		last, reaches := at[r][i.To-1]
-		if _, goesOn := at[r][i.To]; goesOn || !reaches || w.records[i.Pass] == nil {
+		if _, goesOn := at[r][i.To]; goesOn || !reaches || t == nil {
 			continue
 		}
-		if !w.last(i, last/w.grid.Rows) {
-			return false
+		if w.laid.axes.line {
+			line = last / w.grid.Rows
+			if n := len(w.Passes[i.Pass].Items); len(t.Shape()) > 0 && t.Shape()[0] == n {
+				of, shape = i.Index, append([]int{n}, shape[1:]...)
+			}
 		}
+		if !slices.Equal(t.Shape(), shape) {
+			return false // it lies in another way
+		}
+		n := w.laid.to.inner * w.size
+		copy(w.data[line*n:], bytesOf(t)[of*n:(of+1)*n])
+		w.mark(line*w.grid.Rows, (line+1)*w.grid.Rows, i.Pass)
 		found = true
 	}
 	return found
-}
-
-// last writes the state that a run on a line of the grid ended with; false if it lies in another way.
-func (w *writer) last(i Item, line int) bool {
-	t, shape, lines := w.records[i.Pass], w.laid.Shape, 1
-	if items := len(w.Passes[i.Pass].Items); w.laid.axes.line && len(t.Shape()) > 0 && t.Shape()[0] == items {
-		lines = items
-		shape = append([]int{lines}, shape[1:]...)
-	}
-	if !slices.Equal(t.Shape(), shape) {
-		return false
-	}
-	if !w.laid.axes.line {
-		line = 0
-	}
-	n := w.laid.to.inner * w.size
-	copy(w.data[line*n:], bytesOf(t)[min(i.Index, lines-1)*n:][:n])
-	w.mark(line*w.grid.Rows, (line+1)*w.grid.Rows, i.Pass)
-	return true
 }
 
 // constant lays a port out that is the same in every forward pass.

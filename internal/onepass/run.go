@@ -83,28 +83,21 @@ func New(tokens [][]int, passes []*path.Pass, record Record) *Input {
 	return in
 }
 
-// begin begins a run.
+// begin begins a run, with the rows of the last one that had the tokens which its prefix cache held.
 func (in *Input) begin(item dump.PassItem) *Run {
 	r := &Run{Sequence: item.Sequence, Cached: item.CachedTokens}
-	if r.Cached > 0 {
-		if r.Prefix = in.prefix(r); r.Prefix == nil {
-			in.Notes = append(in.Notes, fmt.Sprintf("sequence %d: no forward pass ran the %d tokens that its prefix cache held", r.Sequence, r.Cached))
+	if n := r.Cached; n > 0 {
+		for _, other := range in.Runs {
+			if other.End() >= n && slices.Equal(in.Tokens[other.Sequence][:n], in.Tokens[r.Sequence][:n]) {
+				r.Prefix = other
+			}
+		}
+		if r.Prefix == nil {
+			in.Notes = append(in.Notes, fmt.Sprintf("sequence %d: no forward pass ran the %d tokens that its prefix cache held", r.Sequence, n))
 		}
 	}
 	in.Runs = append(in.Runs, r)
 	return r
-}
-
-// prefix is the last run that had the cached tokens of r.
-func (in *Input) prefix(r *Run) *Run {
-	tokens := in.Tokens[r.Sequence]
-	for _, other := range slices.Backward(in.Runs) {
-		have := in.Tokens[other.Sequence]
-		if n := r.Cached; other.End() >= n && slices.Equal(have[:n], tokens[:n]) {
-			return other
-		}
-	}
-	return nil
 }
 
 // source is a stretch of rows that a run has: its own, or those of the prefix that it found.

@@ -36,14 +36,21 @@ type Found struct {
 }
 
 // From puts the rows of other sheets in the order in which s fed them: a run with a step for each of
-// its forward passes.
+// its forward passes. Sequences that no sheet has may stand between the runs of repeat.
 func (s *Sheet) From(others ...*Sheet) (out *Found, err error) {
-	out = &Found{}
-	if out.at, err = s.find(others); err != nil {
-		return nil, err
+	out = &Found{at: make([]found, len(s.Tokens))}
+	known := false
+	for i, tokens := range s.Tokens {
+		if s.began(i) == nil {
+			continue
+		}
+		f, other := findTokens(i, tokens, others)
+		known, err = known || other == nil, cmp.Or(err, other)
+		out.Assumed = out.Assumed || other == nil && len(tokens) < len(f.sheet.Tokens[f.sequence])
+		out.at[i] = f
 	}
-	for i, f := range out.at {
-		out.Assumed = out.Assumed || f.sheet != nil && len(s.Tokens[i]) < len(f.sheet.Tokens[f.sequence])
+	if err != nil && (s.Path.Kind != dump.Repeat || !known) {
+		return nil, err
 	}
 	like := *others[0].Run
 	like.Info.TokenIDs, like.Info.Generation = s.Run.Info.TokenIDs, s.Run.Info.Generation // those that were found
@@ -141,24 +148,6 @@ func (s *Sheet) began(sequence int) *Pass {
 		return nil
 	}
 	return s.Passes[k]
-}
-
-// find finds each sequence that was fed in other sheets. Those that no sheet has may stand between the runs of repeat.
-func (s *Sheet) find(others []*Sheet) (at []found, err error) {
-	at = make([]found, len(s.Tokens))
-	known := false
-	for i, tokens := range s.Tokens {
-		if s.began(i) == nil {
-			continue
-		}
-		var other error
-		at[i], other = findTokens(i, tokens, others)
-		known, err = known || other == nil, cmp.Or(err, other)
-	}
-	if s.Path.Kind == dump.Repeat && known {
-		err = nil
-	}
-	return at, err
 }
 
 // findTokens finds the sequence with these tokens, or else the shortest that begins with them. Where there is none, other

@@ -252,14 +252,13 @@ func lastOneByOne(k int) func(n int) []int {
 
 // usualLengths are 1, 2, and those around the window and what kernels take at a time, up to n.
 func usualLengths(n, window int) (out []int) {
-	out = []int{1, 2}
+	out = []int{1, 2, n}
 	if window > 0 {
 		out = append(out, window-1, window, window+1)
 	}
 	for _, k := range around {
 		out = append(out, k-1, k, k+1)
 	}
-	out = append(out, n)
 	slices.Sort(out)
 	return slices.DeleteFunc(slices.Compact(out), func(k int) bool { return k < 1 || k > n })
 }

@@ -94,7 +94,7 @@ func TestCausesAlongPaths(t *testing.T) {
 			Measured: true}, judge.Options{})
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, report.Fail, p.Report("gate").Verdict, tt.reason)
-		assert.Equal(t, tt.looked, p.Along().Causes() != nil, tt.reason)
+		assert.Equal(t, tt.looked, p.Along.Causes() != nil, tt.reason)
 		assert.Equal(t, !tt.told, p.Report("gate").Causes != nil, tt.reason)
 		const about = "about that, and not about the path; along decode:2 the first divergence is model.gate, or before it, pass 1"
 		assert.Equal(t, !tt.looked, strings.Contains(strings.Join(p.Report("gate").Notes, "; "), about), "%s: %v", tt.reason, p.Report("gate").Notes)

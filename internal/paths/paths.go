@@ -54,7 +54,7 @@ type Runs struct {
 
 // Paths is everything that is known of runs along execution paths.
 type Paths struct {
-	along         *judge.Comparison   // with the golden; nil if the runs were given other tokens
+	Along         *judge.Comparison   // with the golden; nil if the runs were given other tokens
 	onePass       *judge.Comparison   // the candidate's own one pass with the golden; nil if it was not given
 	one           *report.Report      // of that
 	holds         *bool               // whether it does
@@ -128,7 +128,7 @@ func (p *Paths) judge(ctx context.Context, runs Runs, opt judge.Options) error {
 	if !p.OnePassHolds() {
 		opt.Diagnosis.Mode = setting.DiagnoseOff // the report is about the one pass
 	}
-	if p.along, err = compare(ctx, g, actual, p.holds, opt); err != nil {
+	if p.Along, err = compare(ctx, g, actual, p.holds, opt); err != nil {
 		return err
 	}
 	return p.compareOwn(ctx, actual, own, opt)
@@ -180,7 +180,7 @@ func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt j
 	opt.Scope, opt.Match.Rules, opt.Match.Ignore = nil, nil, nil
 	if len(own) > 0 {
 		if p.consistent, err = compare(ctx, judge.Goldens{Standard: own}, actual, p.holds, opt); isOther(err) {
-			p.along.Note("it was not compared with its own one pass, which had other tokens: " + err.Error())
+			p.Along.Note("it was not compared with its own one pass, which had other tokens: " + err.Error())
 		} else if err != nil {
 			return fmt.Errorf("with the candidate's own one pass: %w", err)
 		}
@@ -262,9 +262,6 @@ func compare(ctx context.Context, g judge.Goldens, runs []*path.Sheet, onePass *
 	return c, nil
 }
 
-// Along is the comparison with the golden; nil if the runs were given other tokens.
-func (p *Paths) Along() *judge.Comparison { return p.along }
-
 // OnePassHolds reports whether the candidate's own one pass, where it was given, agrees with the
 // golden. Where it does not, what is wrong along a path is not the path's.
 func (p *Paths) OnePassHolds() bool { return p.holds == nil || *p.holds }
@@ -272,11 +269,11 @@ func (p *Paths) OnePassHolds() bool { return p.holds == nil || *p.holds }
 // Agreement says how far the candidate is from the golden along its paths, and whether all that was
 // compared is the same within the noise floor.
 func (p *Paths) Agreement() (a *report.Agreement, agrees bool) {
-	if p.along == nil {
+	if p.Along == nil {
 		return nil, false
 	}
 	differs := func(port *judge.Port) bool { return !port.Unjudged() && !port.Agrees }
-	return p.along.Agreement(""), first(p.along, differs) == nil
+	return p.Along.Agreement(""), first(p.Along, differs) == nil
 }
 
 // name is that of a run's case; of several runs of one case, along other paths, with the path.
@@ -297,7 +294,7 @@ func (p *Paths) Report(name string) *report.Report {
 		return &report.Report{Fixture: name, Verdict: report.Fail, Kind: v.Kind, Frontier: []string{},
 			FirstDivergence: &report.Divergence{Step: v.Step, Proven: v.Proven, Text: v.Text}}
 	}
-	along := rowsOf(p.along, name)
+	along := rowsOf(p.Along, name)
 	r := along
 	if r.Verdict == report.Fail && !p.OnePassHolds() {
 		one := *p.one
@@ -311,7 +308,7 @@ func (p *Paths) Report(name string) *report.Report {
 	if own := p.inconsistentWithOnePass(name); own != nil && passes(r) {
 		r = own
 	}
-	for _, k := range p.along.Cases {
+	for _, k := range p.Along.Cases {
 		r.Paths = append(r.Paths, p.path(k))
 	}
 	p.judgeRepeats(r)
@@ -338,7 +335,7 @@ func (p *Paths) inconsistentWithOnePass(name string) *report.Report {
 		return nil
 	}
 	left := map[string]bool{} // ports, by the candidate's own names
-	for _, port := range p.along.Ports {
+	for _, port := range p.Along.Ports {
 		if port.LeftOut() && port.ActualSide != nil {
 			left[port.ActualSide.Name] = true
 		}
@@ -356,7 +353,7 @@ func (p *Paths) inconsistentWithOnePass(name string) *report.Report {
 
 // path is the summary of a case.
 func (p *Paths) path(k judge.Case) report.Path {
-	out := report.Path{Case: k.Name, Path: k.Along.Name, Passes: len(k.Along.Passes), Matches: p.along.Agreement(k.Name)}
+	out := report.Path{Case: k.Name, Path: k.Along.Name, Passes: len(k.Along.Passes), Matches: p.Along.Agreement(k.Name)}
 	for _, pass := range k.Along.Passes {
 		out.Rows += len(pass.Rows)
 	}
@@ -441,7 +438,7 @@ func (p *Paths) depth(along *report.Report) *report.PathDepth {
 	if p.onePass != nil {
 		d.Add(report.OnePass, "", p.one.Layers)
 	}
-	for _, k := range p.along.Cases {
+	for _, k := range p.Along.Cases {
 		d.Add(k.Along.Name, k.Name, slices.DeleteFunc(slices.Clone(along.Layers), func(l report.Layer) bool { return l.Case != k.Name }))
 	}
 	return d
@@ -464,10 +461,10 @@ func (p *Paths) places(r *report.Report) {
 			continue
 		}
 		wrong := func(port *judge.Port) bool {
-			return port.Case == path.Case && !port.Passes() && p.along.RowOf(port) != nil
+			return port.Case == path.Case && !port.Passes() && p.Along.RowOf(port) != nil
 		}
-		if port := first(p.along, wrong); port != nil {
-			path.First = &report.Place{Layer: port.Layer, Port: port.Port, Step: port.Step, Row: *p.along.RowOf(port)}
+		if port := first(p.Along, wrong); port != nil {
+			path.First = &report.Place{Layer: port.Layer, Port: port.Port, Step: port.Step, Row: *p.Along.RowOf(port)}
 		}
 	}
 }

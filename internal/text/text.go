@@ -160,19 +160,17 @@ func between(golden, actual string) string {
 	for n < len(golden) && !utf8.RuneStart(golden[n]) {
 		n--
 	}
-	return fmt.Sprintf("after %q the text goes on with %q, the reference's with %q", last(golden[:n]), first(actual[n:]), first(golden[n:]))
+	before := []rune(golden[:n])
+	last := string(before[max(len(before)-shownRunes, 0):])
+	if len(before) > shownRunes {
+		last = "…" + last
+	}
+	return fmt.Sprintf("after %q the text goes on with %q, the reference's with %q", last, first(actual[n:]), first(golden[n:]))
 }
 
 func first(s string) string {
 	if r := []rune(s); len(r) > shownRunes {
 		return string(r[:shownRunes]) + "…"
-	}
-	return s
-}
-
-func last(s string) string {
-	if r := []rune(s); len(r) > shownRunes {
-		return "…" + string(r[len(r)-shownRunes:])
 	}
 	return s
 }

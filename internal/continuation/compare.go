@@ -80,7 +80,10 @@ func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
 	if err := o.cutShort(positions); err != nil {
 		return nil, err
 	}
-	limits := LimitsOf(o.Encoding)
+	limits := compare.Default(o.Encoding).Limits()
+	if o.Encoding.Size() == 2 { // the limit of a row for all of them, which are few
+		limits.RelL2 = max(limits.RelL2, limits.RowRelL2)
+	}
 	if opt.Limits != nil {
 		limits = *opt.Limits
 	}
@@ -98,16 +101,6 @@ func (o *Outcome) cutShort(positions []generation.Position) error {
 	}
 	return unjudged("the two texts part at token %d, %d in %s and %d in %s, though both sides' logits choose %d there: run both greedily, or force "+
 		"the candidate along the reference's text", k, want[k], o.Golden.From, have[k], o.Actual.From, positions[k].Reference)
-}
-
-// LimitsOf are the default limits of logits in an encoding: those of [compare.Default], and in 16 bits
-// the limit of a row for all of them, which are few.
-func LimitsOf(d tensor.DType) compare.Limits {
-	l := compare.Default(d).Limits()
-	if d.Size() == 2 {
-		l.RelL2 = max(l.RelL2, l.RowRelL2)
-	}
-	return l
 }
 
 // encodingOf is the coarser of what two runs were asked for, or of the types of their logits.

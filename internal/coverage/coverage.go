@@ -63,9 +63,7 @@ func (d Demand) Open(passes []Pass) (out []string) {
 }
 
 // Asks reports whether a layer, or one around it, is asked for.
-func (d Demand) Asks(layer string) bool {
-	return len(d.Within) == 0 || d.asked(layer) != ""
-}
+func (d Demand) Asks(layer string) bool { return len(d.Within) == 0 || d.asked(layer) != "" }
 
 // asked returns the outermost layer that matches a pattern and is or holds a layer; "" if none does.
 func (d Demand) asked(layer string) (outer string) {

@@ -85,7 +85,10 @@ func gaps(golden, actual Row, one, other int, d tensor.DType) (gap, own, noise f
 // outliers: no rounding does that.
 func Compare(golden, actual Row, reference, said int, d tensor.DType) Position {
 	p := Position{Reference: reference, Said: -1, Candidate: -1, Bad: actual.bad, Error: math.Inf(1), KL: math.Inf(1),
-		Flat: golden.flat(d), Rank: actual.rank(reference), LogProb: golden.LogProb(reference), CandidateLogProb: actual.LogProb(reference)}
+		Rank: actual.rank(reference), LogProb: golden.LogProb(reference), CandidateLogProb: actual.LogProb(reference)}
+	if len(golden.Top) > 1 {
+		p.Flat = golden.Gap() <= golden.Noise(d, golden.Top[0].Value, golden.Top[1].Value)
+	}
 	if !actual.decides() {
 		p.Choice, p.Gap, p.CandidateGap = Diverged, math.NaN(), math.NaN()
 		return p
@@ -102,11 +105,6 @@ func Compare(golden, actual Row, reference, said int, d tensor.DType) Position {
 	p.measure(golden, actual, d)
 	p.KL = divergence(golden, actual)
 	return p
-}
-
-// flat reports whether the noise may exchange the first two logits.
-func (r Row) flat(d tensor.DType) bool {
-	return len(r.Top) > 1 && r.Gap() <= r.Noise(d, r.Top[0].Value, r.Top[1].Value)
 }
 
 // say takes what the engine says that it chose for the candidate's choice, unless the candidate's own

@@ -11,9 +11,7 @@ import (
 type block struct{ lines, outer, rows, inner int }
 
 // at is the first element of a row after an index of outer.
-func (b block) at(line, outer, row int) int {
-	return ((line*b.outer+outer)*b.rows + row) * b.inner
-}
+func (b block) at(line, outer, row int) int { return ((line*b.outer+outer)*b.rows + row) * b.inner }
 
 // axes say where a port of the reference's pass has its rows and its keys.
 type axes struct {

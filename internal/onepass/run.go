@@ -30,17 +30,11 @@ type Input struct {
 	Runs  []*Run   // of all sequences, in the order in which they began
 	Notes []string // what of them nobody ran
 
-	at map[[2]int]fed // by forward pass and item
+	at map[[2]int][]Item // by forward pass and item: those of its run, up to this one
 }
 
 // Record returns what a forward pass recorded of a port; nil for nothing.
 type Record func(pass int, layer, port string) *tensor.Tensor
-
-// fed is an item of a run.
-type fed struct {
-	*Run
-	item int
-}
 
 // Run is one run of a sequence: from an empty cache, or from a prefix that the cache held, on.
 type Run struct {
@@ -61,7 +55,7 @@ func (r *Run) End() int { return r.Items[len(r.Items)-1].To }
 
 // New splits the forward passes into runs. A sequence begins anew where an item is fresh, or goes back.
 func New(tokens [][]int, passes []*path.Pass, record Record) *Input {
-	in := &Input{Tokens: tokens, Passes: passes, Record: record, at: map[[2]int]fed{}}
+	in := &Input{Tokens: tokens, Passes: passes, Record: record, at: map[[2]int][]Item{}}
 	current := map[int]*Run{}
 	for k, pass := range passes {
 		for j, item := range pass.Items {
@@ -76,8 +70,8 @@ func New(tokens [][]int, passes []*path.Pass, record Record) *Input {
 			if item.From > end {
 				in.Notes = append(in.Notes, fmt.Sprintf("sequence %d: no forward pass ran its tokens %d–%d", item.Sequence, end, item.From-1))
 			}
-			in.at[[2]int{k, j}] = fed{r, len(r.Items)}
 			r.Items = append(r.Items, Item{k, j, item.From, item.To})
+			in.at[[2]int{k, j}] = r.Items
 		}
 	}
 	return in
@@ -125,9 +119,8 @@ func (r *Run) sources(cache bool) (list []source) {
 // columns returns the position of each key that a row of an item may look at, −1 for padding; nil where
 // so many keys are not known, or where two ways to lay padding out tell other positions.
 func (in *Input) columns(pass, index, width int) []int {
-	f := in.at[[2]int{pass, index}]
-	items := f.Items[:f.item+1]
-	last := items[f.item]
+	items := in.at[[2]int{pass, index}]
+	last := items[len(items)-1]
 	if !slices.ContainsFunc(items, func(i Item) bool { return in.Passes[i.Pass].Padded() }) {
 		if width > last.To { // a window holds the last keys
 			return nil

@@ -308,11 +308,17 @@ func (p *Paths) Report(name string) *report.Report {
 	if own := p.inconsistentWithOnePass(name); own != nil && passes(r) {
 		r = own
 	}
+	depth := &report.PathDepth{} // how far the runs are off along the depth of the model
+	if p.onePass != nil {
+		depth.Add(report.OnePass, "", p.one.Layers)
+	}
 	for _, k := range p.Along.Cases {
 		r.Paths = append(r.Paths, p.path(k))
+		other := func(l report.Layer) bool { return l.Case != k.Name }
+		depth.Add(k.Along.Name, k.Name, slices.DeleteFunc(slices.Clone(along.Layers), other))
 	}
 	p.judgeRepeats(r)
-	r.PathDepth = p.depth(along)
+	r.PathDepth = depth
 	p.places(r)
 	return r
 }
@@ -429,19 +435,6 @@ func unsteady(c *judge.Comparison, output *judge.Port) report.Cause {
 		k.Text += ", though all that was recorded before it is the same, bit for bit"
 	}
 	return k
-}
-
-// depth is how far the runs are off along the depth of the model; along is the report of those
-// along paths.
-func (p *Paths) depth(along *report.Report) *report.PathDepth {
-	d := &report.PathDepth{}
-	if p.onePass != nil {
-		d.Add(report.OnePass, "", p.one.Layers)
-	}
-	for _, k := range p.Along.Cases {
-		d.Add(k.Along.Name, k.Name, slices.DeleteFunc(slices.Clone(along.Layers), func(l report.Layer) bool { return l.Case != k.Name }))
-	}
-	return d
 }
 
 // places says of each path of a report where it is wrong first: of that of the verdict as the

@@ -43,9 +43,8 @@ type gap struct{ what, is string }
 func (d Demand) Open(passes []Pass) (out []string) {
 	var gaps []gap
 	in := map[gap][]string{}
-	for i := range passes {
-		p := &passes[i]
-		for _, g := range d.pass(p) {
+	for _, p := range passes {
+		for _, g := range d.pass(&p) {
 			if in[g] == nil {
 				gaps = append(gaps, g)
 			}

@@ -77,7 +77,7 @@ func Largest(top []Logit, lse, spread float64) Row {
 			r.Top = append(r.Top, l)
 		}
 	}
-	slices.SortStableFunc(r.Top, order)
+	slices.SortStableFunc(r.Top, func(a, b Logit) int { return cmp.Or(cmp.Compare(b.Value, a.Value), a.Token-b.Token) })
 	if math.IsNaN(lse) {
 		r.LSE, r.All = 0, 0
 	}
@@ -174,8 +174,6 @@ func keepLargest[T any](list []T, x T, n int, size func(T) float64) []T {
 	}
 	return slices.Insert(list, at, x)[:min(len(list)+1, n)]
 }
-
-func order(a, b Logit) int { return cmp.Or(cmp.Compare(b.Value, a.Value), a.Token-b.Token) }
 
 // finite reports whether a logit is a number, of a token that is not hidden.
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) && !mask.Denies(x) }

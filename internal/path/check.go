@@ -131,10 +131,7 @@ func (s *Sheet) lacks(f shown, n int) string {
 // pads reports whether a sequence has padding on a side, where others have tokens.
 func (p *Pass) pads(side string) bool {
 	return slices.ContainsFunc(p.grid, func(row []bool) bool {
-		at := 0
-		if side == dump.Right {
-			at = len(row) - 1
-		}
+		at := map[string]int{dump.Right: len(row) - 1}[side]
 		return slices.Contains(row, true) && !row[at]
 	})
 }

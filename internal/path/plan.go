@@ -118,21 +118,19 @@ func Plans(name string, inputs []Input, about About) (plans []Plan, left []strin
 // groups lists the cases that have one plan: all without images, and all with some, of a path of several sequences, else
 // each by itself.
 func (pl *planner) groups() [][]Input {
-	var each [][]Input
+	if pl.Kind != dump.Batch && pl.Kind != dump.Padding {
+		return slices.Collect(slices.Chunk(pl.inputs, 1))
+	}
 	var both [2][]Input
-	for i, in := range pl.inputs {
-		each = append(each, pl.inputs[i:i+1])
+	for _, in := range pl.inputs {
 		switch {
 		case in.Images == nil:
 			both[0] = append(both[0], in)
-		case pl.Kind == dump.Batch && pl.number > 0:
+		case pl.number > 0:
 			pl.leave(in.Case, "parts of sequences with images are fed alone")
 		default:
 			both[1] = append(both[1], in)
 		}
-	}
-	if pl.Kind != dump.Batch && pl.Kind != dump.Padding {
-		return each
 	}
 	return slices.DeleteFunc(both[:], func(group []Input) bool { return group == nil })
 }

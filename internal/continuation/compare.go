@@ -285,7 +285,9 @@ func (o *Outcome) locate(ctx context.Context, opt judge.Options) error {
 			"goldens (go test ./... -update), and run the engine again", max(o.At, 0)+1)
 		return nil
 	}
-	p, err := paths.Compare(ctx, paths.Runs{Golden: paths.Goldens{Standard: []*dump.Run{o.Golden.Run}}, Actual: []*dump.Run{o.Actual.Run}, Forced: true, Measured: true}, opt)
+	runs := paths.Runs{Actual: []*dump.Run{o.Actual.Run}, Forced: true, Measured: true}
+	runs.Golden.Standard = []*dump.Run{o.Golden.Run}
+	p, err := paths.Compare(ctx, runs, opt)
 	if err != nil {
 		if ctx.Err() != nil {
 			return err

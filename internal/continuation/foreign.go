@@ -27,7 +27,8 @@ import (
 // server, or what llama-perplexity saves.
 func IsForeign(path string) bool {
 	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular() && slices.Contains([]string{".json", ".kld"}, strings.ToLower(filepath.Ext(path)))
+	ext := strings.ToLower(filepath.Ext(path))
+	return err == nil && st.Mode().IsRegular() && (ext == ".json" || ext == ".kld")
 }
 
 // ReadForeign reads the texts of a file that another tool wrote. golden, which may be nil, are those of

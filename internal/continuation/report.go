@@ -127,7 +127,8 @@ func (o *Outcome) generation(text string) report.Generation {
 // row is the output with the logits, of all tokens that were judged: less the mean of each.
 func (o *Outcome) row() report.Layer {
 	layer, port := o.Actual.Logits()
-	row := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: o.Case, Step: cmp.Or(o.Actual.logits.step, "0"), Stage: report.StageGeneration, Status: report.StatusPass,
+	row := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: o.Case,
+		Step: cmp.Or(o.Actual.logits.step, "0"), Stage: report.StageGeneration, Status: report.StatusPass,
 		Note:      "the logits that decide a token of the continuation, less the mean of each row",
 		Tolerance: report.ToleranceOf(o.Limits.Criteria(), "default for "+o.Encoding.String())}
 	if o.Fails() {

@@ -191,7 +191,8 @@ func find(s *Side, sheet *path.Sheet, other *Side) (*logits, error) {
 
 // dumped are the rows of a port of a dump; nil where these are no wider than that.
 func dumped(s *Side, sheet *path.Sheet, e dump.Entry, least int) *logits {
-	l := &logits{layer: e.Layer, port: e.Port, step: e.Step, of: e.Tensor.DType(), rows: make([]func() generation.Row, len(s.Text)-s.Prompt+1)}
+	l := &logits{layer: e.Layer, port: e.Port, step: e.Step, of: e.Tensor.DType()}
+	l.rows = make([]func() generation.Row, len(s.Text)-s.Prompt+1)
 	for k := range l.rows {
 		at := s.Prompt - 1 + k
 		parts, err := sheet.Rows(e.Layer, e.Port, 0, at, at+1)
@@ -286,7 +287,8 @@ func (s *Side) Keep(n, known int) (entries []dump.Entry, choices []int, err erro
 	}
 	add := func(port string) func(*tensor.Tensor, error) {
 		return func(t *tensor.Tensor, wrong error) {
-			entries, err = append(entries, dump.Entry{Step: "0", Layer: KeptLayer, Port: port, Tensor: t}), cmp.Or(err, wrong)
+			entries = append(entries, dump.Entry{Step: "0", Layer: KeptLayer, Port: port, Tensor: t})
+			err = cmp.Or(err, wrong)
 		}
 	}
 	add(keptTokens)(tensor.Of(tokens, n, width))

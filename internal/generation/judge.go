@@ -66,9 +66,8 @@ func Judge(positions []Position, d tensor.DType, limits compare.Limits) Result {
 		at[p.Choice], errors = append(at[p.Choice], k), append(errors, p.Error)
 		if p.Flat {
 			flats++
-		} else {
-			decided = decided && p.Choice == Same
 		}
+		decided = decided && (p.Flat || p.Choice == Same)
 		logProb, candidate = logProb-p.LogProb, candidate-p.CandidateLogProb
 		r.KL = max(r.KL, p.KL)
 		if !(p.Error <= errors[r.Worst]) {

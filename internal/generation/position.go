@@ -113,8 +113,8 @@ func (p *Position) say(golden, actual Row, said int, d tensor.DType) {
 	if said >= 0 && said != p.Candidate {
 		x, ok := actual.Logit(said)
 		if first := actual.Top[0].Value; ok && first-x <= actual.Noise(d, first, x) {
-			worst := []Choice{Diverged, Tie, Same}
-			if c := Decide(golden, actual, p.Reference, said, d); slices.Index(worst, c) < slices.Index(worst, p.Choice) {
+			c, worst := Decide(golden, actual, p.Reference, said, d), []Choice{Diverged, Tie, Same}
+			if slices.Index(worst, c) < slices.Index(worst, p.Choice) {
 				p.Candidate, p.Choice = said, c
 			}
 		} else {
@@ -195,8 +195,8 @@ func (p *Position) outliers(golden Row, o off, mean, squares float64, d tensor.D
 	}
 	rest := math.Sqrt(max(squares, 0) / float64(max(len(o.tokens)-n, 1)))
 	for _, i := range first {
-		g := o.golden[i]
-		if size(i) > outlier*rest*max(1, math.Abs(g-mean)/golden.Spread) && size(i) > golden.Noise(d, g, g+o.errors[i]) {
+		g, e := o.golden[i], size(i)
+		if e > outlier*rest*max(1, math.Abs(g-mean)/golden.Spread) && e > golden.Noise(d, g, g+o.errors[i]) {
 			p.Outliers = append(p.Outliers, o.tokens[i])
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -339,11 +340,8 @@ func (w *writer) distance(was, is []byte) float64 {
 }
 
 func (w *writer) values(data []byte) []float64 {
-	out := make([]float64, len(data)/w.size)
-	if t, err := tensor.New(w.dtype, []int{len(out)}, data); err == nil {
-		t.Float64s(out, 0)
-	}
-	return out
+	t, _ := tensor.New(w.dtype, []int{len(data) / w.size}, data) // of their own size
+	return vec.ReadAll(t)
 }
 
 func (w *writer) change(pass, sequence, position int, text string, relL2 float64) {
@@ -360,7 +358,7 @@ func (w *writer) state() (found bool) {
 	runs, at := w.grid.cells()
 	for _, r := range runs {
 		i := r.Items[len(r.Items)-1]
-		t, shape, line, of := w.records[i.Pass], w.laid.Shape, 0, 0 // of which lines: those of the grid and of the record
+		t, shape, line, of := w.records[i.Pass], w.laid.Shape, 0, 0 // of the grid, and of the record
 		last, reaches := at[r][i.To-1]
 		if _, goesOn := at[r][i.To]; goesOn || !reaches || t == nil {
 			continue

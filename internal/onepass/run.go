@@ -59,8 +59,7 @@ func New(tokens [][]int, passes []*path.Pass, record Record) *Input {
 	current := map[int]*Run{}
 	for k, pass := range passes {
 		for j, item := range pass.Items {
-			r := current[item.Sequence]
-			end := item.CachedTokens
+			r, end := current[item.Sequence], item.CachedTokens
 			if r != nil && !item.Fresh && item.From >= r.End() {
 				end = r.End()
 			} else {

@@ -32,8 +32,8 @@ func (s *Sheet) Check() error {
 
 // shown is what the forward passes of a run show.
 type shown struct {
-	steps, answer, runs     int          // of one sequence, at most: tokens fed alone behind others, those before several together, runs
-	together, stepsTogether int          // passes of several sequences, and those that feed a token of each behind others
+	steps, answer, runs     int          // most of a sequence: tokens fed alone, those before several together, runs
+	together, stepsTogether int          // passes of several sequences, and those of a token of each behind others
 	later, uneven           bool         // some tokens together behind others; in chunks that are not of one size
 	ends                    map[int]bool // of runs from the first token on: how many tokens they feed together
 	cached                  map[int]int  // by sequence: tokens that a cache held
@@ -98,8 +98,8 @@ func (s *Sheet) lacks(f shown, n int) string {
 			lengths = append(lengths, fmt.Sprint(n))
 		}
 	}
-	pads := slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(s.Path.Side) })
-	hides := slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(dump.Right) && len(p.Items[0].Hidden) > 0 })
+	pads := func(p *Pass) bool { return p.pads(s.Path.Side) }
+	hides := func(p *Pass) bool { return p.pads(dump.Right) && len(p.Items[0].Hidden) > 0 }
 	for _, of := range []struct {
 		kind  string
 		lacks bool
@@ -107,19 +107,20 @@ func (s *Sheet) lacks(f shown, n int) string {
 	}{
 		{dump.Decode, f.steps < n, asked + "forward passes of a single token behind a prefill"},
 		{dump.Chunked, !f.later, "a chunk of two tokens or more behind another one"},
-		{dump.Chunked, f.uneven, fmt.Sprintf("chunks of %d tokens, of which only the last of a sequence is shorter", n)},
+		{dump.Chunked, f.uneven,
+			fmt.Sprintf("chunks of %d tokens, of which only the last of a sequence is shorter", n)},
 		{dump.Turns, f.answer < n,
 			fmt.Sprintf("a forward pass of two tokens or more behind %d of a single one, behind a prefill", n)},
 		{dump.Batch, f.together == 0, "a forward pass of two sequences"},
 		{dump.Batch, asked != "" && f.stepsTogether < n,
 			asked + "forward passes of a single token of two sequences each, behind a prefill"},
-		{dump.Padding, !pads, "a row of padding on the " + s.Path.Side},
+		{dump.Padding, !slices.ContainsFunc(s.Passes, pads), "a row of padding on the " + s.Path.Side},
 		{dump.Prefix, len(f.cached) == 0, "a hit, an item with cached_tokens: no hit"},
 		{dump.Prefix, f.unfed != "", f.unfed},
 		{dump.Repeat, f.runs < runs,
 			fmt.Sprintf("%d runs of one sequence from its first token on, each with an empty cache", runs)},
 		{dump.Lengths, lengths != nil, "a forward pass over the first " + strings.Join(lengths, ", ") + " tokens"},
-		{dump.Mask, !hides, "a forward pass whose last tokens (hidden) the mask hides"},
+		{dump.Mask, !slices.ContainsFunc(s.Passes, hides), "a forward pass whose last tokens (hidden) the mask hides"},
 	} {
 		if s.Path.Kind == of.kind && of.lacks {
 			return of.what
@@ -146,7 +147,8 @@ func (s *Sheet) IsOnePass() error {
 	for k, items := range s.raw.Info.Passes {
 		for _, i := range items {
 			if n := len(s.Tokens[i.Sequence]); i.From > 0 || i.To < n {
-				return fmt.Errorf("%s: forward pass %d fed %s of %d: want a run of one pass, that feeds whole sequences", s.Run.Path, k, i, n)
+				return fmt.Errorf("%s: forward pass %d fed %s of %d: want a run of one pass, that feeds whole sequences",
+					s.Run.Path, k, i, n)
 			}
 		}
 	}

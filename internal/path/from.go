@@ -133,7 +133,7 @@ func (p *Pass) gather(key nameKey, at []found) (*tensor.Tensor, error) {
 				return nil, nil
 			}
 		}
-		return tensor.Concat(a.along(), parts...)
+		return tensor.Concat(max(int(a), 0), parts...)
 	}
 	if !t.Contiguous() {
 		t = t.Copy() // so that equal values can be found by their bytes
@@ -150,8 +150,8 @@ func (s *Sheet) began(sequence int) *Pass {
 	return s.Passes[k]
 }
 
-// findTokens finds the sequence with these tokens, or else the shortest that begins with them. Where there is none, other
-// is an [*OtherTokensError]: which token is the first that the nearest one does not have.
+// findTokens finds the sequence with these tokens, or else the shortest that begins with them. Where there is
+// none, other is an [*OtherTokensError]: which token is the first that the nearest one does not have.
 func findTokens(sequence int, tokens []int, others []*Sheet) (best found, other error) {
 	at, token := -1, -1
 	for _, o := range others {

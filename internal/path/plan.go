@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // Page is the number of tokens of a page of MAX's KV cache: only whole pages of a prefix are found
@@ -115,8 +116,8 @@ func Plans(name string, inputs []Input, about About) (plans []Plan, left []strin
 	return plans, pl.left, nil
 }
 
-// groups lists the cases that have one plan: all without images, and all with some, of a path of several sequences, else
-// each by itself.
+// groups lists the cases that have one plan: all without images, and all with some, of a path of several
+// sequences, else each by itself.
 func (pl *planner) groups() [][]Input {
 	if pl.Kind != dump.Batch && pl.Kind != dump.Padding {
 		return slices.Collect(slices.Chunk(pl.inputs, 1))
@@ -143,8 +144,8 @@ func (pl *planner) withoutTwins(inputs []Input) {
 		isTwin := func(e sequence) bool {
 			return slices.ContainsFunc(of, func(s sequence) bool { return slices.Equal(e.ids, s.ids) && !slices.Equal(e.images, s.images) })
 		}
-		i := slices.IndexFunc(pl.inputs, func(earlier Input) bool { return slices.ContainsFunc(earlier.sequences(), isTwin) })
-		if i >= 0 {
+		hasTwin := func(earlier Input) bool { return slices.ContainsFunc(earlier.sequences(), isTwin) }
+		if i := slices.IndexFunc(pl.inputs, hasTwin); i >= 0 {
 			pl.leave(in.Case, "its tokens are those of case "+pl.inputs[i].Case+", which has other images")
 			continue
 		}
@@ -165,9 +166,9 @@ func (pl *planner) add(p *Plan, of Input, in sequence) (lacks string) {
 	n, page, number := len(in.ids), pl.about.Page, pl.number
 	steps, answer := cmp.Or(number, min(decoded, n-1)), cmp.Or(number, decoded)
 	turn, pages, shown := (n-2*answer)/3+answer, (n-1)/page*page, n-n/3
-	prefix, lengths := []int{pages, n, pages/2 + 1}, pl.Numbers // of the last prefix, a cache that can be cut has more
+	cuts, lengths := []int{pages, n, pages/2 + 1}, pl.Numbers // of the last, a cache that can be cut has more
 	if in.images != nil {
-		prefix = []int{n, n} // another one may end inside of an image
+		cuts = []int{n, n} // another one may end inside of an image
 	}
 	if lengths == nil {
 		lengths = usualLengths(n, pl.about.Window)
@@ -178,7 +179,7 @@ func (pl *planner) add(p *Plan, of Input, in sequence) (lacks string) {
 		}
 		return append(ends, n)
 	}
-	turns := func(n int) []int { // a third together, some one at a time, as an answer is, and again; then the last question
+	turns := func(n int) []int { // a third together, an answer one at a time, and again; then the last question
 		return slices.Concat(lastOneByOne(answer)(turn), lastOneByOne(answer)(2*turn), []int{n})
 	}
 	w := map[string]way{
@@ -186,7 +187,7 @@ func (pl *planner) add(p *Plan, of Input, in sequence) (lacks string) {
 		dump.Decode:  {max(steps, 1) + 1, "", []int{n}, lastOneByOne(steps)},
 		dump.Chunked: {max(number, 2) + 2, ", in chunks of 2 or more", []int{n}, chunks},
 		dump.Turns:   {3*leastQuestion + 2*answer, "", []int{n}, turns},
-		dump.Prefix:  {page + 1, fmt.Sprintf(": a page of the cache, of %d tokens, and one more", page), prefix, atOnce},
+		dump.Prefix:  {page + 1, fmt.Sprintf(": a page of the cache, of %d tokens, and one more", page), cuts, atOnce},
 		dump.Lengths: {slices.Max(append(slices.Clip(lengths), 1)), "", lengths, atOnce},
 		dump.Mask:    {3, "", []int{n, shown, shown}, atOnce},
 	}[pl.Kind]
@@ -321,11 +322,7 @@ func (pl *planner) together(plan *Plan, inputs []Input) (lacks string) {
 			plan.sequence(sequence{ids: first[:n-1]})
 		}
 	}
-	var all []int
-	for i := range plan.Tokens {
-		all = append(all, i)
-	}
-	plan.feed(lastOneByOne(steps), all...)
+	plan.feed(lastOneByOne(steps), vec.Sequence(len(plan.Tokens))...)
 	if pl.Kind == dump.Batch && steps == 0 {
 		back := slices.Clone(plan.Passes[0])
 		slices.Reverse(back)

@@ -103,20 +103,19 @@ func (s *Sheet) findAxes(other *Sheet) {
 		p.recorded[key] = e.Tensor
 	}
 	for _, key := range names {
-		known := none
-		if other != nil {
-			known = other.axis(key)
-		}
-		s.axes[key] = axisOf(key.port, tensors[key], known)
+		s.axes[key] = axisOf(key.port, tensors[key], other.axis(key))
 		if s.axes[key] == none {
 			s.Left = append(s.Left, label.Join(key.layer, key.port))
 		}
 	}
 }
 
+// axis is where the rows of a port are; none where no sheet says so.
 func (s *Sheet) axis(key nameKey) axis {
-	if a, ok := s.axes[key]; ok {
-		return a
+	if s != nil {
+		if a, ok := s.axes[key]; ok {
+			return a
+		}
 	}
 	return none
 }
@@ -135,9 +134,9 @@ func (s *Sheet) lay() (entries []dump.Entry, err error) {
 		entries = append(entries, e)
 	}
 	if len(entries) == 0 {
-		first := s.raw.Entries[0]
+		e := s.raw.Entries[0]
 		return nil, fmt.Errorf("%s has no tensor with a row for each token that passes fed: its first is %s %s; "+
-			"if rows are padded, say so in pad_mask", s.raw.Path, first.Label(), tensor.FormatShape(first.Tensor.Shape()))
+			"if rows are padded, say so in pad_mask", s.raw.Path, e.Label(), tensor.FormatShape(e.Tensor.Shape()))
 	}
 	return entries, nil
 }
@@ -188,7 +187,7 @@ func (s *Sheet) Rows(layer, port string, sequence, from, to int) (parts []*tenso
 				break
 			}
 		}
-		t, err := pass.laid[key].Slice(a.along(), row, row+n)
+		t, err := pass.laid[key].Slice(max(int(a), 0), row, row+n)
 		if err != nil {
 			return nil, err
 		}
@@ -308,6 +307,3 @@ func (a axis) lay(t *tensor.Tensor, p *Pass) (*tensor.Tensor, error) {
 	}
 	return slices.Concat(view, layout.Reshaped(append([]int{1, len(p.Rows)}, rest...)), heads).Apply(t)
 }
-
-// along is the axis of rows of a tensor that was laid out.
-func (a axis) along() int { return max(int(a), 0) }

@@ -25,11 +25,11 @@ import (
 	"github.com/goparity/goparity/internal/setting"
 )
 
-// Goldens are the reference's runs that say what is right. Each sequence of the candidate is looked for in all of them, by
-// its tokens.
+// Goldens are the reference's runs that say what is right. Each sequence of the candidate is looked for in
+// all of them, by its tokens.
 type Goldens struct {
 	Standard, Float64, Encoded []*dump.Run
-	Programs                   []*program.Program // what was run for each of Standard, nil for one that was not recorded; nil for none
+	Programs                   []*program.Program // for each of Standard, nil for one that was not recorded; nil for none
 }
 
 // Runs are those along execution paths, and the runs of one pass that say what is right.
@@ -37,8 +37,8 @@ type Runs struct {
 	Golden        Goldens
 	Actual        []*dump.Run
 	OnePass       []*dump.Run         // the candidate's own runs of one pass; nil if there are none
-	OnePassGolden Goldens             // what OnePass is judged by, where Golden is of the path itself; none: Golden. Float64 is not read
-	Alone         *judge.AloneOptions // Golden has programs alone: what is right is made of these and the runs themselves; nil: it has runs
+	OnePassGolden Goldens             // judges OnePass where Golden is of the path itself; none: Golden does. Float64 is not read
+	Alone         *judge.AloneOptions // Golden has programs alone: what is right is made of these and the runs; nil: it has runs
 
 	// Exact says that a row may depend on tokens after it: a sequence is then judged by a golden of
 	// just its tokens, never by the beginning of a longer one.

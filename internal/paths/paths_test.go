@@ -95,7 +95,7 @@ func ranOn(t *testing.T, tokens [][]int) *program.Program {
 	var named []tensor.Named
 	var lengths []int
 	for k, ids := range tokens {
-		x, err := tensor.Of(ids64(ids), 1, len(ids))
+		x, err := tensor.Of(cast[int64](ids), 1, len(ids))
 		require.NoError(t, err)
 		a := fed(t, dump.OnePass, tokens, [][]dump.PassItem{{part(k, 0, len(ids))}}, right).Entries[0].Tensor
 		named = append(named, tensor.Named{Name: fmt.Sprintf("input:%d:input_ids", k), Tensor: x}, tensor.Named{Name: fmt.Sprintf("input:%d:a", k), Tensor: a})
@@ -104,9 +104,9 @@ func ranOn(t *testing.T, tokens [][]int) *program.Program {
 	return ranWith(t, "neg", func() (*tensor.File, error) { return &tensor.File{Tensors: named}, nil }, lengths...)
 }
 
-func ids64(ids []int) (out []int64) {
-	for _, id := range ids {
-		out = append(out, int64(id))
+func cast[To, From int | int64 | float32 | float64](x []From) (out []To) {
+	for _, v := range x {
+		out = append(out, To(v))
 	}
 	return out
 }
@@ -173,7 +173,7 @@ func TestNoFaultOfThePath(t *testing.T) {
 			}
 			for k, x := range [][]float64{a, a, b} {
 				var err error
-				r.Entries[i+k].Tensor, err = tensor.Of(narrowed(x), len(x)/4, 4)
+				r.Entries[i+k].Tensor, err = tensor.Of(cast[float32](x), len(x)/4, 4)
 				require.NoError(t, err)
 			}
 		}
@@ -199,13 +199,6 @@ func TestNoFaultOfThePath(t *testing.T) {
 		assert.Equal(t, tt.row, *r.FirstDivergence.Row, tt.reason)
 		assert.NotContains(t, report.Headline(r), "right in one pass", tt.reason)
 	}
-}
-
-func narrowed(x []float64) (out []float32) {
-	for _, v := range x {
-		out = append(out, float32(v))
-	}
-	return out
 }
 
 func part(sequence, from, to int) dump.PassItem {

@@ -251,12 +251,20 @@ func position(g, a []float64, d tensor.DType) *Position {
 	if isLevel(g) {
 		return nil
 	}
-	top, own, n := floats.MaxIdx(g), floats.MaxIdx(a), float64(len(g))
-	e := floats.SubTo(make([]float64, len(g)), a, g)
-	mean := floats.Sum(e) / n
-	spread := math.Sqrt(max(floats.Dot(e, e)/n-mean*mean, 0))
-	most := floats.Norm(e, math.Inf(1)) + math.Abs(mean)
-	if top == own && !isLevel(a) && most <= min(standsOut, math.Sqrt(n)/2.2)*spread {
+	var sum, squares, most float64
+	top, own, n := 0, 0, float64(len(g))
+	for i, x := range g {
+		e := a[i] - x
+		sum, squares, most = sum+e, squares+e*e, max(most, math.Abs(e))
+		if x > g[top] {
+			top = i
+		}
+		if a[i] > a[own] {
+			own = i
+		}
+	}
+	spread := math.Sqrt(max(squares/n-sum/n*sum/n, 0))
+	if top == own && !isLevel(a) && most+math.Abs(sum/n) <= min(standsOut, math.Sqrt(n)/2.2)*spread {
 		return &Position{Choice: Same, Reference: top, Candidate: top, Said: -1}
 	}
 	golden := NewRow(g)

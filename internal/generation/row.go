@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -168,10 +169,7 @@ func keepLargest[T any](list []T, x T, n int, size func(T) float64) []T {
 	if len(list) == n && (n == 0 || size(x) <= size(list[n-1])) {
 		return list
 	}
-	at := len(list)
-	for at > 0 && size(x) > size(list[at-1]) {
-		at--
-	}
+	at := sort.Search(len(list), func(i int) bool { return size(list[i]) < size(x) })
 	return slices.Insert(list, at, x)[:min(len(list)+1, n)]
 }
 

@@ -144,10 +144,7 @@ type Cell struct {
 func NewGrid(pass *path.Pass, runs []*Run) *Grid {
 	ways := spreads(pass)
 	way := ways[len(ways)-1]
-	g := &Grid{way.lines, way.rows, make([]Cell, way.lines*way.rows)}
-	for i := range g.Cells {
-		g.Cells[i].Position = -1
-	}
+	g := &Grid{way.lines, way.rows, slices.Repeat([]Cell{{Position: -1}}, way.lines*way.rows)}
 	for j, item := range pass.Items {
 		for i := range item.To - item.From {
 			line, row := way.place(j, i)

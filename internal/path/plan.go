@@ -252,10 +252,7 @@ func lastOneByOne(k int) func(n int) []int {
 // usualLengths are 1, 2, and those around the window and what kernels take at a time, up to n.
 func usualLengths(n, window int) (out []int) {
 	out = []int{1, 2, n}
-	if window > 0 {
-		out = append(out, window-1, window, window+1)
-	}
-	for _, k := range around {
+	for _, k := range slices.Concat(around, []int{window}) {
 		out = append(out, k-1, k, k+1)
 	}
 	slices.Sort(out)

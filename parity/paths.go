@@ -23,7 +23,7 @@ func (p *Stage) path(t *testing.T, path *session.Path) {
 		return
 	}
 	ok := true
-	if c := along.Along(); c != nil {
+	if c := along.Along; c != nil {
 		holds := along.OnePassHolds()
 		for _, l := range c.Layers.Judged() {
 			ok = t.Run(sanitize.Name(l), func(t *testing.T) {

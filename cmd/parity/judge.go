@@ -233,18 +233,19 @@ func (in *inputs) pathRuns() (runs paths.Runs, err error) {
 	if err := in.setEncoding(); err != nil {
 		return runs, err
 	}
-	runs = paths.Runs{Golden: in.runs[goldenRole], OnePass: in.runs["one-pass"], Golden64: in.runs["golden64"], Encoded: in.runs["noise"]}
+	runs = paths.Runs{Golden: paths.Goldens{Standard: in.runs[goldenRole], Float64: in.runs["golden64"], Encoded: in.runs["noise"]},
+		OnePass: in.runs["one-pass"]}
 	if in.Golden != "" {
 		if err := in.noteSameFile(in.runs[actualRole][0]); err != nil {
 			return runs, err
 		}
-		runs.Programs, err = in.openPrograms(runs.Golden)
+		runs.Golden.Programs, err = in.openPrograms(runs.Golden.Standard)
 		return runs, err
 	}
-	if runs.Programs, err = in.openPrograms(in.runs[actualRole]); err != nil {
+	if runs.Golden.Programs, err = in.openPrograms(in.runs[actualRole]); err != nil {
 		return runs, err
 	}
-	of, err := in.alone(runs.Programs)
+	of, err := in.alone(runs.Golden.Programs)
 	runs.Alone = &of
 	return runs, err
 }

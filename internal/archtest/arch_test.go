@@ -31,14 +31,14 @@ var layers = [][]string{
 		"internal/supervise", "internal/picture", "internal/transformers",
 		"internal/places", "internal/setting"},
 	{"tensor", "internal/label/module"}, {"tensor/internal/*", "internal/quant"},
-	{"tensor/*", "internal/layout", "internal/mask"},
+	{"tensor/*", "internal/layout", "internal/mask", "internal/vec"},
 	{"internal/checkpoint"}, {"internal/dump"}, {"internal/scripttest"}, // for tests
 	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},
 	{"internal/onepass", "internal/coverage"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/structure"}, {"internal/generation"},
 	{"internal/program"}, {"internal/replay"}, {"internal/toy"}, {"internal/edit"}, {"internal/search"},
-	{"internal/judge/piece"}, {"internal/localise"}, {"internal/vec"},
+	{"internal/judge/piece"}, {"internal/localise"},
 	{"internal/diagnose", "internal/weights"}, {"internal/attention"}, {"internal/report"}, {"docs"},
 	{"internal/report/*"}, // what the judge does not link: export
 	{"internal/judge", "internal/serving"}, {"internal/serving/servingtest"},

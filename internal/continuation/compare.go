@@ -80,7 +80,10 @@ func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
 	if err := o.cutShort(positions); err != nil {
 		return nil, err
 	}
-	limits := LimitsOf(o.Encoding)
+	limits := compare.Default(o.Encoding).Limits()
+	if o.Encoding.Size() == 2 { // the limit of a row for all of them, which are few
+		limits.RelL2 = max(limits.RelL2, limits.RowRelL2)
+	}
 	if opt.Limits != nil {
 		limits = *opt.Limits
 	}
@@ -92,22 +95,12 @@ func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
 // not follow its own choices, and the rest of the text cannot be judged.
 func (o *Outcome) cutShort(positions []generation.Position) error {
 	k := len(positions) - 1
-	want, have := o.Golden.fed(), o.Actual.fed()
+	want, have := o.Golden.Fed, o.Actual.Fed
 	if k >= len(want)-1 || k >= len(have) || want[k] == have[k] || positions[k].Choice != generation.Same {
 		return nil
 	}
 	return unjudged("the two texts part at token %d, %d in %s and %d in %s, though both sides' logits choose %d there: run both greedily, or force "+
 		"the candidate along the reference's text", k, want[k], o.Golden.From, have[k], o.Actual.From, positions[k].Reference)
-}
-
-// LimitsOf are the default limits of logits in an encoding: those of [compare.Default], and in 16 bits
-// the limit of a row for all of them, which are few.
-func LimitsOf(d tensor.DType) compare.Limits {
-	l := compare.Default(d).Limits()
-	if d.Size() == 2 {
-		l.RelL2 = max(l.RelL2, l.RowRelL2)
-	}
-	return l
 }
 
 // encodingOf is the coarser of what two runs were asked for, or of the types of their logits.
@@ -119,13 +112,14 @@ func encodingOf(golden, actual *Side) tensor.DType {
 	}
 	d := golden.logits.of
 	for _, s := range []*Side{golden, actual} {
-		of := s.logits.of
+		said := tensor.Invalid
 		if s.Run != nil {
-			if said, err := tensor.ParseDType(s.Run.Info.Encoding.Compute); err == nil && said.IsFloat() {
-				of = said
-			}
+			said, _ = tensor.ParseDType(s.Run.Info.Encoding.Compute)
 		}
-		d = compare.Coarser(d, of)
+		if !said.IsFloat() {
+			said = s.logits.of
+		}
+		d = compare.Coarser(d, said)
 	}
 	return d
 }
@@ -152,14 +146,14 @@ func (o *Outcome) tokens(asked int) (int, error) {
 		return 0, err
 	}
 	for k := range n {
-		for _, s := range []*Side{g, a} {
-			switch {
-			case s.logits.has(k):
-			case s == a && k == n-1 && k > 0 && k >= len(g.fed()) && asked == 0:
-				return n - 1, nil // it decides a token after the text, which no one has to run
-			default:
-				return 0, s.missing(k)
-			}
+		switch {
+		case !g.logits.has(k):
+			return 0, g.missing(k)
+		case a.logits.has(k):
+		case k == n-1 && k > 0 && k >= len(g.Fed) && asked == 0:
+			return n - 1, nil // it decides a token after the text, which no one has to run
+		default:
+			return 0, a.missing(k)
 		}
 	}
 	if n == 0 {
@@ -184,7 +178,7 @@ func (o *Outcome) sameText(n int) (int, error) {
 	} else if g.Asked != "" && a.Asked != "" && g.Asked != a.Asked {
 		return 0, unjudged("another text: the prompts of %s and %s differ", g.From, a.From)
 	}
-	want, have := g.fed(), a.fed()
+	want, have := g.Fed, a.Fed
 	for k := range min(n, len(want)) {
 		switch {
 		case k >= len(have) && a.Stopped && k == len(want)-1:
@@ -211,7 +205,7 @@ func (s *Side) decided() int {
 	if s.Choices != nil {
 		return len(s.Choices)
 	}
-	n := max(len(s.fed())-1, 0)
+	n := max(len(s.Fed)-1, 0)
 	for s.logits.has(n) {
 		n++
 	}
@@ -232,7 +226,7 @@ func (o *Outcome) position(k int) (p generation.Position, err error) {
 	}
 	o.stack(golden, actual)
 	said := -1
-	own, fed := o.Actual.fed(), o.Golden.fed()
+	own, fed := o.Actual.Fed, o.Golden.Fed
 	if k < len(o.Actual.Choices) {
 		said = o.Actual.Choices[k]
 	} else if o.Actual.Free && k < min(len(own), len(fed)) && own[k] != fed[k] {
@@ -248,16 +242,14 @@ func (o *Outcome) position(k int) (p generation.Position, err error) {
 // reference returns the reference's token: what it says that it chose, unless its own logits contradict
 // that, or the one with the largest logit.
 func (o *Outcome) reference(k int, golden generation.Row) (int, error) {
-	first, said := golden.Top[0], -1
-	fed := o.Golden.fed()
-	if k < len(o.Golden.Choices) {
-		said = o.Golden.Choices[k]
-	} else if o.Golden.Choices == nil && k < len(fed) {
-		said = fed[k]
+	text, first := o.Golden.Choices, golden.Top[0]
+	if text == nil {
+		text = o.Golden.Fed
 	}
-	if said < 0 || said == first.Token {
+	if k >= len(text) || text[k] < 0 || text[k] == first.Token {
 		return first.Token, nil
 	}
+	said := text[k]
 	x, ok := golden.Logit(said)
 	switch {
 	case ok && first.Value-x <= golden.Noise(o.Encoding, first.Value, x):
@@ -293,7 +285,9 @@ func (o *Outcome) locate(ctx context.Context, opt judge.Options) error {
 			"goldens (go test ./... -update), and run the engine again", max(o.At, 0)+1)
 		return nil
 	}
-	p, err := paths.Compare(ctx, paths.Runs{Golden: []*dump.Run{o.Golden.Run}, Actual: []*dump.Run{o.Actual.Run}, Forced: true, Measured: true}, opt)
+	runs := paths.Runs{Actual: []*dump.Run{o.Actual.Run}, Forced: true, Measured: true}
+	runs.Golden.Standard = []*dump.Run{o.Golden.Run}
+	p, err := paths.Compare(ctx, runs, opt)
 	if err != nil {
 		if ctx.Err() != nil {
 			return err

@@ -296,9 +296,9 @@ func TestKeep(t *testing.T) {
 	all := rows()
 	g, err := continuation.Open(run(t, "lm_head", info(t, text, text[prompt:]...), all, len(all)), nil)
 	require.NoError(t, err)
-	entries, err := g.Keep(len(text)-prompt, 0)
+	entries, choices, err := g.Keep(len(text)-prompt, 0)
 	require.NoError(t, err)
-	assert.Equal(t, text[prompt:], continuation.Choices(entries))
+	assert.Equal(t, text[prompt:], choices)
 	kept := dump.New("golden", info(t, text, text[prompt:]...), dump.OrderRunFile, entries)
 	for _, tt := range []struct {
 		change func(x [][]float64)
@@ -322,11 +322,11 @@ func TestKeep(t *testing.T) {
 		_, err = continuation.Open(dump.New("golden", info(t, text, text[prompt:]...), dump.OrderRunFile, cut), nil)
 		assert.ErrorContains(t, err, "do not fit together: make the golden again", e.Port)
 	}
-	_, err = g.Keep(100, 0)
+	_, _, err = g.Keep(100, 0)
 	assert.ErrorContains(t, err, "rows missing")
 
 	known := slices.Max(text[prompt:]) // the tokenizer lacks the last token
-	entries, err = g.Keep(len(text)-prompt, known)
+	entries, _, err = g.Keep(len(text)-prompt, known)
 	require.NoError(t, err)
 	short, err := continuation.Open(dump.New("golden", info(t, text, text[prompt:]...), dump.OrderRunFile, entries), nil)
 	require.NoError(t, err)

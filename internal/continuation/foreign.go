@@ -2,10 +2,13 @@ package continuation
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +17,8 @@ import (
 
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/npy"
 )
@@ -21,11 +26,9 @@ import (
 // IsForeign reports whether a path is a file that another tool wrote: JSON of logits, a response of a
 // server, or what llama-perplexity saves.
 func IsForeign(path string) bool {
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
-		return false
-	}
+	st, err := os.Stat(path)
 	ext := strings.ToLower(filepath.Ext(path))
-	return ext == ".json" || ext == ".kld"
+	return err == nil && st.Mode().IsRegular() && (ext == ".json" || ext == ".kld")
 }
 
 // ReadForeign reads the texts of a file that another tool wrote. golden, which may be nil, are those of
@@ -76,19 +79,16 @@ func inOrder(path string, sides, golden []*Side) (out []*Side, err error) {
 	return out, nil
 }
 
-// value is one step of a prompt in the JSON of Modular's logit tools.
-type value struct {
-	NextToken *array `json:"next_token"` // one token, alone or in a list
-	Logits    *array `json:"logits"`
-	LogProbs  *array `json:"logprobs"`
-}
-
 // modular reads a list of {"prompt", "values": [{"next_token", "logits" or "logprobs"}]}. The token is
 // the one that the next step was fed, which the engine may not have chosen.
 func modular(path string, data []byte) ([]*Side, error) {
 	var prompts []struct {
 		Prompt json.RawMessage `json:"prompt"`
-		Values []value         `json:"values"`
+		Values []struct {
+			NextToken *array `json:"next_token"` // one token, alone or in a list
+			Logits    *array `json:"logits"`
+			LogProbs  *array `json:"logprobs"`
+		} `json:"values"`
 	}
 	if err := json.Unmarshal(data, &prompts); err != nil {
 		return nil, unjudged("%v", mapfile.JSONError(data, err))
@@ -102,16 +102,15 @@ func modular(path string, data []byte) ([]*Side, error) {
 		var rows []generation.Row
 		of := tensor.F32
 		for k, v := range p.Values {
-			r, d, err := v.row()
+			logits := cmp.Or(v.Logits, v.LogProbs)
+			token, err := v.NextToken.token()
+			if logits == nil || len(logits.values) == 0 {
+				err = errors.New("no logits")
+			}
 			if err != nil {
 				return nil, unjudged("[%d].values[%d]: %v", i, k, err)
 			}
-			rows, of = append(rows, r), d
-			token, err := v.token()
-			if err != nil {
-				return nil, unjudged("[%d].values[%d]: next_token: %v", i, k, err)
-			}
-			s.Fed = append(s.Fed, token)
+			rows, of, s.Fed = append(rows, generation.NewRow(logits.values)), logits.of, append(s.Fed, token)
 		}
 		if len(rows) == 0 {
 			return nil, unjudged("[%d] has no values with logits: want [{\"prompt\": …, \"values\": [{\"next_token\": 5, \"logits\": …}]}]", i)
@@ -125,25 +124,14 @@ func modular(path string, data []byte) ([]*Side, error) {
 	return sides, nil
 }
 
-func (v *value) row() (r generation.Row, d tensor.DType, err error) {
-	a := v.Logits
-	if a == nil {
-		a = v.LogProbs
-	}
-	if a == nil || len(a.values) == 0 {
-		return r, d, errors.New("no logits")
-	}
-	return generation.NewRow(a.values), a.of, nil
-}
-
 // token is a number that is an id.
-func (v *value) token() (token int, err error) {
-	if v.NextToken == nil || len(v.NextToken.values) == 0 {
-		return 0, errors.New("missing: want the token that the next step was fed")
+func (a *array) token() (token int, err error) {
+	if a == nil || len(a.values) == 0 {
+		return 0, errors.New("next_token: missing: want the token that the next step was fed")
 	}
-	x := v.NextToken.values[0]
-	if len(v.NextToken.values) > 1 || !(x >= 0 && x <= math.MaxInt32) || x != math.Trunc(x) {
-		return 0, fmt.Errorf("%v is no token id", x)
+	x := a.values[0]
+	if len(a.values) > 1 || !(x >= 0 && x <= math.MaxInt32) || x != math.Trunc(x) {
+		return 0, fmt.Errorf("next_token: %v is no token id", x)
 	}
 	return int(x), nil
 }
@@ -175,12 +163,10 @@ func (a *array) UnmarshalJSON(data []byte) error {
 		return errors.New(`want a list of numbers, or {"__np__": base64, "shape": […], "dtype": "float32"}`)
 	}
 	t, err := packedTensor(packed.NP, packed.Shape, packed.DType)
-	if err != nil {
-		return err
+	if err == nil {
+		a.of, a.values = t.DType(), vec.ReadAll(t)
 	}
-	a.of, a.values = t.DType(), make([]float64, t.Len())
-	t.Float64s(a.values, 0)
-	return nil
+	return err
 }
 
 func packedTensor(data []byte, shape []int, name string) (*tensor.Tensor, error) {
@@ -217,4 +203,150 @@ func (a *array) lists(data []byte) error {
 			return fmt.Errorf("%v is no number", t)
 		}
 	}
+}
+
+// perplexityMagic begins what llama-perplexity --kl-divergence-base FILE saves: the log-probabilities of
+// a text, in 16 bits.
+//
+//	"_logits_", int32 n_ctx, n_vocab, n_chunk, n_chunk·n_ctx tokens as int32, and for each chunk and each of
+//	its tokens from n_ctx/2 to n_ctx − 2: float32 scale, float32 least, n_vocab numbers of 16 bits (one more
+//	if n_vocab is odd); log p = least + scale·number
+const perplexityMagic = "_logits_"
+
+// perplexity reads such a file, a text for each chunk.
+func perplexity(path string, data []byte) ([]*Side, error) {
+	const header = len(perplexityMagic) + 12
+	if len(data) < header {
+		return nil, unjudged("the file ends in its header")
+	}
+	word := func(at int) int { return int(int32(binary.LittleEndian.Uint32(data[at:]))) }
+	context, vocab, chunks := word(8), word(12), word(16)
+	if context < 4 || vocab < 2 || chunks < 1 || context > len(data) || vocab > len(data) || chunks > len(data)/context/4 {
+		return nil, unjudged("its header has %d chunks of %d tokens and %d words, which no file of %d bytes holds", chunks, context, vocab, len(data))
+	}
+	first := context / 2
+	rows, width := context-1-first, 2*(2*((vocab+1)/2)+4)
+	at := header + 4*chunks*context
+	if want := at + chunks*rows*width; len(data) != want {
+		return nil, unjudged("it has %d bytes, its header asks for %d: it was not written to its end", len(data), want)
+	}
+	var sides []*Side
+	for chunk := range chunks {
+		s := &Side{From: path, Prompt: first + 1}
+		for i := range context {
+			s.Text = append(s.Text, word(header+4*(chunk*context+i)))
+		}
+		s.Fed = s.Text[s.Prompt:]
+		var read []generation.Row
+		for range rows {
+			read = append(read, scaledRow(data[at:at+width], vocab))
+			at += width
+		}
+		s.logits = listed("log-probabilities", tensor.F16, read)
+		sides = append(sides, s)
+	}
+	return sides, nil
+}
+
+// scaledRow reads a row of numbers of 16 bits.
+func scaledRow(data []byte, vocab int) generation.Row {
+	scale := float64(math.Float32frombits(binary.LittleEndian.Uint32(data)))
+	least := float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4:])))
+	v := make([]float64, vocab)
+	for i := range v {
+		v[i] = least + scale*float64(binary.LittleEndian.Uint16(data[8+2*i:]))
+	}
+	return generation.NewRow(v)
+}
+
+// words numbers the texts of tokens: by the ids that a response shows beside texts, else below 0.
+type words map[string]int
+
+// id is the number of a token's text.
+func (w words) id(text string) int {
+	if id, ok := serving.TokenID(text); ok {
+		return id
+	}
+	id, ok := w[text]
+	if !ok {
+		id = -2 - len(w) // −1 is no token
+		w[text] = id
+	}
+	return id
+}
+
+// response reads a response with log-probabilities. Tokens are ids where the server says them
+// (return_token_ids); the texts of tokens alone can be compared with those of another response.
+func response(path string, data []byte, golden []*Side) ([]*Side, error) {
+	answers, err := serving.ReadAnswer(data)
+	if err != nil {
+		return nil, unjudged("want a response with choices and logprobs: %v", mapfile.JSONError(data, err))
+	}
+	known := words{}
+	if len(golden) > 0 && golden[0].words != nil {
+		known = golden[0].words
+	}
+	var sides []*Side
+	for i := range answers {
+		a := &answers[i]
+		s := &Side{Case: fmt.Sprintf("choice-%d", i), From: path, Prompt: -1, Free: true, Stopped: a.Finish == "stop", Shown: a.Text, words: known}
+		rows, tokens, err := rowsOf(a, known)
+		if err != nil {
+			return nil, unjudged("choices[%d]: %v", i, err)
+		}
+		if golden != nil && tokens[0] < 0 && len(golden[0].Fed) > 0 && golden[0].Fed[0] >= 0 {
+			return nil, unjudged("choices[%d] has the texts of tokens alone, and the golden has ids: ask for \"return_token_ids\": true", i)
+		}
+		s.logits, s.Fed, s.Choices = listed("logprobs", tensor.F32, rows), tokens, tokens
+		if a.Prompt != nil {
+			s.Prompt, s.Text = len(a.Prompt), slices.Concat(a.Prompt, tokens)
+		}
+		sides = append(sides, s)
+	}
+	return sides, nil
+}
+
+// rowsOf returns the log-probabilities of each token, and the tokens.
+func rowsOf(a *serving.Answer, known words) (rows []generation.Row, tokens []int, err error) {
+	n := len(a.LogProbs)
+	switch {
+	case n == 0:
+		return nil, nil, errors.New("no logprobs: ask for them, \"logprobs\": 5, or \"logprobs\": true, \"top_logprobs\": 5 of a chat")
+	case a.Tokens != nil && len(a.Tokens) != n:
+		return nil, nil, fmt.Errorf("%d tokens have log-probabilities, token_ids has %d: ask without echo", n, len(a.Tokens))
+	case a.Tokens == nil && a.Texts == nil:
+		return nil, nil, fmt.Errorf("%d log-probabilities, and neither texts nor token_ids for each: ask for \"return_token_ids\": true", n)
+	}
+	for k, p := range a.LogProbs {
+		if math.IsNaN(p) {
+			return nil, nil, fmt.Errorf("log-probability %d is null, as for the first token of an echo: ask without echo", k)
+		}
+		var top map[string]float64
+		if a.Top != nil {
+			top = a.Top[k]
+		}
+		chosen, texts := "", slices.Sorted(maps.Keys(top))
+		for _, text := range texts { // the text of an id is not always told: that of its log-probability
+			if top[text] == p {
+				chosen = text
+			}
+		}
+		if a.Texts != nil {
+			chosen = a.Texts[k]
+		}
+		id := known.id(chosen)
+		if a.Tokens != nil {
+			if id = a.Tokens[k]; chosen != "" {
+				known[chosen] = id
+			}
+		}
+		list := []generation.Logit{{Token: id, Value: p}}
+		for _, text := range texts {
+			if other := known.id(text); other != id && text != chosen {
+				list = append(list, generation.Logit{Token: other, Value: top[text]})
+			}
+		}
+		rows, tokens = append(rows, generation.Largest(list, math.NaN(), 0)), append(tokens, id)
+	}
+	return rows, tokens, nil
 }

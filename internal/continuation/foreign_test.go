@@ -90,6 +90,11 @@ func TestForeign(t *testing.T) {
 	one := `{"token_ids": [1], "logprobs": {"content": [{"token": "b", "logprob": -0.16984602, "top_logprobs": [{"token": "c", "logprob": -2.16984602}]}]}`
 	stopped := write("stopped.json", `{"choices": [`+one+`, "finish_reason": "stop"}]}`)
 	ended := write("ended.json", `{"choices": [`+one+`, "finish_reason": "length"}]}`)
+	all := make([]string, 70) // more than a golden keeps
+	for i := range all {
+		all[i] = fmt.Sprintf(`"%d": %d`, i, -i-1)
+	}
+	many := write("many.json", `{"choices": [{"logprobs": {"tokens": ["0"], "token_logprobs": [-1], "top_logprobs": [{`+strings.Join(all, ",")+`}]}}]}`)
 	llama := write("llama.kld", string(saved()))
 	var npy bytes.Buffer
 	row, err := tensor.Of([]float32{0, 3, 1}, 3)
@@ -112,6 +117,7 @@ func TestForeign(t *testing.T) {
 		{lists, vllm, generation.Identical, 2, "", "ids in place of texts"},
 		{lists, packed, generation.Identical, 2, "", "arrays of numpy"},
 		{texts, texts, generation.Identical, 2, "", "texts on both sides"},
+		{many, many, generation.Identical, 1, "", "many likely tokens"},
 		{llama, llama, generation.Identical, 1, "", "llama-perplexity"},
 		{lists, other, generation.Divergent, 1, "", "a free-running text is judged up to its first other token"},
 		{lists, contradicts, generation.Divergent, 1, "", "it went on with another token than its logits choose"},

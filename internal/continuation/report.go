@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
@@ -125,15 +127,10 @@ func (o *Outcome) generation(text string) report.Generation {
 // row is the output with the logits, of all tokens that were judged: less the mean of each.
 func (o *Outcome) row() report.Layer {
 	layer, port := o.Actual.Logits()
-	row := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: o.Case, Step: "0", Stage: report.StageGeneration, Status: report.StatusPass,
+	row := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: o.Case,
+		Step: cmp.Or(o.Actual.logits.step, "0"), Stage: report.StageGeneration, Status: report.StatusPass,
 		Note:      "the logits that decide a token of the continuation, less the mean of each row",
 		Tolerance: report.ToleranceOf(o.Limits.Criteria(), "default for "+o.Encoding.String())}
-	if o.Actual.Run != nil {
-		of := func(e dump.Entry) bool { return e.Layer == layer && e.Port == port }
-		if i := slices.IndexFunc(o.Actual.Run.Entries, of); i >= 0 {
-			row.Step = o.Actual.Run.Entries[i].Step
-		}
-	}
 	if o.Fails() {
 		row.Status = report.StatusFail
 		row.Violations = []string{o.Text()}
@@ -157,18 +154,18 @@ func (o *Outcome) row() report.Layer {
 }
 
 // stack adds the logits that both sides know of a token, of the largest of the golden's, less their
-// means; of those that one side does not know both are 0.
+// means; 0 for those that one side does not know.
 func (o *Outcome) stack(golden, actual generation.Row) {
 	x, y := make([]float64, generation.Kept), make([]float64, generation.Kept)
-	known, sumX, sumY := map[int]bool{}, 0.0, 0.0
-	for i, l := range golden.Top {
+	n := 0
+	for _, l := range golden.Top[:min(len(golden.Top), generation.Kept)] {
 		if v, ok := actual.Logit(l.Token); ok {
-			x[i], y[i], known[i] = l.Value, v, true
-			sumX, sumY = sumX+l.Value, sumY+v
+			x[n], y[n] = l.Value, v
+			n++
 		}
 	}
-	for i := range known {
-		x[i], y[i] = x[i]-sumX/float64(len(known)), y[i]-sumY/float64(len(known))
+	for _, v := range [][]float64{x[:n], y[:n]} {
+		floats.AddConst(-floats.Sum(v)/float64(n), v)
 	}
 	o.golden, o.actual = append(o.golden, x...), append(o.actual, y...)
 }

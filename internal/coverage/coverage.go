@@ -43,9 +43,8 @@ type gap struct{ what, is string }
 func (d Demand) Open(passes []Pass) (out []string) {
 	var gaps []gap
 	in := map[gap][]string{}
-	for i := range passes {
-		p := &passes[i]
-		for _, g := range d.pass(p) {
+	for _, p := range passes {
+		for _, g := range d.pass(&p) {
 			if in[g] == nil {
 				gaps = append(gaps, g)
 			}
@@ -63,9 +62,7 @@ func (d Demand) Open(passes []Pass) (out []string) {
 }
 
 // Asks reports whether a layer, or one around it, is asked for.
-func (d Demand) Asks(layer string) bool {
-	return len(d.Within) == 0 || d.asked(layer) != ""
-}
+func (d Demand) Asks(layer string) bool { return len(d.Within) == 0 || d.asked(layer) != "" }
 
 // asked returns the outermost layer that matches a pattern and is or holds a layer; "" if none does.
 func (d Demand) asked(layer string) (outer string) {
@@ -79,20 +76,23 @@ func (d Demand) asked(layer string) (outer string) {
 
 func (d Demand) pass(p *Pass) (gaps []gap) {
 	parts, final := d.parts(p)
-	if final != nil && !slices.ContainsFunc(parts, func(b *part) bool { return b.compared > 0 }) {
-		return []gap{{"no output", "was compared"}}
-	}
-	if final != nil && !final.Covers && !p.holds(final.Tensor, false) {
-		gaps = append(gaps, gap{"the final output " + final.Layer + " " + final.Port, "was not compared"})
-	}
-	if final != nil && isZero(final.Tensor) {
-		gaps = append(gaps, gap{"the final output " + final.Layer + " " + final.Port, "is all zero, as that of a model that does nothing"})
+	if final != nil {
+		if !slices.ContainsFunc(parts, func(b *part) bool { return b.compared }) {
+			return []gap{{"no output", "was compared"}}
+		}
+		what := "the final output " + final.Layer + " " + final.Port
+		if !final.Covers && !p.holds(final.Tensor, false) {
+			gaps = append(gaps, gap{what, "was not compared"})
+		}
+		if isZero(final.Tensor) {
+			gaps = append(gaps, gap{what, "is all zero, as that of a model that does nothing"})
+		}
 	}
 	var names []string
 	for _, b := range parts {
 		switch {
-		case b.name == "", b.compared > 0, b.lacking == len(b.outputs), final != nil && final.Layer == b.name:
-		case !b.leaf() || !p.holds(b.outputs[0].Tensor, true):
+		case b.name == "", b.compared, b.lacking, final != nil && final.Layer == b.name:
+		case !b.leaf || !p.holds(b.first, true):
 			names = append(names, b.name)
 		}
 	}
@@ -108,14 +108,11 @@ func (d Demand) pass(p *Pass) (gaps []gap) {
 
 // part is what is demanded as a whole: a numbered block, or a layer that a pattern names.
 type part struct {
-	name              string // "" of what belongs to none
-	outputs           []*Port
-	compared, lacking int
-}
-
-// leaf reports whether nothing inside the part was recorded.
-func (b *part) leaf() bool {
-	return !slices.ContainsFunc(b.outputs, func(o *Port) bool { return label.Inside(o.Layer, b.name) })
+	name     string         // "" of what belongs to none
+	first    *tensor.Tensor // the output that came first
+	compared bool           // one of its outputs was
+	lacking  bool           // the candidate may lack them all
+	leaf     bool           // nothing inside was recorded
 }
 
 // parts lists the parts of a pass in the order in which they ended, and the first output of the
@@ -134,19 +131,19 @@ func (d Demand) parts(p *Pass) (list []*part, final *Port) {
 		if port.Tensor.Len() == 0 {
 			continue
 		}
-		for _, name := range d.names(p, port.Layer) {
+		names := []string{p.block(port.Layer)}
+		if outer := d.asked(port.Layer); d.Each && outer != "" && outer != names[0] {
+			names = append(names, outer)
+		}
+		for _, name := range names {
 			b := byName[name]
 			if b == nil {
-				b = &part{name: name}
+				b = &part{name: name, first: port.Tensor, lacking: true, leaf: true}
 				byName[name] = b
 				list = append(list, b)
 			}
-			b.outputs = append(b.outputs, port)
-			if port.Covers {
-				b.compared++
-			} else if port.Lacking {
-				b.lacking++
-			}
+			b.compared, b.lacking = b.compared || port.Covers, b.lacking && port.Lacking
+			b.leaf = b.leaf && !label.Inside(port.Layer, name)
 		}
 	}
 	if len(d.Within) > 0 {
@@ -155,31 +152,19 @@ func (d Demand) parts(p *Pass) (list []*part, final *Port) {
 	return list, final
 }
 
-// names returns the parts that a layer belongs to. What belongs to none has the name "".
-func (d Demand) names(p *Pass, layer string) []string {
-	names := []string{p.block(layer)}
-	if outer := d.asked(layer); d.Each && outer != "" && outer != names[0] {
-		names = append(names, outer)
-	}
-	return names
-}
-
 // block returns the outermost numbered block around a layer, with the call in which the layer ran;
 // "" if there is none.
 func (p *Pass) block(layer string) string {
 	block := label.Block(label.Name(layer))
 	if block == "" {
-		return block
+		return ""
 	}
-	for l := layer; label.Name(l) != block; {
-		up := p.Container(l)
-		if up == l || !label.Within(up, block) {
+	for label.Name(layer) != block {
+		up := p.Container(layer)
+		if up == layer || !label.Within(up, block) {
 			return block // it was not recorded itself
 		}
-		l = up
-		if label.Name(l) == block {
-			return l
-		}
+		layer = up
 	}
 	return layer // a call of the block itself
 }

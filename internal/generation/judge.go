@@ -1,3 +1,9 @@
+// Package generation judges the tokens that a model generates, by logits that are at hand: those of the
+// reference and those of a candidate that was forced along the reference's greedy text, position by
+// position. It runs no engine and opens no file.
+//
+// [Decide] is the rule for one token: the same, a tie within the noise, or diverged. [Compare] says what
+// two rows of logits say at one position, and [Judge] what all positions come to.
 package generation
 
 import (
@@ -52,51 +58,41 @@ func (r *Result) Fails() bool { return r.Verdict == Divergent || r.Verdict == Lo
 // the worst one.
 func Judge(positions []Position, d tensor.DType, limits compare.Limits) Result {
 	r := Result{Positions: positions, At: -1, Limits: limits}
-	var logProb, candidate, squares, flats float64
-	first := map[Choice]int{Same: -1, Tie: -1, Diverged: -1}
+	var logProb, candidate, flats float64
+	var errors []float64
+	at := map[Choice][]int{}
 	decided := true // every position that the golden decides has its token
-	for k := range positions {
-		p := &positions[k]
-		if first[p.Choice] < 0 {
-			first[p.Choice] = k
-		}
-		switch p.Choice {
-		case Same:
-			r.Agree++
-		case Tie:
-			r.Ties++
-		}
+	for k, p := range positions {
+		at[p.Choice], errors = append(at[p.Choice], k), append(errors, p.Error)
 		if p.Flat {
 			flats++
-		} else {
-			decided = decided && p.Choice == Same
 		}
+		decided = decided && (p.Flat || p.Choice == Same)
 		logProb, candidate = logProb-p.LogProb, candidate-p.CandidateLogProb
 		r.KL = max(r.KL, p.KL)
-		squares += p.Error * p.Error
-		if !(p.Error <= positions[r.Worst].Error) {
+		if !(p.Error <= errors[r.Worst]) {
 			r.Worst = k
 		}
 	}
 	n := float64(len(positions))
-	r.Flat = flats / n
+	r.Agree, r.Ties, r.Flat = len(at[Same]), len(at[Tie]), flats/n
 	r.Perplexity = [2]float64{math.Exp(logProb / n), math.Exp(candidate / n)}
-	r.RelL2 = math.Sqrt(squares / n)
-	r.grow(d)
+	r.RelL2 = math.Sqrt(floats.Dot(errors, errors) / n)
+	r.grow(errors, d)
 	fails := slices.IndexFunc(positions, func(p Position) bool { return p.fails(limits) })
 	if fails < 0 && (!(r.RelL2 <= limits.RelL2) || r.Grows) {
 		fails = r.Worst
 	}
-	enough := r.Flat <= flat || r.Flat <= flatAgreeing && decided && first[Diverged] < 0
+	enough := r.Flat <= flat || r.Flat <= flatAgreeing && decided && at[Diverged] == nil
 	switch {
 	case !enough && fails < 0: // wrong logits are wrong however little they decide
 		r.Verdict = Uninformative
-	case first[Diverged] >= 0:
-		r.Verdict, r.At = Divergent, first[Diverged]
+	case at[Diverged] != nil:
+		r.Verdict, r.At = Divergent, at[Diverged][0]
 	case fails >= 0:
 		r.Verdict, r.At = Logits, fails
-	case first[Tie] >= 0:
-		r.Verdict, r.At = Ties, first[Tie]
+	case at[Tie] != nil:
+		r.Verdict, r.At = Ties, at[Tie][0]
 	default:
 		r.Verdict = Identical
 	}
@@ -109,15 +105,11 @@ func (p *Position) fails(limits compare.Limits) bool {
 }
 
 // grow tells whether the error grows with the position.
-func (r *Result) grow(d tensor.DType) {
+func (r *Result) grow(errors []float64, d tensor.DType) {
 	r.Growth = math.NaN()
-	n := len(r.Positions)
+	n := len(errors)
 	if n < fewPositions {
 		return
-	}
-	errors := make([]float64, n)
-	for k := range r.Positions {
-		errors[k] = r.Positions[k].Error
 	}
 	from, to := median(errors[:n/3]), median(errors[n-n/3:])
 	r.Growth = to / from

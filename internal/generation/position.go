@@ -1,9 +1,15 @@
 package generation
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -78,11 +84,12 @@ func gaps(golden, actual Row, one, other int, d tensor.DType) (gap, own, noise f
 // Where single logits are off by more than the noise and 12 times the error of the others, they are
 // outliers: no rounding does that.
 func Compare(golden, actual Row, reference, said int, d tensor.DType) Position {
-	p := Position{Reference: reference, Said: -1, Candidate: -1, Bad: actual.bad, Error: math.Inf(1), KL: math.Inf(1)}
-	p.Flat = golden.flat(d)
-	p.LogProb, p.CandidateLogProb = golden.LogProb(reference), actual.LogProb(reference)
-	p.Rank = actual.rank(reference)
-	if len(actual.Top) == 0 || actual.bad > 0 {
+	p := Position{Reference: reference, Said: -1, Candidate: -1, Bad: actual.bad, Error: math.Inf(1), KL: math.Inf(1),
+		Rank: actual.rank(reference), LogProb: golden.LogProb(reference), CandidateLogProb: actual.LogProb(reference)}
+	if len(golden.Top) > 1 {
+		p.Flat = golden.Gap() <= golden.Noise(d, golden.Top[0].Value, golden.Top[1].Value)
+	}
+	if !actual.decides() {
 		p.Choice, p.Gap, p.CandidateGap = Diverged, math.NaN(), math.NaN()
 		return p
 	}
@@ -100,18 +107,14 @@ func Compare(golden, actual Row, reference, said int, d tensor.DType) Position {
 	return p
 }
 
-// flat reports whether the noise may exchange the first two logits.
-func (r Row) flat(d tensor.DType) bool {
-	return len(r.Top) > 1 && r.Gap() <= r.Noise(d, r.Top[0].Value, r.Top[1].Value)
-}
-
 // say takes what the engine says that it chose for the candidate's choice, unless the candidate's own
 // logits contradict it.
 func (p *Position) say(golden, actual Row, said int, d tensor.DType) {
 	if said >= 0 && said != p.Candidate {
 		x, ok := actual.Logit(said)
 		if first := actual.Top[0].Value; ok && first-x <= actual.Noise(d, first, x) {
-			if c := Decide(golden, actual, p.Reference, said, d); c.worse(p.Choice) {
+			c, worst := Decide(golden, actual, p.Reference, said, d), []Choice{Diverged, Tie, Same}
+			if slices.Index(worst, c) < slices.Index(worst, p.Choice) {
 				p.Candidate, p.Choice = said, c
 			}
 		} else {
@@ -138,21 +141,15 @@ func (r Row) second(than int) int {
 	return -1
 }
 
-func (c Choice) worse(than Choice) bool {
-	rank := []Choice{Same, Tie, Diverged}
-	return slices.Index(rank, c) > slices.Index(rank, than)
-}
-
-// off is how far the logit of a token is off.
+// off are the logits that both sides know, and how far they are off.
 type off struct {
-	token  int
-	golden float64
-	error  float64
+	tokens         []int
+	golden, errors []float64
 }
 
 // measure sets the error of the row, and what is off by itself.
 func (p *Position) measure(golden, actual Row, d tensor.DType) {
-	var list []off
+	var o off
 	for token, g := range golden.Known() {
 		a, ok := actual.Logit(token)
 		switch {
@@ -160,56 +157,47 @@ func (p *Position) measure(golden, actual Row, d tensor.DType) {
 		case !ok || !finite(a):
 			p.Hidden += math.Exp(g - golden.LSE)
 		default:
-			list = append(list, off{token: token, golden: g, error: a - g})
+			o.tokens, o.golden, o.errors = append(o.tokens, token), append(o.golden, g), append(o.errors, a-g)
 		}
 	}
-	if len(list) == 0 {
+	if o.tokens == nil {
 		return
 	}
-	var meanG, meanE float64
-	for _, o := range list {
-		meanG, meanE = meanG+o.golden, meanE+o.error
+	n := float64(len(o.tokens))
+	mean, shift := floats.Sum(o.golden)/n, floats.Sum(o.errors)/n
+	if n < few { // too few for a mean: log-probabilities
+		mean, shift = golden.LSE, actual.LSE-golden.LSE
 	}
-	meanG, meanE = meanG/float64(len(list)), meanE/float64(len(list))
-	if len(list) < few { // too few for a mean: log-probabilities
-		meanG, meanE = golden.LSE, actual.LSE-golden.LSE
+	floats.AddConst(-shift, o.errors)
+	ee, gg := floats.Dot(o.errors, o.errors), 0.0
+	for _, g := range o.golden {
+		gg += (g - mean) * (g - mean)
 	}
-	var ee, gg float64
-	for i := range list {
-		list[i].error -= meanE
-		ee += list[i].error * list[i].error
-		gg += (list[i].golden - meanG) * (list[i].golden - meanG)
-	}
-	if gg = max(gg, float64(len(list))*golden.Spread*golden.Spread); gg > 0 {
+	if gg = max(gg, n*golden.Spread*golden.Spread); gg > 0 {
 		p.Error = math.Sqrt(ee / gg)
 	} else if ee == 0 {
 		p.Error = 0
 	}
-	p.outliers(golden, list, meanG, d)
+	p.outliers(golden, o, mean, ee, d)
 }
 
-// outliers finds the logits that are off by themselves. Roundings on the way to a logit are a part of it,
-// so one that is far from the mean may be off by more.
-func (p *Position) outliers(golden Row, list []off, mean float64, d tensor.DType) {
-	n := min(apart, len(list)/4)
-	first := make([]off, 0, n+1) // furthest off
-	var rest float64
-	for _, o := range list {
-		e := math.Abs(o.error)
-		rest += e * e
-		at := len(first)
-		for at > 0 && e > math.Abs(first[at-1].error) {
-			at--
-		}
-		first = slices.Insert(first, at, o)[:min(len(first)+1, n)]
+// outliers finds the logits that are off by themselves; all of them are off by squares. Roundings on the way to a logit
+// are a part of it, so one that is far from the mean may be off by more.
+func (p *Position) outliers(golden Row, o off, mean, squares float64, d tensor.DType) {
+	n := min(apart, len(o.tokens)/4)
+	size := func(i int) float64 { return math.Abs(o.errors[i]) }
+	var first []int // furthest off
+	for i := range o.tokens {
+		first = keepLargest(first, i, n, size)
 	}
-	for _, o := range first {
-		rest -= o.error * o.error
+	for _, i := range first {
+		squares -= size(i) * size(i)
 	}
-	rest = math.Sqrt(max(rest, 0) / float64(max(len(list)-n, 1)))
-	for _, o := range first {
-		if e := math.Abs(o.error); e > outlier*rest*max(1, math.Abs(o.golden-mean)/golden.Spread) && e > golden.Noise(d, o.golden, o.golden+o.error) {
-			p.Outliers = append(p.Outliers, o.token)
+	rest := math.Sqrt(max(squares, 0) / float64(max(len(o.tokens)-n, 1)))
+	for _, i := range first {
+		g, e := o.golden[i], size(i)
+		if e > outlier*rest*max(1, math.Abs(g-mean)/golden.Spread) && e > golden.Noise(d, g, g+o.errors[i]) {
+			p.Outliers = append(p.Outliers, o.tokens[i])
 		}
 	}
 	slices.Sort(p.Outliers)
@@ -225,15 +213,106 @@ func divergence(golden, actual Row) float64 {
 		}
 	}
 	for _, l := range golden.Top {
-		if _, ok := actual.Logit(l.Token); !ok {
-			continue
+		if a, ok := actual.Logit(l.Token); ok {
+			p, q := math.Exp(l.Value-golden.LSE), math.Exp(a-actual.LSE)
+			restP, restQ = restP-p, restQ-q
+			add(p, q)
 		}
-		p, q := math.Exp(l.Value-golden.LSE), math.Exp(actual.LogProb(l.Token))
-		restP, restQ = restP-p, restQ-q
-		add(p, q)
 	}
 	if least := 1e-12; restP > least && restQ > least { // else it is rounding of the sums
 		add(restP, restQ)
 	}
 	return max(kl, 0)
+}
+
+// Positions compares the largest logits of each row of two tensors of one shape, on all cores. A position is
+// nil where the golden's row decides nothing.
+func Positions(golden, actual *tensor.Tensor, d tensor.DType) []*Position {
+	n := golden.RowLen()
+	rows := golden.Len() / n
+	positions := make([]*Position, rows)
+	parts := min(rows, rowParts)
+	each.Do(context.Background(), parts, func(part int) error {
+		g, a := make([]float64, n), make([]float64, n)
+		for row := part; row < rows; row += parts {
+			golden.Float64s(g, row*n)
+			actual.Float64s(a, row*n)
+			positions[row] = position(g, a, d)
+		}
+		return nil
+	})
+	return positions
+}
+
+// position compares two rows of logits; nil where the golden's decides nothing. Most rows have the same
+// largest logit and no error that stands out, which one look shows: of n logits of which four alone are
+// off, these have √n/2 times the error of the row, and of infinite ones it is no number.
+func position(g, a []float64, d tensor.DType) *Position {
+	if isLevel(g) {
+		return nil
+	}
+	var sum, squares, most float64
+	top, own, n := 0, 0, float64(len(g))
+	for i, x := range g {
+		e := a[i] - x
+		sum, squares, most = sum+e, squares+e*e, max(most, math.Abs(e))
+		if x > g[top] {
+			top = i
+		}
+		if a[i] > a[own] {
+			own = i
+		}
+	}
+	spread := math.Sqrt(max(squares/n-sum/n*sum/n, 0))
+	if top == own && !isLevel(a) && most+math.Abs(sum/n) <= min(standsOut, math.Sqrt(n)/2.2)*spread {
+		return &Position{Choice: Same, Reference: top, Candidate: top, Said: -1}
+	}
+	golden := NewRow(g)
+	if !golden.decides() {
+		return nil
+	}
+	pos := Compare(golden, NewRow(a), golden.Top[0].Token, -1, d)
+	return &pos
+}
+
+// isLevel reports whether all of several numbers are equal: none of them is the largest.
+func isLevel(x []float64) bool {
+	return len(x) > 1 && !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] })
+}
+
+// Ahead says in words by how much the reference's token is ahead of the candidate's.
+func (p *Position) Ahead() string {
+	switch {
+	case math.IsNaN(p.Gap):
+		return "and the candidate's logits are not finite"
+	case p.Choice == Tie:
+		return fmt.Sprintf("ahead by %.2g of the noise: a tie", p.Gap)
+	}
+	return fmt.Sprintf("ahead by %.3g times the noise", p.Gap)
+}
+
+// Surest returns the largest probability of all rows of logits; 1 where a row has none.
+func Surest(logits *tensor.Tensor) (most float64) {
+	n := logits.RowLen()
+	for i := range logits.Len() / n {
+		r := NewRow(vec.Read(logits, n, []int{i}))
+		if !r.decides() {
+			return 1
+		}
+		most = max(most, math.Exp(r.LogProb(r.Top[0].Token)))
+	}
+	return most
+}
+
+// Last returns the largest logit of the last row, and its probability.
+func Last(logits *tensor.Tensor) (token int, probability float64, err error) {
+	n := logits.RowLen()
+	r := NewRow(vec.Read(logits, n, []int{logits.Len()/n - 1}))
+	switch {
+	case !r.decides():
+		return 0, 0, fmt.Errorf("are not finite")
+	case r.Constant():
+		return 0, 0, fmt.Errorf("are all %.4g: none is the largest", r.Top[0].Value)
+	}
+	return r.Top[0].Token, math.Exp(r.LogProb(r.Top[0].Token)), nil
 }

@@ -5,7 +5,12 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sort"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/tensor"
 )
@@ -31,27 +36,20 @@ type Logit struct {
 // NewRow reads the logits of all tokens. −Inf, and what is as low as an attention mask, hides a
 // token; NaN and +Inf are counted, see [Row.Bad].
 func NewRow(logits []float64) Row {
-	r := Row{all: logits}
-	most, n, sum := math.Inf(-1), 0, 0.0
+	r := Row{all: logits, LSE: math.Inf(-1)}
+	shown := make([]float64, 0, len(logits))
 	for i, x := range logits {
 		switch {
 		case math.IsNaN(x) || math.IsInf(x, 1):
 			r.bad++
 		case !mask.Denies(x):
-			most = max(most, x)
-			sum += x
-			n++
-			r.Top = insert(r.Top, Logit{i, x})
+			shown = append(shown, x)
+			r.Top = keepLargest(r.Top, Logit{i, x}, Kept, func(l Logit) float64 { return l.Value })
 		}
 	}
-	mean, squares, exps := sum/float64(max(n, 1)), 0.0, 0.0
-	for _, x := range logits {
-		if finite(x) {
-			squares += (x - mean) * (x - mean)
-			exps += math.Exp(x - most)
-		}
+	if len(shown) > 0 {
+		r.LSE, r.Spread = floats.LogSumExp(shown), stat.PopStdDev(shown, nil)
 	}
-	r.LSE, r.Spread = most+math.Log(exps), math.Sqrt(squares/float64(max(n, 1)))
 	r.All = r.LSE
 	return r
 }
@@ -80,7 +78,7 @@ func Largest(top []Logit, lse, spread float64) Row {
 			r.Top = append(r.Top, l)
 		}
 	}
-	slices.SortStableFunc(r.Top, order)
+	slices.SortStableFunc(r.Top, func(a, b Logit) int { return cmp.Or(cmp.Compare(b.Value, a.Value), a.Token-b.Token) })
 	if math.IsNaN(lse) {
 		r.LSE, r.All = 0, 0
 	}
@@ -92,6 +90,9 @@ func Largest(top []Logit, lse, spread float64) Row {
 
 // Bad counts the logits that are NaN or +Inf.
 func (r Row) Bad() int { return r.bad }
+
+// decides reports whether one of the logits may be the largest.
+func (r Row) decides() bool { return r.bad == 0 && len(r.Top) > 0 }
 
 // Whole reports whether the logits of all tokens are known.
 func (r Row) Whole() bool { return r.all != nil }
@@ -163,22 +164,31 @@ func (r Row) rank(token int) (n int) {
 	return n
 }
 
-// insert keeps the largest logits in order. It is called for tokens in their order.
-func insert(top []Logit, l Logit) []Logit {
-	if n := len(top); n == Kept && l.Value <= top[n-1].Value {
-		return top
+// keepLargest adds x to the n that are largest, in order: of equal ones the first.
+func keepLargest[T any](list []T, x T, n int, size func(T) float64) []T {
+	if len(list) == n && (n == 0 || size(x) <= size(list[n-1])) {
+		return list
 	}
-	at, _ := slices.BinarySearchFunc(top, l, func(x, y Logit) int {
-		if x.Value >= y.Value {
-			return -1
-		}
-		return 1
-	})
-	top = slices.Insert(top, at, l)
-	return top[:min(len(top), Kept)]
+	at := sort.Search(len(list), func(i int) bool { return size(list[i]) < size(x) })
+	return slices.Insert(list, at, x)[:min(len(list)+1, n)]
 }
-
-func order(a, b Logit) int { return cmp.Or(cmp.Compare(b.Value, a.Value), a.Token-b.Token) }
 
 // finite reports whether a logit is a number, of a token that is not hidden.
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) && !mask.Denies(x) }
+
+// Noise is by how much the difference of two scores of a row may err in an encoding: the noise floor of
+// a row times the spread of its scores, but no less than one rounding of each of the two, of which
+// largest is the larger one's size.
+//
+//	max(floor·spread, 2·ε·largest)
+func Noise(d tensor.DType, spread, largest float64) float64 {
+	return max(compare.Floor(d).RowRelL2*spread, 2*d.Epsilon()*largest)
+}
+
+// WithinNoise reports whether a choice between two scores may come either way, a tie. What follows from
+// the choice is another text altogether, which no tolerance is made for: the reference's gap between them is
+// within the noise of their difference, and the candidate's own gap differs from it by no more than that.
+// own is NaN where the candidate does not tell it.
+func WithinNoise(gap, own, noise float64) bool {
+	return math.Abs(gap) <= noise && !(math.Abs(own-gap) > noise)
+}

@@ -4,15 +4,14 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/tensor"
 )
 
 // block is a tensor seen as [lines, outer, rows, inner].
 type block struct{ lines, outer, rows, inner int }
 
 // at is the first element of a row after an index of outer.
-func (b block) at(line, outer, row int) int {
-	return ((line*b.outer+outer)*b.rows + row) * b.inner
-}
+func (b block) at(line, outer, row int) int { return ((line*b.outer+outer)*b.rows + row) * b.inner }
 
 // axes say where a port of the reference's pass has its rows and its keys.
 type axes struct {
@@ -21,143 +20,151 @@ type axes struct {
 	tail int  // elements after those of all rows, as of a convolution that is cut later
 	line bool // axis 0 counts the lines of the grid
 	keys bool // the last axis counts keys
+
+	outer, inner []int // sizes in front of the row axis, without that of the lines, and after it
+}
+
+// in are the axes in a shape.
+func (a axes) in(shape []int) axes {
+	from := 0
+	if a.line {
+		from = 1
+	}
+	a.outer, a.inner = shape[from:max(a.row, from)], shape[max(a.row+1, from):]
+	return a
 }
 
 // possible lists the axes that a shape may have on a grid, the likeliest first.
 func possible(shape []int, g *Grid) (list []axes) {
 	lined := len(shape) > 0 && shape[0] == g.Lines
 	add := func(a axes) {
-		list = append(list, a)
+		list = append(list, a.in(shape))
 		if last := len(shape) - 1; a.row < last && a.each == 1 && shape[last] == g.Rows {
 			a.keys = true
-			list = append(list, a)
+			list = append(list, a.in(shape))
 		}
 	}
+	var tails []axes
 	for i := 1; i < len(shape); i++ {
-		if shape[i] == g.Rows && (lined || g.Lines == 1) {
+		switch tail := shape[i] - g.Rows; {
+		case tail == 0 && (lined || g.Lines == 1):
 			add(axes{row: i, each: 1, line: lined})
+		case 0 < tail && tail <= maxTail && lined:
+			tails = append(tails, axes{row: i, each: 1, tail: tail, line: true}.in(shape))
 		}
 	}
 	if n := g.Lines * g.Rows; len(shape) > 0 && shape[0] > 0 && shape[0]%n == 0 {
 		add(axes{row: 0, each: shape[0] / n})
 	}
-	for i := 1; i < len(shape); i++ {
-		if tail := shape[i] - g.Rows; tail > 0 && tail <= maxTail && lined {
-			list = append(list, axes{row: i, each: 1, tail: tail, line: true})
-		}
-	}
-	return list
-}
-
-// of is a port of the reference's pass as a block.
-func (a axes) of(shape []int, g *Grid) block {
-	outer, inner := a.split(shape)
-	b := block{g.Lines, product(outer), 0, product(inner)}
-	if a.row < 0 {
-		if !a.line {
-			b.lines = 1
-		}
-		b.rows = 1
-		return b
-	}
-	b.rows = g.Rows + a.tail
-	b.inner *= a.each
-	return b
-}
-
-// split returns the sizes in front of the row axis, without that of the lines, and after it.
-func (a axes) split(shape []int) (outer, inner []int) {
-	from := 0
-	if a.line {
-		from = 1
-	}
-	if a.row < 0 {
-		return nil, shape[from:]
-	}
-	return shape[from:max(a.row, from)], shape[a.row+1:]
+	return append(list, tails...)
 }
 
 // record is how a tensor of a forward pass lies.
 type record struct {
 	block
-	last  bool                              // it has the last row of each item only
 	place func(item, i int) (line, row int) // where the i-th token of an item lies
 	width int                               // of its key axis
+	keys  [][]int                           // by item: the positions of its keys, see columns
+	last  bool                              // it has the last row of each item only
 	cache bool                              // its rows are keys
 }
 
 // fit finds how a tensor of a forward pass lies by the axes that the reference's has; false if it does
-// not. Rows may lie padded, or evenly, in lines; one after the other; or be the last of each item only.
-// Axes of one element come and go, and those of lines and rows may be one.
-func (a axes) fit(reference, shape []int, pass *path.Pass) (r record, ok bool) {
+// not. Rows may lie padded, or evenly, in lines; one after the other; or be the last of each item only. Those
+// of a cache are the keys of each item. Axes of one element come and go, and those of lines and rows may be one.
+func (a axes) fit(shape []int, pass *path.Pass, cache bool) (record, bool) {
+	outer, inner, width := a.outer, a.inner, 0
+	if a.keys && len(shape) > 0 {
+		width = shape[len(shape)-1]
+		inner = append(slices.Clone(inner[:len(inner)-1]), width)
+	}
 	n := len(pass.Items)
-	ways := []record{{block: block{lines: 1, rows: len(pass.Rows)}, place: func(item, i int) (int, int) { return 0, pass.Offset(item) + i }}}
-	if lines, rows := pass.Size(); lines > 0 {
-		ways = append(ways, record{block: block{lines: lines, rows: rows}, place: pass.Place})
-	}
-	if a.tail == 0 && a.each == 1 {
-		ways = append(ways, record{block: block{lines: n, rows: 1}, place: func(item, _ int) (int, int) { return item, 0 }, last: true})
-	}
-	for _, w := range ways {
-		outer, inner := a.split(reference)
-		if a.keys && len(inner) > 0 && len(shape) > 0 {
-			w.width = shape[len(shape)-1]
-			inner = append(slices.Clone(inner[:len(inner)-1]), w.width)
+	each := record{block: block{lines: n, rows: 1}, last: true, place: func(item, _ int) (int, int) { return item, 0 }}
+	ways := spreads(pass)
+	switch {
+	case cache:
+		if lines, _ := pass.Size(); lines > 0 {
+			n = lines
 		}
-		w.outer, w.inner = product(outer), product(inner)*a.each
-		if slices.ContainsFunc(a.shapes(w.lines, w.rows, outer, inner), func(s []int) bool { return slices.Equal(s, shape) }) {
-			w.rows += a.tail
-			return w, true
+		width = product(shape) / max(n*product(outer)*product(inner), 1)
+		ways = []record{{block: block{lines: n, rows: width}, place: pass.Place, cache: true}}
+	case a.tail == 0 && a.each == 1:
+		ways = append(ways, each)
+	}
+	for _, r := range ways {
+		r.outer, r.inner, r.width = product(outer), product(inner)*a.each, width
+		full := slices.Concat(outer, []int{r.rows*a.each + a.tail}, inner)
+		shapes := [][]int{append([]int{r.lines}, full...)}
+		if r.lines == 1 {
+			shapes = append(shapes, full)
+		}
+		if a.tail == 0 && !cache && len(outer) == 0 {
+			shapes = append(shapes, append([]int{r.lines * r.rows * a.each}, inner...))
+		}
+		if a.tail == 0 && !cache && r.rows*a.each == 1 {
+			shapes = append(shapes, slices.Concat([]int{r.lines}, outer, inner))
+		}
+		if slices.ContainsFunc(shapes, func(s []int) bool { return slices.Equal(s, shape) }) {
+			r.rows += a.tail
+			return r, true
 		}
 	}
 	return record{}, false
 }
 
-// held finds how a cache lies, whose rows are the keys of the items.
-func (a axes) held(reference, shape []int, pass *path.Pass) (r record, ok bool) {
-	lines := len(pass.Items)
-	if n, rows := pass.Size(); rows > 0 {
-		lines = n
-	}
-	outer, inner := a.split(reference)
-	at := len(outer)
-	if len(shape) == 1+len(outer)+1+len(inner) {
-		at++
-	}
-	if at >= len(shape) {
-		return r, false
-	}
-	full := slices.Concat(outer, shape[at:at+1], inner)
-	return record{block: block{lines, product(outer), shape[at], product(inner)}, width: shape[at], cache: true},
-		slices.Equal(shape, append([]int{lines}, full...)) || lines == 1 && slices.Equal(shape, full)
-}
-
-// shapes lists those that lines of rows may have.
-func (a axes) shapes(lines, rows int, outer, inner []int) (list [][]int) {
-	if a.each > 1 {
-		return [][]int{slices.Concat([]int{lines * rows * a.each}, inner)}
-	}
-	full := slices.Concat(outer, []int{rows + a.tail}, inner)
-	list = append(list, slices.Concat([]int{lines}, full))
-	if lines == 1 {
-		list = append(list, full)
-	}
-	if a.tail > 0 {
-		return list
-	}
-	if len(outer) == 0 {
-		list = append(list, slices.Concat([]int{lines * rows}, inner))
-	}
-	if rows == 1 {
-		list = append(list, slices.Concat([]int{lines}, outer, inner))
+// spreads are how the rows of a pass may lie: one after the other, and in lines, padded or evenly.
+func spreads(pass *path.Pass) []record {
+	list := []record{{block: block{lines: 1, rows: len(pass.Rows)},
+		place: func(item, i int) (int, int) { return 0, pass.Offset(item) + i }}}
+	if lines, rows := pass.Size(); lines > 0 {
+		list = append(list, record{block: block{lines: lines, rows: rows}, place: pass.Place})
 	}
 	return list
 }
 
 func product(sizes []int) int {
-	n := 1
-	for _, s := range sizes {
-		n *= s
-	}
+	n, _ := tensor.NumElems(sizes) // those of tensors, which fit
 	return n
+}
+
+// Grid says which token each row of the reference's pass is: Lines sequences of Rows rows each, as
+// padded batches have, or one line.
+type Grid struct {
+	Lines, Rows int
+	Cells       []Cell // Lines × Rows
+}
+
+// Cell is a row of the reference's pass.
+type Cell struct {
+	Run      *Run // of the candidate, whose rows lie here; nil for padding and for what it did not run
+	Position int  // in the sequence, −1 for padding
+}
+
+// NewGrid lays runs of the candidate on a forward pass of the reference: by item, nil for none.
+func NewGrid(pass *path.Pass, runs []*Run) *Grid {
+	ways := spreads(pass)
+	way := ways[len(ways)-1]
+	g := &Grid{way.lines, way.rows, slices.Repeat([]Cell{{Position: -1}}, way.lines*way.rows)}
+	for j, item := range pass.Items {
+		for i := range item.To - item.From {
+			line, row := way.place(j, i)
+			g.Cells[line*g.Rows+row] = Cell{runs[j], item.From + i}
+		}
+	}
+	return g
+}
+
+// cells are those of each run, by position; runs lists these runs.
+func (g *Grid) cells() (runs []*Run, at map[*Run]map[int]int) {
+	at = map[*Run]map[int]int{}
+	for i, c := range g.Cells {
+		if c.Run == nil {
+			continue
+		}
+		if at[c.Run] == nil {
+			runs, at[c.Run] = append(runs, c.Run), map[int]int{}
+		}
+		at[c.Run][c.Position] = i
+	}
+	return runs, at
 }

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -66,10 +67,7 @@ func (l *Laid) Cells() []int {
 	b := l.to
 	for i := range out {
 		line, row := i/(b.outer*b.rows*b.inner), i/b.inner%b.rows
-		switch {
-		case row < l.grid.Rows:
-			out[i] = line*l.grid.Rows + row
-		default:
+		if out[i] = line*l.grid.Rows + row; row >= l.grid.Rows {
 			out[i] = -1
 		}
 	}
@@ -94,118 +92,111 @@ type Change struct {
 	Text               string
 }
 
-// layer lays the ports of one grid out.
-type layer struct {
-	*Input
-	grid *Grid
-	out  *Layout
-	seen []bool // by forward pass: it recorded something
-}
-
 // Lay lays the ports of a pass of the reference out, whose rows are those of the grid.
 func (in *Input) Lay(ports []Port, grid *Grid) *Layout {
-	l := &layer{in, grid, &Layout{Grid: grid, Ports: make([]*Laid, len(ports)), Notes: slices.Clone(in.Notes)}, make([]bool, len(in.Passes))}
+	out := &Layout{Grid: grid, Ports: make([]*Laid, len(ports)), Notes: slices.Clone(in.Notes)}
+	seen := make([]bool, len(in.Passes)) // by forward pass: it recorded something
 	for i, p := range ports {
-		l.lay(i, p)
+		w := &writer{Input: in, grid: grid, out: out, port: i, laid: &Laid{Port: p, grid: grid}}
+		switch {
+		case !w.read(seen):
+		case w.lay():
+			out.Ports[i] = w.laid
+		default:
+			out.Unlaid = append(out.Unlaid, i)
+		}
 	}
-	for _, r := range grid.runs() {
+	runs, _ := grid.cells()
+	for _, r := range runs {
 		for _, i := range r.Items {
-			if !l.seen[i.Pass] {
-				l.out.Notes = append(l.out.Notes, fmt.Sprintf("forward pass %s recorded nothing: sequence %d lacks its rows %d–%d",
+			if !seen[i.Pass] {
+				out.Notes = append(out.Notes, fmt.Sprintf("forward pass %s recorded nothing: sequence %d lacks its rows %d–%d",
 					in.Passes[i.Pass].Step, r.Sequence, i.From, i.To-1))
 			}
 		}
 	}
-	slices.SortStableFunc(l.out.Changes, func(a, b Change) int { return a.Pass - b.Pass })
-	return l.out
-}
-
-// parts are the records of a port by forward pass; nil for none.
-type parts []*tensor.Tensor
-
-func (l *layer) lay(i int, p Port) {
-	records, first := l.parts(p)
-	if first == nil {
-		return
-	}
-	w := &writer{layer: l, port: i, records: records, laid: &Laid{Port: p, grid: l.grid}, dtype: first.DType(), size: first.DType().Size()}
-	other := func(t *tensor.Tensor) bool { return t != nil && t.DType() != w.dtype }
-	if !slices.ContainsFunc(records, other) && (w.rows() || w.state()) {
-		if t, err := tensor.New(w.dtype, p.Shape, w.data); err == nil {
-			w.laid.Tensor, l.out.Ports[i] = t, w.laid
-			return
-		}
-	}
-	l.out.Unlaid = append(l.out.Unlaid, i)
-}
-
-// parts returns the records of a port, and the first of them; nil for none. Floats of several types are
-// returned in float32.
-func (l *layer) parts(p Port) (records parts, first *tensor.Tensor) {
-	records = make(parts, len(l.Passes))
-	same, floats := true, true
-	for k := range records {
-		t := l.Record(k, p.Layer, p.Name)
-		if t == nil {
-			continue
-		}
-		records[k], l.seen[k] = t, true
-		if first == nil {
-			first = t
-		}
-		same, floats = same && t.DType() == first.DType(), floats && t.DType().IsFloat()
-	}
-	if same || !floats {
-		return records, first
-	}
-	for k, t := range records {
-		if t != nil {
-			records[k] = widened(t)
-		}
-	}
-	return records, widened(first)
-}
-
-// widened returns a tensor of floats in float32.
-func widened(t *tensor.Tensor) *tensor.Tensor {
-	x := make([]float32, t.Len())
-	t.Float32s(x, 0)
-	w, err := tensor.Of(x, t.Shape()...)
-	if err != nil {
-		return t
-	}
-	return w
+	slices.SortStableFunc(out.Changes, func(a, b Change) int { return a.Pass - b.Pass })
+	return out
 }
 
 // writer writes what the candidate has of a port.
 type writer struct {
-	*layer
+	*Input
+	grid    *Grid
+	out     *Layout
 	port    int
-	records parts
+	records []*tensor.Tensor // by forward pass; nil for none
 	laid    *Laid
-	data    []byte
+	data    []byte // of laid.Tensor
 	dtype   tensor.DType
 	size    int // of an element
 }
 
+// read reads the records of the port; false if there are none. Floats of several types are read in float32.
+func (w *writer) read(seen []bool) (found bool) {
+	w.records = make([]*tensor.Tensor, len(w.Passes))
+	same, floats := true, true
+	for k := range w.records {
+		t := w.Record(k, w.laid.Layer, w.laid.Name)
+		if t == nil {
+			continue
+		}
+		if !found {
+			w.dtype = t.DType()
+		}
+		w.records[k], seen[k], found = t, true, true
+		same, floats = same && t.DType() == w.dtype, floats && t.DType().IsFloat()
+	}
+	if !same && floats {
+		w.dtype = tensor.F32
+		for k, t := range w.records {
+			if t != nil {
+				x := make([]float32, t.Len())
+				t.Float32s(x, 0)
+				w.records[k], _ = tensor.Of(x, t.Shape()...) // of its own shape
+			}
+		}
+	}
+	w.size = w.dtype.Size()
+	return found
+}
+
+// lay lays the port out; false where no form fits its records.
+func (w *writer) lay() bool {
+	other := func(t *tensor.Tensor) bool { return t != nil && t.DType() != w.dtype }
+	if slices.ContainsFunc(w.records, other) || !w.rows() && !w.state() {
+		return false
+	}
+	t, err := tensor.New(w.dtype, w.laid.Shape, w.data)
+	w.laid.Tensor = t
+	return err == nil
+}
+
 // start makes an empty tensor.
 func (w *writer) start(a axes) {
-	n := w.grid.Lines * w.grid.Rows
-	w.laid.axes, w.laid.to = a, a.of(w.laid.Shape, w.grid)
+	n, elements := w.grid.Lines*w.grid.Rows, product(w.laid.Shape)
+	lines, rows := w.grid.Lines, w.grid.Rows+a.tail
+	if a.row < 0 {
+		rows = 1
+		if !a.line {
+			lines = 1
+		}
+	}
+	a = a.in(w.laid.Shape)
+	w.laid.axes, w.laid.to = a, block{lines, product(a.outer), rows, product(a.inner) * a.each}
 	w.laid.Have, w.laid.Own, w.laid.Pass = make([]bool, n), make([]bool, n), slices.Repeat([]int{-1}, n)
-	w.data = make([]byte, product(w.laid.Shape)*w.size)
-	w.laid.Keys = nil
+	w.data, w.laid.Keys = make([]byte, elements*w.size), nil
 	if a.keys {
-		w.laid.Keys = make([]bool, product(w.laid.Shape))
+		w.laid.Keys = make([]bool, elements)
 	}
 }
 
 // bytesOf are the elements of a tensor, in row-major order.
 func bytesOf(t *tensor.Tensor) []byte {
-	if b, ok := t.Bytes(); ok {
-		return b
+	b, ok := t.Bytes()
+	if !ok {
+		b, _ = t.Copy().Bytes()
 	}
-	b, _ := t.Copy().Bytes()
 	return b
 }
 
@@ -222,11 +213,11 @@ func (w *writer) rows() bool {
 				break
 			}
 			w.start(a)
-			for _, r := range w.grid.runs() {
-				at := w.grid.index(r)
+			runs, at := w.grid.cells()
+			for _, r := range runs {
 				for _, s := range r.sources(cache) {
 					if w.records[s.Pass] != nil {
-						w.put(records[s.Pass], r, s, at)
+						w.put(records[s.Pass], r, s, at[r])
 					}
 				}
 			}
@@ -251,17 +242,16 @@ func (w *writer) fit(a axes, cache bool) (list []record, ok bool) {
 		if t == nil {
 			continue
 		}
-		pass, of := w.Passes[k], a.fit
-		if cache {
-			of = a.held
-		}
-		if list[k], ok = of(w.laid.Shape, t.Shape(), pass); !ok {
+		if list[k], ok = a.fit(t.Shape(), w.Passes[k], cache); !ok {
 			return nil, false
 		}
-		for j := range pass.Items {
-			if f := w.at[[2]int{k, j}]; (a.keys || cache) && w.columns(f.Run, f.item, list[k].width) == nil {
-				return nil, false
+		for j := range w.Passes[k].Items {
+			if a.keys || cache {
+				list[k].keys = append(list[k].keys, w.columns(k, j, list[k].width))
 			}
+		}
+		if slices.ContainsFunc(list[k].keys, func(columns []int) bool { return columns == nil }) {
+			return nil, false
 		}
 	}
 	return list, true
@@ -271,16 +261,15 @@ func (w *writer) fit(a axes, cache bool) (list []record, ok bool) {
 type placed struct{ line, row, position int }
 
 // place lists the rows of a record that are of an item of a run.
-func (w *writer) place(from record, s source, columns []int) (list []placed) {
-	pass := w.Passes[s.Pass]
+func (w *writer) place(from record, s source) (list []placed) {
+	item := w.Passes[s.Pass].Items[s.Index]
 	if from.cache {
-		line, _ := pass.Place(s.Index, 0)
-		for row, position := range columns {
+		line, _ := from.place(s.Index, 0)
+		for row, position := range from.keys[s.Index] {
 			list = append(list, placed{min(line, from.lines-1), row, position})
 		}
 		return list
 	}
-	item := pass.Items[s.Index]
 	for position := s.From; position < s.To; position++ {
 		if !from.last || position == item.To-1 {
 			line, row := from.place(s.Index, position-item.From)
@@ -292,12 +281,8 @@ func (w *writer) place(from record, s source, columns []int) (list []placed) {
 
 // put writes the rows of an item at the cells of their positions, and looks for those that change.
 func (w *writer) put(from record, r *Run, s source, at map[int]int) {
-	var columns []int
-	if f := w.at[[2]int{s.Pass, s.Index}]; w.laid.Keys != nil || from.cache {
-		columns = w.columns(f.Run, f.item, from.width)
-	}
 	data := bytesOf(w.records[s.Pass])
-	for _, p := range w.place(from, s, columns) {
+	for _, p := range w.place(from, s) {
 		cell, on := at[p.position]
 		if !on {
 			continue
@@ -312,7 +297,7 @@ func (w *writer) put(from record, r *Run, s source, at map[int]int) {
 			there, here := w.data[dst*w.size:(dst+w.laid.to.inner)*w.size], data[src*w.size:(src+from.inner)*w.size]
 			switch {
 			case w.laid.Keys != nil:
-				if w.keys(data, src, dst, columns, at, from.inner/from.width) {
+				if w.keys(here, there, w.laid.Keys[dst:], from.keys[s.Index], at) {
 					w.change(s.Pass, r.Sequence, p.position, "has weight on a key of padding", math.NaN())
 				}
 			case first:
@@ -327,48 +312,98 @@ func (w *writer) put(from record, r *Run, s source, at map[int]int) {
 	}
 }
 
-// distance is the relative L2 distance of two rows; infinite where it is not finite.
-func (w *writer) distance(was, is []byte) float64 {
-	values := func(b []byte) []float64 {
-		out := make([]float64, len(b)/w.size)
-		if t, err := tensor.New(w.dtype, []int{len(out)}, b); err == nil {
-			t.Float64s(out, 0)
+// keys writes the keys of a row where the reference has them. It reports whether a key of padding has weight.
+func (w *writer) keys(from, to []byte, have []bool, positions []int, at map[int]int) (padding bool) {
+	for i := range len(from) / w.size {
+		key := from[i*w.size : (i+1)*w.size]
+		position := positions[i%len(positions)]
+		if position < 0 {
+			padding = padding || w.dtype.IsFloat() && w.values(key)[0] > paddingWeight
+			continue
 		}
-		return out
-	}
-	old := values(was)
-	if d := floats.Distance(values(is), old, 2) / floats.Norm(old, 2); !math.IsNaN(d) {
-		return d
-	}
-	return math.Inf(1)
-}
-
-// keys writes the keys of a row, lines of them, where the reference has them. It reports whether a
-// key of padding has weight.
-func (w *writer) keys(data []byte, src, dst int, keys []int, at map[int]int, lines int) (padding bool) {
-	for m := range lines {
-		for c, position := range keys {
-			e := src + m*len(keys) + c
-			if position < 0 {
-				padding = padding || w.weighs(data, e)
-				continue
-			}
-			if cell, ok := at[position]; ok {
-				to := dst + m*w.grid.Rows + cell%w.grid.Rows
-				copy(w.data[to*w.size:], data[e*w.size:(e+1)*w.size])
-				w.laid.Keys[to] = true
-			}
+		if cell, ok := at[position]; ok {
+			k := i/len(positions)*w.grid.Rows + cell%w.grid.Rows
+			copy(to[k*w.size:], key)
+			have[k] = true
 		}
 	}
 	return padding
 }
 
-// weighs reports whether an element is more than no weight.
-func (w *writer) weighs(data []byte, at int) bool {
-	t, err := tensor.New(w.dtype, []int{1}, data[at*w.size:(at+1)*w.size])
-	return err == nil && w.dtype.IsFloat() && t.At(0) > paddingWeight
+// distance is the relative L2 distance of two rows; infinite where it is not finite.
+func (w *writer) distance(was, is []byte) float64 {
+	old := w.values(was)
+	if d := floats.Distance(w.values(is), old, 2) / floats.Norm(old, 2); !math.IsNaN(d) {
+		return d
+	}
+	return math.Inf(1)
+}
+
+func (w *writer) values(data []byte) []float64 {
+	t, _ := tensor.New(w.dtype, []int{len(data) / w.size}, data) // of their own size
+	return vec.ReadAll(t)
 }
 
 func (w *writer) change(pass, sequence, position int, text string, relL2 float64) {
 	w.out.Changes = append(w.out.Changes, Change{w.port, pass, sequence, position, relL2, text})
+}
+
+// state lays a port without rows out. One that hangs on the tokens is what a run's last forward pass
+// left, and the reference's only where both end at the same token; any other is a constant.
+func (w *writer) state() (found bool) {
+	if !w.laid.Fed {
+		return w.constant()
+	}
+	w.start(axes{row: -1, each: 1, line: len(w.laid.Shape) > 0 && w.laid.Shape[0] == w.grid.Lines})
+	runs, at := w.grid.cells()
+	for _, r := range runs {
+		i := r.Items[len(r.Items)-1]
+		t, shape, line, of := w.records[i.Pass], w.laid.Shape, 0, 0 // of the grid, and of the record
+		last, reaches := at[r][i.To-1]
+		if _, goesOn := at[r][i.To]; goesOn || !reaches || t == nil {
+			continue
+		}
+		if w.laid.axes.line {
+			line = last / w.grid.Rows
+			if n := len(w.Passes[i.Pass].Items); len(t.Shape()) > 0 && t.Shape()[0] == n {
+				of, shape = i.Index, append([]int{n}, shape[1:]...)
+			}
+		}
+		if !slices.Equal(t.Shape(), shape) {
+			return false // it lies in another way
+		}
+		n := w.laid.to.inner * w.size
+		copy(w.data[line*n:], bytesOf(t)[of*n:(of+1)*n])
+		w.mark(line*w.grid.Rows, (line+1)*w.grid.Rows, i.Pass)
+		found = true
+	}
+	return found
+}
+
+// constant lays a port out that is the same in every forward pass.
+func (w *writer) constant() bool {
+	w.start(axes{row: -1, each: 1})
+	first := -1
+	for k, t := range w.records {
+		switch {
+		case t == nil:
+		case !slices.Equal(t.Shape(), w.laid.Shape):
+			return false
+		case first < 0:
+			first = k
+			copy(w.data, bytesOf(t))
+		case !bytes.Equal(w.data, bytesOf(t)):
+			item := w.Passes[k].Items[0]
+			w.change(k, item.Sequence, item.From, "is a constant, and not what it was before", w.distance(w.data, bytesOf(t)))
+		}
+	}
+	w.mark(0, len(w.laid.Have), first)
+	return true
+}
+
+// mark says that the candidate has the cells from ≤ i < to.
+func (w *writer) mark(from, to, pass int) {
+	for i := from; i < to; i++ {
+		w.laid.Have[i], w.laid.Own[i], w.laid.Pass[i] = true, true, pass
+	}
 }

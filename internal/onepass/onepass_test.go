@@ -504,7 +504,7 @@ func TestRuns(t *testing.T) {
 	assert.Same(t, in.Runs[0], in.Runs[1].Prefix)
 	whose := func(cached int) *onepass.Run { // of a hit after a run of two tokens
 		hit := dump.PassItem{Sequence: 1, From: cached, To: 4, CachedTokens: cached}
-		in := onepass.New([][]int{ids(4), ids(5)}, []*path.Pass{path.NewPass("0", []dump.PassItem{item(0, 0, 2)}), path.NewPass("1", []dump.PassItem{hit})}, nil)
+		in := onepass.New([][]int{ids(4), ids(5)}, passes(t, [][]int{ids(4), ids(5)}, [][]dump.PassItem{{item(0, 0, 2)}, {hit}}, nil), nil)
 		return in.Runs[1].Prefix
 	}
 	assert.NotNil(t, whose(2), "all that it ran")
@@ -541,11 +541,7 @@ func TestNotes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			list := make([]*path.Pass, len(tt.items))
-			for k, items := range tt.items { // dump refuses gaps in run.json
-				list[k] = path.NewPass(fmt.Sprint(k), items)
-			}
-			in := onepass.New(tokens, list, recorded(tt.parts...))
+			in := onepass.New(tokens, passes(t, tokens, tt.items, nil), recorded(tt.parts...))
 			_, l := laid(t, in, 0, onepass.Port{Shape: tt.shape, Fed: true}, n)
 			assert.Equal(t, tt.notes, l.Notes, tt.reason)
 		})

@@ -1,3 +1,15 @@
+// Package onepass lays the forward passes of a run out as the reference's one pass over whole
+// sequences: decode, chunks, batches (ragged, or padded on either side), prefix hits, repeated runs.
+// So the program of one pass, and one golden, judge every execution path.
+//
+// [New] says which run of which sequence each row belongs to. [Input.Lay] gives the ports of a
+// pass in the reference's shapes, and which of their rows and keys the candidate has. Nothing is
+// made up: rows that no forward pass has are left at zero and marked, for whoever can calculate them.
+//
+// How the rows of a record lie is told by its shapes in all forward passes together: the row axis is
+// the one where the reference has as many elements as its pass has rows, and each of the candidate's
+// passes as many as its own; the key axis is the last one where each has its keys so far. A port with
+// neither is a state, which is that of the reference only where both end, or a constant.
 package onepass
 
 import (
@@ -13,23 +25,16 @@ import (
 type Input struct {
 	Tokens [][]int      // of each sequence
 	Passes []*path.Pass // in order
-	// Record returns what a forward pass recorded of a port; nil for nothing.
 	Record Record
 
 	Runs  []*Run   // of all sequences, in the order in which they began
 	Notes []string // what of them nobody ran
 
-	at map[[2]int]fed // by forward pass and item
+	at map[[2]int][]Item // by forward pass and item: those of its run, up to this one
 }
 
 // Record returns what a forward pass recorded of a port; nil for nothing.
 type Record func(pass int, layer, port string) *tensor.Tensor
-
-// fed is an item of a run.
-type fed struct {
-	*Run
-	item int
-}
 
 // Run is one run of a sequence: from an empty cache, or from a prefix that the cache held, on.
 type Run struct {
@@ -50,12 +55,11 @@ func (r *Run) End() int { return r.Items[len(r.Items)-1].To }
 
 // New splits the forward passes into runs. A sequence begins anew where an item is fresh, or goes back.
 func New(tokens [][]int, passes []*path.Pass, record Record) *Input {
-	in := &Input{Tokens: tokens, Passes: passes, Record: record, at: map[[2]int]fed{}}
+	in := &Input{Tokens: tokens, Passes: passes, Record: record, at: map[[2]int][]Item{}}
 	current := map[int]*Run{}
 	for k, pass := range passes {
 		for j, item := range pass.Items {
-			r := current[item.Sequence]
-			end := item.CachedTokens
+			r, end := current[item.Sequence], item.CachedTokens
 			if r != nil && !item.Fresh && item.From >= r.End() {
 				end = r.End()
 			} else {
@@ -65,35 +69,28 @@ func New(tokens [][]int, passes []*path.Pass, record Record) *Input {
 			if item.From > end {
 				in.Notes = append(in.Notes, fmt.Sprintf("sequence %d: no forward pass ran its tokens %d–%d", item.Sequence, end, item.From-1))
 			}
-			in.at[[2]int{k, j}] = fed{r, len(r.Items)}
 			r.Items = append(r.Items, Item{k, j, item.From, item.To})
+			in.at[[2]int{k, j}] = r.Items
 		}
 	}
 	return in
 }
 
-// begin begins a run.
+// begin begins a run, with the rows of the last one that had the tokens which its prefix cache held.
 func (in *Input) begin(item dump.PassItem) *Run {
 	r := &Run{Sequence: item.Sequence, Cached: item.CachedTokens}
-	if r.Cached > 0 {
-		if r.Prefix = in.prefix(r); r.Prefix == nil {
-			in.Notes = append(in.Notes, fmt.Sprintf("sequence %d: no forward pass ran the %d tokens that its prefix cache held", r.Sequence, r.Cached))
+	if n := r.Cached; n > 0 {
+		for _, other := range in.Runs {
+			if other.End() >= n && slices.Equal(in.Tokens[other.Sequence][:n], in.Tokens[r.Sequence][:n]) {
+				r.Prefix = other
+			}
+		}
+		if r.Prefix == nil {
+			in.Notes = append(in.Notes, fmt.Sprintf("sequence %d: no forward pass ran the %d tokens that its prefix cache held", r.Sequence, n))
 		}
 	}
 	in.Runs = append(in.Runs, r)
 	return r
-}
-
-// prefix is the last run that had the cached tokens of r.
-func (in *Input) prefix(r *Run) *Run {
-	tokens := in.Tokens[r.Sequence]
-	for _, other := range slices.Backward(in.Runs) {
-		have := in.Tokens[other.Sequence]
-		if n := r.Cached; other.End() >= n && slices.Equal(have[:n], tokens[:n]) {
-			return other
-		}
-	}
-	return nil
 }
 
 // source is a stretch of rows that a run has: its own, or those of the prefix that it found.
@@ -116,4 +113,70 @@ func (r *Run) sources(cache bool) (list []source) {
 		list = append(list, source{i, true})
 	}
 	return list
+}
+
+// columns returns the position of each key that a row of an item may look at, −1 for padding; nil where
+// so many keys are not known, or where two ways to lay padding out tell other positions.
+func (in *Input) columns(pass, index, width int) []int {
+	items := in.at[[2]int{pass, index}]
+	last := items[len(items)-1]
+	if !slices.ContainsFunc(items, func(i Item) bool { return in.Passes[i.Pass].Padded() }) {
+		if width > last.To { // a window holds the last keys
+			return nil
+		}
+		return count(last.To-width, last.To)
+	}
+	var kept []int // where the cache keeps the keys of padding: all passes' columns side by side
+	for _, i := range items {
+		kept = append(kept, in.line(i)...)
+	}
+	packed := in.packed(items)
+	switch fits, other := len(kept) == width, len(packed) == width; {
+	case fits && other && !slices.Equal(kept, packed):
+		return nil
+	case fits:
+		return kept
+	case other:
+		return packed
+	}
+	return nil
+}
+
+// packed are the keys where the cache drops those of padding, and pads again to the longest of
+// the batch, on the side where the run has its padding.
+func (in *Input) packed(items []Item) []int {
+	last := items[len(items)-1]
+	longest := 0
+	for _, i := range in.Passes[last.Pass].Items {
+		longest = max(longest, i.From)
+	}
+	past, pad := count(0, last.From), slices.Repeat([]int{-1}, max(longest-last.From, 0))
+	if slices.ContainsFunc(items, func(i Item) bool { return in.line(i)[0] < 0 }) { // on the left
+		past, pad = pad, past
+	}
+	return slices.Concat(past, pad, in.line(last))
+}
+
+// line is the position of each row of an item in its padded line, −1 for padding.
+func (in *Input) line(i Item) []int {
+	pass := in.Passes[i.Pass]
+	_, width := pass.Size()
+	if width == 0 {
+		return count(i.From, i.To)
+	}
+	out := slices.Repeat([]int{-1}, width)
+	for n := range i.To - i.From {
+		_, row := pass.Place(i.Index, n)
+		out[row] = i.From + n
+	}
+	return out
+}
+
+// count are the numbers from ≤ i < to.
+func count(from, to int) []int {
+	out := make([]int, 0, max(to-from, 0))
+	for ; from < to; from++ {
+		out = append(out, from)
+	}
+	return out
 }

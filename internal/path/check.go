@@ -2,44 +2,26 @@ package path
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
 )
 
-// items yields what each forward pass fed, in order.
-func (s *Sheet) items() iter.Seq2[*Pass, dump.PassItem] {
-	return func(yield func(*Pass, dump.PassItem) bool) {
-		for _, p := range s.Passes {
-			for _, i := range p.Items {
-				if !yield(p, i) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // Check returns an error if the forward passes do not show the path, or leave rows out that it has
 // to feed.
 func (s *Sheet) Check() error {
-	if want := s.lacks(); want != "" {
+	n := slices.Concat(s.Path.Numbers, []int{1})[0]
+	f := s.show(n)
+	if want := s.lacks(f, n); want != "" {
 		return fmt.Errorf("path not taken: %s asks for %s, and the passes of run.json have none", s.Name, want)
 	}
 	if s.Path.Kind == dump.Lengths || s.Path.Kind == dump.Prefix {
 		return nil
 	}
-	fed := map[Row]bool{}
-	for _, i := range s.items() {
-		for at := range i.To {
-			fed[Row{i.Sequence, at}] = fed[Row{i.Sequence, at}] || at >= i.From || at < i.CachedTokens
-		}
-	}
 	for i, ids := range s.Tokens {
 		for at := range ids {
-			if !fed[Row{i, at}] {
+			if at >= f.cached[i] && s.fed[Row{i, at}] == nil {
 				return fmt.Errorf("no forward pass fed token %d of sequence %d: %s has to feed all %d of token_ids, "+
 					"list the pass that did or end token_ids there", at, i, s.Name, len(ids))
 			}
@@ -48,130 +30,100 @@ func (s *Sheet) Check() error {
 	return nil
 }
 
-// isStep reports whether a single token was fed after others.
-func isStep(i dump.PassItem) bool { return i.From > 0 && i.To-i.From == 1 }
+// shown is what the forward passes of a run show.
+type shown struct {
+	steps, answer, runs     int          // most of a sequence: tokens fed alone, those before several together, runs
+	together, stepsTogether int          // passes of several sequences, and those of a token of each behind others
+	later, uneven           bool         // some tokens together behind others; in chunks that are not of one size
+	ends                    map[int]bool // of runs from the first token on: how many tokens they feed together
+	cached                  map[int]int  // by sequence: tokens that a cache held
+	unfed                   string       // which of these no pass before had fed
+}
 
-// lacks is what the passes do not show; "" if they show the path.
-func (s *Sheet) lacks() string {
-	n, asked := 1, ""
-	if len(s.Path.Numbers) > 0 {
-		n = s.Path.Numbers[0]
+// show looks at what was fed. Chunks are of so many tokens; only the last of a sequence may be shorter, and passes of a
+// single token after it are steps.
+func (s *Sheet) show(chunk int) shown {
+	f := shown{ends: map[int]bool{}, cached: map[int]int{}}
+	steps, answer, size, runs := map[int]int{}, map[int]int{}, map[int]int{}, map[string]int{}
+	var before []dump.PassItem
+	for _, p := range s.Passes {
+		alone := 0
+		for _, i := range p.Items {
+			n, q := i.To-i.From, i.Sequence
+			switch {
+			case i.From == 0:
+				run := fmt.Sprint(s.Tokens[q])
+				answer[q], runs[run], f.ends[i.To] = 0, runs[run]+1, true
+				f.runs = max(f.runs, runs[run])
+			case n == 1:
+				alone, steps[q], answer[q] = alone+1, steps[q]+1, answer[q]+1
+				f.steps = max(f.steps, steps[q])
+			default:
+				f.answer, answer[q], f.later = max(f.answer, answer[q]), 0, true
+			}
+			f.uneven = f.uneven || n > chunk || n > 1 && i.From > 0 && size[q] != chunk
+			if n > 1 {
+				size[q] = n
+			}
+			if n := i.CachedTokens; n > 0 {
+				f.cached[q] = max(f.cached[q], n)
+				has := func(o dump.PassItem) bool {
+					return o.To >= n && slices.Equal(s.Tokens[o.Sequence][:n], s.Tokens[q][:n])
+				}
+				if f.unfed == "" && !slices.ContainsFunc(before, has) {
+					f.unfed = fmt.Sprintf("a pass that fed the %d tokens which step %s took from the cache", n, p.Step)
+				}
+			}
+		}
+		if len(p.Items) > 1 {
+			f.together++
+			if alone == len(p.Items) {
+				f.stepsTogether++
+			}
+		}
+		before = append(before, p.Items...)
+	}
+	return f
+}
+
+// lacks is what the passes do not show; "" if they show the path, n being the first of its numbers.
+func (s *Sheet) lacks(f shown, n int) string {
+	asked, runs := "", max(n, 2)
+	if s.Path.Numbers != nil {
 		asked = fmt.Sprintf("%d ", n)
 	}
-	switch s.Path.Kind {
-	case dump.Decode:
-		if s.most(func(i dump.PassItem) (any, bool) { return i.Sequence, isStep(i) }) < n {
-			return asked + "forward passes of a single token behind a prefill"
-		}
-	case dump.Chunked:
-		if s.most(func(i dump.PassItem) (any, bool) { return 0, i.From > 0 && i.To-i.From > 1 }) == 0 {
-			return "a chunk of two tokens or more behind another one"
-		}
-		if s.otherChunk(n) {
-			return fmt.Sprintf("chunks of %d tokens, of which only the last of a sequence is shorter", n)
-		}
-	case dump.Turns:
-		if s.answered() < n {
-			return fmt.Sprintf("a forward pass of two tokens or more behind %d of a single one, behind a prefill", n)
-		}
-	case dump.Batch:
-		if s.together(func(dump.PassItem) bool { return true }) == 0 {
-			return "a forward pass of two sequences"
-		}
-		if asked != "" && s.together(isStep) < n {
-			return asked + "forward passes of a single token of two sequences each, behind a prefill"
-		}
-	case dump.Padding:
-		if !slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(s.Path.Side) }) {
-			return "a row of padding on the " + s.Path.Side
-		}
-	case dump.Prefix:
-		if s.most(func(i dump.PassItem) (any, bool) { return 0, i.CachedTokens > 0 }) == 0 {
-			return "a hit, an item with cached_tokens: no hit"
-		}
-		return s.lacksCached()
-	case dump.Repeat:
-		n = max(n, 2)
-		if s.most(func(i dump.PassItem) (any, bool) { return fmt.Sprint(s.Tokens[i.Sequence]), i.From == 0 }) < n {
-			return fmt.Sprintf("%d runs of one sequence from its first token on, each with an empty cache", n)
-		}
-	case dump.Lengths:
-		return s.lacksLengths()
-	case dump.Mask:
-		if !slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.pads(dump.Right) && len(p.Items[0].Hidden) > 0 }) {
-			return "a forward pass whose last tokens (hidden) the mask hides"
+	var lengths []string
+	for _, n := range s.Path.Numbers {
+		if !f.ends[n] {
+			lengths = append(lengths, fmt.Sprint(n))
 		}
 	}
-	return ""
-}
-
-// answered is how many tokens of a sequence, at most, were fed one at a time after a prefill and before several together.
-func (s *Sheet) answered() (most int) {
-	n := map[int]int{}
-	for _, i := range s.items() {
-		switch {
-		case i.From == 0:
-			n[i.Sequence] = 0
-		case isStep(i):
-			n[i.Sequence]++
-		default:
-			most, n[i.Sequence] = max(most, n[i.Sequence]), 0
-		}
-	}
-	return most
-}
-
-// most is how many items there are of the key that has the most of them.
-func (s *Sheet) most(of func(dump.PassItem) (key any, counts bool)) (most int) {
-	n := map[any]int{}
-	for _, i := range s.items() {
-		if key, counts := of(i); counts {
-			n[key]++
-			most = max(most, n[key])
-		}
-	}
-	return most
-}
-
-// together is how many passes feed several sequences, each of them so.
-func (s *Sheet) together(so func(dump.PassItem) bool) (n int) {
-	for _, p := range s.Passes {
-		if len(p.Items) > 1 && !slices.ContainsFunc(p.Items, func(i dump.PassItem) bool { return !so(i) }) {
-			n++
-		}
-	}
-	return n
-}
-
-// otherChunk reports whether a chunk after which the sequence had another one has not n tokens, or
-// the last one more. Passes of a single token after them are steps, not chunks.
-func (s *Sheet) otherChunk(n int) bool {
-	last := map[int]int{} // by sequence, the size of its last chunk
-	for _, i := range s.items() {
-		size := i.To - i.From
-		if size > n || i.From > 0 && size > 1 && last[i.Sequence] != n {
-			return true
-		}
-		if size > 1 {
-			last[i.Sequence] = size
-		}
-	}
-	return false
-}
-
-// lacksCached names tokens that were taken from a cache and that no pass before had fed.
-func (s *Sheet) lacksCached() string {
-	for p, i := range s.items() {
-		n, cached := i.CachedTokens, s.Tokens[i.Sequence][:i.CachedTokens]
-		known := n == 0
-		for before, o := range s.items() {
-			if before == p {
-				break
-			}
-			known = known || o.To >= n && slices.Equal(s.Tokens[o.Sequence][:n], cached)
-		}
-		if !known {
-			return fmt.Sprintf("a pass that fed the %d tokens which step %s took from the cache", n, p.Step)
+	pads := func(p *Pass) bool { return p.pads(s.Path.Side) }
+	hides := func(p *Pass) bool { return p.pads(dump.Right) && len(p.Items[0].Hidden) > 0 }
+	for _, of := range []struct {
+		kind  string
+		lacks bool
+		what  string
+	}{
+		{dump.Decode, f.steps < n, asked + "forward passes of a single token behind a prefill"},
+		{dump.Chunked, !f.later, "a chunk of two tokens or more behind another one"},
+		{dump.Chunked, f.uneven,
+			fmt.Sprintf("chunks of %d tokens, of which only the last of a sequence is shorter", n)},
+		{dump.Turns, f.answer < n,
+			fmt.Sprintf("a forward pass of two tokens or more behind %d of a single one, behind a prefill", n)},
+		{dump.Batch, f.together == 0, "a forward pass of two sequences"},
+		{dump.Batch, asked != "" && f.stepsTogether < n,
+			asked + "forward passes of a single token of two sequences each, behind a prefill"},
+		{dump.Padding, !slices.ContainsFunc(s.Passes, pads), "a row of padding on the " + s.Path.Side},
+		{dump.Prefix, len(f.cached) == 0, "a hit, an item with cached_tokens: no hit"},
+		{dump.Prefix, f.unfed != "", f.unfed},
+		{dump.Repeat, f.runs < runs,
+			fmt.Sprintf("%d runs of one sequence from its first token on, each with an empty cache", runs)},
+		{dump.Lengths, lengths != nil, "a forward pass over the first " + strings.Join(lengths, ", ") + " tokens"},
+		{dump.Mask, !slices.ContainsFunc(s.Passes, hides), "a forward pass whose last tokens (hidden) the mask hides"},
+	} {
+		if s.Path.Kind == of.kind && of.lacks {
+			return of.what
 		}
 	}
 	return ""
@@ -180,30 +132,9 @@ func (s *Sheet) lacksCached() string {
 // pads reports whether a sequence has padding on a side, where others have tokens.
 func (p *Pass) pads(side string) bool {
 	return slices.ContainsFunc(p.grid, func(row []bool) bool {
-		at := 0
-		if side == dump.Right {
-			at = len(row) - 1
-		}
+		at := map[string]int{dump.Right: len(row) - 1}[side]
 		return slices.Contains(row, true) && !row[at]
 	})
-}
-
-// lacksLengths names the lengths that no run from the first token on had.
-func (s *Sheet) lacksLengths() string {
-	ends := map[int]bool{}
-	for _, i := range s.items() {
-		ends[i.To] = ends[i.To] || i.From == 0
-	}
-	var lacking []string
-	for _, n := range s.Path.Numbers {
-		if !ends[n] {
-			lacking = append(lacking, fmt.Sprint(n))
-		}
-	}
-	if len(lacking) > 0 {
-		return "a forward pass over the first " + strings.Join(lacking, ", ") + " tokens"
-	}
-	return ""
 }
 
 // IsOnePass returns an error if a forward pass fed less than a whole sequence: then its rows are not
@@ -213,10 +144,12 @@ func (s *Sheet) IsOnePass() error {
 	if s.Path.Kind != dump.OnePass {
 		return fmt.Errorf("%s was run along %s: want a run of one pass", s.Run.Path, s.Name)
 	}
-	for p, i := range s.items() {
-		if !s.plain && (i.From > 0 || i.To < len(s.Tokens[i.Sequence])) {
-			return fmt.Errorf("%s: forward pass %s fed %s of %d: want a run of one pass, that feeds whole sequences",
-				s.Run.Path, p.Step, i, len(s.Tokens[i.Sequence]))
+	for k, items := range s.raw.Info.Passes {
+		for _, i := range items {
+			if n := len(s.Tokens[i.Sequence]); i.From > 0 || i.To < n {
+				return fmt.Errorf("%s: forward pass %d fed %s of %d: want a run of one pass, that feeds whole sequences",
+					s.Run.Path, k, i, n)
+			}
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package path
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -31,29 +32,32 @@ type Found struct {
 	Assumed bool     // a sequence is the beginning of a longer one, whose rows are right only if the model is causal
 	Skipped []string // forward passes of tokens that no golden has, which repeat puts between its runs
 
-	at map[int]found // by sequence
+	at []found // by sequence
 }
 
 // From puts the rows of other sheets in the order in which s fed them: a run with a step for each of
-// its forward passes. Of several rows of one token the first that was fed counts.
-func (s *Sheet) From(others ...*Sheet) (*Found, error) {
-	at, err := s.find(others)
-	if err != nil {
+// its forward passes. Sequences that no sheet has may stand between the runs of repeat.
+func (s *Sheet) From(others ...*Sheet) (out *Found, err error) {
+	out = &Found{at: make([]found, len(s.Tokens))}
+	known := false
+	for i, tokens := range s.Tokens {
+		if s.began(i) == nil {
+			continue
+		}
+		f, other := findTokens(i, tokens, others)
+		known, err = known || other == nil, cmp.Or(err, other)
+		out.Assumed = out.Assumed || other == nil && len(tokens) < len(f.sheet.Tokens[f.sequence])
+		out.at[i] = f
+	}
+	if err != nil && (s.Path.Kind != dump.Repeat || !known) {
 		return nil, err
 	}
-	out := &Found{at: at}
-	for i, f := range at {
-		out.Assumed = out.Assumed || f.sheet != nil && len(s.Tokens[i]) < len(f.sheet.Tokens[f.sequence])
-	}
-	entries, skipped, err := s.gather(others[0].Run.Path, func(_ *Pass, i dump.PassItem) found { return at[i.Sequence] })
-	if err != nil {
+	like := *others[0].Run
+	like.Info.TokenIDs, like.Info.Generation = s.Run.Info.TokenIDs, s.Run.Info.Generation // those that were found
+	at := func(_ *Pass, i dump.PassItem) found { return out.at[i.Sequence] }
+	if out.Run, out.Skipped, err = s.gather(&like, at); err != nil {
 		return nil, err
 	}
-	out.Skipped = skipped
-	first := others[0].Run
-	info := first.Info
-	info.TokenIDs, info.Generation = s.Run.Info.TokenIDs, s.Run.Info.Generation // those that were found
-	out.Run = dump.New(first.Path, info, first.OrderBy, entries)
 	for _, o := range others {
 		out.Run.Watch(o.Run.Changed)
 		for _, n := range o.Run.Notes {
@@ -68,138 +72,55 @@ func (s *Sheet) From(others ...*Sheet) (*Found, error) {
 // With returns the run with the rows of sheets that have the tokens of those where they were found: of each
 // item of a forward pass another one, nil for none.
 func (f *Found) With(s *Sheet, of func(*Pass, dump.PassItem) *Sheet) (*dump.Run, error) {
-	entries, _, err := s.gather(f.Run.Path, func(p *Pass, i dump.PassItem) found { return found{of(p, i), f.at[i.Sequence].sequence} })
-	if err != nil {
-		return nil, err
-	}
-	return dump.New(f.Run.Path, f.Run.Info, f.Run.OrderBy, entries), nil
+	at := func(p *Pass, i dump.PassItem) found { return found{of(p, i), f.at[i.Sequence].sequence} }
+	run, _, err := s.gather(f.Run, at)
+	return run, err
 }
 
-// gather makes the entries of all forward passes that were found. The others are skipped.
-func (s *Sheet) gather(path string, of func(*Pass, dump.PassItem) found) (entries []dump.Entry, skipped []string, err error) {
+// gather makes a run like another one of the rows of all forward passes that were found, with the ports of the first
+// sequence of each, in the order in which they ran. The other passes are skipped.
+func (s *Sheet) gather(like *dump.Run, of func(*Pass, dump.PassItem) found) (r *dump.Run, skipped []string, err error) {
+	var entries []dump.Entry
 	for _, p := range s.Passes {
-		at := map[int]found{}
+		var at []found
 		for _, i := range p.Items {
 			if f := of(p, i); f.sheet != nil {
-				at[i.Sequence] = f
+				at = append(at, f)
 			}
 		}
-		if slices.ContainsFunc(p.Items, func(i dump.PassItem) bool { return at[i.Sequence].sheet == nil }) {
+		if len(at) < len(p.Items) {
 			skipped = append(skipped, p.Step)
 			continue
 		}
-		of, err := p.from(at)
-		if err != nil {
-			return nil, nil, err
+		for _, e := range at[0].sheet.began(at[0].sequence).entries {
+			t, err := p.gather(nameKey{e.Layer, e.Port}, at)
+			if err != nil {
+				return nil, nil, fmt.Errorf("step %s: %s: %w", p.Step, e.Label(), err)
+			}
+			if t != nil {
+				entries = append(entries, dump.Entry{Step: p.Step, Layer: e.Layer, Port: e.Port, Tensor: t})
+			}
 		}
-		entries = append(entries, of...)
 	}
 	if len(entries) == 0 {
-		return nil, nil, fmt.Errorf("no port of %s has the rows that %s fed", path, s.Run.Path)
+		return nil, nil, fmt.Errorf("no port of %s has the rows that %s fed", like.Path, s.Run.Path)
 	}
-	return entries, skipped, nil
-}
-
-// find finds each sequence that was fed: the one with its tokens, or else the shortest that begins
-// with them.
-func (s *Sheet) find(others []*Sheet) (map[int]found, error) {
-	at := map[int]found{}
-	known := false
-	var missing error
-	for _, item := range s.items() {
-		i := item.Sequence
-		if _, done := at[i]; done {
-			continue
-		}
-		if at[i] = findTokens(s.Tokens[i], others); at[i].sheet != nil {
-			known = true
-		} else if missing == nil {
-			missing = &OtherTokensError{otherTokens(i, s.Tokens[i], others)}
-		}
-	}
-	if missing != nil && (s.Path.Kind != dump.Repeat || !known) {
-		return nil, missing
-	}
-	return at, nil
-}
-
-func findTokens(tokens []int, others []*Sheet) (best found) {
-	for _, o := range others {
-		for j, have := range o.Tokens {
-			if len(have) < len(tokens) || o.Exact && len(have) > len(tokens) || !slices.Equal(have[:len(tokens)], tokens) || !o.fed(j) {
-				continue
-			}
-			if best.sheet == nil || len(have) < len(best.sheet.Tokens[best.sequence]) {
-				best = found{o, j}
-			}
-		}
-	}
-	return best
-}
-
-func (s *Sheet) fed(sequence int) bool {
-	return slices.ContainsFunc(s.Passes, func(p *Pass) bool { return p.Index(sequence) >= 0 })
-}
-
-// otherTokens says which token is the first that the nearest golden does not have.
-func otherTokens(sequence int, tokens []int, others []*Sheet) string {
-	at, token := -1, 0
-	for _, o := range others {
-		for _, have := range o.Tokens {
-			n := 0
-			for n < min(len(have), len(tokens)) && have[n] == tokens[n] {
-				n++
-			}
-			if n > at {
-				at, token = n, -1
-				if n < len(have) {
-					token = have[n]
-				}
-			}
-		}
-	}
-	if at == len(tokens) {
-		return fmt.Sprintf("sequence %d of the candidate has the first %d tokens of a golden alone, and its rows may depend on later ones: "+
-			"want a golden of just these tokens, the reference run along the same path", sequence, len(tokens))
-	}
-	if token < 0 {
-		return fmt.Sprintf("by token_ids of run.json, sequence %d of the candidate has %d tokens, and the golden ends after %d of them",
-			sequence, len(tokens), at)
-	}
-	return fmt.Sprintf("by token_ids of run.json, token %d of sequence %d is %d in the candidate and %d in the golden that is most like it",
-		at, sequence, tokens[at], token)
-}
-
-// from makes the entries of a pass: the ports of its first sequence, in the order in which they ran.
-func (p *Pass) from(at map[int]found) (entries []dump.Entry, err error) {
-	first := at[p.Items[0].Sequence]
-	for _, e := range first.sheet.entries[first.sheet.began[first.sequence]] {
-		t, err := p.gather(nameKey{e.Layer, e.Port}, at)
-		if err != nil {
-			return nil, fmt.Errorf("step %s: %s: %w", p.Step, e.Label(), err)
-		}
-		if t != nil {
-			entries = append(entries, dump.Entry{Step: p.Step, Layer: e.Layer, Port: e.Port, Tensor: t})
-		}
-	}
-	return entries, nil
+	return dump.New(like.Path, like.Info, like.OrderBy, entries), skipped, nil
 }
 
 // gather puts the rows of all items together; nil if not all of them have any.
-func (p *Pass) gather(key nameKey, at map[int]found) (*tensor.Tensor, error) {
+func (p *Pass) gather(key nameKey, at []found) (*tensor.Tensor, error) {
 	var parts []*tensor.Tensor
-	a := none
+	a := at[0].sheet.axis(key)
 	for i, item := range p.Items {
-		f := at[item.Sequence]
-		of, ok := f.sheet.axes[key]
-		if of == lastRows && p.grid != nil && !p.grid[p.lines[i]][0] {
-			return nil, nil // what pools the first row of a sequence takes padding there
-		}
-		if !ok || of == none || a != none && a != of {
+		f := at[i]
+		if of := f.sheet.axis(key); of == none || of != a {
 			return nil, nil
 		}
-		a = of
-		rows, err := f.sheet.rows(key, f.sequence, item.From, item.To)
+		if _, first := p.Place(i, 0); a == lastRows && first > 0 {
+			return nil, nil // what pools the first row of a sequence takes padding there
+		}
+		rows, err := f.sheet.Rows(key.layer, key.port, f.sequence, item.From, item.To)
 		if err != nil || rows == nil {
 			return nil, err
 		}
@@ -212,7 +133,7 @@ func (p *Pass) gather(key nameKey, at map[int]found) (*tensor.Tensor, error) {
 				return nil, nil
 			}
 		}
-		return tensor.Concat(a.along(), parts...)
+		return tensor.Concat(max(int(a), 0), parts...)
 	}
 	if !t.Contiguous() {
 		t = t.Copy() // so that equal values can be found by their bytes
@@ -220,57 +141,51 @@ func (p *Pass) gather(key nameKey, at map[int]found) (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// fedAt is a row of a forward pass, or the last of an item and its number.
-type fedAt struct {
-	pass *Pass
-	row  int
+// began is the forward pass that fed a sequence first; nil for none.
+func (s *Sheet) began(sequence int) *Pass {
+	k := slices.IndexFunc(s.Passes, func(p *Pass) bool { return p.Index(sequence) >= 0 })
+	if k < 0 {
+		return nil
+	}
+	return s.Passes[k]
 }
 
-// index finds where each token was fed first, and the items that end with it.
-func (s *Sheet) index() {
-	s.first, s.ends, s.began = map[Row]fedAt{}, map[Row][]fedAt{}, map[int]string{}
-	for _, p := range s.Passes {
-		for i, row := range p.Rows {
-			if _, known := s.first[row]; !known {
-				s.first[row] = fedAt{p, i}
+// findTokens finds the sequence with these tokens, or else the shortest that begins with them. Where there is
+// none, other is an [*OtherTokensError]: which token is the first that the nearest one does not have.
+func findTokens(sequence int, tokens []int, others []*Sheet) (best found, other error) {
+	at, token := -1, -1
+	for _, o := range others {
+		for j, have := range o.Tokens {
+			n := 0
+			for n < min(len(have), len(tokens)) && have[n] == tokens[n] {
+				n++
+			}
+			if n > at {
+				at, token = n, -1
+				if n < len(have) {
+					token = have[n]
+				}
+			}
+			if n < len(tokens) || o.Exact && len(have) > n || o.began(j) == nil {
+				continue
+			}
+			if best.sheet == nil || len(have) < len(best.sheet.Tokens[best.sequence]) {
+				best = found{o, j}
 			}
 		}
-		for i, item := range p.Items {
-			if _, known := s.began[item.Sequence]; !known {
-				s.began[item.Sequence] = p.Step
-			}
-			last := Row{item.Sequence, item.To - 1}
-			s.ends[last] = append(s.ends[last], fedAt{p, i})
-		}
 	}
-}
-
-// rows returns the rows of a port that are the tokens from ≤ i < to of a sequence, in several parts
-// if several passes fed them; nil if there are not all of them.
-func (s *Sheet) rows(key nameKey, sequence, from, to int) (parts []*tensor.Tensor, err error) {
-	a := s.axes[key]
-	if a == lastRows {
-		for _, at := range s.ends[Row{sequence, to - 1}] {
-			if t := s.ports[portKey{at.pass.Step, key}]; t != nil {
-				t, err = t.Slice(0, at.row, at.row+1)
-				return []*tensor.Tensor{t}, err
-			}
-		}
-		return nil, nil
+	say := func(format string, args ...any) error { return &OtherTokensError{fmt.Sprintf(format, args...)} }
+	switch {
+	case best.sheet != nil:
+	case at == len(tokens):
+		other = say("sequence %d of the candidate has the first %d tokens of a golden alone, and its rows may depend on later ones: "+
+			"want a golden of just these tokens, the reference run along the same path", sequence, len(tokens))
+	case token < 0:
+		other = say("by token_ids of run.json, sequence %d of the candidate has %d tokens, and the golden ends after %d of them",
+			sequence, len(tokens), at)
+	default:
+		other = say("by token_ids of run.json, token %d of sequence %d is %d in the candidate and %d in the golden that is most like it",
+			at, sequence, tokens[at], token)
 	}
-	for n := 1; from < to; from, n = from+n, 1 {
-		at, fed := s.first[Row{sequence, from}]
-		if !fed || s.ports[portKey{at.pass.Step, key}] == nil {
-			return nil, nil
-		}
-		for from+n < to && s.first[Row{sequence, from + n}] == (fedAt{at.pass, at.row + n}) {
-			n++
-		}
-		t, err := s.ports[portKey{at.pass.Step, key}].Slice(a.along(), at.row, at.row+n)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, t)
-	}
-	return parts, nil
+	return best, other
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Row is the token that a row belongs to: its sequence in token_ids, and its place there.
@@ -24,7 +25,10 @@ type Pass struct {
 	Rows  []Row           // of all items, without padding
 
 	grid  [][]bool // true for the rows of a padded tensor that are tokens; nil if there is no padding
-	lines []int    // the row of the grid that each item has
+	cells []int    // where Rows are in the grid, line after line
+
+	recorded, laid map[nameKey]*tensor.Tensor // ports as they were recorded, and laid out
+	entries        []dump.Entry               // those that were laid out, in the order in which they ran
 }
 
 // Whole reports whether the pass fed a single sequence from its first token on: then each row of it
@@ -36,45 +40,39 @@ func (p *Pass) Index(sequence int) int {
 	return slices.IndexFunc(p.Items, func(i dump.PassItem) bool { return i.Sequence == sequence })
 }
 
-// NewPass returns a forward pass without padding.
-func NewPass(step string, items []dump.PassItem) *Pass {
-	p, _ := newPass(step, items, nil) // only a mask can be wrong
-	return p
-}
-
-// newPass counts the rows of a pass. mask is that of the padded tensors, nil if nothing is padded.
-func newPass(step string, items []dump.PassItem, mask [][]bool) (*Pass, error) {
-	p := &Pass{Step: step, Items: items, grid: mask}
-	for _, item := range items {
+// count counts the rows of a pass, and returns an error if the mask of its padded tensors is of other ones.
+func (p *Pass) count() error {
+	for _, item := range p.Items {
 		for at := item.From; at < item.To; at++ {
 			p.Rows = append(p.Rows, Row{item.Sequence, at})
 		}
 	}
-	if mask == nil {
-		return p, nil
+	if p.grid == nil {
+		return nil
 	}
-	for line, row := range mask {
-		if slices.Contains(row, true) { // else all of it is padding
-			p.lines = append(p.lines, line)
-		}
-	}
-	if len(p.lines) != len(items) {
-		return nil, fmt.Errorf("the padding mask of step %s has %d sequences, the forward pass feeds %d: "+
-			"want a row for each item of passes[%s]", step, len(p.lines), len(items), step)
-	}
-	for i, item := range items {
-		n := 0
-		for _, is := range mask[p.lines[i]] {
+	var fed []int // by line with tokens; the others are all padding
+	for line, row := range p.grid {
+		before := len(p.cells)
+		for i, is := range row {
 			if is {
-				n++
+				p.cells = append(p.cells, line*len(row)+i)
 			}
 		}
-		if n != item.To-item.From {
-			return nil, fmt.Errorf("row %d of the padding mask of step %s has %d tokens, passes[%s][%d] feeds %d (%s): "+
-				"want 1 for each token that was fed, and 0 for padding", i, step, n, step, i, item.To-item.From, item)
+		if n := len(p.cells) - before; n > 0 {
+			fed = append(fed, n)
 		}
 	}
-	return p, nil
+	if len(fed) != len(p.Items) {
+		return fmt.Errorf("the padding mask of step %s has %d sequences, the forward pass feeds %d: "+
+			"want a row for each item of passes[%s]", p.Step, len(fed), len(p.Items), p.Step)
+	}
+	for i, n := range p.Lengths() {
+		if fed[i] != n {
+			return fmt.Errorf("row %d of the padding mask of step %s has %d tokens, passes[%s][%d] feeds %d (%s): "+
+				"want 1 for each token that was fed, and 0 for padding", i, p.Step, fed[i], p.Step, i, n, p.Items[i])
+		}
+	}
+	return nil
 }
 
 // Offset is the first row of an item.
@@ -92,11 +90,11 @@ func (p *Pass) Size() (sequences, tokens int) {
 	if p.grid != nil {
 		return len(p.grid), len(p.grid[0])
 	}
-	tokens = p.Items[0].To - p.Items[0].From
-	if slices.ContainsFunc(p.Items, func(i dump.PassItem) bool { return i.To-i.From != tokens }) {
+	lengths := p.Lengths()
+	if slices.Min(lengths) < slices.Max(lengths) {
 		return 0, 0
 	}
-	return len(p.Items), tokens
+	return len(lengths), lengths[0]
 }
 
 // Padded reports whether some rows of the pass are padding.
@@ -107,14 +105,8 @@ func (p *Pass) Place(item, i int) (line, row int) {
 	if p.grid == nil {
 		return item, i
 	}
-	line = p.lines[item]
-	for ; ; row++ {
-		if p.grid[line][row] {
-			if i--; i < 0 {
-				return line, row
-			}
-		}
-	}
+	at, width := p.cells[p.Offset(item)+i], len(p.grid[0])
+	return at / width, at % width
 }
 
 // Lengths are the numbers of tokens of the items.
@@ -125,15 +117,26 @@ func (p *Pass) Lengths() (n []int) {
 	return n
 }
 
-// keys is the largest number of tokens that a row of the pass may look at.
-func (p *Pass) keys() (n int) {
-	for _, item := range p.Items {
-		n = max(n, item.To)
+// Passes lists the forward passes of a run, and the tokens of its sequences.
+func Passes(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
+	switch tokens = r.Info.Unpadded(); {
+	case r.Info.Passes != nil:
+		tokens = r.Info.Tokens()
+		list, err = listed(r)
+	case len(whole(tokens)) == 0:
+		err = fmt.Errorf("%s has no token_ids in run.json: they tell which row is which token", r.Path)
+	case r.Info.Generation != nil && len(r.Steps()) > 1 && len(tokens) == 1:
+		list, err = generated(r, len(tokens[0]))
+	default:
+		list, tokens = plain(r, decisive(r, tokens))
 	}
-	return n
+	for _, p := range list {
+		err = cmp.Or(err, p.count())
+	}
+	return list, tokens, err
 }
 
-// Rows that a run feeds in one pass, where it does not say more: those of all its sequences.
+// whole is what a run feeds in one pass, where it does not say more: all its sequences.
 func whole(tokens [][]int) (items []dump.PassItem) {
 	for i, ids := range tokens {
 		if len(ids) > 0 {
@@ -143,66 +146,46 @@ func whole(tokens [][]int) (items []dump.PassItem) {
 	return items
 }
 
-// Passes lists the forward passes of a run, and the tokens of its sequences.
-func Passes(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
+// listed are the forward passes that run.json lists.
+func listed(r *dump.Run) (list []*Pass, err error) {
 	steps := r.Steps()
-	if r.Info.Passes == nil {
-		return plainPasses(r)
-	}
 	for k, items := range r.Info.Passes {
 		step := strconv.Itoa(k)
 		if !slices.Contains(steps, step) {
-			return nil, nil, fmt.Errorf("passes[%d] has no tensors in %s: want a step %q, one for each forward pass",
+			return nil, fmt.Errorf("passes[%d] has no tensors in %s: want a step %q, one for each forward pass",
 				k, r.Path, step)
 		}
 		mask := r.Info.PadMasks[step]
 		if k == 0 {
 			mask = r.Info.PadMask
 		}
-		p, err := newPass(step, items, bools(mask))
-		if err != nil {
-			return nil, nil, err
-		}
-		list = append(list, p)
+		list = append(list, &Pass{Step: step, Items: items, grid: bools(mask)})
 	}
-	return list, r.Info.Tokens(), nil
+	return list, nil
 }
 
-// plainPasses lists the forward passes of a run that does not say them: all sequences in the first
-// step, and one more token of each in every step after it, where their inputs tell which.
-func plainPasses(r *dump.Run) (list []*Pass, tokens [][]int, err error) {
-	steps := r.Steps()
-	if tokens = r.Info.Unpadded(); len(whole(tokens)) == 0 {
-		return nil, nil, fmt.Errorf("%s has no token_ids in run.json: they tell which row is which token", r.Path)
+// plain lists the forward passes of a run that does not say them: all sequences in the first step, and one
+// more token of each in every step after it, where their inputs tell which.
+func plain(r *dump.Run, tokens [][]int) ([]*Pass, [][]int) {
+	steps, items, decoded := r.Steps(), whole(tokens), r.Decoded()
+	list := []*Pass{{Step: steps[0], Items: items}}
+	if mask := r.RealTokens(); slices.ContainsFunc(mask, func(row []bool) bool { return slices.Contains(row, false) }) {
+		list[0].grid = mask
 	}
-	if r.Info.Generation != nil && len(steps) > 1 && len(tokens) == 1 {
-		return generated(r, tokens)
-	}
-	tokens = decisive(r, tokens)
-	items := whole(tokens)
-	p, err := newPass(steps[0], items, padded(r.RealTokens()))
-	if err != nil {
-		return nil, nil, err
-	}
-	list = append(list, p)
-	decoded := r.Decoded()
 	if len(decoded) != len(items) {
-		return list, tokens, nil
+		return list, tokens
 	}
 	tokens = slices.Clone(tokens)
 	for k, step := range steps[1:] {
-		var fed []dump.PassItem
+		p := &Pass{Step: step}
 		for i, item := range items {
 			n := len(tokens[item.Sequence])
-			fed = append(fed, dump.PassItem{Sequence: item.Sequence, From: n, To: n + 1})
+			p.Items = append(p.Items, dump.PassItem{Sequence: item.Sequence, From: n, To: n + 1})
 			tokens[item.Sequence] = append(slices.Clip(tokens[item.Sequence]), decoded[i][k])
-		}
-		if p, err = newPass(step, fed, nil); err != nil {
-			return nil, nil, err
 		}
 		list = append(list, p)
 	}
-	return list, tokens, nil
+	return list, tokens
 }
 
 // decisive leaves out the last token of a generation where no tensor has a row for it: it decides no
@@ -227,10 +210,10 @@ func decisive(r *dump.Run, tokens [][]int) [][]int {
 	return [][]int{tokens[0][:all-1]}
 }
 
-// generated lists the forward passes of a run that was forced along a text: the prompt in the step that
-// comes first, and then a token in each step. Steps that are called by their numbers are where these
+// generated lists the forward passes of a run that was forced along a text of so many tokens: the prompt in the step
+// that comes first, and then a token in each step. Steps that are called by their numbers are where these
 // say, so that one that is missing moves no other.
-func generated(r *dump.Run, tokens [][]int) (list []*Pass, _ [][]int, err error) {
+func generated(r *dump.Run, tokens int) (list []*Pass, err error) {
 	from := r.Info.Generation.From
 	for k, step := range r.Steps() {
 		if n, err := strconv.Atoi(step); err == nil {
@@ -240,25 +223,13 @@ func generated(r *dump.Run, tokens [][]int) (list []*Pass, _ [][]int, err error)
 		if k == 0 {
 			item.From = 0
 		}
-		if k < 0 || item.To > len(tokens[0]) {
-			return nil, nil, fmt.Errorf("step %s of %s feeds token %d, token_ids of run.json has %d: want a step for the prompt, "+
-				"and one for each token of the continuation", step, r.Path, item.To-1, len(tokens[0]))
+		if k < 0 || item.To > tokens {
+			return nil, fmt.Errorf("step %s of %s feeds token %d, token_ids of run.json has %d: want a step for the prompt, "+
+				"and one for each token of the continuation", step, r.Path, item.To-1, tokens)
 		}
-		p, err := newPass(step, []dump.PassItem{item}, nil)
-		if err != nil {
-			return nil, nil, err
-		}
-		list = append(list, p)
+		list = append(list, &Pass{Step: step, Items: []dump.PassItem{item}})
 	}
-	return list, tokens, nil
-}
-
-// padded is a mask that has padding; nil for one that has none.
-func padded(mask [][]bool) [][]bool {
-	if slices.ContainsFunc(mask, func(row []bool) bool { return slices.Contains(row, false) }) {
-		return mask
-	}
-	return nil
+	return list, nil
 }
 
 func bools(mask [][]int) (out [][]bool) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // Page is the number of tokens of a page of MAX's KV cache: only whole pages of a prefix are found
@@ -15,6 +16,9 @@ const Page = 128
 
 // decoded is how many tokens the paths decode and turns feed one at a time where their names do not say it.
 const decoded = 8
+
+// leastQuestion is how many tokens the path turns feeds together, at least.
+const leastQuestion = 2
 
 // around are lengths at which tiles and pages of kernels begin; the path lengths without numbers
 // takes them and their neighbours.
@@ -66,9 +70,9 @@ func (p Plan) Name() string { return dump.PathCase(p.Case, p.Path) }
 type planner struct {
 	dump.Path
 	name   string
+	number int // the first of the path's; 0 for none
 	inputs []Input
 	about  About
-	plans  []Plan
 	left   []string
 }
 
@@ -86,219 +90,182 @@ func Plans(name string, inputs []Input, about About) (plans []Plan, left []strin
 		return nil, nil, err
 	}
 	about.Page = cmp.Or(about.Page, Page)
-	pl := planner{Path: p, name: name, about: about}
+	pl := planner{Path: p, name: name, number: slices.Concat(p.Numbers, []int{0})[0], about: about}
 	pl.withoutTwins(inputs)
-	switch {
-	case p.Kind == dump.Batch && p.Numbers != nil:
-		pl.stepsTogether(p.Numbers[0])
-	case p.Kind == dump.Batch || p.Kind == dump.Padding:
-		pl.alongside()
-	default:
-		pl.each()
+	for _, group := range pl.groups() {
+		plan, lacks := Plan{Path: name, Case: group[0].Case}, ""
+		if p.Kind == dump.Batch || p.Kind == dump.Padding {
+			lacks = pl.together(&plan, group)
+		} else {
+			for _, s := range group[0].sequences() {
+				lacks = cmp.Or(lacks, pl.add(&plan, group[0], s))
+			}
+		}
+		if lacks != "" {
+			pl.leave(group[0].Case, lacks)
+			continue
+		}
+		if !slices.ContainsFunc(plan.Images, func(of []string) bool { return of != nil }) {
+			plan.Images = nil
+		}
+		plans = append(plans, plan)
 	}
-	if len(pl.plans) == 0 {
+	if len(plans) == 0 {
 		return nil, nil, fmt.Errorf("no case can take the path %s: %s", name, strings.Join(pl.left, "; "))
 	}
-	return pl.plans, pl.left, nil
+	return plans, pl.left, nil
+}
+
+// groups lists the cases that have one plan: all without images, and all with some, of a path of several
+// sequences, else each by itself.
+func (pl *planner) groups() [][]Input {
+	if pl.Kind != dump.Batch && pl.Kind != dump.Padding {
+		return slices.Collect(slices.Chunk(pl.inputs, 1))
+	}
+	var both [2][]Input
+	for _, in := range pl.inputs {
+		switch {
+		case in.Images == nil:
+			both[0] = append(both[0], in)
+		case pl.number > 0:
+			pl.leave(in.Case, "parts of sequences with images are fed alone")
+		default:
+			both[1] = append(both[1], in)
+		}
+	}
+	return slices.DeleteFunc(both[:], func(group []Input) bool { return group == nil })
 }
 
 // withoutTwins leaves out the cases whose tokens are those of an earlier one with other images: rows
 // along a path are found by their tokens.
 func (pl *planner) withoutTwins(inputs []Input) {
 	for _, in := range inputs {
-		twin := ""
-		for _, s := range in.sequences() {
-			for _, earlier := range pl.inputs {
-				if slices.ContainsFunc(earlier.sequences(), func(e sequence) bool { return slices.Equal(e.ids, s.ids) && !slices.Equal(e.images, s.images) }) {
-					twin = earlier.Case
-				}
-			}
+		of := in.sequences()
+		isTwin := func(e sequence) bool {
+			return slices.ContainsFunc(of, func(s sequence) bool { return slices.Equal(e.ids, s.ids) && !slices.Equal(e.images, s.images) })
 		}
-		if twin != "" {
-			pl.leave(in.Case, "its tokens are those of case "+twin+", which has other images")
+		hasTwin := func(earlier Input) bool { return slices.ContainsFunc(earlier.sequences(), isTwin) }
+		if i := slices.IndexFunc(pl.inputs, hasTwin); i >= 0 {
+			pl.leave(in.Case, "its tokens are those of case "+pl.inputs[i].Case+", which has other images")
 			continue
 		}
 		pl.inputs = append(pl.inputs, in)
 	}
 }
 
-// each plans a path for each case by itself.
-func (pl *planner) each() {
-	for i, in := range pl.inputs {
-		plan, lacks := Plan{Path: pl.name, Case: in.Case}, ""
-		for _, s := range in.sequences() {
-			if lacks == "" {
-				lacks = plan.add(pl.Path, s, pl.about, func() sequence { return other(pl.inputs, i, s) })
-			}
-		}
-		if lacks != "" {
-			pl.leave(in.Case, lacks)
-			continue
-		}
-		pl.plans = append(pl.plans, plan)
-	}
+// way is how a sequence is fed along a path.
+type way struct {
+	least      int               // how many tokens it has to have
+	why        string            // that
+	beginnings []int             // how many of its tokens are fed, as a sequence for each
+	ends       func(n int) []int // of the forward passes over n of them
 }
 
-// add plans the passes of one more sequence of a case; lacks says why the path cannot be taken with
-// it. other returns another prompt.
-func (p *Plan) add(path dump.Path, in sequence, about About, other func() sequence) (lacks string) {
-	ids, n := in.ids, len(in.ids)
-	cut := func(n int) sequence { return sequence{ids: ids[:n], images: in.images} }
-	switch path.Kind {
-	case dump.OnePass:
-		p.feed(p.sequence(in), 0, n)
-	case dump.Decode:
-		k := min(decoded, n-1)
-		if path.Numbers != nil {
-			k = path.Numbers[0]
-		}
-		if k < 1 || k >= n {
-			return wants(n, max(k, 1)+1)
-		}
-		s := p.sequence(in)
-		p.feed(s, 0, n-k)
-		for at := n - k; at < n; at++ {
-			p.feed(s, at, at+1)
-		}
-	case dump.Chunked:
-		chunk := path.Numbers[0]
-		if n < chunk+2 || chunk == 1 {
-			return wants(n, max(chunk, 2)+2) + ", in chunks of 2 or more"
-		}
-		s := p.sequence(in)
-		for at := 0; at < n; at += chunk {
-			p.feed(s, at, min(at+chunk, n))
-		}
-	case dump.Turns:
-		return p.turns(path.Numbers, in)
-	case dump.Prefix:
-		pages := (n - 1) / about.Page * about.Page
-		if pages == 0 {
-			return wants(n, about.Page+1) + fmt.Sprintf(": a page of the cache, of %d tokens, and one more", about.Page)
-		}
-		beginnings := []int{pages, n, pages/2 + 1} // of the last, a cache that can be cut has more
-		if in.images != nil {
-			beginnings = []int{n, n} // another one may end inside of an image
-		}
-		for _, k := range beginnings {
-			p.feed(p.sequence(cut(k)), 0, k)
-		}
-	case dump.Repeat:
-		if path.Numbers[0] < 2 {
-			return "one run is no repetition: write repeat: 2 or more"
-		}
-		s, between := p.sequence(in), p.sequence(other())
-		for k := range path.Numbers[0] {
-			if k > 0 {
-				p.run(between, k > 1)
-			}
-			p.run(s, k > 0)
-		}
-	case dump.Lengths:
-		return p.lengths(path.Numbers, in, about.Window)
-	case dump.Mask:
-		if n < 3 {
-			return wants(n, 3)
-		}
-		m := n - n/3
-		p.run(p.sequence(in), false)
-		hidden := p.sequence(cut(m))
-		p.Passes = append(p.Passes, []dump.PassItem{{Sequence: hidden, To: m, Hidden: ids[m:]}})
-		p.run(p.sequence(cut(m)), false)
-	}
-	return ""
-}
-
-func wants(n, least int) string {
-	return fmt.Sprintf("it has %d tokens, and the path wants %d or more", n, least)
-}
-
-// turns plans a conversation: a third of the tokens together, some one at a time, as an answer is, and again;
-// what is left is the last question.
-func (p *Plan) turns(numbers []int, in sequence) (lacks string) {
-	const least = 2 // tokens of a question
-	n, answer := len(in.ids), decoded
-	if numbers != nil {
-		answer = numbers[0]
-	}
-	question := (n - 2*answer) / 3
-	if question < least {
-		return wants(n, 3*least+2*answer)
-	}
-	s, at := p.sequence(in), 0
-	for range 2 {
-		p.feed(s, at, at+question)
-		for at += question; at%(question+answer) != 0; at++ {
-			p.feed(s, at, at+1)
-		}
-	}
-	p.feed(s, at, n)
-	return ""
-}
-
-// lengths plans a run of each beginning of a sequence of one of the lengths, or of the usual ones.
-func (p *Plan) lengths(lengths []int, in sequence, window int) (lacks string) {
-	n := len(in.ids)
+// add plans the passes of one more sequence of a case; lacks says why the path cannot be taken with it.
+func (pl *planner) add(p *Plan, of Input, in sequence) (lacks string) {
+	n, page, number := len(in.ids), pl.about.Page, pl.number
+	steps, answer := cmp.Or(number, min(decoded, n-1)), cmp.Or(number, decoded)
+	turn, pages, shown := (n-2*answer)/3+answer, (n-1)/page*page, n-n/3
+	cuts, lengths := []int{pages, n, pages/2 + 1}, pl.Numbers // of the last, a cache that can be cut has more
 	if in.images != nil {
-		return "a beginning of it may end inside of an image"
+		cuts = []int{n, n} // another one may end inside of an image
 	}
-	wanted := lengths
 	if lengths == nil {
-		lengths = usualLengths(n, window)
+		lengths = usualLengths(n, pl.about.Window)
 	}
-	lengths = slices.DeleteFunc(slices.Clone(lengths), func(k int) bool { return k > n })
-	if len(lengths) < len(wanted) {
-		return wants(n, slices.Max(wanted))
+	chunks := func(n int) (ends []int) {
+		for at := number; at < n; at += number {
+			ends = append(ends, at)
+		}
+		return append(ends, n)
 	}
-	for _, k := range lengths {
-		p.run(p.sequence(sequence{ids: in.ids[:k]}), false)
+	turns := func(n int) []int { // a third together, an answer one at a time, and again; then the last question
+		return slices.Concat(lastOneByOne(answer)(turn), lastOneByOne(answer)(2*turn), []int{n})
+	}
+	w := map[string]way{
+		dump.OnePass: {1, "", []int{n}, atOnce},
+		dump.Decode:  {max(steps, 1) + 1, "", []int{n}, lastOneByOne(steps)},
+		dump.Chunked: {max(number, 2) + 2, ", in chunks of 2 or more", []int{n}, chunks},
+		dump.Turns:   {3*leastQuestion + 2*answer, "", []int{n}, turns},
+		dump.Prefix:  {page + 1, fmt.Sprintf(": a page of the cache, of %d tokens, and one more", page), cuts, atOnce},
+		dump.Lengths: {slices.Max(append(slices.Clip(lengths), 1)), "", lengths, atOnce},
+		dump.Mask:    {3, "", []int{n, shown, shown}, atOnce},
+	}[pl.Kind]
+	switch {
+	case pl.Kind == dump.Repeat && number < 2:
+		return "one run is no repetition: write repeat: 2 or more"
+	case pl.Kind == dump.Lengths && in.images != nil:
+		return "a beginning of it may end inside of an image"
+	case n < w.least || pl.Kind == dump.Chunked && number == 1:
+		return fmt.Sprintf("it has %d tokens, and the path wants %d or more%s", n, w.least, w.why)
+	case pl.Kind == dump.Repeat:
+		both := []int{p.sequence(in), p.sequence(pl.other(of, in))}
+		for k := range 2*number - 1 {
+			p.feed(atOnce, both[k%2])
+			p.Passes[len(p.Passes)-1][0].Fresh = k > 1
+		}
+	}
+	for k, to := range w.beginnings {
+		p.feed(w.ends, p.sequence(sequence{in.ids[:to], in.images}))
+		if pl.Kind == dump.Mask && k == 1 {
+			p.Passes[len(p.Passes)-1][0].Hidden = in.ids[to:]
+		}
 	}
 	return ""
 }
 
 // sequence adds a sequence and returns its number.
 func (p *Plan) sequence(s sequence) int {
-	p.Tokens = append(p.Tokens, s.ids)
-	if s.images != nil || p.Images != nil {
-		for len(p.Images) < len(p.Tokens)-1 {
-			p.Images = append(p.Images, nil)
-		}
-		p.Images = append(p.Images, s.images)
-	}
+	p.Tokens, p.Images = append(p.Tokens, s.ids), append(p.Images, s.images)
 	return len(p.Tokens) - 1
 }
 
-// feed adds a forward pass over a part of a sequence.
-func (p *Plan) feed(sequence, from, to int) {
-	p.Passes = append(p.Passes, []dump.PassItem{{Sequence: sequence, From: from, To: to}})
+// feed adds forward passes that feed sequences together: each of them, of n tokens, up to its next end.
+func (p *Plan) feed(ends func(n int) []int, sequences ...int) {
+	var passes [][]dump.PassItem
+	for _, s := range sequences {
+		from := 0
+		for k, to := range ends(len(p.Tokens[s])) {
+			if k == len(passes) {
+				passes = append(passes, nil)
+			}
+			passes[k] = append(passes[k], dump.PassItem{Sequence: s, From: from, To: to})
+			from = to
+		}
+	}
+	p.Passes = append(p.Passes, passes...)
 }
 
-// run adds a forward pass over a whole sequence.
-func (p *Plan) run(sequence int, again bool) {
-	p.feed(sequence, 0, len(p.Tokens[sequence]))
-	p.Passes[len(p.Passes)-1][0].Fresh = again
+// atOnce says that all tokens are fed together.
+var atOnce = lastOneByOne(0)
+
+// lastOneByOne says that the last k tokens are fed one at a time, after the others.
+func lastOneByOne(k int) func(n int) []int {
+	return func(n int) (ends []int) {
+		for at := n - k; at <= n; at++ {
+			ends = append(ends, at)
+		}
+		return ends
+	}
 }
 
 // usualLengths are 1, 2, and those around the window and what kernels take at a time, up to n.
 func usualLengths(n, window int) (out []int) {
-	out = []int{1, 2}
-	if window > 0 {
-		out = append(out, window-1, window, window+1)
-	}
-	for _, k := range around {
+	out = []int{1, 2, n}
+	for _, k := range slices.Concat(around, []int{window}) {
 		out = append(out, k-1, k, k+1)
 	}
-	out = append(out, n)
 	slices.Sort(out)
 	return slices.DeleteFunc(slices.Compact(out), func(k int) bool { return k < 1 || k > n })
 }
 
-// other returns another prompt: that of another case, with images if this one has some, else the same
-// tokens in another order.
-func other(inputs []Input, i int, s sequence) sequence {
+// other returns another prompt than a sequence of a case: that of another case, with images if this one has some, else
+// the same tokens in another order.
+func (pl *planner) other(in Input, s sequence) sequence {
+	i := slices.IndexFunc(pl.inputs, func(o Input) bool { return o.Case == in.Case })
 	for _, alike := range []bool{true, false} {
-		for j := range inputs {
-			for _, o := range inputs[(i+j)%len(inputs)].sequences() {
+		for _, o := range slices.Concat(pl.inputs[i:], pl.inputs[:i]) {
+			for _, o := range o.sequences() {
 				if !slices.Equal(o.ids, s.ids) && (!alike || (o.images != nil) == (s.images != nil)) {
 					return o
 				}
@@ -313,107 +280,53 @@ func other(inputs []Input, i int, s sequence) sequence {
 	return sequence{ids: s.ids[1:]}
 }
 
-// alongside plans a path of several sequences: one plan for all cases without images, and one for those
-// with some.
-func (pl *planner) alongside() {
-	var texts, images []Input
-	for _, in := range pl.inputs {
-		if in.Images == nil {
-			texts = append(texts, in)
-		} else {
-			images = append(images, in)
-		}
-	}
-	if len(texts) > 0 {
-		pl.together(texts)
-	}
-	switch {
-	case len(images) > 1:
-		pl.together(images)
-	case len(images) == 1:
-		pl.leave(images[0].Case, "no other case has images")
-	}
-}
-
 // together plans a path of several sequences: those of all cases, and where these are one, or all
-// equally long where padding is asked for, beginnings of the first.
-func (pl *planner) together(inputs []Input) {
-	plan := Plan{Path: pl.name}
+// equally long where padding is asked for, beginnings of the first. lacks says why the cases cannot take it.
+func (pl *planner) together(plan *Plan, inputs []Input) (lacks string) {
+	steps := pl.number // so many of the last tokens are fed one at a time
 	for _, in := range inputs {
+		before := len(plan.Tokens)
 		for _, s := range in.sequences() {
-			plan.sequence(s)
-		}
-	}
-	if len(inputs) == 1 || plan.Images != nil {
-		plan.Case = inputs[0].Case
-	}
-	first := plan.Tokens[0]
-	equal := !slices.ContainsFunc(plan.Tokens, func(ids []int) bool { return len(ids) != len(first) })
-	if len(plan.Tokens) == 1 || pl.Kind == dump.Padding && equal {
-		switch {
-		case len(first) == 1:
-			pl.leave(inputs[0].Case, "all sequences have one token: give a case two or more")
-			return
-		case plan.Images != nil:
-			pl.leave(inputs[0].Case, "a beginning of it may end inside of an image: give another one, of another length")
-			return
-		}
-		plan.sequence(sequence{ids: first[:(len(first)+1)/2]})
-		if len(first) > 3 {
-			plan.sequence(sequence{ids: first[:len(first)-1]})
-		}
-	}
-	var pass, back []dump.PassItem
-	for i, ids := range plan.Tokens {
-		pass = append(pass, dump.PassItem{Sequence: i, To: len(ids)})
-		back = append(back, dump.PassItem{Sequence: i, To: len(ids), Fresh: true})
-	}
-	plan.Passes = [][]dump.PassItem{pass}
-	if pl.Kind == dump.Batch {
-		slices.Reverse(back)
-		plan.Passes = append(plan.Passes, back)
-	}
-	pl.plans = append(pl.plans, plan)
-}
-
-// stepsTogether plans a batch whose last n tokens are fed one at a time, of the sequences that have more; of a
-// single one beside its own beginning.
-func (pl *planner) stepsTogether(n int) {
-	plan := Plan{Path: pl.name}
-	texts := slices.DeleteFunc(slices.Clone(pl.inputs), func(in Input) bool { return in.Images != nil })
-	for _, in := range pl.inputs {
-		fed := len(plan.Tokens)
-		for _, s := range in.sequences() {
-			if len(s.ids) > n && in.Images == nil {
+			if len(s.ids) > steps {
 				plan.sequence(s)
 			}
 		}
-		switch {
-		case in.Images != nil:
-			pl.leave(in.Case, "parts of sequences with images are fed alone")
-		case len(plan.Tokens) == fed:
-			pl.leave(in.Case, fmt.Sprintf("it wants %d tokens or more", n+1))
-		case len(texts) == 1:
-			plan.Case = in.Case
+		if len(plan.Tokens) == before {
+			pl.leave(in.Case, fmt.Sprintf("it wants %d tokens or more", steps+1))
 		}
 	}
-	if len(plan.Tokens) == 1 && len(plan.Tokens[0]) > n+1 {
-		plan.sequence(sequence{ids: plan.Tokens[0][:max((len(plan.Tokens[0])+1)/2, n+1)]})
+	if plan.Tokens == nil || steps > 0 && len(plan.Tokens) == 1 && len(plan.Tokens[0]) == steps+1 {
+		return fmt.Sprintf("it wants two sequences of %d tokens or more", steps+1)
 	}
-	if len(plan.Tokens) < 2 {
-		pl.left = append(pl.left, fmt.Sprintf("path %s wants two sequences of %d tokens or more", pl.name, n+1))
-		return
+	images := inputs[0].Images != nil
+	if len(inputs) > 1 && !images {
+		plan.Case = ""
 	}
-	for k := n; k >= 0; k-- {
-		var pass []dump.PassItem
-		for i, ids := range plan.Tokens {
-			item := dump.PassItem{Sequence: i, To: len(ids) - k}
-			if k < n {
-				item.From = item.To - 1
-			}
-			pass = append(pass, item)
+	first := plan.Tokens[0]
+	n := len(first)
+	equal := !slices.ContainsFunc(plan.Tokens, func(ids []int) bool { return len(ids) != n })
+	switch {
+	case images && len(inputs) == 1:
+		return "no other case has images"
+	case len(plan.Tokens) > 1 && (pl.Kind == dump.Batch || !equal):
+	case n == 1:
+		return "all sequences have one token: give a case two or more"
+	case images:
+		return "a beginning of it may end inside of an image: give another one, of another length"
+	default:
+		plan.sequence(sequence{ids: first[:max((n+1)/2, steps+1)]})
+		if steps == 0 && n > 3 {
+			plan.sequence(sequence{ids: first[:n-1]})
 		}
-		plan.Passes = append(plan.Passes, pass)
 	}
-	pl.plans = append(pl.plans, plan)
+	plan.feed(lastOneByOne(steps), vec.Sequence(len(plan.Tokens))...)
+	if pl.Kind == dump.Batch && steps == 0 {
+		back := slices.Clone(plan.Passes[0])
+		slices.Reverse(back)
+		for i := range back {
+			back[i].Fresh = true
+		}
+		plan.Passes = append(plan.Passes, back)
+	}
+	return ""
 }

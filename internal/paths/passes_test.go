@@ -47,14 +47,14 @@ var (
 func TestGatesAlongPaths(t *testing.T) {
 	const cost = 0.4 // of bfloat16, far beyond the usual limits
 	golden := gate(t, "golden", "one-pass", "", whole, 0)
-	own := paths.Runs{Golden: []*dump.Run{gate(t, "golden", "decode:2", "", decode, 0.5)}, OnePassGolden: []*dump.Run{golden},
+	own := paths.Runs{Golden: standard(gate(t, "golden", "decode:2", "", decode, 0.5)), OnePassGolden: standard(golden),
 		OnePass: []*dump.Run{gate(t, "actual1", "one-pass", "", whole, 0)}}
-	costly := paths.Runs{Golden: []*dump.Run{gate(t, "golden", "decode:2", "float32", decode, 0)},
-		OnePassGolden: []*dump.Run{gate(t, "golden1", "one-pass", "float32", whole, 0)},
+	costly := paths.Runs{Golden: standard(gate(t, "golden", "decode:2", "float32", decode, 0)),
+		OnePassGolden: standard(gate(t, "golden1", "one-pass", "float32", whole, 0)),
 		OnePass:       []*dump.Run{gate(t, "actual1", "one-pass", "bfloat16", whole, cost)}}
 	told := costly
-	told.Encoded = []*dump.Run{gate(t, "encoded", "decode:2", "bfloat16", decode, cost)}
-	told.OnePassEncoded = []*dump.Run{gate(t, "encoded1", "one-pass", "bfloat16", whole, cost)}
+	told.Golden.Encoded = []*dump.Run{gate(t, "encoded", "decode:2", "bfloat16", decode, cost)}
+	told.OnePassGolden.Encoded = []*dump.Run{gate(t, "encoded1", "one-pass", "bfloat16", whole, cost)}
 	for _, tt := range []struct {
 		runs     paths.Runs
 		off      float32
@@ -62,8 +62,8 @@ func TestGatesAlongPaths(t *testing.T) {
 		want     report.Verdict
 		reason   string
 	}{
-		{paths.Runs{Golden: []*dump.Run{golden}}, 1e-5, "", report.Pass, "1 % of a row near zero, 6e-6 of the others"},
-		{paths.Runs{Golden: []*dump.Run{golden}}, 1e-2, "", report.Fail, "0.6 % of the others"},
+		{paths.Runs{Golden: standard(golden)}, 1e-5, "", report.Pass, "1 % of a row near zero, 6e-6 of the others"},
+		{paths.Runs{Golden: standard(golden)}, 1e-2, "", report.Fail, "0.6 % of the others"},
 		{own, 0.5, "", report.Pass, "as the reference along the path"},
 		{own, 0, "", report.Pass, "as the reference in one pass"},
 		{own, 1e-4, "", report.Pass, "nearly so, as the tolerances allow"},
@@ -90,12 +90,12 @@ func TestCausesAlongPaths(t *testing.T) {
 		{0.5, false, "wrong in one pass, which the report is about"},
 		{0, true, "right again, and another run than the one that is known"},
 	} {
-		p, err := paths.Compare(t.Context(), paths.Runs{Own: &own, Golden: []*dump.Run{gate(t, "golden", "one-pass", "", whole, 0)},
+		p, err := paths.Compare(t.Context(), paths.Runs{Own: &own, Golden: standard(gate(t, "golden", "one-pass", "", whole, 0)),
 			OnePass: []*dump.Run{gate(t, "actual1", "one-pass", "", whole, tt.own)}, Actual: []*dump.Run{gate(t, "decode", "decode:2", "", decode, 0.5)},
 			Measured: true}, judge.Options{})
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, report.Fail, p.Report("gate").Verdict, tt.reason)
-		assert.Equal(t, tt.looked, p.Along().Causes() != nil, tt.reason)
+		assert.Equal(t, tt.looked, p.Along.Causes() != nil, tt.reason)
 		assert.NotNil(t, p.Report("gate").Causes, tt.reason)
 		const about = "about that, and not about the path; along decode:2 the first divergence is model.gate, or before it, pass 1"
 		assert.Equal(t, !tt.looked, strings.Contains(strings.Join(p.Report("gate").Notes, "; "), about), "%s: %v", tt.reason, p.Report("gate").Notes)
@@ -123,6 +123,8 @@ func twice(t *testing.T, path string, off ...float32) *dump.Run {
 		Passes: passes}, dump.OrderRunFile, entries)
 }
 
+func standard(runs ...*dump.Run) paths.Goldens { return paths.Goldens{Standard: runs} }
+
 var again3 = []dump.PassItem{again(0, 3)}
 
 // A later run of the same tokens that gives something else is not steady: what it was given says whether that is proven.
@@ -141,7 +143,7 @@ func TestUnsteady(t *testing.T) {
 		{[]float32{e, e, e, e, e}, "model.a", true, ", though all that was recorded before it is the same, bit for bit", "the first of all"},
 		{[]float32{0, 0, e, 0, 0}, "model.self_attn", false, ", or the cache that it reads holds another content", "it reads a cache"},
 	} {
-		p, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{twice(t, "one-pass")}, Actual: []*dump.Run{twice(t, "repeat:2", tt.off...)}}, judge.Options{})
+		p, err := paths.Compare(t.Context(), paths.Runs{Golden: standard(twice(t, "one-pass")), Actual: []*dump.Run{twice(t, "repeat:2", tt.off...)}}, judge.Options{})
 		require.NoError(t, err, tt.reason)
 		r := p.Report("x")
 		assert.Equal(t, tt.layer == "", r.Verdict == report.Pass, tt.reason)
@@ -158,7 +160,7 @@ func TestUnsteady(t *testing.T) {
 
 // What is ignored has to be there, and runs have to be along their paths.
 func TestRefused(t *testing.T) {
-	golden, along, short := []*dump.Run{twice(t, "one-pass")}, []*dump.Run{twice(t, "repeat:2", 0, 0, 0, 0, 0)}, []*dump.Run{twice(t, "repeat:2")}
+	golden, along, short := standard(twice(t, "one-pass")), []*dump.Run{twice(t, "repeat:2", 0, 0, 0, 0, 0)}, []*dump.Run{twice(t, "repeat:2")}
 	for _, tt := range []struct {
 		runs                paths.Runs
 		ignore, err, reason string
@@ -169,7 +171,7 @@ func TestRefused(t *testing.T) {
 		{paths.Runs{Golden: golden, Actual: along}, "[", `ignore "["`, "no pattern"},
 		{paths.Runs{Golden: golden, Actual: short}, "model.b", "run: path not taken: repeat:2", "one of two runs"},
 		{paths.Runs{Golden: golden, Actual: short, Forced: true}, "model.b", "", "forced along a text, in whichever forward passes"},
-		{paths.Runs{Golden: []*dump.Run{twice(t, "repeat:3", 0, 0, 0, 0, 0)}, Actual: along}, "model.b", "want a run of one pass", "a golden of another path"},
+		{paths.Runs{Golden: standard(twice(t, "repeat:3", 0, 0, 0, 0, 0)), Actual: along}, "model.b", "want a run of one pass", "a golden of another path"},
 		{paths.Runs{Golden: golden, Actual: along, OnePass: along}, "model.b", "the candidate's own one pass: run was run along repeat:2", "its own of a path"},
 	} {
 		opt := judge.Options{Match: match.Options{Ignore: []match.Ignore{{Pattern: tt.ignore, Reason: "a test"}}}}

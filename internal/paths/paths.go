@@ -26,17 +26,20 @@ import (
 	"github.com/goparity/goparity/internal/setting"
 )
 
-// Runs are those along execution paths, and the runs of one pass that say what is right. Each
-// sequence of the candidate is looked for in all goldens, by its tokens.
+// Goldens are the reference's runs that say what is right. Each sequence of the candidate is looked for in
+// all of them, by its tokens.
+type Goldens struct {
+	Standard, Float64, Encoded []*dump.Run
+	Programs                   []*program.Program // for each of Standard, nil for one that was not recorded; nil for none
+}
+
+// Runs are those along execution paths, and the runs of one pass that say what is right.
 type Runs struct {
-	Golden, Actual    []*dump.Run
-	OnePass           []*dump.Run         // the candidate's own runs of one pass; nil if there are none
-	Golden64, Encoded []*dump.Run         // the reference's other runs of one pass
-	Programs          []*program.Program  // what the reference ran for each of Golden, nil for one that was not recorded; nil for none
-	OnePassGolden     []*dump.Run         // what OnePass is judged by, where Golden is of the path itself; nil: Golden
-	OnePassEncoded    []*dump.Run         // beside OnePassGolden; not read without
-	OnePassPrograms   []*program.Program  // of OnePassGolden, as Programs
-	Alone             *judge.AloneOptions // there is no Golden: what is right is made of Programs and the runs themselves; nil: there is
+	Golden        Goldens
+	Actual        []*dump.Run
+	OnePass       []*dump.Run         // the candidate's own runs of one pass; nil if there are none
+	OnePassGolden Goldens             // judges OnePass where Golden is of the path itself; none: Golden does. Float64 is not read
+	Alone         *judge.AloneOptions // Golden has programs alone: what is right is made of these and the runs; nil: it has runs
 
 	// Exact says that a row may depend on tokens after it: a sequence is then judged by a golden of
 	// just its tokens, never by the beginning of a longer one.
@@ -59,9 +62,10 @@ type Own struct {
 
 // Paths is everything that is known of runs along execution paths.
 type Paths struct {
-	along         *judge.Comparison   // with the golden; nil if the runs were given other tokens
+	Along         *judge.Comparison   // with the golden; nil if the runs were given other tokens
 	onePass       *judge.Comparison   // the candidate's own one pass with the golden; nil if it was not given
 	one           *report.Report      // of that
+	holds         *bool               // whether it does
 	consistent    *judge.Comparison   // with the candidate's own one pass; nil if it was not given
 	repeats       []*judge.Comparison // of each run along the path repeat, with its first run
 	exact         bool                // repeats have to be equal bit for bit
@@ -72,15 +76,15 @@ type Paths struct {
 // itself, the reference computes something else there than in one pass: its angles depend on how much it has
 // seen, or it loses a state between chunks. Who goes on with what it computes in one pass is right, too.
 func Compare(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) {
+	runs.OnePassGolden.Float64 = nil
 	p, err := judged(ctx, runs, opt)
-	if err != nil || len(runs.OnePassGolden) == 0 {
+	if err != nil || len(runs.OnePassGolden.Standard) == 0 {
 		return p, err
 	}
 	if _, agrees := p.Agreement(); agrees {
 		return p, nil
 	}
-	runs.Golden, runs.Golden64, runs.Encoded, runs.OnePassGolden = runs.OnePassGolden, nil, runs.OnePassEncoded, nil
-	runs.Programs = runs.OnePassPrograms
+	runs.Golden, runs.OnePassGolden = runs.OnePassGolden, Goldens{}
 	if whole, err := judged(ctx, runs, opt); err == nil {
 		if compared, _ := whole.Agreement(); compared != nil && compared.Holds {
 			return whole, nil
@@ -89,86 +93,83 @@ func Compare(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) 
 	return p, nil
 }
 
+// judged is what is known of the runs; other tokens are a verdict, and no error.
 func judged(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) {
-	actual, err := sheets(runs.Actual, nil)
+	p := &Paths{exact: opt.Criteria == nil}
+	if err := p.judge(ctx, runs, opt); isOther(err) {
+		p.tokenMismatch = err
+	} else if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Paths) judge(ctx context.Context, runs Runs, opt judge.Options) error {
+	actual, err := runs.sheets(runs.Actual, nil, false)
 	if err == nil && runs.Alone != nil {
-		runs.Golden, err = reference.Blanks(runs.Programs)
+		runs.Golden.Standard, err = reference.Blanks(runs.Golden.Programs)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, s := range actual {
 		if err := s.Check(); err != nil && !runs.Forced {
-			return nil, fmt.Errorf("%s: %w", s.Run.Path, err)
+			return fmt.Errorf("%s: %w", s.Run.Path, err)
 		}
 	}
-	if err := hits(opt.Match.Ignore, slices.Concat(runs.Golden, runs.Actual)); err != nil {
-		return nil, err
+	if err := hits(opt.Match.Ignore, slices.Concat(runs.Golden.Standard, runs.Actual)); err != nil {
+		return err
 	}
 	opt.Match.Partial = true // what is no row of a token is left out
-	p := &Paths{exact: opt.Criteria == nil}
-	g := judge.Goldens{Measured: runs.Measured, Alone: runs.Alone}
-	for _, of := range []struct {
-		to   *[]*path.Sheet
-		runs []*dump.Run
-	}{{&g.Standard, runs.Golden}, {&g.Float64, runs.Golden64}, {&g.Encoded, runs.Encoded}} {
-		if *of.to, err = runs.goldenSheets(of.runs, actual[0]); err != nil {
-			return nil, err
-		}
+	g, err := runs.goldens(runs.Golden, actual[0], actual[0].Name)
+	if err != nil {
+		return err
 	}
-	g.Programs = bySheet(g.Standard, runs.Programs)
-	own, err := runs.onePassSheets(runs.OnePass, g.Standard[0])
+	g.Measured, g.Alone = runs.Measured, runs.Alone
+	own, err := runs.sheets(runs.OnePass, g.Standard[0], true)
 	if err == nil && len(own) > 0 {
 		err = p.compareOnePass(ctx, g, own, runs, opt)
 	}
 	if err != nil {
-		return p.unlessOther(fmt.Errorf("the candidate's own one pass: %w", err))
+		return fmt.Errorf("the candidate's own one pass: %w", err)
 	}
 	if !p.OnePassHolds() {
 		opt.Diagnosis.Mode = setting.DiagnoseOff // the report is about the one pass
 	}
-	if p.along, err = compare(ctx, g, actual, p.onePassHolds(), opt); err != nil {
-		return p.unlessOther(err)
+	if p.Along, err = compare(ctx, g, actual, p.holds, opt); err != nil {
+		return err
 	}
-	return p, p.compareOwn(ctx, actual, own, opt)
+	return p.compareOwn(ctx, actual, own, opt)
 }
 
-// bySheet are the programs by the sheets of their goldens.
-func bySheet(sheets []*path.Sheet, programs []*program.Program) map[*path.Sheet]*program.Program {
-	of := map[*path.Sheet]*program.Program{}
-	for i, p := range programs {
-		if p != nil {
-			of[sheets[i]] = p
-		}
+// compareOnePass says how the candidate's own one pass compares with the golden's.
+func (p *Paths) compareOnePass(ctx context.Context, g judge.Goldens, own []*path.Sheet, runs Runs, opt judge.Options) (err error) {
+	if p.onePass, err = runs.compareOnePass(ctx, g, own, opt); err != nil {
+		return err
 	}
-	return of
+	p.one = p.onePass.Report("", true)
+	holds := passes(p.one)
+	p.holds = &holds
+	return nil
 }
 
 // compareOnePass compares the candidate's own one pass with the golden's, which may be another one, unless that is known.
-func (p *Paths) compareOnePass(ctx context.Context, g judge.Goldens, own []*path.Sheet, runs Runs, opt judge.Options) (err error) {
+func (runs *Runs) compareOnePass(ctx context.Context, g judge.Goldens, own []*path.Sheet, opt judge.Options) (c *judge.Comparison, err error) {
 	if o := runs.Own; o != nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if o.comparison != nil && slices.Equal(o.runs, runs.OnePass) {
-			p.onePass, p.one = o.comparison, o.comparison.Report("", true)
-			return nil
+			return o.comparison, nil
 		}
-		defer func() { o.runs, o.comparison = runs.OnePass, p.onePass }()
+		defer func() { o.runs, o.comparison = runs.OnePass, c }()
 	}
-	if len(runs.OnePassGolden) > 0 {
-		g = judge.Goldens{Measured: true}
-		if g.Standard, err = runs.onePassSheets(runs.OnePassGolden, own[0]); err != nil {
-			return err
+	if len(runs.OnePassGolden.Standard) > 0 {
+		if g, err = runs.goldens(runs.OnePassGolden, own[0], ""); err != nil {
+			return nil, err
 		}
-		if g.Encoded, err = runs.onePassSheets(runs.OnePassEncoded, own[0]); err != nil {
-			return err
-		}
-		g.Programs = bySheet(g.Standard, runs.OnePassPrograms)
+		g.Measured = true
 	}
-	if p.onePass, err = compare(ctx, g, own, nil, opt); err == nil {
-		p.one = p.onePass.Report("", true)
-	}
-	return err
+	return compare(ctx, g, own, nil, opt)
 }
 
 // hits returns an error if a pattern matches nothing in the runs, of which parts are left out later.
@@ -187,27 +188,9 @@ func hits(ignores []match.Ignore, runs []*dump.Run) error {
 	return nil
 }
 
-// unlessOther makes other tokens a verdict in place of an error.
-func (p *Paths) unlessOther(err error) (*Paths, error) {
-	if !isOther(err) {
-		return nil, err
-	}
-	p.tokenMismatch = err
-	return p, nil
-}
-
 func isOther(err error) bool {
-	var other *path.OtherTokensError
-	return errors.As(err, &other)
-}
-
-// onePassHolds reports whether the candidate's own one pass holds; nil if it was not given.
-func (p *Paths) onePassHolds() *bool {
-	if p.one == nil {
-		return nil
-	}
-	holds := p.one.Verdict == report.Pass || p.one.Verdict == report.Incomplete
-	return &holds
+	_, is := errors.AsType[*path.OtherTokensError](err)
+	return is
 }
 
 // compareOwn compares the candidate with itself.
@@ -215,8 +198,8 @@ func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt j
 	opt.Diagnosis, opt.Progress = judge.Diagnosis{Mode: setting.DiagnoseOff}, nil
 	opt.Scope, opt.Match.Rules, opt.Match.Ignore = nil, nil, nil
 	if len(own) > 0 {
-		if p.consistent, err = compare(ctx, judge.Goldens{Standard: own}, actual, p.onePassHolds(), opt); isOther(err) {
-			p.along.Note("it was not compared with its own one pass, which had other tokens: " + err.Error())
+		if p.consistent, err = compare(ctx, judge.Goldens{Standard: own}, actual, p.holds, opt); isOther(err) {
+			p.Along.Note("it was not compared with its own one pass, which had other tokens: " + err.Error())
 		} else if err != nil {
 			return fmt.Errorf("with the candidate's own one pass: %w", err)
 		}
@@ -234,9 +217,14 @@ func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt j
 	return nil
 }
 
-func sheets(runs []*dump.Run, other *path.Sheet) (out []*path.Sheet, err error) {
-	for _, r := range runs {
+// sheets lays runs out, which have to be of one pass where that is asked for.
+func (runs *Runs) sheets(of []*dump.Run, other *path.Sheet, onePass bool) (out []*path.Sheet, err error) {
+	for _, r := range of {
 		s, err := path.New(r, other)
+		if err == nil && onePass {
+			s.Exact = runs.Exact
+			err = s.IsOnePass()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -245,22 +233,26 @@ func sheets(runs []*dump.Run, other *path.Sheet) (out []*path.Sheet, err error) 
 	return out, nil
 }
 
-func (runs *Runs) onePassSheets(of []*dump.Run, other *path.Sheet) ([]*path.Sheet, error) {
-	out, err := sheets(of, other)
-	for _, s := range out {
-		s.Exact = runs.Exact
-		err = cmp.Or(err, s.IsOnePass())
-	}
-	return out, err
-}
-
-// goldenSheets are those of one pass, or of runs along the candidate's own path or text: the reference's
+// goldens lays out those of one pass, or of runs along the candidate's own path or text: the reference's
 // rows there are right, whatever they depend on.
-func (runs *Runs) goldenSheets(of []*dump.Run, actual *path.Sheet) ([]*path.Sheet, error) {
-	if runs.Forced || !slices.ContainsFunc(of, func(r *dump.Run) bool { return r.Info.Path == "" || r.Info.Path != actual.Name }) {
-		return sheets(of, actual)
+func (runs *Runs) goldens(g Goldens, actual *path.Sheet, along string) (out judge.Goldens, err error) {
+	other := func(r *dump.Run) bool { return r.Info.Path == "" || r.Info.Path != along }
+	for _, of := range []struct {
+		to   *[]*path.Sheet
+		runs []*dump.Run
+	}{{&out.Standard, g.Standard}, {&out.Float64, g.Float64}, {&out.Encoded, g.Encoded}} {
+		onePass := !runs.Forced && slices.ContainsFunc(of.runs, other)
+		if *of.to, err = runs.sheets(of.runs, actual, onePass); err != nil {
+			return out, err
+		}
 	}
-	return runs.onePassSheets(of, actual)
+	out.Programs = map[*path.Sheet]*program.Program{}
+	for i, p := range g.Programs {
+		if p != nil {
+			out.Programs[out.Standard[i]] = p
+		}
+	}
+	return out, nil
 }
 
 // compare judges runs beside the rows of the goldens.
@@ -289,39 +281,26 @@ func compare(ctx context.Context, g judge.Goldens, runs []*path.Sheet, onePass *
 	return c, nil
 }
 
-// Along is the comparison with the golden; nil if the runs were given other tokens.
-func (p *Paths) Along() *judge.Comparison { return p.along }
-
 // OnePassHolds reports whether the candidate's own one pass, where it was given, agrees with the
 // golden. Where it does not, what is wrong along a path is not the path's.
-func (p *Paths) OnePassHolds() bool {
-	holds := p.onePassHolds()
-	return holds == nil || *holds
-}
+func (p *Paths) OnePassHolds() bool { return p.holds == nil || *p.holds }
 
 // Agreement says how far the candidate is from the golden along its paths, and whether all that was
 // compared is the same within the noise floor.
 func (p *Paths) Agreement() (a *report.Agreement, agrees bool) {
-	if p.along == nil {
+	if p.Along == nil {
 		return nil, false
 	}
-	for _, port := range p.along.Ports {
-		if port.Judged() && port.Comparable() && !port.Unjudged() && !port.Agrees {
-			return p.along.Agreement(""), false
-		}
-	}
-	return p.along.Agreement(""), true
+	differs := func(port *judge.Port) bool { return !port.Unjudged() && !port.Agrees }
+	return p.Along.Agreement(""), first(p.Along, differs) == nil
 }
 
 // name is that of a run's case; of several runs of one case, along other paths, with the path.
 func name(s *path.Sheet, cases []judge.Case) string {
 	name := cmp.Or(s.Run.Info.Case, filepath.Base(filepath.Clean(s.Run.Path)))
 	taken := func(k judge.Case) bool { return k.Name == name }
-	if slices.ContainsFunc(cases, taken) {
-		name += " " + s.Name
-	}
-	for slices.ContainsFunc(cases, taken) {
-		name += "'"
+	for more := " " + s.Name; slices.ContainsFunc(cases, taken); more = "'" {
+		name += more
 	}
 	return name
 }
@@ -334,9 +313,9 @@ func (p *Paths) Report(name string) *report.Report {
 		return &report.Report{Fixture: name, Verdict: report.Fail, Kind: v.Kind, Frontier: []string{},
 			FirstDivergence: &report.Divergence{Step: v.Step, Proven: v.Proven, Text: v.Text}}
 	}
-	along := rowsOf(p.along, name)
+	along := rowsOf(p.Along, name)
 	r := along
-	if holds := p.onePassHolds(); r.Verdict == report.Fail && holds != nil && !*holds {
+	if r.Verdict == report.Fail && !p.OnePassHolds() {
 		one := *p.one
 		one.Fixture, r = name, &one
 		text := "the candidate's own one pass is wrong too, so this report is about that, and not about the path"
@@ -345,14 +324,20 @@ func (p *Paths) Report(name string) *report.Report {
 		}
 		r.Notes = append([]string{text}, r.Notes...)
 	}
-	if own := p.inconsistentWithOnePass(name); own != nil && (r.Verdict == report.Pass || r.Verdict == report.Incomplete) {
+	if own := p.inconsistentWithOnePass(name); own != nil && passes(r) {
 		r = own
 	}
-	for _, k := range p.along.Cases {
+	depth := &report.PathDepth{} // how far the runs are off along the depth of the model
+	if p.onePass != nil {
+		depth.Add(report.OnePass, "", p.one.Layers)
+	}
+	for _, k := range p.Along.Cases {
 		r.Paths = append(r.Paths, p.path(k))
+		other := func(l report.Layer) bool { return l.Case != k.Name }
+		depth.Add(k.Along.Name, k.Name, slices.DeleteFunc(slices.Clone(along.Layers), other))
 	}
 	p.judgeRepeats(r)
-	r.PathDepth = p.depth(along)
+	r.PathDepth = depth
 	p.places(r)
 	return r
 }
@@ -375,14 +360,12 @@ func (p *Paths) inconsistentWithOnePass(name string) *report.Report {
 		return nil
 	}
 	left := map[string]bool{} // ports, by the candidate's own names
-	for _, port := range p.along.Ports {
+	for _, port := range p.Along.Ports {
 		if port.LeftOut() && port.ActualSide != nil {
 			left[port.ActualSide.Name] = true
 		}
 	}
-	if !slices.ContainsFunc(p.consistent.Ports, func(port *judge.Port) bool {
-		return port.Judged() && port.Comparable() && !port.Agrees && left[port.ActualSide.Name]
-	}) {
+	if first(p.consistent, func(port *judge.Port) bool { return !port.Agrees && left[port.ActualSide.Name] }) == nil {
 		return nil
 	}
 	r := rowsOf(p.consistent, name)
@@ -395,7 +378,7 @@ func (p *Paths) inconsistentWithOnePass(name string) *report.Report {
 
 // path is the summary of a case.
 func (p *Paths) path(k judge.Case) report.Path {
-	out := report.Path{Case: k.Name, Path: k.Along.Name, Passes: len(k.Along.Passes), Matches: p.along.Agreement(k.Name)}
+	out := report.Path{Case: k.Name, Path: k.Along.Name, Passes: len(k.Along.Passes), Matches: p.Along.Agreement(k.Name)}
 	for _, pass := range k.Along.Passes {
 		out.Rows += len(pass.Rows)
 	}
@@ -417,29 +400,26 @@ func (p *Paths) path(k judge.Case) report.Path {
 // judgeRepeats fails a report where a later run is not that of the first, and says so where the
 // first divergence is in a later run alone.
 func (p *Paths) judgeRepeats(r *report.Report) {
-	passes := r.Verdict == report.Pass || r.Verdict == report.Incomplete
-	if !passes && r.Kind != report.KindPath {
+	ok := passes(r)
+	if !ok && r.Kind != report.KindPath {
 		return
 	}
 	for _, c := range p.repeats {
-		at := slices.IndexFunc(c.InOrder(), func(port *judge.Port) bool {
-			return port.Judged() && port.Comparable() && !port.Equal() && (p.exact || !passes || !port.Passes())
-		})
-		if at < 0 {
+		port := first(c, func(port *judge.Port) bool { return !port.Equal() && (p.exact || !ok || !port.Passes()) })
+		if port == nil {
 			continue
 		}
-		port := c.InOrder()[at]
 		cause := unsteady(c, port)
-		if passes {
+		if ok {
 			r.Join(&report.Report{Verdict: report.Fail, Kind: report.KindPath, Frontier: r.Frontier, Causes: append(r.Causes, cause),
 				FirstDivergence: &report.Divergence{Layer: port.Layer, Port: port.Port, Case: port.Case, Step: port.Step, Proven: true,
 					Row: c.RowOf(port), Text: fmt.Sprintf("%s %s is not what it was in the first run of the same tokens: "+
 						"its worst row is off by relative L2 %.3g", port.Layer, port.Port, port.WorstRow())}})
 			return
 		}
-		first := r.FirstDivergence
+		at := r.FirstDivergence
 		known := slices.ContainsFunc(r.Causes, func(k report.Cause) bool { return k.Proven && strings.HasPrefix(k.ID, "state/") })
-		if cause.Proven && !known && first.Layer == port.Layer && first.Port == port.Port && first.Step == port.Step {
+		if cause.Proven && !known && at.Layer == port.Layer && at.Port == port.Port && at.Step == port.Step {
 			r.Causes = []report.Cause{cause} // what else fits says how the later run differs, and not why
 		}
 	}
@@ -464,30 +444,16 @@ func unsteady(c *judge.Comparison, output *judge.Port) report.Cause {
 		}
 		given = given || !p.Judged() && p.Layer == output.Layer
 	}
+	k.Proven = !module.InAttention(output.Layer)
 	switch {
-	case module.InAttention(output.Layer):
+	case !k.Proven:
 		k.Text += ", or the cache that it reads holds another content"
 	case given:
-		k.Proven = true
 		k.Text += ", though the layer was given the same, bit for bit"
 	default:
-		k.Proven = true
 		k.Text += ", though all that was recorded before it is the same, bit for bit"
 	}
 	return k
-}
-
-// depth is how far the runs are off along the depth of the model; along is the report of those
-// along paths.
-func (p *Paths) depth(along *report.Report) *report.PathDepth {
-	d := &report.PathDepth{}
-	if p.onePass != nil {
-		d.Add(report.OnePass, "", p.one.Layers)
-	}
-	for _, k := range p.along.Cases {
-		d.Add(k.Along.Name, k.Name, slices.DeleteFunc(slices.Clone(along.Layers), func(l report.Layer) bool { return l.Case != k.Name }))
-	}
-	return d
 }
 
 // places says of each path of a report where it is wrong first: of that of the verdict as the
@@ -506,14 +472,24 @@ func (p *Paths) places(r *report.Report) {
 			}
 			continue
 		}
-		for _, port := range p.along.InOrder() {
-			if port.Case != path.Case || !port.Judged() || !port.Comparable() || port.Passes() {
-				continue
-			}
-			if row := p.along.RowOf(port); row != nil {
-				path.First = &report.Place{Layer: port.Layer, Port: port.Port, Step: port.Step, Row: *row}
-				break
-			}
+		wrong := func(port *judge.Port) bool {
+			return port.Case == path.Case && !port.Passes() && p.Along.RowOf(port) != nil
+		}
+		if port := first(p.Along, wrong); port != nil {
+			path.First = &report.Place{Layer: port.Layer, Port: port.Port, Step: port.Step, Row: *p.Along.RowOf(port)}
 		}
 	}
+}
+
+// passes reports whether nothing in a report is wrong.
+func passes(r *report.Report) bool { return r.Verdict == report.Pass || r.Verdict == report.Incomplete }
+
+// first is the first output that was compared and is so; nil for none.
+func first(c *judge.Comparison, is func(*judge.Port) bool) *judge.Port {
+	for _, port := range c.InOrder() {
+		if port.Judged() && port.Comparable() && is(port) {
+			return port
+		}
+	}
+	return nil
 }

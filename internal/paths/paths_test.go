@@ -95,7 +95,7 @@ func ranOn(t *testing.T, tokens [][]int) *program.Program {
 	var named []tensor.Named
 	var lengths []int
 	for k, ids := range tokens {
-		x, err := tensor.Of(ids64(ids), 1, len(ids))
+		x, err := tensor.Of(cast[int64](ids), 1, len(ids))
 		require.NoError(t, err)
 		a := fed(t, dump.OnePass, tokens, [][]dump.PassItem{{part(k, 0, len(ids))}}, right).Entries[0].Tensor
 		named = append(named, tensor.Named{Name: fmt.Sprintf("input:%d:input_ids", k), Tensor: x}, tensor.Named{Name: fmt.Sprintf("input:%d:a", k), Tensor: a})
@@ -104,9 +104,9 @@ func ranOn(t *testing.T, tokens [][]int) *program.Program {
 	return ranWith(t, "neg", func() (*tensor.File, error) { return &tensor.File{Tensors: named}, nil }, lengths...)
 }
 
-func ids64(ids []int) (out []int64) {
-	for _, id := range ids {
-		out = append(out, int64(id))
+func cast[To, From int | int64 | float32 | float64](x []From) (out []To) {
+	for _, v := range x {
+		out = append(out, To(v))
 	}
 	return out
 }
@@ -132,7 +132,7 @@ func TestCompareAlone(t *testing.T) {
 		{"repeat:2", tokens[:1], [][]dump.PassItem{{part(0, 0, 5)}, {again(0, 5)}}, from(1, 0, 4), report.Fail, &report.Row{Pass: 1, Position: 4},
 			"what was right in the first run is no golden of the second"},
 	} {
-		runs := paths.Runs{Actual: []*dump.Run{fed(t, tt.path, tt.tokens, tt.passes, tt.off)}, Programs: []*program.Program{ranOn(t, tokens)},
+		runs := paths.Runs{Actual: []*dump.Run{fed(t, tt.path, tt.tokens, tt.passes, tt.off)}, Golden: paths.Goldens{Programs: []*program.Program{ranOn(t, tokens)}},
 			Alone: &judge.AloneOptions{}}
 		p, err := paths.Compare(context.Background(), runs, judge.Options{})
 		require.NoError(t, err, tt.reason)
@@ -145,7 +145,7 @@ func TestCompareAlone(t *testing.T) {
 			assert.Equal(t, tt.row, r.FirstDivergence.Row, tt.reason)
 		}
 	}
-	other := paths.Runs{Actual: []*dump.Run{fed(t, "chunked:2", [][]int{{1, 2, 9, 4, 5}}, chunks, right)}, Programs: []*program.Program{ranOn(t, tokens)},
+	other := paths.Runs{Actual: []*dump.Run{fed(t, "chunked:2", [][]int{{1, 2, 9, 4, 5}}, chunks, right)}, Golden: paths.Goldens{Programs: []*program.Program{ranOn(t, tokens)}},
 		Alone: &judge.AloneOptions{}}
 	p, err := paths.Compare(context.Background(), other, judge.Options{})
 	require.NoError(t, err)
@@ -173,7 +173,7 @@ func TestNoFaultOfThePath(t *testing.T) {
 			}
 			for k, x := range [][]float64{a, a, b} {
 				var err error
-				r.Entries[i+k].Tensor, err = tensor.Of(narrowed(x), len(x)/4, 4)
+				r.Entries[i+k].Tensor, err = tensor.Of(cast[float32](x), len(x)/4, 4)
 				require.NoError(t, err)
 			}
 		}
@@ -191,7 +191,7 @@ func TestNoFaultOfThePath(t *testing.T) {
 		{relu(dump.OnePass, whole, true), relu("chunked:2", chunks, false), ranWith(t, "relu", nil, 5), report.Row{Path: "chunked:2", Pass: 1, Position: 2},
 			"an activation is missing, of which the first pass shows nothing"},
 	} {
-		p, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{tt.golden}, Programs: []*program.Program{tt.program},
+		p, err := paths.Compare(t.Context(), paths.Runs{Golden: paths.Goldens{Standard: []*dump.Run{tt.golden}, Programs: []*program.Program{tt.program}},
 			Actual: []*dump.Run{tt.actual}}, judge.Options{})
 		require.NoError(t, err, tt.reason)
 		r := p.Report("x")
@@ -205,9 +205,9 @@ func TestNoFaultOfThePath(t *testing.T) {
 func TestOnePassIsReplayed(t *testing.T) {
 	prompt := [][]int{{1, 15, 7, 9, 4}}
 	for _, programs := range [][]*program.Program{{ran(t, 5)}, {nil}} {
-		p, err := paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{fed(t, "chunked:2", prompt, chunks, right)}, Measured: true,
-			OnePassGolden: []*dump.Run{fed(t, dump.OnePass, prompt, whole, right)}, OnePassPrograms: programs,
-			OnePass: []*dump.Run{fed(t, "", prompt, whole, from(0, 0, 3))}, Actual: []*dump.Run{fed(t, "chunked:2", prompt, chunks, from(1, 0, 3))}}, judge.Options{})
+		p, err := paths.Compare(t.Context(), paths.Runs{Golden: standard(fed(t, "chunked:2", prompt, chunks, right)), Measured: true,
+			OnePassGolden: paths.Goldens{Standard: []*dump.Run{fed(t, dump.OnePass, prompt, whole, right)}, Programs: programs},
+			OnePass:       []*dump.Run{fed(t, "", prompt, whole, from(0, 0, 3))}, Actual: []*dump.Run{fed(t, "chunked:2", prompt, chunks, from(1, 0, 3))}}, judge.Options{})
 		require.NoError(t, err)
 		d := p.Report("x").FirstDivergence
 		assert.Equal(t, "model.b", d.Layer)
@@ -269,7 +269,7 @@ func TestCompare(t *testing.T) {
 			name, programs = name+", replayed", []*program.Program{ran(t, 5, 3)}
 		}
 		t.Run(name, func(t *testing.T) {
-			runs := paths.Runs{Golden: []*dump.Run{golden}, Programs: programs, Actual: []*dump.Run{fed(t, tt.path, prompts, tt.passes, tt.off)}}
+			runs := paths.Runs{Golden: paths.Goldens{Standard: []*dump.Run{golden}, Programs: programs}, Actual: []*dump.Run{fed(t, tt.path, prompts, tt.passes, tt.off)}}
 			if tt.passes[0][0].To < 5 && tt.path != "lengths:1,3,5" { // the second prompt is not fed
 				runs.Actual = []*dump.Run{fed(t, tt.path, prompts[:1], tt.passes, tt.off)}
 			}
@@ -313,7 +313,7 @@ func TestPlaces(t *testing.T) {
 	for _, wrongFrom := range []int{3, 9, 4} {
 		runs = append(runs, fed(t, "chunked:2", prompts, chunks, from(0, 0, wrongFrom)))
 	}
-	p, err := paths.Compare(context.Background(), paths.Runs{Golden: []*dump.Run{golden}, Actual: runs}, judge.Options{})
+	p, err := paths.Compare(context.Background(), paths.Runs{Golden: standard(golden), Actual: runs}, judge.Options{})
 	require.NoError(t, err)
 	r := p.Report("x")
 	require.Len(t, r.Paths, 3)
@@ -327,7 +327,7 @@ func TestPlaces(t *testing.T) {
 	assert.LessOrEqual(t, float64(r.PathDepth.Runs[2].Errors[0]), 1.0, "its input is right")
 
 	other := [][]int{{1, 8, 3}}
-	p, err = paths.Compare(t.Context(), paths.Runs{Golden: []*dump.Run{golden, fed(t, "", other, [][]dump.PassItem{{part(0, 0, 3)}}, right)}, Actual: runs[1:2],
+	p, err = paths.Compare(t.Context(), paths.Runs{Golden: standard(golden, fed(t, "", other, [][]dump.PassItem{{part(0, 0, 3)}}, right)), Actual: runs[1:2],
 		OnePass: []*dump.Run{fed(t, "", other, [][]dump.PassItem{{part(0, 0, 3)}}, right)}}, judge.Options{})
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(p.Report("x").Notes, "\n"), "it was not compared with its own one pass, which had other tokens")
@@ -342,7 +342,7 @@ func TestRepeats(t *testing.T) {
 	opt := judge.Options{Criteria: func(string, string, tensor.DType) (compare.Criteria, string) {
 		return compare.Criteria{compare.Atol: 1e-3}, "a test"
 	}}
-	p, err := paths.Compare(context.Background(), paths.Runs{Golden: []*dump.Run{golden}, Actual: []*dump.Run{actual}}, opt)
+	p, err := paths.Compare(context.Background(), paths.Runs{Golden: standard(golden), Actual: []*dump.Run{actual}}, opt)
 	require.NoError(t, err)
 	r := p.Report("x")
 	assert.Equal(t, report.Pass, r.Verdict)

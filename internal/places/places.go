@@ -36,37 +36,27 @@ func (p Places) Text(noun string) string {
 		}
 		return fmt.Sprintf("%ss %d–%d of every %d, up to %d", noun, s.First, s.First+s.Width-1, s.Period, s.Last)
 	}
-	var b strings.Builder
-	b.WriteString(noun)
 	if p.Count > 1 {
-		b.WriteByte('s')
+		noun += "s"
 	}
+	list := make([]string, len(p.Spans))
 	for i, s := range p.Spans {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, " %d", s.First)
+		list[i] = fmt.Sprint(s.First)
 		if s.Last > s.First {
-			fmt.Fprintf(&b, "–%d", s.Last)
+			list[i] += fmt.Sprintf("–%d", s.Last)
 		}
 	}
+	text := noun + " " + strings.Join(list, ", ")
 	if p.More > 0 {
-		fmt.Fprintf(&b, " and %d more", p.More)
+		text += fmt.Sprintf(" and %d more", p.More)
 	}
-	return b.String()
+	return text
 }
 
 func nth(n int) string {
-	suffix := "th"
-	if n%100/10 != 1 {
-		switch n % 10 {
-		case 1:
-			suffix = "st"
-		case 2:
-			suffix = "nd"
-		case 3:
-			suffix = "rd"
-		}
+	suffix := map[int]string{1: "st", 2: "nd", 3: "rd"}[n%10]
+	if suffix == "" || n%100/10 == 1 {
+		suffix = "th"
 	}
 	return fmt.Sprint(n, suffix)
 }
@@ -89,8 +79,7 @@ func (s Set) has(i int) bool { return s.words[i/64]>>(i%64)&1 != 0 }
 // at equal distances; the last may be cut short by the end.
 func (s Set) Places() Places {
 	p := Places{Total: s.n}
-	var first, second Span
-	runs, listed, last, regular := 0, 0, 0, true
+	last := 0
 	for i := 0; i < s.n; {
 		if !s.has(i) {
 			i++
@@ -101,30 +90,32 @@ func (s Set) Places() Places {
 			i++
 		}
 		run.Last, run.Width = i-1, i-run.First
-		switch {
-		case runs == 0:
-			first = run
-		case runs == 1:
-			second = run
-			regular = run.Width == first.Width
-		default:
-			sameWidth := run.Width == first.Width || i == s.n && run.Width < first.Width
-			regular = regular && sameWidth && run.First == first.First+runs*(second.First-first.First)
-		}
-		runs++
 		p.Count += run.Width
 		last = run.Last
 		if len(p.Spans) < maxSpans {
 			p.Spans = append(p.Spans, run)
-			listed = p.Count
+		} else {
+			p.More += run.Width
 		}
 	}
-	p.More = p.Count - listed
-	if runs >= 3 && regular {
-		p.Spans = []Span{{First: first.First, Last: last, Width: first.Width, Period: second.First - first.First}}
-		p.More = 0
+	if len(p.Spans) > 2 {
+		all := p.Spans[0]
+		all.Last, all.Period = last, p.Spans[1].First-all.First
+		if s.repeats(all) {
+			p.Spans, p.More = []Span{all}, 0
+		}
 	}
 	return p
+}
+
+// repeats reports whether the set is a run that repeats.
+func (s Set) repeats(r Span) bool {
+	for i := r.First; i <= r.Last; i++ {
+		if s.has(i) != ((i-r.First)%r.Period < r.Width) {
+			return false
+		}
+	}
+	return r.Last == s.n-1 || (r.Last-r.First)%r.Period == r.Width-1
 }
 
 // Of is the set of the numbers i with in[i].

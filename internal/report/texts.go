@@ -23,7 +23,7 @@ type Prompt struct {
 // reference made.
 func PromptsOf(caseName string, golden, actual *dump.Info) (rows []Prompt, causes []Cause) {
 	for _, f := range text.Judge(golden, actual) {
-		row := Prompt{Case: caseName, Path: f.Path, Status: NotJudged, Text: f.String(), First: f.At, Golden: f.Golden.TokenIDs, Actual: f.Actual.TokenIDs}
+		row := Prompt{Case: caseName, Path: f.Actual.Path, Status: NotJudged, Text: f.Text, First: f.At, Golden: f.Golden.TokenIDs, Actual: f.Actual.TokenIDs}
 		switch f.Status {
 		case text.Equal:
 			row.Status = StatusPass

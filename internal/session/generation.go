@@ -119,14 +119,14 @@ func (g *Generation) recorded(actual *dump.Run) (*dump.Run, error) {
 		return nil, err
 	}
 	n := g.fixture.yaml.Generation
-	entries, err := side.Keep(n, reference.Known)
+	entries, choices, err := side.Keep(n, reference.Known)
 	if err != nil {
 		return nil, err
 	}
 	info := actual.Info
 	info.Path, info.Passes, info.Order, info.PadMask, info.PadMasks = "", nil, nil, nil, nil
 	from := g.golden.Info.Generation.From
-	info.Generation = &dump.Generation{From: from, Tokens: continuation.Choices(entries)}
+	info.Generation = &dump.Generation{From: from, Tokens: choices}
 	if info.TokenIDs, err = json.Marshal([][]int{g.golden.Info.Tokens()[0][:from+n]}); err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (u *update) generate(m *made, onePass *engine.Result, forced map[string][]i
 		if err != nil {
 			return err
 		}
-		entries, err := side.Keep(n, r.About[i].Known)
+		entries, _, err := side.Keep(n, r.About[i].Known)
 		if err != nil {
 			return err
 		}

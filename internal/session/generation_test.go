@@ -78,7 +78,7 @@ func spokenFixture(t *testing.T, yaml string) string {
 		[]dump.Entry{{Step: "0", Layer: "lm_head", Port: "output", Tensor: spokenRows(t, 0, len(spoken), nil)}})
 	side, err := continuation.Open(whole, nil)
 	require.NoError(t, err)
-	entries, err := side.Keep(len(spoken)-spokenPrompt, spokenKnown)
+	entries, _, err := side.Keep(len(spoken)-spokenPrompt, spokenKnown)
 	require.NoError(t, err)
 	y, err := fixture.Load(dir)
 	require.NoError(t, err)

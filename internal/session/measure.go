@@ -134,7 +134,7 @@ func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*
 	own := false
 	for _, plan := range plans {
 		i := slices.IndexFunc(runs, func(r *dump.Run) bool { return r.Info.Case == plan.Name() })
-		p, err := paths.Compare(u.cfg.context(), paths.Runs{Golden: onePass, Actual: runs[i : i+1], Exact: !u.yaml.Causal()}, judge.Options{})
+		p, err := paths.Compare(u.cfg.context(), paths.Runs{Golden: paths.Goldens{Standard: onePass}, Actual: runs[i : i+1], Exact: !u.yaml.Causal()}, judge.Options{})
 		if err != nil {
 			return nil, fmt.Errorf("the reference along path %s: %w", plan.Path, err)
 		}

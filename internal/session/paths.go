@@ -45,30 +45,34 @@ func (p *Path) along() (*paths.Paths, error) {
 	measured, own := p.known(variant)
 	runs.Measured, runs.Own = measured, &f.onePass
 	names := f.yaml.CaseNames()
+	var err error
 	if own {
 		runs.Own = &f.ofPaths
-		for _, name := range names {
-			k, err := f.known(variant, name, p.runs[0])
-			if err != nil {
-				return nil, err
-			}
-			runs.OnePassGolden, runs.OnePassPrograms = append(runs.OnePassGolden, k.Golden), append(runs.OnePassPrograms, k.Program)
-			runs.OnePassEncoded = append(runs.OnePassEncoded, have(k.Encoded)...)
+		if runs.OnePassGolden, err = p.goldens(variant, names); err != nil {
+			return nil, err
 		}
 		names = nil
 		for _, plan := range p.plans {
 			names = append(names, plan.Name())
 		}
 	}
-	for _, name := range names {
-		k, err := f.known(variant, name, p.runs[0])
-		if err != nil {
-			return nil, err
-		}
-		runs.Golden, runs.Programs = append(runs.Golden, k.Golden), append(runs.Programs, k.Program)
-		runs.Golden64, runs.Encoded = append(runs.Golden64, have(k.Golden64)...), append(runs.Encoded, have(k.Encoded)...)
+	if runs.Golden, err = p.goldens(variant, names); err != nil {
+		return nil, err
 	}
 	return paths.Compare(f.cfg.context(), runs, f.compareOptions())
+}
+
+// goldens are those of several cases.
+func (p *Path) goldens(variant string, cases []string) (g paths.Goldens, err error) {
+	for _, name := range cases {
+		k, err := p.fixture.known(variant, name, p.runs[0])
+		if err != nil {
+			return g, err
+		}
+		g.Standard, g.Programs = append(g.Standard, k.Golden), append(g.Programs, k.Program)
+		g.Float64, g.Encoded = append(g.Float64, have(k.Golden64)...), append(g.Encoded, have(k.Encoded)...)
+	}
+	return g, nil
 }
 
 // have is a run, if there is one.
@@ -89,7 +93,7 @@ func (p *Path) alone(runs paths.Runs) (*paths.Paths, error) {
 		if err != nil {
 			return nil, err
 		}
-		runs.Programs = append(runs.Programs, ran)
+		runs.Golden.Programs = append(runs.Golden.Programs, ran)
 	}
 	undo, err := reference.Keep(&of)
 	if err != nil {

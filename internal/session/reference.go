@@ -12,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/serving"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -41,9 +42,7 @@ func referenceOf(run *dump.Run, sequence int, judging tensor.DType) (*serving.Re
 		if err != nil || len(rows) != 1 || rows[0].Len() < 2 {
 			return generation.Row{}, fmt.Errorf("step %d has no logits: let capture keep lm_head, or the model's output, and renew the goldens", k)
 		}
-		values := make([]float64, rows[0].Len())
-		rows[0].Float64s(values, 0)
-		return generation.NewRow(values), nil
+		return generation.NewRow(vec.ReadAll(rows[0])), nil
 	})
 }
 

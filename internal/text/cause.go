@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/goparity/goparity/internal/dump"
 )
@@ -32,16 +31,16 @@ func IDs() []string {
 // Ids of which the reference's are a part show a begin or an end that is twice, missing or added,
 // and what was cut. What the reference made with a mistake of its own on purpose proves that mistake.
 // Else the rendered texts tell, or the shape of the difference, which proves nothing.
-func cause(g, a dump.Text) Cause {
+func cause(g, a dump.Text) *Cause {
 	for _, m := range mistakes(g, a) {
 		if slices.Equal(m.TokenIDs, a.TokenIDs) {
-			return Cause{m.Cause, m.Text, true}
+			return &Cause{m.Cause, m.Text, true}
 		}
 	}
 	if g.Rendered != "" && a.Rendered != "" && g.Rendered != a.Rendered {
 		return renderings(g, a)
 	}
-	if c, ok := cut(g, a); ok {
+	if c := cut(g, a); c != nil {
 		return c
 	}
 	return inside(g, a)
@@ -90,46 +89,36 @@ func sameWithout(long, short dump.Text) bool {
 var markup = regexp.MustCompile(`<\|[^|<>\s]{1,40}\|>|<<?/?[A-Za-z_][A-Za-z0-9_]{0,40}>?>|\[/?[A-Z_]{2,20}\]|<｜[^｜]{1,40}｜>`)
 
 // renderings compares the texts after the template.
-func renderings(g, a dump.Text) Cause {
+func renderings(g, a dump.Text) *Cause {
 	from, to := g.Rendered, a.Rendered
 	lead := markup.FindString(from)
 	switch {
 	case lead != "" && strings.HasPrefix(from, lead) && to == lead+from:
-		return Cause{bosTwice, fmt.Sprintf("the text begins with %q twice", lead), true}
+		return &Cause{bosTwice, fmt.Sprintf("the text begins with %q twice", lead), true}
 	case lead != "" && from == lead+to && (len(a.TokenIDs) == 0 || len(g.TokenIDs) == len(a.TokenIDs)+1):
-		return Cause{bosMissing, fmt.Sprintf("the text does not begin with %q", lead), true}
+		return &Cause{bosMissing, fmt.Sprintf("the text does not begin with %q", lead), true}
 	case strings.HasPrefix(to, from) && markup.FindString(to[len(from):]) == to[len(from):]:
-		return Cause{eosAdded, fmt.Sprintf("the text ends with %q, which the reference's does not", to[len(from):]), true}
+		return &Cause{eosAdded, fmt.Sprintf("the text ends with %q, which the reference's does not", to[len(from):]), true}
 	case unspaced(from) == unspaced(to):
-		return Cause{whitespace, "the text has other white space", true}
+		return &Cause{whitespace, "the text has other white space", true}
 	}
 	for _, m := range g.Messages {
 		if text := strings.TrimSpace(m.Content); text != "" && strings.Contains(from, text) && !strings.Contains(to, text) {
-			return Cause{template, fmt.Sprintf("the message of role %s is not in the text", m.Role), true}
+			return &Cause{template, fmt.Sprintf("the message of role %s is not in the text", m.Role), true}
 		}
 	}
-	return Cause{template, "another text is rendered", true}
+	return &Cause{template, "another text is rendered", true}
 }
 
-func unspaced(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return -1
-		}
-		return r
-	}, s)
-}
+func unspaced(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// cut knows ids of which a part is left.
-func cut(g, a dump.Text) (Cause, bool) {
-	ids, made := g.TokenIDs, a.TokenIDs
-	lost := len(ids) - len(made)
-	if lost < 1 {
-		return Cause{}, false
-	}
-	head, tail := ends(ids, made)
-	if head+tail < len(made) {
-		return Cause{}, false
+// cut knows ids of which a part is left; nil for others.
+func cut(g, a dump.Text) *Cause {
+	head, tail := ends(g.TokenIDs, a.TokenIDs)
+	left := len(a.TokenIDs)
+	lost := len(g.TokenIDs) - left
+	if lost < 1 || head+tail < left {
+		return nil
 	}
 	same := g.Rendered != "" && g.Rendered == a.Rendered
 	// Without the texts, a conversation that lacks its last few tokens or its first message, too, may be a cut one.
@@ -137,50 +126,50 @@ func cut(g, a dump.Text) (Cause, bool) {
 	what := fmt.Sprintf("%s missing from token %d on", tokens(lost), head)
 	switch {
 	case len(g.Pieces) > 0 && unspaced(strings.Join(g.Pieces[head:head+lost], "")) == "":
-		return Cause{whitespace, "white space of the text has no token", true}, true
-	case !same && lost == 1 && head == specials && len(made) > specials:
-		return Cause{whitespace, "one token is missing behind the first: a space before the text is, or it is cut", false}, true
-	case chat && head == len(made) && lost <= promptTokens:
-		return Cause{template, "the end of the template is missing: " + what, false}, true
-	case chat && head < len(made):
-		return Cause{template, "a part of the conversation is missing: " + what, false}, true
+		return &Cause{whitespace, "white space of the text has no token", true}
+	case !same && lost == 1 && head == specials && left > specials:
+		return &Cause{whitespace, "one token is missing behind the first: a space before the text is, or it is cut", false}
+	case chat && head == left && lost <= promptTokens:
+		return &Cause{template, "the end of the template is missing: " + what, false}
+	case chat && head < left:
+		return &Cause{template, "a part of the conversation is missing: " + what, false}
 	}
-	return Cause{truncated, what, head == len(made) || head <= specials || same}, true
+	return &Cause{truncated, what, head == left || head <= specials || same}
 }
 
 // inside looks at ids that differ in the middle.
-func inside(g, a dump.Text) Cause {
+func inside(g, a dump.Text) *Cause {
 	ids, made := g.TokenIDs, a.TokenIDs
 	if len(ids) > 2*specials && slices.Equal(made, ids[1:len(ids)-1]) {
-		return Cause{special, "the special tokens around the text are missing", true}
+		return &Cause{special, "the special tokens around the text are missing", true}
 	}
 	if len(g.Pieces) > 0 && len(a.Pieces) > 0 {
 		from, to := strings.Join(g.Pieces, ""), strings.Join(a.Pieces, "")
 		switch {
 		case from == to && split(g.Pieces, a.Pieces):
-			return Cause{special, "special tokens are read as plain text", true}
+			return &Cause{special, "special tokens are read as plain text", true}
 		case from != to && unspaced(from) == unspaced(to):
-			return Cause{whitespace, "the text has other white space", true}
+			return &Cause{whitespace, "the text has other white space", true}
 		}
-	}
-	if made[0] == ids[0] && len(made) > 1 && made[1] == ids[0] && (len(ids) < 2 || ids[1] != ids[0]) {
-		return Cause{bosTwice, fmt.Sprintf("the first token %s is there twice, and more differs behind it", name(g, 0)), false}
 	}
 	asked := g.Prompt
 	for _, m := range g.Messages {
 		asked += m.Content
 	}
-	text := asked + g.Rendered
-	head := common(ids, made)
+	head, tail := ends(ids, made)
+	were, are := len(ids)-head-tail, len(made)-head-tail
+	widened := were > 0 && are >= 2*were // one or a few became more than twice as many
 	switch {
-	case len(g.Messages) > 0 && g.Rendered == "" && !widened(ids, made):
-		return Cause{template, "the ids are of another conversation", false}
-	case widened(ids, made) && markup.MatchString(text):
-		return Cause{special, fmt.Sprintf("token %s is several here: special tokens seem to be read as plain text", name(g, head)), false}
+	case made[0] == ids[0] && len(made) > 1 && made[1] == ids[0] && (len(ids) < 2 || ids[1] != ids[0]):
+		return &Cause{bosTwice, fmt.Sprintf("the first token %s is there twice, and more differs behind it", name(g, 0)), false}
+	case len(g.Messages) > 0 && g.Rendered == "" && !widened:
+		return &Cause{template, "the ids are of another conversation", false}
+	case widened && markup.MatchString(asked+g.Rendered):
+		return &Cause{special, fmt.Sprintf("token %s is several here: special tokens seem to be read as plain text", name(g, head)), false}
 	case asked != strings.TrimSpace(asked) || strings.Contains(asked, "  ") || strings.ContainsAny(asked, "\t\n") || head <= specials:
-		return Cause{whitespace, "white space seems to be treated in another way", false}
+		return &Cause{whitespace, "white space seems to be treated in another way", false}
 	}
-	return Cause{unknown, "the tokenizer makes other tokens of the text", false}
+	return &Cause{unknown, "the tokenizer makes other tokens of the text", false}
 }
 
 // split reports whether some special token of the first is made of several pieces in the second.
@@ -188,12 +177,6 @@ func split(from, to []string) bool {
 	return slices.ContainsFunc(from, func(p string) bool {
 		return markup.FindString(p) == p && p != "" && !slices.Contains(to, p)
 	})
-}
-
-// widened reports whether, where ids begin to differ, one or a few became more than twice as many.
-func widened(from, to []int) bool {
-	head, tail := ends(from, to)
-	return len(to)-head-tail >= 2*(len(from)-head-tail) && len(from)-head-tail > 0
 }
 
 // ends are the numbers of ids with which two lists begin and end alike.

@@ -43,8 +43,8 @@ func TestLiveTokenizers(t *testing.T) {
 				if tt.Cause == "" {
 					assert.Equal(t, text.Equal, f.Status, tt.Fault)
 				} else if assert.Equal(t, text.Differs, f.Status, "%s, bare %v", tt.Fault, bare) {
-					assert.Equal(t, tt.Cause, f.Cause.ID, "%s, bare %v: %s", tt.Fault, bare, f.String())
-					assert.True(t, f.Cause.Proven || bare, "%s: %s", tt.Fault, f.String())
+					assert.Equal(t, tt.Cause, f.Cause.ID, "%s, bare %v: %s", tt.Fault, bare, f.Text)
+					assert.True(t, f.Cause.Proven || bare, "%s: %s", tt.Fault, f.Text)
 				}
 			}
 		}

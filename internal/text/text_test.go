@@ -117,7 +117,7 @@ func TestJudge(t *testing.T) {
 			found := text.Judge(&golden, &actual)
 			require.Len(t, found, 1)
 			f := found[0]
-			assert.Contains(t, f.String(), tt.says, tt.reason)
+			assert.Contains(t, f.Text, tt.says, tt.reason)
 			switch tt.cause {
 			case "-":
 				assert.Equal(t, text.Equal, f.Status, tt.reason)

@@ -182,7 +182,7 @@ var labels = []group{
 		{"attention/scale", "scalar drop twice", "mul div", "", into(4, "_softmax")},
 		{"attention/causal", "", "tril triu", "", nil},
 		// What was beside them takes no part.
-		{"attention/anchor-missing", "value", "", "divided by its sum*", both(from(1, "_softmax"), not(op("topk")))},
+		{"attention/anchor-missing", "value", "", "divided by its sum*", either(both(from(1, "_softmax"), not(op("topk"))), both(from(2, "_softmax"), op("slice")))},
 		{"linear/qkv-order", "exchange", "", "", both(attends, not(op("_softmax")))},
 		{"attention/mask", "", "", "", both(either(is.bools, op("rsub")), into(toScores, "_softmax"))}, // or 1 less a mask
 		{"attention/gqa", "", "", "*spread by turns*", attends},

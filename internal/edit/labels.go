@@ -138,6 +138,7 @@ var labels = []group{
 		{"attention/gqa", "layout", "view", "view of*", from(2, repeating)},
 		{"attention/heads", "layout", "view", "view of*", nil},
 		{"", "", "", "", func(c is) bool { return len(c.shape()) < 4 }},
+		{"attention/mask", "layout", "", "axis 0 rolled*", both(is.ofAllHeads, is.scored)},
 		{"state/sequence", "layout", "", "axis 0 rolled*", nil},
 		{"attention/anchor-missing", "layout", repeating, "", both(learned(1, 9), into(2, "cat"))},
 		{"attention/gqa", "layout", "", "*axis 1 *|axes 1 and 2*|*spread by turns*", either(op(repeating), from(toCompare, repeating))},

@@ -127,29 +127,58 @@ func inRange(squares float64) int {
 	return 0
 }
 
-// rescale makes the figures of squares anew where these leave the range: of both sides times a power of two.
+// rescale makes the figures of squares anew where these leave the range: of both sides times a power of two, each norm
+// by its own.
 func (r *Result) rescale(golden, actual *tensor.Tensor, t *part) error {
-	squares := max(t.gg.value(), t.aa.value(), t.dd.value())
-	by := inRange(squares)
-	if by == 0 || squares == 0 && t.abs <= 0 {
-		return nil
+	dd, gg, aa := t.dd.value(), t.gg.value(), t.aa.value()
+	known := map[int]Result{0: *r}
+	scaled := func(by int) (s Result, err error) {
+		s, is := known[by]
+		if is {
+			return s, nil
+		}
+		g, err := times(golden, by)
+		if err != nil {
+			return s, err
+		}
+		a, err := times(actual, by)
+		if err != nil {
+			return s, err
+		}
+		p := newPass(g, a, Tolerance{})
+		t, err := p.run()
+		if err == nil {
+			s = p.result(t)
+			known[by] = s
+		}
+		return s, err
 	}
-	g, err := times(golden, by)
-	if err != nil {
+	all := inRange(max(dd, gg, aa))
+	if s, err := scaled(all); err != nil {
 		return err
+	} else if all != 0 {
+		r.RelL2, r.CosineDistance, r.SNR, r.MSE = s.RelL2, s.CosineDistance, s.SNR, math.Ldexp(s.MSE, -2*all)
+		r.WorstRow.Index, r.WorstRow.RelL2, r.WorstRow.MaxAbs = s.WorstRow.Index, s.WorstRow.RelL2, math.Ldexp(s.WorstRow.MaxAbs, -all)
 	}
-	a, err := times(actual, by)
-	if err != nil {
-		return err
+	for _, n := range []struct {
+		squares float64
+		to      *float64
+		of      func(Result) float64
+	}{
+		{gg, &r.NormGolden, func(s Result) float64 { return s.NormGolden }},
+		{aa, &r.NormActual, func(s Result) float64 { return s.NormActual }},
+		{dd, &r.NormDiff, func(s Result) float64 { return s.NormDiff }},
+	} {
+		by := inRange(n.squares)
+		s, err := scaled(by)
+		if err != nil {
+			return err
+		}
+		*n.to = math.Ldexp(n.of(s), -by)
 	}
-	p := newPass(g, a, Tolerance{})
-	if t, err = p.run(); err != nil {
-		return err
+	if known[all].NormGolden == 0 && r.NormGolden > 0 { // the golden vanishes beside the other
+		r.RelL2 = r.NormDiff / r.NormGolden
 	}
-	s := p.result(t)
-	r.RelL2, r.CosineDistance, r.SNR, r.MSE = s.RelL2, s.CosineDistance, s.SNR, math.Ldexp(s.MSE, -2*by)
-	r.NormGolden, r.NormActual, r.NormDiff = math.Ldexp(s.NormGolden, -by), math.Ldexp(s.NormActual, -by), math.Ldexp(s.NormDiff, -by)
-	r.WorstRow.Index, r.WorstRow.RelL2, r.WorstRow.MaxAbs = s.WorstRow.Index, s.WorstRow.RelL2, math.Ldexp(s.WorstRow.MaxAbs, -by)
 	return nil
 }
 
@@ -213,21 +242,31 @@ func (p *pass) firstMismatch(t *part) int {
 
 // maxAbs finds the largest |d|, in float64, in the first part of a block that has it as it was compared.
 func (p *pass) maxAbs(t *part) Extreme {
-	return p.largest(t.absIn, func(f *tally) bool { return f.abs == t.abs }, func(x pair) float64 { return x.d })
+	return p.largest(t.absIn, t.abs, func(f *tally) float64 { return f.abs }, func(x pair) float64 { return x.d })
 }
 
 func (p *pass) maxRel(t *part) Extreme {
-	return p.largest(t.relIn, func(f *tally) bool { return f.rel == t.rel }, func(x pair) float64 { return ratio(x.d, math.Abs(x.g)) })
+	return p.largest(t.relIn, t.rel, func(f *tally) float64 { return f.rel }, func(x pair) float64 { return ratio(x.d, math.Abs(x.g)) })
 }
 
-// largest finds the first pair with the largest figure in the first part of a block whose tally has it.
-func (p *pass) largest(b span, has func(*tally) bool, figure func(x pair) float64) Extreme {
+// largest finds the first pair with the largest figure in the first part of a block whose tally has it. One that is
+// beyond float32 is looked for everywhere: blocks are not told apart by it.
+func (p *pass) largest(b span, most float64, of func(*tally) float64, figure func(x pair) float64) Extreme {
 	e := Extreme{Index: -1}
-	p.find(b, has, func(x pair) {
+	take := func(x pair) {
 		if v := figure(x); x.finite && (e.Index < 0 || v > e.Value) {
 			e = Extreme{v, x.index, x.g, x.a}
 		}
-	})
+	}
+	if !math.IsInf(most, 1) {
+		p.find(b, func(f *tally) bool { return of(f) == most }, take)
+		return e
+	}
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	for from := 0; from < p.n; from += stepLen {
+		p.elements(s, span{from, 1, min(stepLen, p.n-from)}, take)
+	}
 	return e
 }
 

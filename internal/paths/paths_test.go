@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -212,6 +213,8 @@ func TestOnePassIsReplayed(t *testing.T) {
 		d := p.Report("x").FirstDivergence
 		assert.Equal(t, "model.b", d.Layer)
 		assert.Equal(t, programs[0] != nil, d.Piece != nil, "what replay found is told")
+		replayed := func(p *judge.Port) bool { return p.Local != nil && p.Local.Opaque == "" && p.Local.Wrong }
+		assert.Equal(t, programs[0] != nil, slices.ContainsFunc(p.Along.Ports, replayed), "of the path, too")
 	}
 }
 

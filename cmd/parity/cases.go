@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,50 +78,43 @@ func (f *runFlags) planned() (cases []engine.Case, err error) {
 		f.job.MaxLayers = plan.MaxLayers
 	}
 	for _, c := range plan.Cases {
-		cases = append(cases, c.Case)
+		if c.Images == nil || engine.TakesImages(f.job.Engine) {
+			cases = append(cases, c.Case)
+		}
 	}
-	return f.shown(cases), nil
+	return cases, nil
 }
 
-// shown leaves out cases with images where the engine is given none.
-func (f *runFlags) shown(cases []engine.Case) []engine.Case {
-	return slices.DeleteFunc(cases, func(c engine.Case) bool { return c.Images != nil && !engine.TakesImages(f.job.Engine) })
-}
-
-// followed takes what another run was given, or each of the planned cases of one.
+// followed takes what another run was given, or each of the planned cases of one, but for those with images where the
+// engine is given none.
 func (f *runFlags) followed() (cases []engine.Case, err error) {
 	planned, _ := filepath.Glob(filepath.Join(f.follow, battery.Prefix+"*", dump.RunFile))
+	if planned == nil {
+		c, err := follow(filepath.Join(f.follow, dump.RunFile), dump.RunCase)
+		return []engine.Case{c}, err
+	}
 	for _, file := range planned {
-		dir := filepath.Dir(file)
-		c, err := follow(dir)
+		c, err := follow(file, filepath.Base(filepath.Dir(file)))
 		if err != nil {
 			return nil, err
 		}
-		c.Name = filepath.Base(dir)
-		cases = append(cases, c)
+		if c.Images == nil || engine.TakesImages(f.job.Engine) {
+			cases = append(cases, c)
+		}
 	}
-	if planned != nil {
-		return f.shown(cases), nil
-	}
-	c, err := follow(f.follow)
-	return []engine.Case{c}, err
+	return cases, nil
 }
 
 // follow takes token ids, steps and decoded tokens from the run.json of another run.
-func follow(dir string) (c engine.Case, err error) {
+func follow(file, name string) (c engine.Case, err error) {
 	wrong := func(format string, args ...any) (engine.Case, error) {
-		return c, usage("run: --follow: %s: %s", filepath.Join(dir, dump.RunFile), fmt.Sprintf(format, args...))
+		return c, usage("run: --follow: %s: %s", file, fmt.Sprintf(format, args...))
 	}
 	var run struct{ Sequence [][]int }
-	info, err := dump.ReadInfo(dir)
-	if err == nil {
-		var data []byte
-		if data, err = mapfile.Read(filepath.Join(dir, dump.RunFile), mapfile.MaxListing); err == nil {
-			err = json.Unmarshal(data, &run)
-		}
-	}
-	c = engine.Case{Name: dump.RunCase, TokenIDs: info.Tokens(), Images: info.Images}
-	if err != nil || len(c.TokenIDs) == 0 {
+	info, err := dump.ReadInfo(filepath.Dir(file))
+	data, unread := mapfile.Read(file, mapfile.MaxListing)
+	c = engine.Case{Name: name, TokenIDs: info.Tokens(), Images: info.Images}
+	if err = cmp.Or(err, unread, json.Unmarshal(data, &run)); err != nil || len(c.TokenIDs) == 0 {
 		return wrong("want a dump that parity run wrote, with token ids: %v", err)
 	}
 	for _, image := range slices.Concat(c.Images...) {

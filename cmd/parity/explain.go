@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -66,11 +66,11 @@ func explain(w io.Writer, path string, asJSON bool) error {
 	}
 	code := exitPass
 	for i, b := range briefs {
-		text := b.JSON()
-		if !asJSON {
-			if text = b.Text(); i > 0 {
-				text = append([]byte("\n"), text...)
-			}
+		text := b.Text()
+		if asJSON {
+			text = b.JSON()
+		} else if i > 0 {
+			text = append([]byte("\n"), text...)
 		}
 		if _, err := w.Write(text); err != nil {
 			return err
@@ -90,21 +90,21 @@ func explain(w io.Writer, path string, asJSON bool) error {
 
 // briefsOf explains a report, or all of a folder.
 func briefsOf(path string) (briefs []*report.Brief, err error) {
-	if st, err := os.Stat(path); err != nil || !st.IsDir() {
+	if !isDir(path) {
 		r, err := readReport(path)
 		if err != nil {
 			return nil, err
 		}
 		return []*report.Brief{report.BriefOf(r, path)}, nil
 	}
-	err = eachFolder(path, func(dir string) error {
-		b, err := briefOf(dir)
-		if b != nil {
+	dirs, err := foldersOf(path)
+	for _, dir := range dirs {
+		b, failed := briefOf(dir)
+		if err = cmp.Or(err, failed); b != nil {
 			briefs = append(briefs, b)
 		}
-		return err
-	})
-	if err == nil && len(briefs) == 0 {
+	}
+	if err == nil && briefs == nil {
 		err = noReport(path)
 	}
 	return briefs, err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
@@ -19,16 +20,15 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func sameFile(a, b string) (bool, error) {
-	sa, err := os.Stat(a)
-	if err != nil {
-		return false, err
-	}
-	sb, err := os.Stat(b)
-	if err != nil {
-		return false, err
-	}
-	return os.SameFile(sa, sb), nil
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+func sameFile(a, b string) bool {
+	sa, errA := os.Stat(a)
+	sb, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(sa, sb)
 }
 
 // writeOutput writes what a flag with a file asks for: nothing without one, and to stdout for "-".
@@ -82,16 +82,11 @@ func readReport(path string) (*report.Report, error) {
 
 // findReport reads a report.json, or the one of a folder.
 func findReport(path string) (r *report.Report, file string, err error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, "", err
-	}
-	if file = path; st.IsDir() {
+	if file = path; isDir(path) {
 		file = filepath.Join(path, reportName)
 	}
-	r, err = readReport(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, "", noReport(path)
+	if r, err = readReport(file); file != path && errors.Is(err, fs.ErrNotExist) {
+		err = noReport(path)
 	}
 	return r, file, err
 }
@@ -101,15 +96,26 @@ func noReport(path string) error {
 	return fmt.Errorf("%s has no %s: parity compare --json, parity compare -o and go test with PARITY_OUT write one", path, reportName)
 }
 
-// eachFolder calls do for a folder and all below it, but for hidden ones, in the order of their paths.
-func eachFolder(path string, do func(dir string) error) error {
-	return filepath.WalkDir(path, func(dir string, d fs.DirEntry, err error) error {
+// foldersOf lists a folder and all below it, but for hidden ones, in the order of their paths.
+func foldersOf(path string) (dirs []string, err error) {
+	err = filepath.WalkDir(path, func(dir string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || !d.IsDir():
 			return err
 		case dir != path && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		}
-		return do(dir)
+		dirs = append(dirs, dir)
+		return nil
 	})
+	return dirs, err
+}
+
+// writeTable writes rows in columns.
+func writeTable(w io.Writer, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
 }

@@ -41,12 +41,9 @@ func ofTensors(in report.Inputs) []string {
 
 // compareTokens judges the generated tokens of all texts of the golden.
 func (in *inputs) compareTokens(ctx context.Context, name string) (all *report.Report, err error) {
-	opt := continuation.Options{Judge: in.opt}
+	opt := continuation.Options{Judge: in.opt, Encoding: in.compute}
 	if in.Tokens != nil {
 		opt.Tokens = *in.Tokens
-	}
-	if opt.Encoding, err = in.encoding(); err != nil {
-		return nil, err
 	}
 	golden, actual, err := in.sides()
 	if err != nil {
@@ -76,7 +73,7 @@ func (in *inputs) compareTokens(ctx context.Context, name string) (all *report.R
 	if all.Verdict == report.Error {
 		return all, errors.New(all.Error)
 	}
-	if same, err := sameFile(in.Golden, in.Actual); err == nil && same {
+	if sameFile(in.Golden, in.Actual) {
 		all.Notes = append(all.Notes, sameDump)
 	}
 	return all, nil
@@ -119,14 +116,4 @@ func (in *inputs) sides() (golden, actual []*continuation.Side, err error) {
 		actual = append(actual, s)
 	}
 	return golden, actual, nil
-}
-
-// caseOf is the run of a case; where both sides have one, it is that. It is nil if there is none.
-func caseOf(runs []*dump.Run, name string, cases int) *dump.Run {
-	for _, r := range runs {
-		if r.Info.Case == name || len(runs) == 1 && cases == 1 {
-			return r
-		}
-	}
-	return nil
 }

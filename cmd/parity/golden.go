@@ -1,12 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +42,16 @@ func openStore(dir string) (*store.Store, error) {
 	return s, err
 }
 
+// withStore hands over the store of a folder, open.
+func withStore(dir string, do func(*store.Store) error) error {
+	s, err := openStore(dir)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return do(s)
+}
+
 func newGoldenLs() *cobra.Command {
 	var long bool
 	c := &cobra.Command{
@@ -50,19 +59,17 @@ func newGoldenLs() *cobra.Command {
 		Short: "list the goldens, with -l every tensor",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := openStore(args[0])
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(tw, "file\ttensors\tbytes\tengine\tdate")
-			for _, k := range s.Runs() {
-				if err := lsRun(tw, s, k, long); err != nil {
-					return err
+			return withStore(args[0], func(s *store.Store) error {
+				rows := [][]string{{"file", "tensors", "bytes", "engine", "date"}}
+				for _, k := range s.Runs() {
+					files, err := lsRun(s, k, long)
+					if err != nil {
+						return err
+					}
+					rows = append(rows, files...)
 				}
-			}
-			return tw.Flush()
+				return writeTable(cmd.OutOrStdout(), rows)
+			})
 		},
 	}
 	c.Flags().BoolVarP(&long, "long", "l", false, "list every tensor with its range")
@@ -70,13 +77,14 @@ func newGoldenLs() *cobra.Command {
 }
 
 // lsRun lists the files of a run, and its tensors.
-func lsRun(w io.Writer, s *store.Store, k *store.Kept, long bool) (err error) {
+func lsRun(s *store.Store, k *store.Kept, long bool) (rows [][]string, err error) {
 	row := func(file, tensors, engine, date string) {
 		size := int64(0)
 		if st, err := os.Stat(filepath.Join(s.Dir(), file)); err == nil {
 			size = st.Size()
 		}
-		fmt.Fprintf(w, "%s: %s\t%s\t%d\t%s\t%s\n", report.Clean(k.Variant), report.Clean(file), tensors, size, report.Clean(engine), report.Clean(date))
+		rows = append(rows, []string{report.Clean(k.Variant) + ": " + report.Clean(file), tensors, fmt.Sprint(size),
+			report.Clean(engine), report.Clean(date)})
 	}
 	engine := k.Info.Engine + " " + k.Info.Versions[k.Info.Engine]
 	if k.Blessed != "" {
@@ -85,7 +93,7 @@ func lsRun(w io.Writer, s *store.Store, k *store.Kept, long bool) (err error) {
 	var run *dump.Run
 	if long && len(k.Info.Order) > 0 {
 		if run, err = s.Run(k); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	files := map[string]int{}
@@ -102,15 +110,16 @@ func lsRun(w io.Writer, s *store.Store, k *store.Kept, long bool) (err error) {
 		t := run.Entries[i].Tensor
 		stats, err := compare.StatsOf(t)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		fmt.Fprintf(w, "  %s\t%s%s\t%d\t%.4g … %.4g\t\n", report.Clean(run.Entries[i].Label()), t.DType().Short(), tensor.FormatShape(t.Shape()),
-			t.Len()*t.DType().Size(), stats.Min, stats.Max)
+		rows = append(rows, []string{"  " + report.Clean(run.Entries[i].Label()),
+			t.DType().Short() + tensor.FormatShape(t.Shape()), fmt.Sprint(t.Len() * t.DType().Size()),
+			fmt.Sprintf("%.4g … %.4g", stats.Min, stats.Max), ""})
 	}
 	for _, file := range k.Program {
 		row(file, "", "program", "")
 	}
-	return nil
+	return rows, nil
 }
 
 func newGoldenVerify() *cobra.Command {
@@ -118,38 +127,30 @@ func newGoldenVerify() *cobra.Command {
 		Use:   "verify FIXTURE …",
 		Short: "read every golden and compare it with the hashes of the index",
 		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			bad := false
+		RunE: func(cmd *cobra.Command, args []string) (found error) {
 			for _, dir := range args {
-				good, err := goldenVerify(cmd, dir)
-				if err != nil {
+				err := withStore(dir, func(s *store.Store) error { return verify(cmd, dir, s) })
+				if err != nil && err != errMismatch {
 					return err
 				}
-				bad = bad || !good
+				found = cmp.Or(found, err)
 			}
-			if bad {
-				return errMismatch
-			}
-			return nil
+			return found
 		},
 	}
 }
 
-func goldenVerify(cmd *cobra.Command, dir string) (good bool, err error) {
-	s, err := openStore(dir)
-	if err != nil {
-		return false, err
-	}
-	defer s.Close()
+// verify says what is wrong with a store; that is errMismatch.
+func verify(cmd *cobra.Command, dir string, s *store.Store) error {
 	if len(s.Runs()) == 0 {
-		return false, fmt.Errorf("%s has no goldens: nothing was verified", dir)
+		return fmt.Errorf("%s has no goldens: nothing was verified", dir)
 	}
 	problems, err := s.Verify(cmd.Context())
 	if err != nil {
-		return false, err
+		return err
 	}
 	w := cmd.OutOrStdout()
-	good = true
+	good := true
 	for _, p := range problems {
 		fmt.Fprintf(w, "%s: %s\n", dir, report.Clean(p.String()))
 		good = good && p.Extra
@@ -157,7 +158,7 @@ func goldenVerify(cmd *cobra.Command, dir string) (good bool, err error) {
 	if isFixture(dir) { // a store alone asks for nothing
 		y, err := fixture.Load(dir)
 		if err != nil {
-			return false, err
+			return err
 		}
 		for _, what := range y.Lacking(s.Steps, s.HasProgram) {
 			good = false
@@ -166,7 +167,7 @@ func goldenVerify(cmd *cobra.Command, dir string) (good bool, err error) {
 		}
 	}
 	if !good {
-		return false, nil
+		return errMismatch
 	}
 	n, programs, files := 0, 0, map[string]bool{}
 	for _, k := range s.Runs() {
@@ -179,7 +180,7 @@ func goldenVerify(cmd *cobra.Command, dir string) (good bool, err error) {
 		}
 	}
 	_, err = fmt.Fprintf(w, "%s: %d goldens in %d files and %d programs are what the index says\n", dir, n, len(files), programs)
-	return true, err
+	return err
 }
 
 func newGoldenDiff() *cobra.Command {
@@ -188,30 +189,22 @@ func newGoldenDiff() *cobra.Command {
 		Short: "how far goldens moved between two stores, the furthest first",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			old, err := openStore(args[0])
-			if err != nil {
-				return err
-			}
-			defer old.Close()
-			now, err := openStore(args[1])
-			if err != nil {
-				return err
-			}
-			defer now.Close()
-			if len(old.Runs()) == 0 && len(now.Runs()) == 0 {
-				return fmt.Errorf("neither %s nor %s has goldens: nothing was compared", args[0], args[1])
-			}
-			d := store.Diff(old, now, nil)
-			w := cmd.OutOrStdout()
-			lines := d.Lines(0)
-			for _, line := range lines {
-				fmt.Fprintln(w, report.Clean(line))
-			}
-			fmt.Fprintln(w, d.Summary())
-			if len(lines) > 0 {
-				return errMismatch
-			}
-			return nil
+			return withStore(args[0], func(old *store.Store) error {
+				return withStore(args[1], func(now *store.Store) error {
+					if len(old.Runs()) == 0 && len(now.Runs()) == 0 {
+						return fmt.Errorf("neither %s nor %s has goldens: nothing was compared", args[0], args[1])
+					}
+					d := store.Diff(old, now, nil)
+					lines := d.Lines(0)
+					for _, line := range append(lines, d.Summary()) {
+						fmt.Fprintln(cmd.OutOrStdout(), report.Clean(line))
+					}
+					if len(lines) > 0 {
+						return errMismatch
+					}
+					return nil
+				})
+			})
 		},
 	}
 }

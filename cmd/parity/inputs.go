@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ import (
 type inputFlags struct {
 	report.Inputs
 	diagnose setting.Diagnose
+	compute  tensor.DType // what --assume encoding names, as assume reads it
 }
 
 // addPair adds the flags of two dumps.
@@ -94,11 +96,9 @@ func (f *inputFlags) positional(command string, args []string) error {
 
 // refuseOverwrite refuses to write to one of the inputs.
 func (f *inputFlags) refuseOverwrite(outs ...string) error {
-	for _, out := range outs {
-		for _, in := range f.Paths() {
-			if same, err := sameFile(*in, out); err == nil && same {
-				return usage("%s is one of the files to compare", out)
-			}
+	for _, in := range f.Paths() {
+		if i := slices.IndexFunc(outs, func(out string) bool { return sameFile(*in, out) }); i >= 0 {
+			return usage("%s is one of the files to compare", outs[i])
 		}
 	}
 	return nil

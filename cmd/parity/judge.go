@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,11 +61,7 @@ func (in *inputs) compare(ctx context.Context, done func(*judge.Comparison) erro
 		return err
 	}
 	if in.Golden == "" {
-		var programs []*program.Program
-		for _, k := range cases {
-			programs = append(programs, k.Program)
-		}
-		of, err := in.alone(programs)
+		of, err := in.alone()
 		if err != nil {
 			return err
 		}
@@ -73,8 +70,7 @@ func (in *inputs) compare(ctx context.Context, done func(*judge.Comparison) erro
 		}
 	}
 	var joined string
-	err = mapfile.Guard(func() error { joined = in.join(cases); return nil })
-	if err != nil {
+	if err := mapfile.Guard(func() error { joined = in.join(cases); return nil }); err != nil {
 		return err
 	}
 	c, err := judge.Compare(ctx, cases, in.opt)
@@ -102,12 +98,14 @@ func collectSeldom() {
 }
 
 // alone says how goldens are made of programs and the candidate's own tensors: those that are in the scope.
-func (in *inputs) alone(programs []*program.Program) (of judge.AloneOptions, err error) {
+func (in *inputs) alone() (of judge.AloneOptions, err error) {
+	var ports []program.Port
+	for _, p := range in.programs {
+		ports = append(ports, p.Ports...)
+	}
 	for _, p := range in.opt.Scope {
 		asks := coverage.Demand{Within: []*glob.Pattern{p}}.Asks
-		if !slices.ContainsFunc(programs, func(of *program.Program) bool {
-			return slices.ContainsFunc(of.Ports, func(at program.Port) bool { return asks(at.Layer) })
-		}) {
+		if !slices.ContainsFunc(ports, func(at program.Port) bool { return asks(at.Layer) }) {
 			return of, usage("--scope %q matches no layer of the program", p)
 		}
 	}
@@ -183,12 +181,7 @@ func (in *inputs) alongPath() bool {
 }
 
 func (in *inputs) anyAlongPath() bool {
-	for _, runs := range in.runs {
-		if slices.ContainsFunc(runs, func(r *dump.Run) bool { return r.Info.AlongPath() }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(in.all(), func(r *dump.Run) bool { return r.Info.AlongPath() })
 }
 
 // comparePaths judges runs along execution paths, each path by itself.
@@ -230,22 +223,15 @@ func (in *inputs) pathRuns() (runs paths.Runs, err error) {
 	case !in.anyAlongPath():
 		return runs, usage("compare: --also one-pass=DUMP goes with a run along an execution path, and run.json of the candidate has no passes")
 	}
-	if err := in.setEncoding(); err != nil {
+	if err := cmp.Or(in.ready(), in.openPrograms(in.cases())); err != nil {
 		return runs, err
 	}
-	runs = paths.Runs{Golden: paths.Goldens{Standard: in.runs[goldenRole], Float64: in.runs["golden64"], Encoded: in.runs["noise"]},
-		OnePass: in.runs["one-pass"]}
-	if in.Golden != "" {
-		if err := in.noteSameFile(in.runs[actualRole][0]); err != nil {
-			return runs, err
-		}
-		runs.Golden.Programs, err = in.openPrograms(runs.Golden.Standard)
+	runs = paths.Runs{Golden: paths.Goldens{Standard: in.runs[goldenRole], Float64: in.runs["golden64"],
+		Encoded: in.runs["noise"], Programs: in.programs}, OnePass: in.runs["one-pass"]}
+	if in.Golden == "" {
+		of, err := in.alone()
+		runs.Alone = &of
 		return runs, err
 	}
-	if runs.Golden.Programs, err = in.openPrograms(in.runs[actualRole]); err != nil {
-		return runs, err
-	}
-	of, err := in.alone(runs.Golden.Programs)
-	runs.Alone = &of
-	return runs, err
+	return runs, nil
 }

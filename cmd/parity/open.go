@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,10 +33,11 @@ const (
 // inputs are all that the command line names, open.
 type inputs struct {
 	*inputFlags
-	runs    map[string][]*dump.Run // by role; none of a file that another tool wrote
-	opt     judge.Options
-	stderr  io.Writer
-	closing []func() error
+	runs     map[string][]*dump.Run // by role; none of a file that another tool wrote
+	programs []*program.Program     // by case, nil where it is not known
+	opt      judge.Options
+	stderr   io.Writer
+	closing  []func() error
 }
 
 // open opens all dumps of the command line, and what is evidence beside them: what cannot be read is an error at once,
@@ -47,22 +47,24 @@ func (f *inputFlags) open(stderr io.Writer) (in *inputs, err error) {
 	defer func() {
 		if err != nil {
 			in.close()
-			in = nil
 		}
 	}()
-	if in.opt, err = f.options(); err != nil {
-		return in, err
-	}
-	in.opt.Progress = in.progress("comparing", worthALine)
 	var o dump.Options
 	if err := f.assume(&o); err != nil {
 		return in, err
 	}
+	if in.opt, err = f.options(); err != nil {
+		return in, err
+	}
+	in.opt.Progress = in.progress("comparing", worthALine)
 	paths := f.Also()
 	roles := append([]string{goldenRole, actualRole}, slices.Sorted(maps.Keys(paths))...)
 	paths[goldenRole], paths[actualRole] = &f.Golden, &f.Actual
 	for _, role := range roles {
 		path, one := *paths[role], o
+		if path == "" || continuation.IsForeign(path) {
+			continue
+		}
 		if golden := in.runs[goldenRole]; len(golden) > 0 && o.Raw == nil {
 			one.Raw = rawLike(golden[0])
 		}
@@ -70,15 +72,23 @@ func (f *inputFlags) open(stderr io.Writer) (in *inputs, err error) {
 			one.Injection = f.Injection
 		}
 		one.Unjudged = !store.KeepsRuns(path) // beside the runs of one pass it has those along paths
-		if path == "" || continuation.IsForeign(path) {
-			continue
-		}
 		if in.runs[role], err = store.OpenCases(path, one); err != nil {
 			return in, err
 		}
 		in.onClose(func() error { return dump.CloseAll(in.runs[role]) })
 	}
 	return in, errors.Join(in.assumePadding(), in.openEvidence())
+}
+
+// all are the runs of all roles.
+func (in *inputs) all() []*dump.Run { return slices.Concat(slices.Collect(maps.Values(in.runs))...) }
+
+// cases are the runs of which there is one for each case: the golden's, or without one the candidate's.
+func (in *inputs) cases() []*dump.Run {
+	if in.Golden == "" {
+		return in.runs[actualRole]
+	}
+	return in.runs[goldenRole]
 }
 
 func (in *inputs) onClose(f func() error) { in.closing = append(in.closing, f) }
@@ -115,22 +125,31 @@ func (in *inputs) openEvidence() (err error) {
 }
 
 // assume says what files hold that do not say it.
-func (f *inputFlags) assume(o *dump.Options) error {
-	if f.FP8 != "" {
-		d, err := tensor.ParseDType(f.FP8)
-		if err != nil || !d.IsFloat() || d.Size() != 1 {
-			return usage("--assume fp8=%s: want a float of one byte: f8_e4m3, f8_e5m2, …", f.FP8)
-		}
-		o.FP8 = d
+func (f *inputFlags) assume(o *dump.Options) (err error) {
+	if o.FP8, err = float("fp8", f.FP8, "a float of one byte: f8_e4m3, f8_e5m2, …", 1); err != nil {
+		return err
 	}
-	if f.Raw != "" {
-		spec, err := raw.Parse(f.Raw)
-		if err != nil {
-			return usage("--assume raw: %v", err)
-		}
-		o.Raw = func(string, int64) (raw.Spec, error) { return spec, nil }
+	if f.compute, err = float("encoding", f.Encoding, "a float, such as bfloat16", 0); err != nil || f.Raw == "" {
+		return err
 	}
+	spec, err := raw.Parse(f.Raw)
+	if err != nil {
+		return usage("--assume raw: %v", err)
+	}
+	o.Raw = func(string, int64) (raw.Spec, error) { return spec, nil }
 	return nil
+}
+
+// float is the type that a key of --assume names, of so many bytes, 0 for any; tensor.Invalid without one.
+func float(key, name, want string, size int) (tensor.DType, error) {
+	d, err := tensor.ParseDType(name)
+	switch {
+	case name == "":
+		return tensor.Invalid, nil
+	case err != nil || !d.IsFloat() || size > 0 && d.Size() != size:
+		return d, usage("--assume %s=%s: want %s", key, name, want)
+	}
+	return d, nil
 }
 
 // assumePadding gives runs that do not say what is padding the mask that --assume names, [[1,1,0],…], as run.json has it.
@@ -146,109 +165,92 @@ func (in *inputs) assumePadding() error {
 	if err != nil {
 		return usage("--assume pad_mask: want [[1,1,0],…], 0 or 1 per batch and token: %v", err)
 	}
-	for _, runs := range in.runs {
-		for _, r := range runs {
-			if r.RealTokens() == nil {
-				r.Info.PadMask = info.PadMask
-			}
+	for _, r := range in.all() {
+		if r.RealTokens() == nil {
+			r.Info.PadMask = info.PadMask
 		}
 	}
 	return nil
 }
 
-// encoding is the type that --assume names; tensor.Invalid without it.
-func (f *inputFlags) encoding() (tensor.DType, error) {
-	if f.Encoding == "" {
-		return tensor.Invalid, nil
-	}
-	d, err := tensor.ParseDType(f.Encoding)
-	if err != nil || !d.IsFloat() {
-		return d, usage("--assume encoding=%s: want a float, such as bfloat16", f.Encoding)
-	}
-	return d, nil
-}
-
-// setEncoding gives the candidate's runs the encoding that --assume names.
-func (in *inputs) setEncoding() error {
-	d, err := in.encoding()
-	if err != nil || d == tensor.Invalid {
-		return err
-	}
-	for _, r := range in.runs[actualRole] {
+// ready completes the runs whose tensors are compared: the candidate's have the encoding that --assume names, and a note
+// where they are the golden's.
+func (in *inputs) ready() error {
+	for i, r := range in.runs[actualRole] {
 		said := &r.Info.Encoding
-		if said.Compute != "" && said.Compute != d.String() {
-			return usage("--assume encoding=%s: the run in %s says that its encoding is %s", d, r.Path, *said)
+		if in.compute != tensor.Invalid {
+			if said.Compute != "" && said.Compute != in.compute.String() {
+				return usage("--assume encoding=%s: the run in %s says that its encoding is %s", in.compute, r.Path, *said)
+			}
+			said.Compute = in.compute.String()
 		}
-		said.Compute = d.String()
+		if i == 0 && sameFile(in.Golden, in.Actual) {
+			r.Notes = append(r.Notes, sameDump)
+		}
 	}
 	return nil
 }
 
-// inCase says where the run of a role stands in a case.
-var inCase = map[string]func(*judge.Case) **dump.Run{
-	actualRole:    func(k *judge.Case) **dump.Run { return &k.Actual },
-	"injected":    func(k *judge.Case) **dump.Run { return &k.Injected },
-	"golden64":    func(k *judge.Case) **dump.Run { return &k.Golden64 },
-	"noise":       func(k *judge.Case) **dump.Run { return &k.Encoded },
-	"unquantised": func(k *judge.Case) **dump.Run { return &k.Unquantised },
-	"unrounded":   func(k *judge.Case) **dump.Run { return &k.Unrounded },
+const sameDump = "golden and actual are the same: this shows only that the dump can be read"
+
+// byRole says where the run of a role stands in a case.
+func byRole(k *judge.Case) map[string]**dump.Run {
+	return map[string]**dump.Run{actualRole: &k.Actual, "injected": &k.Injected, "golden64": &k.Golden64, "noise": &k.Encoded,
+		"unquantised": &k.Unquantised, "unrounded": &k.Unrounded}
 }
 
 // pair makes the cases of the golden, or without one those of the candidate, with their programs.
 func (in *inputs) pair() (cases []judge.Case, err error) {
-	for _, runs := range in.runs {
-		for _, r := range runs {
-			if err := r.Info.Judgeable(); err != nil {
-				return nil, fmt.Errorf("%s: %w", r.Path, err)
-			}
+	for _, r := range in.all() {
+		if err := r.Info.Judgeable(); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Path, err)
 		}
 	}
-	if err := in.setEncoding(); err != nil {
+	if err := in.ready(); err != nil {
 		return nil, err
 	}
-	of, path := in.runs[goldenRole], in.Golden
-	if path == "" {
-		of, path = in.runs[actualRole], in.Actual
+	of := withoutImages(in.cases(), in.runs[actualRole])
+	if err := in.openPrograms(of); err != nil {
+		return nil, err
 	}
-	for _, r := range of {
-		cases = append(cases, judge.Case{Name: cmp.Or(r.Info.Case, filepath.Base(filepath.Clean(path))), Golden: r})
-	}
-	if in.Golden == "" {
-		for i := range cases {
-			cases[i].Golden, cases[i].Actual = nil, of[i]
+	for i, r := range of {
+		k := judge.Case{Name: cmp.Or(r.Info.Case, filepath.Base(filepath.Clean(cmp.Or(in.Golden, in.Actual)))), Golden: r,
+			Program: in.programs[i]}
+		for role, to := range byRole(&k) {
+			*to = caseOf(in.runs[role], k.Name, len(of))
 		}
-	} else {
-		cases = withoutImages(cases, in.runs[actualRole])
-		for role, to := range inCase {
-			if err := pairCases(cases, in.runs[role], role == actualRole, to); err != nil {
-				return nil, err
-			}
+		if in.Golden == "" {
+			k.Golden, k.Actual = nil, r
 		}
-		in.alignSingles(cases)
-		if err := in.noteSameFile(cases[0].Actual); err != nil {
-			return nil, err
+		if k.Actual == nil {
+			return nil, fmt.Errorf("the candidate has no case %q, it has %s", k.Name, dump.CaseNames(in.runs[actualRole]))
+		}
+		cases = append(cases, k)
+	}
+	in.alignSingles(cases)
+	return cases, nil
+}
+
+// caseOf is the run of a case, nil if there is none. Two single runs belong together, whatever they are called.
+func caseOf(runs []*dump.Run, name string, cases int) *dump.Run {
+	for _, r := range runs {
+		if r.Info.Case == name || len(runs) == 1 && cases == 1 {
+			return r
 		}
 	}
-	of = nil
-	for _, k := range cases {
-		of = append(of, cmp.Or(k.Golden, k.Actual))
-	}
-	programs, err := in.openPrograms(of)
-	for i, p := range programs {
-		cases[i].Program = p
-	}
-	return cases, err
+	return nil
 }
 
 // openPrograms opens what the reference ran for each run, nil where that is not known: --program, or else what lies
 // beside a golden.
-func (in *inputs) openPrograms(runs []*dump.Run) (opened []*program.Program, err error) {
+func (in *inputs) openPrograms(runs []*dump.Run) error {
 	if in.Golden != "" && in.Program != "" && len(runs) > 1 {
-		return nil, usage("--program is of one case, and --golden has %d: lay each beside the run.json of its case, as %s",
+		return usage("--program is of one case, and --golden has %d: lay each beside the run.json of its case, as %s",
 			len(runs), dump.ProgramFile)
 	}
 	for _, r := range runs {
 		var p *program.Program
+		var err error
 		switch {
 		case in.Golden == "":
 			p, err = reference.OfCase(in.Program, r, len(runs) == 1)
@@ -258,76 +260,43 @@ func (in *inputs) openPrograms(runs []*dump.Run) (opened []*program.Program, err
 			p, err = reference.Open(in.Program, r.Entries)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("--program: %w", err)
+			return fmt.Errorf("--program: %w", err)
 		}
-		if opened = append(opened, p); p != nil {
+		if in.programs = append(in.programs, p); p != nil {
 			in.onClose(p.Close)
-		}
-	}
-	return opened, nil
-}
-
-// withoutImages leaves out the cases with images, with a note, where the candidate was given none at
-// all: its engine may take none.
-func withoutImages(cases []judge.Case, runs []*dump.Run) []judge.Case {
-	if slices.ContainsFunc(runs, func(r *dump.Run) bool { return r.Info.Images != nil }) {
-		return cases
-	}
-	var left []string
-	texts := slices.DeleteFunc(slices.Clone(cases), func(k judge.Case) bool {
-		if k.Golden.Info.Images == nil {
-			return false
-		}
-		left = append(left, k.Name)
-		return true
-	})
-	if len(texts) == 0 || left == nil {
-		return cases
-	}
-	texts[0].Golden.Notes = append(texts[0].Golden.Notes, fmt.Sprintf("not compared: %s: the candidate was given no images", strings.Join(left, ", ")))
-	return texts
-}
-
-// pairCases gives each case the run of its name; all must have one. Two single runs belong together, whatever they
-// are called.
-func pairCases(cases []judge.Case, runs []*dump.Run, all bool, to func(*judge.Case) **dump.Run) error {
-	for i := range cases {
-		k := &cases[i]
-		for _, r := range runs {
-			if r.Info.Case == k.Name || len(cases) == 1 && len(runs) == 1 {
-				*to(k) = r
-			}
-		}
-		if *to(k) == nil && all {
-			return fmt.Errorf("the candidate has no case %q, it has %s", k.Name, dump.CaseNames(runs))
 		}
 	}
 	return nil
 }
 
-// alignSingles gives two files with one tensor each the same label: what they are called means nothing.
-func (in *inputs) alignSingles(cases []judge.Case) {
-	for _, path := range []string{in.Golden, in.Actual} {
-		if st, err := os.Stat(path); err != nil || st.IsDir() {
-			return
+// withoutImages leaves out the goldens of cases with images, with a note, where the candidate was given none at all: its
+// engine may take none.
+func withoutImages(goldens, runs []*dump.Run) []*dump.Run {
+	shown := func(r *dump.Run) bool { return r.Info.Images != nil }
+	var left []string
+	texts := slices.DeleteFunc(slices.Clone(goldens), func(r *dump.Run) bool {
+		if shown(r) {
+			left = append(left, r.Info.Case)
 		}
+		return shown(r)
+	})
+	if left == nil || len(texts) == 0 || slices.ContainsFunc(runs, shown) {
+		return goldens
 	}
-	g, a := cases[0].Golden, cases[0].Actual
-	if len(g.Entries) == 1 && len(a.Entries) == 1 {
-		to, from := &a.Entries[0], &g.Entries[0]
-		to.Step, to.Layer, to.Port = from.Step, from.Layer, from.Port
-	}
+	texts[0].Notes = append(texts[0].Notes,
+		fmt.Sprintf("not compared: %s: the candidate was given no images", strings.Join(left, ", ")))
+	return texts
 }
 
-const sameDump = "golden and actual are the same: this shows only that the dump can be read"
-
-// noteSameFile notes that two dumps are one.
-func (in *inputs) noteSameFile(actual *dump.Run) error {
-	same, err := sameFile(in.Golden, in.Actual)
-	if err == nil && same {
-		actual.Notes = append(actual.Notes, sameDump)
+// alignSingles gives two files with one tensor each the same label: what they are called means nothing.
+func (in *inputs) alignSingles(cases []judge.Case) {
+	if in.Golden == "" || isDir(in.Golden) || isDir(in.Actual) {
+		return
 	}
-	return err
+	g, a := cases[0].Golden.Entries, cases[0].Actual.Entries
+	if len(g) == 1 && len(a) == 1 {
+		a[0].Step, a[0].Layer, a[0].Port = g[0].Step, g[0].Layer, g[0].Port
+	}
 }
 
 // sameModel refuses weights that are of another model than the golden: a layer that puts out more or fewer numbers

@@ -61,7 +61,14 @@ type programRuns struct {
 	yaml    *fixture.Fixture // nil without a fixture
 	store   string           // folder of the golden store; "" for dumps, whose folders get them
 	variant string           // of its goldens
-	close   func() error
+	closing []io.Closer
+}
+
+func (r *programRuns) close() (err error) {
+	for _, c := range r.closing {
+		err = errors.Join(err, c.Close())
+	}
+	return err
 }
 
 func (f *programFlags) record(ctx context.Context, stdout, stderr io.Writer) (err error) {
@@ -71,15 +78,15 @@ func (f *programFlags) record(ctx context.Context, stdout, stderr io.Writer) (er
 	case f.program == fixture.ProgramOff:
 		return usage("program: --set program=off: want on or lines")
 	}
-	runs, err := f.open()
-	if err != nil {
+	runs := programRuns{variant: "float32"}
+	defer func() { err = errors.Join(err, runs.close()) }()
+	if err := runs.open(f.golden, f.of); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, runs.close()) }()
 	if len(runs.cases) == 0 {
 		return usage("program: all cases of %s have a program already", cmp.Or(f.golden, f.of))
 	}
-	if err := f.prepare(runs); err != nil {
+	if err := f.prepare(&runs); err != nil {
 		return err
 	}
 	tmp, remove, err := supervise.TempDir("", "parity-program-")
@@ -97,48 +104,48 @@ func (f *programFlags) record(ctx context.Context, stdout, stderr io.Writer) (er
 		return err
 	}
 	defer r.Close()
-	return f.keep(ctx, stdout, runs, r)
+	return f.keep(ctx, stdout, &runs, r)
 }
 
 // open opens the runs that programs are recorded for: those of a store, which may be a fixture's, or else of dumps.
-func (f *programFlags) open() (runs *programRuns, err error) {
-	if f.of == "" {
-		s, err := openStore(f.golden)
+func (r *programRuns) open(golden, of string) error {
+	if of == "" {
+		s, err := openStore(golden)
 		if err == nil {
-			return openProgramStore(s)
-		} else if isFixture(f.golden) || !errors.Is(err, store.ErrNotFound) {
-			return nil, err
+			return r.openStore(s)
+		} else if isFixture(golden) || !errors.Is(err, store.ErrNotFound) {
+			return err
 		}
 	}
-	opened, err := store.OpenCases(cmp.Or(f.of, f.golden), dump.Options{Unjudged: true})
+	opened, err := store.OpenCases(cmp.Or(of, golden), dump.Options{Unjudged: true})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	runs = &programRuns{close: func() error { return dump.CloseAll(opened) }}
-	for _, r := range opened {
-		if st, err := os.Stat(r.Path); err != nil || !st.IsDir() || store.KeepsRuns(r.Path) {
-			return nil, errors.Join(usage("program: %s is no folder with a dump, beside whose run.json a program lies", r.Path), runs.close())
+	for _, run := range opened {
+		r.closing = append(r.closing, run)
+		if !isDir(run.Path) || store.KeepsRuns(run.Path) {
+			err = usage("program: %s is no folder with a dump, beside whose run.json a program lies", run.Path)
 		}
-		r.Info.Case = cmp.Or(r.Info.Case, dump.RunCase)
-		if r.Program == "" {
-			runs.cases = append(runs.cases, r)
+		run.Info.Case = cmp.Or(run.Info.Case, dump.RunCase)
+		if run.Program == "" {
+			r.cases = append(r.cases, run)
 		}
 	}
-	return runs, nil
+	return err
 }
 
-// openProgramStore opens the goldens that judge.
-func openProgramStore(s *store.Store) (runs *programRuns, err error) {
-	runs = &programRuns{store: s.Dir(), variant: "float32", close: s.Close}
+// openStore opens the goldens that judge.
+func (r *programRuns) openStore(s *store.Store) (err error) {
+	r.store, r.closing = s.Dir(), append(r.closing, s)
 	if dir := filepath.Dir(filepath.Clean(s.Dir())); filepath.Base(s.Dir()) == "golden" && isFixture(dir) {
-		if runs.yaml, err = fixture.Load(dir); err != nil {
-			return nil, errors.Join(err, s.Close())
+		if r.yaml, err = fixture.Load(dir); err != nil {
+			return err
 		}
-		runs.variant = runs.yaml.Reference("")
+		r.variant = r.yaml.Reference("")
 	}
 	goldens := 0
 	for _, k := range s.Runs() {
-		if k.Variant != runs.variant || !k.OnePass() || len(k.Info.Order) == 0 { // the program of one pass judges all paths
+		if k.Variant != r.variant || !k.OnePass() || len(k.Info.Order) == 0 { // the program of one pass judges all paths
 			continue
 		}
 		if goldens++; s.HasProgram(k.Info.Case) {
@@ -146,14 +153,14 @@ func openProgramStore(s *store.Store) (runs *programRuns, err error) {
 		}
 		run, err := s.Run(k)
 		if err != nil {
-			return nil, errors.Join(err, s.Close())
+			return err
 		}
-		runs.cases = append(runs.cases, run)
+		r.cases = append(r.cases, run)
 	}
 	if goldens == 0 {
-		return nil, errors.Join(fmt.Errorf("%s has no goldens %s: nothing to record a program for", s.Dir(), runs.variant), s.Close())
+		return fmt.Errorf("%s has no goldens %s: nothing to record a program for", s.Dir(), r.variant)
 	}
-	return runs, nil
+	return nil
 }
 
 // prepare says what torch runs.
@@ -195,33 +202,31 @@ func (f *programFlags) prepare(runs *programRuns) (err error) {
 }
 
 // keep checks the programs that were recorded, and writes them where they belong.
-func (f *programFlags) keep(ctx context.Context, stdout io.Writer, runs *programRuns, r *engine.Result) error {
+func (f *programFlags) keep(ctx context.Context, stdout io.Writer, runs *programRuns, r *engine.Result) (err error) {
 	var texts []string
 	files := map[string]string{}
 	for i, run := range runs.cases {
-		name := run.Info.Case
+		name, to := run.Info.Case, cmp.Or(runs.store, filepath.Join(run.Path, dump.ProgramFile))
 		files[name] = r.Runs[i].Program
 		text, err := f.check(files[name], run)
 		if err != nil {
 			return fmt.Errorf("case %s: %w", name, err)
 		}
-		texts = append(texts, fmt.Sprintf("case %s: %s: %s", name, text, cmp.Or(runs.store, filepath.Join(run.Path, dump.ProgramFile))))
+		texts = append(texts, fmt.Sprintf("case %s: %s: %s", name, text, to))
 	}
 	if runs.store != "" {
-		waiting := func(holder string) {
+		err = session.AddPrograms(ctx, runs.store, runs.variant, files, func(holder string) {
 			fmt.Fprintf(stdout, "waits for %s, which writes %s\n", sanitize.Line(holder), runs.store)
-		}
-		if err := session.AddPrograms(ctx, runs.store, runs.variant, files, waiting); err != nil {
-			return err
-		}
+		})
 	} else {
 		for _, run := range runs.cases {
-			if err := copyProgram(run.Path, files[run.Info.Case]); err != nil {
-				return err
-			}
+			err = cmp.Or(err, copyProgram(run.Path, files[run.Info.Case]))
 		}
 	}
-	_, err := fmt.Fprintln(stdout, sanitize.Text(strings.Join(texts, "\n")))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(stdout, sanitize.Text(strings.Join(texts, "\n")))
 	return err
 }
 

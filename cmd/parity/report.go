@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -117,7 +116,7 @@ func (f *reportFlags) write(r *report.Report, file string, stdout io.Writer) err
 			return usage("report: %s - and %s - would mix two documents: write one of them to a file", first, out.flag)
 		case out.path == "-":
 			text, first = io.Discard, out.flag
-		case slices.ContainsFunc([]string{file, f.baseline}, func(in string) bool { same, _ := sameFile(in, out.path); return same }):
+		case sameFile(file, out.path) || sameFile(f.baseline, out.path):
 			return usage("report: %s would be overwritten", out.path)
 		}
 	}
@@ -217,18 +216,18 @@ func attachReport(xml []byte, r *report.Report, file string) ([]byte, error) {
 // not get so far, and its failure is in the JUnit file.
 func reportFiles(paths []string) (files []string, err error) {
 	for _, path := range paths {
-		if st, err := os.Stat(path); err == nil && !st.IsDir() {
+		if exists(path) && !isDir(path) {
 			files = append(files, path)
 			continue
 		}
-		err := eachFolder(path, func(dir string) error {
+		dirs, err := foldersOf(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, dir := range dirs {
 			if file := filepath.Join(dir, reportName); exists(file) {
 				files = append(files, file)
 			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
 		}
 	}
 	return files, nil

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,24 +105,18 @@ func (f *updateFlags) update(cmd *cobra.Command, args []string) error {
 // fixturesOf lists the folders with a fixture.yaml that are meant: DIR, or with DIR/... all below it.
 func fixturesOf(args []string) (dirs []string, err error) {
 	for _, a := range args {
-		before := len(dirs)
-		add := func(dir string) error {
-			if isFixture(dir) {
-				dirs = append(dirs, dir)
+		found := []string{a}
+		if root, all := strings.CutSuffix(filepath.ToSlash(a), "..."); all {
+			if found, err = foldersOf(filepath.Clean(root)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
 			}
-			return nil
 		}
-		if root, all := strings.CutSuffix(filepath.ToSlash(a), "..."); !all {
-			err = add(a)
-		} else if root = filepath.Clean(root); exists(root) {
-			err = eachFolder(root, add)
+		found = slices.DeleteFunc(found, func(dir string) bool { return !isFixture(dir) })
+		if len(found) == 0 {
+			return nil, usage("update: %s has no %s: name a folder that has one, or DIR/... for all below it", a,
+				fixture.FileName)
 		}
-		if err == nil && len(dirs) == before {
-			err = usage("update: %s has no %s: name a folder that has one, or DIR/... for all below it", a, fixture.FileName)
-		}
-		if err != nil {
-			return nil, err
-		}
+		dirs = append(dirs, found...)
 	}
 	return dirs, nil
 }

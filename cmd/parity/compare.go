@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
 )
@@ -77,9 +79,24 @@ func (f *compareFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	f.addPair(c)
 	f.addNames(c)
-	f.addFurther(c)
-	f.addModel(c)
 	f.addAssume(c)
+	roles := keys{}
+	for role, to := range f.Also() {
+		roles[role] = once(to)
+	}
+	addKeys(c, "also", "a further dump, as `ROLE=DUMP`; may be repeated:\n"+
+		"injected     the candidate's run on golden inputs\n"+
+		"golden64     the reference's in float64\n"+
+		"noise        the reference's in the candidate's encoding: what that costs it is the measure, in place of the defaults\n"+
+		"one-pass     the candidate's own run of one pass, where --actual ran along an execution path\n"+
+		"unquantised  where --golden ran on dequantised weights: the reference's on the weights as they were, to\n"+
+		"             say what quantisation costs beside what the candidate adds\n"+
+		"unrounded    where --golden rounds the inputs of products, too: the reference's without that", roles)
+	fl.StringVar(&f.Injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
+	fl.Lookup("injection").Hidden = true // of dumps without run.json
+	fl.StringArrayVar(&f.Weights, "weights", nil,
+		"the reference's weights: a safetensors `file`, its index.json, a .gguf file, or a folder; may be repeated")
+	fl.StringVar(&f.Config, "config", "", "the model's config.json `file`")
 	fl.StringArrayVar(&f.Scope, "scope", nil,
 		"a pass needs only the layers that match this `pattern`, and what is in them; may be repeated")
 	fl.StringVar(&f.Program, "program", "",
@@ -139,28 +156,20 @@ func (f *compareFlags) choose(args []string, changed func(string) bool) error {
 }
 
 func (f *compareFlags) compareAll(cmd *cobra.Command) error {
-	if err := errors.Join(f.refuseOverwrite(f.json), f.out.check()); err != nil {
+	if err := cmp.Or(f.refuseOverwrite(f.json), f.out.check()); err != nil {
 		return err
 	}
-	made, err := f.made()
+	dir, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	name, of := cmp.Or(f.Golden, f.Program, f.fixture), cmp.Or(f.fixture, f.Actual)
 	var r *report.Report
-	done := func(found *report.Report, cases []judge.Case) error {
-		r = found
-		if r.Made = made; f.fixture != "" {
-			r.Made = nil
-		}
-		return f.out.write(r, of, cases)
-	}
-	ctx := cmd.Context()
+	var cases []judge.Case
+	name, ctx := cmp.Or(f.Golden, f.Program, f.fixture), cmd.Context()
 	if f.fixture != "" {
-		err = judged(session.Config{Fixtures: []string{f.fixture}, Run: f.run, Mode: f.mode, Observer: f.observer, Diagnose: f.diagnose,
-			Started: time.Now(), Context: ctx}, func(_ *session.Session, c *judge.Comparison, r *report.Report) error { return done(r, c.Cases) })
+		r, cases, err = f.judgeFixture(ctx)
 	} else {
-		err = f.judge(ctx, cmd.ErrOrStderr(), name, done)
+		r, cases, err = f.judge(ctx, cmd.ErrOrStderr(), name)
 	}
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -169,9 +178,28 @@ func (f *compareFlags) compareAll(cmd *cobra.Command) error {
 		return err
 	}
 	if r == nil { // the results of an earlier run must not look like those of this one
-		err = errors.Join(err, done(failed(name, err), nil))
+		r = failed(name, err)
 	}
+	if f.fixture == "" {
+		r.Made = &report.Made{Command: "compare", Dir: dir, Inputs: f.Inputs}
+	}
+	err = errors.Join(err, f.out.write(r, cmp.Or(f.fixture, f.Actual), cases))
 	return f.resultFlags.write(cmd.OutOrStdout(), r, f.out.dir, err)
+}
+
+// judgeFixture judges the run of a fixture.
+func (f *compareFlags) judgeFixture(ctx context.Context) (r *report.Report, cases []judge.Case, err error) {
+	cfg := session.Config{Fixtures: []string{f.fixture}, Run: f.run, Mode: f.mode, Observer: f.observer, Diagnose: f.diagnose,
+		Context: ctx}
+	err = inSession(cfg, func(_ *session.Session, fx *session.Fixture) error {
+		if r, err = fx.Report(); err != nil {
+			return err
+		}
+		c, err := fx.Comparison()
+		cases = c.Cases
+		return err
+	})
+	return r, cases, err
 }
 
 // failed is the report of a comparison that could not be made.
@@ -229,4 +257,53 @@ func exitOf(r *report.Report) error {
 		return errMismatch
 	}
 	return &exitError{exitInfra, errors.New(report.Headline(r))}
+}
+
+// edit says how far down the candidate is right by the reference's program with the edits. One that is only a layer
+// lists its operators.
+func (f *compareFlags) edit(cmd *cobra.Command) error {
+	f.diagnose = setting.DiagnoseOff
+	in, err := f.open(cmd.ErrOrStderr())
+	defer in.close()
+	if err != nil {
+		return err
+	}
+	c, err := in.compare(cmd.Context())
+	if err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	var edits []string
+	for _, e := range f.edits {
+		if strings.Contains(e, ":") {
+			edits = append(edits, e)
+			continue
+		}
+		lines, err := c.Operators(e)
+		if err != nil {
+			return usage("compare: --edit %q: %v: --edit '*' lists all", e, err)
+		}
+		fmt.Fprintln(w, sanitize.Text(strings.Join(lines, "\n")))
+	}
+	if edits == nil {
+		return nil
+	}
+	tried, err := c.Try(cmd.Context(), edits)
+	if err != nil {
+		return usage("compare: --edit: %v", err)
+	}
+	for _, t := range tried {
+		if t.Case != "" {
+			fmt.Fprintf(w, "case %s\n", sanitize.Text(t.Case))
+		}
+		fmt.Fprintf(w, "  as recorded: %s\n", sanitize.Text(t.Before.String()))
+		for _, e := range t.Edits {
+			fmt.Fprintf(w, "  with %s\n", sanitize.Text(e))
+		}
+		fmt.Fprintf(w, "  then: %s\n", sanitize.Text(t.With.String()))
+		if !t.Further() {
+			err = errMismatch
+		}
+	}
+	return err
 }

@@ -1,17 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,12 +36,11 @@ func newDoctor() *cobra.Command {
 			if self {
 				return selftest(cmd)
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			t := table{w}
+			var t table
 			t.programs(cmd.Context())
 			t.engines(cmd.Context(), files)
 			t.devices(cmd.Context())
-			return w.Flush()
+			return writeTable(cmd.OutOrStdout(), t)
 		},
 	}
 	c.Flags().BoolVar(&self, "selftest", false,
@@ -51,18 +49,15 @@ func newDoctor() *cobra.Command {
 }
 
 // table has a row for each thing that is looked for: what was found, or what it is needed for and how to get it.
-type table struct{ w io.Writer }
+type table [][]string
 
-func (t table) row(name string, ok bool, format string, args ...any) {
-	mark := "ok"
-	if !ok {
-		mark = "missing"
-	}
-	fmt.Fprintf(t.w, "%s\t%s\t%s\n", name, mark, sanitize.Line(fmt.Sprintf(format, args...)))
+func (t *table) row(name string, ok bool, format string, args ...any) {
+	mark := map[bool]string{true: "ok", false: "missing"}[ok]
+	*t = append(*t, []string{name, mark, sanitize.Line(fmt.Sprintf(format, args...))})
 }
 
 // programs lists what judging needs, Go alone, and what is useful beside it.
-func (t table) programs(ctx context.Context) {
+func (t *table) programs(ctx context.Context) {
 	t.row("parity", true, "%s", version())
 	for _, tool := range [][]string{
 		{"runs the tests: https://go.dev/dl", "go", "version"},
@@ -101,17 +96,15 @@ type runner struct {
 }
 
 // engines looks at the interpreter and at what each engine needs.
-func (t table) engines(ctx context.Context, files []string) {
+func (t *table) engines(ctx context.Context, files []string) {
 	var has struct {
 		Python, Glibc string
 		Engines       []runner
 	}
 	interpreter, err := engine.Interpreter(os.Getenv, ".")
-	var folder, text string
-	if err == nil {
-		folder, err = engine.Unpack()
-	}
-	if err == nil {
+	folder, failed := engine.Unpack()
+	if err = cmp.Or(err, failed); err == nil {
+		var text string
 		if text, err = output(ctx, interpreter, append([]string{"-c", probe, folder}, files...)...); err == nil {
 			err = json.Unmarshal([]byte(text), &has)
 		}
@@ -152,7 +145,7 @@ func (t table) engines(ctx context.Context, files []string) {
 }
 
 // list says whether the packages of an engine are installed, in the versions that work, and what it can do.
-func (r runner) list(t table) {
+func (r runner) list(t *table) {
 	var have, lacking []string
 	for _, p := range r.Packages {
 		v, want := r.Versions[p], requirement(r.Name, p)
@@ -173,7 +166,7 @@ func (r runner) list(t table) {
 		strings.Join(r.Paths, ", "), strings.Join(r.Records, ", "))
 }
 
-// requirements lists what an engine needs.
+// requirements lists what an engine needs: "torch==2.15.0", "max[serve]==26.7.0".
 func requirements(name string) (out []string) {
 	for line := range strings.Lines(engine.Requirements[name]) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -183,8 +176,7 @@ func requirements(name string) (out []string) {
 	return out
 }
 
-// requirement is the line of an engine's requirements for a package: "torch==2.15.0",
-// "max[serve]==26.7.0".
+// requirement is the line of an engine's requirements for a package.
 func requirement(name, pkg string) string {
 	for _, line := range requirements(name) {
 		if strings.HasPrefix(line, pkg+"==") || strings.HasPrefix(line, pkg+"[") {
@@ -195,7 +187,7 @@ func requirement(name, pkg string) string {
 }
 
 // devices lists the processor and the GPUs.
-func (t table) devices(ctx context.Context) {
+func (t *table) devices(ctx context.Context) {
 	t.row("processor", runtime.GOARCH != "amd64" || cpu.X86.HasAVX2, "%s, %d cores; on amd64 MAX needs AVX2", runtime.GOARCH, runtime.NumCPU())
 	devices, err := engine.PickGPUs(ctx, engine.System(), os.Environ())
 	if err != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,7 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/compare"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/nearest"
+	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/tensor"
 )
 
 // keys are those of a flag that takes KEY=VALUE, with what takes the value. A key that ends with a dot is followed by
@@ -17,13 +26,7 @@ import (
 type keys map[string]func(value string) error
 
 // names lists the keys.
-func (k keys) names() (list []string) {
-	for name := range k {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
-}
+func (k keys) names() []string { return slices.Sorted(maps.Keys(k)) }
 
 // set reads KEY=VALUE.
 func (k keys) set(given string) error {
@@ -84,18 +87,23 @@ func addWithin(c *cobra.Command, to *[]string, usage string, old ...string) {
 func parseWithin(limits []string) (compare.Criteria, error) {
 	table := compare.Table()
 	asked := compare.Criteria{}
+	var known []string
+	for _, k := range table {
+		known = append(known, k.Key)
+	}
 	for _, text := range limits {
 		key, value, valued := strings.Cut(text, "=")
-		i := slices.IndexFunc(table, func(k *compare.Criterion) bool { return k.Key == key })
+		i := slices.Index(known, key)
 		if i < 0 {
-			return nil, usage("--within %s: there is no such limit: want %s", text, strings.Join(limitKeys(), ", "))
+			return nil, usage("--within %s: there is no such limit: want %s", text, strings.Join(known, ", "))
 		}
-		k, limit := table[i], 1.0
-		if valued || !k.Switch() {
-			var err error
-			if limit, err = strconv.ParseFloat(value, 64); err != nil {
-				return nil, usage("--within %s: want %s=NUMBER", text, key)
-			}
+		k := table[i]
+		if !valued && k.Switch() {
+			value = "1"
+		}
+		limit, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return nil, usage("--within %s: want %s=NUMBER", text, key)
 		}
 		if err := k.Check(limit); err != nil {
 			return nil, usage("--within %s: %v", text, err)
@@ -108,14 +116,130 @@ func parseWithin(limits []string) (compare.Criteria, error) {
 	return asked, nil
 }
 
-func limitKeys() (known []string) {
-	for _, k := range compare.Table() {
-		known = append(known, k.Key)
-	}
-	return known
-}
-
 // addJSON adds --json, a file to write.
 func addJSON(c *cobra.Command, to *string, what string) {
 	c.Flags().StringVar(to, "json", "", "write "+what+" to this `file` (- for standard output)")
+}
+
+// inputFlags are two dumps and what they are compared by.
+type inputFlags struct {
+	report.Inputs
+	diagnose setting.Diagnose
+	compute  tensor.DType // what --assume encoding names, as assume reads it
+}
+
+// addPair adds the flags of two dumps.
+func (f *inputFlags) addPair(c *cobra.Command) {
+	c.Flags().StringVar(&f.Golden, "golden", "", "the reference's `dump`: a folder or a file")
+	c.Flags().StringVar(&f.Actual, "actual", "", "the candidate's `dump`")
+}
+
+// addAssume adds the flag of what a dump does not say itself.
+func (f *inputFlags) addAssume(c *cobra.Command) {
+	addKeys(c, "assume", "what the files do not say, as `KEY=VALUE`; may be repeated:\n"+
+		"raw       dtype and shape of headerless files, f32:4x8 (default: those of the golden)\n"+
+		"fp8       dtype of 8-bit floats in .npy files: f8_e4m3, f8_e5m2, …\n"+
+		"encoding  dtype in which the candidate was asked to compute\n"+
+		"pad_mask  a JSON file with 0 or 1 per [batch][token]: padding rows are left out",
+		keys{"raw": once(&f.Raw), "fp8": once(&f.FP8), "encoding": once(&f.Encoding), "pad_mask": once(&f.PadMask)})
+}
+
+// addNames adds the flag that says which layers belong together.
+func (f *inputFlags) addNames(c *cobra.Command) {
+	c.Flags().StringVar(&f.Names, "names", "",
+		"YAML `file` with names, ignore and scope as in fixture.yaml: which layers belong together and which count")
+}
+
+// positional lets "compare A B" stand for --golden and --actual.
+func (f *inputFlags) positional(command string, args []string) error {
+	for _, a := range args {
+		switch {
+		case f.Golden == "" && (f.Program == "" || len(args) > 1):
+			f.Golden = a
+		case f.Actual == "":
+			f.Actual = a
+		default:
+			return usage("%s: %q is one dump too many", command, a)
+		}
+	}
+	switch {
+	case f.Golden == "" && f.Program == "":
+		return usage("%s: the reference's dump is missing: parity %s GOLDEN CANDIDATE", command, command)
+	case f.Actual == "":
+		return usage("%s: the candidate's dump is missing: parity %s GOLDEN CANDIDATE", command, command)
+	}
+	return nil
+}
+
+// refuseOverwrite refuses to write to one of the inputs.
+func (f *inputFlags) refuseOverwrite(outs ...string) error {
+	for _, in := range f.Paths() {
+		if i := slices.IndexFunc(outs, func(out string) bool { return sameFile(*in, out) }); i >= 0 {
+			return usage("%s is one of the files to compare", outs[i])
+		}
+	}
+	return nil
+}
+
+// options are what the flags ask of package judge.
+func (f *inputFlags) options() (opt judge.Options, err error) {
+	for role, path := range f.Also() {
+		if f.Golden == "" && *path != "" {
+			return opt, usage("--also %s=DUMP goes with a golden, which is missing", role)
+		}
+	}
+	switch {
+	case f.Injection != "" && f.Injection != dump.Nested && f.Injection != dump.Isolated:
+		return opt, usage("--injection %s: want nested or isolated", f.Injection)
+	case f.Unrounded != "" && f.Unquantised == "":
+		return opt, usage("--also unrounded=DUMP goes with unquantised=DUMP, which is missing")
+	case f.Injection != "" && f.Injected == "":
+		return opt, usage("--injection is the form of --also injected=DUMP, which is missing")
+	}
+	opt.Match.AllowReshape, opt.Strict, opt.Vacuous = f.Reshape, f.Strict, f.Vacuous
+	if opt.Criteria, err = f.criteria(); err != nil {
+		return opt, err
+	}
+	if f.Names != "" {
+		m, err := readNames(f.Names)
+		if err != nil {
+			return opt, err
+		}
+		opt.Match.Rules, opt.Match.Ignore, opt.Scope = m.Names, m.MatchIgnores(), m.Patterns()
+	}
+	for _, s := range f.Scope {
+		p, err := glob.Compile(s)
+		if err != nil {
+			return opt, usage("--scope: %v", err)
+		}
+		opt.Scope = append(opt.Scope, p)
+	}
+	return opt, nil
+}
+
+// readNames reads the file of --names.
+func readNames(file string) (*fixture.Matching, error) {
+	m, err := fixture.LoadMatching(file)
+	if wrong := (*fixture.Error)(nil); errors.As(err, &wrong) {
+		return nil, usage("--names: %v", err)
+	} else if err != nil {
+		return nil, fmt.Errorf("--names: %w", err)
+	}
+	return m, nil
+}
+
+// criteria judge in place of the defaults; nil if none were asked for.
+func (f *inputFlags) criteria() (judge.CriteriaFunc, error) {
+	asked, err := parseWithin(f.Within)
+	if err != nil || len(asked) == 0 {
+		return nil, err
+	}
+	return func(_, _ string, d tensor.DType) (compare.Criteria, string) {
+		if asked.Measures() {
+			return maps.Clone(asked), "--within"
+		}
+		c := compare.Default(d)
+		maps.Copy(c, asked)
+		return c, "defaults, --within"
+	}, nil
 }

@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +17,9 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
@@ -232,4 +238,151 @@ func newGoldenPrune() *cobra.Command {
 	}
 	c.Flags().BoolVar(&apply, "apply", false, "remove them")
 	return c
+}
+
+type updateFlags struct {
+	dump, bless string
+	run         setting.Run
+	onlyNew     bool
+	prune       bool
+}
+
+func newUpdate() *cobra.Command {
+	var f updateFlags
+	c := &cobra.Command{
+		Use:   "update FIXTURE …",
+		Short: "renew goldens from the reference, and judge the recorded runs against them",
+		Long: "update runs the reference, or takes its dump, and rewrites the goldens of fixtures: of a folder with a\n" +
+			"fixture.yaml, or with DIR/... of all below it. Then the recorded runs are judged against the new goldens:\n" +
+			"exit code 1 if one does not fit any more, 3 if there was none to judge.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return f.update(cmd, args)
+		},
+	}
+	fl := c.Flags()
+	fl.BoolVar(&f.onlyNew, "new", false, "only what has no golden yet")
+	fl.BoolVar(&f.prune, "prune", false, "remove goldens that the reference's run has no more, too")
+	fl.StringVar(&f.dump, "dump", "", "the reference's dump `folder` to import, in place of a run")
+	fl.StringVar(&f.bless, "bless", "",
+		"make the candidate's run golden, for this `reason`, which every report repeats")
+	f.run = setting.RunReplay
+	fl.Var(setting.Flag(&f.run), "run",
+		"with --bless: the candidate's recorded run, `replay`, or one made now on the cpu or gpu")
+	return c
+}
+
+func (f *updateFlags) check() error {
+	switch {
+	case f.bless == "" && f.run != setting.RunReplay:
+		return usage("update: --run says which run --bless makes golden; the reference runs on the CPU")
+	case f.bless != "" && strings.TrimSpace(f.bless) == "":
+		return usage("update: --bless wants a reason")
+	case f.dump != "" && f.run != setting.RunReplay:
+		return usage("update: --dump and --run: bless a dump or a run, not both")
+	}
+	return mayUpdate()
+}
+
+// mayUpdate refuses to write goldens where nobody would see it.
+func mayUpdate() error {
+	if err := setting.MayUpdate(os.Getenv); err != nil {
+		return usage("%w", err)
+	}
+	return nil
+}
+
+func (f *updateFlags) update(cmd *cobra.Command, args []string) error {
+	fixtures, err := fixturesOf(args)
+	if err != nil {
+		return err
+	}
+	var found, failed error // what the recorded runs are, and what went wrong
+	for _, dir := range fixtures {
+		err := f.fixture(cmd, dir)
+		switch {
+		case errors.Is(err, errMismatch) || errors.Is(err, errUnjudged) && found == nil:
+			found = err
+		case err == nil || errors.Is(err, errUnjudged):
+		case len(fixtures) > 1:
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", dir, err))
+		default:
+			failed = err
+		}
+	}
+	return cmp.Or(failed, found)
+}
+
+// errUnjudged: what compared nothing is no pass.
+var errUnjudged = errors.New("the goldens are written, but there was no recorded run to judge, see above")
+
+// fixturesOf lists the folders with a fixture.yaml that are meant: DIR, or with DIR/... all below it.
+func fixturesOf(args []string) (dirs []string, err error) {
+	for _, a := range args {
+		found := []string{a}
+		if root, all := strings.CutSuffix(filepath.ToSlash(a), "..."); all {
+			if found, err = foldersOf(filepath.Clean(root)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+		found = slices.DeleteFunc(found, func(dir string) bool { return !isFixture(dir) })
+		if len(found) == 0 {
+			return nil, usage("update: %s has no %s: name a folder that has one, or DIR/... for all below it", a,
+				fixture.FileName)
+		}
+		dirs = append(dirs, found...)
+	}
+	return dirs, nil
+}
+
+// fixture updates one fixture and judges its recorded run.
+func (f *updateFlags) fixture(cmd *cobra.Command, dir string) error {
+	update, stdout := setting.UpdateAll, cmd.OutOrStdout()
+	if f.onlyNew {
+		update = setting.UpdateNew
+	}
+	cfg := session.Config{Fixtures: []string{dir}, Update: update, GoldenDump: f.dump, Bless: f.bless, Prune: f.prune,
+		Run: f.run, Context: cmd.Context()}
+	if err := renew(cfg, stdout); err != nil {
+		return err
+	}
+	// A new session: the other one has the old goldens open.
+	cfg = session.Config{Fixtures: cfg.Fixtures, Context: cfg.Context}
+	err := inSession(cfg, func(_ *session.Session, fx *session.Fixture) error {
+		r, err := fx.Report()
+		if err != nil {
+			return err
+		}
+		c, err := fx.Comparison()
+		for _, p := range fx.Problems(c) {
+			fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), p.Name, sanitize.Text(p.Text))
+		}
+		fmt.Fprintf(stdout, "parity: %s: %s: %s\n", fx.Name(), strings.ToUpper(string(r.Verdict)), report.Headline(r))
+		if r.Verdict != report.Pass {
+			return errMismatch
+		}
+		return err
+	})
+	if errors.Is(err, session.ErrNoRecordedRun) {
+		fmt.Fprintf(stdout, "parity: %s: nothing was judged: %v\n", dir, err)
+		return errUnjudged
+	}
+	return err
+}
+
+// renew writes goldens.
+func renew(cfg session.Config, stdout io.Writer) error {
+	return inSession(cfg, func(s *session.Session, _ *session.Fixture) error { return s.Update(stdout) })
+}
+
+// inSession opens a fixture for what do does with it.
+func inSession(cfg session.Config, do func(*session.Session, *session.Fixture) error) error {
+	s, err := session.Start(cfg)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(s, s.Default()), s.Close())
 }

@@ -173,8 +173,10 @@ func (f *initFlags) judge(ctx context.Context, stdout io.Writer) (r *report.Repo
 	if !isModel(f.candidate) {
 		cfg.Run, cfg.Replay = "", f.candidate
 	}
-	err = judged(cfg, func(s *session.Session, _ *judge.Comparison, of *report.Report) error {
-		r = of
+	err = inSession(cfg, func(s *session.Session, fx *session.Fixture) error {
+		if r, err = fx.Report(); err != nil {
+			return err
+		}
 		return s.Finish(io.Discard)
 	})
 	return r, err

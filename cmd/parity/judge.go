@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/coverage"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
@@ -21,69 +23,63 @@ import (
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/subtest"
 )
 
-// handOver takes a report while the tensors of its cases can be read.
-type handOver func(r *report.Report, cases []judge.Case) error
-
-// judge judges two dumps: their tokens, or their tensors, along execution paths where the candidate ran so.
-func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string, done handOver) error {
+// judge judges two dumps: their tokens, or their tensors, along execution paths where the candidate ran so. It returns
+// the cases whose tensors were compared in one pass.
+func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string) (r *report.Report, cases []judge.Case, err error) {
 	tokens, err := f.asksTokens()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	in, err := f.open(stderr)
-	if err != nil {
-		return err
-	}
 	defer in.close()
-	var r *report.Report
 	switch {
+	case err != nil:
 	case tokens || in.isGeneration():
 		r, err = in.compareTokens(ctx, name)
 	case in.alongPath():
 		r, err = in.comparePaths(ctx, name)
 	default:
-		return in.compare(ctx, func(c *judge.Comparison) error { return done(c.Report(name, true), c.Cases) })
+		var c *judge.Comparison
+		if c, err = in.compare(ctx); err == nil {
+			r, cases = c.Report(name, true), c.Cases
+		}
 	}
-	if r != nil {
-		err = errors.Join(err, done(r, nil))
-	}
-	return err
+	return r, cases, err
 }
 
-// compare compares runs of one pass, and hands the comparison over while its tensors can be read.
-func (in *inputs) compare(ctx context.Context, done func(*judge.Comparison) error) error {
+// compare compares runs of one pass.
+func (in *inputs) compare(ctx context.Context) (*judge.Comparison, error) {
 	collectSeldom()
 	cases, err := in.pair()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if in.Golden == "" {
 		of, err := in.alone()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if cases, err = reference.Alone(ctx, cases, of); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	var joined string
+	var joined []string
 	if err := mapfile.Guard(func() error { joined = in.join(cases); return nil }); err != nil {
-		return err
+		return nil, err
 	}
 	c, err := judge.Compare(ctx, cases, in.opt)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if joined != "" {
-		c.Notes = append([]string{joined}, c.Notes...)
-	}
+	c.Notes = append(joined, c.Notes...)
 	for _, n := range checkpoint.Unread(in.Weights...) {
 		c.Note(n)
 	}
-	return done(c)
+	return c, nil
 }
 
 // mostMemory is up to how many bytes memory is collected seldom, when it has grown by so many percent. Pieces that are
@@ -119,32 +115,38 @@ func (in *inputs) alone() (of judge.AloneOptions, err error) {
 }
 
 // join joins what the names leave on both sides, where no one said by --names what belongs together. It returns a
-// remark on the rules, "" where there are none.
-func (in *inputs) join(cases []judge.Case) string {
+// remark on the rules, if there are some.
+func (in *inputs) join(cases []judge.Case) []string {
 	if in.Golden == "" || in.Names != "" {
-		return ""
+		return nil
 	}
-	var rules []match.Proposed
-	for i := 0; i < len(cases) && len(rules) == 0; i++ {
-		rules = byValue(cases[i], in.opt.Match)
+	found := &match.Proposal{}
+	for i := 0; i < len(cases) && len(found.Rules) == 0; i++ {
+		found.Rules = byValue(cases[i], in.opt.Match)
 	}
-	if len(rules) == 0 {
-		return ""
+	with, err := joinAll(cases, in.opt.Match, found)
+	if len(found.Rules) == 0 || err != nil {
+		return nil
 	}
-	layers, with := 0, in.opt.Match
-	with.Rules = slices.Clone(with.Rules)
-	for _, r := range rules {
+	layers := 0
+	for _, r := range found.Rules {
 		layers += r.Pairs
-		with.Rules = append(with.Rules, r.Rule)
-	}
-	for _, other := range cases { // of the same two models
-		if _, err := other.Match(other.Actual, with); err != nil {
-			return ""
-		}
 	}
 	in.opt.Match = with
-	return fmt.Sprintf("names: %d layers were joined by their values; %s writes the rules to a file, and parity compare --names FILE judges by it",
-		layers, subtest.Command("parity", "names", in.Golden, in.Actual, "-o", "names.yaml"))
+	command := subtest.Command("parity", "names", in.Golden, in.Actual, "-o", "names.yaml")
+	return []string{fmt.Sprintf("names: %d layers were joined by their values; %s writes the rules to a file, "+
+		"and parity compare --names FILE judges by it", layers, command)}
+}
+
+// joinAll adds rules, which must join all cases: they are of the same two models.
+func joinAll(cases []judge.Case, opt match.Options, found *match.Proposal) (match.Options, error) {
+	opt.Rules = slices.Concat(opt.Rules, found.MatchRules())
+	for _, k := range cases {
+		if _, err := k.Match(k.Actual, opt); err != nil {
+			return opt, err
+		}
+	}
+	return opt, nil
 }
 
 // byValue returns the rules of parity names that join what the names leave on both sides: those for which equal values
@@ -234,4 +236,108 @@ func (in *inputs) pathRuns() (runs paths.Runs, err error) {
 		return runs, err
 	}
 	return runs, nil
+}
+
+// asksTokens reports whether tokens are asked for: where another tool wrote them, or by --tokens.
+func (f *inputFlags) asksTokens() (bool, error) {
+	asked := f.Tokens != nil || continuation.IsForeign(f.Golden) || continuation.IsForeign(f.Actual)
+	switch rest := ofTensors(f.Inputs); {
+	case asked && len(rest) > 0:
+		return false, usage("compare: the tokens of a generation are judged, and %s is about tensors", rest[0])
+	case f.Tokens != nil && *f.Tokens < 0:
+		return false, usage("--tokens %d: want how many tokens are judged, 0 for all", *f.Tokens)
+	}
+	return asked, nil
+}
+
+// isGeneration reports whether the golden is of a generation, and nothing is asked of tensors.
+func (in *inputs) isGeneration() bool {
+	return len(ofTensors(in.Inputs)) == 0 &&
+		slices.ContainsFunc(in.runs[goldenRole], func(r *dump.Run) bool { return r.Info.Generation != nil })
+}
+
+// ofTensors are the arguments that say nothing of a generation.
+func ofTensors(in report.Inputs) []string {
+	in.Golden, in.Actual, in.Names, in.Config, in.Encoding, in.Raw, in.FP8 = "", "", "", "", "", "", ""
+	in.Weights, in.Tokens = nil, nil
+	return in.Args()
+}
+
+// compareTokens judges the generated tokens of all texts of the golden.
+func (in *inputs) compareTokens(ctx context.Context, name string) (all *report.Report, err error) {
+	opt := continuation.Options{Judge: in.opt, Encoding: in.compute}
+	if in.Tokens != nil {
+		opt.Tokens = *in.Tokens
+	}
+	golden, actual, err := in.sides()
+	if err != nil {
+		return nil, err
+	}
+	for i, g := range golden {
+		o, err := continuation.Compare(ctx, g, actual[i], opt)
+		wrong := (*continuation.Error)(nil)
+		var one *report.Report
+		switch {
+		case err == nil:
+			one = o.Report(name)
+			if o.Fails() {
+				opt.Judge.Diagnosis.Mode = setting.DiagnoseOff // one cause is enough
+			}
+		case errors.As(err, &wrong):
+			one = failed(name, err)
+		default:
+			return nil, err
+		}
+		if all == nil {
+			all = one
+		} else {
+			all.AddGeneration(one)
+		}
+	}
+	if all.Verdict == report.Error {
+		return all, errors.New(all.Error)
+	}
+	if sameFile(in.Golden, in.Actual) {
+		all.Notes = append(all.Notes, sameDump)
+	}
+	return all, nil
+}
+
+// sides reads the texts of both sides, the candidate's in the order of the golden's. A side without runs is what another
+// tool wrote.
+func (in *inputs) sides() (golden, actual []*continuation.Side, err error) {
+	goldens, actuals := in.runs[goldenRole], in.runs[actualRole]
+	if goldens == nil {
+		golden, err = continuation.ReadForeign(in.Golden, nil)
+	}
+	for _, r := range goldens {
+		s, err := continuation.OpenGolden(r, caseOf(actuals, r.Info.Case, len(goldens)))
+		if err != nil {
+			return nil, nil, err
+		}
+		golden = append(golden, s)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if actuals == nil {
+		actual, err = continuation.ReadForeign(in.Actual, golden)
+		return golden, actual, err
+	}
+	for i, g := range golden {
+		r := caseOf(actuals, g.Case, len(golden))
+		if r == nil && goldens == nil && len(actuals) == len(golden) { // the other tool knows no names
+			r = actuals[i]
+		}
+		if r == nil {
+			return nil, nil, fmt.Errorf("%s has no case %q, it has %s", in.Actual, g.Case, dump.CaseNames(actuals))
+		}
+		s, err := continuation.Open(r, g)
+		if err != nil {
+			return nil, nil, err
+		}
+		g.Case = cmp.Or(g.Case, s.Case, filepath.Base(filepath.Clean(in.Golden)))
+		actual = append(actual, s)
+	}
+	return golden, actual, nil
 }

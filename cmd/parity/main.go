@@ -14,6 +14,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"syscall"
 
@@ -43,23 +45,19 @@ func main() {
 	os.Exit(code)
 }
 
-// exitError carries an exit code; one without an error was explained already.
+// exitError carries an exit code.
 type exitError struct {
 	code int
-	err  error
+	error
 }
 
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
+func (e *exitError) Unwrap() error { return e.error }
 
-func (e *exitError) Unwrap() error { return e.err }
-
-// errMismatch is the exit code of what was printed already.
-var errMismatch = &exitError{code: exitMismatch}
+// What was explained already has an exit code, and no text.
+var (
+	errMismatch error = &exitError{exitMismatch, errors.New("")}
+	errInfra    error = &exitError{exitInfra, errors.New("")}
+)
 
 func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
@@ -181,4 +179,20 @@ func notEmpty(cmd *cobra.Command) (err error) {
 		}
 	})
 	return err
+}
+
+// stamp is version and commit of a build of the Makefile, which builds without -buildvcs: that fails
+// where git refuses the checkout, and knows nothing in a worktree.
+var stamp string
+
+// version says which build of parity this is: version or commit, Go and platform.
+func version() string {
+	var built string
+	if info, ok := debug.ReadBuildInfo(); ok {
+		built = info.Main.Version // a tag, or a pseudo-version with the commit; "+dirty" where files were changed
+	}
+	if built == "" || built == "(devel)" {
+		built = "development version, commit not stamped (-buildvcs=false, a git worktree, or no checkout)"
+	}
+	return cmp.Or(stamp, built) + ", " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
 }

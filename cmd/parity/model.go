@@ -3,15 +3,17 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/internal/battery"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
@@ -68,15 +70,11 @@ func (s *settings) keys() keys {
 		},
 		"program": oneOf(&s.program, fixture.ProgramOn, fixture.ProgramLines, fixture.ProgramOff),
 		"weights": func(v string) error {
-			switch v {
-			case "bytes":
+			if v == "bytes" {
 				j.Weights = -1
-			case "hashes":
-				j.WeightHashes = true
-			default:
-				return fmt.Errorf("%q: want bytes or hashes", v)
 			}
-			return nil
+			j.WeightHashes = j.WeightHashes || v == "hashes"
+			return oneOf(new(string), "bytes", "hashes")(v)
 		},
 		"activations": oneOf(&s.activations, engine.Roundings...),
 	}
@@ -99,8 +97,7 @@ func (s *settings) add(c *cobra.Command, usage string, names ...string) {
 	addKeys(c, "set", "a key of fixture.yaml, as `KEY=VALUE`; may be repeated: "+usage, all)
 }
 
-// tasks by the end of an architecture's name. The order decides: every name of a model may end with
-// Model.
+// tasks by the end of an architecture's name. The order decides: every name of a model may end with Model.
 var tasks = []struct{ ending, task string }{
 	{"ForCausalLM", fixture.TextGeneration},
 	{"LMHeadModel", fixture.TextGeneration},
@@ -119,10 +116,8 @@ func (s *settings) model(model string) (err error) {
 		return usage("which model? Name a folder or a hub id; or --set oracle=FILE for a model of your own")
 	case j.Task == fixture.Module && j.Oracle == "":
 		return usage("--set task=module needs --set oracle=FILE: a Python file with reference(spec) and candidate(spec)")
-	case j.Oracle != "":
-		if st, err := os.Stat(j.Oracle); err != nil || st.IsDir() {
-			return usage("there is no oracle file %s", j.Oracle)
-		}
+	case j.Oracle != "" && (isDir(j.Oracle) || !exists(j.Oracle)):
+		return usage("there is no oracle file %s", j.Oracle)
 	}
 	if j.Path = model; model != "" {
 		if j.Local, err = localModel(model); err != nil {
@@ -165,8 +160,9 @@ func guessTask(dir, model string) (task, of string, err error) {
 	}
 	architectures, _ := config["architectures"].([]any)
 	for _, a := range architectures {
+		name, _ := a.(string)
 		for _, t := range tasks {
-			if name, _ := a.(string); strings.HasSuffix(name, t.ending) {
+			if strings.HasSuffix(name, t.ending) {
 				return t.task, name, nil
 			}
 		}
@@ -174,15 +170,13 @@ func guessTask(dir, model string) (task, of string, err error) {
 	return "", "", usage("the architectures %q in %s do not tell the task: give --set task=TASK", architectures, path)
 }
 
-// localModel reports whether a model is a folder and not a hub id. What looks like a folder must be
-// one.
+// localModel reports whether a model is a folder and not a hub id. What looks like a folder must be one.
 func localModel(model string) (bool, error) {
-	st, err := os.Stat(model)
 	switch {
-	case err == nil && !st.IsDir():
-		return false, usage("the model %s is a file: name the folder with config.json and *.safetensors", model)
-	case err == nil:
+	case isDir(model):
 		return true, nil
+	case exists(model):
+		return false, usage("the model %s is a file: name the folder with config.json and *.safetensors", model)
 	case filepath.IsAbs(model) || strings.HasPrefix(model, ".") || strings.Count(model, "/") > 1 || strings.ContainsRune(model, '\\'):
 		return false, usage("there is no model folder %s", model)
 	}
@@ -193,6 +187,84 @@ func localModel(model string) (bool, error) {
 func device(name string) error {
 	if name != engine.CPU && name != engine.GPU {
 		return usage("--device %q: want cpu or gpu", name)
+	}
+	return nil
+}
+
+type planFlags struct {
+	settings
+	budget time.Duration
+}
+
+func newPlan() *cobra.Command {
+	var f planFlags
+	c := &cobra.Command{
+		Use:   "plan MODEL",
+		Short: "list the cases that cases: auto makes of a model, what each is for, and what it costs",
+		Long: "plan reads the config.json of a model, a folder or a hub id in the cache, and lists the token ids and execution paths\n" +
+			"that cross every length at which it begins to compute something else, with about the time and the bytes that they take,\n" +
+			"and what is not tried. No weights are read. docs/fixture.md has cases: auto.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.budget <= 0 {
+				return usage("plan: --budget %s: want a time, 5m", f.budget)
+			}
+			if err := f.model(args[0]); err != nil {
+				return err
+			}
+			plan, err := f.plan(fixture.AutoPaths(f.job.Task, engine.MAX), f.budget)
+			if err != nil {
+				return err
+			}
+			return printPlan(cmd.OutOrStdout(), plan)
+		},
+	}
+	f.add(c, "revision, task, max_layers\n(by default as many blocks as the budget allows)", "revision", "task", "max_layers")
+	c.Flags().DurationVar(&f.budget, "budget", battery.DefaultBudget, "about how long all of it may take")
+	return c
+}
+
+// plan plans inputs for a model, and the execution paths that an engine runs.
+func (s *settings) plan(paths []string, budget time.Duration) (plan battery.Plan, err error) {
+	dir, task := s.dir(), s.job.Task
+	config, err := checkpoint.ReadConfig(filepath.Join(dir, "config.json"))
+	switch {
+	case !fixture.Plannable(task):
+		return plan, usage("only inputs of token ids are planned: of the tasks %s, %s and %s, not of %s", fixture.TextGeneration,
+			fixture.Embeddings, fixture.TextClassification, task)
+	case dir == "" || err != nil:
+		return plan, usage("there is no config.json of the model on this machine to plan inputs from")
+	}
+	of := battery.Of(dir, task == fixture.TextGeneration)
+	of.Paths, of.MaxLayers, of.Budget, of.Ahead = paths, s.job.MaxLayers, budget, battery.AheadOfMAX // it may follow
+	return battery.New(config, of), nil
+}
+
+func printPlan(w io.Writer, plan battery.Plan) error {
+	var rows [][]string
+	row := func(name string, c battery.Cost, what string) {
+		const most = 40 // of the numbers of a path
+		if len(name) > most {
+			name = name[:most] + "…"
+		}
+		rows = append(rows, []string{name, fmt.Sprint(c.Tokens, " tokens"), fmt.Sprintf("%.1f MB", float64(c.Bytes)/1e6),
+			c.Time.Round(100 * time.Millisecond).String(), what})
+	}
+	for _, c := range plan.Cases {
+		row(c.Name, c.Cost, c.For)
+	}
+	for _, x := range plan.Paths {
+		row(x.Name, x.Cost, x.For)
+	}
+	row("together", plan.Cost, "with the start of both engines")
+	if err := writeTable(w, rows); err != nil {
+		return err
+	}
+	if plan.MaxLayers > 0 {
+		fmt.Fprintf(w, "max_layers: %d\n", plan.MaxLayers)
+	}
+	for _, text := range plan.NotTried {
+		fmt.Fprintf(w, "not tried: %s\n", text)
 	}
 	return nil
 }

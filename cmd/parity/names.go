@@ -55,25 +55,20 @@ func newNames() *cobra.Command {
 // propose finds the rules of one case that join all.
 func (f *namesFlags) propose() (p *match.Proposal, err error) {
 	in, err := f.open(io.Discard)
+	defer in.close()
 	if err != nil {
 		return nil, err
 	}
-	defer in.close()
 	cases, err := in.pair()
 	if err != nil {
 		return nil, err
 	}
-	opt := in.opt
-	err = mapfile.Guard(func() (err error) { p, err = cases[0].Propose(opt.Match); return err })
+	err = mapfile.Guard(func() (err error) { p, err = cases[0].Propose(in.opt.Match); return err })
 	if err == nil && p.Foreign != "" {
 		err = fmt.Errorf("no rules: %s", p.Foreign)
 	}
-	for _, k := range cases[1:] { // of the same two models
-		if err == nil {
-			with := opt.Match
-			with.Rules = p.MatchRules()
-			_, err = k.Match(k.Actual, with)
-		}
+	if err == nil {
+		_, err = joinAll(cases, in.opt.Match, p)
 	}
 	return p, err
 }
@@ -108,18 +103,17 @@ func (f *namesFlags) print(w io.Writer, p *match.Proposal) {
 	for _, a := range p.Ambiguous {
 		fmt.Fprintf(w, "ambiguous: golden %s; candidate %s: %s\n", sanitize.Line(label.Few(a.Golden)), sanitize.Line(label.Few(a.Candidate)), sanitize.Line(a.Why))
 	}
-	for _, left := range []struct {
-		who  string
-		list []match.Left
-	}{{"golden", p.Golden}, {"candidate", p.Actual}} {
+	only := func(who string, left []match.Left) {
 		var list []string
-		for _, l := range left.list {
+		for _, l := range left {
 			list = append(list, l.Layer)
 		}
-		if len(list) > 0 {
-			fmt.Fprintf(w, "only the %s has %s\n", left.who, sanitize.Line(label.Few(list)))
+		if list != nil {
+			fmt.Fprintf(w, "only the %s has %s\n", who, sanitize.Line(label.Few(list)))
 		}
 	}
+	only("golden", p.Golden)
+	only("candidate", p.Actual)
 	if f.out == "" {
 		return
 	}

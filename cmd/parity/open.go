@@ -42,13 +42,9 @@ type inputs struct {
 
 // open opens all dumps of the command line, and what is evidence beside them: what cannot be read is an error at once,
 // not only when a run fails. Headerless files are read as the flags say, or else as those of the golden.
+// The caller closes them, after an error, too.
 func (f *inputFlags) open(stderr io.Writer) (in *inputs, err error) {
 	in = &inputs{inputFlags: f, runs: map[string][]*dump.Run{}, stderr: stderr}
-	defer func() {
-		if err != nil {
-			in.close()
-		}
-	}()
 	var o dump.Options
 	if err := f.assume(&o); err != nil {
 		return in, err

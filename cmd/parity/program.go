@@ -61,14 +61,7 @@ type programRuns struct {
 	yaml    *fixture.Fixture // nil without a fixture
 	store   string           // folder of the golden store; "" for dumps, whose folders get them
 	variant string           // of its goldens
-	closing []io.Closer
-}
-
-func (r *programRuns) close() (err error) {
-	for _, c := range r.closing {
-		err = errors.Join(err, c.Close())
-	}
-	return err
+	close   func() error
 }
 
 func (f *programFlags) record(ctx context.Context, stdout, stderr io.Writer) (err error) {
@@ -78,7 +71,7 @@ func (f *programFlags) record(ctx context.Context, stdout, stderr io.Writer) (er
 	case f.program == fixture.ProgramOff:
 		return usage("program: --set program=off: want on or lines")
 	}
-	runs := programRuns{variant: "float32"}
+	runs := programRuns{variant: "float32", close: func() error { return nil }}
 	defer func() { err = errors.Join(err, runs.close()) }()
 	if err := runs.open(f.golden, f.of); err != nil {
 		return err
@@ -118,11 +111,8 @@ func (r *programRuns) open(golden, of string) error {
 		}
 	}
 	opened, err := store.OpenCases(cmp.Or(of, golden), dump.Options{Unjudged: true})
-	if err != nil {
-		return err
-	}
+	r.close = func() error { return dump.CloseAll(opened) }
 	for _, run := range opened {
-		r.closing = append(r.closing, run)
 		if !isDir(run.Path) || store.KeepsRuns(run.Path) {
 			err = usage("program: %s is no folder with a dump, beside whose run.json a program lies", run.Path)
 		}
@@ -136,7 +126,7 @@ func (r *programRuns) open(golden, of string) error {
 
 // openStore opens the goldens that judge.
 func (r *programRuns) openStore(s *store.Store) (err error) {
-	r.store, r.closing = s.Dir(), append(r.closing, s)
+	r.store, r.close = s.Dir(), s.Close
 	if dir := filepath.Dir(filepath.Clean(s.Dir())); filepath.Base(s.Dir()) == "golden" && isFixture(dir) {
 		if r.yaml, err = fixture.Load(dir); err != nil {
 			return err

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/tensor"
@@ -45,7 +44,11 @@ func selftest(cmd *cobra.Command) error {
 		}
 	}
 	f := inputFlags{Inputs: report.Inputs{Golden: golden, Actual: actual}}
-	return f.judge(ctx, stderr, "selftest", func(r *report.Report, _ []judge.Case) error { return selfVerdict(r, stdout) })
+	r, _, err := f.judge(ctx, stderr, "selftest")
+	if err != nil {
+		return err
+	}
+	return selfVerdict(r, stdout)
 }
 
 // selfVerdict wants that enough was compared, and passes.

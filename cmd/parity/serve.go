@@ -5,7 +5,6 @@ import (
 
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/session"
 )
@@ -54,21 +53,14 @@ func (f *serveFlags) run(cmd *cobra.Command, dir string) error {
 	if err := device(f.Device); err != nil {
 		return err
 	}
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Context: cmd.Context()})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	fx := s.Default()
-	_, err = fx.Serve(f.Serving)
-	if codeOf(err) == exitUsage {
-		return err
-	}
-	var r *report.Report
-	if err != nil {
-		r = failed(fx.Name(), err)
-	} else {
-		r = fx.ServeReport()
-	}
-	return f.write(cmd.OutOrStdout(), r, "", err)
+	cfg := session.Config{Fixtures: []string{dir}, Context: cmd.Context()}
+	return inSession(cfg, func(_ *session.Session, fx *session.Fixture) error {
+		switch _, err := fx.Serve(f.Serving); {
+		case codeOf(err) == exitUsage:
+			return err
+		case err != nil:
+			return f.write(cmd.OutOrStdout(), failed(fx.Name(), err), "", err)
+		}
+		return f.write(cmd.OutOrStdout(), fx.ServeReport(), "", nil)
+	})
 }

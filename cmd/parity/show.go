@@ -1,17 +1,23 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/goparity/goparity/internal/attention"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/search"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
@@ -118,30 +124,28 @@ func tokens(ids []int) string {
 
 // tensors prints those of a run whose label contains --layer, and returns how many these are.
 func (f *showFlags) tensors(w io.Writer, r *dump.Run) (shown int, err error) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "step\tlabel\tdtype\tshape\tmin\tmax\tmean\tsum\tnan\tinf\tfirst values")
+	rows := [][]string{{"step", "label", "dtype", "shape", "min", "max", "mean", "sum", "nan", "inf", "first values"}}
 	for _, e := range r.Entries {
 		if !strings.Contains(e.Label(), f.layer) {
 			continue
 		}
 		shown++
-		if f.by == "" || len(e.Tensor.Shape()) == 0 {
-			if err := line(tw, e.Step, e.Label(), e.Tensor); err != nil {
+		parts, name := []*tensor.Tensor{e.Tensor}, func(int) string { return e.Label() }
+		if f.by != "" && len(e.Tensor.Shape()) > 0 {
+			name = func(i int) string { return fmt.Sprintf("%s %s %d", e.Label(), f.by, i) }
+			if parts, err = split(e.Tensor, f.by); err != nil {
 				return shown, err
 			}
-			continue
-		}
-		parts, err := split(e.Tensor, f.by)
-		if err != nil {
-			return shown, err
 		}
 		for i, p := range parts {
-			if err := line(tw, e.Step, fmt.Sprintf("%s %s %d", e.Label(), f.by, i), p); err != nil {
+			row, err := figures(e.Step, name(i), p)
+			if err != nil {
 				return shown, err
 			}
+			rows = append(rows, row)
 		}
 	}
-	return shown, tw.Flush()
+	return shown, writeTable(w, rows)
 }
 
 // split returns the rows or columns of a tensor as views.
@@ -167,28 +171,146 @@ func split(t *tensor.Tensor, by string) ([]*tensor.Tensor, error) {
 	return parts, nil
 }
 
-func line(w io.Writer, step, label string, t *tensor.Tensor) error {
+// figures are the row of a tensor.
+func figures(step, label string, t *tensor.Tensor) ([]string, error) {
 	stats, err := compare.StatsOf(t)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	stored := t.Packing() // of the blocks from which the elements are computed
-	if stored == "" {
-		stored = t.DType().Short()
+	// Packing is that of the blocks from which the elements are computed.
+	row := []string{report.Clean(step), report.Clean(label), cmp.Or(t.Packing(), t.DType().Short()), tensor.FormatShape(t.Shape())}
+	finite := t.Len() - stats.NaN - stats.Inf
+	for _, v := range []float64{stats.Min, stats.Max, stats.Mean, stats.Mean * float64(finite)} {
+		if finite > 0 {
+			row = append(row, fmt.Sprintf("%.6g", v))
+		} else {
+			row = append(row, "-")
+		}
 	}
 	var first []string
 	values := make([]float64, min(valuesShown, t.Len()))
 	for _, v := range values[:t.Float64s(values, 0)] {
 		first = append(first, fmt.Sprintf("%.6g", v))
 	}
-	figures := []string{"-", "-", "-", "-"}
-	if finite := t.Len() - stats.NaN - stats.Inf; finite > 0 {
-		for i, v := range []float64{stats.Min, stats.Max, stats.Mean, stats.Mean * float64(finite)} {
-			figures[i] = fmt.Sprintf("%.6g", v)
+	return append(row, fmt.Sprint(stats.NaN), fmt.Sprint(stats.Inf), strings.Join(first, " ")), nil
+}
+
+// heads shows the attentions of two dumps that are joined, or of one, as joined with itself.
+func (f *showFlags) heads(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 && f.Names != "" {
+		return usage("show: --names joins two dumps, and there is one")
+	}
+	f.Golden, f.Actual, f.diagnose = args[0], args[len(args)-1], setting.DiagnoseOff
+	in, err := f.open(cmd.ErrOrStderr())
+	defer in.close()
+	if err != nil {
+		return err
+	}
+	c, err := in.compare(cmd.Context())
+	if err != nil {
+		return err
+	}
+	t := &headTable{two: len(args) == 2, cases: len(c.Cases) > 1}
+	if err := t.read(cmd.Context(), c, in.opt.Diagnosis.Evidence, f.layer); err != nil {
+		return err
+	}
+	if len(t.rows) == 0 {
+		return fmt.Errorf("no attention can be shown of %s: record its weights (torch: attn_implementation=eager), "+
+			"or q, k, v, what the output projection is given, and the program beside them", strings.Join(args, " and "))
+	}
+	t.rows = slices.Insert(t.rows, 0, t.row("case", "step", "attention", "head", "side", "mean", "entropy", "of ln n", "key",
+		"gets", "key 0 gets", ""))
+	if err := writeTable(cmd.OutOrStdout(), t.rows); err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(cmd.OutOrStdout(), t.remark.String())
+	return err
+}
+
+// headTable has a line for each head, or with two dumps two.
+type headTable struct {
+	rows   [][]string
+	two    bool
+	cases  bool // there are several: each line has its own
+	remark strings.Builder
+}
+
+// read adds the attentions of a comparison whose label contains a text.
+func (t *headTable) read(ctx context.Context, c *judge.Comparison, evidence search.Evidence, layer string) error {
+	run, err := c.Evidence()
+	if err != nil {
+		return err
+	}
+	programs := map[string]attention.Program{}
+	for _, k := range c.Cases {
+		if k.Program != nil {
+			load, end := evidence.Outside(k.Program)
+			defer end()
+			programs[k.Golden.Info.Case] = attention.Program{Program: k.Program, Load: load}
 		}
 	}
-	cells := slices.Concat([]string{report.Clean(step), report.Clean(label), stored, tensor.FormatShape(t.Shape())}, figures,
-		[]string{fmt.Sprint(stats.NaN), fmt.Sprint(stats.Inf), strings.Join(first, " ")})
-	_, err = fmt.Fprintln(w, strings.Join(cells, "\t"))
-	return err
+	golden, candidate := attention.Beside(ctx, run, programs)
+	for i, g := range golden {
+		if strings.Contains(g.Label(), layer) {
+			t.add(g, candidate[i])
+		}
+	}
+	return nil
+}
+
+// add adds an attention, and that of the candidate where there are two dumps, nil where it cannot be shown.
+func (t *headTable) add(g attention.Weights, a *attention.Weights) {
+	for h := range g.Heads {
+		t.line(g, h, "golden")
+		if t.two && a != nil && h < len(a.Heads) {
+			t.line(*a, h, "candidate")
+		}
+	}
+	t.name(g, "")
+	switch {
+	case t.two && a != nil:
+		t.name(*a, " of the candidate")
+	case t.two:
+		fmt.Fprintf(&t.remark, "not shown of the candidate: %s, its weights are not recorded, "+
+			"and no q, k and v make what its attention gives\n", t.label(g))
+	}
+}
+
+func (t *headTable) line(w attention.Weights, head int, side string) {
+	h := w.Heads[head]
+	cells := []string{w.Case, w.Step, w.Label(), fmt.Sprint(head), side, "-", "-", "-", "-", "-", "-", h.Note()}
+	if h.Queries > 0 {
+		figures := fmt.Sprintf("%.4g %.4g %.3f %d %.3f %.3f", h.Mean, h.Entropy, h.Part, h.Key, h.Most, h.First)
+		copy(cells[5:], strings.Fields(figures))
+	}
+	t.rows = append(t.rows, t.row(cells...))
+}
+
+// row leaves out what would be the same in all lines.
+func (t *headTable) row(cells ...string) (row []string) {
+	for i, cell := range cells {
+		if (i > 0 || t.cases) && (i != 4 || t.two) {
+			row = append(row, report.Clean(cell))
+		}
+	}
+	return row
+}
+
+// name names the heads that look at all keys alike.
+func (t *headTable) name(w attention.Weights, side string) {
+	is := make([]bool, len(w.Heads))
+	for i, h := range w.Heads {
+		is[i] = h.Uniform()
+	}
+	if p := places.Of(is); p.Count > 0 { // "all 4 heads", "heads 1–3"
+		fmt.Fprintf(&t.remark, "uniform in %s%s: %s of %d\n", t.label(w), side, p.Text("head"), p.Total)
+	}
+}
+
+// label is that of an attention, with its case in front where there are several.
+func (t *headTable) label(w attention.Weights) string {
+	if t.cases {
+		return report.Clean(w.Case + " " + w.Label())
+	}
+	return report.Clean(w.Label())
 }

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
@@ -62,8 +62,7 @@ func (t tree) write(r *report.Report, path string, cases []judge.Case) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	files := t.files(r, path, cases)
-	for file, write := range files {
+	for file, write := range t.files(r, path, cases) {
 		file = filepath.Join(tmp, file)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), writeFile(file, write)); err != nil {
 			return err
@@ -92,10 +91,11 @@ func (t tree) files(r *report.Report, path string, cases []judge.Case) map[strin
 		path = abs
 	}
 	name := fmt.Sprintf("layer_verification_report_%s_%s.txt", plain(filepath.Base(path)), plain(encoding(r)))
-	for folder, mode := range map[string]report.Mode{entries[0]: report.Standard, entries[1]: report.Injected} {
+	for i, mode := range []report.Mode{report.Standard, report.Injected} {
+		folder := entries[i]
 		var golden, actual []*dump.Run
 		for _, k := range cases {
-			if of := map[report.Mode]*dump.Run{report.Standard: k.Actual, report.Injected: k.Injected}[mode]; of != nil {
+			if of := []*dump.Run{k.Actual, k.Injected}[i]; of != nil {
 				golden, actual = append(golden, k.Golden), append(actual, of)
 			}
 		}
@@ -136,14 +136,10 @@ func encoding(r *report.Report) string {
 	return "unknown"
 }
 
+var notPlain = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
+
 // plain makes a name fit for a file's.
 func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			slices.Contains([]rune("._-"), r)) {
-			return r
-		}
-		return '_'
-	}, s)
+	s = notPlain.ReplaceAllString(s, "_")
 	return strings.TrimLeft(s[:min(len(s), 80)], ".")
 }

@@ -81,7 +81,7 @@ func (f *weightsFlags) run(cmd *cobra.Command, args []string) (err error) {
 	case report.Wrong():
 		return errMismatch
 	case !report.Pass:
-		return &exitError{code: exitInfra}
+		return errInfra
 	}
 	return nil
 }

@@ -53,6 +53,17 @@ func OpenQuantised(path string) (*Checkpoint, error) {
 	return c, err
 }
 
+// WriteDequantised writes the folder of a model with the numbers that the quantised weights of a checkpoint stand for, and
+// returns the names of these. model is the folder with its other files.
+func WriteDequantised(path, dir, model string) (quantised []string, err error) {
+	c, err := OpenQuantised(path)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Quantised(), c.Write(dir, model)
+}
+
 // add opens .safetensors files that belong together.
 func (c *Checkpoint) add(files []string) error {
 	var all []tensor.Named

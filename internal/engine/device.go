@@ -15,7 +15,7 @@ import (
 
 // RunOnDevice runs a job as go test and the command do: on an existing device, alone on it, and
 // with the module's edited copy of transformers if there is one. It passes to say, a line each,
-// what a person should know: which GPU it uses, who holds the device and how long, and warnings.
+// what a person should know: which GPU it uses, who holds the device and how long, what the engine does, and warnings.
 //
 // Errors: those of [Run] and of supervise.Lock.
 func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string)) (*Result, error) {
@@ -51,7 +51,10 @@ func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string
 		return nil, err
 	}
 	defer unlock()
+	phases := LogPhases(func(line string) { say(job.Engine + ": " + line) })
+	opt.Progress = phases.Event
 	r, err := Run(ctx, job, opt)
+	phases.Stop(err == nil)
 	if err != nil {
 		if waited != "" && errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("%w; before that, %s", err, waited)

@@ -46,21 +46,12 @@ func (u *update) dequantise() error {
 	if path == "" {
 		path = model
 	}
-	c, err := checkpoint.OpenQuantised(path)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
 	dir, err := u.tempDir()
-	if err != nil {
-		return err
+	if err == nil {
+		u.dequantised = filepath.Join(dir, "model")
+		u.quantised, err = checkpoint.WriteDequantised(path, u.dequantised, model)
 	}
-	dir = filepath.Join(dir, "model")
-	if err := c.Write(dir, model); err != nil {
-		return err
-	}
-	u.dequantised, u.quantised = dir, c.Quantised()
-	return nil
+	return err
 }
 
 // checkActivations refuses a run that rounded the inputs of products otherwise than a reference does.

@@ -118,10 +118,7 @@ func (r *runner) run(job engine.Job) (*engine.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	phases := engine.LogPhases(func(line string) { r.say(job.Engine + ": " + line) })
-	opt.Progress = phases.Event
 	result, err := engine.RunOnDevice(ctx, job, opt, r.say)
-	phases.Stop(err == nil)
 	if err == nil {
 		r.opened = append(r.opened, result.Runs...)
 	}

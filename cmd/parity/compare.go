@@ -26,8 +26,8 @@ import (
 type compareFlags struct {
 	inputFlags
 	resultFlags
-	fixture  string // its folder; empty where dumps are compared
-	run      setting.Run
+	fixture  string      // its folder; empty where dumps are compared
+	now      setting.Run // which run of the fixture
 	mode     setting.Mode
 	observer bool
 	edits    []string
@@ -59,16 +59,9 @@ func newCompare() *cobra.Command {
 			"  'layers.3.mixer:17 scalar 0.125'           a number, the first one; eps=1e-5 names the argument\n" +
 			"  'layers.*.mlp:3 sibling silu → gelu'       any edit that is found, by its kind and a part of its text\n" +
 			"  'layers.3.mixer:9 weight layers.2.w'       another weight",
-		Args: cobra.MaximumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.choose(args, cmd.Flags().Changed); err != nil {
-				return err
-			}
-			if f.edits != nil {
-				return f.edit(cmd)
-			}
-			return f.compareAll(cmd)
-		},
+		Args:    cobra.MaximumNArgs(2),
+		PreRunE: f.choose,
+		RunE:    f.run,
 	}
 	f.add(c)
 	return c
@@ -118,8 +111,8 @@ func (f *compareFlags) add(c *cobra.Command) {
 	f.diagnose = setting.DiagnoseFull
 	fl.Var(setting.Flag(&f.diagnose), "diagnose",
 		"time for the search of causes when the comparison fails: `off`, fast or full")
-	f.run = setting.RunReplay
-	fl.Var(setting.Flag(&f.run), "run", "of a fixture: judge the recorded run, `replay`, or run the candidate now, cpu or gpu")
+	f.now = setting.RunReplay
+	fl.Var(setting.Flag(&f.now), "run", "of a fixture: judge the recorded run, `replay`, or run the candidate now, cpu or gpu")
 	f.mode = setting.ModeCan
 	fl.Var(setting.Flag(&f.mode), "mode", "with --run: `both`, the run as it is and one on golden inputs, or standard (default: both where the engine can)")
 	fl.Lookup("mode").DefValue = ""
@@ -127,14 +120,15 @@ func (f *compareFlags) add(c *cobra.Command) {
 		"with --run: run the engines once more without hooks: do these change what the model returns?")
 	fl.StringArrayVar(&f.edits, "edit", nil, "an `edit` of the reference's program, or a layer; may be repeated")
 	fl.StringVarP(&f.out.dir, "output", "o", "", "write reports, plots and names of layers to this `folder`")
-	f.resultFlags.add(c, "list every port")
+	f.resultFlags.add(c, reportName, "list every port")
 	for _, other := range []string{"json", "output", "verbose", "diagnose", "tokens", "run"} {
 		c.MarkFlagsMutuallyExclusive("edit", other)
 	}
 }
 
 // choose says what is compared. It refuses inputs that a fixture has itself, and flags that would have no effect.
-func (f *compareFlags) choose(args []string, changed func(string) bool) error {
+func (f *compareFlags) choose(cmd *cobra.Command, args []string) error {
+	changed := cmd.Flags().Changed
 	if len(args) == 1 && f.Golden+f.Actual == "" && isFixture(args[0]) {
 		f.fixture = args[0]
 	}
@@ -149,13 +143,16 @@ func (f *compareFlags) choose(args []string, changed func(string) bool) error {
 			filepath.ToSlash(filepath.Join(f.fixture, fixture.FileName)))
 	case f.edits != nil:
 		return usage("compare: --edit is for dumps: give the fixture's runs, GOLDEN CANDIDATE")
-	case (f.observer || changed("mode")) && f.run == setting.RunReplay:
+	case (f.observer || changed("mode")) && f.now == setting.RunReplay:
 		return usage("compare: --mode and --observer are for a fixture that runs now: --run cpu")
 	}
 	return nil
 }
 
-func (f *compareFlags) compareAll(cmd *cobra.Command) error {
+func (f *compareFlags) run(cmd *cobra.Command, _ []string) error {
+	if f.edits != nil {
+		return f.edit(cmd)
+	}
 	if err := cmp.Or(f.refuseOverwrite(f.json), f.out.check()); err != nil {
 		return err
 	}
@@ -189,7 +186,7 @@ func (f *compareFlags) compareAll(cmd *cobra.Command) error {
 
 // judgeFixture judges the run of a fixture.
 func (f *compareFlags) judgeFixture(ctx context.Context) (r *report.Report, cases []judge.Case, err error) {
-	cfg := session.Config{Fixtures: []string{f.fixture}, Run: f.run, Mode: f.mode, Observer: f.observer, Diagnose: f.diagnose,
+	cfg := session.Config{Fixtures: []string{f.fixture}, Run: f.now, Mode: f.mode, Observer: f.observer, Diagnose: f.diagnose,
 		Context: ctx}
 	err = inSession(cfg, func(_ *session.Session, fx *session.Fixture) error {
 		if r, err = fx.Report(); err != nil {
@@ -218,8 +215,8 @@ type resultFlags struct {
 	verbose bool
 }
 
-func (f *resultFlags) add(c *cobra.Command, verbose string) {
-	addJSON(c, &f.json, reportName)
+func (f *resultFlags) add(c *cobra.Command, json, verbose string) {
+	addJSON(c, &f.json, json)
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, verbose)
 }
 

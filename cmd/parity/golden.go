@@ -255,13 +255,9 @@ func newUpdate() *cobra.Command {
 		Long: "update runs the reference, or takes its dump, and rewrites the goldens of fixtures: of a folder with a\n" +
 			"fixture.yaml, or with DIR/... of all below it. Then the recorded runs are judged against the new goldens:\n" +
 			"exit code 1 if one does not fit any more, 3 if there was none to judge.",
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return f.update(cmd, args)
-		},
+		Args:    cobra.MinimumNArgs(1),
+		PreRunE: f.check,
+		RunE:    f.update,
 	}
 	fl := c.Flags()
 	fl.BoolVar(&f.onlyNew, "new", false, "only what has no golden yet")
@@ -275,7 +271,7 @@ func newUpdate() *cobra.Command {
 	return c
 }
 
-func (f *updateFlags) check() error {
+func (f *updateFlags) check(*cobra.Command, []string) error {
 	switch {
 	case f.bless == "" && f.run != setting.RunReplay:
 		return usage("update: --run says which run --bless makes golden; the reference runs on the CPU")

@@ -46,17 +46,9 @@ func newInit() *cobra.Command {
 			"their own get rules, where equal values speak for them. Nothing is overwritten.\n\n" +
 			"Without GOLDEN and --prompt, cases: auto plans inputs and execution paths that cross the model's boundaries.\n\n" +
 			"The verdict needs no Go: that is for go test.",
-		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.candidate = args[len(args)-1]
-			if len(args) == 2 {
-				f.golden = args[0]
-			}
-			if err := f.check(cmd.Flags().Changed); err != nil {
-				return err
-			}
-			return f.init(cmd.Context(), cmd.OutOrStdout())
-		},
+		Args:    cobra.RangeArgs(1, 2),
+		PreRunE: f.check,
+		RunE:    f.init,
 	}
 	c.Flags().StringVar(&f.engine, "engine", engine.MAX, "what runs a model: `max`, mlx, torch, or a file: docs/your-engine.md")
 	c.Flags().StringVar(&f.prompt, "prompt", "", "without GOLDEN: the `text` that is run, in place of the inputs that golden plan lists")
@@ -65,7 +57,11 @@ func newInit() *cobra.Command {
 }
 
 // check refuses flags that would have no effect, and a reference that cannot be run.
-func (f *initFlags) check(changed func(string) bool) error {
+func (f *initFlags) check(cmd *cobra.Command, args []string) error {
+	if f.candidate = args[len(args)-1]; len(args) == 2 {
+		f.golden = args[0]
+	}
+	changed := cmd.Flags().Changed
 	switch model := isModel(f.candidate); {
 	case f.golden == "" && !model:
 		return usage("init: %s is no model folder (config.json, *.safetensors): a dump goes with a golden, %s",
@@ -80,7 +76,8 @@ func (f *initFlags) check(changed func(string) bool) error {
 	return mayUpdate()
 }
 
-func (f *initFlags) init(ctx context.Context, stdout io.Writer) error {
+func (f *initFlags) init(cmd *cobra.Command, _ []string) error {
+	stdout := cmd.OutOrStdout()
 	p, err := f.port()
 	if err != nil {
 		return err
@@ -89,7 +86,7 @@ func (f *initFlags) init(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r, err := f.judge(ctx, stdout)
+	r, err := f.judge(cmd.Context(), stdout)
 	if err != nil {
 		return fmt.Errorf("%s is written, but could not be judged: %w", f.dir, err)
 	}

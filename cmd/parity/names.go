@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -31,13 +32,10 @@ func newNames() *cobra.Command {
 			"possible  no value agrees: place in the order, shape and name\n\n" +
 			"exit codes: 0 rules were found or none is needed, 3 nothing shows that the two runs are of one model",
 		Args: cobra.MaximumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.positional("names", args); err != nil {
-				return err
-			}
-			if err := f.refuseOverwrite(f.out, f.json); err != nil {
-				return err
-			}
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			return cmp.Or(f.positional("names", args), f.refuseOverwrite(f.out, f.json))
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := f.propose()
 			if err != nil {
 				return err

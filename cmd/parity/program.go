@@ -41,10 +41,7 @@ func newProgram() *cobra.Command {
 			"--for DUMP records it for a candidate's dump, next to whose run.json it is written, to be judged without a\n" +
 			"golden: parity compare --program DUMP/" + dump.ProgramFile + " --weights CHECKPOINT DUMP.",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.model = strings.Join(args, "")
-			return f.record(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE: f.record,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.golden, "golden", "", "`folder` of the goldens: a fixture, a store or a dump")
@@ -64,7 +61,8 @@ type programRuns struct {
 	close   func() error
 }
 
-func (f *programFlags) record(ctx context.Context, stdout, stderr io.Writer) (err error) {
+func (f *programFlags) record(cmd *cobra.Command, args []string) (err error) {
+	f.model = strings.Join(args, "")
 	switch {
 	case (f.golden == "") == (f.of == ""):
 		return usage("program: want one of --golden and --for")
@@ -92,12 +90,12 @@ func (f *programFlags) record(ctx context.Context, stdout, stderr io.Writer) (er
 	if err != nil {
 		return err
 	}
-	r, err := runEngine(ctx, f.job, logFile, stderr)
+	r, err := runEngine(cmd.Context(), f.job, logFile, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	return f.keep(ctx, stdout, &runs, r)
+	return f.keep(cmd.Context(), cmd.OutOrStdout(), &runs, r)
 }
 
 // open opens the runs that programs are recorded for: those of a store, which may be a fixture's, or else of dumps.

@@ -23,10 +23,10 @@ import (
 )
 
 type reportFlags struct {
-	json, png, html, markdown string
-	baseline, junit           string
-	within                    []string // limits by which a report can be judged again
-	verbose                   bool
+	resultFlags
+	png, html, markdown string
+	baseline, junit     string
+	within              []string // limits by which a report can be judged again
 }
 
 func newReport() *cobra.Command {
@@ -70,11 +70,10 @@ func newReport() *cobra.Command {
 		"write the plot of the error along the depth to this `file` (- for standard output, in place of the text)")
 	fl.StringVar(&f.html, "html", "", "write the page to this `file` (or -)")
 	fl.StringVar(&f.markdown, "markdown", "", "write the summary for a CI's page to this `file` (or -)")
-	addJSON(c, &f.json, "the report as it was judged again")
+	f.add(c, "the report as it was judged again", "list every port")
 	fl.StringVar(&f.baseline, "baseline", "", "an earlier `report.json`: say what is better, worse, new and gone")
 	addWithin(c, &f.within, "judge by these `limits` alone, keys of fixture.yaml: rel_l2=1e-4,row_rel_l2=1e-3", recorded...)
 	fl.StringVar(&f.junit, "junit", "", "add the reports of failed tests to this JUnit `file`")
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "list every port")
 	for _, other := range []string{"png", "html", "markdown", "json", "baseline", "within", "verbose"} {
 		c.MarkFlagsMutuallyExclusive("junit", other)
 	}
@@ -100,11 +99,11 @@ func (f *reportFlags) run(path string, stdout io.Writer) error {
 			return usage("report: %v", err)
 		}
 	}
-	return f.write(r, file, stdout)
+	return f.documents(r, file, stdout)
 }
 
-// write writes all documents, of which one may take the place of the text.
-func (f *reportFlags) write(r *report.Report, file string, stdout io.Writer) error {
+// documents writes all documents, of which one may take the place of the text.
+func (f *reportFlags) documents(r *report.Report, file string, stdout io.Writer) error {
 	text, first := stdout, ""
 	outputs := []struct {
 		flag, path string
@@ -200,16 +199,14 @@ func attachReport(xml []byte, r *report.Report, file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var attached []string
-	for _, a := range []string{file, filepath.Join(filepath.Dir(file), "report.txt")} {
-		if !exists(a) {
-			continue
-		}
-		p, err := export.Path(a, wd, os.Getenv("JENKINS_URL") != "")
-		if err != nil {
+	attached := []string{file}
+	if text := filepath.Join(filepath.Dir(file), "report.txt"); exists(text) {
+		attached = append(attached, text)
+	}
+	for i, a := range attached {
+		if attached[i], err = export.Path(a, wd, os.Getenv("JENKINS_URL") != ""); err != nil {
 			return nil, err
 		}
-		attached = append(attached, p)
 	}
 	return export.Attach(xml, r, attached...)
 }

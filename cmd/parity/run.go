@@ -52,9 +52,7 @@ func newRun() *cobra.Command {
 			"PARITY_PYTHON is the interpreter that has the engines, else that of .venv next to go.mod, of the active\n" +
 			"environment, of the one that the wheel was installed into, or python3.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE: f.run,
 	}
 	f.add(c)
 	return c
@@ -88,7 +86,8 @@ func (f *runFlags) add(c *cobra.Command) {
 	}
 }
 
-func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+func (f *runFlags) run(cmd *cobra.Command, _ []string) error {
+	stdout := cmd.OutOrStdout()
 	if err := f.prepare(); err != nil {
 		return err
 	}
@@ -110,7 +109,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 	}
 	logFile := out + ".log" // stays where the run fails
-	r, err := runEngine(ctx, job, logFile, stderr)
+	r, err := runEngine(cmd.Context(), job, logFile, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

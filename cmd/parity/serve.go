@@ -27,7 +27,7 @@ func newServe() *cobra.Command {
 			"started. " + serving.KeyVariable + " is the key of a server that wants one.\n\n" +
 			"exit codes: 0 all answers are right, 1 one is wrong, 2 usage, 3 a request got no answer that can be judged",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+		RunE: f.run,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.URL, "url", "", "`address` of a server that runs, http://HOST:PORT")
@@ -37,11 +37,11 @@ func newServe() *cobra.Command {
 	fl.DurationVar(&f.Start, "start-timeout", serving.DefaultStart, "how long a server that is started may take until it is ready")
 	fl.StringVar(&f.Device, "device", engine.CPU, "where the server computes, for the fixture's encodings: cpu or gpu")
 	fl.StringVar(&f.Encoding, "encoding", "", "`dtype` in which the server computes (default: by the fixture's encodings)")
-	f.add(c, "list every request, and what was asked to find a cause")
+	f.add(c, reportName, "list every request, and what was asked to find a cause")
 	return c
 }
 
-func (f *serveFlags) run(cmd *cobra.Command, dir string) error {
+func (f *serveFlags) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.Timeout <= 0 || f.Start <= 0:
 		return usage("serve: --timeout %s, --start-timeout %s: want a time, 30s", f.Timeout, f.Start)
@@ -53,7 +53,7 @@ func (f *serveFlags) run(cmd *cobra.Command, dir string) error {
 	if err := device(f.Device); err != nil {
 		return err
 	}
-	cfg := session.Config{Fixtures: []string{dir}, Context: cmd.Context()}
+	cfg := session.Config{Fixtures: args, Context: cmd.Context()}
 	return inSession(cfg, func(_ *session.Session, fx *session.Fixture) error {
 		switch _, err := fx.Serve(f.Serving); {
 		case codeOf(err) == exitUsage:

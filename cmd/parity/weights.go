@@ -25,7 +25,7 @@ func newWeights() *cobra.Command {
 			"REF and CAND are a .safetensors file, its index.json, a .gguf, .pt or .npz file, or the folder of a model.\n\n" +
 			"exit codes: 0 all are the reference's, 1 one is not, 3 they could not be read or joined",
 		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE: f.run,
 	}
 	c.Flags().StringArrayVar(&f.configs, "config", nil, "config.json `file` of REF, given twice: of CAND, too")
 	c.Flags().StringVar(&f.adapter, "adapter", "", "`folder` of a LoRA adapter that CAND must have merged (default: the one in the folder REF)")

@@ -186,8 +186,8 @@ func (f *compareFlags) run(cmd *cobra.Command, _ []string) error {
 
 // judgeFixture judges the run of a fixture.
 func (f *compareFlags) judgeFixture(ctx context.Context) (r *report.Report, cases []judge.Case, err error) {
-	cfg := session.Config{Fixtures: []string{f.fixture}, Run: f.now, Mode: f.mode, Observer: f.observer, Diagnose: f.diagnose,
-		Context: ctx}
+	cfg := session.Config{Fixtures: []string{f.fixture}, Run: f.now, Mode: f.mode, Observer: f.observer,
+		Diagnose: f.diagnose, Context: ctx}
 	err = inSession(cfg, func(_ *session.Session, fx *session.Fixture) error {
 		if r, err = fx.Report(); err != nil {
 			return err
@@ -256,16 +256,20 @@ func exitOf(r *report.Report) error {
 	return &exitError{exitInfra, errors.New(report.Headline(r))}
 }
 
+// compared compares two dumps without a search for causes. Their tensors can be read until they are closed.
+func (f *inputFlags) compared(cmd *cobra.Command) (in *inputs, c *judge.Comparison, err error) {
+	f.diagnose = setting.DiagnoseOff
+	if in, err = f.open(cmd.ErrOrStderr()); err == nil {
+		c, err = in.compare(cmd.Context())
+	}
+	return in, c, err
+}
+
 // edit says how far down the candidate is right by the reference's program with the edits. One that is only a layer
 // lists its operators.
 func (f *compareFlags) edit(cmd *cobra.Command) error {
-	f.diagnose = setting.DiagnoseOff
-	in, err := f.open(cmd.ErrOrStderr())
+	in, c, err := f.compared(cmd)
 	defer in.close()
-	if err != nil {
-		return err
-	}
-	c, err := in.compare(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -126,22 +126,19 @@ func writeTable(w io.Writer, rows [][]string) error {
 // textOptions: colour and the real width on a terminal, plain text elsewhere (NO_COLOR is
 // respected). The report lies in file.
 func textOptions(w io.Writer, verbose bool, file string) report.TextOptions {
-	opt := report.TextOptions{Verbose: verbose, File: file, All: "all with -v"}
-	if fd, ok := terminal(w); ok {
-		opt.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-		if width, _, err := term.GetSize(fd); err == nil {
-			opt.Width = width
-		}
-	}
-	return opt
+	width, ok := terminal(w)
+	return report.TextOptions{Verbose: verbose, File: file, All: "all with -v", Width: width,
+		Color: ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-func terminal(w io.Writer) (fd int, ok bool) {
+// terminal reports whether w is one, and how wide it is, 0 where that is not known.
+func terminal(w io.Writer) (width int, ok bool) {
 	f, ok := w.(*os.File)
-	if !ok {
+	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0, false
 	}
-	return int(f.Fd()), term.IsTerminal(int(f.Fd()))
+	width, _, _ = term.GetSize(int(f.Fd()))
+	return width, true
 }
 
 // worthALine is how many bytes are compared before one could read how far it is.
@@ -171,10 +168,5 @@ func progress(w io.Writer, what string, least int64) (set func(done, total int64
 			show(fmt.Sprintf("%s: %d %%", what, at))
 		}
 	}
-	end = func() {
-		mu.Lock()
-		defer mu.Unlock()
-		show("")
-	}
-	return set, end
+	return set, func() { set(least+1, least+1) } // all is done
 }

@@ -31,7 +31,11 @@ func newGolden() *cobra.Command {
 		Args:  subcommand,
 		RunE:  group,
 	}
-	c.AddCommand(newPlan(), newUpdate(), newProgram(), newGoldenLs(), newGoldenVerify(), newGoldenDiff(), newGoldenPrune())
+	c.AddCommand(newPlan(), newUpdate(), newProgram(), newGoldenLs(),
+		storeCommand("verify FIXTURE …", "read every golden and compare it with the hashes of the index",
+			cobra.MinimumNArgs(1), verifyAll),
+		storeCommand("diff OLD NEW", "how far goldens moved between two stores, the furthest first", cobra.ExactArgs(2), diff),
+		newGoldenPrune())
 	return c
 }
 
@@ -48,36 +52,37 @@ func openStore(dir string) (*store.Store, error) {
 	return s, err
 }
 
-// withStore hands over the store of a folder, open.
-func withStore(dir string, do func(*store.Store) error) error {
-	s, err := openStore(dir)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	return do(s)
+// storeCommand is a command that has the stores of its arguments, open.
+func storeCommand(use, short string, args cobra.PositionalArgs,
+	do func(cmd *cobra.Command, dirs []string, stores []*store.Store) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, dirs []string) error {
+		var stores []*store.Store
+		for _, dir := range dirs {
+			s, err := openStore(dir)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			stores = append(stores, s)
+		}
+		return do(cmd, dirs, stores)
+	}}
 }
 
 func newGoldenLs() *cobra.Command {
 	var long bool
-	c := &cobra.Command{
-		Use:   "ls FIXTURE",
-		Short: "list the goldens, with -l every tensor",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(args[0], func(s *store.Store) error {
-				rows := [][]string{{"file", "tensors", "bytes", "engine", "date"}}
-				for _, k := range s.Runs() {
-					files, err := lsRun(s, k, long)
-					if err != nil {
-						return err
-					}
-					rows = append(rows, files...)
+	c := storeCommand("ls FIXTURE", "list the goldens, with -l every tensor", cobra.ExactArgs(1),
+		func(cmd *cobra.Command, _ []string, stores []*store.Store) error {
+			rows := [][]string{{"file", "tensors", "bytes", "engine", "date"}}
+			for _, k := range stores[0].Runs() {
+				files, err := lsRun(stores[0], k, long)
+				if err != nil {
+					return err
 				}
-				return writeTable(cmd.OutOrStdout(), rows)
-			})
-		},
-	}
+				rows = append(rows, files...)
+			}
+			return writeTable(cmd.OutOrStdout(), rows)
+		})
 	c.Flags().BoolVarP(&long, "long", "l", false, "list every tensor with its range")
 	return c
 }
@@ -128,22 +133,15 @@ func lsRun(s *store.Store, k *store.Kept, long bool) (rows [][]string, err error
 	return rows, nil
 }
 
-func newGoldenVerify() *cobra.Command {
-	return &cobra.Command{
-		Use:   "verify FIXTURE …",
-		Short: "read every golden and compare it with the hashes of the index",
-		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (found error) {
-			for _, dir := range args {
-				err := withStore(dir, func(s *store.Store) error { return verify(cmd, dir, s) })
-				if err != nil && err != errMismatch {
-					return err
-				}
-				found = cmp.Or(found, err)
-			}
-			return found
-		},
+func verifyAll(cmd *cobra.Command, dirs []string, stores []*store.Store) (found error) {
+	for i, s := range stores {
+		err := verify(cmd, dirs[i], s)
+		if err != nil && err != errMismatch {
+			return err
+		}
+		found = cmp.Or(found, err)
 	}
+	return found
 }
 
 // verify says what is wrong with a store; that is errMismatch.
@@ -189,30 +187,19 @@ func verify(cmd *cobra.Command, dir string, s *store.Store) error {
 	return err
 }
 
-func newGoldenDiff() *cobra.Command {
-	return &cobra.Command{
-		Use:   "diff OLD NEW",
-		Short: "how far goldens moved between two stores, the furthest first",
-		Args:  cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(args[0], func(old *store.Store) error {
-				return withStore(args[1], func(now *store.Store) error {
-					if len(old.Runs()) == 0 && len(now.Runs()) == 0 {
-						return fmt.Errorf("neither %s nor %s has goldens: nothing was compared", args[0], args[1])
-					}
-					d := store.Diff(old, now, nil)
-					lines := d.Lines(0)
-					for _, line := range append(lines, d.Summary()) {
-						fmt.Fprintln(cmd.OutOrStdout(), report.Clean(line))
-					}
-					if len(lines) > 0 {
-						return errMismatch
-					}
-					return nil
-				})
-			})
-		},
+func diff(cmd *cobra.Command, dirs []string, stores []*store.Store) error {
+	if len(stores[0].Runs()) == 0 && len(stores[1].Runs()) == 0 {
+		return fmt.Errorf("neither %s nor %s has goldens: nothing was compared", dirs[0], dirs[1])
 	}
+	d := store.Diff(stores[0], stores[1], nil)
+	lines := d.Lines(0)
+	for _, line := range append(lines, d.Summary()) {
+		fmt.Fprintln(cmd.OutOrStdout(), report.Clean(line))
+	}
+	if len(lines) > 0 {
+		return errMismatch
+	}
+	return nil
 }
 
 func newGoldenPrune() *cobra.Command {

@@ -56,7 +56,7 @@ func newInit() *cobra.Command {
 	return c
 }
 
-// check refuses flags that would have no effect, and a reference that cannot be run.
+// check reads the arguments, and refuses flags that would have no effect, and a reference that cannot be run.
 func (f *initFlags) check(cmd *cobra.Command, args []string) error {
 	if f.candidate = args[len(args)-1]; len(args) == 2 {
 		f.golden = args[0]

@@ -29,26 +29,27 @@ import (
 
 // judge judges two dumps: their tokens, or their tensors, along execution paths where the candidate ran so. It returns
 // the cases whose tensors were compared in one pass.
-func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string) (r *report.Report, cases []judge.Case, err error) {
-	tokens, err := f.asksTokens()
+func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string) (*report.Report, []judge.Case, error) {
+	in, err := f.open(stderr)
+	defer in.close()
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err := f.open(stderr)
-	defer in.close()
-	switch {
+	switch tokens, err := in.judgesTokens(); {
 	case err != nil:
-	case tokens || in.isGeneration():
-		r, err = in.compareTokens(ctx, name)
+		return nil, nil, err
+	case tokens:
+		r, err := in.compareTokens(ctx, name)
+		return r, nil, err
 	case in.alongPath():
-		r, err = in.comparePaths(ctx, name)
-	default:
-		var c *judge.Comparison
-		if c, err = in.compare(ctx); err == nil {
-			r, cases = c.Report(name, true), c.Cases
-		}
+		r, err := in.comparePaths(ctx, name)
+		return r, nil, err
 	}
-	return r, cases, err
+	c, err := in.compare(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.Report(name, true), c.Cases, nil
 }
 
 // compare compares runs of one pass.
@@ -238,29 +239,23 @@ func (in *inputs) pathRuns() (runs paths.Runs, err error) {
 	return runs, nil
 }
 
-// asksTokens reports whether tokens are asked for: where another tool wrote them, or by --tokens.
-func (f *inputFlags) asksTokens() (bool, error) {
-	asked := f.Tokens != nil || continuation.IsForeign(f.Golden) || continuation.IsForeign(f.Actual)
-	switch rest := ofTensors(f.Inputs); {
-	case asked && len(rest) > 0:
-		return false, usage("compare: the tokens of a generation are judged, and %s is about tensors", rest[0])
-	case f.Tokens != nil && *f.Tokens < 0:
-		return false, usage("--tokens %d: want how many tokens are judged, 0 for all", *f.Tokens)
+// judgesTokens reports whether tokens are judged: where another tool wrote them, by --tokens, and where the golden is of a
+// generation and nothing is asked of tensors.
+func (in *inputs) judgesTokens() (bool, error) {
+	asked := in.Tokens != nil || continuation.IsForeign(in.Golden) || continuation.IsForeign(in.Actual)
+	rest := in.Inputs
+	rest.Golden, rest.Actual, rest.Names, rest.Config, rest.Encoding, rest.Raw, rest.FP8 = "", "", "", "", "", "", ""
+	rest.Weights, rest.Tokens = nil, nil
+	switch ofTensors := rest.Args(); {
+	case asked && len(ofTensors) > 0:
+		return false, usage("compare: the tokens of a generation are judged, and %s is about tensors", ofTensors[0])
+	case in.Tokens != nil && *in.Tokens < 0:
+		return false, usage("--tokens %d: want how many tokens are judged, 0 for all", *in.Tokens)
+	case len(ofTensors) > 0:
+		return false, nil
 	}
-	return asked, nil
-}
-
-// isGeneration reports whether the golden is of a generation, and nothing is asked of tensors.
-func (in *inputs) isGeneration() bool {
-	return len(ofTensors(in.Inputs)) == 0 &&
-		slices.ContainsFunc(in.runs[goldenRole], func(r *dump.Run) bool { return r.Info.Generation != nil })
-}
-
-// ofTensors are the arguments that say nothing of a generation.
-func ofTensors(in report.Inputs) []string {
-	in.Golden, in.Actual, in.Names, in.Config, in.Encoding, in.Raw, in.FP8 = "", "", "", "", "", "", ""
-	in.Weights, in.Tokens = nil, nil
-	return in.Args()
+	generated := func(r *dump.Run) bool { return r.Info.Generation != nil }
+	return asked || slices.ContainsFunc(in.runs[goldenRole], generated), nil
 }
 
 // compareTokens judges the generated tokens of all texts of the golden.

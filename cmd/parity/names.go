@@ -76,13 +76,10 @@ func (f *namesFlags) write(stdout io.Writer, p *match.Proposal) error {
 	if err != nil {
 		return err
 	}
-	out := *p // without null
-	out.Rules, out.Ambiguous = append([]match.Proposed{}, p.Rules...), append([]match.Ambiguous{}, p.Ambiguous...)
-	out.Golden, out.Actual = append([]match.Left{}, p.Golden...), append([]match.Left{}, p.Actual...)
 	err = writeJSON(f.json, stdout, struct {
 		Schema int `json:"schema"`
-		match.Proposal
-	}{1, out})
+		*match.Proposal
+	}{1, p})
 	if err == nil && f.json != "-" && f.out != "-" {
 		f.print(stdout, p)
 	}

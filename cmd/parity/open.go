@@ -169,8 +169,8 @@ func (in *inputs) assumePadding() error {
 	return nil
 }
 
-// ready completes the runs whose tensors are compared: the candidate's have the encoding that --assume names, and a note
-// where they are the golden's.
+// ready completes the runs whose tensors are compared: the candidate's have the encoding that --assume
+// names, and a note where they are the golden's.
 func (in *inputs) ready() error {
 	for i, r := range in.runs[actualRole] {
 		said := &r.Info.Encoding
@@ -191,8 +191,8 @@ const sameDump = "golden and actual are the same: this shows only that the dump 
 
 // byRole says where the run of a role stands in a case.
 func byRole(k *judge.Case) map[string]**dump.Run {
-	return map[string]**dump.Run{actualRole: &k.Actual, "injected": &k.Injected, "golden64": &k.Golden64, "noise": &k.Encoded,
-		"unquantised": &k.Unquantised, "unrounded": &k.Unrounded}
+	return map[string]**dump.Run{actualRole: &k.Actual, "injected": &k.Injected, "golden64": &k.Golden64,
+		"noise": &k.Encoded, "unquantised": &k.Unquantised, "unrounded": &k.Unrounded}
 }
 
 // pair makes the cases of the golden, or without one those of the candidate, with their programs.
@@ -265,8 +265,8 @@ func (in *inputs) openPrograms(runs []*dump.Run) error {
 	return nil
 }
 
-// withoutImages leaves out the goldens of cases with images, with a note, where the candidate was given none at all: its
-// engine may take none.
+// withoutImages leaves out the goldens of cases with images, with a note, where the candidate was given
+// none at all: its engine may take none.
 func withoutImages(goldens, runs []*dump.Run) []*dump.Run {
 	shown := func(r *dump.Run) bool { return r.Info.Images != nil }
 	var left []string

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -131,12 +132,14 @@ func (r *programRuns) openStore(s *store.Store) (err error) {
 		}
 		r.variant = r.yaml.Reference("")
 	}
-	goldens := 0
-	for _, k := range s.Runs() {
-		if k.Variant != r.variant || !k.OnePass() || len(k.Info.Order) == 0 { // the program of one pass judges all paths
-			continue
-		}
-		if goldens++; s.HasProgram(k.Info.Case) {
+	goldens := slices.DeleteFunc(slices.Clone(s.Runs()), func(k *store.Kept) bool {
+		return k.Variant != r.variant || !k.OnePass() || len(k.Info.Order) == 0 // the program of one pass judges all paths
+	})
+	if len(goldens) == 0 {
+		return fmt.Errorf("%s has no goldens %s: nothing to record a program for", s.Dir(), r.variant)
+	}
+	for _, k := range goldens {
+		if s.HasProgram(k.Info.Case) {
 			continue
 		}
 		run, err := s.Run(k)
@@ -144,9 +147,6 @@ func (r *programRuns) openStore(s *store.Store) (err error) {
 			return err
 		}
 		r.cases = append(r.cases, run)
-	}
-	if goldens == 0 {
-		return fmt.Errorf("%s has no goldens %s: nothing to record a program for", s.Dir(), r.variant)
 	}
 	return nil
 }

@@ -55,15 +55,7 @@ func newReport() *cobra.Command {
 			"Markdown summary is appended to $GITHUB_STEP_SUMMARY. A DIR that is missing has no reports; the exit code says\n" +
 			"nothing of them.",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case f.junit != "":
-				return attach(cmd.OutOrStdout(), f.junit, args)
-			case len(args) > 1:
-				return usage("report: %s is one report too many: several go with --junit", args[1])
-			}
-			return f.run(args[0], cmd.OutOrStdout())
-		},
+		RunE: f.run,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.png, "png", "",
@@ -80,7 +72,14 @@ func newReport() *cobra.Command {
 	return c
 }
 
-func (f *reportFlags) run(path string, stdout io.Writer) error {
+func (f *reportFlags) run(cmd *cobra.Command, args []string) error {
+	stdout := cmd.OutOrStdout()
+	switch {
+	case f.junit != "":
+		return attach(stdout, f.junit, args)
+	case len(args) > 1:
+		return usage("report: %s is one report too many: several go with --junit", args[1])
+	}
 	criteria, err := parseWithin(f.within)
 	if err != nil {
 		return err
@@ -90,7 +89,7 @@ func (f *reportFlags) run(path string, stdout io.Writer) error {
 			return usage("report: --within %s needs the tensors: parity compare --within judges by it", k.Key)
 		}
 	}
-	r, file, err := findReport(path)
+	r, file, err := findReport(args[0])
 	if err != nil {
 		return err
 	}

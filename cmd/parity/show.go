@@ -17,7 +17,6 @@ import (
 	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/search"
-	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
@@ -95,18 +94,18 @@ func (f *showFlags) show(w io.Writer, path string) error {
 
 // head prints what is known of a run besides its tensors.
 func (f *showFlags) head(w io.Writer, r *dump.Run) {
+	what := []string{"no run.json"}
 	if r.HasInfo {
-		what := []string{strings.TrimSpace(r.Info.Engine + " " + r.Info.Versions[r.Info.Engine]), r.Info.Encoding.String(), r.Info.Mode + " run", "order from " + r.OrderBy}
-		what = slices.DeleteFunc(what, func(s string) bool { return s == "" })
-		fmt.Fprintf(w, "%s: %s\n", report.Clean(r.Path), report.Clean(strings.Join(what, ", ")))
-		for _, line := range r.Info.Describe() {
-			fmt.Fprintln(w, report.Clean(line))
-		}
-		for i, ids := range r.Info.Tokens() {
-			fmt.Fprintf(w, "token ids of sequence %d: %s\n", i, tokens(ids))
-		}
-	} else {
-		fmt.Fprintf(w, "%s: no run.json, order from %s\n", report.Clean(r.Path), r.OrderBy)
+		what = []string{strings.TrimSpace(r.Info.Engine + " " + r.Info.Versions[r.Info.Engine]), r.Info.Encoding.String(),
+			r.Info.Mode + " run"}
+	}
+	what = slices.DeleteFunc(append(what, "order from "+r.OrderBy), func(s string) bool { return s == "" })
+	fmt.Fprintf(w, "%s: %s\n", report.Clean(r.Path), report.Clean(strings.Join(what, ", ")))
+	for _, line := range r.Info.Describe() {
+		fmt.Fprintln(w, report.Clean(line))
+	}
+	for i, ids := range r.Info.Tokens() {
+		fmt.Fprintf(w, "token ids of sequence %d: %s\n", i, tokens(ids))
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "note: %s\n", report.Clean(n))
@@ -149,26 +148,18 @@ func (f *showFlags) tensors(w io.Writer, r *dump.Run) (shown int, err error) {
 }
 
 // split returns the rows or columns of a tensor as views.
-func split(t *tensor.Tensor, by string) ([]*tensor.Tensor, error) {
-	n := t.RowLen()
-	if n == 0 || t.Len() == 0 {
+func split(t *tensor.Tensor, by string) (parts []*tensor.Tensor, err error) {
+	if t.Len() == 0 {
 		return nil, nil
 	}
-	flat, err := t.Reshape(t.Len()/n, n)
-	if err != nil {
-		return nil, err
+	flat, err := t.Reshape(t.Len()/t.RowLen(), t.RowLen())
+	axis := slices.Index([]string{"row", "column"}, by)
+	for i := 0; err == nil && i < flat.Shape()[axis]; i++ {
+		var part *tensor.Tensor
+		part, err = flat.Slice(axis, i, i+1)
+		parts = append(parts, part)
 	}
-	axis := 0
-	if by == "column" {
-		axis = 1
-	}
-	parts := make([]*tensor.Tensor, flat.Shape()[axis])
-	for i := range parts {
-		if parts[i], err = flat.Slice(axis, i, i+1); err != nil {
-			return nil, err
-		}
-	}
-	return parts, nil
+	return parts, err
 }
 
 // figures are the row of a tensor.
@@ -178,7 +169,8 @@ func figures(step, label string, t *tensor.Tensor) ([]string, error) {
 		return nil, err
 	}
 	// Packing is that of the blocks from which the elements are computed.
-	row := []string{report.Clean(step), report.Clean(label), cmp.Or(t.Packing(), t.DType().Short()), tensor.FormatShape(t.Shape())}
+	row := []string{report.Clean(step), report.Clean(label), cmp.Or(t.Packing(), t.DType().Short()),
+		tensor.FormatShape(t.Shape())}
 	finite := t.Len() - stats.NaN - stats.Inf
 	for _, v := range []float64{stats.Min, stats.Max, stats.Mean, stats.Mean * float64(finite)} {
 		if finite > 0 {
@@ -200,13 +192,9 @@ func (f *showFlags) heads(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && f.Names != "" {
 		return usage("show: --names joins two dumps, and there is one")
 	}
-	f.Golden, f.Actual, f.diagnose = args[0], args[len(args)-1], setting.DiagnoseOff
-	in, err := f.open(cmd.ErrOrStderr())
+	f.Golden, f.Actual = args[0], args[len(args)-1]
+	in, c, err := f.compared(cmd)
 	defer in.close()
-	if err != nil {
-		return err
-	}
-	c, err := in.compare(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -218,8 +206,8 @@ func (f *showFlags) heads(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("no attention can be shown of %s: record its weights (torch: attn_implementation=eager), "+
 			"or q, k, v, what the output projection is given, and the program beside them", strings.Join(args, " and "))
 	}
-	t.rows = slices.Insert(t.rows, 0, t.row("case", "step", "attention", "head", "side", "mean", "entropy", "of ln n", "key",
-		"gets", "key 0 gets", ""))
+	t.rows = slices.Insert(t.rows, 0, t.row("case", "step", "attention", "head", "side", "mean", "entropy", "of ln n",
+		"key", "gets", "key 0 gets", ""))
 	if err := writeTable(cmd.OutOrStdout(), t.rows); err != nil {
 		return err
 	}

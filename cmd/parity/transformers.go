@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -62,11 +63,8 @@ func makeCopy(cmd *cobra.Command) (*transformers.Overlay, error) {
 		return nil, err
 	}
 	source, version, err := transformers.Installed(cmd.Context(), python)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := transformers.Folder(".")
-	if err != nil {
+	dir, wrong := transformers.Folder(".")
+	if err = cmp.Or(err, wrong); err != nil {
 		return nil, err
 	}
 	o, err := transformers.Make(dir, source, version)

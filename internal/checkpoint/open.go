@@ -53,8 +53,8 @@ func OpenQuantised(path string) (*Checkpoint, error) {
 	return c, err
 }
 
-// WriteDequantised writes the folder of a model with the numbers that the quantised weights of a checkpoint stand for, and
-// returns the names of these. model is the folder with its other files.
+// WriteDequantised writes the folder of a model with the numbers that the quantised weights of a checkpoint
+// stand for, and returns the names of these. model is the folder with its other files.
 func WriteDequantised(path, dir, model string) (quantised []string, err error) {
 	c, err := OpenQuantised(path)
 	if err != nil {

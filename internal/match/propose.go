@@ -87,7 +87,7 @@ func Propose(golden, actual []Port, opt Options, tolerance float64) (*Proposal, 
 	p.equateMoved()
 	p.pairEqual(byLayout)
 	p.byPlace()
-	out := &Proposal{}
+	out := &Proposal{Rules: []Proposed{}, Ambiguous: []Ambiguous{}, Golden: []Left{}, Actual: []Left{}} // no null in JSON
 	cannot := out.adopt(p.rules(), func(rules []Proposed) error {
 		with := opt
 		with.Rules = slices.Concat(opt.Rules, out.MatchRules(), rulesOf(rules))

@@ -287,9 +287,11 @@ func (f *updateFlags) update(cmd *cobra.Command, args []string) error {
 	for _, dir := range fixtures {
 		err := f.fixture(cmd, dir)
 		switch {
-		case errors.Is(err, errMismatch) || errors.Is(err, errUnjudged) && found == nil:
+		case err == nil:
+		case errors.Is(err, errMismatch):
 			found = err
-		case err == nil || errors.Is(err, errUnjudged):
+		case errors.Is(err, errUnjudged):
+			found = cmp.Or(found, err)
 		case len(fixtures) > 1:
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", dir, err))
 		default:

@@ -30,6 +30,9 @@ import (
 // judge judges two dumps: their tokens, or their tensors, along execution paths where the candidate ran so. It returns
 // the cases whose tensors were compared in one pass.
 func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string) (*report.Report, []judge.Case, error) {
+	if _, err := (&inputs{inputFlags: f}).judgesTokens(); err != nil { // before anything is read
+		return nil, nil, err
+	}
 	in, err := f.open(stderr)
 	defer in.close()
 	if err != nil {

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -78,14 +77,6 @@ func (c Cause) share(fit Float) string {
 	return fmt.Sprintf("%.0f %%", 100*share)
 }
 
-// At is " at " and the layer, written by show; "" for what no layer computes.
-func (c Cause) At(show func(string) string) string {
-	if c.Layer == "" {
-		return ""
-	}
-	return " at " + show(c.Layer)
-}
-
 // Sentence is what the cause is.
 func (c Cause) Sentence() string { return sentence(c.Text, c.Layer) }
 
@@ -99,20 +90,19 @@ func (c Cause) Doc() string {
 func docs(causes []Cause) string {
 	var out []string
 	for _, c := range causes {
-		if d := strings.TrimPrefix(c.Doc(), causeDoc); !slices.Contains(out, d) {
-			out = append(out, d)
-		}
+		out = append(out, strings.TrimPrefix(c.Doc(), causeDoc))
 	}
-	return causeDoc + strings.Join(out, ", ")
+	return causeDoc + strings.Join(once(out), ", ")
 }
 
 // lines are the cause and what is said of it.
 func (c *Cause) lines(said ...string) []Line {
-	out := []Line{{Lead: c.word(), Code: c.ID, Text: strings.TrimPrefix(c.At(Clean), " ")}}
-	for _, text := range said {
-		if text != "" {
-			out = append(out, Line{Text: text, Level: 1})
-		}
+	out := []Line{{Lead: c.word(), Code: c.ID}}
+	if c.Layer != "" { // which computes it
+		out[0].Text = "at " + Clean(c.Layer)
+	}
+	for _, text := range filled(said) {
+		out = append(out, Line{Text: text, Level: 1})
 	}
 	out[len(out)-1].Cause = c.ID
 	return out

@@ -147,26 +147,25 @@ func (d *composer) shown(n, limit int) int {
 // unlimited is the limit of what is always shown.
 const unlimited = 1 << 20
 
-// add adds a section that says anything, with at most limit rows of its table, or else lines.
-func (d *composer) add(s Section, limit int) {
+// add adds a section that says anything, with at most limit rows of its table, or else lines, and then what is said
+// after them in any case.
+func (d *composer) add(s Section, limit int, after ...Line) {
 	if s.Table != nil {
 		n := d.shown(len(s.Table.Rows), limit)
 		s.More, s.Table.Rows = s.More+len(s.Table.Rows)-n, s.Table.Rows[:n]
 	} else {
 		n := d.shown(len(s.Lines), limit)
-		s.More, s.Lines = s.More+len(s.Lines)-n, s.Lines[:n]
+		s.More, s.Lines = s.More+len(s.Lines)-n, s.Lines[:n:n]
 	}
-	if s.Table != nil || len(s.Lines) > 0 {
+	if s.Lines = append(s.Lines, after...); s.Table != nil || len(s.Lines) > 0 {
 		d.Sections = append(d.Sections, s)
 	}
 }
 
 // lines are texts about one thing; empty ones are none.
 func lines(lead string, texts ...string) (out []Line) {
-	for _, t := range texts {
-		if t != "" {
-			out = append(out, Line{Lead: lead, Text: t})
-		}
+	for _, t := range filled(texts) {
+		out = append(out, Line{Lead: lead, Text: t})
 	}
 	return out
 }
@@ -180,21 +179,15 @@ func (d *composer) place() {
 	if at == nil {
 		return
 	}
-	all := append(lines("", d.r.Found()...), lines("evidence", at.Evidence...)...)
-	all = append(all, lines("grows", at.growing())...)
-	if len(at.Uncaptured) > 0 {
-		all = append(all, Line{Lead: "not recorded, so not compared", Text: d.few(at.Uncaptured)})
-	}
-	if at.Port != "" {
-		where := "port " + at.Port
-		for _, w := range [][2]string{{", case ", at.Case}, {", step ", at.Step}} {
-			if w[1] != "" {
-				where += w[0] + w[1]
-			}
+	var where []string
+	for _, w := range [][2]string{{"port ", at.Port}, {"case ", at.Case}, {"step ", at.Step}} {
+		if at.Port != "" && w[1] != "" {
+			where = append(where, w[0]+w[1])
 		}
-		all = append(all, Line{Text: where})
 	}
-	d.add(Section{ID: sectionPlace, Lines: all}, unlimited)
+	d.add(Section{ID: sectionPlace, Lines: slices.Concat(lines("", d.r.Found()...), lines("evidence", at.Evidence...),
+		lines("grows", at.growing()), lines("not recorded, so not compared", d.few(at.Uncaptured)),
+		lines("", joined(", ", where...)))}, unlimited)
 }
 
 // causes says what explains the first divergence. Those of a server stand with its answers.
@@ -229,32 +222,27 @@ func (d *composer) causes() {
 
 // judged says what the verdict is about, and what not.
 func (d *composer) judged() {
-	r := d.r
-	all := append(lines("stages", r.stageLine()), lines("", r.quantised()...)...)
-	open := r.Open()
+	r, open, help, frontier, counts := d.r, d.r.Open(), "", "", ""
 	if r.Verdict == Incomplete {
-		open = open[1:] // the headline says the first
+		open, help = open[1:], OpenHelp // the headline says the first
 	}
 	n := d.shown(len(open), maxLines)
-	all = append(all, lines("not covered", open[:n]...)...)
+	covered := slices.Clone(open[:n])
 	if len(open) > n {
-		all = append(all, lines("not covered", fmt.Sprintf("… and %d more, all in report.json", len(open)-n))...)
+		covered = append(covered, fmt.Sprintf("… and %d more, all in report.json", len(open)-n))
 	}
-	if r.Verdict == Incomplete {
-		all = append(all, Line{Text: OpenHelp})
-	}
-	all = append(all, lines("not judged", strings.Join(r.NotJudged, "; "))...)
 	if len(r.Frontier) > 1 && !d.Tested {
-		all = append(all, lines("frontier", d.few(r.Frontier))...)
+		frontier = d.few(r.Frontier)
 	}
 	if s := Count(r.Layers); s.counts() != "" && (r.Verdict != Pass || s.Status[StatusIgnored]+s.Status[StatusUnexpected] > 0) {
-		all = append(all, Line{Text: s.compared() + ": " + s.counts()})
+		counts = s.compared() + ": " + s.counts()
 	}
-	s := Section{ID: sectionJudged, Lines: all}
+	s := Section{ID: sectionJudged}
 	if len(d.Sections) > 0 {
 		s.Heading = "What was judged"
 	}
-	d.add(s, unlimited)
+	d.add(s, unlimited, slices.Concat(lines("stages", r.stageLine()), lines("", r.quantised()...), lines("not covered", covered...),
+		lines("", help), lines("not judged", strings.Join(r.NotJudged, "; ")), lines("frontier", frontier), lines("", counts))...)
 }
 
 // rows are the failing ones, or the worst of those that pass. After rows that are wrong by themselves those that
@@ -263,12 +251,10 @@ func (d *composer) rows() {
 	rows, limit := d.r.Failing(), maxRows
 	s := Section{ID: sectionRows, Heading: "Failing rows, in the order in which the values existed"}
 	var inherited groups
-	switch i := slices.IndexFunc(rows, func(l *Layer) bool { return l.Status == StatusInherited }); {
+	switch i := slices.IndexFunc(rows, (*Layer).inherits); {
 	case d.Verbose:
-		rows, s.Heading = nil, "All rows, in the order in which the values existed"
-		for i := range d.r.Layers {
-			rows = append(rows, &d.r.Layers[i])
-		}
+		rows = d.r.rows(func(*Layer) bool { return true })
+		s.Heading = "All rows, in the order in which the values existed"
 	case len(rows) == 0:
 		rows, limit, s.Heading = d.r.worst(), maxFew, "Worst rows"
 	case i > 0:
@@ -278,32 +264,27 @@ func (d *composer) rows() {
 		rows = rows[:i]
 	}
 	if len(rows) > 0 {
-		s.Table, s.Lines = d.tableOf(rows), inherited.lines(d)
-		d.add(s, limit)
+		s.Table = d.tableOf(rows)
+		d.add(s, limit, inherited.lines(d)...)
 	}
 }
 
 // groups are names by what holds of them, in the order in which that was first said.
-type groups struct {
-	what  []string
-	names map[string][]string
-}
+type groups []group
 
 func (g *groups) add(what, name string) {
-	if g.names == nil {
-		g.names = map[string][]string{}
+	i := slices.IndexFunc(*g, func(x group) bool { return x.what == what })
+	if i < 0 {
+		i, *g = len(*g), append(*g, group{what: what})
 	}
-	if g.names[what] == nil {
-		g.what = append(g.what, what)
-	}
-	g.names[what] = append(g.names[what], name)
+	(*g)[i].names = append((*g)[i].names, name)
 }
 
 // lines say of how many names something holds, and the first of them.
-func (g *groups) lines(d *composer) (out []Line) {
-	for _, what := range g.what {
-		names := g.names[what]
-		out = append(out, Line{Text: fmt.Sprintf("%d %s: %s", len(names), what, few(names, d.shown(len(names), 2)))})
+func (g groups) lines(d *composer) (out []Line) {
+	for _, x := range g {
+		n := len(x.names)
+		out = append(out, Line{Text: fmt.Sprintf("%d %s: %s", n, x.what, few(x.names, d.shown(n, 2)))})
 	}
 	return out
 }
@@ -311,10 +292,8 @@ func (g *groups) lines(d *composer) (out []Line) {
 // benign lists the rows that pass although their figures differ. A table of all rows has them.
 func (d *composer) benign() {
 	var g groups
-	for i := range d.r.Layers {
-		if l := &d.r.Layers[i]; l.Status == StatusPass && l.Benign && !d.Verbose {
-			g.add(l.Note, d.names.row(l))
-		}
+	for _, l := range d.r.rows(func(l *Layer) bool { return l.Status == StatusPass && l.Benign && !d.Verbose }) {
+		g.add(l.Note, d.names.row(l))
 	}
 	d.add(Section{Heading: "Differ in their figures and not in what they mean, so they pass", Lines: g.lines(d)}, maxLines)
 }
@@ -347,23 +326,21 @@ func (d *composer) unmatched() {
 		name  string
 		lones []Lone
 	}{{"golden", d.r.Unmatched.Golden}, {"candidate", d.r.Unmatched.Actual}} {
-		var open []Line
 		var g groups
+		s := Section{Heading: fmt.Sprintf("Only the %s has %s", side.name, count(len(side.lones), "port")), Folded: true}
 		for _, l := range side.lones {
 			reason := layerNumber.ReplaceAllString(l.Reason, ".*")
 			switch {
 			case l.Reason == "":
 				line := fmt.Sprintf("%s (%s), nearest: %s", l.Name, l.Shape, l.Nearest)
-				open = append(open, Line{Text: strings.TrimSuffix(line, ", nearest: ")})
+				s.Lines = append(s.Lines, Line{Text: strings.TrimSuffix(line, ", nearest: ")})
 			case l.Ignored:
 				g.add("ignored: "+reason, l.Name)
 			default:
 				g.add(reason, l.Name)
 			}
 		}
-		n := d.shown(len(open), maxLines)
-		d.add(Section{Heading: fmt.Sprintf("Only the %s has %s", side.name, count(len(side.lones), "port")), Lines: append(open[:n:n], g.lines(d)...),
-			More: len(open) - n, Folded: true}, unlimited)
+		d.add(s, maxLines, g.lines(d)...)
 	}
 }
 
@@ -371,10 +348,9 @@ func (d *composer) unmatched() {
 func (d *composer) hints() {
 	var hints []string
 	for _, l := range slices.Concat(d.r.Unmatched.Golden, d.r.Unmatched.Actual) {
-		if l.Hint != "" && !slices.Contains(hints, l.Hint) {
-			hints = append(hints, l.Hint)
-		}
+		hints = append(hints, l.Hint)
 	}
+	hints = once(filled(hints))
 	n := d.shown(len(hints), maxFew)
 	s := Section{Heading: "To join: lines for fixture.yaml, or for the file of parity compare --names", More: len(hints) - n, Folded: true}
 	for _, hint := range hints[:n] {
@@ -418,4 +394,9 @@ func (d *composer) next() {
 		s.Lines = []Line{{Lead: "next", Text: command, Paste: true}, {Text: why, Level: 1}}
 	}
 	d.add(s, len(s.Lines))
+}
+
+type group struct {
+	what  string
+	names []string
 }

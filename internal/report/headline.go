@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,11 +83,10 @@ type Summary struct {
 
 // Count counts rows.
 func Count(rows []Layer) Summary {
-	s := Summary{Status: make(map[Status]int, len(statuses))}
+	s, layers := Summary{Status: make(map[Status]int, len(statuses))}, map[string]bool{}
 	for _, status := range statuses {
 		s.Status[status] = 0
 	}
-	layers := map[string]bool{}
 	for i := range rows {
 		s.Status[rows[i].Status]++
 		if rows[i].compared() {
@@ -117,36 +117,20 @@ func (s Summary) counts() string {
 // String is the source in one line: "replayed run of 2026-11-21, max 26.7.0, cpu, float32; golden
 // torch 2.15.0, cpu, float32".
 func (s Source) String() string {
-	actual := "replayed run"
+	actual, golden := "replayed run", s.Golden.String()
 	if s.Live {
 		actual = "live run"
 	}
 	if date, _, _ := strings.Cut(s.Date, "T"); date != "" {
 		actual += " of " + date
 	}
-	if e := s.Actual.String(); e != "" {
-		actual += ", " + e
+	if golden != "" {
+		golden = "golden " + golden
 	}
-	if e := s.Golden.String(); e != "" {
-		actual += "; golden " + e
-	}
-	return Clean(actual)
+	return Clean(joined("; ", joined(", ", actual, s.Actual.String()), golden))
 }
 
 // String is "max 26.7.0, cpu, float32": what is known of it, else the path.
 func (e Engine) String() string {
-	name := e.Name
-	if v := e.Versions[e.Name]; v != "" {
-		name += " " + v
-	}
-	var parts []string
-	for _, s := range []string{name, e.Device, e.Encoding} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	if len(parts) == 0 {
-		return e.Path
-	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(joined(", ", joined(" ", e.Name, e.Versions[e.Name]), e.Device, e.Encoding), e.Path)
 }

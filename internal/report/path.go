@@ -85,37 +85,31 @@ type Finding struct {
 // Findings lists the faults of the execution paths, that of the first divergence first. A path that
 // is wrong in one pass too has none.
 func (r *Report) Findings() (all []Finding) {
-	for i := range r.Paths {
-		p := &r.Paths[i]
+	for _, p := range r.Paths {
 		if p.First == nil {
 			continue
 		}
 		k := slices.IndexFunc(all, func(f Finding) bool { return f.First.Layer == p.First.Layer && f.Cause == p.Cause })
 		if k < 0 {
-			k = len(all)
-			all = append(all, Finding{Cause: p.Cause, First: p.First})
+			k, all = len(all), append(all, Finding{Cause: p.Cause, First: p.First})
 		}
 		if !slices.Contains(all[k].Paths, p.Path) {
 			all[k].Paths = append(all[k].Paths, p.Path)
 		}
 	}
-	d := r.FirstDivergence
-	first := slices.IndexFunc(all, func(f Finding) bool {
-		return d != nil && d.Row != nil && d.Layer == f.First.Layer && slices.Contains(f.Paths, d.Path)
-	})
-	if first > 0 {
-		all = slices.Concat(all[first:first+1], all[:first], all[first+1:])
+	if d := r.FirstDivergence; d != nil && d.Row != nil {
+		first := func(f Finding) bool { return d.Layer == f.First.Layer && slices.Contains(f.Paths, d.Path) }
+		if i := slices.IndexFunc(all, first); i > 0 {
+			all = slices.Concat(all[i:i+1], all[:i], all[i+1:])
+		}
 	}
 	return all
 }
 
 // Names is "decode:8, chunked:4 and batch".
 func (f *Finding) Names() string {
-	names := Clean(strings.Join(f.Paths, ", "))
-	if n := strings.LastIndex(names, ", "); n >= 0 && len(f.Paths) > 1 {
-		return names[:n] + " and " + names[n+2:]
-	}
-	return names
+	last := len(f.Paths) - 1
+	return Clean(joined(" and ", strings.Join(f.Paths[:last], ", "), f.Paths[last]))
 }
 
 // String is "decode:8 and chunked:4 fail alike at model.layers.0: state/position", or of a single
@@ -132,15 +126,13 @@ func (f *Finding) String() string {
 }
 
 func judgedPaths(r *Report) (list []Judged) {
-	for i := range r.Paths {
-		p := &r.Paths[i]
-		j, judged, fails := Judged{Name: p.Path + " " + p.Case}, false, false
+	for _, p := range r.Paths {
+		j := Judged{Name: p.Path + " " + p.Case, Status: NotJudged}
 		for _, a := range []*Agreement{p.Matches, p.Repeats} {
 			if a != nil {
-				judged, fails, j.Count = true, fails || !a.Holds, j.Count+a.Outputs
+				j.Count, j.Status = j.Count+a.Outputs, statusOf(true, !a.Holds || j.fails())
 			}
 		}
-		j.Status = statusOf(judged, fails)
 		list = append(list, j)
 	}
 	return list
@@ -161,29 +153,24 @@ func pathsHeadline(r *Report) string {
 // paths says how the candidate's own one pass agrees with the golden, which execution paths show one fault, and what
 // came of each; below failing tests, which told where, the last alone.
 func (d *composer) paths() {
-	r := d.r
-	var before []string
-	for _, p := range r.Paths {
-		if p.OnePass == nil {
+	s := Section{ID: sectionPaths, Heading: "Execution paths"}
+	for _, p := range d.r.Paths {
+		if p.OnePass == nil || d.Tested {
 			continue
 		}
-		if line := "one pass matches the golden: " + p.OnePass.String(); !slices.Contains(before, line) {
-			before = append(before, line)
+		if line := (Line{Text: "one pass matches the golden: " + p.OnePass.String()}); !slices.Contains(s.Lines, line) {
+			s.Lines = append(s.Lines, line)
 		}
 	}
-	if all := r.Findings(); len(all) > 1 || len(all) == 1 && len(all[0].Paths) > 1 {
-		for i := range all {
-			before = append(before, all[i].String())
+	all := d.r.Findings()
+	for _, f := range all {
+		if !d.Tested && (len(all) > 1 || len(f.Paths) > 1) {
+			s.Lines = append(s.Lines, Line{Text: f.String()})
 		}
-	}
-	s := Section{ID: sectionPaths, Heading: "Execution paths"}
-	if !d.Tested {
-		s.Lines = lines("", before...)
 	}
 	limit := maxRows + len(s.Lines)
-	for i := range r.Paths {
-		p := &r.Paths[i]
-		text := count(p.Passes, "forward pass") + ", " + count(p.Rows, "row")
+	for _, p := range d.r.Paths {
+		said := []string{count(p.Passes, "forward pass") + ", " + count(p.Rows, "row")}
 		say := func(what string, a *Agreement) {
 			if a == nil {
 				return
@@ -192,17 +179,17 @@ func (d *composer) paths() {
 			if d.Tested {
 				how, _, _ = strings.Cut(how, " at ")
 			}
-			text += "; " + what + ": " + how
+			said = append(said, what+": "+how)
 		}
 		say("matches the golden", p.Matches)
 		say("equal to its first run", p.Repeats)
 		if !d.Tested {
 			say("consistent with one pass", p.Consistent)
 			if p.First != nil {
-				text += "; first divergence " + p.First.String()
+				said = append(said, "first divergence "+p.First.String())
 			}
 		}
-		s.Lines = append(s.Lines, Line{Lead: p.Path, Text: text})
+		s.Lines = append(s.Lines, Line{Lead: p.Path, Text: strings.Join(said, "; ")})
 	}
 	d.add(s, limit)
 }

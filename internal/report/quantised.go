@@ -47,13 +47,11 @@ func (l *Layer) quantised() string {
 // quantised says what quantisation costs and the candidate adds: where the first error is, and in
 // the last row, which is the model's output.
 func (r *Report) quantised() (lines []string) {
-	var last *Layer
-	for i := range r.Layers {
-		if l := &r.Layers[i]; l.quantised() != "" && l.Status != StatusIgnored {
-			last = l
-		}
+	shown := []*Layer{r.divergent()}
+	if all := r.rows(func(l *Layer) bool { return l.quantised() != "" && l.Status != StatusIgnored }); len(all) > 0 {
+		shown = append(shown, all[len(all)-1])
 	}
-	for _, l := range slices.Compact([]*Layer{r.divergent(), last}) {
+	for _, l := range slices.Compact(shown) {
 		if l != nil && l.quantised() != "" {
 			lines = append(lines, namingOf(r.Layers).row(l)+": "+l.quantised())
 		}

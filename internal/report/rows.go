@@ -31,20 +31,14 @@ func (l *Layer) measure() float64 {
 // why returns what stands at the end of a row: the limit, the culprit, or the note.
 func (l *Layer) why() string {
 	switch {
-	case l.Status == StatusInherited && l.Blame != "":
+	case l.inherits() && l.Blame != "":
 		return "from " + l.Blame
-	case l.Benign && l.Status == StatusPass:
-		return l.Note
-	case l.Status == StatusPass || l.Status == StatusFail || l.Status == StatusInherited:
+	case l.judged() && !(l.Benign && l.Status == StatusPass):
 		return l.Limit()
 	case l.Note != "":
 		return l.Note
-	case l.Status == StatusMissing:
-		return "the candidate did not record it"
-	case l.Status == StatusUnexpected:
-		return "the golden does not have it"
 	}
-	return ""
+	return map[Status]string{StatusMissing: "the candidate did not record it", StatusUnexpected: "the golden does not have it"}[l.Status]
 }
 
 // naming writes the place of a row. The case and the step are left out where all rows have the
@@ -71,22 +65,12 @@ func (n naming) row(l *Layer) string {
 
 // compared reports whether the row was judged by the figures of at least one element.
 func (l *Layer) compared() bool {
-	switch l.Status {
-	case StatusPass, StatusFail, StatusInherited:
-		m := l.figures()
-		return m != nil && m.N > 0
-	}
-	return false
+	m := l.figures()
+	return m != nil && m.N > 0 && l.judged()
 }
 
 // failing reports whether the row by itself keeps a run from passing.
-func (l *Layer) failing() bool {
-	switch l.Status {
-	case StatusFail, StatusInherited, StatusMissing, StatusError:
-		return true
-	}
-	return false
-}
+func (l *Layer) failing() bool { return failWord[l.Status] != "" }
 
 // integers reports whether a side has integers or bools.
 func (l *Layer) integers() bool {
@@ -96,27 +80,13 @@ func (l *Layer) integers() bool {
 // Failing lists the rows that keep the run from passing: those that are wrong by themselves, then
 // what they inherited, each in the order in which the values existed.
 func (r *Report) Failing() []*Layer {
-	var own, inherited []*Layer
-	for i := range r.Layers {
-		switch l := &r.Layers[i]; {
-		case l.Status == StatusInherited:
-			inherited = append(inherited, l)
-		case l.failing():
-			own = append(own, l)
-		}
-	}
-	return append(own, inherited...)
+	return append(r.rows((*Layer).fails), r.rows((*Layer).inherits)...)
 }
 
 // worst lists all compared rows, those that are furthest off first; last those whose figures say
 // nothing.
 func (r *Report) worst() []*Layer {
-	var rows []*Layer
-	for i := range r.Layers {
-		if r.Layers[i].compared() {
-			rows = append(rows, &r.Layers[i])
-		}
-	}
+	rows := r.rows((*Layer).compared)
 	slices.SortStableFunc(rows, func(a, b *Layer) int {
 		if a.Benign != b.Benign {
 			return map[bool]int{true: 1, false: -1}[a.Benign]
@@ -129,24 +99,19 @@ func (r *Report) worst() []*Layer {
 // divergent returns the failing row of the first divergence (of an interval: the row at its end),
 // else the first that fails by itself, else nil.
 func (r *Report) divergent() *Layer {
-	var first, end *Layer
-	for _, l := range r.Failing() {
-		if d := r.FirstDivergence; d != nil && l.Port == d.Port && l.Case == d.Case && l.Step == d.Step {
-			if l.Layer == d.Layer {
-				return l
-			}
-			if l.Layer == d.Before {
-				end = l
+	failing := r.Failing()
+	if d := r.FirstDivergence; d != nil {
+		for _, layer := range []string{d.Layer, d.Before} {
+			at := [4]string{layer, d.Port, d.Case, d.Step}
+			if i := slices.IndexFunc(failing, func(l *Layer) bool { return l.place() == at }); i >= 0 {
+				return failing[i]
 			}
 		}
-		if first == nil && l.Status != StatusInherited {
-			first = l
-		}
 	}
-	if end != nil {
-		return end
+	if len(failing) > 0 && !failing[0].inherits() {
+		return failing[0]
 	}
-	return first
+	return nil
 }
 
 // The columns of figures, after the status and the place.
@@ -187,35 +152,54 @@ func figureCells(l *Layer) []string {
 
 // percent is the share n/all; only none is "0", only all is "100 %".
 func percent(n, all int) string {
-	if n == 0 || all == 0 {
-		return "0"
-	}
 	share := 100 * float64(n) / float64(all)
 	switch {
+	case n == 0 || all == 0:
+		return "0"
 	case n == all:
 		return "100 %"
 	case share < 0.1:
 		return "<0.1 %"
-	case share > 99.9:
-		return "99.9 %"
 	}
-	return fmt.Sprintf("%.1f %%", share)
+	return fmt.Sprintf("%.1f %%", min(share, 99.9))
 }
 
 // said is what else is known of a row that shows its figures: all of it for the first divergence.
-func (l *Layer) said(all bool) []string {
+func (l *Layer) said(all bool) (out []string) {
 	if !l.tabular() {
 		return nil
 	}
-	var out []string
 	if !l.Benign {
 		out = append(out, l.figures().nonFinite())
 	}
 	if all {
-		out = append(append(append(out, l.quantised()), l.Violations...), l.Detail...)
+		out = slices.Concat(out, []string{l.quantised()}, l.Violations, l.Detail)
 		if l.Note != l.why() {
 			out = append(out, l.Note)
 		}
 	}
-	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+	return filled(out)
 }
+
+// rows are those of which something holds, in the order in which the values existed.
+func (r *Report) rows(holds func(*Layer) bool) (rows []*Layer) {
+	for i := range r.Layers {
+		if l := &r.Layers[i]; holds(l) {
+			rows = append(rows, l)
+		}
+	}
+	return rows
+}
+
+// judged reports whether figures say what came of the row.
+func (l *Layer) judged() bool {
+	return slices.Contains([]Status{StatusPass, StatusFail, StatusInherited}, l.Status)
+}
+
+func (l *Layer) inherits() bool { return l.Status == StatusInherited }
+
+// fails reports whether the row is wrong by itself.
+func (l *Layer) fails() bool { return l.failing() && !l.inherits() }
+
+// place tells a row from all others.
+func (l *Layer) place() [4]string { return [4]string{l.Layer, l.Port, l.Case, l.Step} }

@@ -50,11 +50,13 @@ func placeOf(name string) int {
 
 // status is pass, fail or not judged.
 func (s stage) status(r *Report) Status {
-	judged, fails := false, false
+	status := NotJudged
 	for _, j := range s.judged(r) {
-		judged, fails = judged || j.Status != NotJudged, fails || j.fails()
+		if j.Status != NotJudged {
+			status = statusOf(true, status == StatusFail || j.fails())
+		}
 	}
-	return statusOf(judged, fails)
+	return status
 }
 
 // NotJudged is the status of a stage about which nothing is known.
@@ -161,9 +163,8 @@ func (r *Report) stageLine() string {
 			judged = append(judged, s.Stage+" "+string(s.Status))
 		}
 	}
-	line := strings.Join(judged, " → ")
 	if len(not) > 0 {
-		line = strings.TrimPrefix(line+"; not judged: "+strings.Join(not, ", "), "; ")
+		not = []string{"not judged: " + strings.Join(not, ", ")}
 	}
-	return line
+	return joined("; ", append([]string{strings.Join(judged, " → ")}, not...)...)
 }

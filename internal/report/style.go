@@ -85,17 +85,34 @@ func width(s string) int { return utf8.RuneCountInString(s) }
 
 // wrap breaks s at spaces into lines of at most n columns. A longer word has a line of its own.
 func wrap(s string, n int) []string {
-	var lines []string
-	line := ""
+	lines := []string{""}
 	for _, word := range strings.Fields(s) {
-		if line != "" && width(line)+1+width(word) > n {
-			lines = append(lines, line)
-			line = ""
+		switch line := &lines[len(lines)-1]; {
+		case *line == "":
+			*line = word
+		case width(*line)+1+width(word) > n:
+			lines = append(lines, word)
+		default:
+			*line += " " + word
 		}
-		if line != "" {
-			line += " "
-		}
-		line += word
 	}
-	return append(lines, line)
+	return lines
+}
+
+// joined joins what is not empty.
+func joined(sep string, parts ...string) string { return strings.Join(filled(parts), sep) }
+
+// filled are the texts that are not empty.
+func filled(texts []string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" })
+}
+
+// once are the texts, each where it stands first.
+func once(texts []string) (out []string) {
+	for _, t := range texts {
+		if !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
 }

@@ -194,8 +194,8 @@ func (d *composer) place() {
 func (d *composer) causes() {
 	at, causes := d.r.FirstDivergence, d.r.Causes
 	s := Section{ID: sectionCauses, Heading: "Causes"}
-	switch placed := at != nil && at.Layer != ""; {
-	case d.r.Kind == KindServing || causes == nil || len(causes) == 0 && !placed:
+	switch {
+	case d.r.Kind == KindServing || causes == nil || len(causes) == 0 && !d.r.placed():
 		return // no one asked, or there is no place to find a cause of
 	case len(causes) == 0 && at.Place != "":
 		s.Lines = lines("", "none can be told from what was recorded: dump the inputs of layers too, and the layers that are missing; "+

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Generation is what came of a generation: the candidate, forced along the reference's greedy text, one
@@ -86,9 +87,9 @@ func (g *Generation) lines() (out []Line) {
 var ranks = map[string]int{"identical": 0, "tie": 1, "too flat": 2, "logits": 3, "diverged": 4}
 
 func judgedGenerations(r *Report) (list []Judged) {
-	for i := range r.Generations {
-		g := &r.Generations[i]
-		list = append(list, Judged{Name: g.Case, Count: g.Tokens, Text: g.Text, Status: statusOf(ranks[g.Verdict] != 2, ranks[g.Verdict] > 2)})
+	for _, g := range r.Generations {
+		rank := ranks[g.Verdict]
+		list = append(list, Judged{Name: g.Case, Count: g.Tokens, Text: g.Text, Status: statusOf(rank != 2, rank > 2)})
 	}
 	return list
 }
@@ -98,15 +99,12 @@ func generationHeadline(r *Report) string {
 	if len(r.Generations) == 0 {
 		return tensorsHeadline(r)
 	}
-	worst, tokens := &r.Generations[0], 0
-	for i := range r.Generations {
-		g := &r.Generations[i]
+	tokens := 0
+	for _, g := range r.Generations {
 		tokens += g.Tokens
-		if ranks[g.Verdict] > ranks[worst.Verdict] {
-			worst = g
-		}
 	}
-	text := worst.Text
+	worst := slices.MaxFunc(r.Generations, func(a, b Generation) int { return ranks[a.Verdict] - ranks[b.Verdict] })
+	text, first := worst.Text, ""
 	switch {
 	case len(r.Generations) == 1:
 	case ranks[worst.Verdict] == 0:
@@ -114,10 +112,10 @@ func generationHeadline(r *Report) string {
 	default:
 		text = "case " + worst.Case + ": " + text
 	}
-	if d := r.FirstDivergence; r.Verdict == Fail && d != nil && d.Layer != "" {
-		text += "; " + r.first()
+	if r.Verdict == Fail {
+		first = r.first()
 	}
-	return Clean(text)
+	return Clean(joined("; ", text, first))
 }
 
 func (d *composer) generations() {

@@ -18,10 +18,8 @@ type commands [][]string
 func (c commands) line() (string, bool) {
 	var lines []string
 	for _, words := range c {
-		for _, w := range words {
-			if Clean(w) != w {
-				return "", false
-			}
+		if slices.ContainsFunc(words, func(w string) bool { return Clean(w) != w }) {
+			return "", false
 		}
 		lines = append(lines, subtest.Command(words...))
 	}
@@ -103,7 +101,7 @@ func (n next) report(more ...string) commands {
 	if n.file == "" {
 		return nil
 	}
-	return commands{append([]string{"parity", "report", operand(n.file)}, more...)}
+	return commands{slices.Concat([]string{"parity", "report", operand(n.file)}, more)}
 }
 
 // again is the same judgement once more: of the tests, or of the dumps.
@@ -112,7 +110,7 @@ func (n next) again(more ...string) commands {
 	case n.r.Package != "":
 		return commands{n.gotest()}
 	case n.in != nil:
-		return commands{append(append([]string{"parity", "compare"}, n.in.Args()...), more...)}
+		return commands{slices.Concat([]string{"parity", "compare"}, n.in.Args(), more)}
 	}
 	return nil
 }
@@ -128,7 +126,7 @@ func (n next) redo(why, again string) (commands, string) {
 // gotest runs the subtest of the place, or of the execution paths that fail alike there, else the
 // test of a failing row, else the package.
 func (n next) gotest() []string {
-	test, d := "", n.r.FirstDivergence
+	test, pattern, d := "", "", n.r.FirstDivergence
 	for _, l := range n.r.Failing() {
 		if l.Test != "" && d != nil && l.Case == d.Case && l.Step == d.Step && (l.Layer == d.Layer || l.Layer == d.Before) {
 			test = l.Test
@@ -138,7 +136,6 @@ func (n next) gotest() []string {
 			test, _, _ = strings.Cut(l.Test, "/")
 		}
 	}
-	pattern := ""
 	if test != "" {
 		pattern = subtest.Pattern(test)
 	}
@@ -170,18 +167,19 @@ func (n next) tokens() (commands, string) {
 	if n.in == nil || n.in.Golden == "" {
 		return n.redo(why, "")
 	}
-	show := func(dump string) []string {
-		return append([]string{"parity", "show", operand(dump)}, n.in.Args("raw")...)
+	var golden, actual []string // which layer
+	d := n.r.FirstDivergence
+	at := n.r.rows(func(l *Layer) bool {
+		return l.Layer == d.Layer && l.Port == d.Port && l.Golden != nil && l.Actual != nil &&
+			!strings.Contains(l.Golden.Name+l.Actual.Name, " + ")
+	})
+	if len(at) > 0 {
+		golden, actual = []string{"--layer", at[0].Golden.Name}, []string{"--layer", at[0].Actual.Name}
 	}
-	golden, actual := show(n.in.Golden), show(n.in.Actual)
-	for _, l := range n.r.Layers {
-		if d := n.r.FirstDivergence; l.Layer == d.Layer && l.Port == d.Port && l.Golden != nil && l.Actual != nil &&
-			!strings.Contains(l.Golden.Name+l.Actual.Name, " + ") {
-			golden, actual = append(golden, "--layer", l.Golden.Name), append(actual, "--layer", l.Actual.Name)
-			break
-		}
+	show := func(dump string, layer []string) []string {
+		return slices.Concat([]string{"parity", "show", operand(dump)}, n.in.Args("raw"), layer)
 	}
-	return commands{golden, actual}, why
+	return commands{show(n.in.Golden, golden), show(n.in.Actual, actual)}, why
 }
 
 func (n next) isProven() bool {
@@ -190,11 +188,11 @@ func (n next) isProven() bool {
 
 // proven: the cause is known, so what is left is to mend it.
 func (n next) proven() (commands, string) {
-	c, again := n.r.Causes[0], "; record the candidate again, and this judges it"
+	again := "; record the candidate again, and this judges it"
 	if n.r.Package != "" {
 		again = "; then this judges it again"
 	}
-	return n.redo(fmt.Sprintf("mend %s (%s, see %s)", c.Layer, c.ID, c.Doc()), again)
+	return n.mend("mend "+n.r.Causes[0].Layer, "", again)
 }
 
 // nameless reports whether layers may be joined that now stand alone on both sides.
@@ -216,4 +214,12 @@ func (n next) open(layer string) (commands, string) {
 	in.Scope = []string{scope}
 	n.in = &in
 	return n.again("-v"), why
+}
+
+// mend is what to do where a cause is known, or only which part is wrong: the same judgement follows.
+func (n next) mend(what, not, again string) (commands, string) {
+	if len(n.r.Causes) > 0 {
+		what += fmt.Sprintf(" (%s, see %s)", n.r.Causes[0].ID, n.r.Causes[0].Doc())
+	}
+	return n.redo(what+not, again)
 }

@@ -28,7 +28,7 @@ func (d *Divergence) Where() string {
 }
 
 // Found says what is wrong at the first divergence, and where that is in the code of both sides, a line each.
-func (r *Report) Found() (lines []string) {
+func (r *Report) Found() []string {
 	d := r.FirstDivergence
 	if d == nil {
 		return nil
@@ -40,20 +40,16 @@ func (r *Report) Found() (lines []string) {
 	case (d.Piece != nil || d.Text != "") && (r.Kind == "local" || r.Kind == "between"):
 		what = "" // the sentence of the place says what replay found there
 	}
-	what = strings.TrimSpace(what + " " + sentence(d.Text, d.Layer, d.After, d.Before))
-	if what != "" || r.Kind != "" {
-		lines = append(lines, strings.TrimSuffix(r.Kind+": "+what, ": "))
-	}
-	if d.Reference != "" {
-		lines = append(lines, "reference: "+d.Reference)
-	}
-	if d.Candidate != "" {
-		lines = append(lines, "candidate: "+d.Candidate)
+	found := []string{joined(": ", r.Kind, joined(" ", what, sentence(d.Text, d.Layer, d.After, d.Before)))}
+	for _, x := range [][2]string{{"reference: ", d.Reference}, {"candidate: ", d.Candidate}} {
+		if x[1] != "" {
+			found = append(found, x[0]+x[1])
+		}
 	}
 	if d.Piece != nil && len(d.Piece.From) > 0 {
-		lines = append(lines, "replayed from the candidate's "+few(d.Piece.From, min(len(d.Piece.From), maxLines)))
+		found = append(found, "replayed from the candidate's "+few(d.Piece.From, min(len(d.Piece.From), maxLines)))
 	}
-	return lines
+	return filled(found)
 }
 
 // growing is the growth of a drift in one line, of some blocks, the first and the last among them; empty if
@@ -69,9 +65,13 @@ func (d *Divergence) growing() string {
 	return strings.Join(parts, ", ")
 }
 
-// first is "first divergence X: activation/gelu (proven)", with the first cause where that is proven.
+// first is "first divergence X: activation/gelu (proven)", with the first cause where that is proven; empty without a
+// layer.
 func (r *Report) first() string {
-	if c := r.best(); c != nil && c.Proven && r.Kind != KindWeights {
+	switch c := r.best(); {
+	case !r.placed():
+		return ""
+	case c != nil && c.Proven && r.Kind != KindWeights:
 		return "first divergence " + r.Diagnosis()
 	}
 	return "first divergence " + r.FirstDivergence.Where()
@@ -79,39 +79,33 @@ func (r *Report) first() string {
 
 // Diagnosis is the place of the first divergence and its best cause; empty where there is none.
 func (r *Report) Diagnosis() string {
-	d := r.FirstDivergence
-	if d == nil || d.Layer == "" {
+	switch c := r.best(); {
+	case !r.placed():
 		return ""
+	case c != nil:
+		return fmt.Sprintf("%s: %s (%s)", r.FirstDivergence.Where(), Clean(c.ID), c.word())
 	}
-	text := d.Where()
-	if c := r.best(); c != nil {
-		text += fmt.Sprintf(": %s (%s)", Clean(c.ID), c.word())
-	}
-	return text
+	return r.FirstDivergence.Where()
 }
 
 // Fault names the first divergence and its best cause, "a.b (norm/eps)"; empty where there is none.
 func (r *Report) Fault() string {
-	d := r.FirstDivergence
-	if d == nil || d.Layer == "" {
+	switch c := r.best(); {
+	case !r.placed():
 		return ""
+	case c != nil:
+		return fmt.Sprintf("%s (%s)", r.FirstDivergence.Layer, c.ID)
 	}
-	if c := r.best(); c != nil {
-		return fmt.Sprintf("%s (%s)", d.Layer, c.ID)
-	}
-	return d.Layer
+	return r.FirstDivergence.Layer
 }
 
 // FailureText says in a few lines why one port fails: where the error is and why, as it was found in the whole run,
 // then what is violated, where and how much, what was asked and where that was written, how the two sides were
 // joined. What the test has told of the place before it only names.
 func (l *Layer) FailureText(found *Report, told bool) string {
-	port, note := l.Layer+" "+l.Port+": ", "joined: "+l.Note
-	switch {
-	case told && len(l.Violations) > 0:
+	port, note, tolerance := l.Layer+" "+l.Port+": ", l.Note, ""
+	if told && len(l.Violations) > 0 {
 		return port + strings.Join(l.Violations, "; ") + "; the first divergence is " + found.Fault() + "\n"
-	case l.Status == StatusError:
-		note = l.Note
 	}
 	said, why := []string{port + strings.ToUpper(string(l.Status))}, l.Violations
 	if place := found.Diagnosis(); place != "" {
@@ -120,14 +114,13 @@ func (l *Layer) FailureText(found *Report, told bool) string {
 			said[len(said)-1], why = port+why[0], why[1:]
 		}
 	}
-	said = slices.Concat(said, why, l.Detail)
+	if note != "" && l.Status != StatusError {
+		note = "joined: " + note
+	}
 	if l.Tolerance != nil && l.Tolerance.Source != "" {
-		said = append(said, "tolerance: "+l.Tolerance.Source)
+		tolerance = "tolerance: " + l.Tolerance.Source
 	}
-	if l.Note != "" {
-		said = append(said, note)
-	}
-	return strings.Join(said, "\n  ") + "\n"
+	return strings.Join(slices.Concat(said, why, l.Detail, filled([]string{tolerance, note})), "\n  ") + "\n"
 }
 
 // told is what was found, below a failing test's first line: the best cause, the place and its code, a line each.
@@ -142,3 +135,6 @@ func (r *Report) told() (lines []string) {
 		return of && strings.HasPrefix(cause, code)
 	})...)
 }
+
+// placed reports whether the first divergence is at a layer: a drift has no place.
+func (r *Report) placed() bool { return r.FirstDivergence != nil && r.FirstDivergence.Layer != "" }

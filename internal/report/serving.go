@@ -72,33 +72,28 @@ func (r *Report) best() *Cause {
 	return &r.Causes[0]
 }
 
-// judged reports whether answers of a server were judged.
-func (s *Serving) judged() bool {
-	return s != nil && s.Verdict != Error && len(s.Requests) > 0
-}
-
 // Headline is the verdict of serving in one line.
 func (s *Serving) Headline() string {
-	wrong, ties := 0, 0
+	wrong, ties, until, cause := 0, 0, "", ""
 	for _, r := range s.Requests {
 		if r.Status == StatusFail {
 			wrong++
 		}
 		if r.Tie != nil {
 			ties++
+			until = fmt.Sprintf(", %d until a tie", ties)
 		}
+	}
+	if len(s.Causes) > 0 {
+		cause = fmt.Sprintf(": %s (%s)", Clean(s.Causes[0].ID), s.Causes[0].word())
 	}
 	switch answers := count(len(s.Requests), "answer"); {
 	case s.Verdict == Error:
 		return Clean(s.Error)
-	case s.First == nil && ties > 0:
-		return fmt.Sprintf("%s of the server %s the reference's, %d until a tie", answers, are(len(s.Requests)), ties)
 	case s.First == nil:
-		return fmt.Sprintf("%s of the server %s the reference's", answers, are(len(s.Requests)))
-	case len(s.Causes) > 0:
-		return fmt.Sprintf("the server answers wrong: %s: %s (%s); %d of %s are wrong", s.First.Where(), Clean(s.Causes[0].ID), s.Causes[0].word(), wrong, answers)
+		return fmt.Sprintf("%s of the server %s the reference's%s", answers, are(len(s.Requests)), until)
 	default:
-		return fmt.Sprintf("the server answers wrong: %s; %d of %s are wrong", s.First.Where(), wrong, answers)
+		return fmt.Sprintf("the server answers wrong: %s%s; %d of %s are wrong", s.First.Where(), cause, wrong, answers)
 	}
 }
 
@@ -109,14 +104,14 @@ func (p *ServingPlace) Where() string {
 
 // String is the request in one line: "hello, ids, alone: pass, 3 of 3 tokens right (tokens, text)".
 func (r *ServedRequest) String() string {
-	line := fmt.Sprintf("%s as %s, %s: ", Clean(r.Case), Clean(r.As), Clean(r.Way))
+	line := fmt.Sprintf("%s as %s, %s", Clean(r.Case), Clean(r.As), Clean(r.Way))
 	if r.From > 0 {
-		line = fmt.Sprintf("%s as %s, %s from token %d: ", Clean(r.Case), Clean(r.As), Clean(r.Way), r.From)
+		line += fmt.Sprintf(" from token %d", r.From)
 	}
 	if r.Status != StatusPass {
-		return line + strings.ToUpper(string(r.Status)) + ", " + Clean(r.Text)
+		return line + ": " + strings.ToUpper(string(r.Status)) + ", " + Clean(r.Text)
 	}
-	line += fmt.Sprintf("%d of %s right", r.Right, count(r.Tokens, "token"))
+	line += fmt.Sprintf(": %d of %s right", r.Right, count(r.Tokens, "token"))
 	switch {
 	case r.Tie != nil:
 		line += fmt.Sprintf(", a tie at %d, what follows is not judged", *r.Tie)
@@ -132,12 +127,11 @@ func (s *Serving) Title() string {
 }
 
 func judgedAnswers(r *Report) (list []Judged) {
-	if !r.Serving.judged() {
-		return nil
-	}
-	for _, q := range r.Serving.Requests {
-		list = append(list, Judged{Name: fmt.Sprintf("%s as %s, %s", q.Case, q.As, q.Way), Text: q.Text, Count: len(q.Judged),
-			Status: statusOf(q.Status == StatusPass || q.Status == StatusFail, q.Status == StatusFail)})
+	if s := r.Serving; s != nil && s.Verdict != Error {
+		for _, q := range s.Requests {
+			list = append(list, Judged{Name: fmt.Sprintf("%s as %s, %s", q.Case, q.As, q.Way), Text: q.Text, Count: len(q.Judged),
+				Status: statusOf(q.Status == StatusPass || q.Status == StatusFail, q.Status == StatusFail)})
+		}
 	}
 	return list
 }
@@ -161,28 +155,25 @@ func (d *composer) serving() {
 			out.Lines = append(out.Lines, Line{Text: r.String()})
 		}
 	}
-	n := d.shown(len(out.Lines), maxRows)
-	out.More, out.Lines = len(out.Lines)-n, out.Lines[:n:n]
+	var after []Line
 	if s.Verdict == Fail && len(s.Causes) == 0 {
-		out.Lines = append(out.Lines, Line{Text: "no cause is shown by what was asked"})
+		after = lines("", "no cause is shown by what was asked")
 	}
 	for _, c := range s.Causes {
-		out.Lines = append(out.Lines, c.lines(c.Sentence()+" See "+c.Doc()+".")...)
+		after = append(after, c.lines(c.Sentence()+" See "+c.Doc()+".")...)
 	}
-	out.Lines = append(out.Lines, lines("", s.Harness)...)
+	after = append(after, lines("", s.Harness)...)
 	if d.Verbose {
-		out.Lines = append(out.Lines, lines("asked", s.Probes...)...)
+		after = append(after, lines("asked", s.Probes...)...)
 	}
-	out.Lines = append(out.Lines, lines("note", s.Notes...)...)
-	d.add(out, unlimited)
+	d.add(out, maxRows, append(after, lines("note", s.Notes...)...)...)
 }
 
 // served: a server answers wrong, and no layer does.
 func (n next) served() (commands, string) {
-	why := "look at the server, not at the model's layers"
-	if len(n.r.Causes) > 0 {
-		c := n.r.Causes[0]
-		why = fmt.Sprintf("mend the server (%s, see %s), not the model's layers", c.ID, c.Doc())
+	what, not := "mend the server", ", not the model's layers"
+	if len(n.r.Causes) == 0 {
+		what, not = "look at the server", ", not at the model's layers"
 	}
-	return n.redo(why, "; then this asks it again")
+	return n.mend(what, not, "; then this asks it again")
 }

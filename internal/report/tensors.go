@@ -7,9 +7,8 @@ import (
 
 // judgedTensors are the rows of one pass: those of paths and of generations are not among them. Inputs are evidence.
 func judgedTensors(r *Report) (list []Judged) {
-	for i := range r.Layers {
-		l := &r.Layers[i]
-		if l.Stage == "" && !l.IsInput() && (l.compared() || l.failing()) && (r.Verdict != Error || l.Status != StatusError) {
+	for _, l := range r.rows(func(l *Layer) bool { return l.Stage == "" && !l.IsInput() && (l.compared() || l.failing()) }) {
+		if r.Verdict != Error || l.Status != StatusError {
 			list = append(list, Judged{Status: l.Status, row: l})
 		}
 	}
@@ -22,7 +21,7 @@ func judgedTensors(r *Report) (list []Judged) {
 }
 
 func tensorsHeadline(r *Report) string {
-	compared, names := r.compared(), namingOf(r.Layers)
+	compared, names, l := r.compared(), namingOf(r.Layers), r.divergent()
 	if worst := r.worst(); r.Verdict == Pass && len(worst) > 0 {
 		w := worst[0]
 		line := fmt.Sprintf("%s, worst row rel. L2 %s at %s", compared, num(w.figures().RowRelL2), names.row(w))
@@ -31,15 +30,15 @@ func tensorsHeadline(r *Report) string {
 		}
 		return line
 	}
-	switch d, l := r.FirstDivergence, r.divergent(); {
-	case d == nil && l == nil:
-		return compared
-	case d == nil:
-		return fmt.Sprintf("%s %s; %s", names.row(l), failWord[l.Status], compared)
-	case d.Layer == "" && r.Kind == "unordered":
-		return "which layer is wrong first is not known; " + compared
-	case d.Layer == "":
-		return r.Kind + ": no layer by itself is wrong; " + compared
+	first := r.first()
+	switch {
+	case r.FirstDivergence == nil && l != nil:
+		first = names.row(l) + " " + failWord[l.Status]
+	case r.FirstDivergence == nil || first != "":
+	case r.Kind == "unordered":
+		first = "which layer is wrong first is not known"
+	default:
+		first = r.Kind + ": no layer by itself is wrong"
 	}
-	return r.first() + "; " + compared
+	return joined("; ", first, compared)
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/goparity/goparity/internal/dump"
@@ -61,34 +60,30 @@ func judgedTexts(r *Report) (list []Judged) {
 }
 
 func textHeadline(r *Report) string {
-	if r.Verdict != Fail {
-		return count(len(r.Texts), "text") + " as the reference makes it; " + r.compared()
-	}
-	what := "the engine makes another text or other tokens of a prompt"
-	if len(r.Causes) > 0 {
-		what += ": " + Clean(r.Causes[0].ID)
+	what := count(len(r.Texts), "text") + " as the reference makes it"
+	if r.Verdict == Fail {
+		what = "the engine makes another text or other tokens of a prompt"
+		if len(r.Causes) > 0 {
+			what += ": " + Clean(r.Causes[0].ID)
+		}
 	}
 	return what + "; " + r.compared()
 }
 
 // texts says which texts the engine makes otherwise.
 func (d *composer) texts() {
-	var all []Line
+	s := Section{Heading: "Texts"}
 	for _, t := range d.r.Texts {
 		if t.Status != StatusPass {
-			all = append(all, Line{Lead: "text of " + Clean(t.Case), Text: t.Text})
+			s.Lines = append(s.Lines, Line{Lead: "text of " + Clean(t.Case), Text: t.Text})
 		}
 	}
-	d.add(Section{Heading: "Texts", Lines: all}, maxLines)
+	d.add(s, maxLines)
 }
 
 // text: what the engine makes of a prompt is wrong, and not the model.
 func (n next) text() (commands, string) {
-	why := "mend the tokenizer or the template"
-	if len(n.r.Causes) > 0 {
-		why += fmt.Sprintf(" (%s, see %s)", n.r.Causes[0].ID, n.r.Causes[0].Doc())
-	}
-	return n.redo(why+", not the model", "; then this judges it again")
+	return n.mend("mend the tokenizer or the template", ", not the model", "; then this judges it again")
 }
 
 func judgedTokens(r *Report) []Judged {

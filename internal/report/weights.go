@@ -14,17 +14,21 @@ var nan = Float(math.NaN())
 
 // SetWeights adds the comparison of weights to a report. What the tensors show follows from a wrong one, and stays.
 func (r *Report) SetWeights(list []weights.Result) {
-	if r.Weights = list; len(r.wrongWeights()) == 0 {
+	r.Weights = list
+	wrong := r.wrongWeights()
+	if len(wrong) == 0 {
 		return
 	}
 	causes := []Cause{}
-	for _, w := range r.wrongWeights() {
+	for _, w := range wrong {
 		if w.Cause != "" && len(causes) < maxFew {
-			causes = append(causes, Cause{ID: w.Cause, Layer: strings.TrimSuffix(strings.TrimSuffix(w.Reference, ".weight"), ".bias"), Proven: true,
-				Fit: nan, FitGolden: nan, Text: "the loaded weight " + w.String()})
+			layer := strings.TrimSuffix(strings.TrimSuffix(w.Reference, ".weight"), ".bias")
+			causes = append(causes, Cause{ID: w.Cause, Layer: layer, Proven: true, Fit: nan, FitGolden: nan,
+				Text: "the loaded weight " + w.String()})
 		}
 	}
-	r.Join(&Report{Verdict: Fail, Kind: KindWeights, FirstDivergence: r.FirstDivergence, Frontier: r.Frontier, Causes: append(causes, r.Causes...)})
+	r.Join(&Report{Verdict: Fail, Kind: KindWeights, FirstDivergence: r.FirstDivergence, Frontier: r.Frontier,
+		Causes: append(causes, r.Causes...)})
 }
 
 // wrongWeights are those that are not the reference's.
@@ -35,19 +39,15 @@ func (r *Report) wrongWeights() []weights.Result {
 // weighed is what came of the weights in a line: "2 of 30 weights are not the reference's, first a: all
 // zeros".
 func (r *Report) weighed() string {
-	all, wrong, judged := count(len(r.Weights), "weight"), r.wrongWeights(), 0
-	for _, w := range r.Weights {
-		if w.Judged() {
-			judged++
-		}
-	}
+	n, wrong := len(r.Weights), r.wrongWeights()
+	judged := len(slices.DeleteFunc(judgedWeights(r), func(j Judged) bool { return j.Status == NotJudged }))
 	switch {
 	case judged == 0:
-		return "none of " + all + " could be judged"
+		return "none of " + count(n, "weight") + " could be judged"
 	case len(wrong) == 0:
 		return fmt.Sprintf("%d of %s are the reference's", judged, count(judged, "weight"))
 	}
-	return fmt.Sprintf("%d of %s %s not the reference's, first %s", len(wrong), all, are(len(r.Weights)), Clean(wrong[0].String()))
+	return fmt.Sprintf("%d of %s %s not the reference's, first %s", len(wrong), count(n, "weight"), are(n), Clean(wrong[0].String()))
 }
 
 func judgedWeights(r *Report) (list []Judged) {
@@ -57,13 +57,7 @@ func judgedWeights(r *Report) (list []Judged) {
 	return list
 }
 
-func weightsHeadline(r *Report) string {
-	line := r.weighed()
-	if d := r.FirstDivergence; d != nil && d.Layer != "" {
-		line += "; " + r.first()
-	}
-	return line + "; " + r.compared()
-}
+func weightsHeadline(r *Report) string { return joined("; ", r.weighed(), r.first(), r.compared()) }
 
 // weights lists the weights that are wrong.
 func (d *composer) weights() {

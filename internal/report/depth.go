@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // Mode is which of the candidate's two runs figures are of.
@@ -86,44 +89,38 @@ type Point struct {
 
 // Depth lists the points of a report in the order in which the golden ran them. Rows without
 // figures make none.
-func Depth(r *Report) []Point {
-	at := map[[2]string]int{} // by layer and port
-	var points []Point
+func Depth(r *Report) (points []Point) {
 	var mark *Layer
-	if d := r.FirstDivergence; d != nil && d.Layer != "" { // a drift has no place
+	if r.placed() {
 		mark = r.divergent()
 	}
-	waits := false // the first divergence, for its point or the one after it
+	at := map[[2]string]int{} // by layer and port
+	waits := false            // the first divergence, for its point or the one after it
 	for i := range r.Layers {
 		l := &r.Layers[i]
 		waits = waits || l == mark
 		computed := l.IsInput() && l.Injected != nil
-		if !computed && (l.IsInput() || l.Kind == label.RoleComputed.String() || l.Standard == nil && l.Injected == nil) {
+		if !computed && (l.IsInput() || l.Kind == label.RoleComputed.String() || l.figures() == nil) {
 			continue
 		}
 		k := [2]string{l.Layer, l.Port}
-		j, ok := at[k]
-		if !ok {
-			j = len(points)
-			at[k] = j
+		if _, ok := at[k]; !ok {
+			at[k] = len(points)
 			points = append(points, Point{Layer: l.Layer, Component: ComponentOf(l.Layer), Computed: computed})
 		}
-		points[j].Rows = append(points[j].Rows, l)
-		if waits {
-			points[j].First, waits = mark, false
+		p := &points[at[k]]
+		if p.Rows = append(p.Rows, l); waits {
+			p.First, waits = mark, false
 		}
 	}
 	return points
 }
 
 // Worst returns the row of a point that is furthest off in a mode; nil if it has none.
-func (p *Point) Worst(mode Mode) *Layer {
-	if p.Computed && mode == Standard {
-		return nil
-	}
-	var worst *Layer
+func (p *Point) Worst(mode Mode) (worst *Layer) {
 	for _, l := range p.Rows {
-		if m := l.In(mode); m != nil && (worst == nil || m.error() > worst.In(mode).error()) {
+		shown := l.In(mode) != nil && !(p.Computed && mode == Standard)
+		if shown && (worst == nil || l.In(mode).error() > worst.In(mode).error()) {
 			worst = l
 		}
 	}
@@ -158,30 +155,22 @@ type Statistics struct {
 }
 
 // StatisticsOf is over the points of one component, or of all if it is empty, in a mode.
-func StatisticsOf(points []Point, mode Mode, component Component) Statistics {
+func StatisticsOf(points []Point, mode Mode, component Component) (s Statistics) {
 	var all []float64
-	var s Statistics
-	sum, layers := 0.0, map[string]bool{}
+	layers := map[string]bool{}
 	for i := range points {
-		x, ok := points[i].Error(mode)
-		if !ok || component != "" && points[i].Component != component {
-			continue
-		}
-		all = append(all, x)
-		sum += x
-		layers[points[i].Layer] = true
-		if x == 0 {
-			s.Zero++
-		}
-		if math.IsInf(x, 0) {
-			s.Infinite++
+		p := &points[i]
+		if x, ok := p.Error(mode); ok && (component == "" || p.Component == component) {
+			all, layers[p.Layer] = append(all, x), true
 		}
 	}
-	s.Layers = len(layers)
-	if s.N = len(all); s.N == 0 {
+	if s.Layers, s.N = len(layers), len(all); s.N == 0 {
 		return s
 	}
+	s.Mean = floats.Sum(all) / float64(s.N)
+	s.Zero = vec.Count(all, func(x float64) bool { return x == 0 })
+	s.Infinite = vec.Count(all, func(x float64) bool { return math.IsInf(x, 0) })
 	slices.Sort(all)
-	s.Min, s.Max, s.Mean, s.Median = all[0], all[s.N-1], sum/float64(s.N), (all[(s.N-1)/2]+all[s.N/2])/2
+	s.Min, s.Max, s.Median = all[0], all[s.N-1], (all[(s.N-1)/2]+all[s.N/2])/2
 	return s
 }

@@ -31,7 +31,7 @@ func (l *Layer) Explain(golden, actual *tensor.Tensor, c compare.Criteria, v com
 		return 0
 	}
 	r := v.Result
-	l.Histogram = histogramOf(x)
+	l.Histogram = &Histogram{Equal: x.Equal, Exponent: x.Exponent, Counts: x.Decades}
 	l.Rows = rowsOf(x.Rows)
 	m := r.MaxAbs
 	integers := !golden.DType().IsFloat() || !actual.DType().IsFloat()
@@ -73,12 +73,12 @@ func wouldPass(d compare.Detail, tol compare.Tolerance, t tensor.DType) string {
 	if !math.IsInf(d.SmallestRtol, 0) {
 		parts = append(parts, fmt.Sprintf("with rtol %.4g at atol %.3g", d.SmallestRtol, tol.Atol))
 	}
-	text := ""
+	would, far := "", ""
 	if len(parts) > 0 {
-		text = "elementwise it would pass " + strings.Join(parts, ", or ")
+		would = "elementwise it would pass " + strings.Join(parts, ", or ")
 	}
 	if d.ULP.Max > 0 {
-		text += fmt.Sprintf("; largest distance %.4g ULP of %s", d.ULP.Max, t)
+		far = fmt.Sprintf("largest distance %.4g ULP of %s", d.ULP.Max, t)
 	}
-	return strings.TrimPrefix(text, "; ")
+	return joined("; ", would, far)
 }

@@ -22,15 +22,10 @@ func (r *Report) Join(part *Report) {
 	case was == nil || r.blank():
 		r.Coverage = c
 	default: // what was compared before stays, and what this leaves open is added
-		r.Coverage = &Coverage{Compared: was.Compared, Outputs: was.Outputs, Open: slices.Clone(was.Open)}
-		for _, open := range c.Open {
-			if !slices.Contains(was.Open, open) {
-				r.Coverage.Open = append(r.Coverage.Open, open)
-			}
-		}
+		r.Coverage = &Coverage{Compared: was.Compared, Outputs: was.Outputs, Open: once(slices.Concat(was.Open, c.Open))}
 	}
-	worse := severity[part.Verdict] > severity[r.Verdict] || part.Verdict == Fail && r.Verdict == Fail && placeOf(part.stage()) < placeOf(r.stage())
-	if worse || r.blank() {
+	earlier := part.Verdict == Fail && r.Verdict == Fail && placeOf(part.stage()) < placeOf(r.stage())
+	if earlier || severity[part.Verdict] > severity[r.Verdict] || r.blank() {
 		r.Verdict, r.Error, r.Kind, r.FirstDivergence = part.Verdict, part.Error, part.Kind, part.FirstDivergence
 		r.Frontier, r.Causes = part.Frontier, part.Causes
 	}
@@ -81,14 +76,13 @@ func (r *Report) AddPath(name string, along *Report) {
 func (r *Report) addPathNote(name, note string) {
 	for i, n := range r.Notes {
 		names, of, _ := strings.Cut(strings.TrimPrefix(n, "path "), ": ")
-		switch {
-		case of != note || !strings.HasPrefix(n, "path "):
-		case slices.Contains(strings.Split(names, ", "), name):
-			return
-		default:
-			r.Notes[i] = "path " + names + ", " + name + ": " + note
-			return
+		if of != note || !strings.HasPrefix(n, "path ") {
+			continue
 		}
+		if !slices.Contains(strings.Split(names, ", "), name) {
+			r.Notes[i] = "path " + names + ", " + name + ": " + note
+		}
+		return
 	}
 	r.Notes = append(r.Notes, "path "+name+": "+note)
 }
@@ -96,13 +90,12 @@ func (r *Report) addPathNote(name, note string) {
 // addRows adds rows, but for those that are there: several paths may be judged with the same one
 // pass.
 func (r *Report) addRows(rows []Layer) {
-	of := func(l *Layer) [4]string { return [4]string{l.Layer, l.Port, l.Case, l.Step} }
 	known := map[[4]string]bool{}
 	for i := range r.Layers {
-		known[of(&r.Layers[i])] = true
+		known[r.Layers[i].place()] = true
 	}
 	for i := range rows {
-		if !known[of(&rows[i])] {
+		if !known[rows[i].place()] {
 			r.Layers = append(r.Layers, rows[i])
 		}
 	}

@@ -169,8 +169,3 @@ type Histogram struct {
 	Exponent int   `json:"exponent"`
 	Counts   []int `json:"counts"`
 }
-
-// histogramOf is the histogram of a pair.
-func histogramOf(d compare.Detail) *Histogram {
-	return &Histogram{Equal: d.Equal, Exponent: d.Exponent, Counts: d.Decades}
-}

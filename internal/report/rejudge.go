@@ -58,9 +58,10 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 func (r *Report) rejudgeRows(by *Tolerance) (unsure int) {
 	failed := map[string]bool{} // layers
 	for _, excused := range []bool{false, true} {
-		for i := range r.Layers {
-			l := &r.Layers[i]
-			if l.IsInput() || l.Benign || !l.compared() || l.Standard == nil || (l.Status == StatusInherited) != excused || excused && failed[l.Blame] {
+		for _, l := range r.rows(func(l *Layer) bool {
+			return !l.IsInput() && !l.Benign && l.compared() && l.Standard != nil && l.inherits() == excused
+		}) {
+			if excused && failed[l.Blame] {
 				continue
 			}
 			l.Counted = cmp.Or(l.Counted, l.Tolerance, &Tolerance{}) // what counted its mismatches stays so
@@ -82,23 +83,20 @@ func (r *Report) rejudgeRows(by *Tolerance) (unsure int) {
 
 // decide sets the verdict by the rows.
 func (r *Report) decide() {
-	r.Verdict = r.covered()
-	for i := range r.Layers {
-		switch l := &r.Layers[i]; {
-		case l.IsInput():
-		case l.Status == StatusError && r.holds():
-			r.Verdict, r.Error = Error, "some rows cannot be re-judged from their figures"
-		case l.Status != StatusError && l.failing():
-			r.Verdict = Fail
-		}
-	}
-	if r.Verdict == Fail {
-		r.Error = ""
+	failing := r.rows((*Layer).failing)
+	outputs := slices.DeleteFunc(slices.Clone(failing), (*Layer).IsInput)
+	switch {
+	case slices.ContainsFunc(outputs, func(l *Layer) bool { return l.Status != StatusError }):
+		r.Verdict, r.Error = Fail, ""
 		return
+	case len(outputs) > 0:
+		r.Verdict, r.Error = Error, "some rows cannot be re-judged from their figures"
+	default:
+		r.Verdict = r.covered()
 	}
 	r.FirstDivergence, r.Kind, r.Frontier, r.Causes = nil, "", nil, nil
-	for i := range r.Layers {
-		if l := &r.Layers[i]; l.IsInput() && l.failing() {
+	for _, l := range failing {
+		if l.IsInput() {
 			l.Status, l.Note = StatusIgnored, "differs, but no output does"
 		}
 	}

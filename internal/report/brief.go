@@ -95,7 +95,7 @@ func BrokenBrief(fixture, why string) *Brief {
 }
 
 func (c *Cause) brief() *BriefCause {
-	return &BriefCause{ID: c.ID, Layer: c.Layer, Proven: c.Proven, Text: strings.TrimPrefix(c.Text+"; "+c.Evidence(), "; "), Doc: c.Doc()}
+	return &BriefCause{ID: c.ID, Layer: c.Layer, Proven: c.Proven, Text: joined("; ", c.Text, c.Evidence()), Doc: c.Doc()}
 }
 
 // AlsoWrong is how evidence begins that another layer makes an error of its own.
@@ -110,7 +110,7 @@ func (r *Report) second() *Second {
 		f := all[1]
 		return &Second{Layer: f.First.Layer, Text: f.String() + "; first in " + strings.TrimPrefix(f.First.At(), ", ")}
 	}
-	if d == nil || d.Layer == "" || r.Kind != "local" && r.Kind != "between" {
+	if !r.placed() || r.Kind != "local" && r.Kind != "between" {
 		return nil // the other kinds concern the whole run
 	}
 	layers := slices.Clone(r.Frontier)
@@ -123,10 +123,8 @@ func (r *Report) second() *Second {
 		unlike := i < 0 && slices.Contains(r.Frontier, layer) && label.Kind(layer) != label.Kind(d.Layer) &&
 			label.Last(layer) != label.Last(d.Layer) && ComponentOf(layer) != ComponentOf(d.Layer)
 		near := label.Within(layer, d.Layer) || label.Inside(d.Layer, layer) || layer == d.Before || layer == d.After
-		inherited := slices.ContainsFunc(r.Layers, func(l Layer) bool {
-			return l.Layer == layer && !l.IsInput() && l.Status == StatusInherited
-		})
-		if near || inherited || !another && !unlike {
+		inherited := r.rows(func(l *Layer) bool { return l.Layer == layer && !l.IsInput() && l.inherits() })
+		if near || len(inherited) > 0 || !another && !unlike {
 			continue
 		}
 		s := &Second{Layer: layer}

@@ -78,23 +78,23 @@ func (d *PathDepth) add(path, caseName string, layers []string, errors []Float) 
 
 // Text says how many layers are beyond the limit, and which is the worst.
 func (e *PathError) Text(layers []string) string {
-	compared, beyond, worst := 0, 0, -1
+	compared, beyond, worst := 0, 0, Float(-1)
+	at := ""
 	for i, x := range e.Errors[:min(len(e.Errors), len(layers))] {
-		if math.IsNaN(float64(x)) {
-			continue
+		if x >= 0 { // else it was not compared
+			compared++
 		}
-		compared++
 		if x > 1 {
 			beyond++
 		}
-		if worst < 0 || x > e.Errors[worst] {
-			worst = i
+		if x > worst {
+			worst, at = x, layers[i]
 		}
 	}
 	if compared == 0 {
 		return "nothing was compared"
 	}
-	return fmt.Sprintf("%d of %s beyond the limit, the worst is off by %s times it, at %s", beyond, count(compared, "layer"), num(e.Errors[worst]), Clean(layers[worst]))
+	return fmt.Sprintf("%d of %s beyond the limit, the worst is off by %s times it, at %s", beyond, count(compared, "layer"), num(worst), Clean(at))
 }
 
 // Units is by how much a row is off, in units of its limit: max(rel_l2/limit, row_rel_l2/limit), or
@@ -130,12 +130,12 @@ func (l *Layer) units() Float {
 	}
 	whole, asked := c[compare.RelL2]
 	row, ofRow := c[compare.RowRelL2]
-	switch {
-	case asked && !ofRow:
+	if !asked && !ofRow {
+		row = compare.Default(l.types()...).Limits().RowRelL2
+	} else if !ofRow {
 		row = whole
-	case !asked && !ofRow:
-		whole, row = math.Inf(1), compare.Default(l.types()...).Limits().RowRelL2
-	case !asked:
+	}
+	if !asked {
 		whole = math.Inf(1)
 	}
 	return max(over(m.RelL2, whole), over(m.RowRelL2, row))
@@ -144,11 +144,10 @@ func (l *Layer) units() Float {
 // types are those of a row's two sides.
 func (l *Layer) types() (types []tensor.DType) {
 	for _, s := range []*Side{l.Golden, l.Actual} {
-		if s == nil {
-			continue
-		}
-		if d, err := tensor.ParseDType(s.DType); err == nil {
-			types = append(types, d)
+		if s != nil {
+			if d, err := tensor.ParseDType(s.DType); err == nil {
+				types = append(types, d)
+			}
 		}
 	}
 	return types

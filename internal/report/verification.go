@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -77,14 +78,13 @@ func (d *composer) statistics(points []Point, of ...Mode) {
 	for _, mode := range of {
 		for _, c := range append([]Component{""}, Components...) {
 			s, name := StatisticsOf(points, mode, c), cmp.Or(string(c), "all")
-			if s.N == 0 {
-				continue
-			}
 			if len(of) > 1 {
 				name += ", " + modes[mode].name
 			}
-			t.Rows = append(t.Rows, []string{name, fmt.Sprint(s.Layers), fmt.Sprint(s.N), scientific(s.Min), scientific(s.Max), scientific(s.Mean),
-				scientific(s.Median), fmt.Sprint(s.Zero), fmt.Sprint(s.Infinite)})
+			if s.N > 0 {
+				t.Rows = append(t.Rows, []string{name, fmt.Sprint(s.Layers), fmt.Sprint(s.N), scientific(s.Min), scientific(s.Max),
+					scientific(s.Mean), scientific(s.Median), fmt.Sprint(s.Zero), fmt.Sprint(s.Infinite)})
+			}
 		}
 	}
 	d.add(Section{Heading: "MSE STATISTICS", Table: t, Lines: lines("", "zero: equal bit by bit, or equal in value. "+
@@ -102,43 +102,38 @@ func scientific(v float64) string {
 // details lists each row that has figures in a mode, with its shapes, and counts them by what came of them.
 func (d *composer) details(points []Point, mode Mode) {
 	inputs := map[[3]string][]string{} // shapes, by case, step and layer
-	for i := range d.r.Layers {
-		if l := &d.r.Layers[i]; l.IsInput() && l.Golden != nil {
-			k := [3]string{l.Case, l.Step, l.Layer}
-			inputs[k] = append(inputs[k], l.Golden.Shape.String())
-		}
+	of := func(l *Layer) [3]string { return [3]string{l.Case, l.Step, l.Layer} }
+	for _, l := range d.r.rows(func(l *Layer) bool { return l.IsInput() && l.Golden != nil }) {
+		inputs[of(l)] = append(inputs[of(l)], l.Golden.Shape.String())
 	}
 	t := &Table{Head: []string{"layer", "MSE", "rel. L2", "worst row", "max |a-g|", "1-cosine", "result", "shape", "inputs", ""}, Figures: 5}
 	results := Summary{Status: map[Status]int{}}
-	for i := range points {
-		at := &points[i]
+	for _, at := range points {
 		for _, l := range at.Rows {
 			m := l.In(mode)
 			if m == nil || at.Computed && mode == Standard {
 				continue
 			}
-			given, shape, note := "", "", m.nonFinite()
+			given, shape, first, result := "", "", "", l.resultIn(mode)
 			if !at.Computed {
-				given = strings.Join(inputs[[3]string{l.Case, l.Step, l.Layer}], ", ")
+				given = strings.Join(inputs[of(l)], ", ")
 			}
 			if l.Golden != nil {
 				shape = l.Golden.Shape.String()
 			}
 			if l == at.First && mode == Standard {
-				note = strings.TrimSuffix("first divergence; "+note, "; ")
+				first = "first divergence"
 			}
-			result := l.resultIn(mode)
 			results.Status[result]++
 			t.Rows = append(t.Rows, []string{at.nameOf(l, d.names), scientific(m.error()), num(m.RelL2), num(m.RowRelL2), num(m.MaxAbs),
-				num(m.CosineDistance), string(result), shape, given, note})
+				num(m.CosineDistance), string(result), shape, given, joined("; ", first, m.nonFinite())})
 		}
 	}
-	all := append(lines("Total Layers", fmt.Sprint(StatisticsOf(points, mode, "").Layers)), lines("tensors", results.counts())...)
-	if n := len(d.r.Unmatched.Golden); n > 0 {
-		all = append(all, Line{Lead: "only the golden has", Text: count(n, "port")})
-	}
-	if n := len(d.r.Unmatched.Actual); n > 0 {
-		all = append(all, Line{Lead: "only the candidate has", Text: count(n, "port")})
+	all := slices.Concat(lines("Total Layers", fmt.Sprint(StatisticsOf(points, mode, "").Layers)), lines("tensors", results.counts()))
+	for i, lones := range [][]Lone{d.r.Unmatched.Golden, d.r.Unmatched.Actual} {
+		if n := len(lones); n > 0 {
+			all = append(all, Line{Lead: []string{"only the golden has", "only the candidate has"}[i], Text: count(n, "port")})
+		}
 	}
 	d.add(Section{Heading: "SUMMARY", Lines: all}, unlimited)
 	d.add(Section{Heading: "DETAILED LAYER RESULTS (execution order)", Table: t}, unlimited)

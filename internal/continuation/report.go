@@ -145,7 +145,7 @@ func (o *Outcome) row() report.Layer {
 		row.Status, row.Note = report.StatusError, err.Error()
 		return row
 	}
-	row.Standard = report.MetricsOf(result, golden.Shape())
+	row.Standard = report.MetricsOf(result, golden)
 	side := func(s *Side) *report.Side {
 		return &report.Side{Name: s.logits.where(), DType: s.logits.of.String(), Shape: golden.Shape()}
 	}

@@ -93,7 +93,7 @@ func (p *Port) consider(c compare.Criteria, source string, byName bool) *Decisio
 		j.Row.Status, j.Row.Note = report.StatusError, err.Error()
 		return j
 	}
-	j.Row.Standard = report.MetricsOf(v.Result, p.Golden.Shape())
+	j.Row.Standard = report.MetricsOf(v.Result, p.Golden)
 	j.Row.Tolerance = report.ToleranceOf(crit, source)
 	j.crit, j.verdict = crit, v
 	if v.Result.N == 0 {
@@ -148,7 +148,7 @@ func (p *Port) newRow() *report.Layer {
 		row.LocalError, row.Noise = &e, &n
 	}
 	if in := p.Injected; in != nil {
-		row.Injected = report.MetricsOf(in.result, p.Golden.Shape())
+		row.Injected = report.MetricsOf(in.result, p.Golden)
 		if in.hasSplit {
 			local, inherited, angle := report.Float(in.local), report.Float(in.inherited), report.Float(in.angle)
 			row.LocalL2, row.InheritedL2, row.LocalInheritedCosine = &local, &inherited, &angle

@@ -182,8 +182,8 @@ func shortenAll(v reflect.Value, n int) {
 			shortenAll(v.Elem(), n)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Field(i); f.CanSet() && f.Type() != reflect.TypeFor[Verdict]() {
+		for _, f := range v.Fields() {
+			if f.CanSet() && f.Type() != reflect.TypeFor[Verdict]() {
 				shortenAll(f, n)
 			}
 		}

@@ -55,16 +55,12 @@ type input struct {
 	value  reflect.Value
 }
 
-// given lists the inputs that have a value, in the order of the fields.
-func (in *Inputs) given() []input {
-	return slices.DeleteFunc(in.fields(), func(x input) bool { return x.value.IsZero() })
-}
-
-func (in *Inputs) fields() (list []input) {
-	v := reflect.ValueOf(in).Elem()
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		list = append(list, input{strings.ReplaceAll(jsonKey(field), "_", "-"), field.Tag.Get("of"), field.Tag.Get("is") == "file", v.Field(i)})
+// fields lists them; with given only those that have a value.
+func (in *Inputs) fields(given bool) (list []input) {
+	for field, v := range reflect.ValueOf(in).Elem().Fields() {
+		if name := strings.ReplaceAll(jsonKey(field), "_", "-"); !given || !v.IsZero() {
+			list = append(list, input{name, field.Tag.Get("of"), field.Tag.Get("is") == "file", v})
+		}
 	}
 	return list
 }
@@ -72,9 +68,9 @@ func (in *Inputs) fields() (list []input) {
 // Also returns by its role where each of the further dumps stands.
 func (in *Inputs) Also() map[string]*string {
 	roles := map[string]*string{}
-	for _, x := range in.fields() {
+	for _, x := range in.fields(false) {
 		if x.of == "also" {
-			roles[x.name] = x.value.Addr().Interface().(*string)
+			roles[x.name] = x.texts()[0]
 		}
 	}
 	return roles
@@ -82,18 +78,9 @@ func (in *Inputs) Also() map[string]*string {
 
 // Paths are where the files and folders that are read stand, of those that are given.
 func (in *Inputs) Paths() (paths []*string) {
-	for _, x := range in.given() {
-		switch p := x.value.Addr().Interface().(type) {
-		case *string:
-			if x.isFile {
-				paths = append(paths, p)
-			}
-		case *[]string:
-			for i := range *p {
-				if x.isFile {
-					paths = append(paths, &(*p)[i])
-				}
-			}
+	for _, x := range in.fields(true) {
+		if x.isFile {
+			paths = append(paths, x.texts()...)
 		}
 	}
 	return paths
@@ -128,25 +115,21 @@ func (m *Made) Here() (Inputs, error) {
 
 // Args returns the inputs as arguments of parity compare; with names only what these flags say.
 func (in Inputs) Args(names ...string) (args []string) {
-	for _, x := range in.given() {
-		flag := "--" + x.name
-		if len(names) > 0 && !slices.Contains(names, x.name) {
-			continue
+	for _, x := range in.fields(true) {
+		flag, key := "--"+x.name, ""
+		if x.of != "" {
+			flag, key = "--"+x.of, x.name+"="
 		}
-		switch v := x.value.Interface().(type) {
-		case bool:
+		switch texts := x.texts(); {
+		case len(names) > 0 && !slices.Contains(names, x.name):
+		case x.value.Kind() == reflect.Bool:
 			args = append(args, flag)
-		case []string:
-			for _, s := range v {
-				args = append(args, flag, s)
+		case x.value.Kind() == reflect.Pointer:
+			args = append(args, flag, fmt.Sprint(x.value.Elem()))
+		default:
+			for _, s := range texts {
+				args = append(args, flag, key+*s)
 			}
-		case *int:
-			args = append(args, flag, fmt.Sprint(*v))
-		case string:
-			if x.of != "" {
-				flag, v = "--"+x.of, x.name+"="+v
-			}
-			args = append(args, flag, v)
 		}
 	}
 	return args
@@ -165,16 +148,14 @@ type Settings struct {
 // GoTest returns the command that runs tests of a package by these settings, as it is typed word by
 // word: go test PACKAGE …WHICH -count=1 …. Every command that repeats a run is this one.
 func (s Settings) GoTest(pkg string, which ...string) []string {
-	words := append([]string{"go", "test", pkg}, which...)
-	words = append(words, "-count=1")
-	v := reflect.ValueOf(s)
-	for i := range v.NumField() {
-		name := jsonKey(v.Type().Field(i))
+	words := slices.Concat([]string{"go", "test", pkg}, which, []string{"-count=1"})
+	for field, v := range reflect.ValueOf(s).Fields() {
+		name := jsonKey(field)
 		if name != "tags" {
 			name = "parity." + name
 		}
-		if value := v.Field(i).String(); value != "" {
-			words = append(words, "-"+name+"="+value)
+		if v.String() != "" {
+			words = append(words, "-"+name+"="+v.String())
 		}
 	}
 	return words
@@ -184,4 +165,17 @@ func (s Settings) GoTest(pkg string, which ...string) []string {
 func jsonKey(f reflect.StructField) string {
 	key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return key
+}
+
+// texts are where its strings stand.
+func (x input) texts() (texts []*string) {
+	switch p := x.value.Addr().Interface().(type) {
+	case *string:
+		texts = append(texts, p)
+	case *[]string:
+		for i := range *p {
+			texts = append(texts, &(*p)[i])
+		}
+	}
+	return texts
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/goparity/goparity/internal/compare"
+	"github.com/goparity/goparity/tensor"
 )
 
 // Metrics are the figures of one pair, golden g and actual a. Maxima and sums run over the n_finite
@@ -55,16 +56,21 @@ type Costs struct {
 	LeftOut int   `json:"cost_left_out"`  // rows of which the reference's run says nothing
 }
 
-// MetricsOf is r as the report has it, for tensors of the given shape: element numbers become
-// indices per axis.
-func MetricsOf(r compare.Result, shape []int) *Metrics {
+// MetricsOf is r as the report has it: element numbers become indices per axis of golden.
+func MetricsOf(r compare.Result, golden *tensor.Tensor) *Metrics {
+	axes := func(i int) []int {
+		if i < 0 {
+			return nil
+		}
+		return golden.Index(i)
+	}
 	m := &Metrics{
 		N: r.N, Finite: r.Finite, Mismatches: r.Mismatches, BadNonFinite: r.BadNonFinite,
-		MaxAbs: Float(r.MaxAbs.Value), MaxAbsIndex: axes(r.MaxAbs.Index, shape),
+		MaxAbs: Float(r.MaxAbs.Value), MaxAbsIndex: axes(r.MaxAbs.Index),
 		MaxAbsGolden: Float(r.MaxAbs.Golden), MaxAbsActual: Float(r.MaxAbs.Actual),
-		MaxRel: Float(r.MaxRel.Value), MaxRelIndex: axes(r.MaxRel.Index, shape),
+		MaxRel: Float(r.MaxRel.Value), MaxRelIndex: axes(r.MaxRel.Index),
 		MaxRelGolden: Float(r.MaxRel.Golden), MaxRelActual: Float(r.MaxRel.Actual),
-		FirstMismatchIndex: axes(r.FirstMismatch, shape),
+		FirstMismatchIndex: axes(r.FirstMismatch),
 		MSE:                Float(r.MSE), RelL2: Float(r.RelL2), SNR: Float(r.SNR),
 		Cosine: Float(r.Cosine()), CosineDistance: Float(r.CosineDistance),
 		RowRelL2: Float(r.WorstRow.RelL2), RowIndex: number(r.WorstRow.Index),
@@ -105,19 +111,6 @@ func (m *Metrics) result() compare.Result {
 		r.Cost = &compare.Costs{Tensor: float64(c.Cost), Row: float64(c.RowCost), WorstRow: row(c.CostRow), LeftOut: c.LeftOut}
 	}
 	return r
-}
-
-// axes is the row-major element number i as an index per axis; nil if i is negative.
-func axes(i int, shape []int) []int {
-	if i < 0 {
-		return nil
-	}
-	index := make([]int, len(shape))
-	for axis := len(shape) - 1; axis >= 0; axis-- {
-		index[axis] = i % shape[axis]
-		i /= shape[axis]
-	}
-	return index
 }
 
 // number is i, or nil if it is negative.

@@ -25,7 +25,7 @@ func TestMetricsOf(t *testing.T) {
 	a := floats(t, []int{2, 1, 3}, 1, 2, 3.5, 4, 5, 5)
 	r, err := compare.Tensors(g, a, compare.Tolerance{Atol: 0.1})
 	require.NoError(t, err)
-	m := report.MetricsOf(r, g.Shape())
+	m := report.MetricsOf(r, g)
 	assert.Equal(t, 6, m.N)
 	assert.Equal(t, 6, m.Finite)
 	assert.Equal(t, 2, m.Mismatches)
@@ -60,7 +60,7 @@ func TestMetricsOfCorners(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := compare.Tensors(c.g, c.a, compare.Tolerance{})
 			require.NoError(t, err)
-			data, err := json.Marshal(report.MetricsOf(r, c.g.Shape()))
+			data, err := json.Marshal(report.MetricsOf(r, c.g))
 			require.NoError(t, err)
 			var got map[string]any
 			require.NoError(t, json.Unmarshal(data, &got))

@@ -151,7 +151,7 @@ func TestRejudgeAgreesWithTheTensors(t *testing.T) {
 		}[rnd.IntN(5)]
 		want, err := asked.Judge(tg, ta, compare.References{})
 		require.NoError(t, err)
-		l := row("a", 0, report.StatusPass, report.MetricsOf(v.Result, tg.Shape()))
+		l := row("a", 0, report.StatusPass, report.MetricsOf(v.Result, tg))
 		l.Tolerance = report.ToleranceOf(recorded, "")
 		got, err := report.Rejudge(&report.Report{Schema: 1, Verdict: report.Pass, Layers: []report.Layer{l}}, asked,
 			"a test")
@@ -177,7 +177,7 @@ func TestRejudgeAgreesWithTheTensors(t *testing.T) {
 func TestRejudgeCost(t *testing.T) {
 	near := metrics(0.02, 0)
 	measured := compare.Result{Cost: &compare.Costs{Tensor: 0.4, Row: 2.5, WorstRow: 3, LeftOut: 1}}
-	near.Costs = report.MetricsOf(measured, nil).Costs
+	near.Costs = report.MetricsOf(measured, &tensor.Tensor{}).Costs
 	l := row("a", 0, report.StatusPass, near)
 	l.Tolerance = report.ToleranceOf(compare.Criteria{compare.Cost: 3}, "3 × what bfloat16 costs the reference (torch, eager)")
 	r := &report.Report{Schema: 1, Verdict: report.Pass, Layers: []report.Layer{l}}

@@ -1,11 +1,13 @@
 package export
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
 
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // data is what the page's script reads.
@@ -78,30 +80,22 @@ func figuresOf(m *report.Metrics) []report.Float {
 func dataOf(r *report.Report) data {
 	d := data{Rows: []row{}, Points: []point{}, Paths: pathsOf(r)}
 	points := report.Depth(r)
-	at := map[*report.Layer]int{}
 	var first *report.Layer
 	for i := range points {
-		if points[i].First != nil {
-			first = points[i].First
-		}
+		first = cmp.Or(points[i].First, first)
 	}
+	at := map[*report.Layer]int{} // the number of its row, from 1
 	for _, i := range chosen(r) {
 		l := &r.Layers[i]
-		at[l] = len(d.Rows)
 		d.Rows = append(d.Rows, rowOf(l, l == first))
+		at[l] = len(d.Rows)
 		d.Several = d.Several || l.Case != r.Layers[0].Case || l.Step != r.Layers[0].Step
 		d.Injected = d.Injected || l.Injected != nil
 	}
 	d.LeftOut = len(r.Layers) - len(d.Rows)
-	place := func(l *report.Layer) int {
-		if i, ok := at[l]; ok {
-			return i
-		}
-		return -1
-	}
 	for i := range points {
 		x := &points[i]
-		p := point{place(x.Worst(report.Standard)), place(x.Worst(report.Injected)), x.First != nil}
+		p := point{at[x.Worst(report.Standard)] - 1, at[x.Worst(report.Injected)] - 1, x.First != nil}
 		if p.Standard >= 0 || p.Injected >= 0 {
 			d.Points = append(d.Points, p)
 		}
@@ -123,10 +117,7 @@ func chosen(r *report.Report) []int {
 		}
 		return 2
 	}
-	out := make([]int, len(r.Layers))
-	for i := range out {
-		out[i] = i
-	}
+	out := vec.Sequence(len(r.Layers))
 	slices.SortStableFunc(out, func(i, k int) int { return rank(i) - rank(k) })
 	out = out[:min(len(out), maxRows)]
 	slices.Sort(out)
@@ -134,31 +125,30 @@ func chosen(r *report.Report) []int {
 }
 
 func rowOf(l *report.Layer, first bool) row {
-	x := row{Layer: text(l.Layer), Port: text(l.Port), Case: text(l.Case), Step: text(l.Step),
+	side := func(s *report.Side) (name, shape string) {
+		if s == nil {
+			return "", ""
+		}
+		return text(s.Name + " " + s.DType + " " + s.Shape.String()), s.Shape.String()
+	}
+	x := row{Layer: cmp.Or(text(l.Layer), "(root)"), Port: text(l.Port), Case: text(l.Case), Step: text(l.Step),
 		Status: string(l.Status), Component: string(report.ComponentOf(l.Layer)),
 		Input: l.IsInput(), First: first, Blame: text(l.Blame), Note: text(l.Note), Limit: text(l.Limit()),
 		Standard: figuresOf(l.Standard), Injected: figuresOf(l.Injected)}
-	if x.Layer == "" {
-		x.Layer = "(root)"
-	}
 	if l.Benign { // no limit let it pass
 		x.Limit = x.Note
 	}
 	if l.Tolerance != nil {
 		x.Source = text(l.Tolerance.Source)
 	}
-	side := func(s *report.Side) string { return text(s.Name + " " + s.DType + " " + s.Shape.String()) }
-	if l.Golden != nil {
-		x.Golden, x.Shape = side(l.Golden), l.Golden.Shape.String()
-	}
-	if l.Actual != nil {
-		x.Actual = side(l.Actual)
-	}
+	x.Actual, _ = side(l.Actual)
+	x.Golden, x.Shape = side(l.Golden)
 	if l.LocalL2 != nil && l.InheritedL2 != nil && l.LocalInheritedCosine != nil {
 		x.Split = rounded(*l.LocalL2, *l.InheritedL2, *l.LocalInheritedCosine)
 	}
-	if lines := append(slices.Clone(l.Violations), l.Detail...); len(lines) > 0 {
-		x.Lines = texts(lines, maxLines)
+	said := slices.Concat(l.Violations, l.Detail)
+	for _, s := range said[:min(len(said), maxLines)] {
+		x.Lines = append(x.Lines, text(s))
 	}
 	if l.Rows != nil {
 		x.RowCount = l.Rows.N

@@ -139,30 +139,17 @@ func testcases(junit []byte) (cases []testcase, err error) {
 
 // belonging picks the failed test cases of the tests that judged r, in the order of the file: of r's
 // own package, if both the report and the file say which that is.
-func belonging(cases []testcase, r *report.Report) (picked []testcase) {
-	if own := ofPackage(cases, r.Package); len(own) > 0 {
+func belonging(cases []testcase, r *report.Report) []testcase {
+	elsewhere := func(c testcase) bool { // a class is the import path of a package, or the end of it
+		return c.class == "" || !strings.HasSuffix("/"+r.Package, "/"+c.class)
+	}
+	if own := slices.DeleteFunc(slices.Clone(cases), elsewhere); len(own) > 0 {
 		cases = own
 	}
-	for _, c := range cases {
-		if c.failed && slices.ContainsFunc(r.Tests, func(test string) bool { return holds(test, c.name) || holds(c.name, test) }) {
-			picked = append(picked, c)
-		}
-	}
-	return picked
+	return slices.DeleteFunc(cases, func(c testcase) bool {
+		return !c.failed || !slices.ContainsFunc(r.Tests, func(test string) bool { return holds(test, c.name) || holds(c.name, test) })
+	})
 }
 
 // holds reports whether a test is the other one, or is inside of it.
-func holds(outer, inner string) bool {
-	rest, ok := strings.CutPrefix(inner, outer)
-	return ok && (rest == "" || rest[0] == '/')
-}
-
-// ofPackage picks the test cases of a package: their class is its import path, or the end of it.
-func ofPackage(cases []testcase, path string) (own []testcase) {
-	for _, c := range cases {
-		if c.class != "" && strings.HasSuffix("/"+path, "/"+c.class) {
-			own = append(own, c)
-		}
-	}
-	return own
-}
+func holds(outer, inner string) bool { return inner == outer || strings.HasPrefix(inner, outer+"/") }

@@ -95,11 +95,3 @@ func text(s string) string {
 	}
 	return s
 }
-
-func texts(list []string, most int) []string {
-	out := []string{}
-	for _, s := range list[:min(len(list), most)] {
-		out = append(out, text(s))
-	}
-	return out
-}

@@ -32,13 +32,13 @@ func pathsOf(r *report.Report) *paths {
 	}
 	out := &paths{}
 	each := (len(d.Layers) + maxColumns - 1) / maxColumns
-	for i := 0; i < len(d.Layers); i += each {
-		out.Columns = append(out.Columns, text(d.Layers[i]))
+	for column := range slices.Chunk(d.Layers, each) {
+		out.Columns = append(out.Columns, text(column[0]))
 	}
 	runs := slices.Clone(d.Runs)
 	slices.SortStableFunc(runs, func(a, b report.PathError) int { return rank(a) - rank(b) })
 	for _, run := range runs[:min(len(runs), maxPaths)] {
-		row := pathRow{Name: text(run.Path), First: -1}
+		row := pathRow{Name: text(run.Path), First: -1, Text: run.Text(d.Layers)}
 		if run.Path == report.OnePass {
 			row.Name = "one pass"
 		} else if slices.ContainsFunc(runs, func(o report.PathError) bool { return o.Path == run.Path && o.Case != run.Case }) {
@@ -49,7 +49,7 @@ func pathsOf(r *report.Report) *paths {
 			worst, at := math.NaN(), ""
 			for k := i * each; k < min((i+1)*each, len(errors)); k++ {
 				if e := float64(errors[k]); !math.IsNaN(e) && !(e <= worst) {
-					worst, at = e, d.Layers[k]
+					worst, at = e, text(d.Layers[k])
 				}
 			}
 			if !math.IsInf(worst, 1) && worst > out.Worst {
@@ -57,15 +57,15 @@ func pathsOf(r *report.Report) *paths {
 			}
 			row.Errors = append(row.Errors, report.Float(worst))
 			if each > 1 {
-				row.Layers = append(row.Layers, text(at))
+				row.Layers = append(row.Layers, at)
 			}
 		}
 		i := slices.IndexFunc(r.Paths, func(p report.Path) bool { return p.Path == run.Path && p.Case == run.Case })
 		if i >= 0 && r.Paths[i].First != nil {
 			row.First = firstOf(d.Layers, errors, r.Paths[i].First.Layer) / each
-			row.Text = "first divergence " + r.Paths[i].First.String() + "; "
+			row.Text = "first divergence " + r.Paths[i].First.String() + "; " + row.Text
 		}
-		row.Text, row.Errors = text(row.Text+run.Text(d.Layers)), rounded(row.Errors...)
+		row.Text, row.Errors = text(row.Text), rounded(row.Errors...)
 		out.Rows = append(out.Rows, row)
 	}
 	return out

@@ -87,14 +87,13 @@ func (c *chart) scatter(mode, other report.Mode) {
 	shapes := map[report.Mode]draw.GlyphDrawer{mode: draw.CircleGlyph{}, other: draw.RingGlyph{}}
 	for _, m := range []report.Mode{other, mode} {
 		for _, component := range report.Components {
-			var xy plotter.XYs
+			s := plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: colors[component], Radius: radius, Shape: shapes[m]}}
 			for i := range c.points {
 				if mse, ok := c.points[i].Error(m); ok && c.points[i].Component == component {
-					xy = append(xy, plotter.XY{X: float64(i), Y: c.at(mse)})
+					s.XYs = append(s.XYs, plotter.XY{X: float64(i), Y: c.at(mse)})
 				}
 			}
-			s := plotter.Scatter{XYs: xy, GlyphStyle: draw.GlyphStyle{Color: colors[component], Radius: radius, Shape: shapes[m]}}
-			if len(xy) == 0 {
+			if len(s.XYs) == 0 {
 				continue
 			}
 			if c.Add(&s); m == mode {
@@ -103,10 +102,9 @@ func (c *chart) scatter(mode, other report.Mode) {
 		}
 	}
 	for _, m := range []report.Mode{mode, other} {
-		if report.StatisticsOf(c.points, m, "").N == 0 {
-			continue
+		if report.StatisticsOf(c.points, m, "").N > 0 {
+			c.legend.Add(modes[m], &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: color.Black, Radius: radius, Shape: shapes[m]}})
 		}
-		c.legend.Add(modes[m], &plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: color.Black, Radius: radius, Shape: shapes[m]}})
 	}
 }
 
@@ -152,9 +150,9 @@ func xAxis(points []report.Point) (caption string, shown plot.ConstantTicks) {
 			blocks = append(blocks, plot.Tick{Value: float64(i), Label: label.Last(block)})
 		}
 	}
-	caption, ticks := "outputs, in execution order; the numbers are those of the blocks", blocks
-	if len(blocks) < 2 {
-		caption, ticks = "outputs, in execution order", places
+	caption, ticks := "outputs, in execution order", places
+	if len(blocks) > 1 {
+		caption, ticks = caption+"; the numbers are those of the blocks", blocks
 	}
 	const most = 32
 	for i := 0; i < len(ticks); i += step(len(ticks), most) {

@@ -19,7 +19,7 @@ type scale struct {
 func newScale(points []report.Point) scale {
 	s := scale{low: math.Inf(1), high: math.Inf(-1)}
 	for i := range points {
-		for _, mode := range []report.Mode{report.Standard, report.Injected} {
+		for mode := range modes {
 			mse, ok := points[i].Error(mode)
 			switch {
 			case !ok:

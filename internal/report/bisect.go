@@ -59,8 +59,8 @@ func (r *Report) wrongToken() (first *Bisect) {
 // right says whether a token is right in one pass, or in a run with the cache: by a generation, or else by the rows of
 // its forward pass.
 func (r *Report) right(b *Bisect, incremental bool) Status {
-	for i := range r.Generations {
-		if g := &r.Generations[i]; g.Case == b.Case && g.Incremental == incremental && g.Tokens > b.Token {
+	for _, g := range r.Generations {
+		if g.Case == b.Case && g.Incremental == incremental && g.Tokens > b.Token {
 			return statusOf(true, g.wrong() && *g.At <= b.Token)
 		}
 	}
@@ -93,6 +93,8 @@ func (d *composer) bisected() {
 	if b.Fault != "" {
 		next = "the " + b.Fault + " is at fault: " + next
 	}
-	d.add(Section{Heading: fmt.Sprintf("Token %d of %s", b.Token, Clean(b.Case)), Lines: []Line{{Lead: "teacher-forced, in one pass", Text: string(b.Forced)},
-		{Lead: "incremental, with the cache", Text: string(b.Incremental)}, {Lead: "served", Text: string(b.Served)}, {Text: next}}}, unlimited)
+	d.add(Section{Heading: fmt.Sprintf("Token %d of %s", b.Token, Clean(b.Case))}, unlimited,
+		Line{Lead: "teacher-forced, in one pass", Text: string(b.Forced)},
+		Line{Lead: "incremental, with the cache", Text: string(b.Incremental)},
+		Line{Lead: "served", Text: string(b.Served)}, Line{Text: next})
 }

@@ -103,12 +103,18 @@ func Annotations(w io.Writer, r *Report) error {
 	if err := r.check(); err != nil || r.Verdict == Pass {
 		return err
 	}
-	d := r.Document(View{})
-	says := [][2]string{{strings.TrimSpace("parity " + d.Fixture), d.Title}}
-	for _, s := range d.Sections {
-		if s.ID == sectionRows {
-			says = append(says, s.Table.errors()...)
+	says, names := [][2]string{{strings.TrimSpace("parity " + Clean(r.Fixture)), Clean(Headline(r))}}, namingOf(r.Layers)
+	for _, l := range r.rows((*Layer).fails) {
+		var said []string
+		if l.tabular() {
+			for i, c := range figureCells(l) {
+				if c != noFigure {
+					said = append(said, figureHeads[i]+" "+c)
+				}
+			}
 		}
+		said = append(said, Clean(l.why()))
+		says = append(says, [2]string{middle(names.row(l), 100), string(l.Status) + ": " + strings.Join(said, ", ")})
 	}
 	var b bytes.Buffer
 	for _, s := range says[:min(len(says), maxAnnotations)] {
@@ -116,25 +122,6 @@ func Annotations(w io.Writer, r *Report) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// errors are the rows that fail by themselves: their names, and what is said of them.
-func (t *Table) errors() (says [][2]string) {
-	for _, row := range t.Rows {
-		status, last := Status(row[0]), len(row)-1
-		if l := (Layer{Status: status}); !l.failing() || status == StatusInherited {
-			continue
-		}
-		var said []string
-		for i, c := range row[t.Name+1 : last] {
-			if c != "" && c != noFigure {
-				said = append(said, t.Head[t.Name+1+i]+" "+c)
-			}
-		}
-		said = append(said, Clean(row[last]))
-		says = append(says, [2]string{middle(row[t.Name], 100), row[0] + ": " + strings.Join(said, ", ")})
-	}
-	return says
 }
 
 // GitHub's own escapes: in a message, and in a property, which ends at a comma or colon.

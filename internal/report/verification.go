@@ -53,8 +53,8 @@ func (d *composer) executed(points []Point) {
 	case o.Same:
 		s.Lines = lines("PASSED", count(StatisticsOf(points, Standard, "").Layers, "layer")+" in identical order")
 	default:
-		what := fmt.Sprintf("%s in another place (reported only: independent siblings may swap)", count(o.N, "layer"))
-		s.Lines = append(lines("DIFFERS", what), lines("", o.Differences...)...)
+		s.Lines = append(lines("DIFFERS", count(o.N, "layer")+" in another place (reported only: independent siblings may swap)"),
+			lines("", o.Differences...)...)
 	}
 	d.add(s, unlimited)
 }
@@ -149,22 +149,20 @@ func (p *Point) nameOf(l *Layer, names naming) string {
 
 // wrongInModes lists the rows that are wrong in one of the modes.
 func (d *composer) wrongInModes(points []Point) {
+	s := Section{Heading: "Layers that are wrong in one of the modes (relative L2)", Lines: lines("", "local = ‖a_injected − g‖, inherited = "+
+		"‖a_standard − a_injected‖", "A layer that contains others may be wrong on golden inputs because one of these is; the verdict above says which made the error.")}
 	t := &Table{Head: []string{"layer", "without", "with injection", "local", "inherited", ""}, Figures: 4}
 	injected := false
-	for i := range points {
-		p := &points[i]
+	for _, p := range points {
 		for _, l := range p.Rows {
-			in := Layer{Status: l.resultIn(Injected)}
+			wrong := (&Layer{Status: l.resultIn(Injected)}).failing() // on golden inputs
 			injected = injected || l.Injected != nil
-			if l.Standard == nil || !(l.failing() && !p.Computed || l.Injected != nil && in.failing()) {
+			if l.Standard == nil || !(l.failing() && !p.Computed || l.Injected != nil && wrong) {
 				continue
 			}
 			row := []string{p.nameOf(l, d.names), num(l.Standard.RelL2), noFigure, noFigure, noFigure, "not injected"}
 			if l.Injected != nil {
-				row[2], row[5] = num(l.Injected.RelL2), "right on golden inputs"
-				if in.failing() {
-					row[5] = "wrong on golden inputs too"
-				}
+				row[2], row[5] = num(l.Injected.RelL2), map[bool]string{false: "right on golden inputs", true: "wrong on golden inputs too"}[wrong]
 			}
 			if l.LocalL2 != nil && l.InheritedL2 != nil {
 				row[3], row[4] = num(*l.LocalL2), num(*l.InheritedL2)
@@ -172,13 +170,13 @@ func (d *composer) wrongInModes(points []Point) {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	s := Section{Heading: "Layers that are wrong in one of the modes (relative L2)", Table: t, Lines: lines("", "local = ‖a_injected − g‖, inherited = "+
-		"‖a_standard − a_injected‖", "A layer that contains others may be wrong on golden inputs because one of these is; the verdict above says which made the error.")}
 	switch {
 	case !injected:
-		s.Table, s.Lines = nil, lines("", "There was no injected run: it is not known which layers are wrong on golden inputs too.")
+		s.Lines = lines("", "There was no injected run: it is not known which layers are wrong on golden inputs too.")
 	case len(t.Rows) == 0:
-		s.Table, s.Lines = nil, lines("", "none")
+		s.Lines = lines("", "none")
+	default:
+		s.Table = t
 	}
 	d.add(s, maxModeRows)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/label"
@@ -41,25 +40,25 @@ func Deep(blocks, wrong int) *report.Report {
 			}
 			l := row(r, layer, "output", rel, injected)
 			if first {
-				fail(r, layer)
-			}
-			var in []report.Layer
-			if part == "" {
-				in = []report.Layer{row(r, layer, "input_0", noise(b*len(parts)), 0)}
-				in[0].Injected = nil
+				fail(r, "local", "rope/layout", "The rotary embedding pairs neighbours, not halves.", report.Divergence{Layer: layer, Step: "0",
+					Text: layer + " gets the right inputs and computes something else"})
 			}
 			if l.Status != report.StatusPass && (first || b == wrong+1 || b == wrong+2) {
 				explain(&l, rnd)
 			}
-			r.Layers = append(append(r.Layers, l), in...)
+			r.Layers = append(r.Layers, l)
+			if part == "" {
+				in := row(r, layer, "input_0", noise(b*len(parts)), 0)
+				in.Injected = nil
+				r.Layers = append(r.Layers, in)
+			}
 		}
 	}
 	end := noise(blocks * len(parts))
 	if wrong >= 0 {
 		end = 0.02
 	}
-	r.Layers = append(r.Layers, row(r, "model.norm", "output", end, noise(0)))
-	r.Layers = append(r.Layers, row(r, "lm_head", "output", end, noise(0)))
+	r.Layers = append(r.Layers, row(r, "model.norm", "output", end, noise(0)), row(r, "lm_head", "output", end, noise(0)))
 	return r
 }
 
@@ -78,12 +77,10 @@ func row(r *report.Report, layer, port string, rel, injected float64) report.Lay
 }
 
 // fail makes a layer the first that is wrong.
-func fail(r *report.Report, layer string) {
-	r.Verdict, r.Kind, r.Frontier = report.Fail, "local", []string{layer}
-	r.FirstDivergence = &report.Divergence{Layer: layer, Port: "output", Case: "hello", Step: "0", Proven: true,
-		Text: layer + " gets the right inputs and computes something else"}
-	r.Causes = []report.Cause{{ID: "rope/layout", Layer: layer, Proven: true, Fit: 2.1e-7,
-		FitGolden: 0.021, Text: "The rotary embedding pairs neighbours, not halves."}}
+func fail(r *report.Report, kind, id, why string, d report.Divergence) {
+	d.Port, d.Case, d.Proven = "output", "hello", true
+	r.Verdict, r.Kind, r.Frontier, r.FirstDivergence = report.Fail, kind, []string{d.Layer}, &d
+	r.Causes = []report.Cause{{ID: id, Layer: d.Layer, Proven: true, Fit: 2.1e-7, FitGolden: 0.021, Text: why}}
 }
 
 // Along is Deep without a wrong block, with runs along execution paths: decode:8 and chunked:4 are
@@ -95,7 +92,7 @@ func Along(blocks, wrong int) *report.Report {
 	off := &report.Agreement{Outputs: len(r.Layers), Layer: "lm_head", Port: "output", Step: "1", RowRelL2: 0.02}
 	r.PathDepth = &report.PathDepth{}
 	r.PathDepth.Add(report.OnePass, "", r.Layers)
-	rows := slices.Clone(Deep(blocks, wrong).Layers)
+	rows := Deep(blocks, wrong).Layers
 	for i := range rows {
 		rows[i].Step, rows[i].Stage = "1", report.StagePaths
 	}
@@ -107,12 +104,9 @@ func Along(blocks, wrong int) *report.Report {
 	}
 	r.Paths = append(r.Paths, report.Path{Case: "hello", Path: "batch", Passes: 2, Rows: 96, Matches: right, OnePass: right, Consistent: right})
 	r.PathDepth.Add("batch", "hello", r.Layers)
-	first := r.Paths[0].First
-	r.Verdict, r.Kind, r.Frontier, r.Layers = report.Fail, report.KindPath, []string{place}, rows
-	r.FirstDivergence = &report.Divergence{Layer: place, Port: "output", Case: "hello", Step: "1", Proven: true, Row: &first.Row,
-		Text: "the candidate's own one pass agrees with the golden"}
-	r.Causes = []report.Cause{{ID: "state/position", Layer: place, Proven: true, Fit: 2.1e-7, FitGolden: 0.021,
-		Text: "the positions of the forward pass are off by -1"}}
+	r.Layers = rows
+	fail(r, report.KindPath, "state/position", "the positions of the forward pass are off by -1", report.Divergence{Layer: place, Step: "1",
+		Row: &r.Paths[0].First.Row, Text: "the candidate's own one pass agrees with the golden"})
 	return r
 }
 

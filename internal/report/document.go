@@ -355,7 +355,7 @@ func (d *composer) hints() {
 	s := Section{Heading: "To join: lines for fixture.yaml, or for the file of parity compare --names", More: len(hints) - n, Folded: true}
 	for _, hint := range hints[:n] {
 		for line := range strings.Lines(hint) {
-			s.Lines = append(s.Lines, Line{Text: strings.TrimRight(line, "\r\n"), Paste: true})
+			s.Lines = append(s.Lines, Line{Text: Clean(strings.TrimRight(line, "\r\n")), Paste: true})
 		}
 	}
 	d.add(s, unlimited)

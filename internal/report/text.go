@@ -82,16 +82,7 @@ func (p *printer) title(d *Document) {
 	if d.Fixture != "" {
 		p.linef("%s", p.color(dim, d.Fixture))
 	}
-	lead, shown := "", ""
-	if word := strings.ToUpper(string(d.Verdict)); word != "" {
-		lead, shown = word+": ", p.color(bold+";"+verdictColor[d.Verdict], word)+": "
-	}
-	for i, line := range wrap(d.Title, p.opt.Width-width(lead)) {
-		if i > 0 {
-			shown = strings.Repeat(" ", width(lead))
-		}
-		p.linef("%s%s", shown, p.color(bold, line))
-	}
+	p.hang("", strings.ToUpper(string(d.Verdict)), bold+";"+verdictColor[d.Verdict], d.Title, bold)
 }
 
 // section writes a section: its table, then its lines.
@@ -115,22 +106,11 @@ func (p *printer) section(s *Section) {
 }
 
 func (p *printer) line(indent string, l Line) {
-	lead := ""
-	if l.Lead != "" {
-		lead = l.Lead + ": "
-	}
-	if l.Paste {
-		p.linef("%s%s%s", indent, lead, Clean(l.Text))
+	if !l.Paste {
+		p.hang(indent, l.Lead, colors[l.Lead], Clean(l.Code+" "+l.Text), "")
 		return
 	}
-	hang := indent + strings.Repeat(" ", width(lead))
-	for i, text := range wrap(Clean(l.Code+" "+l.Text), max(p.opt.Width-width(hang), 30)) {
-		if i == 0 && lead != "" {
-			p.linef("%s%s: %s", indent, p.color(colors[l.Lead], l.Lead), text)
-		} else {
-			p.linef("%s%s", hang, text)
-		}
-	}
+	p.linef("%s%s", indent, joined(": ", l.Lead, Clean(l.Text)))
 }
 
 // table writes a table in columns, less those that no row has anything in. A reason in the last one stands below its row
@@ -178,4 +158,16 @@ func (t *Table) line(row []string, widths []int) string {
 		}
 	}
 	return b.String()
+}
+
+// hang writes a text behind what it is about; what its first line does not hold stands below its beginning.
+func (p *printer) hang(indent, lead, leadColor, text, color string) {
+	start, below := indent, indent
+	if lead != "" {
+		start, below = indent+p.color(leadColor, lead)+": ", indent+strings.Repeat(" ", width(lead+": "))
+	}
+	for _, line := range wrap(text, max(p.opt.Width-width(below), 30)) {
+		p.linef("%s%s", start, p.color(color, line))
+		start = below
+	}
 }

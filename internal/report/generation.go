@@ -75,9 +75,9 @@ func (g *Generation) lines() (out []Line) {
 	if !math.IsNaN(float64(g.Growth)) {
 		add("the last third of the tokens is off by %s times the first", num(g.Growth))
 	}
-	for _, t := range []struct{ who, text string }{{"reference", g.Reference}, {"candidate", g.Own}} {
-		if t.text != "" {
-			add("the %s goes on by itself, not judged: %q", t.who, t.text)
+	for _, t := range [][2]string{{"reference", g.Reference}, {"candidate", g.Own}} {
+		if t[1] != "" {
+			add("the %s goes on by itself, not judged: %q", t[0], t[1])
 		}
 	}
 	return out
@@ -125,7 +125,6 @@ func (d *composer) generations() {
 		if Clean(g.Text) != d.Title {
 			s.Lines = lines("", g.Text)
 		}
-		s.Lines = append(s.Lines, g.lines()...)
-		d.add(s, unlimited)
+		d.add(s, unlimited, g.lines()...)
 	}
 }

@@ -58,8 +58,9 @@ type input struct {
 // fields lists them; with given only those that have a value.
 func (in *Inputs) fields(given bool) (list []input) {
 	for field, v := range reflect.ValueOf(in).Elem().Fields() {
-		if name := strings.ReplaceAll(jsonKey(field), "_", "-"); !given || !v.IsZero() {
-			list = append(list, input{name, field.Tag.Get("of"), field.Tag.Get("is") == "file", v})
+		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !given || !v.IsZero() {
+			list = append(list, input{strings.ReplaceAll(key, "_", "-"), field.Tag.Get("of"), field.Tag.Get("is") == "file", v})
 		}
 	}
 	return list
@@ -149,22 +150,13 @@ type Settings struct {
 // word: go test PACKAGE …WHICH -count=1 …. Every command that repeats a run is this one.
 func (s Settings) GoTest(pkg string, which ...string) []string {
 	words := slices.Concat([]string{"go", "test", pkg}, which, []string{"-count=1"})
-	for field, v := range reflect.ValueOf(s).Fields() {
-		name := jsonKey(field)
-		if name != "tags" {
-			name = "parity." + name
-		}
-		if v.String() != "" {
-			words = append(words, "-"+name+"="+v.String())
+	for _, flag := range [][2]string{{"-tags=", s.Tags}, {"-parity.run=", s.Run}, {"-parity.replay=", s.Replay},
+		{"-parity.mode=", s.Mode}, {"-parity.inherited=", s.Inherited}} {
+		if flag[1] != "" {
+			words = append(words, flag[0]+flag[1])
 		}
 	}
 	return words
-}
-
-// jsonKey is the name of a field in report.json.
-func jsonKey(f reflect.StructField) string {
-	key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return key
 }
 
 // texts are where its strings stand.

@@ -2,8 +2,11 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // Row is a row of a run along an execution path; all numbers count from 0.
@@ -201,4 +204,91 @@ func (n next) path() (commands, string) {
 	}
 	return n.redo("the model is right in one pass: look at what the path adds there, the cache, positions, slots, masks or padding",
 		"; this judges it again")
+}
+
+// OnePass is the path of the candidate's own run of one pass.
+const OnePass = "one-pass"
+
+// PathDepth is how far the runs along execution paths are off in each layer of the model: what a
+// picture of path × depth shows.
+type PathDepth struct {
+	Layers []string    `json:"layers"` // those with an output, as the runs have them: the one pass has all, in the reference's order
+	Runs   []PathError `json:"runs"`   // the candidate's own one pass first, where it was given
+}
+
+// PathError is the error of one run along the depth.
+type PathError struct {
+	Path   string  `json:"path"` // "decode:8", or [OnePass]
+	Case   string  `json:"case"`
+	Errors []Float `json:"errors"` // by layer; NaN where the layer was not compared
+}
+
+// Add adds a run by its rows in the order of a report: the error of a layer is that of its worst
+// output in all forward passes, in units of the limit ([Layer.Units]).
+func (d *PathDepth) Add(path, caseName string, rows []Layer) {
+	var layers []string
+	var errors []Float
+	for i := range rows {
+		if l := &rows[i]; !l.IsInput() && l.Kind != label.RoleComputed.String() {
+			layers, errors = append(layers, l.Layer), append(errors, l.Units())
+		}
+	}
+	d.add(path, caseName, layers, errors)
+}
+
+// Join adds the runs of another report, but for those that are there.
+func (d *PathDepth) Join(other *PathDepth) {
+	for _, run := range other.Runs {
+		if !slices.ContainsFunc(d.Runs, func(r PathError) bool { return r.Path == run.Path && r.Case == run.Case }) {
+			d.add(run.Path, run.Case, other.Layers, run.Errors)
+		}
+	}
+}
+
+// add adds a run, by layers and their errors; a layer that stands there several times has the worst.
+func (d *PathDepth) add(path, caseName string, layers []string, errors []Float) {
+	at := map[string]int{}
+	for i, layer := range d.Layers {
+		at[layer] = i
+	}
+	run := PathError{Path: path, Case: caseName, Errors: slices.Repeat([]Float{nan}, len(d.Layers))}
+	for i, layer := range layers[:min(len(layers), len(errors))] {
+		if math.IsNaN(float64(errors[i])) {
+			continue
+		}
+		k, known := at[layer]
+		if !known {
+			k, d.Layers, run.Errors = len(d.Layers), append(d.Layers, layer), append(run.Errors, nan)
+			at[layer] = k
+		}
+		if !(run.Errors[k] >= errors[i]) {
+			run.Errors[k] = errors[i]
+		}
+	}
+	for i := range d.Runs {
+		r := &d.Runs[i]
+		r.Errors = append(r.Errors, slices.Repeat([]Float{nan}, len(d.Layers)-len(r.Errors))...)
+	}
+	d.Runs = append(d.Runs, run)
+}
+
+// Text says how many layers are beyond the limit, and which is the worst.
+func (e *PathError) Text(layers []string) string {
+	compared, beyond, worst := 0, 0, Float(-1)
+	at := ""
+	for i, x := range e.Errors[:min(len(e.Errors), len(layers))] {
+		if x >= 0 { // else it was not compared
+			compared++
+		}
+		if x > 1 {
+			beyond++
+		}
+		if x > worst {
+			worst, at = x, layers[i]
+		}
+	}
+	if compared == 0 {
+		return "nothing was compared"
+	}
+	return fmt.Sprintf("%d of %s beyond the limit, the worst is off by %s times it, at %s", beyond, count(compared, "layer"), num(worst), Clean(at))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -240,4 +241,60 @@ func tensorsHeadline(r *Report) string {
 		first = r.Kind + ": no layer by itself is wrong"
 	}
 	return joined("; ", first, compared)
+}
+
+// Units is by how much a row is off, in units of its limit: max(rel_l2/limit, row_rel_l2/limit), or
+// the larger of cost and row_cost over theirs; where other criteria judged, row_rel_l2 over the
+// default limit of the two types. A row that passes has at most 1, one that fails more than 1, and
+// infinity where a NaN or an infinity has no match, or nothing could be compared. NaN: the row was
+// not judged.
+func (l *Layer) Units() Float {
+	switch {
+	case l.Status == StatusMissing || l.Status == StatusError:
+		return Float(math.Inf(1))
+	case !l.compared() || l.Standard == nil || l.Tolerance == nil:
+		return nan
+	case l.Status == StatusPass:
+		return min(l.units(), 1)
+	}
+	return max(l.units(), Float(math.Nextafter(1, 2)))
+}
+
+func (l *Layer) units() Float {
+	m, c := l.Standard, l.Tolerance.Criteria
+	over := func(figure Float, limit float64) Float {
+		switch {
+		case m.BadNonFinite > 0 || math.IsNaN(float64(figure)):
+			return Float(math.Inf(1))
+		case figure == 0:
+			return 0
+		}
+		return figure / Float(limit)
+	}
+	if limit, ok := c[compare.Cost]; ok && m.Costs != nil {
+		return max(over(m.Cost, limit), over(m.RowCost, limit))
+	}
+	whole, asked := c[compare.RelL2]
+	row, ofRow := c[compare.RowRelL2]
+	if !asked && !ofRow {
+		row = compare.Default(l.types()...).Limits().RowRelL2
+	} else if !ofRow {
+		row = whole
+	}
+	if !asked {
+		whole = math.Inf(1)
+	}
+	return max(over(m.RelL2, whole), over(m.RowRelL2, row))
+}
+
+// types are those of a row's two sides.
+func (l *Layer) types() (types []tensor.DType) {
+	for _, s := range []*Side{l.Golden, l.Actual} {
+		if s != nil {
+			if d, err := tensor.ParseDType(s.DType); err == nil {
+				types = append(types, d)
+			}
+		}
+	}
+	return types
 }

@@ -68,7 +68,7 @@ func BriefOf(r *Report, file string) *Brief {
 	}
 	if d := r.FirstDivergence; d != nil {
 		b.First = &BriefPlace{}
-		decode(encoded(d), b.First)
+		_ = json.Unmarshal(encoded(d), b.First) // as it stands in report.json, which was just encoded
 		at := &b.First.Divergence
 		at.Uncaptured, at.Evidence, at.Growth, at.Piece = nil, nil, nil, nil
 		if all := r.Findings(); len(all) > 0 && d.Row != nil {
@@ -85,8 +85,7 @@ func BriefOf(r *Report, file string) *Brief {
 	if b.WhyNext = why; next != "" {
 		b.Next = &next
 	}
-	shortenAll(reflect.ValueOf(b), math.MaxInt/4)
-	return b
+	return shortened(b, math.MaxInt/4)
 }
 
 // BrokenBrief is the brief of what left no report: why says what happened.
@@ -143,15 +142,12 @@ func (r *Report) second() *Second {
 
 // JSON returns the brief as one line of JSON, at most 2,048 bytes with its line break.
 func (b *Brief) JSON() []byte {
-	whole := encoded(b)
 	return fit(func(n int) []byte {
-		var out Brief
-		decode(whole, &out)
-		shortenAll(reflect.ValueOf(&out), n)
+		out := shortened(b, n)
 		if out.Next = b.Next; b.Next != nil && n == leastText { // a command that is cut is none
 			out.Next, out.WhyNext = nil, tooLong
 		}
-		return encoded(&out)
+		return encoded(out)
 	})
 }
 
@@ -165,44 +161,6 @@ func encoded(v any) []byte {
 		panic(err) // strings and numbers can be written
 	}
 	return out.Bytes()
-}
-
-func decode(data []byte, to any) {
-	if err := json.Unmarshal(data, to); err != nil {
-		panic(err) // it was encoded
-	}
-}
-
-// shortenAll cleans all strings below v, and cuts each, and each list of them, to n bytes of JSON; the verdict and
-// what is as short as most names stay whole.
-func shortenAll(v reflect.Value, n int) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if !v.IsNil() {
-			shortenAll(v.Elem(), n)
-		}
-	case reflect.Struct:
-		for _, f := range v.Fields() {
-			if f.CanSet() && f.Type() != reflect.TypeFor[Verdict]() {
-				shortenAll(f, n)
-			}
-		}
-	case reflect.String:
-		v.SetString(middle(Clean(v.String()), max(n, leastName)))
-	case reflect.Slice:
-		list := []string{}
-		for i := range v.Len() {
-			s := Clean(v.Index(i).String())
-			if n -= quotedLen(s); n < 0 {
-				list = append(list, fmt.Sprintf("… and %d", v.Len()-i))
-				break
-			}
-			list = append(list, s)
-		}
-		if v.Len() > 0 {
-			v.Set(reflect.ValueOf(list))
-		}
-	}
 }
 
 // Text returns the report in a few lines, at most 2,048 bytes. No line is broken: the command can be copied.
@@ -274,4 +232,37 @@ func middle(s string, n int) string {
 		half = half * 9 / 10
 	}
 	return fmt.Sprintf("%s…+%d…%s", string(r[:half]), len(r)-2*half, string(r[len(r)-half:]))
+}
+
+// shortened is a copy in which all strings are clean, and each, and each list of them, is cut to n bytes of JSON; the
+// verdict and what is as short as most names stay whole.
+func shortened[T any](of T, n int) T { return shorten(reflect.ValueOf(of), n).Interface().(T) }
+
+func shorten(v reflect.Value, n int) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	switch out.Set(v); {
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		out.Set(reflect.New(v.Type().Elem()))
+		out.Elem().Set(shorten(v.Elem(), n))
+	case v.Kind() == reflect.Struct:
+		for _, f := range out.Fields() {
+			if f.CanSet() {
+				f.Set(shorten(f, n))
+			}
+		}
+	case v.Kind() == reflect.String && v.Type() != reflect.TypeFor[Verdict]():
+		out.SetString(middle(Clean(v.String()), max(n, leastName)))
+	case v.Kind() == reflect.Slice && v.Len() > 0:
+		list := []string{}
+		for i := range v.Len() {
+			s := Clean(v.Index(i).String())
+			if n -= quotedLen(s); n < 0 {
+				list = append(list, fmt.Sprintf("… and %d", v.Len()-i))
+				break
+			}
+			list = append(list, s)
+		}
+		out.Set(reflect.ValueOf(list))
+	}
+	return out
 }

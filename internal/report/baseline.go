@@ -18,8 +18,6 @@ type Judged struct {
 	row         *Layer
 }
 
-func (j *Judged) fails() bool { return (&Layer{Status: j.Status}).failing() }
-
 // key tells one thing that was judged from all others.
 func (j *Judged) key() [5]string {
 	if l := j.row; l != nil {
@@ -93,13 +91,11 @@ func Changes(old, now *Report) (changes []Change) {
 // classOf compares two forms of what now is judged; old is nil where it was not.
 func classOf(old, now *Judged) Class {
 	switch {
-	case old == nil && now.row == nil && now.fails():
+	case old == nil && now.row == nil && now.Status.failing(), old != nil && !old.Status.failing() && now.Status.failing():
 		return Worse
 	case old == nil:
 		return New
-	case !old.fails() && now.fails():
-		return Worse
-	case old.fails() && !now.fails():
+	case old.Status.failing() && !now.Status.failing():
 		return Better
 	case now.row == nil && now.Status == StatusPass && now.Count < old.Count:
 		return Gone
@@ -128,7 +124,7 @@ func Baseline(w io.Writer, old, now *Report, opt TextOptions) (worse bool, err e
 	worse = old.Verdict == Pass && now.Verdict != Pass
 	d := composer{View: View{Verbose: opt.Verbose}}
 	changes, counts := Changes(old, now), []string{}
-	d.add(Section{Lines: append(lines("was "+string(old.Verdict), Headline(old)), lines("is "+string(now.Verdict), Headline(now))...)}, unlimited)
+	d.add(Section{Lines: lines("was "+string(old.Verdict), Headline(old))}, 1, lines("is "+string(now.Verdict), Headline(now))...)
 	for _, class := range classes {
 		s := Section{Heading: strings.ToUpper(string(class[:1])) + string(class[1:])}
 		for _, c := range changes {
@@ -149,10 +145,10 @@ func (c Change) String() string {
 	j := cmp.Or(c.New, c.Old)
 	name := j.Name
 	if j.row != nil {
-		name = naming{cases: true}.row(j.row)
+		name = naming(true).row(j.row)
 	}
 	line := fmt.Sprintf("%s %s: %s → %s", j.Stage, name, c.Old.says(), c.New.says())
-	if c.New != nil && c.New.fails() && c.New.Text != "" {
+	if c.New != nil && c.New.Status.failing() && c.New.Text != "" {
 		line += ": " + c.New.Text
 	}
 	return line

@@ -69,10 +69,11 @@ func (r *Report) Open() []string {
 const OpenHelp = "join what has another name: parity names; record what is missing, or say what need not be compared: ignore: in " +
 	"fixture.yaml with the reason; to judge a part of the model only: scope: in fixture.yaml, --scope LAYER"
 
-var failWord = map[Status]string{
-	StatusFail: "differs", StatusInherited: "differs", StatusMissing: "is missing",
-	StatusError: "could not be compared",
-}
+var failWord = map[Status]string{StatusFail: "differs", StatusInherited: "differs", StatusMissing: "is missing",
+	StatusError: "could not be compared"}
+
+// failing reports whether one of it keeps a run from passing.
+func (s Status) failing() bool { return failWord[s] != "" }
 
 // Summary counts the rows.
 type Summary struct {

@@ -77,7 +77,7 @@ func (r *Report) check() error {
 		switch where := fmt.Sprintf("layers[%d] (%s %s)", i, l.Layer, l.Port); {
 		case !slices.Contains(statuses, l.Status):
 			return fmt.Errorf("report: %s: unknown status %q, want one of %q", where, l.Status, statuses)
-		case r.holds() && l.failing():
+		case r.holds() && l.Status.failing():
 			return fmt.Errorf("report: verdict %s, but %s has status %q", r.Verdict, where, l.Status)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -78,16 +79,11 @@ func mdTable(b *bytes.Buffer, t *Table) {
 	}
 }
 
+var markup = regexp.MustCompile("[\\\\`*_{}\\[\\]<>#|~&!]")
+
 // mdText escapes what Markdown and HTML would take for markup.
 func mdText(s string) string {
-	var b strings.Builder
-	for _, r := range middle(Clean(s), maxSummaryCell) {
-		if strings.ContainsRune("\\`*_{}[]<>#|~&!", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
+	return markup.ReplaceAllString(middle(Clean(s), maxSummaryCell), `\$0`)
 }
 
 // mdCode writes s as code that may stand in a table. A backtick cannot be escaped there, so it
@@ -106,11 +102,9 @@ func Annotations(w io.Writer, r *Report) error {
 	says, names := [][2]string{{strings.TrimSpace("parity " + Clean(r.Fixture)), Clean(Headline(r))}}, namingOf(r.Layers)
 	for _, l := range r.rows((*Layer).fails) {
 		var said []string
-		if l.tabular() {
-			for i, c := range figureCells(l) {
-				if c != noFigure {
-					said = append(said, figureHeads[i]+" "+c)
-				}
+		for i, c := range figureCells(l) {
+			if c != "" && c != noFigure {
+				said = append(said, figureHeads[i]+" "+c)
 			}
 		}
 		said = append(said, Clean(l.why()))

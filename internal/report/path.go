@@ -133,7 +133,7 @@ func judgedPaths(r *Report) (list []Judged) {
 		j := Judged{Name: p.Path + " " + p.Case, Status: NotJudged}
 		for _, a := range []*Agreement{p.Matches, p.Repeats} {
 			if a != nil {
-				j.Count, j.Status = j.Count+a.Outputs, statusOf(true, !a.Holds || j.fails())
+				j.Count, j.Status = j.Count+a.Outputs, statusOf(true, !a.Holds || j.Status.failing())
 			}
 		}
 		list = append(list, j)

@@ -36,7 +36,7 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 	unsure := out.rejudgeRows(by)
 	// What is wrong besides the figures stays wrong, whatever the criteria.
 	beyond := r.Verdict == Fail && placeOf(r.stage()) < placeOf(StageTensors) ||
-		!r.holds() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.failing() })
+		!r.holds() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.Status.failing() })
 	switch out.decide(); {
 	case beyond && out.holds():
 		out.Verdict, out.Error, out.Kind, out.FirstDivergence = r.Verdict, r.Error, r.Kind, r.FirstDivergence

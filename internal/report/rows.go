@@ -42,26 +42,20 @@ func (l *Layer) why() string {
 	return map[Status]string{StatusMissing: "the candidate did not record it", StatusUnexpected: "the golden does not have it"}[l.Status]
 }
 
-// naming writes the place of a row. The case and the step are left out where all rows have the
-// same.
-type naming struct{ cases bool }
+// naming writes the place of a row, with the case and the step where rows differ in these.
+type naming bool
 
 func namingOf(rows []Layer) naming {
-	return naming{cases: slices.ContainsFunc(rows, func(l Layer) bool {
-		return l.Case != rows[0].Case || l.Step != rows[0].Step
-	})}
+	return naming(slices.ContainsFunc(rows, func(l Layer) bool { return l.Case != rows[0].Case || l.Step != rows[0].Step }))
 }
 
 // row is "model.layers.0 output", with the case and step after it where they differ.
-func (n naming) row(l *Layer) string {
-	layer, rest := Clean(l.Layer), l.Port
-	if layer == "" {
-		layer = "(root)"
-	}
-	if n.cases {
+func (cases naming) row(l *Layer) string {
+	rest := l.Port
+	if cases {
 		rest += " " + strings.Trim(l.Case+"."+l.Step, ".")
 	}
-	return layer + strings.TrimRight(" "+Clean(rest), " ")
+	return cmp.Or(Clean(l.Layer), "(root)") + strings.TrimRight(" "+Clean(rest), " ")
 }
 
 // compared reports whether the row was judged by the figures of at least one element.
@@ -71,7 +65,7 @@ func (l *Layer) compared() bool {
 }
 
 // failing reports whether the row by itself keeps a run from passing.
-func (l *Layer) failing() bool { return failWord[l.Status] != "" }
+func (l *Layer) failing() bool { return l.Status.failing() }
 
 // integers reports whether a side has integers or bools.
 func (l *Layer) integers() bool {
@@ -121,16 +115,12 @@ var figureHeads = []string{"off", "max abs", "rel. L2", "worst row", "1-cosine"}
 // tableOf is a table of rows of the report, with all that is known of some.
 func (d *composer) tableOf(rows []*Layer) *Table {
 	t := &Table{Head: slices.Concat([]string{"status", "layer"}, figureHeads, []string{"limit"}), Name: 1, Figures: len(figureHeads)}
-	mark, placed := d.r.divergent(), d.r.FirstDivergence == nil || d.r.FirstDivergence.Layer != ""
+	mark, placed := d.r.divergent(), d.r.FirstDivergence == nil || d.r.placed()
 	for i, l := range rows {
 		if l == mark && placed {
 			t.Mark = i + 1
 		}
-		cells := make([]string, len(figureHeads))
-		if l.tabular() {
-			cells = figureCells(l)
-		}
-		t.Rows = append(t.Rows, slices.Concat([]string{string(l.Status), d.names.row(l)}, cells, []string{l.why()}))
+		t.Rows = append(t.Rows, slices.Concat([]string{string(l.Status), d.names.row(l)}, figureCells(l), []string{l.why()}))
 		t.Below = append(t.Below, l.said(d.Verbose || l == mark))
 	}
 	return t
@@ -140,8 +130,11 @@ func (d *composer) tableOf(rows []*Layer) *Table {
 // layer itself.
 func (l *Layer) tabular() bool { return l.figures() != nil && l.Status != StatusInherited }
 
-// figureCells are the figures of a row below figureHeads.
+// figureCells are the figures of a row below figureHeads, empty where it does not show them.
 func figureCells(l *Layer) []string {
+	if !l.tabular() {
+		return make([]string, len(figureHeads))
+	}
 	m, off := l.figures(), noFigure // without atol and rtol the count of mismatches judges nothing
 	if l.Counted == nil && l.Tolerance != nil {
 		if _, asked := l.Tolerance.Criteria.Tolerance(); asked {
@@ -200,14 +193,14 @@ func (l *Layer) judged() bool {
 func (l *Layer) inherits() bool { return l.Status == StatusInherited }
 
 // fails reports whether the row is wrong by itself.
-func (l *Layer) fails() bool { return l.failing() && !l.inherits() }
+func (l *Layer) fails() bool { return l.Status.failing() && !l.inherits() }
 
 // place tells a row from all others.
 func (l *Layer) place() [4]string { return [4]string{l.Layer, l.Port, l.Case, l.Step} }
 
 // judgedTensors are the rows of one pass: those of paths and of generations are not among them. Inputs are evidence.
 func judgedTensors(r *Report) (list []Judged) {
-	for _, l := range r.rows(func(l *Layer) bool { return l.Stage == "" && !l.IsInput() && (l.compared() || l.failing()) }) {
+	for _, l := range r.rows(func(l *Layer) bool { return l.Stage == "" && !l.IsInput() && (l.compared() || l.Status.failing()) }) {
 		if r.Verdict != Error || l.Status != StatusError {
 			list = append(list, Judged{Status: l.Status, row: l})
 		}

@@ -53,7 +53,7 @@ func (s stage) status(r *Report) Status {
 	status := NotJudged
 	for _, j := range s.judged(r) {
 		if j.Status != NotJudged {
-			status = statusOf(true, status == StatusFail || j.fails())
+			status = statusOf(true, status == StatusFail || j.Status.failing())
 		}
 	}
 	return status

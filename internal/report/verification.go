@@ -155,9 +155,9 @@ func (d *composer) wrongInModes(points []Point) {
 	injected := false
 	for _, p := range points {
 		for _, l := range p.Rows {
-			wrong := (&Layer{Status: l.resultIn(Injected)}).failing() // on golden inputs
+			wrong := l.resultIn(Injected).failing() // on golden inputs
 			injected = injected || l.Injected != nil
-			if l.Standard == nil || !(l.failing() && !p.Computed || l.Injected != nil && wrong) {
+			if l.Standard == nil || !(l.Status.failing() && !p.Computed || l.Injected != nil && wrong) {
 				continue
 			}
 			row := []string{p.nameOf(l, d.names), num(l.Standard.RelL2), noFigure, noFigure, noFigure, "not injected"}

@@ -86,11 +86,8 @@ func MetricsOf(r compare.Result, golden *tensor.Tensor) *Metrics {
 // result is the reverse of MetricsOf, without places within the tensor.
 func (m *Metrics) result() compare.Result {
 	extreme := func(v Float, index []int, g, a Float) compare.Extreme {
-		x := compare.Extreme{Value: float64(v), Golden: float64(g), Actual: float64(a)}
-		if index == nil {
-			x.Index = -1
-		}
-		return x
+		none := map[bool]int{true: -1}[index == nil]
+		return compare.Extreme{Value: float64(v), Index: none, Golden: float64(g), Actual: float64(a)}
 	}
 	row := func(n *int) int {
 		if n == nil {

@@ -22,17 +22,11 @@ type Prompt struct {
 // reference made.
 func PromptsOf(caseName string, golden, actual *dump.Info) (rows []Prompt, causes []Cause) {
 	for _, f := range text.Judge(golden, actual) {
-		row := Prompt{Case: caseName, Path: f.Actual.Path, Status: NotJudged, Text: f.Text, First: f.At, Golden: f.Golden.TokenIDs, Actual: f.Actual.TokenIDs}
-		switch f.Status {
-		case text.Equal:
-			row.Status = StatusPass
-		case text.Differs:
-			row.Status = StatusFail
-			if f.Cause.ID != "" {
-				causes = append(causes, Cause{ID: f.Cause.ID, Proven: f.Cause.Proven, Fit: nan, FitGolden: nan, Text: f.Cause.Text})
-			}
+		rows = append(rows, Prompt{Case: caseName, Path: f.Actual.Path, Status: statusOf(f.Status == text.Equal || f.Status == text.Differs,
+			f.Status == text.Differs), Text: f.Text, First: f.At, Golden: f.Golden.TokenIDs, Actual: f.Actual.TokenIDs})
+		if f.Status == text.Differs && f.Cause.ID != "" {
+			causes = append(causes, Cause{ID: f.Cause.ID, Proven: f.Cause.Proven, Fit: nan, FitGolden: nan, Text: f.Cause.Text})
 		}
-		rows = append(rows, row)
 	}
 	return rows, causes
 }

@@ -60,8 +60,7 @@ const (
 // classes are in the order in which they are shown.
 var classes = []Class{Worse, Gone, Better, New}
 
-// Bad reports whether the change is one for the worse: a row that is no longer compared may hide
-// what became wrong.
+// Bad is one for the worse: a row that is no longer compared may hide what became wrong.
 func (c Class) Bad() bool { return c == Worse || c == Gone }
 
 // Changes compares what two reports judged, bad changes first, then in the order of the later report.

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Bisect says in which way of running the same tokens a wrong token begins: the table that ends the
-// search.
+// Bisect says in which way of running the same tokens a wrong one begins: the table that ends the search.
 type Bisect struct {
 	Case  string `json:"case"`
 	Token int    `json:"token"` // the first wrong one, from 0
@@ -56,8 +55,7 @@ func (r *Report) wrongToken() (first *Bisect) {
 	return first
 }
 
-// right says whether a token is right in one pass, or in a run with the cache: by a generation, or else by the rows of
-// its forward pass.
+// right says whether a token is right in one pass, or with the cache: by a generation, else by the rows of its pass.
 func (r *Report) right(b *Bisect, incremental bool) Status {
 	for _, g := range r.Generations {
 		if g.Case == b.Case && g.Incremental == incremental && g.Tokens > b.Token {

@@ -46,8 +46,7 @@ func (c Cause) word() string {
 	return "guess"
 }
 
-// Evidence says in figures what speaks for the cause. A pattern without a prediction has one figure
-// only.
+// Evidence says in figures what speaks for the cause; without a prediction there is one figure only.
 func (c Cause) Evidence() string {
 	switch predicts := !math.IsNaN(float64(c.Fit)); {
 	case predicts && c.FitGolden == 0:

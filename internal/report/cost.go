@@ -8,8 +8,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 )
 
-// Cost is what a layer of the candidate took in one forward pass of its own, where the engine has
-// measured it.
+// Cost is what a layer of the candidate took in one forward pass of its own, where its engine measures that.
 type Cost struct {
 	Case      string    `json:"case"`
 	Layer     string    `json:"layer"` // the candidate's own label

@@ -29,8 +29,7 @@ func (l *Layer) In(mode Mode) *Metrics {
 	return l.Standard
 }
 
-// Component is the part of a model that a layer belongs to, by its name: statistics are grouped and
-// points are coloured by it.
+// Component is the part of a model that a layer belongs to, by its name: it groups statistics and colours points.
 type Component string
 
 // The components, in the order in which they are listed.
@@ -87,8 +86,7 @@ type Point struct {
 	First     *Layer   // the row of the first divergence: one of Rows, or an input just before them
 }
 
-// Depth lists the points of a report in the order in which the golden ran them. Rows without
-// figures make none.
+// Depth lists the points of a report in the order in which the golden ran them, of rows with figures.
 func Depth(r *Report) (points []Point) {
 	var mark *Layer
 	if r.placed() {
@@ -127,8 +125,7 @@ func (p *Point) Worst(mode Mode) (worst *Layer) {
 	return worst
 }
 
-// error is the mean squared error; +Inf if a NaN or an infinity has no match, or if it is no error
-// at all.
+// error is the mean squared error; +Inf if a NaN or an infinity has no match, or if it is no error.
 func (m *Metrics) error() float64 {
 	if m.BadNonFinite > 0 || !(m.MSE >= 0) {
 		return math.Inf(1)
@@ -146,8 +143,7 @@ func (p *Point) Error(mode Mode) (mse float64, ok bool) {
 	return l.In(mode).error(), true
 }
 
-// Statistics are over mean squared errors. Infinite ones are counted, and are part of the maximum,
-// mean and median.
+// Statistics are over mean squared errors. Infinite ones are counted, and part of maximum, mean and median.
 type Statistics struct {
 	Layers                 int     // different ones
 	N, Zero, Infinite      int     // outputs

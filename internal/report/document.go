@@ -135,8 +135,7 @@ func (r *Report) composer(v View) *composer {
 	return &composer{Document: Document{Fixture: Clean(r.Fixture), Verdict: r.Verdict, Title: Clean(Headline(r))}, View: v, r: r, names: namingOf(r.Layers)}
 }
 
-// shown is how many of n entries to show; a rest of one is shown too, since saying so takes as much
-// room.
+// shown is how many of n entries to show; a rest of one, too, since saying so takes as much room.
 func (d *composer) shown(n, limit int) int {
 	if d.Verbose || n <= limit+1 {
 		return n
@@ -147,8 +146,7 @@ func (d *composer) shown(n, limit int) int {
 // unlimited is the limit of what is always shown.
 const unlimited = 1 << 20
 
-// add adds a section that says anything, with at most limit rows of its table, or else lines, and then what is said
-// after them in any case.
+// add adds a section that says anything: at most limit rows of its table, or else lines, then all that comes after.
 func (d *composer) add(s Section, limit int, after ...Line) {
 	if s.Table != nil {
 		n := d.shown(len(s.Table.Rows), limit)
@@ -298,8 +296,7 @@ func (d *composer) benign() {
 	d.add(Section{Heading: "Differ in their figures and not in what they mean, so they pass", Lines: g.lines(d)}, maxLines)
 }
 
-// costs shows of the layers without layers in them, and of attentions, those that took most memory; verbose
-// it shows all.
+// costs shows of layers without layers in them, and of attentions, those that took most memory; verbose all.
 func (d *composer) costs() {
 	rows := slices.Clone(d.r.Costs)
 	if !d.Verbose {

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Generation is what came of a generation: the candidate, forced along the reference's greedy text, one
-// token after the other.
+// Generation is what came of the candidate, forced along the reference's greedy text token by token.
 type Generation struct {
 	Case    string `json:"case"`
 	Verdict string `json:"verdict"`      // "identical", "tie", "diverged", "logits" or "too flat"

@@ -48,8 +48,7 @@ func (r *Report) subject() string {
 // ofGeneration reports whether a report is about nothing but a generation.
 func (r *Report) ofGeneration() bool { return r.Made != nil && len(r.Generations) > 0 }
 
-// compared says how many outputs were compared. Reports that were written before outputs were counted
-// say how many tensors.
+// compared says how many outputs were compared, or tensors: older reports do not count outputs.
 func (r *Report) compared() string {
 	if r.Coverage == nil {
 		return Count(r.Layers).compared()

@@ -87,8 +87,7 @@ func (r *Report) addPathNote(name, note string) {
 	r.Notes = append(r.Notes, "path "+name+": "+note)
 }
 
-// addRows adds rows, but for those that are there: several paths may be judged with the same one
-// pass.
+// addRows adds rows, but for those that are there: several paths may be judged with one pass.
 func (r *Report) addRows(rows []Layer) {
 	known := map[[4]string]bool{}
 	for i := range r.Layers {

@@ -66,8 +66,7 @@ func Read(r io.Reader) (*Report, error) {
 	return &out, nil
 }
 
-// check finds contradictions, so that no reader has to doubt a report. Every writer of this package
-// refuses one that has any.
+// check finds contradictions, so that no reader has to doubt a report: every writer here refuses them.
 func (r *Report) check() error {
 	if severity[r.Verdict] == 0 {
 		return fmt.Errorf("report: unknown verdict %q, want pass, fail, incomplete or error", r.Verdict)
@@ -116,8 +115,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// Save writes report.json and report.txt into a folder, which it makes; a reader never sees half of
-// one.
+// Save writes report.json and report.txt into a folder, which it makes; no reader sees half of one.
 func Save(dir string, r *Report) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -143,8 +141,7 @@ func (f Float) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(f))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes; what is no number is an error that quotes it. Null
-// leaves f as it is.
+// UnmarshalJSON reads what MarshalJSON writes; an error quotes what is no number. Null leaves f as it is.
 func (f *Float) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

@@ -86,8 +86,7 @@ func mdText(s string) string {
 	return markup.ReplaceAllString(middle(Clean(s), maxSummaryCell), `\$0`)
 }
 
-// mdCode writes s as code that may stand in a table. A backtick cannot be escaped there, so it
-// becomes an apostrophe.
+// mdCode is s as code that may stand in a table: a backtick, which nothing escapes there, becomes an apostrophe.
 func mdCode(s string) string {
 	s = strings.ReplaceAll(middle(Clean(s), maxSummaryCell), "`", "'")
 	return "`" + strings.ReplaceAll(s, "|", `\|`) + "`"

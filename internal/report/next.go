@@ -30,8 +30,7 @@ func (c commands) line() (string, bool) {
 // quotedLen is the bytes that a text takes in JSON.
 func quotedLen(s string) int { return len(s) + strings.Count(s, `"`) + strings.Count(s, `\`) }
 
-// operand is a word that no program takes for a flag (go test -exec): a report may come from
-// anywhere.
+// operand is a word that no program takes for a flag (go test -exec): reports come from anywhere.
 func operand(s string) string {
 	if strings.HasPrefix(s, "-") {
 		return "./" + s

@@ -77,8 +77,7 @@ func (a *Agreement) String() string {
 	return text
 }
 
-// Finding is one fault, as far as its place and its proven cause tell, that several execution paths
-// show, or a single one.
+// Finding is one fault, as far as place and proven cause tell, that one or several execution paths show.
 type Finding struct {
 	Paths []string // as "decode:8", in the order of the report
 	Cause string   // the id of the proven cause; empty if none is
@@ -115,8 +114,7 @@ func (f *Finding) Names() string {
 	return Clean(joined(" and ", strings.Join(f.Paths[:last], ", "), f.Paths[last]))
 }
 
-// String is "decode:8 and chunked:4 fail alike at model.layers.0: state/position", or of a single
-// path "batch fails at …".
+// String is "decode:8 and chunked:4 fail alike at model.layers.0: state/position", or "batch fails at …".
 func (f *Finding) String() string {
 	fails, cause := " fails at ", ", no cause is proven"
 	if len(f.Paths) > 1 {

@@ -52,8 +52,7 @@ func (r *Report) Found() []string {
 	return filled(found)
 }
 
-// growing is the growth of a drift in one line, of some blocks, the first and the last among them; empty if
-// there is none.
+// growing is the growth of a drift in one line, of some blocks, the first and the last among them.
 func (d *Divergence) growing() string {
 	var parts []string
 	step := max(1, (len(d.Growth)+4)/6)
@@ -65,8 +64,7 @@ func (d *Divergence) growing() string {
 	return strings.Join(parts, ", ")
 }
 
-// first is "first divergence X: activation/gelu (proven)", with the first cause where that is proven; empty without a
-// layer.
+// first is "first divergence X: activation/gelu (proven)", with a proven cause only; empty without a layer.
 func (r *Report) first() string {
 	switch c := r.best(); {
 	case !r.placed():

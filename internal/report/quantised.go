@@ -25,8 +25,7 @@ func portion(f Float) string {
 	return strconv.FormatFloat(100*float64(f), 'g', 2, 64) + " %"
 }
 
-// quantised says what quantisation costs in a row, and what the candidate adds; "" if that is not
-// known.
+// quantised says what quantisation costs in a row, and what the candidate adds; "" if not known.
 func (l *Layer) quantised() string {
 	if l.Quantisation == nil || l.Standard == nil {
 		return ""

@@ -250,6 +250,5 @@ func (s Shape) String() string {
 	return strings.Join(parts, "×")
 }
 
-// IsInput reports whether the port is what its layer was given: evidence, which never fails a run
-// by itself.
+// IsInput reports whether the port is what its layer was given: evidence, which alone fails no run.
 func (l *Layer) IsInput() bool { return l.Kind == label.RoleInput.String() }

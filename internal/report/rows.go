@@ -78,8 +78,7 @@ func (r *Report) Failing() []*Layer {
 	return append(r.rows((*Layer).fails), r.rows((*Layer).inherits)...)
 }
 
-// worst lists all compared rows, those that are furthest off first; last those whose figures say
-// nothing.
+// worst lists all compared rows, the furthest off first, last those whose figures say nothing.
 func (r *Report) worst() []*Layer {
 	rows := r.rows((*Layer).compared)
 	slices.SortStableFunc(rows, func(a, b *Layer) int {
@@ -126,8 +125,7 @@ func (d *composer) tableOf(rows []*Layer) *Table {
 	return t
 }
 
-// tabular reports whether the row shows its figures. Those of an inherited error say nothing of the
-// layer itself.
+// tabular reports whether the row shows its figures: of an inherited error they say nothing of the layer.
 func (l *Layer) tabular() bool { return l.figures() != nil && l.Status != StatusInherited }
 
 // figureCells are the figures of a row below figureHeads, empty where it does not show them.

@@ -152,8 +152,7 @@ func (r *Report) firstStage(of Status) string {
 	return ""
 }
 
-// stageLine is the stages in one line: "text pass → tokens pass → …", those that were not judged
-// last.
+// stageLine is "text pass → tokens pass → …", with the stages that were not judged last.
 func (r *Report) stageLine() string {
 	var judged, not []string
 	for _, s := range r.JudgedStages() {

@@ -18,8 +18,7 @@ type Prompt struct {
 	Actual []int  `json:"actual"`
 }
 
-// PromptsOf says what the candidate made of the prompts of a case, and why where that is not what the
-// reference made.
+// PromptsOf says what the candidate made of the prompts of a case, and why not what the reference made.
 func PromptsOf(caseName string, golden, actual *dump.Info) (rows []Prompt, causes []Cause) {
 	for _, f := range text.Judge(golden, actual) {
 		rows = append(rows, Prompt{Case: caseName, Path: f.Actual.Path, Status: statusOf(f.Status == text.Equal || f.Status == text.Differs,

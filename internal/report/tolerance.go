@@ -10,8 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 )
 
-// Tolerance is what judged a row. In JSON it is one object, with the limits of the criteria that
-// were asked for.
+// Tolerance is what judged a row. In JSON it is one object, with the limits of the asked criteria.
 type Tolerance struct {
 	Criteria compare.Criteria
 	Source   string // where it was written, such as "fixture.yaml:12" or "default for f32"
@@ -41,8 +40,7 @@ func (t Tolerance) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Criteria that this version does not know are
-// skipped.
+// UnmarshalJSON reads what MarshalJSON writes, and skips criteria that this version does not know.
 func (t *Tolerance) UnmarshalJSON(data []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
@@ -76,8 +74,7 @@ func (t *Tolerance) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Limit is what judged a row, in short: "row 1e-4", "atol 1e-5 rtol 1e-4", "exact", "cost 0.7 of 3";
-// empty if nothing did.
+// Limit is what judged a row: "row 1e-4", "atol 1e-5 rtol 1e-4", "exact", "cost 0.7 of 3", or nothing.
 func (l *Layer) Limit() string {
 	if l.Tolerance == nil {
 		return ""

@@ -36,8 +36,7 @@ func (r *Report) wrongWeights() []weights.Result {
 	return slices.DeleteFunc(slices.Clone(r.Weights), func(w weights.Result) bool { return w.Good() })
 }
 
-// weighed is what came of the weights in a line: "2 of 30 weights are not the reference's, first a: all
-// zeros".
+// weighed is what came of the weights: "2 of 30 weights are not the reference's, first a: all zeros".
 func (r *Report) weighed() string {
 	n, wrong := len(r.Weights), r.wrongWeights()
 	judged := len(slices.DeleteFunc(judgedWeights(r), func(j Judged) bool { return j.Status == NotJudged }))

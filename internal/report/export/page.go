@@ -15,8 +15,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 )
 
-// uPlot 1.6.32, MIT licence: assets/uPlot.LICENSE. A minified file keeps no comment, so that the
-// page repeats the licence.
+// uPlot 1.6.32, MIT licence: assets/uPlot.LICENSE, which the page repeats: a minified file keeps no comment.
 var (
 	//go:embed assets/uPlot.min.js
 	uplotJS string

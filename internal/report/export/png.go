@@ -27,8 +27,7 @@ const (
 	legendWidth   = 172 * vg.Length(1)
 )
 
-// colors of the components, told apart by people who see red and green alike (Okabe and Ito), and
-// by their shade in grey.
+// colors of the components, told apart by who sees red and green alike (Okabe and Ito), and in grey.
 var colors = map[report.Component]color.Color{
 	report.Attention: color.RGBA{0x00, 0x72, 0xb2, 0xff},
 	report.MLP:       color.RGBA{0xe6, 0x9f, 0x00, 0xff},
@@ -139,8 +138,7 @@ func fit(style gtext.Style, s string, room vg.Length) string {
 	return s
 }
 
-// xAxis numbers the blocks of the model, each at its first point; a model without blocks has its
-// points numbered.
+// xAxis numbers the blocks of the model, each at its first point, or without blocks the points.
 func xAxis(points []report.Point) (caption string, shown plot.ConstantTicks) {
 	var blocks, places plot.ConstantTicks
 	last := ""

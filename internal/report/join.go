@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -57,9 +58,7 @@ func (r *Report) AddGeneration(other *Report) {
 func (r *Report) AddPath(name string, along *Report) {
 	r.Paths = append(r.Paths, along.Paths...)
 	if along.PathDepth != nil {
-		if r.PathDepth == nil {
-			r.PathDepth = &PathDepth{}
-		}
+		r.PathDepth = cmp.Or(r.PathDepth, &PathDepth{})
 		r.PathDepth.Join(along.PathDepth)
 	}
 	for _, n := range along.Notes {

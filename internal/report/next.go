@@ -78,7 +78,7 @@ func (n next) choose() (commands, string) {
 		return n.proven()
 	case n.nameless():
 		args := n.in.Args("golden", "actual", "pad-mask", "encoding", "raw", "fp8")
-		return commands{append(append([]string{"parity", "names"}, args...), "-o", "names.yaml")},
+		return commands{slices.Concat([]string{"parity", "names"}, args, []string{"-o", "names.yaml"})},
 			"layers of both sides have no partner: this looks for those that are one by values, shapes and order; then compare with --names names.yaml"
 	case r.Verdict == Error:
 		return nil, "nothing was judged: " + Headline(r)

@@ -144,17 +144,16 @@ func (p *printer) table(t *Table) {
 	}
 }
 
-// line are the cells of a row in their columns.
+// line are the cells of a row in their columns: figures to the right, all others to the left.
 func (t *Table) line(row []string, widths []int) string {
 	var b strings.Builder
 	for i, c := range row {
-		free := strings.Repeat(" ", max(widths[i]-width(Clean(c)), 0))
-		switch c = Clean(c); {
-		case widths[i] == 0:
-		case i > t.Name && i <= t.Name+t.Figures:
-			b.WriteString("  " + free + c)
-		default:
-			b.WriteString("  " + c + free)
+		w := -widths[i]
+		if i > t.Name && i <= t.Name+t.Figures {
+			w = widths[i]
+		}
+		if w != 0 {
+			fmt.Fprintf(&b, "  %*s", w, Clean(c))
 		}
 	}
 	return b.String()

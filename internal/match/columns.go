@@ -77,13 +77,13 @@ func (p *search) stack(whole *node, parts []*node, by evidence) {
 }
 
 // equal reports whether two layers hold one value, or the columns of one those of the others.
-func (p *search) equal(g group) bool {
-	whole, parts := g.actual[0], g.golden
+func (p *search) equal(j *joined) bool {
+	whole, parts := j.actual[0], j.golden
 	if len(parts) == 1 {
-		whole, parts = g.golden[0], g.actual
+		whole, parts = j.golden[0], j.actual
 	}
-	if len(parts) == 1 {
-		return equal(whole, parts[0])
+	if !j.fused() {
+		return whole.value != nil && parts[0].value != nil && whole.value.other == parts[0].value
 	}
 	from := 0
 	for _, part := range parts {

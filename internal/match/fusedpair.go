@@ -9,66 +9,40 @@ import (
 	"github.com/goparity/goparity/internal/layout"
 )
 
-// pairFused pairs a fused projection of one side with the several of the other: outputs by columns,
-// inputs with the one input.
-func (m *matcher) pairFused(j *joined) {
-	for _, c := range j.golden[0].calls {
-		golden, actual := callsIn(j.golden, c.pass), callsIn(j.actual, c.pass)
-		switch {
-		case golden == nil || actual == nil:
-		case len(golden) > 1:
-			m.splitActual(j, golden, actual[0])
-		default:
-			m.joinActual(j, golden[0], actual)
-		}
-	}
-}
-
 // callsIn returns the call of each node in a pass; nil if one was not called.
 func callsIn(nodes []*node, pass pass) []*call {
-	calls := collect(nodes, func(n *node) *call { return n.at(pass) })
-	if slices.Contains(calls, nil) {
-		return nil
-	}
-	return calls
+	return each(nodes, func(n *node) *call { return n.at(pass) })
 }
 
-// mains returns the first output of each call; nil if one has none.
-func mains(calls []*call) []*port {
-	outputs := collect(calls, (*call).main)
-	if slices.Contains(outputs, nil) {
-		return nil
-	}
-	return outputs
-}
-
-// splitActual takes the columns of each golden part from the one output of the candidate.
-func (m *matcher) splitActual(j *joined, golden []*call, fused *call) {
-	if parts, whole := mains(golden), fused.main(); parts != nil && whole != nil {
-		for i, view := range j.slices(parts, whole.shape) {
+// splitActual pairs the several projections that the candidate has fused: it takes the columns of each golden part
+// from the one output, and all share the one input.
+func (c *callPairing) splitActual(golden []*call, fused *call) {
+	if parts, whole := each(golden, (*call).main), fused.main(); parts != nil && whole != nil {
+		for i, view := range c.join.slices(parts, whole.shape) {
 			note := fmt.Sprintf("part %d of %d of candidate %s", i+1, len(parts), fused.layer)
-			m.viewed(parts[i], []*port{whole}, view, note).Shared = true
+			c.viewed(parts[i], []*port{whole}, view, note).Shared = true
 		}
 	}
 	for _, g := range golden {
-		at := len(m.pairs)
-		m.pairing(j).inputs(g.ports[label.RoleInput], fused.ports[label.RoleInput])
-		for _, pair := range m.pairs[at:] {
+		at := len(c.Pairs)
+		c.pairing(c.join).inputs(g.ports[label.RoleInput], fused.ports[label.RoleInput])
+		for i := range c.Pairs[at:] {
+			pair := &c.Pairs[at+i]
 			pair.Shared = true
 			pair.Note = join("the input of candidate "+fused.layer, pair.Note)
 		}
 	}
-	m.pairing(j).computed(golden[0].ports[label.RoleInput], fused.ports[label.RoleComputed])
+	c.computed(golden[0].ports[label.RoleInput], fused.ports[label.RoleComputed])
 }
 
-// joinActual puts the candidate's outputs side by side. Its parts take one input, so that of the
-// first stands for all.
-func (m *matcher) joinActual(j *joined, fused *call, actual []*call) {
-	if whole, parts := fused.main(), mains(actual); whole != nil && parts != nil {
-		layers := collect(actual, func(c *call) string { return c.layer })
-		m.viewed(whole, parts, layout.View{{Kind: layout.Concat, Axis: j.axis()}}, "candidate "+strings.Join(layers, ", ")+" side by side")
+// joinActual pairs the one projection that the candidate has in several: it puts their outputs side by side. They take
+// one input, so that of the first stands for all.
+func (c *callPairing) joinActual(fused *call, actual []*call) {
+	if whole, parts := fused.main(), each(actual, (*call).main); whole != nil && parts != nil {
+		note := "candidate " + strings.Join(collect(actual, func(c *call) string { return c.layer }), ", ") + " side by side"
+		c.viewed(whole, parts, layout.View{{Kind: layout.Concat, Axis: c.join.axis()}}, note)
 	}
-	c, inputs, first := m.pairing(j), fused.ports[label.RoleInput], actual[0]
+	inputs, first := fused.ports[label.RoleInput], actual[0]
 	c.inputs(inputs, first.ports[label.RoleInput])
 	c.computed(inputs, first.ports[label.RoleComputed])
 	for _, other := range actual[1:] {
@@ -80,7 +54,7 @@ func (m *matcher) joinActual(j *joined, fused *call, actual []*call) {
 
 // viewed pairs a golden port with what a view makes of one of the candidate's or several; nil is no
 // view that fits.
-func (m *matcher) viewed(g *port, actual []*port, view layout.View, note string) *paired {
+func (m *matcher) viewed(g *port, actual []*port, view layout.View, note string) *Pair {
 	alike := !slices.ContainsFunc(actual, func(a *port) bool { return a.dtype != actual[0].dtype }) // concat needs one dtype
 	shape, err := view.Shape(collect(actual, func(a *port) []int { return a.shape })...)
 	if view != nil && err == nil && alike && sameKind(g, actual[0]) {
@@ -111,12 +85,9 @@ func (j *joined) slices(parts []*port, whole []int) []layout.View {
 	if axis < 0 {
 		axis += len(whole)
 	}
-	if axis < 0 || axis >= len(whole) {
-		return none
-	}
 	for i, p := range parts {
 		at := len(p.shape) - (len(whole) - axis)
-		if at < 0 {
+		if axis < 0 || axis >= len(whole) || at < 0 {
 			return none
 		}
 		from := to

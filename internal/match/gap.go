@@ -15,10 +15,10 @@ type Gap struct {
 	Times          int      // how many blocks have the same gap
 }
 
-// gaps lists the layers without partner and without known reason, between the joined layers around
+// findGaps lists the layers without partner and without known reason, between the joined layers around
 // them, and the joined layers that are executed in another order; of a fused one the first part counts.
 // Gaps that differ in block numbers only are reported once.
-func (m *matcher) gaps() (out []Gap, moved []string) {
+func (m *matcher) findGaps() {
 	partner := func(n *node) *node {
 		if n.join == nil || n != n.join.golden[0] {
 			return nil
@@ -28,9 +28,9 @@ func (m *matcher) gaps() (out []Gap, moved []string) {
 	lone := func(nodes []*node) []string {
 		return labels(keep(nodes, func(n *node) bool { return n.join == nil && n.reason() == "" }))
 	}
-	alike := map[string]int{} // what a gap looks like in any block → its index in out
+	alike := map[string]int{} // what a gap looks like in any block → its index
 	for _, s := range stretches(m.golden.inOrder(), m.actual.inOrder(), partner) {
-		moved = append(moved, labels(keep(s.golden, func(n *node) bool { return partner(n) != nil }))...)
+		m.Moved = append(m.Moved, labels(keep(s.golden, func(n *node) bool { return partner(n) != nil }))...)
 		g := Gap{Golden: lone(s.golden), Actual: lone(s.actual), Times: 1}
 		if len(g.Golden)+len(g.Actual) == 0 {
 			continue
@@ -44,13 +44,12 @@ func (m *matcher) gaps() (out []Gap, moved []string) {
 		lines := slices.Concat([]string{g.After, g.Before}, g.Golden, []string{""}, g.Actual)
 		look := strings.Join(collect(lines, label.Stars), "\n")
 		if i, ok := alike[look]; ok {
-			out[i].Times++
+			m.Gaps[i].Times++
 			continue
 		}
-		alike[look] = len(out)
-		out = append(out, g)
+		alike[look] = len(m.Gaps)
+		m.Gaps = append(m.Gaps, g)
 	}
-	return out, moved
 }
 
 // String says "unmatched A … B between S1 and S2".

@@ -26,10 +26,10 @@ type Ignored struct {
 
 // applyIgnores lists the ports that are ignored, and returns them as a set without reasons, too. Of
 // several reasons the first counts.
-func applyIgnores(golden, actual []Port, ignores []Ignore, partial bool) (out []Ignored, all map[Ignored]bool, err error) {
+func (m *matcher) applyIgnores(golden, actual []Port) (all map[Ignored]bool, err error) {
 	var errs []error
 	all = map[Ignored]bool{}
-	for _, ig := range ignores {
+	for _, ig := range m.opt.Ignore {
 		if strings.TrimSpace(ig.Reason) == "" {
 			errs = append(errs, fmt.Errorf("match: ignore %q has no reason: say why it is not compared", ig.Pattern))
 			continue
@@ -49,17 +49,17 @@ func applyIgnores(golden, actual []Port, ignores []Ignore, partial bool) (out []
 				at := Ignored{Golden: side == 0, Index: i}
 				if !all[at] {
 					all[at] = true
-					out = append(out, Ignored{at.Golden, i, ig.Reason})
+					m.Ignored = append(m.Ignored, Ignored{at.Golden, i, ig.Reason})
 				}
 			}
 		}
-		if !hit && !partial {
+		if !hit && !m.opt.Partial {
 			layers := collect(slices.Concat(golden, actual), func(p Port) string { return p.Layer })
 			errs = append(errs, fmt.Errorf("match: ignore %q matches no layer or port of either run%s",
 				ig.Pattern, didYouMean(ig.Pattern, layers)))
 		}
 	}
-	return out, all, errors.Join(errs...)
+	return all, errors.Join(errs...)
 }
 
 // didYouMean ends a sentence about a name that is not there.

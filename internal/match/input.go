@@ -88,8 +88,9 @@ func (c *callPairing) computed(golden, actual []*port) {
 }
 
 // addInput records a pair of inputs, or of an input and what was computed for it.
-func (c *callPairing) addInput(g, a *port, f layout.Fit, note string) *paired {
+func (c *callPairing) addInput(g, a *port, f layout.Fit, note string) *Pair {
 	used := g.used
+	c.openGolden, c.openActual = without(c.openGolden, g), without(c.openActual, a)
 	pair := c.add(g, []*port{a}, f, note)
 	if a.role == label.RoleComputed {
 		pair.Computed = true
@@ -100,53 +101,43 @@ func (c *callPairing) addInput(g, a *port, f layout.Fit, note string) *paired {
 	return pair
 }
 
-// inputPairing pairs the inputs of two calls, or what was computed for them.
-type inputPairing struct {
-	*callPairing
-	golden, actual []*port // that have no partner yet
-}
-
+// pairInputs pairs the inputs of two calls, or what was computed for them.
 func (c *callPairing) pairInputs(golden, actual []*port) {
-	p := &inputPairing{c, sortedInputs(golden), sortedInputs(actual)}
-	p.named()
-	for _, first := range p.golden {
-		if slices.Contains(p.golden, first) && first.byShape() {
-			p.alike(first)
+	c.openGolden, c.openActual = sortedInputs(golden), sortedInputs(actual)
+	c.named()
+	for _, first := range c.openGolden {
+		if slices.Contains(c.openGolden, first) && first.byShape() {
+			c.alike(first)
 		}
 	}
-	p.masks()
-}
-
-func (p *inputPairing) pair(g, a *port, f layout.Fit, note string) *paired {
-	p.golden, p.actual = without(p.golden, g), without(p.actual, a)
-	return p.addInput(g, a, f, note)
+	c.masks()
 }
 
 // named pairs inputs that have one name on both sides.
-func (p *inputPairing) named() {
-	for _, g := range p.golden {
-		a := find(p.actual, func(a *port) bool { return a.input() == g.name })
+func (c *callPairing) named() {
+	for _, g := range c.openGolden {
+		a := find(c.openActual, func(a *port) bool { return a.input() == g.name })
 		if a == nil || label.Position(g.name) >= 0 {
 			continue
 		}
-		if f, fits := p.fit(g, a); fits {
-			p.pair(g, a, f, "").Mask = g.isMask()
+		if f, fits := c.fit(g, a); fits {
+			c.addInput(g, a, f, "").Mask = g.isMask()
 		}
 	}
 }
 
 // alike pairs all inputs that have the dtype and shape of the first one. Where the candidate has none
 // of an integer's dtype, integers of other widths are meant: engines have ids of 32 bits, too.
-func (p *inputPairing) alike(first *port) {
-	golden := keep(p.golden, func(g *port) bool {
+func (c *callPairing) alike(first *port) {
+	golden := keep(c.openGolden, func(g *port) bool {
 		return g.byShape() && sameClass(g, first) && slices.Equal(g.shape, first.shape)
 	})
 	like := func(same func(a, b *port) bool) []*port {
-		return keep(p.actual, func(a *port) bool {
+		return keep(c.openActual, func(a *port) bool {
 			if a.isMask() || !same(a, first) && a.name != first.name {
 				return false
 			}
-			_, fits := p.fit(first, a)
+			_, fits := c.fit(first, a)
 			return fits
 		})
 	}
@@ -162,10 +153,10 @@ func (p *inputPairing) alike(first *port) {
 			note = fmt.Sprintf(", in order: %d have them", len(golden))
 		}
 		for i := range golden {
-			p.choose(golden[i], actual[i], note)
+			c.choose(golden[i], actual[i], note)
 		}
 	default:
-		p.unequal(golden, actual)
+		c.unequal(golden, actual)
 	}
 }
 
@@ -176,21 +167,21 @@ func sameClass(a, b *port) bool { return a.dtype == b.dtype || a.dtype.IsFloat()
 // unequal pairs inputs of one dtype and shape of which one side has more: equal positions, unless
 // the candidate has an input of another kind in front, which shifts its positions; then the lowest
 // of both.
-func (p *inputPairing) unequal(golden, actual []*port) {
+func (c *callPairing) unequal(golden, actual []*port) {
 	lowest := label.Position(actual[0].input())
-	shifted := slices.ContainsFunc(p.actual, func(a *port) bool {
+	shifted := slices.ContainsFunc(c.openActual, func(a *port) bool {
 		n := label.Position(a.input())
 		return n >= 0 && n < lowest
 	})
 	matched := false
 	for _, g := range golden {
 		if a := find(actual, func(a *port) bool { return a.input() == g.name }); a != nil && !shifted {
-			p.choose(g, a, "")
+			c.choose(g, a, "")
 			matched = true
 		}
 	}
 	if !matched {
-		p.choose(golden[0], actual[0], fmt.Sprintf(", the lowest of %d against %d", len(actual), len(golden)))
+		c.choose(golden[0], actual[0], fmt.Sprintf(", the lowest of %d against %d", len(actual), len(golden)))
 	}
 	for _, g := range golden {
 		if !g.used {
@@ -200,23 +191,23 @@ func (p *inputPairing) unequal(golden, actual []*port) {
 }
 
 // choose pairs two inputs of one dtype and shape. choice says how it was made, if there were others.
-func (p *inputPairing) choose(g, a *port, choice string) {
-	f, _ := p.fit(g, a)
+func (c *callPairing) choose(g, a *port, choice string) {
+	f, _ := c.fit(g, a)
 	note := ""
 	if a.input() != g.name {
 		note = fmt.Sprintf("candidate %s by dtype and shape%s", a.input(), choice)
 	}
-	p.pair(g, a, f, note)
+	c.addInput(g, a, f, note)
 }
 
 // masks pairs what is left of masks: an attention mask has another dtype in each engine, and axes of
 // size 1 come and go.
-func (p *inputPairing) masks() {
-	for _, g := range p.golden {
+func (c *callPairing) masks() {
+	for _, g := range c.openGolden {
 		if !g.isMask() {
 			continue
 		}
-		found := keep(p.actual, func(a *port) bool {
+		found := keep(c.openActual, func(a *port) bool {
 			plausible := a.isMask() || a.dtype.IsFloat() || a.dtype == tensor.Bool || a.dtype == g.dtype
 			return plausible && layout.SameButOnes(g.shape, a.shape)
 		})
@@ -227,6 +218,6 @@ func (p *inputPairing) masks() {
 		if !slices.Equal(g.shape, a.shape) {
 			f.Actual = layout.Reshaped(g.shape)
 		}
-		p.pair(g, a, f, fmt.Sprintf("candidate %s as the mask: %s against %s", a.name, a.dtype, g.dtype)).Mask = true
+		c.addInput(g, a, f, fmt.Sprintf("candidate %s as the mask: %s against %s", a.name, a.dtype, g.dtype)).Mask = true
 	}
 }

@@ -19,6 +19,8 @@ type joined struct {
 
 func (j *joined) fused() bool { return len(j.golden) > 1 || len(j.actual) > 1 }
 
+func (j *joined) nodes() []*node { return slices.Concat(j.golden, j.actual) }
+
 // ofPorts reports whether the join is of one port on each side, not of layers.
 func (j *joined) ofPorts() bool { return j.ports != [2]string{} }
 
@@ -31,16 +33,16 @@ type matcher struct {
 	joins          []*joined
 	rooted         bool // some join is of the whole models
 	learned        []translation
-	pairs          []*paired
-	notes          notes
+	noted          map[string]int  // how often each note was made
+	lastRows       map[string]bool // golden layers of which one side has the last row only
+	reported       map[string]bool // what is ambiguous, of all blocks
 	errs           []error
-	ambiguous      []string // what was reported, for all blocks
-	unused         []string
+	*Result
 }
 
 func (m *matcher) addJoin(j *joined) {
 	m.joins = append(m.joins, j)
-	for _, n := range slices.Concat(j.golden, j.actual) {
+	for _, n := range j.nodes() {
 		n.join = j
 	}
 }
@@ -51,13 +53,6 @@ func (m *matcher) addNodes(g, a *node) *joined {
 	m.addJoin(j)
 	g.join, a.join = j, j
 	return j
-}
-
-// joinLayers runs the rounds of the package comment, after the rules.
-func (m *matcher) joinLayers() {
-	m.joinNamed(m.golden.nodes, m.actual.nodes)
-	m.roots()
-	m.fused()
 }
 
 // resolve joins the layers of which each is the other's best choice. What remains is ambiguous, which
@@ -85,8 +80,8 @@ func (m *matcher) resolve(edges []edge) {
 		for _, n := range slices.Concat(golden, actual) {
 			n.settled = true
 		}
-		if look := starred(golden) + "\n" + starred(actual); !slices.Contains(m.ambiguous, look) {
-			m.ambiguous = append(m.ambiguous, look)
+		if look := starred(golden) + "\n" + starred(actual); !m.reported[look] {
+			m.reported[look] = true
 			m.errs = append(m.errs, fmt.Errorf("match: ambiguous names: golden %s and candidate %s "+
 				"fit each other equally well: say under names which is which, parity names proposes it by value",
 				quoted(golden), quoted(actual)))

@@ -60,9 +60,6 @@ func (p *search) shapesFit(g, a *node) bool {
 	return ok
 }
 
-// equal reports whether two layers hold one value.
-func equal(g, a *node) bool { return g.value != nil && a.value != nil && g.value.other == a.value }
-
 // accounted reports whether a layer of the other run holds the value.
 func (n *node) accounted() bool {
 	return n.value != nil && n.value.other != nil && len(n.value.other.from) > 0

@@ -11,6 +11,15 @@ func collect[T, U any](items []T, of func(T) U) []U {
 	return out
 }
 
+// each is collect for what is nothing unless all items have it: nil if a function makes nil of one.
+func each[T, U any](items []T, of func(T) *U) []*U {
+	out := collect(items, of)
+	if slices.Contains(out, nil) {
+		return nil
+	}
+	return out
+}
+
 // keep returns the items for which a function holds.
 func keep[T any](items []T, holds func(T) bool) []T {
 	var out []T

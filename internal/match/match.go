@@ -89,45 +89,48 @@ type Result struct {
 // a rule or an ignore pattern that matches nothing or is wrong, names that fit several others
 // equally well, a port that is there twice. All errors of one kind are reported together.
 func Runs(golden, actual []Port, opt Options) (*Result, error) {
-	m, ignored, err := newMatcher(golden, actual, opt)
+	m, err := joinLayers(golden, actual, opt)
+	if err == nil {
+		err = errors.Join(m.errs...)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := m.applyRules(); err != nil {
-		return nil, err
-	}
-	m.joinLayers()
-	if err := errors.Join(m.errs...); err != nil {
 		return nil, err
 	}
 	m.pairPorts()
-	r := m.result()
-	r.Ignored = ignored
-	return r, nil
+	m.finish()
+	return m.Result, nil
 }
 
-func newMatcher(golden, actual []Port, opt Options) (*matcher, []Ignored, error) {
+// joinLayers runs the rounds of the package comment on two runs.
+func joinLayers(golden, actual []Port, opt Options) (*matcher, error) {
 	padding, err := layout.NewPadding(opt.PadMask)
 	if err != nil {
-		return nil, nil, fmt.Errorf("match: %w", err)
+		return nil, fmt.Errorf("match: %w", err)
 	}
-	ignored, skip, err := applyIgnores(golden, actual, opt.Ignore, opt.Partial)
+	m := &matcher{opt: opt, padding: padding, noted: map[string]int{}, lastRows: map[string]bool{}, reported: map[string]bool{},
+		Result: &Result{Layers: map[string][]string{}}}
+	skip, err := m.applyIgnores(golden, actual)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	m := &matcher{opt: opt, padding: padding}
 	if m.golden, err = newSide("golden", golden, skip, opt.GoldenByName); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if m.actual, err = newSide("candidate", actual, skip, opt.ActualByName); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	m.golden.other, m.actual.other = m.actual, m.golden
 	if foldCalls(m.golden, m.actual) || foldCalls(m.actual, m.golden) {
-		m.notes.add("one side recorded all steps as calls of one: call n is compared with step n")
+		m.note("one side recorded all steps as calls of one: call n is compared with step n")
 	}
 	m.generating = opt.Generating || m.generates()
-	return m, ignored, nil
+	if err := m.applyRules(); err != nil {
+		return nil, err
+	}
+	m.joinNamed(m.golden.nodes, m.actual.nodes)
+	m.roots()
+	m.fused()
+	return m, nil
 }
 
 var heads = module.TextHead.Folded()

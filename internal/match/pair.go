@@ -9,23 +9,24 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// paired is a Pair while its indices are still ports.
-type paired struct {
-	Pair
-	golden  *port
-	actual  []*port
-	lastRow bool // one side has the last row only
-}
-
-// pairPorts pairs the ports of the joined layers.
+// pairPorts pairs the ports of the joined layers in each pass that both sides made.
 func (m *matcher) pairPorts() {
 	m.noteJoins()
 	m.markTrailing()
 	for _, j := range m.joins {
-		if j.fused() {
-			m.pairFused(j)
-		} else {
-			m.pairLayer(j)
+		for _, first := range j.golden[0].calls {
+			golden, actual, c := callsIn(j.golden, first.pass), callsIn(j.actual, first.pass), m.pairing(j)
+			switch {
+			case golden == nil || actual == nil:
+			case len(golden) > 1:
+				c.splitActual(golden, actual[0])
+			case len(actual) > 1:
+				c.joinActual(golden[0], actual)
+			case j.ofPorts():
+				c.rulePorts(golden[0], actual[0])
+			default:
+				c.layer(golden[0], actual[0])
+			}
 		}
 	}
 }
@@ -96,29 +97,21 @@ func takesIDs(n *node) bool {
 // callPairing pairs the ports of a joined layer in one pass.
 type callPairing struct {
 	*matcher
-	join  *joined
-	input map[string]*port // the candidate's input port → its golden port
+	join                   *joined
+	input                  map[string]*port // the candidate's input port → its golden port
+	openGolden, openActual []*port          // inputs that have no partner yet
 }
 
-func (m *matcher) pairing(j *joined) *callPairing { return &callPairing{m, j, map[string]*port{}} }
+func (m *matcher) pairing(j *joined) *callPairing {
+	return &callPairing{matcher: m, join: j, input: map[string]*port{}}
+}
 
-// pairLayer pairs the ports of a layer in each pass that both sides made.
-func (m *matcher) pairLayer(j *joined) {
-	for _, g := range j.golden[0].calls {
-		a := j.actual[0].at(g.pass)
-		if a == nil {
-			continue
-		}
-		c := m.pairing(j)
-		if j.ofPorts() {
-			c.rulePorts(g, a)
-			continue
-		}
-		c.outputs(g.unused(label.RoleOutput), a.unused(label.RoleOutput))
-		inputs := g.unused(label.RoleInput)
-		c.inputs(inputs, a.unused(label.RoleInput))
-		c.computed(inputs, a.unused(label.RoleComputed))
-	}
+// layer pairs the ports of a layer.
+func (c *callPairing) layer(g, a *call) {
+	c.outputs(g.unused(label.RoleOutput), a.unused(label.RoleOutput))
+	inputs := g.unused(label.RoleInput)
+	c.inputs(inputs, a.unused(label.RoleInput))
+	c.computed(inputs, a.unused(label.RoleComputed))
 }
 
 func unused(p *port) bool { return !p.used }
@@ -178,15 +171,19 @@ func sameKind(a, b *port) bool {
 }
 
 // add records a pair of a golden port and one of the candidate, or several that a view joins.
-func (m *matcher) add(g *port, actual []*port, f layout.Fit, note string) *paired {
+func (m *matcher) add(g *port, actual []*port, f layout.Fit, note string) *Pair {
+	pair := Pair{Golden: []int{g.index}, GoldenView: f.Golden, ActualView: f.Actual, Shape: f.Shape, RowMask: f.RowMask,
+		Note: join(note, f.Note)}
 	g.used = true
 	for _, a := range actual {
 		a.used = true
+		pair.Actual = append(pair.Actual, a.index)
 	}
-	pair := &paired{golden: g, actual: actual, lastRow: f.LastRow, Pair: Pair{GoldenView: f.Golden,
-		ActualView: f.Actual, Shape: f.Shape, RowMask: f.RowMask, Note: join(note, f.Note)}}
-	m.pairs = append(m.pairs, pair)
-	return pair
+	if f.LastRow {
+		m.lastRows[g.call.layer] = true
+	}
+	m.Pairs = append(m.Pairs, pair)
+	return &m.Pairs[len(m.Pairs)-1]
 }
 
 // problem records a pair that belongs together and cannot be compared.

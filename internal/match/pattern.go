@@ -123,17 +123,12 @@ func openNumbers(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `(\d+)`) + "$")
 }
 
-// group is a layer of one side and that of the other, or the several that it is made of.
-type group struct{ golden, actual []*node }
-
-func (g group) all() []*node { return slices.Concat(g.golden, g.actual) }
-
 // finding is what patterns pair in all blocks.
 type finding struct {
 	golden, actual []string // with * for the open numbers; one of the two has one
 	shift          shift
 	by             evidence
-	groups         []group
+	groups         []*joined
 }
 
 // generalise makes patterns of pairs, takes those of which most pairs are, and pairs what they stand
@@ -165,21 +160,21 @@ func (p *search) apply(f finding) {
 		if numbers == nil {
 			continue
 		}
-		g := group{p.golden.filled(f.golden, numbers[1:], shift{}), p.actual.filled(f.actual, numbers[1:], f.shift)}
-		if slices.ContainsFunc(g.all(), func(n *node) bool { return n == nil || !n.free() || n.out == nil }) {
+		j := &joined{golden: p.golden.filled(f.golden, numbers[1:], shift{}), actual: p.actual.filled(f.actual, numbers[1:], f.shift)}
+		if slices.ContainsFunc(j.nodes(), func(n *node) bool { return n == nil || !n.free() || n.out == nil }) {
 			continue
 		}
-		f.groups = append(f.groups, g)
+		f.groups = append(f.groups, j)
 	}
 	if len(f.groups) == 0 {
 		return
 	}
-	for _, g := range f.groups {
-		for _, n := range g.all() {
-			n.fused = len(g.all()) > 2
+	for _, j := range f.groups {
+		for _, n := range j.nodes() {
+			n.fused = j.fused()
 		}
-		if len(g.all()) == 2 {
-			g.golden[0].pair, g.actual[0].pair = g.actual[0], g.golden[0]
+		if !j.fused() {
+			j.golden[0].pair, j.actual[0].pair = j.actual[0], j.golden[0]
 		}
 	}
 	p.found = append(p.found, f)

@@ -1,10 +1,6 @@
 package match
 
-import (
-	"slices"
-
-	"github.com/goparity/goparity/internal/layout"
-)
+import "slices"
 
 // Proposal is what Propose found.
 type Proposal struct {
@@ -48,32 +44,24 @@ const (
 
 // search is a run of Propose.
 type search struct {
-	golden, actual *side
-	opt            Options
-	padding        layout.Padding
-	tolerance      float64   // up to which relative L2 values are equal
-	joins          []*joined // what Runs joins
-	shift          int       // by how much the candidate's numbers of blocks are more than the golden's
-	shiftKnown     bool      // by values
-	found          []finding
-	parallel       map[*node]*node // pairs that only the order speaks for, among layers that were given the same
+	*matcher
+	tolerance  float64 // up to which relative L2 values are equal
+	shift      int     // by how much the candidate's numbers of blocks are more than the golden's
+	shiftKnown bool    // by values
+	found      []finding
+	parallel   map[*node]*node // pairs that only the order speaks for, among layers that were given the same
 }
 
 // Propose searches two runs for layers that are one. tolerance is the relative L2 up to which values
 // are equal. The error is that of a rule or pattern of opt.
 func Propose(golden, actual []Port, opt Options, tolerance float64) (*Proposal, error) {
-	m, _, err := newMatcher(golden, actual, opt)
+	m, err := joinLayers(golden, actual, opt)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.applyRules(); err != nil {
-		return nil, err
-	}
-	m.joinLayers()
 	m.golden.read(m.padding)
 	m.actual.read(m.padding)
-	p := &search{golden: m.golden, actual: m.actual, opt: opt, padding: m.padding,
-		tolerance: tolerance, joins: m.joins, parallel: map[*node]*node{}}
+	p := &search{matcher: m, tolerance: tolerance, parallel: map[*node]*node{}}
 	if g, a := p.golden.blockNumbers(), p.actual.blockNumbers(); len(g) > 0 && len(a) == len(g) {
 		p.shift = a[0] - g[0]
 	}
@@ -103,11 +91,10 @@ func Propose(golden, actual []Port, opt Options, tolerance float64) (*Proposal, 
 func (p *search) byNames() (pairs []edge) {
 	for _, j := range p.joins {
 		g, a := j.golden[0], j.actual[0]
-		nodes := slices.Concat(j.golden, j.actual)
 		switch {
-		case j.ofPorts() || !p.sameBlock(g, a) || len(keep(nodes, (*node).free)) < len(nodes):
+		case j.ofPorts() || !p.sameBlock(g, a) || len(free(j.nodes())) < len(j.nodes()):
 		case j.fused():
-			for _, n := range nodes {
+			for _, n := range j.nodes() {
 				n.fused = true
 			}
 		default:

@@ -67,9 +67,9 @@ func (p *Proposal) adopt(rules []Proposed, try func([]Proposed) error) (cannot i
 // ofFinding returns the rules of what was found; none if names join it already, and nothing else to
 // it. Where blocks are counted from another number each needs one.
 func (p *search) ofFinding(f finding) (out []Proposed) {
-	needed := keep(f.groups, func(g group) bool {
-		j := g.golden[0].join
-		return j == nil || !slices.Equal(j.golden, g.golden) || !slices.Equal(j.actual, g.actual)
+	needed := keep(f.groups, func(j *joined) bool {
+		by := j.golden[0].join // names
+		return by == nil || !slices.Equal(by.golden, j.golden) || !slices.Equal(by.actual, j.actual)
 	})
 	switch {
 	case len(needed) == 0:
@@ -78,7 +78,7 @@ func (p *search) ofFinding(f finding) (out []Proposed) {
 		return []Proposed{p.rule(f, Rule{Golden: f.golden, Candidate: f.actual})}
 	}
 	for _, g := range needed {
-		f.groups = []group{g}
+		f.groups = []*joined{g}
 		out = append(out, p.rule(f, Rule{Golden: labels(g.golden), Candidate: labels(g.actual)}))
 	}
 	return out
@@ -91,11 +91,11 @@ func (p *search) rule(f finding, rule Rule) Proposed {
 	for _, g := range f.groups {
 		if p.equal(g) {
 			r.Equal++
-			if v := g.golden[0].value; len(g.all()) == 2 && f.by != byLayout {
+			if v := g.golden[0].value; !g.fused() && f.by != byLayout {
 				r.Distance = max(r.Distance, v.distance(g.actual[0].value))
 			}
 		}
-		if v := g.actual[0].value; len(g.all()) == 2 && v != nil && v.axes != nil {
+		if v := g.actual[0].value; !g.fused() && v != nil && v.axes != nil {
 			r.Transpose = v.axes
 		}
 	}
@@ -105,7 +105,7 @@ func (p *search) rule(f finding, rule Rule) Proposed {
 	case f.by == byValue:
 		r.Sure = Likely
 	}
-	if len(first.all()) == 2 {
+	if !first.fused() {
 		p.lay(&r, first.golden[0].out.shape, first.actual[0].out.shape)
 	}
 	r.Reason = r.why(f.by)

@@ -11,34 +11,30 @@ import (
 	"github.com/goparity/goparity/internal/nearest"
 )
 
-// result sorts the pairs and says what is left over and why.
-func (m *matcher) result() *Result {
-	slices.SortStableFunc(m.pairs, func(a, b *paired) int {
-		return cmp.Or(a.golden.rank-b.golden.rank, a.actual[0].rank-b.actual[0].rank)
+// finish sorts the pairs and says what is left over and why.
+func (m *matcher) finish() {
+	golden, actual := m.golden.all, m.actual.all
+	slices.SortStableFunc(m.Pairs, func(a, b Pair) int {
+		return cmp.Or(golden[a.Golden[0]].rank-golden[b.Golden[0]].rank, actual[a.Actual[0]].rank-actual[b.Actual[0]].rank)
 	})
-	r := &Result{Pairs: slices.Grow([]Pair(nil), len(m.pairs)), Layers: map[string][]string{}, Unused: m.unused}
-	cut := map[string]bool{} // golden layers of which one side has the last row only
-	for _, pair := range m.pairs {
-		layer := pair.golden.call.layer
-		pair.Golden, pair.Actual = []int{pair.golden.index}, collect(pair.actual, func(p *port) int { return p.index })
-		r.Pairs = append(r.Pairs, pair.Pair)
-		if pair.lastRow {
-			cut[layer] = true
-		}
-		for _, a := range pair.actual {
-			if partners := r.Layers[layer]; !slices.Contains(partners, a.call.layer) {
-				r.Layers[layer] = append(partners, a.call.layer)
+	for _, pair := range m.Pairs {
+		layer := golden[pair.Golden[0]].call.layer
+		for _, i := range pair.Actual {
+			if partners, with := m.Layers[layer], actual[i].call.layer; !slices.Contains(partners, with) {
+				m.Layers[layer] = append(partners, with)
 			}
 		}
 	}
-	if len(cut) > 0 {
-		m.notes.add("last row only: " + strings.Join(slices.Sorted(maps.Keys(cut)), ", "))
+	if len(m.lastRows) > 0 {
+		m.note("last row only: " + strings.Join(slices.Sorted(maps.Keys(m.lastRows)), ", "))
 	}
-	r.UnmatchedGolden = m.unmatched(m.golden)
-	r.UnmatchedActual = m.unmatched(m.actual)
-	r.Gaps, r.Moved = m.gaps()
-	r.Notes = m.notes.list()
-	return r
+	m.UnmatchedGolden, m.UnmatchedActual = m.unmatched(m.golden), m.unmatched(m.actual)
+	m.findGaps()
+	for i, line := range m.Notes {
+		if n := m.noted[line]; n > 1 {
+			m.Notes[i] = fmt.Sprintf("%s (%d times)", line, n)
+		}
+	}
 }
 
 // unmatched lists the ports of a side without partner. The nearest name is looked up for one layer
@@ -72,35 +68,20 @@ func (m *matcher) noteJoins() {
 		g, a := j.golden[0], j.actual[0]
 		switch {
 		case j.rule != nil:
-			m.notes.add("by a rule: " + j.rule.String())
+			m.note("by a rule: " + j.rule.String())
 		case j.fused():
-			m.notes.add(fmt.Sprintf("%s = candidate %s", starred(j.golden), starred(j.actual)))
+			m.note(fmt.Sprintf("%s = candidate %s", starred(j.golden), starred(j.actual)))
 		case j.root && !slices.Equal(g.form, a.form):
-			m.notes.add(fmt.Sprintf("%s = candidate %s: both are the whole model", g.label, a.label))
+			m.note(fmt.Sprintf("%s = candidate %s: both are the whole model", g.label, a.label))
 		}
 	}
 }
 
 func starred(nodes []*node) string { return strings.Join(collect(labels(nodes), label.Stars), ", ") }
 
-// notes say what was done, with all blocks in one line.
-type notes []string
-
-func (n *notes) add(line string) { *n = append(*n, line) }
-
-func (n *notes) list() []string {
-	count := map[string]int{}
-	for _, l := range *n {
-		count[l]++
+// note says what was done, with all blocks in one line.
+func (m *matcher) note(line string) {
+	if m.noted[line]++; m.noted[line] == 1 {
+		m.Notes = append(m.Notes, line)
 	}
-	var out []string
-	for _, l := range *n {
-		if c := count[l]; c > 1 {
-			out = append(out, fmt.Sprintf("%s (%d times)", l, c))
-		} else if c == 1 {
-			out = append(out, l)
-		}
-		count[l] = 0
-	}
-	return out
 }

@@ -19,7 +19,7 @@ func (m *matcher) applyRules() error {
 			err = m.applyRule(r)
 		}
 		if lack := (*notOne)(nil); m.opt.Partial && errors.As(err, &lack) && len(lack.found) == 0 {
-			m.unused = append(m.unused, fmt.Sprintf("the rule %s is left out: %v", r, lack))
+			m.Unused = append(m.Unused, fmt.Sprintf("the rule %s is left out: %v", r, lack))
 			continue
 		}
 		errs = append(errs, err)
@@ -77,7 +77,7 @@ func (m *matcher) applyTo(r *Rule, first *node, captured []string) error {
 		m.joins = append(m.joins, j) // the other ports of the two layers are joined as ever
 		return nil
 	}
-	for _, n := range slices.Concat(j.golden, j.actual) {
+	for _, n := range j.nodes() {
 		if n.join != nil {
 			return fmt.Errorf("%s %q is in two rules", n.side.name, n.label)
 		}

@@ -12,6 +12,7 @@ import (
 // side is one of the two runs.
 type side struct {
 	name     string  // "golden" or "candidate", for messages
+	all      []port  // as Runs was given them
 	ports    []*port // in the order of execution
 	nodes    []*node
 	named    map[string]*node      // by label without call
@@ -88,11 +89,10 @@ func roleOf(port string) label.Role {
 }
 
 func newSide(name string, ports []Port, skip map[Ignored]bool, byName bool) (*side, error) {
-	s := &side{name: name, byName: byName, named: map[string]*node{}, children: map[string][]*node{}}
-	all := make([]port, len(ports))
+	s := &side{name: name, byName: byName, named: map[string]*node{}, children: map[string][]*node{}, all: make([]port, len(ports))}
 	for i, p := range ports {
-		all[i] = port{index: i, name: p.Port, role: roleOf(p.Port), dtype: p.DType, shape: p.Shape, tensor: p.Tensor}
-		s.ports = append(s.ports, &all[i])
+		s.all[i] = port{index: i, name: p.Port, role: roleOf(p.Port), dtype: p.DType, shape: p.Shape, tensor: p.Tensor}
+		s.ports = append(s.ports, &s.all[i])
 	}
 	slices.SortStableFunc(s.ports, func(a, b *port) int { return cmp.Compare(ports[a.index].Seq, ports[b.index].Seq) })
 	seen := map[[3]string]bool{}

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,9 +29,9 @@ var meanings = func() map[string]string {
 		"embed wte tok token tokens embedding embeddings emb vocab lookup",
 		"head logits unembed classifier lm lmhead vocabulary",
 	} {
-		words := strings.Fields(list)
-		for _, word := range words {
-			of[word] = words[0]
+		kind, _, _ := strings.Cut(list, " ")
+		for word := range strings.FieldsSeq(list) {
+			of[word] = kind
 		}
 	}
 	return of
@@ -44,11 +45,7 @@ func wordsOf(name string, runs []run) words {
 	}
 	var w words
 	for _, word := range split(tail) {
-		kind := meanings[word]
-		if kind == "" {
-			kind = word
-		}
-		if !slices.Contains(w, kind) {
+		if kind := cmp.Or(meanings[word], word); !slices.Contains(w, kind) {
 			w = append(w, kind)
 		}
 	}
@@ -65,15 +62,9 @@ func split(name string) []string {
 
 // affinity is the share of what two names say that they have in common, 0 to 1.
 func (w words) affinity(o words) float64 {
-	common := 0
-	for _, k := range w {
-		if slices.Contains(o, k) {
-			common++
-		}
-	}
-	all := len(w) + len(o) - common
-	if all == 0 {
+	if len(w)+len(o) == 0 {
 		return 1 // both are a block
 	}
-	return float64(common) / float64(all)
+	common := len(keep(w, func(k string) bool { return slices.Contains(o, k) }))
+	return float64(common) / float64(len(w)+len(o)-common)
 }

@@ -1,6 +1,9 @@
 package match
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,4 +46,140 @@ func Key(layer string) string {
 	name := label.Name(layer)
 	segs := slices.DeleteFunc(folded(name), isWrapper)
 	return strings.Join(unlisted(segs), ".") + strings.TrimPrefix(layer, name)
+}
+
+// translation is a pair of prefixes: what follows one on the golden side follows the other on the
+// candidate's. One of them at least is bare, so that nothing is exchanged for something else.
+type translation struct{ golden, actual prefix }
+
+// prefix is the front of a label in normal form.
+type prefix struct {
+	text  string
+	words int
+	bare  bool // it has wrapper words only
+}
+
+// known reports whether a translation drops wrapper words only, which need no evidence.
+func (t translation) known() bool { return t.golden.bare && t.actual.bare }
+
+func (t translation) words() int { return t.golden.words + t.actual.words }
+
+// joinNamed joins the open layers whose labels are equal, or equal in normal form, after prefixes of
+// as few wrapper words as possible; then those after unknown prefixes that most layers agree on and no
+// shape contradicts, as model.mymodel.encoder.layer.0 against model.encoder.layer.0.
+func (m *matcher) joinNamed(golden, actual []*node) {
+	votes := m.votes(golden, actual)
+	var edges []edge
+	for _, t := range sorted(votes) {
+		if t.known() {
+			for _, e := range votes[t] {
+				edges = append(edges, edge{e.golden, e.actual, e.score - 2*float64(t.words())})
+			}
+		}
+	}
+	m.resolve(edges)
+	for _, t := range m.learned {
+		m.resolve(slices.DeleteFunc(votes[t], closed))
+	}
+	for range maxLearned {
+		edges = nil
+		for _, t := range mostVoted(votes) {
+			fresh := keep(votes[t], func(e edge) bool { return !slices.Contains(edges, e) })
+			if len(fresh) > 0 { // no other prefix joins these
+				m.learned, edges = append(m.learned, t), append(edges, fresh...)
+				m.note(fmt.Sprintf("golden %s = candidate %s: the prefixes were learned from the layers behind them",
+					label.Stars(fresh[0].golden.label), label.Stars(fresh[0].actual.label)))
+			}
+		}
+		if len(edges) == 0 {
+			return
+		}
+		m.resolve(edges)
+	}
+}
+
+func closed(e edge) bool { return !e.golden.open() || !e.actual.open() }
+
+func sorted(votes map[translation][]edge) []translation {
+	return slices.SortedFunc(maps.Keys(votes), func(a, b translation) int {
+		return cmp.Or(cmp.Compare(a.golden.text, b.golden.text), cmp.Compare(a.actual.text, b.actual.text))
+	})
+}
+
+// mostVoted drops the votes of layers that have partners now, and returns the unknown translations
+// that have the most votes, and enough of them, by name. Those under which shapes contradict do not
+// count.
+func mostVoted(votes map[translation][]edge) (best []translation) {
+	most := minVotes
+	for _, t := range sorted(votes) {
+		votes[t] = slices.DeleteFunc(votes[t], closed)
+		n := len(votes[t])
+		if t.known() || n < most || slices.ContainsFunc(votes[t], func(e edge) bool { return e.score == 0 }) {
+			continue
+		}
+		if n > most {
+			best, most = nil, n
+		}
+		best = append(best, t)
+	}
+	return best
+}
+
+// cut is a label cut in two.
+type cut struct {
+	node *node
+	prefix
+	tail string
+}
+
+// cuts returns the ways to cut a label before any number, such that more than wrapper words follow.
+func cuts(n *node) (out []cut) {
+	front := prefix{bare: true}
+	for i, s := range n.form[:min(len(n.form), maxPrefix+1)] {
+		if onlyWrappers(n.form[i:]) {
+			break
+		}
+		out = append(out, cut{n, front, strings.Join(n.form[i:], ".")})
+		if label.IsNumber(s) {
+			break
+		}
+		front.text = strings.Join(n.form[:i+1], ".")
+		if i > 0 || s != "layers" { // a list may have any name, or none
+			front.words++
+			front.bare = front.bare && isWrapper(s)
+		}
+	}
+	return out
+}
+
+// votes collects for each translation the layers that would be joined by it, and whether the shapes
+// of their outputs fit.
+func (m *matcher) votes(golden, actual []*node) map[translation][]edge {
+	have := map[string][]cut{} // by what follows the prefix
+	for _, a := range open(actual) {
+		for _, c := range cuts(a) {
+			have[c.tail] = append(have[c.tail], c)
+		}
+	}
+	votes := map[translation][]edge{}
+	for _, g := range open(golden) {
+		for _, c := range cuts(g) {
+			for _, a := range have[c.tail] {
+				t := translation{c.prefix, a.prefix}
+				common := c.text != "" && label.Last(c.text) == label.Last(a.text) // a shorter cut joins them, too
+				if common || !c.bare && !a.bare {
+					continue
+				}
+				e := edge{golden: g, actual: a.node}
+				if m.fits(g, a.node) {
+					e.score = 1
+				}
+				if g.label == a.node.label {
+					e.score = surely
+				}
+				votes[t] = append(votes[t], e)
+			}
+		}
+	}
+	return votes
 }

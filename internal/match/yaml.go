@@ -2,8 +2,11 @@ package match
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/goparity/goparity/internal/label"
 )
 
 // YAML returns the rules as fixture.yaml takes them, under names. What is ambiguous is a comment.
@@ -46,3 +49,19 @@ func (r *Proposed) YAML() string {
 // quotedAll lists names as YAML strings; those of layers have no character that Go and YAML write
 // differently in quotes but for those that are printed as they are.
 func quotedAll(names []string) string { return strings.Join(collect(names, strconv.Quote), ", ") }
+
+// Hint proposes lines of fixture.yaml that join the first of some layers that only the golden has;
+// "" where no rule does.
+func (p *Proposal) Hint(left []string) (layer, lines string) {
+	at := slices.IndexFunc(left, func(l string) bool {
+		return slices.ContainsFunc(p.Rules, func(r Proposed) bool { return r.joins(label.Name(l)) })
+	})
+	if at < 0 {
+		return "", ""
+	}
+	lines = (&Proposal{Rules: p.Rules[:min(len(p.Rules), maxRules)]}).YAML()
+	if more := len(p.Rules) - maxRules; more > 0 {
+		lines += fmt.Sprintf("  # and %d more: parity names -o FILE writes all of them", more)
+	}
+	return left[at], strings.TrimRight(lines, "\n")
+}

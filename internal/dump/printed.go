@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -351,37 +352,32 @@ func (p *printed) tensor() (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.dtype == tensor.Bool {
-		v := make([]bool, n)
-		for i, at := range p.Known {
-			v[at] = p.values[i] != 0
-		}
-		return tensor.Of(v, p.shape...)
+	d := p.dtype
+	if d.IsFloat() && d != tensor.F64 {
+		d = tensor.F32
 	}
-	if of := fills[p.dtype]; of != nil {
-		return of(p, n)
-	}
-	return fill[float32](p, n)
-}
-
-var fills = map[tensor.DType]func(*printed, int) (*tensor.Tensor, error){
-	tensor.F64: fill[float64], tensor.I8: fill[int8], tensor.U8: fill[uint8], tensor.I16: fill[int16], tensor.U16: fill[uint16],
-	tensor.I32: fill[int32], tensor.U32: fill[uint32], tensor.I64: fill[int64], tensor.U64: fill[uint64],
-}
-
-func fill[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](p *printed, n int) (*tensor.Tensor, error) {
-	v := make([]T, n)
-	largest := math.Nextafter(math.Ldexp(1, 63), 0) // that int64 has
-	if p.dtype == tensor.U64 {
-		largest *= 2
-	}
+	size := d.Size()
+	data, element := make([]byte, n*size), make([]byte, 8)
 	for i, at := range p.Known {
-		v[at] = T(p.values[i])
-		if !p.dtype.IsFloat() {
-			v[at] = T(min(p.values[i], largest))
-		}
+		binary.LittleEndian.PutUint64(element, bitsOf(p.values[i], d))
+		copy(data[at*size:], element[:size])
 	}
-	return tensor.Of(v, p.shape...)
+	return tensor.New(d, p.shape, data)
+}
+
+// bitsOf returns an element of a type as its lowest bits. What is more than 64 bits hold, as rounding has it, is the most
+// that they do.
+func bitsOf(x float64, d tensor.DType) uint64 {
+	const largest = 1<<63 - 1<<10 // float64 below 2^63
+	switch {
+	case d == tensor.F64:
+		return math.Float64bits(x)
+	case d == tensor.F32:
+		return uint64(math.Float32bits(float32(x)))
+	case d == tensor.U64:
+		return uint64(min(x, 2*largest))
+	}
+	return uint64(int64(min(x, largest)))
 }
 
 // word returns the next bracket, comma or equal sign, or what stands between them, of this line or of those that follow.

@@ -2,7 +2,6 @@ package dump
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -37,6 +36,7 @@ type printed struct {
 	lines *lineReader
 	rest  string // of the line
 	size  int    // bytes of text so far
+	err   error  // see fail
 
 	axes    []axis // of the lists, by depth
 	leaf    int    // the depth of the values, −1 before the first
@@ -55,111 +55,99 @@ type axis struct {
 // readPrinted reads a tensor that begins with body in the line, and all further lines that belong to it.
 func readPrinted(body string, lines *lineReader) (Entry, error) {
 	p := &printed{lines: lines, rest: body[1:], size: len(body), leaf: -1}
-	var err error
 	if body[0] == '<' {
-		err = p.readFull()
+		p.readFull()
 	} else {
-		err = p.readBrackets()
+		p.readBrackets()
 	}
-	if err == nil && strings.TrimSpace(p.rest) != "" {
-		err = fmt.Errorf("%.40q after the tensor", strings.TrimSpace(p.rest))
+	if rest := strings.TrimSpace(p.rest); rest != "" {
+		p.fail("%.40q after the tensor", rest)
 	}
-	if err != nil {
-		return Entry{}, err
+	return Entry{Tensor: p.tensor(), Printed: &p.Printed}, p.err
+}
+
+// fail says what is wrong. The first that is counts, and nothing is read after it.
+func (p *printed) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf(format, args...)
 	}
-	t, err := p.tensor()
-	return Entry{Tensor: t, Printed: &p.Printed}, err
 }
 
 // readFull reads "2x3xf32> [5.000000e-01, …]", which MAX prints in style FULL on one line.
-func (p *printed) readFull() error {
+func (p *printed) readFull() {
 	head, list, ok := strings.Cut(p.rest, "> [")
 	sizes := strings.Split(head, "x")
 	switch {
 	case len(p.lines.text) >= maxText:
-		return tooLong()
+		p.fail(tooLong, maxText)
 	case !ok:
-		return fmt.Errorf("%.60q does not continue like tensor<2x3xf32> [1.0e+00, …]", "<"+p.rest)
+		p.fail("%.60q does not continue like tensor<2x3xf32> [1.0e+00, …]", "<"+p.rest)
 	case !strings.HasSuffix(strings.TrimRight(list, " "), "]"):
-		return fmt.Errorf("%w: the line ends within the tensor", tensor.ErrTruncated)
+		p.fail("%w: the line ends within the tensor", tensor.ErrTruncated)
 	}
 	p.Relative, p.rest, p.shape = true, list, []int{}
 	for _, s := range sizes[:len(sizes)-1] {
-		if err := p.addSize(s); err != nil {
-			return err
-		}
+		p.addSize(s)
 	}
-	err := p.list(0)
-	if err == nil {
-		err = p.typed(sizes[len(sizes)-1])
-	}
-	if err == nil {
-		err = p.counted()
-	}
-	return err
+	p.list(0)
+	p.typed(sizes[len(sizes)-1])
+	p.counted()
 }
 
 // readBrackets reads "[[1.0, 2.0], …], dtype=f32, shape=[1,2])": what MAX prints in style COMPACT,
 // and what torch prints.
-func (p *printed) readBrackets() error {
-	word, err := p.word()
+func (p *printed) readBrackets() {
+	if word := p.word(); word == "[" {
+		p.list(0)
+	} else {
+		p.value(word, 0) // a tensor without axes
+	}
+	p.attributes()
 	switch {
-	case err != nil:
-	case word == "[":
-		err = p.list(0)
-	default: // a tensor without axes
-		err = p.value(word, 0)
-	}
-	if err == nil {
-		err = p.attributes()
-	}
-	if err != nil {
-		return err
-	}
-	if p.corners {
-		return p.placed()
-	}
-	if slices.ContainsFunc(p.axes, func(a axis) bool { return a.summary }) {
-		return fmt.Errorf("%w: torch printed a summary without the shape: torch.set_printoptions(threshold=float('inf')), or save files",
+	case p.corners:
+		p.place()
+		return
+	case slices.ContainsFunc(p.axes, func(a axis) bool { return a.summary }):
+		p.fail("%w: torch printed a summary without the shape: torch.set_printoptions(threshold=float('inf')), or save files",
 			tensor.ErrUnsupported)
-	}
-	if p.shape == nil {
+	case p.shape == nil:
 		p.shape = []int{}
 		for _, a := range p.axes {
 			p.shape = append(p.shape, a.n)
 		}
 	}
-	return p.counted()
+	p.counted()
 }
 
 // counted requires that all elements were printed.
-func (p *printed) counted() error {
-	n, err := tensor.NumElems(p.shape)
-	if err == nil && n != p.read {
-		err = fmt.Errorf("shape %s has %d elements, %d are printed", tensor.FormatShape(p.shape), n, p.read)
+func (p *printed) counted() {
+	if n, err := tensor.NumElems(p.shape); err != nil {
+		p.fail("%w", err)
+	} else if n != p.read {
+		p.fail("shape %s has %d elements, %d are printed", tensor.FormatShape(p.shape), n, p.read)
 	}
-	return err
 }
 
-// placed finds the places of values of which MAX prints the first and the last three of an axis. All axes but
+// place finds the places of values of which MAX prints the first and the last three of an axis. All axes but
 // the last two count as one list of matrices, and a matrix has a list around each row.
-func (p *printed) placed() error {
-	n, err := tensor.NumElems(p.shape)
-	if err != nil || n == 0 { // then nothing is known of the brackets
-		return errors.Join(err, p.counted())
+func (p *printed) place() {
+	if n, err := tensor.NumElems(p.shape); err != nil || n == 0 { // then nothing is known of the brackets
+		p.counted()
+		return
 	}
 	sizes := append(slices.Repeat([]int{1}, max(0, 2-len(p.shape))), p.shape...)
 	for i := range len(sizes) - 3 {
 		sizes[i], sizes[i+1] = 1, sizes[i]*sizes[i+1]
 	}
-	fits := len(p.axes) == len(sizes) && p.leaf == len(sizes)
-	for i := 0; fits && i < len(sizes); i++ {
-		a := p.axes[i]
-		fits = a.n == sizes[i] && !a.summary || a.n == 2*edge && a.summary && sizes[i] > a.n
-	}
+	fits := p.leaf == len(sizes) && slices.EqualFunc(p.axes, sizes, func(a axis, size int) bool {
+		return a.n == size && !a.summary || a.n == 2*edge && a.summary && size > a.n
+	})
 	if !fits {
-		return fmt.Errorf("%d elements are in brackets that are not those of shape %s: lines are missing or belong to another tensor",
+		p.fail("%d elements are in brackets that are not those of shape %s: lines are missing or belong to another tensor",
 			p.read, tensor.FormatShape(p.shape))
+	}
+	if p.err != nil {
+		return
 	}
 	for i, k := range p.Known {
 		at, step := 0, 1
@@ -173,12 +161,11 @@ func (p *printed) placed() error {
 		}
 		p.Known[i] = at
 	}
-	return nil
 }
 
 // attributes reads ", dtype=f32, shape=[2,3])". The word for the shape is MAX's, size is torch's, which names only a
 // type that is not the default for such values.
-func (p *printed) attributes() error {
+func (p *printed) attributes() {
 	p.dtype = tensor.I64
 	switch {
 	case p.isBool:
@@ -187,100 +174,72 @@ func (p *printed) attributes() error {
 		p.dtype = tensor.F32
 	}
 	dtype := ""
-	for {
-		word, err := p.word()
-		switch {
-		case err != nil:
-			return err
-		case word == ")":
-			return p.typed(dtype)
-		}
-		key, err := p.word()
-		eq, err2 := p.word()
-		value, err3 := p.word()
-		if err = errors.Join(err, err2, err3); err != nil {
-			return err
-		}
+	for word := p.word(); p.err == nil && word != ")"; word = p.word() {
+		key, eq, value := p.word(), p.word(), p.word()
 		if word != "," || eq != "=" {
-			return fmt.Errorf("%q instead of %q or %q", word+key+eq, ", dtype=…", ")")
+			p.fail("%q instead of %q or %q", word+key+eq, ", dtype=…", ")")
 		}
 		switch key {
 		case "dtype":
 			dtype = value
 		case "shape", "size":
 			p.corners = key == "shape"
-			err = p.sizes(value)
+			p.sizes(value)
 		case "device", "grad_fn", "requires_grad":
 		default:
-			err = fmt.Errorf("unknown attribute %.40q", key)
-		}
-		if err != nil {
-			return err
+			p.fail("unknown attribute %.40q", key)
 		}
 	}
+	p.typed(dtype)
 }
 
-// typed sets the type that was printed; MAX always prints one.
-func (p *printed) typed(name string) (err error) {
+// typed sets the type that was printed; MAX always prints one, by the names of MLIR: f32, bf16, si64, f8E4M3FN.
+func (p *printed) typed(name string) {
 	if name != "" || p.corners || p.Relative {
-		p.dtype, err = parseDType(name)
+		if rest, ok := strings.CutPrefix(name, "f8E"); ok {
+			name = "float8_e" + rest
+		}
+		var err error
+		if p.dtype, err = tensor.ParseDType(name); err != nil {
+			p.fail("%w", err)
+		}
 	}
 	if !p.dtype.IsFloat() {
 		p.Decimals = 0
 	}
-	return err
 }
 
 // sizes reads "[2,3]" or "(2, 3)", of which open is the first word.
-func (p *printed) sizes(open string) error {
+func (p *printed) sizes(open string) {
 	if p.shape = []int{}; open != "[" && open != "(" {
-		return fmt.Errorf("%.40q is not a shape", open)
+		p.fail("%.40q is not a shape", open)
 	}
-	for {
-		switch word, err := p.word(); {
-		case err != nil:
-			return err
-		case word == "]" || word == ")":
-			return nil
-		case word != ",":
-			if err := p.addSize(word); err != nil {
-				return err
-			}
+	for word := p.word(); p.err == nil && word != "]" && word != ")"; word = p.word() {
+		if word != "," {
+			p.addSize(word)
 		}
 	}
 }
 
-func (p *printed) addSize(s string) error {
+func (p *printed) addSize(s string) {
 	d, err := strconv.ParseUint(s, 10, strconv.IntSize-1)
 	if err != nil {
-		return fmt.Errorf("%.40q is not the size of an axis", s)
+		p.fail("%.40q is not the size of an axis", s)
 	}
 	p.shape = append(p.shape, int(d))
-	return nil
-}
-
-// parseDType reads the names of both engines. MAX prints those of MLIR: f32, bf16, si64, f8E4M3FN.
-func parseDType(s string) (tensor.DType, error) {
-	if rest, ok := strings.CutPrefix(s, "f8E"); ok {
-		s = "float8_e" + rest
-	}
-	return tensor.ParseDType(s)
 }
 
 // list reads a list after its bracket. All of one depth must have the same length.
-func (p *printed) list(depth int) error {
+func (p *printed) list(depth int) {
 	if depth >= tensor.MaxRank {
-		return fmt.Errorf("more than %d brackets", tensor.MaxRank)
+		p.fail("more than %d brackets", tensor.MaxRank)
 	}
 	if depth == len(p.axes) {
 		p.axes = append(p.axes, axis{n: -1})
 	}
 	var a axis
-	for {
-		word, err := p.word()
-		switch {
-		case err != nil:
-			return err
+	for p.err == nil {
+		switch word := p.word(); {
 		case word == ",":
 			continue
 		case word == "..." && a.n == edge && !a.summary:
@@ -288,27 +247,22 @@ func (p *printed) list(depth int) error {
 			continue
 		case word == "]":
 			if other := p.axes[depth]; other.n >= 0 && other != a {
-				return errRagged
+				p.fail(ragged)
 			}
 			p.axes[depth] = a
-			return nil
+			return
 		case word == "[":
-			err = p.list(depth + 1)
+			p.list(depth + 1)
 		default:
-			err = p.value(word, depth+1)
-		}
-		if err != nil {
-			return err
+			p.value(word, depth+1)
 		}
 		a.n++
 	}
 }
 
-var errRagged = errors.New("the lists are of different lengths: lines are missing or belong to another tensor")
-
 // value reads an element. Of which digits are missing nothing is known: MAX cuts numbers, and what is cut first is the
 // exponent, if there is one.
-func (p *printed) value(word string, depth int) error {
+func (p *printed) value(word string, depth int) {
 	cut := len(word) >= maxNumber && strings.Trim(word, "+-.eE0123456789") == "" && (p.Relative || !strings.Contains(word, "."))
 	x := 0.0
 	switch lower := strings.ToLower(word); {
@@ -322,7 +276,7 @@ func (p *printed) value(word string, depth int) error {
 	default:
 		var err error
 		if x, err = strconv.ParseFloat(word, 64); err != nil || strings.ContainsAny(word, "xXpP_") { // hexadecimal forms are not printed
-			return fmt.Errorf("element %d: %.40q is not a number", p.read, word)
+			p.fail("element %d: %.40q is not a number", p.read, word)
 		}
 		p.isFloat = p.isFloat || strings.ContainsAny(word, ".eEnN")
 		if _, decimals, ok := strings.Cut(lower, "."); ok {
@@ -334,23 +288,25 @@ func (p *printed) value(word string, depth int) error {
 		p.leaf = depth
 	}
 	if p.leaf != depth {
-		return errRagged
+		p.fail(ragged)
 	}
 	if !cut {
 		p.Known, p.values = append(p.Known, p.read), append(p.values, x)
 	}
 	p.read++
-	return nil
 }
 
 // tensor makes a tensor of the values. Narrow floats become float32, which rounds less than the log does.
-func (p *printed) tensor() (*tensor.Tensor, error) {
+func (p *printed) tensor() *tensor.Tensor {
 	n, err := tensor.NumElems(p.shape)
 	if err == nil && n > maxPrinted {
 		err = fmt.Errorf("%w: %s%s has too many elements for a log: dump it to a file", tensor.ErrUnsupported, p.dtype, tensor.FormatShape(p.shape))
 	}
 	if err != nil {
-		return nil, err
+		p.fail("%w", err)
+	}
+	if p.err != nil {
+		return nil
 	}
 	d := p.dtype
 	if d.IsFloat() && d != tensor.F64 {
@@ -362,7 +318,11 @@ func (p *printed) tensor() (*tensor.Tensor, error) {
 		binary.LittleEndian.PutUint64(element, bitsOf(p.values[i], d))
 		copy(data[at*size:], element[:size])
 	}
-	return tensor.New(d, p.shape, data)
+	t, err := tensor.New(d, p.shape, data)
+	if err != nil {
+		p.fail("%w", err)
+	}
+	return t
 }
 
 // bitsOf returns an element of a type as its lowest bits. What is more than 64 bits hold, as rounding has it, is the most
@@ -380,9 +340,10 @@ func bitsOf(x float64, d tensor.DType) uint64 {
 	return uint64(int64(min(x, largest)))
 }
 
-// word returns the next bracket, comma or equal sign, or what stands between them, of this line or of those that follow.
-func (p *printed) word() (string, error) {
-	for {
+// word returns the next bracket, comma or equal sign, or what stands between them, of this line or of those that follow;
+// "" where something is wrong.
+func (p *printed) word() string {
+	for p.err == nil {
 		p.rest = strings.TrimLeft(p.rest, " \t")
 		if p.rest != "" {
 			n := strings.IndexAny(p.rest, "()[],= \t")
@@ -391,22 +352,25 @@ func (p *printed) word() (string, error) {
 			}
 			word := p.rest[:max(n, 1)]
 			p.rest = p.rest[len(word):]
-			return word, nil
+			return word
 		}
 		if p.Relative || !p.lines.next() {
-			return "", fmt.Errorf("%w: the log ends within the tensor", tensor.ErrTruncated)
-		}
-		if _, _, again := begin(p.lines.text); again {
-			p.lines.unread = true
-			return "", fmt.Errorf("%w: line %d begins another tensor within it", tensor.ErrTruncated, p.lines.number)
+			p.fail("%w: the log ends within the tensor", tensor.ErrTruncated)
+			break
 		}
 		p.rest = p.lines.text
+		if _, _, again := begin(p.rest); again {
+			p.lines.unread = true
+			p.fail("%w: line %d begins another tensor within it", tensor.ErrTruncated, p.lines.number)
+		}
 		if p.size += len(p.rest); p.size >= maxText {
-			return "", tooLong()
+			p.fail(tooLong, maxText)
 		}
 	}
+	return ""
 }
 
-func tooLong() error {
-	return fmt.Errorf("more than %d bytes of text: print less, or save files (BINARY_MAX_CHECKPOINT)", maxText)
-}
+const (
+	ragged  = "the lists are of different lengths: lines are missing or belong to another tensor"
+	tooLong = "more than %d bytes of text: print less, or save files (BINARY_MAX_CHECKPOINT)"
+)

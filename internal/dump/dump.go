@@ -33,11 +33,10 @@ type Run struct {
 	HasInfo bool
 	OrderBy string // one of the Order constants
 	Entries []Entry
-	Notes   []string // remarks on the reading, for the report
-	Joined  Joined   // of a recording; nil if it does not say
-	Program string   // the file of the program that was recorded with it; "" for none
-	files   []*tensor.File
-	changed []func() error // of files that others opened, see Watch
+	Notes   []string       // remarks on the reading, for the report
+	Joined  Joined         // of a recording; nil if it does not say
+	Program string         // the file of the program that was recorded with it; "" for none
+	changed []func() error // see Watch
 	closing []func() error // see OnClose
 }
 
@@ -84,7 +83,7 @@ func New(path string, info Info, orderBy string, entries []Entry) *Run {
 	return &Run{Path: path, Info: info, HasInfo: true, OrderBy: orderBy, Entries: entries}
 }
 
-// Watch adds a check to Changed: of files that were opened elsewhere.
+// Watch adds a check to Changed.
 func (r *Run) Watch(changed func() error) { r.changed = append(r.changed, changed) }
 
 // OnClose adds what Close does besides.
@@ -93,24 +92,16 @@ func (r *Run) OnClose(f func() error) { r.closing = append(r.closing, f) }
 // Changed returns an error if a file of the run is not as it was when it was opened: what was read
 // of it proves nothing.
 func (r *Run) Changed() error {
-	for _, changed := range r.changed {
-		if err := changed(); err != nil {
-			return err
-		}
-	}
-	return each.Do(context.Background(), len(r.files), func(i int) error { return r.files[i].Changed() })
+	return each.Do(context.Background(), len(r.changed), func(i int) error { return r.changed[i]() })
 }
 
 // Close closes all files.
 func (r *Run) Close() error {
 	var errs []error
-	for _, f := range r.files {
-		errs = append(errs, f.Close())
-	}
 	for _, f := range r.closing {
 		errs = append(errs, f())
 	}
-	r.files, r.closing = nil, nil
+	r.closing = nil
 	return errors.Join(errs...)
 }
 
@@ -125,14 +116,6 @@ func (r *Run) Steps() []string {
 		}
 	}
 	return steps
-}
-
-func (r *Run) byStep() map[string][]Entry {
-	of := map[string][]Entry{}
-	for _, e := range r.Entries {
-		of[e.Step] = append(of[e.Step], e)
-	}
-	return of
 }
 
 // Find returns the entry of a step, layer and port. It goes through all of them.

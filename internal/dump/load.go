@@ -116,7 +116,8 @@ func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.files = append(r.files, f)
+	r.Watch(f.Changed)
+	r.OnClose(f.Close)
 	named := slices.Clone(f.Tensors)
 	if ext == ".max" {
 		if err := r.checkKey(path, stem, named[0].Name); err != nil {

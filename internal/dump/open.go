@@ -36,7 +36,7 @@ func OpenCases(path string, opt Options) ([]*Run, error) {
 		return nil, fmt.Errorf("dump: open %q: %w", path, errors.Unwrap(err))
 	}
 	if !st.IsDir() {
-		return one((&Run{Path: path}).open((*Run).openFile, opt))
+		return openRun(path, opt, (*Run).openFile)
 	}
 	if dirs := dumpFolders(path, opt); len(dirs) > 0 && !isFile(filepath.Join(path, RunFile)) {
 		return openAll(dirs, opt)
@@ -48,33 +48,24 @@ func OpenCases(path string, opt Options) ([]*Run, error) {
 func openFolder(path string, opt Options) ([]*Run, error) {
 	name := filepath.Join(path, RunFile)
 	data, err := mapfile.Read(name, mapfile.MaxListing)
-	r := &Run{Path: path}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return one(r.open((*Run).openUnlisted, opt))
+		return openRun(path, opt, (*Run).openUnlisted)
 	case err != nil:
 		return nil, fmt.Errorf("dump: open %q: %w", path, err)
 	}
-	of, err := parseSeveral(name, data)
-	if err != nil {
+	switch cases, err := parseSeveral(name, data); {
+	case err != nil:
 		return nil, err
+	case cases != nil:
+		return openSeveral(path, cases, opt)
 	}
-	if of != nil {
-		return of.open(path, opt)
-	}
-	return one(r.open(func(r *Run, opt Options) error { return r.openListed(data, opt) }, opt))
+	return openRun(path, opt, func(r *Run, opt Options) error { return r.openListed(data, opt) })
 }
 
-func one(r *Run, err error) ([]*Run, error) {
-	if err != nil {
-		return nil, err
-	}
-	return []*Run{r}, nil
-}
-
-// open opens a run by its layout, and settles what is not said of it.
-func (r *Run) open(layout func(*Run, Options) error, opt Options) (*Run, error) {
-	r.Info.Mode = Standard
+// openRun opens the one run of a folder or file by its layout, and settles what is not said of it.
+func openRun(path string, opt Options, layout func(*Run, Options) error) ([]*Run, error) {
+	r := &Run{Path: path, Info: Info{Mode: Standard}}
 	if name := filepath.Join(r.Path, ProgramFile); isFile(name) {
 		r.Program = name
 	}
@@ -90,7 +81,7 @@ func (r *Run) open(layout func(*Run, Options) error, opt Options) (*Run, error) 
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	return r, nil
+	return []*Run{r}, nil
 }
 
 // openListed opens a folder whose run.json is data.

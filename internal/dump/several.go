@@ -15,19 +15,17 @@ import (
 // severalSchema is the last version of a [RunFile] with cases that is read.
 const severalSchema = 3
 
-// several is a [RunFile] of several cases, as recorders outside write it: the files of all lie beside it.
-type several struct {
-	Schema int               `json:"schema"`
-	Cases  []json.RawMessage `json:"cases"` // each as the run.json of a dump
-}
-
-// parseSeveral returns what a run.json says of several cases; nil if it is that of one.
-func parseSeveral(name string, data []byte) (*several, error) {
+// parseSeveral returns the cases of a [RunFile] of several, as recorders outside write it, each as the run.json of a
+// dump; nil for that of one.
+func parseSeveral(name string, data []byte) ([]json.RawMessage, error) {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(data, &keys) != nil || keys["cases"] == nil { // ParseInfo says what is wrong
 		return nil, nil
 	}
-	var of several
+	var of struct {
+		Schema int               `json:"schema"`
+		Cases  []json.RawMessage `json:"cases"`
+	}
 	err := strict(data, &of)
 	switch {
 	case err != nil:
@@ -37,30 +35,30 @@ func parseSeveral(name string, data []byte) (*several, error) {
 	case len(of.Cases) == 0:
 		err = errors.New("it has no cases")
 	default:
-		return &of, nil
+		return of.Cases, nil
 	}
 	return nil, fmt.Errorf("dump: open %q: %w", name, err)
 }
 
-// open opens the cases, whose files lie in the folder path.
-func (of *several) open(path string, opt Options) (runs []*Run, err error) {
-	for _, data := range of.Cases {
-		r, err := (&Run{Path: path}).open(func(r *Run, opt Options) error {
+// openSeveral opens cases, whose files lie in the folder path.
+func openSeveral(path string, cases []json.RawMessage, opt Options) (runs []*Run, err error) {
+	for _, data := range cases {
+		one, err := openRun(path, Options{Unjudged: opt.Unjudged}, func(r *Run, opt Options) error {
 			err := r.readInfo(filepath.Join(path, RunFile), data, opt)
 			if err == nil {
 				err = r.openOrder(path, opt)
 			}
 			return cmp.Or(err, r.checkHashes(), r.checkSteps())
-		}, Options{Unjudged: opt.Unjudged})
+		})
 		if err != nil {
 			return nil, errors.Join(err, CloseAll(runs))
 		}
-		if own := filepath.Join(path, r.Info.Case, ProgramFile); isFile(own) {
-			r.Program = own
-		} else if len(of.Cases) > 1 {
-			r.Program = ""
+		if own := filepath.Join(path, one[0].Info.Case, ProgramFile); isFile(own) {
+			one[0].Program = own
+		} else if len(cases) > 1 {
+			one[0].Program = ""
 		}
-		runs = append(runs, r)
+		runs = append(runs, one...)
 	}
 	return runs, nil
 }

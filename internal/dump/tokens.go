@@ -132,9 +132,9 @@ func (i *Info) Unpadded() [][]int {
 // taken from the inputs of these steps; if one step does not show them, Decoded returns nil.
 func (r *Run) Decoded() [][]int {
 	var out [][]int
-	steps, of := r.Steps(), r.byStep()
+	steps, given := r.Steps(), r.given()
 	for _, step := range steps[min(1, len(steps)):] {
-		ids := given(of[step])
+		ids := given[step]
 		if len(ids) == 0 || len(ids[0]) != 1 {
 			return nil
 		}
@@ -151,28 +151,29 @@ func (r *Run) Decoded() [][]int {
 // Prompts returns what the model was asked, by sequence: what it was given in its first step, where
 // the inputs of that show it and nothing is padded, or else what run.json says.
 func (r *Run) Prompts() [][]int {
-	if steps := r.Steps(); len(steps) > 0 && r.Info.PadMask == nil {
-		if ids := given(r.byStep()[steps[0]]); ids != nil {
+	if len(r.Entries) > 0 && r.Info.PadMask == nil {
+		if ids := r.given()[r.Entries[0].Step]; ids != nil {
 			return ids
 		}
 	}
 	return r.Info.Asked()
 }
 
-// given are the token ids that a step was given, by sequence; nil where its inputs do not show them.
-func given(entries []Entry) (ids [][]int) {
-	for _, e := range entries {
+// given returns the token ids that each step was given, by sequence, where its inputs show them.
+func (r *Run) given() map[string][][]int {
+	given := map[string][][]int{}
+	for _, e := range r.Entries {
 		named := strings.Contains(e.Port, "input_ids") || e.Port == "input_0" && strings.Contains(e.Layer, "embed")
 		isOther := strings.Contains(e.Layer, "pos") || strings.Contains(e.Layer, "type") // their indices are no tokens
 		n := e.Tensor.RowLen()
-		if !named || isOther || !label.IsInput(e.Port) || e.Tensor.DType().IsFloat() || len(e.Tensor.Shape()) > 2 || n == 0 {
+		if given[e.Step] != nil || !named || isOther || !label.IsInput(e.Port) || e.Tensor.DType().IsFloat() || len(e.Tensor.Shape()) > 2 || n == 0 {
 			continue
 		}
-		ids = make([][]int, e.Tensor.Len()/n)
+		ids := make([][]int, e.Tensor.Len()/n)
 		for i := range e.Tensor.Len() {
 			ids[i/n] = append(ids[i/n], int(e.Tensor.At(i)))
 		}
-		return ids
+		given[e.Step] = ids
 	}
-	return nil
+	return given
 }

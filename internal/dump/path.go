@@ -1,8 +1,12 @@
 package dump
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -83,3 +87,168 @@ func CutPathCase(name string) (caseName string, ofPath bool) {
 	caseName, _, ofPath = strings.Cut(name, "@")
 	return caseName, ofPath
 }
+
+// PassItem is the part of one sequence that a forward pass fed: its tokens From ≤ i < To.
+type PassItem struct {
+	Sequence     int  `json:"sequence"` // index in token_ids
+	From         int  `json:"from"`
+	To           int  `json:"to"`
+	Fresh        bool `json:"fresh,omitempty"`         // the sequence begins again with an empty cache
+	CachedTokens int  `json:"cached_tokens,omitempty"` // before From, in the prefix cache; only a sequence's first item
+	// Hidden are tokens that were fed after To and that the mask hides, of the path mask.
+	Hidden []int `json:"hidden,omitempty"`
+}
+
+// String is "sequence 0 tokens 4–7", both ends included, and "fresh" or the number of cached
+// tokens.
+func (p PassItem) String() string {
+	s := fmt.Sprintf("sequence %d tokens %d–%d", p.Sequence, p.From, p.To-1)
+	if p.Fresh {
+		s += " fresh"
+	}
+	if p.CachedTokens > 0 {
+		s += fmt.Sprintf(" after %d cached", p.CachedTokens)
+	}
+	return s
+}
+
+// checkPasses follows the cache of each sequence through the forward passes.
+func (i *Info) checkPasses() error {
+	tokens, err := i.sequences()
+	switch {
+	case err != nil:
+		return fmt.Errorf("passes: %w", err)
+	case len(i.Passes) == 0:
+		return errors.New("passes is empty: list the forward passes, or leave it out")
+	}
+	cached := map[int]int{} // by sequence, tokens in its cache
+	for k, pass := range i.Passes {
+		if len(pass) == 0 {
+			return fmt.Errorf("passes[%d] feeds no sequence: leave it out", k)
+		}
+		fed := map[int]bool{}
+		for n, item := range pass {
+			err := item.check(tokens, cached)
+			if err == nil && fed[item.Sequence] {
+				err = fmt.Errorf("sequence %d is twice in one pass: want one item for each sequence", item.Sequence)
+			}
+			if err != nil {
+				return fmt.Errorf("passes[%d][%d]: %w", k, n, err)
+			}
+			fed[item.Sequence], cached[item.Sequence] = true, item.To
+		}
+	}
+	return nil
+}
+
+// check requires tokens that the sequence has, from where its cache ends.
+func (p PassItem) check(tokens [][]int, cached map[int]int) error {
+	if p.Sequence < 0 || p.Sequence >= len(tokens) {
+		return fmt.Errorf("sequence is %d, token_ids has %d: want 0 to %d", p.Sequence, len(tokens), len(tokens)-1)
+	}
+	end, again := cached[p.Sequence]
+	switch {
+	case p.Fresh:
+		end = 0
+	case !again:
+		end = p.CachedTokens
+	}
+	switch n := len(tokens[p.Sequence]); {
+	case p.From < 0 || p.To <= p.From || p.To > n:
+		return fmt.Errorf("from is %d and to is %d: want 0 ≤ from < to ≤ %d, the tokens of sequence %d in token_ids; to is exclusive",
+			p.From, p.To, n, p.Sequence)
+	case p.CachedTokens < 0 || p.CachedTokens > 0 && (p.Fresh || again):
+		return fmt.Errorf("cached_tokens is %d: want a number of tokens before the first item of sequence %d, whose cache is not fresh",
+			p.CachedTokens, p.Sequence)
+	case p.From != end:
+		return fmt.Errorf(`from is %d, the cache of sequence %d holds %d tokens: `+
+			`want from %d, or "fresh": true for a sequence that begins again at 0`, p.From, p.Sequence, end, end)
+	}
+	return nil
+}
+
+// sequences returns token_ids as a list for each sequence.
+func (i *Info) sequences() (tokens [][]int, err error) {
+	if len(i.TokenIDs) > 0 {
+		err = json.Unmarshal(i.TokenIDs, &tokens)
+	}
+	if err != nil || len(tokens) == 0 {
+		return nil, errors.New("token_ids is missing or has another form: want a list for each sequence, " +
+			"[[1, 15, 7], …]")
+	}
+	return tokens, nil
+}
+
+// checkMask requires rows of one length, of zeros and ones, one for each sequence.
+func checkMask(key string, mask [][]int) error {
+	for i, row := range mask {
+		if len(row) != len(mask[0]) {
+			return fmt.Errorf("%s[%d] has %d tokens, %s[0] has %d: want rows of one length, padding included",
+				key, i, len(row), key, len(mask[0]))
+		}
+		for j, v := range row {
+			if v != 0 && v != 1 {
+				return fmt.Errorf("%s[%d][%d] is %d: want 0 for padding, 1 for a token", key, i, j, v)
+			}
+		}
+	}
+	if len(mask) > 0 && !slices.ContainsFunc(mask, func(row []int) bool { return slices.Contains(row, 1) }) {
+		return fmt.Errorf("%s has no token, only padding: want 1 for each token that was run", key)
+	}
+	return nil
+}
+
+// checkSteps requires a step for each forward pass, named by its number, and no other.
+func (r *Run) checkSteps() error {
+	steps := r.Steps()
+	for step := range r.Info.PadMasks {
+		if !slices.Contains(steps, step) {
+			return fmt.Errorf("pad_masks has step %q, the dump has none: want a mask for a step that was recorded",
+				step)
+		}
+	}
+	if r.Info.Passes == nil {
+		return nil
+	}
+	for k := range r.Info.Passes {
+		if !slices.Contains(steps, strconv.Itoa(k)) {
+			return fmt.Errorf("passes[%d] has no tensors: want a step %q in the dump, one for each forward pass",
+				k, strconv.Itoa(k))
+		}
+	}
+	for _, s := range steps {
+		if k, err := strconv.Atoi(s); err != nil || k < 0 || k >= len(r.Info.Passes) || strconv.Itoa(k) != s {
+			return fmt.Errorf("step %q belongs to none of the %d forward passes of passes: want steps 0 to %d",
+				s, len(r.Info.Passes), len(r.Info.Passes)-1)
+		}
+	}
+	return nil
+}
+
+// ErrUnjudged says that a run was recorded along an execution path, where one pass is wanted.
+var ErrUnjudged = errors.New("only parity compare judges such a run, parity show prints it")
+
+// Judgeable refuses a run whose rows are not those of one forward pass over one sequence.
+func (i *Info) Judgeable() error {
+	if i.Path != "" && i.Path != OnePass {
+		return fmt.Errorf("path is %q, not %s: %w", i.Path, OnePass, ErrUnjudged)
+	}
+	if len(i.PadMasks) > 0 {
+		return fmt.Errorf("pad_masks has padding after the first step: %w", ErrUnjudged)
+	}
+	if i.Passes == nil {
+		return nil
+	}
+	tokens, err := i.sequences()
+	if err != nil {
+		return err
+	}
+	whole := PassItem{To: len(tokens[0]), Fresh: i.Passes[0][0].Fresh}
+	if len(tokens) > 1 || len(i.Passes) > 1 || len(i.Passes[0]) > 1 || !reflect.DeepEqual(i.Passes[0][0], whole) {
+		return fmt.Errorf("passes is more or less than one forward pass over one whole sequence: %w", ErrUnjudged)
+	}
+	return nil
+}
+
+// AlongPath reports whether only the run's passes tell which token each of its rows is.
+func (i *Info) AlongPath() bool { return errors.Is(i.Judgeable(), ErrUnjudged) }

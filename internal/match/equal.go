@@ -87,7 +87,7 @@ func (p *search) sameValue(golden, actual []*node) []edge {
 	for _, e := range pairs {
 		golden, actual = without(golden, e.golden), without(actual, e.actual)
 	}
-	if len(golden) == len(actual) && p.golden.ordered() && p.actual.ordered() {
+	if len(golden) == len(actual) && !p.golden.byName && !p.actual.byName {
 		for i, g := range golden {
 			pairs = append(pairs, edge{golden: g, actual: actual[i]})
 		}

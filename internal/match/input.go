@@ -127,78 +127,71 @@ func (c *callPairing) named() {
 }
 
 // alike pairs all inputs that have the dtype and shape of the first one. Where the candidate has none
-// of an integer's dtype, integers of other widths are meant: engines have ids of 32 bits, too.
+// of an integer's dtype, integers of other widths are meant: engines have ids of 32 bits, too. Where one side has more,
+// equal names are paired, or else the lowest of both.
 func (c *callPairing) alike(first *port) {
 	golden := keep(c.openGolden, func(g *port) bool {
 		return g.byShape() && sameClass(g, first) && slices.Equal(g.shape, first.shape)
 	})
 	like := func(same func(a, b *port) bool) []*port {
 		return keep(c.openActual, func(a *port) bool {
-			if a.isMask() || !same(a, first) && a.name != first.name {
-				return false
-			}
 			_, fits := c.fit(first, a)
-			return fits
+			return fits && !a.isMask() && (same(a, first) || a.name == first.name)
 		})
 	}
 	actual := like(sameClass)
 	if len(actual) == 0 {
 		actual = like(sameKind)
 	}
+	pairs, choice := [][2]*port{}, "" // choice says how a pair was found among others
 	switch {
 	case len(actual) == 0:
+		return
 	case len(actual) == len(golden):
-		note := ""
+		for i, g := range golden {
+			pairs = append(pairs, [2]*port{g, actual[i]})
+		}
 		if len(golden) > 1 {
-			note = fmt.Sprintf(", in order: %d have them", len(golden))
+			choice = fmt.Sprintf(", in order: %d have them", len(golden))
 		}
-		for i := range golden {
-			c.choose(golden[i], actual[i], note)
-		}
-	default:
-		c.unequal(golden, actual)
-	}
-}
-
-// sameClass reports whether two inputs may be the same by their dtypes: floats are computed in any
-// precision, all other numbers mean themselves.
-func sameClass(a, b *port) bool { return a.dtype == b.dtype || a.dtype.IsFloat() && b.dtype.IsFloat() }
-
-// unequal pairs inputs of one dtype and shape of which one side has more: equal positions, unless
-// the candidate has an input of another kind in front, which shifts its positions; then the lowest
-// of both.
-func (c *callPairing) unequal(golden, actual []*port) {
-	lowest := label.Position(actual[0].input())
-	shifted := slices.ContainsFunc(c.openActual, func(a *port) bool {
-		n := label.Position(a.input())
-		return n >= 0 && n < lowest
-	})
-	matched := false
-	for _, g := range golden {
-		if a := find(actual, func(a *port) bool { return a.input() == g.name }); a != nil && !shifted {
-			c.choose(g, a, "")
-			matched = true
+	case !c.shifted(actual[0]):
+		for _, g := range golden {
+			if a := find(actual, func(a *port) bool { return a.input() == g.name }); a != nil {
+				pairs = append(pairs, [2]*port{g, a})
+			}
 		}
 	}
-	if !matched {
-		c.choose(golden[0], actual[0], fmt.Sprintf(", the lowest of %d against %d", len(actual), len(golden)))
+	if len(pairs) == 0 {
+		pairs = append(pairs, [2]*port{golden[0], actual[0]})
+		choice = fmt.Sprintf(", the lowest of %d against %d", len(actual), len(golden))
+	}
+	for _, pair := range pairs {
+		g, a, note := pair[0], pair[1], ""
+		if a.input() != g.name {
+			note = fmt.Sprintf("candidate %s by dtype and shape%s", a.input(), choice)
+		}
+		f, _ := c.fit(g, a)
+		c.addInput(g, a, f, note)
 	}
 	for _, g := range golden {
-		if !g.used {
+		if !g.used && len(actual) != len(golden) {
 			g.why = "the candidate recorded fewer inputs of this dtype and shape"
 		}
 	}
 }
 
-// choose pairs two inputs of one dtype and shape. choice says how it was made, if there were others.
-func (c *callPairing) choose(g, a *port, choice string) {
-	f, _ := c.fit(g, a)
-	note := ""
-	if a.input() != g.name {
-		note = fmt.Sprintf("candidate %s by dtype and shape%s", a.input(), choice)
-	}
-	c.addInput(g, a, f, note)
+// shifted reports whether the candidate has an input of another kind before the lowest one of some, which shifts the
+// positions of these.
+func (c *callPairing) shifted(lowest *port) bool {
+	return slices.ContainsFunc(c.openActual, func(a *port) bool {
+		n := label.Position(a.input())
+		return n >= 0 && n < label.Position(lowest.input())
+	})
 }
+
+// sameClass reports whether two inputs may be the same by their dtypes: floats are computed in any
+// precision, all other numbers mean themselves.
+func sameClass(a, b *port) bool { return a.dtype == b.dtype || a.dtype.IsFloat() && b.dtype.IsFloat() }
 
 // masks pairs what is left of masks: an attention mask has another dtype in each engine, and axes of
 // size 1 come and go.

@@ -8,7 +8,7 @@ import (
 
 // byPlace pairs what no value and no name pairs, again and again: what is found tells more of the rest.
 func (p *search) byPlace() {
-	ordered := p.golden.ordered() && p.actual.ordered()
+	ordered := !p.golden.byName && !p.actual.byName
 	for range maxRounds {
 		before := len(p.found)
 		p.generalise(p.byScore(!ordered), byPlace)

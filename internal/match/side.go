@@ -183,9 +183,6 @@ func foldCalls(one, many *side) bool {
 	return true
 }
 
-// ordered reports whether the order of a side is that of execution.
-func (s *side) ordered() bool { return !s.byName }
-
 // inOrder returns the nodes in the order in which their first passes ended.
 func (s *side) inOrder() []*node {
 	end := func(n *node) int { return slices.Min(collect(n.calls, func(c *call) int { return c.last })) }

@@ -94,17 +94,9 @@ func (r *Rule) Expand(layer string) (golden, candidate []string, ok bool) {
 	if found == nil {
 		return nil, nil, false
 	}
-	fill := func(names []string) (out []string) {
-		for _, name := range names {
-			out = append(out, substitute(name, found[1:]))
-		}
-		return out
-	}
-	return fill(r.Golden), fill(r.Candidate), true
+	fill := func(name string) string { return substitute(name, found[1:]) }
+	return collect(r.Golden, fill), collect(r.Candidate, fill), true
 }
-
-// others are all names but the first golden one.
-func (r *Rule) others() []string { return slices.Concat(r.Golden[1:], r.Candidate) }
 
 // splitPort cuts the port off a name of a rule; "" if it names a layer.
 func splitPort(name string) (layer, port string) {

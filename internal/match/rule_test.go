@@ -31,6 +31,8 @@ func TestRules(t *testing.T) {
 	}{
 		{"rename", "transformer.wte i64:1x5 > 1x5x16", "model.embed_tokens i64:5 > 5x16",
 			rule(match.Rule{Golden: []string{"transformer.wte"}, Candidate: []string{"embed_tokens"}}), "by the end of a label"},
+		{"rename folded", "m.LayerNorm 5 > 5", "m.last 5 > 5", rule(match.Rule{Golden: []string{"layer_norm"}, Candidate: []string{"last"}}),
+			"by the end of a label in normal form"},
 		{"rename blocks", "m.h.*.attn 1x5x16 > 1x5x16", "m.layers.layers.*.attention 5x16 > 5x16",
 			rule(match.Rule{Golden: []string{"h.*.attn"}, Candidate: []string{"layers.*.attention"}}), "wildcards keep their blocks"},
 		{"rename all", "m.old.a 1x5 > 1x5\nm.old.b.c 1x5 > 1x5\nm.old.drop 1x5 > 1x5", "m.new.x.a 1x5 > 1x5\nm.new.x.b.c 1x5 > 1x5",
@@ -145,8 +147,7 @@ func TestErrors(t *testing.T) {
 		{"ignore twice wrong", golden, golden, match.Options{Ignore: []match.Ignore{{Pattern: "[", Reason: "x"}}}, []string{"ignore \"[\""}, "no pattern"},
 		{"ignore", golden, golden, match.Options{Ignore: []match.Ignore{{Pattern: "layer.*.atention", Reason: "x"}}},
 			[]string{"matches no layer"}, "a slip"},
-		{"no reason", golden, golden, match.Options{Ignore: []match.Ignore{{Pattern: "**.mlp"}}}, []string{"no reason"},
-			"a reason is required"},
+		{"no reason", golden, golden, match.Options{Ignore: []match.Ignore{{Pattern: "**.mlp"}}}, []string{"no reason"}, "a reason is required"},
 		{"ambiguous", "m.a.LayerNorm 5 > 5\nm.a.layer_norm 5 > 5", "m.a.layernorm 5 > 5", match.Options{},
 			[]string{"m.a.LayerNorm", "m.a.layer_norm", "m.a.layernorm", "equally well"},
 			"two names of one normal form"},
@@ -157,8 +158,7 @@ func TestErrors(t *testing.T) {
 			"model.bank.*.a 5 > 5",
 			match.Options{}, []string{"model.x.bank.0.a", "model.x.bank.layers.0.a", "equally well"},
 			"a list with and without its name"},
-		{"twice recorded", "m 5 > 5\nm 5 > 5", "m 5 > 5", match.Options{}, []string{"golden has m-input_0 twice"},
-			"one port twice"},
+		{"twice recorded", "m 5 > 5\nm 5 > 5", "m 5 > 5", match.Options{}, []string{"golden has m-input_0 twice"}, "one port twice"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -37,25 +37,20 @@ func (m *matcher) applyRule(r *Rule) error {
 	if len(found) == 0 || !wild && len(found) > 1 {
 		return fmt.Errorf("match: rule %s: %w", r, &notOne{m.golden, name, found})
 	}
-	var firstErr error
-	done := false
-	for _, n := range found {
-		err := m.applyTo(r, n, pattern.FindStringSubmatch(n.label)[1:])
-		done = done || err == nil
-		if firstErr == nil {
-			firstErr = err
-		}
-	}
-	if done {
+	errs := collect(found, func(n *node) error {
+		captured := pattern.FindStringSubmatch(n.label) // nil for a name that is one in normal form only
+		return m.applyTo(r, n, captured[min(1, len(captured)):])
+	})
+	if slices.Contains(errs, nil) {
 		return nil
 	}
-	return fmt.Errorf("match: rule %s: %w", r, firstErr)
+	return fmt.Errorf("match: rule %s: %w", r, errs[0])
 }
 
 // applyTo joins what a rule names, from its first golden layer on.
 func (m *matcher) applyTo(r *Rule, first *node, captured []string) error {
 	j := &joined{golden: []*node{first}, rule: r}
-	for i, name := range r.others() {
+	for i, name := range slices.Concat(r.Golden[1:], r.Candidate) {
 		s, nodes := m.actual, &j.actual
 		if i < len(r.Golden)-1 {
 			s, nodes = m.golden, &j.golden

@@ -58,20 +58,11 @@ func (f fusion) groups(s *side, name string) (out []*node) {
 // family returns the siblings that are the parts of a fusion, all named as in one family; nil if
 // there are none.
 func (f fusion) family(siblings []*node) []*node {
-	named := map[string]*node{}
-	for _, n := range siblings {
-		if last := n.lastSegment(); named[last] == nil {
-			named[last] = n
-		}
-	}
 	for i := range f.parts[0] {
-		var parts []*node
-		for _, names := range f.parts {
-			if i < len(names) && named[names[i]] != nil {
-				parts = append(parts, named[names[i]])
-			}
-		}
-		if len(parts) == len(f.parts) {
+		parts := each(f.parts, func(names []string) *node {
+			return find(siblings, func(n *node) bool { return i < len(names) && n.lastSegment() == names[i] })
+		})
+		if parts != nil {
 			return parts
 		}
 	}

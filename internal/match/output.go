@@ -49,11 +49,7 @@ func (c *callPairing) outputs(golden, actual []*port) {
 	if mainG == nil || mainA == nil || mainG.used || mainA.used {
 		return
 	}
-	if f, fits := c.fit(mainG, mainA); fits {
-		c.add(mainG, []*port{mainA}, f, "")
-		return
-	}
-	if c.reorderedOutputs(golden, actual, mainG, mainA) {
+	if c.try(mainG, mainA, "") || c.reorderedOutputs(golden, actual, mainG, mainA) {
 		return
 	}
 	gs, as := mainG.shape, mainA.shape
@@ -78,15 +74,11 @@ func (c *callPairing) outputs(golden, actual []*port) {
 func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) {
 	alike := slices.Equal(sortedNames(golden), sortedNames(actual))
 	for _, g := range golden {
-		a := named(actual, g.name)
-		if a == nil || g == mainG && a == mainA {
-			continue
-		}
-		if f, fits := c.fit(g, a); fits {
-			c.add(g, []*port{a}, f, "")
-		} else if alike {
+		switch a := named(actual, g.name); {
+		case a == nil || g == mainG && a == mainA || c.try(g, a, ""):
+		case alike:
 			c.problem(g, a)
-		} else if g != mainG && a != mainA {
+		case g != mainG && a != mainA:
 			g.why = "the output of this name has another shape in the candidate, so it is another thing"
 			a.why = "the output of this name has another shape in the golden, so it is another thing"
 		}
@@ -120,15 +112,11 @@ func sortedNames(ports []*port) []string {
 // whose shape fits: a tuple in another order.
 func (c *callPairing) reorderedOutputs(golden, actual []*port, mainG, mainA *port) bool {
 	for _, p := range slices.Concat(golden, actual) {
-		if p.used || label.Position(p.name) < 0 {
-			continue
-		}
 		g, a := p, mainA
 		if p.call.node.side == c.actual {
 			g, a = mainG, p
 		}
-		if f, fits := c.fit(g, a); fits {
-			c.add(g, []*port{a}, f, fmt.Sprintf("candidate %s by its shape", a.name))
+		if !p.used && label.Position(p.name) >= 0 && c.try(g, a, fmt.Sprintf("candidate %s by its shape", a.name)) {
 			return true
 		}
 	}

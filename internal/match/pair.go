@@ -121,18 +121,20 @@ func (c *call) unused(r label.Role) []*port { return keep(c.ports[r], unused) }
 
 // rulePorts pairs the one port on each side that a rule names.
 func (c *callPairing) rulePorts(golden, actual *call) {
-	for _, g := range golden.unused(roleOf(c.join.ports[0])) {
-		for _, a := range actual.unused(roleOf(c.join.ports[1])) {
-			if [2]string{g.name, a.name} != c.join.ports {
-				continue
-			}
-			if f, fits := c.fit(g, a); fits {
-				c.add(g, []*port{a}, f, "by a rule")
-			} else {
-				c.problem(g, a)
-			}
-		}
+	of := func(c *call, name string) *port { return named(c.unused(roleOf(name)), name) }
+	g, a := of(golden, c.join.ports[0]), of(actual, c.join.ports[1])
+	if g != nil && a != nil && !c.try(g, a, "by a rule") {
+		c.problem(g, a)
 	}
+}
+
+// try pairs two ports if they fit.
+func (c *callPairing) try(g, a *port, note string) bool {
+	f, fits := c.fit(g, a)
+	if fits {
+		c.add(g, []*port{a}, f, note)
+	}
+	return fits
 }
 
 // fit finds the layout of two ports, a rule's before all others.

@@ -5,13 +5,13 @@ import "slices"
 // byColumns finds fused layers by value: a layer whose columns are the outputs of several layers of
 // the other side.
 func (p *search) byColumns() {
-	for _, s := range []struct{ whole, parts *side }{{p.actual, p.golden}, {p.golden, p.actual}} {
-		parts := keep(s.parts.layers, func(n *node) bool {
+	for _, whole := range []*side{p.actual, p.golden} {
+		parts := keep(whole.other.layers, func(n *node) bool {
 			return n.value != nil && n.free() && n.leaf && len(n.out.shape) > 1
 		})
 		tried := map[string]int{}
-		for _, n := range s.whole.layers {
-			if !n.free() || n.accounted() || n.value == nil || len(n.out.shape) < 2 || tried[n.key()] >= maxTries {
+		for _, n := range whole.layers {
+			if !p.open(n) || n.value == nil || len(n.out.shape) < 2 || tried[n.key()] >= maxTries {
 				continue
 			}
 			tried[n.key()]++

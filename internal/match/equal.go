@@ -53,25 +53,13 @@ func (p *search) equate() {
 
 // pairEqual pairs the layers that hold equal values.
 func (p *search) pairEqual(by evidence) {
-	golden, actual := p.golden.holders(), p.actual.holders()
 	var pairs []edge
 	for _, v := range p.golden.values {
 		if v.other != nil {
-			pairs = append(pairs, p.sameValue(golden[v], actual[v.other])...)
+			pairs = append(pairs, p.sameValue(free(v.from), free(v.other.from))...)
 		}
 	}
 	p.generalise(pairs, by)
-}
-
-// holders lists the layers without partner by their value.
-func (s *side) holders() map[*value][]*node {
-	out := map[*value][]*node{}
-	for _, n := range s.layers {
-		if n.value != nil && n.free() {
-			out[n.value] = append(out[n.value], n)
-		}
-	}
-	return out
 }
 
 // sameValue pairs layers that hold one value: those that go together better than with any other,

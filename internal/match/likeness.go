@@ -87,14 +87,10 @@ func (p *search) foreign() string {
 // resembling counts the golden's values that the candidate has nearly: as after an error in the
 // first layer.
 func (p *search) resembling() (n int) {
-	seen := map[*value]bool{}
 	actual := p.actual.layers[:min(len(p.actual.layers), maxOpen)]
 	for _, g := range p.golden.layers[:min(len(p.golden.layers), maxOpen)] {
-		if g.value == nil || seen[g.value] || g.accounted() {
-			continue
-		}
-		seen[g.value] = true
-		if slices.ContainsFunc(actual, func(a *node) bool { return g.value.resemblance(a.value) >= alike }) {
+		first := g.value != nil && g.value.from[0] == g && !g.accounted()
+		if first && slices.ContainsFunc(actual, func(a *node) bool { return g.value.resemblance(a.value) >= alike }) {
 			n++
 		}
 	}

@@ -158,15 +158,11 @@ func (r *Proposed) why(by evidence) string {
 
 // leftOver lists what has no partner.
 func (p *search) leftOver(out *Proposal) {
-	listed := map[*value]bool{}
 	for _, g := range p.golden.layers {
 		if !g.free() {
 			out.Joined++
-		} else if g.accounted() && !listed[g.value] {
-			listed[g.value] = true
-			if a := free(g.value.other.from); len(a) > 0 {
-				out.Ambiguous = append(out.Ambiguous, Ambiguous{free(g.value.from), a, "all of them hold one value"})
-			}
+		} else if a := g.rivals(); len(a) > 0 && free(g.value.from)[0] == g {
+			out.Ambiguous = append(out.Ambiguous, Ambiguous{labels(free(g.value.from)), labels(a), "all of them hold one value"})
 		}
 	}
 	p.exchangeable(out)
@@ -194,15 +190,21 @@ func (p *search) exchangeable(out *Proposal) {
 	}
 }
 
-// free names the layers without partner.
-func free(nodes []*node) []string {
-	return labels(keep(nodes, (*node).free))
+// free returns the layers without partner.
+func free(nodes []*node) []*node { return keep(nodes, (*node).free) }
+
+// rivals are the layers of the other run without partner that hold the value of a layer.
+func (n *node) rivals() []*node {
+	if !n.accounted() {
+		return nil
+	}
+	return free(n.value.other.from)
 }
 
 // left lists the layers of a side without partner, but for those that are ambiguous.
 func left(s *side) (out []Left) {
 	for _, n := range s.layers {
-		if !n.free() || n.out == nil || n.accounted() && len(free(n.value.other.from)) > 0 {
+		if !n.free() || n.out == nil || len(n.rivals()) > 0 {
 			continue
 		}
 		left := Left{Layer: n.label}

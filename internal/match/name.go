@@ -59,24 +59,11 @@ type prefix struct {
 	bare  bool // it has wrapper words only
 }
 
-// known reports whether a translation drops wrapper words only, which need no evidence.
-func (t translation) known() bool { return t.golden.bare && t.actual.bare }
-
-func (t translation) words() int { return t.golden.words + t.actual.words }
-
 // joinNamed joins the open layers whose labels are equal, or equal in normal form, after prefixes of
 // as few wrapper words as possible; then those after unknown prefixes that most layers agree on and no
 // shape contradicts, as model.mymodel.encoder.layer.0 against model.encoder.layer.0.
 func (m *matcher) joinNamed(golden, actual []*node) {
-	votes := m.votes(golden, actual)
-	var edges []edge
-	for _, t := range sorted(votes) {
-		if t.known() {
-			for _, e := range votes[t] {
-				edges = append(edges, edge{e.golden, e.actual, e.score - 2*float64(t.words())})
-			}
-		}
-	}
+	edges, votes := m.votes(golden, actual)
 	m.resolve(edges)
 	for _, t := range m.learned {
 		m.resolve(slices.DeleteFunc(votes[t], closed))
@@ -100,21 +87,16 @@ func (m *matcher) joinNamed(golden, actual []*node) {
 
 func closed(e edge) bool { return !e.golden.open() || !e.actual.open() }
 
-func sorted(votes map[translation][]edge) []translation {
-	return slices.SortedFunc(maps.Keys(votes), func(a, b translation) int {
-		return cmp.Or(cmp.Compare(a.golden.text, b.golden.text), cmp.Compare(a.actual.text, b.actual.text))
-	})
-}
-
-// mostVoted drops the votes of layers that have partners now, and returns the unknown translations
-// that have the most votes, and enough of them, by name. Those under which shapes contradict do not
-// count.
+// mostVoted drops the votes of layers that have partners now, and returns the translations that have
+// the most votes, and enough of them, by name. Those under which shapes contradict do not count.
 func mostVoted(votes map[translation][]edge) (best []translation) {
 	most := minVotes
-	for _, t := range sorted(votes) {
+	for _, t := range slices.SortedFunc(maps.Keys(votes), func(a, b translation) int {
+		return cmp.Or(cmp.Compare(a.golden.text, b.golden.text), cmp.Compare(a.actual.text, b.actual.text))
+	}) {
 		votes[t] = slices.DeleteFunc(votes[t], closed)
 		n := len(votes[t])
-		if t.known() || n < most || slices.ContainsFunc(votes[t], func(e edge) bool { return e.score == 0 }) {
+		if n < most || slices.ContainsFunc(votes[t], func(e edge) bool { return e.score == 0 }) {
 			continue
 		}
 		if n > most {
@@ -152,16 +134,16 @@ func cuts(n *node) (out []cut) {
 	return out
 }
 
-// votes collects for each translation the layers that would be joined by it, and whether the shapes
-// of their outputs fit.
-func (m *matcher) votes(golden, actual []*node) map[translation][]edge {
+// votes collects the layers that would be joined by dropping wrapper words only, which needs no evidence, the better the
+// fewer, and those that each other translation would join: whether the shapes of their outputs fit.
+func (m *matcher) votes(golden, actual []*node) (known []edge, votes map[translation][]edge) {
 	have := map[string][]cut{} // by what follows the prefix
 	for _, a := range open(actual) {
 		for _, c := range cuts(a) {
 			have[c.tail] = append(have[c.tail], c)
 		}
 	}
-	votes := map[translation][]edge{}
+	votes = map[translation][]edge{}
 	for _, g := range open(golden) {
 		for _, c := range cuts(g) {
 			for _, a := range have[c.tail] {
@@ -177,9 +159,14 @@ func (m *matcher) votes(golden, actual []*node) map[translation][]edge {
 				if g.label == a.node.label {
 					e.score = surely
 				}
-				votes[t] = append(votes[t], e)
+				if c.bare && a.bare {
+					e.score -= 2 * float64(c.words+a.words)
+					known = append(known, e)
+				} else {
+					votes[t] = append(votes[t], e)
+				}
 			}
 		}
 	}
-	return votes
+	return known, votes
 }

@@ -277,17 +277,12 @@ func list(dir string) (files, folders []string, err error) {
 		return nil, nil, fmt.Errorf("dump: open %q: %w", dir, err)
 	}
 	for _, e := range es {
-		isDir := e.IsDir()
-		if e.Type()&fs.ModeSymlink != 0 {
-			st, err := os.Stat(filepath.Join(dir, e.Name()))
-			if err != nil {
-				return nil, nil, fmt.Errorf("dump: open %q: %w", dir, err)
-			}
-			isDir = st.IsDir()
-		}
+		st, err := os.Stat(filepath.Join(dir, e.Name())) // a link is what it leads to
 		switch {
+		case err != nil:
+			return nil, nil, fmt.Errorf("dump: open %q: %w", dir, err)
 		case strings.HasPrefix(e.Name(), "."):
-		case isDir:
+		case st.IsDir():
 			folders = append(folders, e.Name())
 		default:
 			files = append(files, e.Name())

@@ -227,29 +227,26 @@ func (r *Run) maskedTokens() [][]bool {
 
 // maskOf returns the tokens that some query may see by this input. It returns nil if the input is
 // not a mask, or if it hides all tokens of a sequence.
-func maskOf(e Entry) [][]bool {
-	shape := e.Tensor.Shape()
-	allows := func(x float64) (bool, bool) { return x == 1, x == 0 || x == 1 }
-	switch whole := !e.Tensor.DType().IsFloat(); {
+func maskOf(e Entry) (mask [][]bool) {
+	shape, whole := e.Tensor.Shape(), !e.Tensor.DType().IsFloat()
+	switch {
 	case len(shape) == 2 && whole && strings.Contains(e.Port, "attention_mask"):
-	case len(shape) == 4 && shape[1] == 1 && whole:
-		if m, itself := seen(e.Tensor, allows); itself {
-			return m
-		}
-		allows = func(x float64) (bool, bool) { return x == 0, x == 0 || x == 1 }
+		mask, _ = seen(e.Tensor, 1)
 	case len(shape) == 4 && shape[1] == 1:
-		allows = func(x float64) (bool, bool) { return x == 0, x == 0 || mask.Denies(x) }
-	default:
-		return nil
+		if whole {
+			if mask, itself := seen(e.Tensor, 1); itself {
+				return mask
+			}
+		}
+		mask, _ = seen(e.Tensor, 0)
 	}
-	m, _ := seen(e.Tensor, allows)
-	return m
+	return mask
 }
 
-// seen returns the tokens that some query may see by a mask [batch, token] or [batch, 1, queries, token], and
-// whether each of these is seen by its own query, the last one being that of the last token. It returns
+// seen returns the tokens that some query may see by a mask [batch, token] or [batch, 1, queries, token], in which a number
+// says that, and whether each of these is seen by its own query, the last one being that of the last token. It returns
 // nil for what is no mask, or hides all tokens of a sequence.
-func seen(t *tensor.Tensor, allows func(x float64) (allowed, isMask bool)) (_ [][]bool, itself bool) {
+func seen(t *tensor.Tensor, allows float64) (_ [][]bool, itself bool) {
 	shape, queries := t.Shape(), 1
 	if len(shape) == 4 {
 		queries = shape[2]
@@ -257,6 +254,10 @@ func seen(t *tensor.Tensor, allows func(x float64) (allowed, isMask bool)) (_ []
 	tokens := shape[len(shape)-1]
 	if shape[0] == 0 || tokens < 2 || t.Len() != shape[0]*queries*tokens {
 		return nil, true
+	}
+	denies := mask.Denies
+	if !t.DType().IsFloat() {
+		denies = func(x float64) bool { return x == 1-allows }
 	}
 	itself = true
 	mask, keys := make([][]bool, shape[0]), make([]float64, tokens)
@@ -266,12 +267,11 @@ func seen(t *tensor.Tensor, allows func(x float64) (allowed, isMask bool)) (_ []
 		for q := range queries {
 			t.Float64s(keys, (b*queries+q)*tokens)
 			for i, x := range keys {
-				allowed, isMask := allows(x)
-				if !isMask {
+				if x != allows && !denies(x) {
 					return nil, true
 				}
-				mask[b][i] = mask[b][i] || allowed
-				own[i] = own[i] || allowed && i == q+tokens-queries
+				mask[b][i] = mask[b][i] || x == allows
+				own[i] = own[i] || x == allows && i == q+tokens-queries
 			}
 		}
 		if !slices.Contains(mask[b], true) {

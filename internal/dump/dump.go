@@ -131,13 +131,12 @@ func (r *Run) Find(step, layer, port string) (Entry, bool) {
 // finish numbers the entries, refuses two with the same name, and settles the form of an injected
 // run.
 func (r *Run) finish(opt Options) error {
-	type key struct{ step, layer, port string }
-	seen := make(map[key]bool, len(r.Entries))
+	seen := make(map[[3]string]bool, len(r.Entries))
 	nested := false
 	for i := range r.Entries {
 		e := &r.Entries[i]
 		e.Seq = i
-		k := key{e.Step, e.Layer, e.Port}
+		k := [3]string{e.Step, e.Layer, e.Port}
 		if seen[k] {
 			return fmt.Errorf("dump: open %q: step %s has %q twice: keep one file of it", r.Path, e.Step, e.Label())
 		}

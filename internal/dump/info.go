@@ -191,8 +191,8 @@ func (e *OrderEntry) UnmarshalJSON(b []byte) error {
 
 // Encoding is the type in which a run was asked to compute. A port may be recorded in a wider one.
 type Encoding struct {
-	Compute string // "bfloat16", or the engine's name of a quantised one; empty: the engine's choice
-	KVCache string // type of the cached keys and values; empty: the engine's choice for Compute
+	Compute string `json:"compute"`  // "bfloat16", or the engine's name of a quantised one; empty: the engine's choice
+	KVCache string `json:"kv_cache"` // type of the cached keys and values; empty: the engine's choice for Compute
 }
 
 // String is the compute type, followed by the type of the KV cache if that is another one.
@@ -203,17 +203,14 @@ func (e Encoding) String() string {
 	return e.Compute + " with a KV cache in " + e.KVCache
 }
 
-type encodingJSON struct {
-	Compute string `json:"compute"`
-	KVCache string `json:"kv_cache"`
-}
+type encodingObject Encoding
 
 // MarshalJSON writes a string, as schema 1 does, if nothing is said about the KV cache.
 func (e Encoding) MarshalJSON() ([]byte, error) {
 	if e.KVCache == "" {
 		return json.Marshal(e.Compute)
 	}
-	return json.Marshal(encodingJSON(e))
+	return json.Marshal(encodingObject(e))
 }
 
 // UnmarshalJSON reads a string, or an object with compute and kv_cache.
@@ -223,7 +220,7 @@ func (e *Encoding) UnmarshalJSON(data []byte) error {
 		*e = Encoding{Compute: s}
 		return nil
 	}
-	var o encodingJSON
+	var o encodingObject
 	err := strict(data, &o)
 	if err == nil && (o.Compute == "" || o.KVCache == "") {
 		err = errors.New("compute or kv_cache is empty")

@@ -98,7 +98,12 @@ func quoted(nodes []*node) string {
 // returns hidden states, the outer one logits. What only a shape or a name speaks for must be the
 // whole of the other, as far as the layers inside tell.
 func (m *matcher) roots() {
-	golden, actual := openRoots(m.golden), openRoots(m.actual)
+	roots := func(s *side) []*node {
+		roots := keep(open(s.nodes), func(n *node) bool { return n.root })
+		slices.SortStableFunc(roots, func(a, b *node) int { return len(a.form) - len(b.form) })
+		return roots
+	}
+	golden, actual := roots(m.golden), roots(m.actual)
 	pick := func(ok func(g, a *node) bool) {
 		for _, a := range actual {
 			for _, g := range golden {
@@ -145,13 +150,6 @@ func (n *node) endsWith(a *node) bool {
 // inside lists the nodes inside of a node, by their labels.
 func (n *node) inside() []*node {
 	return keep(n.side.nodes, func(i *node) bool { return label.Inside(i.label, n.label) })
-}
-
-// openRoots lists the open roots of a side, the outermost first.
-func openRoots(s *side) []*node {
-	roots := keep(open(s.nodes), func(n *node) bool { return n.root })
-	slices.SortStableFunc(roots, func(a, b *node) int { return len(a.form) - len(b.form) })
-	return roots
 }
 
 // fits reports whether nothing is known against two layers' being one.

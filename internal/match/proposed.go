@@ -35,10 +35,22 @@ func (r *Proposed) joins(golden string) bool {
 	return slices.ContainsFunc(r.Golden, func(pattern string) bool { return openNumbers(pattern).MatchString(golden) })
 }
 
-// rules writes what was found as rules, as far as Runs does not join it by names.
+// rules writes what was found as rules, as far as Runs does not join it by names, and nothing else to
+// it. Where blocks are counted from another number each needs one.
 func (p *search) rules() (rules []Proposed) {
 	for _, f := range p.found {
-		rules = append(rules, p.ofFinding(f)...)
+		needed := keep(f.groups, func(j *joined) bool {
+			by := j.golden[0].join // names
+			return by == nil || !slices.Equal(by.golden, j.golden) || !slices.Equal(by.actual, j.actual)
+		})
+		if len(needed) > 0 && f.shift == (shift{}) {
+			rules = append(rules, p.rule(f, Rule{Golden: f.golden, Candidate: f.actual}))
+			continue
+		}
+		for _, j := range needed {
+			f.groups = []*joined{j}
+			rules = append(rules, p.rule(f, Rule{Golden: labels(j.golden), Candidate: labels(j.actual)}))
+		}
 	}
 	slices.SortStableFunc(rules, func(a, b Proposed) int { return a.end - b.end })
 	return rules
@@ -62,26 +74,6 @@ func (p *Proposal) adopt(rules []Proposed, try func([]Proposed) error) (cannot i
 		cannot = p.adopt(rules[:half], try)
 		return cannot + p.adopt(rules[half:], try)
 	}
-}
-
-// ofFinding returns the rules of what was found; none if names join it already, and nothing else to
-// it. Where blocks are counted from another number each needs one.
-func (p *search) ofFinding(f finding) (out []Proposed) {
-	needed := keep(f.groups, func(j *joined) bool {
-		by := j.golden[0].join // names
-		return by == nil || !slices.Equal(by.golden, j.golden) || !slices.Equal(by.actual, j.actual)
-	})
-	switch {
-	case len(needed) == 0:
-		return nil
-	case f.shift == shift{}:
-		return []Proposed{p.rule(f, Rule{Golden: f.golden, Candidate: f.actual})}
-	}
-	for _, g := range needed {
-		f.groups = []*joined{g}
-		out = append(out, p.rule(f, Rule{Golden: labels(g.golden), Candidate: labels(g.actual)}))
-	}
-	return out
 }
 
 // rule says what speaks for a rule of what was found.

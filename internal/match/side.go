@@ -154,9 +154,7 @@ func (n *node) lastSegment() string { return n.form[len(n.form)-1] }
 func (n *node) numbered() bool { return slices.ContainsFunc(n.form, label.IsNumber) }
 
 // open returns the nodes that have no partner yet and may get one.
-func open(nodes []*node) []*node {
-	return keep(nodes, (*node).open)
-}
+func open(nodes []*node) []*node { return keep(nodes, (*node).open) }
 
 func (n *node) open() bool { return n.join == nil && !n.settled }
 

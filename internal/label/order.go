@@ -32,24 +32,24 @@ func Natural(a, b string) int {
 // Each label is cut once, not at every comparison.
 func Sort[T any](items []T, labelOf func(T) string) {
 	type keyed struct {
-		item T
-		sortKey
+		item     T
+		segments []segment
+		port     string
 	}
 	all := make([]keyed, len(items))
 	for i, x := range items {
 		layer, port := Split(labelOf(x))
-		all[i] = keyed{x, sortKey{segmentsOf(layer), port}}
+		all[i] = keyed{x, segmentsOf(layer), port}
 	}
-	slices.SortStableFunc(all, func(a, b keyed) int { return a.compare(b.sortKey) })
+	slices.SortStableFunc(all, func(a, b keyed) int {
+		if c := compare(a.segments, b.segments); c != 0 {
+			return c
+		}
+		return Natural(a.port, b.port)
+	})
 	for i := range all {
 		items[i] = all[i].item
 	}
-}
-
-// sortKey is a label cut into what decides its place.
-type sortKey struct {
-	segments []segment
-	port     string
 }
 
 // segment is one element of a layer's name; rank puts it after the numbered blocks.
@@ -72,14 +72,13 @@ func segmentsOf(layer string) []segment {
 	return out
 }
 
-func (k sortKey) compare(o sortKey) int {
-	for i := range min(len(k.segments), len(o.segments)) {
-		if a, b := k.segments[i], o.segments[i]; a.text != b.text {
-			return cmp.Or(a.rank-b.rank, Natural(a.text, b.text))
+func compare(a, b []segment) int {
+	for i := range min(len(a), len(b)) {
+		if a[i].text != b[i].text {
+			return cmp.Or(a[i].rank-b[i].rank, Natural(a[i].text, b[i].text))
 		}
 	}
-	// The longer one is inside the other.
-	return cmp.Or(len(o.segments)-len(k.segments), Natural(k.port, o.port))
+	return len(b) - len(a) // the longer one is inside the other
 }
 
 // Ordered reports whether the names of two layers tell which of them ran first: numbered blocks do,

@@ -43,16 +43,12 @@ func Beside(a, b string) bool { return Parent(a) == Parent(b) }
 // Block returns the numbered block in which a layer lies, its name up to the first segment that is
 // a number, with its call: "model.layers.3" for "model.layers.3.mlp.up"; "" if there is none.
 func Block(layer string) string {
-	name := Name(layer)
-	for at := 0; at <= len(name); {
-		end := len(name)
-		if i := strings.IndexByte(name[at:], '.'); i >= 0 {
-			end = at + i
-		}
-		if IsNumber(name[at:end]) {
+	name, end := Name(layer), 0
+	for segment := range strings.SplitSeq(name, ".") {
+		if end += len(segment); IsNumber(segment) {
 			return name[:end] + call(layer)
 		}
-		at = end + 1
+		end++ // the dot
 	}
 	return ""
 }

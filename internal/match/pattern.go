@@ -13,27 +13,25 @@ type run struct {
 	number   int
 }
 
-// numbers knows which runs of digits of a side's labels count blocks.
-type numbers struct {
-	behind map[string]string // what follows a prefix that ends with a number; several: see many
-	counts map[string]string // numbers that follow a prefix; several: see many
-}
+// numbers knows which runs of digits of a side's labels count blocks: by the prefixes of labels, what follows one that
+// ends with a number, and the number that follows any other. Several are [many].
+type numbers map[string]string
 
-// many stands for several values in the maps of numbers: a NUL is in no label.
+// many stands for several texts: a NUL is in no label.
 const many = "\x00"
 
 func numbersOf(labels []string) numbers {
-	n := numbers{map[string]string{}, map[string]string{}}
-	put := func(m map[string]string, key, value string) {
-		if old, ok := m[key]; ok && old != value {
-			value = many
+	n := numbers{}
+	put := func(prefix, text string) {
+		if old, ok := n[prefix]; ok && old != text {
+			text = many
 		}
-		m[key] = value
+		n[prefix] = text
 	}
 	for _, l := range labels {
 		for _, r := range digitsOf(l) {
-			put(n.behind, l[:r.to], l[r.to:])
-			put(n.counts, l[:r.from], l[r.from:r.to])
+			put(l[:r.to], l[r.to:])
+			put(l[:r.from], l[r.from:r.to])
 		}
 	}
 	return n
@@ -44,7 +42,7 @@ func numbersOf(labels []string) numbers {
 func (n numbers) of(name string) []run {
 	return keep(digitsOf(name), func(r run) bool {
 		segment := (r.from == 0 || name[r.from-1] == '.') && (r.to == len(name) || name[r.to] == '.')
-		return n.counts[name[:r.from]] == many && (segment || n.behind[name[:r.to]] == many)
+		return n[name[:r.from]] == many && (segment || n[name[:r.to]] == many)
 	})
 }
 

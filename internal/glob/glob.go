@@ -1,6 +1,7 @@
 package glob
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -121,54 +122,51 @@ type token struct {
 
 const star = `[^.]*` // the atom of *
 
-func literal(c rune) token { return token{atom, regexp.QuoteMeta(string(c)), literalWeight, 0} }
+// piece is what becomes one token: an escaped character, **, a set, or any other character.
+var piece = regexp.MustCompile(`(?s)\\.|\*\*|\[(?:[!^](?:\\.|[^\\])|\\.|[^\\!^])(?:\\.|[^\\\]])*\]|.`)
 
 // scan cuts a pattern into tokens and checks that groups are closed.
-func scan(pattern string) ([]token, error) {
-	var tokens []token
+func scan(pattern string) (tokens []token, err error) {
 	var opened []int
-	runes := []rune(pattern)
-	for i := 0; i < len(runes); i++ {
-		at := i + 1
-		t := literal(runes[i])
-		switch c := runes[i]; c {
-		case '.':
+	at := 1
+	for _, text := range piece.FindAllString(pattern, -1) {
+		t := token{expr: regexp.QuoteMeta(strings.TrimPrefix(text, `\`)), weight: literalWeight, at: at}
+		switch text {
+		case ".":
 			t.kind = dot
-		case '?':
-			t = token{expr: `[^.]`, weight: anyWeight}
-		case '*':
-			t = token{expr: star}
-			if at < len(runes) && runes[at] == '*' {
-				t.kind = doubleStar
-				i++
-			}
-		case '[':
-			expr, n, err := scanClass(runes[i:])
-			if err != nil {
-				return nil, fmt.Errorf("character %d: %w", at, err)
-			}
-			t = token{expr: expr, weight: classWeight}
-			i += n - 1
-		case '{':
+		case "?":
+			t.expr, t.weight = `[^.]`, anyWeight
+		case "*":
+			t.expr, t.weight = star, 0
+		case "**":
+			t.kind = doubleStar
+		case "[":
+			err = fmt.Errorf("[ is not closed")
+		case "{":
 			t.kind = open
 			opened = append(opened, at)
-		case '}':
+		case "}":
 			if len(opened) == 0 {
 				return nil, fmt.Errorf("character %d: } without {", at)
 			}
 			t.kind = closing
 			opened = opened[:len(opened)-1]
-		case ',':
+		case ",":
 			if len(opened) > 0 {
 				t.kind = comma
 			}
-		case '\\':
-			if i++; i == len(runes) {
-				return nil, fmt.Errorf(`character %d: nothing follows \`, at)
+		case `\`:
+			err = fmt.Errorf(`nothing follows \`)
+		default:
+			if text[0] == '[' {
+				t.weight = classWeight
+				t.expr, err = class(text)
 			}
-			t = literal(runes[i])
 		}
-		t.at = at
+		if err != nil {
+			return nil, fmt.Errorf("character %d: %w", at, err)
+		}
+		at += utf8.RuneCountInString(text)
 		tokens = append(tokens, t)
 	}
 	if len(opened) > 0 {
@@ -177,58 +175,32 @@ func scan(pattern string) ([]token, error) {
 	return tokens, nil
 }
 
-// scanClass reads [..] at the start of runes. It returns a regular expression and the number of
-// characters read.
-func scanClass(runes []rune) (expr string, n int, err error) {
-	i := 1
-	negated := i < len(runes) && (runes[i] == '!' || runes[i] == '^')
-	if negated {
-		i++
+// members are those of a set: a character or a range.
+var members = regexp.MustCompile(`(?s)\\?(.)(?:-\\?(.))?`)
+
+// class returns a set [..] as a regular expression.
+func class(set string) (string, error) {
+	expr, inner := "[", set[1:len(set)-1]
+	if inner[0] == '!' || inner[0] == '^' {
+		expr, inner = "[^.", inner[1:]
 	}
-	var b strings.Builder
-	one := func() (rune, bool) {
-		if i < len(runes) && runes[i] == '\\' {
-			i++
-		}
-		if i >= len(runes) {
-			return 0, false
-		}
-		i++
-		return runes[i-1], true
-	}
-	for first := true; i < len(runes) && (first || runes[i] != ']'); first = false {
-		lo, ok := one()
-		if !ok {
-			break
-		}
-		hi := lo
-		if i+1 < len(runes) && runes[i] == '-' && runes[i+1] != ']' {
-			i++
-			if hi, ok = one(); !ok {
-				break
-			}
-		}
+	for _, m := range members.FindAllStringSubmatch(inner, -1) {
+		lo, _ := utf8.DecodeRuneInString(m[1])
+		hi, _ := utf8.DecodeRuneInString(cmp.Or(m[2], m[1]))
 		if hi < lo {
-			return "", 0, fmt.Errorf("the range %c-%c runs backwards", lo, hi)
+			return "", fmt.Errorf("the range %c-%c runs backwards", lo, hi)
 		}
 		// A dot separates segments and is in no set.
 		for _, r := range [][2]rune{{lo, min(hi, '.'-1)}, {max(lo, '.'+1), hi}} {
 			if r[0] <= r[1] {
-				b.WriteString(member(r[0]) + "-" + member(r[1]))
+				expr += member(r[0]) + "-" + member(r[1])
 			}
 		}
 	}
-	if i >= len(runes) {
-		return "", 0, fmt.Errorf("[ is not closed")
+	if expr == "[" {
+		return "", fmt.Errorf("the set holds only a dot, which separates segments")
 	}
-	switch {
-	case negated:
-		return `[^.` + b.String() + `]`, i + 1, nil
-	case b.Len() == 0:
-		return "", 0, fmt.Errorf("the set holds only a dot, which separates segments")
-	default:
-		return "[" + b.String() + "]", i + 1, nil
-	}
+	return expr + "]", nil
 }
 
 // member returns a character of a set as a regular expression: the character, after a backslash if

@@ -65,18 +65,13 @@ func (r *Run) AlongPadding(golden ...*Run) bool {
 	if !i.padded() || i.Path != "" || i.Passes != nil || len(r.Steps()) != 1 || r.Steps()[0] != "0" || len(tokens) != len(i.PadMask) {
 		return false
 	}
-	ids, err := json.Marshal(tokens)
-	if err != nil {
-		return false
+	var whole [][]int
+	for _, g := range golden {
+		whole = append(whole, g.Info.Unpadded()...)
 	}
 	side, pass := Right, []PassItem(nil)
-	isWhole := func(t []int) bool {
-		return slices.ContainsFunc(golden, func(g *Run) bool {
-			return slices.ContainsFunc(g.Info.Unpadded(), func(s []int) bool { return slices.Equal(s, t) })
-		})
-	}
 	for k, t := range tokens {
-		if !isWhole(t) {
+		if !slices.ContainsFunc(whole, func(s []int) bool { return slices.Equal(s, t) }) {
 			return false
 		}
 		if i.PadMask[k][0] == 0 {
@@ -84,8 +79,9 @@ func (r *Run) AlongPadding(golden ...*Run) bool {
 		}
 		pass = append(pass, PassItem{Sequence: k, To: len(t)})
 	}
+	ids, err := json.Marshal(tokens)
 	i.TokenIDs, i.Path, i.Passes = ids, Padding+":"+side, [][]PassItem{pass}
-	return true
+	return err == nil
 }
 
 // padded reports whether the first step has padding.

@@ -86,30 +86,28 @@ func (m *matcher) reason(port *port) (why string, usual bool) {
 // reason says why a whole layer has no partner.
 func (n *node) reason() string {
 	other, last, parent := n.side.other, n.lastSegment(), label.Parent(n.label)
-	if n.why != "" {
-		return n.why
-	}
-	if why := reasonFor(last, layerReasons, other); why != "" {
+	around, why := n.side.named[parent], cmp.Or(n.why, reasonFor(last, layerReasons, other))
+	switch {
+	case why != "":
 		return why
-	}
-	if n.root {
+	case n.root:
 		return fmt.Sprintf("a model inside the model: the %s run does not call it as a layer", other.name)
-	}
-	if around := n.side.named[parent]; around != nil && around.join != nil &&
-		(last == "gateproj" || last == "upproj") {
+	case around != nil && around.join != nil && (last == "gateproj" || last == "upproj"):
 		return fmt.Sprintf("gate and up: the %s computes them inside of %s", other.name, parent)
-	}
-	for _, f := range fusions {
-		if slices.Contains(f.whole, last) && slices.ContainsFunc(n.side.children[parent], func(n *node) bool {
-			return n.join != nil && slices.Contains(slices.Concat(f.parts...), n.lastSegment())
-		}) {
-			return "fused from projections that were compared one by one"
-		}
-	}
-	if strings.Contains(n.label, "pooler") {
+	case slices.ContainsFunc(fusions, n.fuses):
+		return "fused from projections that were compared one by one"
+	case strings.Contains(n.label, "pooler"):
 		return fmt.Sprintf("a pooler: the %s run has none", other.name)
 	}
 	return ""
+}
+
+// fuses reports whether a layer computes what layers beside it do that have partners.
+func (n *node) fuses(f fusion) bool {
+	isPart := func(o *node) bool {
+		return o.join != nil && slices.Contains(slices.Concat(f.parts...), o.lastSegment())
+	}
+	return slices.Contains(f.whole, n.lastSegment()) && slices.ContainsFunc(n.side.children[label.Parent(n.label)], isPart)
 }
 
 // shapeReason goes by dtype and shape: what MAX hands to its layers beside the activations.

@@ -37,36 +37,24 @@ func (m *matcher) markTrailing() {
 	if !m.generating {
 		return
 	}
-	var marked, ordered []*joined
-	for _, j := range m.joins {
-		switch {
-		case j.root:
-			marked = append(marked, j)
-		case j.fused() || j.ofPorts(): // projections inside of attention or mlp: a block comes after them
-		case !m.actual.byName || !m.golden.byName:
-			ordered = append(ordered, j)
-		case !j.golden[0].numbered() && !takesIDs(j.golden[0]): // no order at all, so names must tell
-			marked = append(marked, j)
-		}
-	}
+	unordered := m.actual.byName && m.golden.byName // no order at all, so names must tell
+	layers := keep(m.joins, func(j *joined) bool {
+		return !j.root && !j.fused() && !j.ofPorts() // fused projections are inside of attention or mlp: a block comes after them
+	})
 	end := func(j *joined) int { return j.actual[0].last }
 	if m.actual.byName {
 		end = func(j *joined) int { return j.golden[0].last }
 	}
-	slices.SortFunc(ordered, func(a, b *joined) int { return end(b) - end(a) })
-	blocks := false
-	for _, j := range ordered {
-		if m.hasAllRows(j) {
-			blocks = false
-			break
-		}
-		marked = append(marked, j)
-		blocks = blocks || j.golden[0].numbered()
-	}
-	if blocks { // one row from the first block on is another input, not the end of a model
+	slices.SortFunc(layers, func(a, b *joined) int { return end(b) - end(a) })
+	inBlock := func(j *joined) bool { return j.golden[0].numbered() }
+	if unordered {
+		layers = keep(layers, func(j *joined) bool { return !inBlock(j) && !takesIDs(j.golden[0]) })
+	} else if all := slices.IndexFunc(layers, m.hasAllRows); all >= 0 {
+		layers = layers[:all]
+	} else if slices.ContainsFunc(layers, inBlock) { // one row from the first block on is another input, not the end of a model
 		return
 	}
-	for _, j := range marked {
+	for _, j := range slices.Concat(layers, keep(m.joins, func(j *joined) bool { return j.root })) {
 		j.lastRow = true
 	}
 }

@@ -12,11 +12,11 @@ import (
 // YAML returns the rules as fixture.yaml takes them, under names. What is ambiguous is a comment.
 func (p *Proposal) YAML() string {
 	var b strings.Builder
+	b.WriteString("names:")
 	if len(p.Rules) == 0 {
-		b.WriteString("names: []\n")
-	} else {
-		b.WriteString("names:\n")
+		b.WriteString(" []")
 	}
+	b.WriteString("\n")
 	for _, r := range p.Rules {
 		b.WriteString(r.YAML())
 	}

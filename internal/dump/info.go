@@ -235,14 +235,12 @@ func (e *Encoding) UnmarshalJSON(data []byte) error {
 // check refuses a type that is a slip of a known one: its run would be judged by other limits. Engines
 // have names of their own for quantised ones.
 func (e Encoding) check() error {
+	var c checks
 	floats := []string{"float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"}
 	for _, name := range []string{e.Compute, e.KVCache} {
-		if _, err := tensor.ParseDType(name); err == nil || name == "" {
-			continue
-		}
-		if want, near := nearest.Slip(name, floats); near {
-			return fmt.Errorf("encoding is %q: did you mean %q?", name, want)
-		}
+		_, err := tensor.ParseDType(name)
+		meant, near := nearest.Slip(name, floats)
+		c.want(err == nil || name == "" || !near, "encoding is %q: did you mean %q?", name, meant)
 	}
-	return nil
+	return c.err
 }

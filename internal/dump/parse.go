@@ -162,61 +162,75 @@ var known = func() (keys []string) {
 	return keys
 }()
 
+// checks keeps the first thing that is wrong.
+type checks struct{ err error }
+
+// fail says what is wrong.
+func (c *checks) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+// want says what is wrong unless something holds.
+func (c *checks) want(holds bool, format string, args ...any) {
+	if !holds {
+		c.fail(format, args...)
+	}
+}
+
+// within says where something is wrong.
+func (c *checks) within(err error, where string, args ...any) {
+	if err != nil {
+		c.fail(where+": %w", append(args, err)...)
+	}
+}
+
 // check refuses values that make no sense, whatever the engine.
 func (i *Info) check() error {
-	if i.Mode == "" {
-		i.Mode = Standard
-	}
-	if !slices.Contains([]string{Standard, Injected}, i.Mode) {
-		return fmt.Errorf("mode is %q, want %s or %s", i.Mode, Standard, Injected)
-	}
-	if !slices.Contains([]string{"", Nested, Isolated}, i.Injection) {
-		return fmt.Errorf("injection is %q, want %s or %s", i.Injection, Nested, Isolated)
-	}
+	i.Mode = cmp.Or(i.Mode, Standard)
+	var c checks
+	c.want(slices.Contains([]string{Standard, Injected}, i.Mode), "mode is %q, want %s or %s", i.Mode, Standard, Injected)
+	c.want(slices.Contains([]string{"", Nested, Isolated}, i.Injection),
+		"injection is %q, want %s or %s", i.Injection, Nested, Isolated)
 	for k, e := range i.Order {
-		if !filepath.IsLocal(e.File) || e.Step != "" && !filepath.IsLocal(e.Step) {
-			return fmt.Errorf("order entry %d: file %q of step %q leaves the dump's folder", k, e.File, e.Step)
-		}
-		if e.Layer == "" || e.Port == "" {
-			return fmt.Errorf("order entry %d: layer or port is empty", k)
-		}
+		local := filepath.IsLocal(e.File) && (e.Step == "" || filepath.IsLocal(e.Step))
+		c.want(local, "order entry %d: file %q of step %q leaves the dump's folder", k, e.File, e.Step)
+		c.want(e.Layer != "" && e.Port != "", "order entry %d: layer or port is empty", k)
 	}
-	return cmp.Or(i.checkRun(), i.checkStages())
+	return cmp.Or(c.err, i.checkRun(), i.checkStages())
 }
 
 // checkRun checks the keys that say how the tokens were run.
 func (i *Info) checkRun() error {
-	err := cmp.Or(i.Encoding.check(), i.checkTokenIDs(), i.Activations.Check(), checkMask("pad_mask", i.PadMask))
-	if _, wrong := ParsePath(i.Path); err == nil {
-		err = wrong
-	}
-	if err == nil && i.Path != "" && i.Path != OnePass && i.Passes == nil {
-		err = fmt.Errorf("path is %q: want passes too, the forward passes that were run", i.Path)
-	}
-	if err == nil && i.Passes != nil {
-		err = i.checkPasses()
+	_, err := ParsePath(i.Path)
+	err = cmp.Or(i.Encoding.check(), i.checkTokenIDs(), i.Activations.Check(), checkMask("pad_mask", i.PadMask), err)
+	c := checks{err}
+	c.want(i.Path == "" || i.Path == OnePass || i.Passes != nil,
+		"path is %q: want passes too, the forward passes that were run", i.Path)
+	if c.err == nil && i.Passes != nil {
+		c.err = i.checkPasses()
 	}
 	for _, step := range slices.Sorted(maps.Keys(i.PadMasks)) {
-		if step == "0" {
-			return cmp.Or(err, errors.New("pad_masks has step 0: want pad_mask for the first step, pad_masks for later ones"))
-		}
-		err = cmp.Or(err, checkMask(fmt.Sprintf("pad_masks[%q]", step), i.PadMasks[step]))
+		c.want(step != "0", "pad_masks has step 0: want pad_mask for the first step, pad_masks for later ones")
+		c.err = cmp.Or(c.err, checkMask(fmt.Sprintf("pad_masks[%q]", step), i.PadMasks[step]))
 	}
-	return err
+	return c.err
 }
 
 // checkStages checks the keys that are judged by other stages than the comparison of
 // tensors.
 func (i *Info) checkStages() error {
+	var c checks
 	for k, t := range i.Text {
-		if err := t.check(); err != nil {
-			return fmt.Errorf("text[%d]: %w", k, err)
-		}
+		c.within(t.check(), "text[%d]", k)
 	}
 	if i.Generation != nil {
-		if err := i.Generation.check(i.sequences()); err != nil {
-			return fmt.Errorf("generation: %w", err)
-		}
+		c.within(i.Generation.check(i.sequences()), "generation")
 	}
-	return checkWeights(i.Weights)
+	for k, f := range i.Weights {
+		c.want(filepath.IsLocal(f), "weights[%d]: file %q leaves the dump's folder: want a file in it", k, f)
+		c.want(!slices.Contains(i.Weights[:k], f), "weights[%d]: file %q is there twice: leave one out", k, f)
+	}
+	return c.err
 }

@@ -114,35 +114,24 @@ func (p PassItem) String() string {
 
 // checkPasses follows the cache of each sequence through the forward passes.
 func (i *Info) checkPasses() error {
+	var c checks
 	tokens, err := i.sequences()
-	switch {
-	case err != nil:
-		return fmt.Errorf("passes: %w", err)
-	case len(i.Passes) == 0:
-		return errors.New("passes is empty: list the forward passes, or leave it out")
-	}
+	c.within(err, "passes")
+	c.want(len(i.Passes) > 0, "passes is empty: list the forward passes, or leave it out")
 	cached := map[int]int{} // by sequence, tokens in its cache
 	for k, pass := range i.Passes {
-		if len(pass) == 0 {
-			return fmt.Errorf("passes[%d] feeds no sequence: leave it out", k)
-		}
+		c.want(len(pass) > 0, "passes[%d] feeds no sequence: leave it out", k)
 		fed := map[int]bool{}
 		for n, item := range pass {
-			err := item.check(tokens, cached)
-			if err == nil && fed[item.Sequence] {
-				err = fmt.Errorf("sequence %d is twice in one pass: want one item for each sequence", item.Sequence)
-			}
-			if err != nil {
-				return fmt.Errorf("passes[%d][%d]: %w", k, n, err)
-			}
+			c.within(item.check(tokens, cached, fed), "passes[%d][%d]", k, n)
 			fed[item.Sequence], cached[item.Sequence] = true, item.To
 		}
 	}
-	return nil
+	return c.err
 }
 
 // check requires tokens that the sequence has, from where its cache ends.
-func (p PassItem) check(tokens [][]int, cached map[int]int) error {
+func (p PassItem) check(tokens [][]int, cached map[int]int, fed map[int]bool) error {
 	if p.Sequence < 0 || p.Sequence >= len(tokens) {
 		return fmt.Errorf("sequence is %d, token_ids has %d: want 0 to %d", p.Sequence, len(tokens), len(tokens)-1)
 	}
@@ -163,6 +152,8 @@ func (p PassItem) check(tokens [][]int, cached map[int]int) error {
 	case p.From != end:
 		return fmt.Errorf(`from is %d, the cache of sequence %d holds %d tokens: `+
 			`want from %d, or "fresh": true for a sequence that begins again at 0`, p.From, p.Sequence, end, end)
+	case fed[p.Sequence]:
+		return fmt.Errorf("sequence %d is twice in one pass: want one item for each sequence", p.Sequence)
 	}
 	return nil
 }
@@ -181,48 +172,42 @@ func (i *Info) sequences() (tokens [][]int, err error) {
 
 // checkMask requires rows of one length, of zeros and ones, one for each sequence.
 func checkMask(key string, mask [][]int) error {
+	var c checks
+	tokens := 0
 	for i, row := range mask {
-		if len(row) != len(mask[0]) {
-			return fmt.Errorf("%s[%d] has %d tokens, %s[0] has %d: want rows of one length, padding included",
-				key, i, len(row), key, len(mask[0]))
-		}
+		c.want(len(row) == len(mask[0]), "%s[%d] has %d tokens, %s[0] has %d: want rows of one length, padding included",
+			key, i, len(row), key, len(mask[0]))
 		for j, v := range row {
 			if v != 0 && v != 1 {
-				return fmt.Errorf("%s[%d][%d] is %d: want 0 for padding, 1 for a token", key, i, j, v)
+				c.fail("%s[%d][%d] is %d: want 0 for padding, 1 for a token", key, i, j, v)
 			}
+			tokens += v
 		}
 	}
-	if len(mask) > 0 && !slices.ContainsFunc(mask, func(row []int) bool { return slices.Contains(row, 1) }) {
-		return fmt.Errorf("%s has no token, only padding: want 1 for each token that was run", key)
-	}
-	return nil
+	c.want(len(mask) == 0 || tokens > 0, "%s has no token, only padding: want 1 for each token that was run", key)
+	return c.err
 }
 
 // checkSteps requires a step for each forward pass, named by its number, and no other.
 func (r *Run) checkSteps() error {
-	steps := r.Steps()
+	var c checks
+	steps, n := r.Steps(), len(r.Info.Passes)
 	for step := range r.Info.PadMasks {
-		if !slices.Contains(steps, step) {
-			return fmt.Errorf("pad_masks has step %q, the dump has none: want a mask for a step that was recorded",
-				step)
-		}
+		c.want(slices.Contains(steps, step),
+			"pad_masks has step %q, the dump has none: want a mask for a step that was recorded", step)
 	}
-	if r.Info.Passes == nil {
-		return nil
-	}
-	for k := range r.Info.Passes {
-		if !slices.Contains(steps, strconv.Itoa(k)) {
-			return fmt.Errorf("passes[%d] has no tensors: want a step %q in the dump, one for each forward pass",
-				k, strconv.Itoa(k))
-		}
+	for k := range n {
+		step := strconv.Itoa(k)
+		c.want(slices.Contains(steps, step),
+			"passes[%d] has no tensors: want a step %q in the dump, one for each forward pass", k, step)
 	}
 	for _, s := range steps {
-		if k, err := strconv.Atoi(s); err != nil || k < 0 || k >= len(r.Info.Passes) || strconv.Itoa(k) != s {
-			return fmt.Errorf("step %q belongs to none of the %d forward passes of passes: want steps 0 to %d",
-				s, len(r.Info.Passes), len(r.Info.Passes)-1)
-		}
+		k, err := strconv.Atoi(s)
+		known := err == nil && k >= 0 && k < n && strconv.Itoa(k) == s
+		c.want(known || r.Info.Passes == nil,
+			"step %q belongs to none of the %d forward passes of passes: want steps 0 to %d", s, n, n-1)
 	}
-	return nil
+	return c.err
 }
 
 // ErrUnjudged says that a run was recorded along an execution path, where one pass is wanted.
@@ -230,24 +215,20 @@ var ErrUnjudged = errors.New("only parity compare judges such a run, parity show
 
 // Judgeable refuses a run whose rows are not those of one forward pass over one sequence.
 func (i *Info) Judgeable() error {
-	if i.Path != "" && i.Path != OnePass {
-		return fmt.Errorf("path is %q, not %s: %w", i.Path, OnePass, ErrUnjudged)
-	}
-	if len(i.PadMasks) > 0 {
-		return fmt.Errorf("pad_masks has padding after the first step: %w", ErrUnjudged)
-	}
-	if i.Passes == nil {
-		return nil
+	var c checks
+	c.want(i.Path == "" || i.Path == OnePass, "path is %q, not %s: %w", i.Path, OnePass, ErrUnjudged)
+	c.want(len(i.PadMasks) == 0, "pad_masks has padding after the first step: %w", ErrUnjudged)
+	if c.err != nil || i.Passes == nil {
+		return c.err
 	}
 	tokens, err := i.sequences()
 	if err != nil {
 		return err
 	}
 	whole := PassItem{To: len(tokens[0]), Fresh: i.Passes[0][0].Fresh}
-	if len(tokens) > 1 || len(i.Passes) > 1 || len(i.Passes[0]) > 1 || !reflect.DeepEqual(i.Passes[0][0], whole) {
-		return fmt.Errorf("passes is more or less than one forward pass over one whole sequence: %w", ErrUnjudged)
-	}
-	return nil
+	c.want(len(tokens) == 1 && len(i.Passes) == 1 && len(i.Passes[0]) == 1 && reflect.DeepEqual(i.Passes[0][0], whole),
+		"passes is more or less than one forward pass over one whole sequence: %w", ErrUnjudged)
+	return c.err
 }
 
 // AlongPath reports whether only the run's passes tell which token each of its rows is.

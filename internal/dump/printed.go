@@ -33,10 +33,10 @@ type printed struct {
 	shape  []int
 	values []float64 // of the known elements; bools are 0 and 1, integers over 2^53 are rounded
 
-	lines *lineReader
-	rest  string // of the line
-	size  int    // bytes of text so far
-	err   error  // see fail
+	lines  *lineReader
+	rest   string // of the line
+	size   int    // bytes of text so far
+	checks        // nothing is read after what is wrong
 
 	axes    []axis // of the lists, by depth
 	leaf    int    // the depth of the values, −1 before the first
@@ -64,13 +64,6 @@ func readPrinted(body string, lines *lineReader) (Entry, error) {
 		p.fail("%.40q after the tensor", rest)
 	}
 	return Entry{Tensor: p.tensor(), Printed: &p.Printed}, p.err
-}
-
-// fail says what is wrong. The first that is counts, and nothing is read after it.
-func (p *printed) fail(format string, args ...any) {
-	if p.err == nil {
-		p.err = fmt.Errorf(format, args...)
-	}
 }
 
 // readFull reads "2x3xf32> [5.000000e-01, …]", which MAX prints in style FULL on one line.
@@ -325,8 +318,8 @@ func (p *printed) tensor() *tensor.Tensor {
 	return t
 }
 
-// bitsOf returns an element of a type as its lowest bits. What is more than 64 bits hold, as rounding has it, is the most
-// that they do.
+// bitsOf returns an element of a type as its lowest bits. What is more than 64 bits hold, as rounding has it, is the
+// most that they do.
 func bitsOf(x float64, d tensor.DType) uint64 {
 	const largest = 1<<63 - 1<<10 // float64 below 2^63
 	switch {
@@ -340,8 +333,8 @@ func bitsOf(x float64, d tensor.DType) uint64 {
 	return uint64(int64(min(x, largest)))
 }
 
-// word returns the next bracket, comma or equal sign, or what stands between them, of this line or of those that follow;
-// "" where something is wrong.
+// word returns the next bracket, comma or equal sign, or what stands between them, of this line or of those that
+// follow; "" where something is wrong.
 func (p *printed) word() string {
 	for p.err == nil {
 		p.rest = strings.TrimLeft(p.rest, " \t")

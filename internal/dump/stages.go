@@ -1,10 +1,8 @@
 package dump
 
 import (
-	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -48,66 +46,43 @@ type Generation struct {
 }
 
 func (t Text) check() error {
-	if t.Path == "" || (t.Prompt == "") == (len(t.Messages) == 0) || t.Rendered == "" && len(t.TokenIDs) == 0 {
-		return errors.New(`want path, that of the API, "completion" or "chat"; either prompt or messages, what the engine was asked; ` +
+	var c checks
+	c.want(t.Path != "" && (t.Prompt == "") != (len(t.Messages) == 0) && (t.Rendered != "" || len(t.TokenIDs) > 0),
+		`want path, that of the API, "completion" or "chat"; either prompt or messages, what the engine was asked; `+
 			`rendered, token_ids or both, what it made of it`)
-	}
 	for i, m := range t.Messages {
-		if m.Role == "" {
-			return fmt.Errorf(`messages[%d]: role is empty: want "system", "user" or "assistant"`, i)
-		}
+		c.want(m.Role != "", `messages[%d]: role is empty: want "system", "user" or "assistant"`, i)
 	}
-	if n := len(t.Pieces); n > 0 && n != len(t.TokenIDs) {
-		return fmt.Errorf("pieces has %d texts: want one for each of the %d token_ids", n, len(t.TokenIDs))
-	}
+	n := len(t.Pieces)
+	c.want(n == 0 || n == len(t.TokenIDs),
+		"pieces has %d texts: want one for each of the %d token_ids", n, len(t.TokenIDs))
 	for i, m := range t.Mistakes {
-		if m.Cause == "" || len(m.TokenIDs) == 0 {
-			return fmt.Errorf("mistakes[%d]: want a cause and token_ids", i)
-		}
-		if err := checkTokens(fmt.Sprintf("mistakes[%d].token_ids", i), m.TokenIDs); err != nil {
-			return err
-		}
+		c.want(m.Cause != "" && len(m.TokenIDs) > 0, "mistakes[%d]: want a cause and token_ids", i)
+		c.wantTokens(fmt.Sprintf("mistakes[%d].token_ids", i), m.TokenIDs)
 	}
-	return checkTokens("token_ids", t.TokenIDs)
+	c.wantTokens("token_ids", t.TokenIDs)
+	return c.err
 }
 
 func (g Generation) check(tokens [][]int, err error) error {
-	if err != nil {
-		return err
+	c := checks{err}
+	c.want(len(tokens) == 1, "token_ids has %d sequences: want one, a case for each generation", len(tokens))
+	if c.err != nil {
+		return c.err
 	}
-	if len(tokens) != 1 {
-		return fmt.Errorf("token_ids has %d sequences: want one, a case for each generation", len(tokens))
-	}
-	if n := len(tokens[0]); g.From < 1 || g.From > n {
-		return fmt.Errorf("from is %d: want 1 to %d, the tokens of the prompt in token_ids", g.From, n)
-	}
-	if rows := len(tokens[0]) - g.From + 1; len(g.Tokens) == 0 || len(g.Tokens) > rows {
-		return fmt.Errorf("tokens has %d choices: want 1 to %d, the rows from %d to the end of token_ids",
-			len(g.Tokens), rows, g.From-1)
-	}
-	return checkTokens("tokens", g.Tokens)
+	n := len(tokens[0])
+	c.want(g.From >= 1 && g.From <= n, "from is %d: want 1 to %d, the tokens of the prompt in token_ids", g.From, n)
+	rows := n - g.From + 1
+	c.want(len(g.Tokens) > 0 && len(g.Tokens) <= rows,
+		"tokens has %d choices: want 1 to %d, the rows from %d to the end of token_ids", len(g.Tokens), rows, g.From-1)
+	c.wantTokens("tokens", g.Tokens)
+	return c.err
 }
 
-func checkTokens(key string, ids []int) error {
+func (c *checks) wantTokens(key string, ids []int) {
 	for i, id := range ids {
-		if id < 0 {
-			return fmt.Errorf("%s[%d] is %d: want a token id", key, i, id)
-		}
+		c.want(id >= 0, "%s[%d] is %d: want a token id", key, i, id)
 	}
-	return nil
-}
-
-// checkWeights requires files in the folder of the dump, each once.
-func checkWeights(files []string) error {
-	for i, f := range files {
-		if !filepath.IsLocal(f) {
-			return fmt.Errorf("weights[%d]: file %q leaves the dump's folder: want a file in it", i, f)
-		}
-		if slices.Contains(files[:i], f) {
-			return fmt.Errorf("weights[%d]: file %q is there twice: leave one out", i, f)
-		}
-	}
-	return nil
 }
 
 // NotJudged lists what the run contains that this version reads but does not judge.

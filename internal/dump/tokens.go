@@ -24,36 +24,27 @@ func (i *Info) Tokens() (sequences [][]int) {
 	return [][]int{flat}
 }
 
-// checkTokenIDs requires ids of a form that Tokens reads.
+// checkTokenIDs requires ids of a form that Tokens reads, tokens in each sequence, and a mask of padding that is of
+// these sequences.
 func (i *Info) checkTokenIDs() error {
-	if text := string(i.TokenIDs); text == "" || text == "null" {
-		return nil
-	}
-	if tokens := i.Tokens(); tokens != nil {
-		return i.checkTokens(tokens)
-	}
-	return fmt.Errorf("token_ids is %.40s: want a list for each sequence, [[1, 15, 7], …]", i.TokenIDs)
-}
-
-// checkTokens requires tokens in each sequence, and a mask of padding that is of these sequences.
-func (i *Info) checkTokens(tokens [][]int) error {
+	var c checks
+	tokens, text := i.Tokens(), string(i.TokenIDs)
+	c.want(tokens != nil || text == "" || text == "null",
+		"token_ids is %.40s: want a list for each sequence, [[1, 15, 7], …]", text)
 	for k, ids := range tokens {
-		if len(ids) == 0 {
-			return fmt.Errorf("token_ids[%d] has no tokens: want those that were run, or leave token_ids out", k)
-		}
+		c.want(len(ids) > 0, "token_ids[%d] has no tokens: want those that were run, or leave token_ids out", k)
 		if k >= len(i.PadMask) || i.Passes != nil {
 			continue
 		}
-		real := 0
+		real, n := 0, len(i.PadMask[k])
 		for _, v := range i.PadMask[k] {
 			real += v
 		}
-		if n := len(i.PadMask[k]); n > len(ids) && real != len(ids) {
-			return fmt.Errorf("pad_mask[%d] is of %d tokens, %d of them no padding, and token_ids[%d] has %d: want a 0 or 1 for each, padding included",
-				k, n, real, k, len(ids))
-		}
+		c.want(n <= len(ids) || real == len(ids),
+			"pad_mask[%d] is of %d tokens, %d of them no padding, and token_ids[%d] has %d: "+
+				"want a 0 or 1 for each, padding included", k, n, real, k, len(ids))
 	}
-	return nil
+	return c.err
 }
 
 // AlongPadding reports whether a run is one padded forward pass that its run.json calls no path, of sequences that
@@ -164,7 +155,8 @@ func (r *Run) given() map[string][][]int {
 		named := strings.Contains(e.Port, "input_ids") || e.Port == "input_0" && strings.Contains(e.Layer, "embed")
 		isOther := strings.Contains(e.Layer, "pos") || strings.Contains(e.Layer, "type") // their indices are no tokens
 		n := e.Tensor.RowLen()
-		if given[e.Step] != nil || !named || isOther || !label.IsInput(e.Port) || e.Tensor.DType().IsFloat() || len(e.Tensor.Shape()) > 2 || n == 0 {
+		if given[e.Step] != nil || !named || isOther || !label.IsInput(e.Port) || e.Tensor.DType().IsFloat() ||
+			len(e.Tensor.Shape()) > 2 || n == 0 {
 			continue
 		}
 		ids := make([][]int, e.Tensor.Len()/n)
@@ -239,8 +231,8 @@ func maskOf(e Entry) (mask [][]bool) {
 	return mask
 }
 
-// seen returns the tokens that some query may see by a mask [batch, token] or [batch, 1, queries, token], in which a number
-// says that, and whether each of these is seen by its own query, the last one being that of the last token. It returns
+// seen returns the tokens that some query may see by a mask [batch, token] or [batch, 1, queries, token], in which a
+// number says that, and whether each of these is seen by its own query, the last one being that of the last token. It returns
 // nil for what is no mask, or hides all tokens of a sequence.
 func seen(t *tensor.Tensor, allows float64) (_ [][]bool, itself bool) {
 	shape, queries := t.Shape(), 1

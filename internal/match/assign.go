@@ -116,7 +116,7 @@ func stretches(golden, actual []*node, partner func(golden *node) *node) (out []
 	for i, a := range actual {
 		places[a] = i
 	}
-	other, before := make([]int, len(golden)), make([]int, len(golden)) // place of the partner, the pair before it in the list
+	other, before := make([]int, len(golden)), make([]int, len(golden)) // the partner's place, the pair before in the list
 	tails := []int{-1}                                                  // by length, the last pair of the best list of it
 	for i, g := range golden {
 		at, ok := places[partner(g)]

@@ -107,8 +107,8 @@ func joinLayers(golden, actual []Port, opt Options) (*matcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("match: %w", err)
 	}
-	m := &matcher{opt: opt, padding: padding, noted: map[string]int{}, lastRows: map[string]bool{}, reported: map[string]bool{},
-		Result: &Result{Layers: map[string][]string{}}}
+	m := &matcher{opt: opt, padding: padding, noted: map[string]int{}, lastRows: map[string]bool{},
+		reported: map[string]bool{}, Result: &Result{Layers: map[string][]string{}}}
 	skip, err := m.applyIgnores(golden, actual)
 	if err != nil {
 		return nil, err

@@ -134,8 +134,8 @@ func cuts(n *node) (out []cut) {
 	return out
 }
 
-// votes collects the layers that would be joined by dropping wrapper words only, which needs no evidence, the better the
-// fewer, and those that each other translation would join: whether the shapes of their outputs fit.
+// votes collects the layers that would be joined by dropping wrapper words only, which needs no evidence, the better
+// the fewer, and those that each other translation would join: whether the shapes of their outputs fit.
 func (m *matcher) votes(golden, actual []*node) (known []edge, votes map[translation][]edge) {
 	have := map[string][]cut{} // by what follows the prefix
 	for _, a := range open(actual) {

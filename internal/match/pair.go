@@ -39,7 +39,7 @@ func (m *matcher) markTrailing() {
 	}
 	unordered := m.actual.byName && m.golden.byName // no order at all, so names must tell
 	layers := keep(m.joins, func(j *joined) bool {
-		return !j.root && !j.fused() && !j.ofPorts() // fused projections are inside of attention or mlp: a block comes after them
+		return !j.root && !j.fused() && !j.ofPorts() // fused: inside of attention or mlp, a block comes after them
 	})
 	end := func(j *joined) int { return j.actual[0].last }
 	if m.actual.byName {
@@ -51,8 +51,8 @@ func (m *matcher) markTrailing() {
 		layers = keep(layers, func(j *joined) bool { return !inBlock(j) && !takesIDs(j.golden[0]) })
 	} else if all := slices.IndexFunc(layers, m.hasAllRows); all >= 0 {
 		layers = layers[:all]
-	} else if slices.ContainsFunc(layers, inBlock) { // one row from the first block on is another input, not the end of a model
-		return
+	} else if slices.ContainsFunc(layers, inBlock) {
+		return // one row from the first block on is another input, not the end of a model
 	}
 	for _, j := range slices.Concat(layers, keep(m.joins, func(j *joined) bool { return j.root })) {
 		j.lastRow = true

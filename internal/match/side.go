@@ -89,7 +89,8 @@ func roleOf(port string) label.Role {
 }
 
 func newSide(name string, ports []Port, skip map[Ignored]bool, byName bool) (*side, error) {
-	s := &side{name: name, byName: byName, named: map[string]*node{}, children: map[string][]*node{}, all: make([]port, len(ports))}
+	s := &side{name: name, byName: byName, named: map[string]*node{}, children: map[string][]*node{}}
+	s.all = make([]port, len(ports))
 	for i, p := range ports {
 		s.all[i] = port{index: i, name: p.Port, role: roleOf(p.Port), dtype: p.DType, shape: p.Shape, tensor: p.Tensor}
 		s.ports = append(s.ports, &s.all[i])

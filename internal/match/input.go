@@ -41,11 +41,9 @@ func sortedInputs(ports []*port) []*port {
 		}
 		return math.MaxInt
 	}
-	ports = slices.Clone(ports)
-	slices.SortFunc(ports, func(a, b *port) int {
+	return slices.SortedFunc(slices.Values(ports), func(a, b *port) int {
 		return cmp.Or(cmp.Compare(weight(a), weight(b)), a.rank-b.rank)
 	})
-	return ports
 }
 
 // inputs pairs named inputs by their name, then those of one dtype and shape in order, then masks.

@@ -103,9 +103,7 @@ func otherCaches(golden, actual []*port) (restG, restA []*port) {
 }
 
 func sortedNames(ports []*port) []string {
-	names := collect(ports, func(p *port) string { return p.name })
-	slices.Sort(names)
-	return names
+	return slices.Sorted(slices.Values(collect(ports, func(p *port) string { return p.name })))
 }
 
 // reorderedOutputs pairs the first output of one side with the first positional output of the other

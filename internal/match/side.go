@@ -42,7 +42,18 @@ type node struct {
 	join    *joined // nil if it has no partner yet
 	settled bool    // ambiguous, and reported
 	why     string  // why it was not joined with what its outputs fit; "" if it was not tried
-	content
+
+	// What Propose knows of it, by its first call.
+	end    int    // its place in the order
+	out    *port  // the output that it is about; nil if it has none
+	value  *value // of it
+	norm   float64
+	in     []*value
+	leaf   bool // no layer lies inside of it
+	words  words
+	blocks []run // numbers of blocks in the label
+	pair   *node // of the other side, as far as is known
+	fused  bool  // it is a part of a layer of the other side, or made of several
 }
 
 // pass is one call of a layer in one forward pass. Ports are paired within a pass.

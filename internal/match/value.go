@@ -113,21 +113,6 @@ func (v *value) resemblance(o *value) float64 {
 	return 0
 }
 
-// content is what is known of a layer by its first call.
-type content struct {
-	end    int    // its place in the order
-	out    *port  // the output that it is about; nil if it has none
-	value  *value // of it
-	norm   float64
-	in     []*value
-	leaf   bool // no layer lies inside of it
-	words  words
-	blocks []run // numbers of blocks in the label
-
-	pair  *node // of the other side, as far as is known
-	fused bool  // it is a part of a layer of the other side, or made of several
-}
-
 // free reports whether a layer has no partner.
 func (n *node) free() bool { return n.pair == nil && !n.fused }
 

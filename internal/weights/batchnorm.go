@@ -14,8 +14,8 @@ var (
 
 // mergeNorms finds the layers into which the candidate folded a normalisation by running statistics, of which it has
 // nothing left.
-func (n *joiner) mergeNorms() {
-	for _, mean := range sorted(n.ref) {
+func (c *comparison) mergeNorms() {
+	for _, mean := range c.ref.left() {
 		layer, ok := strings.CutSuffix(mean.name, running[0])
 		if !ok {
 			continue
@@ -23,33 +23,33 @@ func (n *joiner) mergeNorms() {
 		var stats [4][]float64
 		var folded []*weight
 		for i, param := range running {
-			if w := endsWith(n.ref, layer+param); w != nil && w.t.Len() == mean.t.Len() {
+			if w := c.ref.find(layer + param); w != nil && w.t.Len() == mean.t.Len() {
 				stats[i], folded = numbers(w.t, w.t.Len()), append(folded, w)
 			}
 		}
-		if stats[1] == nil || !n.mergedInto(stats) {
+		if stats[1] == nil || !c.mergedInto(stats) {
 			continue
 		}
 		for _, w := range folded {
-			n.rest = append(n.rest, Result{Status: Step, Steps: []string{"folded into the layer before it"}, Reference: w.name})
-			drop(n.ref, w)
+			c.rest = append(c.rest, Result{Status: Step, Steps: []string{"folded into the layer before it"}, Reference: w.name})
+			w.taken = true
 		}
 	}
 }
 
 // mergedInto finds the layer whose rows have a normalisation in them, by its weight, and adds the step to it.
-func (n *joiner) mergedInto(stats [4][]float64) bool {
-	for _, p := range n.pairs {
-		if p.ref.param != "weight" || len(p.ref.t.Shape()) < 2 || firstAxis(p.ref.t) != len(stats[0]) || p.also != nil {
+func (c *comparison) mergedInto(stats [4][]float64) bool {
+	for _, p := range c.pairs {
+		if p.ref.param != "weight" || len(p.ref.t.Shape()) < 2 || firstAxis(p.ref.t) != len(stats[0]) || p.more != nil {
 			continue
 		}
 		for _, eps := range epsilons {
 			scale, shift, size := normalised(stats, eps)
 			width := p.ref.t.Len() / len(stats[0])
-			c := &calc{name: "norm folded", ulps: normUlps, number: func(i int, v float64) float64 { return v * scale[i/width] }}
-			if t := newTrial(p.ref.t, p.cand.t, asIs, c); t != nil && t.sample().Mismatches == 0 {
-				p.also = c
-				n.mergeBias(p, &calc{name: "norm folded", ulps: normUlps, size: size, number: func(i int, v float64) float64 { return v*scale[i] + shift[i] }})
+			k := &calc{name: "norm folded", ulps: normUlps, number: func(i int, v float64) float64 { return v * scale[i/width] }}
+			if t := newTrial(p.ref.t, p.cand.t, asIs, k); t != nil && t.sample().Mismatches == 0 {
+				p.more = append(p.more, k)
+				c.mergeBias(p, &calc{name: "norm folded", ulps: normUlps, size: size, number: func(i int, v float64) float64 { return v*scale[i] + shift[i] }})
 				return true
 			}
 		}
@@ -58,17 +58,17 @@ func (n *joiner) mergedInto(stats [4][]float64) bool {
 }
 
 // mergeBias adds the step to the bias of a layer. One that the reference has not is zeros.
-func (n *joiner) mergeBias(of *pair, c *calc) {
+func (c *comparison) mergeBias(of *pair, k *calc) {
 	want := strings.TrimSuffix(of.ref.name, "weight") + "bias"
-	if i := slices.IndexFunc(n.pairs, func(p *pair) bool { return p.ref.name == want }); i >= 0 {
-		n.pairs[i].also = c
+	if i := slices.IndexFunc(c.pairs, func(p *pair) bool { return p.ref.name == want }); i >= 0 {
+		c.pairs[i].more = append(c.pairs[i].more, k)
 		return
 	}
-	if b := endsWith(n.cand, strings.TrimSuffix(of.cand.name, "weight")+"bias"); b != nil {
+	if b := c.cand.find(strings.TrimSuffix(of.cand.name, "weight") + "bias"); b != nil {
 		zeros := *b
-		zeros.name, zeros.t = want, filled(b.t, 0)
-		n.pairs = append(n.pairs, &pair{ref: &zeros, cand: b, also: c})
-		drop(n.cand, b)
+		zeros.name, zeros.number, zeros.t = want, of.ref.number, filled(b.t, 0)
+		c.pairs = append(c.pairs, &pair{ref: &zeros, cand: b, more: []*calc{k}})
+		b.taken = true
 	}
 }
 

@@ -2,7 +2,6 @@ package weights
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -37,10 +36,14 @@ func (c cutting) names(by string) []string {
 }
 
 // cuttings lists the ways in which a weight may hold parts with so many rows, the plainest first.
-func (n *joiner) cuttings(w *weight, rows []int) (out []cutting) {
-	how, groups := "in turn", []int{rows[0]} // gate and up
-	if w.role == "attn.qkv" {
-		how, groups = "per head", headGroups(rows, n.j.configs()...)
+func (c *comparison) cuttings(x whole) (out []cutting) {
+	how, groups := "in turn", []int{rowsOf(x.parts[0])} // gate and up
+	if x.w.role == "attn.qkv" {
+		var rows []int
+		for _, p := range x.parts {
+			rows = append(rows, rowsOf(p))
+		}
+		how, groups = "per head", headGroups(rows, c.configs...)
 	}
 	for _, transposed := range []bool{false, true} {
 		out = append(out, cutting{transposed: transposed, groups: 1})
@@ -72,52 +75,59 @@ func headGroups(rows []int, configs ...checkpoint.Config) (out []int) {
 type whole struct {
 	w     *weight
 	parts []*weight
-	rows  []int
+}
+
+type wholes []whole
+
+// with adds one, if it and all its parts are there.
+func (x wholes) with(w *weight, parts []*weight) wholes {
+	if w == nil || len(parts) == 0 || slices.Contains(parts, nil) {
+		return x
+	}
+	return append(x, whole{w, parts})
 }
 
 // direction is one side that has in one what the other has in parts.
 type direction struct {
-	whole, parts map[string]*weight
+	whole, parts shelf
 	by           string
 }
 
 // directions are both, with what the step is called where the candidate has the whole, and where the reference has.
-func (n *joiner) directions(cand, ref string) []direction {
-	return []direction{{n.cand, n.ref, cand}, {n.ref, n.cand, ref}}
+func (c *comparison) directions(cand, ref string) []direction {
+	return []direction{{c.cand, c.ref, cand}, {c.ref, c.cand, ref}}
 }
 
 // cut pairs weights that one side has in one.
-func (n *joiner) cut() {
-	for _, from := range n.directions("fused", "split") {
-		families := map[string][]whole{}
-		for _, w := range sorted(from.whole) {
-			x := whole{w: w}
-			for _, role := range fused[w.role] {
-				p := *w
-				p.role = role
-				x.add(from.parts[p.key()])
+func (c *comparison) cut() {
+	for _, from := range c.directions("fused", "split") {
+		for _, family := range grouped(from.whole.left(), (*weight).family) {
+			var members wholes
+			for _, w := range family {
+				var parts []*weight
+				for _, role := range fused[w.role] {
+					p := *w
+					p.role = role
+					one := from.parts.at[p.key()]
+					if one != nil && one.taken {
+						one = nil
+					}
+					parts = append(parts, one)
+				}
+				members = members.with(w, parts)
 			}
-			if fused[w.role] != nil && len(x.parts) == len(fused[w.role]) {
-				families[w.family()] = append(families[w.family()], x)
-			}
+			c.apart(members, from.by)
 		}
-		for _, family := range slices.Sorted(maps.Keys(families)) {
-			n.apart(families[family], from.by)
-		}
-	}
-}
-
-// add adds a part; nil is none.
-func (x *whole) add(p *weight) {
-	if p != nil {
-		x.parts, x.rows = append(x.parts, p), append(x.rows, rowsOf(p))
 	}
 }
 
 // apart pairs the parts of a family of weights that hold several of the other side. by says "fused" of those
 // that the candidate has in one, "split" of the reference's.
-func (n *joiner) apart(members []whole, by string, also ...string) {
-	way, ok := n.way(members)
+func (c *comparison) apart(members wholes, by string, also ...string) {
+	if len(members) == 0 {
+		return
+	}
+	way, ok := c.way(members)
 	if !ok {
 		return
 	}
@@ -128,18 +138,17 @@ func (n *joiner) apart(members []whole, by string, also ...string) {
 				continue
 			}
 			if names := slices.Concat(also, way.names(by)); by == "fused" {
-				n.pair(p, v, names...)
+				c.pair(p, v, names...)
 			} else {
-				n.pair(v, p, names...)
+				c.pair(v, p, names...)
 			}
 		}
-		drop(n.ref, x.w)
-		drop(n.cand, x.w)
+		x.w.taken = true
 	}
 }
 
 // part is the i-th part of a weight; nil if it does not fit.
-func (x *whole) part(c cutting, i int) *weight {
+func (x whole) part(c cutting, i int) *weight {
 	v, axis := *x.w, 0
 	if isStack(x.w) {
 		axis = 1
@@ -151,7 +160,8 @@ func (x *whole) part(c cutting, i int) *weight {
 		}
 	}
 	from, to, all := 0, 0, 0 // in rows of each group
-	for k, r := range x.rows {
+	for k, p := range x.parts {
+		r := rowsOf(p)
 		if r%c.groups != 0 {
 			return nil
 		}
@@ -180,24 +190,24 @@ func (x *whole) part(c cutting, i int) *weight {
 
 // way chooses how the members of a family hold their parts: as most samples say, else in the
 // plainest way that fits.
-func (n *joiner) way(members []whole) (best cutting, ok bool) {
+func (c *comparison) way(members wholes) (best cutting, ok bool) {
 	most := -1
 cuttings:
-	for _, c := range n.cuttings(members[0].w, members[0].rows) {
+	for _, way := range c.cuttings(members[0]) {
 		fit := 0
 		for _, x := range members[:min(len(members), mostLooked)] {
 			for i, p := range x.parts {
-				v := x.part(c, i)
+				v := x.part(way, i)
 				if v == nil {
 					continue cuttings
 				}
-				if n.alike(p, v) {
+				if c.alike(p, v) {
 					fit++
 				}
 			}
 		}
 		if fit > most {
-			best, most = c, fit
+			best, most = way, fit
 		}
 	}
 	return best, most >= 0
@@ -222,17 +232,16 @@ func rowsOf(w *weight) int {
 
 // unstack takes apart the experts that one side has in a tensor of three axes and the other one by
 // one.
-func (n *joiner) unstack() {
-	for _, from := range n.directions("stacked", "unstacked") {
+func (c *comparison) unstack() {
+	for _, from := range c.directions("stacked", "unstacked") {
 		single := map[string]bool{} // layers whose experts the other side has by themselves
-		for _, one := range from.parts {
+		for _, one := range from.parts.left() {
 			single[one.layer] = single[one.layer] || one.index != ""
 		}
-		for _, w := range sorted(from.whole) {
+		for _, w := range from.whole.left() {
 			if !isStack(w) || !single[w.layer] {
 				continue
 			}
-			drop(from.whole, w)
 			for e := range firstAxis(w.t) {
 				t, err := w.t.Slice(0, e, e+1)
 				if err == nil {
@@ -244,8 +253,10 @@ func (n *joiner) unstack() {
 				one := *w
 				one.t, one.index, one.by = t, fmt.Sprint(e), []string{from.by}
 				one.name = fmt.Sprintf("%s[%d]", w.name, e)
-				from.whole[one.key()] = &one
+				one.at = one.key()
+				from.whole.at[one.at] = &one
 			}
+			w.taken = true
 		}
 	}
 }
@@ -270,7 +281,7 @@ func qkvRows(all int, configs ...checkpoint.Config) (out [][]int) {
 
 // regroup returns the steps between all of q, then k, then v, and the rows of each group of heads together, as
 // GPT-NeoX, BLOOM and Falcon have them.
-func regroup(parts []int, groups int) (into, back func(t *tensor.Tensor) (*tensor.Tensor, bool)) {
+func regroup(parts []int, groups int) (into, back layout) {
 	var order []int
 	for g := range groups {
 		before := 0
@@ -285,9 +296,9 @@ func regroup(parts []int, groups int) (into, back func(t *tensor.Tensor) (*tenso
 	for i, r := range order {
 		inverse[r] = i
 	}
-	by := func(order []int) func(t *tensor.Tensor) (*tensor.Tensor, bool) {
-		return func(t *tensor.Tensor) (*tensor.Tensor, bool) {
-			return checkpoint.Rows(t, func(row int) int { return order[row] }), true
+	by := func(order []int) layout {
+		return func(t *tensor.Tensor) (*tensor.Tensor, error) {
+			return checkpoint.Rows(t, func(row int) int { return order[row] }), nil
 		}
 	}
 	return by(order), by(inverse)

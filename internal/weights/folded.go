@@ -1,10 +1,6 @@
 package weights
 
-import (
-	"slices"
-
-	"github.com/goparity/goparity/tensor"
-)
+import "slices"
 
 // consumers are the roles that read what a norm of the layer returns.
 var consumers = map[string][]string{
@@ -14,20 +10,13 @@ var consumers = map[string][]string{
 	"norm":  {"lmhead"},
 }
 
-// folding is a norm of which one side has only ones, in the columns of what reads it.
-type folding struct {
-	calc
-	columns int
-}
-
-// findFolded returns the norms that may be folded, by layer and consumer.
-func findFolded(pairs []*pair) map[[2]string]*folding {
-	out := map[[2]string]*folding{}
-	for _, p := range pairs {
-		if len(consumers[p.ref.role]) == 0 || p.ref.param != "weight" || p.ref.t.Len() != p.cand.t.Len() {
+// findFolded finds the norms of which one side has only ones: they may be in the columns of what reads them.
+func (c *comparison) findFolded() {
+	isOne := func(v float64) bool { return v == 1 }
+	for _, p := range c.pairs {
+		if consumers[p.ref.role] == nil || p.ref.param != "weight" || p.ref.t.Len() != p.cand.t.Len() {
 			continue
 		}
-		isOne := func(v float64) bool { return v == 1 }
 		ones := all(p.ref.t, isOne)
 		if ones == all(p.cand.t, isOne) {
 			continue
@@ -39,41 +28,21 @@ func findFolded(pairs []*pair) map[[2]string]*folding {
 				column[i] = 1 / v
 			}
 		}
-		f := &folding{calc{name: name, number: func(i int, v float64) float64 { return v * column[i%len(column)] }}, len(column)}
-		for _, role := range consumers[p.ref.role] {
-			out[[2]string{p.ref.layer, role}] = f
+		p.column = &calc{name: name, number: func(i int, v float64) float64 { return v * column[i%len(column)] }}
+		for _, o := range c.pairs {
+			if o.ref.layer == p.ref.layer && o.ref.param == "weight" && slices.Contains(consumers[p.ref.role], o.ref.role) {
+				p.readers = append(p.readers, o)
+				if o.cand.t.RowLen() == len(column) {
+					o.more = append(o.more, p.column)
+				}
+			}
 		}
 	}
-	return out
 }
 
-// numbers are the first of the elements, at most n.
-func numbers(t *tensor.Tensor, n int) []float64 {
-	v := make([]float64, min(t.Len(), n))
-	t.Float64s(v, 0)
-	return v
-}
-
-// foldedInto is the norm that may be folded into a weight; nil for none.
-func (j *judge) foldedInto(p *pair) *folding {
-	f := j.folded[[2]string{p.ref.layer, p.ref.role}]
-	if f == nil || p.ref.param != "weight" {
-		return nil
-	}
-	return f
-}
-
-// foldedNorms accepts norms of ones where all that reads them has their weights.
-func (j *judge) foldedNorms(pairs []*pair) {
-	for _, p := range pairs {
-		if consumers[p.ref.role] == nil || len(p.may) > 0 || p.result.Detail != "" {
-			continue
-		}
-		readers := slices.DeleteFunc(slices.Clone(pairs), func(o *pair) bool {
-			return o.ref.layer != p.ref.layer || !slices.Contains(consumers[p.ref.role], o.ref.role) || j.foldedInto(o) == nil
-		})
-		p.folded = len(readers) > 0 && !slices.ContainsFunc(readers, func(o *pair) bool {
-			return !o.exact() || o.may[0].name() != j.foldedInto(o).name
-		})
-	}
+// folded reports whether a norm is one of ones, and all that reads it has its numbers.
+func (p *pair) folded() bool {
+	return len(p.may) == 0 && p.result.Detail == "" && len(p.readers) > 0 && !slices.ContainsFunc(p.readers, func(o *pair) bool {
+		return !o.exact() || o.may[0].calc != p.column
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/goparity/goparity/internal/checkpoint"
@@ -66,7 +65,7 @@ func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error
 		}
 	}
 	byPlace := placed(ref, places)
-	refs := sorted(byPlace)
+	refs := byPlace.all()
 	sums := make([][]string, len(refs))
 	err := each.Do(ctx, len(refs), func(i int) error {
 		for _, d := range asked[refs[i].t.Len()] {
@@ -81,10 +80,9 @@ func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error
 		}
 	}
 	var out []Result
-	list := placed(places, ref)
-	for _, key := range slices.Sorted(maps.Keys(list)) {
-		h := byName[list[key].name]
-		out = append(out, judgeHash(h, byPlace[key], known[h.SHA256]))
+	for _, w := range placed(places, ref).all() {
+		h := byName[w.name]
+		out = append(out, judgeHash(h, byPlace.at[w.at], known[h.SHA256]))
 	}
 	return out, err
 }

@@ -10,66 +10,52 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// joiner pairs weights, by name first.
-type joiner struct {
-	j         *judge
-	ref, cand map[string]*weight // that have no partner yet
-	pairs     []*pair
-	rest      []Result // of what has no partner
-}
-
-// join pairs the weights of both sides. rest is of those that have no partner.
-func (j *judge) join() (pairs []*pair, rest []Result, err error) {
-	n := &joiner{j: j, ref: placed(j.ref, j.cand), cand: placed(j.cand, j.ref)}
-	if err := n.byRule(j.rules); err != nil {
-		return nil, nil, err
+// join pairs the weights of both sides, by name first. c.rest is of those that have no partner.
+func (c *comparison) join() error {
+	for _, r := range c.Rules {
+		if err := c.byRule(&r); err != nil {
+			return err
+		}
 	}
-	n.byKey()
-	n.unstack()
-	n.byKey()
-	n.cut()
-	n.tie()
-	n.byNumber()
-	n.byTiles()
-	n.byValue()
-	n.byConstant()
-	n.mergeNorms()
-	n.absent()
-	for _, w := range sorted(n.ref) {
+	c.byKey()
+	c.unstack()
+	c.byKey()
+	c.cut()
+	c.tie()
+	c.byNumber()
+	c.byTiles()
+	c.byValue()
+	c.byConstant()
+	c.mergeNorms()
+	c.absent()
+	for _, w := range c.ref.left() {
 		r := Result{Status: Missing, Reference: w.name}
 		if unjudged.MatchString(w.name) {
 			r.Status = Ignored
 		} else if w.isIdentity() {
 			r.Status, r.Detail = Ignored, "it changes nothing: all ones of a norm, or zeros of a bias"
 		}
-		n.rest = append(n.rest, r)
+		c.rest = append(c.rest, r)
 	}
-	for _, w := range sorted(n.cand) {
+	for _, w := range c.cand.left() {
 		r := Result{Status: Unused, Candidate: w.name}
 		if unjudged.MatchString(w.name) {
 			r.Status = Ignored
 		}
-		n.rest = append(n.rest, r)
+		c.rest = append(c.rest, r)
 	}
-	order := map[string]int{}
-	for i, t := range j.ref.Tensors {
-		order[t.Name] = i
-	}
-	slices.SortStableFunc(n.pairs, func(a, b *pair) int { return order[base(a.ref.name)] - order[base(b.ref.name)] })
-	return n.pairs, n.rest, nil
+	slices.SortStableFunc(c.pairs, func(a, b *pair) int { return a.ref.number - b.ref.number })
+	return nil
 }
 
 // isIdentity reports whether a model computes the same without a weight: a norm's of ones, or a bias of zeros. One
 // number alone says nothing.
 func (w *weight) isIdentity() bool {
 	neutral := 0.0
-	if w.param != "bias" {
+	if w.isNorm() {
 		neutral = 1
-		if w.param != "weight" || !strings.Contains(w.role, "norm") {
-			return false
-		}
 	}
-	return w.t.Len() > 1 && all(w.t, func(v float64) bool { return v == neutral })
+	return (w.isNorm() || w.param == "bias") && w.t.Len() > 1 && all(w.t, func(v float64) bool { return v == neutral })
 }
 
 // all reports whether something is true of all elements.
@@ -83,6 +69,13 @@ func all(t *tensor.Tensor, is func(v float64) bool) bool {
 	return true
 }
 
+// numbers are the first of the elements, at most n.
+func numbers(t *tensor.Tensor, n int) []float64 {
+	v := make([]float64, min(t.Len(), n))
+	t.Float64s(v, 0)
+	return v
+}
+
 // filled is a tensor of one number throughout.
 func filled(t *tensor.Tensor, v float32) *tensor.Tensor {
 	return checkpoint.Map(t, tensor.F32, t.Shape(), func(values []float32, _ int) {
@@ -93,15 +86,14 @@ func filled(t *tensor.Tensor, v float32) *tensor.Tensor {
 }
 
 // absent pairs norms that the candidate has not with ones: they may be folded into what reads them.
-func (n *joiner) absent() {
-	for _, key := range slices.Sorted(maps.Keys(n.ref)) {
-		w := n.ref[key]
+func (c *comparison) absent() {
+	for _, w := range c.ref.left() {
 		if consumers[w.role] == nil || w.param != "weight" || w.isIdentity() || !w.t.DType().IsFloat() {
 			continue
 		}
 		ones := &weight{t: filled(w.t, 1), layer: w.layer, role: w.role, param: w.param}
-		n.pairs = append(n.pairs, &pair{ref: w, cand: ones, absent: true})
-		delete(n.ref, key)
+		c.pairs = append(c.pairs, &pair{ref: w, cand: ones, absent: true})
+		w.taken = true
 	}
 }
 
@@ -112,22 +104,12 @@ func base(name string) string {
 }
 
 // pair joins two weights, which have a partner then.
-func (n *joiner) pair(ref, cand *weight, by ...string) {
-	drop(n.ref, ref)
-	drop(n.cand, cand)
+func (c *comparison) pair(ref, cand *weight, by ...string) {
+	ref.taken, cand.taken = true, true
 	if padded := unpadded(ref, cand); padded != nil {
 		cand, by = padded, append(slices.Clone(by), "padded")
 	}
-	n.pairs = append(n.pairs, &pair{ref: ref, cand: cand, by: slices.Concat(ref.by, cand.by, by)})
-}
-
-// drop takes a weight off those of a side that have no partner.
-func drop(side map[string]*weight, w *weight) {
-	for _, key := range []string{w.key(), w.name} {
-		if side[key] == w {
-			delete(side, key)
-		}
-	}
+	c.pairs = append(c.pairs, &pair{ref: ref, cand: cand, by: slices.Concat(ref.by, cand.by, by)})
 }
 
 // unpadded is an embedding or a head without rows of zeros after the reference's, which no token has; nil where
@@ -149,38 +131,41 @@ func unpadded(ref, cand *weight) *weight {
 }
 
 // byKey pairs weights with the same place in the model.
-func (n *joiner) byKey() {
-	for _, key := range slices.Sorted(maps.Keys(n.ref)) {
-		if r, c := n.ref[key], n.cand[key]; c != nil {
-			n.pair(r, c)
+func (c *comparison) byKey() {
+	for _, r := range c.ref.left() {
+		if w := c.cand.at[r.at]; w != nil && !w.taken {
+			c.pair(r, w)
 		}
 	}
 }
 
 // tie pairs an output layer that one side has not with the other's embedding.
-func (n *joiner) tie() {
-	find := func(side map[string]*weight, role string) *weight {
-		for _, w := range sorted(side) {
+func (c *comparison) tie() {
+	find := func(list []*weight, role string) *weight {
+		for _, w := range list {
 			if w.role == role && w.param == "weight" && w.layer == "" {
 				return w
 			}
 		}
 		return nil
 	}
-	for _, x := range [][2]*weight{{find(n.ref, "lmhead"), find(placed(n.j.cand, n.j.ref), "embed")}, {find(placed(n.j.ref, n.j.cand), "embed"), find(n.cand, "lmhead")}} {
-		if x[0] != nil && x[1] != nil && n.alike(x[0], x[1]) {
-			n.pair(x[0], x[1], "tied")
+	for _, x := range [][2]*weight{
+		{find(c.ref.left(), "lmhead"), find(c.cand.all(), "embed")},
+		{find(c.ref.all(), "embed"), find(c.cand.left(), "lmhead")},
+	} {
+		if x[0] != nil && x[1] != nil && c.alike(x[0], x[1]) {
+			c.pair(x[0], x[1], "tied")
 		}
 	}
 }
 
 // alike reports whether the samples of two weights could be the same, also quantised.
-func (n *joiner) alike(ref, cand *weight) bool {
+func (c *comparison) alike(ref, cand *weight) bool {
 	if ref.t.Len() != cand.t.Len() || constantly(ref) {
 		return false
 	}
 	isPacked := ref.t.Packing() != "" || cand.t.Packing() != ""
-	return slices.ContainsFunc(trialsOf(ref, cand.t, n.j.configs()), func(t *trial) bool {
+	return slices.ContainsFunc(trialsOf(ref, cand.t, c.configs), func(t *trial) bool {
 		f := t.sample()
 		return f.Mismatches == 0 || isPacked && f.RelL2 < likely || f.RelL2 < alikeL2
 	})
@@ -189,43 +174,49 @@ func (n *joiner) alike(ref, cand *weight) bool {
 // byNumber pairs weights that the sides call otherwise, but number alike: "block.3.mix.weight" and
 // "layers.3.mixer.w". That two of them are equal tells which names are one role; then all of that
 // role are joined by their numbers, also those that differ.
-func (n *joiner) byNumber() {
-	refs, cands := numbered(n.ref), numbered(n.cand)
+func (c *comparison) byNumber() {
+	refs, cands := numbered(c.ref), numbered(c.cand)
 	for _, family := range slices.Sorted(maps.Keys(refs)) {
 		best, most := "", 0
 		for _, other := range slices.Sorted(maps.Keys(cands)) {
-			if !sameNumbers(refs[family], cands[other]) {
-				continue
-			}
-			fit := 0
-			for _, r := range refs[family] {
-				for _, c := range cands[other] {
-					if n.alike(r, c) {
-						fit++
-					}
-				}
-				if fit >= 2 || len(refs[family]) > 8 && fit == 1 {
-					break // enough to tell
-				}
-			}
-			if fit > most {
+			if fit := c.fits(refs[family], cands[other]); fit > most {
 				best, most = other, fit
 			}
 		}
-		if best == "" {
-			continue
-		}
 		for number, r := range refs[family] {
-			n.pair(r, cands[best][number], "renamed")
+			if best != "" {
+				c.pair(r, cands[best][number], "renamed")
+			}
 		}
 		delete(cands, best)
 	}
 }
 
-// numbered are weights by their names without numbers, and by their numbers.
-func numbered(side map[string]*weight) map[string]map[string]*weight {
+// fits counts which weights of two families are alike, as far as it takes to tell; 0 if they have not the same
+// numbers, and weights of the same size for each.
+func (c *comparison) fits(refs, cands map[string]*weight) (fit int) {
+	for number, r := range refs {
+		if w := cands[number]; w == nil || !sameSize(r.t, w.t) || len(refs) != len(cands) || len(refs) < 2 {
+			return 0
+		}
+	}
+	for _, r := range refs {
+		for _, w := range cands {
+			if c.alike(r, w) {
+				fit++
+			}
+		}
+		if fit >= 2 || len(refs) > 8 && fit == 1 {
+			break
+		}
+	}
+	return fit
+}
+
+// numbered are the weights left by their names without numbers, and by their numbers.
+func numbered(s shelf) map[string]map[string]*weight {
 	out := map[string]map[string]*weight{}
-	for _, w := range side {
+	for _, w := range s.left() {
 		family := number.ReplaceAllString(w.name, "*")
 		if out[family] == nil {
 			out[family] = map[string]*weight{}
@@ -235,35 +226,19 @@ func numbered(side map[string]*weight) map[string]map[string]*weight {
 	return out
 }
 
-// sameNumbers reports whether two families have the same numbers, and weights of the same size for
-// each.
-func sameNumbers(a, b map[string]*weight) bool {
-	if len(a) != len(b) || len(a) < 2 {
-		return false
-	}
-	for number, x := range a {
-		if y := b[number]; y == nil || !sameSize(x.t, y.t) {
-			return false
-		}
-	}
-	return true
-}
-
 func sameSize(a, b *tensor.Tensor) bool {
 	return a.Len() == b.Len() && a.DType().Kind() == b.DType().Kind()
 }
 
 // byValue pairs weights whose names tell nothing, if each is the only one that the other can be.
-func (n *joiner) byValue() {
-	bySize, fits, claims := map[int][]*weight{}, map[*weight][]*weight{}, map[*weight]int{}
-	for _, c := range sorted(n.cand) {
-		bySize[c.t.Len()] = append(bySize[c.t.Len()], c)
-	}
-	refs := sorted(n.ref)
+func (c *comparison) byValue() {
+	fits, claims := map[*weight][]*weight{}, map[*weight]int{}
+	cands := grouped(c.cand.left(), func(w *weight) int { return w.t.Len() })
+	refs := c.ref.left()
 	for _, r := range refs {
-		for _, c := range bySize[r.t.Len()] {
-			if sameSize(r.t, c.t) && n.alike(r, c) {
-				fits[r] = append(fits[r], c)
+		for _, w := range cands[r.t.Len()] {
+			if sameSize(r.t, w.t) && c.alike(r, w) {
+				fits[r] = append(fits[r], w)
 			}
 		}
 		if len(fits[r]) == 1 {
@@ -272,31 +247,24 @@ func (n *joiner) byValue() {
 	}
 	for _, r := range refs {
 		if len(fits[r]) == 1 && claims[fits[r][0]] == 1 {
-			n.pair(r, fits[r][0], "renamed")
+			c.pair(r, fits[r][0], "renamed")
 		}
 	}
 }
 
 // byConstant pairs weights that are one number throughout, if both sides have as many of a shape and number left.
-func (n *joiner) byConstant() {
-	kinds := func(side map[string]*weight) map[string][]*weight {
-		out := map[string][]*weight{}
-		for _, w := range sorted(side) {
-			if w.t.Len() < 2 {
-				continue
-			}
-			if first := w.t.At(0); all(w.t, func(v float64) bool { return v == first }) {
-				kind := fmt.Sprint(w.t.Shape(), first)
-				out[kind] = append(out[kind], w)
-			}
+func (c *comparison) byConstant() {
+	kind := func(w *weight) string { // "" for others
+		if first := numbers(w.t, 1); w.t.Len() > 1 && all(w.t, func(v float64) bool { return v == first[0] }) {
+			return fmt.Sprint(w.t.Shape(), first[0])
 		}
-		return out
+		return ""
 	}
-	refs, cands := kinds(n.ref), kinds(n.cand)
-	for _, kind := range slices.Sorted(maps.Keys(refs)) {
-		if len(refs[kind]) == len(cands[kind]) {
-			for i, r := range refs[kind] {
-				n.pair(r, cands[kind][i], "renamed")
+	cands := grouped(c.cand.left(), kind)
+	for k, refs := range grouped(c.ref.left(), kind) {
+		for i, r := range refs {
+			if k != "" && len(refs) == len(cands[k]) {
+				c.pair(r, cands[k][i], "renamed")
 			}
 		}
 	}

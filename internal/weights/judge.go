@@ -18,13 +18,14 @@ import (
 type pair struct {
 	ref, cand *weight
 	by        []string // how they were joined: "fused", "tied"
+	absent    bool     // the candidate has none, but may have folded it
+	column    *calc    // of a norm: it is multiplied into what reads it
+	readers   []*pair  // these
+	more      []*calc  // what may have been calculated of it, by other weights
 	trials    []*trial // by step
 	may       []*trial // with which it is the reference's; of a quantised weight all with which it may be
 	best      *trial   // of which is told; nil for none
 	q         *quantised
-	folded    bool  // a norm that is multiplied into what reads it
-	also      *calc // a normalisation that is folded into it; nil for none
-	absent    bool  // the candidate has none, but may have folded it
 	result    Result
 }
 
@@ -35,77 +36,65 @@ type Options struct {
 	Progress func(done, total int64) // told how many bytes were looked at, in no order; nil for no one
 }
 
+// comparison is what is known of the weights of two sides.
+type comparison struct {
+	Options
+	configs   []checkpoint.Config
+	ref, cand shelf
+	pairs     []*pair
+	rest      []Result        // of what has no partner
+	exact     map[string]bool // see exactPackings
+}
+
 // Compare judges the candidate by the reference.
 func Compare(ctx context.Context, ref, cand *Side, opt Options) (*Report, error) {
-	j := &judge{ref: ref, cand: cand, adapter: opt.Adapter, rules: opt.Rules}
-	pairs, rest, err := j.join()
-	if err != nil {
+	c := &comparison{Options: opt, configs: []checkpoint.Config{ref.Config, cand.Config}, ref: placed(ref, cand), cand: placed(cand, ref)}
+	if err := c.join(); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(pairs, func(p *pair) bool { return !p.absent }) {
+	if !slices.ContainsFunc(c.pairs, func(p *pair) bool { return !p.absent }) {
 		return nil, fmt.Errorf("no weight of %s is one of %s by its name, or by its values", cand.Path, ref.Path)
 	}
-	j.folded = findFolded(pairs)
+	c.findFolded()
 	var done atomic.Int64
 	total := int64(0)
-	for _, p := range pairs {
+	for _, p := range c.pairs {
 		total += p.bytes()
 	}
-	err = each.Do(ctx, len(pairs), func(i int) error {
-		j.look(pairs[i])
-		if at := done.Add(pairs[i].bytes()); opt.Progress != nil {
-			opt.Progress(at, total)
+	err := each.Do(ctx, len(c.pairs), func(i int) error {
+		c.look(c.pairs[i])
+		if at := done.Add(c.pairs[i].bytes()); c.Progress != nil {
+			c.Progress(at, total)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	agree(pairs)
-	alone(pairs)
-	together(pairs)
-	j.foldedNorms(pairs)
-	j.exact = exactPackings(pairs)
-	err = each.Do(ctx, len(pairs), func(i int) error { j.decide(pairs[i], pairs); return nil })
-	if err != nil {
+	agree(c.pairs)
+	alone(c.pairs)
+	together(c.pairs)
+	c.exact = exactPackings(c.pairs)
+	if err := each.Do(ctx, len(c.pairs), func(i int) error { c.decide(c.pairs[i]); return nil }); err != nil {
 		return nil, err
 	}
-	compensating(pairs)
-	r := &Report{Schema: 1, Reference: ref.Path, Candidate: cand.Path, Notes: slices.Concat(ref.Notes, cand.Notes, unseenNotes(pairs))}
+	compensating(c.pairs)
+	r := &Report{Schema: 1, Reference: ref.Path, Candidate: cand.Path, Notes: slices.Concat(ref.Notes, cand.Notes, unseenNotes(c.pairs))}
 	if ref.Config != nil && cand.Config != nil {
 		r.Config = append([]checkpoint.Difference{}, checkpoint.Diff(ref.Config, cand.Config)...)
 	}
-	for _, p := range pairs {
+	for _, p := range c.pairs {
 		r.Weights = append(r.Weights, p.result)
 	}
-	r.Weights = append(r.Weights, rest...)
+	r.Weights = append(r.Weights, c.rest...)
 	isBlank := func(w Result) bool { return w.Status == Blank }
 	r.Pass = !r.Wrong() && !slices.ContainsFunc(r.Weights, isBlank) && slices.ContainsFunc(r.Weights, func(w Result) bool { return w.Judged() })
 	return r, nil
 }
 
-type judge struct {
-	ref, cand *Side
-	adapter   *Adapter // nil for none
-	rules     []match.Rule
-	exact     map[string]bool        // see exactPackings
-	folded    map[[2]string]*folding // by layer and role
-}
-
-func (j *judge) configs() []checkpoint.Config {
-	return []checkpoint.Config{j.ref.Config, j.cand.Config}
-}
-
 // look finds the steps that hold. Samples choose those that are looked at as a whole.
-func (j *judge) look(p *pair) {
-	var more []*calc
-	if f := j.foldedInto(p); f != nil && p.cand.t.RowLen() == f.columns {
-		more = append(more, &f.calc)
-	}
-	if p.also != nil {
-		more = append(more, p.also)
-	}
-	p.trials = trialsOf(p.ref, p.cand.t, j.configs(), more...)
+func (c *comparison) look(p *pair) {
+	p.trials = trialsOf(p.ref, p.cand.t, c.configs, p.more...)
 	for _, t := range p.trials {
 		f := t.sample()
 		if p.best == nil || nearer(f, p.best.sampled, t) {
@@ -199,13 +188,13 @@ func isBlank(w *weight) bool {
 }
 
 // decide sets the result of a pair.
-func (j *judge) decide(p *pair, pairs []*pair) {
+func (c *comparison) decide(p *pair) {
 	r := &p.result
 	r.Reference, r.Candidate = p.ref.name, p.cand.name
 	exact, ignored := p.exact(), unjudged.MatchString(p.ref.name)
-	if len(p.may) > 0 && !exact && r.Detail == "" && !j.exact[p.packing()] {
+	if len(p.may) > 0 && !exact && r.Detail == "" && !c.exact[p.packing()] {
 		q := quantisation(p)
-		if p.q = &q; q.ok {
+		if p.q = q; q.ok {
 			r.Status, r.Detail, r.Figures = Quantised, fmt.Sprintf("%s, %.2g %%", q.format, 100*q.RelL2), q.figures
 			r.Steps = append(slices.Concat(p.by, p.best.names()), "quantised")
 			return
@@ -223,21 +212,21 @@ func (j *judge) decide(p *pair, pairs []*pair) {
 	f := p.best.all()
 	r.Figures = f
 	switch {
-	case p.absent && !p.folded:
+	case p.absent && !p.folded():
 		r.Status, r.Figures = Missing, nil
 	case exact && ignored:
 		r.Status = Ignored
-	case r.Detail == "" && j.adapted(p):
+	case r.Detail == "" && c.adapted(p):
 	case r.Detail != "":
 		r.Status, r.Cause = Differs, causeStep
-	case p.folded:
+	case p.folded():
 		r.Status, r.Steps = Step, []string{"folded into what reads it"}
 	case exact:
 		if r.Status, r.Steps = Step, p.names(); len(r.Steps) == 0 {
 			r.Status, r.Steps = Equal, nil
 		}
 	default:
-		j.differs(p, f, pairs)
+		c.differs(p, f)
 	}
 }
 
@@ -255,7 +244,7 @@ func (p *pair) names() []string {
 }
 
 // differs says how a weight differs, unless that is its quantisation.
-func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
+func (c *comparison) differs(p *pair, f *figures) {
 	eps := math.Max(sameDirection, math.Max(p.ref.t.DType().Epsilon(), p.cand.t.DType().Epsilon()))
 	say := func(cause, format string, args ...any) {
 		p.result.Status, p.result.Cause, p.result.Detail = Differs, cause, fmt.Sprintf(format, args...)
@@ -266,7 +255,7 @@ func (j *judge) differs(p *pair, f *figures, pairs []*pair) {
 		say(causeZero, "all zeros")
 	} else if f.bad() {
 		say("", "NaN or infinity that the reference has not, first wrong at %v", f.First)
-	} else if other := j.another(p, pairs); other != "" {
+	} else if other := c.another(p); other != "" {
 		say(causeOther, "it is %s", other)
 	} else if p.q != nil && p.q.why != "" {
 		say("", "%s", p.q.why)
@@ -297,10 +286,10 @@ func exactPackings(pairs []*pair) map[string]bool {
 }
 
 // another names the weight of the reference that the candidate has in this place.
-func (j *judge) another(p *pair, pairs []*pair) string {
+func (c *comparison) another(p *pair) string {
 	looked := 0
 	for _, sameRole := range []bool{true, false} {
-		for _, o := range pairs {
+		for _, o := range c.pairs {
 			if o == p || (o.ref.family() == p.ref.family()) != sameRole || !slices.Equal(o.ref.t.Shape(), p.ref.t.Shape()) || constantly(o.ref) {
 				continue
 			}

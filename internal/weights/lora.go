@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -117,16 +119,14 @@ func (a *Adapter) of(name string) *lowRank {
 func (l *lowRank) row(dst []float64, i int, by float64) {
 	for k := range l.rank {
 		f := by * l.scale * l.b[i*l.rank+k]
-		for j, v := range l.a[k*l.in : (k+1)*l.in] {
-			dst[j] += f * v
-		}
+		floats.AddScaled(dst, f, l.a[k*l.in:(k+1)*l.in])
 	}
 }
 
 // adapted judges a pair by the adapter: the candidate must have it. It reports whether it has said
 // what there is to say.
-func (j *judge) adapted(p *pair) bool {
-	l := j.adapter.of(base(p.ref.name))
+func (c *comparison) adapted(p *pair) bool {
+	l := c.Adapter.of(base(p.ref.name))
 	if l == nil || p.packed() || len(p.trials) == 0 || !p.trials[0].plain() || p.ref.t.RowLen() != l.in || p.ref.t.Len() != l.in*len(l.b)/l.rank {
 		return false
 	}
@@ -151,11 +151,7 @@ func (l *lowRank) matches(p *pair, by float64) bool {
 		p.ref.t.Float64s(w, i*l.in)
 		p.cand.t.Float64s(c, i*l.in)
 		l.row(w, i, by)
-		size := 0.0
-		for _, v := range w {
-			size = math.Max(size, math.Abs(v))
-		}
-		if figuresOf(vector(w), vector(c), compare.Tolerance{Atol: eps * size}).Mismatches > 0 {
+		if figuresOf(vector(w), vector(c), compare.Tolerance{Atol: eps * floats.Norm(w, math.Inf(1))}).Mismatches > 0 {
 			return false
 		}
 	}
@@ -176,23 +172,14 @@ func rankOf(p *pair, f *figures) int {
 	}
 	laid := shaped(p.best.ref, t.Shape())
 	rng := rand.New(rand.NewPCG(1, 2))
-	omega := make([]float64, in*k)
-	for i := range omega {
-		omega[i] = rng.NormFloat64()
-	}
-	gram := mat.NewSymDense(k, nil)
-	a, b, y := make([]float64, in), make([]float64, in), make([]float64, k)
+	omega := mat.NewDense(in, k, vec.Map(make([]float64, in*k), func(float64) float64 { return rng.NormFloat64() }))
+	gram, y := mat.NewSymDense(k, nil), mat.NewVecDense(k, nil)
+	a, b := make([]float64, in), make([]float64, in)
 	for i := range rows {
 		laid.Float64s(a, i*in)
 		t.Float64s(b, i*in)
-		clear(y)
-		for c, v := range b {
-			d := v - a[c]
-			for m, o := range omega[c*k : (c+1)*k] {
-				y[m] += d * o
-			}
-		}
-		gram.SymRankOne(gram, 1, mat.NewVecDense(k, y))
+		y.MulVec(omega.T(), mat.NewVecDense(in, vec.Minus(b, a)))
+		gram.SymRankOne(gram, 1, y)
 	}
 	var eigen mat.EigenSym
 	if !eigen.Factorize(gram, false) {
@@ -200,20 +187,14 @@ func rankOf(p *pair, f *figures) int {
 	}
 	values := eigen.Values(nil) // ascending: squares of the singular values
 	slices.Reverse(values)
-	all, best, at := 0.0, 0.0, 0
-	for i, v := range values {
-		all += math.Max(v, 0)
-		if i+1 < len(values)-1 {
-			if gap := v / math.Max(values[i+1], 1e-18*values[0]); gap > best {
-				best, at = gap, i+1
-			}
+	best, at := 0.0, 0
+	for i := range values[:k-2] {
+		if gap := values[i] / math.Max(values[i+1], 1e-18*values[0]); gap > best {
+			best, at = gap, i+1
 		}
 	}
-	explained := 0.0
-	for _, v := range values[:at] {
-		explained += v
-	}
-	if best < leastGap || explained < 0.9*all || 2*at > k {
+	explained := floats.Sum(values[:at]) / floats.Sum(vec.Map(values, func(v float64) float64 { return math.Max(v, 0) }))
+	if best < leastGap || explained < 0.9 || 2*at > k {
 		return 0
 	}
 	return at

@@ -1,7 +1,9 @@
 package weights
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/goparity/goparity/internal/checkpoint"
@@ -19,66 +21,65 @@ var words = map[string]string{
 	"norm":   "norm lnf finallayernorm finalnorm lnfinal",
 	"lmhead": "lmhead embedout",
 
-	"attn.q": "selfattn.qproj attention.wq attn.qproj attention.self.query attention.qlin attn.q selfattn.q " +
-		"attention.attention.query attention.qproj attn.attention.qproj selfattention.q",
-	"attn.k": "selfattn.kproj attention.wk attn.kproj attention.self.key attention.klin attn.k selfattn.k " +
-		"attention.attention.key attention.kproj attn.attention.kproj selfattention.k",
-	"attn.v": "selfattn.vproj attention.wv attn.vproj attention.self.value attention.vlin attn.v selfattn.v " +
-		"attention.attention.value attention.vproj attn.attention.vproj selfattention.v",
-	"attn.qkv": "selfattn.qkvproj attnqkv attn.cattn attn.wqkv attention.querykeyvalue selfattn.querykeyvalue " +
-		"selfattention.querykeyvalue attn.qkvproj attn.qkv selfattn.qkv attention.wqkv mixer.wqkv attention.qkvproj",
-	"attn.o": "selfattn.oproj attention.wo attn.oproj attn.cproj attention.dense attention.oproj " +
-		"selfattention.dense attn.outproj selfattn.outproj attention.output.dense selfattn.dense attention.outlin " +
-		"attn.wo attn.attention.outproj selfattention.o",
-	"attn.qnorm":   "selfattn.qnorm attn.qnorm selfattn.qlayernorm",
-	"attn.knorm":   "selfattn.knorm attn.knorm selfattn.klayernorm",
-	"attn.sinks":   "selfattn.sinks attnsinks",
-	"attn.qa":      "selfattn.qaproj attnqa",
-	"attn.qb":      "selfattn.qbproj attnqb",
-	"attn.qanorm":  "selfattn.qalayernorm attnqanorm",
-	"attn.kva":     "selfattn.kvaprojwithmqa attnkvamqa",
-	"attn.kvb":     "selfattn.kvbproj attnkvb",
-	"attn.kvanorm": "selfattn.kvalayernorm attnkvanorm",
-
-	"ffn.gate": "mlp.gateproj feedforward.w1 mlp.w1 feedforward.gateproj",
-	"ffn.up": "mlp.upproj feedforward.w3 mlp.w3 mlp.cfc mlp.densehto4h ffn.upproj " +
-		"mlp.fc1 fc1 intermediate.dense mlp.fcin ffn.lin1 feedforward.upproj mlp.wi",
-	"ffn.down": "mlp.downproj feedforward.w2 mlp.w2 mlp.cproj mlp.dense4htoh ffn.downproj " +
-		"mlp.fc2 fc2 output.dense mlp.fcout ffn.lin2 feedforward.downproj mlp.wo",
-	"ffn.gateup": "mlp.gateupproj mlp.gateup feedforward.gateupproj ffngateup",
-
 	"norm1": "inputlayernorm attentionnorm ln1 attention.norm norm1",
 	"norm2": "postattentionlayernorm ln2 norm2",
 	"norm3": "prefeedforwardlayernorm",
 	"norm4": "postfeedforwardlayernorm postffwnorm",
 
+	"attn.qkv": "attnqkv mixer.wqkv", "attn.sinks": "attnsinks",
+	"attn.qa": "attnqa", "attn.qb": "attnqb", "attn.qanorm": "attnqanorm",
+	"attn.kva": "attnkvamqa", "attn.kvb": "attnkvb", "attn.kvanorm": "attnkvanorm",
+
+	"ffn.up": "fc1 intermediate.dense", "ffn.down": "fc2 output.dense", "ffn.gateup": "ffngateup",
+	"experts.gate": "ffngateexps", "experts.up": "ffnupexps", "experts.down": "ffndownexps", "experts.gateup": "ffngateupexps",
+	"shared.gate": "ffngateshexp", "shared.up": "ffnupshexp", "shared.down": "ffndownshexp",
+
 	"router": "mlp.gate ffngateinp blocksparsemoe.gate mlp.router feedforward.router feedforward.gate " +
 		"mlp.gate.gatescore blocksparsemoe.router.layer",
 	"router.correction": "mlp.gate.escorecorrection expprobsb mlp.escorecorrection",
-
-	"experts.gate": "ffngateexps mlp.switchmlp.gateproj " +
-		"blocksparsemoe.switchmlp.gateproj mlp.experts.gateproj mlp.experts.w1 feedforward.experts.gateproj",
-	"experts.up": "ffnupexps mlp.switchmlp.upproj blocksparsemoe.switchmlp.upproj mlp.experts.upproj mlp.experts.w3 " +
-		"feedforward.experts.upproj",
-	"experts.down": "ffndownexps mlp.switchmlp.downproj " +
-		"blocksparsemoe.switchmlp.downproj mlp.experts.downproj mlp.experts.w2 feedforward.experts.downproj",
-	"experts.gateup": "ffngateupexps mlp.experts.gateupproj mlp.switchmlp.gateupproj feedforward.experts.gateupproj",
-
-	"shared.gate":   "mlp.sharedexpert.gateproj mlp.sharedexperts.gateproj ffngateshexp feedforward.sharedexpert.gateproj",
-	"shared.up":     "mlp.sharedexpert.upproj mlp.sharedexperts.upproj ffnupshexp feedforward.sharedexpert.upproj",
-	"shared.down":   "mlp.sharedexpert.downproj mlp.sharedexperts.downproj ffndownshexp feedforward.sharedexpert.downproj",
-	"shared.gateup": "mlp.sharedexpert.gateupproj mlp.sharedexperts.gateupproj",
-	"shared.router": "mlp.sharedexpertgate ffngateinpshexp",
+	"shared.router":     "mlp.sharedexpertgate ffngateinpshexp",
 }
 
-// called is words the other way round.
+// blocks are the modules whose parts have names of their own.
+var blocks = []struct {
+	name, called string
+	parts        map[string]string
+}{
+	{"attn", "selfattn attn attention attention.self attention.attention attn.attention selfattention", map[string]string{
+		"q": "q qproj wq query qlin", "k": "k kproj wk key klin", "v": "v vproj wv value vlin",
+		"qkv": "qkv qkvproj wqkv cattn querykeyvalue", "o": "o oproj wo cproj dense outproj output.dense outlin",
+		"qnorm": "qnorm qlayernorm", "knorm": "knorm klayernorm", "sinks": "sinks",
+		"qa": "qaproj", "qb": "qbproj", "qanorm": "qalayernorm",
+		"kva": "kvaprojwithmqa", "kvb": "kvbproj", "kvanorm": "kvalayernorm",
+	}},
+	{"ffn", "mlp feedforward ffn", mlp},
+	{"experts", "mlp.experts mlp.switchmlp blocksparsemoe.switchmlp feedforward.experts", mlp},
+	{"shared", "mlp.sharedexpert mlp.sharedexperts feedforward.sharedexpert", mlp},
+}
+
+var mlp = map[string]string{
+	"gate": "gateproj w1", "up": "upproj w3 cfc densehto4h fc1 fcin lin1 wi",
+	"down": "downproj w2 cproj dense4htoh fc2 fcout lin2 wo", "gateup": "gateupproj gateup",
+}
+
+// called are the roles by all these names.
 var called = func() map[string]string {
 	out := map[string]string{}
-	for name, list := range words {
+	add := func(role, prefix, list string) {
 		for _, w := range strings.Fields(list) {
-			out[w] = name
+			out[prefix+w] = role
 		}
-		out[name] = name
+		out[role] = role
+	}
+	for role, list := range words {
+		add(role, "", list)
+	}
+	for _, b := range blocks {
+		for _, block := range strings.Fields(b.called) {
+			for part, list := range b.parts {
+				add(b.name+"."+part, block+".", list)
+			}
+		}
 	}
 	for llama, name := range checkpoint.LlamaNames {
 		out[match.Key(llama)] = out[match.Key(name)]
@@ -102,8 +103,14 @@ type weight struct {
 	param string // "weight", "bias", ""
 	index string // of an expert, ""
 
-	by []string // how it was cut out of another: "fused", "stacked"
+	by     []string // how it was cut out of another: "fused", "stacked"
+	at     string   // its key, or its name where others have the same key
+	number int      // among the tensors of its side
+	taken  bool     // it has a partner
 }
+
+// isNorm reports whether it is what a norm multiplies by.
+func (w *weight) isNorm() bool { return strings.Contains(w.role, "norm") && w.param == "weight" }
 
 // key is the same on both sides.
 func (w *weight) key() string {
@@ -174,26 +181,55 @@ func shapeOf(s *Side) (h sideShape) {
 	return h
 }
 
-// placed returns all weights of a side by their keys, those with the same key under their own
-// names. Which lists of layers there are the other side tells, too: it may hold a part of the model.
-func placed(s, other *Side) map[string]*weight {
+// shelf is the weights of a side by their places.
+type shelf struct {
+	at   map[string]*weight
+	ends map[string][]*weight // by their names, and by all that these end with at a dot
+}
+
+// placed finds the places of all weights of a side. Which lists of layers there are the other side tells, too: it may
+// hold a part of the model.
+func placed(s, other *Side) shelf {
 	have, beside := shapeOf(s), shapeOf(other)
 	have.encoder, have.decoder = have.encoder || beside.encoder, have.decoder || beside.decoder
-	out, twice := map[string]*weight{}, map[string]bool{}
-	for _, t := range s.Tensors {
+	var all []*weight
+	out := shelf{map[string]*weight{}, map[string][]*weight{}}
+	for i, t := range s.Tensors {
 		w := place(t, have)
-		key := w.key()
-		if o := out[key]; o != nil || twice[key] {
-			if o != nil {
-				delete(out, key)
-				out[o.name] = o
-			}
-			twice[key] = true
-			key = w.name
+		w.number, all = i, append(all, w)
+		for end, more := w.name, true; more; _, end, more = strings.Cut(end, ".") {
+			out.ends[end] = append(out.ends[end], w)
 		}
-		out[key] = w
+	}
+	byKey := grouped(all, (*weight).key)
+	for _, w := range all {
+		if w.at = w.key(); len(byKey[w.at]) > 1 {
+			w.at = w.name
+		}
+		out.at[w.at] = w
 	}
 	return out
+}
+
+// all lists the weights in order, left those that have no partner yet.
+func (s shelf) all() []*weight {
+	return slices.SortedFunc(maps.Values(s.at), func(a, b *weight) int { return strings.Compare(a.at, b.at) })
+}
+
+func (s shelf) left() []*weight {
+	return slices.DeleteFunc(s.all(), func(w *weight) bool { return w.taken })
+}
+
+// find returns the weight left with a name, or the only one whose name ends with it at a dot.
+func (s shelf) find(name string) *weight {
+	found := slices.DeleteFunc(slices.Clone(s.ends[name]), func(w *weight) bool { return w.taken })
+	if i := slices.IndexFunc(found, func(w *weight) bool { return w.name == name }); i >= 0 {
+		return found[i]
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
 }
 
 // unjudged are buffers that engines calculate by themselves.

@@ -25,14 +25,14 @@ type quantised struct {
 // quantisation reports whether the quantised weight is as near to the other one as its format can
 // have it: no other code of the same scale is nearer to any element. Where both are quantised, both
 // may have moved it.
-func quantisation(p *pair) quantised {
+func quantisation(p *pair) *quantised {
 	t := p.best
 	packed, laid := t.cand, shaped(t.ref, t.cand.Shape())
 	isRef := packed.Packing() == ""
 	if isRef {
 		packed, laid = t.ref, shaped(t.cand, t.ref.Shape())
 	}
-	q := quantised{format: packed.Packing()}
+	q := &quantised{format: packed.Packing()}
 	g, other := newGridder(packed), newGridder(laid)
 	if g == nil || isRef && t.calc != nil || laid.Packing() != "" && other == nil { // codes that stand for several elements
 		q.figures, q.unseen = t.all(), true
@@ -43,9 +43,6 @@ func quantisation(p *pair) quantised {
 	for from := 0; from < packed.Len(); from += chunk {
 		part := x[:min(chunk, packed.Len()-from)]
 		laid.Float64s(part, from)
-		if other != nil {
-			laid.Grid(other.low[:len(part)], other.high[:len(part)], from)
-		}
 		if t.calc != nil {
 			for i := range part {
 				part[i] = t.number(from+i, part[i])
@@ -57,7 +54,8 @@ func quantisation(p *pair) quantised {
 	if isRef {
 		q.RelL2 = math.Sqrt(g.dd / g.vv)
 	}
-	return g.verdict(q)
+	g.judge(q)
+	return q
 }
 
 // unseenNotes says of formats how large damage is that was not seen: the exact reference shows any.
@@ -83,6 +81,9 @@ type gridder struct {
 	low, high []float32
 	v         []float64
 
+	least, most []float64 // between which what is rounded to each value lies
+	widest      float64   // the largest distance of neighbours
+
 	wrong  int
 	equal  int     // elements that are equal, and not 0
 	same   int     // elements that are equal
@@ -95,9 +96,9 @@ type gridder struct {
 }
 
 func newGridder(t *tensor.Tensor) *gridder {
-	n := min(chunk, max(t.Len(), 1))
+	n := min(chunk, t.Len())
 	g := &gridder{t: t, low: make([]float32, n), high: make([]float32, n), v: make([]float64, n), first: -1, bad: -1}
-	if t.Len() == 0 {
+	if n == 0 {
 		return nil
 	}
 	if g.grid = t.Grid(g.low[:1], g.high[:1], 0); g.grid == nil {
@@ -106,6 +107,23 @@ func newGridder(t *tensor.Tensor) *gridder {
 	g.whole = true
 	for i, v := range g.grid.Values {
 		g.whole = g.whole && v == float32(i)
+	}
+	last := len(g.grid.Values) - 1
+	gap := func(k int) float64 { // from value k to the next; where there is none, the one beside it
+		k = max(min(k, last-1), 0)
+		return float64(g.grid.Values[k+1]) - float64(g.grid.Values[k])
+	}
+	for k, v := range g.grid.Values {
+		below, above := 0.5+slack, 0.5+slack
+		if k == 0 {
+			below = g.grid.Clip
+		}
+		if k == last {
+			above = g.grid.Clip
+		}
+		g.least = append(g.least, float64(v)-below*gap(k-1))
+		g.most = append(g.most, float64(v)+above*gap(k))
+		g.widest = max(g.widest, gap(k))
 	}
 	return g
 }
@@ -116,6 +134,9 @@ func (g *gridder) look(x []float64, from int, other *gridder) {
 	v := g.v[:len(x)]
 	g.t.Float64s(v, from)
 	g.t.Grid(g.low[:len(x)], g.high[:len(x)], from)
+	if other != nil {
+		other.t.Grid(other.low[:len(x)], other.high[:len(x)], from)
+	}
 	for at := 0; at < len(x); { // elements with the same scale
 		end := at + 1
 		for end < len(x) && g.low[end] == g.low[at] && g.high[end] == g.high[at] {
@@ -133,16 +154,11 @@ func (g *gridder) look(x []float64, from int, other *gridder) {
 // steps returns how far elements at … end−1 of the chunk may have been moved by their own rounding.
 func (g *gridder) steps(at, end int) []float64 {
 	values := g.grid.Values
-	most := float32(0)
-	for i := 1; i < len(values); i++ {
-		most = max(most, values[i]-values[i-1])
-	}
-	share := float64(most) / float64(values[len(values)-1]-values[0]) * math.Max(0.5+slack, g.grid.Clip)
-	out := g.v[:0:0]
+	share := g.widest / float64(values[len(values)-1]-values[0]) * math.Max(0.5+slack, g.grid.Clip)
 	for i := at; i < end; i++ {
-		out = append(out, share*math.Abs(float64(g.high[i])-float64(g.low[i])))
+		g.v[i] = share * math.Abs(float64(g.high[i])-float64(g.low[i]))
 	}
-	return out
+	return g.v[at:end]
 }
 
 // group adds elements with one scale, that begin at element from; more is how far each may be moved
@@ -241,32 +257,12 @@ func (g *gridder) near(at, code, room float64) bool {
 		}
 	}
 	k = min(max(k, 0), len(values)-1)
-	value := func(k int) float64 { return float64(values[k]) }
-	below, above := 1.0, 1.0
-	if k > 0 {
-		below = value(k) - value(k-1)
-	}
-	if k+1 < len(values) {
-		above = value(k+1) - value(k)
-	} else {
-		above = below
-	}
-	if k == 0 {
-		below = above
-	}
-	least, most := value(k)-(0.5+slack)*below, value(k)+(0.5+slack)*above
-	if k == 0 {
-		least = value(k) - g.grid.Clip*below
-	}
-	if k == len(values)-1 {
-		most = value(k) + g.grid.Clip*above
-	}
-	return at >= least-room && at <= most+room
+	return at >= g.least[k]-room && at <= g.most[k]+room
 }
 
-// verdict says what that means. A few wrong elements, or some wrong groups, are a fault; where a
+// judge says what that means. A few wrong elements, or some wrong groups, are a fault; where a
 // quantiser makes up for the errors of other inputs, as GPTQ does, all groups have such elements.
-func (g *gridder) verdict(q quantised) quantised {
+func (g *gridder) judge(q *quantised) {
 	parts := (q.N + spreadLen - 1) / spreadLen
 	compensates := slices.ContainsFunc([]string{"gptq", "int", "awq"}, func(f string) bool { return strings.HasPrefix(q.format, f) })
 	switch {
@@ -279,7 +275,6 @@ func (g *gridder) verdict(q quantised) quantised {
 		q.why = fmt.Sprintf("%d of %d elements are not rounded to the nearest number of %s, in %d of %d parts, first at %v; rel. L2 %.3g",
 			g.wrong, q.N, q.format, g.spread, parts, g.t.Index(g.first), q.RelL2)
 	}
-	return q
 }
 
 // compensating looks at weights that are not rounded to nearest, which those of a quantiser are not
@@ -287,7 +282,7 @@ func (g *gridder) verdict(q quantised) quantised {
 // others so, or if the gain of this one is another than theirs.
 func compensating(pairs []*pair) {
 	known := slices.DeleteFunc(slices.Clone(pairs), func(p *pair) bool { return p.q == nil || !p.q.made && !p.q.spread })
-	for _, members := range by(known, func(p *pair) string { return p.q.format }) {
+	for _, members := range grouped(known, func(p *pair) string { return p.q.format }) {
 		var gains []float64
 		for _, p := range members {
 			if p.q.spread {

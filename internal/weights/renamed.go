@@ -10,139 +10,83 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// byRule pairs the weights of the layers that rules name. A rule that finds none is an error.
-func (n *joiner) byRule(rules []match.Rule) error {
-	for _, r := range rules {
-		if err := r.Validate(); err != nil {
-			return err
+// byRule pairs the weights of the layers that a rule names. One that finds none is an error.
+func (c *comparison) byRule(r *match.Rule) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	before, members := len(c.pairs), map[string]wholes{} // by the names of parameters
+	for _, w := range c.ref.left() {
+		param := ""
+		golden, cand, ok := r.Expand(w.name)
+		if at := strings.LastIndex(w.name, "."); !ok && at >= 0 {
+			param = w.name[at:]
+			golden, cand, ok = r.Expand(w.name[:at])
 		}
-		before, members := len(n.pairs), map[string][]whole{} // by the names of parameters
-		inRef, inCand := endsOf(n.ref), endsOf(n.cand)
-		for _, w := range sorted(n.ref) {
-			layer, param := w.name, ""
-			golden, cand, ok := r.Expand(layer)
-			if at := strings.LastIndex(w.name, "."); !ok && at >= 0 {
-				layer, param = w.name[:at], w.name[at:]
-				golden, cand, ok = r.Expand(layer)
-			}
-			if !ok {
-				continue
-			}
-			refs, cands := []*weight{w}, []*weight(nil)
-			for _, name := range golden[1:] {
-				refs = append(refs, inRef.find(n.ref, name+param))
-			}
-			for _, name := range cand {
-				cands = append(cands, inCand.find(n.cand, name+param))
-			}
-			one, parts := cands[0], refs
-			if len(cands) > 1 {
-				one, parts = w, cands
-			}
-			if one == nil || slices.Contains(parts, nil) {
-				continue
-			}
-			x := whole{w: one}
-			for _, p := range parts {
-				x.add(p)
-			}
-			members[param] = append(members[param], x)
+		if !ok {
+			continue
 		}
-		for _, param := range slices.Sorted(maps.Keys(members)) {
-			switch m := members[param]; {
-			case len(r.Candidate) > 1:
-				n.apart(m, "split", "renamed")
-			case len(r.Golden) > 1:
-				n.apart(m, "fused", "renamed")
-			default:
-				for _, x := range m {
-					n.pair(x.parts[0], x.w, "renamed")
-				}
+		refs, cands := []*weight{w}, []*weight(nil)
+		for _, name := range golden[1:] {
+			refs = append(refs, c.ref.find(name+param))
+		}
+		for _, name := range cand {
+			cands = append(cands, c.cand.find(name+param))
+		}
+		if len(cands) > 1 {
+			members[param] = members[param].with(w, cands)
+		} else {
+			members[param] = members[param].with(cands[0], refs)
+		}
+	}
+	for _, param := range slices.Sorted(maps.Keys(members)) {
+		switch {
+		case len(r.Candidate) > 1:
+			c.apart(members[param], "split", "renamed")
+		case len(r.Golden) > 1:
+			c.apart(members[param], "fused", "renamed")
+		default:
+			for _, x := range members[param] {
+				c.pair(x.parts[0], x.w, "renamed")
 			}
 		}
-		if len(n.pairs) == before {
-			return fmt.Errorf("weights: rule %s joins no weights: names are those of layers, whose weights end in .weight or .bias", &r)
-		}
+	}
+	if len(c.pairs) == before {
+		return fmt.Errorf("weights: rule %s joins no weights: names are those of layers, whose weights end in .weight or .bias", r)
 	}
 	return nil
 }
 
-// endsWith returns the weight with a name, or the only one whose name ends with it at a dot.
-func endsWith(side map[string]*weight, name string) *weight { return endsOf(side).find(side, name) }
-
-// ends are the weights of a side by their names, and by all that these end with at a dot.
-type ends map[string][]*weight
-
-func endsOf(side map[string]*weight) ends {
-	out := ends{}
-	for _, w := range side {
-		for rest, more := w.name, true; more; _, rest, more = strings.Cut(rest, ".") {
-			out[rest] = append(out[rest], w)
-		}
-	}
-	return out
-}
-
-// find is endsWith, of a side that may have lost weights meanwhile.
-func (e ends) find(side map[string]*weight, name string) (found *weight) {
-	several := false
-	for _, w := range e[name] {
-		switch {
-		case side[w.key()] != w && side[w.name] != w:
-		case w.name == name:
-			return w
-		default:
-			several, found = found != nil, w
-		}
-	}
-	if several {
-		return nil
-	}
-	return found
-}
-
-func sorted(side map[string]*weight) (out []*weight) {
-	for _, key := range slices.Sorted(maps.Keys(side)) {
-		out = append(out, side[key])
-	}
-	return out
-}
-
 // byTiles pairs weights that one side has in one, and that the sides call otherwise, but number alike. That the
 // rows of one are those of several others tells which names these are, for all numbers.
-func (n *joiner) byTiles() {
-	for _, from := range n.directions("fused", "split") {
-		wholes := numbered(from.whole)
-		for _, family := range slices.Sorted(maps.Keys(wholes)) {
+func (c *comparison) byTiles() {
+	for _, from := range c.directions("fused", "split") {
+		all := numbered(from.whole)
+		for _, family := range slices.Sorted(maps.Keys(all)) {
 			parts := numbered(from.parts)
-			tiles := n.tiles(wholes[family], parts)
-			if len(tiles) == 0 {
-				continue
-			}
-			var members []whole
-			for _, number := range slices.Sorted(maps.Keys(wholes[family])) {
-				x := whole{w: wholes[family][number]}
+			var members wholes
+			tiles := c.tiles(all[family], parts)
+			for _, number := range slices.Sorted(maps.Keys(all[family])) {
+				var list []*weight
 				for _, name := range tiles {
-					x.add(parts[name][number])
+					list = append(list, parts[name][number])
 				}
-				if len(x.parts) == len(tiles) {
-					members = append(members, x)
-				}
+				members = members.with(all[family][number], list)
 			}
-			n.apart(members, from.by, "renamed")
+			c.apart(members, from.by, "renamed")
 		}
 	}
 }
 
 // tiles returns the families whose rows, one after the other, are those of a family; none if there are no such.
-func (n *joiner) tiles(wholes map[string]*weight, parts map[string]map[string]*weight) []string {
-	for _, number := range slices.Sorted(maps.Keys(wholes)) {
-		w := wholes[number]
+func (c *comparison) tiles(family map[string]*weight, parts map[string]map[string]*weight) []string {
+	for _, number := range slices.Sorted(maps.Keys(family)) {
+		w := family[number]
 		for _, t := range byRows(w.t) {
 			at := map[int]string{} // by first row
 			for _, family := range slices.Sorted(maps.Keys(parts)) {
 				if p := parts[family][number]; p != nil {
-					if row := n.rowOf(t, p); row >= 0 {
+					if row := c.rowOf(t, p); row >= 0 {
 						at[row] = family
 					}
 				}
@@ -177,7 +121,7 @@ func byRows(t *tensor.Tensor) []*tensor.Tensor {
 }
 
 // rowOf returns from which row on a weight holds another one; −1 for nowhere.
-func (n *joiner) rowOf(t *tensor.Tensor, p *weight) int {
+func (c *comparison) rowOf(t *tensor.Tensor, p *weight) int {
 	shape, rows := p.t.Shape(), rowsOf(p)
 	if len(byRows(p.t)) == 0 || len(shape) != len(t.Shape()) || rows >= firstAxis(t) || !slices.Equal(shape[1:], t.Shape()[1:]) {
 		return -1
@@ -193,7 +137,7 @@ func (n *joiner) rowOf(t *tensor.Tensor, p *weight) int {
 		if err != nil {
 			return -1
 		}
-		if n.alike(p, &weight{t: part, role: p.role, param: p.param}) {
+		if c.alike(p, &weight{t: part, role: p.role, param: p.param}) {
 			return row
 		}
 	}

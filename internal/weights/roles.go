@@ -9,17 +9,11 @@ import (
 	"strings"
 )
 
-// by groups pairs by a key, in their order.
-func by[K comparable](pairs []*pair, key func(p *pair) K) (groups [][]*pair) {
-	at := map[K]int{}
-	for _, p := range pairs {
-		k := key(p)
-		i, ok := at[k]
-		if !ok {
-			i = len(groups)
-			at[k], groups = i, append(groups, nil)
-		}
-		groups[i] = append(groups[i], p)
+// grouped has a list by a key.
+func grouped[K comparable, T any](list []T, key func(x T) K) map[K][]T {
+	groups := map[K][]T{}
+	for _, x := range list {
+		groups[key(x)] = append(groups[key(x)], x)
 	}
 	return groups
 }
@@ -36,7 +30,7 @@ func (p *pair) with(name string) *trial {
 
 // agree makes the weights of a role have the same step where they can, and names those that have others.
 func agree(pairs []*pair) {
-	for _, family := range by(pairs, func(p *pair) string { return p.ref.family() + strings.Join(p.by, ",") }) {
+	for _, family := range grouped(pairs, func(p *pair) string { return p.ref.family() + strings.Join(p.by, ",") }) {
 		members := slices.DeleteFunc(slices.Clone(family), func(p *pair) bool { return len(p.may) == 0 })
 		if len(members) == 0 {
 			continue
@@ -86,25 +80,21 @@ func mostHave(members []*pair) (name string, holding int) {
 // alone looks at roles with a single weight, that have a step which can be told from none: such as
 // the last norm. There must be another role with it.
 func alone(pairs []*pair) {
-	isNorm := func(p *pair) bool { return strings.Contains(p.ref.role, "norm") && p.ref.param == "weight" }
 	type class struct { // of norms: Qwen3-Next's gated norm of a head's width has no + 1 where all others do
 		width int
 		step  string
 	}
-	members, norms := map[string]int{}, map[class]int{} // by family
-	roles := map[string]map[string]bool{}               // by step
+	members, turned, norms := map[string]int{}, map[string]bool{}, map[class]int{} // by family
 	for _, p := range pairs {
 		members[p.ref.family()]++
 		if !p.exact() {
 			continue
 		}
-		name := p.may[0].name()
-		if roles[name] == nil {
-			roles[name] = map[string]bool{}
+		if p.may[0].name() == "transposed" {
+			turned[p.ref.family()] = true
 		}
-		roles[name][p.ref.family()] = true
-		if isNorm(p) && !constantly(p.ref) {
-			norms[class{p.ref.t.Len(), name}]++
+		if p.ref.isNorm() && !constantly(p.ref) {
+			norms[class{p.ref.t.Len(), p.may[0].name()}]++
 		}
 	}
 	for _, p := range pairs {
@@ -114,11 +104,11 @@ func alone(pairs []*pair) {
 		t, shape := p.may[0], p.cand.t.Shape()
 		have := func(step string) int { return norms[class{p.ref.t.Len(), step}] }
 		switch name := t.name(); {
-		case isNorm(p) && t.calc != nil && have("") > 0 && have(name) == 1:
+		case p.ref.isNorm() && t.calc != nil && have("") > 0 && have(name) == 1:
 			p.result.Detail = name + " in this norm only"
-		case isNorm(p) && t.calc == nil && have("norm + 1") > 1 && have("") == 1:
+		case p.ref.isNorm() && t.calc == nil && have("norm + 1") > 1 && have("") == 1:
 			p.result.Detail = "norm + 1 everywhere but in this norm"
-		case name == "transposed" && len(shape) == 2 && shape[0] == shape[1] && len(roles[name]) == 1:
+		case name == "transposed" && len(shape) == 2 && shape[0] == shape[1] && len(turned) == 1:
 			p.result.Detail = "transposed, and no other weight is"
 		}
 	}
@@ -129,35 +119,28 @@ func alone(pairs []*pair) {
 // the head. A step that all have may be undone by the engine, one that a part has cannot be.
 func together(pairs []*pair) {
 	known := slices.DeleteFunc(slices.Clone(pairs), func(p *pair) bool { return len(p.may) == 0 || p.result.Detail != "" })
-	for _, layer := range by(known, func(p *pair) [2]string { return [2]string{p.ref.layer, p.ref.param} }) {
-		rotaryTogether(layer)
-		matrices := slices.DeleteFunc(slices.Clone(layer), func(p *pair) bool {
-			return !strings.Contains(p.ref.role, ".") || len(squeezed(p.ref.t.Shape())) != 2
-		})
-		for _, module := range by(matrices, func(p *pair) string { m, _, _ := strings.Cut(p.ref.role, "."); return m }) {
-			turnedTogether(module)
-		}
-		scaledTogether(layer)
-		scoresTogether(layer)
-	}
-}
-
-// of returns the weight of a role; nil if there is none or several.
-func of(pairs []*pair, role string) (found *pair) {
-	for _, p := range pairs {
-		if p.ref.role == role {
-			if found != nil {
+	for _, layer := range grouped(known, func(p *pair) [2]string { return [2]string{p.ref.layer, p.ref.param} }) {
+		byRole := grouped(layer, func(p *pair) string { return p.ref.role })
+		of := func(role string) *pair { // nil if there is none or several
+			if len(byRole[role]) != 1 {
 				return nil
 			}
-			found = p
+			return byRole[role][0]
 		}
+		rotaryTogether(of("attn.q"), of("attn.k"))
+		matrices := slices.DeleteFunc(layer, func(p *pair) bool {
+			return !strings.Contains(p.ref.role, ".") || len(squeezed(p.ref.t.Shape())) != 2
+		})
+		for _, module := range grouped(matrices, func(p *pair) string { m, _, _ := strings.Cut(p.ref.role, "."); return m }) {
+			turnedTogether(module)
+		}
+		scaledTogether(of("lmhead"), of("embed"))
+		scoresTogether(of("attn.q"), of("attn.k"), of("attn.qnorm"), of("attn.knorm"))
 	}
-	return found
 }
 
 // rotaryTogether looks at the order of rows in which rotary positions are applied: q·k needs it of both.
-func rotaryTogether(pairs []*pair) {
-	q, k := of(pairs, "attn.q"), of(pairs, "attn.k")
+func rotaryTogether(q, k *pair) {
 	if q == nil || k == nil {
 		return
 	}
@@ -199,8 +182,7 @@ func turnedTogether(pairs []*pair) {
 
 // scaledTogether looks at the head: √hidden belongs to the embedding, which a model multiplies by it, and is no
 // scale of logits where the embedding has none.
-func scaledTogether(pairs []*pair) {
-	head, embed := of(pairs, "lmhead"), of(pairs, "embed")
+func scaledTogether(head, embed *pair) {
 	if head == nil || embed == nil {
 		return
 	}
@@ -212,11 +194,11 @@ func scaledTogether(pairs []*pair) {
 
 // scoresTogether looks at the scale of q·k, to which q, k and norms of theirs add a factor each: it is 1/√d, or
 // that is in them, and the engine has none or another base of its exponentials.
-func scoresTogether(pairs []*pair) {
+func scoresTogether(factors ...*pair) {
 	all, width := 1.0, 1.0
 	var scaled []*pair
-	for _, role := range []string{"attn.q", "attn.k", "attn.qnorm", "attn.knorm"} {
-		if p := of(pairs, role); p != nil && p.exact() {
+	for _, p := range factors {
+		if p != nil && p.exact() {
 			if c := p.may[0].calc; c != nil && c.factor != 0 {
 				all, width, scaled = all*c.factor, math.Max(width, c.width), append(scaled, p)
 			}

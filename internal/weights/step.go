@@ -10,12 +10,13 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// move is another order of a weight's elements.
+// layout lays a weight out in another way; an error if its shape does not fit.
+type layout = func(t *tensor.Tensor) (*tensor.Tensor, error)
+
+// move is another order of a weight's elements: lay makes the candidate's of the reference's, undo the other way round.
 type move struct {
-	name string // "" for the weight as it is
-	// lay returns the reference as the candidate lays it out, and undo the candidate as the reference does; false
-	// if the shapes do not fit. undo is nil if that is not known.
-	lay, undo func(t *tensor.Tensor) (*tensor.Tensor, bool)
+	name      string // "" for the weight as it is
+	lay, undo layout
 }
 
 // calc is what may have been calculated of each element.
@@ -28,9 +29,9 @@ type calc struct {
 	width  float64                        // of a head, of which the factor is a power; 0 for another
 }
 
-var asIs = move{lay: same, undo: same}
+var asIs = move{"", same, same}
 
-func same(t *tensor.Tensor) (*tensor.Tensor, bool) { return t, true }
+func same(t *tensor.Tensor) (*tensor.Tensor, error) { return t, nil }
 
 // movesOf lists the orders in which a weight can have the candidate's shape, the plainest first.
 func movesOf(w *weight, cand *tensor.Tensor, configs ...checkpoint.Config) (out []move) {
@@ -40,7 +41,7 @@ func movesOf(w *weight, cand *tensor.Tensor, configs ...checkpoint.Config) (out 
 	}
 	if len(out) > 0 && (w.role == "attn.q" || w.role == "attn.k") {
 		for _, n := range headCounts(w.role, rows, configs...) {
-			into, back := interleave(n, rows, true), interleave(n, rows, false)
+			into, back := interleave(n, 2, rows/n/2), interleave(n, rows/n/2, 2)
 			out = append(out, move{fmt.Sprintf("interleaved in %d heads", n), into, back},
 				move{fmt.Sprintf("interleaving of %d heads undone", n), back, into})
 		}
@@ -58,74 +59,60 @@ func movesOf(w *weight, cand *tensor.Tensor, configs ...checkpoint.Config) (out 
 
 // turns lists the orders of axes in which the reference has the candidate's shape: the last two
 // exchanged, or those of a convolution, whose inputs come last in some engines.
-func turns(ref, cand *tensor.Tensor) (out []move) {
-	add := func(name string, order ...int) {
-		lay := func(t *tensor.Tensor) (*tensor.Tensor, bool) {
-			x, err := t.Transpose(order...)
-			return x, err == nil
-		}
-		if x, ok := lay(ref); ok && slices.Equal(squeezed(x.Shape()), squeezed(cand.Shape())) {
-			m := move{name: name, lay: lay}
-			if order == nil {
-				m.undo = lay
-			}
-			out = append(out, m)
-		}
+func turns(ref, cand *tensor.Tensor) []move {
+	turn := func(order ...int) layout {
+		return func(t *tensor.Tensor) (*tensor.Tensor, error) { return t.Transpose(order...) }
 	}
-	n := len(ref.Shape())
-	add("transposed")
-	if n >= 4 {
+	out := []move{{"transposed", turn(), turn()}}
+	if n := len(ref.Shape()); n >= 4 {
 		last, first := []int{0}, []int{0, n - 1}
 		for i := 2; i < n; i++ {
 			last, first = append(last, i), append(first, i-1)
 		}
-		add("channels last", append(last, 1)...)
-		add("channels first", first...)
+		into, back := turn(append(last, 1)...), turn(first...)
+		out = append(out, move{"channels last", into, back}, move{"channels first", back, into})
 	}
-	return out
+	return slices.DeleteFunc(out, func(m move) bool {
+		x, err := m.lay(ref)
+		return err != nil || !slices.Equal(squeezed(x.Shape()), squeezed(cand.Shape()))
+	})
 }
 
-// interleave returns the step between the halves of each head, as Hugging Face has them, and their
-// pairs, as llama.cpp has them: row 2j+s of a head is row s·d/2+j.
-func interleave(heads, rows int, into bool) func(*tensor.Tensor) (*tensor.Tensor, bool) {
-	return func(t *tensor.Tensor) (*tensor.Tensor, bool) {
-		split := []int{heads, 2, rows / heads / 2, t.Len() / max(rows, 1)}
-		if !into {
-			split[1], split[2] = split[2], 2
+// interleave exchanges the two axes that the rows of each head have, a by b: the halves of each head, as Hugging Face
+// has them, are pairs for llama.cpp, with row s·d/2+j as row 2j+s.
+func interleave(heads, a, b int) layout {
+	return func(t *tensor.Tensor) (*tensor.Tensor, error) {
+		x, err := t.Reshape(heads, a, b, t.Len()/max(heads*a*b, 1))
+		if err != nil {
+			return nil, err
 		}
-		x, err := t.Reshape(split...)
-		if err == nil {
-			x, err = x.Transpose(0, 2, 1, 3)
-		}
-		return x, err == nil
+		return x.Transpose(0, 2, 1, 3)
 	}
 }
 
 // calcsOf lists what may be calculated of the elements of a weight.
-func calcsOf(w *weight, configs ...checkpoint.Config) (out []calc) {
+func calcsOf(w *weight, configs ...checkpoint.Config) (out []*calc) {
 	add := func(name string, ulps float64, f func(v float64) float64) {
-		out = append(out, calc{name: name, ulps: ulps, number: func(_ int, v float64) float64 { return f(v) }})
+		out = append(out, &calc{name: name, ulps: ulps, number: func(_ int, v float64) float64 { return f(v) }})
 	}
-	if len(squeezed(w.t.Shape())) == 1 && strings.Contains(w.role, "norm") && w.param == "weight" {
+	scale := func(name string, by, width float64) {
+		if by > 0 && by != 1 && !slices.ContainsFunc(out, func(c *calc) bool { return c.factor == by }) {
+			times := func(_ int, v float64) float64 { return v * by }
+			out = append(out, &calc{name: "scale " + name, number: times, factor: by, width: width})
+		}
+	}
+	if len(squeezed(w.t.Shape())) == 1 && w.isNorm() {
 		add("norm + 1", 0, func(v float64) float64 { return v + 1 })
 		add("norm − 1", 0, func(v float64) float64 { return v - 1 })
 	}
-	scale := func(name string, by, width float64) {
-		if by > 0 && by != 1 && !slices.ContainsFunc(out, func(c calc) bool { return c.factor == by }) {
-			add("scale "+name, 0, func(v float64) float64 { return v * by })
-			out[len(out)-1].factor, out[len(out)-1].width = by, width
-		}
-	}
 	switch w.role {
 	case "attn.q", "attn.k", "attn.qnorm", "attn.knorm", "attn.qkv":
+		powers := []string{"^-1/2", "^1/2", "^-1/4", "^1/4"}
 		for _, d := range headSizes(rowCount(w), configs...) {
-			for _, p := range []struct {
-				text string
-				e    float64
-			}{{"^-1/2", -0.5}, {"^1/2", 0.5}, {"^-1/4", -0.25}, {"^1/4", 0.25}} {
-				v := math.Pow(float64(d), p.e)
-				scale(fmt.Sprintf("%d%s", d, p.text), v, float64(d))
-				scale(fmt.Sprintf("%d%s·log₂e", d, p.text), v*math.Log2E, float64(d))
+			for i, e := range []float64{-0.5, 0.5, -0.25, 0.25} {
+				name, v := fmt.Sprint(d, powers[i]), math.Pow(float64(d), e)
+				scale(name, v, float64(d))
+				scale(name+"·log₂e", v*math.Log2E, float64(d))
 			}
 		}
 		scale("log₂e", math.Log2E, 0)

@@ -81,29 +81,23 @@ type trial struct {
 // trialsOf are the steps by which a weight can be the candidate's, the fewest first, and those by some more
 // calculations of the weight as it lies.
 func trialsOf(ref *weight, cand *tensor.Tensor, configs []checkpoint.Config, more ...*calc) (out []*trial) {
-	for _, m := range movesOf(ref, cand, configs...) {
-		if t := newTrial(ref.t, cand, m, nil); t != nil {
-			out = append(out, t)
-		}
-	}
-	bases, calcs := out, calcsOf(ref, configs...)
 	add := func(m move, c *calc, base *trial) {
 		if t := newTrial(ref.t, cand, m, c); t != nil {
 			t.base = base
 			out = append(out, t)
 		}
 	}
-	for _, b := range bases {
-		for i := range calcs {
-			add(b.move, &calcs[i], b)
+	for _, m := range movesOf(ref, cand, configs...) {
+		add(m, nil, nil)
+	}
+	plainest, calcs := append(slices.Clip(out), nil)[0], calcsOf(ref, configs...)
+	for _, b := range out {
+		for _, c := range calcs {
+			add(b.move, c, b)
 		}
 	}
 	for _, c := range more {
-		var base *trial
-		if len(bases) > 0 {
-			base = bases[0]
-		}
-		add(asIs, c, base)
+		add(asIs, c, plainest)
 	}
 	return out
 }
@@ -111,13 +105,13 @@ func trialsOf(ref *weight, cand *tensor.Tensor, configs []checkpoint.Config, mor
 // newTrial returns nil if the step does not fit.
 func newTrial(ref, cand *tensor.Tensor, m move, c *calc) *trial {
 	t := &trial{move: m, calc: c, ref: ref, cand: cand, tol: compare.Tolerance{EqualNaN: true}}
-	ok := true
-	if ref.Packing() != "" && cand.Packing() == "" && m.undo != nil {
-		t.cand, ok = m.undo(cand)
+	var err error
+	if ref.Packing() != "" && cand.Packing() == "" {
+		t.cand, err = m.undo(cand)
 	} else {
-		t.ref, ok = m.lay(ref)
+		t.ref, err = m.lay(ref)
 	}
-	if !ok || t.ref.Len() != t.cand.Len() {
+	if err != nil || t.ref.Len() != t.cand.Len() {
 		return nil
 	}
 	t.golden, t.actual = shaped(t.ref, t.cand.Shape()), t.cand
@@ -128,8 +122,12 @@ func newTrial(ref, cand *tensor.Tensor, m move, c *calc) *trial {
 				values[i] = float32(c.number(from+i, float64(v)))
 			}
 		})
-		units := cmp.Or(c.ulps, ulps) * max(coarse.Epsilon(), tensor.F32.Epsilon())
-		t.tol.Rtol, t.tol.Atol = units, units*c.size+cmp.Or(c.ulps, ulps)*subnormal(coarse)
+		units := cmp.Or(c.ulps, ulps)
+		t.tol.Rtol = units * max(coarse.Epsilon(), tensor.F32.Epsilon())
+		t.tol.Atol = t.tol.Rtol * c.size
+		if n, ok := narrow(coarse); ok {
+			t.tol.Atol += units * math.Ldexp(1, n.Least-n.Bits+1) // the distance of numbers that are nearly 0
+		}
 	}
 	if ref.DType() != cand.DType() || c != nil {
 		t.golden, t.actual = cast(t.golden, coarse), cast(t.actual, coarse)
@@ -189,29 +187,28 @@ func cast(t *tensor.Tensor, d tensor.DType) *tensor.Tensor {
 	return checkpoint.Map(t, tensor.F32, t.Shape(), func(values []float32, _ int) { round(values) })
 }
 
+// narrow is the type of fewer digits than float32 that a type is.
+func narrow(d tensor.DType) (n vec.Narrow, ok bool) {
+	is := func(n vec.Narrow) bool { return n.Name == d.String() || n.Name+"fn" == d.String() }
+	if i := slices.IndexFunc(vec.Narrows, is); i >= 0 {
+		return vec.Narrows[i], true
+	}
+	return n, false
+}
+
 // rounding rounds as casts to a type do; nil if there is nothing to round.
 func rounding(d tensor.DType) func(values []float32) {
-	var round func(v float32) float32
-	switch d {
-	case tensor.F32:
+	n, ok := narrow(d)
+	round := func(v float32) float32 { return float32(n.Round(float64(v))) }
+	switch {
+	case d == tensor.F32:
 		return func([]float32) {} // they are read so
-	case tensor.BF16:
-		return func(values []float32) {
-			for i, v := range values {
-				b := math.Float32bits(v)
-				if w := math.Float32frombits((b + 0x7fff + b>>16&1) &^ 0xffff); w-w == 0 {
-					values[i] = w
-				}
-			}
-		}
-	case tensor.F16:
+	case !ok:
+		return nil
+	case d == tensor.BF16:
+		round = smallfloat.RoundBF16
+	case d == tensor.F16:
 		round = smallfloat.RoundF16
-	default:
-		i := slices.IndexFunc(vec.Narrows, func(n vec.Narrow) bool { return n.Name == d.String() || n.Name+"fn" == d.String() })
-		if i < 0 {
-			return nil
-		}
-		round = func(v float32) float32 { return float32(vec.Narrows[i].Round(float64(v))) }
 	}
 	return func(values []float32) {
 		for i, v := range values {
@@ -220,19 +217,6 @@ func rounding(d tensor.DType) func(values []float32) {
 			}
 		}
 	}
-}
-
-// subnormal is the smallest number of a type, the distance of those that are nearly 0.
-func subnormal(d tensor.DType) float64 {
-	switch d {
-	case tensor.F16:
-		return 0x1p-24
-	case tensor.F8E4M3FN:
-		return 0x1p-9
-	case tensor.F8E5M2:
-		return 0x1p-16
-	}
-	return 0
 }
 
 // sample looks at some parts.

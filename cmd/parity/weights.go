@@ -61,9 +61,6 @@ func (f *weightsFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if opt.Adapter != nil {
-		defer func() { err = errors.Join(err, opt.Adapter.Close()) }()
-	}
 	progress, end := progress(cmd.ErrOrStderr(), "comparing", worthALine)
 	opt.Progress = progress
 	report, err := weights.Compare(cmd.Context(), sides[0], sides[1], opt)

@@ -20,10 +20,11 @@ func (c *comparison) mergeNorms() {
 		if !ok {
 			continue
 		}
-		var stats [4][]float64
+		n := mean.t.Len()
+		stats := [][]float64{nil, nil, slices.Repeat([]float64{1}, n), make([]float64, n)}
 		var folded []*weight
 		for i, param := range running {
-			if w := c.ref.find(layer + param); w != nil && w.t.Len() == mean.t.Len() {
+			if w := c.ref.find(layer + param); w != nil && w.t.Len() == n {
 				stats[i], folded = numbers(w.t, w.t.Len()), append(folded, w)
 			}
 		}
@@ -38,14 +39,14 @@ func (c *comparison) mergeNorms() {
 }
 
 // mergedInto finds the layer whose rows have a normalisation in them, by its weight, and adds the step to it.
-func (c *comparison) mergedInto(stats [4][]float64) bool {
+func (c *comparison) mergedInto(stats [][]float64) bool {
 	for _, p := range c.pairs {
 		if p.ref.param != "weight" || len(p.ref.t.Shape()) < 2 || firstAxis(p.ref.t) != len(stats[0]) || p.more != nil {
 			continue
 		}
 		for _, eps := range epsilons {
 			scale, shift, size := normalised(stats, eps)
-			width := p.ref.t.Len() / len(stats[0])
+			width := p.ref.t.Len() / len(scale)
 			k := &calc{name: "norm folded", ulps: normUlps, number: func(i int, v float64) float64 { return v * scale[i/width] }}
 			if t := newTrial(p.ref.t, p.cand.t, asIs, k); t != nil && t.sample().Mismatches == 0 {
 				p.more = append(p.more, k)
@@ -74,15 +75,9 @@ func (c *comparison) mergeBias(of *pair, k *calc) {
 
 // normalised is what a normalisation does to each row: by what it is multiplied, what is added, and the size of the
 // largest number that is.
-func normalised(stats [4][]float64, eps float64) (scale, shift []float64, size float64) {
+func normalised(stats [][]float64, eps float64) (scale, shift []float64, size float64) {
 	for i, mean := range stats[0] {
-		s, add := 1/math.Sqrt(stats[1][i]+eps), 0.0
-		if stats[2] != nil {
-			s *= stats[2][i]
-		}
-		if stats[3] != nil {
-			add = stats[3][i]
-		}
+		s, add := stats[2][i]/math.Sqrt(stats[1][i]+eps), stats[3][i]
 		scale, shift = append(scale, s), append(shift, add-mean*s)
 		size = max(size, math.Abs(mean*s), math.Abs(add))
 	}

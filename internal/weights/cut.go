@@ -59,13 +59,10 @@ func (c *comparison) cuttings(x whole) (out []cutting) {
 // headGroups are the numbers of groups in which q, k and v of heads may lie together: each group
 // has a head of k and of v.
 func headGroups(rows []int, configs ...checkpoint.Config) (out []int) {
-	for _, configs := range [][]checkpoint.Config{configs, nil} {
-		for _, role := range []string{"attn.k", "attn.q"} {
-			for _, g := range headCounts(role, rows[1], configs...) {
-				if g > 1 && rows[0]%g == 0 && rows[2]%g == 0 && !slices.Contains(out, g) {
-					out = append(out, g)
-				}
-			}
+	k, q, usual := headCounts("attn.k", rows[1], configs...), headCounts("attn.q", rows[1], configs...), headCounts("", rows[1])
+	for _, g := range slices.Concat(k, q, usual) {
+		if g > 1 && rows[0]%g == 0 && rows[2]%g == 0 && !slices.Contains(out, g) {
+			out = append(out, g)
 		}
 	}
 	return out
@@ -264,19 +261,14 @@ func (c *comparison) unstack() {
 // qkvRows are the rows that q, k and v may have in a weight that holds them: as many heads as a config says, or as many
 // each.
 func qkvRows(all int, configs ...checkpoint.Config) (out [][]int) {
-	add := func(q, kv int) {
+	for _, c := range append(slices.Clip(configs), checkpoint.Config{"num_heads": 1}) {
+		q, kv := c.Heads(), c.KVHeads()
 		if q > 0 && all%(q+2*kv) == 0 {
 			d := all / (q + 2*kv)
-			if parts := []int{q * d, kv * d, kv * d}; !slices.ContainsFunc(out, func(o []int) bool { return slices.Equal(o, parts) }) {
-				out = append(out, parts)
-			}
+			out = append(out, []int{q * d, kv * d, kv * d})
 		}
 	}
-	for _, c := range configs {
-		add(c.Heads(), c.KVHeads())
-	}
-	add(1, 1)
-	return out
+	return slices.CompactFunc(out, slices.Equal)
 }
 
 // regroup returns the steps between all of q, then k, then v, and the rows of each group of heads together, as

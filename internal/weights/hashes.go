@@ -89,24 +89,25 @@ func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error
 
 // judgeHash judges one weight. r is the reference's of its place, or nil; same are those that have its hash.
 func judgeHash(h Hash, r *weight, same []*weight) Result {
-	out := Result{Status: Ignored, Candidate: h.Name, Detail: "no weight of the reference is called so"}
 	isZero := func() bool { return h.SHA256 == zeroHash(h) }
-	if r != nil {
-		out.Reference = r.name
-		out.Detail = "its bytes are not the checkpoint's: keep the weights themselves to see whether that is a step or a fault (parity run --set weights=bytes)"
-	}
 	switch {
-	case r != nil && r.t.Len() != elements(h.Shape):
-	case r != nil && slices.Contains(same, r) && r.t.DType() == h.DType:
+	case r == nil && len(same) > 0 && !isZero(): // so are many
+		return Result{Status: Step, Reference: same[0].name, Candidate: h.Name, Steps: []string{"renamed"}}
+	case r == nil:
+		return Result{Status: Ignored, Candidate: h.Name, Detail: "no weight of the reference is called so"}
+	}
+	out := Result{Status: Ignored, Reference: r.name, Candidate: h.Name,
+		Detail: "its bytes are not the checkpoint's: keep the weights themselves to see whether that is a step or a fault (parity run --set weights=bytes)"}
+	switch {
+	case r.t.Len() != elements(h.Shape):
+	case slices.Contains(same, r) && r.t.DType() == h.DType:
 		out.Status, out.Detail = Equal, ""
-	case r != nil && slices.Contains(same, r):
+	case slices.Contains(same, r):
 		out.Status, out.Steps, out.Detail = Step, []string{"cast"}, ""
-	case r != nil && isZero():
+	case isZero():
 		out.Status, out.Cause, out.Detail = Differs, causeZero, "all zeros, the reference's is not"
-	case len(same) > 0 && r != nil:
+	case len(same) > 0:
 		out.Status, out.Cause, out.Detail = Differs, causeOther, "it is "+same[0].name
-	case len(same) > 0 && !isZero(): // so are many
-		out.Status, out.Reference, out.Steps, out.Detail = Step, same[0].name, []string{"renamed"}, ""
 	}
 	return out
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/vec"
-	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
@@ -32,21 +31,20 @@ const (
 type Adapter struct {
 	Path  string
 	pairs map[string]*lowRank // by the name of the weight
-	file  *tensor.File
 }
 
 // lowRank is s·B·A, with A [r, in] and B [out, r].
 type lowRank struct {
-	a, b  []float64
-	rank  int
-	in    int
-	scale float64
+	a, b     []float64
+	rank, in int
+	scale    float64
 }
 
-// OpenAdapter opens the folder of an adapter. The error is for one without its files, or that is not
+// OpenAdapter reads the folder of an adapter. The error is for one without its files, or that is not
 // LoRA.
 func OpenAdapter(dir string) (a *Adapter, err error) {
-	data, err := mapfile.Read(filepath.Join(dir, adapterConfig), mapfile.MaxConfig)
+	path, file := filepath.Join(dir, adapterConfig), filepath.Join(dir, adapterFile)
+	data, err := mapfile.Read(path, mapfile.MaxConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -59,19 +57,20 @@ func OpenAdapter(dir string) (a *Adapter, err error) {
 		DoRA   bool           `json:"use_dora"`
 	}
 	if err := json.Unmarshal(data, &config); err != nil {
-		return nil, fmt.Errorf("%s: want a JSON object, as peft writes it: %w", filepath.Join(dir, adapterConfig), err)
+		return nil, fmt.Errorf("%s: want a JSON object, as peft writes it: %w", path, err)
 	}
 	switch {
 	case config.Type != "" && config.Type != "LORA" || config.DoRA || config.Turned || len(config.Alphas) > 0:
-		return nil, fmt.Errorf("%s: only LoRA is read, without use_dora, fan_in_fan_out and alpha_pattern", filepath.Join(dir, adapterConfig))
+		return nil, fmt.Errorf("%s: only LoRA is read, without use_dora, fan_in_fan_out and alpha_pattern", path)
 	case config.Alpha == nil:
-		return nil, fmt.Errorf("%s: it has no lora_alpha", filepath.Join(dir, adapterConfig))
+		return nil, fmt.Errorf("%s: it has no lora_alpha", path)
 	}
-	f, err := safetensors.Open(filepath.Join(dir, adapterFile))
+	f, err := safetensors.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	a = &Adapter{Path: dir, pairs: map[string]*lowRank{}, file: f}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	a = &Adapter{Path: dir, pairs: map[string]*lowRank{}}
 	for _, t := range f.Tensors {
 		base, ok := strings.CutSuffix(t.Name, ".lora_A.weight")
 		if !ok {
@@ -79,17 +78,16 @@ func OpenAdapter(dir string) (a *Adapter, err error) {
 		}
 		b, ok := f.Lookup(base + ".lora_B.weight")
 		if !ok || len(t.Tensor.Shape()) != 2 || len(b.Shape()) != 2 || b.RowLen() != t.Tensor.Shape()[0] {
-			return nil, errors.Join(fmt.Errorf("%s: %s: want lora_A [r, in] and lora_B [out, r]", filepath.Join(dir, adapterFile), base), f.Close())
+			return nil, fmt.Errorf("%s: %s: want lora_A [r, in] and lora_B [out, r]", file, base)
 		}
-		l := &lowRank{a: numbers(t.Tensor, t.Tensor.Len()), b: numbers(b, b.Len()), rank: b.RowLen(), in: t.Tensor.RowLen()}
-		l.scale = *config.Alpha / float64(l.rank)
+		l := &lowRank{numbers(t.Tensor, t.Tensor.Len()), numbers(b, b.Len()), b.RowLen(), t.Tensor.RowLen(), *config.Alpha / float64(b.RowLen())}
 		if config.Rank {
 			l.scale = *config.Alpha / math.Sqrt(float64(l.rank))
 		}
 		a.pairs[strings.TrimPrefix(base, "base_model.model.")+".weight"] = l
 	}
 	if len(a.pairs) == 0 {
-		return nil, errors.Join(fmt.Errorf("%s: no lora_A and lora_B", filepath.Join(dir, adapterFile)), f.Close())
+		return nil, fmt.Errorf("%s: no lora_A and lora_B", file)
 	}
 	return a, nil
 }
@@ -104,23 +102,12 @@ func FindAdapter(paths ...string) (*Adapter, error) {
 	return nil, nil
 }
 
-// Close closes the files.
-func (a *Adapter) Close() error { return a.file.Close() }
-
 // of returns what is added to a weight; nil for nothing. Names may lack the first modules.
 func (a *Adapter) of(name string) *lowRank {
 	if a == nil {
 		return nil
 	}
 	return a.pairs[checkpoint.KeyOf(a.pairs, name)]
-}
-
-// row adds row i of s·B·A to dst, times by.
-func (l *lowRank) row(dst []float64, i int, by float64) {
-	for k := range l.rank {
-		f := by * l.scale * l.b[i*l.rank+k]
-		floats.AddScaled(dst, f, l.a[k*l.in:(k+1)*l.in])
-	}
 }
 
 // adapted judges a pair by the adapter: the candidate must have it. It reports whether it has said
@@ -150,7 +137,9 @@ func (l *lowRank) matches(p *pair, by float64) bool {
 	for i := range len(l.b) / l.rank {
 		p.ref.t.Float64s(w, i*l.in)
 		p.cand.t.Float64s(c, i*l.in)
-		l.row(w, i, by)
+		for k := range l.rank {
+			floats.AddScaled(w, by*l.scale*l.b[i*l.rank+k], l.a[k*l.in:(k+1)*l.in])
+		}
 		if figuresOf(vector(w), vector(c), compare.Tolerance{Atol: eps * floats.Norm(w, math.Inf(1))}).Mismatches > 0 {
 			return false
 		}

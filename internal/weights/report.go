@@ -93,26 +93,30 @@ func (r *Report) Wrong() bool {
 // Text writes what a person wants to see: the verdict, each fault, and how many weights have which
 // steps.
 func (r *Report) Text(w io.Writer) error {
-	counts := map[string]int{}
+	counts, judged, right := map[string]int{}, 0, 0
 	var kinds []string
-	shown, judged := 0, 0
+	var faults strings.Builder
+	tw := tabwriter.NewWriter(&faults, 0, 0, 2, ' ', 0)
 	for _, x := range r.Weights {
 		if x.Status != Ignored {
 			judged++
 		}
 		if !x.Good() || x.Status == Blank {
-			shown++
+			fmt.Fprintf(tw, "  %s\t%s\t%s\n", x.Status, sanitize.Line(x.name()), sanitize.Line(x.Detail))
 			continue
+		}
+		if x.Status != Ignored {
+			right++
 		}
 		kind := x.Status
 		if len(x.Steps) > 0 {
 			kind += ": " + strings.Join(x.Steps, ", ")
 		}
-		if counts[kind] == 0 {
+		if counts[kind]++; counts[kind] == 1 {
 			kinds = append(kinds, kind)
 		}
-		counts[kind]++
 	}
+	tw.Flush() // into memory
 	verdict := "PASS"
 	switch {
 	case r.Wrong():
@@ -120,17 +124,7 @@ func (r *Report) Text(w io.Writer) error {
 	case !r.Pass:
 		verdict = "INCOMPLETE"
 	}
-	fmt.Fprintf(w, "%s: %d of %d weights are the reference's\n", verdict, judged-shown, judged)
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, x := range r.Weights {
-		if x.Good() && x.Status != Blank {
-			continue
-		}
-		fmt.Fprintf(tw, "  %s\t%s\t%s\n", x.Status, sanitize.Line(x.name()), sanitize.Line(x.Detail))
-	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
+	_, err := fmt.Fprintf(w, "%s: %d of %d weights are the reference's\n%s", verdict, right, judged, &faults)
 	for _, d := range r.Config {
 		fmt.Fprintf(w, "  config   %s\n", sanitize.Line(d.String()))
 	}
@@ -140,5 +134,5 @@ func (r *Report) Text(w io.Writer) error {
 	for _, k := range kinds {
 		fmt.Fprintf(w, "  %d %s\n", counts[k], k)
 	}
-	return nil
+	return err
 }

@@ -531,7 +531,6 @@ func testAdapter(t *testing.T, of string, size float64, config string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(config), 0o600))
 	adapter, err := weights.OpenAdapter(dir)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, adapter.Close()) }()
 	for _, r := range []struct {
 		ref, cand model
 		adapter   *weights.Adapter

@@ -46,28 +46,29 @@ func (c Config) String(keys ...string) string {
 // The keys of what several methods and settings read.
 var (
 	headKeys   = []string{"num_attention_heads", "n_head", "num_heads", "n_heads"}
+	kvKeys     = []string{"num_key_value_heads", "num_kv_heads"}
 	hiddenKeys = []string{"hidden_size", "n_embd", "d_model"}
 )
 
-// Heads returns the number of attention heads, or 0 if the config does not say.
-func (c Config) Heads() int {
-	n, _ := c.Int(headKeys...)
+// size is the number of a key, or 0 if the config does not say.
+func (c Config) size(keys ...string) int {
+	n, _ := c.Int(keys...)
 	return max(n, 0)
 }
 
+// Heads returns the number of attention heads, or 0 if the config does not say.
+func (c Config) Heads() int { return c.size(headKeys...) }
+
 // KVHeads returns the number of heads of keys and values.
 func (c Config) KVHeads() int {
-	if n, ok := c.Int("num_key_value_heads", "num_kv_heads"); ok {
-		return max(n, 0)
+	if _, ok := c.Int(kvKeys...); ok {
+		return c.size(kvKeys...)
 	}
 	return c.Heads()
 }
 
 // Hidden returns the width of the residual stream, or 0 if the config does not say.
-func (c Config) Hidden() int {
-	n, _ := c.Int(hiddenKeys...)
-	return max(n, 0)
-}
+func (c Config) Hidden() int { return c.size(hiddenKeys...) }
 
 // ReadConfig reads a config.json, as [Flat] has it.
 func ReadConfig(path string) (Config, error) {

@@ -12,20 +12,16 @@ import (
 
 // HubCache returns the folder in which the packages of Hugging Face keep what they downloaded.
 func HubCache(getenv func(string) string) string {
-	if dir := getenv("HF_HUB_CACHE"); dir != "" {
-		return dir
+	user, err := os.UserHomeDir()
+	if err == nil {
+		user = filepath.Join(user, ".cache")
 	}
 	home := getenv("HF_HOME")
-	if home == "" {
-		base := getenv("XDG_CACHE_HOME")
-		if base == "" {
-			user, err := os.UserHomeDir()
-			if err != nil {
-				return ""
-			}
-			base = filepath.Join(user, ".cache")
-		}
+	if base := cmp.Or(getenv("XDG_CACHE_HOME"), user); home == "" && base != "" {
 		home = filepath.Join(base, "huggingface")
+	}
+	if hub := getenv("HF_HUB_CACHE"); hub != "" || home == "" {
+		return hub
 	}
 	return filepath.Join(home, "hub")
 }

@@ -2,32 +2,21 @@ package checkpoint
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/quant"
 	"github.com/goparity/goparity/tensor"
 )
 
-// companions are parts beside the codes that they belong to.
-var companions = []struct {
-	part string
-	of   []string
-	sure bool // no other tensor is called so
-}{
-	{"qzeros", []string{"qweight"}, true},
-	{"g_idx", []string{"qweight"}, false},
-	{"biases", []string{"weight"}, false},
-	{"scales", []string{"qweight", "weight"}, false},
-	{"global_scale", []string{"weight"}, false},
-	{"weight_scale", []string{"weight", "weight_packed"}, true},
-	{"weight_scale_inv", []string{"weight"}, true},
-	{"weight_scale_2", []string{"weight", "weight_packed"}, true},
-	{"weight_zero_point", []string{"weight", "weight_packed"}, true},
-	{"weight_shape", []string{"weight_packed"}, true},
-	{"weight_global_scale", []string{"weight_packed"}, true},
-	{"weight_g_idx", []string{"weight_packed"}, true},
-	{"_scales", []string{"_blocks"}, false},
+// companions are parts beside the codes that they belong to, in the order in which one without any is told.
+var companions = []struct{ part, of string }{
+	{"qzeros", "qweight"}, {"g_idx", "qweight"}, {"biases", "weight"}, {"scales", "qweight weight"}, {"global_scale", "weight"},
+	{"weight_scale", "weight weight_packed"}, {"weight_scale_inv", "weight"}, {"weight_scale_2", "weight weight_packed"},
+	{"weight_zero_point", "weight weight_packed"}, {"weight_shape", "weight_packed"}, {"weight_global_scale", "weight_packed"},
+	{"weight_g_idx", "weight_packed"}, {"_scales", "_blocks"},
 }
 
 // form is a layout of quantised weights.
@@ -57,15 +46,21 @@ var forms = []form{
 	{"weight", nil, nil, nil, (*module).strange},
 }
 
+// elsewhere is why a module is left as it is: what it lacks is in another file.
+type elsewhere string
+
 // weight makes the weight of a module, of which codes is the first part; nil if it has none that is
-// quantised. The error is a *partError.
-func (m *module) weight() (codes string, w *tensor.Tensor, err error) {
+// quantised. The error is a *tensor.FormatError.
+func (m *module) weight() (codes string, w *tensor.Tensor, note elsewhere, err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			var ok bool
-			if err, ok = r.(*partError); !ok {
-				panic(r)
-			}
+		switch r := recover().(type) {
+		case nil:
+		case *tensor.FormatError:
+			err = r
+		case elsewhere:
+			note = r
+		default:
+			panic(r)
 		}
 	}()
 	m.lonely()
@@ -75,25 +70,27 @@ func (m *module) weight() (codes string, w *tensor.Tensor, err error) {
 			continue
 		}
 		m.need(f.codes, f.needs...)
-		return f.codes, f.make(m), nil
+		return f.codes, f.make(m), "", nil
 	}
-	return "", nil, nil
+	return "", nil, "", nil
 }
 
 // lonely fails for a part whose codes are missing.
 func (m *module) lonely() {
 	for _, c := range companions {
-		if m.parts[c.part] == nil || slices.ContainsFunc(c.of, func(p string) bool { return m.parts[p] != nil }) {
+		of := strings.Fields(c.of)
+		if m.parts[c.part] == nil || slices.ContainsFunc(of, func(p string) bool { return m.parts[p] != nil }) {
 			continue
 		}
-		of := c.of[0]
+		missing := of[0]
 		for _, is := range []func(p string) bool{func(p string) bool { return m.anywhere[p] }, func(p string) bool { return m.others(m.full(p)) }} {
-			if i := slices.IndexFunc(c.of, is); i >= 0 {
-				of = c.of[i]
+			if i := slices.IndexFunc(of, is); i >= 0 {
+				missing = of[i]
 			}
 		}
-		if c.sure || m.config.file != "" || m.anywhere["qweight"] || m.parts["scales"] != nil && m.parts["biases"] != nil {
-			m.need(c.part, of)
+		isSure := c.part == "qzeros" || strings.HasPrefix(c.part, "weight_") // no other tensor is called so
+		if isSure || m.config.file != "" || m.anywhere["qweight"] || m.parts["scales"] != nil && m.parts["biases"] != nil {
+			m.need(c.part, missing)
 		}
 	}
 }
@@ -219,10 +216,10 @@ func (m *module) mlxFloat(mode string) *tensor.Tensor {
 	case "mxfp8":
 		return m.must(quant.FP8Words(w, bytesAs(s, tensor.F8E8M0FNU), 32))
 	case "nvfp4":
-		if g != nil && (g.Len() != 1 || !g.DType().IsFloat()) {
-			m.fail("global_scale", "it is %s, want one number", g)
-		}
 		if g != nil { // it is the largest number of 4 bits times the largest scale
+			if g.Len() != 1 || !g.DType().IsFloat() {
+				m.fail("global_scale", "it is %s, want one number", g)
+			}
 			g = m.must(tensor.Of([]float32{float32(g.At(0)) / (6 * 448)}, 1))
 		}
 		return m.must(quant.FP4(w, bytesAs(s, tensor.F8E4M3FN), g, false, 16))
@@ -352,25 +349,23 @@ func (m *module) blocks() *tensor.Tensor {
 	return m.must(m.must(quant.FP4(flat, s, nil, false, 32)).Transpose())
 }
 
-// partError is an error of a part; "" is the module.
-type partError struct {
-	part    string
-	missing bool
-	err     error
-}
-
-func (e *partError) Error() string { return e.err.Error() }
-func (e *partError) Unwrap() error { return e.err }
-
-// fail ends the making of a weight: with what is wrong with a part.
+// fail ends the making of a weight: with what is wrong with a part; "" is the module.
 func (m *module) fail(part, msg string, args ...any) {
-	panic(&partError{part: part, err: fmt.Errorf(msg, args...)})
+	err := fmt.Errorf(msg, args...)
+	fe := &tensor.FormatError{Format: "quantised weights", Offset: -1, Member: m.full(part), Msg: err.Error(), Err: tensor.ErrCorrupt}
+	for _, t := range m.parts {
+		fe.File = max(fe.File, t.Place().File) // any of them
+	}
+	if errors.Is(err, tensor.ErrUnsupported) {
+		fe.Err = tensor.ErrUnsupported
+	}
+	panic(fe)
 }
 
 // must returns a tensor that was made, or fails.
 func (m *module) must(t *tensor.Tensor, err error) *tensor.Tensor {
 	if err != nil {
-		panic(&partError{part: m.part, err: err})
+		m.fail(m.part, "%w", err)
 	}
 	return t
 }
@@ -378,8 +373,12 @@ func (m *module) must(t *tensor.Tensor, err error) *tensor.Tensor {
 // need requires parts.
 func (m *module) need(beside string, parts ...string) {
 	for _, p := range parts {
-		if m.parts[p] == nil {
-			panic(&partError{part: p, missing: true, err: fmt.Errorf("is missing: %s is there", m.full(beside))})
+		switch {
+		case m.parts[p] != nil:
+		case m.others(m.full(p)):
+			panic(elsewhere(fmt.Sprintf("%s is in another file: %s is not dequantised", m.full(p), m.name)))
+		default:
+			m.fail(p, "is missing: %s is there", m.full(beside))
 		}
 	}
 }

@@ -2,8 +2,6 @@ package checkpoint
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,13 +16,13 @@ func Dequantise(dir, file string, tensors []tensor.Named) (out []tensor.Named, n
 	if err != nil {
 		return nil, nil, err
 	}
-	var elsewhere func(name string) bool
+	var others func(name string) bool
 	if file != "" {
-		if elsewhere, err = inOtherFiles(dir, file); err != nil {
+		if others, err = inOtherFiles(dir, file); err != nil {
 			return nil, nil, err
 		}
 	}
-	return join(tensors, config, elsewhere)
+	return join(tensors, config, others)
 }
 
 // IsQuantised reports whether a folder says that the weights in it are quantised.
@@ -44,13 +42,12 @@ type module struct {
 	part     string                 // that is looked at; "" for all
 }
 
-// join is Dequantise. config is nil if nothing is known; elsewhere, nil if all is here, tells the
+// join is Dequantise. config is nil if nothing is known; others, nil if all is here, tells the
 // tensors that are in other files. The error is a [*tensor.FormatError] with the name of the tensor that is
 // missing, of another type or shape, or in groups of another size than config says.
-func join(tensors []tensor.Named, config *quantisation, elsewhere func(name string) bool) (out []tensor.Named, notes []string,
-	err error) {
-	if elsewhere == nil {
-		elsewhere = func(string) bool { return false }
+func join(tensors []tensor.Named, config *quantisation, others func(name string) bool) (out []tensor.Named, notes []string, err error) {
+	if others == nil {
+		others = func(string) bool { return false }
 	}
 	var modules []*module
 	byName, anywhere := map[string]*module{}, map[string]bool{}
@@ -58,27 +55,25 @@ func join(tensors []tensor.Named, config *quantisation, elsewhere func(name stri
 		name, part := cut(t.Name)
 		m := byName[name]
 		if m == nil {
-			m = &module{name: name, parts: map[string]*tensor.Tensor{}, at: map[string]int{}, config: cmp.Or(config, &quantisation{}), anywhere: anywhere, others: elsewhere}
+			m = &module{name: name, parts: map[string]*tensor.Tensor{}, at: map[string]int{}, config: cmp.Or(config, &quantisation{}), anywhere: anywhere, others: others}
 			byName[name], modules = m, append(modules, m)
 		}
 		m.parts[part], m.at[part], anywhere[part] = t.Tensor, i, true
 	}
 	out = slices.Clone(tensors)
 	for _, m := range modules {
-		codes, w, err := m.weight()
-		var part *partError
-		if errors.As(err, &part) && part.missing && elsewhere(m.full(part.part)) {
-			notes = append(notes, fmt.Sprintf("%s is in another file: %s is not dequantised", m.full(part.part), m.name))
+		codes, w, note, err := m.weight()
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case note != "":
+			notes = append(notes, string(note))
 			continue
-		}
-		if part != nil {
-			return nil, nil, m.error(part)
-		}
-		if w == nil {
+		case w == nil:
 			continue
 		}
 		for _, c := range companions {
-			if at, ok := m.at[c.part]; ok && slices.Contains(c.of, codes) {
+			if at, ok := m.at[c.part]; ok && slices.Contains(strings.Fields(c.of), codes) {
 				out[at].Tensor = nil
 			}
 		}
@@ -108,15 +103,4 @@ func (m *module) full(part string) string {
 		return m.name + part
 	}
 	return m.name + "." + part
-}
-
-func (m *module) error(e *partError) error {
-	fe := &tensor.FormatError{Format: "quantised weights", Offset: -1, Member: m.full(e.part), Msg: e.Error(), Err: tensor.ErrCorrupt}
-	for _, t := range m.parts {
-		fe.File = max(fe.File, t.Place().File) // any of them
-	}
-	if errors.Is(e, tensor.ErrUnsupported) {
-		fe.Err = tensor.ErrUnsupported
-	}
-	return fe
 }

@@ -89,22 +89,15 @@ func isOutside(name string) bool { return name == "token_embd" || strings.HasPre
 // headsOf returns the number of heads of a projection to queries or keys, 0 for another weight, −1
 // if the metadata do not say it.
 func headsOf(metadata map[string]string, arch, name string) int {
-	key := ""
-	switch name {
-	case "attn_q":
-		key = ".attention.head_count"
-	case "attn_k":
-		if key = ".attention.head_count_kv"; metadata[arch+key] == "" {
-			key = ".attention.head_count"
-		}
-	default:
+	all, kv := metadata[arch+".attention.head_count"], metadata[arch+".attention.head_count_kv"]
+	count, ok := map[string]string{"attn_q": all, "attn_k": cmp.Or(kv, all)}[name]
+	if !ok {
 		return 0
 	}
-	n, err := strconv.Atoi(metadata[arch+key])
-	if err != nil || n < 1 {
-		return -1
+	if n, err := strconv.Atoi(count); err == nil && n > 0 {
+		return n
 	}
-	return n
+	return -1
 }
 
 // halves is where row i of a weight stands whose rows of each head stand in pairs: i and i + d/2 at 2i and 2i + 1.

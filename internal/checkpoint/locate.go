@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,20 +52,19 @@ func locateIn(dir string) (l Location, err error) {
 	if err != nil {
 		return l, err
 	}
-	var files, indices, ggufs []string
-	for _, e := range entries {
-		switch name := e.Name(); {
-		case e.IsDir():
-		case strings.HasSuffix(name, indexEnd):
-			indices = append(indices, name)
-		case strings.HasSuffix(name, ".safetensors") && name != adapter:
-			files = append(files, name)
-		case strings.EqualFold(filepath.Ext(name), ".gguf"):
-			ggufs = append(ggufs, name)
+	named := func(is func(name string) bool) (names []string) {
+		for _, e := range entries {
+			if !e.IsDir() && is(e.Name()) {
+				names = append(names, e.Name())
+			}
 		}
+		return names
 	}
-	if len(files) == 0 && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == adapter }) {
-		files = []string{adapter} // it was asked for by itself
+	indices := named(func(name string) bool { return strings.HasSuffix(name, indexEnd) })
+	ggufs := named(func(name string) bool { return strings.EqualFold(filepath.Ext(name), ".gguf") })
+	files := named(func(name string) bool { return strings.HasSuffix(name, ".safetensors") && name != adapter })
+	if len(files) == 0 {
+		files = named(func(name string) bool { return name == adapter }) // it was asked for by itself
 	}
 	whole := slices.DeleteFunc(slices.Clone(files), func(f string) bool {
 		return f != single && !slices.Contains(indices, strings.TrimSuffix(f, ".safetensors")+indexEnd)
@@ -107,10 +107,7 @@ func Unread(paths ...string) (notes []string) {
 		if err != nil || len(l.Unread) == 0 {
 			continue
 		}
-		read := filepath.Base(l.GGUF)
-		if len(l.Files) > 0 {
-			read = filepath.Base(l.Files[0])
-		}
+		read := filepath.Base(append(l.Files, l.GGUF)[0])
 		if len(l.Files) > 1 {
 			read = fmt.Sprintf("%s and %d more", read, len(l.Files)-1)
 		}
@@ -171,10 +168,8 @@ func inOtherFiles(dir, file string) (func(name string) bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range index {
-			if f == file {
-				return func(name string) bool { f, ok := index[name]; return ok && f != file }, nil
-			}
+		if slices.Contains(slices.Collect(maps.Values(index)), file) {
+			return func(name string) bool { return index[name] != "" && index[name] != file }, nil
 		}
 	}
 	return nil, nil

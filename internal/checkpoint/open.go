@@ -27,18 +27,22 @@ func Open(paths ...string) (c *Checkpoint, err error) {
 		}
 	}()
 	for _, path := range paths {
+		var all []tensor.Named
 		at, err := Locate(path)
 		switch {
 		case err != nil:
 		case at.GGUF == "":
-			err = c.add(at.Files)
+			all, err = c.load(at.Files)
 		case len(paths) == 1:
-			err = c.addGGUF(at.GGUF)
+			all, err = c.loadGGUF(at.GGUF)
 		default:
 			err = fmt.Errorf("%s: one .gguf file is all weights, and others stand beside it", at.GGUF)
 		}
 		if err != nil {
 			return c, err
+		}
+		for _, t := range all {
+			c.Tensors[t.Name] = t.Tensor
 		}
 	}
 	return c, nil
@@ -64,19 +68,18 @@ func WriteDequantised(path, dir, model string) (quantised []string, err error) {
 	return c.Quantised(), c.Write(dir, model)
 }
 
-// add opens .safetensors files that belong together.
-func (c *Checkpoint) add(files []string) error {
-	var all []tensor.Named
+// load opens .safetensors files that belong together.
+func (c *Checkpoint) load(files []string) (all []tensor.Named, err error) {
 	have := map[string]bool{}
 	for _, path := range files {
 		f, err := safetensors.Open(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		c.files = append(c.files, f)
 		for _, t := range f.Tensors {
 			if have[t.Name] || c.Tensors[t.Name] != nil {
-				return fmt.Errorf("%s: %s is also in another of the files", path, t.Name)
+				return nil, fmt.Errorf("%s: %s is also in another of the files", path, t.Name)
 			}
 			have[t.Name] = true
 		}
@@ -86,32 +89,28 @@ func (c *Checkpoint) add(files []string) error {
 	if len(files) > 1 {
 		file = ""
 	}
-	all, _, err := Dequantise(dir, file, all)
-	c.name(all)
-	return err
+	all, _, err = Dequantise(dir, file, all)
+	return all, err
 }
 
-// addGGUF opens a .gguf file.
-func (c *Checkpoint) addGGUF(path string) error {
+// loadGGUF opens a .gguf file.
+func (c *Checkpoint) loadGGUF(path string) ([]tensor.Named, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.files = append(c.files, f)
-	all, err := fromGGUF(f, path)
-	c.name(all)
-	return err
-}
-
-func (c *Checkpoint) name(all []tensor.Named) {
-	for _, t := range all {
-		c.Tensors[t.Name] = t.Tensor
-	}
+	return fromGGUF(f, path)
 }
 
 // Quantised lists the matrices that are quantised, in order.
-func (c *Checkpoint) Quantised() []string {
-	return c.Tensors.Keys(func(_ string, t *tensor.Tensor) bool { return t.Packing() != "" && len(t.Shape()) > 1 })
+func (c *Checkpoint) Quantised() (names []string) {
+	for _, w := range c.Tensors.Named() {
+		if w.Tensor.Packing() != "" && len(w.Tensor.Shape()) > 1 {
+			names = append(names, w.Name)
+		}
+	}
+	return names
 }
 
 // Close closes the files.

@@ -49,27 +49,23 @@ type setting struct {
 	keys   []string
 	// read returns a number, a text or a bool; nil if the config does not say.
 	read func(c Config, keys []string) any
-	// usual is what holds then, in transformers; nil if nothing is known.
+	// usual is what holds then, in transformers; nil if nothing is known, or only by the type of the model.
 	usual func(c Config) any
 }
 
-func number(c Config, keys []string) any {
-	if v, ok := c.Float(keys...); ok {
-		return v
-	}
-	return nil
-}
-
-func text(c Config, keys []string) any {
-	if s := c.String(keys...); s != "" {
-		return s
-	}
-	return nil
-}
-
-func boolean(c Config, keys []string) any {
-	if b, ok := c[keys[0]].(bool); ok {
-		return b
+// scalar is the number, the text or the bool of the first key that has one.
+func scalar(c Config, keys []string) any {
+	for _, k := range keys {
+		switch v := c[k].(type) {
+		case float64, bool:
+			return v
+		case int:
+			return float64(v)
+		case string:
+			if v != "" {
+				return v
+			}
+		}
 	}
 	return nil
 }
@@ -88,38 +84,36 @@ func token(c Config, keys []string) any {
 	return nil
 }
 
-// positive returns what reads a size.
-func positive(size func(c Config) int) func(c Config, keys []string) any {
-	return func(c Config, _ []string) any {
-		if n := size(c); n > 0 {
-			return float64(n)
-		}
-		return nil
+// size reads how many there are.
+func size(c Config, keys []string) any {
+	if n := c.size(keys...); n > 0 {
+		return float64(n)
 	}
+	return nil
 }
 
 // settings lists what is compared.
 var settings = []setting{
-	{"eps", []string{"norm"}, []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"}, number, ofType("eps")},
-	{"theta", []string{"attention"}, []string{"rope_theta", "rotary_emb_base"}, number, ofType("theta")},
+	{"eps", []string{"norm"}, []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"}, scalar, nil},
+	{"theta", []string{"attention"}, []string{"rope_theta", "rotary_emb_base"}, scalar, nil},
 	{"rope scaling", []string{"attention"}, []string{"rope_scaling_type", "rope_type", "type"}, scaling, func(Config) any { return "none" }},
 	{"rope factor", []string{"attention"}, []string{"factor", "rope_scaling_factor"}, factor, nil},
-	{"heads", []string{"attention"}, headKeys, positive(Config.Heads), nil},
-	{"kv heads", []string{"attention"}, []string{"num_key_value_heads", "num_kv_heads"}, number, func(c Config) any { return positive(Config.Heads)(c, nil) }},
-	{"head size", []string{"attention"}, []string{"head_dim"}, number, func(c Config) any {
+	{"heads", []string{"attention"}, headKeys, size, nil},
+	{"kv heads", []string{"attention"}, kvKeys, scalar, func(c Config) any { return size(c, headKeys) }},
+	{"head size", []string{"attention"}, []string{"head_dim"}, scalar, func(c Config) any {
 		if n := c.Heads(); n > 0 && c.Hidden() > 0 {
 			return float64(c.Hidden() / n)
 		}
 		return nil
 	}},
-	{"hidden size", []string{"norm", "attention", "mlp", "embedding", "head"}, hiddenKeys, positive(Config.Hidden), nil},
-	{"layers", nil, []string{"num_hidden_layers", "n_layer", "n_layers"}, number, nil},
-	{"window", []string{"attention"}, []string{"sliding_window", "use_sliding_window"}, window, ofType("window")},
-	{"attention softcap", []string{"attention"}, []string{"attn_logit_softcapping"}, number, ofType("softcap")},
-	{"logit softcap", []string{"head"}, []string{"final_logit_softcapping"}, number, ofType("logits")},
-	{"activation", []string{"mlp"}, []string{"hidden_act", "hidden_activation", "activation_function"}, text, ofType("activation")},
-	{"tied", []string{"embedding", "head"}, []string{"tie_word_embeddings"}, boolean, ofType("tied")},
-	{"vocabulary", []string{"embedding", "head"}, []string{"vocab_size"}, number, nil},
+	{"hidden size", []string{"norm", "attention", "mlp", "embedding", "head"}, hiddenKeys, size, nil},
+	{"layers", nil, []string{"num_hidden_layers", "n_layer", "n_layers"}, scalar, nil},
+	{"window", []string{"attention"}, []string{"sliding_window", "use_sliding_window"}, window, nil},
+	{"attention softcap", []string{"attention"}, []string{"attn_logit_softcapping"}, scalar, nil},
+	{"logit softcap", []string{"head"}, []string{"final_logit_softcapping"}, scalar, nil},
+	{"activation", []string{"mlp"}, []string{"hidden_act", "hidden_activation", "activation_function"}, scalar, nil},
+	{"tied", []string{"embedding", "head"}, []string{"tie_word_embeddings"}, scalar, nil},
+	{"vocabulary", []string{"embedding", "head"}, []string{"vocab_size"}, scalar, nil},
 	{"BOS", nil, []string{"bos_token_id"}, token, nil},
 	{"EOS", nil, []string{"eos_token_id"}, token, nil},
 }
@@ -127,13 +121,13 @@ var settings = []setting{
 // ropes have the keys of rope scaling.
 var ropes = []string{"rope_scaling", "rope_parameters"}
 
-func factor(c Config, _ []string) any {
+func factor(c Config, keys []string) any {
 	for _, outer := range ropes {
 		if v, ok := c.object(outer)["factor"].(float64); ok {
 			return v
 		}
 	}
-	return number(c, []string{"rope_scaling_factor"})
+	return scalar(c, keys[1:])
 }
 
 // scaling reads the kind of rope scaling. A .gguf file has some of them as tensors.
@@ -151,24 +145,22 @@ func scaling(c Config, _ []string) any {
 	return kind
 }
 
-func window(c Config, _ []string) any {
-	if use, ok := c["use_sliding_window"].(bool); ok && !use {
+func window(c Config, keys []string) any {
+	v, said := c["sliding_window"]
+	if c["use_sliding_window"] == false || said && v == nil {
 		return 0.0
 	}
-	if v, said := c["sliding_window"]; said && v == nil {
-		return 0.0
-	}
-	return number(c, []string{"sliding_window"})
+	return scalar(c, keys[:1])
 }
 
-// usual has the defaults of transformers 5 by model_type, where they are not those of "".
+// usual has the defaults of transformers 5 by model_type and setting, where they are not those of "".
 var usual = map[string]map[string]any{
 	"":        {"eps": 1e-6, "theta": 1e4, "window": 0.0, "activation": "silu", "tied": false},
 	"mistral": {"window": 4096.0},
 	"mixtral": {"eps": 1e-5, "theta": 1e6},
 	"gemma":   {"activation": "gelu_pytorch_tanh", "tied": true},
-	"gemma2": {"activation": "gelu_pytorch_tanh", "tied": true, "window": 4096.0, "logits": 30.0,
-		"softcap": 50.0},
+	"gemma2": {"activation": "gelu_pytorch_tanh", "tied": true, "window": 4096.0, "logit softcap": 30.0,
+		"attention softcap": 50.0},
 	"gemma3_text": {"activation": "gelu_pytorch_tanh", "tied": true, "window": 4096.0, "theta": 1e6},
 	"olmo2":       {"eps": 1e-5},
 	"starcoder2":  {"eps": 1e-5, "activation": "gelu_pytorch_tanh", "tied": true},
@@ -193,26 +185,23 @@ var usual = map[string]map[string]any{
 // likeLlama are the types whose defaults are those of "".
 var likeLlama = []string{"llama", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "granite", "deepseek_v3"}
 
-// ofType is the default of the model's type. A .gguf file says all that llama.cpp asks of it, but for
+// usually is the default of a setting. A .gguf file says all that llama.cpp asks of it, but for
 // theta, whose default is 10000 there.
-func ofType(name string) func(c Config) any {
-	return func(c Config) any {
-		if c.isGGUF() {
-			if name == "theta" {
-				return 1e4
-			}
-			return nil
-		}
-		kind := c.String("model_type")
-		own, known := usual[kind]
-		if v, is := own[name]; is {
-			return v
-		}
-		if !known && !slices.Contains(likeLlama, kind) {
-			return nil
-		}
-		return usual[""][name]
+func (c Config) usually(s setting) any {
+	kind := c.String("model_type")
+	own, known := usual[kind]
+	v, is := own[s.name]
+	switch {
+	case c.isGGUF() && s.name == "theta":
+		return 1e4
+	case s.usual != nil && !(c.isGGUF() && s.name == "rope scaling"):
+		return s.usual(c)
+	case c.isGGUF() || !known && !slices.Contains(likeLlama, kind):
+		return nil
+	case is:
+		return v
 	}
+	return usual[""][s.name]
 }
 
 // isGGUF reports whether a config is the metadata of a .gguf file.
@@ -232,8 +221,8 @@ func Diff(ref, cand Config) (out []Difference) {
 		d := Difference{Setting: s.name, Depend: s.depend}
 		value := func(c Config, side string) any {
 			v := s.read(c, s.keys)
-			if v == nil && s.usual != nil && !(c.isGGUF() && s.name == "rope scaling") {
-				if v = s.usual(c); v != nil {
+			if v == nil {
+				if v = c.usually(s); v != nil {
 					d.Defaults = append(d.Defaults, side)
 				}
 			}

@@ -18,12 +18,10 @@ func (w Weights) Stacked(name string, shape []int) *tensor.Tensor {
 	if at < 0 || len(shape) != 3 || shape[1]%2 != 0 {
 		return nil
 	}
-	whole, half := w.experts(name[:at+1], shape[0], shape[1:]), w.experts(name[:at+1], shape[0], []int{shape[1] / 2, shape[2]})
-	parts := whole
-	if len(whole) == 0 {
+	parts, half := w.experts(name[:at+1], shape[0], shape[1:]), w.experts(name[:at+1], shape[0], []int{shape[1] / 2, shape[2]})
+	if len(parts) == 0 && len(half) == 2 {
 		parts = half
-	}
-	if !(len(whole) == 1 && len(half) < 2 || len(whole) == 0 && len(half) == 2) {
+	} else if len(parts) != 1 || len(half) > 1 {
 		return nil
 	}
 	var all []*tensor.Tensor
@@ -32,11 +30,10 @@ func (w Weights) Stacked(name string, shape []int) *tensor.Tensor {
 			all = append(all, part[expert])
 		}
 	}
-	rows, err := tensor.Concat(0, all...)
-	if err != nil {
-		return nil
+	t, err := tensor.Concat(0, all...)
+	if err == nil {
+		t, err = t.Reshape(shape...)
 	}
-	t, err := rows.Reshape(shape...)
 	if err != nil {
 		return nil
 	}

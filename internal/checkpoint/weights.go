@@ -47,14 +47,3 @@ func (w Weights) Named() (all []tensor.Named) {
 	}
 	return all
 }
-
-// Keys lists the keys of some weights, in order.
-func (w Weights) Keys(are func(key string, t *tensor.Tensor) bool) (keys []string) {
-	for key, t := range w {
-		if are(key, t) {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
-}

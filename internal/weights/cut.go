@@ -212,11 +212,8 @@ cuttings:
 
 // isStack reports whether the first axis of a weight counts experts.
 func isStack(w *weight) bool {
-	axes := 3
-	if w.param == "bias" {
-		axes = 2
-	}
-	return strings.HasPrefix(w.role, "experts.") && w.index == "" && len(w.t.Shape()) == axes
+	axes := len(w.t.Shape())
+	return strings.HasPrefix(w.role, "experts.") && w.index == "" && (axes == 3 && w.param != "bias" || axes == 2 && w.param == "bias")
 }
 
 // rowsOf is the number of outputs of a weight.

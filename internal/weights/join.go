@@ -30,19 +30,18 @@ func (c *comparison) join() error {
 	c.absent()
 	for _, w := range c.ref.left() {
 		r := Result{Status: Missing, Reference: w.name}
-		if unjudged.MatchString(w.name) {
-			r.Status = Ignored
-		} else if w.isIdentity() {
+		if w.isIdentity() {
 			r.Status, r.Detail = Ignored, "it changes nothing: all ones of a norm, or zeros of a bias"
 		}
 		c.rest = append(c.rest, r)
 	}
 	for _, w := range c.cand.left() {
-		r := Result{Status: Unused, Candidate: w.name}
-		if unjudged.MatchString(w.name) {
-			r.Status = Ignored
+		c.rest = append(c.rest, Result{Status: Unused, Candidate: w.name})
+	}
+	for i, r := range c.rest {
+		if unjudged.MatchString(r.Reference+r.Candidate) && r.Status != Step {
+			c.rest[i].Status, c.rest[i].Detail = Ignored, ""
 		}
-		c.rest = append(c.rest, r)
 	}
 	slices.SortStableFunc(c.pairs, func(a, b *pair) int { return a.ref.number - b.ref.number })
 	return nil
@@ -95,12 +94,6 @@ func (c *comparison) absent() {
 		c.pairs = append(c.pairs, &pair{ref: w, cand: ones, absent: true})
 		w.taken = true
 	}
-}
-
-// base is the name of a weight without the part of it that is meant.
-func base(name string) string {
-	name, _, _ = strings.Cut(name, "[")
-	return name
 }
 
 // pair joins two weights, which have a partner then.

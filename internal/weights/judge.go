@@ -100,7 +100,7 @@ func (c *comparison) look(p *pair) {
 		if p.best == nil || nearer(f, p.best.sampled, t) {
 			p.best = t
 		}
-		if f.Mismatches == 0 && t.plain() {
+		if f.Mismatches == 0 && t.steps == nil {
 			break // what needs more is not looked at, unless the role has it
 		}
 	}
@@ -196,7 +196,7 @@ func (c *comparison) decide(p *pair) {
 		q := quantisation(p)
 		if p.q = q; q.ok {
 			r.Status, r.Detail, r.Figures = Quantised, fmt.Sprintf("%s, %.2g %%", q.format, 100*q.RelL2), q.figures
-			r.Steps = append(slices.Concat(p.by, p.best.names()), "quantised")
+			r.Steps = append(slices.Concat(p.by, p.best.steps), "quantised")
 			return
 		}
 	}
@@ -236,7 +236,7 @@ func (p *pair) names() []string {
 	if p.packed() {
 		steps = append(steps, "dequantised")
 	}
-	steps = append(steps, p.best.names()...)
+	steps = append(steps, p.best.steps...)
 	if p.ref.t.DType() != p.cand.t.DType() {
 		steps = append(steps, "cast")
 	}
@@ -253,7 +253,7 @@ func (c *comparison) differs(p *pair, f *figures) {
 	plain := moved.all()
 	if f.lost() {
 		say(causeZero, "all zeros")
-	} else if f.bad() {
+	} else if f.seen.BadNonFinite > 0 {
 		say("", "NaN or infinity that the reference has not, first wrong at %v", f.First)
 	} else if other := c.another(p); other != "" {
 		say(causeOther, "it is %s", other)

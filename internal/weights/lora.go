@@ -113,8 +113,9 @@ func (a *Adapter) of(name string) *lowRank {
 // adapted judges a pair by the adapter: the candidate must have it. It reports whether it has said
 // what there is to say.
 func (c *comparison) adapted(p *pair) bool {
-	l := c.Adapter.of(base(p.ref.name))
-	if l == nil || p.packed() || len(p.trials) == 0 || !p.trials[0].plain() || p.ref.t.RowLen() != l.in || p.ref.t.Len() != l.in*len(l.b)/l.rank {
+	name, _, _ := strings.Cut(p.ref.name, "[") // without the part of it that is meant
+	l := c.Adapter.of(name)
+	if l == nil || p.packed() || len(p.trials) == 0 || p.trials[0].steps != nil || p.ref.t.RowLen() != l.in || p.ref.t.Len() != l.in*len(l.b)/l.rank {
 		return false
 	}
 	switch r := &p.result; {
@@ -151,7 +152,7 @@ func (l *lowRank) matches(p *pair, by float64) bool {
 // if it is not. A few random products with the difference D tell: D·Ω has the rank of D.
 func rankOf(p *pair, f *figures) int {
 	t := p.cand.t
-	if p.packed() || len(t.Shape()) != 2 || f == nil || 2*f.Mismatches < f.N || f.N > mostSketched || f.bad() || p.best.calc != nil {
+	if p.packed() || len(t.Shape()) != 2 || f == nil || 2*f.Mismatches < f.N || f.N > mostSketched || f.seen.BadNonFinite > 0 || p.best.calc != nil {
 		return 0
 	}
 	rows, in := t.Shape()[0], t.RowLen()

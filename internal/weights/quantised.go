@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -83,6 +85,8 @@ type gridder struct {
 
 	least, most []float64 // between which what is rounded to each value lies
 	widest      float64   // the largest distance of neighbours
+
+	codes, places []float64 // of the elements of a group, see fit
 
 	wrong  int
 	equal  int     // elements that are equal, and not 0
@@ -216,20 +220,17 @@ func (g *gridder) fit(x, v []float64, low, scale float64) (moved, stretched floa
 	if g.grid.Epsilon*top < leastFit || top > mostFit || len(x) < leastGroup {
 		return 0, 1
 	}
-	inverse := 1 / scale
-	var n, sk, sp, skk, skp float64
+	g.codes, g.places = g.codes[:0], g.places[:0]
 	for i, y := range x {
-		k, p := math.RoundToEven((v[i]-low)*inverse), (y-low)*inverse
+		k, p := math.RoundToEven((v[i]-low)/scale), (y-low)/scale
 		if k > 0 && k < top && math.Abs(p-k) < 1 {
-			n, sk, sp, skk, skp = n+1, sk+k, sp+p, skk+k*k, skp+k*p
+			g.codes, g.places = append(g.codes, k), append(g.places, p)
 		}
 	}
-	d := n*skk - sk*sk
-	if n < leastGroup/2 || d <= 0 {
+	if len(g.codes) < leastGroup/2 || slices.Min(g.codes) == slices.Max(g.codes) {
 		return 0, 1
 	}
-	stretched = (n*skp - sk*sp) / d
-	moved = (sp - stretched*sk) / n
+	moved, stretched = stat.LinearRegression(g.codes, g.places, nil, false)
 	eps := 2 * g.grid.Epsilon
 	if math.Abs(stretched-1) > eps+1/top/8 || math.Abs(moved) > eps*(top+math.Abs(low/scale))+0.25 {
 		return 0, 1

@@ -59,7 +59,7 @@ func mostHave(members []*pair) (name string, holding int) {
 	for _, p := range members {
 		for _, t := range p.trials {
 			if slices.Contains(p.may, t) || t.sampled != nil && t.sampled.Mismatches == 0 {
-				names[t.name()] = len(t.names())
+				names[t.name()] = len(t.steps)
 			}
 		}
 	}

@@ -64,13 +64,11 @@ func (f *figures) lost() bool {
 	return r.NormActual == 0 && r.NaNActual+r.InfActual == 0 && (r.NormGolden != 0 || r.NaNGolden+r.InfGolden != 0)
 }
 
-// bad reports whether there is a NaN or an infinity that the reference has not.
-func (f *figures) bad() bool { return f.seen.BadNonFinite > 0 }
-
 // trial is a weight of the reference after a step, beside the candidate's.
 type trial struct {
 	move
 	*calc                         // nil if elements are only moved, and at most rounded
+	steps          []string       // the names of both; none for the weight as it is
 	base           *trial         // of a calculated step: the same without; nil for none
 	ref, cand      *tensor.Tensor // with the same order of elements; a packed one as it is stored
 	golden, actual *tensor.Tensor // the first after all that the step does; both in the type with fewer digits
@@ -116,7 +114,11 @@ func newTrial(ref, cand *tensor.Tensor, m move, c *calc) *trial {
 	}
 	t.golden, t.actual = shaped(t.ref, t.cand.Shape()), t.cand
 	coarse := coarser(ref.DType(), cand.DType())
+	if m.name != "" {
+		t.steps = append(t.steps, m.name)
+	}
 	if c != nil {
+		t.steps = append(t.steps, c.name)
 		t.golden = checkpoint.Map(t.golden, tensor.F32, t.golden.Shape(), func(values []float32, from int) {
 			for i, v := range values {
 				values[i] = float32(c.number(from+i, float64(v)))
@@ -135,24 +137,11 @@ func newTrial(ref, cand *tensor.Tensor, m move, c *calc) *trial {
 	return t
 }
 
-// names are those of what the step does; none for the weight as it is.
-func (t *trial) names() (out []string) {
-	if t.move.name != "" {
-		out = append(out, t.move.name)
-	}
-	if t.calc != nil {
-		out = append(out, t.calc.name)
-	}
-	return out
-}
-
-func (t *trial) name() string { return strings.Join(t.names(), ", ") }
+// name is that of the step; "" for the weight as it is.
+func (t *trial) name() string { return strings.Join(t.steps, ", ") }
 
 // said is the name of the step in a sentence.
 func (t *trial) said() string { return cmp.Or(t.name(), "equal") }
-
-// plain reports whether elements are neither moved nor calculated.
-func (t *trial) plain() bool { return t.names() == nil }
 
 // shaped returns a tensor in a shape, without a copy of its elements where it has floats.
 func shaped(t *tensor.Tensor, shape []int) *tensor.Tensor {

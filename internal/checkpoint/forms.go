@@ -13,10 +13,11 @@ import (
 
 // companions are parts beside the codes that they belong to, in the order in which one without any is told.
 var companions = []struct{ part, of string }{
-	{"qzeros", "qweight"}, {"g_idx", "qweight"}, {"biases", "weight"}, {"scales", "qweight weight"}, {"global_scale", "weight"},
-	{"weight_scale", "weight weight_packed"}, {"weight_scale_inv", "weight"}, {"weight_scale_2", "weight weight_packed"},
-	{"weight_zero_point", "weight weight_packed"}, {"weight_shape", "weight_packed"}, {"weight_global_scale", "weight_packed"},
-	{"weight_g_idx", "weight_packed"}, {"_scales", "_blocks"},
+	{"qzeros", "qweight"}, {"g_idx", "qweight"}, {"biases", "weight"}, {"scales", "qweight weight"},
+	{"global_scale", "weight"}, {"weight_scale", "weight weight_packed"}, {"weight_scale_inv", "weight"},
+	{"weight_scale_2", "weight weight_packed"}, {"weight_zero_point", "weight weight_packed"},
+	{"weight_shape", "weight_packed"}, {"weight_global_scale", "weight_packed"}, {"weight_g_idx", "weight_packed"},
+	{"_scales", "_blocks"},
 }
 
 // form is a layout of quantised weights.
@@ -83,13 +84,17 @@ func (m *module) lonely() {
 			continue
 		}
 		missing := of[0]
-		for _, is := range []func(p string) bool{func(p string) bool { return m.anywhere[p] }, func(p string) bool { return m.others(m.full(p)) }} {
+		for _, is := range []func(p string) bool{
+			func(p string) bool { return m.anywhere[p] },
+			func(p string) bool { return m.others(m.full(p)) },
+		} {
 			if i := slices.IndexFunc(of, is); i >= 0 {
 				missing = of[i]
 			}
 		}
 		isSure := c.part == "qzeros" || strings.HasPrefix(c.part, "weight_") // no other tensor is called so
-		if isSure || m.config.file != "" || m.anywhere["qweight"] || m.parts["scales"] != nil && m.parts["biases"] != nil {
+		isMLX := m.parts["scales"] != nil && m.parts["biases"] != nil
+		if isSure || isMLX || m.config.file != "" || m.anywhere["qweight"] {
 			m.need(c.part, missing)
 		}
 	}
@@ -352,7 +357,8 @@ func (m *module) blocks() *tensor.Tensor {
 // fail ends the making of a weight: with what is wrong with a part; "" is the module.
 func (m *module) fail(part, msg string, args ...any) {
 	err := fmt.Errorf(msg, args...)
-	fe := &tensor.FormatError{Format: "quantised weights", Offset: -1, Member: m.full(part), Msg: err.Error(), Err: tensor.ErrCorrupt}
+	fe := &tensor.FormatError{Format: "quantised weights", Offset: -1, Member: m.full(part), Msg: err.Error()}
+	fe.Err = tensor.ErrCorrupt
 	for _, t := range m.parts {
 		fe.File = max(fe.File, t.Place().File) // any of them
 	}

@@ -7,11 +7,12 @@ import (
 
 // ggufKeys are the keys of GGUF by those of config.json, after a dot those behind the name of the architecture.
 var ggufKeys = map[string]string{
-	"hidden_size": ".embedding_length", "num_hidden_layers": ".block_count", "intermediate_size": ".feed_forward_length",
+	"hidden_size": ".embedding_length", "num_hidden_layers": ".block_count",
+	"intermediate_size": ".feed_forward_length", "max_position_embeddings": ".context_length",
 	"num_attention_heads": ".attention.head_count", "num_key_value_heads": ".attention.head_count_kv",
 	"head_dim": ".attention.key_length", "rms_norm_eps": ".attention.layer_norm_rms_epsilon",
 	"layer_norm_eps": ".attention.layer_norm_epsilon", "rope_theta": ".rope.freq_base",
-	"rope_scaling_factor": ".rope.scaling.factor", "sliding_window": ".attention.sliding_window", "max_position_embeddings": ".context_length",
+	"rope_scaling_factor": ".rope.scaling.factor", "sliding_window": ".attention.sliding_window",
 	"num_local_experts": ".expert_count", "num_experts_per_tok": ".expert_used_count", "vocab_size": ".vocab_size",
 	"final_logit_softcapping": ".final_logit_softcapping", "attn_logit_softcapping": ".attn_logit_softcapping",
 	"bos_token_id": "tokenizer.ggml.bos_token_id", "eos_token_id": "tokenizer.ggml.eos_token_id",

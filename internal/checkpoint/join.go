@@ -45,7 +45,8 @@ type module struct {
 // join is Dequantise. config is nil if nothing is known; others, nil if all is here, tells the
 // tensors that are in other files. The error is a [*tensor.FormatError] with the name of the tensor that is
 // missing, of another type or shape, or in groups of another size than config says.
-func join(tensors []tensor.Named, config *quantisation, others func(name string) bool) (out []tensor.Named, notes []string, err error) {
+func join(tensors []tensor.Named, config *quantisation, others func(name string) bool) (
+	out []tensor.Named, notes []string, err error) {
 	if others == nil {
 		others = func(string) bool { return false }
 	}
@@ -55,7 +56,8 @@ func join(tensors []tensor.Named, config *quantisation, others func(name string)
 		name, part := cut(t.Name)
 		m := byName[name]
 		if m == nil {
-			m = &module{name: name, parts: map[string]*tensor.Tensor{}, at: map[string]int{}, config: cmp.Or(config, &quantisation{}), anywhere: anywhere, others: others}
+			m = &module{name: name, config: cmp.Or(config, &quantisation{}), anywhere: anywhere, others: others}
+			m.parts, m.at = map[string]*tensor.Tensor{}, map[string]int{}
 			byName[name], modules = m, append(modules, m)
 		}
 		m.parts[part], m.at[part], anywhere[part] = t.Tensor, i, true

@@ -33,6 +33,13 @@ type scheme struct {
 	off         bool   // not at all
 }
 
+func schemeOf(c Config) (s scheme) {
+	s.bits, _ = c.Int("bits", "num_bits", "w_bit", "wbits")
+	s.group, _ = c.Int("group_size", "q_group_size", "groupsize")
+	s.mode = c.String("mode")
+	return s
+}
+
 // usual is the scheme of all modules; zero if none is said.
 func (c *quantisation) usual() scheme {
 	if len(c.schemes) == 0 {
@@ -80,21 +87,15 @@ func readQuantisation(dir string) (*quantisation, error) {
 }
 
 func parseQuantisation(path string, m Config) (*quantisation, error) {
-	read := func(of Config, bits, group []string, mode string) (s scheme) {
-		s.bits, _ = of.Int(bits...)
-		s.group, _ = of.Int(group...)
-		s.mode = of.String(mode)
-		return s
-	}
 	c := &quantisation{file: path, method: strings.ToLower(m.String("quant_method", "quant_algo")), modules: map[string]scheme{}}
-	all := read(m, []string{"bits", "w_bit", "wbits"}, []string{"group_size", "q_group_size", "groupsize"}, "mode")
+	all := schemeOf(m)
 	c.version = strings.ToLower(m.String("version"))
 	c.plain, c.ordered = m.String("checkpoint_format") == "gptq_v2", m["desc_act"] == true
 	c.block = m.ints("weight_block_size")
 	for key, v := range m {
 		switch s := m.object(key); {
 		case s != nil && (s["bits"] != nil || s["group_size"] != nil):
-			c.modules[key] = read(s, []string{"bits"}, []string{"group_size"}, "mode")
+			c.modules[key] = schemeOf(s)
 		case v == false && strings.Contains(key, "."):
 			c.modules[key] = scheme{off: true}
 		}
@@ -111,7 +112,7 @@ func parseQuantisation(path string, m Config) (*quantisation, error) {
 		w := groups.object(name).object("weights")
 		c.asymmetric = c.asymmetric || w["symmetric"] == false
 		c.block = append(c.block, w.ints("block_structure")...)
-		s := read(w, []string{"num_bits"}, []string{"group_size"}, "strategy")
+		s := schemeOf(w)
 		s.group = cmp.Or(s.group, -1)
 		c.schemes = append(c.schemes, s)
 	}

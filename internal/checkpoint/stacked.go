@@ -18,7 +18,8 @@ func (w Weights) Stacked(name string, shape []int) *tensor.Tensor {
 	if at < 0 || len(shape) != 3 || shape[1]%2 != 0 {
 		return nil
 	}
-	parts, half := w.experts(name[:at+1], shape[0], shape[1:]), w.experts(name[:at+1], shape[0], []int{shape[1] / 2, shape[2]})
+	parts := w.experts(name[:at+1], shape[0], shape[1:])
+	half := w.experts(name[:at+1], shape[0], []int{shape[1] / 2, shape[2]})
 	if len(parts) == 0 && len(half) == 2 {
 		parts = half
 	} else if len(parts) != 1 || len(half) > 1 {

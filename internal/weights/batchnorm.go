@@ -32,7 +32,8 @@ func (c *comparison) mergeNorms() {
 			continue
 		}
 		for _, w := range folded {
-			c.rest = append(c.rest, Result{Status: Step, Steps: []string{"folded into the layer before it"}, Reference: w.name})
+			steps := []string{"folded into the layer before it"}
+			c.rest = append(c.rest, Result{Status: Step, Steps: steps, Reference: w.name})
 			w.taken = true
 		}
 	}
@@ -47,10 +48,12 @@ func (c *comparison) mergedInto(stats [][]float64) bool {
 		for _, eps := range epsilons {
 			scale, shift, size := normalised(stats, eps)
 			width := p.ref.t.Len() / len(scale)
-			k := &calc{name: "norm folded", ulps: normUlps, number: func(i int, v float64) float64 { return v * scale[i/width] }}
+			times := func(i int, v float64) float64 { return v * scale[i/width] }
+			k := &calc{name: "norm folded", ulps: normUlps, number: times}
 			if t := newTrial(p.ref.t, p.cand.t, asIs, k); t != nil && t.sample().Mismatches == 0 {
 				p.more = append(p.more, k)
-				c.mergeBias(p, &calc{name: "norm folded", ulps: normUlps, size: size, number: func(i int, v float64) float64 { return v*scale[i] + shift[i] }})
+				moved := func(i int, v float64) float64 { return v*scale[i] + shift[i] }
+				c.mergeBias(p, &calc{name: k.name, ulps: normUlps, size: size, number: moved})
 				return true
 			}
 		}

@@ -59,8 +59,8 @@ func (c *comparison) cuttings(x whole) (out []cutting) {
 // headGroups are the numbers of groups in which q, k and v of heads may lie together: each group
 // has a head of k and of v.
 func headGroups(rows []int, configs ...checkpoint.Config) (out []int) {
-	k, q, usual := headCounts("attn.k", rows[1], configs...), headCounts("attn.q", rows[1], configs...), headCounts("", rows[1])
-	for _, g := range slices.Concat(k, q, usual) {
+	byConfig := slices.Concat(headCounts("attn.k", rows[1], configs...), headCounts("attn.q", rows[1], configs...))
+	for _, g := range append(byConfig, headCounts("", rows[1])...) {
 		if g > 1 && rows[0]%g == 0 && rows[2]%g == 0 && !slices.Contains(out, g) {
 			out = append(out, g)
 		}
@@ -212,8 +212,8 @@ cuttings:
 
 // isStack reports whether the first axis of a weight counts experts.
 func isStack(w *weight) bool {
-	axes := len(w.t.Shape())
-	return strings.HasPrefix(w.role, "experts.") && w.index == "" && (axes == 3 && w.param != "bias" || axes == 2 && w.param == "bias")
+	axes, isBias := len(w.t.Shape()), w.param == "bias"
+	return strings.HasPrefix(w.role, "experts.") && w.index == "" && (axes == 3 && !isBias || axes == 2 && isBias)
 }
 
 // rowsOf is the number of outputs of a weight.

@@ -30,7 +30,8 @@ func (c *comparison) findFolded() {
 		}
 		p.column = &calc{name: name, number: func(i int, v float64) float64 { return v * column[i%len(column)] }}
 		for _, o := range c.pairs {
-			if o.ref.layer == p.ref.layer && o.ref.param == "weight" && slices.Contains(consumers[p.ref.role], o.ref.role) {
+			reads := slices.Contains(consumers[p.ref.role], o.ref.role)
+			if reads && o.ref.layer == p.ref.layer && o.ref.param == "weight" {
 				p.readers = append(p.readers, o)
 				if o.cand.t.RowLen() == len(column) {
 					o.more = append(o.more, p.column)
@@ -42,7 +43,6 @@ func (c *comparison) findFolded() {
 
 // folded reports whether a norm is one of ones, and all that reads it has its numbers.
 func (p *pair) folded() bool {
-	return len(p.may) == 0 && p.result.Detail == "" && len(p.readers) > 0 && !slices.ContainsFunc(p.readers, func(o *pair) bool {
-		return !o.exact() || o.may[0].calc != p.column
-	})
+	lacks := func(o *pair) bool { return !o.exact() || o.may[0].calc != p.column }
+	return len(p.may) == 0 && p.result.Detail == "" && len(p.readers) > 0 && !slices.ContainsFunc(p.readers, lacks)
 }

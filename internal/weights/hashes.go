@@ -53,13 +53,11 @@ func ReadHashes(path string) ([]Hash, error) {
 // reference's is not zero, or that of another weight of the reference. Anything else may be a step or a
 // fault, which a hash does not tell: it is ignored and says so.
 func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error) {
-	places, byName, asked := &Side{}, map[string]Hash{}, map[int][]tensor.DType{} // by the number of elements
+	// Codes of an engine's own packing say nothing without it.
+	cand = slices.DeleteFunc(slices.Clone(cand), func(h Hash) bool { return !h.DType.IsFloat() })
+	places, asked := &Side{}, map[int][]tensor.DType{} // by the number of elements
 	for _, h := range cand {
-		if !h.DType.IsFloat() {
-			continue // codes of an engine's own packing say nothing without it
-		}
 		places.Tensors = append(places.Tensors, tensor.Named{Name: h.Name})
-		byName[h.Name] = h
 		if n := elements(h.Shape); !slices.Contains(asked[n], h.DType) {
 			asked[n] = append(asked[n], h.DType)
 		}
@@ -81,7 +79,7 @@ func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error
 	}
 	var out []Result
 	for _, w := range placed(places, ref).all() {
-		h := byName[w.name]
+		h := cand[w.number]
 		out = append(out, judgeHash(h, byPlace.at[w.at], known[h.SHA256]))
 	}
 	return out, err
@@ -96,8 +94,8 @@ func judgeHash(h Hash, r *weight, same []*weight) Result {
 	case r == nil:
 		return Result{Status: Ignored, Candidate: h.Name, Detail: "no weight of the reference is called so"}
 	}
-	out := Result{Status: Ignored, Reference: r.name, Candidate: h.Name,
-		Detail: "its bytes are not the checkpoint's: keep the weights themselves to see whether that is a step or a fault (parity run --set weights=bytes)"}
+	out := Result{Status: Ignored, Reference: r.name, Candidate: h.Name, Detail: "its bytes are not the checkpoint's: " +
+		"keep the weights themselves to see whether that is a step or a fault (parity run --set weights=bytes)"}
 	switch {
 	case r.t.Len() != elements(h.Shape):
 	case slices.Contains(same, r) && r.t.DType() == h.DType:

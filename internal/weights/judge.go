@@ -48,7 +48,8 @@ type comparison struct {
 
 // Compare judges the candidate by the reference.
 func Compare(ctx context.Context, ref, cand *Side, opt Options) (*Report, error) {
-	c := &comparison{Options: opt, configs: []checkpoint.Config{ref.Config, cand.Config}, ref: placed(ref, cand), cand: placed(cand, ref)}
+	c := &comparison{Options: opt, configs: []checkpoint.Config{ref.Config, cand.Config}}
+	c.ref, c.cand = placed(ref, cand), placed(cand, ref)
 	if err := c.join(); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,8 @@ func Compare(ctx context.Context, ref, cand *Side, opt Options) (*Report, error)
 		return nil, err
 	}
 	compensating(c.pairs)
-	r := &Report{Schema: 1, Reference: ref.Path, Candidate: cand.Path, Notes: slices.Concat(ref.Notes, cand.Notes, unseenNotes(c.pairs))}
+	r := &Report{Schema: 1, Reference: ref.Path, Candidate: cand.Path}
+	r.Notes = slices.Concat(ref.Notes, cand.Notes, unseenNotes(c.pairs))
 	if ref.Config != nil && cand.Config != nil {
 		r.Config = append([]checkpoint.Difference{}, checkpoint.Diff(ref.Config, cand.Config)...)
 	}

@@ -51,13 +51,13 @@ func against(ctx context.Context, run *dump.Run, goldens []*dump.Run, evidence f
 	}
 	defer ref.Close()
 	if areHashes(run) {
-		hashes, err := ReadHashes(filepath.Join(run.Path, filepath.FromSlash(run.Info.Weights[0])))
+		hashes, err := ReadHashes(weightsOf(run)[0])
 		if err != nil {
 			return nil, err
 		}
 		return CompareHashes(ctx, ref, hashes)
 	}
-	cand, err := openLoaded(run)
+	cand, err := OpenFiles(run.Path, weightsOf(run))
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func ofReference(goldens []*dump.Run, evidence func() (checkpoint.Weights, check
 	}
 	for _, r := range goldens {
 		if len(r.Info.Weights) > 0 && !areHashes(r) {
-			s, err := openLoaded(r)
+			s, err := OpenFiles(r.Path, weightsOf(r))
 			if err == nil && unknown == nil && config != nil {
 				s.Config = config
 			}
@@ -95,10 +95,10 @@ func ofReference(goldens []*dump.Run, evidence func() (checkpoint.Weights, check
 	return Of("the checkpoint", tensors.Named(), config), unknown
 }
 
-func openLoaded(r *dump.Run) (*Side, error) {
-	var paths []string
+// weightsOf are the files of weights of a run.
+func weightsOf(r *dump.Run) (paths []string) {
 	for _, f := range r.Info.Weights {
 		paths = append(paths, filepath.Join(r.Path, filepath.FromSlash(f)))
 	}
-	return OpenFiles(r.Path, paths)
+	return paths
 }

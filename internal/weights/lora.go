@@ -80,10 +80,11 @@ func OpenAdapter(dir string) (a *Adapter, err error) {
 		if !ok || len(t.Tensor.Shape()) != 2 || len(b.Shape()) != 2 || b.RowLen() != t.Tensor.Shape()[0] {
 			return nil, fmt.Errorf("%s: %s: want lora_A [r, in] and lora_B [out, r]", file, base)
 		}
-		l := &lowRank{numbers(t.Tensor, t.Tensor.Len()), numbers(b, b.Len()), b.RowLen(), t.Tensor.RowLen(), *config.Alpha / float64(b.RowLen())}
+		scale := *config.Alpha / float64(b.RowLen())
 		if config.Rank {
-			l.scale = *config.Alpha / math.Sqrt(float64(l.rank))
+			scale = *config.Alpha / math.Sqrt(float64(b.RowLen()))
 		}
+		l := &lowRank{numbers(t.Tensor, t.Tensor.Len()), numbers(b, b.Len()), b.RowLen(), t.Tensor.RowLen(), scale}
 		a.pairs[strings.TrimPrefix(base, "base_model.model.")+".weight"] = l
 	}
 	if len(a.pairs) == 0 {
@@ -115,7 +116,8 @@ func (a *Adapter) of(name string) *lowRank {
 func (c *comparison) adapted(p *pair) bool {
 	name, _, _ := strings.Cut(p.ref.name, "[") // without the part of it that is meant
 	l := c.Adapter.of(name)
-	if l == nil || p.packed() || len(p.trials) == 0 || p.trials[0].steps != nil || p.ref.t.RowLen() != l.in || p.ref.t.Len() != l.in*len(l.b)/l.rank {
+	if l == nil || p.packed() || len(p.trials) == 0 || p.trials[0].steps != nil ||
+		p.ref.t.RowLen() != l.in || p.ref.t.Len() != l.in*len(l.b)/l.rank {
 		return false
 	}
 	switch r := &p.result; {
@@ -152,7 +154,8 @@ func (l *lowRank) matches(p *pair, by float64) bool {
 // if it is not. A few random products with the difference D tell: D·Ω has the rank of D.
 func rankOf(p *pair, f *figures) int {
 	t := p.cand.t
-	if p.packed() || len(t.Shape()) != 2 || f == nil || 2*f.Mismatches < f.N || f.N > mostSketched || f.seen.BadNonFinite > 0 || p.best.calc != nil {
+	if p.packed() || len(t.Shape()) != 2 || p.best.calc != nil ||
+		2*f.Mismatches < f.N || f.N > mostSketched || f.seen.BadNonFinite > 0 {
 		return 0
 	}
 	rows, in := t.Shape()[0], t.RowLen()
@@ -183,8 +186,8 @@ func rankOf(p *pair, f *figures) int {
 			best, at = gap, i+1
 		}
 	}
-	explained := floats.Sum(values[:at]) / floats.Sum(vec.Map(values, func(v float64) float64 { return math.Max(v, 0) }))
-	if best < leastGap || explained < 0.9 || 2*at > k {
+	all := floats.Sum(vec.Map(values, func(v float64) float64 { return math.Max(v, 0) }))
+	if best < leastGap || floats.Sum(values[:at]) < 0.9*all || 2*at > k {
 		return 0
 	}
 	return at

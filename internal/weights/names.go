@@ -31,7 +31,8 @@ var words = map[string]string{
 	"attn.kva": "attnkvamqa", "attn.kvb": "attnkvb", "attn.kvanorm": "attnkvanorm",
 
 	"ffn.up": "fc1 intermediate.dense", "ffn.down": "fc2 output.dense", "ffn.gateup": "ffngateup",
-	"experts.gate": "ffngateexps", "experts.up": "ffnupexps", "experts.down": "ffndownexps", "experts.gateup": "ffngateupexps",
+	"experts.gate": "ffngateexps", "experts.gateup": "ffngateupexps",
+	"experts.up": "ffnupexps", "experts.down": "ffndownexps",
 	"shared.gate": "ffngateshexp", "shared.up": "ffnupshexp", "shared.down": "ffndownshexp",
 
 	"router": "mlp.gate ffngateinp blocksparsemoe.gate mlp.router feedforward.router feedforward.gate " +
@@ -45,7 +46,7 @@ var blocks = []struct {
 	name, called string
 	parts        map[string]string
 }{
-	{"attn", "selfattn attn attention attention.self attention.attention attn.attention selfattention", map[string]string{
+	{"attn", "selfattn selfattention attn attn.attention attention attention.self attention.attention", map[string]string{
 		"q": "q qproj wq query qlin", "k": "k kproj wk key klin", "v": "v vproj wv value vlin",
 		"qkv": "qkv qkvproj wqkv cattn querykeyvalue", "o": "o oproj wo cproj dense outproj output.dense outlin",
 		"qnorm": "qnorm qlayernorm", "knorm": "knorm klayernorm", "sinks": "sinks",

@@ -52,7 +52,8 @@ func (c *comparison) byRule(r *match.Rule) error {
 		}
 	}
 	if len(c.pairs) == before {
-		return fmt.Errorf("weights: rule %s joins no weights: names are those of layers, whose weights end in .weight or .bias", r)
+		return fmt.Errorf("weights: rule %s joins no weights: names are those of layers, "+
+			"whose weights end in .weight or .bias", r)
 	}
 	return nil
 }

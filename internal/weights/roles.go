@@ -131,7 +131,7 @@ func together(pairs []*pair) {
 		matrices := slices.DeleteFunc(layer, func(p *pair) bool {
 			return !strings.Contains(p.ref.role, ".") || len(squeezed(p.ref.t.Shape())) != 2
 		})
-		for _, module := range grouped(matrices, func(p *pair) string { m, _, _ := strings.Cut(p.ref.role, "."); return m }) {
+		for _, module := range grouped(matrices, func(p *pair) string { return strings.Split(p.ref.role, ".")[0] }) {
 			turnedTogether(module)
 		}
 		scaledTogether(of("lmhead"), of("embed"))

@@ -50,38 +50,34 @@ func Open(path, config string) (*Side, error) {
 
 // Of is a set of weights that are open. The tensors must outlive it.
 func Of(name string, tensors []tensor.Named, config checkpoint.Config) *Side {
-	s := &Side{Path: name, Tensors: tensors, Config: config}
+	return (&Side{Path: name, Tensors: tensors, Config: config}).sorted()
+}
+
+func (s *Side) sorted() *Side {
 	label.Sort(s.Tensors, func(t tensor.Named) string { return t.Name })
 	return s
 }
 
 // OpenFiles opens files that together are one set of weights.
-func OpenFiles(name string, paths []string) (s *Side, err error) {
-	s = &Side{Path: name}
-	defer func() {
-		if err != nil {
-			s, err = nil, errors.Join(err, s.Close())
-		}
-	}()
-	seen := map[string]bool{}
+func OpenFiles(name string, paths []string) (*Side, error) {
+	s, seen := &Side{Path: name}, map[string]bool{}
 	for _, path := range paths {
 		tensors, err := s.load(path)
 		if err == nil && len(tensors) == 0 {
 			err = fmt.Errorf("%s: no tensors", path)
 		}
-		if err != nil {
-			return s, err
-		}
 		for _, t := range tensors {
 			if seen[t.Name] {
-				return s, fmt.Errorf("%s: %s is also in another of the files", path, t.Name)
+				err = fmt.Errorf("%s: %s is also in another of the files", path, t.Name)
 			}
 			seen[t.Name] = true
 		}
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 		s.Tensors = append(s.Tensors, tensors...)
 	}
-	label.Sort(s.Tensors, func(t tensor.Named) string { return t.Name })
-	return s, nil
+	return s.sorted(), nil
 }
 
 // load opens a file of tensors, or what [checkpoint.Open] does.

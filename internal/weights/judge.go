@@ -122,18 +122,15 @@ func (p *pair) exact() bool { return len(p.may) > 0 && p.may[0].holds() }
 // the two tells the order of the elements, which a coarse quantiser's gain does not hide; of steps
 // that calculate, those count that make the error much smaller.
 func (p *pair) nearSteps() (near []*trial) {
-	isMove := func(t *trial) bool { return t.sampled != nil && t.calc == nil }
+	var moves []*trial
 	least := math.Inf(1)
 	for _, t := range p.trials {
-		if isMove(t) {
-			least = min(least, t.sampled.sine())
+		if t.sampled != nil && t.calc == nil {
+			moves, least = append(moves, t), min(least, t.sampled.sine())
 		}
 	}
-	if least > likely {
-		return nil
-	}
-	for _, t := range p.trials {
-		if !isMove(t) || t.sampled.sine() > nearly*least {
+	for _, t := range moves {
+		if least > likely || t.sampled.sine() > nearly*least {
 			continue
 		}
 		before := len(near)
@@ -280,8 +277,8 @@ func (p *pair) packing() string { return p.ref.t.Packing() + p.cand.t.Packing() 
 func exactPackings(pairs []*pair) map[string]bool {
 	exact := map[string]bool{}
 	for _, p := range pairs {
-		if k := p.packing(); p.packed() && p.exact() && !exact[k] {
-			exact[k] = !constantly(p.ref)
+		if p.packed() && p.exact() && !constantly(p.ref) {
+			exact[p.packing()] = true
 		}
 	}
 	return exact

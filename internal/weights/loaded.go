@@ -12,13 +12,16 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
+// Evidence opens the checkpoint and its config; without weights, none is known.
+type Evidence = func() (checkpoint.Weights, checkpoint.Config, error)
+
 // Loaded compares the weights that the engine of the first candidate loaded of which run.json names
 // them, with those that the engine of a golden loaded, or else with the checkpoint, which evidence opens;
 // nil for none. It is nil if the candidates name none.
 //
 // A weight that only one side has fails nothing here: engines leave out what they do not need and
 // add what they calculate, and the audit of a run knows what a model lacks.
-func Loaded(ctx context.Context, goldens, candidates []*dump.Run, evidence func() (checkpoint.Weights, checkpoint.Config, error)) ([]Result, error) {
+func Loaded(ctx context.Context, goldens, candidates []*dump.Run, evidence Evidence) ([]Result, error) {
 	i := slices.IndexFunc(candidates, func(r *dump.Run) bool { return len(r.Info.Weights) > 0 })
 	if i < 0 {
 		return nil, nil
@@ -44,7 +47,7 @@ func areHashes(r *dump.Run) bool {
 }
 
 // against compares the weights that a run's engine loaded, or the hashes of them, with the reference's.
-func against(ctx context.Context, run *dump.Run, goldens []*dump.Run, evidence func() (checkpoint.Weights, checkpoint.Config, error)) ([]Result, error) {
+func against(ctx context.Context, run *dump.Run, goldens []*dump.Run, evidence Evidence) ([]Result, error) {
 	ref, err := ofReference(goldens, evidence)
 	if err != nil {
 		return nil, err
@@ -73,26 +76,26 @@ func against(ctx context.Context, run *dump.Run, goldens []*dump.Run, evidence f
 }
 
 // ofReference are the weights that the reference's engine loaded, or else the checkpoint's.
-func ofReference(goldens []*dump.Run, evidence func() (checkpoint.Weights, checkpoint.Config, error)) (*Side, error) {
-	var tensors checkpoint.Weights
-	var config checkpoint.Config
-	var unknown error
+func ofReference(goldens []*dump.Run, evidence Evidence) (s *Side, err error) {
+	known := Of("the checkpoint", nil, nil)
 	if evidence != nil {
-		tensors, config, unknown = evidence()
+		var tensors checkpoint.Weights
+		tensors, known.Config, err = evidence()
+		known.Tensors = tensors.Named()
 	}
 	for _, r := range goldens {
 		if len(r.Info.Weights) > 0 && !areHashes(r) {
-			s, err := OpenFiles(r.Path, weightsOf(r))
-			if err == nil && unknown == nil && config != nil {
-				s.Config = config
+			s, failed := OpenFiles(r.Path, weightsOf(r))
+			if failed == nil && err == nil && known.Config != nil {
+				s.Config = known.Config
 			}
-			return s, err
+			return s, failed
 		}
 	}
-	if unknown == nil && len(tensors) == 0 {
-		unknown = fmt.Errorf("no weights of the reference are known: --weights, or a fixture's model folder")
+	if err == nil && len(known.Tensors) == 0 {
+		err = fmt.Errorf("no weights of the reference are known: --weights, or a fixture's model folder")
 	}
-	return Of("the checkpoint", tensors.Named(), config), unknown
+	return known.sorted(), err
 }
 
 // weightsOf are the files of weights of a run.

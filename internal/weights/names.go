@@ -121,8 +121,9 @@ func (w *weight) key() string {
 // family is what all weights of a kind share.
 func (w *weight) family() string { return number.ReplaceAllString(w.role+"."+w.param, "*") }
 
-// place returns the place of a weight by its name, and what the names beside it tell.
-func place(t tensor.Named, have sideShape) *weight {
+// place returns the place of a weight by its name, and what the names beside it tell: whether there are norms before
+// and after each part of a layer, as Gemma has them, and lists of layers of an encoder and of a decoder.
+func place(t tensor.Named, isSandwich, hasBoth bool) *weight {
 	w := &weight{name: t.Name, t: t.Tensor}
 	key := match.Key(t.Name)
 	for _, p := range []string{"weight", "bias"} {
@@ -132,7 +133,7 @@ func place(t tensor.Named, have sideShape) *weight {
 	}
 	if m := inList.FindStringSubmatch(key); m != nil {
 		w.layer, key = "layers."+m[2], m[3]
-		if have.encoder && have.decoder {
+		if hasBoth {
 			w.layer = m[1][:min(len(m[1]), 3)] + "." + w.layer
 		}
 	}
@@ -152,7 +153,7 @@ func place(t tensor.Named, have sideShape) *weight {
 			w.role = "norm2"
 		case "ffnnorm":
 			w.role = "norm2"
-			if have.sandwich {
+			if isSandwich {
 				w.role = "norm3"
 			}
 		case "output", "norm", "embedding":
@@ -165,23 +166,6 @@ func place(t tensor.Named, have sideShape) *weight {
 	return w
 }
 
-// sideShape is what the names of a side say of all of its weights.
-type sideShape struct {
-	sandwich         bool // norms before and after each part of a layer, as Gemma has them
-	encoder, decoder bool // lists of layers that are called so
-}
-
-func shapeOf(s *Side) (h sideShape) {
-	for _, t := range s.Tensors {
-		h.sandwich = h.sandwich || strings.Contains(t.Name, "post_ffw_norm")
-		if m := inList.FindStringSubmatch(match.Key(t.Name)); m != nil {
-			h.encoder = h.encoder || strings.HasPrefix(m[1], "enc")
-			h.decoder = h.decoder || strings.HasPrefix(m[1], "dec")
-		}
-	}
-	return h
-}
-
 // shelf is the weights of a side by their places.
 type shelf struct {
 	at   map[string]*weight
@@ -191,12 +175,18 @@ type shelf struct {
 // placed finds the places of all weights of a side. Which lists of layers there are the other side tells, too: it may
 // hold a part of the model.
 func placed(s, other *Side) shelf {
-	have, beside := shapeOf(s), shapeOf(other)
-	have.encoder, have.decoder = have.encoder || beside.encoder, have.decoder || beside.decoder
+	isPost := func(t tensor.Named) bool { return strings.Contains(t.Name, "post_ffw_norm") }
+	isSandwich := slices.ContainsFunc(s.Tensors, isPost)
+	lists := map[string]bool{}
+	for _, t := range slices.Concat(s.Tensors, other.Tensors) {
+		if m := inList.FindStringSubmatch(match.Key(t.Name)); m != nil {
+			lists[m[1][:min(len(m[1]), 3)]] = true
+		}
+	}
 	var all []*weight
 	out := shelf{map[string]*weight{}, map[string][]*weight{}}
 	for i, t := range s.Tensors {
-		w := place(t, have)
+		w := place(t, isSandwich, lists["enc"] && lists["dec"])
 		w.number, all = i, append(all, w)
 		for end, more := w.name, true; more; _, end, more = strings.Cut(end, ".") {
 			out.ends[end] = append(out.ends[end], w)

@@ -19,14 +19,14 @@ var fused = map[string][]string{
 
 // cutting is a way in which a weight holds the rows of several others.
 type cutting struct {
-	how        string // "per head"; "" for one part after the other
+	how        string // "per head", where there are groups
 	transposed bool   // the last two axes
 	groups     int    // each holds some rows of every part; 1 for one part after the other
 }
 
 // names are the steps, where by is "fused" or "split": "fused per head", "transposed".
 func (c cutting) names(by string) []string {
-	if c.how != "" {
+	if c.groups > 1 {
 		by += " " + c.how
 	}
 	if c.transposed {
@@ -46,11 +46,8 @@ func (c *comparison) cuttings(x whole) (out []cutting) {
 		how, groups = "per head", headGroups(rows, c.configs...)
 	}
 	for _, transposed := range []bool{false, true} {
-		out = append(out, cutting{transposed: transposed, groups: 1})
-		for _, g := range groups {
-			if g > 1 {
-				out = append(out, cutting{how, transposed, g})
-			}
+		for _, g := range append([]int{1}, groups...) {
+			out = append(out, cutting{how, transposed, g})
 		}
 	}
 	return out

@@ -108,23 +108,21 @@ func (c *comparison) tiles(family map[string]*weight, parts map[string]map[strin
 
 // byRows are a weight and its transpose; none where rows of it cannot be looked at.
 func byRows(t *tensor.Tensor) []*tensor.Tensor {
-	switch {
-	case t.Packing() != "" || !t.DType().IsFloat() || len(t.Shape()) == 0 || len(t.Shape()) > 2:
-		return nil
-	case len(t.Shape()) == 1:
-		return []*tensor.Tensor{t}
-	}
-	turned, err := t.Transpose()
-	if err != nil {
+	if t.Packing() != "" || !t.DType().IsFloat() || len(t.Shape()) == 0 || len(t.Shape()) > 2 {
 		return nil
 	}
-	return []*tensor.Tensor{t, turned}
+	out := []*tensor.Tensor{t}
+	if turned, err := t.Transpose(); err == nil {
+		out = append(out, turned)
+	}
+	return out
 }
 
 // rowOf returns from which row on a weight holds another one; −1 for nowhere.
 func (c *comparison) rowOf(t *tensor.Tensor, p *weight) int {
 	shape, rows := p.t.Shape(), rowsOf(p)
-	if len(byRows(p.t)) == 0 || len(shape) != len(t.Shape()) || rows >= firstAxis(t) || !slices.Equal(shape[1:], t.Shape()[1:]) {
+	if p.t.Len() == 0 || byRows(p.t) == nil || len(shape) != len(t.Shape()) ||
+		rows >= firstAxis(t) || !slices.Equal(shape[1:], t.Shape()[1:]) {
 		return -1
 	}
 	coarse := coarser(t.DType(), p.t.DType())

@@ -345,6 +345,7 @@ func TestCompare(t *testing.T) {
 		{nil, off(byHead), some, "", "an element is another"},
 		{off(byHead), without(), some, "", "or of the reference"},
 		{byHead, off(fuse), some, "", "or regrouped"},
+		{with("b.x", matrix{make([]float32, 48), 8}), with("c.x", matrix{nil, 8}), some, "", "nothing is no part of another"},
 		{nil, columns(fuse), nil, "fused, transposed", "by columns"},
 		{columns(byHead), without(), nil, "split per head, transposed", "and per head"},
 		{nil, gateUp(inner), nil, "fused in turn", "rows of gate and up in turn"},

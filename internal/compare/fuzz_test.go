@@ -116,7 +116,7 @@ func FuzzTensors(f *testing.F) {
 	f.Add(make([]byte, 9000), make([]byte, 9000), uint8(16), uint8(15), uint16(64), 0.0, 0.0, false)
 	f.Add([]byte{1, 0}, []byte("0000000000000000"), uint8(0), uint8(8), uint16(0), 0.0, 1.0, true)
 	f.Add([]byte("0000"), []byte("0000000a"), uint8(16), uint8(17), uint16(0), 0.0, 0.0, false) // 6.4e-10 beside 6.9e159
-	far := make([]byte, 8000) // 1.6e29 and 2.5e30, both too large for float32 where they are divided by 1e-10
+	far := make([]byte, 8000)                                                                   // 1.6e29 and 2.5e30, both too large for float32 where they are divided by 1e-10
 	far[3001], far[7001] = 0x70, 0x72
 	f.Add(make([]byte, 8000), far, uint8(15), uint8(15), uint16(128), 0.0, 0.0, false)
 	f.Add([]byte{0x7f, 0xff, 0x80, 1}, []byte{0x7f, 0x7c, 0xfe, 1}, uint8(9), uint8(11), uint16(4), 0.5, 0.5, false)

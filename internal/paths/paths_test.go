@@ -218,13 +218,6 @@ func TestOnePassIsReplayed(t *testing.T) {
 	}
 }
 
-func narrowed(x []float64) (out []float32) {
-	for _, v := range x {
-		out = append(out, float32(v))
-	}
-	return out
-}
-
 func part(sequence, from, to int) dump.PassItem {
 	return dump.PassItem{Sequence: sequence, From: from, To: to}
 }

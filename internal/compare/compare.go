@@ -131,55 +131,50 @@ func inRange(squares float64) int {
 // by its own.
 func (r *Result) rescale(golden, actual *tensor.Tensor, t *part) error {
 	dd, gg, aa := t.dd.value(), t.gg.value(), t.aa.value()
-	known := map[int]Result{0: *r}
-	scaled := func(by int) (s Result, err error) {
-		s, is := known[by]
-		if is {
-			return s, nil
-		}
-		g, err := times(golden, by)
-		if err != nil {
-			return s, err
-		}
-		a, err := times(actual, by)
-		if err != nil {
-			return s, err
-		}
-		p := newPass(g, a, Tolerance{})
-		t, err := p.run()
-		if err == nil {
-			s = p.result(t)
-			known[by] = s
-		}
-		return s, err
+	known, all := map[int]Result{0: *r}, inRange(max(dd, gg, aa))
+	scales := []int{all, inRange(gg), inRange(aa), inRange(dd)}
+	if t.abs <= 0 { // equal sides: their distance is 0 at any scale
+		scales[3] = 0
 	}
-	all := inRange(max(dd, gg, aa))
-	if s, err := scaled(all); err != nil {
-		return err
-	} else if all != 0 {
-		r.RelL2, r.CosineDistance, r.SNR, r.MSE = s.RelL2, s.CosineDistance, s.SNR, math.Ldexp(s.MSE, -2*all)
-		r.WorstRow.Index, r.WorstRow.RelL2, r.WorstRow.MaxAbs = s.WorstRow.Index, s.WorstRow.RelL2, math.Ldexp(s.WorstRow.MaxAbs, -all)
-	}
-	for _, n := range []struct {
-		squares float64
-		to      *float64
-		of      func(Result) float64
-	}{
-		{gg, &r.NormGolden, func(s Result) float64 { return s.NormGolden }},
-		{aa, &r.NormActual, func(s Result) float64 { return s.NormActual }},
-		{dd, &r.NormDiff, func(s Result) float64 { return s.NormDiff }},
-	} {
-		by := inRange(n.squares)
-		s, err := scaled(by)
+	for _, by := range scales {
+		if _, is := known[by]; is {
+			continue
+		}
+		s, err := scaled(golden, actual, by)
 		if err != nil {
 			return err
 		}
-		*n.to = math.Ldexp(n.of(s), -by)
+		known[by] = s
 	}
+	if s := known[all]; all != 0 {
+		r.RelL2, r.CosineDistance, r.SNR, r.MSE = s.RelL2, s.CosineDistance, s.SNR, math.Ldexp(s.MSE, -2*all)
+		r.WorstRow.Index, r.WorstRow.RelL2, r.WorstRow.MaxAbs = s.WorstRow.Index, s.WorstRow.RelL2, math.Ldexp(s.WorstRow.MaxAbs, -all)
+	}
+	r.NormGolden = math.Ldexp(known[scales[1]].NormGolden, -scales[1])
+	r.NormActual = math.Ldexp(known[scales[2]].NormActual, -scales[2])
+	r.NormDiff = math.Ldexp(known[scales[3]].NormDiff, -scales[3])
 	if known[all].NormGolden == 0 && r.NormGolden > 0 { // the golden vanishes beside the other
 		r.RelL2 = r.NormDiff / r.NormGolden
 	}
 	return nil
+}
+
+// scaled compares both sides times 2^by.
+func scaled(golden, actual *tensor.Tensor, by int) (Result, error) {
+	g, err := times(golden, by)
+	if err != nil {
+		return Result{}, err
+	}
+	a, err := times(actual, by)
+	if err != nil {
+		return Result{}, err
+	}
+	p := newPass(g, a, Tolerance{})
+	t, err := p.run()
+	if err != nil {
+		return Result{}, err
+	}
+	return p.result(t), nil
 }
 
 // times returns a tensor times 2^by.

@@ -249,9 +249,9 @@ func (c *comparison) moves(m mode) deviation {
 }
 
 // stable returns which rows stay where they are when the sources are off by a rounding, and of equal numbers others
-// are chosen; nil if all do. What a tie decides is not stable: either choice is right. The shakes show what ties make: a row that
-// is off by much more is wrong all the same. The error is of a piece that cannot be replayed then: it goes
-// another way.
+// are chosen; nil if all do. What a tie decides is not stable: either choice is right. The shakes show what ties
+// make: a row that is off by much more is wrong all the same. The error is of a piece that cannot be replayed then:
+// it goes another way.
 func (c *comparison) stable(limit float64) (func(row int) bool, error) {
 	unstable, err := c.byTies(limit) // by how much it moves
 	if err != nil {
@@ -284,6 +284,9 @@ func (c *comparison) stable(limit float64) (func(row int) bool, error) {
 // wrong that stays has none.
 func (c *comparison) byTies(limit float64) (map[int]float64, error) {
 	by := map[int]float64{}
+	if !c.mayOrder(c.port, c.out) {
+		return by, nil
+	}
 	a, err := c.replay(c.port, c.out, others, c.basis)
 	if err != nil {
 		return nil, err

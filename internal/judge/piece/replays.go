@@ -26,7 +26,7 @@ var (
 	wide  = mode{name: "wide", replay: replay.Mode{Wide: true}}
 
 	// reversed has sort and topk give equal numbers in the other order, others has topk choose others of them.
-	reversed = mode{name: "turned", replay: replay.Mode{Ties: true}}
+	reversed = mode{name: "reversed", replay: replay.Mode{Ties: true}}
 	others   = mode{name: "others", replay: replay.Mode{Choices: true}}
 )
 

@@ -50,12 +50,17 @@ func (j *judge) ordered(port int, l *Local) *Local {
 // unordered reports whether a piece gives something else where sort and topk put equal numbers in the
 // other order, with the tied sources left out.
 func (j *judge) unordered(port int, out excluded) bool {
-	if len(out) == 0 && !slices.ContainsFunc(j.piece(port).Ops, orders) {
+	if !j.mayOrder(port, out) {
 		return false
 	}
 	a, b, ok := j.bothOrders(port, &j.Records[port], out)
 	f := floor(j.Encoding)
 	return ok && difference(b, a, nil).exceeds(deviation{f, perRow * f})
+}
+
+// mayOrder reports whether a piece puts numbers into an order, or what it takes may, where that is replayed, too.
+func (j *judge) mayOrder(port int, out excluded) bool {
+	return len(out) > 0 || slices.ContainsFunc(j.piece(port).Ops, orders)
 }
 
 // bothOrders is of a record what a piece makes where equal numbers stay as they are, and where they are turned round.

@@ -32,8 +32,8 @@ func newGolden() *cobra.Command {
 		RunE:  group,
 	}
 	c.AddCommand(newPlan(), newUpdate(), newProgram(), newGoldenLs(),
-		storeCommand("verify FIXTURE …", "read every golden and compare it with the hashes of the index",
-			cobra.MinimumNArgs(1), verifyAll),
+		&cobra.Command{Use: "verify FIXTURE …", Short: "read every golden and compare it with the hashes of the index",
+			Args: cobra.MinimumNArgs(1), RunE: verifyAll},
 		storeCommand("diff OLD NEW", "how far goldens moved between two stores, the furthest first", cobra.ExactArgs(2), diff),
 		newGoldenPrune())
 	return c
@@ -133,9 +133,9 @@ func lsRun(s *store.Store, k *store.Kept, long bool) (rows [][]string, err error
 	return rows, nil
 }
 
-func verifyAll(cmd *cobra.Command, dirs []string, stores []*store.Store) (found error) {
-	for i, s := range stores {
-		err := verify(cmd, dirs[i], s)
+func verifyAll(cmd *cobra.Command, dirs []string) (found error) {
+	for _, dir := range dirs { // what is found in one is said before the next is opened
+		err := verify(cmd, dir)
 		if err != nil && err != errMismatch {
 			return err
 		}
@@ -145,7 +145,12 @@ func verifyAll(cmd *cobra.Command, dirs []string, stores []*store.Store) (found 
 }
 
 // verify says what is wrong with a store; that is errMismatch.
-func verify(cmd *cobra.Command, dir string, s *store.Store) error {
+func verify(cmd *cobra.Command, dir string) error {
+	s, err := openStore(dir)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
 	if len(s.Runs()) == 0 {
 		return fmt.Errorf("%s has no goldens: nothing was verified", dir)
 	}

@@ -30,7 +30,8 @@ import (
 // judge judges two dumps: their tokens, or their tensors, along execution paths where the candidate ran so. It returns
 // the cases whose tensors were compared in one pass.
 func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string) (*report.Report, []judge.Case, error) {
-	if _, err := (&inputs{inputFlags: f}).judgesTokens(); err != nil { // before anything is read
+	tokens, tensors, err := f.asks()
+	if err != nil {
 		return nil, nil, err
 	}
 	in, err := f.open(stderr)
@@ -38,10 +39,9 @@ func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string) (
 	if err != nil {
 		return nil, nil, err
 	}
-	switch tokens, err := in.judgesTokens(); {
-	case err != nil:
-		return nil, nil, err
-	case tokens:
+	generated := func(r *dump.Run) bool { return r.Info.Generation != nil }
+	switch {
+	case tokens || !tensors && slices.ContainsFunc(in.runs[goldenRole], generated):
 		r, err := in.compareTokens(ctx, name)
 		return r, nil, err
 	case in.alongPath():
@@ -242,23 +242,22 @@ func (in *inputs) pathRuns() (runs paths.Runs, err error) {
 	return runs, nil
 }
 
-// judgesTokens reports whether tokens are judged: where another tool wrote them, by --tokens, and where the golden is of a
-// generation and nothing is asked of tensors.
-func (in *inputs) judgesTokens() (bool, error) {
-	asked := in.Tokens != nil || continuation.IsForeign(in.Golden) || continuation.IsForeign(in.Actual)
-	rest := in.Inputs
+// asks says what is asked for: tokens, by --tokens or where another tool wrote them, or something of tensors. Without either
+// the golden decides.
+func (f *inputFlags) asks() (tokens, tensors bool, err error) {
+	tokens = f.Tokens != nil || continuation.IsForeign(f.Golden) || continuation.IsForeign(f.Actual)
+	rest := f.Inputs
 	rest.Golden, rest.Actual, rest.Names, rest.Config, rest.Encoding, rest.Raw, rest.FP8 = "", "", "", "", "", "", ""
 	rest.Weights, rest.Tokens = nil, nil
 	switch ofTensors := rest.Args(); {
-	case asked && len(ofTensors) > 0:
-		return false, usage("compare: the tokens of a generation are judged, and %s is about tensors", ofTensors[0])
-	case in.Tokens != nil && *in.Tokens < 0:
-		return false, usage("--tokens %d: want how many tokens are judged, 0 for all", *in.Tokens)
-	case len(ofTensors) > 0:
-		return false, nil
+	case tokens && len(ofTensors) > 0:
+		err = usage("compare: the tokens of a generation are judged, and %s is about tensors", ofTensors[0])
+	case f.Tokens != nil && *f.Tokens < 0:
+		err = usage("--tokens %d: want how many tokens are judged, 0 for all", *f.Tokens)
+	default:
+		tensors = len(ofTensors) > 0
 	}
-	generated := func(r *dump.Run) bool { return r.Info.Generation != nil }
-	return asked || slices.ContainsFunc(in.runs[goldenRole], generated), nil
+	return tokens, tensors, err
 }
 
 // compareTokens judges the generated tokens of all texts of the golden.

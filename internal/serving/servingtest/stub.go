@@ -274,7 +274,11 @@ func (s *Stub) serve(w http.ResponseWriter, r *http.Request) {
 		s.mu.Unlock()
 	}()
 	if s.Change != nil || s.Among != nil && q.Heat == 0 {
-		time.Sleep(map[bool]time.Duration{false: 3, true: 20}[s.Accepts != nil] * time.Millisecond) // others come meanwhile
+		wait := 3 * time.Millisecond
+		if s.Accepts != nil { // which counts those that are there when a request comes
+			wait = 20 * time.Millisecond
+		}
+		time.Sleep(wait) // others come meanwhile
 		s.mu.Lock()
 		for _, o := range s.inflight {
 			if !slices.Contains(others, o) {

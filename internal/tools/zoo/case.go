@@ -70,8 +70,9 @@ func (r *result) judge(o options, folder, out string) {
 	}
 	args = append(args, rules...)
 	r.full.got, r.full.err = compare(o.parity, slices.Concat(args, more), out+".json", want)
-	if r.alone = r.full; !o.full {
-		r.alone.want = want.alone()
+	if o.full {
+		r.alone = r.full
+	} else {
 		r.alone.got, r.alone.err = compare(o.parity, args, out+".json", want)
 	}
 	if o.names {

@@ -1,13 +1,16 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
@@ -124,3 +127,168 @@ func (p *Port) WorstRow() float64 {
 
 // LeftOut reports whether some rows of the port could not be judged, as they hang on a choice that may come either way.
 func (p *Port) LeftOut() bool { return p.Unjudged() && p.tied || slices.Contains(p.skipped, true) }
+
+// OtherTokens is the verdict about runs that were given other tokens, as an error says.
+func OtherTokens(err error) *localise.Verdict {
+	return (&localise.Verdict{Step: "0"}).OtherPrompt(err.Error())
+}
+
+// witness names a sequence that was fed from its first token on, with an empty cache, and agrees in
+// all layers: there the candidate is right in one pass. Of a wrong row that was fed so itself, the
+// witness has to have a row of the same position, so that what is wrong at some positions in one pass
+// is no fault of a path. Of any other, covers says whether one has.
+func (c *Comparison) witness(caseName string, along *Along, wrong *report.Row) (text string, covers bool) {
+	at := along.Passes[wrong.Pass]
+	whole := at.Items[at.Index(wrong.Sequence)].From == 0
+	for _, p := range along.Passes {
+		for i, item := range p.Items {
+			covers = item.To > wrong.Position
+			if item.From > 0 || p == at && item.Sequence == wrong.Sequence || !covers && (whole || text != "") || !c.agreesIn(caseName, along, p, i) {
+				continue
+			}
+			text = fmt.Sprintf("forward pass %s has %s with an empty cache, and agrees with the golden", p.Step, item)
+			if covers {
+				return text, true
+			}
+		}
+	}
+	return text, false
+}
+
+// agreesIn reports whether the rows of an item agree in all layers of a forward pass.
+func (c *Comparison) agreesIn(caseName string, along *Along, pass *path.Pass, item int) bool {
+	compared := false
+	for _, p := range c.Ports {
+		if p.Case != caseName || p.Step != pass.Step || !p.Judged() || !p.Joined() {
+			continue
+		}
+		compared = true
+		if p.Passes() {
+			continue
+		}
+		rows, ok := along.rows(p)
+		if !ok {
+			return false
+		}
+		limit := max(p.Criteria.Limits().RowRelL2, p.floor().RowRelL2)
+		for _, r := range rows {
+			if r.item == item && r.relL2 > limit {
+				return false
+			}
+		}
+	}
+	return compared
+}
+
+// fedRow is a row of a port in a forward pass.
+type fedRow struct {
+	path.Row
+	item  int
+	relL2 float64 // infinite for integers that differ and what is not finite
+}
+
+// rows returns the errors of all rows of a port; false if it is not known which token each belongs
+// to.
+func (a *Along) rows(p *Port) (rows []fedRow, ok bool) {
+	pass := a.Pass(p.Step)
+	if pass == nil || !p.Comparable() {
+		return nil, false
+	}
+	shape, axis, of := p.Golden.Shape(), a.golden.Axis(p.Layer, p.Port), pass.Rows
+	switch n := len(of); {
+	case len(p.skipped) == n && slices.Contains(p.skipped, true): // the others are a matrix
+		axis, of = 0, nil
+		for i, row := range pass.Rows {
+			if !p.skipped[i] {
+				of = append(of, row)
+			}
+		}
+	case axis < 0 || axis >= len(shape) || shape[axis] != n: // the last row of each sequence
+		axis, of = 0, nil
+		for _, item := range pass.Items {
+			of = append(of, path.Row{Sequence: item.Sequence, Position: item.To - 1})
+		}
+	}
+	if len(shape) == 0 || shape[axis] != len(of) {
+		return nil, false
+	}
+	for i, row := range of {
+		relL2, err := p.off(axis, i)
+		if err != nil {
+			return nil, false
+		}
+		rows = append(rows, fedRow{row, pass.Index(row.Sequence), relL2})
+	}
+	return rows, true
+}
+
+// off is the error of one of the rows along an axis.
+func (p *Port) off(axis, row int) (float64, error) {
+	golden, err := p.Golden.Slice(axis, row, row+1)
+	if err != nil {
+		return 0, err
+	}
+	actual, err := p.Actual.Slice(axis, row, row+1)
+	if err != nil {
+		return 0, err
+	}
+	r, err := compare.Tensors(golden, actual, compare.Tolerance{})
+	if r.Mismatches > 0 && !p.Golden.DType().IsFloat() {
+		return math.Inf(1), err
+	}
+	return worst(r), err
+}
+
+// row is the first wrong row of a port, by its sequence and its position there; of a port that is
+// wrong in no row by itself, or nil, the worst one or the first of the forward pass.
+func (a *Along) row(p *Port, step string) *report.Row {
+	pass := a.Pass(step)
+	out := &report.Row{Path: a.Name, Pass: a.Index(step)}
+	first := pass.Rows[0]
+	if known, ok := a.wrong[p]; ok {
+		first = known
+	} else if p != nil {
+		if rows, ok := a.rows(p); ok && len(rows) > 0 {
+			worst := slices.MaxFunc(rows, func(x, y fedRow) int { return cmp.Compare(x.relL2, y.relL2) }).relL2
+			limit := p.floor().RowRelL2
+			wrong := slices.DeleteFunc(rows, func(r fedRow) bool { return r.relL2 <= limit && r.relL2 < worst })
+			first = slices.MinFunc(wrong, func(x, y fedRow) int { return x.Row.Compare(y.Row) }).Row
+		}
+	}
+	out.Sequence, out.Position = first.Sequence, first.Position
+	return out
+}
+
+// holdsTokens reports whether a port holds the ids of the tokens that were fed.
+func (a *Along) holdsTokens(p *Port) bool {
+	pass := a.Pass(p.Step)
+	if p.Golden.DType().IsFloat() || p.Golden.Len() != len(pass.Rows) {
+		return false
+	}
+	for i, row := range pass.Rows {
+		if int(p.Golden.At(i)) != a.Tokens[row.Sequence][row.Position] {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Comparison) caseOf(name string) *Case {
+	for i := range c.Cases {
+		if c.Cases[i].Name == name {
+			return &c.Cases[i]
+		}
+	}
+	return nil
+}
+
+// RowOf is the first wrong row of a port of a run along an execution path; nil for a run that is
+// along none, and for a forward pass that was not judged.
+func (c *Comparison) RowOf(p *Port) *report.Row { return c.firstRow(p.Case, p.Step, p) }
+
+func (c *Comparison) firstRow(caseName, step string, p *Port) *report.Row {
+	if k := c.caseOf(caseName); k != nil && k.Along != nil && k.Along.Pass(step) != nil {
+		return k.Along.row(p, step)
+	}
+	return nil
+}

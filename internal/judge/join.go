@@ -4,13 +4,17 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
@@ -320,4 +324,77 @@ func missingText(e dump.Entry, u match.Unmatched, ignored bool) string {
 			"names: [{golden: %s, candidate: %s}]", u.Nearest, e.Layer, u.Nearest)
 	}
 	return text
+}
+
+// callsByValue joins the calls of a layer by what they make, where the candidate made them in another order: each has
+// what another call of the golden has, and not what its own has. Models that call one module for each kind of layer
+// may do so in the order of a set, as transformers' Gemma 3 its rotary embedding.
+func (k Case) callsByValue(pairs []match.Pair) {
+	groups := map[[3]string][]int{}
+	for i, p := range pairs {
+		if e := k.Golden.Entries[p.Golden[0]]; len(p.Actual) == 1 && p.Problem == "" && e.Tensor.DType().IsFloat() {
+			key := [3]string{e.Step, label.Name(e.Layer), e.Port}
+			groups[key] = append(groups[key], i)
+		}
+	}
+	for _, calls := range groups {
+		if len(calls) > 1 && len(calls) <= mostCalls {
+			k.exchange(pairs, calls)
+		}
+	}
+}
+
+// exchange joins calls by value, if all that are not alike are those of one another.
+func (k Case) exchange(pairs []match.Pair, calls []int) {
+	alike := func(i, j int) bool {
+		g, a := k.Golden.Entries[pairs[i].Golden[0]].Tensor, k.Actual.Entries[pairs[j].Actual[0]].Tensor
+		if !slices.Equal(g.Shape(), a.Shape()) || !a.DType().IsFloat() {
+			return false
+		}
+		r, err := compare.Tensors(g, a, compare.Tolerance{EqualNaN: true})
+		return err == nil && r.Agrees(compare.Floor(k.encoding().dtype))
+	}
+	off := slices.DeleteFunc(slices.Clone(calls), func(i int) bool { return alike(i, i) })
+	to := make([][]int, len(off))
+	var taken []int
+	for n, i := range off {
+		fits := slices.DeleteFunc(slices.Clone(off), func(j int) bool { return !alike(i, j) })
+		if len(fits) != 1 || slices.Contains(taken, fits[0]) {
+			return
+		}
+		taken, to[n] = append(taken, fits[0]), pairs[fits[0]].Actual
+	}
+	for n, i := range off {
+		pairs[i].Actual = to[n]
+		pairs[i].Note = "the candidate calls the layer in another order: joined by value"
+	}
+}
+
+// suggest puts lines for fixture.yaml beside the first port of the golden's layers that rules would join.
+func (c *Comparison) suggest() {
+	i := slices.IndexFunc(c.Cases, func(k Case) bool {
+		var golden, actual bool
+		for _, g := range c.gaps[k.Name] {
+			golden, actual = golden || len(g.Golden) > 0, actual || len(g.Actual) > 0
+		}
+		return golden && actual
+	})
+	if i < 0 {
+		return
+	}
+	var proposal *match.Proposal
+	err := mapfile.Guard(func() (err error) { proposal, err = c.Cases[i].Propose(c.match); return err })
+	if err != nil {
+		return
+	}
+	layer := func(l report.Lone) string { return l.Name[:strings.LastIndexByte(l.Name, ' ')] }
+	lones := c.Unmatched.Golden
+	var left []string
+	for _, l := range lones {
+		left = append(left, layer(l))
+	}
+	of, lines := proposal.Hint(left)
+	if i := slices.IndexFunc(lones, func(l report.Lone) bool { return layer(l) == of }); i >= 0 && lones[i].Hint == "" {
+		lones[i].Hint = lines
+	}
 }

@@ -6,12 +6,18 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
+	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
+	editsearch "github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/tensor"
 )
 
 // locate finds the first divergence. A run in which every judged port passes has none, and costs
@@ -164,4 +170,303 @@ func (c *Comparison) Blame(p *Port) string {
 		return ""
 	}
 	return v.Layer
+}
+
+// placeFaults finds the place among what replay found wrong.
+func (c *Comparison) placeFaults() error {
+	twins, err := c.twins()
+	if err != nil {
+		return err
+	}
+	faults := c.faults(twins)
+	c.byPieces(faults)
+	settled := len(faults) == 0 && c.settled()
+	c.noteWeights()
+	flow := c.flow()
+	flow.Unordered = map[string]bool{}
+	for _, k := range c.Cases {
+		flow.Nested = flow.Nested || k.Injected != nil && k.Injected.Info.Injection == dump.Nested
+		flow.Unordered[k.Name] = k.Golden.OrderBy == dump.OrderNatural && k.Actual.OrderBy == dump.OrderNatural
+	}
+	for i, p := range c.Ports {
+		flow.Entries[i].Record = p.record()
+	}
+	v := flow.Placed(faults)
+	if v == nil {
+		if v = c.OtherPrompt(); v == nil && !settled {
+			v = c.addsUp()
+		}
+	}
+	if c.Verdict = v; v != nil {
+		c.given(v)
+		v.Evidence = append(v.Evidence, c.others()...)
+	}
+	return nil
+}
+
+// faults collects what is wrong by itself in all cases, and excuses what is only written otherwise.
+func (c *Comparison) faults(twins map[*Port]string) (faults []localise.Fault) {
+	index := map[*Port]int{}
+	for i, p := range c.Ports {
+		index[p] = i
+	}
+	held := c.held()
+	for _, r := range c.replays {
+		known := r.explained(c)
+		folded, twins := r.folded(twins), twins
+		if folded != nil {
+			twins = nil
+		}
+		for i, s := range r.result.Stretches {
+			coarse := slices.IndexFunc(s, r.downcast)
+			switch f := r.captured(s, index, held, twins); {
+			case coarse >= 0: // whatever is made of it
+				faults = append(faults, r.faults(s[coarse], index)...)
+			case f != nil:
+				faults = append(faults, *f)
+			case !known[i] && !folded[r.Ports[s[0]].Value]:
+				faults = append(faults, r.faults(s[0], index)...)
+			default:
+				c.excuse(r, s)
+			}
+		}
+		for _, t := range r.result.Faults {
+			for _, f := range r.faults(t, index) {
+				f.Held = held[c.Ports[f.Index]].Text
+				faults = append(faults, f)
+			}
+		}
+		if r.result.Precision != "" {
+			c.Note(r.result.Precision + ": everything else is judged with that")
+		}
+	}
+	return faults
+}
+
+// noteWeights says how many pieces could not be replayed for want of their weights.
+func (c *Comparison) noteWeights() {
+	missing, all := 0, 0
+	for _, r := range c.replays {
+		for _, l := range r.result.Local {
+			if all++; strings.Contains(l.Opaque, editsearch.ErrNoWeights.Error()) {
+				missing++
+			}
+		}
+	}
+	if missing > 0 {
+		c.Note(fmt.Sprintf("%d of %d pieces of the reference's program need weights that are not at hand, and were judged by the golden, less sharply: "+
+			"--weights says where they are", missing, all))
+	}
+}
+
+// downcast reports whether the candidate has a port in a coarser type than its run was asked for.
+func (r *replayed) downcast(t int) bool {
+	return slices.ContainsFunc(r.ports[t], func(p *Port) bool { return p.Comparable() && p.isDowncast(p.Base.Result) })
+}
+
+// faults describes a port whose piece is wrong, in each forward pass in which it is.
+func (r *replayed) faults(t int, index map[*Port]int) (list []localise.Fault) {
+	at, l := r.Ports[t], r.result.Local[t]
+	lone := at.Input && len(l.Sources) == 0 && r.Maker(at.Value) < 0 && r.Values[at.Value].Input != ""
+	passed := r.passes(at)
+	for _, p := range r.ports[t] {
+		if r.laid != nil && !p.Local.Wrong {
+			continue
+		}
+		f := localise.Fault{Index: index[p], Open: l.Opaque != "", Found: r.found(t, p), Lone: lone, Passed: passed}
+		for _, s := range l.Sources {
+			for _, q := range r.ports[s] {
+				if q.Step == p.Step {
+					f.From = append(f.From, index[q])
+				}
+			}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// passes reports whether a layer puts out what it was given, as dropout does: it has no operator of its
+// own, or it was recorded that it took the same value.
+func (r *replayed) passes(at program.Port) bool {
+	if at.Input {
+		return false
+	}
+	same := slices.ContainsFunc(r.Records(at.Value), func(i int) bool {
+		q := &r.Ports[i]
+		return q.Input && q.Layer == at.Layer && q.Step == at.Step
+	})
+	return same || !label.IsRoot(at.Layer) && !slices.ContainsFunc(r.Ops, func(o program.Op) bool {
+		return label.Within(o.Layer, label.Name(at.Layer))
+	})
+}
+
+// found says in figures what replay found at a port.
+func (r *replayed) found(t int, p *Port) string {
+	l, figures := r.result.Local[t], p.Base.Result
+	switch {
+	case l.Opaque != "":
+		text := fmt.Sprintf("what goes into it agrees with the golden, and it does not: off by relative L2 %.3g, its worst row by %.3g",
+			figures.RelL2, figures.WorstRow.RelL2)
+		if !r.inferred {
+			text += " (" + l.Opaque + ")"
+		}
+		return text
+	case p.misfit():
+		return p.Problem
+	case l.Larger != 0:
+		return fmt.Sprintf("it is %+.2g %% larger throughout than what replay makes of the candidate's own tensors, and roundings are not: they cancel", 100*l.Larger)
+	}
+	return fmt.Sprintf("replayed from the candidate's own tensors it is off by %.3g, its worst row by %.3g; rounding makes %.1g", l.Error, l.RowError,
+		cmp.Or(l.Noise, l.RowNoise))
+}
+
+// given adds to a verdict what the runs say of themselves. Where their inputs differ, or the candidate
+// did not load what the checkpoint holds, that comes before what follows from it.
+func (c *Comparison) given(v *localise.Verdict) {
+	k := c.caseOf(v.Case)
+	if text := k.otherPrompt(); text != "" && v.Kind != localise.KindInput {
+		v.OtherPrompt(text)
+	}
+	if a := k.Actual.Info.LoadAudit; a != nil && len(a.Missing)+len(a.Unused) > 0 && v.Kind != localise.KindInput {
+		v.Kind, v.Proven = localise.KindWeights, true
+		v.Text = "the weights that were loaded are not those of the checkpoint: " + notLoaded(a) + "; " + v.Text
+		if p := c.starved(v, a.Missing); p != nil {
+			v.Layer, v.Port, v.After, v.Before, v.Place, v.Gaps = p.Layer, p.Port, "", "", "", nil
+		}
+	}
+	c.ofPath(v)
+	for _, p := range c.Ports {
+		if p.Case != v.Case || p.Layer != v.Layer || p.ActualSide == nil {
+			continue
+		}
+		layer, _ := label.Split(strings.SplitN(p.ActualSide.Name, " + ", 2)[0])
+		if args := k.Actual.Info.Uncaptured[layer]; len(args) > 0 {
+			v.Evidence = append(v.Evidence, fmt.Sprintf("no hook of the candidate sees %s of %s", strings.Join(args, ", "), layer))
+			break
+		}
+	}
+}
+
+func notLoaded(a *dump.LoadAudit) string {
+	var parts []string
+	if len(a.Missing) > 0 {
+		parts = append(parts, fmt.Sprintf("%d missing (%s)", len(a.Missing), label.Few(a.Missing)))
+	}
+	if len(a.Unused) > 0 {
+		parts = append(parts, fmt.Sprintf("%d of the checkpoint not used (%s)", len(a.Unused), label.Few(a.Unused)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// starved returns the first wrong output of a layer that lacks a weight: the weight's name without
+// its last part is the end of the layer's label, or the other way round.
+func (c *Comparison) starved(v *localise.Verdict, missing []string) *Port {
+	for _, e := range c.flow().Pass(v.Case, v.Step).Events {
+		if e.Input || !e.Joined || e.Agrees {
+			continue
+		}
+		layer := "." + label.Name(e.Layer)
+		for _, name := range missing {
+			module := "." + label.Parent(name)
+			if module != "." && (strings.HasSuffix(layer, module) || strings.HasSuffix(module, layer)) {
+				return c.Ports[e.Index]
+			}
+		}
+	}
+	return nil
+}
+
+// ofPath makes it a verdict about the execution path, if that is what is wrong.
+func (c *Comparison) ofPath(v *localise.Verdict) {
+	if v.Kind != localise.KindLocal && v.Kind != localise.KindBetween && (v.Kind != localise.KindInput || v.Layer == "") {
+		return
+	}
+	if why, sure := c.rightInOnePass(v); why != "" {
+		own := *v
+		if v.Kind, v.Text = localise.KindPath, why+": "+v.Text; !sure {
+			v.OnePass = &own
+		}
+	}
+}
+
+// rightInOnePass says what shows that the candidate is right in one pass; "" if nothing does, or that is no
+// matter of the path. It is not sure where no row of the position that is wrong was right.
+func (c *Comparison) rightInOnePass(v *localise.Verdict) (why string, sure bool) {
+	along := c.caseOf(v.Case).Along
+	if along == nil || along.Path.Kind == dump.OnePass {
+		return "", false
+	}
+	target := c.targetOf(v)
+	switch {
+	case target == nil || v.Kind == localise.KindInput && along.holdsTokens(target):
+		return "", false
+	case along.onePass == nil:
+		return c.witness(v.Case, along, along.row(target, v.Step))
+	case *along.onePass:
+		return "the candidate's own one pass agrees with the golden", true
+	}
+	return "", false
+}
+
+// flow returns the golden's dataflow, entry i being that of c.Ports[i]. Bytes are not read for it:
+// locate identifies the tensors of a failing run.
+func (c *Comparison) flow() *localise.Flow {
+	if c.traced == nil {
+		entries := make([]localise.Entry, len(c.Ports))
+		for i, p := range c.Ports {
+			entries[i] = localise.Entry{Key: p.Key, Seq: p.Seq}
+		}
+		c.traced = localise.NewFlow(entries)
+	}
+	return c.traced
+}
+
+// identify reads the golden's tensors, so that it is known which of them are one.
+func (c *Comparison) identify() error {
+	tensors := make([]*tensor.Tensor, len(c.Ports))
+	for i, p := range c.Ports {
+		tensors[i] = p.entry
+	}
+	return c.flow().Identify(c.ctx, tensors)
+}
+
+// twins finds the candidate's outputs that hold the same bytes as another output of their forward pass although the
+// golden's differ. It returns the layer of that other one.
+func (c *Comparison) twins() (map[*Port]string, error) {
+	var ports []int
+	var tensors []*tensor.Tensor
+	for i, p := range c.Ports {
+		if p.Joined() && p.Judged() && p.recorded != nil {
+			ports, tensors = append(ports, i), append(tensors, p.recorded)
+		}
+	}
+	same, err := localise.Identify(c.ctx, tensors)
+	if err != nil {
+		return nil, err
+	}
+	type content struct {
+		caseName, step string
+		bytes          int
+	}
+	copies := map[content][]int{}
+	for n, i := range ports {
+		if p := c.Ports[i]; same[n] > 0 {
+			k := content{p.Case, p.Step, same[n]}
+			copies[k] = append(copies[k], i)
+		}
+	}
+	twins, golden := map[*Port]string{}, c.flow().Entries
+	for _, of := range copies {
+		for _, i := range of {
+			p := c.Ports[i]
+			at := slices.IndexFunc(of, func(j int) bool {
+				return c.Ports[j].ActualSide.Name != p.ActualSide.Name && golden[i].Same != golden[j].Same
+			})
+			if at >= 0 {
+				twins[p] = c.Ports[of[at]].Layer
+			}
+		}
+	}
+	return twins, nil
 }

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/weights"
 )
 
 // Report returns report.json. With all, the fixture's tolerances judge every port that both sides
@@ -220,4 +224,202 @@ func (c *Comparison) source() report.Source {
 
 func engineOf(r *dump.Run) report.Engine {
 	return report.Engine{Name: r.Info.Engine, Versions: r.Info.Versions, Device: r.Info.Device, Encoding: r.Info.Encoding.String(), Path: r.Path}
+}
+
+// finding is a sentence of the comparison as a whole, and when it is told.
+type finding struct {
+	effect effect
+	text   string
+}
+
+type effect int
+
+const (
+	uncovered effect = iota // it was not shown to be right: a pass is incomplete by it
+	whenRight               // a note where nothing is wrong
+	whenWrong               // a note where something is
+)
+
+// find adds a finding, the same one only once.
+func (c *Comparison) find(e effect, text string) {
+	if f := (finding{e, text}); !slices.Contains(c.findings, f) {
+		c.findings = append(c.findings, f)
+	}
+}
+
+// findingsOf lists the findings of an effect.
+func (c *Comparison) findingsOf(e effect) (texts []string) {
+	for _, f := range c.findings {
+		if f.effect == e {
+			texts = append(texts, f.text)
+		}
+	}
+	return texts
+}
+
+// Texts says what the candidate made of the prompts of all cases, and why where that is not what the
+// reference made, each cause once.
+func (c *Comparison) Texts() (rows []report.Prompt, causes []report.Cause) {
+	for _, k := range c.Cases {
+		more, why := report.PromptsOf(k.Name, &k.Golden.Info, &k.Actual.Info)
+		rows = append(rows, more...)
+		for _, x := range why {
+			if !slices.ContainsFunc(causes, func(o report.Cause) bool { return o.ID == x.ID }) {
+				causes = append(causes, x)
+			}
+		}
+	}
+	return rows, causes
+}
+
+// textAlone reports whether some side has no tensors at all, and a text can be judged.
+func (c *Comparison) textAlone() bool {
+	if !slices.ContainsFunc(c.Cases, func(k Case) bool { return len(k.Golden.Entries) == 0 || len(k.Actual.Entries) == 0 }) {
+		return false
+	}
+	rows, _ := c.Texts()
+	return slices.ContainsFunc(rows, func(t report.Prompt) bool { return t.Status != report.NotJudged })
+}
+
+// tokens is the status of the stage after the text: whether the runs were given the same tokens.
+func (c *Comparison) tokens() report.Status {
+	if c.OtherPrompt() != nil {
+		return report.StatusFail
+	}
+	for _, k := range c.Cases {
+		if len(k.Golden.Info.Asked()) == 0 || len(k.Actual.Info.Asked()) == 0 {
+			return report.NotJudged
+		}
+	}
+	return report.StatusPass
+}
+
+// loaded is what came of the weights that engines loaded, once somebody asks.
+type loaded struct {
+	once sync.Once
+	list []weights.Result
+	why  []string // why there is nothing, or something was not judged
+}
+
+// Loaded compares the weights that the candidate's engine loaded, see [weights.Loaded]. It is nil if they
+// are not known; why says so.
+func (c *Comparison) Loaded() (list []weights.Result, why []string) {
+	c.loaded.once.Do(func() {
+		var goldens, candidates []*dump.Run
+		for _, k := range c.Cases {
+			goldens, candidates = append(goldens, k.Golden), append(candidates, k.Actual)
+		}
+		err := mapfile.Guard(func() (err error) {
+			c.loaded.list, err = weights.Loaded(c.ctx, goldens, candidates, c.search.Evidence)
+			return err
+		})
+		if err != nil {
+			c.loaded.why = append(c.loaded.why, err.Error())
+		}
+		for i := range c.loaded.list {
+			if w := &c.loaded.list[i]; w.Scaled() && c.undone(label.Parent(w.Reference)) {
+				w.Fold()
+			}
+		}
+	})
+	return c.loaded.list, c.loaded.why
+}
+
+// undone reports whether all that a module makes is written otherwise, and what is made of it undoes that.
+func (c *Comparison) undone(module string) (all bool) {
+	for _, p := range c.Ports {
+		if p.Judged() && p.Joined() && (p.Layer == module || strings.HasSuffix(p.Layer, "."+module)) {
+			if all = p.rewritten(); !all {
+				return false
+			}
+		}
+	}
+	return all
+}
+
+// settings lists what the two engines read otherwise of the model's config, where the candidate's run says
+// what it read. The reference's is that of its run, or else the config that is at hand for causes.
+func (c *Comparison) settings() []checkpoint.Difference {
+	if len(c.Cases) == 0 {
+		return nil
+	}
+	k := c.Cases[0]
+	actual := checkpoint.Flat(k.Actual.Info.Config)
+	golden := checkpoint.Flat(k.Golden.Info.Config)
+	if actual != nil && golden == nil && c.search.Evidence != nil {
+		_, golden, _ = c.search.Evidence() // an error of it is told where causes are looked for
+	}
+	return checkpoint.Diff(golden, actual)
+}
+
+// noteDoubts notes what makes a comparison worth less than it looks, whatever its verdict: goldens that
+// cannot show an error, and a dump that is a copy of the other.
+func (c *Comparison) noteDoubts() {
+	var nan, strange []string
+	for _, p := range c.Ports {
+		if !p.Comparable() || !p.Judged() || !p.Golden.DType().IsFloat() {
+			continue
+		}
+		if p.Base.Result.NaNGolden > 0 {
+			nan = append(nan, p.Layer+" "+p.Port)
+		}
+		if p.float64Err != nil {
+			strange = append(strange, p.Layer+" "+p.Port)
+		}
+	}
+	if len(nan) > 0 {
+		c.Note("the golden itself has NaN, so that nothing after it can be judged: " + label.Few(nan))
+	}
+	if len(strange) > 0 {
+		c.Note("the float64 golden is not of this run, or not finite, and was not used: " + label.Few(strange))
+	}
+	same := c.Cases[0].Golden.Path == c.Cases[0].Actual.Path && !c.otherEngines() // which is noted
+	if n, equal := c.equalOutputs(); n > 1 && equal && !c.Cases[0].alone && !c.otherRecordings() && !same {
+		c.find(whenRight, fmt.Sprintf("all %d compared outputs are equal bit for bit: if one dump is a copy of the other, "+
+			"this shows only that it can be read", n))
+	}
+}
+
+// equalOutputs counts the outputs of floats, and reports whether all of them are equal bit for bit.
+func (c *Comparison) equalOutputs() (n int, equal bool) {
+	equal = true
+	for _, p := range c.Ports {
+		if p.Comparable() && p.Judged() && p.Golden.DType().IsFloat() && p.Golden.Len() > 0 {
+			n, equal = n+1, equal && p.sameValues()
+		}
+	}
+	return n, equal
+}
+
+// IsCopy reports whether the candidate may be the golden itself: nothing tells the two apart, every
+// output of floats is equal bit for bit, and the runs name neither two engines nor two recordings. One
+// output is enough where both name the same engine.
+func (c *Comparison) IsCopy() bool {
+	least := 1
+	for _, k := range c.Cases {
+		if k.Golden.Info.Engine == "" || k.Actual.Info.Engine == "" {
+			least = 2
+		}
+	}
+	n, equal := c.equalOutputs()
+	return n >= least && equal && !c.otherEngines() && !c.otherRecordings()
+}
+
+// otherRecordings reports whether both sides say which recording they are, and it is not the same: the
+// candidate ran, whatever it is equal to.
+func (c *Comparison) otherRecordings() bool {
+	return c.differ(func(r *dump.Run) string { return r.Info.Nonce })
+}
+
+// otherEngines reports whether both sides name their engine and the two differ.
+func (c *Comparison) otherEngines() bool {
+	return c.differ(func(r *dump.Run) string { return strings.ToLower(r.Info.Engine) })
+}
+
+// differ reports whether the two runs of a case say something, and not the same.
+func (c *Comparison) differ(of func(*dump.Run) string) bool {
+	return slices.ContainsFunc(c.Cases, func(k Case) bool {
+		g, a := of(k.Golden), of(k.Actual)
+		return g != "" && a != "" && g != a
+	})
 }

@@ -6,7 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/program"
@@ -221,4 +223,214 @@ func (c *Comparison) excuse(r *replayed, stretch []int) {
 func ofHeads(by float64) bool {
 	d := 1 / (by * by)
 	return by > 0 && d > 3.5 && d < 1025 && math.Abs(d-math.Round(d)) < 1e-4*d
+}
+
+// settled reports whether all that fails is known to be right where it was made, or is no more than what
+// roundings of 16 bits add up to, and excuses it. What hangs on a choice of 16 bits that may come either way,
+// and nothing tells what is right of it, is left open.
+func (c *Comparison) settled() bool {
+	var excused, open []*Port
+	for _, p := range c.Ports {
+		if p.Passes() && !p.misfit() || !p.Joined() || !p.Judged() {
+			continue
+		}
+		if !p.byDefault || p.downcast != tensor.Invalid || p.Err != nil {
+			return false
+		}
+		l := p.Local
+		right := l != nil && !l.Wrong && (l.Opaque == "" || l.AnyOrder)
+		switch {
+		case right:
+			excused = append(excused, p)
+		case (p.tied || l != nil && l.Tied) && compare.Has16Bits(c.encodings[p.Case].dtype): // in float32 no token goes another way
+			if asOne(c.inAllPasses(p)).Error > piece.LeastOf16 && !c.contained(p) {
+				open = append(open, p)
+			} else {
+				excused = append(excused, p)
+			}
+		case compare.Has16Bits(p.DType) && !p.measured && !p.outliers && p.Base.Result.BadNonFinite == 0 && p.Base.Result.Agrees(compare.Drift(p.DType)):
+			excused = append(excused, p)
+		default:
+			return false
+		}
+	}
+	for _, p := range excused {
+		why := "rounding only: no layer made it"
+		if p.Local != nil && p.Local.AnyOrder {
+			why = "equal numbers do not tell the order of its rows"
+		} else if p.Local != nil && p.Local.Opaque == "" {
+			why = "rounding only: every piece of it is right"
+		}
+		p.allow(equivalent, "%s", why)
+	}
+	c.leaveOpen(open)
+	return true
+}
+
+// inAllPasses lists a port in all forward passes of its case.
+func (c *Comparison) inAllPasses(p *Port) (ports []*Port) {
+	for _, q := range c.Ports {
+		if q.Case == p.Case && q.place() == p.place() {
+			ports = append(ports, q)
+		}
+	}
+	return ports
+}
+
+// contained reports whether an output is made into that of a layer around it, which agrees with the golden.
+func (c *Comparison) contained(p *Port) bool {
+	return slices.ContainsFunc(c.Ports, func(q *Port) bool {
+		return q.Case == p.Case && q.Step == p.Step && label.Inside(p.Layer, q.Layer) && q.Judged() &&
+			q.Comparable() && !q.Unjudged() && q.Base.Pass
+	})
+}
+
+// leaveOpen leaves out what nothing tells of whether it is right, and says so: a run with such an output does
+// not pass.
+func (c *Comparison) leaveOpen(ports []*Port) {
+	layers := map[string]bool{}
+	for _, p := range ports {
+		p.allow(unjudged, "hangs on a choice that may come either way, and nothing tells what is right then")
+		layers[p.Layer] = true
+	}
+	if len(ports) > 0 {
+		c.find(uncovered, fmt.Sprintf("%d outputs hang on a choice that may come either way, and are off by more than rounding: "+
+			"nothing that is at hand tells whether they are right (--weights may), %s", len(ports), label.Few(slices.Sorted(maps.Keys(layers)))))
+	}
+}
+
+// addsUp says why something fails though nothing is wrong by itself: what a test or the fixture asks for
+// is tighter than two right implementations are, or errors add up, and no layer is accused.
+func (c *Comparison) addsUp() *localise.Verdict {
+	for _, p := range c.Ports {
+		if p.Joined() && !p.Passes() && p.Judged() && !p.Agrees {
+			return c.flow().Drift(p.Case, p.Step, "errors add up: no layer makes more of what it was given than rounding does, "+
+				"so none is accused; a run in a coarser precision looks like this")
+		}
+	}
+	c.find(whenWrong, "what fails is within the noise floor of its type, and no place is named: the tolerance is tighter than two right implementations agree")
+	return nil
+}
+
+// clean reports whether nothing fails that has to be placed, and no one asked for more than tolerances
+// say: with Strict, and without a golden, pieces decide.
+func (c *Comparison) clean() bool {
+	return !c.strict && !slices.ContainsFunc(c.Cases, func(k Case) bool { return k.alone }) &&
+		!slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Joined() && !p.Passes() || p.misfit() })
+}
+
+// byPieces lets pieces decide: a fault fails, however small it is, and without a golden what is right
+// in itself passes. Criteria that someone wrote decide before that.
+func (c *Comparison) byPieces(faults []localise.Fault) {
+	alone := map[string]bool{}
+	for _, k := range c.Cases {
+		alone[k.Name] = k.alone
+	}
+	accused := map[*Port]bool{}
+	for _, f := range faults {
+		p := c.Ports[f.Index]
+		accused[p] = true
+		if c.strict || alone[p.Case] {
+			accused[c.accuse(p, f.Found)] = true
+		}
+	}
+	for _, p := range c.Ports {
+		l := p.Local
+		if !alone[p.Case] || accused[p] || l == nil || l.Opaque != "" || !p.byDefault || !p.Joined() || p.Passes() {
+			continue
+		}
+		why := "within the noise of its piece"
+		if l.Wrong {
+			why = "written otherwise: what is made of it is right"
+		}
+		p.allow(equivalent, "%s", why)
+	}
+}
+
+// accuse lets a fault fail. One in an input fails at the first output after it, as inputs only tell
+// where an error came from. It returns what fails.
+func (c *Comparison) accuse(p *Port, found string) (at *Port) {
+	at = p
+	if !p.Judged() {
+		i := slices.Index(c.Ports, p)
+		j := slices.IndexFunc(c.Ports[i:], func(q *Port) bool {
+			return q.Judged() && q.Comparable() && !q.Unjudged() && q.Case == p.Case && q.Step == p.Step
+		})
+		if j < 0 {
+			return p
+		}
+		at = c.Ports[i+j]
+		found = fmt.Sprintf("%s of %s: %s", p.Port, p.Layer, found)
+	}
+	p.Agrees = false
+	if at.byDefault && at.Comparable() && at.Passes() {
+		at.fail("local_error", found)
+	}
+	return at
+}
+
+// warn replays the pieces of a run that passes, where its program and weights are at hand and that is
+// cheap, and notes what is wrong in itself though tolerances let it pass.
+func (c *Comparison) warn() error {
+	work := 0.0
+	for _, k := range c.Cases {
+		if k.Program == nil || k.Along != nil {
+			return nil
+		}
+		work += workOf(k.Program)
+	}
+	if c.search.Evidence == nil || work > cheap {
+		return nil
+	}
+	if weights, _, err := c.search.Evidence(); err != nil || len(weights) == 0 {
+		return nil
+	}
+	if err := c.replayAll(); err != nil {
+		return err
+	}
+	var found []string
+	for _, r := range c.replays {
+		for _, t := range r.result.Faults {
+			for _, p := range r.ports[t] {
+				found = append(found, fmt.Sprintf("%s of %s (%s)", p.Port, p.Layer, r.found(t, p)))
+			}
+		}
+	}
+	if len(found) > 0 {
+		c.Note(fmt.Sprintf("warning: %d tensors are within their limits and off by more than their own piece's noise, first %s: "+
+			"--strict, or strict: true in fixture.yaml, makes that a failure", len(found), found[0]))
+	}
+	return nil
+}
+
+// workOf estimates what replaying a program costs, in multiply-adds.
+func workOf(p *program.Program) (work float64) {
+	for i := range p.Ops {
+		o := &p.Ops[i]
+		n := 1.0
+		for _, id := range o.Out {
+			if id != program.None {
+				n *= elements(p.Values[id].Shape)
+			}
+		}
+		switch o.Name {
+		case "mm", "addmm", "bmm", "baddbmm", "_grouped_mm", "scaled_dot_product_attention", "convolution":
+			if in := o.Operands(); len(in) > 1 {
+				shape := p.Values[in[len(in)-1]].Shape
+				if len(shape) > 1 {
+					n *= float64(shape[len(shape)-2])
+				}
+			}
+		}
+		work += n
+	}
+	return work
+}
+
+func elements(shape []int) float64 {
+	n := 1.0
+	for _, d := range shape {
+		n *= float64(d)
+	}
+	return n
 }

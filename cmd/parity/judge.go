@@ -13,9 +13,7 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/continuation"
-	"github.com/goparity/goparity/internal/coverage"
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
@@ -104,12 +102,12 @@ func (in *inputs) alone() (of judge.AloneOptions, err error) {
 		ports = append(ports, p.Ports...)
 	}
 	for _, p := range in.opt.Scope {
-		asks := coverage.Demand{Within: []*glob.Pattern{p}}.Asks
+		asks := judge.Scope{p}.Asks
 		if !slices.ContainsFunc(ports, func(at program.Port) bool { return asks(at.Layer) }) {
 			return of, usage("--scope %q matches no layer of the program", p)
 		}
 	}
-	of = judge.AloneOptions{Options: in.opt, Wants: coverage.Demand{Within: in.opt.Scope}.Asks}
+	of = judge.AloneOptions{Options: in.opt, Wants: in.opt.Scope.Asks}
 	of.Progress = in.progress("replaying", 0)
 	undo, err := reference.Keep(&of)
 	if err == nil {

@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"tensor/*", "internal/layout", "internal/mask", "internal/vec"},
 	{"internal/checkpoint"}, {"internal/dump"}, {"internal/scripttest"}, // for tests
 	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},
-	{"internal/onepass", "internal/coverage"},
+	{"internal/onepass"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/structure"}, {"internal/generation"},
 	{"internal/program"}, {"internal/replay"}, {"internal/toy"}, {"internal/edit"}, {"internal/search"},

@@ -12,7 +12,6 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/each"
-	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
@@ -49,9 +48,8 @@ type Options struct {
 	Strict bool
 	// Vacuous allows limits that other tensors than the golden keep, too, see [compare.Criteria.Vacuous].
 	Vacuous bool
-	// Scope says what must be compared for a pass, by patterns of golden layers; none: see
-	// [Comparison.Demand]. Each must match a layer.
-	Scope []*glob.Pattern
+	// Scope says what must be compared for a pass, see [Comparison.Demand]. Each pattern must match a layer.
+	Scope Scope
 }
 
 func (o *Options) criteria() CriteriaFunc {
@@ -70,7 +68,7 @@ type Comparison struct {
 	Live    bool              // the candidate ran now
 
 	encodings map[string]encoding // by case
-	scope     []*glob.Pattern
+	scope     Scope
 	strict    bool
 
 	match   match.Options   // of all cases

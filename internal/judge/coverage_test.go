@@ -1,10 +1,12 @@
 package judge_test
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,58 +17,156 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
 
-// labelled makes a run of labels. Equal labels hold equal values.
+const twoBlocks = "m.embed-output m.layers.0.up-output m.layers.0-output m.layers.1.up-output m.layers.1-output m.head-output "
+
+// labelled makes a run of labels, each of which may be followed by = and the label whose values it holds; steps are
+// parted by a bar.
 func labelled(t *testing.T, engine, labels string) *dump.Run {
 	t.Helper()
-	var ports []port
-	for name := range strings.FieldsSeq(labels) {
-		h := fnv.New32a()
-		h.Write([]byte(name))
-		ports = append(ports, port{name, wave(t, 1, float64(h.Sum32()%1000), 1, 4, 8)})
+	var entries []dump.Entry
+	for step, labels := range strings.Split(labels, "|") {
+		for word := range strings.FieldsSeq(labels) {
+			name, values, _ := strings.Cut(word, "=")
+			h := fnv.New32a()
+			h.Write([]byte(cmp.Or(values, name)))
+			layer, port := label.Split(name)
+			entries = append(entries, dump.Entry{Step: strconv.Itoa(step), Layer: layer, Port: port,
+				Tensor: wave(t, 1, float64(h.Sum32()%1000), 1, 4, 8)})
+		}
 	}
-	return run(engine, ports...)
+	return dump.New(engine, dump.Info{Engine: engine, Case: "short", Mode: dump.Standard}, dump.OrderRunFile, entries)
+}
+
+// compareIn compares labels in a scope.
+func compareIn(t *testing.T, golden, actual, scope string) *judge.Comparison {
+	t.Helper()
+	var opt judge.Options
+	if scope != "" {
+		p, err := glob.Compile(scope)
+		require.NoError(t, err)
+		opt.Scope = judge.Scope{p}
+	}
+	k := judge.Case{Name: "short", Golden: labelled(t, "torch", golden), Actual: labelled(t, "max", actual)}
+	c, err := judge.Compare(context.Background(), []judge.Case{k}, opt)
+	require.NoError(t, err)
+	return c
 }
 
 func TestCoverage(t *testing.T) {
-	const blocks = "m.embed-output m.layers.0.up-output m.layers.0-output m.layers.1.up-output m.layers.1-output m.head-output "
 	for _, tt := range []struct {
-		golden, actual, scope string
-		open                  []string
-		reason                string
+		golden, compared, scope string
+		open                    []string
+		reason                  string
 	}{
-		{blocks, blocks, "", nil, "all of it"},
-		{blocks, "m.embed-output", "", []string{"the final output m.head output was not compared",
+		{twoBlocks, twoBlocks, "", nil, "all of it"},
+		{twoBlocks, "m.embed-output", "", []string{"the final output m.head output was not compared",
 			"no output of 2 layers, m.layers.0, m.layers.1, was compared"}, "one of six"},
-		{blocks + "m.sampler-output", blocks, "", nil, "engines do not sample in a layer"},
-		{blocks + "pooler.dense-output pooler-output", blocks, "", nil, "a pooler is left out for a known reason"},
-		{blocks, "m.embed-output m.layers.0-output m.layers.1-output", "head", []string{"no output of m.head was compared"},
+		{twoBlocks, "m.embed-output m.layers.0-output m.layers.1.up-output m.head-output", "", nil,
+			"one output of a block is enough: what is inside an engine may not call as layers"},
+		{twoBlocks, "m.embed-output m.layers.0.up-output m.layers.0-output m.head-output", "",
+			[]string{"no output of m.layers.1 was compared"}, "a block"},
+		{twoBlocks, "m.head-output", "", []string{"no output of 2 layers, m.layers.0, m.layers.1, was compared"},
+			"the end alone"},
+		{twoBlocks + "m-output=m.head-output", twoBlocks, "", nil, "the model returns what its head does"},
+		{twoBlocks + "m-output", twoBlocks, "", []string{"the final output m output was not compared"},
+			"the model computes something behind its head, a softcap"},
+		{"embed-output middle-output end-output", "embed-output middle-output", "",
+			[]string{"the final output end output was not compared"}, "no layer has a dot, and only the last is the end"},
+		{"embed-output middle-output end-output", "embed-output end-output", "", nil, "the same"},
+		{twoBlocks + "m.sampler-output", twoBlocks, "", nil, "engines do not sample in a layer"},
+		{twoBlocks + "pooler.dense-output pooler-output", twoBlocks, "", nil, "a pooler is left out for a known reason"},
+		{"n.0-output n.1-output n.2-input_0=n.1-output n.2-output", "n.0-output n.2-input_0=n.1-output n.2-output", "", nil,
+			"an activation in a Sequential, seen as the next one's input"},
+		{"n.0-output n.1-output n.2-output", "n.0-output n.2-output", "", []string{"no output of n.1 was compared"},
+			"nothing shows it"},
+		{"m.layers.0.norm-output m.layers.0.norm(2)-output m.layers.0-output m-output",
+			"m.layers.0.norm-output m.layers.0-output m-output", "", nil, "a second call in a block is no block"},
+		{"m.layers.0.up-output m.layers.0-output m.layers.0.up(2)-output m.layers.0(2)-output m-output",
+			"m.layers.0.up-output m.layers.0-output m-output", "", []string{"no output of m.layers.0(2) was compared"},
+			"each call of a shared block"},
+		{"m.layers.0.experts.0-output m.layers.0.experts.1-output m.layers.0-output m-output", "m.layers.0-output m-output", "",
+			nil, "experts are inside of a block"},
+
+		{"m.layers.0-output m.layers.1.act-output m.head-output", "m.layers.0-output m.head-output", "", nil, "a block of which all may be lacking"},
+		{"m.layers.0-output m.layers.1.act-output m.layers.1.up-output m.head-output", "m.layers.0-output m.head-output", "",
+			[]string{"no output of m.layers.1 was compared"}, "or a part of it"},
+		{"m.layers.0-output m.head-output m.head-output_1", "m.layers.0-output m.head-output", "", nil, "the first output of the last layer is the model's"},
+		{"m.layers.0-output m.head-output m.head-output_1", "m.layers.0-output m.head-output_1", "", []string{"the final output m.head output was not compared"}, "the second is not"},
+		{twoBlocks, "m.embed-output", "embed", nil, "a scope without twoBlocks"},
+		{twoBlocks, "m.embed-output m.layers.1-output", "layers.1", nil, "one block"},
+		{twoBlocks, "m.embed-output m.layers.1-output", "layers", []string{"no output of m.layers.0 was compared"},
+			"all blocks of a part"},
+		{twoBlocks, "m.embed-output m.layers.0-output m.layers.1-output", "head", []string{"no output of m.head was compared"},
 			"one layer"},
+
+		{twoBlocks + "m.tail-output", twoBlocks + "m.other-output", "", []string{"the final output m.tail output was not compared"}, "the end"},
+		{twoBlocks + "|" + twoBlocks + "|" + twoBlocks, twoBlocks + "| m.layers.0-output m.head-output |", "",
+			[]string{"no output of m.layers.1 in step 1 of case short was compared", "no output in step 2 of case short was compared"},
+			"where not all forward passes lack something, those that do are named"},
+		{twoBlocks, "m.layers.0.up-output", "up", []string{"no output of 2 layers, m.layers.1, m.layers.1.up, was compared"},
+			"each layer that matches, and its block"},
 	} {
-		k := judge.Case{Name: "short", Golden: labelled(t, "torch", tt.golden), Actual: labelled(t, "max", tt.actual)}
-		var opt judge.Options
-		if tt.scope != "" {
-			p, err := glob.Compile(tt.scope)
-			require.NoError(t, err)
-			opt.Scope = []*glob.Pattern{p}
-		}
-		c, err := judge.Compare(context.Background(), []judge.Case{k}, opt)
-		require.NoError(t, err, tt.reason)
+		c := compareIn(t, tt.golden, tt.compared, tt.scope)
 		r := c.Report("toy", true)
-		require.Len(t, r.Coverage.Open, len(tt.open), "%s: %q", tt.reason, r.Coverage.Open)
-		for i, open := range tt.open {
-			assert.Contains(t, r.Coverage.Open[i], open, tt.reason)
-		}
+		assert.Equal(t, tt.open, r.Coverage.Open, tt.reason)
 		want := report.Pass
 		if tt.open != nil {
 			want = report.Incomplete
 		}
 		assert.Equal(t, want, r.Verdict, tt.reason)
-		assert.LessOrEqual(t, r.Coverage.Compared, strings.Count(tt.actual, "-output"), tt.reason)
+		assert.LessOrEqual(t, r.Coverage.Compared, strings.Count(tt.compared, "-output"), tt.reason)
+	}
+}
+
+// The blocks of a pattern are asked for as a whole, and not each layer that matches.
+func TestDemandBlocks(t *testing.T) {
+	open, err := compareIn(t, twoBlocks, "m.layers.0.up-output", "").DemandBlocks("up")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"no output of m.layers.1 was compared"}, open)
+	up, err := glob.Compile("up")
+	require.NoError(t, err)
+	asked := []bool{judge.Scope{up}.Asks("m.layers.0.up"), judge.Scope{up}.Asks("m.layers.0"), judge.Scope{}.Asks("m.layers.0")}
+	assert.Equal(t, []bool{true, false, true}, asked)
+}
+
+// The model may return what was compared under another name, in another type; and zeros say nothing.
+func TestFinalOutput(t *testing.T) {
+	x := toy.Of(t, slices.Repeat([]float32{1, 2.5}, 8), 1, 16)
+	view := func(to tensor.DType, v ...byte) *tensor.Tensor {
+		y, err := tensor.New(to, []int{1, len(v) / to.Size()}, v)
+		require.NoError(t, err)
+		return y
+	}
+	for _, tt := range []struct {
+		final  *tensor.Tensor
+		covers bool
+		open   []string
+		reason string
+	}{
+		{x, false, nil, "the same"},
+		{view(tensor.BF16, slices.Repeat([]byte{0x80, 0x3f, 0x20, 0x40}, 8)...), false, nil, "the same numbers in another type"},
+		{view(tensor.BF16, slices.Repeat([]byte{0x80, 0x3f, 0x21, 0x40}, 8)...), false, []string{"the final output m output was not compared"}, "others"},
+		{toy.Of(t, slices.Repeat([]float32{1, 2.5}, 4), 1, 8), false, []string{"the final output m output was not compared"}, "a part of them"},
+		{toy.Of(t, slices.Repeat([]float32{1, 2.5}, 8), 16), false, nil, "in another shape"},
+		{toy.Of(t, slices.Repeat([]float64{1, 2.5}, 8), 16), false, []string{"the final output m output was not compared"}, "in another shape and type nothing is known"},
+		{toy.Of(t, slices.Repeat([]int64{1, 2}, 8), 1, 16), false, []string{"the final output m output was not compared"}, "whole numbers"},
+		{toy.Of(t, make([]float32, 16), 1, 16), true, []string{"the final output m output is all zero, as that of a model that does nothing"}, "zeros"},
+		{toy.Of(t, make([]float32, 15), 1, 15), true, nil, "a few zeros may be what someone wants to compare"},
+		{toy.Of(t, append(make([]float32, 5000), 1), 1, 5001), true, nil, "one number behind many zeros"},
+		{toy.Of(t, make([]int64, 16), 1, 16), true, nil, "token 0"},
+	} {
+		ports := []port{{"m.head-output", x}, {"m-cache", toy.Of(t, []float32{}, 0)}, {"m-output", tt.final}}
+		actual := ports
+		if !tt.covers {
+			actual = ports[:1]
+		}
+		assert.Equal(t, tt.open, compareRuns(t, run("torch", ports...), run("max", actual...)).Demand(), tt.reason)
 	}
 }
 

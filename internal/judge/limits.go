@@ -8,6 +8,9 @@ const (
 	// 2026.
 	noiseRatio = 3
 
+	// leastZeros is from how many zeros on a tensor says nothing: a few may be what someone wants to compare. By reason.
+	leastZeros = 16
+
 	// leastVocabulary is from how many logits on they are of tokens, and below it of labels. By reason.
 	leastVocabulary = 64
 	// surelyLabel is how much more than equal the largest probability of a label is, where a head is likely

@@ -179,9 +179,15 @@ func (c *Comparison) Found(r *report.Report) error {
 // anything inside it ran, and its outputs after.
 func (c *Comparison) InOrder() (ports []*Port) {
 	for _, pass := range c.flow().Passes {
-		for _, e := range pass.Events {
-			ports = append(ports, c.Ports[e.Index])
-		}
+		ports = append(ports, c.portsOf(pass)...)
+	}
+	return ports
+}
+
+// portsOf is [Comparison.InOrder] of one forward pass.
+func (c *Comparison) portsOf(pass *localise.Pass) (ports []*Port) {
+	for _, e := range pass.Events {
+		ports = append(ports, c.Ports[e.Index])
 	}
 	return ports
 }

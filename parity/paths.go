@@ -76,7 +76,7 @@ func (p *Stage) pass(t *testing.T, c *judge.Comparison, r judge.LayerRun, onePas
 	}
 	p.a.scope.ran++
 	for _, port := range r.Judged {
-		port.Decide(nil, "")
+		port.Decide(nil, "", false)
 	}
 	p.a.inherit(t, "one pass, which is wrong too: see the layers there")
 	return ""

@@ -135,11 +135,7 @@ func (a *Assertion) judge(t *testing.T, c *judge.Comparison, run judge.LayerRun,
 	var texts, inherited, left []string
 	found := &report.Report{} // filled only if an output is wrong
 	for _, p := range run.Judged {
-		decide := p.Decide
-		if a.named {
-			decide = p.DecideByName
-		}
-		j := decide(a.criteria(p, within), a.line)
+		j := p.Decide(a.criteria(p, within), a.line, a.named)
 		if misuse := j.Misuse(); misuse != nil {
 			t.Fatalf("%s: %s", a.call, sanitize.Text(misuse.Error()))
 		}

@@ -70,7 +70,7 @@ func compareAll() {
 		panic(err)
 	}
 	for _, p := range c.Ports {
-		p.Decide(nil, "")
+		p.Decide(nil, "", false)
 	}
 }
 

@@ -77,7 +77,7 @@ func injectModule(t *testing.T, oracle string) {
 	assert.Equal(t, len(info.Injected), computed, "what was computed for each input that was replaced")
 	for _, p := range c.Ports {
 		if p.Joined() && p.Judged() {
-			assert.Equal(t, report.StatusPass, p.Decide(nil, "").Row.Status, p.Layer)
+			assert.Equal(t, report.StatusPass, p.Decide(nil, "", false).Row.Status, p.Layer)
 		}
 	}
 }

@@ -34,42 +34,48 @@ type AloneOptions struct {
 // notes how much that is. Along execution paths, the golden's rows are those of one pass of the program over what
 // the candidate has, laid out as that. Progress is told of ports.
 func Alone(ctx context.Context, k Case, opt AloneOptions) (Case, error) {
-	js, err := joinAll([]Case{k}, opt.Match)
-	if err != nil {
-		return k, err
-	}
-	c := &Comparison{Cases: []Case{k}, joins: *js}
-	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Comparable() || p.Problem != "" }) {
-		return k, &NothingError{js.Unmatched, c.whyNothing()}
-	}
-	opt.Diagnosis.Evidence = opt.Diagnosis.Evidence.Once()
 	k.alone, k.unjudged = true, map[localise.Key]string{}
-	a := &alone{AloneOptions: opt, ctx: ctx, k: &k, reasons: map[string]int{}}
-	layouts, err := c.layouts(&k)
+	cases := []Case{k}
+	a := &alone{AloneOptions: opt, ctx: ctx, k: &cases[0], reasons: map[string]int{}}
+	a.Diagnosis.Evidence = a.Diagnosis.Evidence.Once()
+	err := a.complete(cases)
+	return cases[0], err
+}
+
+// complete makes the golden of the case.
+func (a *alone) complete(cases []Case) error {
+	k := a.k
+	js, err := joinAll(cases, a.Match)
 	if err != nil {
-		return k, err
+		return err
+	}
+	c := &Comparison{Cases: cases, joins: *js, search: search{Diagnosis: a.Diagnosis}}
+	if !slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.Comparable() || p.Problem != "" }) {
+		return &NothingError{js.Unmatched, c.whyNothing()}
+	}
+	layouts, err := c.layouts(k)
+	if err != nil {
+		return err
 	}
 	for _, r := range layouts {
 		a.all = append(a.all, &own{alone: a, replayed: r, golden: make([]*tensor.Tensor, len(r.records)),
 			made: map[program.ID]*tensor.Tensor{}})
 	}
 	if err := a.replay(); err != nil {
-		return k, err
+		return err
 	}
 	golden := k.Golden
 	if k.Along != nil {
 		golden, err = a.along()
 	} else {
-		byKey := c.byKey()
-		blank := func(at program.Port) *tensor.Tensor { return byKey[k.keyOf(at)].entry }
+		blank := func(at program.Port) *tensor.Tensor { return c.byKey[k.keyOf(at)].entry }
 		golden = dump.New(golden.Path, golden.Info, golden.OrderBy, a.all[0].entries(blank))
 	}
 	if err != nil {
-		return k, err
+		return err
 	}
-	golden.Notes = k.Golden.Notes
-	k.Golden = golden
-	return k, a.finish()
+	golden.Notes, k.Golden = k.Golden.Notes, golden
+	return a.finish()
 }
 
 // alone makes the golden of one case.
@@ -79,7 +85,7 @@ type alone struct {
 	k       *Case
 	all     []*own
 	reasons map[string]int // why pieces were not replayed
-	done    int            // how many were
+	count   int            // how many were
 }
 
 // along puts what was replayed of all passes where the candidate's path has its rows.
@@ -140,10 +146,9 @@ func (a *alone) replay() error {
 		total += int64(len(o.records))
 	}
 	for _, o := range a.all {
-		load, loaded := a.Diagnosis.Evidence.Outside(o.Program)
-		defer loaded()
+		defer o.replayed.done()
 		for i := range o.records {
-			if err := mapfile.Guard(func() error { return o.port(i, load) }); err != nil {
+			if err := mapfile.Guard(func() error { return o.port(i) }); err != nil {
 				return err
 			}
 			if done++; a.Progress != nil {
@@ -163,7 +168,7 @@ type own struct {
 }
 
 // port replays the piece of a port.
-func (o *own) port(i int, load replay.Load) error {
+func (o *own) port(i int) error {
 	r := &o.records[i]
 	ports := o.ports[i]
 	if !slices.ContainsFunc(ports, (*Port).Comparable) || slices.ContainsFunc(ports, (*Port).misfit) {
@@ -171,7 +176,7 @@ func (o *own) port(i int, load replay.Load) error {
 	}
 	unjudged := func(why string) error {
 		for _, p := range ports {
-			o.k.unjudged[p.Key] = why
+			o.alone.k.unjudged[p.Key] = why
 		}
 		if r.Tensor == nil { // else the placeholder has the right shape
 			return nil
@@ -188,7 +193,7 @@ func (o *own) port(i int, load replay.Load) error {
 		if v.Record > 0 {
 			return o.records[v.Record-1].Tensor, nil
 		}
-		return load(v)
+		return o.load(v)
 	}, replay.Mode{})
 	if cause := context.Cause(o.ctx); cause != nil {
 		return cause
@@ -196,11 +201,11 @@ func (o *own) port(i int, load replay.Load) error {
 	if err != nil {
 		o.reasons[reason(err)]++
 		if ports[0].Judged() {
-			o.k.opaque++
+			o.alone.k.opaque++
 		}
 		return unjudged("it cannot be replayed: " + err.Error())
 	}
-	o.done++
+	o.count++
 	if r.Complete != nil && r.Tensor != nil {
 		if r.Tensor, err = r.Complete(made); err != nil {
 			return err
@@ -263,12 +268,12 @@ func (a *alone) finish() error {
 		a.k.Golden.Notes = append(a.k.Golden.Notes, fmt.Sprintf("case %s: ", a.k.Name)+fmt.Sprintf(format, args...))
 	}
 	note("judged without a golden: %d of the candidate's tensors are held against what the reference's program (%s) makes of its own tensors before them; "+
-		"the model's output was not compared end to end", a.done, a.all[0].Engine)
+		"the model's output was not compared end to end", a.count, a.all[0].Engine)
 	reasons := slices.Sorted(maps.Keys(a.reasons))
 	for _, why := range reasons {
 		note("%d tensors could not be replayed, and are not judged: %s", a.reasons[why], why)
 	}
-	if a.done == 0 {
+	if a.count == 0 {
 		return fmt.Errorf("case %s: %w: no piece could be replayed: %s", a.k.Name, ErrNothing, strings.Join(reasons, "; "))
 	}
 	return nil

@@ -27,6 +27,7 @@ type Case struct {
 	// Program is what the reference ran for the golden; nil where that was not recorded.
 	Program *program.Program
 
+	judged   encoding                // by which it is judged, see encoding
 	unjudged map[localise.Key]string // ports of which it is not known what is right, and why; see Alone
 	alone    bool                    // it has no golden of its own
 	opaque   int                     // how many of them were asked for, and are outputs

@@ -143,14 +143,12 @@ func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) (
 // made returns what the reference's program makes of what the candidate was given, where a tensor is wrong; nil where that is
 // not known, and where forward passes were laid out as one.
 func (c *Comparison) made(target *Port) *tensor.Tensor {
-	for _, r := range c.replays {
+	for r := range c.known() {
 		t := r.portOf(target)
-		if t < 0 || r.inferred || r.laid != nil || target.misfit() {
+		if t < 0 || r.laid != nil || target.misfit() {
 			continue
 		}
-		load, done := c.search.Evidence.Outside(r.Program)
-		defer done()
-		site := r.result.Site(t, load, nil, false)
+		site := r.result.Site(t, r.load, nil, false)
 		if site == nil {
 			continue
 		}

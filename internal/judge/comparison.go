@@ -12,7 +12,6 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/each"
-	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
@@ -67,9 +66,8 @@ type Comparison struct {
 	Verdict *localise.Verdict // where the candidate leaves the reference; nil if nothing fails, or no place is known
 	Live    bool              // the candidate ran now
 
-	encodings map[string]encoding // by case
-	scope     Scope
-	strict    bool
+	scope  Scope
+	strict bool
 
 	match   match.Options   // of all cases
 	advise  sync.Once       // see suggest
@@ -119,6 +117,10 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 			return nil, err
 		}
 	}
+	cases = slices.Clone(cases)
+	for i := range cases {
+		cases[i].judged = cases[i].encoding()
+	}
 	js, err := joinAll(cases, opt.Match)
 	if err != nil {
 		return nil, err
@@ -126,10 +128,6 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	c := &Comparison{Cases: cases, joins: *js, ctx: ctx, search: search{Diagnosis: opt.Diagnosis}, scope: opt.Scope, strict: opt.Strict,
 		match: opt.Match}
 	c.search.Evidence = c.search.Evidence.Once()
-	c.encodings = map[string]encoding{}
-	for _, k := range cases {
-		c.encodings[k.Name] = k.encoding()
-	}
 	c.Layers = newLayers(c.Ports, c.missing)
 	c.setNeighbours(opt.Vacuous)
 	if err := c.checkScope(); err != nil {
@@ -179,7 +177,7 @@ func (c *Comparison) measure(opt Options) error {
 	}
 	return each.Do(c.ctx, len(joined), func(i int) error {
 		p := joined[i]
-		p.measure(opt, c.encodings[p.Case].dtype)
+		p.measure(opt)
 		if opt.Progress != nil {
 			opt.Progress(done.Add(size(p)), total)
 		}
@@ -189,14 +187,6 @@ func (c *Comparison) measure(opt Options) error {
 		}
 		return nil
 	})
-}
-
-func (c *Comparison) byKey() map[localise.Key]*Port {
-	ports := make(map[localise.Key]*Port, len(c.Ports))
-	for _, p := range c.Ports {
-		ports[p.Key] = p
-	}
-	return ports
 }
 
 // Names lists the layers of both sides.
@@ -263,28 +253,21 @@ func (c *Comparison) inject(k Case, opt match.Options) error {
 	for _, rule := range res.Unused {
 		c.Note("injected run: " + rule)
 	}
-	ports := c.byKey()
 	for _, pair := range res.Pairs {
-		first := k.Golden.Entries[pair.Golden[0]]
-		p := ports[k.key(first)]
-		isInput := label.IsInput(first.Port)
-		if p == nil || pair.Problem != "" || isInput != pair.Computed {
+		p := c.byKey[k.key(k.Golden.Entries[pair.Golden[0]])]
+		if p == nil || pair.Problem != "" || p.Judged() == pair.Computed {
 			continue // an input that was replaced is the golden one
 		}
-		g, err := view(k.Golden, pair.Golden, pair.GoldenView, pair.RowMask)
-		if err != nil {
-			return err
-		}
-		a, err := view(k.Injected, pair.Actual, pair.ActualView, pair.RowMask)
-		if err != nil {
-			return err
-		}
 		in := &injected{sides: &sides{k.Golden, k.Injected, pair}}
+		g, a, err := in.sides.views()
+		if err != nil {
+			return err
+		}
 		if in.result, err = compare.Tensors(g, a, compare.Tolerance{}); err != nil {
 			return err
 		}
-		in.agrees = in.result.Agrees(p.Floor.Max(compare.Floor(p.DType)))
-		if p.Joined() && !isInput {
+		in.agrees = in.result.Agrees(p.floor())
+		if p.Joined() && p.Judged() {
 			if d, err := compare.Tensors(a, p.Actual, compare.Tolerance{}); err == nil {
 				in.split(d.NormDiff, p.Base.Result.NormDiff)
 			}

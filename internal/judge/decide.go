@@ -27,23 +27,14 @@ type Decision struct {
 	mu sync.Mutex // guards Row.Detail: parallel tests share decisions
 }
 
-// Decide judges a port for the report: by c, which was written at source, or by the fixture's
-// criteria if c is nil. Of several decisions the report shows the last, but never a pass in place
-// of a failure.
-func (p *Port) Decide(c compare.Criteria, source string) *Decision {
-	return p.decide(c, source, false)
-}
-
-// DecideByName judges a port of a layer that a test asks for by its name: that the candidate writes
-// it in another way, which is undone after it, does not let it pass there.
-func (p *Port) DecideByName(c compare.Criteria, source string) *Decision {
-	return p.decide(c, source, true)
-}
-
 // Fails reports whether a port is outside the fixture's criteria, and decides nothing.
 func (p *Port) Fails() bool { return p.consider(nil, "", false).Row.Status == report.StatusFail }
 
-func (p *Port) decide(c compare.Criteria, source string, byName bool) *Decision {
+// Decide judges a port for the report: by c, which was written at source, or by the fixture's
+// criteria if c is nil. Of several decisions the report shows the last, but never a pass in place of a
+// failure. Where a test asks for the layer by its name, it does not pass by being written in another
+// way that is undone after it.
+func (p *Port) Decide(c compare.Criteria, source string, byName bool) *Decision {
 	j := p.consider(c, source, byName)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,57 +74,50 @@ func (p *Port) consider(c compare.Criteria, source string, byName bool) *Decisio
 		crit = c
 		v, err = p.judge(crit)
 	}
+	is := func(status report.Status, note string) *Decision {
+		j.Row.Status, j.Row.Note = status, note
+		return j
+	}
+	if p.Problem != "" {
+		err = errors.New(p.Problem)
+	}
 	switch {
 	case p.Unjudged():
-		j.Row.Status, j.Row.Note = report.StatusIgnored, p.allowance.text
-		return j
-	case p.Problem != "":
-		err = errors.New(p.Problem)
-		fallthrough
+		return is(report.StatusIgnored, p.allowance.text)
 	case err != nil:
 		j.err = err
-		j.Row.Status, j.Row.Note = report.StatusError, err.Error()
-		return j
+		return is(report.StatusError, err.Error())
 	}
 	j.Row.Standard = report.MetricsOf(v.Result, p.Golden)
 	j.Row.Tolerance = report.ToleranceOf(crit, source)
 	j.crit, j.verdict = crit, v
 	if v.Result.N == 0 {
-		j.Row.Status, j.Row.Note = report.StatusIgnored, "empty: there is nothing to compare"
-		return j
+		return is(report.StatusIgnored, "empty: there is nothing to compare")
 	}
 	if v.Pass && (c != nil || !p.byDefault) {
 		if j.vacuous, j.err = p.vacuous(crit, source); j.err != nil {
-			j.Row.Status, j.Row.Note = report.StatusError, j.err.Error()
-			return j
+			return is(report.StatusError, j.err.Error())
 		}
 	}
-	if v.Pass || p.allowance.effect == equivalent || p.rewritten() && !byName {
-		j.Row.Status = report.StatusPass
-		if p.printed != nil && !p.printed.whole() {
-			j.Row.Status, j.Row.Note = report.StatusIgnored, p.printed.text()+": they agree, which proves nothing about the rest"
-			return j
-		}
-		if !v.Pass {
-			j.Row.Benign = true
-			j.note(p.allowance.text)
-		}
-		return j
+	allowed := p.allowance.effect == equivalent || p.rewritten() && !byName
+	also := strings.TrimPrefix(j.Row.Note+"; "+p.allowance.text, "; ")
+	switch {
+	case (v.Pass || allowed) && p.printed != nil && !p.printed.whole():
+		return is(report.StatusIgnored, p.printed.text()+": they agree, which proves nothing about the rest")
+	case v.Pass:
+		return is(report.StatusPass, j.Row.Note)
+	case allowed:
+		j.Row.Benign = true
+		return is(report.StatusPass, also)
 	}
-	j.Row.Status = report.StatusFail
 	for _, x := range v.Violations {
 		j.Row.Violations = append(j.Row.Violations, x.Text)
 	}
 	if p.rewritten() {
-		j.note(p.allowance.text)
+		return is(report.StatusFail, also)
 	}
-	return j
+	return is(report.StatusFail, j.Row.Note)
 }
-
-// undone says why a rewrite does no harm.
-const undone = "what is made of it agrees, in every forward pass: another way to write the same"
-
-func (j *Decision) note(text string) { j.Row.Note = strings.TrimPrefix(j.Row.Note+"; "+text, "; ") }
 
 // row returns a copy of the row.
 func (j *Decision) row() report.Layer {
@@ -175,8 +159,7 @@ func (j *Decision) BadFraction() float64 {
 
 // Misuse returns the error of a criterion that has no meaning here, the fault of the test.
 func (j *Decision) Misuse() error {
-	var m *compare.MisuseError
-	if errors.As(j.err, &m) {
+	if _, is := errors.AsType[*compare.MisuseError](j.err); is {
 		return j.err
 	}
 	return nil

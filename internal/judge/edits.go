@@ -13,7 +13,6 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/report"
 	editsearch "github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/tensor"
@@ -24,24 +23,25 @@ const mostOthers = 5
 
 // edits are what was found by changing the reference's program.
 type edits struct {
-	first  []*report.Cause // at the place of the verdict; two that explain the error together
-	others []*report.Cause // at other places that are wrong by themselves: proven ones alone
-	known  map[string]*twins
-	again  []string  // layers in which a known one was found again
-	looked []*looked // where edits were looked for
-	wrong  []string  // those that did not hold in another run
+	first  []*report.Cause   // at the place of the verdict; two that explain the error together
+	others []*report.Cause   // at other places that are wrong by themselves: proven ones alone
+	known  map[string]*twins // by key of an edit
+	again  []string          // layers in which a known one was found again
+	looked []*looked         // where edits were looked for
+	wrong  []string          // keys of those that did not hold in another run
 	// inOnePass says that the first holds for the rows of all forward passes, and not only of the one that is wrong first.
 	inOnePass bool
 }
 
 // looked is a place where an edit was looked for, and what was found.
 type looked struct {
-	r     *replayed
+	*replayed
 	port  int
-	load  replay.Load
-	all   bool          // as one pass: the edit has to hold for the rows of all forward passes
-	key   string        // of what was found; "" for nothing
-	cause *report.Cause // nil for nothing
+	all   bool               // as one pass: the edit has to hold for the rows of all forward passes
+	found *editsearch.Result // nil for a place that was not replayed
+	of    *program.Piece     // whose edits were found
+	key   string             // of what was found; "" for nothing
+	cause *report.Cause      // nil for nothing
 }
 
 // twins are the layers in which the same edit of the same code is the cause.
@@ -105,24 +105,19 @@ func (c *Comparison) edited() (found edits, err error) {
 		return found, nil
 	}
 	found.known = map[string]*twins{}
-	for _, r := range c.replays {
-		if r.inferred {
-			continue
-		}
-		load, done := c.search.Evidence.Outside(r.Program)
-		defer done()
+	for r := range c.known() {
 		at := r.portOf(first)
 		if first == nil { // the golden is within its tolerance there
 			at = r.faultIn(c.Verdict)
 		}
 		if at >= 0 && len(found.first) == 0 {
-			if found.first, err = c.editAt(&looked{r: r, port: at, load: load}, &found, false); err != nil {
+			if found.first, err = found.at(&looked{replayed: r, port: at}, false); err != nil {
 				return found, err
 			}
 			for _, k := range found.first {
 				k.Layer = c.Verdict.Layer
 			}
-			if found.inOnePass, err = c.holdsInOnePass(found.looked); err != nil {
+			if found.inOnePass, err = found.holdsInOnePass(c.Verdict); err != nil {
 				return found, err
 			}
 		}
@@ -130,7 +125,7 @@ func (c *Comparison) edited() (found edits, err error) {
 			if t == at {
 				continue
 			}
-			more, err := c.editAt(&looked{r: r, port: t, load: load}, &found, i >= maxPlaces || c.ofWholeRun())
+			more, err := found.at(&looked{replayed: r, port: t}, i >= maxPlaces || c.ofWholeRun())
 			if err != nil {
 				return found, err
 			}
@@ -155,14 +150,14 @@ func (c *Comparison) edited() (found edits, err error) {
 }
 
 // holdsInOnePass reports whether the edit that was proven at the first place holds for the rows of all forward passes.
-func (c *Comparison) holdsInOnePass(looked []*looked) (bool, error) {
-	if c.Verdict.OnePass == nil || len(looked) == 0 || looked[0].cause == nil || !looked[0].cause.Proven {
+func (e *edits) holdsInOnePass(v *localise.Verdict) (bool, error) {
+	if v.OnePass == nil || len(e.looked) == 0 || e.looked[0].cause == nil || !e.looked[0].cause.Proven {
 		return false, nil
 	}
-	l := *looked[0]
-	l.all = true
-	again, _, err := c.lookAt(&l, map[string]*twins{l.key: nil}, true)
-	return err == nil && again.Twin, err
+	again := *e.looked[0]
+	again.all = true
+	err := again.look([]string{again.key}, true)
+	return err == nil && again.found.Twin, err
 }
 
 // addedAfter takes a residual that is missing for the order of a norm, where what is missing is added after it.
@@ -175,46 +170,45 @@ func (e *edits) addedAfter(k *report.Cause) {
 	}
 }
 
-// editAt looks for the edit at a port, or the two that explain it together; none where it was not replayed, or none
+// at looks for the edit of a place, or the two that explain it together; none where it was not replayed, or none
 // fits. One that is known of another layer is counted there. With twin, no other is looked for.
-func (c *Comparison) editAt(here *looked, all *edits, twin bool) ([]*report.Cause, error) {
-	if twin && len(all.known) == 0 {
+func (e *edits) at(l *looked, twin bool) ([]*report.Cause, error) {
+	if twin && len(e.known) == 0 {
 		return nil, nil
 	}
-	found, of, err := c.lookAt(here, all.known, twin)
-	if err != nil || found == nil {
+	if err := l.look(slices.Collect(maps.Keys(e.known)), twin); err != nil || l.found == nil {
 		return nil, err
 	}
+	found, layer := l.found, l.ports[l.port][0].Layer
 	if !twin && !found.Twin {
-		all.looked = append(all.looked, here)
+		e.looked = append(e.looked, l)
 	}
-	r, p := here.r, here.r.ports[here.port][0]
 	switch {
 	case len(found.Fits) == 0 || len(found.Fits[0].Parts) > 0 && !found.Proven: // of pairs there are too many to guess
-		if len(all.first) == 0 && len(all.others) == 0 {
-			c.search.notes = append(c.search.notes, tried(found))
+		if len(e.first) == 0 && len(e.others) == 0 {
+			l.c.search.notes = append(l.c.search.notes, tried(found))
 		}
 		return nil, nil
 	case found.Twin:
 		f := found.Fits[0]
-		all.known[edit.Key(of, f.Edit)].layers[r.twins(of, f.Edit)[0]] = true
-		all.again = append(all.again, p.Layer)
+		e.known[edit.Key(l.of, f.Edit)].layers[l.twins(f.Edit)[0]] = true
+		e.again = append(e.again, layer)
 		return nil, nil
 	case len(found.Fits[0].Parts) > 0:
-		return all.both(r, of, p, found), nil
+		return e.both(l), nil
 	}
-	if err := c.holding(all, here, of, found); err != nil {
+	if err := e.holding(l); err != nil {
 		return nil, err
 	}
 	f := found.Fits[0]
-	layers, k := r.twins(of, f.Edit), causeOf(r, of, p, found, f.Edit)
-	here.key, here.cause = edit.Key(of, f.Edit), k
-	if f.From != "" && len(all.first)+len(all.others) > 0 { // what stands elsewhere may follow from the first fault
+	layers, k := l.twins(f.Edit), l.causeOf(f.Edit)
+	l.key, l.cause = edit.Key(l.of, f.Edit), k
+	if f.From != "" && len(e.first)+len(e.others) > 0 { // what stands elsewhere may follow from the first fault
 		k.Proven = false
 	}
 	if k.Proven && len(layers) > 0 {
 		k.Edit.Twins = []int{1, len(layers)}
-		all.known[here.key] = &twins{k, map[string]bool{layers[0]: true}}
+		e.known[l.key] = &twins{k, map[string]bool{layers[0]: true}}
 	}
 	return []*report.Cause{k}, nil
 }
@@ -222,14 +216,15 @@ func (c *Comparison) editAt(here *looked, all *edits, twin bool) ([]*report.Caus
 // holding takes of the edits that are the same function at a place the first that holds in the other runs, too, in which
 // that place was looked at: of one token at position 0, a rotation is the same as none. Where none does nothing is
 // proven, and what another run proved is not where it does not hold here.
-func (c *Comparison) holding(all *edits, here *looked, of *program.Piece, found *editsearch.Result) (err error) {
+func (e *edits) holding(here *looked) (err error) {
+	found := here.found
 	if !found.Proven {
 		return nil
 	}
 	var same []*looked
-	for _, l := range all.looked {
-		a, b := l.r.ports[l.port][0].Layer, here.r.ports[here.port][0].Layer
-		if l.r != here.r && (label.Within(a, b) || label.Within(b, a)) {
+	for _, l := range e.looked {
+		a, b := l.ports[l.port][0].Layer, here.ports[here.port][0].Layer
+		if l.replayed != here.replayed && (label.Within(a, b) || label.Within(b, a)) {
 			same = append(same, l)
 		}
 	}
@@ -237,24 +232,24 @@ func (c *Comparison) holding(all *edits, here *looked, of *program.Piece, found 
 		if l.key == key || err != nil {
 			return false
 		}
-		var again *editsearch.Result
-		again, _, err = c.lookAt(l, map[string]*twins{key: nil}, true)
-		if err != nil || again.Twin || again.Tried == 0 { // it explains the place, or cannot be tried there
+		again := *l
+		err = again.look([]string{key}, true)
+		if err != nil || again.found.Twin || again.found.Tried == 0 { // it explains the place, or cannot be tried there
 			return false
 		}
-		all.wrong = append(all.wrong, key)
+		e.wrong = append(e.wrong, key)
 		return true
 	}
 	fits := append([]editsearch.Fit{found.Fits[0]}, found.Also[:min(len(found.Also), mostOthers)]...)
 	at := slices.IndexFunc(fits, func(f editsearch.Fit) bool {
-		key := edit.Key(of, f.Edit)
-		return len(f.Parts) == 0 && !slices.Contains(all.wrong, key) && // of the same code in another layer, too
+		key := edit.Key(here.of, f.Edit)
+		return len(f.Parts) == 0 && !slices.Contains(e.wrong, key) && // of the same code in another layer, too
 			!slices.ContainsFunc(same, func(l *looked) bool { return refuted(l, key) })
 	})
 	if found.Proven = at >= 0; found.Proven {
 		found.Fits[0] = fits[at]
 	}
-	here.key = edit.Key(of, found.Fits[0].Edit)
+	here.key = edit.Key(here.of, found.Fits[0].Edit)
 	for _, l := range same {
 		if l.cause != nil && l.cause.Proven && refuted(here, l.key) {
 			l.cause.Proven = false
@@ -263,66 +258,63 @@ func (c *Comparison) holding(all *edits, here *looked, of *program.Piece, found 
 	return err
 }
 
-// lookAt looks for the edit of a place; nil for one that was not replayed.
-func (c *Comparison) lookAt(l *looked, known map[string]*twins, twin bool) (*editsearch.Result, *program.Piece, error) {
-	site := l.r.result.Site(l.port, l.load, nil, false)
-	if site == nil || len(l.r.ports[l.port]) == 0 {
-		return nil, nil, nil
+// look looks for the edit of the place. With only, no other than those that are known by their keys is looked for.
+func (l *looked) look(known []string, only bool) error {
+	site := l.result.Site(l.port, l.load, nil, false)
+	if site == nil || len(l.ports[l.port]) == 0 {
+		l.found = nil
+		return nil
 	}
-	found, of, err := c.findEdit(l, site, false, false, known, twin)
-	if err == nil && len(found.Fits) == 0 && site.AnyOrder {
-		site = l.r.result.Site(l.port, l.load, nil, true)
-		found, of, err = c.findEdit(l, site, true, false, known, twin)
+	err := l.find(site, false, false, known, only)
+	if err == nil && len(l.found.Fits) == 0 && site.AnyOrder {
+		site = l.result.Site(l.port, l.load, nil, true)
+		err = l.find(site, true, false, known, only)
 	}
-	if err == nil && len(found.Fits) == 0 && site.Chooses() {
-		found, of, err = c.findEdit(l, site, false, true, known, twin)
+	if err == nil && len(l.found.Fits) == 0 && site.Chooses() {
+		err = l.find(site, false, true, known, only)
 	}
-	return found, of, err
+	return err
 }
 
 // both words two edits that explain an error together, but for what is known; away from the first place one of them.
-func (e *edits) both(r *replayed, of *program.Piece, p *Port, found *editsearch.Result) (causes []*report.Cause) {
-	for _, x := range found.Fits[0].Parts {
-		if e.known[edit.Key(of, x)] == nil && (len(causes) == 0 || len(e.first) == 0) {
-			causes = append(causes, causeOf(r, of, p, found, x))
+func (e *edits) both(l *looked) (causes []*report.Cause) {
+	for _, x := range l.found.Fits[0].Parts {
+		if e.known[edit.Key(l.of, x)] == nil && (len(causes) == 0 || len(e.first) == 0) {
+			causes = append(causes, l.causeOf(x))
 		}
 	}
 	return causes
 }
 
-// findEdit looks for the edit of a site, with scores of those of a choice; where forward passes were laid out, of the rows of
-// the first that is wrong. The edits found are those of the piece that is returned.
-func (c *Comparison) findEdit(l *looked, site *piece.Site, replayed, scores bool, known map[string]*twins, twin bool) (
-	*editsearch.Result, *program.Piece, error) {
-	r, t, load := l.r, l.port, l.load
+// find looks for the edit of a site, with scores of those of a choice; where forward passes were laid out, of the rows of
+// the first that is wrong.
+func (l *looked) find(site *piece.Site, replayed, scores bool, known []string, only bool) (err error) {
 	var fed *edit.Fed
 	if !l.all {
 		var rows []bool
-		if fed, rows = c.fed(r, t, site); fed != nil {
-			site = r.result.Site(t, load, rows, replayed)
+		if fed, rows = l.fed(l.port, site); fed != nil {
+			site = l.result.Site(l.port, l.load, rows, replayed)
 		}
 	}
 	if scores {
 		site = cmp.Or(site.OfScores(), site)
 	}
-	site.Weights, site.KnownOnly, site.Fed = slices.Concat(c.readable(r.Program), r.elsewhere(site, t)), twin, fed
-	for key := range known {
-		site.Known = append(site.Known, key)
-	}
-	found, err := editsearch.Find(c.ctx, &site.Site)
-	return found, site.Piece, err
+	site.Weights, site.Known, site.KnownOnly, site.Fed = slices.Concat(l.readable(), l.elsewhere(site, l.port)), known, only, fed
+	l.of = site.Piece
+	l.found, err = editsearch.Find(l.c.ctx, &site.Site)
+	return err
 }
 
 // twins lists the layers that run the line of an edit, its own first.
-func (r *replayed) twins(of *program.Piece, e edit.Edit) (layers []string) {
+func (l *looked) twins(e edit.Edit) (layers []string) {
 	places := e.Places()
-	if len(places) == 0 || edit.Frame(of, places[0]) < 0 {
+	if len(places) == 0 || edit.Frame(l.of, places[0]) < 0 {
 		return nil
 	}
-	own := of.Ops[places[0]]
+	own, frame := l.of.Ops[places[0]], edit.Frame(l.of, places[0])
 	layers = append(layers, own.Layer)
-	for _, o := range r.Ops {
-		if o.Name == own.Name && o.Stack >= 0 && len(r.Stacks[o.Stack]) > 0 && r.Stacks[o.Stack][0] == edit.Frame(of, places[0]) && !slices.Contains(layers, o.Layer) {
+	for _, o := range l.Ops {
+		if o.Name == own.Name && o.Stack >= 0 && len(l.Stacks[o.Stack]) > 0 && l.Stacks[o.Stack][0] == frame && !slices.Contains(layers, o.Layer) {
 			layers = append(layers, o.Layer)
 		}
 	}
@@ -340,17 +332,14 @@ func (r *replayed) faultIn(v *localise.Verdict) int {
 	return r.result.Faults[i]
 }
 
-// readable lists the weights of a program that may be read in place of one another.
-func (c *Comparison) readable(p *program.Program) (list []edit.Weight) {
+// readable lists the weights of the program that may be read in place of one another.
+func (r *replayed) readable() (list []edit.Weight) {
 	seen := map[string]bool{}
-	for _, v := range p.Values {
+	for _, v := range r.Values {
 		if v.Weight != "" && !seen[v.Weight] {
 			seen[v.Weight] = true
 			list = append(list, edit.Weight{Name: v.Weight, Shape: v.Shape, DType: v.DType, Open: func() *tensor.Tensor {
-				t, err := c.search.Evidence.Weight(p, &v)
-				if err != nil {
-					return nil // replay says so
-				}
+				t, _ := r.c.search.Evidence.Weight(r.Program, &v) // replay says what is wrong
 				return t
 			}})
 		}
@@ -359,10 +348,10 @@ func (c *Comparison) readable(p *program.Program) (list []edit.Weight) {
 }
 
 // causeOf words what was found, or one part of it.
-func causeOf(r *replayed, of *program.Piece, p *Port, found *editsearch.Result, e edit.Edit) *report.Cause {
-	f := found.Fits[0]
+func (l *looked) causeOf(e edit.Edit) *report.Cause {
+	found, of, f := l.found, l.of, l.found.Fits[0]
 	f.Edit = e
-	k := &report.Cause{ID: edit.Label(of, e), Layer: p.Layer, Proven: found.Proven, Fit: report.Float(f.Relative), FitGolden: report.Float(found.Relative)}
+	k := &report.Cause{ID: edit.Label(of, e), Layer: l.ports[l.port][0].Layer, Proven: found.Proven, Fit: report.Float(f.Relative), FitGolden: report.Float(found.Relative)}
 	if f.Kind == "rounding" && f.Overflows {
 		k.ID = "dtype/overflow"
 	}
@@ -372,19 +361,19 @@ func causeOf(r *replayed, of *program.Piece, p *Port, found *editsearch.Result, 
 	k.Edit = &report.Edit{Kind: f.Kind, Text: f.Text, Weight: f.Weight, Fit: report.Float(f.Relative)}
 	if len(f.At) > 0 {
 		at := of.Origin[f.At[0]]
-		k.Edit.Operator, k.Edit.At = of.Ops[f.At[0]].Full, fmt.Sprintf("%s:%d", r.Ops[at].Layer, r.Ordinals()[at])
+		k.Edit.Operator, k.Edit.At = of.Ops[f.At[0]].Full, fmt.Sprintf("%s:%d", l.Ops[at].Layer, l.Ordinals()[at])
 	}
 	parts := found.Fits[0].Parts
 	var code []string
 	if f.Frame > 0 {
-		code = append(code, r.line(f.Frame-1))
+		code = append(code, l.line(f.Frame-1))
 	} else {
 		places := f.Places()
 		if len(parts) == 0 {
 			places = slices.Concat(places, found.AlsoAt())
 		}
 		for _, i := range places {
-			code = append(code, r.frame(of.Origin[i]))
+			code = append(code, l.frame(of.Origin[i]))
 		}
 	}
 	for _, at := range append(code, f.Code) {

@@ -72,7 +72,7 @@ func (k Case) encodingOf(who string, r *dump.Run) encoding {
 func (c *Comparison) noteEncoding() {
 	for _, k := range c.Cases {
 		var wider, narrower []string
-		e, golden, others := c.encodings[k.Name], k.encodingOf("golden", k.Golden).dtype, false
+		e, golden, others := k.judged, k.encodingOf("golden", k.Golden).dtype, false
 		for _, p := range c.Ports {
 			if p.Case != k.Name || !p.Comparable() || !p.Judged() || !p.DType.IsFloat() || p.printed != nil {
 				continue
@@ -231,7 +231,7 @@ func (c *Comparison) noteCosts() {
 				}
 			}
 		}
-		c.Note(fmt.Sprintf("%d of %d outputs are judged by what %s costs the reference%s: %s", measured, all, c.encodings[k.Name].dtype,
+		c.Note(fmt.Sprintf("%d of %d outputs are judged by what %s costs the reference%s: %s", measured, all, k.judged.dtype,
 			madeBy(k.Encoded), compare.Cost.Rule))
 	}
 }

@@ -41,7 +41,7 @@ func (c *Comparison) stretches() (list []report.Stretch) {
 // explained lists for each stretch whether it is another way to write the same: replay has shown it or,
 // where it was opaque, its outputs are known maps of the golden's. A single one in a run may be a wrong
 // record, unless it is a map that attention undoes by itself.
-func (r *replayed) explained(c *Comparison) []bool {
+func (r *replayed) explained() []bool {
 	known := make([]bool, len(r.result.Stretches))
 	sure := make([]bool, len(known))
 	values := map[program.ID]bool{}
@@ -56,7 +56,7 @@ func (r *replayed) explained(c *Comparison) []bool {
 				if p.Passes() || p.misfit() || !p.Judged() || !p.Golden.DType().IsFloat() {
 					continue
 				}
-				m := c.mapOf(p)
+				m := r.c.mapOf(p)
 				known[i] = known[i] && m.Kind != structure.MapNone
 				sure[i] = m.Kind == structure.MapInterleaved || m.Kind == structure.MapFactor && (ofHeads(m.Factor) || r.wentOnWith(t, p) != nil)
 				values[r.Ports[t].Value] = known[i]
@@ -78,8 +78,8 @@ func (r *replayed) explained(c *Comparison) []bool {
 // captured returns the fault of a recording that holds another tensor than the model went on with: it
 // is what is known to be another one, or the same tensor is right under another name. It is nil for a
 // stretch that is only written otherwise.
-func (r *replayed) captured(stretch []int, index map[*Port]int, held map[*Port]diagnose.Held, twins map[*Port]string) *localise.Fault {
-	if r.alone { // what it would be compared with is made of it
+func (r *replayed) captured(stretch []int, held map[*Port]diagnose.Held, twins map[*Port]string) *localise.Fault {
+	if r.k.alone { // what it would be compared with is made of it
 		return nil
 	}
 	for _, t := range stretch {
@@ -89,7 +89,7 @@ func (r *replayed) captured(stretch []int, index map[*Port]int, held map[*Port]d
 				twin = twins[p]
 			}
 			if text := r.recordedOtherwise(t, p, held[p].Text, twin); text != "" {
-				return &localise.Fault{Index: index[p], Held: text}
+				return &localise.Fault{Index: p.at, Held: text}
 			}
 		}
 	}
@@ -197,14 +197,14 @@ func (c *Comparison) mapOf(p *Port) structure.Map {
 
 // excuse notes what is only written otherwise, and how, where its first tensor is a known map of the
 // golden's.
-func (c *Comparison) excuse(r *replayed, stretch []int) {
+func (r *replayed) excuse(stretch []int) {
 	first, how := r.Ports[stretch[0]], ""
 	for _, p := range r.ports[stretch[0]] {
 		if p.misfit() {
 			p.allow(unjudged, "%s; it is judged by what is made of it", p.Problem)
 			continue
 		}
-		if m := c.mapOf(p); m.Kind == structure.MapFactor && ofHeads(m.Factor) {
+		if m := r.c.mapOf(p); m.Kind == structure.MapFactor && ofHeads(m.Factor) {
 			how = fmt.Sprintf(" (1/√%.0f is folded in)", 1/(m.Factor*m.Factor))
 		} else if m.Kind != structure.MapNone {
 			how = " (" + m.Text + ")"
@@ -213,7 +213,8 @@ func (c *Comparison) excuse(r *replayed, stretch []int) {
 	for _, t := range stretch {
 		for _, p := range r.ports[t] {
 			if !p.Passes() {
-				p.allow(rewritten, "written otherwise from %s on%s: %s", label.Join(first.Layer, first.Name), how, undone)
+				p.allow(rewritten, "written otherwise from %s on%s: what is made of it agrees, in every forward pass: "+
+					"another way to write the same", label.Join(first.Layer, first.Name), how)
 			}
 		}
 	}
@@ -242,7 +243,7 @@ func (c *Comparison) settled() bool {
 		switch {
 		case right:
 			excused = append(excused, p)
-		case (p.tied || l != nil && l.Tied) && compare.Has16Bits(c.encodings[p.Case].dtype): // in float32 no token goes another way
+		case (p.tied || l != nil && l.Tied) && compare.Has16Bits(p.of.judged.dtype): // in float32 no token goes another way
 			if asOne(c.inAllPasses(p)).Error > piece.LeastOf16 && !c.contained(p) {
 				open = append(open, p)
 			} else {
@@ -322,21 +323,17 @@ func (c *Comparison) clean() bool {
 // byPieces lets pieces decide: a fault fails, however small it is, and without a golden what is right
 // in itself passes. Criteria that someone wrote decide before that.
 func (c *Comparison) byPieces(faults []localise.Fault) {
-	alone := map[string]bool{}
-	for _, k := range c.Cases {
-		alone[k.Name] = k.alone
-	}
 	accused := map[*Port]bool{}
 	for _, f := range faults {
 		p := c.Ports[f.Index]
 		accused[p] = true
-		if c.strict || alone[p.Case] {
+		if c.strict || p.of.alone {
 			accused[c.accuse(p, f.Found)] = true
 		}
 	}
 	for _, p := range c.Ports {
 		l := p.Local
-		if !alone[p.Case] || accused[p] || l == nil || l.Opaque != "" || !p.byDefault || !p.Joined() || p.Passes() {
+		if !p.of.alone || accused[p] || l == nil || l.Opaque != "" || !p.byDefault || !p.Joined() || p.Passes() {
 			continue
 		}
 		why := "within the noise of its piece"
@@ -352,14 +349,14 @@ func (c *Comparison) byPieces(faults []localise.Fault) {
 func (c *Comparison) accuse(p *Port, found string) (at *Port) {
 	at = p
 	if !p.Judged() {
-		i := slices.Index(c.Ports, p)
-		j := slices.IndexFunc(c.Ports[i:], func(q *Port) bool {
+		after := c.Ports[p.at:]
+		i := slices.IndexFunc(after, func(q *Port) bool {
 			return q.Judged() && q.Comparable() && !q.Unjudged() && q.Case == p.Case && q.Step == p.Step
 		})
-		if j < 0 {
+		if i < 0 {
 			return p
 		}
-		at = c.Ports[i+j]
+		at = after[i]
 		found = fmt.Sprintf("%s of %s: %s", p.Port, p.Layer, found)
 	}
 	p.Agrees = false

@@ -17,7 +17,7 @@ import (
 
 // fed says which forward pass the first wrong row of a port is of, and which rows that pass fed; nil where passes were not laid
 // out, or the port has no rows.
-func (c *Comparison) fed(r *replayed, t int, site *piece.Site) (*edit.Fed, []bool) {
+func (r *replayed) fed(t int, site *piece.Site) (*edit.Fed, []bool) {
 	l := r.result.Local[t]
 	if r.laid == nil || len(l.Rows) == 0 {
 		return nil, nil
@@ -46,8 +46,8 @@ func (c *Comparison) fed(r *replayed, t int, site *piece.Site) (*edit.Fed, []boo
 	}
 	fed.To = min(fed.To, len(fed.At))
 	s := &sharing{r: r, site: site, fed: fed, run: run, pass: pass}
-	s.others(c.ctx)
-	s.padding(c.ctx, item)
+	s.others(r.c.ctx)
+	s.padding(r.c.ctx, item)
 	return fed, rows
 }
 
@@ -106,7 +106,7 @@ func (s *sharing) others(ctx context.Context) {
 
 // padding are the rows of padding that stand beside those of the sequence.
 func (s *sharing) padding(ctx context.Context, item onepass.Item) {
-	k, pass := s.r.laid.along, s.r.laid.in.Passes[item.Pass]
+	pass := s.r.laid.in.Passes[item.Pass]
 	o := edit.Other{ID: "mask/padding", Text: "padding"}
 	rows := map[int]*tensor.Tensor{}
 	for port, at := range s.r.laid.at {
@@ -120,7 +120,7 @@ func (s *sharing) padding(ctx context.Context, item onepass.Item) {
 				continue
 			}
 			layer, name := label.Split(q.ActualSide.Name)
-			t, left := k.Padding(pass, item.Index, layer, name)
+			t, left := s.r.k.Along.Padding(pass, item.Index, layer, name)
 			if t == nil {
 				continue
 			}

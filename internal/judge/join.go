@@ -12,7 +12,6 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
@@ -29,31 +28,34 @@ type joins struct {
 	Order     *report.Order
 	Notes     []string
 
+	byKey   map[localise.Key]*Port
 	missing map[string]string      // golden layer that was not joined → why
 	gaps    map[string][]match.Gap // by case
 }
 
 func joinAll(cases []Case, opt match.Options) (*joins, error) {
-	js := &joins{missing: map[string]string{}, gaps: map[string][]match.Gap{}}
-	for _, k := range cases {
-		if err := js.add(k, opt); err != nil {
+	js := &joins{byKey: map[localise.Key]*Port{}, missing: map[string]string{}, gaps: map[string][]match.Gap{}}
+	for i := range cases {
+		if err := js.add(&cases[i], opt); err != nil {
 			return nil, err
 		}
+	}
+	for i, p := range js.Ports {
+		p.at, js.byKey[p.Key] = i, p
 	}
 	return js, nil
 }
 
 // add joins the two runs of one case and makes a Port of each port of the golden.
-func (js *joins) add(k Case, opt match.Options) error {
-	opt = k.matching(k.Actual, opt)
-	golden, actual := portsOf(k.Golden), portsOf(k.Actual)
-	res, err := match.Runs(golden, actual, opt)
+func (js *joins) add(k *Case, opt match.Options) error {
+	res, err := k.Match(k.Actual, opt)
 	if err != nil {
-		return fmt.Errorf("case %s: %w", k.Name, err)
+		return err
 	}
+	opt = k.matching(k.Actual, opt)
 	k.callsByValue(res.Pairs)
 	js.noteRuns(k, res, opt)
-	ports := make([]*Port, 0, len(golden))
+	var ports []*Port
 	variants := k.variants()
 	for _, pair := range res.Pairs {
 		if pair.Computed {
@@ -124,7 +126,7 @@ func rowNorm(tensors []*tensor.Tensor) float64 {
 	return math.Sqrt(squares / float64(max(rows, 1)))
 }
 
-func (js *joins) noteRuns(k Case, res *match.Result, opt match.Options) {
+func (js *joins) noteRuns(k *Case, res *match.Result, opt match.Options) {
 	for _, n := range slices.Concat(k.Golden.Notes, k.Actual.Notes, res.Notes, res.Unused) {
 		js.Note(n)
 	}
@@ -151,7 +153,7 @@ func (js *joins) Note(n string) {
 
 // leftOver lists what only one side has, and returns the golden's ports of it: a verdict may still
 // name their place.
-func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
+func (js *joins) leftOver(k *Case, res *match.Result) (ports []*Port) {
 	add := func(golden bool, u match.Unmatched, ignored bool) {
 		run, side := k.Actual, &js.Unmatched.Actual
 		if golden {
@@ -163,7 +165,7 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 		if !golden {
 			return
 		}
-		p := &Port{Key: k.key(e), Seq: e.Seq, Golden: e.Tensor, entry: e.Tensor, GoldenSide: sideOf(e)}
+		p := &Port{Key: k.key(e), Seq: e.Seq, of: k, Golden: e.Tensor, entry: e.Tensor, GoldenSide: sideOf(e)}
 		if u.Usual || ignored {
 			p.ExpectedMissing = u.Reason
 		}
@@ -191,7 +193,7 @@ func (js *joins) leftOver(k Case, res *match.Result) (ports []*Port) {
 // borrowOrder takes the order of execution from the candidate where the golden has none: a joined
 // port takes the candidate's place, and one that only the golden has stays after the port that its
 // name puts before it.
-func borrowOrder(ports []*Port, res *match.Result, k Case) {
+func borrowOrder(ports []*Port, res *match.Result, k *Case) {
 	at := map[int]int{}
 	for _, pair := range res.Pairs {
 		if !pair.Computed {
@@ -209,15 +211,12 @@ func borrowOrder(ports []*Port, res *match.Result, k Case) {
 }
 
 // newPort applies the views of a pair.
-func newPort(k Case, pair match.Pair, variants []variant) (*Port, error) {
+func newPort(k *Case, pair match.Pair, variants []variant) (*Port, error) {
 	first := k.Golden.Entries[pair.Golden[0]]
 	actual := k.Actual.Entries[pair.Actual[0]].Tensor
-	p := &Port{Key: k.key(first), Seq: first.Seq,
+	p := &Port{Key: k.key(first), Seq: first.Seq, of: k,
 		Note: pair.Note, Problem: pair.Problem, Mask: pair.Mask, Golden: first.Tensor, Actual: actual, entry: first.Tensor,
 		GoldenSide: joinedSide(k.Golden, pair.Golden), ActualSide: joinedSide(k.Actual, pair.Actual)}
-	if k.Encoded != nil {
-		p.encodedBy = madeBy(k.Encoded)
-	}
 	if why := k.unjudged[p.Key]; why != "" {
 		p.allowance = allowance{unjudged, why}
 	}
@@ -229,10 +228,7 @@ func newPort(k Case, pair match.Pair, variants []variant) (*Port, error) {
 	}
 	p.sides = &sides{k.Golden, k.Actual, pair}
 	var err error
-	if p.Golden, err = view(k.Golden, pair.Golden, pair.GoldenView, pair.RowMask); err != nil {
-		return nil, err
-	}
-	if p.Actual, err = view(k.Actual, pair.Actual, pair.ActualView, pair.RowMask); err != nil {
+	if p.Golden, p.Actual, err = p.sides.views(); err != nil {
 		return nil, err
 	}
 	if p.printed = printedOf(k, pair); p.printed != nil {
@@ -278,25 +274,6 @@ func (k Case) key(e dump.Entry) localise.Key {
 // keyOf is the key of a port of the case's program.
 func (k Case) keyOf(at program.Port) localise.Key {
 	return localise.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}
-}
-
-func view(r *dump.Run, indices []int, v layout.View, mask []bool) (*tensor.Tensor, error) {
-	parts := make([]*tensor.Tensor, len(indices))
-	for i, at := range indices {
-		parts[i] = r.Entries[at].Tensor
-	}
-	t, err := v.Apply(parts...)
-	if err != nil {
-		return nil, err
-	}
-	return masked(t, mask)
-}
-
-func masked(t *tensor.Tensor, mask []bool) (*tensor.Tensor, error) {
-	if mask == nil {
-		return t, nil
-	}
-	return t.SelectRows(mask)
 }
 
 func sideOf(e dump.Entry) *report.Side {

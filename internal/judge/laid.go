@@ -25,15 +25,16 @@ type laidOut struct {
 	asked []onepass.Port
 	at    map[int]int // by port of the program: that of the layout
 	of    []int       // by port of the layout: that of the program
-	along *Along
 	sheet *path.Sheet // of the golden, whose pass it is
 	turn  int         // of the runs of its sequences
 }
 
 // layAlong lays the runs of a case out as the forward passes of each program.
 func (c *Comparison) layAlong(k *Case) (all []*replayed) {
-	a, byKey := k.Along, c.byKey()
-	in := onepass.New(a.Tokens, a.Passes, k.recorded(byKey))
+	a := k.Along
+	in := onepass.New(a.Tokens, a.Passes, func(pass int, layer, port string) *tensor.Tensor {
+		return c.recorded(k, localise.Key{Case: k.Name, Step: a.Passes[pass].Step, Layer: layer, Port: port})
+	})
 	for _, sheet := range a.sheets() {
 		p := a.programs[sheet]
 		if p == nil {
@@ -42,9 +43,9 @@ func (c *Comparison) layAlong(k *Case) (all []*replayed) {
 		origins := lineages(p)
 		for _, pass := range sheet.Passes {
 			for turn, runs := range a.turns(in, sheet, pass) {
-				r := k.newReplayed(p)
-				r.laid = &laidOut{in: in, at: map[int]int{}, along: a, sheet: sheet, turn: turn}
-				r.lay(k, byKey, origins, pass.Step, onepass.NewGrid(pass, runs))
+				r := c.newReplayed(k, p)
+				r.laid = &laidOut{in: in, at: map[int]int{}, sheet: sheet, turn: turn}
+				r.lay(origins, pass.Step, onepass.NewGrid(pass, runs))
 				all = append(all, r)
 			}
 		}
@@ -87,28 +88,25 @@ func (a *Along) turns(in *onepass.Input, sheet *path.Sheet, pass *path.Pass) (tu
 
 // recorded returns what the candidate has for a port of the golden, in a layout like the golden's. Ports
 // whose rows are no tokens, as caches, are those of the same label.
-func (k *Case) recorded(byKey map[localise.Key]*Port) onepass.Record {
-	return func(pass int, layer, port string) *tensor.Tensor {
-		step := k.Along.Passes[pass].Step
-		p := byKey[localise.Key{Case: k.Name, Step: step, Layer: layer, Port: port}]
-		if p == nil && slices.Contains(k.Along.Left, label.Join(layer, port)) {
-			return k.Along.Recorded(step, layer, port)
-		}
-		if p == nil || p.misfit() || !p.Comparable() || p.printed != nil {
-			return nil
-		}
-		if p.sides != nil {
-			if f, err := p.sides.frame(); err == nil && slices.Equal(f.actual.Shape(), p.entry.Shape()) && !slices.Contains(f.pad, true) {
-				return f.actual
-			}
-		}
-		return p.Actual
+func (c *Comparison) recorded(k *Case, at localise.Key) *tensor.Tensor {
+	p := c.byKey[at]
+	if p == nil && slices.Contains(k.Along.Left, label.Join(at.Layer, at.Port)) {
+		return k.Along.Recorded(at.Step, at.Layer, at.Port)
 	}
+	if p == nil || p.misfit() || !p.Comparable() || p.printed != nil {
+		return nil
+	}
+	if p.sides != nil {
+		if f, err := p.sides.frame(); err == nil && slices.Equal(f.actual.Shape(), p.entry.Shape()) && !slices.Contains(f.pad, true) {
+			return f.actual
+		}
+	}
+	return p.Actual
 }
 
 // lay lays the runs on a grid out as the program's pass of a step.
-func (r *replayed) lay(k *Case, byKey map[localise.Key]*Port, origins []lineage, step string, grid *onepass.Grid) {
-	laid := r.laid
+func (r *replayed) lay(origins []lineage, step string, grid *onepass.Grid) {
+	k, laid := r.k, r.laid
 	for i, at := range r.Ports {
 		if at.Step == step {
 			laid.at[i], laid.of = len(laid.asked), append(laid.of, i)
@@ -121,7 +119,7 @@ func (r *replayed) lay(k *Case, byKey map[localise.Key]*Port, origins []lineage,
 		key := localise.Key{Case: k.Name, Layer: r.Ports[i].Layer, Port: r.Ports[i].Name}
 		for n, pass := range k.Along.Passes {
 			key.Step = pass.Step
-			if q := byKey[key]; q != nil && laid.feeds(n) {
+			if q := r.c.byKey[key]; q != nil && laid.feeds(n) {
 				r.ports[i] = append(r.ports[i], q)
 			}
 		}
@@ -223,7 +221,7 @@ func completed(have *replay.Array, laid *onepass.Laid) func(*replay.Array) (*rep
 
 // spread says of each forward pass what replay says of a port that was laid out.
 func (r *replayed) spread(port int, l *piece.Local) {
-	along, wrong := r.laid.along, map[int]path.Row{} // wrong: by forward pass
+	along, wrong := r.k.Along, map[int]path.Row{} // wrong: by forward pass
 	laid := r.laid.Ports[r.laid.at[port]]
 	for _, at := range l.Rows {
 		cell := laid.Cell(at)
@@ -250,9 +248,9 @@ func (r *replayed) spread(port int, l *piece.Local) {
 }
 
 // noteLayout says what could not be laid out, and what forward passes changed.
-func (c *Comparison) noteLayout(r *replayed) {
+func (r *replayed) noteLayout() {
 	for _, n := range r.laid.Notes {
-		c.Note(n)
+		r.c.Note(n)
 	}
 	var left []string
 	for _, at := range r.laid.Unlaid {
@@ -261,7 +259,7 @@ func (c *Comparison) noteLayout(r *replayed) {
 		}
 	}
 	if slices.Sort(left); len(left) > 0 {
-		c.Note(fmt.Sprintf("not laid out as one pass, so not replayed: %s", label.Few(left)))
+		r.c.Note(fmt.Sprintf("not laid out as one pass, so not replayed: %s", label.Few(left)))
 	}
 	said := map[int]bool{}
 	for _, change := range r.laid.Changes {
@@ -274,7 +272,7 @@ func (c *Comparison) noteLayout(r *replayed) {
 		if !math.IsNaN(change.RelL2) {
 			text += fmt.Sprintf(", off by relative L2 %.3g", change.RelL2)
 		}
-		c.Note(text)
+		r.c.Note(text)
 	}
 }
 
@@ -324,7 +322,7 @@ func (c *Comparison) shifted(target *Port) *diagnose.Cause {
 		if t < 0 || r.laid == nil || r.laid.Ports[r.laid.at[t]] == nil {
 			continue
 		}
-		laid, pass := r.laid.Ports[r.laid.at[t]], r.laid.along.Index(target.Step)
+		laid, pass := r.laid.Ports[r.laid.at[t]], r.k.Along.Index(target.Step)
 		at := map[*onepass.Run][]int{} // cells of the pass, by run
 		least := math.MaxInt
 		for i, cell := range r.laid.Grid.Cells {

@@ -206,32 +206,28 @@ func (c *Comparison) placeFaults() error {
 
 // faults collects what is wrong by itself in all cases, and excuses what is only written otherwise.
 func (c *Comparison) faults(twins map[*Port]string) (faults []localise.Fault) {
-	index := map[*Port]int{}
-	for i, p := range c.Ports {
-		index[p] = i
-	}
 	held := c.held()
 	for _, r := range c.replays {
-		known := r.explained(c)
+		known := r.explained()
 		folded, twins := r.folded(twins), twins
 		if folded != nil {
 			twins = nil
 		}
 		for i, s := range r.result.Stretches {
 			coarse := slices.IndexFunc(s, r.downcast)
-			switch f := r.captured(s, index, held, twins); {
+			switch f := r.captured(s, held, twins); {
 			case coarse >= 0: // whatever is made of it
-				faults = append(faults, r.faults(s[coarse], index)...)
+				faults = append(faults, r.faults(s[coarse])...)
 			case f != nil:
 				faults = append(faults, *f)
 			case !known[i] && !folded[r.Ports[s[0]].Value]:
-				faults = append(faults, r.faults(s[0], index)...)
+				faults = append(faults, r.faults(s[0])...)
 			default:
-				c.excuse(r, s)
+				r.excuse(s)
 			}
 		}
 		for _, t := range r.result.Faults {
-			for _, f := range r.faults(t, index) {
+			for _, f := range r.faults(t) {
 				f.Held = held[c.Ports[f.Index]].Text
 				faults = append(faults, f)
 			}
@@ -265,7 +261,7 @@ func (r *replayed) downcast(t int) bool {
 }
 
 // faults describes a port whose piece is wrong, in each forward pass in which it is.
-func (r *replayed) faults(t int, index map[*Port]int) (list []localise.Fault) {
+func (r *replayed) faults(t int) (list []localise.Fault) {
 	at, l := r.Ports[t], r.result.Local[t]
 	lone := at.Input && len(l.Sources) == 0 && r.Maker(at.Value) < 0 && r.Values[at.Value].Input != ""
 	passed := r.passes(at)
@@ -273,11 +269,11 @@ func (r *replayed) faults(t int, index map[*Port]int) (list []localise.Fault) {
 		if r.laid != nil && !p.Local.Wrong {
 			continue
 		}
-		f := localise.Fault{Index: index[p], Open: l.Opaque != "", Found: r.found(t, p), Lone: lone, Passed: passed}
+		f := localise.Fault{Index: p.at, Open: l.Opaque != "", Found: r.found(t, p), Lone: lone, Passed: passed}
 		for _, s := range l.Sources {
 			for _, q := range r.ports[s] {
 				if q.Step == p.Step {
-					f.From = append(f.From, index[q])
+					f.From = append(f.From, q.at)
 				}
 			}
 		}

@@ -18,7 +18,9 @@ import (
 // Port is one port of the reference, with what the candidate has for it and what was measured of the two.
 type Port struct {
 	localise.Key
-	Seq int // execution index in the golden
+	Seq int   // execution index in the golden
+	at  int   // in Comparison.Ports
+	of  *Case // whose it is
 
 	// How the two are joined.
 	Note                   string         // how, if not by name and shape
@@ -45,7 +47,6 @@ type Port struct {
 	byDefault    bool             // no one wrote any
 	allowVacuous bool
 	measured     bool            // by what the encoding costs the reference
-	encodedBy    string          // " (torch, eager)"
 	Base         compare.Verdict // by Criteria
 	Floor        compare.Limits  // the noise floor that decided whether the two agree
 	Agrees       bool            // within the noise floor, or means the same
@@ -84,9 +85,9 @@ func (p *Port) misfit() bool {
 // for the defaults of package compare.
 type CriteriaFunc func(layer, port string, d tensor.DType) (compare.Criteria, string)
 
-// measure compares the two sides of a joined port of runs in an encoding.
-func (p *Port) measure(opt Options, asked tensor.DType) {
-	p.typed(asked, opt.Coarser)
+// measure compares the two sides of a joined port.
+func (p *Port) measure(opt Options) {
+	p.typed(p.of.judged.dtype, opt.Coarser)
 	p.limit(opt.criteria())
 	p.judgeBase()
 	if p.Err == nil {
@@ -198,7 +199,7 @@ func (p *Port) limit(criteria CriteriaFunc) {
 	p.byDefault, p.Source = true, "default for "+p.DType.String()
 	if p.measurable() {
 		p.Criteria = compare.Criteria{compare.Cost: compare.MostCost}
-		p.Source = fmt.Sprintf("%d × what %s costs the reference%s", compare.MostCost, p.DType, p.encodedBy)
+		p.Source = fmt.Sprintf("%d × what %s costs the reference%s", compare.MostCost, p.DType, madeBy(p.of.Encoded))
 		p.measured = true
 	}
 	if p.Golden64 == nil || !p.DType.IsFloat() {

@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -19,16 +20,36 @@ import (
 // replayed is a program of the reference on what the candidate has for its ports.
 type replayed struct {
 	*program.Program
+	c        *Comparison
+	k        *Case
+	load     replay.Load    // weights, constants and inputs
+	done     func()         // lets the system take what was loaded
 	ports    [][]*Port      // by port of the program, one for each forward pass; nil where the golden has none
 	records  []piece.Record // by port of the program
 	result   *piece.Result
-	alone    bool     // there is no golden
 	inferred bool     // the program stands for one that is not known: the golden alone shows what is right
 	laid     *laidOut // where forward passes were laid out as one; else nil
 }
 
-func (k *Case) newReplayed(p *program.Program) *replayed {
-	return &replayed{Program: p, ports: make([][]*Port, len(p.Ports)), records: make([]piece.Record, len(p.Ports)), alone: k.alone}
+func (c *Comparison) newReplayed(k *Case, p *program.Program) *replayed {
+	r := &replayed{Program: p, c: c, k: k, ports: make([][]*Port, len(p.Ports)), records: make([]piece.Record, len(p.Ports))}
+	r.load, r.done = c.search.Evidence.Outside(p)
+	return r
+}
+
+// known ranges over the programs that were recorded.
+func (c *Comparison) known() iter.Seq[*replayed] {
+	return func(yield func(*replayed) bool) {
+		for _, r := range c.replays {
+			if r.inferred {
+				continue
+			}
+			more := yield(r)
+			if r.done(); !more {
+				return
+			}
+		}
+	}
 }
 
 // portOf is the port of the program that a port is of; −1 for none.
@@ -52,7 +73,7 @@ func (c *Comparison) replayAll() error {
 			return err
 		}
 		for _, r := range all {
-			c.tell(r)
+			r.tell()
 		}
 		c.replays = append(c.replays, all...)
 	}
@@ -62,7 +83,7 @@ func (c *Comparison) replayAll() error {
 func (c *Comparison) replay(k *Case) ([]*replayed, error) {
 	all, err := c.layouts(k)
 	for _, r := range all {
-		err = cmp.Or(err, c.judge(k, r))
+		err = cmp.Or(err, r.judge())
 	}
 	return all, err
 }
@@ -78,10 +99,10 @@ func (c *Comparison) layouts(k *Case) ([]*replayed, error) {
 			return nil, err
 		}
 	}
-	r, byKey := k.newReplayed(p), c.byKey()
+	r := c.newReplayed(k, p)
 	r.inferred = p != k.Program
 	for i, at := range p.Ports {
-		q := byKey[k.keyOf(at)]
+		q := c.byKey[k.keyOf(at)]
 		if q == nil {
 			continue
 		}
@@ -96,10 +117,10 @@ func (c *Comparison) layouts(k *Case) ([]*replayed, error) {
 }
 
 // judge replays the pieces of a program.
-func (c *Comparison) judge(k *Case, r *replayed) (err error) {
-	load, done := c.search.Evidence.Outside(r.Program)
-	defer done()
-	run := &piece.Run{Program: r.Program, Records: r.records, Encoding: c.encodings[k.Name].dtype, Load: load}
+func (r *replayed) judge() (err error) {
+	c, k := r.c, r.k
+	defer r.done()
+	run := &piece.Run{Program: r.Program, Records: r.records, Encoding: k.judged.dtype, Load: r.load}
 	if r.result, err = piece.Judge(c.ctx, run); err != nil {
 		return err
 	}
@@ -120,7 +141,7 @@ func (c *Comparison) judge(k *Case, r *replayed) (err error) {
 }
 
 // tell says of each port what replay says.
-func (c *Comparison) tell(r *replayed) {
+func (r *replayed) tell() {
 	for i, l := range r.result.Local {
 		if r.laid != nil {
 			r.spread(i, l)
@@ -132,7 +153,7 @@ func (c *Comparison) tell(r *replayed) {
 		}
 	}
 	if r.laid != nil {
-		c.noteLayout(r)
+		r.noteLayout()
 	}
 }
 

@@ -41,7 +41,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 		}
 		j := p.decision()
 		if j == nil && all {
-			j = p.Decide(nil, "")
+			j = p.Decide(nil, "", false)
 		}
 		if j != nil && j.Row.Status != report.StatusIgnored {
 			decisions = append(decisions, j)

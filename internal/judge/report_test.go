@@ -54,7 +54,7 @@ func TestStatusOfRows(t *testing.T) {
 			for _, l := range c.decide {
 				for _, r := range cmp.Layers.Runs(l) {
 					for _, p := range r.Judged {
-						p.Decide(nil, "")
+						p.Decide(nil, "", false)
 					}
 				}
 			}
@@ -87,7 +87,7 @@ func TestDecisions(t *testing.T) {
 	} {
 		cmp := chain(t, 1, 1, 1, 1.1)
 		for i, atol := range c.atol {
-			find(t, cmp, "m.b-output").Decide(within(atol), fmt.Sprintf("a_test.go:%d", i))
+			find(t, cmp, "m.b-output").Decide(within(atol), fmt.Sprintf("a_test.go:%d", i), false)
 		}
 		got := row(t, cmp.Report("toy", false), "m.b-output")
 		assert.Equal(t, c.want, got.Status, c.reason)
@@ -142,10 +142,10 @@ func TestParallel(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, p := range c.Ports {
 			wg.Go(func() {
-				if j := p.Decide(within(1e-3), "x_test.go:1"); j.Row.Status == report.StatusFail {
+				if j := p.Decide(within(1e-3), "x_test.go:1", false); j.Row.Status == report.StatusFail {
 					j.Explain()
 				}
-				p.Decide(nil, "")
+				p.Decide(nil, "", false)
 			})
 			if i%10 == 0 {
 				wg.Go(func() { c.Report("toy", false) })

@@ -17,7 +17,7 @@ import (
 
 // rewritten reports whether a port passes for being written otherwise.
 func rewritten(p *judge.Port) bool {
-	return strings.Contains(p.Decide(nil, "").Row.Note, "written otherwise")
+	return strings.Contains(p.Decide(nil, "", false).Row.Note, "written otherwise")
 }
 
 // change makes another tensor of one: element i of the result is of(i, the old value).
@@ -113,7 +113,7 @@ func TestRewritesAreNotes(t *testing.T) {
 			assert.Equal(t, []any{"short", l.Note}, []any{r.Stretches[0].Case, r.Stretches[0].Text})
 			assert.Equal(t, "m.layers.0."+tt.layer+"-output", r.Stretches[0].Ports[0])
 			assert.Empty(t, r.Causes, "nothing is proven of what is no fault")
-			j := find(t, c, "m.layers.0."+tt.layer+"-output").DecideByName(nil, "")
+			j := find(t, c, "m.layers.0."+tt.layer+"-output").Decide(nil, "", true)
 			assert.Equal(t, report.StatusFail, j.Row.Status, "a layer asked for by its name fails")
 			assert.Contains(t, j.Row.Note, "what is made of it agrees", "with the note")
 		})

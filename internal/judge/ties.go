@@ -27,7 +27,7 @@ type tied struct {
 // that of an expert between two scores that are nearer to each other than the noise. It looks at
 // choices of which nothing but the golden is known, and reports whether it found one.
 func (c *Comparison) leaveOutTies(k *Case) (found bool, err error) {
-	d := c.encodings[k.Name].dtype
+	d := k.judged.dtype
 	if !compare.Has16Bits(d) {
 		return false, nil
 	}

@@ -47,20 +47,15 @@ func (c *Comparison) Try(ctx context.Context, edits []string) (out []Tried, err 
 	if err := c.replayOnce(); err != nil {
 		return nil, err
 	}
-	for _, r := range c.replays {
-		if r.inferred {
-			continue
-		}
-		load, done := c.search.Evidence.Outside(r.Program)
-		defer done()
+	for r := range c.known() {
 		t := Tried{Case: r.Case}
-		edited, made, err := c.edit(ctx, r, edits, load)
+		edited, made, err := r.edit(ctx, edits)
 		if err != nil {
 			return nil, err
 		}
 		t.Edits = made
 		for p, reach := range map[*program.Program]*Reach{r.Program: &t.Before, edited: &t.With} {
-			result, err := r.result.By(ctx, p, load)
+			result, err := r.result.By(ctx, p, r.load)
 			if err != nil {
 				return nil, err
 			}
@@ -75,7 +70,7 @@ func (c *Comparison) Try(ctx context.Context, edits []string) (out []Tried, err 
 }
 
 // edit applies edits to a program.
-func (c *Comparison) edit(ctx context.Context, r *replayed, edits []string, load replay.Load) (*program.Program, []string, error) {
+func (r *replayed) edit(ctx context.Context, edits []string) (*program.Program, []string, error) {
 	var changes []program.Change
 	var texts []string
 	for _, text := range edits {
@@ -92,7 +87,7 @@ func (c *Comparison) edit(ctx context.Context, r *replayed, edits []string, load
 			if done[op] {
 				continue // of a group, with another one
 			}
-			cut, of, t := r.result.Holding(op, load)
+			cut, of, t := r.result.Holding(op, r.load)
 			if cut == nil {
 				return nil, nil, fmt.Errorf("operator %d of %s is in no piece that was replayed", w.Op, r.Ops[op].Layer)
 			}
@@ -101,10 +96,10 @@ func (c *Comparison) edit(ctx context.Context, r *replayed, edits []string, load
 				return nil, nil, err
 			}
 			var fed *edit.Fed
-			if site := r.result.Site(t, load, nil, false); site != nil {
-				fed, _ = c.fed(r, t, site)
+			if site := r.result.Site(t, r.load, nil, false); site != nil {
+				fed, _ = r.fed(t, site)
 			}
-			e, err := w.Find(base, c.readable(r.Program), fed, slices.Index(cut.Origin, op))
+			e, err := w.Find(base, r.readable(), fed, slices.Index(cut.Origin, op))
 			if err != nil {
 				return nil, nil, err
 			}
@@ -174,10 +169,10 @@ func (c *Comparison) Operators(layer string) (lines []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range c.replays {
+	for r := range c.known() {
 		for i, n := range r.Ordinals() {
 			o := &r.Ops[i]
-			if r.inferred || o.Call != 1 || !pattern.Match(o.Layer) {
+			if o.Call != 1 || !pattern.Match(o.Layer) {
 				continue
 			}
 			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s:%d %s %s", o.Layer, n, o.Name, r.frame(i))))

@@ -20,6 +20,33 @@ type sides struct {
 	match.Pair
 }
 
+// views applies the views of the pair.
+func (s *sides) views() (golden, actual *tensor.Tensor, err error) {
+	if golden, err = view(s.golden, s.Golden, s.GoldenView, s.RowMask); err == nil {
+		actual, err = view(s.actual, s.Actual, s.ActualView, s.RowMask)
+	}
+	return golden, actual, err
+}
+
+func view(r *dump.Run, indices []int, v layout.View, mask []bool) (*tensor.Tensor, error) {
+	parts := make([]*tensor.Tensor, len(indices))
+	for i, at := range indices {
+		parts[i] = r.Entries[at].Tensor
+	}
+	t, err := v.Apply(parts...)
+	if err != nil {
+		return nil, err
+	}
+	return masked(t, mask)
+}
+
+func masked(t *tensor.Tensor, mask []bool) (*tensor.Tensor, error) {
+	if mask == nil {
+		return t, nil
+	}
+	return t.SelectRows(mask)
+}
+
 // frame is a pair in one shape, padding included: that of the golden's own tensor wherever the candidate has whole
 // rows of it.
 type frame struct {
@@ -119,7 +146,7 @@ type printed struct {
 }
 
 // printedOf returns nil where both sides were dumped.
-func printedOf(k Case, pair match.Pair) (p *printed) {
+func printedOf(k *Case, pair match.Pair) (p *printed) {
 	for _, e := range []dump.Entry{k.Golden.Entries[pair.Golden[0]], k.Actual.Entries[pair.Actual[0]]} {
 		if e.Printed == nil {
 			continue

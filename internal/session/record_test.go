@@ -211,7 +211,7 @@ func TestComparedIsNotJudged(t *testing.T) {
 	assert.Equal(t, report.NothingCompared, r.Error)
 	assert.Empty(t, r.NotJudged, "the verdict says it")
 	for _, p := range c.Ports {
-		p.Decide(nil, "")
+		p.Decide(nil, "", false)
 	}
 	assert.Empty(t, s.Unjudged())
 }

@@ -77,7 +77,7 @@ func (c *Comparison) Causes() []report.Cause {
 // byNumbers diagnoses the places by what the wrong numbers show.
 func (c *Comparison) byNumbers() (found []diagnose.Cause) {
 	s := &c.search
-	run, known, err := c.evidence(true)
+	run, err := c.evidence(true)
 	if err != nil {
 		s.notes = append(s.notes, "the cause was looked for without weights or config: "+err.Error())
 	}
@@ -86,7 +86,7 @@ func (c *Comparison) byNumbers() (found []diagnose.Cause) {
 	if k := c.shifted(c.target()); k != nil { // whole numbers that were recorded tell by themselves
 		return []diagnose.Cause{*k}
 	}
-	for i, scene := range c.scenes(run, known) {
+	for i, scene := range c.scenes(run) {
 		scene.Failed = func(err error) { s.notes = append(s.notes, err.Error()) }
 		causes := diagnose.Diagnose(ctx, scene)
 		if i > 0 {
@@ -107,13 +107,13 @@ func (c *Comparison) ofWholeRun() bool {
 }
 
 // scenes returns the place of the verdict first, then other places that do not follow from it.
-func (c *Comparison) scenes(run *diagnose.Run, known map[*Port]*diagnose.Port) (list []*diagnose.Scene) {
+func (c *Comparison) scenes(run *diagnose.Run) (list []*diagnose.Scene) {
 	v, target := c.Verdict, c.target()
 	partial := c.partial(v)
 	add := func(v *localise.Verdict, p *Port, alone bool) *diagnose.Scene {
 		s := &diagnose.Scene{Run: run, Kind: v.Kind, Case: v.Case, Step: v.Step, Layer: v.Layer, Open: v.Open || partial}
 		if p != nil {
-			s.Case, s.Step, s.Target = p.Case, p.Step, known[p]
+			s.Case, s.Step, s.Target = p.Case, p.Step, run.Ports[p.at]
 		}
 		if alone { // there it got the golden inputs
 			s.Run, s.Target = run.Injected(s.Target)

@@ -5,13 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/nearest"
-	"github.com/goparity/goparity/internal/report"
 )
 
 // Layers is an index of ports by layer, for tests that ask for thousands of them.
@@ -19,11 +17,7 @@ type Layers struct {
 	missing     map[string]string // layer that was not joined → why
 	several     bool
 	layers      map[string]*indexed
-	all, judged []string        // labels in execution order, and those of layers that can be judged
-	continued   map[string]bool // see Continued
-
-	mu     sync.Mutex
-	lacked map[*Port]bool // ports that must be there and are not
+	all, judged []string // labels in execution order, and those of layers that can be judged
 }
 
 // indexed is what the index has of a layer.
@@ -41,7 +35,7 @@ type LayerRun struct {
 }
 
 func newLayers(ports []*Port, missing map[string]string) *Layers {
-	l := &Layers{missing: missing, layers: map[string]*indexed{}, continued: map[string]bool{}, lacked: map[*Port]bool{}}
+	l := &Layers{missing: missing, layers: map[string]*indexed{}}
 	for _, p := range ports {
 		l.several = l.several || p.Step != ports[0].Step || p.Case != ports[0].Case
 		of := l.layers[p.Layer]
@@ -51,13 +45,7 @@ func newLayers(ports []*Port, missing map[string]string) *Layers {
 		}
 		of.add(p)
 		if p.Actual != nil && p.Judged() && !of.judged {
-			of.judged = true
-			l.judged = append(l.judged, p.Layer)
-			for i, r := range p.Layer {
-				if r == '/' {
-					l.continued[p.Layer[:i]] = true
-				}
-			}
+			of.judged, l.judged = true, append(l.judged, p.Layer)
 		}
 	}
 	for _, of := range l.layers {
@@ -92,7 +80,9 @@ func (l *Layers) Judged() []string { return slices.Clone(l.judged) }
 
 // Continued reports whether the label of another layer that can be judged is this one, a slash and
 // more: to go test, its subtest lies inside of this one's.
-func (l *Layers) Continued(layer string) bool { return l.continued[layer] }
+func (l *Layers) Continued(layer string) bool {
+	return slices.ContainsFunc(l.judged, func(other string) bool { return strings.HasPrefix(other, layer+"/") })
+}
 
 // Several reports whether there is more than one forward pass.
 func (l *Layers) Several() bool { return l.several }
@@ -150,33 +140,13 @@ func (l *Layers) Glob(pattern string) ([]string, error) {
 func (l *Layers) Missing(layer string) string {
 	if of := l.layers[layer]; of != nil {
 		for _, p := range of.lacks {
-			l.lack(p)
+			p.lacked.Store(true)
 		}
 	}
 	if why := l.missing[layer]; why != "" {
 		return why
 	}
 	return fmt.Sprintf("missing: the candidate did not record an output of %s", layer)
-}
-
-func (l *Layers) lack(p *Port) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lacked[p] = true
-}
-
-// lacking returns the ports that must be there and are not.
-func (l *Layers) lacking() map[*Port]bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return maps.Clone(l.lacked)
-}
-
-// missingRow returns the report's row of a port that must be there and is not.
-func (l *Layers) missingRow(p *Port) report.Layer {
-	row := p.newRow()
-	row.Status, row.Note = report.StatusMissing, l.missing[p.Layer]
-	return *row
 }
 
 func didYouMean(name string, all []string) string {
@@ -221,7 +191,7 @@ func (c *Comparison) Require(want map[string]dump.Joined) (lost, gone []string) 
 					if p.Actual != nil || ignored[name{k.Name, step, p.Layer + " " + p.Port}] {
 						continue
 					}
-					c.Layers.lack(p)
+					p.lacked.Store(true)
 					layer, to = p.Layer, &lost
 				}
 				if !seen[layer] {

@@ -39,50 +39,50 @@ func (c *Comparison) locate() error {
 // held says of outputs that the recording is wrong there, and not the model: see [diagnose.HeldBy]. It
 // is empty for a forward pass in which anything else is wrong, too.
 func (c *Comparison) held() map[*Port]diagnose.Held {
-	run, ports, _ := c.evidence(c.search.Mode != setting.DiagnoseOff) // its error is told where causes are looked for
-	of, wrong := map[*diagnose.Port]*Port{}, map[[2]string][]*Port{}  // wrong: by case and step
-	for _, p := range c.Ports {
-		of[ports[p]] = p
-		if p.Judged() && p.Joined() && !p.Agrees {
-			pass := [2]string{p.Case, p.Step}
-			wrong[pass] = append(wrong[pass], p)
-		}
-	}
+	run, _ := c.evidence(c.search.Mode != setting.DiagnoseOff) // its error is told where causes are looked for
 	out := map[*Port]diagnose.Held{}
-	for pass, ports := range wrong {
+	for _, pass := range c.flow().Passes {
+		ports := c.portsOf(pass)
+		if !slices.ContainsFunc(ports, (*Port).wrong) {
+			continue
+		}
+		by := diagnose.HeldBy(run, pass.Case, pass.Step)
 		held := map[*Port]diagnose.Held{}
-		for d, h := range diagnose.HeldBy(run, pass[0], pass[1]) {
-			if h.Proven || h.ID == diagnose.Neighbour {
-				held[of[d]] = h
+		for _, p := range ports {
+			if h := by[run.Ports[p.at]]; h.Proven || h.ID == diagnose.Neighbour {
+				held[p] = h
 			}
 		}
-		if !slices.ContainsFunc(ports, func(p *Port) bool { return held[p].ID == "" }) {
+		if !slices.ContainsFunc(ports, func(p *Port) bool { return p.wrong() && held[p].ID == "" }) {
 			maps.Copy(out, held)
 		}
 	}
 	return out
 }
 
+// wrong reports whether an output that both sides have does not agree.
+func (p *Port) wrong() bool { return p.Judged() && p.Joined() && !p.Agrees }
+
 // Evidence returns the runs as hypotheses see them, with weights and config where these are known. Where
 // they cannot be read it is without them.
 func (c *Comparison) Evidence() (*diagnose.Run, error) {
-	run, _, err := c.evidence(true)
+	run, err := c.evidence(true)
 	if err != nil {
 		err = fmt.Errorf("weights or config: %w", err)
 	}
 	return run, err
 }
 
-func (c *Comparison) evidence(weights bool) (run *diagnose.Run, ports map[*Port]*diagnose.Port, err error) {
-	run, ports = &diagnose.Run{TokenIDs: c.tokenIDs}, map[*Port]*diagnose.Port{}
+// evidence has the ports in the order of c.Ports.
+func (c *Comparison) evidence(weights bool) (run *diagnose.Run, err error) {
+	run = &diagnose.Run{TokenIDs: c.tokenIDs}
 	if weights && c.search.Evidence != nil {
 		run.Weights, run.Config, err = c.search.Evidence()
 	}
 	for _, p := range c.Ports {
-		ports[p] = p.evidence()
-		run.Ports = append(run.Ports, ports[p])
+		run.Ports = append(run.Ports, p.evidence())
 	}
-	return run, ports, err
+	return run, err
 }
 
 // OtherPrompt returns the verdict about the first case whose runs were not given the same tokens;

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
@@ -61,6 +62,7 @@ type Port struct {
 	outliers bool         // single logits alone are off, which no rounding makes
 	tied     bool         // it hangs on a choice that may come either way
 
+	lacked  atomic.Bool // a test demands it, and the candidate has not got it
 	mu      sync.Mutex
 	decided *Decision // by a test; nil if none did
 }

@@ -56,7 +56,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	}
 	r.Coverage = c.coverage(all)
 	c.rows(r, func(layer string) bool { return all || decided[layer] }, wrong)
-	wrong = wrong || len(c.Layers.lacking()) > 0
+	wrong = wrong || slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.lacked.Load() })
 	c.verdict(r, wrong, len(decided) > 0)
 	told := whenRight
 	if wrong {
@@ -92,11 +92,12 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 func (c *Comparison) rows(r *report.Report, judged func(layer string) bool, wrong bool) {
 	var failing []*Decision
 	var rows []int // of failing
-	absent := c.Layers.lacking()
 	for _, p := range c.InOrder() {
 		if p.Actual == nil {
-			if absent[p] {
-				r.Layers = append(r.Layers, c.Layers.missingRow(p))
+			if p.lacked.Load() {
+				row := p.newRow()
+				row.Status, row.Note = report.StatusMissing, c.missing[p.Layer]
+				r.Layers = append(r.Layers, *row)
 			}
 			continue
 		}
@@ -107,14 +108,11 @@ func (c *Comparison) rows(r *report.Report, judged func(layer string) bool, wron
 		row := j.row()
 		if from := c.Blame(p); from != "" && row.Status == report.StatusFail && wrong {
 			row.Status, row.Blame = report.StatusInherited, from
-			row.Detail, row.Rows, row.Histogram = nil, nil, nil // one line says it
 		}
-		if row.Status == report.StatusFail {
-			if len(failing) < maxExplained {
-				failing, rows = append(failing, j), append(rows, len(r.Layers))
-			} else {
-				row.Detail, row.Rows, row.Histogram = nil, nil, nil // though a test may have asked for it
-			}
+		if row.Status == report.StatusFail && len(failing) < maxExplained {
+			failing, rows = append(failing, j), append(rows, len(r.Layers))
+		} else {
+			row.Detail, row.Rows, row.Histogram = nil, nil, nil // one line says it, though a test may have asked for more
 		}
 		r.Layers = append(r.Layers, row)
 	}

@@ -2,15 +2,21 @@ package judge_test
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
@@ -183,4 +189,214 @@ func wholeNumbers(n int) []float32 {
 		v[i] = float32(i%97 - 48)
 	}
 	return v
+}
+
+// A block of which every number has 11 bits is downcast; where all blocks are like that, errors add up,
+// and no one of them is proven to have made them.
+func TestDowncastOfAllBlocks(t *testing.T) {
+	const blocks = 3
+	rounded := func(x float64) float64 {
+		return float64(math.Float32frombits((math.Float32bits(float32(x)) + 1<<12) &^ (1<<13 - 1)))
+	}
+	model := func(rounds func(block int) bool) *dump.Run {
+		x := normal(t, 3, 12, 8)
+		ports := []port{{"m.embed-output", x}}
+		for i := range blocks {
+			in := x
+			ports = append(ports, port{fmt.Sprintf("m.layers.%d-input_0", i), in})
+			x = change(t, in, func(r, c int) float64 {
+				y := 1.1*in.At(8*r+c) + 0.013*math.Sin(7*in.At(8*r+c))
+				if rounds(i) {
+					return rounded(y)
+				}
+				return y
+			})
+			ports = append(ports, port{fmt.Sprintf("m.layers.%d-output", i), x})
+		}
+		return run("torch", ports...)
+	}
+	golden := model(func(int) bool { return false })
+	for _, c := range []struct {
+		rounds func(int) bool
+		proven bool
+		reason string
+	}{
+		{func(i int) bool { return i == 0 }, true, "one block alone"},
+		{func(int) bool { return true }, false, "how the run computes"},
+	} {
+		r := compareRuns(t, golden, model(c.rounds)).Report("x", true)
+		proven := slices.ContainsFunc(r.Causes, func(k report.Cause) bool { return k.Proven && k.ID == "dtype/downcast" })
+		assert.Equal(t, report.Fail, r.Verdict, c.reason)
+		assert.Equal(t, c.proven, proven, "%s: %v", c.reason, r.Causes)
+	}
+}
+
+func normal(t *testing.T, seed uint64, shape ...int) *tensor.Tensor {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 14))
+	n, err := tensor.NumElems(shape)
+	require.NoError(t, err)
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(rng.NormFloat64())
+	}
+	return toy.Of(t, v, shape...)
+}
+
+// plus adds noise of a size to every element.
+func plus(t *testing.T, x *tensor.Tensor, seed uint64, size float64) *tensor.Tensor {
+	t.Helper()
+	noise := normal(t, seed, x.Shape()...)
+	w := x.RowLen()
+	return change(t, x, func(r, c int) float64 { return x.At(r*w+c) + size*noise.At(r*w+c) })
+}
+
+// What the encoding costs the reference judges, where it was measured: less than the defaults let
+// pass is found, and more than they do passes.
+func TestMeasuredCost(t *testing.T) {
+	const eps = 1.0 / 256
+	for _, tt := range []struct {
+		reason       string
+		cost, error  float64 // of the reference in bfloat16, and of the candidate, in roundings of an element
+		verdict      report.Verdict
+		withoutNoise report.Verdict
+	}{
+		{"as far as the reference in bfloat16", 2, 2, report.Pass, report.Pass},
+		{"seven roundings, where the reference has one, are within the defaults", 1, 7, report.Fail, report.Pass},
+		{"more than the defaults, as the reference", 15, 15, report.Pass, report.Fail},
+		{"never above what roundings add up to", 100, 100, report.Fail, report.Fail},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			in, out := normal(t, 1, 1, 12, 64), normal(t, 2, 1, 12, 64)
+			side := func(engine, encoding string, x, y *tensor.Tensor) *dump.Run {
+				r := run(engine, port{"m.a-input_0", x}, port{"m.a-output", y})
+				r.Info.Encoding = dump.Encoding{Compute: encoding}
+				return r
+			}
+			k := judge.Case{Name: "short", Golden: side("torch", "float32", in, out),
+				Actual:  side("max", "bfloat16", in, plus(t, out, 3, tt.error*eps)),
+				Encoded: side("torch", "bfloat16", in, plus(t, out, 4, tt.cost*eps))}
+			judged := func(k judge.Case) *report.Report {
+				c, err := judge.Compare(context.Background(), []judge.Case{k}, judge.Options{})
+				require.NoError(t, err)
+				return c.Report("toy", true)
+			}
+			r := judged(k)
+			assert.Equal(t, tt.verdict, r.Verdict)
+			assert.Contains(t, row(t, r, "m.a-output").Tolerance.Source, "3 × what bfloat16 costs the reference")
+			if tt.verdict == report.Fail {
+				assert.Equal(t, "m.a", r.FirstDivergence.Layer, "it is no noise, however small")
+			}
+			k.Encoded = nil
+			assert.Equal(t, tt.withoutNoise, judged(k).Verdict, "by the defaults")
+		})
+	}
+}
+
+// T5 adds its mask to the bias of the scores and returns both.
+func TestMaskInABias(t *testing.T) {
+	bias := func(hidden float64, off float64, last bool) *tensor.Tensor {
+		v := make([]float32, 2*6*6)
+		for i := range v {
+			row, c := i/6%6, i%6
+			if v[i] = float32(math.Sin(float64(i)) + off); c > row && (last || row < 5) {
+				v[i] = float32(hidden)
+			}
+		}
+		return toy.Of(t, v, 1, 2, 6, 6)
+	}
+	lowest := -math.MaxFloat32
+	in := normal(t, 1, 1, 6, 16)
+	for _, tt := range []struct {
+		reason string
+		actual *tensor.Tensor
+		want   report.Verdict
+	}{
+		{"hidden by the lowest number of float16", bias(-65504, 1e-4, true), report.Pass},
+		{"and the bias is wrong", bias(-65504, 0.5, true), report.Fail},
+		{"nothing is hidden", bias(0, 0, true), report.Fail},
+	} {
+		g := run("torch", port{"m.attn-input_0", in}, port{"m.attn-output_1", bias(lowest, 0, true)})
+		a := run("max", port{"m.attn-input_0", in}, port{"m.attn-output_1", tt.actual})
+		a.Info.Encoding = dump.Encoding{Compute: "float16"}
+		assert.Equal(t, tt.want, compareRuns(t, g, a).Report("toy", true).Verdict, tt.reason)
+	}
+}
+
+// What quantisation and the rounding of inputs cost the reference stands beside each output.
+func TestCostsOfQuantisation(t *testing.T) {
+	y := normal(t, 2, 1, 12, 32)
+	side := func(path string, y *tensor.Tensor) *dump.Run {
+		r := run(path, port{"m.a-output", y})
+		r.Path = path
+		return r
+	}
+	c := compareRuns(t, side("torch", y), side("max", y), func(k *judge.Case) {
+		k.Unquantised, k.Unrounded = side("full", scaled(t, y, 1.5)), side("plain", plus(t, y, 3, 0.01))
+	})
+	q := row(t, c.Report("toy", true), "m.a-output").Quantisation
+	require.NotNil(t, q)
+	require.NotNil(t, q.Activations)
+	assert.InDelta(t, 1.0/3, float64(q.Cost), 1e-6)
+	assert.InDelta(t, 0.01, float64(*q.Activations), 0.002)
+}
+
+func TestUnquantisedRunsAreChecked(t *testing.T) {
+	x := normal(t, 1, 1, 4, 8)
+	one := func(path, tokens string) *dump.Run {
+		r := run("torch", port{"m.a-output", x})
+		r.Path, r.Info.TokenIDs = path, []byte(tokens)
+		return r
+	}
+	for _, tt := range []struct {
+		other *dump.Run
+		want  string
+	}{
+		{one("actual", "[[1,2]]"), "it is the candidate's own run"},
+		{one("other", "[[1,3]]"), "token 1 of sequence 0 is 2 in the golden and 3 in the reference on the weights before quantisation"},
+	} {
+		k := judge.Case{Name: "short", Golden: one("golden", "[[1,2]]"), Actual: one("actual", "[[1,2]]"), Unquantised: tt.other}
+		_, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{})
+		assert.ErrorContains(t, err, tt.want)
+	}
+}
+
+// Runs of ONNX Runtime 1.31, which testdata/int8/generate.py wrote: what 8 bits make is the run's
+// precision, and what is wrong besides is placed as in float32.
+func TestPrecision(t *testing.T) {
+	dir := filepath.Join("testdata", "int8")
+	weights, err := checkpoint.Open(filepath.Join(dir, "weights.safetensors"))
+	require.NoError(t, err)
+	defer weights.Close()
+	evidence := func() (checkpoint.Weights, checkpoint.Config, error) {
+		return weights.Tensors, checkpoint.Config{}, nil
+	}
+	const whole = "asymmetric 8 bits of the whole tensor (255 steps)"
+	for _, r := range []struct{ candidate, place, note, reason string }{
+		{"float32", "", "", "nothing is rounded"},
+		{"dynamic", "", "products with weights take " + whole + " times symmetric 8 bits of the whole tensor (254 steps), and embeddings are " + whole, ""},
+		{"channels", "", "products with weights take " + whole + " times symmetric 8 bits of each line (128 steps), and embeddings are " + whole, "7 bits"},
+		{"static", "", "products with weights take float32 times symmetric 8 bits of the whole tensor", "what they take was recorded in 8 bits"},
+		{"mlp.up_proj", "model.model.layers.0.mlp.up_proj", "times symmetric 8 bits", "a weight that is 5 % too large"},
+		{"self_attn.q_proj", "model.model.layers.0.self_attn.q_proj", "times symmetric 8 bits", "a weight that is 5 % too large"},
+	} {
+		open := func(name string) *dump.Run {
+			runs, err := dump.OpenCases(filepath.Join(dir, name), dump.Options{})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, runs[0].Close()) })
+			return runs[0]
+		}
+		p, err := program.Read(filepath.Join(dir, "ref", "program.json"))
+		require.NoError(t, err)
+		k := judge.Case{Name: "run", Golden: open("ref"), Actual: open(r.candidate), Program: p}
+		cmp, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{Diagnosis: judge.Diagnosis{Evidence: evidence}})
+		require.NoError(t, err)
+		report := cmp.Report(r.candidate, true)
+		place := ""
+		if report.FirstDivergence != nil {
+			place = report.FirstDivergence.Layer
+		}
+		assert.Equal(t, r.place, place, "%s: %s", r.candidate, r.reason)
+		assert.Contains(t, strings.Join(report.Notes, "\n"), r.note, r.candidate)
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
@@ -33,8 +32,7 @@ type Diagnosis struct {
 // search finds the causes once, when the report of a failing run asks for them.
 type search struct {
 	Diagnosis
-	once   sync.Once
-	causes []report.Cause // nil where none were looked for
+	causes func() []report.Cause // nil where none were looked for
 	notes  []string
 	// inOnePass says that an edit of the first place holds for all rows, so that they would be as wrong in one pass.
 	inOnePass bool
@@ -42,36 +40,36 @@ type search struct {
 
 // Causes says why the first divergence happens and what else went wrong on its own, the best cause
 // first for each place. It is nil if the search is off.
-func (c *Comparison) Causes() []report.Cause {
+func (c *Comparison) Causes() []report.Cause { return slices.Clone(c.search.causes()) }
+
+func (c *Comparison) findCauses() []report.Cause {
 	s, v := &c.search, c.Verdict
-	s.once.Do(func() {
-		if s.Mode == setting.DiagnoseOff || v == nil || v.Kind == localise.KindInput && v.Layer == "" {
-			return // another prompt is the cause
-		}
-		s.causes = []report.Cause{}
-		for _, k := range c.byNumbers() {
-			s.causes = append(s.causes, report.Cause{ID: k.ID, Layer: k.Layer, Proven: k.Proven, Fit: report.Float(k.Fit),
-				FitGolden: report.Float(k.FitGolden), Next: k.Next, NextFit: report.Float(k.NextFit), Text: k.Text})
-		}
-		found, err := c.edited()
-		if err != nil {
-			s.notes = append(s.notes, "no edit of the reference's program was looked for: "+err.Error())
-		}
-		s.causes, s.inOnePass = withEdits(s.causes, found), found.inOnePass
-		for _, d := range c.settings() {
-			for i := range s.causes {
-				if k := &s.causes[i]; d.Concerns(k.Layer) {
-					k.Text += "; the configs differ: " + d.String()
-				}
+	if s.Mode == setting.DiagnoseOff || v == nil || v.Kind == localise.KindInput && v.Layer == "" {
+		return nil // another prompt is the cause
+	}
+	causes := []report.Cause{}
+	for _, k := range c.byNumbers() {
+		causes = append(causes, report.Cause{ID: k.ID, Layer: k.Layer, Proven: k.Proven, Fit: report.Float(k.Fit),
+			FitGolden: report.Float(k.FitGolden), Next: k.Next, NextFit: report.Float(k.NextFit), Text: k.Text})
+	}
+	found, err := c.edited()
+	if err != nil {
+		s.notes = append(s.notes, "no edit of the reference's program was looked for: "+err.Error())
+	}
+	causes, s.inOnePass = withEdits(causes, found), found.inOnePass
+	for _, d := range c.settings() {
+		for i := range causes {
+			if k := &causes[i]; d.Concerns(k.Layer) {
+				k.Text += "; the configs differ: " + d.String()
 			}
 		}
-		if !slices.ContainsFunc(s.causes, func(k report.Cause) bool { return k.Proven }) &&
-			!slices.ContainsFunc(c.replays, func(r *replayed) bool { return !r.inferred }) {
-			s.notes = append(s.notes, "why is told by the program that the reference ran, which the golden has not: "+
-				"parity golden program MODEL --golden DIR adds it")
-		}
-	})
-	return slices.Clone(s.causes)
+	}
+	if !slices.ContainsFunc(causes, func(k report.Cause) bool { return k.Proven }) &&
+		!slices.ContainsFunc(c.replays, func(r *replayed) bool { return !r.inferred }) {
+		s.notes = append(s.notes, "why is told by the program that the reference ran, which the golden has not: "+
+			"parity golden program MODEL --golden DIR adds it")
+	}
+	return causes
 }
 
 // byNumbers diagnoses the places by what the wrong numbers show.

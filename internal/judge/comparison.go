@@ -16,6 +16,7 @@ import (
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/weights"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -72,10 +73,9 @@ type Comparison struct {
 	match   match.Options   // of all cases
 	advise  sync.Once       // see suggest
 	ctx     context.Context // of Compare; it also ends what is looked at later
-	traced  *localise.Flow  // set by flow
 	search  search          // for causes
 	replays []*replayed     // of the cases that have a program, once something fails
-	loaded  loaded          // weights
+	loaded  func() ([]weights.Result, []string)
 
 	findings []finding
 }
@@ -127,7 +127,8 @@ func compareRuns(ctx context.Context, cases []Case, opt Options) (*Comparison, e
 	}
 	c := &Comparison{Cases: cases, joins: *js, ctx: ctx, search: search{Diagnosis: opt.Diagnosis}, scope: opt.Scope, strict: opt.Strict,
 		match: opt.Match}
-	c.search.Evidence = c.search.Evidence.Once()
+	c.search.Evidence, c.search.causes = c.search.Evidence.Once(), sync.OnceValue(c.findCauses)
+	c.loaded = sync.OnceValues(c.compareLoaded)
 	c.Layers = newLayers(c.Ports, c.missing)
 	c.setNeighbours(opt.Vacuous)
 	if err := c.checkScope(); err != nil {

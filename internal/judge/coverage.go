@@ -87,7 +87,7 @@ type gap struct{ what, is string }
 func (c *Comparison) open(within Scope, each bool) (out []string) {
 	var gaps []gap
 	in := map[gap][]string{}
-	passes := c.flow().Passes
+	passes := c.flow.Passes
 	for _, p := range passes {
 		d := demanded{Pass: p, ports: c.portsOf(p), within: within, each: each}
 		for _, g := range d.gaps() {

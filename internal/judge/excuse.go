@@ -305,7 +305,7 @@ func (c *Comparison) leaveOpen(ports []*Port) {
 func (c *Comparison) addsUp() *localise.Verdict {
 	for _, p := range c.Ports {
 		if p.Joined() && !p.Passes() && p.Judged() && !p.Agrees {
-			return c.flow().Drift(p.Case, p.Step, "errors add up: no layer makes more of what it was given than rounding does, "+
+			return c.flow.Drift(p.Case, p.Step, "errors add up: no layer makes more of what it was given than rounding does, "+
 				"so none is accused; a run in a coarser precision looks like this")
 		}
 	}

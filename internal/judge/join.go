@@ -31,6 +31,7 @@ type joins struct {
 	byKey   map[localise.Key]*Port
 	missing map[string]string      // golden layer that was not joined → why
 	gaps    map[string][]match.Gap // by case
+	flow    *localise.Flow         // the golden's, entry i being that of Ports[i]; bytes are read where something fails
 }
 
 func joinAll(cases []Case, opt match.Options) (*joins, error) {
@@ -40,9 +41,11 @@ func joinAll(cases []Case, opt match.Options) (*joins, error) {
 			return nil, err
 		}
 	}
+	entries := make([]localise.Entry, len(js.Ports))
 	for i, p := range js.Ports {
-		p.at, js.byKey[p.Key] = i, p
+		p.at, js.byKey[p.Key], entries[i] = i, p, localise.Entry{Key: p.Key, Seq: p.Seq}
 	}
+	js.flow = localise.NewFlow(entries)
 	return js, nil
 }
 

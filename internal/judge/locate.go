@@ -41,7 +41,7 @@ func (c *Comparison) locate() error {
 func (c *Comparison) held() map[*Port]diagnose.Held {
 	run, _ := c.evidence(c.search.Mode != setting.DiagnoseOff) // its error is told where causes are looked for
 	out := map[*Port]diagnose.Held{}
-	for _, pass := range c.flow().Passes {
+	for _, pass := range c.flow.Passes {
 		ports := c.portsOf(pass)
 		if !slices.ContainsFunc(ports, (*Port).wrong) {
 			continue
@@ -112,7 +112,7 @@ func (c *Comparison) others() (out []string) {
 // neither inside of its layer nor around it.
 func (c *Comparison) otherFaults() (out []*localise.Verdict) {
 	v := c.Verdict
-	flow := c.flow().Pass(v.Case, v.Step)
+	flow := c.flow.Pass(v.Case, v.Step)
 	seen := map[string]bool{v.Layer: true, v.Before: true}
 	for _, o := range v.Others {
 		layer := cmp.Or(o.Before, o.Layer)
@@ -182,7 +182,7 @@ func (c *Comparison) placeFaults() error {
 	c.byPieces(faults)
 	settled := len(faults) == 0 && c.settled()
 	c.noteWeights()
-	flow := c.flow()
+	flow := c.flow
 	flow.Unordered = map[string]bool{}
 	for _, k := range c.Cases {
 		flow.Nested = flow.Nested || k.Injected != nil && k.Injected.Info.Injection == dump.Nested
@@ -358,7 +358,7 @@ func notLoaded(a *dump.LoadAudit) string {
 // starved returns the first wrong output of a layer that lacks a weight: the weight's name without
 // its last part is the end of the layer's label, or the other way round.
 func (c *Comparison) starved(v *localise.Verdict, missing []string) *Port {
-	for _, e := range c.flow().Pass(v.Case, v.Step).Events {
+	for _, e := range c.flow.Pass(v.Case, v.Step).Events {
 		if e.Input || !e.Joined || e.Agrees {
 			continue
 		}
@@ -405,26 +405,13 @@ func (c *Comparison) rightInOnePass(v *localise.Verdict) (why string, sure bool)
 	return "", false
 }
 
-// flow returns the golden's dataflow, entry i being that of c.Ports[i]. Bytes are not read for it:
-// locate identifies the tensors of a failing run.
-func (c *Comparison) flow() *localise.Flow {
-	if c.traced == nil {
-		entries := make([]localise.Entry, len(c.Ports))
-		for i, p := range c.Ports {
-			entries[i] = localise.Entry{Key: p.Key, Seq: p.Seq}
-		}
-		c.traced = localise.NewFlow(entries)
-	}
-	return c.traced
-}
-
 // identify reads the golden's tensors, so that it is known which of them are one.
 func (c *Comparison) identify() error {
 	tensors := make([]*tensor.Tensor, len(c.Ports))
 	for i, p := range c.Ports {
 		tensors[i] = p.entry
 	}
-	return c.flow().Identify(c.ctx, tensors)
+	return c.flow.Identify(c.ctx, tensors)
 }
 
 // twins finds the candidate's outputs that hold the same bytes as another output of their forward pass although the
@@ -452,7 +439,7 @@ func (c *Comparison) twins() (map[*Port]string, error) {
 			copies[k] = append(copies[k], i)
 		}
 	}
-	twins, golden := map[*Port]string{}, c.flow().Entries
+	twins, golden := map[*Port]string{}, c.flow.Entries
 	for _, of := range copies {
 		for _, i := range of {
 			p := c.Ports[i]

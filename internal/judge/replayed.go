@@ -317,7 +317,7 @@ const opaqueOp = "goparity.opaque"
 func (c *Comparison) inferred(k Case) (*program.Program, error) {
 	p := &program.Program{Case: k.Name, Engine: "none"}
 	before := map[string]program.ID{} // what a layer put out in the forward pass before
-	for _, pass := range c.flow().Passes {
+	for _, pass := range c.flow.Passes {
 		if pass.Case != k.Name {
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
@@ -28,13 +27,15 @@ import (
 // is listed and ignored.
 func (c *Comparison) Report(name string, all bool) *report.Report {
 	c.advise.Do(c.suggest)
-	r := &report.Report{Fixture: name, Order: c.Order, Notes: c.Notes, Unmatched: c.Unmatched, Source: c.source()}
+	r := &report.Report{Fixture: name, Order: c.Order, Unmatched: c.Unmatched, Source: c.source(), NotJudged: c.notJudged(),
+		Stretches: c.stretches(), Tokens: c.tokens()}
 	other := c.OtherPrompt()
 	wrong, decided := other != nil, map[string]bool{}
 	var decisions []*Decision
 	if other != nil && c.Verdict.Kind != localise.KindInput {
-		r.Notes = append([]string{fmt.Sprintf("case %s: %s", other.Case, other.Text)}, r.Notes...)
+		r.Notes = append(r.Notes, fmt.Sprintf("case %s: %s", other.Case, other.Text))
 	}
+	r.Notes = append(r.Notes, c.Notes...)
 	for _, p := range c.Ports {
 		if p.Actual == nil || !p.Judged() {
 			continue
@@ -49,8 +50,7 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 			wrong = wrong || j.failed()
 		}
 	}
-	r.Notes = append(slices.Clip(r.Notes), allowedVacuous(decisions)...)
-	r.NotJudged = c.notJudged()
+	r.Notes = append(r.Notes, allowedVacuous(decisions)...)
 	if all {
 		c.Demand()
 	}
@@ -58,26 +58,24 @@ func (c *Comparison) Report(name string, all bool) *report.Report {
 	c.rows(r, func(layer string) bool { return all || decided[layer] }, wrong)
 	wrong = wrong || slices.ContainsFunc(c.Ports, func(p *Port) bool { return p.lacked.Load() })
 	c.verdict(r, wrong, len(decided) > 0)
-	told := whenRight
 	if wrong {
-		told = whenWrong
-	}
-	r.Notes = slices.Concat(r.Notes, c.findingsOf(told))
-	if wrong {
+		r.Notes = append(r.Notes, c.findingsOf(whenWrong)...)
 		if err := c.Found(r); err != nil {
 			r.Void(err)
 		}
 		for _, d := range c.settings() {
-			r.Notes = append(slices.Clip(r.Notes), "config: "+d.String())
+			r.Notes = append(r.Notes, "config: "+d.String())
 		}
+	} else {
+		r.Notes = append(r.Notes, c.findingsOf(whenRight)...)
 	}
-	r.Stretches = c.stretches()
+	bare := true // no tensors at all
 	for _, k := range c.Cases {
 		r.Costs = append(r.Costs, report.CostsOf(k.Name, k.Actual)...)
+		bare = bare && len(k.Golden.Entries)+len(k.Actual.Entries) == 0
 	}
-	r.Tokens = c.tokens()
 	prompts, causes := c.Texts()
-	r.SetPrompts(prompts, causes, !slices.ContainsFunc(c.Cases, func(k Case) bool { return len(k.Golden.Entries) > 0 || len(k.Actual.Entries) > 0 }))
+	r.SetPrompts(prompts, causes, bare)
 	loaded, why := c.Loaded()
 	r.NotJudged = append(r.NotJudged, why...)
 	r.SetWeights(loaded) // a text or an input that differs comes first
@@ -176,7 +174,7 @@ func (c *Comparison) Found(r *report.Report) error {
 // InOrder lists the ports in the order in which their values existed: a layer had its inputs before
 // anything inside it ran, and its outputs after.
 func (c *Comparison) InOrder() (ports []*Port) {
-	for _, pass := range c.flow().Passes {
+	for _, pass := range c.flow.Passes {
 		ports = append(ports, c.portsOf(pass)...)
 	}
 	return ports
@@ -298,58 +296,43 @@ func (c *Comparison) tokens() report.Status {
 	return report.StatusPass
 }
 
-// loaded is what came of the weights that engines loaded, once somebody asks.
-type loaded struct {
-	once sync.Once
-	list []weights.Result
-	why  []string // why there is nothing, or something was not judged
-}
+// Loaded compares the weights that the candidate's engine loaded, see [weights.Loaded], once. It is nil if
+// they are not known; why says so, or what was not judged.
+func (c *Comparison) Loaded() (list []weights.Result, why []string) { return c.loaded() }
 
-// Loaded compares the weights that the candidate's engine loaded, see [weights.Loaded]. It is nil if they
-// are not known; why says so.
-func (c *Comparison) Loaded() (list []weights.Result, why []string) {
-	c.loaded.once.Do(func() {
-		var goldens, candidates []*dump.Run
-		for _, k := range c.Cases {
-			goldens, candidates = append(goldens, k.Golden), append(candidates, k.Actual)
-		}
-		err := mapfile.Guard(func() (err error) {
-			c.loaded.list, err = weights.Loaded(c.ctx, goldens, candidates, c.search.Evidence)
-			return err
-		})
-		if err != nil {
-			c.loaded.why = append(c.loaded.why, err.Error())
-		}
-		for i := range c.loaded.list {
-			if w := &c.loaded.list[i]; w.Scaled() && c.undone(label.Parent(w.Reference)) {
-				w.Fold()
-			}
-		}
+func (c *Comparison) compareLoaded() (list []weights.Result, why []string) {
+	var goldens, candidates []*dump.Run
+	for _, k := range c.Cases {
+		goldens, candidates = append(goldens, k.Golden), append(candidates, k.Actual)
+	}
+	err := mapfile.Guard(func() (err error) {
+		list, err = weights.Loaded(c.ctx, goldens, candidates, c.search.Evidence)
+		return err
 	})
-	return c.loaded.list, c.loaded.why
+	if err != nil {
+		why = append(why, err.Error())
+	}
+	for i := range list {
+		if w := &list[i]; w.Scaled() && c.undone(label.Parent(w.Reference)) {
+			w.Fold()
+		}
+	}
+	return list, why
 }
 
 // undone reports whether all that a module makes is written otherwise, and what is made of it undoes that.
-func (c *Comparison) undone(module string) (all bool) {
-	for _, p := range c.Ports {
-		if p.Judged() && p.Joined() && (p.Layer == module || strings.HasSuffix(p.Layer, "."+module)) {
-			if all = p.rewritten(); !all {
-				return false
-			}
-		}
-	}
-	return all
+func (c *Comparison) undone(module string) bool {
+	ports := slices.DeleteFunc(slices.Clone(c.Ports), func(p *Port) bool {
+		return !p.Judged() || !p.Joined() || p.Layer != module && !strings.HasSuffix(p.Layer, "."+module)
+	})
+	return len(ports) > 0 && !slices.ContainsFunc(ports, func(p *Port) bool { return !p.rewritten() })
 }
 
 // settings lists what the two engines read otherwise of the model's config, where the candidate's run says
 // what it read. The reference's is that of its run, or else the config that is at hand for causes.
 func (c *Comparison) settings() []checkpoint.Difference {
-	if len(c.Cases) == 0 {
-		return nil
-	}
-	k := c.Cases[0]
-	actual := checkpoint.Flat(k.Actual.Info.Config)
-	golden := checkpoint.Flat(k.Golden.Info.Config)
+	actual := checkpoint.Flat(c.Cases[0].Actual.Info.Config)
+	golden := checkpoint.Flat(c.Cases[0].Golden.Info.Config)
 	if actual != nil && golden == nil && c.search.Evidence != nil {
 		_, golden, _ = c.search.Evidence() // an error of it is told where causes are looked for
 	}
@@ -377,8 +360,9 @@ func (c *Comparison) noteDoubts() {
 	if len(strange) > 0 {
 		c.Note("the float64 golden is not of this run, or not finite, and was not used: " + label.Few(strange))
 	}
-	same := c.Cases[0].Golden.Path == c.Cases[0].Actual.Path && !c.otherEngines() // which is noted
-	if n, equal := c.equalOutputs(); n > 1 && equal && !c.Cases[0].alone && !c.otherRecordings() && !same {
+	k := &c.Cases[0]
+	same := k.Golden.Path == k.Actual.Path && !c.otherEngines() // which is noted
+	if n, equal := c.equalOutputs(); n > 1 && equal && !k.alone && !c.otherRecordings() && !same {
 		c.find(whenRight, fmt.Sprintf("all %d compared outputs are equal bit for bit: if one dump is a copy of the other, "+
 			"this shows only that it can be read", n))
 	}

@@ -255,7 +255,7 @@ func (p *Port) onBoundary(steps float64) (n int, ok bool) {
 // than they are.
 func (c *Comparison) behindBoundaries(k *Case, moved map[*Port]bool) {
 	limit := 0.0
-	for _, pass := range c.flow().Passes {
+	for _, pass := range c.flow.Passes {
 		if pass.Case != k.Name {
 			continue
 		}

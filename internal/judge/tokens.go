@@ -28,7 +28,7 @@ func (c *Comparison) judgeTokens() {
 	var notes []string
 	for _, k := range c.Cases {
 		t := &tokens{}
-		for _, pass := range c.flow().Passes {
+		for _, pass := range c.flow.Passes {
 			if pass.Case != k.Name {
 				continue
 			}
@@ -139,7 +139,7 @@ type Answer struct {
 // Answer returns what the candidate answers to a case: the last row of logits of the first forward pass.
 func (c *Comparison) Answer(caseName string) (a Answer, err error) {
 	err = mapfile.Guard(func() error {
-		for _, pass := range c.flow().Passes {
+		for _, pass := range c.flow.Passes {
 			if pass.Case != caseName {
 				continue
 			}

@@ -246,16 +246,19 @@ func (c *Comparison) code(v *localise.Verdict, d *report.Divergence) {
 		return
 	}
 	if p.ActualSide != nil {
-		name, _, _ := strings.Cut(p.ActualSide.Name, " + ")
-		layer, _ := label.Split(name)
-		d.Candidate = class(k.Actual.Info.Modules, above(layer, p.Layer, v.Layer))
+		d.Candidate = class(k.Actual.Info.Modules, above(p.actualLayer(), p.Layer, v.Layer))
 	}
 	d.Reference = class(k.Golden.Info.Modules, label.Name(v.Layer))
-	r, t := c.replayOf(p)
-	if r == nil || r.inferred {
-		return
+	for r := range c.known() {
+		if l := r.result.Local[r.portOf(p)]; l != nil && l.Wrong {
+			r.code(v, p, l, d)
+			return
+		}
 	}
-	l := r.result.Local[t]
+}
+
+// code says it by the program.
+func (r *replayed) code(v *localise.Verdict, p *Port, l *piece.Local, d *report.Divergence) {
 	if d.Reference = cmp.Or(r.lines(l), d.Reference); d.Reference == "" {
 		modules := map[string]dump.Module{}
 		for layer, m := range r.Modules {
@@ -270,16 +273,6 @@ func (c *Comparison) code(v *localise.Verdict, d *report.Divergence) {
 	for _, s := range l.Sources {
 		d.Piece.From = append(d.Piece.From, label.Join(r.Ports[s].Layer, r.Ports[s].Name))
 	}
-}
-
-// replayOf returns the replay that judged a port, and the port of its program; nil for none.
-func (c *Comparison) replayOf(p *Port) (*replayed, int) {
-	for _, r := range c.replays {
-		if t := r.portOf(p); t >= 0 && r.result.Local[t] != nil && r.result.Local[t].Wrong {
-			return r, t
-		}
-	}
-	return nil, 0
 }
 
 // above returns the candidate's layer around its layer that is as far above it as one of the golden's is

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
@@ -78,17 +77,13 @@ func (r *replayed) explained() []bool {
 // captured returns the fault of a recording that holds another tensor than the model went on with: it
 // is what is known to be another one, or the same tensor is right under another name. It is nil for a
 // stretch that is only written otherwise.
-func (r *replayed) captured(stretch []int, held map[*Port]diagnose.Held, twins map[*Port]string) *localise.Fault {
+func (r *replayed) captured(stretch []int, folded bool) *localise.Fault {
 	if r.k.alone { // what it would be compared with is made of it
 		return nil
 	}
 	for _, t := range stretch {
 		for _, p := range r.ports[t] {
-			twin := ""
-			if r.one(stretch) {
-				twin = twins[p]
-			}
-			if text := r.recordedOtherwise(t, p, held[p].Text, twin); text != "" {
+			if text := r.recordedOtherwise(t, p, !folded && r.one(stretch)); text != "" {
 				return &localise.Fault{Index: p.at, Held: text}
 			}
 		}
@@ -100,13 +95,13 @@ func (r *replayed) captured(stretch []int, held map[*Port]diagnose.Held, twins m
 // them is right. Where several values have such a twin, the candidate has folded the one into the other, as a norm
 // into a convolution; where one has, or another record of the value is right, it is the recording that is wrong, and
 // folded is nil.
-func (r *replayed) folded(of map[*Port]string) map[program.ID]bool {
+func (r *replayed) folded() map[program.ID]bool {
 	twins, right, values := map[program.ID]bool{}, map[program.ID]bool{}, map[program.ID]bool{}
 	for t, ports := range r.ports {
 		for _, p := range ports {
 			v := r.Ports[t].Value
 			right[v] = right[v] || p.Judged() && p.Comparable() && p.Agrees
-			twins[v] = twins[v] || p.Judged() && !p.Agrees && of[p] != ""
+			twins[v] = twins[v] || p.Judged() && !p.Agrees && p.twin != ""
 		}
 	}
 	maps.DeleteFunc(twins, func(v program.ID, is bool) bool { return !is || right[v] })
@@ -121,9 +116,9 @@ func (r *replayed) folded(of map[*Port]string) map[program.ID]bool {
 	return values
 }
 
-// recordedOtherwise says why the recording of an output is wrong; "" if nothing shows that. twin is what it
-// holds the same bytes as.
-func (r *replayed) recordedOtherwise(t int, p *Port, held, twin string) string {
+// recordedOtherwise says why the recording of an output is wrong; "" if nothing shows that. With twins, that it
+// holds the same bytes as another one does.
+func (r *replayed) recordedOtherwise(t int, p *Port, twins bool) string {
 	// Where the tensor was recorded again, and is as wrong, it is no matter of the recording.
 	again := func(i int) bool {
 		return i != t && slices.ContainsFunc(r.ports[i], func(q *Port) bool { return q.Step == p.Step && q.Comparable() && !q.Agrees })
@@ -133,8 +128,8 @@ func (r *replayed) recordedOtherwise(t int, p *Port, held, twin string) string {
 		return ""
 	case slices.ContainsFunc(r.Records(r.Ports[t].Value), again):
 		return ""
-	case held != "":
-		return held
+	case p.held != "":
+		return p.held
 	case slices.Contains([]structure.MapKind{structure.MapFactor, structure.MapOrder}, p.mapAlone().Kind):
 		return "" // a scale that the candidate's layer leaves to its caller, or heads before tokens
 	}
@@ -142,8 +137,8 @@ func (r *replayed) recordedOtherwise(t int, p *Port, held, twin string) string {
 	if q := r.wentOnWith(t, p); q != nil {
 		return fmt.Sprintf(text+"the same tensor agrees as %s of %s", p.Port, p.Layer, q.Port, q.Layer)
 	}
-	if twin != "" {
-		return fmt.Sprintf(text+"it holds the same bytes as %s, which the reference's does not", p.Port, p.Layer, twin)
+	if twins && p.twin != "" {
+		return fmt.Sprintf(text+"it holds the same bytes as %s, which the reference's does not", p.Port, p.Layer, p.twin)
 	}
 	return ""
 }

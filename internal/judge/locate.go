@@ -3,7 +3,6 @@ package judge
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -27,37 +26,84 @@ func (c *Comparison) locate() error {
 		c.Verdict = c.OtherPrompt()
 		return c.warn()
 	}
-	if err := c.identify(); err != nil {
+	tensors := make([]*tensor.Tensor, len(c.Ports))
+	for i, p := range c.Ports {
+		tensors[i] = p.entry
+	}
+	if err := c.flow.Identify(c.ctx, tensors); err != nil {
 		return err
 	}
 	if err := c.replayAll(); err != nil {
 		return err
 	}
-	return c.placeFaults()
+	if err := c.findTwins(); err != nil {
+		return err
+	}
+	c.findHeld()
+	c.placeFaults()
+	return nil
 }
 
-// held says of outputs that the recording is wrong there, and not the model: see [diagnose.HeldBy]. It
-// is empty for a forward pass in which anything else is wrong, too.
-func (c *Comparison) held() map[*Port]diagnose.Held {
+// findHeld says of outputs that the recording is wrong there, and not the model: see [diagnose.HeldBy]. It
+// says nothing of a forward pass in which anything else is wrong, too.
+func (c *Comparison) findHeld() {
 	run, _ := c.evidence(c.search.Mode != setting.DiagnoseOff) // its error is told where causes are looked for
-	out := map[*Port]diagnose.Held{}
 	for _, pass := range c.flow.Passes {
 		ports := c.portsOf(pass)
 		if !slices.ContainsFunc(ports, (*Port).wrong) {
 			continue
 		}
 		by := diagnose.HeldBy(run, pass.Case, pass.Step)
-		held := map[*Port]diagnose.Held{}
-		for _, p := range ports {
+		held := func(p *Port) string {
 			if h := by[run.Ports[p.at]]; h.Proven || h.ID == diagnose.Neighbour {
-				held[p] = h
+				return h.Text
+			}
+			return ""
+		}
+		if !slices.ContainsFunc(ports, func(p *Port) bool { return p.wrong() && held(p) == "" }) {
+			for _, p := range ports {
+				p.held = held(p)
 			}
 		}
-		if !slices.ContainsFunc(ports, func(p *Port) bool { return p.wrong() && held[p].ID == "" }) {
-			maps.Copy(out, held)
+	}
+}
+
+// findTwins finds the candidate's outputs that hold the same bytes as another output of their forward pass although
+// the golden's differ.
+func (c *Comparison) findTwins() error {
+	var ports []*Port
+	var tensors []*tensor.Tensor
+	for _, p := range c.Ports {
+		if p.Joined() && p.Judged() && p.recorded != nil {
+			ports, tensors = append(ports, p), append(tensors, p.recorded)
 		}
 	}
-	return out
+	same, err := localise.Identify(c.ctx, tensors)
+	if err != nil {
+		return err
+	}
+	type content struct {
+		caseName, step string
+		bytes          int
+	}
+	copies := map[content][]*Port{}
+	for i, p := range ports {
+		if k := (content{p.Case, p.Step, same[i]}); k.bytes > 0 {
+			copies[k] = append(copies[k], p)
+		}
+	}
+	golden := c.flow.Entries
+	for _, of := range copies {
+		for _, p := range of {
+			i := slices.IndexFunc(of, func(q *Port) bool {
+				return q.ActualSide.Name != p.ActualSide.Name && golden[p.at].Same != golden[q.at].Same
+			})
+			if i >= 0 {
+				p.twin = of[i].Layer
+			}
+		}
+	}
+	return nil
 }
 
 // wrong reports whether an output that both sides have does not agree.
@@ -173,12 +219,8 @@ func (c *Comparison) Blame(p *Port) string {
 }
 
 // placeFaults finds the place among what replay found wrong.
-func (c *Comparison) placeFaults() error {
-	twins, err := c.twins()
-	if err != nil {
-		return err
-	}
-	faults := c.faults(twins)
+func (c *Comparison) placeFaults() {
+	faults := c.faults()
 	c.byPieces(faults)
 	settled := len(faults) == 0 && c.settled()
 	c.noteWeights()
@@ -201,21 +243,15 @@ func (c *Comparison) placeFaults() error {
 		c.given(v)
 		v.Evidence = append(v.Evidence, c.others()...)
 	}
-	return nil
 }
 
 // faults collects what is wrong by itself in all cases, and excuses what is only written otherwise.
-func (c *Comparison) faults(twins map[*Port]string) (faults []localise.Fault) {
-	held := c.held()
+func (c *Comparison) faults() (faults []localise.Fault) {
 	for _, r := range c.replays {
-		known := r.explained()
-		folded, twins := r.folded(twins), twins
-		if folded != nil {
-			twins = nil
-		}
+		known, folded := r.explained(), r.folded()
 		for i, s := range r.result.Stretches {
 			coarse := slices.IndexFunc(s, r.downcast)
-			switch f := r.captured(s, held, twins); {
+			switch f := r.captured(s, folded != nil); {
 			case coarse >= 0: // whatever is made of it
 				faults = append(faults, r.faults(s[coarse])...)
 			case f != nil:
@@ -228,7 +264,7 @@ func (c *Comparison) faults(twins map[*Port]string) (faults []localise.Fault) {
 		}
 		for _, t := range r.result.Faults {
 			for _, f := range r.faults(t) {
-				f.Held = held[c.Ports[f.Index]].Text
+				f.Held = c.Ports[f.Index].held
 				faults = append(faults, f)
 			}
 		}
@@ -336,7 +372,7 @@ func (c *Comparison) given(v *localise.Verdict) {
 		if p.Case != v.Case || p.Layer != v.Layer || p.ActualSide == nil {
 			continue
 		}
-		layer, _ := label.Split(strings.SplitN(p.ActualSide.Name, " + ", 2)[0])
+		layer := p.actualLayer()
 		if args := k.Actual.Info.Uncaptured[layer]; len(args) > 0 {
 			v.Evidence = append(v.Evidence, fmt.Sprintf("no hook of the candidate sees %s of %s", strings.Join(args, ", "), layer))
 			break
@@ -403,53 +439,4 @@ func (c *Comparison) rightInOnePass(v *localise.Verdict) (why string, sure bool)
 		return "the candidate's own one pass agrees with the golden", true
 	}
 	return "", false
-}
-
-// identify reads the golden's tensors, so that it is known which of them are one.
-func (c *Comparison) identify() error {
-	tensors := make([]*tensor.Tensor, len(c.Ports))
-	for i, p := range c.Ports {
-		tensors[i] = p.entry
-	}
-	return c.flow.Identify(c.ctx, tensors)
-}
-
-// twins finds the candidate's outputs that hold the same bytes as another output of their forward pass although the
-// golden's differ. It returns the layer of that other one.
-func (c *Comparison) twins() (map[*Port]string, error) {
-	var ports []int
-	var tensors []*tensor.Tensor
-	for i, p := range c.Ports {
-		if p.Joined() && p.Judged() && p.recorded != nil {
-			ports, tensors = append(ports, i), append(tensors, p.recorded)
-		}
-	}
-	same, err := localise.Identify(c.ctx, tensors)
-	if err != nil {
-		return nil, err
-	}
-	type content struct {
-		caseName, step string
-		bytes          int
-	}
-	copies := map[content][]int{}
-	for n, i := range ports {
-		if p := c.Ports[i]; same[n] > 0 {
-			k := content{p.Case, p.Step, same[n]}
-			copies[k] = append(copies[k], i)
-		}
-	}
-	twins, golden := map[*Port]string{}, c.flow.Entries
-	for _, of := range copies {
-		for _, i := range of {
-			p := c.Ports[i]
-			at := slices.IndexFunc(of, func(j int) bool {
-				return c.Ports[j].ActualSide.Name != p.ActualSide.Name && golden[i].Same != golden[j].Same
-			})
-			if at >= 0 {
-				twins[p] = c.Ports[of[at]].Layer
-			}
-		}
-	}
-	return twins, nil
 }

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -61,6 +62,8 @@ type Port struct {
 	Injected *injected    // of the run on golden inputs, nil without one
 	outliers bool         // single logits alone are off, which no rounding makes
 	tied     bool         // it hangs on a choice that may come either way
+	held     string       // why the recording is wrong, and not the model; "" where nothing shows that
+	twin     string       // the layer whose output holds the same bytes, which the golden's does not; "" for none
 
 	lacked  atomic.Bool // a test demands it, and the candidate has not got it
 	mu      sync.Mutex
@@ -81,6 +84,13 @@ func (p *Port) Comparable() bool { return p.Joined() && p.Err == nil }
 // input of floats that does not fit is another tensor.
 func (p *Port) misfit() bool {
 	return p.Problem != "" && (p.Judged() || !p.Golden.DType().IsFloat())
+}
+
+// actualLayer is the candidate's layer: of several tensors that of the first.
+func (p *Port) actualLayer() string {
+	name, _, _ := strings.Cut(p.ActualSide.Name, " + ")
+	layer, _ := label.Split(name)
+	return layer
 }
 
 // CriteriaFunc returns what judges a port by the limits of a type, and where that was written, ""

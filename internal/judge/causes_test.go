@@ -1,7 +1,6 @@
 package judge_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -24,17 +23,8 @@ import (
 // torch's hooks and MAX wrote them.
 func recorded(t *testing.T, golden, actual string, d judge.Diagnosis) *judge.Comparison {
 	t.Helper()
-	open := func(dir string) *dump.Run {
-		runs, err := dump.OpenCases(filepath.Join("testdata", "causes", dir), dump.Options{})
-		require.NoError(t, err)
-		require.Len(t, runs, 1)
-		t.Cleanup(func() { assert.NoError(t, runs[0].Close()) })
-		return runs[0]
-	}
-	c, err := judge.Compare(context.Background(),
-		[]judge.Case{{Name: "a", Golden: open(golden), Actual: open(actual)}}, judge.Options{Diagnosis: d})
-	require.NoError(t, err)
-	return c
+	const dir = "testdata/causes"
+	return compared(t, judge.Case{Name: "a", Golden: opened(t, dir, golden), Actual: opened(t, dir, actual)}, judge.Options{Diagnosis: d})
 }
 
 func TestCausesOfRecordedRuns(t *testing.T) {
@@ -108,21 +98,11 @@ func TestSharedLayers(t *testing.T) {
 		{"residual", "between", "(3)", ".ffn_output(3)", ".full_layer_layer_norm(3)", "residual/missing",
 			"the call around it"},
 	} {
-		open := func(name string) *dump.Run {
-			opened, err := dump.OpenCases(filepath.Join(dir, name), dump.Options{})
-			require.NoError(t, err)
-			r := opened[0]
-			t.Cleanup(func() { require.NoError(t, r.Close()) })
-			return r
-		}
-		ref := open("ref")
+		ref := opened(t, dir, "ref")
 		ran, err := reference.Open(filepath.Join(dir, "ref", dump.ProgramFile), ref.Entries)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, ran.Close()) })
-		cmp, err := judge.Compare(t.Context(),
-			[]judge.Case{{Name: "run", Golden: ref, Actual: open(c.candidate), Program: ran}},
-			judge.Options{Diagnosis: judge.Diagnosis{Evidence: evidence}})
-		require.NoError(t, err)
+		cmp := compared(t, judge.Case{Name: "run", Golden: ref, Actual: opened(t, dir, c.candidate), Program: ran}, judge.Options{Diagnosis: judge.Diagnosis{Evidence: evidence}})
 		r := cmp.Report(c.candidate, true)
 		require.NotNil(t, r.FirstDivergence, c.reason)
 		name := func(layer string) string {
@@ -157,8 +137,7 @@ func TestTwins(t *testing.T) {
 	} {
 		k := judge.Case{Name: "short", Golden: normedRun(t, x, [4]float64{1, 3, 1, 3}, 0),
 			Actual: normedRun(t, x, [4]float64{1, tt.by[0], 1, tt.by[1]}, 0), Program: p}
-		c, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{Diagnosis: judge.Diagnosis{Mode: setting.DiagnoseFull}})
-		require.NoError(t, err)
+		c := compared(t, k, judge.Options{Diagnosis: judge.Diagnosis{Mode: setting.DiagnoseFull}})
 		var twins [][]int
 		for _, k := range c.Report("toy", true).Causes {
 			if !k.Proven {

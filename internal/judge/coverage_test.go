@@ -195,9 +195,7 @@ func TestCoverageOfNothing(t *testing.T) {
 		equal := func(string, string, tensor.DType) (compare.Criteria, string) {
 			return compare.Criteria{compare.Atol: 0, compare.Rtol: 0, compare.EqualNaN: 1}, "a test"
 		}
-		c, err := judge.Compare(context.Background(), []judge.Case{{Name: "short", Golden: golden, Actual: actual}},
-			judge.Options{Criteria: equal})
-		require.NoError(t, err)
+		c := compared(t, judge.Case{Name: "short", Golden: golden, Actual: actual}, judge.Options{Criteria: equal})
 		r := c.Report("toy", true)
 		if tt.open == "" {
 			assert.Equal(t, report.Pass, r.Verdict, tt.reason)
@@ -261,9 +259,7 @@ func TestVacuousLimits(t *testing.T) {
 		{compare.Criteria{compare.RelL2: 0.5}, true, report.Pass, "(the tensor of m.layers.1)", "that is allowed, and said"},
 	} {
 		limits := func(string, string, tensor.DType) (compare.Criteria, string) { return tt.criteria, "f.yaml:3" }
-		c, err := judge.Compare(context.Background(), []judge.Case{{Name: "short", Golden: golden, Actual: actual}},
-			judge.Options{Criteria: limits, Vacuous: tt.allow})
-		require.NoError(t, err)
+		c := compared(t, judge.Case{Name: "short", Golden: golden, Actual: actual}, judge.Options{Criteria: limits, Vacuous: tt.allow})
 		r := c.Report("toy", true)
 		assert.Equal(t, tt.want, r.Verdict, tt.reason)
 		text := row(t, r, "m.layers.0-output").Note + strings.Join(r.Notes, "; ")
@@ -272,7 +268,6 @@ func TestVacuousLimits(t *testing.T) {
 			assert.NotContains(t, text, "vacuous", tt.reason)
 		}
 	}
-	c, err := judge.Compare(context.Background(), []judge.Case{{Name: "short", Golden: golden, Actual: actual}}, judge.Options{})
-	require.NoError(t, err)
+	c := compared(t, judge.Case{Name: "short", Golden: golden, Actual: actual}, judge.Options{})
 	assert.Equal(t, report.Pass, c.Report("toy", true).Verdict, "the defaults")
 }

@@ -1,7 +1,6 @@
 package judge_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -115,9 +114,8 @@ func TestEncodingJudges(t *testing.T) {
 				r.Info.Encoding = side.asked
 				*side.to = r
 			}
-			c, err := judge.Compare(context.Background(), []judge.Case{k}, judge.Options{
+			c := compared(t, k, judge.Options{
 				Coarser: func(layer, _ string, d tensor.DType) bool { return layer == "m.b" && d == tt.coarser }})
-			require.NoError(t, err)
 			r := c.Report("toy", true)
 			assert.Equal(t, tt.actual.KVCache == "int4", strings.Contains(strings.Join(r.Notes, "\n"), "keeps keys and values in int4"))
 			assert.Equal(t, tt.golden.Compute == "bfloat16", strings.Contains(strings.Join(r.Notes, "\n"), "a cast is missing or elsewhere: m.a output (float32), m.b output (float32)"))
@@ -160,8 +158,7 @@ func TestTypesOfOutputs(t *testing.T) {
 		{nil, side("torch", "float32", ports{same, same, same}), side("max", "bfloat16", ports{half, half, same}), "",
 			"no run of the reference in bfloat16 says which types it has"},
 	} {
-		c, err := judge.Compare(context.Background(), []judge.Case{{Name: "short", Golden: tt.golden, Actual: tt.actual, Encoded: tt.encoded}}, judge.Options{})
-		require.NoError(t, err, tt.reason)
+		c := compared(t, judge.Case{Name: "short", Golden: tt.golden, Actual: tt.actual, Encoded: tt.encoded}, judge.Options{})
 		r := c.Report("toy", true)
 		said := strings.Join(r.Notes, "\n")
 		assert.Equal(t, report.Pass, r.Verdict, tt.reason)
@@ -277,8 +274,7 @@ func TestMeasuredCost(t *testing.T) {
 				Actual:  side("max", "bfloat16", in, plus(t, out, 3, tt.error*eps)),
 				Encoded: side("torch", "bfloat16", in, plus(t, out, 4, tt.cost*eps))}
 			judged := func(k judge.Case) *report.Report {
-				c, err := judge.Compare(context.Background(), []judge.Case{k}, judge.Options{})
-				require.NoError(t, err)
+				c := compared(t, k, judge.Options{})
 				return c.Report("toy", true)
 			}
 			r := judged(k)
@@ -380,22 +376,12 @@ func TestPrecision(t *testing.T) {
 		{"mlp.up_proj", "model.model.layers.0.mlp.up_proj", "times symmetric 8 bits", "a weight that is 5 % too large"},
 		{"self_attn.q_proj", "model.model.layers.0.self_attn.q_proj", "times symmetric 8 bits", "a weight that is 5 % too large"},
 	} {
-		open := func(name string) *dump.Run {
-			runs, err := dump.OpenCases(filepath.Join(dir, name), dump.Options{})
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, runs[0].Close()) })
-			return runs[0]
-		}
 		p, err := program.Read(filepath.Join(dir, "ref", "program.json"))
 		require.NoError(t, err)
-		k := judge.Case{Name: "run", Golden: open("ref"), Actual: open(r.candidate), Program: p}
-		cmp, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{Diagnosis: judge.Diagnosis{Evidence: evidence}})
-		require.NoError(t, err)
+		k := judge.Case{Name: "run", Golden: opened(t, dir, "ref"), Actual: opened(t, dir, r.candidate), Program: p}
+		cmp := compared(t, k, judge.Options{Diagnosis: judge.Diagnosis{Evidence: evidence}})
 		report := cmp.Report(r.candidate, true)
-		place := ""
-		if report.FirstDivergence != nil {
-			place = report.FirstDivergence.Layer
-		}
+		place := placeOf(report)
 		assert.Equal(t, r.place, place, "%s: %s", r.candidate, r.reason)
 		assert.Contains(t, strings.Join(report.Notes, "\n"), r.note, r.candidate)
 	}

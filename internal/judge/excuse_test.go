@@ -257,8 +257,7 @@ func TestStrict(t *testing.T) {
 	} {
 		for _, strict := range []bool{false, true} {
 			k := judge.Case{Name: "short", Golden: chainedRun(t, x, asIs, 1, 1, 1), Actual: chainedRun(t, x, asIs, tt.factors...), Program: chained(t, x)}
-			c, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{Strict: strict, Diagnosis: judge.Diagnosis{Evidence: evidence}})
-			require.NoError(t, err)
+			c := compared(t, k, judge.Options{Strict: strict, Diagnosis: judge.Diagnosis{Evidence: evidence}})
 			r := c.Report("toy", true)
 			warned := strings.Contains(strings.Join(r.Notes, "\n"), "warning: 1 tensors are within their limits and off by more than their own piece's noise")
 			assert.Equal(t, !strict && tt.fails != "", warned, "%s: %v", tt.reason, r.Notes)
@@ -298,10 +297,7 @@ func TestUnsaidEncoding(t *testing.T) {
 		actual.Info.Encoding.Compute = tt.said
 		r := compareRuns(t, chainedRun(t, x, asIs, 1, 1, 1), actual, func(k *judge.Case) { k.Program = chained(t, x) }).Report("toy", true)
 		assert.Equal(t, tt.noted, strings.Contains(strings.Join(r.Notes, "\n"), "it is judged as bfloat16"), "%s: %v", tt.reason, r.Notes)
-		layer := ""
-		if r.FirstDivergence != nil {
-			layer = r.FirstDivergence.Layer
-		}
+		layer := placeOf(r)
 		assert.Equal(t, tt.layer, layer, tt.reason)
 	}
 }

@@ -131,10 +131,7 @@ func TestLastRowAlone(t *testing.T) {
 	} {
 		c := compareRuns(t, side("torch", -1, -1, false), side("max", tt.norm, tt.logits, tt.last), func(k *judge.Case) { k.Program = p })
 		r := c.Report("toy", true)
-		place := ""
-		if r.FirstDivergence != nil {
-			place = r.FirstDivergence.Layer
-		}
+		place := placeOf(r)
 		assert.Equal(t, tt.place, place, tt.reason)
 		assert.Equal(t, tt.note, len(r.Stretches) > 0, tt.reason)
 	}
@@ -163,8 +160,7 @@ func TestCallsInAnotherOrder(t *testing.T) {
 			made.Tensor = toy.Wave(t, 2, 1.5, 1, 6, 8) // what follows from it
 		}
 		actual := toy.Run("max", again(tt.first, "m.rotary-output"), again(tt.second, "m.rotary(2)-output"), made)
-		c, err := judge.Compare(t.Context(), []judge.Case{{Name: "short", Golden: golden, Actual: actual}}, judge.Options{})
-		require.NoError(t, err, tt.reason)
+		c := compared(t, judge.Case{Name: "short", Golden: golden, Actual: actual}, judge.Options{})
 		r := c.Report("toy", true)
 		assert.Equal(t, tt.want, r.Verdict, tt.reason)
 		if tt.want == report.Fail && assert.NotNil(t, r.FirstDivergence, tt.reason) {

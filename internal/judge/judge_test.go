@@ -35,9 +35,32 @@ func compareRuns(t *testing.T, golden, actual *dump.Run, more ...func(*judge.Cas
 	for _, f := range more {
 		f(&k)
 	}
-	c, err := judge.Compare(context.Background(), []judge.Case{k}, judge.Options{})
+	return compared(t, k, judge.Options{})
+}
+
+func compared(t *testing.T, k judge.Case, opt judge.Options) *judge.Comparison {
+	t.Helper()
+	c, err := judge.Compare(t.Context(), []judge.Case{k}, opt)
 	require.NoError(t, err)
 	return c
+}
+
+// placeOf is the layer that a report accuses; "" for none.
+func placeOf(r *report.Report) string {
+	if r.FirstDivergence == nil {
+		return ""
+	}
+	return r.FirstDivergence.Layer
+}
+
+// opened is the only run of a dump.
+func opened(t *testing.T, dir ...string) *dump.Run {
+	t.Helper()
+	runs, err := dump.OpenCases(filepath.Join(dir...), dump.Options{})
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	t.Cleanup(func() { assert.NoError(t, runs[0].Close()) })
+	return runs[0]
 }
 
 // find returns a port of a comparison by its label.
@@ -90,11 +113,7 @@ func TestCutWhileCompared(t *testing.T) {
 				for _, name := range []string{"a.0-output.npy", "a.1-output.npy", "z-output.npy"} {
 					writeNpy(t, filepath.Join(dir, side, name), elements)
 				}
-				opened, err := dump.OpenCases(filepath.Join(dir, side), dump.Options{})
-				require.NoError(t, err)
-				r := opened[0]
-				defer r.Close()
-				runs = append(runs, r)
+				runs = append(runs, opened(t, dir, side))
 			}
 			var once sync.Once
 			file := filepath.Join(dir, "golden", c.name)
@@ -118,11 +137,7 @@ func TestCutAfterCompare(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a-output.npy")
 	writeNpy(t, file, 1<<16)
-	opened, err := dump.OpenCases(dir, dump.Options{})
-	require.NoError(t, err)
-	g := opened[0]
-	defer g.Close()
-	c := compareRuns(t, g, run("max", port{"a-output", wave(t, 3, 0, 1<<16)}))
+	c := compareRuns(t, opened(t, dir), run("max", port{"a-output", wave(t, 3, 0, 1<<16)}))
 	require.NotNil(t, c.Verdict)
 	require.NoError(t, os.Truncate(file, 0))
 	r := c.Report("x", true)
@@ -192,9 +207,7 @@ func TestLoaded(t *testing.T) {
 		{"norm.weight", 1, 0, nil, report.NotJudged, report.Pass, "", "nothing to compare with"},
 	} {
 		t.Run(r.reason, func(t *testing.T) {
-			c, err := judge.Compare(context.Background(), []judge.Case{{Name: "c", Golden: run("", 0), Actual: run(written(r.name, r.by), r.off)}},
-				judge.Options{Diagnosis: judge.Diagnosis{Mode: setting.DiagnoseFast, Evidence: r.evidence}})
-			require.NoError(t, err)
+			c := compared(t, judge.Case{Name: "c", Golden: run("", 0), Actual: run(written(r.name, r.by), r.off)}, judge.Options{Diagnosis: judge.Diagnosis{Mode: setting.DiagnoseFast, Evidence: r.evidence}})
 			got := c.Report("x", true)
 			assert.Equal(t, r.verdict, got.Verdict)
 			assert.Equal(t, r.kind, got.Kind)

@@ -65,8 +65,7 @@ func inTwo(t *testing.T, text, encoding string, ports []string, golden, actual f
 	require.NoError(t, err)
 	k, _, err := judge.Goldens{Standard: []*path.Sheet{ref}, Programs: map[*path.Sheet]*program.Program{ref: p}}.Case(t.Context(), "short", cand, nil)
 	require.NoError(t, err)
-	c, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{})
-	require.NoError(t, err)
+	c := compared(t, k, judge.Options{})
 	return c.Report("toy", true)
 }
 
@@ -310,8 +309,7 @@ func TestOthersInTheCache(t *testing.T) {
 		require.NoError(t, err)
 		k, _, err := judge.Goldens{Standard: []*path.Sheet{ref}, Programs: map[*path.Sheet]*program.Program{ref: p}}.Case(t.Context(), "short", cand, nil)
 		require.NoError(t, err)
-		c, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{Diagnosis: judge.Diagnosis{Mode: setting.DiagnoseFull}})
-		require.NoError(t, err)
+		c := compared(t, k, judge.Options{Diagnosis: judge.Diagnosis{Mode: setting.DiagnoseFull}})
 		r := c.Report("toy", true)
 		if tt.wrong < 0 {
 			assert.Equal(t, report.Pass, r.Verdict, "%s: %+v", tt.reason, r.FirstDivergence)

@@ -173,8 +173,7 @@ func TestTighterThanNoise(t *testing.T) {
 		side := func(a, b float64) *dump.Run {
 			return run("max", port{"m.a-output", off(x, a)}, port{"m.b-input_0", off(x, a)}, port{"m.b-output", off(y, b)})
 		}
-		c, err := judge.Compare(t.Context(), []judge.Case{{Name: "short", Golden: side(0, 0), Actual: side(tt.a, tt.b)}}, judge.Options{Criteria: tight})
-		require.NoError(t, err)
+		c := compared(t, judge.Case{Name: "short", Golden: side(0, 0), Actual: side(tt.a, tt.b)}, judge.Options{Criteria: tight})
 		r := c.Report("toy", true)
 		assert.Equal(t, [2]any{report.Fail, tt.kind}, [2]any{r.Verdict, r.Kind}, tt.reason)
 		assert.Equal(t, tt.kind == "", strings.Contains(strings.Join(r.Notes, "\n"), "what fails is within the noise floor of its type, and no place is named"), tt.reason)
@@ -430,9 +429,7 @@ func TestHeldByNeighbours(t *testing.T) {
 		{"the last is wrong", golden(last), golden(normal(t, 77, 1, 48, 32)), localise.KindLocal, "", ""},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
-			c, err := judge.Compare(t.Context(), []judge.Case{{Name: "short", Golden: run("torch", tt.golden...), Actual: run("max", tt.actual...)}},
-				judge.Options{Diagnosis: judge.Diagnosis{Mode: setting.DiagnoseFull}})
-			require.NoError(t, err)
+			c := compared(t, judge.Case{Name: "short", Golden: run("torch", tt.golden...), Actual: run("max", tt.actual...)}, judge.Options{Diagnosis: judge.Diagnosis{Mode: setting.DiagnoseFull}})
 			r := c.Report("toy", true)
 			assert.Equal(t, tt.kind, r.Kind)
 			if tt.cause == "" {

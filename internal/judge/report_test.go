@@ -234,9 +234,8 @@ func TestOtherPrompt(t *testing.T) {
 		{"[[1,2]]", "", dump.Info{}, dump.Info{}, "", "a candidate that does not say"},
 	} {
 		for _, wrong := range []float32{0, 1} {
-			c, err := judge.Compare(context.Background(), []judge.Case{{Name: "c", Golden: run(tt.golden, 1, tt.g),
-				Actual: run(tt.actual, 1+wrong, tt.a)}}, judge.Options{})
-			require.NoError(t, err)
+			c := compared(t, judge.Case{Name: "c", Golden: run(tt.golden, 1, tt.g),
+				Actual: run(tt.actual, 1+wrong, tt.a)}, judge.Options{})
 			r := c.Report("x", true)
 			switch {
 			case tt.text != "":
@@ -344,8 +343,7 @@ func TestInjectedWithoutALayer(t *testing.T) {
 	k := judge.Case{Name: "c", Golden: run(dump.Standard, "model.a", "model.b"), Actual: run(dump.Standard, "model.a", "model.other"),
 		Injected: run(dump.Injected, "model.a")}
 	rules := []match.Rule{{Golden: []string{"model.b"}, Candidate: []string{"model.other"}}}
-	c, err := judge.Compare(context.Background(), []judge.Case{k}, judge.Options{Match: match.Options{Rules: rules}})
-	require.NoError(t, err)
+	c := compared(t, k, judge.Options{Match: match.Options{Rules: rules}})
 	assert.Contains(t, strings.Join(c.Notes, "\n"),
 		`injected run: the rule model.b = model.other is left out: the candidate run has no layer "model.other"`)
 }

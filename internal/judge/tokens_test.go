@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
@@ -62,8 +61,7 @@ func TestLargestLogits(t *testing.T) {
 			r.Info.Encoding = dump.Encoding{Compute: tt.encoding}
 			return r
 		}
-		c, err := judge.Compare(t.Context(), []judge.Case{{Name: "short", Golden: side("torch", golden), Actual: side("max", change(t, golden, tt.actual))}}, judge.Options{})
-		require.NoError(t, err, tt.reason)
+		c := compared(t, judge.Case{Name: "short", Golden: side("torch", golden), Actual: side("max", change(t, golden, tt.actual))}, judge.Options{})
 		r := c.Report("x", true)
 		assert.Equal(t, tt.verdict, r.Verdict, tt.reason)
 		assert.Contains(t, strings.Join(r.Notes, "\n"), tt.note, tt.reason)
@@ -127,9 +125,8 @@ func TestLabels(t *testing.T) {
 		{[]float64{0.2, -0.1, 0.1}, []float64{0.2, -0.1, 0.1}, "the golden's logits of 3 labels", "a head that a library made up"},
 		{[]float64{3, -2, 1}, []float64{0, 0, 0}, "the candidate's logits of 3 labels", "a head of zeros"},
 	} {
-		c, err := judge.Compare(t.Context(), []judge.Case{{Name: "short", Golden: run("torch", port{"classifier-output", toy.Of(t, tt.golden, 1, 3)}),
-			Actual: run("max", port{"classifier-output", toy.Of(t, tt.actual, 1, 3)})}}, judge.Options{})
-		require.NoError(t, err, tt.reason)
+		c := compared(t, judge.Case{Name: "short", Golden: run("torch", port{"classifier-output", toy.Of(t, tt.golden, 1, 3)}),
+			Actual: run("max", port{"classifier-output", toy.Of(t, tt.actual, 1, 3)})}, judge.Options{})
 		notes := strings.Join(c.Report("x", true).Notes, "\n")
 		if tt.note == "" {
 			assert.NotContains(t, notes, "classification head", tt.reason)

@@ -1,8 +1,6 @@
 package judge_test
 
 import (
-	"encoding/base64"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -211,18 +209,8 @@ func TestFactorsOfColumnsInADecodeStep(t *testing.T) {
 // chained is the program x → a = −x → b's input = 2a, which the model makes → b = −2a.
 func chained(t *testing.T, x *tensor.Tensor) *program.Program {
 	t.Helper()
-	data, _ := x.Bytes()
-	value := func(id int, from string) string {
-		return fmt.Sprintf(`{"id":%d,"shape":[1,32],"dtype":"float32","from":{%s}}`, id, from)
-	}
-	p, err := program.Parse("program.json", fmt.Appendf(nil, `{"schema":1,"engine":"torch","case":"short","values":[%s,%s,%s,%s],"ops":[
-{"op":"aten.neg.default","args":{"self":"%%0"},"out":["%%1"],"layer":"m.a","call":1},
-{"op":"aten.mul.Tensor","args":{"self":"%%1","other":2},"out":["%%2"],"layer":"m","call":1},
-{"op":"aten.neg.default","args":{"self":"%%2"},"out":["%%3"],"layer":"m.b","call":1}],
-"passes":[{"step":"0","ops":[0,3],"ports":{"m.a-output":["%%1",1,1],"m.b-input_0":["%%2",2,3],"m.b-output":["%%3",3,3]}}]}`,
-		value(0, fmt.Sprintf(`"data":%q`, base64.StdEncoding.EncodeToString(data))), value(1, `"op":0`), value(2, `"op":1`), value(3, `"op":2`)), nil)
-	require.NoError(t, err)
-	return p
+	return programOf(t, []*tensor.Tensor{x}, `"m.a-output":["%1",1,1],"m.b-input_0":["%2",2,3],"m.b-output":["%3",3,3]`,
+		`m.a neg.default "self":"%0"`, `m mul.Tensor "self":"%1","other":2`, `m.b neg.default "self":"%2"`)
 }
 
 // chainedRun is a run of it whose tensors are as much too large as factors say, and rounded.

@@ -1,8 +1,6 @@
 package judge_test
 
 import (
-	"encoding/base64"
-	"fmt"
 	"math"
 	"testing"
 
@@ -11,7 +9,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
@@ -86,16 +83,8 @@ func TestAnswer(t *testing.T) {
 // An engine that has the logits of the last token alone is judged by these, in the frame of the golden's.
 func TestLastRowAlone(t *testing.T) {
 	x := wave(t, 1, 0.3, 2, 3, 8)
-	data, _ := x.Bytes()
-	value := func(id int, from string) string {
-		return fmt.Sprintf(`{"id":%d,"shape":[2,3,8],"dtype":"float32","from":{%s}}`, id, from)
-	}
-	p, err := program.Parse("program.json", fmt.Appendf(nil, `{"schema":1,"engine":"torch","case":"short","values":[%s,%s,%s],"ops":[
-{"op":"aten.mul.Tensor","args":{"self":"%%0","other":3},"out":["%%1"],"layer":"m.norm","call":1},
-{"op":"aten.mul.Tensor","args":{"self":"%%1","other":"%%1"},"out":["%%2"],"layer":"m.lm_head","call":1}],
-"passes":[{"step":"0","ops":[0,2],"ports":{"m.norm-output":["%%1",1,1],"m.lm_head-output":["%%2",2,2]}}]}`,
-		value(0, fmt.Sprintf(`"data":%q`, base64.StdEncoding.EncodeToString(data))), value(1, `"op":0`), value(2, `"op":1`)), nil)
-	require.NoError(t, err)
+	p := programOf(t, []*tensor.Tensor{x}, `"m.norm-output":["%1",1,1],"m.lm_head-output":["%2",2,2]`,
+		`m.norm mul.Tensor "self":"%0","other":3`, `m.lm_head mul.Tensor "self":"%1","other":"%1"`)
 	// A run in which one row of the norm, and one of the logits, are too large.
 	side := func(engine string, norm, logits int, last bool) *dump.Run {
 		of := func(row int, f func(v float64) float64) *tensor.Tensor {

@@ -2,8 +2,11 @@ package judge_test
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +20,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/toy"
@@ -234,4 +238,33 @@ func TestLoaded(t *testing.T) {
 			assert.Equal(t, report.Fail, again.Verdict, "no tolerance excuses a weight")
 		})
 	}
+}
+
+// programOf is a program of values of one shape and float32: constants, and then what each operator makes, of which
+// one is written as "layer name.overload arguments". ports are as in program.json.
+func programOf(t *testing.T, constants []*tensor.Tensor, ports string, ops ...string) *program.Program {
+	t.Helper()
+	var values, made []string
+	value := func(from string) {
+		values = append(values, fmt.Sprintf(`{"id":%d,"shape":[%s],"dtype":"float32","from":{%s}}`, len(values),
+			strings.Trim(strings.Join(strings.Fields(fmt.Sprint(constants[0].Shape())), ","), "[]"), from))
+	}
+	for _, x := range constants {
+		data, _ := x.Bytes()
+		value(fmt.Sprintf(`"data":%q`, base64.StdEncoding.EncodeToString(data)))
+	}
+	for i, op := range ops {
+		word := strings.SplitN(op, " ", 3)
+		made = append(made, fmt.Sprintf(`{"op":"aten.%s","args":{%s},"out":["%%%d"],"layer":%q,"call":1}`, word[1], word[2], len(values), word[0]))
+		value(fmt.Sprintf(`"op":%d`, i))
+	}
+	return parsed(t, fmt.Sprintf(`{"schema":1,"engine":"torch","case":"short","values":[%s],"ops":[%s],"passes":[{"step":"0","ops":[0,%d],"ports":{%s}}]}`,
+		strings.Join(values, ","), strings.Join(made, ","), len(ops), ports))
+}
+
+func parsed(t *testing.T, text string) *program.Program {
+	t.Helper()
+	p, err := program.Parse("program.json", []byte(text), nil)
+	require.NoError(t, err)
+	return p
 }

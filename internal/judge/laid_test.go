@@ -55,8 +55,7 @@ func inPasses(t *testing.T, info dump.Info, ports []string, rows func(port strin
 // inTwo compares a candidate in two passes with a golden of one, by its program.
 func inTwo(t *testing.T, text, encoding string, ports []string, golden, actual func(port string, from, to int) *tensor.Tensor) *report.Report {
 	t.Helper()
-	p, err := program.Parse("program.json", []byte(text), nil)
-	require.NoError(t, err)
+	p := parsed(t, text)
 	info := dump.Info{Path: "chunked:2", Passes: [][]dump.PassItem{{{Sequence: 0, From: 0, To: 2}}, {{Sequence: 0, From: 2, To: 4}}}}
 	info.Encoding.Compute = encoding
 	cand, err := path.New(inPasses(t, info, ports, actual, [2]int{0, 2}, [2]int{2, 4}), nil)
@@ -277,8 +276,7 @@ func TestOthersInTheCache(t *testing.T) {
 		whole = append(whole, attend(x(s, 0, 4), x(s, 0, 4))...)
 	}
 	golden := dump.New("torch", info, dump.OrderRunFile, entries("0", 2, slices.Concat(tokens...), append(flat(x(0, 0, 4)), flat(x(1, 0, 4))...), whole))
-	p, err := program.Parse("program.json", []byte(attended), nil)
-	require.NoError(t, err)
+	p := parsed(t, attended)
 	for _, tt := range []struct {
 		sequences [4]int // of the forward passes, two tokens each
 		wrong     int    // the forward pass that goes on from the other's

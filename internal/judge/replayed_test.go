@@ -1,11 +1,9 @@
 package judge_test
 
 import (
-	"encoding/base64"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,24 +20,9 @@ import (
 // normed is the program of two blocks of x → dw = x · x → bn = 3 dw.
 func normed(t *testing.T, x *tensor.Tensor) *program.Program {
 	t.Helper()
-	data, _ := x.Bytes()
-	values := []string{fmt.Sprintf(`{"id":0,"shape":[1,16],"dtype":"float32","from":{"data":%q}}`, base64.StdEncoding.EncodeToString(data))}
-	var ops, ports []string
-	for b := range 2 {
-		for i, layer := range []string{"dw", "bn"} {
-			n, other := 2*b+i, fmt.Sprintf(`"%%%d"`, 2*b)
-			if layer == "bn" {
-				other = "3"
-			}
-			ops = append(ops, fmt.Sprintf(`{"op":"aten.mul.Tensor","args":{"self":"%%%d","other":%s},"out":["%%%d"],"layer":"m.%d.%s","call":1}`, n, other, n+1, b, layer))
-			values = append(values, fmt.Sprintf(`{"id":%d,"shape":[1,16],"dtype":"float32","from":{"op":%d}}`, n+1, n))
-			ports = append(ports, fmt.Sprintf(`"m.%d.%s-output":["%%%d",%d,%d]`, b, layer, n+1, n+1, n+1))
-		}
-	}
-	p, err := program.Parse("program.json", fmt.Appendf(nil, `{"schema":1,"engine":"torch","case":"short","values":[%s],"ops":[%s],"passes":[{"step":"0","ops":[0,4],"ports":{%s}}]}`,
-		strings.Join(values, ","), strings.Join(ops, ","), strings.Join(ports, ",")), nil)
-	require.NoError(t, err)
-	return p
+	return programOf(t, []*tensor.Tensor{x}, `"m.0.dw-output":["%1",1,1],"m.0.bn-output":["%2",2,2],"m.1.dw-output":["%3",3,3],"m.1.bn-output":["%4",4,4]`,
+		`m.0.dw mul.Tensor "self":"%0","other":"%0"`, `m.0.bn mul.Tensor "self":"%1","other":3`,
+		`m.1.dw mul.Tensor "self":"%2","other":"%2"`, `m.1.bn mul.Tensor "self":"%3","other":3`)
 }
 
 // normedRun is a run of that program in which the four layers multiply by factors of their own, and add a number to what bn
@@ -115,7 +98,6 @@ func TestCodeOfAPlace(t *testing.T) {
 func TestHeadsBeforeTokens(t *testing.T) {
 	x := make([]float32, 4*16)
 	wave(t, 1, 0.3, 4, 16).Float32s(x, 0)
-	data, _ := toy.Of(t, x, 1, 2, 2, 16).Bytes()
 	turn := func(by float32, v []float32) (out []float32) {
 		for _, row := range []int{0, 2, 1, 3} {
 			for _, v := range v[16*row : 16*row+16] {
@@ -124,18 +106,9 @@ func TestHeadsBeforeTokens(t *testing.T) {
 		}
 		return out
 	}
-	value := func(id int, from string) string {
-		return fmt.Sprintf(`{"id":%d,"shape":[1,2,2,16],"dtype":"float32","from":{%s}}`, id, from)
-	}
-	values := []string{value(0, fmt.Sprintf(`"data":%q`, base64.StdEncoding.EncodeToString(data))), value(1, `"op":0`), value(2, `"op":1`), value(3, `"op":2`), value(4, `"op":3`)}
-	text := fmt.Sprintf(`{"schema":1,"engine":"torch","case":"short","values":[%s],"ops":[
-{"op":"aten.neg.default","args":{"self":"%%0"},"out":["%%1"],"layer":"m.norm","call":1},
-{"op":"aten.transpose.int","args":{"self":"%%1","dim0":1,"dim1":2},"out":["%%2"],"layer":"m.cache","call":1},
-{"op":"aten.clone.default","args":{"self":"%%2","memory_format":null},"out":["%%3"],"layer":"m.cache","call":1},
-{"op":"aten.neg.default","args":{"self":"%%1"},"out":["%%4"],"layer":"m.out","call":1}],
-"passes":[{"step":"0","ops":[0,4],"ports":{"m.norm-output":["%%1",1,1],"m.cache-output":["%%3",3,3],"m.out-output":["%%4",4,4]}}]}`, strings.Join(values, ","))
-	p, err := program.Parse("program.json", []byte(text), nil)
-	require.NoError(t, err)
+	p := programOf(t, []*tensor.Tensor{toy.Of(t, x, 1, 2, 2, 16)}, `"m.norm-output":["%1",1,1],"m.cache-output":["%3",3,3],"m.out-output":["%4",4,4]`,
+		`m.norm neg.default "self":"%0"`, `m.cache transpose.int "self":"%1","dim0":1,"dim1":2`, `m.cache clone.default "self":"%2","memory_format":null`,
+		`m.out neg.default "self":"%1"`)
 	minus := make([]float32, len(x))
 	for i, v := range x {
 		minus[i] = -v
@@ -159,27 +132,15 @@ func TestHeadsBeforeTokens(t *testing.T) {
 // blocks is the program x → e = 8 x → a = softmax(e + mask) → b = softmax(3 a + mask), of 8 × 8 numbers.
 func blocks(t *testing.T, x, mask *tensor.Tensor) *program.Program {
 	t.Helper()
-	constant := func(id int, x *tensor.Tensor) string {
-		data, _ := x.Bytes()
-		return fmt.Sprintf(`{"id":%d,"shape":[1,1,8,8],"dtype":"float32","from":{"data":%q}}`, id, base64.StdEncoding.EncodeToString(data))
-	}
-	value := func(id, op int) string {
-		return fmt.Sprintf(`{"id":%d,"shape":[1,1,8,8],"dtype":"float32","from":{"op":%d}}`, id, op)
-	}
-	text := fmt.Sprintf(`{"schema":1,"engine":"torch","case":"short","values":[%s,%s,%s,%s,%s,%s,%s,%s],"ops":[
-{"op":"aten.mul.Tensor","args":{"self":"%%0","other":8},"out":["%%2"],"layer":"m.embed_tokens","call":1},
-{"op":"aten.add.Tensor","args":{"self":"%%2","other":"%%1","alpha":1},"out":["%%3"],"layer":"m.layers.0","call":1},
-{"op":"aten._softmax.default","args":{"self":"%%3","dim":-1,"half_to_float":false},"out":["%%4"],"layer":"m.layers.0","call":1},
-{"op":"aten.mul.Tensor","args":{"self":"%%4","other":3},"out":["%%5"],"layer":"m.layers.1","call":1},
-{"op":"aten.add.Tensor","args":{"self":"%%5","other":"%%1","alpha":1},"out":["%%6"],"layer":"m.layers.1","call":1},
-{"op":"aten._softmax.default","args":{"self":"%%6","dim":-1,"half_to_float":false},"out":["%%7"],"layer":"m.layers.1","call":1}],
-"passes":[{"step":"0","ops":[0,6],"ports":{
-"m.embed_tokens-output":["%%2",1,1],"m.layers.0-input_0":["%%2",1,3],"m.layers.0-input_attention_mask":["%%1",1,3],"m.layers.0-output":["%%4",3,3],
-"m.layers.1-input_0":["%%4",3,6],"m.layers.1-input_attention_mask":["%%1",3,6],"m.layers.1-output":["%%7",6,6]}}]}`,
-		constant(0, x), constant(1, mask), value(2, 0), value(3, 1), value(4, 2), value(5, 3), value(6, 4), value(7, 5))
-	p, err := program.Parse("program.json", []byte(text), nil)
-	require.NoError(t, err)
-	return p
+	return programOf(t, []*tensor.Tensor{x, mask}, `
+"m.embed_tokens-output":["%2",1,1],"m.layers.0-input_0":["%2",1,3],"m.layers.0-input_attention_mask":["%1",1,3],"m.layers.0-output":["%4",3,3],
+"m.layers.1-input_0":["%4",3,6],"m.layers.1-input_attention_mask":["%1",3,6],"m.layers.1-output":["%7",6,6]`,
+		`m.embed_tokens mul.Tensor "self":"%0","other":8`,
+		`m.layers.0 add.Tensor "self":"%2","other":"%1","alpha":1`,
+		`m.layers.0 _softmax.default "self":"%3","dim":-1,"half_to_float":false`,
+		`m.layers.1 mul.Tensor "self":"%4","other":3`,
+		`m.layers.1 add.Tensor "self":"%5","other":"%1","alpha":1`,
+		`m.layers.1 _softmax.default "self":"%6","dim":-1,"half_to_float":false`)
 }
 
 // Where a scale is applied after a layer and not in it, and where a mask is bool and not additive, nothing

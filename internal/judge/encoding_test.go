@@ -47,22 +47,23 @@ func e4m3(t *testing.T, x *tensor.Tensor) *tensor.Tensor {
 // noisy makes every number wrong by up to a part of it, without a bias.
 func noisy(t *testing.T, x *tensor.Tensor, by float64) *tensor.Tensor {
 	t.Helper()
-	v := make([]float32, x.Len())
-	for i := range v {
-		v[i] = float32(x.At(i) * (1 + by*float64(i*7%11-5)/5))
-	}
-	return toy.Of(t, v, x.Shape()...)
+	return change(t, x, func(r, c int) float64 {
+		i := r*x.RowLen() + c
+		return x.At(i) * (1 + by*float64(i*7%11-5)/5)
+	})
 }
 
 func TestEncodingJudges(t *testing.T) {
-	type port func(*tensor.Tensor) *tensor.Tensor
-	same := port(func(x *tensor.Tensor) *tensor.Tensor { return x })
-	half := port(func(x *tensor.Tensor) *tensor.Tensor { return bf16(t, x) })
-	island := port(func(x *tensor.Tensor) *tensor.Tensor { return noisy(t, x, 0.01) })
-	coarse := port(func(x *tensor.Tensor) *tensor.Tensor { return e4m3(t, x) })
-	wrong := port(func(x *tensor.Tensor) *tensor.Tensor { return noisy(t, x, 0.9) })
-	whole := port(func(x *tensor.Tensor) *tensor.Tensor { return toy.Of(t, wholeNumbers(x.Len()), x.Shape()...) })
-	wholeHalf := port(func(x *tensor.Tensor) *tensor.Tensor { return bf16(t, whole(x)) })
+	type port = func(*tensor.Tensor) *tensor.Tensor
+	same := asIs
+	half := func(x *tensor.Tensor) *tensor.Tensor { return bf16(t, x) }
+	island := func(x *tensor.Tensor) *tensor.Tensor { return noisy(t, x, 0.01) }
+	coarse := func(x *tensor.Tensor) *tensor.Tensor { return e4m3(t, x) }
+	wrong := func(x *tensor.Tensor) *tensor.Tensor { return noisy(t, x, 0.9) }
+	whole := func(x *tensor.Tensor) *tensor.Tensor {
+		return change(t, x, func(r, c int) float64 { return float64((r*x.RowLen()+c)%97 - 48) })
+	}
+	wholeHalf := func(x *tensor.Tensor) *tensor.Tensor { return bf16(t, whole(x)) }
 	for _, tt := range []struct {
 		reason         string
 		golden, actual dump.Encoding
@@ -103,44 +104,30 @@ func TestEncodingJudges(t *testing.T) {
 			[3]port{same, same, same}, [3]port{same, same, island}, 0, "m.c", "float32"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
-			k := judge.Case{Name: "short"}
-			for _, side := range []struct {
-				to    **dump.Run
-				who   string
-				ports [3]port
-				asked dump.Encoding
-			}{{&k.Golden, "torch", tt.g, tt.golden}, {&k.Actual, "max", tt.a, tt.actual}} {
-				r := run(side.who, recordedChain(t, side.ports[0], side.ports[1], side.ports[2])...)
-				r.Info.Encoding = side.asked
-				*side.to = r
-			}
+			k := judge.Case{Name: "short", Golden: run("torch", recordedChain(t, tt.g[:]...)...), Actual: run("max", recordedChain(t, tt.a[:]...)...)}
+			k.Golden.Info.Encoding, k.Actual.Info.Encoding = tt.golden, tt.actual
 			c := compared(t, k, judge.Options{
 				Coarser: func(layer, _ string, d tensor.DType) bool { return layer == "m.b" && d == tt.coarser }})
 			r := c.Report("toy", true)
 			assert.Equal(t, tt.actual.KVCache == "int4", strings.Contains(strings.Join(r.Notes, "\n"), "keeps keys and values in int4"))
 			assert.Equal(t, tt.golden.Compute == "bfloat16", strings.Contains(strings.Join(r.Notes, "\n"), "a cast is missing or elsewhere: m.a output (float32), m.b output (float32)"))
 			assert.Equal(t, tt.judged, find(t, c, "m.c-output").DType.String())
-			if tt.bad == "" {
-				assert.Equal(t, report.Pass, r.Verdict, "%v", r.FirstDivergence)
-				return
+			want := []any{report.Pass, "", ""}
+			if tt.bad != "" {
+				want = []any{report.Fail, "local", tt.bad}
 			}
-			require.NotNil(t, r.FirstDivergence)
-			assert.Equal(t, report.Fail, r.Verdict)
-			assert.Equal(t, [2]string{"local", tt.bad}, [2]string{r.Kind, r.FirstDivergence.Layer}, r.FirstDivergence.Text)
+			assert.Equal(t, want, []any{r.Verdict, r.Kind, placeOf(r)}, "%v", r.FirstDivergence)
 		})
 	}
 }
 
 // Outputs of another type than the reference has in the candidate's encoding are named, of a wider one and of a narrower.
 func TestTypesOfOutputs(t *testing.T) {
-	same := func(x *tensor.Tensor) *tensor.Tensor { return x }
-	half := func(x *tensor.Tensor) *tensor.Tensor { return bf16(t, x) }
+	same, half := asIs, func(x *tensor.Tensor) *tensor.Tensor { return bf16(t, x) }
 	const wider, narrower = "a cast is missing or elsewhere: ", "it casts too early, or what is recorded is cast: "
 	type ports [3]func(*tensor.Tensor) *tensor.Tensor // of a, b and c
 	side := func(engine, encoding string, p ports) *dump.Run {
-		r := run(engine, recordedChain(t, p[0], p[1], p[2])...)
-		r.Info.Encoding = dump.Encoding{Compute: encoding}
-		return r
+		return in(encoding, run(engine, recordedChain(t, p[:]...)...))
 	}
 	for _, tt := range []struct {
 		encoded, golden, actual *dump.Run
@@ -178,14 +165,6 @@ func recordedChain(t *testing.T, as ...func(*tensor.Tensor) *tensor.Tensor) (por
 		x = y
 	}
 	return ports
-}
-
-func wholeNumbers(n int) []float32 {
-	v := make([]float32, n)
-	for i := range v {
-		v[i] = float32(i%97 - 48)
-	}
-	return v
 }
 
 // A block of which every number has 11 bits is downcast; where all blocks are like that, errors add up,
@@ -264,27 +243,21 @@ func TestMeasuredCost(t *testing.T) {
 		{"never above what roundings add up to", 100, 100, report.Fail, report.Fail},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
-			in, out := normal(t, 1, 1, 12, 64), normal(t, 2, 1, 12, 64)
+			x, out := normal(t, 1, 1, 12, 64), normal(t, 2, 1, 12, 64)
 			side := func(engine, encoding string, x, y *tensor.Tensor) *dump.Run {
-				r := run(engine, port{"m.a-input_0", x}, port{"m.a-output", y})
-				r.Info.Encoding = dump.Encoding{Compute: encoding}
-				return r
+				return in(encoding, run(engine, port{"m.a-input_0", x}, port{"m.a-output", y}))
 			}
-			k := judge.Case{Name: "short", Golden: side("torch", "float32", in, out),
-				Actual:  side("max", "bfloat16", in, plus(t, out, 3, tt.error*eps)),
-				Encoded: side("torch", "bfloat16", in, plus(t, out, 4, tt.cost*eps))}
-			judged := func(k judge.Case) *report.Report {
-				c := compared(t, k, judge.Options{})
-				return c.Report("toy", true)
-			}
-			r := judged(k)
+			k := judge.Case{Name: "short", Golden: side("torch", "float32", x, out),
+				Actual:  side("max", "bfloat16", x, plus(t, out, 3, tt.error*eps)),
+				Encoded: side("torch", "bfloat16", x, plus(t, out, 4, tt.cost*eps))}
+			r := compared(t, k, judge.Options{}).Report("toy", true)
 			assert.Equal(t, tt.verdict, r.Verdict)
 			assert.Contains(t, row(t, r, "m.a-output").Tolerance.Source, "3 × what bfloat16 costs the reference")
 			if tt.verdict == report.Fail {
 				assert.Equal(t, "m.a", r.FirstDivergence.Layer, "it is no noise, however small")
 			}
 			k.Encoded = nil
-			assert.Equal(t, tt.withoutNoise, judged(k).Verdict, "by the defaults")
+			assert.Equal(t, tt.withoutNoise, compared(t, k, judge.Options{}).Report("toy", true).Verdict, "by the defaults")
 		})
 	}
 }
@@ -302,7 +275,7 @@ func TestMaskInABias(t *testing.T) {
 		return toy.Of(t, v, 1, 2, 6, 6)
 	}
 	lowest := -math.MaxFloat32
-	in := normal(t, 1, 1, 6, 16)
+	x := normal(t, 1, 1, 6, 16)
 	for _, tt := range []struct {
 		reason string
 		actual *tensor.Tensor
@@ -312,9 +285,8 @@ func TestMaskInABias(t *testing.T) {
 		{"and the bias is wrong", bias(-65504, 0.5, true), report.Fail},
 		{"nothing is hidden", bias(0, 0, true), report.Fail},
 	} {
-		g := run("torch", port{"m.attn-input_0", in}, port{"m.attn-output_1", bias(lowest, 0, true)})
-		a := run("max", port{"m.attn-input_0", in}, port{"m.attn-output_1", tt.actual})
-		a.Info.Encoding = dump.Encoding{Compute: "float16"}
+		g := run("torch", port{"m.attn-input_0", x}, port{"m.attn-output_1", bias(lowest, 0, true)})
+		a := in("float16", run("max", port{"m.attn-input_0", x}, port{"m.attn-output_1", tt.actual}))
 		assert.Equal(t, tt.want, compareRuns(t, g, a).Report("toy", true).Verdict, tt.reason)
 	}
 }

@@ -49,6 +49,12 @@ func compared(t *testing.T, k judge.Case, opt judge.Options) *judge.Comparison {
 	return c
 }
 
+// in says in which encoding a run computes.
+func in(encoding string, r *dump.Run) *dump.Run {
+	r.Info.Encoding.Compute = encoding
+	return r
+}
+
 // placeOf is the layer that a report accuses; "" for none.
 func placeOf(r *report.Report) string {
 	if r.FirstDivergence == nil {

@@ -46,18 +46,11 @@ func TestTies(t *testing.T) {
 				return 0.5 + x.At(row*8+col)
 			})
 			all := append(append([]float32{}, scores...), golden[4:]...)
-			got := run("torch", port{"m.gate-input_0", x}, port{"m.gate-output_0", toy.Of(t, all, 3, 4)}, port{"m.gate-output_1", toy.Of(t, chosen, 3, 1)},
-				port{"m.experts-output", y}, port{"m-output", y})
-			got.Info.Encoding.Compute = r.encoding
-			return got
+			return in(r.encoding, run("torch", port{"m.gate-input_0", x}, port{"m.gate-output_0", toy.Of(t, all, 3, 4)}, port{"m.gate-output_1", toy.Of(t, chosen, 3, 1)},
+				port{"m.experts-output", y}, port{"m-output", y}))
 		}
-		c := compareRuns(t, runOf(golden[:4], []int64{1, 0, 3}, 1, 1), runOf(r.scores, r.chosen, r.rest, r.later))
-		place := ""
-		if c.Verdict != nil {
-			place = c.Verdict.Layer
-		}
-		assert.Equal(t, r.place, place, "%s: %s", r.encoding, r.reason)
-		assert.Equal(t, r.verdict, c.Report("toy", true).Verdict, "%s: %s", r.encoding, r.reason)
+		got := compareRuns(t, runOf(golden[:4], []int64{1, 0, 3}, 1, 1), runOf(r.scores, r.chosen, r.rest, r.later)).Report("toy", true)
+		assert.Equal(t, []any{r.verdict, r.place}, []any{got.Verdict, placeOf(got)}, "%s: %s", r.encoding, r.reason)
 	}
 }
 
@@ -74,10 +67,8 @@ func TestChoiceBehindATie(t *testing.T) {
 			}
 			return x.At(row*8 + col)
 		})
-		got := run("torch", port{"m.0.gate-output_0", toy.Of(t, []float32{first, second, 2, 1, -2, 3}, 3, 2)}, port{"m.0.gate-output_1", toy.Of(t, chosen, 3, 1)},
-			port{"m.1.gate-output_0", toy.Of(t, append(scores, 2, 1, -2, 3), 3, 2)}, port{"m.1.gate-output_1", toy.Of(t, next, 3, 1)}, port{"m.1-output", y})
-		got.Info.Encoding.Compute = "bfloat16"
-		return got
+		return in("bfloat16", run("torch", port{"m.0.gate-output_0", toy.Of(t, []float32{first, second, 2, 1, -2, 3}, 3, 2)}, port{"m.0.gate-output_1", toy.Of(t, chosen, 3, 1)},
+			port{"m.1.gate-output_0", toy.Of(t, append(scores, 2, 1, -2, 3), 3, 2)}, port{"m.1.gate-output_1", toy.Of(t, next, 3, 1)}, port{"m.1-output", y}))
 	}
 	for _, tt := range []struct {
 		chosen  int64
@@ -99,12 +90,8 @@ func TestChoiceBehindATie(t *testing.T) {
 		if tt.chosen == 0 {
 			first, second = second, first
 		}
-		c := compareRuns(t, golden, side(first, second, tt.scores, []int64{tt.chosen, 0, 1}, []int64{tt.next, 0, 1}, tt.last))
-		r := c.Report("toy", true)
-		assert.Equal(t, tt.verdict, r.Verdict, "%s: %s %+v", tt.reason, report.Headline(r), r.FirstDivergence)
-		if tt.place != "" && assert.NotNil(t, r.FirstDivergence, tt.reason) {
-			assert.Equal(t, tt.place, r.FirstDivergence.Layer, tt.reason)
-		}
+		r := compareRuns(t, golden, side(first, second, tt.scores, []int64{tt.chosen, 0, 1}, []int64{tt.next, 0, 1}, tt.last)).Report("toy", true)
+		assert.Equal(t, []any{tt.verdict, tt.place}, []any{r.Verdict, placeOf(r)}, "%s: %s", tt.reason, report.Headline(r))
 	}
 }
 
@@ -165,10 +152,7 @@ func TestTiesAlongPaths(t *testing.T) {
 	} {
 		ports := []string{"m.gate-input_0", "m.gate-output_0", "m.gate-output_1", "m.experts-output"}
 		r := inTwo(t, routes, "bfloat16", ports, rows([4]int64{1, 0, 2, 0}, [4]float32{1, 1, 1, 1}, 0), rows(tt.chosen, tt.experts, tt.off))
-		assert.Equal(t, tt.verdict, r.Verdict, "%s: %s", tt.reason, report.Headline(r))
-		if tt.layer != "" && assert.NotNil(t, r.FirstDivergence, tt.reason) {
-			assert.Equal(t, tt.layer, r.FirstDivergence.Layer, tt.reason)
-		}
+		assert.Equal(t, []any{tt.verdict, tt.layer}, []any{r.Verdict, placeOf(r)}, "%s: %s", tt.reason, report.Headline(r))
 	}
 }
 
@@ -228,12 +212,6 @@ func TestBoundariesOfARoundedCache(t *testing.T) {
 		golden := model("torch", tt.kept, cache, y, z)
 		actual := model("mlx", tt.kept, off(cache, tt.steps*step, tt.of), off(y, tt.behind, all), off(z, tt.behind, all))
 		r := compareRuns(t, golden, actual).Report("toy", true)
-		if tt.want == "" {
-			assert.Equal(t, report.Pass, r.Verdict, tt.reason)
-			continue
-		}
-		if assert.Equal(t, report.Fail, r.Verdict, tt.reason) && assert.NotNil(t, r.FirstDivergence, tt.reason) {
-			assert.Equal(t, tt.want, r.FirstDivergence.Layer, "%s: %s", tt.reason, r.FirstDivergence.Text)
-		}
+		assert.Equal(t, []any{tt.want == "", tt.want}, []any{r.Verdict == report.Pass, placeOf(r)}, tt.reason)
 	}
 }

@@ -57,9 +57,7 @@ func TestLargestLogits(t *testing.T) {
 		{"float32", swap(3, 30, 99), report.Fail, "it is 99, the golden has 30", "no near-tie in float32"},
 	} {
 		side := func(engine string, x *tensor.Tensor) *dump.Run {
-			r := run(engine, port{"lm_head-output", x})
-			r.Info.Encoding = dump.Encoding{Compute: tt.encoding}
-			return r
+			return in(tt.encoding, run(engine, port{"lm_head-output", x}))
 		}
 		c := compared(t, judge.Case{Name: "short", Golden: side("torch", golden), Actual: side("max", change(t, golden, tt.actual))}, judge.Options{})
 		r := c.Report("x", true)
@@ -74,7 +72,7 @@ func TestExchangedLogits(t *testing.T) {
 	const vocabulary = 40000
 	x := normal(t, 7, 1, 1, vocabulary)
 	side := func(first, second float64) *dump.Run {
-		r := run("max", port{"lm_head-output", change(t, x, func(_, c int) float64 {
+		return in("bfloat16", run("max", port{"lm_head-output", change(t, x, func(_, c int) float64 {
 			switch c {
 			case 600:
 				return first
@@ -82,9 +80,7 @@ func TestExchangedLogits(t *testing.T) {
 				return second
 			}
 			return x.At(c)
-		})})
-		r.Info.Encoding = dump.Encoding{Compute: "bfloat16"}
-		return r
+		})}))
 	}
 	for _, tt := range []struct {
 		first, second float64

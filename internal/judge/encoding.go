@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -202,16 +202,13 @@ func (p *Port) onlyFinite() error {
 	}
 	n := p.Golden.RowLen()
 	lost := make([]bool, p.Golden.Len()/max(n, 1))
-	g, e := make([]float64, n), make([]float64, n)
-	strange := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
 	for row := range lost {
-		p.Encoded.Float64s(e, row*n)
-		if !slices.ContainsFunc(e, strange) {
+		e := vec.Read(p.Encoded, n, []int{row})
+		if vec.All(e, vec.IsFinite) {
 			continue
 		}
-		p.Golden.Float64s(g, row*n)
-		for i, x := range e {
-			lost[row] = lost[row] || strange(x) && !strange(g[i])
+		for i, g := range vec.Read(p.Golden, n, []int{row}) {
+			lost[row] = lost[row] || vec.IsFinite(g) && !vec.IsFinite(e[i])
 		}
 	}
 	return p.leaveOut(lost, fmt.Sprintf("overflow in %s in the reference itself", p.DType))

@@ -168,8 +168,8 @@ func (c *Comparison) mapOf(p *Port) structure.Map {
 		return m
 	}
 	var golden, actual []*tensor.Tensor
-	for _, q := range c.Ports {
-		if q.Case != p.Case || q.Layer != p.Layer || q.Port != p.Port || !q.Comparable() || q.misfit() || q.printed != nil {
+	for _, q := range c.inAllPasses(p) {
+		if !q.Comparable() || q.misfit() || q.printed != nil {
 			continue
 		}
 		rows := []int{q.Golden.Len() / max(q.Golden.RowLen(), 1), q.Golden.RowLen()}

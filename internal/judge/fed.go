@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -180,42 +181,35 @@ func (s *sharing) add(ctx context.Context, o edit.Other, of func(port int) *tens
 
 // elsewhere lists what a wrong port may be made of, or have been taken for, though the reference's piece does not take it.
 func (r *replayed) elsewhere(site *piece.Site, t int) []edit.Weight {
-	before, made := r.before(site, t), r.made(site, t)
-	return slices.Concat(made, before, r.beside(site, t), r.remade(site, slices.Concat(made, before)))
+	made := r.made(site, t)
+	before, beside := r.recordedNear(site, t)
+	return slices.Concat(made, before, beside, r.remade(site, slices.Concat(made, before)))
 }
 
-// before lists what the candidate recorded before a port, the latest first.
-func (r *replayed) before(site *piece.Site, t int) (list []edit.Weight) {
-	seen := map[program.ID]bool{r.Ports[t].Value: true}
-	for i := t - 1; i >= 0 && len(list) < mostBefore; i-- {
+// recordedNear lists what the candidate recorded before a port, the latest first, and shortly after it what is not made
+// of it: the reference may have run that first as well.
+func (r *replayed) recordedNear(site *piece.Site, t int) (before, beside []edit.Weight) {
+	at := &r.Ports[t]
+	add := func(list []edit.Weight, i int, seen map[program.ID]bool) []edit.Weight {
 		q := &r.Ports[i]
-		if !seen[q.Value] && q.Step == r.Ports[t].Step && site.Has(i) {
-			seen[q.Value] = true
-			list = append(list, r.recordedAt(i))
+		if seen[q.Value] || q.Step != at.Step || !site.Has(i) {
+			return list
 		}
+		seen[q.Value] = true
+		v := r.Values[q.Value]
+		return append(list, edit.Weight{Name: q.Layer + "-" + q.Name, Shape: v.Shape, DType: v.DType, Record: i + 1})
 	}
-	return list
-}
-
-// beside lists what the candidate recorded shortly after a port, and what is not made of it: the reference may have run it
-// first as well.
-func (r *replayed) beside(site *piece.Site, t int) (list []edit.Weight) {
-	own := r.dependents(r.Ports[t].Value, "")
-	parent := label.Parent(r.Ports[t].Layer)
+	seen := map[program.ID]bool{at.Value: true}
+	for i := t - 1; i >= 0 && len(before) < mostBefore; i-- {
+		before = add(before, i, seen)
+	}
+	own := r.dependents(at.Value, "")
 	for i := t + 1; i < min(len(r.Ports), t+1+mostBeside); i++ {
-		q := &r.Ports[i]
-		if !own[q.Value] && q.Step == r.Ports[t].Step && label.Inside(q.Layer, parent) && site.Has(i) {
-			own[q.Value] = true
-			list = append(list, r.recordedAt(i))
+		if label.Inside(r.Ports[i].Layer, label.Parent(at.Layer)) {
+			beside = add(beside, i, own)
 		}
 	}
-	return list
-}
-
-func (r *replayed) recordedAt(port int) edit.Weight {
-	q := &r.Ports[port]
-	v := r.Values[q.Value]
-	return edit.Weight{Name: q.Layer + "-" + q.Name, Shape: v.Shape, DType: v.DType, Record: port + 1}
+	return before, beside
 }
 
 // dependents are what hangs on a value, or with a layer on what is made within that.
@@ -257,11 +251,11 @@ func (r *replayed) made(site *piece.Site, t int) (list []edit.Weight) {
 			if id == program.None || own[id] || recorded(id) || !r.Values[id].DType.IsFloat() || len(list) == mostMade || !fits(r.Values[id].Shape) {
 				continue
 			}
-			v, of := r.Values[id], site.Making(id, i+1)
+			v, o, of := r.Values[id], &r.Ops[i], site.Making(id, i+1)
 			if workOf(of.Program) > workOf(site.Piece.Program)+cheapAgain*elements(v.Shape) {
 				continue
 			}
-			list = append(list, edit.Weight{Name: r.madeAt(i), Shape: v.Shape, DType: v.DType, Layer: r.Ops[i].Layer, Code: r.frame(i),
+			list = append(list, edit.Weight{Name: cmp.Or(r.frame(i), fmt.Sprintf("the %s of %s", o.Name, o.Layer)), Shape: v.Shape, DType: v.DType, Layer: o.Layer, Code: r.frame(i),
 				Made: sync.OnceValues(func() (*replay.Array, error) { return replayable(site.Run(of, site.Load)) })})
 		}
 	}
@@ -271,14 +265,6 @@ func (r *replayed) made(site *piece.Site, t int) (list []edit.Weight) {
 // passOf is the forward pass of an operator.
 func (r *replayed) passOf(op int) int {
 	return slices.IndexFunc(r.Passes, func(p program.Pass) bool { return p.First <= op && op < p.End })
-}
-
-// madeAt names what an operator makes.
-func (r *replayed) madeAt(op int) string {
-	if at := r.frame(op); at != "" {
-		return at
-	}
-	return fmt.Sprintf("the %s of %s", r.Ops[op].Name, r.Ops[op].Layer)
 }
 
 // remade lists what a port's sources would be, had they been made of something else: a norm of another sum, say.

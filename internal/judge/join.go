@@ -18,6 +18,7 @@ import (
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/transformers"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -93,9 +94,7 @@ func (js *joins) add(k *Case, opt match.Options) error {
 func overPasses(ports []*Port) {
 	passes := map[localise.Key][]*Port{}
 	for _, p := range ports {
-		key := p.Key
-		key.Step = ""
-		passes[key] = append(passes[key], p)
+		passes[p.place()] = append(passes[p.place()], p)
 	}
 	for _, all := range passes {
 		var goldens []*tensor.Tensor
@@ -121,7 +120,7 @@ func rowNorm(tensors []*tensor.Tensor) float64 {
 		x := make([]float64, t.RowLen())
 		for i := 0; i < t.Len(); i += len(x) {
 			t.Float64s(x, i)
-			if n := floats.Norm(x, 2); !math.IsNaN(n) && !math.IsInf(n, 0) {
+			if n := floats.Norm(x, 2); vec.IsFinite(n) {
 				squares, rows = squares+n*n, rows+1
 			}
 		}

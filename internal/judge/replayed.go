@@ -14,6 +14,7 @@ import (
 	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -186,29 +187,14 @@ func (k *Case) unsaid(run *piece.Run, found *piece.Result) tensor.DType {
 	if pieces == 0 || 2*wrong < pieces || t == nil || !t.DType().IsFloat() || t.Len() < localise.LeastFloats {
 		return tensor.Invalid
 	}
+	x := t.Floats()
 	for _, d := range []tensor.DType{tensor.BF16, tensor.F16} {
-		if isOf(t, d) {
+		narrow, err := replay.Of(d, t.Shape(), x)
+		if err == nil && slices.Equal(narrow.Floats(), x) && !vec.All(x, func(v float64) bool { return v == math.Trunc(v) }) {
 			return d
 		}
 	}
 	return tensor.Invalid
-}
-
-// isOf reports whether a type holds all numbers of a tensor, and they are not whole.
-func isOf(a *replay.Array, d tensor.DType) bool {
-	x := a.Floats()
-	narrow, err := replay.Of(d, a.Shape(), x)
-	if err != nil {
-		return false
-	}
-	whole := true
-	for i, v := range narrow.Floats() {
-		if v != x[i] {
-			return false
-		}
-		whole = whole && v == math.Trunc(v)
-	}
-	return !whole
 }
 
 // replayRecord sets what the candidate has for a port, as replay takes it. Alone, its golden is made of it,

@@ -68,7 +68,7 @@ func (a *alone) complete(cases []Case) error {
 	if k.Along != nil {
 		golden, err = a.along()
 	} else {
-		blank := func(at program.Port) *tensor.Tensor { return c.byKey[k.keyOf(at)].entry }
+		blank := func(at program.Port) *tensor.Tensor { return c.byKey[k.key(at.Step, at.Layer, at.Name)].entry }
 		golden = dump.New(golden.Path, golden.Info, golden.OrderBy, a.all[0].entries(blank))
 	}
 	if err != nil {

@@ -255,7 +255,8 @@ func (c *Comparison) inject(k Case, opt match.Options) error {
 		c.Note("injected run: " + rule)
 	}
 	for _, pair := range res.Pairs {
-		p := c.byKey[k.key(k.Golden.Entries[pair.Golden[0]])]
+		first := k.Golden.Entries[pair.Golden[0]]
+		p := c.byKey[k.key(first.Step, first.Layer, first.Port)]
 		if p == nil || pair.Problem != "" || p.Judged() == pair.Computed {
 			continue // an input that was replaced is the golden one
 		}

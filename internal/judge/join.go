@@ -15,7 +15,6 @@ import (
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/transformers"
 	"github.com/goparity/goparity/internal/vec"
@@ -47,6 +46,11 @@ func joinAll(cases []Case, opt match.Options) (*joins, error) {
 		p.at, js.byKey[p.Key], entries[i] = i, p, localise.Entry{Key: p.Key, Seq: p.Seq}
 	}
 	js.flow = localise.NewFlow(entries)
+	for i := range cases {
+		if err := js.addReferences(&cases[i]); err != nil {
+			return nil, err
+		}
+	}
 	return js, nil
 }
 
@@ -60,12 +64,11 @@ func (js *joins) add(k *Case, opt match.Options) error {
 	k.callsByValue(res.Pairs)
 	js.noteRuns(k, res, opt)
 	var ports []*Port
-	variants := k.variants()
 	for _, pair := range res.Pairs {
 		if pair.Computed {
 			continue // what an injected run had computed for an input: read with the injected run
 		}
-		p, err := newPort(k, pair, variants)
+		p, err := newPort(k, pair)
 		if err != nil {
 			return fmt.Errorf("case %s: %w", k.Name, err)
 		}
@@ -167,7 +170,7 @@ func (js *joins) leftOver(k *Case, res *match.Result) (ports []*Port) {
 		if !golden {
 			return
 		}
-		p := &Port{Key: k.key(e), Seq: e.Seq, of: k, Golden: e.Tensor, entry: e.Tensor, GoldenSide: sideOf(e)}
+		p := &Port{Key: k.key(e.Step, e.Layer, e.Port), Seq: e.Seq, of: k, Golden: e.Tensor, entry: e.Tensor, GoldenSide: sideOf(run, u.Index)}
 		if u.Usual || ignored {
 			p.ExpectedMissing = u.Reason
 		}
@@ -213,12 +216,12 @@ func borrowOrder(ports []*Port, res *match.Result, k *Case) {
 }
 
 // newPort applies the views of a pair.
-func newPort(k *Case, pair match.Pair, variants []variant) (*Port, error) {
+func newPort(k *Case, pair match.Pair) (*Port, error) {
 	first := k.Golden.Entries[pair.Golden[0]]
 	actual := k.Actual.Entries[pair.Actual[0]].Tensor
-	p := &Port{Key: k.key(first), Seq: first.Seq, of: k,
+	p := &Port{Key: k.key(first.Step, first.Layer, first.Port), Seq: first.Seq, of: k,
 		Note: pair.Note, Problem: pair.Problem, Mask: pair.Mask, Golden: first.Tensor, Actual: actual, entry: first.Tensor,
-		GoldenSide: joinedSide(k.Golden, pair.Golden), ActualSide: joinedSide(k.Actual, pair.Actual)}
+		GoldenSide: sideOf(k.Golden, pair.Golden...), ActualSide: sideOf(k.Actual, pair.Actual...)}
 	if why := k.unjudged[p.Key]; why != "" {
 		p.allowance = allowance{unjudged, why}
 	}
@@ -236,58 +239,40 @@ func newPort(k *Case, pair match.Pair, variants []variant) (*Port, error) {
 	if p.printed = printedOf(k, pair); p.printed != nil {
 		return p, p.printed.gather(p, pair)
 	}
-	for _, v := range variants {
-		if t := v.tensors[p.Key]; t != nil && slices.Equal(t.Shape(), first.Tensor.Shape()) {
-			if t, err = pair.GoldenView.Apply(t); err == nil {
-				*v.keep(p), err = masked(t, pair.RowMask)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
 	return p, nil
 }
 
-// variant is what another run of the reference has for the golden's ports.
-type variant struct {
-	tensors map[localise.Key]*tensor.Tensor
-	keep    func(p *Port) **tensor.Tensor
-}
-
-func (k Case) variants() (list []variant) {
+// addReferences adds what other runs of the reference have for the golden's ports.
+func (js *joins) addReferences(k *Case) error {
 	for _, r := range k.runs() {
-		if r.keep == nil {
-			continue
-		}
-		v := variant{map[localise.Key]*tensor.Tensor{}, r.keep}
 		for _, e := range r.Entries {
-			v.tensors[k.key(e)] = e.Tensor
+			p := js.byKey[k.key(e.Step, e.Layer, e.Port)]
+			if r.keep == nil || p == nil || p.sides == nil || p.printed != nil || !slices.Equal(e.Tensor.Shape(), p.entry.Shape()) {
+				continue
+			}
+			t, err := p.sides.GoldenView.Apply(e.Tensor)
+			if err == nil {
+				*r.keep(p), err = masked(t, p.sides.RowMask)
+			}
+			if err != nil {
+				return fmt.Errorf("case %s: %w", k.Name, err)
+			}
 		}
-		list = append(list, v)
 	}
-	return list
+	return nil
 }
 
-func (k Case) key(e dump.Entry) localise.Key {
-	return localise.Key{Case: k.Name, Step: e.Step, Layer: e.Layer, Port: e.Port}
+func (k Case) key(step, layer, port string) localise.Key {
+	return localise.Key{Case: k.Name, Step: step, Layer: layer, Port: port}
 }
 
-// keyOf is the key of a port of the case's program.
-func (k Case) keyOf(at program.Port) localise.Key {
-	return localise.Key{Case: k.Name, Step: at.Step, Layer: at.Layer, Port: at.Name}
-}
-
-func sideOf(e dump.Entry) *report.Side {
-	return &report.Side{Name: e.Label(), DType: e.Tensor.DType().String(), Shape: e.Tensor.Shape()}
-}
-
-func joinedSide(r *dump.Run, indices []int) *report.Side {
-	s := sideOf(r.Entries[indices[0]])
-	for _, i := range indices[1:] {
-		s.Name += " + " + r.Entries[i].Label()
+func sideOf(r *dump.Run, indices ...int) *report.Side {
+	first := r.Entries[indices[0]].Tensor
+	var names []string
+	for _, i := range indices {
+		names = append(names, r.Entries[i].Label())
 	}
-	return s
+	return &report.Side{Name: strings.Join(names, " + "), DType: first.DType().String(), Shape: first.Shape()}
 }
 
 func missingText(e dump.Entry, u match.Unmatched, ignored bool) string {

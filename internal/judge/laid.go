@@ -33,7 +33,7 @@ type laidOut struct {
 func (c *Comparison) layAlong(k *Case) (all []*replayed) {
 	a := k.Along
 	in := onepass.New(a.Tokens, a.Passes, func(pass int, layer, port string) *tensor.Tensor {
-		return c.recorded(k, localise.Key{Case: k.Name, Step: a.Passes[pass].Step, Layer: layer, Port: port})
+		return c.recorded(k, k.key(a.Passes[pass].Step, layer, port))
 	})
 	for _, sheet := range a.sheets() {
 		p := a.programs[sheet]
@@ -116,10 +116,8 @@ func (r *replayed) lay(origins []lineage, step string, grid *onepass.Grid) {
 	}
 	laid.Layout = laid.in.Lay(laid.asked, grid)
 	for at, i := range laid.of {
-		key := localise.Key{Case: k.Name, Layer: r.Ports[i].Layer, Port: r.Ports[i].Name}
 		for n, pass := range k.Along.Passes {
-			key.Step = pass.Step
-			if q := r.c.byKey[key]; q != nil && laid.feeds(n) {
+			if q := r.c.byKey[k.key(pass.Step, r.Ports[i].Layer, r.Ports[i].Name)]; q != nil && laid.feeds(n) {
 				r.ports[i] = append(r.ports[i], q)
 			}
 		}

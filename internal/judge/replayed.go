@@ -103,7 +103,7 @@ func (c *Comparison) layouts(k *Case) ([]*replayed, error) {
 	r := c.newReplayed(k, p)
 	r.inferred = p != k.Program
 	for i, at := range p.Ports {
-		q := c.byKey[k.keyOf(at)]
+		q := c.byKey[k.key(at.Step, at.Layer, at.Name)]
 		if q == nil {
 			continue
 		}

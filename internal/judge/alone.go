@@ -256,7 +256,7 @@ func (c *Comparison) opaque() (open []string) {
 
 // reason is why a piece cannot be replayed, without its place.
 func reason(err error) string {
-	if e := (*replay.OpaqueError)(nil); errors.As(err, &e) && e.Op != "" {
+	if e, is := errors.AsType[*replay.OpaqueError](err); is && e.Op != "" {
 		return e.Op + ": " + e.Reason
 	}
 	return err.Error()

@@ -64,12 +64,9 @@ func (g Goldens) Case(ctx context.Context, name string, s *path.Sheet, onePass *
 	if found.Assumed && !g.Measured {
 		notes = append(notes, "causality assumed: a sequence is the beginning of a longer one of the golden, and its rows were judged by that")
 	}
-	for _, side := range []struct {
-		who string
-		of  *path.Sheet
-	}{{"golden", g.Standard[0]}, {"candidate", s}} {
-		if left := side.of.Left; len(left) > 0 {
-			notes = append(notes, fmt.Sprintf("left out, for the rows of the %s are not tokens: %s", side.who, label.Few(left)))
+	for i, of := range []*path.Sheet{g.Standard[0], s} {
+		if who := []string{"golden", "candidate"}[i]; len(of.Left) > 0 {
+			notes = append(notes, fmt.Sprintf("left out, for the rows of the %s are not tokens: %s", who, label.Few(of.Left)))
 		}
 	}
 	if g.Alone != nil {
@@ -80,12 +77,7 @@ func (g Goldens) Case(ctx context.Context, name string, s *path.Sheet, onePass *
 
 // without is a run without some of its steps.
 func without(r *dump.Run, steps []string) *dump.Run {
-	var entries []dump.Entry
-	for _, e := range r.Entries {
-		if !slices.Contains(steps, e.Step) {
-			entries = append(entries, e)
-		}
-	}
+	entries := slices.DeleteFunc(slices.Clone(r.Entries), func(e dump.Entry) bool { return slices.Contains(steps, e.Step) })
 	out := dump.New(r.Path, r.Info, r.OrderBy, entries)
 	out.Notes = r.Notes
 	out.Watch(r.Changed)

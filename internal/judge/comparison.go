@@ -182,8 +182,7 @@ func (c *Comparison) measure(opt Options) error {
 		if opt.Progress != nil {
 			opt.Progress(done.Add(size(p)), total)
 		}
-		var fault *compare.FaultError
-		if errors.As(p.Err, &fault) {
+		if _, fault := errors.AsType[*compare.FaultError](p.Err); fault {
 			return p.Err
 		}
 		return nil

@@ -17,8 +17,8 @@ import (
 // tokens is what the final output of a case says if it is logits: which one is the largest in each row.
 type tokens struct {
 	where, first string // the output, and the first row whose largest is another one
-	rows, agree  int
-	ties         int
+	rows         int
+	chosen       map[generation.Choice]int // rows
 }
 
 // judgeTokens compares the largest logits where the final output of a forward pass is logits, and fails
@@ -27,7 +27,7 @@ type tokens struct {
 func (c *Comparison) judgeTokens() {
 	var notes []string
 	for _, k := range c.Cases {
-		t := &tokens{}
+		t := &tokens{chosen: map[generation.Choice]int{}}
 		for _, pass := range c.flow.Passes {
 			if pass.Case != k.Name {
 				continue
@@ -76,26 +76,16 @@ func (t *tokens) add(p *Port) {
 			continue
 		}
 		t.rows++
-		switch pos.Choice {
-		case generation.Same:
-			t.agree++
-		case generation.Tie:
-			t.ties++
-		}
+		t.chosen[pos.Choice]++
 		if pos.Choice != generation.Same && t.first == "" {
 			t.first = fmt.Sprintf("in row %d of step %s it is %d, the golden has %d, %s", row, p.Step, pos.Candidate, pos.Reference, pos.Ahead())
 		}
 		if len(pos.Outliers) > 0 && p.Base.Pass && !p.Unjudged() {
-			p.exchanged(row, pos.Outliers)
+			p.outliers = true
+			p.fail("logits", fmt.Sprintf("in row %d the logits of %s alone are off, as if they were exchanged: no rounding makes that",
+				row, strings.Trim(fmt.Sprint(pos.Outliers), "[]")))
 		}
 	}
-}
-
-// exchanged fails a port of which single logits alone are off.
-func (p *Port) exchanged(row int, tokens []int) {
-	p.outliers = true
-	p.fail("logits", fmt.Sprintf("in row %d the logits of %s alone are off, as if they were exchanged: no rounding makes that",
-		row, strings.Trim(fmt.Sprint(tokens), "[]")))
 }
 
 func (t *tokens) text(name string, several bool) string {
@@ -103,9 +93,9 @@ func (t *tokens) text(name string, several bool) string {
 	if several {
 		of = " of case " + name
 	}
-	text := fmt.Sprintf("largest logit%s (%s): the same in %d of %d rows", of, t.where, t.agree, t.rows)
-	if t.ties > 0 {
-		text += fmt.Sprintf(", a tie in %d", t.ties)
+	text := fmt.Sprintf("largest logit%s (%s): the same in %d of %d rows", of, t.where, t.chosen[generation.Same], t.rows)
+	if n := t.chosen[generation.Tie]; n > 0 {
+		text += fmt.Sprintf(", a tie in %d", n)
 	}
 	if t.first != "" {
 		text += "; the first other one: " + t.first
@@ -116,14 +106,11 @@ func (t *tokens) text(name string, several bool) string {
 // labels says so where the logits of a few labels are all but equal: those of a head that was not loaded
 // are, for it is zero, or what a library made up.
 func labels(p *Port) (notes []string) {
-	for _, side := range []struct {
-		who    string
-		logits *tensor.Tensor
-	}{{"golden", p.Golden}, {"candidate", p.Actual}} {
-		n := p.Golden.RowLen()
-		if most := generation.Surest(side.logits); most < 1/float64(n)+surelyLabel {
+	for i, logits := range []*tensor.Tensor{p.Golden, p.Actual} {
+		n, who := p.Golden.RowLen(), []string{"golden", "candidate"}[i]
+		if most := generation.Surest(logits); most < 1/float64(n)+surelyLabel {
 			notes = append(notes, fmt.Sprintf("the %s's logits of %d labels (%s %s) are all but equal, the largest probability is %.3g: "+
-				"was its classification head loaded? One that a checkpoint lacks is zero, or made up", side.who, n, p.Layer, p.Port, most))
+				"was its classification head loaded? One that a checkpoint lacks is zero, or made up", who, n, p.Layer, p.Port, most))
 		}
 	}
 	return notes
@@ -139,21 +126,19 @@ type Answer struct {
 // Answer returns what the candidate answers to a case: the last row of logits of the first forward pass.
 func (c *Comparison) Answer(caseName string) (a Answer, err error) {
 	err = mapfile.Guard(func() error {
-		for _, pass := range c.flow.Passes {
-			if pass.Case != caseName {
-				continue
-			}
-			p := c.logits(pass)
-			if p == nil {
-				break
-			}
-			a.Where = p.Layer + " " + p.Port
-			if a.Argmax, a.Confidence, err = generation.Last(p.Actual); err != nil {
-				return fmt.Errorf("the candidate's logits (%s) %w", a.Where, err)
-			}
-			return nil
+		i := slices.IndexFunc(c.flow.Passes, func(p *localise.Pass) bool { return p.Case == caseName })
+		var p *Port
+		if i >= 0 {
+			p = c.logits(c.flow.Passes[i])
 		}
-		return errors.New("no output of both sides is logits by its name (lm_head, classifier, logits): nothing is answered")
+		if p == nil {
+			return errors.New("no output of both sides is logits by its name (lm_head, classifier, logits): nothing is answered")
+		}
+		a.Where = p.Layer + " " + p.Port
+		if a.Argmax, a.Confidence, err = generation.Last(p.Actual); err != nil {
+			return fmt.Errorf("the candidate's logits (%s) %w", a.Where, err)
+		}
+		return nil
 	})
 	return a, err
 }

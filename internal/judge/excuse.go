@@ -55,21 +55,16 @@ func (r *replayed) explained() []bool {
 				if p.Passes() || p.misfit() || !p.Judged() || !p.Golden.DType().IsFloat() {
 					continue
 				}
-				m := r.c.mapOf(p)
+				m := p.mapOf()
 				known[i] = known[i] && m.Kind != structure.MapNone
 				sure[i] = m.Kind == structure.MapInterleaved || m.Kind == structure.MapFactor && (ofHeads(m.Factor) || r.wentOnWith(t, p) != nil)
 				values[r.Ports[t].Value] = known[i]
 			}
 		}
 	}
-	several := 0
-	for _, is := range values {
-		if is {
-			several++
-		}
-	}
+	maps.DeleteFunc(values, func(_ program.ID, is bool) bool { return !is })
 	for i := range known {
-		known[i] = known[i] && (sure[i] || several > 1)
+		known[i] = known[i] && (sure[i] || len(values) > 1)
 	}
 	return known
 }
@@ -162,13 +157,13 @@ func (r *replayed) one(ports []int) bool {
 
 // mapOf returns the map that makes of a port's golden what the candidate has. A pass of few rows does not show it by
 // itself: then those of all passes do.
-func (c *Comparison) mapOf(p *Port) structure.Map {
+func (p *Port) mapOf() structure.Map {
 	m := p.mapAlone()
 	if m.Kind != structure.MapNone || !p.Comparable() || p.Golden.Len() >= fewRows*p.Golden.RowLen() {
 		return m
 	}
 	var golden, actual []*tensor.Tensor
-	for _, q := range c.inAllPasses(p) {
+	for _, q := range p.passes {
 		if !q.Comparable() || q.misfit() || q.printed != nil {
 			continue
 		}
@@ -199,7 +194,7 @@ func (r *replayed) excuse(stretch []int) {
 			p.allow(unjudged, "%s; it is judged by what is made of it", p.Problem)
 			continue
 		}
-		if m := r.c.mapOf(p); m.Kind == structure.MapFactor && ofHeads(m.Factor) {
+		if m := p.mapOf(); m.Kind == structure.MapFactor && ofHeads(m.Factor) {
 			how = fmt.Sprintf(" (1/√%.0f is folded in)", 1/(m.Factor*m.Factor))
 		} else if m.Kind != structure.MapNone {
 			how = " (" + m.Text + ")"
@@ -239,7 +234,7 @@ func (c *Comparison) settled() bool {
 		case right:
 			excused = append(excused, p)
 		case (p.tied || l != nil && l.Tied) && compare.Has16Bits(p.of.judged.dtype): // in float32 no token goes another way
-			if asOne(c.inAllPasses(p)).Error > piece.LeastOf16 && !c.contained(p) {
+			if asOne(p.passes).Error > piece.LeastOf16 && !c.contained(p) {
 				open = append(open, p)
 			} else {
 				excused = append(excused, p)
@@ -261,16 +256,6 @@ func (c *Comparison) settled() bool {
 	}
 	c.leaveOpen(open)
 	return true
-}
-
-// inAllPasses lists a port in all forward passes of its case.
-func (c *Comparison) inAllPasses(p *Port) (ports []*Port) {
-	for _, q := range c.Ports {
-		if q.Case == p.Case && q.place() == p.place() {
-			ports = append(ports, q)
-		}
-	}
-	return ports
 }
 
 // contained reports whether an output is made into that of a layer around it, which agrees with the golden.

@@ -93,7 +93,7 @@ func (js *joins) add(k *Case, opt match.Options) error {
 	return nil
 }
 
-// overPasses gives the ports of a case the norm of the golden's rows in all forward passes.
+// overPasses tells the ports of a case what they are in all forward passes, and the norm of the golden's rows there.
 func overPasses(ports []*Port) {
 	passes := map[localise.Key][]*Port{}
 	for _, p := range ports {
@@ -102,6 +102,7 @@ func overPasses(ports []*Port) {
 	for _, all := range passes {
 		var goldens []*tensor.Tensor
 		for _, p := range all {
+			p.passes = all
 			if p.Joined() && p.Golden.DType().IsFloat() {
 				goldens = append(goldens, p.Golden)
 			}

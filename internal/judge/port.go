@@ -39,6 +39,7 @@ type Port struct {
 	recorded               *tensor.Tensor // the candidate's; nil where it has none or several
 	sides                  *sides         // what it was made of; nil where nothing can be compared
 	rowNorm                func() float64 // the RMS norm of the golden's rows in all forward passes; nil of a single one
+	passes                 []*Port        // it in all forward passes of its case
 	neighbours             []*Port        // of the blocks before and after, in the same shape
 
 	// What was measured, and what it was measured against.

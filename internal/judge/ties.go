@@ -194,14 +194,12 @@ func (c *Comparison) allowBoundaries(k *Case) {
 	if steps == 0 || k.Program != nil || k.alone || k.Along != nil && len(k.Along.programs) > 0 {
 		return
 	}
-	caches := map[localise.Key][]*Port{} // by place, of all forward passes
-	for _, p := range c.Ports {
-		if p.Case == k.Name && label.IsCache(p.Port) && p.Comparable() && p.printed == nil && p.byDefault {
-			caches[p.place()] = append(caches[p.place()], p)
-		}
-	}
 	moved := map[*Port]bool{}
-	for _, ports := range caches {
+	for _, p := range c.Ports {
+		if p.of != k || p != p.passes[0] || !label.IsCache(p.Port) {
+			continue
+		}
+		ports := slices.DeleteFunc(slices.Clone(p.passes), func(p *Port) bool { return !p.Comparable() || p.printed != nil || !p.byDefault })
 		n, all := 0, 0
 		for _, p := range ports {
 			of, ok := p.onBoundary(steps)
@@ -233,11 +231,7 @@ func (p *Port) onBoundary(steps float64) (n int, ok bool) {
 	golden, actual := vec.ReadAll(p.Golden), vec.ReadAll(p.Actual)
 	width := p.Golden.RowLen()
 	for at := 0; at < len(golden); at += width {
-		most := 0.0
-		for _, v := range golden[at : at+width] {
-			most = math.Max(most, math.Abs(v))
-		}
-		step := 2 * most / (steps - 1)
+		step := 2 * vec.MaxAbs(golden[at:at+width]) / (steps - 1)
 		for i := at; i < at+width; i++ {
 			switch d := math.Abs(actual[i] - golden[i]); {
 			case d <= stepNoise*step:

@@ -2,7 +2,6 @@ package judge_test
 
 import (
 	"cmp"
-	"context"
 	"hash/fnv"
 	"math"
 	"slices"
@@ -52,10 +51,7 @@ func compareIn(t *testing.T, golden, actual, scope string) *judge.Comparison {
 		require.NoError(t, err)
 		opt.Scope = judge.Scope{p}
 	}
-	k := judge.Case{Name: "short", Golden: labelled(t, "torch", golden), Actual: labelled(t, "max", actual)}
-	c, err := judge.Compare(context.Background(), []judge.Case{k}, opt)
-	require.NoError(t, err)
-	return c
+	return compared(t, judge.Case{Name: "short", Golden: labelled(t, "torch", golden), Actual: labelled(t, "max", actual)}, opt)
 }
 
 func TestCoverage(t *testing.T) {

@@ -161,12 +161,10 @@ func writeNpy(t *testing.T, name string, elements int) {
 	for i := range values {
 		values[i] = float32(i%17) - 3
 	}
-	x, err := tensor.Of(values, elements)
-	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 	f, err := os.Create(name)
 	require.NoError(t, err)
-	require.NoError(t, npy.Write(f, x))
+	require.NoError(t, npy.Write(f, toy.Of(t, values, elements)))
 	require.NoError(t, f.Close())
 }
 
@@ -177,9 +175,7 @@ func TestLoaded(t *testing.T) {
 		for i := range v {
 			v[i] = by*float32(i%7-3) + 0 // no −0
 		}
-		x, err := tensor.Of(v, 8, 8)
-		require.NoError(t, err)
-		return x
+		return toy.Of(t, v, 8, 8)
 	}
 	written := func(name string, by float32) string {
 		dir := t.TempDir()
@@ -190,8 +186,7 @@ func TestLoaded(t *testing.T) {
 		return dir
 	}
 	run := func(path string, off float32) *dump.Run {
-		x, err := tensor.Of([]float32{1 + off, 2, 3, 4}, 1, 4)
-		require.NoError(t, err)
+		x := toy.Of(t, []float32{1 + off, 2, 3, 4}, 1, 4)
 		info := dump.Info{Case: "c", Mode: dump.Standard}
 		if path != "" {
 			info.Weights = []string{"weights.safetensors"}

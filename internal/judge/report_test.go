@@ -174,14 +174,13 @@ func TestParallel(t *testing.T) {
 // A failing row of the report says which rows of its tensor are wrong.
 func TestExplainedRows(t *testing.T) {
 	g := wave(t, 1, 0, 16, 64)
-	values := make([]float64, g.Len())
-	for i := range values {
-		values[i] = g.At(i)
-		if i/64 >= 10 {
-			values[i] = -values[i]
+	wrong := change(t, g, func(r, c int) float64 {
+		if r >= 10 {
+			return -g.At(64*r + c)
 		}
-	}
-	c := compareRuns(t, run("torch", port{"m.a-output", g}), run("max", port{"m.a-output", toy.Of(t, values, 16, 64)}))
+		return g.At(64*r + c)
+	})
+	c := compareRuns(t, run("torch", port{"m.a-output", g}), run("max", port{"m.a-output", wrong}))
 	l := c.Report("toy", true).Layers[0]
 	require.NotNil(t, l.Rows)
 	assert.Equal(t, 16, l.Rows.N)
@@ -190,11 +189,7 @@ func TestExplainedRows(t *testing.T) {
 	assert.InDelta(t, 2, float64(l.Rows.RelL2[10]), 1e-9)
 	require.NotNil(t, l.Histogram)
 	assert.GreaterOrEqual(t, l.Histogram.Equal, 640)
-	found := false
-	for _, line := range l.Detail {
-		found = found || line == "wrong: all rows from 10 on, of 16; off by 2 or more there, by 0 at most elsewhere"
-	}
-	assert.True(t, found, "%q", l.Detail)
+	assert.Contains(t, l.Detail, "wrong: all rows from 10 on, of 16; off by 2 or more there, by 0 at most elsewhere")
 }
 
 // layers is a run of outputs of two numbers, the first of them v.
@@ -202,9 +197,7 @@ func layers(t *testing.T, info dump.Info, v float32, names ...string) *dump.Run 
 	t.Helper()
 	var entries []dump.Entry
 	for i, layer := range names {
-		x, err := tensor.Of([]float32{v, float32(i + 1)}, 1, 2)
-		require.NoError(t, err)
-		entries = append(entries, dump.Entry{Step: "0", Layer: layer, Port: "output", Seq: i, Tensor: x})
+		entries = append(entries, dump.Entry{Step: "0", Layer: layer, Port: "output", Seq: i, Tensor: toy.Of(t, []float32{v, float32(i + 1)}, 1, 2)})
 	}
 	return dump.New("x", info, dump.OrderRunFile, entries)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
@@ -28,26 +27,22 @@ func recorded(t *testing.T, golden, actual string, d judge.Diagnosis) *judge.Com
 }
 
 func TestCausesOfRecordedRuns(t *testing.T) {
-	r := recorded(t, "rows-from/ref", "rows-from/cand", judge.Diagnosis{}).Report("x", true)
+	causes := func(actual string, d judge.Diagnosis) *report.Report {
+		return recorded(t, "rows-from/ref", actual, d).Report("x", true)
+	}
+	r := causes("rows-from/cand", judge.Diagnosis{})
 	require.Equal(t, report.Fail, r.Verdict)
 	require.NotEmpty(t, r.Causes)
 	first := r.Causes[0]
 	assert.Equal(t, [3]any{"rows/from", "model.model.layers.1.self_attn.o_proj", false}, [3]any{first.ID, first.Layer, first.Proven},
 		"garbage: the place is known, no number is")
-	clean := recorded(t, "rows-from/ref", "rows-from/ref", judge.Diagnosis{}).Report("x", true)
+	clean := causes("rows-from/ref", judge.Diagnosis{})
 	assert.Equal(t, report.Pass, clean.Verdict)
 	assert.Nil(t, clean.Causes, "no one looks for the cause of a pass")
-}
-
-func TestDiagnosis(t *testing.T) {
-	off := recorded(t, "rows-from/ref", "rows-from/cand", judge.Diagnosis{Mode: setting.DiagnoseOff})
-	assert.Nil(t, off.Report("x", true).Causes, "no one asked")
-
-	lost := recorded(t, "rows-from/ref", "rows-from/cand", judge.Diagnosis{
-		Evidence: func() (checkpoint.Weights, checkpoint.Config, error) {
-			return nil, nil, errors.New("the disk is gone")
-		},
-	}).Report("x", true)
+	assert.Nil(t, causes("rows-from/cand", judge.Diagnosis{Mode: setting.DiagnoseOff}).Causes, "no one asked")
+	lost := causes("rows-from/cand", judge.Diagnosis{Evidence: func() (checkpoint.Weights, checkpoint.Config, error) {
+		return nil, nil, errors.New("the disk is gone")
+	}})
 	assert.Equal(t, "rows/from", lost.Causes[0].ID, "found without weights too")
 	assert.Contains(t, lost.Notes, "the cause was looked for without weights or config: the disk is gone")
 }
@@ -122,10 +117,7 @@ func TestSharedLayers(t *testing.T) {
 // The same fault in two layers that run one line is one cause, and another one is another.
 func TestTwins(t *testing.T) {
 	x := wave(t, 1, 0.3, 1, 16)
-	p := normed(t, x)
-	p.Frames = []program.Frame{{File: "/ref/modeling_x.py", Line: 12, Text: "3 * x"}}
-	p.Stacks = [][]int{{0}}
-	p.Ops[1].Stack, p.Ops[3].Stack = 0, 0
+	p := traced(t, x, "3 * x", 1, 3)
 	for _, tt := range []struct {
 		by     [2]float64
 		twins  [][]int
@@ -159,9 +151,7 @@ func TestTwins(t *testing.T) {
 func TestTry(t *testing.T) {
 	x := wave(t, 1, 0.3, 1, 16)
 	right, wrong := [4]float64{1, 3, 1, 3}, [4]float64{1, 6, 1, 1.5}
-	p := normed(t, x)
-	p.Frames, p.Stacks = []program.Frame{{File: "/ref/modeling_x.py", Line: 12, Text: "3 * x"}}, [][]int{{0}}
-	p.Ops[1].Stack, p.Ops[3].Stack = 0, 0
+	p := traced(t, x, "3 * x", 1, 3)
 	c := compareRuns(t, normedRun(t, x, right, 0), normedRun(t, x, wrong, 0), func(k *judge.Case) { k.Program = p })
 	lines, err := c.Operators("bn")
 	require.NoError(t, err)

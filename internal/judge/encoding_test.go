@@ -309,26 +309,6 @@ func TestCostsOfQuantisation(t *testing.T) {
 	assert.InDelta(t, 0.01, float64(*q.Activations), 0.002)
 }
 
-func TestUnquantisedRunsAreChecked(t *testing.T) {
-	x := normal(t, 1, 1, 4, 8)
-	one := func(path, tokens string) *dump.Run {
-		r := run("torch", port{"m.a-output", x})
-		r.Path, r.Info.TokenIDs = path, []byte(tokens)
-		return r
-	}
-	for _, tt := range []struct {
-		other *dump.Run
-		want  string
-	}{
-		{one("actual", "[[1,2]]"), "it is the candidate's own run"},
-		{one("other", "[[1,3]]"), "token 1 of sequence 0 is 2 in the golden and 3 in the reference on the weights before quantisation"},
-	} {
-		k := judge.Case{Name: "short", Golden: one("golden", "[[1,2]]"), Actual: one("actual", "[[1,2]]"), Unquantised: tt.other}
-		_, err := judge.Compare(t.Context(), []judge.Case{k}, judge.Options{})
-		assert.ErrorContains(t, err, tt.want)
-	}
-}
-
 // Runs of ONNX Runtime 1.31, which testdata/int8/generate.py wrote: what 8 bits make is the run's
 // precision, and what is wrong besides is placed as in float32.
 func TestPrecision(t *testing.T) {

@@ -2,6 +2,7 @@ package judge_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/toy"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -241,34 +243,32 @@ func TestMasks(t *testing.T) {
 }
 
 // A float64 golden tells how far off the reference itself is: a candidate that is no further off is
-// not accused.
+// not accused. One of another run is far from any golden: it must not widen what passes.
 func TestNoiseFloor(t *testing.T) {
 	exact := wave(t, 1, 0.3, 1, 6, 8)
 	golden, actual, worse := scaled(t, exact, 1.001), scaled(t, exact, 0.999), scaled(t, exact, 0.99)
-	g64 := run("torch", port{"m.a-output", toy.Of(t, doubled(exact), 1, 6, 8)})
+	own, foreign := toy.Of(t, vec.ReadAll(exact), 1, 6, 8), toy.Of(t, vec.ReadAll(wave(t, -1, 3, 1, 6, 8)), 1, 6, 8)
+	const byOwn = "3 × the reference's own distance from float64"
 	for _, c := range []struct {
-		actual  *tensor.Tensor
-		with64  bool
-		verdict report.Verdict
-		source  string
-		reason  string
+		actual, golden64 *tensor.Tensor
+		verdict          report.Verdict
+		source           string
+		reason           string
 	}{
-		{actual, false, report.Fail, "default for float32", "no one knows that the reference is off"},
-		{actual, true, report.Pass, "3 × the reference's own distance from float64",
-			"within three times the reference's distance"},
-		{worse, true, report.Fail, "3 × the reference's own distance from float64", "ten times as far"},
+		{actual, nil, report.Fail, "default for float32", "no one knows that the reference is off"},
+		{actual, own, report.Pass, byOwn, "within three times the reference's distance"},
+		{worse, own, report.Fail, byOwn, "ten times as far"},
+		{actual, foreign, report.Fail, "default for float32", "of another prompt"},
 	} {
-		g, a := run("torch", port{"m.a-output", golden}), run("max", port{"m.a-output", c.actual})
-		cmp := compareRuns(t, g, a, func(k *judge.Case) {
-			if c.with64 {
-				k.Golden64 = g64
+		cmp := compareRuns(t, run("torch", port{"m.a-output", golden}), run("max", port{"m.a-output", c.actual}), func(k *judge.Case) {
+			if c.golden64 != nil {
+				k.Golden64 = run("torch", port{"m.a-output", c.golden64})
 			}
 		})
-		p := find(t, cmp, "m.a-output")
-		assert.Equal(t, c.source, p.Source, c.reason)
-		r := cmp.Report("toy", true)
-		assert.Equal(t, c.verdict, r.Verdict, c.reason)
-		assert.Equal(t, c.verdict == report.Pass, p.Agrees, c.reason)
+		p, r := find(t, cmp, "m.a-output"), cmp.Report("toy", true)
+		assert.Equal(t, []any{c.source, c.verdict, c.verdict == report.Pass}, []any{p.Source, r.Verdict, p.Agrees}, c.reason)
+		noted := strings.Contains(strings.Join(r.Notes, "; "), "float64 golden is not of this run")
+		assert.Equal(t, c.golden64 == foreign, noted, c.reason)
 	}
 }
 

@@ -58,14 +58,19 @@ func inTwo(t *testing.T, text, encoding string, ports []string, golden, actual f
 	p := parsed(t, text)
 	info := dump.Info{Path: "chunked:2", Passes: [][]dump.PassItem{{{Sequence: 0, From: 0, To: 2}}, {{Sequence: 0, From: 2, To: 4}}}}
 	info.Encoding.Compute = encoding
-	cand, err := path.New(inPasses(t, info, ports, actual, [2]int{0, 2}, [2]int{2, 4}), nil)
+	return besideRows(t, p, inPasses(t, dump.Info{}, ports, golden, [2]int{0, 4}), inPasses(t, info, ports, actual, [2]int{0, 2}, [2]int{2, 4}))
+}
+
+// besideRows judges a run along a path by the rows of a golden, and by its program.
+func besideRows(t *testing.T, p *program.Program, golden, actual *dump.Run) *report.Report {
+	t.Helper()
+	cand, err := path.New(actual, nil)
 	require.NoError(t, err)
-	ref, err := path.New(inPasses(t, dump.Info{}, ports, golden, [2]int{0, 4}), cand)
+	ref, err := path.New(golden, cand)
 	require.NoError(t, err)
 	k, _, err := judge.Goldens{Standard: []*path.Sheet{ref}, Programs: map[*path.Sheet]*program.Program{ref: p}}.Case(t.Context(), "short", cand, nil)
 	require.NoError(t, err)
-	c := compared(t, k, judge.Options{})
-	return c.Report("toy", true)
+	return compared(t, k, judge.Options{Diagnosis: judge.Diagnosis{Mode: setting.DiagnoseFull}}).Report("toy", true)
 }
 
 // Where the weights of a piece are not at hand, the golden tells in which forward pass it is wrong.
@@ -301,14 +306,7 @@ func TestOthersInTheCache(t *testing.T) {
 			made = append(made, entries(fmt.Sprint(k), 1, tokens[s][from:from+2], flat(rows), attend(rows, append(before, rows...)))...)
 			info.Passes = append(info.Passes, []dump.PassItem{{Sequence: s, From: from, To: from + 2}})
 		}
-		cand, err := path.New(dump.New("max", info, dump.OrderRunFile, made), nil)
-		require.NoError(t, err)
-		ref, err := path.New(golden, cand)
-		require.NoError(t, err)
-		k, _, err := judge.Goldens{Standard: []*path.Sheet{ref}, Programs: map[*path.Sheet]*program.Program{ref: p}}.Case(t.Context(), "short", cand, nil)
-		require.NoError(t, err)
-		c := compared(t, k, judge.Options{Diagnosis: judge.Diagnosis{Mode: setting.DiagnoseFull}})
-		r := c.Report("toy", true)
+		r := besideRows(t, p, golden, dump.New("max", info, dump.OrderRunFile, made))
 		if tt.wrong < 0 {
 			assert.Equal(t, report.Pass, r.Verdict, "%s: %+v", tt.reason, r.FirstDivergence)
 			continue

@@ -26,6 +26,17 @@ func normed(t *testing.T, x *tensor.Tensor) *program.Program {
 		`m.1.dw mul.Tensor "self":"%2","other":"%2"`, `m.1.bn mul.Tensor "self":"%3","other":3`)
 }
 
+// traced is normed, whose operators ran a line of code.
+func traced(t *testing.T, x *tensor.Tensor, line string, ops ...int) *program.Program {
+	t.Helper()
+	p := normed(t, x)
+	p.Frames, p.Stacks = []program.Frame{{File: "/ref/modeling_x.py", Line: 12, Text: line}}, [][]int{{0}}
+	for _, op := range ops {
+		p.Ops[op].Stack = 0
+	}
+	return p
+}
+
 // normedRun is a run of that program in which the four layers multiply by factors of their own, and add a number to what bn
 // makes. Of a folded block, dw holds what bn puts out.
 func normedRun(t *testing.T, x *tensor.Tensor, factors [4]float64, shift float64, folded ...int) *dump.Run {
@@ -68,10 +79,7 @@ func TestFolded(t *testing.T) {
 func TestCodeOfAPlace(t *testing.T) {
 	x := wave(t, 1, 0.3, 1, 16)
 	modules := map[string]dump.Module{"m.1": {Class: "make.<locals>.Block", File: "/x/conv.py", Line: 40}, "m.1.dw": {Class: "Conv", File: "layers.py", Line: 7}}
-	p := normed(t, x)
-	p.Frames = []program.Frame{{File: "/ref/modeling_x.py", Line: 12, Text: "x * x"}}
-	p.Stacks = [][]int{{0}}
-	p.Ops[2].Stack = 0
+	p := traced(t, x, "x * x", 2)
 	golden, wrong := normedRun(t, x, [4]float64{1, 3, 1, 3}, 0), normedRun(t, x, [4]float64{1, 3, 1.5, 3}, 0)
 	wrong.Info.Modules = modules
 	c := compareRuns(t, golden, wrong, func(k *judge.Case) { k.Program = p })

@@ -304,26 +304,32 @@ func TestIDsOfAnyType(t *testing.T) {
 	}
 }
 
-// A run on golden inputs is no run of the candidate, and no golden: no error adds up in it.
-func TestInjectedInPlaceOfStandard(t *testing.T) {
-	run := func(mode string) *dump.Run {
-		return layers(t, dump.Info{Case: "c", Mode: mode}, 1, "model.lin")
+// A run on golden inputs is no run of the candidate, and no golden: no error adds up in it. Another run of the reference
+// that was given something else measures nothing.
+func TestRunsInTheWrongPlace(t *testing.T) {
+	of := func(path, mode, tokens string) *dump.Run {
+		r := layers(t, dump.Info{Case: "c", Mode: mode, TokenIDs: json.RawMessage(tokens)}, 1, "model.lin")
+		r.Path = path
+		return r
 	}
+	golden, actual, injected := of("g", dump.Standard, "[[1,2]]"), of("a", dump.Standard, "[[1,2]]"), of("i", dump.Injected, "[[1,2]]")
 	for _, tt := range []struct {
-		k           judge.Case
-		who, reason string // no one: it is compared
+		k            judge.Case
+		want, reason string // no error: it is compared
 	}{
-		{judge.Case{Golden: run(dump.Standard), Actual: run(dump.Injected)}, "candidate's run", "as the candidate"},
-		{judge.Case{Golden: run(dump.Injected), Actual: run(dump.Standard)}, "golden", "as the golden"},
-		{judge.Case{Golden: run(dump.Standard), Actual: run(dump.Standard), Golden64: run(dump.Injected)}, "float64 golden",
-			"as the golden in float64"},
-		{judge.Case{Golden: run(dump.Standard), Actual: run(dump.Standard), Injected: run(dump.Injected)}, "", "where it belongs"},
+		{judge.Case{Golden: golden, Actual: injected}, "the candidate's run is a run on golden inputs", "as the candidate"},
+		{judge.Case{Golden: injected, Actual: actual}, "the golden is a run on golden inputs", "as the golden"},
+		{judge.Case{Golden: golden, Actual: actual, Golden64: injected}, "the float64 golden is a run on golden inputs", "as the golden in float64"},
+		{judge.Case{Golden: golden, Actual: actual, Injected: injected}, "", "where it belongs"},
+		{judge.Case{Golden: golden, Actual: actual, Unquantised: actual}, "it is the candidate's own run", "not the reference"},
+		{judge.Case{Golden: golden, Actual: actual, Unquantised: of("o", dump.Standard, "[[1,3]]")},
+			"token 1 of sequence 0 is 2 in the golden and 3 in the reference on the weights before quantisation", "other tokens"},
 	} {
-		_, err := judge.Compare(context.Background(), []judge.Case{tt.k}, judge.Options{})
-		if tt.who == "" {
+		_, err := judge.Compare(t.Context(), []judge.Case{tt.k}, judge.Options{})
+		if tt.want == "" {
 			assert.NoError(t, err, tt.reason)
 		} else {
-			assert.ErrorContains(t, err, "the "+tt.who+" is a run on golden inputs", tt.reason)
+			assert.ErrorContains(t, err, tt.want, tt.reason)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (c *Comparison) byNumbers() (found []diagnose.Cause) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, s.Mode.Budget())
 	defer cancel()
-	if k := c.shifted(c.target()); k != nil { // whole numbers that were recorded tell by themselves
+	if k := c.shifted(c.targetOf(c.Verdict)); k != nil { // whole numbers that were recorded tell by themselves
 		return []diagnose.Cause{*k}
 	}
 	for i, scene := range c.scenes(run) {
@@ -106,7 +106,7 @@ func (c *Comparison) ofWholeRun() bool {
 
 // scenes returns the place of the verdict first, then other places that do not follow from it.
 func (c *Comparison) scenes(run *diagnose.Run) (list []*diagnose.Scene) {
-	v, target := c.Verdict, c.target()
+	v, target := c.Verdict, c.targetOf(c.Verdict)
 	partial := c.partial(v)
 	add := func(v *localise.Verdict, p *Port, alone bool) *diagnose.Scene {
 		s := &diagnose.Scene{Run: run, Kind: v.Kind, Case: v.Case, Step: v.Step, Layer: v.Layer, Open: v.Open || partial}
@@ -193,9 +193,7 @@ func (c *Comparison) partial(v *localise.Verdict) bool {
 	return k != nil && k.Along != nil && !k.Along.Pass(v.Step).Whole()
 }
 
-// target returns the wrong tensor of the verdict.
-func (c *Comparison) target() *Port { return c.targetOf(c.Verdict) }
-
+// targetOf returns the wrong tensor of a verdict.
 func (c *Comparison) targetOf(v *localise.Verdict) *Port {
 	layers := []string{v.Before, v.Layer}
 	var found *Port

@@ -130,14 +130,13 @@ func (p *Port) newRow() *report.Layer {
 	row := &report.Layer{Layer: p.Layer, Port: p.Port, Kind: label.RoleOf(p.Port).String(), Case: p.Case, Step: p.Step, Order: p.Seq,
 		Golden: p.GoldenSide, Actual: p.ActualSide, Note: p.Note, Quantisation: p.quantisation}
 	if l := p.Local; l != nil && l.Opaque == "" {
-		e, n := report.Float(l.Error), report.Float(l.Noise)
-		row.LocalError, row.Noise = &e, &n
+		row.LocalError, row.Noise = new(report.Float(l.Error)), new(report.Float(l.Noise))
 	}
 	if in := p.Injected; in != nil {
 		row.Injected = report.MetricsOf(in.result, p.Golden)
 		if in.hasSplit {
-			local, inherited, angle := report.Float(in.local), report.Float(in.inherited), report.Float(in.angle)
-			row.LocalL2, row.InheritedL2, row.LocalInheritedCosine = &local, &inherited, &angle
+			row.LocalL2, row.InheritedL2 = new(report.Float(in.local)), new(report.Float(in.inherited))
+			row.LocalInheritedCosine = new(report.Float(in.angle))
 		}
 	}
 	return row

@@ -100,7 +100,7 @@ func explain(to, k *report.Cause) {
 
 // edited looks for the edits at the place of the verdict, and at other places that are wrong by themselves.
 func (c *Comparison) edited() (found edits, err error) {
-	first := c.target()
+	first := c.targetOf(c.Verdict)
 	if c.Verdict.Kind == localise.KindInteraction { // right alone: no change of the layer makes it so
 		return found, nil
 	}

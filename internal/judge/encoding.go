@@ -91,13 +91,9 @@ func (c *Comparison) noteEncoding() {
 		if others {
 			c.Note(fmt.Sprintf("outputs are judged as %s, whatever wider type single ones have: %s", e.dtype, e.why))
 		}
-		if len(wider) > 0 {
-			c.Note(fmt.Sprintf("the reference has %s where the candidate has a wider type, so a cast is missing or elsewhere: %s", e.dtype, label.Few(wider)))
-		}
-		if len(narrower) > 0 {
-			c.Note(fmt.Sprintf("in %s too the reference keeps a wider type where the candidate does not, so it casts too early, or what is recorded is cast: %s",
-				e.dtype, label.Few(narrower)))
-		}
+		c.noteFew(fmt.Sprintf("the reference has %s where the candidate has a wider type, so a cast is missing or elsewhere", e.dtype), wider)
+		c.noteFew(fmt.Sprintf("in %s too the reference keeps a wider type where the candidate does not, so it casts too early, "+
+			"or what is recorded is cast", e.dtype), narrower)
 		if held := k.Actual.Info.Encoding.KVCache; held != "" && held != k.Golden.Info.Encoding.KVCache {
 			if d, err := tensor.ParseDType(held); err != nil || d == tensor.Invalid {
 				c.Note(fmt.Sprintf("the candidate keeps keys and values in %s, which the reference does not and no limit allows for: what that costs is not told from a fault", held))
@@ -285,8 +281,7 @@ func (p *Port) costOfWeights() {
 	}
 	q := &report.Quantisation{Cost: report.Float(r.RelL2), RowCost: report.Float(r.WorstRow.RelL2)}
 	if r, ok := off(p.Unrounded); ok {
-		rounded := report.Float(r.RelL2)
-		q.Activations = &rounded
+		q.Activations = new(report.Float(r.RelL2))
 	}
 	p.quantisation = q
 }

@@ -157,6 +157,13 @@ func (js *joins) Note(n string) {
 	}
 }
 
+// noteFew adds a note about some names, if there are any.
+func (js *joins) noteFew(text string, names []string) {
+	if len(names) > 0 {
+		js.Note(text + ": " + label.Few(names))
+	}
+}
+
 // leftOver lists what only one side has, and returns the golden's ports of it: a verdict may still
 // name their place.
 func (js *joins) leftOver(k *Case, res *match.Result) (ports []*Port) {

@@ -256,9 +256,8 @@ func (r *replayed) noteLayout() {
 			left = append(left, label.Join(r.Ports[i].Layer, r.Ports[i].Name))
 		}
 	}
-	if slices.Sort(left); len(left) > 0 {
-		r.c.Note(fmt.Sprintf("not laid out as one pass, so not replayed: %s", label.Few(left)))
-	}
+	slices.Sort(left)
+	r.c.noteFew("not laid out as one pass, so not replayed", left)
 	said := map[int]bool{}
 	for _, change := range r.laid.Changes {
 		if said[change.Port] {

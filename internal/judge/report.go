@@ -354,12 +354,8 @@ func (c *Comparison) noteDoubts() {
 			strange = append(strange, p.Layer+" "+p.Port)
 		}
 	}
-	if len(nan) > 0 {
-		c.Note("the golden itself has NaN, so that nothing after it can be judged: " + label.Few(nan))
-	}
-	if len(strange) > 0 {
-		c.Note("the float64 golden is not of this run, or not finite, and was not used: " + label.Few(strange))
-	}
+	c.noteFew("the golden itself has NaN, so that nothing after it can be judged", nan)
+	c.noteFew("the float64 golden is not of this run, or not finite, and was not used", strange)
 	k := &c.Cases[0]
 	same := k.Golden.Path == k.Actual.Path && !c.otherEngines() // which is noted
 	if n, equal := c.equalOutputs(); n > 1 && equal && !k.alone && !c.otherRecordings() && !same {

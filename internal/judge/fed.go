@@ -255,7 +255,8 @@ func (r *replayed) made(site *piece.Site, t int) (list []edit.Weight) {
 			if workOf(of.Program) > workOf(site.Piece.Program)+cheapAgain*elements(v.Shape) {
 				continue
 			}
-			list = append(list, edit.Weight{Name: cmp.Or(r.frame(i), fmt.Sprintf("the %s of %s", o.Name, o.Layer)), Shape: v.Shape, DType: v.DType, Layer: o.Layer, Code: r.frame(i),
+			list = append(list, edit.Weight{Name: cmp.Or(r.frame(i), fmt.Sprintf("the %s of %s", o.Name, o.Layer)),
+				Shape: v.Shape, DType: v.DType, Layer: o.Layer, Code: r.frame(i),
 				Made: sync.OnceValues(func() (*replay.Array, error) { return replayable(site.Run(of, site.Load)) })})
 		}
 	}

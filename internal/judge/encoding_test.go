@@ -333,8 +333,7 @@ func TestPrecision(t *testing.T) {
 		k := judge.Case{Name: "run", Golden: opened(t, dir, "ref"), Actual: opened(t, dir, r.candidate), Program: p}
 		cmp := compared(t, k, judge.Options{Diagnosis: judge.Diagnosis{Evidence: evidence}})
 		report := cmp.Report(r.candidate, true)
-		place := placeOf(report)
-		assert.Equal(t, r.place, place, "%s: %s", r.candidate, r.reason)
+		assert.Equal(t, r.place, placeOf(report), "%s: %s", r.candidate, r.reason)
 		assert.Contains(t, strings.Join(report.Notes, "\n"), r.note, r.candidate)
 	}
 }

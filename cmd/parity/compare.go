@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -15,10 +17,14 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/flock"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/report/export"
 	"github.com/goparity/goparity/internal/sanitize"
+	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
 )
@@ -307,4 +313,186 @@ func (f *compareFlags) edit(cmd *cobra.Command) error {
 		}
 	}
 	return err
+}
+
+// tree is the folder that parity compare -o writes. It never replaces or removes anything that it did
+// not put there.
+type tree struct{ dir string } // empty: none is written
+
+// marker lies in a folder that parity compare wrote: who writes it holds its lock.
+const marker = ".goparity-verification"
+
+// fileWidth is how wide the lines of its files are.
+const fileWidth = 120
+
+// entries are what a tree consists of besides.
+var entries = []string{"without_injection", "with_injection", reportName, "report.html", "summary.txt"}
+
+// check refuses a folder with other files.
+func (t tree) check() error {
+	if t.dir == "" {
+		return nil
+	}
+	found, err := os.ReadDir(t.dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if len(found) > 0 && !exists(filepath.Join(t.dir, marker)) {
+		return usage("compare: %s is not empty, and parity compare did not write it: give another folder", t.dir)
+	}
+	return nil
+}
+
+// write writes everything to a folder inside the tree first, and puts it in the place of what an earlier run wrote when
+// it is complete. path is what was judged. cases is empty if nothing could be compared.
+func (t tree) write(r *report.Report, path string, cases []judge.Case) (err error) {
+	if t.dir == "" {
+		return nil
+	}
+	lock, err := flock.Acquire(context.Background(), filepath.Join(t.dir, marker), nil)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	tmp, err := os.MkdirTemp(t.dir, ".new-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	for file, write := range t.files(r, path, cases) {
+		file = filepath.Join(tmp, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), writeFile(file, write)); err != nil {
+			return err
+		}
+	}
+	for _, name := range entries {
+		from, to := filepath.Join(tmp, name), filepath.Join(t.dir, name)
+		if err := os.RemoveAll(to); err != nil {
+			return err
+		}
+		if err := os.Rename(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// files are what is written, by names.
+func (t tree) files(r *report.Report, path string, cases []judge.Case) map[string]func(io.Writer) error {
+	files := map[string]func(io.Writer) error{
+		reportName:    func(w io.Writer) error { return report.Write(w, r) },
+		"report.html": func(w io.Writer) error { return export.HTML(w, r, filepath.Join(t.dir, reportName)) },
+		"summary.txt": func(w io.Writer) error { return r.Modes().Text(w, report.TextOptions{Width: fileWidth}) },
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	name := fmt.Sprintf("layer_verification_report_%s_%s.txt", plain(filepath.Base(path)), plain(encoding(r)))
+	for i, mode := range []report.Mode{report.Standard, report.Injected} {
+		folder := entries[i]
+		var golden, actual []*dump.Run
+		for _, k := range cases {
+			if of := []*dump.Run{k.Actual, k.Injected}[i]; of != nil {
+				golden, actual = append(golden, k.Golden), append(actual, of)
+			}
+		}
+		if actual == nil {
+			continue
+		}
+		files[folder+"/"+name] = func(w io.Writer) error { return r.Verification(mode).Text(w, report.TextOptions{Width: fileWidth}) }
+		files[folder+"/mse_plot.png"] = func(w io.Writer) error { return export.PNG(w, r, mode) }
+		files[folder+"/module_names_max.txt"] = func(w io.Writer) error { return writeLayers(w, actual) }
+		files[folder+"/module_names_torch.txt"] = func(w io.Writer) error { return writeLayers(w, golden) }
+	}
+	return files
+}
+
+// writeLayers lists the layers of runs, each once, in execution order.
+func writeLayers(w io.Writer, runs []*dump.Run) (err error) {
+	seen := map[string]bool{}
+	for _, r := range runs {
+		for _, e := range r.Entries {
+			if !seen[e.Layer] && err == nil {
+				seen[e.Layer] = true
+				_, err = fmt.Fprintln(w, report.Clean(e.Layer))
+			}
+		}
+	}
+	return err
+}
+
+func encoding(r *report.Report) string {
+	if e := r.Source.Actual.Encoding; e != "" {
+		return e
+	}
+	for _, l := range r.Layers { // of a dump that does not say
+		if !l.IsInput() && l.Actual != nil {
+			return l.Actual.DType
+		}
+	}
+	return "unknown"
+}
+
+var notPlain = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
+
+// plain makes a name fit for a file's.
+func plain(s string) string {
+	s = notPlain.ReplaceAllString(s, "_")
+	return strings.TrimLeft(s[:min(len(s), 80)], ".")
+}
+
+type serveFlags struct {
+	session.Serving
+	resultFlags
+}
+
+func newServe() *cobra.Command {
+	f := serveFlags{Serving: session.Serving{Live: true}}
+	c := &cobra.Command{
+		Use:   "serve FIXTURE [--url URL]",
+		Short: "ask a server of OpenAI's API a fixture's cases, and judge its answers by the goldens",
+		Long: "serve asks each case as it is written, token ids as ids, a prompt as text, messages by chat: one at a time,\n" +
+			"from the middle of its text, all at once, and where that is right as streams, while others are answered, with\n" +
+			"stops, logit_bias and penalties. Tokens, texts and log-probabilities must be the reference's, and with --draws\n" +
+			"tokens that are drawn of its distribution.\n" +
+			"Without --url the server that fixture.yaml names in serve is asked, or started, and ended with all that it\n" +
+			"started. " + serving.KeyVariable + " is the key of a server that wants one.\n\n" +
+			"exit codes: 0 all answers are right, 1 one is wrong, 2 usage, 3 a request got no answer that can be judged",
+		Args: cobra.ExactArgs(1),
+		RunE: f.run,
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.URL, "url", "", "`address` of a server that runs, http://HOST:PORT")
+	fl.DurationVar(&f.Timeout, "timeout", serving.DefaultTimeout, "how long an answer may take")
+	fl.IntVar(&f.Parallel, "parallel", serving.DefaultParallel, "how many requests are on their way at once")
+	fl.IntVar(&f.Draws, "draws", 0, "how many tokens are drawn for each setting of sampling (default: serve.draws, or none)")
+	fl.DurationVar(&f.Start, "start-timeout", serving.DefaultStart, "how long a server that is started may take until it is ready")
+	fl.StringVar(&f.Device, "device", engine.CPU, "where the server computes, for the fixture's encodings: cpu or gpu")
+	fl.StringVar(&f.Encoding, "encoding", "", "`dtype` in which the server computes (default: by the fixture's encodings)")
+	f.add(c, reportName, "list every request, and what was asked to find a cause")
+	return c
+}
+
+func (f *serveFlags) run(cmd *cobra.Command, args []string) error {
+	switch {
+	case f.Timeout <= 0 || f.Start <= 0:
+		return usage("serve: --timeout %s, --start-timeout %s: want a time, 30s", f.Timeout, f.Start)
+	case f.Parallel < 1:
+		return usage("serve: --parallel %d: want a number from 1", f.Parallel)
+	case f.Draws < 0 || f.Draws > 0 && f.Draws < fixture.MinDraws:
+		return usage("serve: --draws %d: want %d or more, 0 for none", f.Draws, fixture.MinDraws)
+	}
+	if err := device(f.Device); err != nil {
+		return err
+	}
+	cfg := session.Config{Fixtures: args, Context: cmd.Context()}
+	return inSession(cfg, func(_ *session.Session, fx *session.Fixture) error {
+		switch _, err := fx.Serve(f.Serving); {
+		case codeOf(err) == exitUsage:
+			return err
+		case err != nil:
+			return f.write(cmd.OutOrStdout(), failed(fx.Name(), err), "", err)
+		}
+		return f.write(cmd.OutOrStdout(), fx.ServeReport(), "", nil)
+	})
 }

@@ -5,7 +5,15 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // TextOptions say how a text is written.
@@ -169,4 +177,224 @@ func (p *printer) hang(indent, lead, leadColor, text, color string) {
 		p.linef("%s%s", start, p.color(color, line))
 		start = below
 	}
+}
+
+// Markdown writes what a report says for GITHUB_STEP_SUMMARY. It stays far below 1 MiB whatever the names are: long ones
+// are cut. The report lies in file, for the next command.
+func Markdown(w io.Writer, r *Report, file string) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	d := r.Document(View{File: file})
+	fmt.Fprintf(&b, "### %s: %s\n\n", strings.ToUpper(string(d.Verdict)), mdText(d.Title))
+	if d.Fixture != "" {
+		fmt.Fprintf(&b, "%s\n\n", mdText(d.Fixture))
+	}
+	for i := range d.Sections {
+		mdSection(&b, &d.Sections[i])
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func mdSection(b *bytes.Buffer, s *Section) {
+	if s.Folded {
+		fmt.Fprintf(b, "<details><summary>%s</summary>\n\n", mdText(s.Heading))
+	} else if s.Heading != "" {
+		fmt.Fprintf(b, "#### %s\n\n", mdText(s.Heading))
+	}
+	if s.Table != nil {
+		mdTable(b, s.Table)
+	}
+	for _, l := range s.Lines {
+		lead, text := "", mdText(l.Text)
+		if l.Lead != "" {
+			lead = "**" + mdText(l.Lead) + ":** "
+		}
+		if l.Code != "" {
+			lead += mdCode(l.Code) + " "
+		}
+		if l.Paste {
+			text = mdCode(l.Text)
+		}
+		fmt.Fprintf(b, "%s- %s%s\n", strings.Repeat("  ", l.Level), lead, text)
+	}
+	if s.More > 0 {
+		fmt.Fprintf(b, "\n… and %d more, all in report.json\n", s.More)
+	}
+	if s.Folded {
+		b.WriteString("\n</details>\n")
+	}
+	b.WriteByte('\n')
+}
+
+// mdTable writes a table, and below it what else is said of its rows.
+func mdTable(b *bytes.Buffer, t *Table) {
+	fmt.Fprintf(b, "| %s |\n|%s%s%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", t.Name+1), strings.Repeat("---:|", t.Figures),
+		strings.Repeat("---|", len(t.Head)-t.Name-1-t.Figures))
+	for _, row := range t.Rows {
+		cells := make([]string, len(row))
+		for i, c := range row {
+			if cells[i] = mdText(c); i == t.Name {
+				cells[i] = mdCode(c)
+			}
+		}
+		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	b.WriteByte('\n')
+	for i, row := range t.Rows {
+		for _, text := range t.below(i) {
+			fmt.Fprintf(b, "- %s %s\n", mdCode(row[t.Name]), mdText(text))
+		}
+	}
+}
+
+var markup = regexp.MustCompile("[\\\\`*_{}\\[\\]<>#|~&!]")
+
+// mdText escapes what Markdown and HTML would take for markup.
+func mdText(s string) string {
+	return markup.ReplaceAllString(middle(Clean(s), maxSummaryCell), `\$0`)
+}
+
+// mdCode is s as code that may stand in a table: a backtick, which nothing escapes there, becomes an apostrophe.
+func mdCode(s string) string {
+	s = strings.ReplaceAll(middle(Clean(s), maxSummaryCell), "`", "'")
+	return "`" + strings.ReplaceAll(s, "|", `\|`) + "`"
+}
+
+// Annotations writes GitHub workflow commands, one error line each for the verdict and the rows that
+// fail by themselves, at most ten. A run that passes has none.
+func Annotations(w io.Writer, r *Report) error {
+	if err := r.check(); err != nil || r.Verdict == Pass {
+		return err
+	}
+	says, names := [][2]string{{strings.TrimSpace("parity " + Clean(r.Fixture)), Clean(Headline(r))}}, namingOf(r.Layers)
+	for _, l := range r.rows((*Layer).fails) {
+		var said []string
+		for i, c := range figureCells(l) {
+			if c != "" && c != noFigure {
+				said = append(said, figureHeads[i]+" "+c)
+			}
+		}
+		said = append(said, Clean(l.why()))
+		says = append(says, [2]string{middle(names.row(l), 100), string(l.Status) + ": " + strings.Join(said, ", ")})
+	}
+	var b bytes.Buffer
+	for _, s := range says[:min(len(says), maxAnnotations)] {
+		fmt.Fprintf(&b, "::error title=%s::%s\n", commandProperty.Replace(s[0]), commandData.Replace(middle(s[1], maxSummaryCell)))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// GitHub's own escapes: in a message, and in a property, which ends at a comma or colon.
+var (
+	commandData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	commandProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// Clean makes a string from a dump fit to print on one line, see [sanitize.Line].
+func Clean(s string) string { return sanitize.Line(s) }
+
+// num writes a figure with three digits: "1.4e-6", "0.998", "inf".
+func num(f Float) string {
+	v := float64(f)
+	s := strconv.FormatFloat(v, 'g', 3, 64)
+	if v != 0 && math.Abs(v) < 1e-3 {
+		s = strconv.FormatFloat(v, 'e', 2, 64)
+	}
+	mantissa, exponent, ok := strings.Cut(s, "e")
+	if !ok {
+		return strings.TrimPrefix(strings.ReplaceAll(s, "Inf", "inf"), "+")
+	}
+	if strings.Contains(mantissa, ".") {
+		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
+	}
+	e, _ := strconv.Atoi(exponent)
+	return mantissa + "e" + strconv.Itoa(e)
+}
+
+// sentence makes a sentence of a clause, as verdicts and causes are written: with a capital, unless
+// it begins with one of names or with what is written like the name of a layer or a number, and
+// with a full stop. Empty stays empty.
+func sentence(clause string, names ...string) string {
+	if clause == "" {
+		return ""
+	}
+	word, _, _ := strings.Cut(clause, " ")
+	word = strings.TrimRight(word, ",:;")
+	if !slices.Contains(names, word) && !strings.ContainsAny(word, "._/0123456789") {
+		first, size := utf8.DecodeRuneInString(clause)
+		clause = string(unicode.ToUpper(first)) + clause[size:]
+	}
+	if !strings.ContainsAny(clause[len(clause)-1:], ".!?") {
+		clause += "."
+	}
+	return clause
+}
+
+// few joins the first n of some names.
+func few(names []string, n int) string {
+	text := strings.Join(names[:n], ", ")
+	if n < len(names) {
+		text += fmt.Sprintf(", … and %d more", len(names)-n)
+	}
+	return text
+}
+
+// count writes "1 layer", "2 layers", "2 passes".
+func count(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		noun += "e"
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// are is the verb of so many things.
+func are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// width is the number of columns of s, at one column a rune.
+func width(s string) int { return utf8.RuneCountInString(s) }
+
+// wrap breaks s at spaces into lines of at most n columns. A longer word has a line of its own.
+func wrap(s string, n int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(s) {
+		switch line := &lines[len(lines)-1]; {
+		case *line == "":
+			*line = word
+		case width(*line)+1+width(word) > n:
+			lines = append(lines, word)
+		default:
+			*line += " " + word
+		}
+	}
+	return lines
+}
+
+// joined joins what is not empty.
+func joined(sep string, parts ...string) string { return strings.Join(filled(parts), sep) }
+
+// filled are the texts that are not empty.
+func filled(texts []string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" })
+}
+
+// once are the texts, each where it stands first.
+func once(texts []string) (out []string) {
+	for _, t := range texts {
+		if !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
 }

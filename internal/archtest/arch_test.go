@@ -26,7 +26,7 @@ import (
 // layers lists the packages in the order of the data. A package may import those in the rows above
 // its own, but not those in its row or below it. "tensor/*" is every package directly below tensor.
 var layers = [][]string{
-	{"internal/secret", "internal/mapfile", "internal/smallfloat"}, {"internal/sanitize"}, {"internal/flock"},
+	{"internal/sanitize", "internal/mapfile", "internal/smallfloat"}, {"internal/flock"},
 	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/subtest",
 		"internal/supervise", "internal/picture", "internal/transformers",
 		"internal/places", "internal/setting"},

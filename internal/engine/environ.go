@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/secret"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // lookup returns the value of a variable; of several the last counts, as for os/exec.
@@ -56,7 +56,7 @@ func offlineEnv(env []string) []string {
 
 // maskTexts removes the secrets from the text files of a dump: run.json, lists of names, printed
 // tensors.
-func maskTexts(dir string, secrets *secret.Values) error {
+func maskTexts(dir string, secrets *sanitize.Secrets) error {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		text := slices.Contains([]string{".json", ".txt", ".log"}, filepath.Ext(path))
 		if err != nil || !text || !d.Type().IsRegular() {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/goparity/goparity/internal/secret"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // Event is one line of progress.
@@ -35,7 +35,7 @@ type eventError struct {
 
 // eventReader takes the lines of a progress pipe. An engine may write any number of them.
 type eventReader struct {
-	secrets  *secret.Values
+	secrets  *sanitize.Secrets
 	to       func(Event) // may be nil
 	events   int
 	warnings []string
@@ -65,7 +65,7 @@ func (h *eventReader) line(line []byte) {
 }
 
 // clean removes the secrets from all texts of an event, and shortens them.
-func (e *Event) clean(secrets *secret.Values) {
+func (e *Event) clean(secrets *sanitize.Secrets) {
 	texts := []*string{&e.Phase, &e.Warning}
 	if e.Model != nil {
 		texts = append(texts, &e.Model.Class, &e.Model.File)

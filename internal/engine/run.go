@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/goparity/goparity/internal/secret"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
@@ -70,7 +70,7 @@ func command(job Job, opt Options) (supervise.Command, error) {
 		env = os.Environ()
 	}
 	env = offlineEnv(env)
-	cmd := supervise.Command{LogFile: opt.LogFile, Secrets: secret.FromEnv(env)}
+	cmd := supervise.Command{LogFile: opt.LogFile, Secrets: sanitize.SecretsOf(env)}
 	if cmd.LogFile == "" {
 		cmd.LogFile = job.Out + ".log"
 	}

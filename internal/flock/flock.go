@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/goparity/goparity/internal/secret"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // poll is how often Take tries to get a lock that another process holds.
@@ -62,7 +62,7 @@ func Acquire(ctx context.Context, path string, waiting func(holder string)) (*Lo
 			// The lock is valid without this text, so errors do not matter.
 			f.Truncate(0)
 			f.WriteAt(fmt.Appendf(nil, "pid %d, %.300s, since %s", os.Getpid(),
-				secret.FromEnv(os.Environ()).Redact(strings.Join(os.Args, " ")), time.Now().UTC().Format(time.RFC3339)), 0)
+				sanitize.SecretsOf(os.Environ()).Redact(strings.Join(os.Args, " ")), time.Now().UTC().Format(time.RFC3339)), 0)
 			return &Lock{file: f, undo: bequeath(f)}, nil
 		case !busy:
 			continue

@@ -18,7 +18,7 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/secret"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/weights"
 )
 
@@ -267,10 +267,10 @@ func Write(w io.Writer, r *Report) error {
 	out.Schema = Schema
 	out.Summary = Count(r.Layers)
 	out.Stages, out.Bisect = r.JudgedStages(), r.bisect()
-	out.Error = secret.OfProcess().Redact(r.Error)
+	out.Error = sanitize.Redact(r.Error)
 	out.Notes = make([]string, len(r.Notes))
 	for i, note := range r.Notes {
-		out.Notes[i] = secret.OfProcess().Redact(note)
+		out.Notes[i] = sanitize.Redact(note)
 	}
 	out.Unmatched = Unmatched{Golden: orEmpty(r.Unmatched.Golden), Actual: orEmpty(r.Unmatched.Actual)}
 	out.Layers = orEmpty(r.Layers)

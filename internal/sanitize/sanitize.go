@@ -1,13 +1,16 @@
-// Package sanitize escapes untrusted text for terminals, go test and CI logs: what an engine prints, the names
+// Package sanitize makes untrusted text fit for terminals, go test, CI logs and files: what an engine prints, the names
 // in its files, its errors. What it returns is for reading only: labels are joined and looked up as they are.
+//
+// It escapes what is obeyed, and overwrites passwords and tokens. There are two ways to know a secret: it is the value
+// of a variable whose name says so, or it has the form of one: a token that begins as those of a known service do, a
+// password in a URL, a header, a private key. What a model is made of has neither (hashes, layers, tokens of a
+// tokenizer), and stays as it is.
 package sanitize
 
 import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/goparity/goparity/internal/secret"
 )
 
 // Line returns s for one line: line breaks and tabs become spaces, and what does not print (escape
@@ -15,7 +18,7 @@ import (
 // it keeps others from obeying: workflow commands (::error::, ##vso[…], ##[…], ##teamcity[…]),
 // attachments ([[ATTACHMENT|…]]), and results of go test (--- PASS:, === RUN). A secret becomes ***.
 func Line(s string) string {
-	return neutral(visible(breaks.Replace(secret.OfProcess().Redact(s))))
+	return neutral(visible(breaks.Replace(Redact(s))))
 }
 
 var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ")
@@ -24,7 +27,7 @@ var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ")
 // are full of.
 func Text(s string) string {
 	s = sequence.ReplaceAllString(strings.ReplaceAll(s, "\r\n", "\n"), "")
-	lines := strings.Split(secret.OfProcess().Redact(s), "\n")
+	lines := strings.Split(Redact(s), "\n")
 	for i, line := range lines {
 		line = neutral(visible(line))
 		if verdict.MatchString(line) {

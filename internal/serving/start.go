@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goparity/goparity/internal/secret"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
@@ -48,7 +48,7 @@ func Start(ctx context.Context, p Program) (*Server, error) {
 	go func() {
 		defer close(s.done)
 		s.err = supervise.Run(inner, supervise.Command{Path: p.Command[0], Args: p.Command[1:], Dir: p.Dir, Env: p.Env,
-			LogFile: p.LogFile, Grace: stopGrace, Secrets: secret.FromEnv(p.Env)})
+			LogFile: p.LogFile, Grace: stopGrace, Secrets: sanitize.SecretsOf(p.Env)})
 	}()
 	for {
 		select {

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/goparity/goparity/internal/secret"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // logFile takes the program's stdout and stderr. What the program writes comes through a pipe, so
@@ -19,7 +19,7 @@ type logFile struct {
 
 // openLog creates or empties the file, and begins to read what the program will write. Only its
 // owner may read the file.
-func openLog(path string, secrets *secret.Values) (*logFile, error) {
+func openLog(path string, secrets *sanitize.Secrets) (*logFile, error) {
 	l := &logFile{}
 	var err error
 	if l.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {

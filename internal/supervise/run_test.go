@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/secret"
+	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
@@ -213,7 +213,7 @@ func TestSecretsDoNotLeaveTheEngine(t *testing.T) {
 	p := newPlay(t)
 	c := p.command("say:before", "env:TOKEN", "progress:very-secret-word", "exit:1")
 	c.Env = append(c.Env, "TOKEN=very-secret-word")
-	c.Secrets = secret.FromEnv(c.Env)
+	c.Secrets = sanitize.SecretsOf(c.Env)
 	err := supervise.Run(t.Context(), c)
 	var exit *supervise.ExitError
 	require.ErrorAs(t, err, &exit)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/goparity/goparity/internal/secret"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // Command is a program to run under supervision.
@@ -22,7 +22,7 @@ type Command struct {
 	LogFile  string            // gets stdout and stderr; it is truncated first
 	Progress func(line []byte) // called for each line of the progress pipe, see Run; must not keep line
 	Grace    time.Duration     // time between SIGTERM and SIGKILL; 0: DefaultGrace
-	Secrets  *secret.Values    // overwritten with asterisks in the log and in errors; nil: those of a known form
+	Secrets  *sanitize.Secrets // overwritten with asterisks in the log and in errors; nil: those of a known form
 }
 
 // Run starts the program and returns when it has ended and all its descendants are dead.

@@ -1,4 +1,4 @@
-package secret
+package sanitize
 
 const (
 	// minSubstring is from how many bytes on the value of a variable is overwritten wherever it stands.

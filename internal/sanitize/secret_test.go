@@ -1,4 +1,4 @@
-package secret_test
+package sanitize_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/secret"
+	"github.com/goparity/goparity/internal/sanitize"
 )
 
 // letters returns n letters and digits as a token has them.
@@ -78,12 +78,12 @@ func TestSecretsByTheirForm(t *testing.T) {
 		{"hf_" + strings.Repeat("a", 27), "hf_" + strings.Repeat("a", 27), "too long for a word"},
 		{"https://hooks.slack.com/services/T00/B00/" + letters(24), letters(24), "a hook"},
 	} {
-		got := (*secret.Values)(nil).Redact(c.text)
+		got := (*sanitize.Secrets)(nil).Redact(c.text)
 		assert.NotContains(t, got, c.secret, c.reason)
 		assert.Contains(t, got, "***", c.reason)
 		path := filepath.Join(t.TempDir(), "log")
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
-		require.NoError(t, (*secret.Values)(nil).MaskFile(path))
+		require.NoError(t, (*sanitize.Secrets)(nil).MaskFile(path))
 		masked, err := os.ReadFile(path)
 		require.NoError(t, err)
 		assert.Len(t, masked, len(c.text), "nothing moves")
@@ -108,7 +108,7 @@ func TestWhatIsNoSecret(t *testing.T) {
 		"token 151644 of the vocabulary", "##ing ##token", "Ġtoken", "password: required", "api_key=None",
 		"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "Ap_" + letters(33), "Ġghp_" + letters(33), "éhf_" + letters(33),
 	} {
-		assert.Equal(t, text, (*secret.Values)(nil).Redact(text))
+		assert.Equal(t, text, (*sanitize.Secrets)(nil).Redact(text))
 	}
 }
 
@@ -147,15 +147,15 @@ func TestSecretsOfAnEnvironment(t *testing.T) {
 		{"MASK_TOKEN=[MASK]", "[MASK]", "[MASK]", "a tokenizer's"},
 		{"PWD=/tmp/abcDEF", "/tmp/abcDEF", "/tmp/abcDEF", "the working folder"},
 	} {
-		assert.Equal(t, c.want, secret.FromEnv([]string{"A=b", c.env}).Redact(c.text), "%s: %s", c.env, c.reason)
+		assert.Equal(t, c.want, sanitize.SecretsOf([]string{"A=b", c.env}).Redact(c.text), "%s: %s", c.env, c.reason)
 	}
-	v := secret.FromEnv([]string{"A_TOKEN=abcDEF12", "B_TOKEN=", "C_TOKEN=abcDEF123456"})
+	v := sanitize.SecretsOf([]string{"A_TOKEN=abcDEF12", "B_TOKEN=", "C_TOKEN=abcDEF123456"})
 	assert.Equal(t, "*** x***x", v.Redact("abcDEF12 xabcDEF123456x"), "the longer one first, and nothing of it is left")
 }
 
 // However a log is written, no piece of a secret passes.
 func TestWriter(t *testing.T) {
-	v := secret.FromEnv([]string{"A_TOKEN=very-secret-word"})
+	v := sanitize.SecretsOf([]string{"A_TOKEN=very-secret-word"})
 	token := "hf_" + letters(34)
 	key := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat(letters(64)+"\n", 20) + "-----END PRIVATE KEY-----\n"
 	for _, text := range []string{
@@ -193,7 +193,7 @@ func TestWriter(t *testing.T) {
 // Wherever an endless line is cut into windows, each byte is what it is where all of it is masked at
 // once: what tells a secret from other text may stand in another window.
 func TestAnEndlessLine(t *testing.T) {
-	v := secret.FromEnv([]string{"DB_PASSWORD=hunter2", "API_TOKEN=" + strings.Repeat("long-value!", 4000)})
+	v := sanitize.SecretsOf([]string{"DB_PASSWORD=hunter2", "API_TOKEN=" + strings.Repeat("long-value!", 4000)})
 	for _, c := range []struct{ text, reason string }{
 		{"https://me:wooden@example.com/x ", "the user tells a password"},
 		{"Authorization: Bearer " + letters(30) + " ", "a header's name"},

@@ -1,10 +1,4 @@
-// Package secret keeps passwords and tokens out of logs, files and messages.
-//
-// There are two ways to know a secret: it is the value of a variable whose name says so, or it has
-// the form of one: a token that begins as those of a known service do, a password in a URL, a
-// header, a private key. What a model is made of has neither (hashes, layers, tokens of a
-// tokenizer), and stays as it is.
-package secret
+package sanitize
 
 import (
 	"bytes"
@@ -23,8 +17,8 @@ import (
 	"unicode/utf8"
 )
 
-// Values are known secrets. A nil *Values knows none: only what has the form of a secret is one.
-type Values struct {
+// Secrets are known ones. A nil *Secrets knows none: only what has the form of a secret is one.
+type Secrets struct {
 	substrings [][]byte // the longest first, so that nothing is left of one that begins with another
 	wholeWords [][]byte // that could be parts of names: only where they stand alone
 }
@@ -38,10 +32,10 @@ var (
 	publicName = regexp.MustCompile(`(?i)PUBLIC`)
 )
 
-// FromEnv returns the secrets of an environment, KEY=value: the values of variables whose names say
+// SecretsOf returns the secrets of an environment, KEY=value: the values of variables whose names say
 // so and the passwords in URLs, each also as JSON and URLs spell it.
-func FromEnv(env []string) *Values {
-	v := &Values{}
+func SecretsOf(env []string) *Secrets {
+	v := &Secrets{}
 	for _, kv := range env {
 		key, value, _ := strings.Cut(kv, "=")
 		if secretName.MatchString(key) && !publicName.MatchString(key) {
@@ -61,8 +55,11 @@ func FromEnv(env []string) *Values {
 	return v
 }
 
-// OfProcess returns the secrets of this process's environment, as it was when first asked for.
-var OfProcess = sync.OnceValue(func() *Values { return FromEnv(os.Environ()) })
+// ofProcess returns the secrets of this process's environment, as it was when first asked for.
+var ofProcess = sync.OnceValue(func() *Secrets { return SecretsOf(os.Environ()) })
+
+// Redact replaces each secret of this process's environment, and what has the form of one, by ***.
+func Redact(text string) string { return ofProcess().Redact(text) }
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)
@@ -70,7 +67,7 @@ func exists(path string) bool {
 }
 
 // add adds a value in all spellings, line by line, because logs are read so.
-func (v *Values) add(value string, weakName bool) {
+func (v *Secrets) add(value string, weakName bool) {
 	for line := range strings.Lines(value) {
 		line = strings.TrimSpace(line)
 		if !isCandidate(line) || weakName && isPlain(line) {
@@ -122,7 +119,7 @@ func isCandidate(s string) bool {
 
 // spans returns where the secrets of b are, as offsets of their beginnings and ends, in order and
 // without overlaps.
-func (v *Values) spans(b []byte) [][2]int {
+func (v *Secrets) spans(b []byte) [][2]int {
 	var found [][2]int
 	if v != nil {
 		for _, s := range v.substrings {
@@ -180,7 +177,7 @@ func standsAlone(b []byte, from, to int) bool {
 }
 
 // Redact replaces each secret in a text by ***.
-func (v *Values) Redact(text string) string {
+func (v *Secrets) Redact(text string) string {
 	spans := v.spans([]byte(text))
 	if len(spans) == 0 {
 		return text
@@ -196,7 +193,7 @@ func (v *Values) Redact(text string) string {
 }
 
 // masked returns a copy of b[from:to] with each byte of a secret of b overwritten by an asterisk.
-func (v *Values) masked(b []byte, from, to int) []byte {
+func (v *Secrets) masked(b []byte, from, to int) []byte {
 	out := bytes.Clone(b[from:to])
 	for _, s := range v.spans(b) {
 		for i := max(s[0], from); i < min(s[1], to); i++ {
@@ -209,10 +206,10 @@ func (v *Values) masked(b []byte, from, to int) []byte {
 // Writer returns a writer that passes on to w what is written to it, with each byte of a secret
 // overwritten by an asterisk. It keeps a line until it is complete, and a private key, but of an
 // endless line not much more than 64 KiB. Close passes on the rest; it does not close w.
-func (v *Values) Writer(w io.Writer) io.WriteCloser { return &writer{v: v, w: w} }
+func (v *Secrets) Writer(w io.Writer) io.WriteCloser { return &writer{v: v, w: w} }
 
 type writer struct {
-	v      *Values
+	v      *Secrets
 	w      io.Writer
 	kept   []byte
 	passed int // how many bytes of kept are passed on: they stay to tell what the next ones are
@@ -269,7 +266,7 @@ func (w *writer) Close() error {
 }
 
 // margin is how many bytes on both sides of a byte tell whether it is part of a secret.
-func (v *Values) margin() int {
+func (v *Secrets) margin() int {
 	n := reach
 	if v != nil {
 		for _, list := range [][][]byte{v.substrings, v.wholeWords} {
@@ -283,7 +280,7 @@ func (v *Values) margin() int {
 
 // MaskFile overwrites each byte of a secret in a file with an asterisk, so that nothing in it
 // moves.
-func (v *Values) MaskFile(path string) error {
+func (v *Secrets) MaskFile(path string) error {
 	text, err := os.ReadFile(path)
 	if err == nil {
 		if masked := v.masked(text, 0, len(text)); !bytes.Equal(masked, text) {

@@ -73,7 +73,6 @@ func newCompare() *cobra.Command {
 	return c
 }
 
-// add adds all flags.
 func (f *compareFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	f.addPair(c)
@@ -190,7 +189,6 @@ func (f *compareFlags) run(cmd *cobra.Command, _ []string) error {
 	return f.resultFlags.write(cmd.OutOrStdout(), r, f.out.dir, err)
 }
 
-// judgeFixture judges the run of a fixture.
 func (f *compareFlags) judgeFixture(ctx context.Context) (r *report.Report, cases []judge.Case, err error) {
 	cfg := session.Config{Fixtures: []string{f.fixture}, Run: f.now, Mode: f.mode, Observer: f.observer,
 		Diagnose: f.diagnose, Context: ctx}
@@ -205,7 +203,6 @@ func (f *compareFlags) judgeFixture(ctx context.Context) (r *report.Report, case
 	return r, cases, err
 }
 
-// failed is the report of a comparison that could not be made.
 func failed(name string, err error) *report.Report {
 	r := &report.Report{Fixture: name, Verdict: report.Error, Error: err.Error()}
 	var none *judge.NothingError
@@ -251,7 +248,6 @@ func (f *resultFlags) write(stdout io.Writer, r *report.Report, dir string, caus
 	return exitOf(r)
 }
 
-// exitOf returns the exit code of a verdict.
 func exitOf(r *report.Report) error {
 	switch r.Verdict {
 	case report.Pass:
@@ -325,7 +321,6 @@ const marker = ".goparity-verification"
 // fileWidth is how wide the lines of its files are.
 const fileWidth = 120
 
-// entries are what a tree consists of besides.
 var entries = []string{"without_injection", "with_injection", reportName, "report.html", "summary.txt"}
 
 // check refuses a folder with other files.
@@ -377,7 +372,6 @@ func (t tree) write(r *report.Report, path string, cases []judge.Case) (err erro
 	return nil
 }
 
-// files are what is written, by names.
 func (t tree) files(r *report.Report, path string, cases []judge.Case) map[string]func(io.Writer) error {
 	files := map[string]func(io.Writer) error{
 		reportName:    func(w io.Writer) error { return report.Write(w, r) },
@@ -407,7 +401,6 @@ func (t tree) files(r *report.Report, path string, cases []judge.Case) map[strin
 	return files
 }
 
-// writeLayers lists the layers of runs, each once, in execution order.
 func writeLayers(w io.Writer, runs []*dump.Run) (err error) {
 	seen := map[string]bool{}
 	for _, r := range runs {

@@ -175,7 +175,6 @@ func (r runner) list(t *table) {
 		strings.Join(r.Paths, ", "), strings.Join(r.Records, ", "))
 }
 
-// requirements lists what an engine needs: "torch==2.15.0", "max[serve]==26.7.0".
 func requirements(name string) (out []string) {
 	for line := range strings.Lines(engine.Requirements[name]) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -185,7 +184,6 @@ func requirements(name string) (out []string) {
 	return out
 }
 
-// requirement is the line of an engine's requirements for a package.
 func requirement(name, pkg string) string {
 	for _, line := range requirements(name) {
 		if strings.HasPrefix(line, pkg+"==") || strings.HasPrefix(line, pkg+"[") {
@@ -195,7 +193,6 @@ func requirement(name, pkg string) string {
 	return pkg
 }
 
-// devices lists the processor and the GPUs.
 func (t *table) devices(ctx context.Context) {
 	t.row("processor", runtime.GOARCH != "amd64" || cpu.X86.HasAVX2, "%s, %d cores; on amd64 MAX needs AVX2", runtime.GOARCH, runtime.NumCPU())
 	devices, err := engine.PickGPUs(ctx, engine.System(), os.Environ())
@@ -409,7 +406,6 @@ func copyStatus(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// listChanges prints the edits and says how many there are.
 func listChanges(w io.Writer, o *transformers.Overlay) (int, error) {
 	changes, err := o.Changes()
 	for _, c := range changes {

@@ -25,10 +25,8 @@ import (
 // one more: engine.KEY=VALUE.
 type keys map[string]func(value string) error
 
-// names lists the keys.
 func (k keys) names() []string { return slices.Sorted(maps.Keys(k)) }
 
-// set reads KEY=VALUE.
 func (k keys) set(given string) error {
 	key, value, ok := strings.Cut(given, "=")
 	take := k[key]
@@ -46,7 +44,6 @@ func (k keys) set(given string) error {
 	return take(value)
 }
 
-// addKeys adds a flag that takes KEY=VALUE.
 func addKeys(c *cobra.Command, flag, usage string, k keys) {
 	c.Flags().Func(flag, usage, k.set)
 	aliases(c, flag, k.names()...)
@@ -116,7 +113,6 @@ func parseWithin(limits []string) (compare.Criteria, error) {
 	return asked, nil
 }
 
-// addJSON adds --json, a file to write.
 func addJSON(c *cobra.Command, to *string, what string) {
 	c.Flags().StringVar(to, "json", "", "write "+what+" to this `file` (- for standard output)")
 }
@@ -128,13 +124,11 @@ type inputFlags struct {
 	compute  tensor.DType // what --assume encoding names, as assume reads it
 }
 
-// addPair adds the flags of two dumps.
 func (f *inputFlags) addPair(c *cobra.Command) {
 	c.Flags().StringVar(&f.Golden, "golden", "", "the reference's `dump`: a folder or a file")
 	c.Flags().StringVar(&f.Actual, "actual", "", "the candidate's `dump`")
 }
 
-// addAssume adds the flag of what a dump does not say itself.
 func (f *inputFlags) addAssume(c *cobra.Command) {
 	addKeys(c, "assume", "what the files do not say, as `KEY=VALUE`; may be repeated:\n"+
 		"raw       dtype and shape of headerless files, f32:4x8 (default: those of the golden)\n"+
@@ -144,7 +138,6 @@ func (f *inputFlags) addAssume(c *cobra.Command) {
 		keys{"raw": once(&f.Raw), "fp8": once(&f.FP8), "encoding": once(&f.Encoding), "pad_mask": once(&f.PadMask)})
 }
 
-// addNames adds the flag that says which layers belong together.
 func (f *inputFlags) addNames(c *cobra.Command) {
 	c.Flags().StringVar(&f.Names, "names", "",
 		"YAML `file` with names, ignore and scope as in fixture.yaml: which layers belong together and which count")
@@ -171,7 +164,6 @@ func (f *inputFlags) positional(command string, args []string) error {
 	return nil
 }
 
-// refuseOverwrite refuses to write to one of the inputs.
 func (f *inputFlags) refuseOverwrite(outs ...string) error {
 	for _, in := range f.Paths() {
 		if i := slices.IndexFunc(outs, func(out string) bool { return sameFile(*in, out) }); i >= 0 {
@@ -217,7 +209,6 @@ func (f *inputFlags) options() (opt judge.Options, err error) {
 	return opt, nil
 }
 
-// readNames reads the file of --names.
 func readNames(file string) (*fixture.Matching, error) {
 	m, err := fixture.LoadMatching(file)
 	if wrong := (*fixture.Error)(nil); errors.As(err, &wrong) {

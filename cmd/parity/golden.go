@@ -87,7 +87,6 @@ func newGoldenLs() *cobra.Command {
 	return c
 }
 
-// lsRun lists the files of a run, and its tensors.
 func lsRun(s *store.Store, k *store.Kept, long bool) (rows [][]string, err error) {
 	row := func(file, tensors, engine, date string) {
 		size := int64(0)
@@ -328,7 +327,6 @@ func fixturesOf(args []string) (dirs []string, err error) {
 	return dirs, nil
 }
 
-// fixture updates one fixture and judges its recorded run.
 func (f *updateFlags) fixture(cmd *cobra.Command, dir string) error {
 	update, stdout := setting.UpdateAll, cmd.OutOrStdout()
 	if f.onlyNew {
@@ -363,12 +361,10 @@ func (f *updateFlags) fixture(cmd *cobra.Command, dir string) error {
 	return err
 }
 
-// renew writes goldens.
 func renew(cfg session.Config, stdout io.Writer) error {
 	return inSession(cfg, func(s *session.Session, _ *session.Fixture) error { return s.Update(stdout) })
 }
 
-// inSession opens a fixture for what do does with it.
 func inSession(cfg session.Config, do func(*session.Session, *session.Fixture) error) error {
 	s, err := session.Start(cfg)
 	if err != nil {

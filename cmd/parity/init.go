@@ -129,7 +129,6 @@ type port struct {
 //go:embed port
 var portFiles embed.FS
 
-// write writes the files of a port, where nothing of it is.
 func (f *initFlags) write(p *port) (written []string, err error) {
 	texts, err := template.ParseFS(portFiles, "port/*")
 	if err != nil {
@@ -159,7 +158,6 @@ func (f *initFlags) write(p *port) (written []string, err error) {
 	return written, nil
 }
 
-// judge imports the goldens, judges the candidate, and keeps its run.
 func (f *initFlags) judge(ctx context.Context, stdout io.Writer) (r *report.Report, err error) {
 	cfg := session.Config{Fixtures: []string{f.dir}, Update: setting.UpdateAll, GoldenDump: f.golden, Context: ctx}
 	if err := renew(cfg, stdout); err != nil {
@@ -200,7 +198,6 @@ func packageName(folder string) string {
 	return name
 }
 
-// recorded is the name of the run that init records.
 const recorded = "candidate"
 
 // port reads what is written of the golden, the candidate and the folder. What makes no goldens is refused.
@@ -271,7 +268,6 @@ func (f *initFlags) model(p *port, golden []*dump.Run) (err error) {
 	return err
 }
 
-// beside is a path as a fixture in the new folder writes it.
 func (f *initFlags) beside(path string) (string, error) {
 	from, e1 := filepath.Abs(f.dir)
 	to, e2 := filepath.Abs(path)
@@ -279,7 +275,6 @@ func (f *initFlags) beside(path string) (string, error) {
 	return quote(filepath.ToSlash(rel)), errors.Join(e1, e2, e3)
 }
 
-// casesOf are the cases of goldens, as fixture.yaml has them.
 func casesOf(golden []*dump.Run) (cases []string, err error) {
 	for _, g := range golden {
 		if err := session.MakesGoldens(g); err != nil {

@@ -53,7 +53,6 @@ func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string) (
 	return c.Report(name, true), c.Cases, nil
 }
 
-// compare compares runs of one pass.
 func (in *inputs) compare(ctx context.Context) (*judge.Comparison, error) {
 	collectSeldom()
 	cases, err := in.pair()
@@ -188,7 +187,6 @@ func (in *inputs) anyAlongPath() bool {
 	return slices.ContainsFunc(in.all(), func(r *dump.Run) bool { return r.Info.AlongPath() })
 }
 
-// comparePaths judges runs along execution paths, each path by itself.
 func (in *inputs) comparePaths(ctx context.Context, name string) (r *report.Report, err error) {
 	runs, err := in.pathRuns()
 	if err != nil {
@@ -258,7 +256,6 @@ func (f *inputFlags) asks() (tokens, tensors bool, err error) {
 	return tokens, tensors, err
 }
 
-// compareTokens judges the generated tokens of all texts of the golden.
 func (in *inputs) compareTokens(ctx context.Context, name string) (all *report.Report, err error) {
 	opt := continuation.Options{Judge: in.opt, Encoding: in.compute}
 	if in.Tokens != nil {

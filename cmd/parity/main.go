@@ -37,7 +37,6 @@ import (
 	"github.com/goparity/goparity/internal/subtest"
 )
 
-// Exit codes.
 const (
 	exitPass     = 0
 	exitMismatch = 1
@@ -53,7 +52,6 @@ func main() {
 	os.Exit(code)
 }
 
-// exitError carries an exit code.
 type exitError struct {
 	code int
 	error
@@ -71,7 +69,6 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// codeOf returns the exit code of an error.
 func codeOf(err error) int {
 	var e *exitError
 	var scope *judge.ScopeError
@@ -232,7 +229,6 @@ func writeOutput(path string, stdout io.Writer, write func(io.Writer) error) err
 	return writeFile(path, write)
 }
 
-// writeJSON is writeOutput of a value.
 func writeJSON(path string, stdout io.Writer, v any) error {
 	return writeOutput(path, stdout, func(w io.Writer) error {
 		e := json.NewEncoder(w)
@@ -270,7 +266,6 @@ func readReport(path string) (*report.Report, error) {
 	return r, nil
 }
 
-// findReport reads a report.json, or the one of a folder.
 func findReport(path string) (r *report.Report, file string, err error) {
 	if file = path; isDir(path) {
 		file = filepath.Join(path, reportName)
@@ -281,7 +276,6 @@ func findReport(path string) (r *report.Report, file string, err error) {
 	return r, file, err
 }
 
-// noReport says what writes a report.json.
 func noReport(path string) error {
 	return fmt.Errorf("%s has no %s: parity compare --json, parity compare -o and go test with PARITY_OUT write one", path, reportName)
 }
@@ -301,7 +295,6 @@ func foldersOf(path string) (dirs []string, err error) {
 	return dirs, err
 }
 
-// writeTable writes rows in columns.
 func writeTable(w io.Writer, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {

@@ -40,7 +40,6 @@ type settings struct {
 	why         string // the task is what it is, in brackets
 }
 
-// keys are all settings.
 func (s *settings) keys() keys {
 	j := &s.job
 	return keys{
@@ -92,7 +91,6 @@ func (s *settings) keys() keys {
 	}
 }
 
-// oneOf takes one of a few words.
 func oneOf(to *string, words ...string) func(string) error {
 	return func(v string) error {
 		if *to = v; !slices.Contains(words, v) {
@@ -195,7 +193,6 @@ func localModel(model string) (bool, error) {
 	return false, nil
 }
 
-// device checks the value of --device.
 func device(name string) error {
 	if name != engine.CPU && name != engine.GPU {
 		return usage("--device %q: want cpu or gpu", name)
@@ -236,7 +233,6 @@ func newPlan() *cobra.Command {
 	return c
 }
 
-// plan plans inputs for a model, and the execution paths that an engine runs.
 func (s *settings) plan(paths []string, budget time.Duration) (plan battery.Plan, err error) {
 	dir, task := s.dir(), s.job.Task
 	config, err := checkpoint.ReadConfig(filepath.Join(dir, "config.json"))
@@ -407,7 +403,6 @@ func (r *programRuns) openStore(s *store.Store) (err error) {
 	return nil
 }
 
-// prepare says what torch runs.
 func (f *programFlags) prepare(runs *programRuns) (err error) {
 	job := &f.job
 	if runs.yaml != nil {
@@ -445,7 +440,6 @@ func (f *programFlags) prepare(runs *programRuns) (err error) {
 	return nil
 }
 
-// keep checks the programs that were recorded, and writes them where they belong.
 func (f *programFlags) keep(ctx context.Context, stdout io.Writer, runs *programRuns, r *engine.Result) (err error) {
 	var texts []string
 	files := map[string]string{}

@@ -76,7 +76,6 @@ func (f *inputFlags) open(stderr io.Writer) (in *inputs, err error) {
 	return in, errors.Join(in.assumePadding(), in.openEvidence())
 }
 
-// all are the runs of all roles.
 func (in *inputs) all() []*dump.Run { return slices.Concat(slices.Collect(maps.Values(in.runs))...) }
 
 // cases are the runs of which there is one for each case: the golden's, or without one the candidate's.
@@ -89,7 +88,6 @@ func (in *inputs) cases() []*dump.Run {
 
 func (in *inputs) onClose(f func() error) { in.closing = append(in.closing, f) }
 
-// progress shows how far something is until the inputs are closed.
 func (in *inputs) progress(what string, least int64) (set func(done, total int64)) {
 	set, end := progress(in.stderr, what, least)
 	in.onClose(func() error { end(); return nil })
@@ -102,7 +100,6 @@ func (in *inputs) close() {
 	}
 }
 
-// openEvidence opens the weights and the config of the reference.
 func (in *inputs) openEvidence() (err error) {
 	var config checkpoint.Config
 	if in.Config != "" {
@@ -120,7 +117,6 @@ func (in *inputs) openEvidence() (err error) {
 	return in.sameModel(weights.Tensors)
 }
 
-// assume says what files hold that do not say it.
 func (f *inputFlags) assume(o *dump.Options) (err error) {
 	if o.FP8, err = float("fp8", f.FP8, "a float of one byte: f8_e4m3, f8_e5m2, …", 1); err != nil {
 		return err

@@ -101,7 +101,6 @@ func (f *reportFlags) run(cmd *cobra.Command, args []string) error {
 	return f.documents(r, file, stdout)
 }
 
-// documents writes all documents, of which one may take the place of the text.
 func (f *reportFlags) documents(r *report.Report, file string, stdout io.Writer) error {
 	text, first := stdout, ""
 	outputs := []struct {
@@ -231,7 +230,6 @@ func reportFiles(paths []string) (files []string, err error) {
 	return files, nil
 }
 
-// allCauses is the word for all of them.
 const allCauses = "causes"
 
 func newExplain() *cobra.Command {
@@ -272,7 +270,6 @@ func newExplain() *cobra.Command {
 	return c
 }
 
-// explain writes what a report says, or all of a folder, and returns the exit code of all.
 func explain(w io.Writer, path string, asJSON bool) error {
 	briefs, err := briefsOf(path)
 	if err != nil {
@@ -300,7 +297,6 @@ func explain(w io.Writer, path string, asJSON bool) error {
 	return found
 }
 
-// briefsOf explains a report, or all of a folder.
 func briefsOf(path string) (briefs []*report.Brief, err error) {
 	if !isDir(path) {
 		r, err := readReport(path)

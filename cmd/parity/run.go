@@ -129,7 +129,6 @@ func (f *runFlags) run(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// next is the command that goes on with the dump.
 func (f *runFlags) next() string {
 	switch {
 	case f.path != "":
@@ -143,7 +142,6 @@ func (f *runFlags) next() string {
 		subtest.Command("parity", "compare", f.out, "max_dump")
 }
 
-// runEngine runs a job, and says on stderr what the engine does.
 func runEngine(ctx context.Context, job engine.Job, logFile string, stderr io.Writer) (*engine.Result, error) {
 	say := func(line string) { fmt.Fprintf(stderr, "parity: %s\n", sanitize.Line(line)) }
 	return engine.RunOnDevice(ctx, job, engine.Options{LogFile: logFile}, say)
@@ -248,7 +246,6 @@ func (f *runFlags) output() (string, error) {
 	return out, os.MkdirAll(filepath.Dir(out), 0o755)
 }
 
-// head says what is run, before it is.
 func (f *runFlags) head(w io.Writer) {
 	j := f.job
 	fmt.Fprintf(w, "engine    %s on the %s, %s\n", j.Engine, j.Device, cmp.Or(j.Encoding, "its own encoding"))
@@ -262,7 +259,6 @@ func (f *runFlags) head(w io.Writer) {
 	}
 }
 
-// tail says what came of it.
 func tail(w io.Writer, job engine.Job, r *engine.Result) {
 	say := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-9s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...)))
@@ -326,7 +322,6 @@ func (f *runFlags) cases() (cases []engine.Case, err error) {
 	return []engine.Case{c}, nil
 }
 
-// given is the one case of prompts or token ids.
 func (f *runFlags) given() ([]engine.Case, error) {
 	c := engine.Case{Name: dump.RunCase, Prompts: f.prompts, Steps: f.steps}
 	if f.steps < 1 || f.steps > 1 && f.job.Task != fixture.TextGeneration {
@@ -422,7 +417,6 @@ func follow(file, name string) (c engine.Case, err error) {
 	return c, nil
 }
 
-// along plans the forward passes of an execution path.
 func (f *runFlags) along(c engine.Case) (engine.Case, error) {
 	p, err := dump.ParsePath(f.path)
 	switch {

@@ -28,7 +28,6 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// How many of them are shown.
 const (
 	tokensShown = 64 // token ids of a sequence
 	valuesShown = 5  // first values of a tensor
@@ -99,7 +98,6 @@ func (f *showFlags) show(w io.Writer, path string) error {
 	return nil
 }
 
-// head prints what is known of a run besides its tensors.
 func (f *showFlags) head(w io.Writer, r *dump.Run) {
 	what := []string{"no run.json"}
 	if r.HasInfo {
@@ -154,7 +152,6 @@ func (f *showFlags) tensors(w io.Writer, r *dump.Run) (shown int, err error) {
 	return shown, writeTable(w, rows)
 }
 
-// split returns the rows or columns of a tensor as views.
 func split(t *tensor.Tensor, by string) (parts []*tensor.Tensor, err error) {
 	if t.Len() == 0 {
 		return nil, nil
@@ -169,7 +166,6 @@ func split(t *tensor.Tensor, by string) (parts []*tensor.Tensor, err error) {
 	return parts, err
 }
 
-// figures are the row of a tensor.
 func figures(step, label string, t *tensor.Tensor) ([]string, error) {
 	stats, err := compare.StatsOf(t)
 	if err != nil {
@@ -302,7 +298,6 @@ func (t *headTable) name(w attention.Weights, side string) {
 	}
 }
 
-// label is that of an attention, with its case in front where there are several.
 func (t *headTable) label(w attention.Weights) string {
 	if t.cases {
 		return report.Clean(w.Case + " " + w.Label())
@@ -346,7 +341,6 @@ func newNames() *cobra.Command {
 	return c
 }
 
-// propose finds the rules of one case that join all.
 func (f *namesFlags) propose() (p *match.Proposal, err error) {
 	in, err := f.open(io.Discard)
 	defer in.close()

@@ -20,7 +20,6 @@ type Judged struct {
 	row         *Layer
 }
 
-// key tells one thing that was judged from all others.
 func (j *Judged) key() [5]string {
 	if l := j.row; l != nil {
 		return [5]string{j.Stage, l.Case, l.Step, l.Layer, l.Port}
@@ -51,7 +50,6 @@ type Change struct {
 // Class says how something changed.
 type Class string
 
-// The classes.
 const (
 	Worse  Class = "worse"  // passed and fails, or is more than twice as far off
 	Gone   Class = "gone"   // was judged, or more of it, and is not any more
@@ -59,7 +57,6 @@ const (
 	New    Class = "new"    // was not judged, and is
 )
 
-// classes are in the order in which they are shown.
 var classes = []Class{Worse, Gone, Better, New}
 
 // Bad is one for the worse: a row that is no longer compared may hide what became wrong.
@@ -239,7 +236,6 @@ func (r *Report) rejudgeRows(by *Tolerance) (unsure int) {
 	return unsure
 }
 
-// decide sets the verdict by the rows.
 func (r *Report) decide() {
 	failing := r.rows((*Layer).failing)
 	outputs := slices.DeleteFunc(slices.Clone(failing), (*Layer).IsInput)

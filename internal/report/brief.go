@@ -12,7 +12,6 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// briefSchema is the version of the JSON form of a brief.
 const briefSchema = 1
 
 // Brief says in at most 2 kB what a report found and what to do next: for people in a hurry, for a CI's comments and
@@ -177,7 +176,6 @@ func (b *Brief) Text() []byte {
 	})
 }
 
-// another says what is wrong besides the place.
 func (d *composer) another() {
 	s := d.r.second()
 	if s == nil {

@@ -74,7 +74,6 @@ func (t *Table) below(row int) []string {
 	return nil
 }
 
-// noFigure stands for a figure that is not there.
 const noFigure = "-"
 
 // View says how much a document shows.
@@ -143,7 +142,6 @@ func (d *composer) shown(n, limit int) int {
 	return limit
 }
 
-// unlimited is the limit of what is always shown.
 const unlimited = 1 << 20
 
 // add adds a section that says anything: at most limit rows of its table, or else lines, then all that comes after.
@@ -168,7 +166,6 @@ func lines(lead string, texts ...string) (out []Line) {
 	return out
 }
 
-// few joins the first names.
 func (d *composer) few(names []string) string { return few(names, d.shown(len(names), maxLines)) }
 
 // place says what is wrong at the first divergence, and where that is in the code of both sides.
@@ -341,7 +338,6 @@ func (d *composer) unmatched() {
 	}
 }
 
-// hints are the lines to paste, each once.
 func (d *composer) hints() {
 	var hints []string
 	for _, l := range slices.Concat(d.r.Unmatched.Golden, d.r.Unmatched.Actual) {

@@ -68,7 +68,6 @@ func textHeadline(r *Report) string {
 	return what + "; " + r.compared()
 }
 
-// texts says which texts the engine makes otherwise.
 func (d *composer) texts() {
 	s := Section{Heading: "Texts"}
 	for _, t := range d.r.Texts {
@@ -116,7 +115,6 @@ func (r *Report) SetWeights(list []weights.Result) {
 		Causes: append(causes, r.Causes...)})
 }
 
-// wrongWeights are those that are not the reference's.
 func (r *Report) wrongWeights() []weights.Result {
 	return slices.DeleteFunc(slices.Clone(r.Weights), func(w weights.Result) bool { return w.Good() })
 }
@@ -143,7 +141,6 @@ func judgedWeights(r *Report) (list []Judged) {
 
 func weightsHeadline(r *Report) string { return joined("; ", r.weighed(), r.first(), r.compared()) }
 
-// weights lists the weights that are wrong.
 func (d *composer) weights() {
 	if len(d.r.Weights) == 0 {
 		return
@@ -209,7 +206,6 @@ func (t *Token) String() string {
 	return fmt.Sprintf("%d, candidate %d, ahead by %s × the noise, in the candidate %s; KL %s", t.Reference, t.Candidate, num(t.Gap), num(t.OwnGap), num(t.KL))
 }
 
-// lines are the figures, in words.
 func (g *Generation) lines() (out []Line) {
 	add := func(format string, args ...any) { out = append(out, Line{Text: fmt.Sprintf(format, args...)}) }
 	ties := ""
@@ -242,7 +238,6 @@ func judgedGenerations(r *Report) (list []Judged) {
 	return list
 }
 
-// generationHeadline is of the worst text.
 func generationHeadline(r *Report) string {
 	if len(r.Generations) == 0 {
 		return tensorsHeadline(r)

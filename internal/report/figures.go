@@ -117,7 +117,6 @@ func (m *Metrics) result() compare.Result {
 	return r
 }
 
-// number is i, or nil if it is negative.
 func number(i int) *int {
 	if i < 0 {
 		return nil
@@ -141,7 +140,6 @@ type Rows struct {
 	RelL2 []Float `json:"rel_l2"` // by bin; Infinity where a NaN or an infinity has no match
 }
 
-// rowsOf bins the rows of a pair.
 func rowsOf(lines []compare.Line) *Rows {
 	n := len(lines)
 	if n == 0 {

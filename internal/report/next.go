@@ -61,7 +61,6 @@ func (r *Report) Next(file string) (command, why string) {
 	return command, why
 }
 
-// next chooses the next command.
 type next struct {
 	r    *Report
 	file string
@@ -272,7 +271,6 @@ type input struct {
 	value  reflect.Value
 }
 
-// fields lists them; with given only those that have a value.
 func (in *Inputs) fields(given bool) (list []input) {
 	for field, v := range reflect.ValueOf(in).Elem().Fields() {
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -376,7 +374,6 @@ func (s Settings) GoTest(pkg string, which ...string) []string {
 	return words
 }
 
-// texts are where its strings stand.
 func (x input) texts() (texts []*string) {
 	switch p := x.value.Addr().Interface().(type) {
 	case *string:

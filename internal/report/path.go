@@ -243,7 +243,6 @@ func (d *PathDepth) Join(other *PathDepth) {
 	}
 }
 
-// add adds a run, by layers and their errors; a layer that stands there several times has the worst.
 func (d *PathDepth) add(path, caseName string, layers []string, errors []Float) {
 	at := map[string]int{}
 	for i, layer := range d.Layers {

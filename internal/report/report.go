@@ -28,7 +28,6 @@ const Schema = 1
 // Verdict is the result of the whole run.
 type Verdict string
 
-// The verdicts.
 const (
 	Pass  Verdict = "pass"  // something was compared, and all that was judged holds
 	Fail  Verdict = "fail"  // a layer is wrong or missing
@@ -41,7 +40,6 @@ const (
 // Status is the result of one row: one port of one layer.
 type Status string
 
-// The statuses.
 const (
 	StatusPass       Status = "pass"       // compared, and within its tolerance
 	StatusFail       Status = "fail"       // compared, and outside

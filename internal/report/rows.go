@@ -60,16 +60,13 @@ func (cases naming) row(l *Layer) string {
 	return cmp.Or(Clean(l.Layer), "(root)") + strings.TrimRight(" "+Clean(rest), " ")
 }
 
-// compared reports whether the row was judged by the figures of at least one element.
 func (l *Layer) compared() bool {
 	m := l.figures()
 	return m != nil && m.N > 0 && l.judged()
 }
 
-// failing reports whether the row by itself keeps a run from passing.
 func (l *Layer) failing() bool { return l.Status.failing() }
 
-// integers reports whether a side has integers or bools.
 func (l *Layer) integers() bool {
 	return slices.ContainsFunc(l.types(), func(d tensor.DType) bool { return !d.IsFloat() })
 }
@@ -185,14 +182,12 @@ func (r *Report) rows(holds func(*Layer) bool) (rows []*Layer) {
 	return rows
 }
 
-// judged reports whether figures say what came of the row.
 func (l *Layer) judged() bool {
 	return slices.Contains([]Status{StatusPass, StatusFail, StatusInherited}, l.Status)
 }
 
 func (l *Layer) inherits() bool { return l.Status == StatusInherited }
 
-// fails reports whether the row is wrong by itself.
 func (l *Layer) fails() bool { return l.Status.failing() && !l.inherits() }
 
 // place tells a row from all others.
@@ -280,7 +275,6 @@ func (l *Layer) units() Float {
 	return max(over(m.RelL2, whole), over(m.RowRelL2, row))
 }
 
-// types are those of a row's two sides.
 func (l *Layer) types() (types []tensor.DType) {
 	for _, s := range []*Side{l.Golden, l.Actual} {
 		if s != nil {

@@ -45,12 +45,10 @@ func stages() []stage {
 
 func stageNamed(name string) stage { return stages()[placeOf(name)] }
 
-// placeOf is the place of a stage in their order.
 func placeOf(name string) int {
 	return slices.IndexFunc(stages(), func(s stage) bool { return s.name == name })
 }
 
-// status is pass, fail or not judged.
 func (s stage) status(r *Report) Status {
 	status := NotJudged
 	for _, j := range s.judged(r) {
@@ -278,7 +276,6 @@ type Bisect struct {
 	Next  string `json:"next"`  // what to look at or to run
 }
 
-// bisect returns the table of the first wrong token; nil if none is wrong.
 func (r *Report) bisect() *Bisect {
 	b := r.wrongToken()
 	if b == nil {
@@ -334,7 +331,6 @@ func (r *Report) served(b *Bisect) Status {
 	return statusOf(s != nil && s.Verdict != Error, s != nil && s.First != nil && s.First.Case == b.Case && s.First.Token <= b.Token)
 }
 
-// wrong reports whether a token or its logits are wrong.
 func (g *Generation) wrong() bool {
 	return g.At != nil && (g.Verdict == "diverged" || g.Verdict == "logits")
 }

@@ -48,13 +48,11 @@ func (d *Document) Text(w io.Writer, opt TextOptions) error {
 	return err
 }
 
-// printer collects the text.
 type printer struct {
 	bytes.Buffer
 	opt TextOptions
 }
 
-// The colours, as ANSI codes.
 const (
 	red    = "31"
 	green  = "32"
@@ -69,7 +67,6 @@ var colors = map[string]string{"proven": green, "guess": dim, string(StatusPass)
 
 var verdictColor = map[Verdict]string{Pass: green, Incomplete: yellow, Fail: red, Error: red}
 
-// color colours s by code, if there is one.
 func (p *printer) color(code, s string) string {
 	if !p.opt.Color || code == "" {
 		return s
@@ -82,7 +79,6 @@ func (p *printer) linef(format string, args ...any) {
 	p.WriteByte('\n')
 }
 
-// title is the verdict in a line.
 func (p *printer) title(d *Document) {
 	if d.Heading != "" {
 		p.linef("%s", d.Heading)
@@ -93,7 +89,6 @@ func (p *printer) title(d *Document) {
 	p.hang("", strings.ToUpper(string(d.Verdict)), bold+";"+verdictColor[d.Verdict], d.Title, bold)
 }
 
-// section writes a section: its table, then its lines.
 func (p *printer) section(s *Section) {
 	indent := "  "
 	if s.Heading != "" {
@@ -229,7 +224,6 @@ func mdSection(b *bytes.Buffer, s *Section) {
 	b.WriteByte('\n')
 }
 
-// mdTable writes a table, and below it what else is said of its rows.
 func mdTable(b *bytes.Buffer, t *Table) {
 	fmt.Fprintf(b, "| %s |\n|%s%s%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", t.Name+1), strings.Repeat("---:|", t.Figures),
 		strings.Repeat("---|", len(t.Head)-t.Name-1-t.Figures))
@@ -334,7 +328,6 @@ func sentence(clause string, names ...string) string {
 	return clause
 }
 
-// few joins the first n of some names.
 func few(names []string, n int) string {
 	text := strings.Join(names[:n], ", ")
 	if n < len(names) {
@@ -381,10 +374,8 @@ func wrap(s string, n int) []string {
 	return lines
 }
 
-// joined joins what is not empty.
 func joined(sep string, parts ...string) string { return strings.Join(filled(parts), sep) }
 
-// filled are the texts that are not empty.
 func filled(texts []string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" })
 }

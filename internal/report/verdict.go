@@ -72,7 +72,6 @@ const OpenHelp = "join what has another name: parity names; record what is missi
 var failWord = map[Status]string{StatusFail: "differs", StatusInherited: "differs", StatusMissing: "is missing",
 	StatusError: "could not be compared"}
 
-// failing reports whether one of it keeps a run from passing.
 func (s Status) failing() bool { return failWord[s] != "" }
 
 // Summary counts the rows.
@@ -346,7 +345,6 @@ func (c Cause) Doc() string {
 	return causeDoc + "#" + family
 }
 
-// docs lists the sections about causes, each once: "docs/causes.md#norm, #linear".
 func docs(causes []Cause) string {
 	var out []string
 	for _, c := range causes {
@@ -355,7 +353,6 @@ func docs(causes []Cause) string {
 	return causeDoc + strings.Join(once(out), ", ")
 }
 
-// lines are the cause and what is said of it.
 func (c *Cause) lines(said ...string) []Line {
 	out := []Line{{Lead: c.word(), Code: c.ID}}
 	if c.Layer != "" { // which computes it

@@ -37,7 +37,6 @@ func (r *Report) Modes() *Document {
 	return &d.Document
 }
 
-// composed has what is said before any figures.
 func (r *Report) composed() *composer {
 	d := r.composer(View{})
 	d.place()
@@ -78,7 +77,6 @@ func (l *Layer) resultIn(mode Mode) Status {
 	return status
 }
 
-// statistics are those of the mean squared errors, in all and of each component.
 func (d *composer) statistics(points []Point, of ...Mode) {
 	t := &Table{Head: []string{"", "layers", "tensors", "min", "max", "mean", "median", "zero", "infinite"}, Figures: 8}
 	for _, mode := range of {
@@ -145,7 +143,6 @@ func (d *composer) details(points []Point, mode Mode) {
 	d.add(Section{Heading: "DETAILED LAYER RESULTS (execution order)", Table: t}, unlimited)
 }
 
-// nameOf is the name of a row of a point; of an input, it is what had been computed before the golden one replaced it.
 func (p *Point) nameOf(l *Layer, names naming) string {
 	if p.Computed {
 		return names.row(l) + " (computed)"
@@ -153,7 +150,6 @@ func (p *Point) nameOf(l *Layer, names naming) string {
 	return names.row(l)
 }
 
-// wrongInModes lists the rows that are wrong in one of the modes.
 func (d *composer) wrongInModes(points []Point) {
 	s := Section{Heading: "Layers that are wrong in one of the modes (relative L2)", Lines: lines("", "local = ‖a_injected − g‖, inherited = "+
 		"‖a_standard − a_injected‖", "A layer that contains others may be wrong on golden inputs because one of these is; the verdict above says which made the error.")}
@@ -190,7 +186,6 @@ func (d *composer) wrongInModes(points []Point) {
 // Mode is which of the candidate's two runs figures are of.
 type Mode string
 
-// The modes.
 const (
 	Standard Mode = "standard" // each layer sees what its own model computed
 	Injected Mode = "injected" // each layer gets the golden inputs
@@ -217,7 +212,6 @@ const (
 	Other     Component = "other" // blocks, whole models and what no word tells
 )
 
-// Components are all of them.
 var Components = []Component{Attention, MLP, Norm, Embedding, Head, Other}
 
 // words tell the component of an element of a name, in the order in which they are tried. Short ones must be words of

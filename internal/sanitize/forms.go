@@ -28,7 +28,6 @@ func (f *form) find(b []byte, at int) (span [2]int, ok bool) {
 	return [2]int{at + m[2], at + m[3]}, true
 }
 
-// formed returns where b has secrets by their form.
 func formed(b []byte) (spans [][2]int) {
 	for _, f := range forms() {
 		for _, a := range f.anchors {

@@ -64,7 +64,6 @@ func Attach(junit []byte, r *report.Report, paths ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// testcase is one test case of a JUnit file.
 type testcase struct {
 	class, name   string
 	failed        bool
@@ -73,7 +72,6 @@ type testcase struct {
 	before, after string // what stands around them there
 }
 
-// testcases finds the test cases of a JUnit file.
 func testcases(junit []byte) (cases []testcase, err error) {
 	d := xml.NewDecoder(bytes.NewReader(junit))
 	var c *testcase       // the one that is read

@@ -42,7 +42,6 @@ var (
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{"upper": upper, "about": about, "text": text}).Parse(pageHTML))
 
-// content is what the template takes.
 type content struct {
 	Policy  string
 	Style   template.CSS
@@ -98,7 +97,6 @@ func text(s string) string {
 	return s
 }
 
-// data is what the page's script reads.
 type data struct {
 	Rows       []row    `json:"rows"`
 	Points     []point  `json:"points"`
@@ -109,7 +107,6 @@ type data struct {
 	LeftOut    int      `json:"-"`
 }
 
-// row is one row of the table.
 type row struct {
 	Layer     string         `json:"l"`
 	Port      string         `json:"p"`
@@ -194,7 +191,6 @@ func dataOf(r *report.Report) data {
 	return d
 }
 
-// chosen lists the numbers of the rows that are shown, in order.
 func chosen(r *report.Report) []int {
 	rank := func(i int) int {
 		switch l := &r.Layers[i]; {
@@ -256,7 +252,6 @@ type paths struct {
 	Rows    []pathRow `json:"rows"`
 }
 
-// pathRow is a run in it.
 type pathRow struct {
 	Name   string         `json:"n"`           // "one pass", "decode:8", with the case where a path has several
 	Errors []report.Float `json:"e"`           // by column, in units of the limit; NaN if no layer of it was compared

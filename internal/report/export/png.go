@@ -41,7 +41,6 @@ var red = color.RGBA{0xc0, 0x10, 0x10, 0xff}
 
 var modes = map[report.Mode]string{report.Standard: "without injection", report.Injected: "with injection"}
 
-// chart is a report on its way to a picture.
 type chart struct {
 	*plot.Plot
 	legend plot.Legend
@@ -190,7 +189,6 @@ func newScale(points []report.Point) scale {
 	return s
 }
 
-// at returns where an error lies.
 func (s scale) at(mse float64) float64 {
 	return min(max(math.Log10(mse), s.low-s.gap), s.high+s.gap)
 }

@@ -43,28 +43,8 @@ type compareFlags struct {
 func newCompare() *cobra.Command {
 	var f compareFlags
 	c := &cobra.Command{
-		Use:   "compare GOLDEN CANDIDATE | compare FIXTURE",
-		Short: "compare two dumps or two files, no fixture needed; or judge a fixture's run",
-		Long: "compare judges every port that two dumps have in common and says which layer is the first to\n" +
-			"diverge. A dump is a folder with files named <layer>-<port> and " + dump.Formats() + ",\n" +
-			"with or without step folders and run.json, or one file. Without --within the defaults judge:\n" +
-			"relative L2 of the tensor and of its worst row. run.json decides what is compared:\n\n" +
-			"  passes      of the candidate: it ran along an execution path (chunks, a batch, one token at a time): each row is\n" +
-			"              judged by the golden's one pass\n" +
-			"  generation  of the golden: the candidate was forced along the reference's greedy text: its logits are judged token by\n" +
-			"              token, IDENTICAL, a TIE within the noise of the encoding, or DIVERGED at token k, with the first\n" +
-			"              layer of the forward pass where it begins. So are the JSON of MAX's logit tools and responses\n" +
-			"              of an OpenAI-compatible server with log-probabilities. Exit code 3: no logits, rows missing,\n" +
-			"              another text, or a golden so flat that noise decides more than 20 % of its tokens. With flags\n" +
-			"              about tensors these are judged instead\n\n" +
-			"Without a golden, --program and --weights judge: parity golden program MODEL --for B records the program.\n\n" +
-			"Of a FIXTURE, a folder with fixture.yaml, the recorded run is judged, or with --run one that is made now.\n\n" +
-			"With --edit it says how far down the candidate is what the reference's program makes of its own tensors, as it\n" +
-			"was recorded and with the edits, and the exit code is 0 if it is right further down with them:\n\n" +
-			"  LAYER                                      a pattern: lists the operators of these layers by number\n" +
-			"  'layers.3.mixer:17 scalar 0.125'           a number, the first one; eps=1e-5 names the argument\n" +
-			"  'layers.*.mlp:3 sibling silu → gelu'       any edit that is found, by its kind and a part of its text\n" +
-			"  'layers.3.mixer:9 weight layers.2.w'       another weight",
+		Use:     "compare GOLDEN CANDIDATE | compare FIXTURE",
+		Short:   "compare two dumps or two files, no fixture needed; or judge a fixture's run",
 		Args:    cobra.MaximumNArgs(2),
 		PreRunE: f.choose,
 		RunE:    f.run,
@@ -444,15 +424,8 @@ func newServe() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve FIXTURE [--url URL]",
 		Short: "ask a server of OpenAI's API a fixture's cases, and judge its answers by the goldens",
-		Long: "serve asks each case as it is written, token ids as ids, a prompt as text, messages by chat: one at a time,\n" +
-			"from the middle of its text, all at once, and where that is right as streams, while others are answered, with\n" +
-			"stops, logit_bias and penalties. Tokens, texts and log-probabilities must be the reference's, and with --draws\n" +
-			"tokens that are drawn of its distribution.\n" +
-			"Without --url the server that fixture.yaml names in serve is asked, or started, and ended with all that it\n" +
-			"started. " + serving.KeyVariable + " is the key of a server that wants one.\n\n" +
-			"exit codes: 0 all answers are right, 1 one is wrong, 2 usage, 3 a request got no answer that can be judged",
-		Args: cobra.ExactArgs(1),
-		RunE: f.run,
+		Args:  cobra.ExactArgs(1),
+		RunE:  f.run,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.URL, "url", "", "`address` of a server that runs, http://HOST:PORT")

@@ -37,10 +37,6 @@ func newDoctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [ENGINE.py …]",
 		Short: "what is installed, what is missing, and how to get it; --selftest runs both engines",
-		Long: "doctor looks for what the engines need, and says what each can do: those of goparity, and files of your own.\n" +
-			"Recorded runs are judged without any of it.\n" +
-			"--selftest makes a tiny model, runs it in torch and in MAX, and compares the two dumps: every output\n" +
-			"must agree.",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if self {
 				return selftest(cmd)
@@ -334,11 +330,8 @@ func newTransformers() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "transformers",
 		Short: "edit a copy of the installed transformers: edit, status, restore",
-		Long: "transformers makes an editable copy of the installed Python package in .parity/transformers next to\n" +
-			"go.mod. Live runs and parity run use it while it is there, and say so; goldens are not renewed from\n" +
-			"it. The installation stays as it is.",
-		Args: subcommand,
-		RunE: group,
+		Args:  subcommand,
+		RunE:  group,
 	}
 	var force bool
 	edit := &cobra.Command{Use: "edit [MODULE]", Args: cobra.MaximumNArgs(1), RunE: editCopy,

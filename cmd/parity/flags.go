@@ -82,19 +82,14 @@ func addWithin(c *cobra.Command, to *[]string, usage string, old ...string) {
 
 // parseWithin reads limits by the keys of fixture.yaml. One that can only be turned on needs no value.
 func parseWithin(limits []string) (compare.Criteria, error) {
-	table := compare.Table()
-	asked := compare.Criteria{}
-	var known []string
-	for _, k := range table {
-		known = append(known, k.Key)
-	}
+	asked, known := compare.Criteria{}, limitKeys(func(*compare.Criterion) bool { return true })
 	for _, text := range limits {
 		key, value, valued := strings.Cut(text, "=")
 		i := slices.Index(known, key)
 		if i < 0 {
 			return nil, usage("--within %s: there is no such limit: want %s", text, strings.Join(known, ", "))
 		}
-		k := table[i]
+		k := compare.Table()[i]
 		if !valued && k.Switch() {
 			value = "1"
 		}
@@ -111,6 +106,16 @@ func parseWithin(limits []string) (compare.Criteria, error) {
 		asked[k] = limit
 	}
 	return asked, nil
+}
+
+// limitKeys are the keys of the criteria of which something holds.
+func limitKeys(holds func(*compare.Criterion) bool) (keys []string) {
+	for _, k := range compare.Table() {
+		if holds(k) {
+			keys = append(keys, k.Key)
+		}
+	}
+	return keys
 }
 
 func addJSON(c *cobra.Command, to *string, what string) {

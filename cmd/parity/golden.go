@@ -241,11 +241,8 @@ type updateFlags struct {
 func newUpdate() *cobra.Command {
 	var f updateFlags
 	c := &cobra.Command{
-		Use:   "update FIXTURE …",
-		Short: "renew goldens from the reference, and judge the recorded runs against them",
-		Long: "update runs the reference, or takes its dump, and rewrites the goldens of fixtures: of a folder with a\n" +
-			"fixture.yaml, or with DIR/... of all below it. Then the recorded runs are judged against the new goldens:\n" +
-			"exit code 1 if one does not fit any more, 3 if there was none to judge.",
+		Use:     "update FIXTURE …",
+		Short:   "renew goldens from the reference, and judge the recorded runs against them",
 		Args:    cobra.MinimumNArgs(1),
 		PreRunE: f.check,
 		RunE:    f.update,

@@ -38,14 +38,8 @@ type initFlags struct {
 func newInit() *cobra.Command {
 	var f initFlags
 	c := &cobra.Command{
-		Use:   "init [GOLDEN] DUMP|MODEL",
-		Short: "write a Go test of two dumps, or of a model in two engines, and print its first verdict",
-		Long: "init makes a folder with fixture.yaml, the goldens, the candidate's run and a Go test that judges it, and a\n" +
-			"go.mod where there is none. GOLDEN is the reference's dump; without one torch runs the model. The candidate\n" +
-			"is a dump, or the folder of a model, which --engine then runs on the golden's tokens. Layers with names of\n" +
-			"their own get rules, where equal values speak for them. Nothing is overwritten.\n\n" +
-			"Without GOLDEN and --prompt, cases: auto plans inputs and execution paths that cross the model's boundaries.\n\n" +
-			"The verdict needs no Go: that is for go test.",
+		Use:     "init [GOLDEN] DUMP|MODEL",
+		Short:   "write a Go test of two dumps, or of a model in two engines, and print its first verdict",
 		Args:    cobra.RangeArgs(1, 2),
 		PreRunE: f.check,
 		RunE:    f.init,

@@ -9,6 +9,7 @@ package main
 import (
 	"cmp"
 	"context"
+	_ "embed" // help.txt
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,16 +25,20 @@ import (
 	"sync"
 	"syscall"
 	"text/tabwriter"
+	"text/template"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/goparity/goparity/internal/compare"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
+	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/subtest"
 )
 
@@ -117,10 +122,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "parity",
-		Short: "which layer is the first that computes something else, and who made the error",
-		Long: "parity compares what a model port computed with what the reference computed, layer by layer.\n\n" +
-			"exit codes: 0 pass, 1 mismatch, 2 usage, 3 nothing or too little could be compared, or the infrastructure failed",
+		Use:           "parity",
+		Short:         "which layer is the first that computes something else, and who made the error",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(),
@@ -131,7 +134,29 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("parity {{.Version}}\n")
 	root.AddCommand(newInit(), newRun(), newCompare(), newNames(), newShow(), newWeights(), newServe(), newReport(), newExplain(),
 		newGolden(), newTransformers(), newDoctor())
+	explainCommands(root, map[string]string{"formats": dump.Formats(), "key": serving.KeyVariable,
+		"recorded": strings.Join(limitKeys((*compare.Criterion).Rejudges), ", "),
+		"tensors":  strings.Join(limitKeys(func(c *compare.Criterion) bool { return !c.Recorded }), ", ")})
 	return root
+}
+
+//go:embed help.txt
+var helpText string
+
+var help = template.Must(template.New("help.txt").Parse(helpText))
+
+// explainCommands gives a command, and those below it, the long text that help.txt has for its name.
+func explainCommands(c *cobra.Command, words map[string]string) {
+	if text := help.Lookup(c.Name()); text != nil {
+		var b strings.Builder
+		if err := text.Execute(&b, words); err != nil {
+			panic(err) // the text is ours, and each command is described in tests
+		}
+		c.Long = b.String()
+	}
+	for _, sub := range c.Commands() {
+		explainCommands(sub, words)
+	}
 }
 
 // earlier are commands of earlier versions, by what they are called now. What follows them goes on meaning the same.

@@ -210,10 +210,7 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan MODEL",
 		Short: "list the cases that cases: auto makes of a model, what each is for, and what it costs",
-		Long: "plan reads the config.json of a model, a folder or a hub id in the cache, and lists the token ids and execution paths\n" +
-			"that cross every length at which it begins to compute something else, with about the time and the bytes that they take,\n" +
-			"and what is not tried. No weights are read. docs/fixture.md has cases: auto.",
-		Args: cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.budget <= 0 {
 				return usage("plan: --budget %s: want a time, 5m", f.budget)
@@ -287,14 +284,8 @@ func newProgram() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "program [MODEL] --golden DIR | --for DUMP",
 		Short: "record what the reference runs: a golden's missing program, or one to judge a dump without a golden",
-		Long: "program runs a model of torch under fake tensors, on the tokens and in the steps of another run, and keeps\n" +
-			"the graph of its tensor operators as " + dump.ProgramFile + ": parity compare replays it piece by piece, which says where a\n" +
-			"candidate goes wrong. No weights are read: config.json and the code of MODEL, a folder or a hub id, are enough.\n\n" +
-			"--golden DIR adds it to goldens: a fixture (which names its model itself), a golden store, or a dump.\n" +
-			"--for DUMP records it for a candidate's dump, next to whose run.json it is written, to be judged without a\n" +
-			"golden: parity compare --program DUMP/" + dump.ProgramFile + " --weights CHECKPOINT DUMP.",
-		Args: cobra.MaximumNArgs(1),
-		RunE: f.record,
+		Args:  cobra.MaximumNArgs(1),
+		RunE:  f.record,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.golden, "golden", "", "`folder` of the goldens: a fixture, a store or a dump")

@@ -31,31 +31,11 @@ type reportFlags struct {
 
 func newReport() *cobra.Command {
 	var f reportFlags
-	var recorded, tensors []string // criteria that figures decide, and that need the tensors
-	for _, c := range compare.Table() {
-		switch {
-		case c.Rejudges():
-			recorded = append(recorded, c.Key)
-		case !c.Recorded:
-			tensors = append(tensors, c.Key)
-		}
-	}
 	c := &cobra.Command{
 		Use:   "report DIR|report.json",
 		Short: "show a report.json: text, picture, HTML; judge it by other limits; compare it with an earlier one; links in JUnit",
-		Long: "report reads what parity compare --json, parity compare -o or go test with PARITY_OUT wrote, and needs\n" +
-			"nothing else.\n\n" +
-			"With --within the figures are judged again, by these criteria alone: " + strings.Join(recorded, ", ") + ".\n" +
-			"A row that its figures do not decide is an error (exit code 3). What needs the tensors cannot be judged here:\n" +
-			strings.Join(tensors, ", ") + ".\n\n" +
-			"With --baseline the exit code is 1 if something got worse or is not judged any more, and 0 otherwise,\n" +
-			"whatever fails in both.\n\n" +
-			"With --junit [[ATTACHMENT|path]] lines are added to the failed tests of a JUnit file that judged a report in\n" +
-			"DIR or below it, which GitLab, Jenkins and Azure DevOps show. On GitHub up to ten annotations are printed, and a\n" +
-			"Markdown summary is appended to $GITHUB_STEP_SUMMARY. A DIR that is missing has no reports; the exit code says\n" +
-			"nothing of them.",
-		Args: cobra.MinimumNArgs(1),
-		RunE: f.run,
+		Args:  cobra.MinimumNArgs(1),
+		RunE:  f.run,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.png, "png", "",
@@ -64,7 +44,8 @@ func newReport() *cobra.Command {
 	fl.StringVar(&f.markdown, "markdown", "", "write the summary for a CI's page to this `file` (or -)")
 	f.add(c, "the report as it was judged again", "list every port")
 	fl.StringVar(&f.baseline, "baseline", "", "an earlier `report.json`: say what is better, worse, new and gone")
-	addWithin(c, &f.within, "judge by these `limits` alone, keys of fixture.yaml: rel_l2=1e-4,row_rel_l2=1e-3", recorded...)
+	addWithin(c, &f.within, "judge by these `limits` alone, keys of fixture.yaml: rel_l2=1e-4,row_rel_l2=1e-3",
+		limitKeys((*compare.Criterion).Rejudges)...)
 	fl.StringVar(&f.junit, "junit", "", "add the reports of failed tests to this JUnit `file`")
 	for _, other := range []string{"png", "html", "markdown", "json", "baseline", "within", "verbose"} {
 		c.MarkFlagsMutuallyExclusive("junit", other)
@@ -237,14 +218,7 @@ func newExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain DIR|report.json|CAUSE",
 		Short: "a report in at most 2 kB: verdict, place, cause, what was not judged, and the next command; or what a cause means",
-		Long: "explain says in a few lines what a report.json found and which command to run next, for people in a\n" +
-			"hurry, CI and coding agents. Of a folder, every report.json in it and below it is explained, in the order\n" +
-			"of their paths, and every infra.txt that stands in place of one. With --json each is one line, a JSON\n" +
-			"object whose keys docs/report.md describes.\n\n" +
-			"Of a CAUSE, by the id that a report names, as \"norm/eps\", it prints what docs/causes.md says: what it looks like,\n" +
-			"how it gets into a port, and the fix. Of \"" + allCauses + "\" it lists their ids.\n\n" +
-			"exit codes: 0 all pass, 1 one fails, 3 none fails and one is an error or incomplete",
-		Args: cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w, name := cmd.OutOrStdout(), args[0]
 			near, isNear := nearest.Nearest(name, docs.Causes())

@@ -45,14 +45,8 @@ func newRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run --engine torch|max|mlx|FILE --model MODEL [--prompt TEXT] -o DIR",
 		Short: "run a model in one engine and dump what every layer gets and gives",
-		Long: "run loads a model, a folder or a hub id, in torch (the reference), Modular MAX or mlx-lm, runs a prompt\n" +
-			"through it, and writes every layer's inputs and outputs as a dump. parity compare judges two dumps.\n" +
-			"Without a prompt it runs the cases that parity golden plan lists, a folder for each. Only the hub's cache is\n" +
-			"used, unless HF_HUB_OFFLINE=0.\n" +
-			"PARITY_PYTHON is the interpreter that has the engines, else that of .venv next to go.mod, of the active\n" +
-			"environment, of the one that the wheel was installed into, or python3.",
-		Args: cobra.NoArgs,
-		RunE: f.run,
+		Args:  cobra.NoArgs,
+		RunE:  f.run,
 	}
 	f.add(c)
 	return c

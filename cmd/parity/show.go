@@ -43,12 +43,7 @@ func newShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show FILE|DIR | show --by head DUMP [CANDIDATE]",
 		Short: "what is in a tensor file or dump: shape, dtype, range, sum, first values, NaN; attention by head",
-		Long: "With --by head it shows of each head how far its attention is spread: the mean of the weights, the entropy in\n" +
-			"nats and as a part of ln n, n the keys that a query may look at, the key that gets most, and what key 0 gets;\n" +
-			"heads that look at all keys alike are named as uniform. A second dump, the candidate's, is shown beside the\n" +
-			"first. Weights that were not recorded are what the program beside the dump makes of q, k and v, where that\n" +
-			"makes the recorded context.",
-		Args: cobra.RangeArgs(1, 2),
+		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.by == "head":
@@ -315,14 +310,7 @@ func newNames() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "names A B",
 		Short: "propose the rules that join two dumps whose layers have names of their own",
-		Long: "names finds out which layer of the reference's dump is which of the candidate's: by value (equal tensors\n" +
-			"are the same tensor), by the names of what it found in other blocks, and behind an error by the order and\n" +
-			"the shapes. It says how sure each rule is, and lists what is ambiguous instead of guessing.\n\n" +
-			"certain   all that the rule joins holds equal values\n" +
-			"likely    some of it does, the rest is called alike\n" +
-			"possible  no value agrees: place in the order, shape and name\n\n" +
-			"exit codes: 0 rules were found or none is needed, 3 nothing shows that the two runs are of one model",
-		Args: cobra.MaximumNArgs(2),
+		Args:  cobra.MaximumNArgs(2),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			return cmp.Or(f.positional("names", args), f.refuseOverwrite(f.out, f.json))
 		},
@@ -420,14 +408,8 @@ func newWeights() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "weights REF CAND",
 		Short: "are the weights of a file, or those that an engine loaded, the checkpoint's?",
-		Long: "weights joins two sets of weights by their names and values, and says of each whether it is equal, equal after\n" +
-			"a known step (cast, dequantised, transposed, interleaved, fused, split, stacked, tied, norm + 1, a folded scale, …),\n" +
-			"quantised within what its format can do, different, missing or unused. A step counts if all weights of the role\n" +
-			"have it.\n\n" +
-			"REF and CAND are a .safetensors file, its index.json, a .gguf, .pt or .npz file, or the folder of a model.\n\n" +
-			"exit codes: 0 all are the reference's, 1 one is not, 3 they could not be read or joined",
-		Args: cobra.ExactArgs(2),
-		RunE: f.run,
+		Args:  cobra.ExactArgs(2),
+		RunE:  f.run,
 	}
 	c.Flags().StringArrayVar(&f.configs, "config", nil, "config.json `file` of REF, given twice: of CAND, too")
 	c.Flags().StringVar(&f.adapter, "adapter", "", "`folder` of a LoRA adapter that CAND must have merged (default: the one in the folder REF)")

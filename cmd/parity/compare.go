@@ -42,13 +42,8 @@ type compareFlags struct {
 
 func newCompare() *cobra.Command {
 	var f compareFlags
-	c := &cobra.Command{
-		Use:     "compare GOLDEN CANDIDATE | compare FIXTURE",
-		Short:   "compare two dumps or two files, no fixture needed; or judge a fixture's run",
-		Args:    cobra.MaximumNArgs(2),
-		PreRunE: f.choose,
-		RunE:    f.run,
-	}
+	c := command("compare", cobra.MaximumNArgs(2), f.run)
+	c.PreRunE = f.choose
 	f.add(c)
 	return c
 }
@@ -421,12 +416,7 @@ type serveFlags struct {
 
 func newServe() *cobra.Command {
 	f := serveFlags{Serving: session.Serving{Live: true}}
-	c := &cobra.Command{
-		Use:   "serve FIXTURE [--url URL]",
-		Short: "ask a server of OpenAI's API a fixture's cases, and judge its answers by the goldens",
-		Args:  cobra.ExactArgs(1),
-		RunE:  f.run,
-	}
+	c := command("serve", cobra.ExactArgs(1), f.run)
 	fl := c.Flags()
 	fl.StringVar(&f.URL, "url", "", "`address` of a server that runs, http://HOST:PORT")
 	fl.DurationVar(&f.Timeout, "timeout", serving.DefaultTimeout, "how long an answer may take")

@@ -34,20 +34,16 @@ import (
 
 func newDoctor() *cobra.Command {
 	var self bool
-	c := &cobra.Command{
-		Use:   "doctor [ENGINE.py …]",
-		Short: "what is installed, what is missing, and how to get it; --selftest runs both engines",
-		RunE: func(cmd *cobra.Command, files []string) error {
-			if self {
-				return selftest(cmd)
-			}
-			var t table
-			t.programs(cmd.Context())
-			t.engines(cmd.Context(), files)
-			t.devices(cmd.Context())
-			return writeTable(cmd.OutOrStdout(), t)
-		},
-	}
+	c := command("doctor", nil, func(cmd *cobra.Command, files []string) error {
+		if self {
+			return selftest(cmd)
+		}
+		var t table
+		t.programs(cmd.Context())
+		t.engines(cmd.Context(), files)
+		t.devices(cmd.Context())
+		return writeTable(cmd.OutOrStdout(), t)
+	})
 	c.Flags().BoolVar(&self, "selftest", false,
 		"run both engines on a tiny model and compare them (a first compilation of MAX takes minutes)")
 	return c
@@ -327,23 +323,10 @@ func tinyWeights() (out []tensor.Named, err error) {
 }
 
 func newTransformers() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "transformers",
-		Short: "edit a copy of the installed transformers: edit, status, restore",
-		Args:  subcommand,
-		RunE:  group,
-	}
 	var force bool
-	edit := &cobra.Command{Use: "edit [MODULE]", Args: cobra.MaximumNArgs(1), RunE: editCopy,
-		Short: "make the copy if there is none, and print where to edit: llama, modeling_llama, …"}
-	status := &cobra.Command{Use: "status", Args: cobra.NoArgs, RunE: copyStatus,
-		Short: "whether runs use an edited copy, and which of its files were changed"}
-	restore := &cobra.Command{Use: "restore", Args: cobra.NoArgs,
-		Short: "remove the copy, so that runs use the installed package again",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return removeCopy(cmd.OutOrStdout(), force) }}
+	restore := command("restore", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return removeCopy(cmd.OutOrStdout(), force) })
 	restore.Flags().BoolVar(&force, "force", false, "remove edited files too")
-	c.AddCommand(edit, status, restore)
-	return c
+	return group("transformers", command("edit", cobra.MaximumNArgs(1), editCopy), command("status", cobra.NoArgs, copyStatus), restore)
 }
 
 func editCopy(cmd *cobra.Command, args []string) error {

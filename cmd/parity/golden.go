@@ -25,18 +25,8 @@ import (
 )
 
 func newGolden() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "golden",
-		Short: "the goldens of a fixture: plan, update, program, ls, verify, diff, prune",
-		Args:  subcommand,
-		RunE:  group,
-	}
-	c.AddCommand(newPlan(), newUpdate(), newProgram(), newGoldenLs(),
-		&cobra.Command{Use: "verify FIXTURE …", Short: "read every golden and compare it with the hashes of the index",
-			Args: cobra.MinimumNArgs(1), RunE: verifyAll},
-		storeCommand("diff OLD NEW", "how far goldens moved between two stores, the furthest first", cobra.ExactArgs(2), diff),
-		newGoldenPrune())
-	return c
+	return group("golden", newPlan(), newUpdate(), newProgram(), newGoldenLs(), command("verify", cobra.MinimumNArgs(1), verifyAll),
+		storeCommand("diff", cobra.ExactArgs(2), diff), newGoldenPrune())
 }
 
 func isFixture(dir string) bool { return exists(filepath.Join(dir, fixture.FileName)) }
@@ -53,9 +43,9 @@ func openStore(dir string) (*store.Store, error) {
 }
 
 // storeCommand is a command that has the stores of its arguments, open.
-func storeCommand(use, short string, args cobra.PositionalArgs,
+func storeCommand(name string, args cobra.PositionalArgs,
 	do func(cmd *cobra.Command, dirs []string, stores []*store.Store) error) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, dirs []string) error {
+	return command(name, args, func(cmd *cobra.Command, dirs []string) error {
 		var stores []*store.Store
 		for _, dir := range dirs {
 			s, err := openStore(dir)
@@ -66,12 +56,12 @@ func storeCommand(use, short string, args cobra.PositionalArgs,
 			stores = append(stores, s)
 		}
 		return do(cmd, dirs, stores)
-	}}
+	})
 }
 
 func newGoldenLs() *cobra.Command {
 	var long bool
-	c := storeCommand("ls FIXTURE", "list the goldens, with -l every tensor", cobra.ExactArgs(1),
+	c := storeCommand("ls", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, _ []string, stores []*store.Store) error {
 			rows := [][]string{{"file", "tensors", "bytes", "engine", "date"}}
 			for _, k := range stores[0].Runs() {
@@ -208,25 +198,20 @@ func diff(cmd *cobra.Command, dirs []string, stores []*store.Store) error {
 
 func newGoldenPrune() *cobra.Command {
 	var apply bool
-	c := &cobra.Command{
-		Use:   "prune FIXTURE",
-		Short: "list goldens and recorded cases that no case of the fixture asks for; --apply removes them",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			gone, err := session.Prune(cmd.Context(), args[0], apply)
-			what := "would remove"
-			if apply {
-				what = "removed"
-			}
-			for _, g := range gone {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", what, report.Clean(g))
-			}
-			if len(gone) == 0 && err == nil {
-				fmt.Fprintln(cmd.OutOrStdout(), "nothing to prune")
-			}
-			return err
-		},
-	}
+	c := command("prune", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
+		gone, err := session.Prune(cmd.Context(), args[0], apply)
+		what := "would remove"
+		if apply {
+			what = "removed"
+		}
+		for _, g := range gone {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", what, report.Clean(g))
+		}
+		if len(gone) == 0 && err == nil {
+			fmt.Fprintln(cmd.OutOrStdout(), "nothing to prune")
+		}
+		return err
+	})
 	c.Flags().BoolVar(&apply, "apply", false, "remove them")
 	return c
 }
@@ -240,13 +225,8 @@ type updateFlags struct {
 
 func newUpdate() *cobra.Command {
 	var f updateFlags
-	c := &cobra.Command{
-		Use:     "update FIXTURE …",
-		Short:   "renew goldens from the reference, and judge the recorded runs against them",
-		Args:    cobra.MinimumNArgs(1),
-		PreRunE: f.check,
-		RunE:    f.update,
-	}
+	c := command("update", cobra.MinimumNArgs(1), f.update)
+	c.PreRunE = f.check
 	fl := c.Flags()
 	fl.BoolVar(&f.onlyNew, "new", false, "only what has no golden yet")
 	fl.BoolVar(&f.prune, "prune", false, "remove goldens that the reference's run has no more, too")

@@ -37,13 +37,8 @@ type initFlags struct {
 
 func newInit() *cobra.Command {
 	var f initFlags
-	c := &cobra.Command{
-		Use:     "init [GOLDEN] DUMP|MODEL",
-		Short:   "write a Go test of two dumps, or of a model in two engines, and print its first verdict",
-		Args:    cobra.RangeArgs(1, 2),
-		PreRunE: f.check,
-		RunE:    f.init,
-	}
+	c := command("init", cobra.RangeArgs(1, 2), f.init)
+	c.PreRunE = f.check
 	c.Flags().StringVar(&f.engine, "engine", engine.MAX, "what runs a model: `max`, mlx, torch, or a file: docs/your-engine.md")
 	c.Flags().StringVar(&f.prompt, "prompt", "", "without GOLDEN: the `text` that is run, in place of the inputs that golden plan lists")
 	c.Flags().StringVarP(&f.dir, "output", "o", "port", "the `folder` of the test, a package")

@@ -121,22 +121,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func newRoot() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "parity",
-		Short:         "which layer is the first that computes something else, and who made the error",
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Version:       version(),
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: subtest.Command("parity")},
-		RunE:          group,
-	}
+	root := group("parity", newInit(), newRun(), newCompare(), newNames(), newShow(), newWeights(), newServe(), newReport(), newExplain(),
+		newGolden(), newTransformers(), newDoctor())
+	root.SilenceErrors, root.SilenceUsage, root.Version, root.Args = true, true, version(), nil
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: subtest.Command("parity")}
 	root.Flags().Bool("version", false, "version, commit and Go of this build")
 	root.SetVersionTemplate("parity {{.Version}}\n")
-	root.AddCommand(newInit(), newRun(), newCompare(), newNames(), newShow(), newWeights(), newServe(), newReport(), newExplain(),
-		newGolden(), newTransformers(), newDoctor())
-	explainCommands(root, map[string]string{"formats": dump.Formats(), "key": serving.KeyVariable,
-		"recorded": strings.Join(limitKeys((*compare.Criterion).Rejudges), ", "),
-		"tensors":  strings.Join(limitKeys(func(c *compare.Criterion) bool { return !c.Recorded }), ", ")})
 	return root
 }
 
@@ -145,18 +135,25 @@ var helpText string
 
 var help = template.Must(template.New("help.txt").Parse(helpText))
 
-// explainCommands gives a command, and those below it, the long text that help.txt has for its name.
-func explainCommands(c *cobra.Command, words map[string]string) {
-	if text := help.Lookup(c.Name()); text != nil {
-		var b strings.Builder
-		if err := text.Execute(&b, words); err != nil {
-			panic(err) // the text is ours, and each command is described in tests
-		}
-		c.Long = b.String()
+// command is one of which help.txt has the words, in the section of its name.
+func command(name string, args cobra.PositionalArgs, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
+	var b strings.Builder
+	err := help.ExecuteTemplate(&b, name, map[string]string{"formats": dump.Formats(), "key": serving.KeyVariable,
+		"recorded": strings.Join(limitKeys((*compare.Criterion).Rejudges), ", "),
+		"tensors":  strings.Join(limitKeys(func(c *compare.Criterion) bool { return !c.Recorded }), ", ")})
+	if err != nil {
+		panic(err) // the text is ours, and tests make all commands
 	}
-	for _, sub := range c.Commands() {
-		explainCommands(sub, words)
-	}
+	use, rest, _ := strings.Cut(b.String(), "\n")
+	short, long, _ := strings.Cut(rest, "\n")
+	return &cobra.Command{Use: use, Short: short, Long: strings.TrimSpace(long), Args: args, RunE: run}
+}
+
+// group is a command that only has commands of its own: alone it says which.
+func group(name string, commands ...*cobra.Command) *cobra.Command {
+	c := command(name, subcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
+	c.AddCommand(commands...)
+	return c
 }
 
 // earlier are commands of earlier versions, by what they are called now. What follows them goes on meaning the same.
@@ -183,9 +180,6 @@ func today(args []string) []string {
 	}
 	return args
 }
-
-// group is what a command does that only has commands of its own: help.
-func group(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // subcommand refuses a word that is no command of a group, and names the nearest.
 func subcommand(cmd *cobra.Command, args []string) error {

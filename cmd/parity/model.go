@@ -207,24 +207,19 @@ type planFlags struct {
 
 func newPlan() *cobra.Command {
 	var f planFlags
-	c := &cobra.Command{
-		Use:   "plan MODEL",
-		Short: "list the cases that cases: auto makes of a model, what each is for, and what it costs",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.budget <= 0 {
-				return usage("plan: --budget %s: want a time, 5m", f.budget)
-			}
-			if err := f.model(args[0]); err != nil {
-				return err
-			}
-			plan, err := f.plan(fixture.AutoPaths(f.job.Task, engine.MAX), f.budget)
-			if err != nil {
-				return err
-			}
-			return printPlan(cmd.OutOrStdout(), plan)
-		},
-	}
+	c := command("plan", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
+		if f.budget <= 0 {
+			return usage("plan: --budget %s: want a time, 5m", f.budget)
+		}
+		if err := f.model(args[0]); err != nil {
+			return err
+		}
+		plan, err := f.plan(fixture.AutoPaths(f.job.Task, engine.MAX), f.budget)
+		if err != nil {
+			return err
+		}
+		return printPlan(cmd.OutOrStdout(), plan)
+	})
 	f.add(c, "revision, task, max_layers\n(by default as many blocks as the budget allows)", "revision", "task", "max_layers")
 	c.Flags().DurationVar(&f.budget, "budget", battery.DefaultBudget, "about how long all of it may take")
 	return c
@@ -281,12 +276,7 @@ type programFlags struct {
 
 func newProgram() *cobra.Command {
 	var f programFlags
-	c := &cobra.Command{
-		Use:   "program [MODEL] --golden DIR | --for DUMP",
-		Short: "record what the reference runs: a golden's missing program, or one to judge a dump without a golden",
-		Args:  cobra.MaximumNArgs(1),
-		RunE:  f.record,
-	}
+	c := command("program", cobra.MaximumNArgs(1), f.record)
 	fl := c.Flags()
 	fl.StringVar(&f.golden, "golden", "", "`folder` of the goldens: a fixture, a store or a dump")
 	fl.StringVar(&f.of, "for", "", "a candidate's `dump`, whose tokens and steps are taken")

@@ -31,12 +31,7 @@ type reportFlags struct {
 
 func newReport() *cobra.Command {
 	var f reportFlags
-	c := &cobra.Command{
-		Use:   "report DIR|report.json",
-		Short: "show a report.json: text, picture, HTML; judge it by other limits; compare it with an earlier one; links in JUnit",
-		Args:  cobra.MinimumNArgs(1),
-		RunE:  f.run,
-	}
+	c := command("report", cobra.MinimumNArgs(1), f.run)
 	fl := c.Flags()
 	fl.StringVar(&f.png, "png", "",
 		"write the plot of the error along the depth to this `file` (- for standard output, in place of the text)")
@@ -215,31 +210,26 @@ const allCauses = "causes"
 
 func newExplain() *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{
-		Use:   "explain DIR|report.json|CAUSE",
-		Short: "a report in at most 2 kB: verdict, place, cause, what was not judged, and the next command; or what a cause means",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			w, name := cmd.OutOrStdout(), args[0]
-			near, isNear := nearest.Nearest(name, docs.Causes())
-			switch {
-			case exists(name):
-				return explain(w, name, asJSON)
-			case name == allCauses:
-				fmt.Fprintln(w, strings.Join(docs.Causes(), "\n"))
-			case docs.Cause(name) != nil:
-				fmt.Fprintln(w, name)
-				for _, p := range docs.Cause(name)[1:] {
-					fmt.Fprintf(w, "  %s: %s\n", p.Name, p.Text)
-				}
-			case isNear:
-				return usage("there is no report and no cause %q: did you mean %q?", name, near)
-			default:
-				return fmt.Errorf("there is no report %q, and no such cause: parity explain %s lists them", name, allCauses)
+	c := command("explain", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
+		w, name := cmd.OutOrStdout(), args[0]
+		near, isNear := nearest.Nearest(name, docs.Causes())
+		switch {
+		case exists(name):
+			return explain(w, name, asJSON)
+		case name == allCauses:
+			fmt.Fprintln(w, strings.Join(docs.Causes(), "\n"))
+		case docs.Cause(name) != nil:
+			fmt.Fprintln(w, name)
+			for _, p := range docs.Cause(name)[1:] {
+				fmt.Fprintf(w, "  %s: %s\n", p.Name, p.Text)
 			}
-			return nil
-		},
-	}
+		case isNear:
+			return usage("there is no report and no cause %q: did you mean %q?", name, near)
+		default:
+			return fmt.Errorf("there is no report %q, and no such cause: parity explain %s lists them", name, allCauses)
+		}
+		return nil
+	})
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line, for each report")
 	return c
 }

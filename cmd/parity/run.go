@@ -42,12 +42,7 @@ type runFlags struct {
 
 func newRun() *cobra.Command {
 	var f runFlags
-	c := &cobra.Command{
-		Use:   "run --engine torch|max|mlx|FILE --model MODEL [--prompt TEXT] -o DIR",
-		Short: "run a model in one engine and dump what every layer gets and gives",
-		Args:  cobra.NoArgs,
-		RunE:  f.run,
-	}
+	c := command("run", cobra.NoArgs, f.run)
 	f.add(c)
 	return c
 }

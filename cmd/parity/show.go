@@ -40,24 +40,19 @@ type showFlags struct {
 
 func newShow() *cobra.Command {
 	var f showFlags
-	c := &cobra.Command{
-		Use:   "show FILE|DIR | show --by head DUMP [CANDIDATE]",
-		Short: "what is in a tensor file or dump: shape, dtype, range, sum, first values, NaN; attention by head",
-		Args:  cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case f.by == "head":
-				return f.heads(cmd, args)
-			case f.by != "" && f.by != "row" && f.by != "column":
-				return usage("show: --by %s: want row, column or head", f.by)
-			case len(args) > 1:
-				return usage("show: %q is one dump too many: --by head shows two", args[1])
-			case f.Names != "":
-				return usage("show: --names joins two dumps: --by head shows them")
-			}
-			return f.show(cmd.OutOrStdout(), args[0])
-		},
-	}
+	c := command("show", cobra.RangeArgs(1, 2), func(cmd *cobra.Command, args []string) error {
+		switch {
+		case f.by == "head":
+			return f.heads(cmd, args)
+		case f.by != "" && f.by != "row" && f.by != "column":
+			return usage("show: --by %s: want row, column or head", f.by)
+		case len(args) > 1:
+			return usage("show: %q is one dump too many: --by head shows two", args[1])
+		case f.Names != "":
+			return usage("show: --names joins two dumps: --by head shows them")
+		}
+		return f.show(cmd.OutOrStdout(), args[0])
+	})
 	f.addAssume(c)
 	f.addNames(c)
 	c.Flags().StringVar(&f.layer, "layer", "", "only labels that contain this `text`")
@@ -307,21 +302,16 @@ type namesFlags struct {
 
 func newNames() *cobra.Command {
 	var f namesFlags
-	c := &cobra.Command{
-		Use:   "names A B",
-		Short: "propose the rules that join two dumps whose layers have names of their own",
-		Args:  cobra.MaximumNArgs(2),
-		PreRunE: func(_ *cobra.Command, args []string) error {
-			return cmp.Or(f.positional("names", args), f.refuseOverwrite(f.out, f.json))
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := f.propose()
-			if err != nil {
-				return err
-			}
-			return f.write(cmd.OutOrStdout(), p)
-		},
-	}
+	c := command("names", cobra.MaximumNArgs(2), func(cmd *cobra.Command, args []string) error {
+		if err := cmp.Or(f.positional("names", args), f.refuseOverwrite(f.out, f.json)); err != nil {
+			return err
+		}
+		p, err := f.propose()
+		if err != nil {
+			return err
+		}
+		return f.write(cmd.OutOrStdout(), p)
+	})
 	f.addPair(c)
 	f.addAssume(c)
 	c.Flags().StringVarP(&f.out, "output", "o", "", "write the rules to this `file`, for parity compare --names or the names of a fixture")
@@ -405,12 +395,7 @@ type weightsFlags struct {
 
 func newWeights() *cobra.Command {
 	var f weightsFlags
-	c := &cobra.Command{
-		Use:   "weights REF CAND",
-		Short: "are the weights of a file, or those that an engine loaded, the checkpoint's?",
-		Args:  cobra.ExactArgs(2),
-		RunE:  f.run,
-	}
+	c := command("weights", cobra.ExactArgs(2), f.run)
 	c.Flags().StringArrayVar(&f.configs, "config", nil, "config.json `file` of REF, given twice: of CAND, too")
 	c.Flags().StringVar(&f.adapter, "adapter", "", "`folder` of a LoRA adapter that CAND must have merged (default: the one in the folder REF)")
 	c.Flags().StringVar(&f.names, "names", "", "YAML `file` with names as in fixture.yaml: which layers belong together, where names and values do not tell")

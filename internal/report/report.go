@@ -248,11 +248,7 @@ func (s Shape) String() string {
 	if len(s) == 0 {
 		return "scalar"
 	}
-	parts := make([]string, len(s))
-	for i, n := range s {
-		parts[i] = strconv.Itoa(n)
-	}
-	return strings.Join(parts, "×")
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(s)), " ", "×"), "[]")
 }
 
 // IsInput reports whether the port is what its layer was given: evidence, which alone fails no run.

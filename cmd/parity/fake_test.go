@@ -236,9 +236,8 @@ func fakeRun(job fakeJob, dir, name string, ids, passes [][]int, steps int, forc
 			}
 		}
 		if job.Observer == engine.Blind {
-			order = append(order[:s:s],
-				dump.OrderEntry{Step: fmt.Sprint(s), Layer: "returned", Port: "output_0",
-					File: "returned.safetensors", Name: "returned-output_0"})
+			order = append(order[:s:s], dump.OrderEntry{Step: fmt.Sprint(s), Layer: "returned", Port: "output_0",
+				File: "returned.safetensors", Name: "returned-output_0"})
 			continue
 		}
 		if err := fakeFile(step, "all.safetensors", named...); err != nil {

@@ -61,18 +61,17 @@ func storeCommand(name string, args cobra.PositionalArgs,
 
 func newGoldenLs() *cobra.Command {
 	var long bool
-	c := storeCommand("ls", cobra.ExactArgs(1),
-		func(cmd *cobra.Command, _ []string, stores []*store.Store) error {
-			rows := [][]string{{"file", "tensors", "bytes", "engine", "date"}}
-			for _, k := range stores[0].Runs() {
-				files, err := lsRun(stores[0], k, long)
-				if err != nil {
-					return err
-				}
-				rows = append(rows, files...)
+	c := storeCommand("ls", cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string, stores []*store.Store) error {
+		rows := [][]string{{"file", "tensors", "bytes", "engine", "date"}}
+		for _, k := range stores[0].Runs() {
+			files, err := lsRun(stores[0], k, long)
+			if err != nil {
+				return err
 			}
-			return writeTable(cmd.OutOrStdout(), rows)
-		})
+			rows = append(rows, files...)
+		}
+		return writeTable(cmd.OutOrStdout(), rows)
+	})
 	c.Flags().BoolVarP(&long, "long", "l", false, "list every tensor with its range")
 	return c
 }

@@ -37,9 +37,8 @@ func TestNamesDoNotReachTheTerminal(t *testing.T) {
 		}
 	}
 	ref, cand, export := filepath.Join(dir, "ref"), filepath.Join(dir, "cand"), filepath.Join(dir, "export")
-	require.NoError(t,
-		os.WriteFile(filepath.Join(ref, "run.json"),
-			[]byte(`{"schema":1,"engine":"\u001b[2J","encoding":"\u0007","versions":{"\u001b[2J":"\u001b]0;x\u0007"}}`), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(ref, "run.json"),
+		[]byte(`{"schema":1,"engine":"\u001b[2J","encoding":"\u0007","versions":{"\u001b[2J":"\u001b]0;x\u0007"}}`), 0o644))
 	for _, c := range []struct {
 		args   []string
 		code   int
@@ -87,8 +86,7 @@ func TestStopped(t *testing.T) {
 		reason string
 	}{
 		{[]string{"compare", ref, ref, "--json", out}, out, "a comparison"},
-		{[]string{"compare", ref, ref, "-o", export}, filepath.Join(export, "report.json"),
-			"one with a folder"},
+		{[]string{"compare", ref, ref, "-o", export}, filepath.Join(export, "report.json"), "one with a folder"},
 		{[]string{"compare", filepath.Join("..", "..", "fixtures", "tinyllama"), "-o", export},
 			filepath.Join(export, "report.json"), "one of a fixture"},
 	} {

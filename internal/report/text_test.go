@@ -2,6 +2,8 @@ package report_test
 
 import (
 	"bytes"
+	"math"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -127,4 +129,116 @@ func TestBenignRows(t *testing.T) {
 	again, err := report.Rejudge(r, compare.Criteria{compare.RelL2: 1e-3}, "a test")
 	require.NoError(t, err)
 	assert.Equal(t, report.Pass, again.Verdict, "no tolerance had judged it")
+}
+
+func TestMarkdownFiles(t *testing.T) {
+	for name, r := range map[string]*report.Report{"pass.md": passing(), "fail.md": failing(), "error.md": broken()} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			require.NoError(t, report.Markdown(&b, r, "report.json"))
+			toy.Kept(t, name, b.String())
+		})
+	}
+}
+
+func TestMarkdownOfAHostileReport(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, report.Markdown(&b, hostile(200), "report.json"))
+	assert.Less(t, b.Len(), 1<<20, "GitHub shows nothing of a larger one")
+	got := b.String()
+	assert.NotContains(t, got, "\x1b")
+	assert.NotContains(t, got, "\n::error", "no line that a runner takes for a command")
+	rows := 0
+	columns := 8
+	for _, line := range strings.Split(got, "\n") {
+		if strings.HasPrefix(line, "| ") {
+			rows++
+			bars := strings.Count(line, "|") - strings.Count(line, `\|`)
+			assert.Equal(t, columns+1, bars, "a name must not open a cell: %s", line)
+		}
+	}
+	assert.Equal(t, 21, rows, "the head and twenty rows")
+	assert.Contains(t, got, "… and 184 more, all in report.json")
+	own := regexp.MustCompile(`<details><summary>|</summary>|</details>`)
+	outside := strings.Split(own.ReplaceAllString(got, ""), "`")
+	for i := 0; i < len(outside); i += 2 {
+		assert.NotRegexp(t, `(^|[^\\])<`, outside[i], "no HTML outside code")
+	}
+}
+
+func TestAnnotations(t *testing.T) {
+	annotations := func(r *report.Report) string {
+		var b bytes.Buffer
+		require.NoError(t, report.Annotations(&b, r))
+		return b.String()
+	}
+	assert.Empty(t, annotations(passing()), "a pass has none")
+	toy.Kept(t, "fail-annotations.txt", annotations(failing()))
+	toy.Kept(t, "error-annotations.txt", annotations(broken()))
+
+	lines := strings.Split(strings.TrimSuffix(annotations(hostile(20)), "\n"), "\n")
+	assert.Len(t, lines, 10, "GitHub keeps ten a step")
+	for _, line := range lines {
+		assert.True(t, strings.HasPrefix(line, "::error title="), line)
+		title, _, ok := strings.Cut(strings.TrimPrefix(line, "::error title="), "::")
+		assert.True(t, ok)
+		assert.NotContains(t, title, ":", "a colon ends the title")
+		assert.NotContains(t, title, ",", "a comma begins another property")
+		assert.Less(t, len(line), 2000)
+	}
+}
+
+func TestNum(t *testing.T) {
+	for _, c := range []struct {
+		value        float64
+		want, reason string
+	}{
+		{0, "0", "plain"},
+		{1, "1", "plain"},
+		{0.99812, "0.998", "three digits"},
+		{0.0201, "0.0201", "no exponent above 1e-3"},
+		{1e-4, "1e-4", "as people write it"},
+		{1.4321e-6, "1.43e-6", "no leading zero in the exponent"},
+		{-5.5e-10, "-5.5e-10", "no trailing zeros"},
+		{1e-10, "1e-10", "the exponent's own zero stays"},
+		{123456, "1.23e5", "no plus sign"},
+		{9.9999e-4, "1e-3", "rounded up"},
+		{math.NaN(), "NaN", "shown as it is"},
+		{math.Inf(1), "inf", "shown as it is"},
+		{math.Inf(-1), "-inf", "shown as it is"},
+	} {
+		assert.Equal(t, c.want, report.Num(report.Float(c.value)), "%v: %s", c.value, c.reason)
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for _, c := range []struct {
+		n, all       int
+		want, reason string
+	}{
+		{0, 448, "0", "none"},
+		{1, 1000000, "<0.1 %", "one is never none"},
+		{420, 448, "93.8 %", "rounded"},
+		{999999, 1000000, "99.9 %", "not quite all is never all"},
+		{448, 448, "100 %", "all"},
+		{0, 0, "0", "an empty tensor"},
+	} {
+		assert.Equal(t, c.want, report.Percent(c.n, c.all), c.reason)
+	}
+}
+
+func TestSentence(t *testing.T) {
+	for _, c := range []struct{ clause, want, reason string }{
+		{"the code of a.b computes something else", "The code of a.b computes something else.", "a clause"},
+		{"model.layers.3 gets the right inputs", "model.layers.3 gets the right inputs.", "names stay as they are"},
+		{"embed gets the right inputs", "embed gets the right inputs.", "also names without a dot"},
+		{"embed: gets the right inputs", "embed: gets the right inputs.", "with punctuation behind"},
+		{"rope_theta is 1e6", "rope_theta is 1e6.", "a key of a config"},
+		{"3 rows differ", "3 rows differ.", "a number"},
+		{"érable", "Érable.", "not only ASCII"},
+		{"Done. Or not?", "Done. Or not?", "a sentence already"},
+		{"", "", "nothing to say"},
+	} {
+		assert.Equal(t, c.want, report.Sentence(c.clause, "embed", ""), c.reason)
+	}
 }

@@ -198,8 +198,7 @@ func (f *resultFlags) add(c *cobra.Command, json, verbose string) {
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, verbose)
 }
 
-// write prints a report, writes it as --json asks, and returns the exit code of its verdict. dir is a folder that has
-// it, too, "" for none. cause is why there is none that judges something.
+// write prints a report, and writes it to --json. dir has it, too; "" for none. cause: why it judges nothing.
 func (f *resultFlags) write(stdout io.Writer, r *report.Report, dir string, cause error) error {
 	if err := writeOutput(f.json, stdout, func(w io.Writer) error { return report.Write(w, r) }); err != nil {
 		return err
@@ -242,8 +241,7 @@ func (f *inputFlags) compared(cmd *cobra.Command) (in *inputs, c *judge.Comparis
 	return in, c, err
 }
 
-// edit says how far down the candidate is right by the reference's program with the edits. One that is only a layer
-// lists its operators.
+// edit says how far down the candidate is right by the program with the edits. A layer alone lists its operators.
 func (f *compareFlags) edit(cmd *cobra.Command) error {
 	in, c, err := f.compared(cmd)
 	defer in.close()
@@ -286,8 +284,7 @@ func (f *compareFlags) edit(cmd *cobra.Command) error {
 	return err
 }
 
-// tree is the folder that parity compare -o writes. It never replaces or removes anything that it did
-// not put there.
+// tree is the folder that parity compare -o writes. It replaces and removes nothing but its own.
 type tree struct{ dir string } // empty: none is written
 
 // marker lies in a folder that parity compare wrote: who writes it holds its lock.

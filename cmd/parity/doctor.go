@@ -216,8 +216,7 @@ func output(ctx context.Context, name string, args ...string) (string, error) {
 // minSelfPorts is how many outputs the two engines have in common at least: a block has four, in a prefill and a decode step.
 const minSelfPorts = 4 * tinyLayers * 2
 
-// selftest runs both dumpers on a tiny model made on the spot, whose two runs must agree. Until
-// they do, no comparison means anything.
+// selftest runs both dumpers on a tiny model, and they must agree: until then no comparison means anything.
 func selftest(cmd *cobra.Command) error {
 	dir, remove, err := supervise.TempDir("", "parity-selftest-")
 	if err != nil {
@@ -306,16 +305,14 @@ func tinyWeights() (out []tensor.Named, err error) {
 	const kv = tinyHidden / tinyHeads * tinyKV
 	add("model.embed_tokens", tinyVocab, tinyHidden)
 	for i := range tinyLayers {
-		layer := fmt.Sprintf("model.layers.%d.", i)
-		add(layer+"input_layernorm", 1, tinyHidden)
-		add(layer+"self_attn.q_proj", tinyHidden, tinyHidden)
-		add(layer+"self_attn.k_proj", kv, tinyHidden)
-		add(layer+"self_attn.v_proj", kv, tinyHidden)
-		add(layer+"self_attn.o_proj", tinyHidden, tinyHidden)
-		add(layer+"post_attention_layernorm", 1, tinyHidden)
-		add(layer+"mlp.gate_proj", tinyMLP, tinyHidden)
-		add(layer+"mlp.up_proj", tinyMLP, tinyHidden)
-		add(layer+"mlp.down_proj", tinyHidden, tinyMLP)
+		for _, w := range []struct {
+			name          string
+			rows, columns int
+		}{{"input_layernorm", 1, tinyHidden}, {"self_attn.q_proj", tinyHidden, tinyHidden}, {"self_attn.k_proj", kv, tinyHidden},
+			{"self_attn.v_proj", kv, tinyHidden}, {"self_attn.o_proj", tinyHidden, tinyHidden}, {"post_attention_layernorm", 1, tinyHidden},
+			{"mlp.gate_proj", tinyMLP, tinyHidden}, {"mlp.up_proj", tinyMLP, tinyHidden}, {"mlp.down_proj", tinyHidden, tinyMLP}} {
+			add(fmt.Sprintf("model.layers.%d.%s", i, w.name), w.rows, w.columns)
+		}
 	}
 	add("model.norm", 1, tinyHidden)
 	add("lm_head", tinyVocab, tinyHidden)

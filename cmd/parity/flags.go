@@ -21,8 +21,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// keys are those of a flag that takes KEY=VALUE, with what takes the value. A key that ends with a dot is followed by
-// one more: engine.KEY=VALUE.
+// keys are those of a flag that takes KEY=VALUE. One that ends with a dot is followed by another: engine.KEY=VALUE.
 type keys map[string]func(value string) error
 
 func (k keys) names() []string { return slices.Sorted(maps.Keys(k)) }

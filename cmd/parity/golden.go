@@ -199,10 +199,7 @@ func newGoldenPrune() *cobra.Command {
 	var apply bool
 	c := command("prune", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
 		gone, err := session.Prune(cmd.Context(), args[0], apply)
-		what := "would remove"
-		if apply {
-			what = "removed"
-		}
+		what := map[bool]string{false: "would remove", true: "removed"}[apply]
 		for _, g := range gone {
 			fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", what, report.Clean(g))
 		}

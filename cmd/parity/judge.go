@@ -25,8 +25,7 @@ import (
 	"github.com/goparity/goparity/internal/subtest"
 )
 
-// judge judges two dumps: their tokens, or their tensors, along execution paths where the candidate ran so. It returns
-// the cases whose tensors were compared in one pass.
+// judge judges two dumps: their tokens or tensors. It returns the cases whose tensors were compared in one pass.
 func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string) (*report.Report, []judge.Case, error) {
 	tokens, tensors, err := f.asks()
 	if err != nil {
@@ -54,7 +53,10 @@ func (f *inputFlags) judge(ctx context.Context, stderr io.Writer, name string) (
 }
 
 func (in *inputs) compare(ctx context.Context) (*judge.Comparison, error) {
-	collectSeldom()
+	if os.Getenv("GOMEMLIMIT") == "" && os.Getenv("GOGC") == "" {
+		debug.SetMemoryLimit(mostMemory)
+		debug.SetGCPercent(seldom)
+	}
 	cases, err := in.pair()
 	if err != nil {
 		return nil, err
@@ -87,13 +89,6 @@ func (in *inputs) compare(ctx context.Context) (*judge.Comparison, error) {
 // replayed make many small tensors: collecting them took a quarter of the time, November 2026.
 const mostMemory, seldom = 3 << 29, 300
 
-func collectSeldom() {
-	if os.Getenv("GOMEMLIMIT") == "" && os.Getenv("GOGC") == "" {
-		debug.SetMemoryLimit(mostMemory)
-		debug.SetGCPercent(seldom)
-	}
-}
-
 // alone says how goldens are made of programs and the candidate's own tensors: those that are in the scope.
 func (in *inputs) alone() (of judge.AloneOptions, err error) {
 	var ports []program.Port
@@ -115,8 +110,7 @@ func (in *inputs) alone() (of judge.AloneOptions, err error) {
 	return of, err
 }
 
-// join joins what the names leave on both sides, where no one said by --names what belongs together. It returns a
-// remark on the rules, if there are some.
+// join joins by values what the names leave on both sides, where no --names says how, and returns a remark on it.
 func (in *inputs) join(cases []judge.Case) []string {
 	if in.Golden == "" || in.Names != "" {
 		return nil
@@ -150,8 +144,7 @@ func joinAll(cases []judge.Case, opt match.Options, found *match.Proposal) (matc
 	return opt, nil
 }
 
-// byValue returns the rules of parity names that join what the names leave on both sides: those for which equal values
-// speak, not only order and shape. What is wrong is said where the runs are compared.
+// byValue returns rules for what the names leave on both sides: those that equal values show, not order and shape alone.
 func byValue(k judge.Case, opt match.Options) []match.Proposed {
 	res, err := k.Match(k.Actual, opt)
 	if err != nil {
@@ -171,8 +164,7 @@ func byValue(k judge.Case, opt match.Options) []match.Proposed {
 	return slices.DeleteFunc(p.Rules, func(r match.Proposed) bool { return r.Sure == match.Possible })
 }
 
-// alongPath reports whether a run is along an execution path, as a run of one pass is that is padded otherwise than
-// the golden.
+// alongPath reports whether a run is along an execution path; so is one of one pass that is padded otherwise.
 func (in *inputs) alongPath() bool {
 	golden := in.runs[goldenRole]
 	for _, r := range in.runs[actualRole] {
@@ -238,8 +230,7 @@ func (in *inputs) pathRuns() (runs paths.Runs, err error) {
 	return runs, nil
 }
 
-// asks says what is asked for: tokens, by --tokens or where another tool wrote them, or something of tensors. Without either
-// the golden decides.
+// asks says whether tokens or something of tensors is asked for. Without either the golden decides.
 func (f *inputFlags) asks() (tokens, tensors bool, err error) {
 	tokens = f.Tokens != nil || continuation.IsForeign(f.Golden) || continuation.IsForeign(f.Actual)
 	rest := f.Inputs
@@ -295,8 +286,7 @@ func (in *inputs) compareTokens(ctx context.Context, name string) (all *report.R
 	return all, nil
 }
 
-// sides reads the texts of both sides, the candidate's in the order of the golden's. A side without runs is what another
-// tool wrote.
+// sides reads the texts of both sides, in the order of the golden's. A side without runs is what another tool wrote.
 func (in *inputs) sides() (golden, actual []*continuation.Side, err error) {
 	goldens, actuals := in.runs[goldenRole], in.runs[actualRole]
 	if goldens == nil {

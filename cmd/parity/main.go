@@ -88,8 +88,7 @@ func codeOf(err error) int {
 	return exitInfra
 }
 
-// run is the whole command, for tests too. Errors before a command runs, of its flags and arguments, are usage, all
-// others infrastructure, but for those that say what they are.
+// run is the whole command. Errors before a command runs are usage, all others infrastructure, if they do not say.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root, started := newRoot(), false
 	root.SetArgs(today(args))
@@ -194,8 +193,7 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	return usage("unknown command %q for %q%s", args[0], cmd.CommandPath(), near)
 }
 
-// notEmpty returns an error for a flag that was given without a value, as --names="$UNSET" is: it
-// would not be used, silently.
+// notEmpty refuses a flag without a value, as --names="$UNSET" is: it would not be used, silently.
 func notEmpty(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.Value.Type() == "string" && f.Value.String() == "" && err == nil {
@@ -205,8 +203,7 @@ func notEmpty(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// stamp is version and commit of a build of the Makefile, which builds without -buildvcs: that fails
-// where git refuses the checkout, and knows nothing in a worktree.
+// stamp is version and commit of a build of the Makefile: -buildvcs fails where git refuses the checkout.
 var stamp string
 
 // version says which build of parity this is: version or commit, Go and platform.
@@ -322,8 +319,7 @@ func writeTable(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
-// textOptions: colour and the real width on a terminal, plain text elsewhere (NO_COLOR is
-// respected). The report lies in file.
+// textOptions: colour and the real width on a terminal, plain text elsewhere and with NO_COLOR.
 func textOptions(w io.Writer, verbose bool, file string) report.TextOptions {
 	width, ok := terminal(w)
 	return report.TextOptions{Verbose: verbose, File: file, All: "all with -v", Width: width,
@@ -343,8 +339,7 @@ func terminal(w io.Writer) (width int, ok bool) {
 // worthALine is how many bytes are compared before one could read how far it is.
 const worthALine = 1 << 30
 
-// progress returns what shows how far something is, and what clears its line. Totals below least are not worth one.
-// Nothing is shown where there is no terminal.
+// progress returns what shows on a terminal how far something is, from a total of least on, and what clears its line.
 func progress(w io.Writer, what string, least int64) (set func(done, total int64), end func()) {
 	if _, ok := terminal(w); !ok {
 		return nil, func() {}

@@ -117,8 +117,7 @@ var tasks = []struct{ ending, task string }{
 	{"Model", fixture.Embeddings},
 }
 
-// model says which model is run, a folder or a hub id; with an oracle it may be "". The task is read off the
-// architectures in its config.json where none is said.
+// model says which model is run: a folder, a hub id, or "" with an oracle. config.json tells the task if --set does not.
 func (s *settings) model(model string) (err error) {
 	j := &s.job
 	switch {

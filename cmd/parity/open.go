@@ -165,8 +165,7 @@ func (in *inputs) assumePadding() error {
 	return nil
 }
 
-// ready completes the runs whose tensors are compared: the candidate's have the encoding that --assume
-// names, and a note where they are the golden's.
+// ready gives the candidate's runs the encoding that --assume names, and a note where they are the golden's.
 func (in *inputs) ready() error {
 	for i, r := range in.runs[actualRole] {
 		said := &r.Info.Encoding
@@ -233,8 +232,7 @@ func caseOf(runs []*dump.Run, name string, cases int) *dump.Run {
 	return nil
 }
 
-// openPrograms opens what the reference ran for each run, nil where that is not known: --program, or else what lies
-// beside a golden.
+// openPrograms opens what the reference ran for each run: --program, or what lies beside a golden; nil if neither.
 func (in *inputs) openPrograms(runs []*dump.Run) error {
 	if in.Golden != "" && in.Program != "" && len(runs) > 1 {
 		return usage("--program is of one case, and --golden has %d: lay each beside the run.json of its case, as %s",
@@ -261,8 +259,7 @@ func (in *inputs) openPrograms(runs []*dump.Run) error {
 	return nil
 }
 
-// withoutImages leaves out the goldens of cases with images, with a note, where the candidate was given
-// none at all: its engine may take none.
+// withoutImages leaves out, with a note, cases with images where the candidate was given none: its engine may take none.
 func withoutImages(goldens, runs []*dump.Run) []*dump.Run {
 	shown := func(r *dump.Run) bool { return r.Info.Images != nil }
 	var left []string
@@ -291,8 +288,7 @@ func (in *inputs) alignSingles(cases []judge.Case) {
 	}
 }
 
-// sameModel refuses weights that are of another model than the golden: a layer that puts out more or fewer numbers
-// than the weight of its name has rows or columns.
+// sameModel refuses weights of another model: a layer puts out as many numbers as its weight has rows or columns.
 func (in *inputs) sameModel(weights checkpoint.Weights) error {
 	if len(weights) == 0 {
 		return nil

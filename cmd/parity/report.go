@@ -123,8 +123,7 @@ func (f *reportFlags) documents(r *report.Report, file string, stdout io.Writer)
 	return nil
 }
 
-// attach is the step after gotestsum, which writes no <system-out>: it points the failed tests of a JUnit file to
-// their reports.
+// attach points the failed tests of a JUnit file to their reports: gotestsum writes no <system-out>.
 func attach(stdout io.Writer, junit string, paths []string) error {
 	xml, err := mapfile.Read(junit, mapfile.MaxListing)
 	if err != nil {
@@ -185,8 +184,7 @@ func attachReport(xml []byte, r *report.Report, file string) ([]byte, error) {
 	return export.Attach(xml, r, attached...)
 }
 
-// reportFiles lists the report.json of files and folders. What is missing is left out: that package did
-// not get so far, and its failure is in the JUnit file.
+// reportFiles lists the report.json of files and folders. A missing one is left out: the JUnit file has its failure.
 func reportFiles(paths []string) (files []string, err error) {
 	for _, path := range paths {
 		if exists(path) && !isDir(path) {
@@ -282,8 +280,7 @@ func briefsOf(path string) (briefs []*report.Brief, err error) {
 	return briefs, err
 }
 
-// briefOf explains what lies in a folder itself; nil if there is nothing. An infra.txt is of a later
-// run than a report that judged something.
+// briefOf explains what lies in a folder itself, nil for nothing. An infra.txt is of a later run than its report.
 func briefOf(dir string) (*report.Brief, error) {
 	file := filepath.Join(dir, reportName)
 	r, err := readReport(file)

@@ -28,8 +28,7 @@ import (
 	"github.com/goparity/goparity/internal/supervise"
 )
 
-// runSanity is how many tokens the reference goes on with by itself, so that a person sees whether
-// it makes sense.
+// runSanity is how many tokens the reference goes on with, so that a person sees whether it makes sense.
 const runSanity = 32
 
 type runFlags struct {
@@ -353,8 +352,7 @@ func (f *runFlags) planned() (cases []engine.Case, err error) {
 	return cases, nil
 }
 
-// followed takes what another run was given, or each of the planned cases of one, but for those with images where the
-// engine is given none.
+// followed takes what another run was given, or its planned cases; those with images only where the engine takes any.
 func (f *runFlags) followed() (cases []engine.Case, err error) {
 	planned, _ := filepath.Glob(filepath.Join(f.follow, battery.Prefix+"*", dump.RunFile))
 	if planned == nil {

@@ -256,8 +256,7 @@ func (r *Report) decide() {
 	}
 }
 
-// judge applies criteria to figures of a row, whose mismatches were counted by another tolerance: pass, fail and what is
-// broken, or error and what is not known.
+// judge applies criteria to the figures of a row: pass, fail and what is broken, or error and what is not known.
 func (l *Layer) judge(m *Metrics, counted, by *Tolerance) (Status, []string) {
 	was, _ := counted.Criteria.Tolerance()
 	violations, open, err := by.Criteria.Recall(m.result(), was, l.integers())

@@ -66,8 +66,7 @@ func BriefOf(r *Report, file string) *Brief {
 		b.Stage = r.subject()
 	}
 	if d := r.FirstDivergence; d != nil {
-		b.First = &BriefPlace{}
-		_ = json.Unmarshal(encoded(d), b.First) // as it stands in report.json, which was just encoded
+		b.First = &BriefPlace{Divergence: *d}
 		at := &b.First.Divergence
 		at.Uncaptured, at.Evidence, at.Growth, at.Piece = nil, nil, nil, nil
 		if all := r.Findings(); len(all) > 0 && d.Row != nil {
@@ -208,8 +207,7 @@ func (s *Section) shorten(n int) {
 	}
 }
 
-// fit returns the longest form that takes no more than a brief may: how much a string or a list may take is halved
-// until it does. The last form is short enough for any report.
+// fit returns the longest form that a brief may take: what a string or a list may take is halved until it does.
 func fit(write func(n int) []byte) (out []byte) {
 	for n := maxBrief; n >= leastText; n /= 2 {
 		if out = write(n); len(out) <= maxBrief {

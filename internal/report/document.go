@@ -10,8 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-// Document is what a report says to people, in the order in which it says it. [Text], [Markdown] and the page
-// write all of it, each in its own form.
+// Document is what a report says to people, in order. [Text], [Markdown] and the page write all of it.
 type Document struct {
 	Heading  string // of a kind of its own; empty for a report's
 	Fixture  string
@@ -240,8 +239,7 @@ func (d *composer) judged() {
 		lines("", help), lines("not judged", strings.Join(r.NotJudged, "; ")), lines("frontier", frontier), lines("", counts))...)
 }
 
-// rows are the failing ones, or the worst of those that pass. After rows that are wrong by themselves those that
-// inherited an error take one line.
+// rows are the failing ones, or the worst of those that pass. What inherited an error takes one line.
 func (d *composer) rows() {
 	rows, limit := d.r.Failing(), maxRows
 	s := Section{ID: sectionRows, Heading: "Failing rows, in the order in which the values existed"}
@@ -313,8 +311,7 @@ func (d *composer) costs() {
 // layerNumber is the number of a layer in a path: reasons that differ only there are one.
 var layerNumber = regexp.MustCompile(`\.\d+\b`)
 
-// unmatched lists the ports that only one side has: first those without a reason, each with its
-// nearest name, then the others by reason.
+// unmatched lists the ports that only one side has: those without a reason, then the others by reason.
 func (d *composer) unmatched() {
 	for _, side := range []struct {
 		name  string

@@ -133,8 +133,7 @@ func (m *Metrics) nonFinite() string {
 		count(m.BadNonFinite, "wrong pair"), m.NaNGolden, m.InfGolden, m.NaNActual, m.InfActual)
 }
 
-// Rows is the relative L2 of each row of a tensor (as row_rel_l2 has it), in at most 256 bins of
-// neighbours; of a bin the worst counts.
+// Rows is row_rel_l2 of each row of a tensor, in at most 256 bins of neighbours; of a bin the worst counts.
 type Rows struct {
 	N     int     `json:"n"`      // rows; bin i has the rows from ⌈i·N/bins⌉ on
 	RelL2 []Float `json:"rel_l2"` // by bin; Infinity where a NaN or an infinity has no match
@@ -171,8 +170,7 @@ type Tolerance struct {
 	Source   string // where it was written, such as "fixture.yaml:12" or "default for f32"
 }
 
-// ToleranceOf returns c as the report has it, both parts of an elementwise tolerance included;
-// source says where it was written.
+// ToleranceOf returns c, both parts of an elementwise tolerance included; source says where it was written.
 func ToleranceOf(c compare.Criteria, source string) *Tolerance {
 	t := &Tolerance{Criteria: maps.Clone(c), Source: source}
 	if tol, asked := c.Tolerance(); asked {
@@ -290,8 +288,7 @@ func (l *Layer) quantised() string {
 	return text
 }
 
-// quantised says what quantisation costs and the candidate adds: where the first error is, and in
-// the last row, which is the model's output.
+// quantised says what quantisation costs and the candidate adds: at the first error, and in the model's output.
 func (r *Report) quantised() (lines []string) {
 	shown := []*Layer{r.divergent()}
 	if all := r.rows(func(l *Layer) bool { return l.quantised() != "" && l.Status != StatusIgnored }); len(all) > 0 {

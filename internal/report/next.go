@@ -18,8 +18,7 @@ import (
 // commands are run one after the other, each a list of words. None is nothing to run.
 type commands [][]string
 
-// line is what to type into a shell. It is not ok if there is nothing to run, or what would have to
-// be typed is too long or cannot be shown as it is.
+// line is what to type into a shell. It is not ok if that is nothing, too long, or cannot be shown as it is.
 func (c commands) line() (string, bool) {
 	var lines []string
 	for _, words := range c {
@@ -126,8 +125,7 @@ func (n next) redo(why, again string) (commands, string) {
 	return n.report(), why + "; the report has the details"
 }
 
-// gotest runs the subtest of the place, or of the execution paths that fail alike there, else the
-// test of a failing row, else the package.
+// gotest runs the subtest of the place, or of the paths that fail alike there, else the failing row's test, else all.
 func (n next) gotest() []string {
 	test, pattern, d := "", "", n.r.FirstDivergence
 	for _, l := range n.r.Failing() {
@@ -351,8 +349,7 @@ func (in Inputs) Args(names ...string) (args []string) {
 	return args
 }
 
-// Settings are those of go test that chose the run which a report judges, by flag or by variable;
-// what was left to its default is empty.
+// Settings are the flags of go test that chose the run which a report judges; empty: left to the default.
 type Settings struct {
 	Tags      string `json:"tags,omitempty"` // build tags of the test binary
 	Run       string `json:"run,omitempty"`

@@ -84,8 +84,7 @@ type Finding struct {
 	First *Place   // of the first of the paths
 }
 
-// Findings lists the faults of the execution paths, that of the first divergence first. A path that
-// is wrong in one pass too has none.
+// Findings lists the faults of the paths, the first divergence's first. A path that is wrong in one pass has none.
 func (r *Report) Findings() (all []Finding) {
 	for _, p := range r.Paths {
 		if p.First == nil {
@@ -207,8 +206,7 @@ func (n next) path() (commands, string) {
 // OnePass is the path of the candidate's own run of one pass.
 const OnePass = "one-pass"
 
-// PathDepth is how far the runs along execution paths are off in each layer of the model: what a
-// picture of path × depth shows.
+// PathDepth is how far the runs along execution paths are off in each layer: a picture of path × depth shows it.
 type PathDepth struct {
 	Layers []string    `json:"layers"` // those with an output, as the runs have them: the one pass has all, in the reference's order
 	Runs   []PathError `json:"runs"`   // the candidate's own one pass first, where it was given
@@ -221,8 +219,7 @@ type PathError struct {
 	Errors []Float `json:"errors"` // by layer; NaN where the layer was not compared
 }
 
-// Add adds a run by its rows in the order of a report: the error of a layer is that of its worst
-// output in all forward passes, in units of the limit ([Layer.Units]).
+// Add adds a run by its rows: a layer is off by its worst output in all passes, in units of the limit ([Layer.Units]).
 func (d *PathDepth) Add(path, caseName string, rows []Layer) {
 	var layers []string
 	var errors []Float

@@ -135,8 +135,7 @@ type Piece struct {
 	From     []string `json:"from"`        // labels of the candidate's tensors that it took, in order
 }
 
-// Stretch is a part of the model that the candidate writes in another way: its tensors are others, and
-// what is made of them is the same.
+// Stretch is a part that the candidate writes in another way: other tensors, of which the same is made.
 type Stretch struct {
 	Case  string   `json:"case"`
 	Ports []string `json:"ports"` // labels of the first forward pass that has them, in order
@@ -150,8 +149,7 @@ type Growth struct {
 	Alone Float  `json:"alone"` // on golden inputs; NaN if that is not known
 }
 
-// Order says whether both sides ran the layers that they share in the same order.
-// It is reported only: independent siblings may swap.
+// Order says whether both sides ran their common layers in the same order: reported only, siblings may swap.
 type Order struct {
 	Same        bool     `json:"same"`
 	N           int      `json:"n"`           // layers that differ in place
@@ -254,8 +252,7 @@ func (s Shape) String() string {
 // IsInput reports whether the port is what its layer was given: evidence, which alone fails no run.
 func (l *Layer) IsInput() bool { return l.Kind == label.RoleInput.String() }
 
-// Write writes r as indented JSON. It sets the schema and counts the summary. A report that
-// contradicts itself is refused, see [Read].
+// Write writes r as indented JSON, with schema and summary. A report that contradicts itself is refused, see [Read].
 func Write(w io.Writer, r *Report) error {
 	out := *r
 	out.Schema = Schema

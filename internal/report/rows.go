@@ -21,8 +21,7 @@ func (l *Layer) figures() *Metrics {
 	return l.Injected
 }
 
-// measure returns how far a row with figures is off, for sorting: the worst row's relative L2. A NaN or an
-// infinity that does not match counts as infinite.
+// measure is how far a row with figures is off: the worst row's relative L2, infinite for NaN or a bad infinity.
 func (l *Layer) measure() float64 {
 	m := l.figures()
 	if math.IsNaN(float64(m.RowRelL2)) || m.BadNonFinite > 0 {
@@ -71,8 +70,7 @@ func (l *Layer) integers() bool {
 	return slices.ContainsFunc(l.types(), func(d tensor.DType) bool { return !d.IsFloat() })
 }
 
-// Failing lists the rows that keep the run from passing: those that are wrong by themselves, then
-// what they inherited, each in the order in which the values existed.
+// Failing lists the rows that keep the run from passing: those wrong by themselves, then what they inherited.
 func (r *Report) Failing() []*Layer {
 	return append(r.rows((*Layer).fails), r.rows((*Layer).inherits)...)
 }
@@ -89,8 +87,7 @@ func (r *Report) worst() []*Layer {
 	return rows
 }
 
-// divergent returns the failing row of the first divergence (of an interval: the row at its end),
-// else the first that fails by itself, else nil.
+// divergent returns the failing row of the first divergence or at its end, else the first that fails by itself.
 func (r *Report) divergent() *Layer {
 	failing := r.Failing()
 	if d := r.FirstDivergence; d != nil {

@@ -20,8 +20,7 @@ const (
 	StageServing    = "serving"    // and which its server returned
 )
 
-// stage is a stage of a run as a report has it. Nothing else knows one by name: a further stage is an entry of stages,
-// and the kinds of its verdicts.
+// stage is a stage as a report has it. A further one is an entry of stages, and the kinds of its verdicts.
 type stage struct {
 	name     string
 	judged   func(*Report) []Judged        // each thing that it judged, by a name

@@ -25,8 +25,7 @@ type TextOptions struct {
 	All     string // where what is left out can be read, "all in report.json" if empty
 }
 
-// Text writes what a report says for a terminal: the verdict first, then the place and why, the rows,
-// and what was left out. It ends with where the two runs come from.
+// Text writes for a terminal: the verdict, the place and why, the rows, what was left out, and the source.
 func Text(w io.Writer, r *Report, opt TextOptions) error {
 	if err := r.check(); err != nil {
 		return err
@@ -257,8 +256,7 @@ func mdCode(s string) string {
 	return "`" + strings.ReplaceAll(s, "|", `\|`) + "`"
 }
 
-// Annotations writes GitHub workflow commands, one error line each for the verdict and the rows that
-// fail by themselves, at most ten. A run that passes has none.
+// Annotations writes GitHub's error lines for the verdict and rows that fail by themselves, at most ten; of a pass none.
 func Annotations(w io.Writer, r *Report) error {
 	if err := r.check(); err != nil || r.Verdict == Pass {
 		return err

@@ -30,8 +30,7 @@ func Headline(r *Report) string {
 	return "nothing was compared"
 }
 
-// subject is the stage that the headline is about: the first that is wrong, or of a pass the tensors, or where there are
-// none the last that was judged.
+// subject is the stage of the headline: the first that is wrong; of a pass the tensors, or the last that was judged.
 func (r *Report) subject() string {
 	if r.Verdict == Fail {
 		return r.stage()
@@ -114,8 +113,7 @@ func (s Summary) counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// String is the source in one line: "replayed run of 2026-11-21, max 26.7.0, cpu, float32; golden
-// torch 2.15.0, cpu, float32".
+// String is "replayed run of 2026-11-21, max 26.7.0, cpu, float32; golden torch 2.15.0, cpu, float32".
 func (s Source) String() string {
 	actual, golden := "replayed run", s.Golden.String()
 	if s.Live {
@@ -139,8 +137,7 @@ func (e Engine) String() string {
 const open = "This is the first output or input that differs, and what it is made of was not recorded on both sides: " +
 	"the error is here or before it."
 
-// Where names the place: "c, between a and b", "c, after a", "c", or "b, or between a and b", and the row of a run along an
-// execution path.
+// Where names the place: "c, between a and b", "c, after a", "b, or between a and b", and the row of a path's run.
 func (d *Divergence) Where() string {
 	text := d.Layer
 	switch {

@@ -27,8 +27,7 @@ func (r *Report) Verification(mode Mode) *Document {
 	return &d.Document
 }
 
-// Modes is the document that compares the two modes: for each layer that is wrong in one of them, how far off it is
-// in both, and whether it is wrong on golden inputs too.
+// Modes is the document that compares the two modes, for each layer that is wrong in one of them.
 func (r *Report) Modes() *Document {
 	d, points := r.composed(), Depth(r)
 	d.statistics(points, Standard, Injected)
@@ -64,8 +63,7 @@ func (d *composer) executed(points []Point) {
 	d.add(s, unlimited)
 }
 
-// resultIn is the result of a row in a mode: its status, or, of an injected run, what its own
-// tolerance says of the injected figures: error, if they do not tell.
+// resultIn is the status of a row in a mode: of an injected run what its tolerance says of the figures, if it tells.
 func (l *Layer) resultIn(mode Mode) Status {
 	switch {
 	case mode == Standard || l.Injected == nil:
@@ -214,8 +212,7 @@ const (
 
 var Components = []Component{Attention, MLP, Norm, Embedding, Head, Other}
 
-// words tell the component of an element of a name, in the order in which they are tried. Short ones must be words of
-// it: "q_proj" has q and proj.
+// words tell the component of an element of a name, the first that matches. Short ones must be words of it.
 var words = []struct {
 	component Component
 	pattern   *regexp.Regexp
@@ -245,8 +242,7 @@ func ComponentOf(layer string) Component {
 	return Other
 }
 
-// Point is one output of a model along its depth, or, of an injected run, an input as it had been
-// computed before it was replaced.
+// Point is an output along the depth, or of an injected run an input as it was computed before it was replaced.
 type Point struct {
 	Layer     string
 	Component Component
@@ -302,8 +298,7 @@ func (m *Metrics) error() float64 {
 	return float64(m.MSE)
 }
 
-// Error is the mean squared error of the worst row of a point in a mode, +Inf if a NaN or an
-// infinity of it has no match; ok is false if the point was not compared in that mode.
+// Error is the MSE of the worst row of a point in a mode, +Inf for a bad NaN or infinity; not ok: not compared.
 func (p *Point) Error(mode Mode) (mse float64, ok bool) {
 	l := p.Worst(mode)
 	if l == nil {

@@ -39,7 +39,7 @@ func SecretsOf(env []string) *Secrets {
 	for _, kv := range env {
 		key, value, _ := strings.Cut(kv, "=")
 		if secretName.MatchString(key) && !publicName.MatchString(key) {
-			if !filepath.IsAbs(value) || !exists(value) {
+			if _, err := os.Lstat(value); !filepath.IsAbs(value) || err != nil { // else it is where a secret lies
 				v.add(value, mildName.MatchString(key))
 			}
 			continue
@@ -60,11 +60,6 @@ var ofProcess = sync.OnceValue(func() *Secrets { return SecretsOf(os.Environ()) 
 
 // Redact replaces each secret of this process's environment, and what has the form of one, by ***.
 func Redact(text string) string { return ofProcess().Redact(text) }
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
 
 // add adds a value in all spellings, line by line, because logs are read so.
 func (v *Secrets) add(value string, weakName bool) {

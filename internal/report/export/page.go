@@ -152,8 +152,7 @@ func rounded(figures ...report.Float) []report.Float {
 	return figures
 }
 
-// figuresOf are figures by their place: max abs, relative L2, worst row, 1 − cosine, MSE, mismatches, elements, SNR,
-// non-finite pairs without a match.
+// figuresOf are figures by their place, as page.js reads them: counts among them stay exact.
 func figuresOf(m *report.Metrics) []report.Float {
 	if m == nil {
 		return nil
@@ -313,8 +312,7 @@ func rank(run report.PathError) int {
 	return 1
 }
 
-// firstOf is the index of the layer of a first divergence: of a container whose code is wrong, the
-// first layer in it that shows it.
+// firstOf is the index of the layer of a first divergence, or of the first layer in it that shows the error.
 func firstOf(layers []string, errors []report.Float, layer string) int {
 	for i, e := range errors {
 		if label.Within(layers[i], layer) && e > 1 {

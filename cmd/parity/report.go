@@ -204,8 +204,6 @@ func reportFiles(paths []string) (files []string, err error) {
 	return files, nil
 }
 
-const allCauses = "causes"
-
 func newExplain() *cobra.Command {
 	var asJSON bool
 	c := command("explain", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
@@ -214,7 +212,7 @@ func newExplain() *cobra.Command {
 		switch {
 		case exists(name):
 			return explain(w, name, asJSON)
-		case name == allCauses:
+		case name == "causes":
 			fmt.Fprintln(w, strings.Join(docs.Causes(), "\n"))
 		case docs.Cause(name) != nil:
 			fmt.Fprintln(w, name)
@@ -224,7 +222,7 @@ func newExplain() *cobra.Command {
 		case isNear:
 			return usage("there is no report and no cause %q: did you mean %q?", name, near)
 		default:
-			return fmt.Errorf("there is no report %q, and no such cause: parity explain %s lists them", name, allCauses)
+			return fmt.Errorf("there is no report %q, and no such cause: parity explain causes lists them", name)
 		}
 		return nil
 	})

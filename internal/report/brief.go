@@ -12,8 +12,6 @@ import (
 	"github.com/goparity/goparity/internal/label"
 )
 
-const briefSchema = 1
-
 // Brief says in at most 2 kB what a report found and what to do next: for people in a hurry, for a CI's comments and
 // for coding agents. docs/report.md says what each key means.
 type Brief struct {
@@ -60,7 +58,7 @@ type Second struct {
 
 // BriefOf returns a report in short; file is where it lies, for the next command.
 func BriefOf(r *Report, file string) *Brief {
-	b := &Brief{Schema: briefSchema, Fixture: r.Fixture, Verdict: r.Verdict, Stage: "run", Kind: r.Kind,
+	b := &Brief{Schema: 1, Fixture: r.Fixture, Verdict: r.Verdict, Stage: "run", Kind: r.Kind,
 		NotJudged: orEmpty(r.NotJudged), NotCovered: orEmpty(r.Open()), Second: r.second(), report: r, file: file}
 	if r.Verdict != Error { // else nothing could be judged
 		b.Stage = r.subject()

@@ -73,7 +73,10 @@ func (t *Table) below(row int) []string {
 	return nil
 }
 
-const noFigure = "-"
+const (
+	noFigure  = "-"     // stands for one that is not there
+	unlimited = 1 << 20 // what is always shown has this limit
+)
 
 // View says how much a document shows.
 type View struct {
@@ -140,8 +143,6 @@ func (d *composer) shown(n, limit int) int {
 	}
 	return limit
 }
-
-const unlimited = 1 << 20
 
 // add adds a section that says anything: at most limit rows of its table, or else lines, then all that comes after.
 func (d *composer) add(s Section, limit int, after ...Line) {

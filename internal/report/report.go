@@ -48,6 +48,7 @@ const (
 	StatusUnexpected Status = "unexpected" // the candidate has it, the golden should have it and has not
 	StatusIgnored    Status = "ignored"    // left out on purpose, Note says why
 	StatusError      Status = "error"      // could not be compared: shapes differ, a file is damaged
+	NotJudged        Status = "not judged" // of a stage about which nothing is known: no row has it
 )
 
 // statuses holds the known ones, in the order in which a summary counts them.
@@ -316,7 +317,7 @@ func (r *Report) check() error {
 			return fmt.Errorf("report: verdict %s, but %s has status %q", r.Verdict, where, l.Status)
 		}
 	}
-	switch failed := r.FailedStage(); {
+	switch failed := r.FirstStage(StatusFail); {
 	case !r.holds():
 	case failed != "":
 		return fmt.Errorf("report: verdict %s, but that of %s is fail", r.Verdict, failed)
@@ -330,7 +331,7 @@ func (r *Report) check() error {
 
 // vacuous reports whether nothing was compared.
 func (r *Report) vacuous() bool {
-	return Count(r.Layers).Compared == 0 && r.firstStage(StatusPass) == ""
+	return Count(r.Layers).Compared == 0 && r.FirstStage(StatusPass) == ""
 }
 
 // holds reports whether all that was judged holds.

@@ -58,9 +58,6 @@ func (s stage) status(r *Report) Status {
 	return status
 }
 
-// NotJudged is the status of a stage about which nothing is known.
-const NotJudged Status = "not judged"
-
 // statusOf is pass or fail of what was judged.
 func statusOf(judged, fails bool) Status {
 	switch {
@@ -139,10 +136,8 @@ func (r *Report) JudgedStages() (out []Stage) {
 	return out
 }
 
-// FailedStage is the first stage that differs; empty if none does.
-func (r *Report) FailedStage() string { return r.firstStage(StatusFail) }
-
-func (r *Report) firstStage(of Status) string {
+// FirstStage is the first stage of which this came, that which differs for fail; empty if there is none.
+func (r *Report) FirstStage(of Status) string {
 	for _, s := range r.JudgedStages() {
 		if s.Status == of {
 			return s.Stage

@@ -69,7 +69,7 @@ func TestTheFirstStageIsTheVerdict(t *testing.T) {
 		r := tensors(false)
 		first.add(r)
 		assert.Equal(t, report.StatusPass, statuses(r)[report.StageTensors], "%s is wrong, the tensors are right", first.stage)
-		assert.Equal(t, first.stage, r.FailedStage())
+		assert.Equal(t, first.stage, r.FirstStage(report.StatusFail))
 		for _, then := range parts[i+1:] {
 			for _, order := range [][2]func(*report.Report){{first.add, then.add}, {then.add, first.add}} {
 				r := tensors(false)
@@ -77,7 +77,7 @@ func TestTheFirstStageIsTheVerdict(t *testing.T) {
 				order[1](r)
 				assert.Equal(t, report.Fail, r.Verdict)
 				assert.Contains(t, report.Headline(r), heads[first.stage], "%s before %s", first.stage, then.stage)
-				assert.Equal(t, first.stage, r.FailedStage())
+				assert.Equal(t, first.stage, r.FirstStage(report.StatusFail))
 				assert.Equal(t, report.StatusInherited, statuses(r)[then.stage], "%s behind %s", then.stage, first.stage)
 			}
 		}
@@ -87,7 +87,7 @@ func TestTheFirstStageIsTheVerdict(t *testing.T) {
 		if i < 2 {
 			want = first.stage
 		}
-		assert.Equal(t, want, r.FailedStage())
+		assert.Equal(t, want, r.FirstStage(report.StatusFail))
 		assert.Contains(t, report.Headline(r), heads[want])
 	}
 }
@@ -123,7 +123,7 @@ func TestRejudgedRowsExcuseNoOtherStage(t *testing.T) {
 		}
 		require.NoError(t, err)
 		assert.Equal(t, report.Fail, got.Verdict, p.stage)
-		assert.Equal(t, p.stage, got.FailedStage())
+		assert.Equal(t, p.stage, got.FirstStage(report.StatusFail))
 		assert.NoError(t, report.Write(t.Output(), got), p.stage)
 	}
 }

@@ -62,9 +62,8 @@ const (
 
 // colors are those of words that say how sure something is, or what came of it.
 var colors = map[string]string{"proven": green, "guess": dim, string(StatusPass): green, string(StatusFail): red, string(StatusInherited): yellow,
-	string(StatusMissing): red, string(StatusUnexpected): yellow, string(StatusIgnored): dim, string(StatusError): red}
-
-var verdictColor = map[Verdict]string{Pass: green, Incomplete: yellow, Fail: red, Error: red}
+	string(StatusMissing): red, string(StatusUnexpected): yellow, string(StatusIgnored): dim, string(StatusError): red,
+	string(Incomplete): yellow}
 
 func (p *printer) color(code, s string) string {
 	if !p.opt.Color || code == "" {
@@ -85,7 +84,7 @@ func (p *printer) title(d *Document) {
 	if d.Fixture != "" {
 		p.linef("%s", p.color(dim, d.Fixture))
 	}
-	p.hang("", strings.ToUpper(string(d.Verdict)), bold+";"+verdictColor[d.Verdict], d.Title, bold)
+	p.hang("", strings.ToUpper(string(d.Verdict)), bold+";"+colors[string(d.Verdict)], d.Title, bold)
 }
 
 func (p *printer) section(s *Section) {
@@ -346,12 +345,7 @@ func count(n int, noun string) string {
 }
 
 // are is the verb of so many things.
-func are(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}
+func are(n int) string { return map[bool]string{true: "is", false: "are"}[n == 1] }
 
 // width is the number of columns of s, at one column a rune.
 func width(s string) int { return utf8.RuneCountInString(s) }

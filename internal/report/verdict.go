@@ -296,12 +296,7 @@ type Edit struct {
 }
 
 // word is "proven" or "guess".
-func (c Cause) word() string {
-	if c.Proven {
-		return "proven"
-	}
-	return "guess"
-}
+func (c Cause) word() string { return map[bool]string{true: "proven", false: "guess"}[c.Proven] }
 
 // Evidence says in figures what speaks for the cause; without a prediction there is one figure only.
 func (c Cause) Evidence() string {

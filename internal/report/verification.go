@@ -142,10 +142,7 @@ func (d *composer) details(points []Point, mode Mode) {
 }
 
 func (p *Point) nameOf(l *Layer, names naming) string {
-	if p.Computed {
-		return names.row(l) + " (computed)"
-	}
-	return names.row(l)
+	return names.row(l) + map[bool]string{true: " (computed)"}[p.Computed]
 }
 
 func (d *composer) wrongInModes(points []Point) {

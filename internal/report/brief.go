@@ -64,7 +64,8 @@ func BriefOf(r *Report, file string) *Brief {
 		b.Stage = r.subject()
 	}
 	if d := r.FirstDivergence; d != nil {
-		b.First = &BriefPlace{Divergence: *d}
+		b.First = &BriefPlace{}
+		_ = json.Unmarshal(encoded(d), b.First) // as it stands in report.json, which was just encoded
 		at := &b.First.Divergence
 		at.Uncaptured, at.Evidence, at.Growth, at.Piece = nil, nil, nil, nil
 		if all := r.Findings(); len(all) > 0 && d.Row != nil {

@@ -21,31 +21,27 @@ func TestChanges(t *testing.T) {
 	of := func(rows ...report.Layer) *report.Report {
 		return &report.Report{Schema: 1, Verdict: report.Pass, Layers: rows}
 	}
-	missing := row("a", 0, report.StatusMissing, nil)
-	ignored := row("a", 0, report.StatusIgnored, metrics(1e-6, 0))
 	input := row("a", 0, report.StatusFail, metrics(1, 0))
 	input.Kind = label.RoleInput.String()
+	a := func(status report.Status, rel float64) *report.Report {
+		return of(row("a", 0, status, metrics(rel, 0)))
+	}
+	const pass, fail = report.StatusPass, report.StatusFail
 	for _, c := range []struct {
 		old, new *report.Report
 		want     report.Class
 		reason   string
 	}{
-		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(row("a", 0, report.StatusPass, metrics(1.9e-6, 0))),
-			"", "not even twice"},
-		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(row("a", 0, report.StatusPass, metrics(2.1e-6, 0))),
-			report.Worse, "more than twice"},
-		{of(row("a", 0, report.StatusPass, metrics(2.1e-6, 0))), of(row("a", 0, report.StatusPass, metrics(1e-6, 0))),
-			report.Better, "less than half"},
-		{of(row("a", 0, report.StatusPass, metrics(1e-8, 0))), of(row("a", 0, report.StatusPass, metrics(4e-7, 0))),
-			"", "less than 8 units of rounding mean nothing"},
-		{of(row("a", 0, report.StatusPass, metrics(1e-4, 0))),
-			of(row("a", 0, report.StatusFail, metrics(1.01e-4, 0))), report.Worse, "over the limit"},
-		{of(row("a", 0, report.StatusInherited, metrics(1, 0))), of(row("a", 0, report.StatusPass, metrics(1e-6, 0))),
-			report.Better, "passes now"},
-		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(), report.Gone, "not there any more"},
-		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(ignored), report.Gone, "not judged any more"},
-		{of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), of(missing), report.Worse, "missing"},
-		{of(), of(row("a", 0, report.StatusPass, metrics(1e-6, 0))), report.New, "new"},
+		{a(pass, 1e-6), a(pass, 1.9e-6), "", "not even twice"},
+		{a(pass, 1e-6), a(pass, 2.1e-6), report.Worse, "more than twice"},
+		{a(pass, 2.1e-6), a(pass, 1e-6), report.Better, "less than half"},
+		{a(pass, 1e-8), a(pass, 4e-7), "", "less than 8 units of rounding mean nothing"},
+		{a(pass, 1e-4), a(fail, 1.01e-4), report.Worse, "over the limit"},
+		{a(report.StatusInherited, 1), a(pass, 1e-6), report.Better, "passes now"},
+		{a(pass, 1e-6), of(), report.Gone, "not there any more"},
+		{a(pass, 1e-6), a(report.StatusIgnored, 1e-6), report.Gone, "not judged any more"},
+		{a(pass, 1e-6), of(row("a", 0, report.StatusMissing, nil)), report.Worse, "missing"},
+		{of(), a(pass, 1e-6), report.New, "new"},
 		{of(), of(input), "", "an input is evidence"},
 	} {
 		changed(t, c.old, c.new, c.want, c.reason)
@@ -150,38 +146,32 @@ func TestRejudge(t *testing.T) {
 	one := func(status report.Status, m *report.Metrics) *report.Report {
 		return &report.Report{Schema: 1, Verdict: report.Fail, Layers: []report.Layer{row("a", 0, status, m)}}
 	}
+	const pass, fail, wrong = report.StatusPass, report.StatusFail, report.StatusError
+	type criteria = compare.Criteria
 	for _, c := range []struct {
-		criteria compare.Criteria
-		verdict  report.Verdict
-		status   report.Status
+		criteria criteria
+		want     report.Status
 		reason   string
 	}{
-		{compare.Criteria{compare.RelL2: 1e-3, compare.RowRelL2: 1e-3}, report.Fail, report.StatusFail, "0.02 is more"},
-		{compare.Criteria{compare.RelL2: 0.05}, report.Pass, report.StatusPass, "of the tensor and of the worst row"},
-		{compare.Criteria{compare.RelL2: 0.016}, report.Fail, report.StatusFail,
-			"enough for the tensor, not for its worst row"},
-		{compare.Criteria{compare.RelL2: 0.016, compare.RowRelL2: 0.03}, report.Pass, report.StatusPass,
-			"the row has a limit of its own"},
-		{compare.Criteria{compare.MSE: 1e-3}, report.Pass, report.StatusPass, "4e-4"},
-		{compare.Criteria{compare.SNR: 30}, report.Pass, report.StatusPass, "36 dB"},
-		{compare.Criteria{compare.SNR: 40}, report.Fail, report.StatusFail, "36 dB"},
-		{compare.Criteria{compare.Cosine: 0.99}, report.Pass, report.StatusPass, "2·0.02² is less than 0.01"},
-		{compare.Criteria{compare.Cosine: 0.9995}, report.Error, report.StatusError,
-			"the tensor's holds; the worst row's may not"},
-		{compare.Criteria{compare.Cosine: 0.9999}, report.Fail, report.StatusFail, "the tensor's does not hold"},
-		{compare.Criteria{compare.Atol: 0.041, compare.Rtol: 0}, report.Pass, report.StatusPass,
-			"no element is further off"},
-		{compare.Criteria{compare.Atol: 0.01, compare.Rtol: 0}, report.Fail, report.StatusFail,
-			"the worst element alone decides"},
-		{compare.Criteria{compare.Atol: 0.001, compare.Rtol: 0.04}, report.Error, report.StatusError,
-			"neither extreme is outside, but others may be"},
-		{compare.Criteria{compare.Atol: 1e-9, compare.Rtol: 0.0601}, report.Pass, report.StatusPass,
-			"no element is relatively further off"},
+		{criteria{compare.RelL2: 1e-3, compare.RowRelL2: 1e-3}, fail, "0.02 is more"},
+		{criteria{compare.RelL2: 0.05}, pass, "of the tensor and of the worst row"},
+		{criteria{compare.RelL2: 0.016}, fail, "enough for the tensor, not for its worst row"},
+		{criteria{compare.RelL2: 0.016, compare.RowRelL2: 0.03}, pass, "the row has a limit of its own"},
+		{criteria{compare.MSE: 1e-3}, pass, "4e-4"},
+		{criteria{compare.SNR: 30}, pass, "36 dB"},
+		{criteria{compare.SNR: 40}, fail, "36 dB"},
+		{criteria{compare.Cosine: 0.99}, pass, "2·0.02² is less than 0.01"},
+		{criteria{compare.Cosine: 0.9995}, wrong, "the tensor's holds; the worst row's may not"},
+		{criteria{compare.Cosine: 0.9999}, fail, "the tensor's does not hold"},
+		{criteria{compare.Atol: 0.041, compare.Rtol: 0}, pass, "no element is further off"},
+		{criteria{compare.Atol: 0.01, compare.Rtol: 0}, fail, "the worst element alone decides"},
+		{criteria{compare.Atol: 0.001, compare.Rtol: 0.04}, wrong, "neither extreme is outside, but others may be"},
+		{criteria{compare.Atol: 1e-9, compare.Rtol: 0.0601}, pass, "no element is relatively further off"},
 	} {
 		got, err := report.Rejudge(one(report.StatusFail, metrics(0.02, 420)), c.criteria, "a test")
 		require.NoError(t, err, c.reason)
-		assert.Equal(t, c.verdict, got.Verdict, c.reason)
-		assert.Equal(t, c.status, got.Layers[0].Status, c.reason)
+		assert.Equal(t, string(c.want), string(got.Verdict), c.reason)
+		assert.Equal(t, c.want, got.Layers[0].Status, c.reason)
 	}
 	nan := metrics(0.02, 420)
 	nan.BadNonFinite = 1

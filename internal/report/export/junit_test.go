@@ -52,18 +52,14 @@ func TestAttachToAFileOfGotestsum(t *testing.T) {
 	was, is := parseJUnit(t, before), parseJUnit(t, after)
 	require.Len(t, is, len(was))
 	lines := "\n[[ATTACHMENT|out/minilm/report.json]]\n[[ATTACHMENT|out/a & b.txt]]\n"
-	for _, c := range []struct{ name, reason string }{
-		{"TestMiniLM/layers.1", "a failing layer"},
-		{"TestMiniLM/layers.1/hello.0", "its case"},
-		{"TestMiniLM/layers.10", "what only passes on an error"},
-		{"TestMiniLM/lm_head", "a missing layer"},
-		{"TestMiniLM/layers.3.norm", "a failing layer"},
-		{`TestMiniLM/odd_name/with_<slash>_&_\u00ad`, "package testing has rewritten the label"},
-		{"TestMiniLM/parity:stale", "the plugin's own subtest"},
-		{"TestMiniLM", "the test that holds them"},
+	for name, reason := range map[string]string{
+		"TestMiniLM/layers.1": "a failing layer", "TestMiniLM/layers.1/hello.0": "its case", "TestMiniLM/layers.10": "what only passes on an error",
+		"TestMiniLM/lm_head": "a missing layer", "TestMiniLM/layers.3.norm": "a failing layer",
+		`TestMiniLM/odd_name/with_<slash>_&_\u00ad`: "package testing has rewritten the label",
+		"TestMiniLM/parity:stale":                   "the plugin's own subtest", "TestMiniLM": "the test that holds them",
 	} {
-		assert.Equal(t, []string{lines}, is[c.name].Out, "%s: %s", c.name, c.reason)
-		delete(is, c.name)
+		assert.Equal(t, []string{lines}, is[name].Out, "%s: %s", name, reason)
+		delete(is, name)
 	}
 	for _, c := range is {
 		assert.Empty(t, c.Out, "%s has not failed, or is of another test", c.Name)
@@ -81,33 +77,26 @@ func TestAttachForms(t *testing.T) {
 	const head, tail = `<?xml version="1.0"?><testsuite><testcase name="TestX/layers.1" classname='p'>`,
 		`</testcase></testsuite>`
 	const line = "[[ATTACHMENT|r.json]]\n"
-	for _, c := range []struct{ name, body, want, reason string }{
-		{"error", `<error/>`, "<error/>\t<system-out>\n" + line + "</system-out>\n\t\t", "an error is a failure too"},
-		{"passed", `<properties/>`, `<properties/>`, "nothing to explain"},
-		{"cdata", `<failure><![CDATA[</testcase>]]></failure>`,
-			`<failure><![CDATA[</testcase>]]></failure>` + "\t<system-out>\n" + line + "</system-out>\n\t\t",
-			"CDATA is no markup"},
-		{"has output", `<system-out>text</system-out><failure/>`,
-			"<system-out>text\n" + line + "</system-out><failure/>", "one system-out, not two"},
-		{"has CDATA output", `<system-out><![CDATA[a<b]]></system-out ><failure/>`,
-			"<system-out><![CDATA[a<b]]>\n" + line + "</system-out ><failure/>", "after the CDATA"},
-		{"empty output", `<system-out/><failure/>`, "<system-out>\n" + line + "</system-out><failure/>",
-			"the tag is opened"},
-		{"has the line", `<system-out>[[ATTACHMENT|r.json]]</system-out><failure/>`,
-			`<system-out>[[ATTACHMENT|r.json]]</system-out><failure/>`, "not twice"},
-		{"has the line escaped", `<system-out>&#91;[ATTACHMENT|r.json]]</system-out><failure/>`,
-			`<system-out>&#91;[ATTACHMENT|r.json]]</system-out><failure/>`, "the text counts, not its bytes"},
-		{"deeper failure", `<properties><failure/></properties>`, `<properties><failure/></properties>`,
-			"not the case's own"},
+	const added = "\t<system-out>\n" + line + "</system-out>\n\t\t"
+	same := func(body string) [2]string { return [2]string{body, body} }
+	for reason, c := range map[string][2]string{
+		"an error is a failure too": {`<error/>`, "<error/>" + added},
+		"nothing to explain":        same(`<properties/>`),
+		"CDATA is no markup":        {`<failure><![CDATA[</testcase>]]></failure>`, `<failure><![CDATA[</testcase>]]></failure>` + added},
+		"one system-out, not two":   {`<system-out>text</system-out><failure/>`, "<system-out>text\n" + line + "</system-out><failure/>"},
+		"after the CDATA": {`<system-out><![CDATA[a<b]]></system-out ><failure/>`,
+			"<system-out><![CDATA[a<b]]>\n" + line + "</system-out ><failure/>"},
+		"the tag is opened":               {`<system-out/><failure/>`, "<system-out>\n" + line + "</system-out><failure/>"},
+		"not twice":                       same(`<system-out>[[ATTACHMENT|r.json]]</system-out><failure/>`),
+		"the text counts, not its bytes":  same(`<system-out>&#91;[ATTACHMENT|r.json]]</system-out><failure/>`),
+		"a deeper failure is not its own": same(`<properties><failure/></properties>`),
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := export.Attach([]byte(head+c.body+tail), junitReport(), "r.json")
-			require.NoError(t, err, c.reason)
-			assert.Equal(t, head+c.want+tail, string(got), c.reason)
-			again, err := export.Attach(got, junitReport(), "r.json")
-			require.NoError(t, err)
-			assert.Equal(t, string(got), string(again), "idempotent")
-		})
+		got, err := export.Attach([]byte(head+c[0]+tail), junitReport(), "r.json")
+		require.NoError(t, err, reason)
+		assert.Equal(t, head+c[1]+tail, string(got), reason)
+		again, err := export.Attach(got, junitReport(), "r.json")
+		require.NoError(t, err)
+		assert.Equal(t, string(got), string(again), "twice is once")
 	}
 }
 
@@ -167,19 +156,17 @@ func TestAttachPackage(t *testing.T) {
 
 func TestAttachRefuses(t *testing.T) {
 	good := `<testsuite><testcase name="TestX/layers.1"><failure/></testcase></testsuite>`
-	for _, c := range []struct{ name, junit, path, want, reason string }{
-		{"empty", "", "r.json", "did not run to their end", "gotestsum was killed"},
-		{"cut", "<testsuite>\n<testcase name=\"x\">", "r.json", "damaged at line 2", "gotestsum was killed"},
-		{"not XML", "ok  \texample.com/user", "r.json", "empty", "the wrong file"},
-		{"crossed", "<a><b></a></b>", "r.json", "damaged at line 1", "not well-formed"},
-		{"path with ]]", good, "a]]b", "cannot be attached", "its end would not be found"},
-		{"path of two lines", good, "a\nb", "cannot be attached", "the pattern is one line"},
-		{"no path", good, "", "cannot be attached", "a mistake of the caller"},
+	for _, c := range []struct{ junit, path, want, reason string }{
+		{"", "r.json", "did not run to their end", "empty: gotestsum was killed"},
+		{"<testsuite>\n<testcase name=\"x\">", "r.json", "damaged at line 2", "cut: gotestsum was killed"},
+		{"ok  \texample.com/user", "r.json", "empty", "the wrong file"},
+		{"<a><b></a></b>", "r.json", "damaged at line 1", "not well-formed"},
+		{good, "a]]b", "cannot be attached", "its end would not be found"},
+		{good, "a\nb", "cannot be attached", "the pattern is one line"},
+		{good, "", "cannot be attached", "no path: a mistake of the caller"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := export.Attach([]byte(c.junit), junitReport(), c.path)
-			assert.ErrorContains(t, err, c.want, c.reason)
-		})
+		_, err := export.Attach([]byte(c.junit), junitReport(), c.path)
+		assert.ErrorContains(t, err, c.want, c.reason)
 	}
 }
 

@@ -76,6 +76,7 @@ func TestPageData(t *testing.T) {
 	}
 	r.Generations = []report.Generation{{Case: "a", At: &at, Text: "it is", Positions: []report.Token{token(1, 1, 1e-6), token(0.01, 0, 1e-12), token(1e6, 1e9, 10),
 		token(0, -1, 0), token(report.Float(math.NaN()), report.Float(math.NaN()), report.Float(math.NaN())), token(30, 1e-3, 100)}}, {Case: "none"}}
+	r.Generations[0].Positions[5].Choice = "diverged"
 	html := write(t, r)
 	data := regexp.MustCompile(`(?s)id="data">(.*?)</script>`).FindStringSubmatch(html)
 	require.NotNil(t, data)
@@ -120,6 +121,7 @@ func TestHostileNames(t *testing.T) {
 	r.Unmatched.Golden = []report.Lone{{Name: evil, Reason: evil, Nearest: evil}}
 	r.Order = &report.Order{Differences: []string{evil}}
 	r.Source.Actual.Name = evil
+	r.Generations = []report.Generation{{Case: evil, Verdict: "diverged", Text: evil, Positions: make([]report.Token, 2)}}
 	for i := range r.Layers {
 		l := &r.Layers[i]
 		l.Layer, l.Port, l.Case, l.Step, l.Note, l.Blame = evil, evil, evil, evil, evil, evil
@@ -139,20 +141,6 @@ func TestLargeReports(t *testing.T) {
 	html := write(t, r)
 	assert.Contains(t, html, "are left out of this page")
 	assert.Contains(t, html, `"l":"model.layers.999.mlp"`, "failing rows stay")
-}
-
-// TestTexts draws generations without scripts.
-func TestTexts(t *testing.T) {
-	r := &report.Report{Fixture: "x", Verdict: report.Error, Error: "x", Generations: []report.Generation{{Case: "<b>", Verdict: "diverged", Text: "DIVERGED at token 1 of 2",
-		Positions: []report.Token{{Reference: 5, Candidate: 5, Choice: "same", Gap: 100, OwnGap: 90, KL: 1e-6},
-			{Reference: 6, Candidate: 7, Choice: "diverged", Gap: 100, OwnGap: -3, KL: 1}}}}}
-	var b bytes.Buffer
-	require.NoError(t, export.HTML(&b, r, "report.json"))
-	html := b.String()
-	assert.Contains(t, html, `<h3>&lt;b&gt;</h3>`)
-	assert.Contains(t, html, `<title>token 1: 6, candidate 7, ahead by 100 × the noise`)
-	assert.Equal(t, 1, strings.Count(html, `fill="#a01020"`), "one token diverged")
-	assert.Equal(t, 1, strings.Count(html, `fill="currentColor"`), "behind in the candidate: no line")
 }
 
 // A picture of a long text has the token that the verdict is about, and says which others.

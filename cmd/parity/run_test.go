@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -21,101 +22,86 @@ import (
 // What run refuses before an engine starts, as usage.
 func TestRunUsage(t *testing.T) {
 	dir := t.TempDir()
+	t.Chdir(dir)
 	t.Setenv("HF_HUB_CACHE", filepath.Join(dir, "hub"))
 	t.Setenv("PARITY_PYTHON", "no-such-python")
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		return filepath.Dir(path)
+	for file, text := range map[string]string{
+		"llama/config.json": `{"architectures":["LlamaForCausalLM"]}`, "bert/config.json": `{"architectures":["BertModel"]}`,
+		"odd/config.json": `{"architectures":["Odd"]}`, "broken/config.json": `{"architectures":`, "empty/x": "", "full/x": "",
+		"other/run.json": `{"schema":1,"order":[["0","a","output","a.npy"],["1","a","output","a.npy"]],"token_ids":[[1,2]],"sequence":[[1,2]]}`,
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 	}
-	llama := write("llama/config.json", `{"architectures":["LlamaForCausalLM"]}`)
-	bert := write("bert/config.json", `{"architectures":["BertModel"]}`)
-	odd := write("odd/config.json", `{"architectures":["Odd"]}`)
-	broken := write("broken/config.json", `{"architectures":`)
-	empty := write("empty/x", "")
-	other := write("other/run.json",
-		`{"schema":1,"order":[["0","a","output","a.npy"],["1","a","output","a.npy"]],"token_ids":[[1,2]],"sequence":[[1,2]]}`)
-	full := write("full/x", "")
-
-	base := []string{"--engine", "torch", "--model", llama, "--prompt", "a"}
-	with := func(more ...string) []string { return append(append([]string{}, base...), more...) }
-	for _, tt := range []struct {
-		args         []string
-		want, reason string
-	}{
-		{[]string{}, `--engine "": want max, mlx or torch`, "no engine"},
-		{[]string{"--engine", "jax"}, `want max, mlx or torch`, "an engine that is not there"},
-		{[]string{"--engine", "max"}, "which model?", "no model"},
-		{[]string{"--engine", "max", "--set", "task=module", "--model", llama}, "needs --set oracle=FILE",
+	const base = "--engine torch --model ./llama --prompt a "
+	for _, tt := range []struct{ args, want, reason string }{
+		{"", `--engine "": want max, mlx or torch`, "no engine"},
+		{"--engine jax", `want max, mlx or torch`, "an engine that is not there"},
+		{"--engine max", "which model?", "no model"},
+		{"--engine max --set task=module --model ./llama", "needs --set oracle=FILE",
 			"someone has to build the module"},
-		{[]string{"--engine", "max", "--set", "oracle=gone.py"}, "there is no oracle file gone.py", "a file that is not there"},
-		{[]string{"--engine", "torch", "--model", llama, "--set", "task=image-generation"}, "want one of --prompt", "nothing to run"},
-		{[]string{"--engine", "torch", "--model", llama, "--path", "decode:2"}, "want --token-ids or --follow", "a path of nothing"},
-		{with("--token-ids", "1"), "none of the others can be; [prompt token-ids]", "two inputs"},
-		{with("--follow", other), "none of the others can be; [follow prompt]", "two inputs"},
-		{with("--device", "tpu"), "want cpu or gpu", "a device that is not there"},
-		{with("--set", "max_layers=0"), "want how many blocks run", "no layers"},
-		{with("--set", "max_layers=two"), "want how many blocks run", "no number"},
-		{with("--num-steps", "0"), "--num-steps 0", "no step"},
-		{[]string{"--engine", "torch", "--model", bert, "--prompt", "a", "--num-steps", "2"},
-			"only text-generation has more", "an embedding decodes nothing"},
-		{with("--set", "hf_config_overrides=[]"), "want a JSON object", "a list has no keys"},
-		{with("--filter", "a["), "run: --filter", "a broken pattern"},
-		{with("--set", "allow_missing=a["), "glob", "a broken pattern"},
-		{with("--set", "revision=abc"), "--set revision is of a hub id", "a folder has none"},
-		{with("--set", "revisoin=abc"), `there is no key "revisoin", did you mean "revision"`, "a slip"},
-		{with("--set", "speed=abc"), "want KEY=VALUE, of the keys activations, allow_missing, engine.", "no such key"},
-		{with("--set", "task"), "want KEY=VALUE", "no value"},
-		{with("--set", "task=module", "--set", "task=embeddings"), "it is given twice", "which of them?"},
-		{[]string{"--engine", "max", "--model", llama, "--follow", other, "--num-steps", "2"},
-			"none of the others can be; [follow num-steps]", "two numbers of steps"},
-		{with("--path", "decode"), "want --token-ids or --follow", "the tokens of a prompt are not known yet"},
-		{with("--path", "sideways"), `--path sideways: `, "no such path"},
-		{with("--path", "one-pass"), "what runs without --path", "no path of its own"},
-		{with("--path", "batch", "--num-steps", "2"), "none of the others can be; [num-steps path]", "two numbers of passes"},
-		{[]string{"--engine", "torch", "--model", bert, "--token-ids", "1,2,3", "--path", "decode"}, "needs a cache", "an encoder has none"},
-		{[]string{"--engine", "torch", "--model", llama, "--token-ids", "1,2,3", "--path", "chunked:4"}, "it has 3 tokens, and the path wants 6",
+		{"--engine max --set oracle=gone.py", "there is no oracle file gone.py", "a file that is not there"},
+		{"--engine torch --model ./llama --set task=image-generation", "want one of --prompt", "nothing to run"},
+		{"--engine torch --model ./llama --path decode:2", "want --token-ids or --follow", "a path of nothing"},
+		{base + "--token-ids 1", "none of the others can be; [prompt token-ids]", "two inputs"},
+		{base + "--follow ./other", "none of the others can be; [follow prompt]", "two inputs"},
+		{base + "--device tpu", "want cpu or gpu", "a device that is not there"},
+		{base + "--set max_layers=0", "want how many blocks run", "no layers"},
+		{base + "--set max_layers=two", "want how many blocks run", "no number"},
+		{base + "--num-steps 0", "--num-steps 0", "no step"},
+		{"--engine torch --model ./bert --prompt a --num-steps 2", "only text-generation has more",
+			"an embedding decodes nothing"},
+		{base + "--set hf_config_overrides=[]", "want a JSON object", "a list has no keys"},
+		{base + "--filter a[", "run: --filter", "a broken pattern"},
+		{base + "--set allow_missing=a[", "glob", "a broken pattern"},
+		{base + "--set revision=abc", "--set revision is of a hub id", "a folder has none"},
+		{base + "--set revisoin=abc", `there is no key "revisoin", did you mean "revision"`, "a slip"},
+		{base + "--set speed=abc", "want KEY=VALUE, of the keys activations, allow_missing, engine.", "no such key"},
+		{base + "--set task", "want KEY=VALUE", "no value"},
+		{base + "--set task=module --set task=embeddings", "it is given twice", "which of them?"},
+		{"--engine max --model ./llama --follow ./other --num-steps 2", "none of the others can be; [follow num-steps]",
+			"two numbers of steps"},
+		{base + "--path decode", "want --token-ids or --follow", "the tokens of a prompt are not known yet"},
+		{base + "--path sideways", `--path sideways: `, "no such path"},
+		{base + "--path one-pass", "what runs without --path", "no path of its own"},
+		{base + "--path batch --num-steps 2", "none of the others can be; [num-steps path]", "two numbers of passes"},
+		{"--engine torch --model ./bert --token-ids 1,2,3 --path decode", "needs a cache", "an encoder has none"},
+		{"--engine torch --model ./llama --token-ids 1,2,3 --path chunked:4", "it has 3 tokens, and the path wants 6",
 			"too short a prompt"},
-		{with("--set", "engine.a=1"), "torch has one setting, attn_implementation=eager", "torch has no such settings"},
-		{with("--set", "engine.attn_implementation=2"), "torch has one setting, attn_implementation=eager", "no name"},
-		{[]string{"--engine", "torch", "--set", "oracle=" + filepath.Join(llama, "config.json"), "--set", "engine.attn_implementation=sdpa"},
-			"the oracle file makes the model, and chooses", "a setting without an effect"},
-		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--encoding", "bfloat16"},
-			`MAX has no encoding "bfloat16" on the cpu`, "the limits of MAX are known"},
-		{[]string{"--engine", "torch", "--model", llama, "--token-ids", "1,x"}, `"x" is no token id`, "no number"},
-		{[]string{"--engine", "torch", "--model", llama, "--token-ids", ","}, "has no token ids", "an empty list"},
-		{[]string{"--engine", "torch", "--model", "./gone", "--prompt", "a"}, "there is no model folder ./gone",
-			"it can be no hub id"},
-		{[]string{"--engine", "torch", "--model", "a/b/c", "--prompt", "a"}, "there is no model folder a/b/c",
-			"hub ids have one slash"},
-		{[]string{"--engine", "torch", "--model", filepath.Join(llama, "config.json"), "--prompt", "a"}, "is a file",
-			"a folder is wanted"},
-		{[]string{"--engine", "torch", "--model", "org/gone", "--prompt", "a"}, "give --set task", "a hub id that is not in the cache"},
-		{[]string{"--engine", "torch", "--model", odd, "--prompt", "a"}, `architectures ["Odd"]`,
-			"an architecture that says nothing"},
-		{[]string{"--engine", "torch", "--model", broken, "--prompt", "a"}, "config.json", "broken JSON"},
-		{[]string{"--engine", "torch", "--model", empty, "--prompt", "a"}, "config.json", "no model folder"},
-		{[]string{"--engine", "torch", "--model", llama, "--follow", empty}, "a dump that parity run wrote", "no dump"},
-		{[]string{"--engine", "torch", "--model", llama, "--follow", other}, "but not the tokens",
-			"its decode steps are not listed"},
-		{[]string{"--engine", "max", "--model", llama, "--prompt", "a", "--set", "program=on"}, "--set program is for --engine torch",
+		{base + "--set engine.a=1", "torch has one setting, attn_implementation=eager", "torch has no such settings"},
+		{base + "--set engine.attn_implementation=2", "torch has one setting, attn_implementation=eager", "no name"},
+		{"--engine torch --set oracle=./llama/config.json --set engine.attn_implementation=sdpa", "the oracle file makes the model, and chooses",
+			"a setting without an effect"},
+		{"--engine max --model ./llama --prompt a --encoding bfloat16", `MAX has no encoding "bfloat16" on the cpu`,
+			"the limits of MAX are known"},
+		{"--engine torch --model ./llama --token-ids 1,x", `"x" is no token id`, "no number"},
+		{"--engine torch --model ./llama --token-ids ,", "has no token ids", "an empty list"},
+		{"--engine torch --model ./gone --prompt a", "there is no model folder ./gone", "it can be no hub id"},
+		{"--engine torch --model a/b/c --prompt a", "there is no model folder a/b/c", "hub ids have one slash"},
+		{"--engine torch --model ./llama/config.json --prompt a", "is a file", "a folder is wanted"},
+		{"--engine torch --model org/gone --prompt a", "give --set task", "a hub id that is not in the cache"},
+		{"--engine torch --model ./odd --prompt a", `architectures ["Odd"]`, "an architecture that says nothing"},
+		{"--engine torch --model ./broken --prompt a", "config.json", "broken JSON"},
+		{"--engine torch --model ./empty --prompt a", "config.json", "no model folder"},
+		{"--engine torch --model ./llama --follow ./empty", "a dump that parity run wrote", "no dump"},
+		{"--engine torch --model ./llama --follow ./other", "but not the tokens", "its decode steps are not listed"},
+		{"--engine max --model ./llama --prompt a --set program=on", "--set program is for --engine torch",
 			"the candidate's program judges nothing"},
-		{with("--set", "program=text"), `"text": want on or lines or off`, "no such setting"},
-		{with("--set", "weights=all"), `"all": want bytes or hashes`, "no such setting"},
-		{[]string{"--engine", "torch", "--model", llama, "--token-ids", "1,2,3", "--path", "repeat:2", "--set", "program=lines"},
-			"the program of one pass judges all paths", "a path has none"},
-		{with("-o", other), "--force replaces a dump", "a dump that is there"},
-		{with("-o", full, "--force"), "it is no dump", "force is for dumps, not for any folder"},
+		{base + "--set program=text", `"text": want on or lines or off`, "no such setting"},
+		{base + "--set weights=all", `"all": want bytes or hashes`, "no such setting"},
+		{"--engine torch --model ./llama --token-ids 1,2,3 --path repeat:2 --set program=lines", "the program of one pass judges all paths",
+			"a path has none"},
+		{base + "-o ./other", "--force replaces a dump", "a dump that is there"},
+		{base + "-o ./full --force", "it is no dump", "force is for dumps, not for any folder"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			code := run(context.Background(), append([]string{"run"}, tt.args...), &out, &errs)
+			code := run(context.Background(), strings.Fields("run "+tt.args), &out, &errs)
 			assert.Equal(t, exitUsage, code, "%v: %s", tt.args, &errs)
 			assert.Contains(t, errs.String(), tt.want, "%v", tt.args)
 		})
 	}
-	assert.FileExists(t, filepath.Join(full, "x"))
+	assert.FileExists(t, filepath.Join("full", "x"))
 }
 
 // What run asks of an engine.

@@ -39,7 +39,7 @@ var layers = [][]string{
 	{"internal/structure"}, {"internal/generation"},
 	{"internal/program"}, {"internal/replay"}, {"internal/toy"}, {"internal/edit"}, {"internal/search"},
 	{"internal/judge/piece"}, {"internal/localise"},
-	{"internal/diagnose", "internal/weights"}, {"internal/attention"}, {"internal/report"}, {"docs"},
+	{"internal/diagnose", "internal/weights"}, {"internal/report"}, {"docs"},
 	{"internal/report/*"}, // what the judge does not link: export
 	{"internal/judge", "internal/serving"}, {"internal/serving/servingtest"},
 	{"internal/store"}, {"golden"}, {"internal/reference"}, {"internal/paths"}, {"internal/continuation"}, {"internal/battery"},

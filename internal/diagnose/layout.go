@@ -223,7 +223,7 @@ func (l *layouts) round() []int {
 
 // nameOf names an order of columns.
 func (l *layouts) nameOf(from []int) (id string, rank int, text string) {
-	w, heads, by, d := l.width, headsOf(l.Scene), from[0], vec.BlockSize(from)
+	w, heads, by, d := l.width, l.heads(), from[0], vec.BlockSize(from)
 	round := !slices.ContainsFunc(vec.Sequence(w), func(c int) bool { return from[c] != (c+by)%w })
 	switch {
 	case round && 2*by == w && module.IsTimeEmbedding(l.Target.Layer):

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/goparity/goparity/internal/attention"
+	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
 )
 
@@ -30,7 +30,7 @@ func CostsOf(caseName string, run *dump.Run) (list []Cost) {
 	if len(run.Info.Costs) == 0 {
 		return nil
 	}
-	entropy := attention.OfFirst(run)
+	entropy := diagnose.FirstHeads(run)
 	seen := map[string]bool{}
 	for _, e := range run.Entries {
 		cost, measured := run.Info.Costs[e.Layer]

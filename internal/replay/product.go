@@ -8,12 +8,13 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// products are those of matrices. In float32 they are calculated in float32, as the reference's are.
+// products are those of matrices, and convolutions of [batch, channels, axes…] with any number of axes. In float32 they
+// are calculated in float32, as the reference's are.
 var products = family{
 	"mm": multiplied("self", "mat2", ""), "addmm": multiplied("mat1", "mat2", "self"),
 	"bmm": multiplied("self", "mat2", ""), "baddbmm": multiplied("batch1", "batch2", "self"),
 	"mv": multiplied("self", "vec", ""), "dot": multiplied("self", "tensor", ""),
-	"_grouped_mm": one(grouped),
+	"_grouped_mm": one(grouped), "convolution": one(convolution),
 }
 
 // multiplied is the kernel of a product of two operands, and what is added to it.
@@ -46,21 +47,20 @@ func (c *Call) product(a, b *Array) *Array {
 	if n != 3 || len(b.shape) != 3 || a.shape[2] != b.shape[1] || a.shape[0] != b.shape[0] {
 		fail("product of %v and %v", a.shape, b.shape)
 	}
-	shape := []int{a.shape[0], a.shape[1], b.shape[2]}
-	out := newArray(tensor.F32, shape, c.wide(a, b))
-	if out.f != nil {
-		multiply(out.f, a, b)
-		return out
-	}
-	out.dtype = tensor.F64
-	if multiply(out.d, a, b); !a.isFloat() {
+	out := c.sums([]int{a.shape[0], a.shape[1], b.shape[2]}, a, b)
+	if multiply(out, a, b); !a.isFloat() {
 		whole(out.d)
 	}
 	return out
 }
 
-// wide reports whether operands are multiplied in float64.
-func (c *Call) wide(a, b *Array) bool { return c.mode.Wide || a.d != nil || b.d != nil }
+// sums are zeros that products of operands are added to: float64 where an operand or the mode is.
+func (c *Call) sums(shape []int, of ...*Array) *Array {
+	if c.mode.Wide || slices.ContainsFunc(of, func(a *Array) bool { return a.d != nil }) {
+		return newArray(tensor.F64, shape, true)
+	}
+	return newArray(tensor.F32, shape, false)
+}
 
 // plus is alpha·product + beta·bias, rounded to the recorded type. A beta of 0 leaves NaN of the bias
 // out.
@@ -93,7 +93,7 @@ func grouped(c *Call) *Array {
 	if offs == nil || len(a.shape) != 2 || len(b.shape) != 3 || offs.Len() != b.shape[0] {
 		fail("grouped product of %v and %v", a.shape, b.shape)
 	}
-	out := newArray(tensor.F32, []int{a.shape[0], b.shape[2]}, c.wide(a, b))
+	out := c.sums([]int{a.shape[0], b.shape[2]}, a, b)
 	from := 0
 	for i, end := range offs.Floats() {
 		n := int(end) - from
@@ -138,13 +138,8 @@ func attention(c *Call) *Array {
 	if h.mask = c.optional("attn_mask"); h.mask != nil {
 		h.mask = h.mask.broadcast([]int{q[0], q[1], q[2], k[2]})
 	}
-	out := newArray(tensor.F32, []int{q[0], q[1], q[2], v[3]}, c.wide(h.q, h.k) || h.v.d != nil)
-	if out.f != nil {
-		attend(h, out.f)
-	} else {
-		out.dtype = tensor.F64
-		attend(h, out.d)
-	}
+	out := c.sums([]int{q[0], q[1], q[2], v[3]}, h.q, h.k, h.v)
+	h.attend(out)
 	return out.reshape(c.shape(0)).cast(c.value(0).DType, c.mode.Wide)
 }
 
@@ -153,35 +148,33 @@ func (a *Array) matrix(batch, head int) *Array {
 	return a.slice(0, batch, 1, 1).without(0).slice(0, head, 1, 1)
 }
 
-// attend adds the result of each head to dst.
-func attend[T floating](h *heads, dst []T) {
+// attend adds the result of each head to out.
+func (h *heads) attend(out *Array) {
 	queries, keys, n := h.q.shape[2], h.k.shape[2], h.q.shape[1]
-	each := queries * h.v.shape[3]
 	parallel(h.q.shape[0]*n, queries*keys*(h.q.shape[3]+h.v.shape[3]), func() func(i int) {
-		weights := make([]T, queries*keys)
-		line, mask := make([]float64, keys), make([]float64, keys)
-		if h.mask == nil {
-			mask = nil
+		weights, line, mask := like(out, []int{1, queries, keys}), make([]float64, keys), []float64(nil)
+		if h.mask != nil {
+			mask = make([]float64, keys)
 		}
 		return func(i int) {
 			batch, head := i/n, i%n
 			shared := head * h.k.shape[1] / n
-			clear(weights)
+			weights.clear()
 			multiply(weights, h.q.matrix(batch, head), h.k.matrix(batch, shared).transpose([]int{0, 2, 1}))
 			for t := range queries {
-				row := weights[t*keys:][:keys]
-				for j, v := range row {
-					line[j] = float64(v * T(h.scale))
+				read(weights, line, t*keys)
+				for j, v := range line {
+					if line[j] = v * h.scale; weights.f != nil {
+						line[j] = float64(float32(v) * float32(h.scale))
+					}
 				}
 				if mask != nil {
 					read(h.mask, mask, (i*queries+t)*keys)
 				}
 				h.share(line, mask, t, 2*(i*queries+t))
-				for j, v := range line {
-					row[j] = T(v)
-				}
+				weights.write(line, t*keys)
 			}
-			multiply(dst[i*each:][:each], arrayOf([]int{1, queries, keys}, weights), h.v.matrix(batch, shared))
+			multiply(out.matrix(batch, head), weights, h.v.matrix(batch, shared))
 		}
 	})
 }
@@ -214,9 +207,6 @@ func (h *heads) share(scores, mask []float64, query, seed int) {
 	softmaxOf(scores, scores)
 	roundAll(h.mode, scores, uint64(seed)+1)
 }
-
-// convolutions are those of [batch, channels, axes…], any number of axes.
-var convolutions = family{"convolution": one(convolution)}
 
 // windows say which elements a kernel takes, by axis: how many, how far apart they are, and how far the
 // windows.
@@ -309,15 +299,8 @@ func convolution(c *Call) *Array {
 	}
 	v := g.in(x.framed(spread, before, after, 0))
 	weights := w.reshape([]int{groups, w.shape[0] / groups, size(w.shape[1:])})
-	shape := slices.Concat(x.shape[:1], w.shape[:1], v.shape[2:2+n])
-	var out *Array
-	if c.wide(x, w) {
-		out = newArray(tensor.F64, shape, true)
-		convolve(out.d, v, weights)
-	} else {
-		out = newArray(tensor.F32, shape, false)
-		convolve(out.f, v, weights)
-	}
+	out := c.sums(slices.Concat(x.shape[:1], w.shape[:1], v.shape[2:2+n]), x, w)
+	convolve(out, v, weights)
 	bias := c.optional("bias")
 	if bias != nil {
 		bias = out.perChannel(bias)
@@ -336,32 +319,32 @@ func turned(w *Array, groups int) *Array {
 	return w.transpose(exchanged(len(w.shape), 1, 2)).reshape(slices.Concat([]int{groups * shape[1], shape[0] / groups}, shape[2:]))
 }
 
-// convolve multiplies weights, [groups, filters, channels · taps], with windows, [batch, channels, places…,
-// taps…], to dst, [batch, filters, places…].
-func convolve[T floating](dst []T, x, weights *Array) {
+// convolve adds products of weights, [groups, filters, channels · taps], with windows, [batch, channels, places…, taps…],
+// to out, [batch, filters, places…].
+func convolve(out, x, weights *Array) {
 	n := len(x.shape)/2 - 1
 	order := []int{0, 1}
 	for d := range 2 * n { // taps in front of places: windows as columns
 		order = append(order, 2+(n+d)%(2*n))
 	}
 	groups, filters, depth := weights.shape[0], weights.shape[1], weights.shape[2]
-	all, line, channels := size(x.shape[2:2+n]), size(x.shape[3:2+n]), x.shape[1]/groups
+	line, channels := size(x.shape[3:2+n]), x.shape[1]/groups
 	lines := min(x.shape[2], max(1, windowElements/max(depth*line, 1)))
 	parts := ceil(x.shape[2], lines)
 	parallel(x.shape[0]*groups*parts, filters*depth*lines*line, func() func(i int) {
-		columns, made := make([]T, depth*lines*line), make([]T, filters*lines*line)
+		columns, made := like(out, []int{depth * lines * line}), like(out, []int{filters * lines * line})
 		return func(i int) {
 			from, k, b := i%parts*lines, i/parts%groups, i/parts/groups
-			v := x.slice(0, b, 1, 1).slice(1, k*channels, channels, 1).slice(2, from, min(lines, x.shape[2]-from), 1).transpose(order)
-			columns := columns[:v.Len()]
-			read(v, columns, 0)
-			width := len(columns) / depth
-			made := made[:filters*width]
-			clear(made)
-			multiply(made, weights.slice(0, k, 1, 1), arrayOf([]int{1, depth, width}, columns))
-			for f := range filters {
-				copy(dst[((b*groups+k)*filters+f)*all+from*line:], made[f*width:][:width])
+			part := func(a *Array, channels int) *Array {
+				return a.slice(0, b, 1, 1).slice(1, k*channels, channels, 1).slice(2, from, min(lines, x.shape[2]-from), 1)
 			}
+			v, to := part(x, channels).transpose(order), part(out, filters)
+			columns, made := columns.slice(0, 0, v.Len(), 1), made.slice(0, 0, to.Len(), 1)
+			columns.reshape(v.shape).put(v)
+			made.clear()
+			width := to.Len() / filters
+			multiply(made.reshape([]int{1, filters, width}), weights.slice(0, k, 1, 1), columns.reshape([]int{1, depth, width}))
+			to.put(made.reshape(to.shape))
 		}
 	})
 }

@@ -26,8 +26,8 @@ type operator struct {
 }
 
 // operators are those of all families, of which the first two only move numbers.
-var operators = table(shapes, lookups, elementwise, reductions, norms, created, complexes, products, attentions,
-	convolutions, writes, orders, scans)
+var operators = table(shapes, lookups, elementwise, reductions, norms, created, complexes, products, attentions, writes,
+	orders, scans)
 
 func table(families ...family) map[string]operator {
 	all := map[string]operator{}
@@ -42,22 +42,18 @@ func table(families ...family) map[string]operator {
 	return all
 }
 
-// key returns the name of an operator in the table: without its overload, and without torch's own
-// namespace.
+// key returns the name of torch's own operators in the table: without namespace and overload.
 func key(op string) string {
-	space, name, ok := strings.Cut(op, ".")
+	name, ok := strings.CutPrefix(op, "aten.")
 	if !ok {
 		return op
 	}
 	name, _, _ = strings.Cut(name, ".")
-	if space == "aten" {
-		return name
-	}
-	return space + "." + name
+	return name
 }
 
 // Multiplies reports whether an operator is a product of matrices or a convolution, by its name.
-func Multiplies(op string) bool { return products[key(op)] != nil || op == "aten.convolution.default" }
+func Multiplies(op string) bool { return products[key(op)] != nil }
 
 // Load returns a value that comes from outside of a piece: a weight, a record, an input or a constant,
 // with the value's shape and type.
@@ -125,19 +121,13 @@ func Run(ctx context.Context, p *program.Piece, load Load, m Mode) (*Array, erro
 		}
 	}
 	last[p.Out] = len(p.Ops)
-	return r.run(func() error {
-		for i := range p.Ops {
-			if err := r.step(&p.Ops[i], p.Operands(i), p.Origin[i]); err != nil {
-				return err
-			}
-			for _, id := range slices.Concat(p.Operands(i), p.Ops[i].Out) {
-				if id != program.None && last[id] <= i {
-					r.env[id] = nil
-				}
+	return r.all(p, func(i int) {
+		for _, id := range slices.Concat(p.Operands(i), p.Ops[i].Out) {
+			if id != program.None && last[id] <= i {
+				r.env[id] = nil
 			}
 		}
-		return nil
-	}, p.Out)
+	})
 }
 
 // guarded returns an error if a piece is none that the reference runs on these operands.
@@ -173,8 +163,21 @@ func newRunner(ctx context.Context, values []program.Value, load Load, m Mode) *
 	return &runner{ctx: ctx, load: load, Call: Call{values: values, env: make([]*Array, n), mode: m, weights: make([]bool, n)}}
 }
 
+// all returns what a piece makes by all its operators; each is told once it has run.
+func (r *runner) all(p *program.Piece, ran func(i int)) (*Array, error) {
+	return r.run(p.Out, func() error {
+		for i := range p.Ops {
+			if err := r.step(&p.Ops[i], p.Operands(i), p.Origin[i]); err != nil {
+				return err
+			}
+			ran(i)
+		}
+		return nil
+	})
+}
+
 // run returns a value after some steps.
-func (r *runner) run(steps func() error, out program.ID) (*Array, error) {
+func (r *runner) run(out program.ID, steps func() error) (*Array, error) {
 	err := mapfile.Guard(func() error {
 		if err := steps(); err != nil {
 			return err
@@ -288,14 +291,7 @@ type Base struct {
 // NewBase runs a piece and keeps what it makes. The errors are those of [Run].
 func NewBase(ctx context.Context, p *program.Piece, load Load, m Mode) (*Base, error) {
 	b := &Base{Piece: p, own: newRunner(ctx, p.Values, load, m)}
-	_, err := b.own.run(func() error {
-		for i := range p.Ops {
-			if err := b.own.step(&p.Ops[i], p.Operands(i), p.Origin[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, p.Out)
+	_, err := b.own.all(p, func(int) {})
 	return b, err
 }
 
@@ -317,30 +313,25 @@ func (b *Base) Run(p Patch) (*Array, error) {
 		}
 		r.env[id] = a
 	}
-	return r.run(func() error {
+	return r.run(b.Out, func() error {
 		for _, i := range b.reached(p) {
-			ops := b.with(p, i)
-			for k := range ops {
-				for _, id := range ops[k].Out { // what cannot be made any more is not what the piece has there
+			origin := 0
+			if i >= 0 {
+				origin = b.Origin[i]
+			}
+			for _, o := range b.with(p, i) {
+				for _, id := range o.Out { // what cannot be made any more is not what the piece has there
 					if id != program.None {
 						r.env[id] = nil
 					}
 				}
-				if err := r.step(&ops[k], ops[k].Operands(), b.origin(i)); err != nil {
+				if err := r.step(&o, o.Operands(), origin); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
-	}, b.Out)
-}
-
-// origin is the index of an operator in the whole program.
-func (b *Base) origin(i int) int {
-	if i < 0 {
-		return 0
-	}
-	return b.Origin[i]
+	})
 }
 
 // with returns the operators that stand in the place of one, or itself.

@@ -77,15 +77,17 @@ func table(t *testing.T, s *search.Site) string {
 // another one, unseen.
 func TestListed(t *testing.T) {
 	sites := map[string]*search.Site{"fed-counted": fedCounted(), "fed": fedSite(t, false), "fed-fused": fedSite(t, true)}
-	for name, p := range map[string]*program.Piece{"recurrent": recurrent(), "gated": gated(), "paired": paired(), "sparse": sparse(), "block": block(),
-		"attention": attention(), "window": window(), "routed": routed(), "chosen-first": chosenFirst(), "angles": angles(1, 0.1, 0.01, 0.001), "headed": headed(false), "headed-fused": headed(true), "partly": partly(),
-		"resized": resized(), "repeated": repeated(), "sectioned": sectioned(), "convolved": convolved(), "reflected": reflected(),
-		"coordinates": coordinates(), "fourier": fourier(), "counted": counted(), "causal": fedAttention(true), "masked": masked(false), "masked-fused": masked(true), "bounded": bounded(), "scanned": scanned(),
-		"q.whole": linear("q.whole", 8, 64), "q.centred": linear("q.centred", 8, 64), "q.blocks": linear("q.blocks", 4, 512)} {
+	other := map[string]*program.Piece{"causal": piece("fed-fused"), "angles": piece("angles", "FREQUENCIES", "1,0.1,0.01,0.001"),
+		"q.whole": linear("q.whole", "8", "64"), "q.centred": linear("q.centred", "8", "64"), "q.blocks": linear("q.blocks", "4", "512")}
+	for _, name := range strings.Fields(`recurrent gated paired sparse block attention window routed chosen-first headed headed-fused partly resized repeated
+		sectioned convolved reflected coordinates fourier counted masked masked-fused bounded scanned`) {
+		other[name] = piece(name)
+	}
+	for name, p := range other {
 		sites[name] = &search.Site{Piece: p, Load: load, Weights: weights}
 	}
 	packed := gptq(t)
-	sites["q.gptq"] = &search.Site{Piece: linear("q.gptq", 8, 64), Load: load, Weights: []edit.Weight{{Name: "q.gptq", Shape: []int{8, 64}, DType: tensor.F32,
+	sites["q.gptq"] = &search.Site{Piece: linear("q.gptq", "8", "64"), Load: load, Weights: []edit.Weight{{Name: "q.gptq", Shape: []int{8, 64}, DType: tensor.F32,
 		Open: func() *tensor.Tensor { return packed }}}}
 	seen := map[string]bool{}
 	for _, model := range []string{"llama", "mixtral", "speech"} {
@@ -160,7 +162,7 @@ func said(b *strings.Builder, reason string, r *search.Result) {
 
 // An edit that is written by hand: any number, any weight of the shape, or one of those that are listed.
 func TestWritten(t *testing.T) {
-	p := block()
+	p := piece("block")
 	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
 	require.NoError(t, err)
 	for _, tt := range []struct {

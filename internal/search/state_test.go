@@ -16,33 +16,6 @@ import (
 
 const fedRows, fedFrom, fedTo = 7, 3, 6 // of the sequence, and what the forward pass fed
 
-// fedAttention is causal attention of two heads over rotated queries and keys, fused or not.
-func fedAttention(fused bool) *program.Piece {
-	var b builder
-	heads, flat := []int{1, 2, fedRows, 4}, []int{2, fedRows, 4}
-	record := func(n int, shape ...int) program.ID { return b.value(program.Value{Record: n, Shape: shape}) }
-	q, k, v := record(1, heads...), record(2, heads...), record(3, heads...)
-	cos, sin := record(4, 1, 1, fedRows, 4), record(5, 1, 1, fedRows, 4)
-	turned := func(x program.ID) program.ID {
-		half := []int{1, 2, fedRows, 2}
-		a := b.op("slice", half, "self", x, "dim", 3, "start", 0, "end", 2, "step", 1)
-		c := b.op("slice", half, "self", x, "dim", 3, "start", 2, "end", 4, "step", 1)
-		r := b.op("cat", heads, "tensors", []program.ID{b.op("neg", half, "self", c), a}, "dim", 3)
-		return b.op("add", heads, "self", b.op("mul", heads, "self", x, "other", cos), "other", b.op("mul", heads, "self", r, "other", sin), "alpha", 1)
-	}
-	q, k = turned(q), turned(k)
-	if fused {
-		return b.piece(b.op("scaled_dot_product_attention", heads, "query", q, "key", k, "value", v, "attn_mask", nil, "dropout_p", 0.0, "is_causal", true))
-	}
-	square, scores := []int{2, fedRows, fedRows}, []int{1, 2, fedRows, fedRows}
-	view := func(x program.ID, shape []int) program.ID { return b.op("view", shape, "self", x, "size", shape) }
-	s := b.op("bmm", square, "self", view(q, flat), "mat2", b.op("transpose", []int{2, 4, fedRows}, "self", view(k, flat), "dim0", 1, "dim1", 2))
-	s = b.op("mul", scores, "self", view(s, scores), "other", 0.5)
-	s = b.op("add", scores, "self", s, "other", record(6, 1, 1, fedRows, fedRows), "alpha", 1)
-	w := view(b.op("_softmax", scores, "self", s, "dim", -1), square)
-	return b.piece(view(b.op("bmm", flat, "self", w, "mat2", view(v, flat)), heads))
-}
-
 // fedLoad returns the records of a sequence; another one's queries, keys and values are others.
 func fedLoad(other int) replay.Load {
 	return func(v *program.Value) (*replay.Array, error) {
@@ -72,7 +45,7 @@ func fedLoad(other int) replay.Load {
 // fedSite is such an attention, of which one forward pass is wrong, beside another sequence and padding.
 func fedSite(t *testing.T, fused bool) *search.Site {
 	t.Helper()
-	p := fedAttention(fused)
+	p := piece(map[bool]string{false: "fed", true: "fed-fused"}[fused])
 	beside, err := replay.NewBase(t.Context(), p, fedLoad(1), replay.Mode{})
 	require.NoError(t, err)
 	return &search.Site{Piece: p, Load: fedLoad(0), Fed: &edit.Fed{Lines: 1, Rows: fedRows, At: []int{0, 1, 2, 3, 4, 5, 6}, From: fedFrom, To: fedTo, Padding: 2,
@@ -80,14 +53,14 @@ func fedSite(t *testing.T, fused bool) *search.Site {
 			{ID: "mask/padding", Text: "padding", Base: beside, Len: 2, Left: true}}}}
 }
 
-// fedCounted is rows of a table by positions that count the sequence, of which one forward pass is wrong.
+// fedCounted counts the sequence, of which one forward pass is wrong.
 func fedCounted() *search.Site {
-	var b builder
-	shape := []int{1, fedRows, 8}
-	at := b.value(program.Value{Data: constant(0, 1, 2, 3, 4, 5, 6), Shape: []int{1, fedRows}, DType: tensor.I64})
-	rows := b.op("embedding", shape, "weight", b.weight("wpe.weight", 20, 8), "indices", at)
-	p := b.piece(b.op("add", shape, "self", b.value(program.Value{Record: 1, Shape: shape}), "other", rows, "alpha", 1))
-	return &search.Site{Piece: p, Load: load, Fed: &edit.Fed{Lines: 1, Rows: fedRows, At: []int{0, 1, 2, 3, 4, 5, 6}, From: fedFrom, To: fedTo}}
+	return &search.Site{Piece: piece("fed-counted"), Load: load, Fed: fedRange()}
+}
+
+// fedRange is the forward pass.
+func fedRange() *edit.Fed {
+	return &edit.Fed{Lines: 1, Rows: fedRows, At: []int{0, 1, 2, 3, 4, 5, 6}, From: fedFrom, To: fedTo}
 }
 
 // Whatever a forward pass gets wrong of those before it, the search finds it, or what is the same in its rows.
@@ -130,16 +103,10 @@ func TestFindsStates(t *testing.T) {
 
 // A forward pass of several tokens that does what a step of one does with a convolution: found, and written by hand.
 func TestPassesAsOneStep(t *testing.T) {
-	var b builder
-	shape, all := []int{1, 4, fedRows}, []int{1, 4, fedRows + 2}
-	x, gate := b.value(program.Value{Record: 1, Shape: shape}), b.value(program.Value{Record: 2, Shape: shape})
-	c := b.op("convolution", all, "input", x, "weight", b.weight("c.weight", 4, 1, 3), "bias", nil, "stride", []int{1}, "padding", []int{2},
-		"dilation", []int{1}, "transposed", false, "output_padding", []int{0}, "groups", 4)
-	c = b.op("slice", shape, "self", c, "dim", 2, "start", 0, "end", fedRows, "step", 1)
-	p := b.piece(b.op("mul", shape, "self", gate, "other", c))
+	p := piece("fed-convolved")
 	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
 	require.NoError(t, err)
-	fed := &edit.Fed{Lines: 1, Rows: fedRows, At: []int{0, 1, 2, 3, 4, 5, 6}, From: fedFrom, To: fedTo}
+	fed := fedRange()
 	written := edit.Written{Layer: "layer", Op: 3, Kind: "state", What: "all rows of the forward pass are its last"}
 	_, err = written.Find(base, nil, nil, 2)
 	require.Error(t, err, "no pass is wrong")

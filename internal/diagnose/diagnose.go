@@ -125,7 +125,7 @@ func (s *Scene) judge(p prediction) (c Cause, ok bool) {
 	c.Fit = r.RelL2
 	c.close = c.Fit <= was/margin
 	fits := r.Agrees(floor) && !base.Agrees(floor) && c.close && r.N >= PerParam*p.params
-	fits = fits && (p.known == nil || 2*marked(p.known) >= len(s.rows))
+	fits = fits && 2*r.N >= len(s.actual) // half of the rows
 	if s.Open {
 		return c, fits
 	}
@@ -182,20 +182,8 @@ func (s *Scene) tensor(x []float64, known []bool) *tensor.Tensor {
 	if len(x) == 0 || len(x)%s.width != 0 {
 		return nil
 	}
-	t, err := tensor.Of(x, len(x)/s.width, s.width)
-	if err != nil {
-		return nil
-	}
+	t, _ := tensor.Of(x, len(x)/s.width, s.width)
 	return t
-}
-
-func marked(rows []bool) (n int) {
-	for _, r := range rows {
-		if r {
-			n++
-		}
-	}
-	return n
 }
 
 // allSame reports whether all numbers are one.

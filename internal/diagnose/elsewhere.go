@@ -142,22 +142,11 @@ func (s *Scene) scales(x []float64) bool {
 	}
 	bothSigns := false
 	for c := range s.width {
-		most := c
-		for i := c; i < len(x); i += s.width {
-			if math.Abs(x[i]) > math.Abs(x[most]) {
-				most = i
-			}
+		in, out := vec.Select(x, s.width, []int{c}), vec.Select(s.golden, s.width, []int{c})
+		if vec.Relative(vec.Scaled(in, vec.Project(in, out)), out) > sameRow {
+			return false
 		}
-		if x[most] == 0 {
-			continue
-		}
-		factor := s.golden[most] / x[most]
-		for i := c; i < len(x); i += s.width {
-			if !(math.Abs(s.golden[i]-factor*x[i]) <= sameRow*math.Abs(s.golden[most])) {
-				return false
-			}
-			bothSigns = bothSigns || x[i]*x[most] < 0
-		}
+		bothSigns = bothSigns || slices.Min(in) < 0 && slices.Max(in) > 0
 	}
 	return bothSigns
 }

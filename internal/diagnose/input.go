@@ -17,20 +17,16 @@ import (
 // and token types may be made in the model, too.
 func asked(s *Scene) []prediction {
 	t := s.Target
-	if t == nil {
+	if t == nil || s.asks() == "" {
 		return nil
 	}
-	id := s.asks()
-	if id == "" {
-		return nil
-	}
-	out := guess(id, -9, "%s of %s is another one", t.Port, t.Layer)
+	out := guess(s.asks(), -9, "%s of %s is another one", t.Port, t.Layer)
 	if s.golden == nil {
 		return []prediction{out}
 	}
 	// It is recorded on both sides: what the candidate was given is what it has.
 	out.value = s.actual
-	if n, ok := mask.Differ(t.Golden, t.Actual); ok && id == "input/mask" {
+	if n, ok := mask.Differ(t.Golden, t.Actual); ok && out.id == "input/mask" {
 		out.text = fmt.Sprintf("%d of %d elements of %s allow something else: golden %s, candidate %s",
 			n, t.Golden.Len(), t.Port, mask.Constants(t.Golden), mask.Constants(t.Actual))
 		return []prediction{out}
@@ -135,12 +131,7 @@ func imageOf(shape []int, g, a []float64) (id, text string) {
 	made := slices.Clone(g)
 	var factors, offsets [3]float64
 	for c := range 3 {
-		var at []int
-		for i := range g {
-			if i/n%3 == c {
-				at = append(at, i)
-			}
-		}
+		at := slices.DeleteFunc(vec.Sequence(len(g)), func(i int) bool { return i/n%3 != c })
 		x, y := vec.Select(g, len(g), at), vec.Select(a, len(a), at)
 		f := vec.LeastSquares([][]float64{x, slices.Repeat([]float64{1}, len(x))}, y)
 		if f == nil {
@@ -159,13 +150,9 @@ func imageOf(shape []int, g, a []float64) (id, text string) {
 
 // isMask reports whether the target holds what attention masks hold.
 func (s *Scene) isMask() bool {
-	t := s.Target
-	for i := range min(t.Golden.Len(), maskElements) {
-		if x := t.Golden.At(i); x != 0 && x != 1 && x > hiddenScore {
-			return false
-		}
-	}
-	return t.IsFloat()
+	t := s.Target.Golden
+	some := vec.Read(t, min(t.Len(), maskElements), []int{0})
+	return s.Target.IsFloat() && vec.All(some, func(x float64) bool { return x == 0 || x == 1 || !(x > hiddenScore) })
 }
 
 // interaction is a layer that is right alone and wrong in the model.

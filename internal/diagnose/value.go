@@ -175,12 +175,7 @@ func downcast(s *Scene) (out []prediction) {
 // of zeros and ones is of any type.
 func (s *Scene) varied() bool {
 	different := map[float64]bool{}
-	for _, x := range s.actual {
-		if different[x] = true; len(different) > PerParam {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.actual, func(x float64) bool { different[x] = true; return len(different) > PerParam })
 }
 
 // rounded reports whether each of the candidate's numbers lies within the rounding of a type from the
@@ -294,6 +289,7 @@ func clipped(s *Scene) []prediction {
 	return nil
 }
 
+// beyond counts the right numbers that are too large for a limit.
 func (s *Scene) beyond(limit float64) int {
 	return vec.Count(s.right, func(x float64) bool { return math.Abs(x) > limit })
 }

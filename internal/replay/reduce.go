@@ -12,11 +12,8 @@ var folds = map[string]func(x []float64) float64{
 	"sum": total, "mean": mean, "amax": greatest, "amin": least,
 
 	"prod": func(x []float64) float64 { return folded(x, 1, func(so, v float64) float64 { return so * v }) },
-	"any":  func(x []float64) float64 { return b2f(slices.ContainsFunc(x, isTrue)) },
-	"all":  func(x []float64) float64 { return b2f(!slices.Contains(x, 0)) },
-	"count_nonzero": func(x []float64) float64 {
-		return folded(x, 0, func(so, v float64) float64 { return so + b2f(v != 0) })
-	},
+	"any":  func(x []float64) float64 { return min(nonzeros(x), 1) },
+	"all":  func(x []float64) float64 { return b2f(!slices.Contains(x, 0)) }, "count_nonzero": nonzeros,
 	"argmax": func(x []float64) float64 { return float64(slices.IndexFunc(x, same(greatest(x)))) },
 	"argmin": func(x []float64) float64 { return float64(slices.IndexFunc(x, same(least(x)))) },
 	"logsumexp": func(x []float64) float64 {
@@ -76,7 +73,7 @@ func normOf(x []float64, p float64) float64 {
 	case math.IsInf(p, -1):
 		return least(size)
 	case p == 0:
-		return folds["count_nonzero"](x)
+		return nonzeros(x)
 	}
 	return math.Pow(folded(size, 0, func(so, v float64) float64 { return so + math.Pow(v, p) }), 1/p)
 }
@@ -94,6 +91,10 @@ func total(x []float64) (s float64) {
 		s += v
 	}
 	return s
+}
+
+func nonzeros(x []float64) float64 {
+	return folded(x, 0, func(so, v float64) float64 { return so + b2f(v != 0) })
 }
 
 func mean(x []float64) float64 { return total(x) / float64(len(x)) }
@@ -123,23 +124,9 @@ func least(x []float64) float64 {
 	return m
 }
 
-func isTrue(v float64) bool { return v != 0 }
-
 // same finds a number, or NaN.
 func same(as float64) func(v float64) bool {
 	return func(v float64) bool { return v == as || v != v && as != as }
-}
-
-// scans are the operators whose numbers are made of all before them in a line.
-var scans = family{
-	"cumsum":  scanned(func(sum, v float64) float64 { return sum + v }),
-	"cumprod": scanned(func(product, v float64) float64 { return product * v }),
-	"logcumsumexp": scanned(func(sum, v float64) float64 {
-		if math.IsInf(sum, -1) || v != v {
-			return v
-		}
-		return logAddExp(sum, v)
-	}),
 }
 
 func scanned(f func(so, v float64) float64) kernel {
@@ -154,8 +141,17 @@ func scanned(f func(so, v float64) float64) kernel {
 	})
 }
 
-// norms are the operators that scale lines to a size of their own.
+// norms are the operators that scale lines to a size of their own, or make each number of all before it in a line.
 var norms = family{
+	"cumsum":  scanned(func(sum, v float64) float64 { return sum + v }),
+	"cumprod": scanned(func(product, v float64) float64 { return product * v }),
+	"logcumsumexp": scanned(func(sum, v float64) float64 {
+		if math.IsInf(sum, -1) || v != v {
+			return v
+		}
+		return logAddExp(sum, v)
+	}),
+
 	"_softmax":     one(func(c *Call) *Array { return c.along(0, c.self(), -1, softmaxOf) }),
 	"_log_softmax": one(func(c *Call) *Array { return c.along(0, c.self(), -1, logSoftmaxOf) }),
 
@@ -208,9 +204,7 @@ func groupNorm(c *Call) []*Array {
 
 // perChannel shows a number for each channel, which are axis 1, so that it can be broadcast.
 func (a *Array) perChannel(w *Array) *Array {
-	shape := slices.Repeat([]int{1}, len(a.shape))
-	shape[1] = w.Len()
-	return w.reshape(shape)
+	return w.onAxis(1, len(a.shape))
 }
 
 // normed scales lines of n elements in row-major order. Weight and bias are shown so that they are broadcast.

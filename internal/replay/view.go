@@ -132,6 +132,13 @@ func axis(d, rank int) int {
 	return d
 }
 
+// onAxis shows numbers along one axis of several.
+func (a *Array) onAxis(d, rank int) *Array {
+	shape := slices.Repeat([]int{1}, rank)
+	shape[d] = a.Len()
+	return a.reshape(shape)
+}
+
 // transpose reorders the axes: axis i of the result is axis order[i].
 func (a *Array) transpose(order []int) *Array {
 	if len(order) != len(a.shape) {

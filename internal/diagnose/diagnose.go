@@ -34,7 +34,6 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/text"
-	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -184,11 +183,6 @@ func (s *Scene) tensor(x []float64, known []bool) *tensor.Tensor {
 	}
 	t, _ := tensor.Of(x, len(x)/s.width, s.width)
 	return t
-}
-
-// allSame reports whether all numbers are one.
-func allSame(x []float64) bool {
-	return vec.All(x, func(v float64) bool { return v == x[0] })
 }
 
 // cause is one kind of mistake, or several that are looked for together.

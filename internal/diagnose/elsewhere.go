@@ -99,7 +99,7 @@ func isSame(t, other *tensor.Tensor, within float64) bool {
 	for _, at := range vec.Spread(t.Len(), markElements) {
 		x, y = append(x, t.At(at)), append(y, other.At(at))
 	}
-	return !allSame(x) && vec.Relative(y, x) <= within
+	return !vec.AllSame(x) && vec.Relative(y, x) <= within
 }
 
 // skipped is a layer that gives back what it was given: a block of which nothing is added, a norm or an activation that

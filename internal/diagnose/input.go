@@ -39,7 +39,7 @@ func asked(s *Scene) []prediction {
 	first := wrong[0]
 	out.text = fmt.Sprintf("%d of %d elements of %s differ, the first at %s: golden %g, candidate %g",
 		len(wrong), len(g), t.Port, tensor.FormatShape(t.Golden.Index(first)), g[first], a[first])
-	if s.Kind != localise.KindInput && len(wrong) < len(g) && !allSame(a) { // single ones may be others for many a reason
+	if s.Kind != localise.KindInput && len(wrong) < len(g) && !vec.AllSame(a) { // single ones may be others for many a reason
 		out.params = len(a)
 	}
 	if id, text := imageOf(t.Golden.Shape(), g, a); id != "" && out.id == "input/tokens" && t.IsFloat() {

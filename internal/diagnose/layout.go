@@ -30,7 +30,7 @@ func layout(s *Scene) []prediction {
 		return nil
 	}
 	l := &layouts{Scene: s, shape: t.Golden.Shape(), g: s.all(t.Golden), a: s.all(t.Actual)}
-	if !vec.All(l.g, vec.IsFinite) || allSame(l.g) {
+	if !vec.All(l.g, vec.IsFinite) || vec.AllSame(l.g) {
 		return nil
 	}
 	l.tolerance = max(floors*t.Floor.RowRelL2, leastTolerance) * vec.RootMeanSquare(l.g)

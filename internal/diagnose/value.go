@@ -18,7 +18,7 @@ import (
 // another sign.
 func values(s *Scene) []prediction {
 	switch {
-	case allSame(s.actual):
+	case vec.AllSame(s.actual):
 		return []prediction{s.constant(s.actual[0])}
 	case !vec.All(s.actual, vec.IsFinite):
 		return nil

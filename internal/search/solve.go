@@ -10,6 +10,7 @@ import (
 
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // solve looks for edits that are made of what the candidate has: the order of its slices, and numbers.
@@ -27,7 +28,7 @@ func (f *finder) solve() error {
 			}
 		}
 	}
-	if fit, err := f.try(orders...); fit || err != nil || slices.ContainsFunc(left, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
+	if fit, err := f.try(orders...); fit || err != nil || !vec.All(left, vec.IsFinite) {
 		return err
 	}
 	families := edit.Families(f.base)
@@ -49,7 +50,7 @@ func (f *finder) left(a *replay.Array) []float64 {
 	if len(x) != len(f.s.Want) {
 		return nil
 	}
-	return floats.SubTo(make([]float64, len(x)), x, f.s.Want)
+	return vec.Minus(x, f.s.Want)
 }
 
 // ordered returns in which order the slices of an array along an axis are those of the candidate: nil where they are in

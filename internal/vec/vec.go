@@ -83,6 +83,9 @@ func All(x []float64, is func(float64) bool) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return !is(v) })
 }
 
+// AllSame reports whether all numbers are one.
+func AllSame(x []float64) bool { return All(x, func(v float64) bool { return v == x[0] }) }
+
 // Map returns f of each element.
 func Map(x []float64, f func(float64) float64) []float64 {
 	if x == nil {

@@ -264,15 +264,11 @@ func (p *Program) replace(in map[int][]Op) {
 
 // Ordinals are the numbers of all operators among those of one call of their layer, from 1: what people name them by.
 func (p *Program) Ordinals() []int {
-	type call struct {
-		layer string
-		n     int
-	}
-	list, last := make([]int, len(p.Ops)), map[call]int{}
-	for i := range p.Ops {
-		of := call{p.Ops[i].Layer, p.Ops[i].Call}
-		last[of]++
-		list[i] = last[of]
+	list, last := make([]int, len(p.Ops)), map[[2]any]int{}
+	for i, o := range p.Ops {
+		call := [2]any{o.Layer, o.Call}
+		last[call]++
+		list[i] = last[call]
 	}
 	return list
 }

@@ -48,39 +48,32 @@ func Read(file string) (*Program, error) {
 func Parse(name string, data []byte, constants func() (*tensor.File, error)) (*Program, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, located(err))
+		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+			err = fmt.Errorf("not JSON at byte %d: %w", e.Offset, err)
+		}
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if f.Schema != schema {
 		return nil, fmt.Errorf("%s: schema %d of a program, only %d is read: record it with this version of goparity", name, f.Schema, schema)
 	}
 	p := &f.Program
 	p.File = name
-	p.constants = sync.OnceValues(func() (*tensor.File, error) {
-		if constants == nil {
-			return nil, errors.New("no constants are kept")
-		}
-		return constants()
-	})
-	if err := p.fill(&f); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if constants != nil {
+		p.constants = sync.OnceValues(constants)
 	}
-	if err := p.Check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	err := p.fill(&f)
+	if err == nil {
+		err = p.Check()
 	}
 	for i, v := range f.Values {
-		if v.From.Op != nil && *v.From.Op != p.maker[i] {
-			return nil, fmt.Errorf("%s: values[%d].from: operator %d does not make it", name, i, *v.From.Op)
+		if err == nil && v.From.Op != nil && *v.From.Op != p.maker[i] {
+			err = fmt.Errorf("values[%d].from: operator %d does not make it", i, *v.From.Op)
 		}
 	}
-	return p, nil
-}
-
-// located says where in a file JSON is wrong.
-func located(err error) error {
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("not JSON at byte %d: %w", e.Offset, err)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return err
+	return p, nil
 }
 
 // fill takes over what is written otherwise than kept.
@@ -174,7 +167,7 @@ func nameOf(full string) string {
 // and its Input. The error is for a file that cannot be read, and for a name that it does not have.
 func (p *Program) Constant(name string) (*tensor.Tensor, error) {
 	if p.constants == nil {
-		return nil, fmt.Errorf("%s: no constants are kept", p.File)
+		return nil, fmt.Errorf("%s: constant %q: no constants are kept", p.File, name)
 	}
 	f, err := p.constants()
 	if err != nil {
@@ -373,30 +366,24 @@ func list(parts []any) (any, error) {
 			parts[i] = None
 		}
 	}
-	if ints, ok := all[int](parts); ok {
-		return ints, nil
-	}
-	if floats, ok := all[float64](parts); ok {
-		return floats, nil
-	}
-	if ids, ok := all[ID](parts); ok {
-		return ids, nil
-	}
-	if bools, ok := all[bool](parts); ok {
-		return bools, nil
+	for _, all := range []func([]any) any{all[int], all[float64], all[ID], all[bool]} {
+		if v := all(parts); v != nil {
+			return v, nil
+		}
 	}
 	return fmt.Sprint(parts), nil
 }
 
-// all returns a list of one type; ok is false where another is in it.
-func all[T any](list []any) (out []T, ok bool) {
-	out = make([]T, len(list))
+// all returns a list of one type, or nil.
+func all[T any](list []any) any {
+	out := make([]T, len(list))
 	for i, v := range list {
+		var ok bool
 		if out[i], ok = v.(T); !ok {
-			return nil, false
+			return nil
 		}
 	}
-	return out, true
+	return out
 }
 
 // Check refuses a graph that cannot be run: values that are used before they are made, made twice or

@@ -27,7 +27,7 @@ import (
 // its own, but not those in its row or below it. "tensor/*" is every package directly below tensor.
 var layers = [][]string{
 	{"internal/secret", "internal/mapfile", "internal/smallfloat"}, {"internal/sanitize"}, {"internal/flock"},
-	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/subtest",
+	{"internal/label", "internal/glob", "internal/nearest", "internal/subtest",
 		"internal/supervise", "internal/picture", "internal/transformers",
 		"internal/places", "internal/setting"},
 	{"tensor", "internal/label/module"}, {"tensor/internal/*", "internal/quant"},
@@ -49,14 +49,14 @@ var layers = [][]string{
 // allowed lists all packages of the module that a package may import, where these are fewer than
 // those above it in layers.
 var allowed = map[string][]string{
-	"internal/compare": {"tensor", "internal/each", "internal/mapfile", "internal/places"}, // it knows no names
+	"internal/compare": {"tensor", "internal/mapfile", "internal/places", "internal/vec"}, // it knows no names
 	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
 		"internal/nearest"}, // names and shapes, no figures
-	"internal/localise": {"tensor", "internal/each", "internal/label"}, // it is given figures
-	"internal/quant":    {"tensor", "internal/smallfloat"},             // arithmetic
+	"internal/localise": {"tensor", "internal/label", "internal/vec"}, // it is given figures
+	"internal/quant":    {"tensor", "internal/smallfloat"},            // arithmetic
 	"internal/checkpoint": {"tensor", "tensor/gguf", "tensor/safetensors", "internal/label", "internal/mapfile",
 		"internal/quant"}, // it knows no runs
-	"internal/vec": {"tensor"},
+	"internal/vec": {"tensor", "internal/mapfile"},
 	"tensor":       {"internal/smallfloat"},
 	"tensor/*":     {"tensor", "tensor/internal/format", "internal/quant"},
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // Report returns report.json. With all, the fixture's tolerances judge every port that both sides
@@ -114,7 +114,7 @@ func (c *Comparison) rows(r *report.Report, judged func(layer string) bool, wron
 		}
 		r.Layers = append(r.Layers, row)
 	}
-	each.Do(c.ctx, len(failing), func(i int) error {
+	vec.Each(c.ctx, len(failing), func(i int) error {
 		failing[i].Explain()
 		r.Layers[rows[i]] = failing[i].row()
 		return nil

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // A product is made in blocks whose panels fit the second cache: 192 KiB of the left operand, 256 KiB
@@ -158,7 +158,7 @@ func parallel(n, work int, start func() func(i int)) {
 	}
 	var next atomic.Int64
 	failures := make([]any, workers)
-	_ = each.Do(context.Background(), workers, func(k int) error { // which guards: operands may lie in a file that changes
+	_ = vec.Each(context.Background(), workers, func(k int) error { // which guards: operands may lie in a file that changes
 		defer func() { failures[k] = recover() }()
 		f := start()
 		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
@@ -208,7 +207,7 @@ func (f *finder) solveOnce() error {
 func (f *finder) try(edits ...*edit.Edit) (fit bool, err error) {
 	edits = slices.DeleteFunc(slices.Clone(edits), func(e *edit.Edit) bool { return !f.pay(e) })
 	fits, made := make([]Fit, len(edits)), make([]*replay.Array, len(edits))
-	err = each.Do(f.ctx, len(edits), func(i int) (err error) {
+	err = vec.Each(f.ctx, len(edits), func(i int) (err error) {
 		if made[i], err = f.run(edits[i]); made[i] == nil || err != nil {
 			return err
 		}

@@ -1,15 +1,21 @@
 // Package vec has what is done with numbers in a row: their size, their distance, their order, and what a type of fewer
-// bits makes of them.
+// bits makes of them; and with many rows on all cores.
 package vec
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -327,4 +333,22 @@ func NarrowerThan(types ...tensor.DType) []Narrow {
 	return slices.DeleteFunc(slices.Clone(Narrows), func(n Narrow) bool {
 		return slices.ContainsFunc(types, func(t tensor.DType) bool { return n.Epsilon() < clearlyFewer*t.Epsilon() })
 	})
+}
+
+// Each calls f for 0 … n−1 on all cores, and joins the errors in that order. When ctx ends, it makes
+// no further calls, and the cause of ctx is among the errors. A call that reads a file which cannot
+// be read any more returns the [*mapfile.Fault].
+func Each(ctx context.Context, n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				errs[i] = mapfile.Guard(func() error { return f(i) })
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(append(errs, context.Cause(ctx))...)
 }

@@ -32,7 +32,7 @@ var layers = [][]string{
 		"internal/places", "internal/setting"},
 	{"tensor", "internal/label/module"}, {"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/mask", "internal/vec"},
-	{"internal/checkpoint"}, {"internal/dump"}, {"internal/scripttest"}, // for tests
+	{"internal/checkpoint"}, {"internal/dump"},
 	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},
 	{"internal/onepass", "internal/coverage"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine

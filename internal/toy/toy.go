@@ -1,4 +1,5 @@
-// Package toy makes tensors and runs for tests, opens recorded programs, and keeps what tests say in files.
+// Package toy has what tests share: it makes tensors and runs, opens recorded programs, keeps what tests say in files, and has
+// what scripts need.
 package toy
 
 import (
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -56,14 +58,15 @@ func Wave(t testing.TB, scale, shift float64, shape ...int) *tensor.Tensor {
 	return Of(t, v, shape...)
 }
 
-var update = flag.Bool("update", false, "renew the expected files")
+// Update says that the expected files are to be renewed.
+var Update = flag.Bool("update", false, "renew the expected files")
 
 // Kept compares what a test has said with testdata/name of its package, whose lines git may have ended as Windows does; with
 // -update it renews that file.
 func Kept(t *testing.T, name, said string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if *Update {
 		require.NoError(t, os.WriteFile(path, []byte(said), 0o644))
 	}
 	want, err := os.ReadFile(path)
@@ -117,4 +120,25 @@ func (r *Recording) Load(v *program.Value) (*replay.Array, error) {
 		return nil, fmt.Errorf("%+v: not there: %w", v, err)
 	}
 	return replay.FromTensor(x)
+}
+
+// Replace changes a text in a file: replace FILE OLD NEW
+func Replace(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: replace FILE OLD NEW")
+	}
+	text := ts.ReadFile(args[0])
+	if !strings.Contains(text, args[1]) {
+		ts.Fatalf("replace: %s has no %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(text, args[1], args[2])), 0o644))
+}
+
+// UserModule are a user's go.mod and go.sum. They need nothing that this module, whose root is
+// given, does not: so they work without a network.
+func UserModule(root string) (gomod, sums []byte, err error) {
+	gomod = fmt.Appendf(nil, "module example.com/user\n\ngo 1.26.0\n\nrequire github.com/goparity/goparity v0.0.0\n\n"+
+		"replace github.com/goparity/goparity => %s\n", filepath.ToSlash(root))
+	sums, err = os.ReadFile(filepath.Join(root, "go.sum"))
+	return gomod, sums, err
 }

@@ -177,19 +177,15 @@ func div(c *Call) *Array {
 	return c.arithmetic(over, a, b)
 }
 
-// power knows the exponents that torch multiplies for.
+// powers are those that torch multiplies for, or takes roots.
+var powers = map[float64]func(x float64) float64{2: func(x float64) float64 { return x * x }, 3: func(x float64) float64 { return x * x * x },
+	0.5: math.Sqrt, -0.5: unary["rsqrt"]}
+
 func power(c *Call) *Array {
 	a, b := c.operand("self"), c.operand("exponent")
 	if !a.number && len(b.shape) == 0 {
-		switch b.first() {
-		case 2:
-			return c.mapped(func(x float64) float64 { return x * x })
-		case 3:
-			return c.mapped(func(x float64) float64 { return x * x * x })
-		case 0.5:
-			return c.mapped(math.Sqrt)
-		case -0.5:
-			return c.mapped(unary["rsqrt"])
+		if f := powers[b.first()]; f != nil {
+			return c.mapped(f)
 		}
 	}
 	return c.paired(math.Pow, a, b)

@@ -82,11 +82,6 @@ func inverse(order []int) []int {
 	return out
 }
 
-// reduce makes result i of one number for each line along some axes, with the recorded shape.
-func (c *Call) reduce(i int, a *Array, dims []int, f func(x []float64) float64) *Array {
-	return c.lines(i, a, dims, 1, func(out, x []float64) { out[0] = f(x) }).reshape(c.shape(i))
-}
-
 // along makes result i of the lines along axis dim, each of which gets n numbers, or as many as it had
 // for −1.
 func (c *Call) along(i int, a *Array, n int, f func(out, x []float64)) *Array {

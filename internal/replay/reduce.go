@@ -28,7 +28,7 @@ var folds = map[string]func(x []float64) float64{
 // reductions are the operators that make one number of each line along some axes.
 var reductions = func() family {
 	f := family{
-		"var": variance(func(v float64) float64 { return v }), "std": variance(math.Sqrt), "var_mean": variance(func(v float64) float64 { return v }),
+		"var": variance(1), "std": variance(0.5), "var_mean": variance(1),
 		"linalg_vector_norm": func(c *Call) []*Array {
 			p := c.float("ord", 2)
 			return c.folded(func(x []float64) float64 { return normOf(x, p) })
@@ -40,11 +40,11 @@ var reductions = func() family {
 	return f
 }()
 
-// variance is the kernel of what is made of variances, and the means.
-func variance(f func(v float64) float64) kernel {
+// variance is the kernel of powers of variances, and the means.
+func variance(power float64) kernel {
 	return func(c *Call) []*Array {
 		less := c.float("correction", c.float("unbiased", 1))
-		return c.folded(func(x []float64) float64 { return f(squares(x, mean(x)) / max(float64(len(x))-less, 0)) }, mean)
+		return c.folded(func(x []float64) float64 { return math.Pow(squares(x, mean(x))/max(float64(len(x))-less, 0), power) }, mean)
 	}
 }
 
@@ -53,7 +53,8 @@ func (c *Call) folded(folds ...func(x []float64) float64) []*Array {
 	out := make([]*Array, len(folds))
 	for i, fold := range folds {
 		if c.wants(i) {
-			out[i] = c.reduce(i, c.self(), c.dims(len(c.self().shape)), fold)
+			a := c.self()
+			out[i] = c.lines(i, a, c.dims(len(a.shape)), 1, func(out, x []float64) { out[0] = fold(x) }).reshape(c.shape(i))
 		}
 	}
 	return out
@@ -203,9 +204,7 @@ func groupNorm(c *Call) []*Array {
 }
 
 // perChannel shows a number for each channel, which are axis 1, so that it can be broadcast.
-func (a *Array) perChannel(w *Array) *Array {
-	return w.onAxis(1, len(a.shape))
-}
+func (a *Array) perChannel(w *Array) *Array { return w.onAxis(1, len(a.shape)) }
 
 // normed scales lines of n elements in row-major order. Weight and bias are shown so that they are broadcast.
 func (c *Call) normed(n int, eps float64, centre bool, shown func(w *Array) *Array) []*Array {

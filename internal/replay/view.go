@@ -3,6 +3,7 @@ package replay
 import (
 	"slices"
 
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -157,10 +158,7 @@ func (a *Array) transpose(order []int) *Array {
 
 // exchanged returns the order of n axes with two of them exchanged.
 func exchanged(n, a, b int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
+	order := vec.Sequence(n)
 	if a, b = axis(a, n), axis(b, n); n > 0 {
 		order[a], order[b] = b, a
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/quant"
-	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
@@ -33,8 +32,7 @@ type tried struct {
 
 // table writes what edits are listed of a piece, and by how much they change what it makes.
 func table(t *testing.T, s *search.Site) string {
-	base, err := replay.NewBase(t.Context(), s.Piece, s.Load, replay.Mode{})
-	require.NoError(t, err)
+	base := baseOf(t, s.Piece, s.Load)
 	out := base.Value(s.Piece.Out).Floats()
 	var rows []*tried
 	add := func(e *edit.Edit, kind string, text string) {
@@ -166,8 +164,7 @@ func said(b *strings.Builder, reason string, r *search.Result) {
 // An edit that is written by hand: any number, any weight of the shape, or one of those that are listed.
 func TestWritten(t *testing.T) {
 	p := piece("block")
-	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
-	require.NoError(t, err)
+	base := baseOf(t, p, load)
 	for _, tt := range []struct {
 		op                int
 		kind, what        string

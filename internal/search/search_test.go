@@ -84,8 +84,7 @@ func load(v *program.Value) (*replay.Array, error) {
 // site is a piece whose candidate is what a base makes with a patch.
 func site(t *testing.T, p *program.Piece, patch replay.Patch) *search.Site {
 	t.Helper()
-	base, err := replay.NewBase(context.Background(), p, load, replay.Mode{})
-	require.NoError(t, err)
+	base := baseOf(t, p, load)
 	a, err := base.Run(patch)
 	require.NoError(t, err)
 	return &search.Site{Piece: p, Load: load, Weights: weights, Off: off(a.Floats(), (*replay.Array).Floats), Numbers: (*replay.Array).Floats}
@@ -103,11 +102,26 @@ func off(want []float64, numbers func(*replay.Array) []float64) func(*replay.Arr
 	}
 }
 
-// planted is an edit of a piece, by its text.
-func planted(t *testing.T, p *program.Piece, others []edit.Weight, text string) edit.Edit {
+// baseOf is a piece that was run.
+func baseOf(t *testing.T, p *program.Piece, load replay.Load) *replay.Base {
 	t.Helper()
 	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
 	require.NoError(t, err)
+	return base
+}
+
+// find searches at a site.
+func find(t *testing.T, s *search.Site) *search.Result {
+	t.Helper()
+	r, err := search.Find(t.Context(), s)
+	require.NoError(t, err)
+	return r
+}
+
+// planted is an edit of a piece, by its text.
+func planted(t *testing.T, p *program.Piece, others []edit.Weight, text string) edit.Edit {
+	t.Helper()
+	base := baseOf(t, p, load)
 	edits := listed(base, others, nil)
 	i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == text })
 	require.GreaterOrEqual(t, i, 0, text)
@@ -128,8 +142,7 @@ func found(t *testing.T, p *program.Piece, others []edit.Weight, e edit.Edit) *s
 // Whatever edit a candidate has, the search finds it, or one of the same function.
 func TestFindsEveryEdit(t *testing.T) {
 	p := piece("block")
-	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
-	require.NoError(t, err)
+	base := baseOf(t, p, load)
 	edits := listed(base, weights, nil)
 	require.Greater(t, len(edits), 500)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -144,8 +157,7 @@ func TestFindsEveryEdit(t *testing.T) {
 			continue
 		}
 		s := site(t, p, e.Patch)
-		r, err := search.Find(t.Context(), s)
-		require.NoError(t, err)
+		r := find(t, s)
 		if r.Off <= 1 {
 			continue // it changes nothing
 		}
@@ -251,20 +263,17 @@ func TestLabels(t *testing.T) {
 func TestNothingFits(t *testing.T) {
 	p := piece("block")
 	s := site(t, p, replay.Patch{})
-	r, err := search.Find(t.Context(), s)
-	require.NoError(t, err)
+	r := find(t, s)
 	assert.Empty(t, r.Fits, "the piece is right as it is")
 
-	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
-	require.NoError(t, err)
+	base := baseOf(t, p, load)
 	rng := rand.New(rand.NewPCG(3, 4))
 	noise := base.Value(p.Out).Floats()
 	for i := range noise {
 		noise[i] *= 1 + 0.1*rng.NormFloat64()
 	}
 	s.Off = off(noise, (*replay.Array).Floats)
-	r, err = search.Find(t.Context(), s)
-	require.NoError(t, err)
+	r = find(t, s)
 	assert.Empty(t, r.Fits, "noise is no edit")
 	assert.False(t, r.Proven)
 	assert.Nil(t, r.Near)
@@ -272,7 +281,7 @@ func TestNothingFits(t *testing.T) {
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(assert.AnError)
-	_, err = search.Find(ctx, s)
+	_, err := search.Find(ctx, s)
 	assert.ErrorIs(t, err, assert.AnError)
 
 	_, err = search.Find(t.Context(), &search.Site{Piece: p, Load: func(v *program.Value) (*replay.Array, error) {
@@ -301,13 +310,11 @@ func TestSameOnAnyMachine(t *testing.T) {
 // One line may work on values of several shapes: an edit of all of them is no reason to fail.
 func TestShapesOfOneLine(t *testing.T) {
 	p := piece("one-line")
-	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
-	require.NoError(t, err)
+	base := baseOf(t, p, load)
 	edits := listed(base, nil, nil)
 	i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == "sin → cos" && len(e.At) == 2 })
 	require.GreaterOrEqual(t, i, 0)
-	r, err := search.Find(t.Context(), site(t, p, edits[i].Patch))
-	require.NoError(t, err)
+	r := find(t, site(t, p, edits[i].Patch))
 	require.NotEmpty(t, r.Fits)
 	assert.Equal(t, "sin → cos", r.Fits[0].Text)
 	assert.True(t, r.Proven)
@@ -319,8 +326,7 @@ func TestShapesOfOneLine(t *testing.T) {
 		}
 		return units, units
 	}
-	r, err = search.Find(t.Context(), s)
-	require.NoError(t, err)
+	r = find(t, s)
 	require.NotEmpty(t, r.Fits)
 	assert.False(t, r.Proven, "many things make zero")
 }
@@ -328,8 +334,7 @@ func TestShapesOfOneLine(t *testing.T) {
 // What cannot be listed is solved: a factor that nobody writes, the order of columns, a record from elsewhere.
 func TestSolves(t *testing.T) {
 	p := piece("block")
-	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
-	require.NoError(t, err)
+	base := baseOf(t, p, load)
 	out := base.Value(p.Out).Floats()
 	x, err := load(&program.Value{Record: 7, Shape: []int{6, 8}})
 	require.NoError(t, err)
@@ -352,16 +357,14 @@ func TestSolves(t *testing.T) {
 		}
 		s := &search.Site{Piece: p, Load: load, Weights: append(slices.Clone(weights), edit.Weight{Name: "far", Shape: []int{6, 8}, DType: tensor.F32, Record: 7}),
 			Want: want, Numbers: (*replay.Array).Floats, Off: off(want, (*replay.Array).Floats)}
-		r, err := search.Find(t.Context(), s)
-		require.NoError(t, err)
+		r := find(t, s)
 		said(&all, tt.reason, r)
 		if assert.NotEmpty(t, r.Fits, tt.reason) {
 			assert.Equal(t, tt.kind, r.Fits[0].Kind, "%s: %s", tt.reason, r.Fits[0].Text)
 			assert.Equal(t, tt.id, edit.Label(p, r.Fits[0].Edit), tt.reason)
 			assert.False(t, r.Twin, tt.reason)
 			s.Known = []string{edit.Key(p, r.Fits[0].Edit)}
-			again, err := search.Find(t.Context(), s)
-			require.NoError(t, err)
+			again := find(t, s)
 			assert.Equal(t, r.Proven, again.Twin, "%s, which was proven in another layer", tt.reason)
 			said(&all, tt.reason+", again", again)
 			s.KnownOnly = true
@@ -465,8 +468,7 @@ func fedLoad(other int) replay.Load {
 func fedSite(t *testing.T, fused bool) *search.Site {
 	t.Helper()
 	p := piece(map[bool]string{false: "fed", true: "fed-fused"}[fused])
-	beside, err := replay.NewBase(t.Context(), p, fedLoad(1), replay.Mode{})
-	require.NoError(t, err)
+	beside := baseOf(t, p, fedLoad(1))
 	return &search.Site{Piece: p, Load: fedLoad(0), Fed: &edit.Fed{Lines: 1, Rows: fedRows, At: []int{0, 1, 2, 3, 4, 5, 6}, From: fedFrom, To: fedTo, Padding: 2,
 		Others: []edit.Other{{ID: "state/sequence", Text: "sequence 1", Base: beside, Len: fedRows, Cached: fedRows},
 			{ID: "mask/padding", Text: "padding", Base: beside, Len: 2, Left: true}}}}
@@ -487,8 +489,7 @@ func TestFindsStates(t *testing.T) {
 	for _, fused := range []bool{false, true} {
 		site := fedSite(t, fused)
 		p, fed := site.Piece, site.Fed
-		base, err := replay.NewBase(t.Context(), p, site.Load, replay.Mode{})
-		require.NoError(t, err)
+		base := baseOf(t, p, site.Load)
 		compared := func(a *replay.Array) (x []float64) {
 			all := a.Floats()
 			for head := range 2 {
@@ -503,8 +504,7 @@ func TestFindsStates(t *testing.T) {
 			}
 			a, err := base.Run(e.Patch)
 			require.NoError(t, err, e.Text)
-			r, err := search.Find(t.Context(), &search.Site{Piece: p, Load: fedLoad(0), Fed: fed, Off: off(compared(a), compared), Numbers: compared})
-			require.NoError(t, err)
+			r := find(t, &search.Site{Piece: p, Load: fedLoad(0), Fed: fed, Off: off(compared(a), compared), Numbers: compared})
 			if r.Off <= 1 {
 				continue // the rows do not show it
 			}
@@ -523,17 +523,15 @@ func TestFindsStates(t *testing.T) {
 // A forward pass of several tokens that does what a step of one does with a convolution: found, and written by hand.
 func TestPassesAsOneStep(t *testing.T) {
 	p := piece("fed-convolved")
-	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
-	require.NoError(t, err)
+	base := baseOf(t, p, load)
 	fed := fedRange()
 	written := edit.Written{Layer: "layer", Op: 3, Kind: "state", What: "all rows of the forward pass are its last"}
-	_, err = written.Find(base, nil, nil, 2)
+	_, err := written.Find(base, nil, nil, 2)
 	require.Error(t, err, "no pass is wrong")
 	e, err := written.Find(base, nil, fed, 2)
 	require.NoError(t, err)
 	assert.Empty(t, e.Patch.Late, "a program holds its numbers")
-	r, err := search.Find(t.Context(), func() *search.Site { s := site(t, p, e.Patch); s.Fed = fed; return s }())
-	require.NoError(t, err)
+	r := find(t, func() *search.Site { s := site(t, p, e.Patch); s.Fed = fed; return s }())
 	require.NotEmpty(t, r.Fits)
 	assert.Equal(t, e.Text, r.Fits[0].Text)
 	assert.Equal(t, "state/chunk", edit.Label(p, r.Fits[0].Edit))

@@ -17,11 +17,14 @@ import (
 // and token types may be made in the model, too.
 func asked(s *Scene) []prediction {
 	t := s.Target
-	if t == nil || s.asks() == "" {
+	if t == nil {
 		return nil
 	}
 	out := guess(s.asks(), -9, "%s of %s is another one", t.Port, t.Layer)
-	if s.golden == nil {
+	switch {
+	case out.id == "":
+		return nil
+	case s.golden == nil:
 		return []prediction{out}
 	}
 	// It is recorded on both sides: what the candidate was given is what it has.

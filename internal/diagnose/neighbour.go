@@ -219,8 +219,12 @@ func fitNorm(p *Port, before, normed *tensor.Tensor) (f norm, misses float64, ok
 		}
 		f = norm{params: max(i, 1), weight: make([]float64, w), rows: len(rows)}
 		for c := range w {
-			column := vec.Select(z, w, []int{c})
-			if by := vec.LeastSquares([][]float64{column, ones}[:f.params], vec.Select(y, w, []int{c})); by != nil {
+			column, of := vec.Select(z, w, []int{c}), vec.Select(y, w, []int{c})
+			by := vec.LeastSquares([][]float64{column, ones}[:f.params], of)
+			if by == nil { // numbers that are one tell no bias
+				by = vec.LeastSquares([][]float64{column}, of)
+			}
+			if by != nil {
 				f.weight[c] = by[0]
 				bias := append(by, 0)[1]
 				for r, v := range column {

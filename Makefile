@@ -267,7 +267,7 @@ KERNELS := $(foreach p,internal/compare internal/replay,$(p)/kernels_amd64.go $(
 .PHONY: kernel
 kernel: ## write kernels_amd64.* of internal/compare and internal/replay again
 	cd internal/kernelgen && go run . -out ../compare/kernels_amd64.s -stubs ../compare/kernels_amd64.go -pkg compare
-	cd internal/kernelgen && go run ./product -out ../replay/kernels_amd64.s -stubs ../replay/kernels_amd64.go -pkg replay
+	cd internal/kernelgen && go run . -out ../replay/kernels_amd64.s -stubs ../replay/kernels_amd64.go -pkg replay
 
 .PHONY: kernel-check
 kernel-check: ## check that these files are what internal/kernelgen writes

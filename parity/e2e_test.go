@@ -20,10 +20,10 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/scripttest"
 	"github.com/goparity/goparity/internal/serving/servingtest"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	scripts "github.com/goparity/goparity/internal/toy"
 )
 
 // TestScripts plays a user: each script is a module of its own that imports this one. It begins
@@ -65,7 +65,7 @@ func TestScripts(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out, &env))
 	base, err := txtar.ParseFile(filepath.Join("testdata", "base.txtar"))
 	require.NoError(t, err)
-	gomod, sums, err := scripttest.UserModule(root)
+	gomod, sums, err := scripts.UserModule(root)
 	require.NoError(t, err)
 	user := userTests{dir: t.TempDir(), built: map[string]func() error{}}
 
@@ -97,7 +97,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": scripttest.Replace,
+			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": scripts.Replace,
 			"age": cmdAge, "cut": cmdCut, "drop": cmdDrop, "reseal": cmdReseal,
 			"mkserved": cmdMkserved, "stub": cmdStub,
 			"gotest": user.gotest, "rerun": user.rerun, "next": user.next,

@@ -20,9 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/golden"
-	"github.com/goparity/goparity/internal/scripttest"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	scripts "github.com/goparity/goparity/internal/toy"
 )
 
 // crew returns the living processes that inherited this variable.
@@ -68,7 +68,7 @@ func writeModule(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	gomod, sums, err := scripttest.UserModule(root)
+	gomod, sums, err := scripts.UserModule(root)
 	require.NoError(t, err)
 	dir := t.TempDir()
 	files["go.mod"], files["go.sum"] = string(gomod), string(sums)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/scripttest"
+	scripts "github.com/goparity/goparity/internal/toy"
 )
 
 // TestLiveONNX is a user who follows docs/your-engine.md: a real MiniLM in ONNX Runtime, by the
@@ -28,7 +28,7 @@ func TestLiveONNX(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	gomod, sums, err := scripttest.UserModule(root)
+	gomod, sums, err := scripts.UserModule(root)
 	require.NoError(t, err)
 	fixture := filepath.Join(dir, "fixtures", "minilm")
 	require.NoError(t,

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-var update = flag.Bool("update", false, "renew docs/commands.md and the files that scripts compare with")
+	"github.com/goparity/goparity/internal/toy"
+)
 
 // generated is the line of docs/commands.md below which the commands speak for themselves.
 const generated = "<!-- below: the flags of each command, renewed by go test ./cmd/parity -update -->\n"
@@ -36,7 +35,7 @@ func TestCommandsDocument(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(hand + generated)
 	describe(&b, newRoot())
-	if *update {
+	if *toy.Update {
 		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
 		return
 	}

@@ -24,8 +24,8 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/scripttest"
 	"github.com/goparity/goparity/internal/store"
+	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/maxckpt"
 	"github.com/goparity/goparity/tensor/npy"
@@ -122,7 +122,7 @@ func cpdir(ts *testscript.TestScript, _ bool, args []string) {
 // userModule makes the folder a user's module, with a tiny model in it.
 func userModule(ts *testscript.TestScript, _ bool, _ []string) {
 	root := ts.Getenv("PARITY_ROOT")
-	mod, sum, err := scripttest.UserModule(root)
+	mod, sum, err := toy.UserModule(root)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs("go.mod"), mod, 0o644))
 	ts.Check(os.WriteFile(ts.MkAbs("go.sum"), sum, 0o644))
@@ -148,7 +148,7 @@ func params(t *testing.T) testscript.Params {
 	env["MODULAR_MAX_CACHE_DIR"], err = engine.CompileCache(os.Getenv)
 	require.NoError(t, err)
 	return testscript.Params{
-		UpdateScripts: *update,
+		UpdateScripts: *toy.Update,
 		Setup: func(e *testscript.Env) error {
 			for k, v := range env {
 				e.Setenv(k, v)
@@ -158,7 +158,7 @@ func params(t *testing.T) testscript.Params {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "next": next, "cpdir": cpdir, "module": userModule,
-			"mkserved": mkServed, "replace": scripttest.Replace, "alive": alive, "await": await, "shows": shows},
+			"mkserved": mkServed, "replace": toy.Replace, "alive": alive, "await": await, "shows": shows},
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/internal/attention"
 	"github.com/goparity/goparity/internal/compare"
+	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
@@ -222,15 +222,15 @@ func (t *headTable) read(ctx context.Context, c *judge.Comparison, evidence sear
 	if err != nil {
 		return err
 	}
-	programs := map[string]attention.Program{}
+	programs := map[string]diagnose.Program{}
 	for _, k := range c.Cases {
 		if k.Program != nil {
 			load, end := evidence.Outside(k.Program)
 			defer end()
-			programs[k.Golden.Info.Case] = attention.Program{Program: k.Program, Load: load}
+			programs[k.Golden.Info.Case] = diagnose.Program{Program: k.Program, Load: load}
 		}
 	}
-	golden, candidate := attention.Beside(ctx, run, programs)
+	golden, candidate := diagnose.Attentions(ctx, run, programs)
 	for i, g := range golden {
 		if strings.Contains(g.Label(), layer) {
 			t.add(g, candidate[i])
@@ -240,7 +240,7 @@ func (t *headTable) read(ctx context.Context, c *judge.Comparison, evidence sear
 }
 
 // add adds an attention, and that of the candidate where there are two dumps, nil where it cannot be shown.
-func (t *headTable) add(g attention.Weights, a *attention.Weights) {
+func (t *headTable) add(g diagnose.Attention, a *diagnose.Attention) {
 	for h := range g.Heads {
 		t.line(g, h, "golden")
 		if t.two && a != nil && h < len(a.Heads) {
@@ -257,7 +257,7 @@ func (t *headTable) add(g attention.Weights, a *attention.Weights) {
 	}
 }
 
-func (t *headTable) line(w attention.Weights, head int, side string) {
+func (t *headTable) line(w diagnose.Attention, head int, side string) {
 	h := w.Heads[head]
 	cells := []string{w.Case, w.Step, w.Label(), fmt.Sprint(head), side, "-", "-", "-", "-", "-", "-", h.Note()}
 	if h.Queries > 0 {
@@ -278,7 +278,7 @@ func (t *headTable) row(cells ...string) (row []string) {
 }
 
 // name names the heads that look at all keys alike.
-func (t *headTable) name(w attention.Weights, side string) {
+func (t *headTable) name(w diagnose.Attention, side string) {
 	is := make([]bool, len(w.Heads))
 	for i, h := range w.Heads {
 		is[i] = h.Uniform()
@@ -288,7 +288,7 @@ func (t *headTable) name(w attention.Weights, side string) {
 	}
 }
 
-func (t *headTable) label(w attention.Weights) string {
+func (t *headTable) label(w diagnose.Attention) string {
 	if t.cases {
 		return report.Clean(w.Case + " " + w.Label())
 	}

@@ -27,19 +27,19 @@ import (
 // its own, but not those in its row or below it. "tensor/*" is every package directly below tensor.
 var layers = [][]string{
 	{"internal/sanitize", "internal/mapfile", "internal/smallfloat"}, {"internal/flock"},
-	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/subtest",
+	{"internal/label", "internal/glob", "internal/nearest", "internal/subtest",
 		"internal/supervise", "internal/picture", "internal/transformers",
 		"internal/places", "internal/setting"},
 	{"tensor", "internal/label/module"}, {"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/mask", "internal/vec"},
-	{"internal/checkpoint"}, {"internal/dump"}, {"internal/scripttest"}, // for tests
+	{"internal/checkpoint"}, {"internal/dump"},
 	{"internal/match", "internal/path", "internal/text"}, {"internal/compare"},
 	{"internal/onepass"},
 	{"internal/engine"}, // engines write dumps; dump knows no engine
 	{"internal/structure"}, {"internal/generation"},
 	{"internal/program"}, {"internal/replay"}, {"internal/toy"}, {"internal/edit"}, {"internal/search"},
 	{"internal/judge/piece"}, {"internal/localise"},
-	{"internal/diagnose", "internal/weights"}, {"internal/attention"}, {"internal/report"}, {"docs"},
+	{"internal/diagnose", "internal/weights"}, {"internal/report"}, {"docs"},
 	{"internal/report/*"}, // what the judge does not link: export
 	{"internal/judge", "internal/serving"}, {"internal/serving/servingtest"},
 	{"internal/store"}, {"golden"}, {"internal/reference"}, {"internal/paths"}, {"internal/continuation"}, {"internal/battery"},
@@ -49,14 +49,14 @@ var layers = [][]string{
 // allowed lists all packages of the module that a package may import, where these are fewer than
 // those above it in layers.
 var allowed = map[string][]string{
-	"internal/compare": {"tensor", "internal/each", "internal/mapfile", "internal/places"}, // it knows no names
+	"internal/compare": {"tensor", "internal/mapfile", "internal/places", "internal/vec"}, // it knows no names
 	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
 		"internal/nearest"}, // names and shapes, no figures
-	"internal/localise": {"tensor", "internal/each", "internal/label"}, // it is given figures
-	"internal/quant":    {"tensor", "internal/smallfloat"},             // arithmetic
+	"internal/localise": {"tensor", "internal/label", "internal/vec"}, // it is given figures
+	"internal/quant":    {"tensor", "internal/smallfloat"},            // arithmetic
 	"internal/checkpoint": {"tensor", "tensor/gguf", "tensor/safetensors", "internal/label", "internal/mapfile",
 		"internal/quant"}, // it knows no runs
-	"internal/vec": {"tensor"},
+	"internal/vec": {"tensor", "internal/mapfile"},
 	"tensor":       {"internal/smallfloat"},
 	"tensor/*":     {"tensor", "tensor/internal/format", "internal/quant"},
 }

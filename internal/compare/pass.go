@@ -9,8 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -211,7 +211,7 @@ func (p *pass) run() (*part, error) {
 	if len(parts) == 1 {
 		return p.chunk(0), nil
 	}
-	err := each.Do(context.Background(), len(parts), func(i int) error {
+	err := vec.Each(context.Background(), len(parts), func(i int) error {
 		parts[i] = p.chunk(i)
 		return nil
 	})

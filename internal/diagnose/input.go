@@ -20,17 +20,16 @@ func asked(s *Scene) []prediction {
 	if t == nil {
 		return nil
 	}
-	id := s.asks()
-	if id == "" {
+	out := guess(s.asks(), -9, "%s of %s is another one", t.Port, t.Layer)
+	switch {
+	case out.id == "":
 		return nil
-	}
-	out := guess(id, -9, "%s of %s is another one", t.Port, t.Layer)
-	if s.golden == nil {
+	case s.golden == nil:
 		return []prediction{out}
 	}
 	// It is recorded on both sides: what the candidate was given is what it has.
 	out.value = s.actual
-	if n, ok := mask.Differ(t.Golden, t.Actual); ok && id == "input/mask" {
+	if n, ok := mask.Differ(t.Golden, t.Actual); ok && out.id == "input/mask" {
 		out.text = fmt.Sprintf("%d of %d elements of %s allow something else: golden %s, candidate %s",
 			n, t.Golden.Len(), t.Port, mask.Constants(t.Golden), mask.Constants(t.Actual))
 		return []prediction{out}
@@ -43,7 +42,7 @@ func asked(s *Scene) []prediction {
 	first := wrong[0]
 	out.text = fmt.Sprintf("%d of %d elements of %s differ, the first at %s: golden %g, candidate %g",
 		len(wrong), len(g), t.Port, tensor.FormatShape(t.Golden.Index(first)), g[first], a[first])
-	if s.Kind != localise.KindInput && len(wrong) < len(g) && !allSame(a) { // single ones may be others for many a reason
+	if s.Kind != localise.KindInput && len(wrong) < len(g) && !vec.AllSame(a) { // single ones may be others for many a reason
 		out.params = len(a)
 	}
 	if id, text := imageOf(t.Golden.Shape(), g, a); id != "" && out.id == "input/tokens" && t.IsFloat() {
@@ -135,12 +134,7 @@ func imageOf(shape []int, g, a []float64) (id, text string) {
 	made := slices.Clone(g)
 	var factors, offsets [3]float64
 	for c := range 3 {
-		var at []int
-		for i := range g {
-			if i/n%3 == c {
-				at = append(at, i)
-			}
-		}
+		at := slices.DeleteFunc(vec.Sequence(len(g)), func(i int) bool { return i/n%3 != c })
 		x, y := vec.Select(g, len(g), at), vec.Select(a, len(a), at)
 		f := vec.LeastSquares([][]float64{x, slices.Repeat([]float64{1}, len(x))}, y)
 		if f == nil {
@@ -159,13 +153,9 @@ func imageOf(shape []int, g, a []float64) (id, text string) {
 
 // isMask reports whether the target holds what attention masks hold.
 func (s *Scene) isMask() bool {
-	t := s.Target
-	for i := range min(t.Golden.Len(), maskElements) {
-		if x := t.Golden.At(i); x != 0 && x != 1 && x > hiddenScore {
-			return false
-		}
-	}
-	return t.IsFloat()
+	t := s.Target.Golden
+	some := vec.Read(t, min(t.Len(), maskElements), []int{0})
+	return s.Target.IsFloat() && vec.All(some, func(x float64) bool { return x == 0 || x == 1 || !(x > hiddenScore) })
 }
 
 // interaction is a layer that is right alone and wrong in the model.

@@ -30,7 +30,7 @@ func layout(s *Scene) []prediction {
 		return nil
 	}
 	l := &layouts{Scene: s, shape: t.Golden.Shape(), g: s.all(t.Golden), a: s.all(t.Actual)}
-	if !vec.All(l.g, vec.IsFinite) || allSame(l.g) {
+	if !vec.All(l.g, vec.IsFinite) || vec.AllSame(l.g) {
 		return nil
 	}
 	l.tolerance = max(floors*t.Floor.RowRelL2, leastTolerance) * vec.RootMeanSquare(l.g)
@@ -223,7 +223,7 @@ func (l *layouts) round() []int {
 
 // nameOf names an order of columns.
 func (l *layouts) nameOf(from []int) (id string, rank int, text string) {
-	w, heads, by, d := l.width, headsOf(l.Scene), from[0], vec.BlockSize(from)
+	w, heads, by, d := l.width, l.heads(), from[0], vec.BlockSize(from)
 	round := !slices.ContainsFunc(vec.Sequence(w), func(c int) bool { return from[c] != (c+by)%w })
 	switch {
 	case round && 2*by == w && module.IsTimeEmbedding(l.Target.Layer):
@@ -297,26 +297,18 @@ func (l *layouts) mixed() {
 	if n < PerParam || len(l.out) > 0 {
 		return
 	}
-	order := func(x []float64) []int {
-		out := make([]int, 0, n)
-		for _, r := range l.real {
-			for c := range l.width {
-				out = append(out, r*l.width+c)
-			}
+	sorted := func(x []float64) (order []int, values []float64) {
+		order = slices.DeleteFunc(vec.Sequence(len(x)), func(i int) bool { return l.Target.pads(i / l.width) })
+		slices.SortFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+		return order, vec.Select(x, len(x), order)
+	}
+	from, golden := sorted(l.g)
+	to, actual := sorted(l.a)
+	if vec.Relative(actual, golden) < byChance/math.Sqrt(float64(n)) {
+		source := vec.Sequence(len(l.g))
+		for i, at := range to {
+			source[at] = from[i]
 		}
-		slices.SortFunc(out, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
-		return out
-	}
-	golden, actual := order(l.g), order(l.a)
-	source := vec.Sequence(len(l.g))
-	var d, norm float64
-	for i, at := range actual {
-		source[at] = golden[i]
-		x := l.g[golden[i]]
-		d += (l.a[at] - x) * (l.a[at] - x)
-		norm += x * x
-	}
-	if math.Sqrt(d/norm) < byChance/math.Sqrt(float64(n)) {
 		l.predict("layout/permuted", 3, "the same numbers stand in another order", func(i int) int { return source[i] })
 	}
 }

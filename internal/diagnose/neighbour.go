@@ -48,9 +48,10 @@ func HeldBy(run *Run, caseName, step string) map[*Port]Held {
 	return h.held
 }
 
+// holding are the outputs of floats of one pass, and what is found.
 type holding struct {
 	run  *Run
-	pass []*Port // outputs of floats
+	pass []*Port
 	held map[*Port]Held
 }
 
@@ -94,9 +95,11 @@ func (h *holding) neighbours(name string, ports []*Port) bool {
 			if i+by < 0 || i+by >= len(ports) {
 				continue
 			}
-			own, _ := offBy(p.Actual, p.Golden, p)
-			if d, ok := equal(p.Actual, ports[i+by].Golden, p); ok && !p.Agrees && n == of && clearlyNearer*d <= own {
-				n, off = n+1, max(off, d)
+			if next := ports[i+by].Golden; !p.Agrees && n == of && equal(p.Actual, next, p) {
+				own, _ := offBy(p.Actual, p.Golden, p)
+				if d, _ := offBy(p.Actual, next, p); clearlyNearer*d <= own {
+					n, off = n+1, max(off, d)
+				}
 			}
 			of++
 		}
@@ -109,7 +112,7 @@ func (h *holding) neighbours(name string, ports []*Port) bool {
 			held := Held{ID: Neighbour, Text: text}
 			if at := i + by; at >= 0 && at < len(ports) && n == of {
 				held.value, held.Proven = ports[at].Golden, true
-			} else if x := h.find(p); x != nil {
+			} else if x := h.find(func(x *Port) bool { return x != p && equal(p.Actual, x.Golden, p) }); x != nil {
 				held.value, held.Proven = x.Golden, true
 				held.Text += fmt.Sprintf("; this one holds %s %s", x.Layer, x.Port)
 			}
@@ -120,24 +123,20 @@ func (h *holding) neighbours(name string, ports []*Port) bool {
 	return false
 }
 
-// find returns a port of which the candidate has the reference's tensor at another one.
-func (h *holding) find(p *Port) *Port {
-	for _, x := range h.pass {
-		if x != p {
-			if _, ok := equal(p.Actual, x.Golden, p); ok {
-				return x
-			}
-		}
+// find returns the first output for which is holds; nil if there is none.
+func (h *holding) find(is func(q *Port) bool) *Port {
+	if i := slices.IndexFunc(h.pass, is); i >= 0 {
+		return h.pass[i]
 	}
 	return nil
 }
 
-// equal reports whether two tensors agree within a port's noise floor, and their relative L2.
-func equal(a, b *tensor.Tensor, p *Port) (off float64, ok bool) {
-	if a == nil || b == nil || !slices.Equal(a.Shape(), b.Shape()) || !isSame(a, b, markFloors*max(p.Floor.RowRelL2, leastFloor)) {
-		return 0, false
+// equal reports whether two tensors agree within a port's noise floor.
+func equal(a, b *tensor.Tensor, p *Port) (ok bool) {
+	if a != nil && b != nil && slices.Equal(a.Shape(), b.Shape()) && isSame(a, b, markFloors*max(p.Floor.RowRelL2, leastFloor)) {
+		_, ok = offBy(a, b, p)
 	}
-	return offBy(a, b, p)
+	return ok
 }
 
 // offBy is the relative L2 of a from b, without padding, and whether they agree within a port's noise floor.
@@ -167,7 +166,10 @@ func (h *holding) normed(name string, ports []*Port) {
 		}
 		held := Held{ID: "capture/normed", Proven: true, value: p.Actual, // else no recorded tensor is what it should have
 			Text: fmt.Sprintf("the last of the %s's %s is already normed, the %s's is not", side.who, name, side.other)}
-		switch q, key := ofNorm(h.pass, p, side.normed), h.known(fit.weight); {
+		isNorm := func(q *Port) bool { // outside of all blocks, on either side
+			return module.IsNorm(q.Layer) && label.Block(q.Layer) == "" && (equal(side.normed, q.Golden, p) || equal(side.normed, q.Actual, p))
+		}
+		switch q, key := h.find(isNorm), h.known(fit.weight); {
 		case q != nil:
 			held.Text += fmt.Sprintf(": it is what %s gives", q.Layer)
 			if side.who == "candidate" {
@@ -187,22 +189,6 @@ func (h *holding) normed(name string, ports []*Port) {
 	}
 }
 
-// ofNorm returns a norm outside of all blocks that gives a tensor, on either side; nil if none was recorded.
-func ofNorm(pass []*Port, p *Port, normed *tensor.Tensor) *Port {
-	i := slices.IndexFunc(pass, func(q *Port) bool {
-		if !module.IsNorm(q.Layer) || label.Block(q.Layer) != "" {
-			return false
-		}
-		_, golden := equal(normed, q.Golden, p)
-		_, actual := equal(normed, q.Actual, p)
-		return golden || actual
-	})
-	if i < 0 {
-		return nil
-	}
-	return pass[i]
-}
-
 // norm is the weights with which a norm makes one tensor of another.
 type norm struct {
 	params int // numbers for each column
@@ -220,50 +206,37 @@ func fitNorm(p *Port, before, normed *tensor.Tensor) (f norm, misses float64, ok
 	if len(rows) < leastNormRows || w < 2 || !vec.All(x, vec.IsFinite) || !vec.All(y, vec.IsFinite) {
 		return f, 0, false
 	}
-	for _, kind := range []struct {
-		center bool
-		params int
-	}{{false, 1}, {true, 1}, {true, 2}} {
-		z := slices.Clone(x)
+	ones := slices.Repeat([]float64{1}, len(rows))
+	for i := range 3 { // an RMS norm, a layer norm, one with a bias
+		z, made := slices.Clone(x), make([]float64, len(y))
 		for row := range slices.Chunk(z, w) {
-			if kind.center {
+			if i > 0 {
 				floats.AddConst(-floats.Sum(row)/float64(w), row)
 			}
 			if rms := vec.RootMeanSquare(row); rms > 0 {
 				floats.Scale(1/rms, row)
 			}
 		}
-		f = norm{params: kind.params, weight: make([]float64, w), rows: len(rows)}
-		made := make([]float64, len(y))
+		f = norm{params: max(i, 1), weight: make([]float64, w), rows: len(rows)}
 		for c := range w {
-			f.weight[c] = column(z, y, made, c, w, f.params == 2)
+			column, of := vec.Select(z, w, []int{c}), vec.Select(y, w, []int{c})
+			by := vec.LeastSquares([][]float64{column, ones}[:f.params], of)
+			if by == nil { // numbers that are one tell no bias
+				by = vec.LeastSquares([][]float64{column}, of)
+			}
+			if by != nil {
+				f.weight[c] = by[0]
+				bias := append(by, 0)[1]
+				for r, v := range column {
+					made[r*w+c] = float64(by[0]*v) + bias
+				}
+			}
 		}
 		if misses = vec.Relative(made, y); misses <= p.Floor.RelL2 {
 			return f, misses, true
 		}
 	}
 	return f, misses, false
-}
-
-// column fits y = weight·z, plus a bias if that is asked, in one column of width w, writes what that
-// makes, and returns the weight.
-func column(z, y, made []float64, c, w int, biased bool) (weight float64) {
-	var n, sz, sy, szz, szy float64
-	for i := c; i < len(z); i += w {
-		n, sz, sy, szz, szy = n+1, sz+z[i], sy+y[i], szz+z[i]*z[i], szy+z[i]*y[i]
-	}
-	bias := 0.0
-	switch {
-	case biased && n*szz != sz*sz:
-		weight = (n*szy - sz*sy) / (n*szz - sz*sz)
-		bias = (sy - weight*sz) / n
-	case szz > 0:
-		weight = szy / szz
-	}
-	for i := c; i < len(z); i += w {
-		made[i] = weight*z[i] + bias
-	}
-	return weight
 }
 
 // known returns the key of the weight of a norm that the fitted one is, or that less one; "" if none is.

@@ -21,11 +21,11 @@ func wrongPlaces(s *Scene) (out []prediction) {
 		return nil
 	}
 	golden, actual, padded := t.kept(t.Golden), t.kept(t.Actual), t.hasPadding()
-	for _, f := range structure.Of(golden, actual, t.Floor, headsOf(s)) {
+	for _, f := range structure.Of(golden, actual, t.Floor, s.heads()) {
 		if shape := t.Golden.Shape(); !padded && len(shape) == 3 {
 			f = perSequence(f, shape[1])
 		}
-		if headsOf(s) == 0 && s.isHead(f) {
+		if s.heads() == 0 && s.isHead(f) {
 			f.Kind = structure.HeadOne
 		}
 		id, rank := placeID(f.Kind)
@@ -48,9 +48,9 @@ func wrongPlaces(s *Scene) (out []prediction) {
 	return out
 }
 
-// headsOf is the number of attention heads of which the target's columns may consist, 0 if that is
+// heads is the number of attention heads of which the target's columns may consist, 0 if that is
 // not known.
-func headsOf(s *Scene) int {
+func (s *Scene) heads() int {
 	switch kv := module.QKV(s.Target.Layer); {
 	case !module.InAttention(s.Target.Layer):
 		return 0

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -10,13 +11,14 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/vec"
+	"github.com/goparity/goparity/tensor"
 )
 
 // values is what is done to every element alike: one value everywhere, or a factor, an offset,
 // another sign.
 func values(s *Scene) []prediction {
 	switch {
-	case allSame(s.actual):
+	case vec.AllSame(s.actual):
 		return []prediction{s.constant(s.actual[0])}
 	case !vec.All(s.actual, vec.IsFinite):
 		return nil
@@ -139,4 +141,188 @@ func dropout(s *Scene) []prediction {
 		}
 	}
 	return []prediction{s.says("dropout", value, 1, 0, "dropout is on: %.3g of the elements are 0, the others are multiplied by %.4g", rate, factor)}
+}
+
+// downcast is a result that went through a type of fewer bits. It is proven if every number of the
+// candidate is one of that type, and those of the reference are not. Where the other blocks do so, too,
+// it is how the run computes, whose errors add up, and no fault of this layer is proven.
+func downcast(s *Scene) (out []prediction) {
+	const id = "dtype/downcast"
+	if !vec.All(s.actual, vec.IsFinite) || !s.varied() {
+		return nil
+	}
+	if name, off := s.noise(); name != "" {
+		out = append(out, guess(id, -1, "the error is noise of relative L2 %.1e, the size of %s, and the same in every row; "+
+			"any other noise of that size looks so", off, name))
+	}
+	for _, n := range vec.NarrowerThan(s.Target.Actual.DType(), s.Target.Golden.DType()) {
+		if vec.All(s.right, n.Holds) || !vec.All(s.actual, n.Holds) {
+			continue
+		}
+		if s.inTwins(n) {
+			return []prediction{guess(id, 0, "every number is a %s, of %d bits of significand, here and in the other blocks: "+
+				"it is how the run computes", n.Name, n.Bits)}
+		}
+		if s.rounded(n) {
+			out = append(out, s.says(id, s.actual, 0, 0,
+				"every number is a %s, of %d bits of significand, and the error is of that size", n.Name, n.Bits))
+		}
+	}
+	return out
+}
+
+// varied reports whether the candidate has enough different numbers for their type to say anything: a mask
+// of zeros and ones is of any type.
+func (s *Scene) varied() bool {
+	different := map[float64]bool{}
+	return slices.ContainsFunc(s.actual, func(x float64) bool { different[x] = true; return len(different) > PerParam })
+}
+
+// rounded reports whether each of the candidate's numbers lies within the rounding of a type from the
+// reference's: a few units of the element, or of the tensor where sums cancel.
+func (s *Scene) rounded(n vec.Narrow) bool {
+	if s.evenly(n) || vec.Relative(s.actual, s.right) > ofTensor*n.Epsilon() {
+		return false
+	}
+	// A product of rounded operands errs by some roundings of the largest terms: of the RMS for
+	// those that cancel.
+	rms := vec.RootMeanSquare(s.right)
+	for i, x := range s.right {
+		if math.Abs(s.actual[i]-x) > ofElement*n.Epsilon()*(math.Abs(x)+rms) {
+			return false
+		}
+	}
+	return true
+}
+
+// inTwins reports whether the same output of every other block holds numbers of the type alone, too.
+func (s *Scene) inTwins(n vec.Narrow) bool {
+	twins := 0
+	for _, q := range s.pass {
+		if q == s.Target || q.Port != s.Target.Port || q.Layer == s.Target.Layer || label.Stars(q.Layer) != label.Stars(s.Target.Layer) || !q.IsRecorded() {
+			continue
+		}
+		if twins++; !vec.All(s.all(q.Actual), n.Holds) {
+			return false
+		}
+	}
+	return twins > 0
+}
+
+// evenly reports whether the candidate's numbers show a grid with one step for all, as integers have it:
+// they are multiples of a step, also where a type of so many bits has a finer one. That is no rounding to
+// the type, unless it has no finer step itself.
+func (s *Scene) evenly(n vec.Narrow) bool {
+	step := math.Inf(1)
+	for _, x := range s.actual {
+		if x != 0 {
+			step = min(step, lowestBit(x))
+		}
+	}
+	finer := math.Ldexp(step, n.Bits-2)
+	return n.Holds(step/2) && vec.Count(s.actual, func(x float64) bool { return x != 0 && math.Abs(x) < finer }) >= coarseLeast
+}
+
+// lowestBit is the largest power of two of which x is a multiple.
+func lowestBit(x float64) float64 {
+	fraction, exponent := math.Frexp(x)
+	return math.Ldexp(1, exponent-53+bits.TrailingZeros64(uint64(math.Abs(math.Ldexp(fraction, 53)))))
+}
+
+// noise returns the type whose rounding is as large as the error, if that is no function of the values and alike in all
+// rows; "" for none, and where rounded operands can be tried.
+func (s *Scene) noise() (name string, off float64) {
+	off = vec.Relative(s.actual, s.right)
+	i := slices.IndexFunc(noiseSizes, func(n noiseSize) bool { return off > n.above && off < n.below })
+	_, weight := s.Weights.Of(s.Target.Layer, "weight")
+	if i < 0 || weight != nil || len(s.actual) < noiseLeast || len(s.rows) < noiseRows || s.Target.Actual.DType() != tensor.F32 {
+		return "", 0
+	}
+	e, n := vec.Minus(s.actual, s.right), math.Sqrt(float64(len(s.actual)))
+	proportional := math.Abs(floats.Dot(e, s.right)) / (floats.Norm(e, 2) * floats.Norm(s.right, 2))
+	biased := math.Abs(floats.Sum(e)) / (floats.Norm(e, 2) * n)
+	if max(proportional, biased) > deviations/n+noiseBias || vec.FollowsValue(s.right, e) > noiseFollows {
+		return "", 0
+	}
+	least, most := math.Inf(1), 0.0
+	for r := range s.rows {
+		f := vec.RootMeanSquare(s.row(e, r)) / max(vec.RootMeanSquare(s.row(s.right, r)), math.SmallestNonzeroFloat64)
+		least, most = min(least, f), max(most, f)
+	}
+	if most > alikeRows*least {
+		return "", 0
+	}
+	return noiseSizes[i].name, off
+}
+
+// overflow is numbers that were too large for a type: infinite or cut at its largest number.
+func overflow(s *Scene) (out []prediction) {
+	const id = "dtype/overflow"
+	for _, t := range vec.Overflowing {
+		if n := s.beyond(t.Limit); n > 0 {
+			infinite := func(x float64) float64 {
+				if math.Abs(x) > t.Limit {
+					return math.Inf(int(math.Copysign(1, x)))
+				}
+				return x
+			}
+			const text = "%d elements are beyond %g, the largest number of %s, and "
+			out = append(out, s.says(id, s.clippedAt(t.Limit), 0, -1, text+"cut there", n, t.Limit, t.Name),
+				s.says(id, vec.Map(s.right, infinite), 0, -1, text+"became infinite", n, t.Limit, t.Name))
+		}
+	}
+	isInf := func(x float64) bool { return math.IsInf(x, 0) }
+	if n := vec.Count(s.actual, isInf); n > 0 && vec.Count(s.right, isInf) == 0 {
+		out = append(out, guess(id, -2, "%d of %d elements are infinite, and none in the reference, whose largest is %.4g",
+			n, len(s.actual), vec.MaxAbs(s.right)))
+	}
+	return out
+}
+
+// clipped is numbers that are cut at one that no type explains.
+func clipped(s *Scene) []prediction {
+	largest := vec.MaxAbs(s.actual)
+	at := vec.Count(s.actual, func(x float64) bool { return math.Abs(x) == largest })
+	if n := s.beyond(largest); at > 1 && largest > 0 && n > 0 {
+		return []prediction{s.says("value/clipped", s.clippedAt(largest), 1, 0, "%d elements are beyond ±%.6g and cut there", n, largest)}
+	}
+	return nil
+}
+
+// beyond counts the right numbers that are too large for a limit.
+func (s *Scene) beyond(limit float64) int {
+	return vec.Count(s.right, func(x float64) bool { return math.Abs(x) > limit })
+}
+
+func (s *Scene) clippedAt(limit float64) []float64 {
+	return vec.Map(s.right, func(x float64) float64 { return vec.Clip(x, limit) })
+}
+
+// nan is where the first NaN came from.
+func nan(s *Scene) []prediction {
+	n := vec.Count(s.actual, math.IsNaN)
+	if n == 0 || vec.Count(s.right, math.IsNaN) > 0 {
+		return nil
+	}
+	first := slices.IndexFunc(s.actual, math.IsNaN)
+	where := tensor.FormatShape(s.Target.Golden.Index(s.rows[first/s.width]*s.width + first%s.width))
+	out := []prediction{guess("nan/first", -3, "%d of %d elements are NaN, the first at %s; the inputs hold none", n, len(s.actual), where)}
+	// What overflows becomes infinite, and the difference of two infinities is NaN: then the NaN is
+	// not the cause.
+	largest := 0.0
+	for _, q := range s.pass {
+		if q.Layer == s.Target.Layer && q.IsFloat() {
+			largest = max(largest, vec.MaxAbs(s.all(q.Golden)))
+		}
+	}
+	if largest < mayOverflow && n < len(s.actual) {
+		value := slices.Clone(s.right)
+		for i, x := range s.actual {
+			if math.IsNaN(x) {
+				value[i] = x
+			}
+		}
+		out = append(out, s.says("nan/first", value, 0, 1, "%s; all others are right", out[0].text))
+	}
+	return out
 }

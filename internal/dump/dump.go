@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/label"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
 )
@@ -92,7 +92,7 @@ func (r *Run) OnClose(f func() error) { r.closing = append(r.closing, f) }
 // Changed returns an error if a file of the run is not as it was when it was opened: what was read
 // of it proves nothing.
 func (r *Run) Changed() error {
-	return each.Do(context.Background(), len(r.changed), func(i int) error { return r.changed[i]() })
+	return vec.Each(context.Background(), len(r.changed), func(i int) error { return r.changed[i]() })
 }
 
 // Close closes all files.

@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
@@ -232,7 +231,7 @@ func Positions(golden, actual *tensor.Tensor, d tensor.DType) []*Position {
 	rows := golden.Len() / n
 	positions := make([]*Position, rows)
 	parts := min(rows, rowParts)
-	each.Do(context.Background(), parts, func(part int) error {
+	vec.Each(context.Background(), parts, func(part int) error {
 		g, a := make([]float64, n), make([]float64, n)
 		for row := part; row < rows; row += parts {
 			golden.Float64s(g, row*n)

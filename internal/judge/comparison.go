@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/internal/weights"
 	"github.com/goparity/goparity/tensor"
 )
@@ -176,7 +176,7 @@ func (c *Comparison) measure(opt Options) error {
 			total += size(p)
 		}
 	}
-	return each.Do(c.ctx, len(joined), func(i int) error {
+	return vec.Each(c.ctx, len(joined), func(i int) error {
 		p := joined[i]
 		p.measure(opt)
 		if opt.Progress != nil {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/internal/weights"
 )
 
@@ -114,7 +114,7 @@ func (c *Comparison) rows(r *report.Report, judged func(layer string) bool, wron
 		}
 		r.Layers = append(r.Layers, row)
 	}
-	each.Do(c.ctx, len(failing), func(i int) error {
+	vec.Each(c.ctx, len(failing), func(i int) error {
 		failing[i].Explain()
 		r.Layers[rows[i]] = failing[i].row()
 		return nil

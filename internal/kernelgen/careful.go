@@ -88,31 +88,27 @@ func odd(s source) {
 		compare, sub = VCMPPD, VPSUBQ
 		abs, infinity = absMask64, infinity64
 	}
-	Label("loop")
-	var x, nan, inf [2]VecVirtual
-	for side := range x {
-		x[side], _ = k.load(side, 0)
-		nan[side], inf[side] = YMM(), YMM()
-		compare(Imm(unordered), x[side], x[side], nan[side])
-		VPAND(abs, x[side], inf[side])
-		compare(Imm(equal), infinity, inf[side], inf[side])
-		sub(nan[side], v[2*side], v[2*side])
-		sub(inf[side], v[2*side+1], v[2*side+1])
-		VPOR(nan[side], inf[side], inf[side])
-	}
-	same := YMM()
-	compare(Imm(equal), x[0], x[1], same)
-	VPAND(nan[0], nan[1], nan[0])
-	VPAND(k.at(nanEqual), nan[0], nan[0])
-	VPOR(same, nan[0], nan[0])
-	VPOR(inf[0], inf[1], inf[1])
-	VPANDN(inf[1], nan[0], nan[0])
-	sub(nan[0], v[4], v[4])
-	for _, p := range k.ptr {
-		ADDQ(Imm(width), p)
-	}
-	SUBQ(Imm(uint64(k.step)), k.cols)
-	JNZ(LabelRef("loop"))
+	k.oneRow(func() {
+		var x, nan, inf [2]VecVirtual
+		for side := range x {
+			x[side], _ = k.load(side, 0)
+			nan[side], inf[side] = YMM(), YMM()
+			compare(Imm(unordered), x[side], x[side], nan[side])
+			VPAND(abs, x[side], inf[side])
+			compare(Imm(equal), infinity, inf[side], inf[side])
+			sub(nan[side], v[2*side], v[2*side])
+			sub(inf[side], v[2*side+1], v[2*side+1])
+			VPOR(nan[side], inf[side], inf[side])
+		}
+		same := YMM()
+		compare(Imm(equal), x[0], x[1], same)
+		VPAND(nan[0], nan[1], nan[0])
+		VPAND(k.at(nanEqual), nan[0], nan[0])
+		VPOR(same, nan[0], nan[0])
+		VPOR(inf[0], inf[1], inf[1])
+		VPANDN(inf[1], nan[0], nan[0])
+		sub(nan[0], v[4], v[4])
+	}, width, width)
 	to := map[int]VecVirtual{}
 	for i, o := range offsets {
 		to[o] = v[i]
@@ -123,13 +119,10 @@ func odd(s source) {
 // widen writes the form that makes float32 of a type of 16 bits.
 func widen(s source) {
 	k := begin("widen", "makes float32, at actual, of cols elements at golden, a multiple of STEP.", s, 4, 1)
-	Label("loop")
-	v, _ := k.load(0, 0)
-	VMOVUPS(v, Mem{Base: k.ptr[1]})
-	ADDQ(Imm(uint64(k.step*s.size)), k.ptr[0])
-	ADDQ(Imm(width), k.ptr[1])
-	SUBQ(Imm(uint64(k.step)), k.cols)
-	JNZ(LabelRef("loop"))
+	k.oneRow(func() {
+		v, _ := k.load(0, 0)
+		VMOVUPS(v, Mem{Base: k.ptr[1]})
+	}, k.step*s.size, width)
 	VZEROUPPER()
 	RET()
 }
@@ -138,15 +131,13 @@ func widen(s source) {
 func squares() {
 	k := begin("squares", "adds the squares of cols elements at golden, a multiple of STEP.", source{"I32", 4}, 8, 2)
 	v := zeroed(2)
-	Label("loop")
-	for i := range 2 {
-		x := YMM()
-		VCVTDQ2PD(Mem{Base: k.ptr[0], Disp: i * width / 2}, x)
-		VFMADD231PD(x, x, v[i])
-	}
-	ADDQ(Imm(width), k.ptr[0])
-	SUBQ(Imm(uint64(k.step)), k.cols)
-	JNZ(LabelRef("loop"))
+	k.oneRow(func() {
+		for i := range v {
+			x := YMM()
+			VCVTDQ2PD(Mem{Base: k.ptr[0], Disp: i * width / 2}, x)
+			VFMADD231PD(x, x, v[i])
+		}
+	}, width)
 	VADDPD(v[0], v[1], v[0])
 	k.storeAll(map[int]VecVirtual{aa: v[0]})
 }

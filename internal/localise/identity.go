@@ -5,7 +5,7 @@ import (
 	"context"
 	"hash/maphash"
 
-	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -24,7 +24,7 @@ func Identify(ctx context.Context, tensors []*tensor.Tensor) (numbers []int, err
 		hash  uint64
 	}
 	seed, contents := maphash.MakeSeed(), make([]content, len(tensors))
-	err = each.Do(ctx, len(tensors), func(i int) error {
+	err = vec.Each(ctx, len(tensors), func(i int) error {
 		t := tensors[i]
 		data, ok := t.Bytes()
 		if !ok { // a view

@@ -46,30 +46,25 @@ type Guarded struct {
 // be there, or of what comes from outside. The record of a value that counts is the input of a call
 // that runs, then its earliest output, then its earliest input.
 func (p *Program) Piece(target int, recorded func(port int) bool) *Piece {
-	return p.cut(target, recorded, false)
+	return newCutter(p, target, recorded).whole(p.Ports[target].Value, p.Ports[target].At)
 }
 
 // Beside cuts the piece of a port out of what the same call returned beside it, too: values that were
 // recorded only after they had been used, as a router's scores are beside its choice.
 func (p *Program) Beside(target int, recorded func(port int) bool) *Piece {
-	return p.cut(target, recorded, true)
+	c := newCutter(p, target, recorded)
+	c.beside = true
+	return c.whole(p.Ports[target].Value, p.Ports[target].At)
 }
 
 // Making cuts the part of the program that makes a value for an operator, out of the records before a port.
 func (p *Program) Making(id ID, at, target int, recorded func(port int) bool) *Piece {
-	return newCutter(p, target, recorded).whole(use{id, at})
-}
-
-func (p *Program) cut(target int, recorded func(port int) bool, beside bool) *Piece {
-	t := &p.Ports[target]
-	c := newCutter(p, target, recorded)
-	c.beside = beside
-	return c.whole(use{t.Value, t.At})
+	return newCutter(p, target, recorded).whole(id, at)
 }
 
 // whole is cut with the guards.
-func (c *cutter) whole(u use) *Piece {
-	piece := c.cut(u)
+func (c *cutter) whole(id ID, at int) *Piece {
+	piece := c.cut(use{id, at})
 	piece.Guards = c.p.guards(piece.Origin, c.recorded)
 	return piece
 }
@@ -111,7 +106,7 @@ type cutter struct {
 
 func newCutter(p *Program, target int, recorded func(port int) bool) *cutter {
 	return &cutter{p: p, target: target, recorded: recorded, made: map[ID]ID{}, taken: map[int]ID{},
-		piece: &Piece{Program: &Program{File: p.File, Engine: p.Engine, Case: p.Case, Frames: p.Frames, Stacks: p.Stacks}, Target: target, Of: p}}
+		piece: &Piece{Program: p.With(nil, nil), Target: target, Of: p}}
 }
 
 // cut makes the piece of a value.

@@ -316,6 +316,12 @@ func (a *Array) store(x []float64, at, step int) {
 	}
 }
 
+// clear sets all of a storage to zero.
+func (a *Array) clear() {
+	clear(a.f)
+	clear(a.d)
+}
+
 // filled sets all elements of a packed array of zeros.
 func filled(a *Array, v float64) *Array {
 	if n := a.Len(); n > 0 && v != 0 {

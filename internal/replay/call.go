@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -109,10 +110,11 @@ func (c *Call) made(name string, id program.ID) *Array {
 }
 
 // operand is maybe of one that has to be given.
-func (c *Call) operand(name string) *Array {
-	a := c.maybe(name)
+func (c *Call) operand(name string) *Array { return given(c.maybe(name), "", name) }
+
+func given(a *Array, what, name string) *Array {
 	if a == nil {
-		fail("no %s", name)
+		fail("no %s%s", what, name)
 	}
 	return a
 }
@@ -126,13 +128,7 @@ func (c *Call) optional(name string) *Array {
 }
 
 // tensor is optional of one that has to be given.
-func (c *Call) tensor(name string) *Array {
-	a := c.optional(name)
-	if a == nil {
-		fail("no tensor %s", name)
-	}
-	return a
-}
+func (c *Call) tensor(name string) *Array { return given(c.optional(name), "tensor ", name) }
 
 // self is the operand of most operators.
 func (c *Call) self() *Array { return c.tensor("self") }
@@ -140,10 +136,9 @@ func (c *Call) self() *Array { return c.tensor("self") }
 // tensors returns a list of operands, nil for those that are not given.
 func (c *Call) tensors(name string) (out []*Array) {
 	for _, id := range get(c, name, []program.ID(nil)) {
-		if id == program.None {
-			out = append(out, nil)
-		} else {
-			out = append(out, c.made(name, id))
+		out = append(out, nil)
+		if id != program.None {
+			out[len(out)-1] = c.made(name, id)
 		}
 	}
 	return out
@@ -188,16 +183,12 @@ func (c *Call) ints(name string) []int {
 
 // dims returns the axes that a reduction works along, ascending: all if none is given.
 func (c *Call) dims(rank int) (dims []int) {
-	if rank == 0 {
-		return nil
+	asked := c.ints("dim")
+	if len(asked) == 0 || rank == 0 {
+		return vec.Sequence(rank)
 	}
-	for _, d := range c.ints("dim") {
+	for _, d := range asked {
 		dims = append(dims, axis(d, rank))
-	}
-	for d := range rank {
-		if len(c.ints("dim")) == 0 {
-			dims = append(dims, d)
-		}
 	}
 	slices.Sort(dims)
 	return slices.Compact(dims)

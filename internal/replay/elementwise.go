@@ -177,19 +177,15 @@ func div(c *Call) *Array {
 	return c.arithmetic(over, a, b)
 }
 
-// power knows the exponents that torch multiplies for.
+// powers are those that torch multiplies for, or takes roots.
+var powers = map[float64]func(x float64) float64{2: func(x float64) float64 { return x * x }, 3: func(x float64) float64 { return x * x * x },
+	0.5: math.Sqrt, -0.5: unary["rsqrt"]}
+
 func power(c *Call) *Array {
 	a, b := c.operand("self"), c.operand("exponent")
 	if !a.number && len(b.shape) == 0 {
-		switch b.first() {
-		case 2:
-			return c.mapped(func(x float64) float64 { return x * x })
-		case 3:
-			return c.mapped(func(x float64) float64 { return x * x * x })
-		case 0.5:
-			return c.mapped(math.Sqrt)
-		case -0.5:
-			return c.mapped(unary["rsqrt"])
+		if f := powers[b.first()]; f != nil {
+			return c.mapped(f)
 		}
 	}
 	return c.paired(math.Pow, a, b)
@@ -269,4 +265,46 @@ func logAddExp(x, y float64) float64 {
 		return x + math.Ln2
 	}
 	return max(x, y) + math.Log1p(math.Exp(-math.Abs(x-y)))
+}
+
+// created are the operators that make tensors of nothing.
+var created = family{
+	"full": one(func(c *Call) *Array {
+		if out := c.make(); !out.complex {
+			return filled(out, c.float("fill_value", 0))
+		}
+		return c.copyOf((&Array{dtype: tensor.F64, d: []float64{c.float("fill_value", 0)}}).broadcast(c.shape(0)))
+	}),
+	"arange": one(func(c *Call) *Array {
+		start, step := c.float("start", 0), c.float("step", 1)
+		if n := math.Ceil((c.float("end", 0) - start) / step); n != float64(size(c.shape(0))) {
+			fail("%v numbers, not %v as recorded", n, c.shape(0))
+		}
+		return c.counted(func(i int) float64 { return start + float64(i)*step })
+	}),
+	"linspace": one(func(c *Call) *Array { // counts from both ends, as torch does
+		start, end, n := c.float("start", 0), c.float("end", 0), c.int("steps", 1)
+		step := (end - start) / float64(max(n-1, 1))
+		return c.counted(func(i int) float64 {
+			if i < (n+1)/2 {
+				return start + float64(i)*step
+			}
+			return end - float64(n-1-i)*step
+		})
+	}),
+	"eye": one(func(c *Call) *Array {
+		w := max(c.int("m", c.int("n", 0)), 1)
+		return c.counted(func(i int) float64 { return b2f(i/w == i%w) })
+	}),
+}
+
+// counted makes the first result of a function of the index of each element.
+func (c *Call) counted(f func(i int) float64) *Array {
+	out := c.make()
+	x := make([]float64, out.Len())
+	for i := range x {
+		x[i] = f(i)
+	}
+	out.write(x, 0)
+	return out
 }

@@ -68,9 +68,7 @@ func (c *Call) grid(a, index *Array) (indices []*Array) {
 			indices = append(indices, index)
 			continue
 		}
-		shape := slices.Repeat([]int{1}, len(a.shape))
-		shape[d] = n
-		indices = append(indices, counted(n).reshape(shape))
+		indices = append(indices, counted(n).onAxis(d, len(a.shape)))
 	}
 	return indices
 }
@@ -216,10 +214,7 @@ func (c *Call) lined(how string, alpha float64) *Array {
 	if len(a.shape) == 0 {
 		a, source = a.with(0), source.reshape([]int{1})
 	}
-	x := source.Floats()
-	for i := range x {
-		x[i] *= alpha
-	}
+	x := converted(source, func(v float64) float64 { return alpha * v })
 	return c.written(a, c.atAxis(a, c.tensor("index")), arrayOf(source.shape, x), how, true)
 }
 

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/goparity/goparity/internal/each"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // A product is made in blocks whose panels fit the second cache: 192 KiB of the left operand, 256 KiB
@@ -30,11 +30,18 @@ func width[T floating]() int { return 64 / int(unsafe.Sizeof(T(0))) }
 // multiply adds the products of n matrices, [n, m, k] and [n, k, p], to dst, [n, m, p] in row-major
 // order. Each element is a sum of sums over blockDepth factors, whichever processors calculate it.
 // Operands of 16 bits are converted block by block, so that no copy of a whole operand is made.
-func multiply[T floating](dst []T, a, b *Array) {
-	n, m, k, p := a.shape[0], a.shape[1], a.shape[2], b.shape[2]
-	if len(dst) == 0 || k == 0 {
-		return
+func multiply(dst, a, b *Array) {
+	switch {
+	case dst.Len() == 0 || a.shape[2] == 0:
+	case dst.f != nil:
+		multiplyTo(dst.f[dst.off:], a, b)
+	default:
+		multiplyTo(dst.d[dst.off:], a, b)
 	}
+}
+
+func multiplyTo[T floating](dst []T, a, b *Array) {
+	n, m, k, p := a.shape[0], a.shape[1], a.shape[2], b.shape[2]
 	down, across, depth := ceil(m, blockRows), ceil(p, blockCols), min(k, blockDepth)
 	parallel(n*down*across, m*k*p/(down*across), func() func(i int) {
 		w := &multiplier[T]{dst: dst, a: a, b: b, tile: tileOf[T]()}
@@ -151,7 +158,7 @@ func parallel(n, work int, start func() func(i int)) {
 	}
 	var next atomic.Int64
 	failures := make([]any, workers)
-	_ = each.Do(context.Background(), workers, func(k int) error { // which guards: operands may lie in a file that changes
+	_ = vec.Each(context.Background(), workers, func(k int) error { // which guards: operands may lie in a file that changes
 		defer func() { failures[k] = recover() }()
 		f := start()
 		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {

@@ -1,3 +1,6 @@
+// Package replay runs pieces of a recorded program on tensors in memory. Operators have the names of
+// torch's schemas. Elements are calculated in float64 and rounded to float32 and then to the recorded
+// type, products in float32, as the reference's kernels do; [Mode] says how else.
 package replay
 
 import (
@@ -23,8 +26,8 @@ type operator struct {
 }
 
 // operators are those of all families, of which the first two only move numbers.
-var operators = table(shapes, lookups, elementwise, reductions, norms, created, complexes, products, attentions,
-	convolutions, writes, orders, scans)
+var operators = table(shapes, lookups, elementwise, reductions, norms, created, complexes, products, attentions, writes,
+	orders)
 
 func table(families ...family) map[string]operator {
 	all := map[string]operator{}
@@ -39,22 +42,18 @@ func table(families ...family) map[string]operator {
 	return all
 }
 
-// key returns the name of an operator in the table: without its overload, and without torch's own
-// namespace.
+// key returns the name of torch's own operators in the table: without namespace and overload.
 func key(op string) string {
-	space, name, ok := strings.Cut(op, ".")
+	name, ok := strings.CutPrefix(op, "aten.")
 	if !ok {
 		return op
 	}
 	name, _, _ = strings.Cut(name, ".")
-	if space == "aten" {
-		return name
-	}
-	return space + "." + name
+	return name
 }
 
 // Multiplies reports whether an operator is a product of matrices or a convolution, by its name.
-func Multiplies(op string) bool { return products[key(op)] != nil || op == "aten.convolution.default" }
+func Multiplies(op string) bool { return products[key(op)] != nil }
 
 // Load returns a value that comes from outside of a piece: a weight, a record, an input or a constant,
 // with the value's shape and type.
@@ -122,19 +121,13 @@ func Run(ctx context.Context, p *program.Piece, load Load, m Mode) (*Array, erro
 		}
 	}
 	last[p.Out] = len(p.Ops)
-	return r.run(func() error {
-		for i := range p.Ops {
-			if err := r.step(&p.Ops[i], p.Operands(i), p.Origin[i]); err != nil {
-				return err
-			}
-			for _, id := range slices.Concat(p.Operands(i), p.Ops[i].Out) {
-				if id != program.None && last[id] <= i {
-					r.env[id] = nil
-				}
+	return r.all(p, func(i int) {
+		for _, id := range slices.Concat(p.Operands(i), p.Ops[i].Out) {
+			if id != program.None && last[id] <= i {
+				r.env[id] = nil
 			}
 		}
-		return nil
-	}, p.Out)
+	})
 }
 
 // guarded returns an error if a piece is none that the reference runs on these operands.
@@ -170,8 +163,21 @@ func newRunner(ctx context.Context, values []program.Value, load Load, m Mode) *
 	return &runner{ctx: ctx, load: load, Call: Call{values: values, env: make([]*Array, n), mode: m, weights: make([]bool, n)}}
 }
 
+// all returns what a piece makes by all its operators; each is told once it has run.
+func (r *runner) all(p *program.Piece, ran func(i int)) (*Array, error) {
+	return r.run(p.Out, func() error {
+		for i := range p.Ops {
+			if err := r.step(&p.Ops[i], p.Operands(i), p.Origin[i]); err != nil {
+				return err
+			}
+			ran(i)
+		}
+		return nil
+	})
+}
+
 // run returns a value after some steps.
-func (r *runner) run(steps func() error, out program.ID) (*Array, error) {
+func (r *runner) run(out program.ID, steps func() error) (*Array, error) {
 	err := mapfile.Guard(func() error {
 		if err := steps(); err != nil {
 			return err
@@ -258,4 +264,147 @@ func (r *runner) calculate(o *program.Op, operands []program.ID, origin int) err
 		r.weights[o.Out[k]] = op.moves && !slices.ContainsFunc(operands, func(id program.ID) bool { return !r.weights[id] })
 	}
 	return nil
+}
+
+// Patch is a change of a piece. Operators stand in the place of others, and values are made that the piece
+// has not.
+type Patch struct {
+	Ops  map[int][]program.Op // by index in Piece.Ops; Outside runs before all others
+	Made []program.Value      // their ids follow those of Piece.Values
+	// Late makes the numbers of some of Made when they are needed.
+	Late map[program.ID]func() (*Array, error)
+}
+
+// Outside is where a patch changes what comes from outside of a piece.
+const Outside = -1
+
+// AsIs is the name of an operator of patches whose result is the value "self" as the piece itself makes it.
+const AsIs = "goparity.as_is"
+
+// Base is a piece that was run, with everything that it made, so that a change of it runs only what hangs
+// on that.
+type Base struct {
+	*program.Piece
+	own *runner
+}
+
+// NewBase runs a piece and keeps what it makes. The errors are those of [Run].
+func NewBase(ctx context.Context, p *program.Piece, load Load, m Mode) (*Base, error) {
+	b := &Base{Piece: p, own: newRunner(ctx, p.Values, load, m)}
+	_, err := b.own.all(p, func(int) {})
+	return b, err
+}
+
+// Value returns a value of the piece, nil for one that nothing takes.
+func (b *Base) Value(id program.ID) *Array { return b.own.env[id] }
+
+// Run returns what the piece makes with a patch. Values that the patch changes keep their shapes: the error is
+// an *OpaqueError where they do not, or an operator does not fit. The values of the piece stay as they are, so that
+// several may run at a time.
+func (b *Base) Run(p Patch) (*Array, error) {
+	r := *b.own
+	more := len(p.Made)
+	r.more, r.asIs, r.buffer = p.Made, b.own.env, nil
+	r.env, r.weights = slices.Concat(r.env, make([]*Array, more)), slices.Concat(r.weights, make([]bool, more))
+	for id, of := range p.Late {
+		a, err := of()
+		if err != nil {
+			return nil, err
+		}
+		r.env[id] = a
+	}
+	return r.run(b.Out, func() error {
+		for _, i := range b.reached(p) {
+			origin := 0
+			if i >= 0 {
+				origin = b.Origin[i]
+			}
+			for _, o := range b.with(p, i) {
+				for _, id := range o.Out { // what cannot be made any more is not what the piece has there
+					if id != program.None {
+						r.env[id] = nil
+					}
+				}
+				if err := r.step(&o, o.Operands(), origin); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// with returns the operators that stand in the place of one, or itself.
+func (b *Base) with(p Patch, i int) []program.Op {
+	if ops, ok := p.Ops[i]; ok || i < 0 {
+		return ops
+	}
+	return b.Ops[i : i+1]
+}
+
+// Work returns about how many multiply-adds the operators of a patch and what hangs on them take; another
+// element of a result counts as elementWork.
+func (b *Base) Work(p Patch) (work float64) {
+	for _, i := range b.reached(p) {
+		if i >= 0 {
+			work += b.workOf(i)
+		}
+	}
+	return work
+}
+
+// reached lists the operators that a patch replaces, and those that hang on what it makes, ascending.
+func (b *Base) reached(p Patch) (list []int) {
+	changed := make([]bool, len(b.Values)+len(p.Made))
+	for i := Outside; i < len(b.Ops); i++ {
+		if _, ok := p.Ops[i]; !ok && (i < 0 || !slices.ContainsFunc(b.Operands(i), func(id program.ID) bool { return changed[id] })) {
+			continue
+		}
+		list = append(list, i)
+		for _, o := range b.with(p, i) {
+			for _, id := range o.Out {
+				if id != program.None {
+					changed[id] = true
+				}
+			}
+		}
+	}
+	return list
+}
+
+// Whole is Work of the piece itself.
+func (b *Base) Whole() (work float64) {
+	for i := range b.Ops {
+		work += b.workOf(i)
+	}
+	return work
+}
+
+// workOf counts what each element of the results takes: the terms of its sum in a product or a convolution, or
+// elementWork, and callWork for each operator.
+func (b *Base) workOf(i int) float64 {
+	o := &b.Ops[i]
+	n := 0
+	for _, id := range o.Out {
+		if id != program.None {
+			n += size(b.Values[id].Shape)
+		}
+	}
+	terms := elementWork
+	if strings.HasPrefix(o.Name, "_fft") {
+		terms *= fourierWork
+	}
+	for _, a := range o.Args {
+		id, ok := a.Value.(program.ID)
+		if !ok || id == program.None || len(b.Values[id].Shape) == 0 {
+			continue
+		}
+		switch s := b.Values[id].Shape; {
+		case a.Name == "weight" && o.Name == "convolution":
+			terms += float64(size(s[1:]))
+		case strings.Contains(o.Name, "mm"), strings.Contains(o.Name, "attention"):
+			terms = max(terms, float64(s[len(s)-1]), float64(s[max(len(s)-2, 0)]))
+		}
+	}
+	return float64(n)*terms + callWork
 }

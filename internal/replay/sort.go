@@ -3,6 +3,8 @@ package replay
 import (
 	"cmp"
 	"slices"
+
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // orders are the operators that compare the numbers of a line. NaN comes after all others.
@@ -28,10 +30,7 @@ var orders = family{
 // ordered lists the places of numbers in ascending order, or descending; equal ones stay as they are,
 // or are turned round.
 func ordered(x []float64, descending, ties bool) []int {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
+	order := vec.Sequence(len(x))
 	slices.SortFunc(order, func(i, j int) int { // a stable sort takes twice as long
 		a, b, later := x[i], x[j], i-j
 		if descending {
@@ -153,10 +152,7 @@ func distinct(ascending bool) kernel {
 			fail("distinct lines")
 		}
 		x := a.floats64()
-		order := make([]int, len(x))
-		for i := range order {
-			order[i] = i
-		}
+		order := vec.Sequence(len(x))
 		if ascending {
 			order = ordered(x, false, false)
 		}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/attention"
 	"github.com/goparity/goparity/internal/compare"
+	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/tensor"
 )
@@ -292,7 +292,7 @@ type Cost struct {
 	Entropy   []Entropy `json:"entropy,omitempty"` // of an attention whose weights were recorded, by head
 }
 
-// Entropy says how far the attention of a head is spread: package attention.
+// Entropy says how far the attention of a head is spread: package diagnose.
 type Entropy struct {
 	Nats    Float `json:"nats"` // mean over the queries; NaN where none counts
 	Part    Float `json:"part"` // of the entropy of equal weights, 0 to 1
@@ -305,7 +305,7 @@ func CostsOf(caseName string, run *dump.Run) (list []Cost) {
 	if len(run.Info.Costs) == 0 {
 		return nil
 	}
-	entropy := attention.OfFirst(run)
+	entropy := diagnose.FirstHeads(run)
 	seen := map[string]bool{}
 	for _, e := range run.Entries {
 		cost, measured := run.Info.Costs[e.Layer]

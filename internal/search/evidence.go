@@ -23,12 +23,11 @@ func (e Evidence) Once() Evidence {
 	if e == nil {
 		return nil
 	}
-	var once sync.Once
 	var weights checkpoint.Weights
 	var config checkpoint.Config
-	var err error
+	open := sync.OnceValue(func() (err error) { weights, config, err = e(); return err })
 	return func() (checkpoint.Weights, checkpoint.Config, error) {
-		once.Do(func() { weights, config, err = e() })
+		err := open()
 		return weights, config, err
 	}
 }
@@ -61,7 +60,7 @@ func (e Evidence) Outside(p *program.Program) (load replay.Load, done func()) {
 		recent.use(t)
 		return replay.FromTensor(t)
 	}
-	return load, recent.end
+	return load, func() { recent.keep(0) }
 }
 
 // Weight returns the weight that a value of a program is.
@@ -79,38 +78,29 @@ func (e Evidence) Weight(p *program.Program, v *program.Value) (*tensor.Tensor, 
 	return weights.Find(v.Weight, v.Shape, p.Aliases)
 }
 
-// recent are the tensors that were used last, and are in memory.
+// recent is the data of the tensors that were used last, and is in memory.
 type recent struct {
-	mu      sync.Mutex
-	tensors []*tensor.Tensor
-	bytes   int
+	mu    sync.Mutex
+	data  [][]byte
+	bytes int
 }
 
 // use notes that a tensor is used, and lets the system take those that were used before.
 func (r *recent) use(t *tensor.Tensor) {
 	data, _ := t.Bytes()
-	if len(data) == 0 {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.tensors, r.bytes = append(r.tensors, t), r.bytes+len(data)
-	for r.bytes > mostWeights && len(r.tensors) > 1 {
-		r.drop()
-	}
+	r.keep(max(mostWeights, len(data)), data)
 }
 
-// end lets the system take all.
-func (r *recent) end() {
+// keep adds data, and lets the system take the first until no more bytes are left than that.
+func (r *recent) keep(bytes int, more ...[]byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.tensors) > 0 {
-		r.drop()
+	for _, data := range more {
+		r.data, r.bytes = append(r.data, data), r.bytes+len(data)
 	}
-}
-
-func (r *recent) drop() {
-	old, _ := r.tensors[0].Bytes()
-	r.tensors, r.bytes = r.tensors[1:], r.bytes-len(old)
-	mapfile.Forget(old)
+	for r.bytes > bytes {
+		r.bytes -= len(r.data[0])
+		mapfile.Forget(r.data[0])
+		r.data = r.data[1:]
+	}
 }

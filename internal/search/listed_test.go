@@ -3,6 +3,7 @@ package search_test
 import (
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,13 +12,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/quant"
-	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 // tried is what edits of one kind, cost and name do.
@@ -30,8 +32,7 @@ type tried struct {
 
 // table writes what edits are listed of a piece, and by how much they change what it makes.
 func table(t *testing.T, s *search.Site) string {
-	base, err := replay.NewBase(t.Context(), s.Piece, s.Load, replay.Mode{})
-	require.NoError(t, err)
+	base := baseOf(t, s.Piece, s.Load)
 	out := base.Value(s.Piece.Out).Floats()
 	var rows []*tried
 	add := func(e *edit.Edit, kind string, text string) {
@@ -77,15 +78,17 @@ func table(t *testing.T, s *search.Site) string {
 // another one, unseen.
 func TestListed(t *testing.T) {
 	sites := map[string]*search.Site{"fed-counted": fedCounted(), "fed": fedSite(t, false), "fed-fused": fedSite(t, true)}
-	for name, p := range map[string]*program.Piece{"recurrent": recurrent(), "gated": gated(), "paired": paired(), "sparse": sparse(), "block": block(),
-		"attention": attention(), "window": window(), "routed": routed(), "chosen-first": chosenFirst(), "angles": angles(1, 0.1, 0.01, 0.001), "headed": headed(false), "headed-fused": headed(true), "partly": partly(),
-		"resized": resized(), "repeated": repeated(), "sectioned": sectioned(), "convolved": convolved(), "reflected": reflected(),
-		"coordinates": coordinates(), "fourier": fourier(), "counted": counted(), "causal": fedAttention(true), "masked": masked(false), "masked-fused": masked(true), "bounded": bounded(), "scanned": scanned(),
-		"q.whole": linear("q.whole", 8, 64), "q.centred": linear("q.centred", 8, 64), "q.blocks": linear("q.blocks", 4, 512)} {
+	other := map[string]*program.Piece{"causal": piece("fed-fused"), "angles": piece("angles", "FREQUENCIES", "1,0.1,0.01,0.001"),
+		"q.whole": linear("q.whole", "8", "64"), "q.centred": linear("q.centred", "8", "64"), "q.blocks": linear("q.blocks", "4", "512")}
+	for _, name := range strings.Fields(`recurrent gated paired sparse block attention window routed chosen-first headed headed-fused partly resized repeated
+		sectioned convolved reflected coordinates fourier counted masked masked-fused bounded scanned`) {
+		other[name] = piece(name)
+	}
+	for name, p := range other {
 		sites[name] = &search.Site{Piece: p, Load: load, Weights: weights}
 	}
 	packed := gptq(t)
-	sites["q.gptq"] = &search.Site{Piece: linear("q.gptq", 8, 64), Load: load, Weights: []edit.Weight{{Name: "q.gptq", Shape: []int{8, 64}, DType: tensor.F32,
+	sites["q.gptq"] = &search.Site{Piece: linear("q.gptq", "8", "64"), Load: load, Weights: []edit.Weight{{Name: "q.gptq", Shape: []int{8, 64}, DType: tensor.F32,
 		Open: func() *tensor.Tensor { return packed }}}}
 	seen := map[string]bool{}
 	for _, model := range []string{"llama", "mixtral", "speech"} {
@@ -160,9 +163,8 @@ func said(b *strings.Builder, reason string, r *search.Result) {
 
 // An edit that is written by hand: any number, any weight of the shape, or one of those that are listed.
 func TestWritten(t *testing.T) {
-	p := block()
-	base, err := replay.NewBase(t.Context(), p, load, replay.Mode{})
-	require.NoError(t, err)
+	p := piece("block")
+	base := baseOf(t, p, load)
 	for _, tt := range []struct {
 		op                int
 		kind, what        string
@@ -191,4 +193,59 @@ func TestWritten(t *testing.T) {
 		require.NoError(t, err, tt.reason)
 		assert.NotEqual(t, base.Value(p.Out).Floats(), a.Floats(), tt.reason)
 	}
+}
+
+// Weights come from the checkpoint; a small buffer, which it may lack, from what the reference had.
+func TestOutside(t *testing.T) {
+	folder := t.TempDir()
+	f, err := os.Create(filepath.Join(folder, "program.safetensors"))
+	require.NoError(t, err)
+	require.NoError(t, safetensors.Write(f, []tensor.Named{{Name: "buffer:m.bias", Tensor: tensorOf(t, 1, 2)}}, nil))
+	require.NoError(t, f.Close())
+	file := filepath.Join(folder, "program.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"schema":1,"engine":"torch","case":"c","values":[
+		{"id":0,"shape":[2],"dtype":"float32","from":{"weight":"m.bias","buffer":"buffer:m.bias"}},
+		{"id":1,"shape":[2],"dtype":"float32","from":{"weight":"m.weight"}},
+		{"id":2,"shape":[2],"dtype":"float32","from":{"op":0}},
+		{"id":3,"shape":[2],"dtype":"float32","from":{"weight":"m.gone","buffer":"buffer:m.gone"}}],
+		"ops":[{"op":"aten.mul.Tensor","args":{"self":"%0","other":"%1"},"out":["%2"],"layer":"m","call":1}],
+		"passes":[{"step":"0","ops":[0,1],"ports":{"m-output":["%2",1,1]}}]}`), 0o600))
+	p, err := program.Read(file)
+	require.NoError(t, err)
+	defer p.Close()
+	none := func() (checkpoint.Weights, checkpoint.Config, error) { return nil, nil, nil }
+	has := func() (checkpoint.Weights, checkpoint.Config, error) {
+		return checkpoint.Weights{"m.bias": tensorOf(t, 5, 6), "m.weight": tensorOf(t, 3, 4)}, nil, nil
+	}
+	for _, tt := range []struct {
+		evidence search.Evidence
+		value    int
+		want     []float64
+		errs     []string
+		reason   string
+	}{
+		{has, 0, []float64{5, 6}, nil, "the checkpoint has it"},
+		{has, 1, []float64{3, 4}, nil, "a parameter"},
+		{none, 0, []float64{1, 2}, nil, "what was kept of a buffer"},
+		{none, 1, nil, []string{"its weights are not at hand"}, "of a parameter nothing is kept"},
+		{has, 3, nil, []string{"m.gone", "nor is it a buffer of the program", "buffer:m.gone"}, "neither has it"},
+	} {
+		load, done := tt.evidence.Outside(p)
+		a, err := load(&p.Values[tt.value])
+		if done(); tt.want == nil {
+			for _, text := range tt.errs {
+				assert.ErrorContains(t, err, text, tt.reason)
+			}
+			continue
+		}
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, tt.want, a.Floats(), tt.reason)
+	}
+}
+
+func tensorOf(t *testing.T, x ...float64) *tensor.Tensor {
+	t.Helper()
+	of, err := tensor.Of(x, len(x))
+	require.NoError(t, err)
+	return of
 }

@@ -1,3 +1,4 @@
+// Package search finds the edit of a piece of the reference's program that computes what a candidate has.
 package search
 
 import (
@@ -7,10 +8,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -98,9 +99,8 @@ type finder struct {
 	s     *Site
 	base  *replay.Base
 	r     *Result
-	limit float64                // up to which an edit fits
-	work  float64                // that is left
-	need  map[*edit.Edit]float64 // of edits that were listed
+	limit float64 // up to which an edit fits
+	work  float64 // that is left
 	best  Fit
 	near  []Fit // edits that leave little enough for another to explain
 	// solving was done, or is not asked for.
@@ -129,13 +129,11 @@ func (f *finder) knownFirst() bool {
 func (f *finder) listed() ([]*edit.Edit, error) {
 	edits, skipped := edit.List(f.base, f.s.Weights, f.s.Fed)
 	f.r.Listed, f.r.Skipped = len(edits), skipped
-	f.need = make(map[*edit.Edit]float64, len(edits))
-	all := 0.0
-	byWork := make([]*edit.Edit, len(edits))
+	byWork, need, all := make([]*edit.Edit, len(edits)), make(map[*edit.Edit]float64, len(edits)), 0.0
 	for i := range edits {
 		byWork[i] = &edits[i]
-		f.need[byWork[i]] = f.base.Work(edits[i].Patch)
-		all += f.need[byWork[i]]
+		need[byWork[i]] = f.base.Work(edits[i].Patch)
+		all += need[byWork[i]]
 	}
 	rank := func(e *edit.Edit) int {
 		if e.Kind == "rounding" && f.r.Relative < small {
@@ -143,7 +141,7 @@ func (f *finder) listed() ([]*edit.Edit, error) {
 		}
 		return e.Cost
 	}
-	slices.SortStableFunc(byWork, func(a, b *edit.Edit) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(f.need[a], f.need[b])) })
+	slices.SortStableFunc(byWork, func(a, b *edit.Edit) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(need[a], need[b])) })
 	if all > f.work {
 		f.inTurn(byWork, rank)
 	}
@@ -209,7 +207,7 @@ func (f *finder) solveOnce() error {
 func (f *finder) try(edits ...*edit.Edit) (fit bool, err error) {
 	edits = slices.DeleteFunc(slices.Clone(edits), func(e *edit.Edit) bool { return !f.pay(e) })
 	fits, made := make([]Fit, len(edits)), make([]*replay.Array, len(edits))
-	err = each.Do(f.ctx, len(edits), func(i int) (err error) {
+	err = vec.Each(f.ctx, len(edits), func(i int) (err error) {
 		if made[i], err = f.run(edits[i]); made[i] == nil || err != nil {
 			return err
 		}
@@ -256,10 +254,7 @@ func (f *Fit) Compared() int { return len(f.made) }
 
 // pay takes the work of an edit from what is left, and reports whether it is as much.
 func (f *finder) pay(e *edit.Edit) bool {
-	need, known := f.need[e]
-	if !known {
-		need = f.base.Work(e.Patch)
-	}
+	need := f.base.Work(e.Patch)
 	if need > f.work {
 		return false
 	}
@@ -292,26 +287,22 @@ func (r *Result) decide() {
 		if g := rivals[0]; f.Fitted && g.Fitted || f.Kind == "table" && g.Kind == f.Kind && f.Number == g.Number { // as far as numbers are found, and rounded
 			limit = alikeFitted
 		}
-		if same(f.made, rivals[0].made, limit) {
+		if vec.Relative(f.made, rivals[0].made) <= limit {
 			r.Also = append(r.Also, f)
 		} else {
 			r.Fits = append(r.Fits, f)
 		}
 	}
-	places := map[int]bool{} // of the simplest edits, the operators that they begin at
+	places, rounds := map[int]bool{}, true // of the simplest edits: the operators that they begin at, and whether all round to one type
 	for _, f := range append(r.Fits[:1:1], r.Also...) {
 		if f.Cost == r.Fits[0].Cost {
-			places[edit.Root(r.piece, first(f))] = true
+			places[edit.Root(r.piece, slices.Concat(f.At, []int{-1})[0])] = true
+			rounds = rounds && alikeRounded(f, r.Fits[0])
 		}
 	}
-	one := len(places) <= mostPlaces || r.roundsAlike()
+	one := len(places) <= mostPlaces || rounds // whichever it is, that is the cause
 	others := slices.ContainsFunc(r.Fits[1:], func(f Fit) bool { return f.Cost <= r.Fits[0].Cost+1 && !alikeRounded(f, r.Fits[0]) })
-	r.Proven = !others && one && !r.saturates() && !constant(r.Fits[0].made)
-}
-
-// roundsAlike reports whether all of the simplest are roundings to one type: whichever it is, that is the cause.
-func (r *Result) roundsAlike() bool {
-	return !slices.ContainsFunc(append(r.Fits[:1:1], r.Also...), func(f Fit) bool { return f.Cost == r.Fits[0].Cost && !alikeRounded(f, r.Fits[0]) })
+	r.Proven = !others && one && !r.saturates() && !vec.AllSame(r.Fits[0].made) // many things make zero
 }
 
 func alikeRounded(a, b Fit) bool { return a.Kind == "rounding" && b.Kind == a.Kind && a.To == b.To }
@@ -333,24 +324,41 @@ func (r *Result) saturates() bool {
 	return n >= large && slices.ContainsFunc(r.Also, func(f Fit) bool { return slices.Equal(f.At, r.Fits[0].At) && f.Number >= large && f.Number != n })
 }
 
-// constant reports whether all numbers are the same: many things make zero.
-func constant(x []float64) bool {
-	return !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] })
-}
-
-func first(f Fit) int {
-	if len(f.At) == 0 {
-		return -1
+// pairs looks for two edits that explain together what none does alone: the first is known of another place, or leaves
+// a part of the error; the second leaves a part of that.
+func (f *finder) pairs(edits []*edit.Edit) error {
+	if len(f.r.Fits) > 0 || f.s.KnownOnly {
+		return nil
 	}
-	return f.At[0]
-}
-
-// same reports whether two results are the same numbers but for rounding.
-func same(a, b []float64, limit float64) bool {
-	var d, n float64
-	for i := range a {
-		d += (a[i] - b[i]) * (a[i] - b[i])
-		n += b[i] * b[i]
+	slices.SortStableFunc(f.near, func(a, b Fit) int { return cmp.Compare(a.Off, b.Off) })
+	f.near = slices.CompactFunc(f.near, func(a, b Fit) bool { return b.Off-a.Off <= alike*a.Off }) // the same function
+	f.near = f.near[:min(len(f.near), mostFirst)]
+	for _, e := range edits {
+		if f.known(e) {
+			f.near = slices.Insert(f.near, 0, Fit{Edit: *e, Off: f.r.Off})
+		}
 	}
-	return d <= limit*limit*n
+	f.work = leastWork
+	before := f.r.Tried
+	defer func() { f.r.Pairs = f.r.Tried - before }()
+	for i := range f.near {
+		a := &f.near[i]
+		f.limit = math.Min(1, most*a.Off)
+		var some []*edit.Edit
+		for k, b := range edits {
+			if e := edit.Both(f.s.Piece, &a.Edit, b); e != nil {
+				some = append(some, e)
+			}
+			if len(some) == window || k == len(edits)-1 || edits[k+1].Cost != b.Cost {
+				if len(f.r.Fits) > 0 && a.Cost+b.Cost > f.r.Fits[0].Cost+classes {
+					break
+				}
+				if _, err := f.try(some...); err != nil {
+					return err
+				}
+				some = nil
+			}
+		}
+	}
+	return nil
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // solve looks for edits that are made of what the candidate has: the order of its slices, and numbers.
@@ -27,7 +27,7 @@ func (f *finder) solve() error {
 			}
 		}
 	}
-	if fit, err := f.try(orders...); fit || err != nil || slices.ContainsFunc(left, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
+	if fit, err := f.try(orders...); fit || err != nil || !vec.All(left, vec.IsFinite) {
 		return err
 	}
 	families := edit.Families(f.base)
@@ -49,7 +49,7 @@ func (f *finder) left(a *replay.Array) []float64 {
 	if len(x) != len(f.s.Want) {
 		return nil
 	}
-	return floats.SubTo(make([]float64, len(x)), x, f.s.Want)
+	return vec.Minus(x, f.s.Want)
 }
 
 // ordered returns in which order the slices of an array along an axis are those of the candidate: nil where they are in
@@ -134,7 +134,7 @@ func (f *finder) newton(family edit.Family, left []float64) error {
 
 // step solves for by how much too large each number is, by least squares; nil where that is not told.
 func (f *finder) step(family edit.Family, p, left []float64) ([]float64, error) {
-	hang := mat.NewDense(len(p), len(left), nil) // of what is left, on each number
+	var hang [][]float64 // what is left, on each number
 	for k := range p {
 		q := slices.Clone(p)
 		q[k] += step
@@ -150,16 +150,7 @@ func (f *finder) step(family edit.Family, p, left []float64) ([]float64, error) 
 		if r == nil {
 			return nil, nil
 		}
-		floats.Sub(r, left)
-		floats.Scale(1/step, r)
-		hang.SetRow(k, r)
+		hang = append(hang, vec.Scaled(vec.Minus(r, left), 1/step))
 	}
-	var square mat.Dense
-	var by, x mat.VecDense
-	square.Mul(hang, hang.T())
-	by.MulVec(hang, mat.NewVecDense(len(left), left))
-	if err := x.SolveVec(&square, &by); err != nil {
-		return nil, nil
-	}
-	return x.RawVector().Data, nil
+	return vec.LeastSquares(hang, left), nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -194,7 +194,7 @@ func (x *Index) text(sum string) ([]byte, error) {
 func digest(f *tensor.File) (string, error) {
 	sums := make([]string, len(f.Tensors))
 	err := mapfile.Guard(func() error {
-		return each.Do(context.Background(), len(sums), func(i int) (err error) {
+		return vec.Each(context.Background(), len(sums), func(i int) (err error) {
 			return mapfile.Guard(func() error { sums[i], err = safetensors.Hash(f.Tensors[i].Tensor); return err })
 		})
 	})

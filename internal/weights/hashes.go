@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -65,7 +65,7 @@ func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error
 	byPlace := placed(ref, places)
 	refs := byPlace.all()
 	sums := make([][]string, len(refs))
-	err := each.Do(ctx, len(refs), func(i int) error {
+	err := vec.Each(ctx, len(refs), func(i int) error {
 		for _, d := range asked[refs[i].t.Len()] {
 			sums[i] = append(sums[i], hashAs(refs[i].t, d))
 		}

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -62,7 +62,7 @@ func Compare(ctx context.Context, ref, cand *Side, opt Options) (*Report, error)
 	for _, p := range c.pairs {
 		total += p.bytes()
 	}
-	err := each.Do(ctx, len(c.pairs), func(i int) error {
+	err := vec.Each(ctx, len(c.pairs), func(i int) error {
 		c.look(c.pairs[i])
 		if at := done.Add(c.pairs[i].bytes()); c.Progress != nil {
 			c.Progress(at, total)
@@ -76,7 +76,7 @@ func Compare(ctx context.Context, ref, cand *Side, opt Options) (*Report, error)
 	alone(c.pairs)
 	together(c.pairs)
 	c.exact = exactPackings(c.pairs)
-	if err := each.Do(ctx, len(c.pairs), func(i int) error { c.decide(c.pairs[i]); return nil }); err != nil {
+	if err := vec.Each(ctx, len(c.pairs), func(i int) error { c.decide(c.pairs[i]); return nil }); err != nil {
 		return nil, err
 	}
 	compensating(c.pairs)

@@ -1,4 +1,4 @@
-package attention_test
+package diagnose_test
 
 import (
 	"math"
@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/attention"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/reference"
@@ -61,24 +60,24 @@ func TestOf(t *testing.T) {
 	for _, tt := range []struct {
 		reason string
 		w      *tensor.Tensor
-		want   attention.Head // of the last head
+		want   diagnose.Head // of the last head
 	}{
 		{"by hand", of(t, quarter, 1, 2, 2),
-			attention.Head{Queries: 2, Mean: 0.5, Entropy: 0.562335, Part: 0.562335 / math.Ln2, Key: 1, Most: 0.75, First: 0.25}},
+			diagnose.Head{Queries: 2, Mean: 0.5, Entropy: 0.562335, Part: 0.562335 / math.Ln2, Key: 1, Most: 0.75, First: 0.25}},
 		{"a batch is one", of(t, append(quarter, quarter...), 2, 1, 2, 2),
-			attention.Head{Queries: 4, Mean: 0.5, Entropy: 0.562335, Part: 0.562335 / math.Ln2, Key: 1, Most: 0.75, First: 0.25}},
+			diagnose.Head{Queries: 4, Mean: 0.5, Entropy: 0.562335, Part: 0.562335 / math.Ln2, Key: 1, Most: 0.75, First: 0.25}},
 		{"what is hidden from all heads is no key; a query with one key tells nothing",
 			of(t, causal(3, flat, flat), 1, 2, 3, 3),
-			attention.Head{Queries: 2, Mean: 2.0 / 5, Entropy: (math.Ln2 + math.Log(3)) / 2, Part: 1, Key: 0, Most: 5.0 / 12, First: 5.0 / 12}},
+			diagnose.Head{Queries: 2, Mean: 2.0 / 5, Entropy: (math.Ln2 + math.Log(3)) / 2, Part: 1, Key: 0, Most: 5.0 / 12, First: 5.0 / 12}},
 		{"a key that one head does not look at is a key", of(t, []float32{0.5, 0.5, 1, 0}, 2, 1, 2),
-			attention.Head{Queries: 1, Mean: 0.5, Entropy: 0, Part: 0, Key: 0, Most: 1, First: 1}},
+			diagnose.Head{Queries: 1, Mean: 0.5, Entropy: 0, Part: 0, Key: 0, Most: 1, First: 1}},
 		{"learned sinks take a part", of(t, []float32{0.1, 0.1, 0.1, 0.1}, 1, 2, 2),
-			attention.Head{Queries: 2, Mean: 0.1, Entropy: math.Ln2, Part: 1, Key: 0, Most: 0.5, First: 0.5}},
+			diagnose.Head{Queries: 2, Mean: 0.1, Entropy: math.Ln2, Part: 1, Key: 0, Most: 0.5, First: 0.5}},
 		{"NaN, negative and nothing are left out", of(t, []float32{nan, 0.5, -0.5, 1.5, 0.5, 0.5, 0, 0}, 1, 4, 2),
-			attention.Head{Queries: 1, Left: 2, Mean: 0.5, Entropy: math.Ln2, Part: 1, Key: 0, Most: 0.5, First: 0.5}},
+			diagnose.Head{Queries: 1, Left: 2, Mean: 0.5, Entropy: math.Ln2, Part: 1, Key: 0, Most: 0.5, First: 0.5}},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
-			heads := attention.Of(tt.w)
+			heads := diagnose.HeadsOf(tt.w)
 			require.NotEmpty(t, heads)
 			got, want := heads[len(heads)-1], tt.want
 			for _, x := range []struct{ got, want float64 }{{got.Mean, want.Mean}, {got.Entropy, want.Entropy}, {got.Part, want.Part},
@@ -88,20 +87,20 @@ func TestOf(t *testing.T) {
 			assert.Equal(t, []any{want.Queries, want.Left, want.Key}, []any{got.Queries, got.Left, got.Key})
 		})
 	}
-	assert.Nil(t, attention.Of(of(t, quarter, 2, 2)), "no heads")
-	assert.Nil(t, attention.Of(of(t, nil, 0, 2, 2)), "nothing")
-	none := attention.Of(of(t, []float32{nan, nan}, 1, 1, 2))
+	assert.Nil(t, diagnose.HeadsOf(of(t, quarter, 2, 2)), "no heads")
+	assert.Nil(t, diagnose.HeadsOf(of(t, nil, 0, 2, 2)), "nothing")
+	none := diagnose.HeadsOf(of(t, []float32{nan, nan}, 1, 1, 2))
 	assert.True(t, math.IsNaN(none[0].Entropy), "no query counts")
 	assert.Contains(t, none[0].Note(), "1 queries left out")
 }
 
 func TestNames(t *testing.T) {
-	heads := attention.Of(of(t, causal(12, flat, first), 1, 2, 12, 12))
+	heads := diagnose.HeadsOf(of(t, causal(12, flat, first), 1, 2, 12, 12))
 	assert.True(t, heads[0].Uniform())
 	assert.False(t, heads[1].Uniform())
 	assert.Equal(t, "uniform", heads[0].Note())
 	for n, uniform := range map[int]bool{4: false, 5: true} { // the first query has one key
-		few := attention.Of(of(t, causal(n, flat), 1, 1, n, n))
+		few := diagnose.HeadsOf(of(t, causal(n, flat), 1, 1, n, n))
 		assert.Equal(t, uniform, few[0].Uniform(), "three queries tell nothing")
 	}
 }
@@ -125,7 +124,7 @@ func TestRecorded(t *testing.T) {
 		{"sinks in half of the queries", of(t, []float32{0.5, 0.5, 0.1, 0.1}, 1, 2, 2), true},
 		{"in most of them", of(t, []float32{0.5, 0.5, 0.1, 0.1, 0.1, 0.1}, 1, 3, 2), false},
 	} {
-		assert.Equal(t, tt.want, attention.Recorded(tt.w), tt.reason)
+		assert.Equal(t, tt.want, diagnose.IsAttention(tt.w), tt.reason)
 	}
 }
 
@@ -150,7 +149,7 @@ func TestBeside(t *testing.T) {
 		port("0", "m.5.attn", "output_1", w(flat), states),
 		port("1", "m.0.attn", "output_1", w(first), w(first)),
 	}}
-	golden, candidate := attention.Beside(t.Context(), run, nil)
+	golden, candidate := diagnose.Attentions(t.Context(), run, nil)
 	var labels []string
 	for i, g := range golden {
 		side := "none"
@@ -162,7 +161,7 @@ func TestBeside(t *testing.T) {
 	}
 	assert.Equal(t, []string{"0 m.0.attn-output_1 not", "0 m.1.mixer-output none", "0 m.3.mixer-output_attentions none", "0 m.5.attn-output_1 none",
 		"1 m.0.attn-output_1 not"}, labels, "by shape or by name, no input and no mask; what has another shape is none")
-	alone, _ := attention.Beside(t.Context(), &diagnose.Run{Ports: run.Ports[4:5]}, nil)
+	alone, _ := diagnose.Attentions(t.Context(), &diagnose.Run{Ports: run.Ports[4:5]}, nil)
 	assert.Len(t, alone, 1, "the only tensor that there is")
 }
 
@@ -172,7 +171,7 @@ func TestOfFirst(t *testing.T) {
 		return dump.Entry{Step: step, Layer: layer, Port: port, Tensor: x}
 	}
 	w, other := of(t, causal(5, flat), 1, 1, 5, 5), of(t, causal(5, first), 1, 1, 5, 5)
-	heads := attention.OfFirst(&dump.Run{Entries: []dump.Entry{entry("0", "m.0", "output", w), entry("0", "m.1.attn", "output", nil),
+	heads := diagnose.FirstHeads(&dump.Run{Entries: []dump.Entry{entry("0", "m.0", "output", w), entry("0", "m.1.attn", "output", nil),
 		entry("0", "m.1.attn", "output_1", w), entry("0", "m.1.attn", "output_2", other), entry("0", "m.2.attn", "output", of(t, causal(5, flat), 1, 5, 5)),
 		entry("1", "m.3.attn", "output", w)}})
 	assert.Len(t, heads, 1)
@@ -204,7 +203,7 @@ func TestCalculated(t *testing.T) {
 		for _, e := range ref.Entries {
 			run.Ports = append(run.Ports, &diagnose.Port{Case: "c", Step: e.Step, Layer: e.Layer, Port: e.Port, Golden: e.Tensor, Actual: actual[e.Step+e.Label()]})
 		}
-		golden, candidate := attention.Beside(t.Context(), run, map[string]attention.Program{"c": {Program: p, Load: load}})
+		golden, candidate := diagnose.Attentions(t.Context(), run, map[string]diagnose.Program{"c": {Program: p, Load: load}})
 		require.Len(t, golden, 1)
 		assert.Equal(t, "model.model.layers.0.self_attn (calculated)", golden[0].Label())
 		require.Len(t, golden[0].Heads, 2)

@@ -1,4 +1,3 @@
-// Product writes the assembly of package internal/replay: run make kernel.
 package main
 
 import (
@@ -9,23 +8,16 @@ import (
 
 // Rows of a tile: with two vectors of columns these are 12 sums, which with their operands fill the
 // sixteen registers.
-const rows = 6
+const tileRows = 6
 
-func main() {
-	ConstraintExpr("amd64")
-	tile("tile32AVX2", "float32", 4, VBROADCASTSS, VFMADD231PS, VADDPS)
-	tile("tile64AVX2", "float64", 8, VBROADCASTSD, VFMADD231PD, VADDPD)
-	Generate()
-}
-
-// tile writes dst += aᵀ·b of rows × two vectors.
+// tile writes dst += aᵀ·b of tileRows × two vectors, for package replay.
 func tile(name, number string, bytes int, broadcast, multiply, add func(...Op)) {
 	TEXT(name, NOSPLIT, "func(dst *"+number+", stride int, a *"+number+", b *"+number+", k int)")
 	Doc(name + " is tile in assembly.")
 	Pragma("noescape")
 	load := func(p string) Register { return Load(Param(p), GP64()) }
 	dst, stride, a, b, k := load("dst"), load("stride"), load("a"), load("b"), load("k")
-	var sums [rows][2]VecVirtual
+	var sums [tileRows][2]VecVirtual
 	for i := range sums {
 		for j := range sums[i] {
 			sums[i][j] = YMM()
@@ -44,7 +36,7 @@ func tile(name, number string, bytes int, broadcast, multiply, add func(...Op)) 
 			multiply(v, x, sums[i][j])
 		}
 	}
-	ADDQ(Imm(uint64(rows*bytes)), a)
+	ADDQ(Imm(uint64(tileRows*bytes)), a)
 	ADDQ(Imm(64), b)
 	DECQ(k)
 	JNZ(LabelRef("loop"))
@@ -54,7 +46,7 @@ func tile(name, number string, bytes int, broadcast, multiply, add func(...Op)) 
 			add(at, v, v)
 			VMOVUPS(v, at)
 		}
-		if i < rows-1 {
+		if i < tileRows-1 {
 			LEAQ(Mem{Base: dst, Index: stride, Scale: uint8(bytes)}, dst)
 		}
 	}

@@ -1,2 +1,0 @@
-// Package search finds the edit of a piece of the reference's program that computes what a candidate has.
-package search

@@ -3,7 +3,6 @@ package edit
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/program"
@@ -12,10 +11,10 @@ import (
 
 // surroundings are what stands around an edit.
 type surroundings struct {
-	*program.Piece
+	graph
 	Edit
-	op   program.Op   // none where what comes from outside is changed
-	made []program.ID // what is changed
+	op      program.Op   // none where what comes from outside is changed
+	changed []program.ID // what is
 }
 
 // kind is a kind of operators.
@@ -30,12 +29,10 @@ func (c *surroundings) does(of kind) bool {
 	return of(c.op) || slices.ContainsFunc(c.At, func(i int) bool { return of(c.Ops[i]) })
 }
 
-// shape is that of what the changed operator makes; nil for none.
-func (c *surroundings) shape() []int {
-	if len(c.op.Out) == 0 || c.op.Out[0] == program.None {
-		return nil
-	}
-	return c.Values[c.op.Out[0]].Shape
+// shapeOut is that of what the changed operator makes; nil for none.
+func (c *surroundings) shapeOut() []int {
+	v, _ := c.resultOf(c.op)
+	return v.Shape
 }
 
 // takes reports whether an operator takes a value of some kind, takesOf whether it takes one of some.
@@ -54,7 +51,7 @@ func (c *surroundings) takesTwo() bool { return takesTwo(c.op) }
 // into reports whether what is changed goes into an operator of some kind, within some operators.
 func (c *surroundings) into(within int, of kind) bool {
 	far := map[program.ID]int{}
-	for _, id := range c.made {
+	for _, id := range c.changed {
 		far[id] = 1
 	}
 	for _, o := range c.Ops {
@@ -80,20 +77,10 @@ func (c *surroundings) into(within int, of kind) bool {
 // makes reports whether an operator takes what another one made that is of some kind, within some operators.
 func (c *surroundings) makes(o program.Op, within int, of kind) bool {
 	return within > 0 && takes(o, func(id program.ID) bool {
-		o := c.maker(id)
+		o := c.made(id)
 		return o.Name != "" && (of(o) || c.makes(o, within-1, of))
 	})
 }
-
-// behind is what a value is made of by some operators.
-func (c *surroundings) behind(id program.ID, by string) program.ID {
-	for o := c.maker(id); isOne(o, by); o = c.maker(id) {
-		id = o.Operands()[0]
-	}
-	return id
-}
-
-func (c *surroundings) maker(id program.ID) program.Op { return maker(c.Piece, id) }
 
 // learned returns how many axes a weight has that an operator takes as it stands, or by a view of it; 0 for none.
 func (c *surroundings) learned(o program.Op) int {
@@ -181,11 +168,6 @@ func (c *surroundings) ofSibling() bool {
 
 func (c *surroundings) unnumbered() bool { return len(numbersIn(c.Text)) == 0 }
 
-// numbersIn lists the numbers in a name.
-func numbersIn(name string) []string {
-	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsDigit(r) })
-}
-
 // widens reports whether the piece makes more of each row than it takes, as gates do and queries do not.
 func (c *surroundings) widens() bool {
 	out := c.Values[c.Out].Shape
@@ -214,7 +196,7 @@ func (c *surroundings) isBias() bool {
 	return c.any(func(o program.Op) bool {
 		return slices.ContainsFunc(o.Args, func(a program.Arg) bool {
 			id, ok := a.Value.(program.ID)
-			return ok && slices.Contains(c.made, id) && (o.Name == "add" || isBias(o, a) && !isOne(o, norming))
+			return ok && slices.Contains(c.changed, id) && (o.Name == "add" || isBias(o, a) && !isOne(o, norming))
 		})
 	})
 }
@@ -248,22 +230,22 @@ func (c *surroundings) compared() bool {
 
 // bools reports whether the operator makes a mask.
 func (c *surroundings) bools() bool {
-	return len(c.op.Out) == 1 && c.shape() != nil && c.Values[c.op.Out[0]].DType == tensor.Bool
+	return len(c.op.Out) == 1 && c.shapeOut() != nil && c.Values[c.op.Out[0]].DType == tensor.Bool
 }
 
 // ofAllHeads reports whether what is changed has no axis of heads: of the scores of an attention it is the same for all.
 func (c *surroundings) ofAllHeads() bool {
-	if len(c.made) != 1 || int(c.made[0]) >= len(c.Values) {
+	if len(c.changed) != 1 || int(c.changed[0]) >= len(c.Values) {
 		return false
 	}
-	s := c.Values[c.made[0]].Shape
+	s := c.Values[c.changed[0]].Shape
 	return len(s) == 2 || len(s) == 4 && s[1] == 1
 }
 
 // scored reports whether what an operator makes is added to the scores of an attention: it comes to a softmax through a
 // sum and through no product.
 func (c *surroundings) scored() bool {
-	made, added := c.made, false
+	made, added := c.changed, false
 	for range toScores {
 		var next []program.ID
 		for _, o := range c.Ops {
@@ -288,7 +270,7 @@ func (c *surroundings) scored() bool {
 func (c *surroundings) rotates(o program.Op) bool {
 	ofProducts := func(name string) kind {
 		return func(o program.Op) bool {
-			return o.Name == name && takesTwo(o) && !takes(o, func(id program.ID) bool { return c.maker(id).Name != "mul" })
+			return o.Name == name && takesTwo(o) && !takes(o, func(id program.ID) bool { return c.made(id).Name != "mul" })
 		}
 	}
 	if isOne(o, "cat stack") {
@@ -419,7 +401,7 @@ func (c *surroundings) addsLowRank() bool {
 		if o.Name != "mm" {
 			return false
 		}
-		last := c.maker(c.behind(o.Operands()[0], "view _to_copy"))
+		last := c.made(c.behind(o.Operands()[0], "view _to_copy"))
 		return last.Name == "mm" && 2*columns(last.Out[0]) < min(columns(last.Operands()[0]), columns(o.Out[0]))
 	})
 }
@@ -428,5 +410,5 @@ func (c *surroundings) addsLowRank() bool {
 // another shape or type.
 func (c *surroundings) madeBy(is kind) bool {
 	return (takesTwo(c.op) || c.Kind == "scalar") &&
-		takes(c.op, func(id program.ID) bool { return is(c.maker(c.behind(id, "mul clamp view _to_copy"))) })
+		takes(c.op, func(id program.ID) bool { return is(c.made(c.behind(id, "mul clamp view _to_copy"))) })
 }

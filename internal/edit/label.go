@@ -15,12 +15,12 @@ func Label(p *program.Piece, e Edit) string {
 	if e.ID != "" {
 		return e.ID
 	}
-	c := &surroundings{Piece: p, Edit: e}
+	c := &surroundings{graph: graph{p}, Edit: e}
 	if len(e.At) > 0 {
 		c.op = p.Ops[e.At[0]]
-		c.made = c.op.Out
+		c.changed = c.op.Out
 	} else if o := e.Patch.Ops[replay.Outside]; len(o) > 0 {
-		c.made = o[len(o)-1].Out
+		c.changed = o[len(o)-1].Out
 	}
 	if e.Kind == "source" && e.From != "" {
 		return c.ofRecord()

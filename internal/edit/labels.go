@@ -29,7 +29,7 @@ var (
 	nearRoot   = either(op("rsqrt mean pow"), into(2, "rsqrt"))
 	recurrent  = both(has("exp"), has("softplus cumsum"), not(reaches("_softmax")), not(has("topk")))
 	turns      = both(has("cos"), has("sin"))
-	oneRowMask = func(c *surroundings) bool { s := c.shape(); return len(s) > 1 && s[len(s)-2] == 1 }
+	oneRowMask = func(c *surroundings) bool { s := c.shapeOut(); return len(s) > 1 && s[len(s)-2] == 1 }
 )
 
 func modulates(c is) bool   { return c.modulates(c.op) }
@@ -137,7 +137,7 @@ var labels = []group{
 	{both(attends, not(outside), outs(1, 1)), []rule{ // the order of heads and sequences
 		{"attention/gqa", "layout", "view", "view of*", from(2, repeating)},
 		{"attention/heads", "layout", "view", "view of*", nil},
-		{"", "", "", "", func(c is) bool { return len(c.shape()) < 4 }},
+		{"", "", "", "", func(c is) bool { return len(c.shapeOut()) < 4 }},
 		{"attention/mask", "layout", "", "axis 0 rolled*", both(is.ofAllHeads, is.scored)},
 		{"state/sequence", "layout", "", "axis 0 rolled*", nil},
 		{"attention/anchor-missing", "layout", repeating, "", both(learned(1, 9), into(2, "cat"))},

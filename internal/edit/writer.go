@@ -166,6 +166,13 @@ func (w *writer) softmax(x program.ID) program.ID {
 	return w.call("_softmax", x, nil, "self", x, "dim", -1)
 }
 
+// bmm writes a product of [b, rows, n] and [b, n, columns].
+func (w *writer) bmm(x, y program.ID) program.ID {
+	shape := w.shape(x)
+	shape[2] = w.shape(y)[2]
+	return w.call("bmm", x, shape, "self", x, "mat2", y)
+}
+
 // view writes a value in another shape, and expand one that is spread.
 func (w *writer) view(x program.ID, shape ...int) program.ID {
 	return w.call("view", x, shape, "self", x, "size", shape)

@@ -40,15 +40,15 @@ func Parse(text string) (w Written, err error) {
 // Find returns the edit that is meant, of an operator of a piece. weights and fed are those of [List].
 func (w Written) Find(b *replay.Base, weights []Weight, fed *Fed, op int) (Edit, error) {
 	s := newSite(b, weights)
-	s.group = []int{op}
+	s.on([]int{op})
 	switch w.Kind {
 	case "scalar":
 		w.scalar(s)
 	case "weight":
 		w.weight(s)
 	}
-	if len(s.out) > 0 {
-		return s.out[0], nil
+	if len(s.edits) > 0 {
+		return s.edits[0], nil
 	}
 	var have, others []string // those of the kind that was meant come first
 	edits, _ := List(b, weights, fed)
@@ -107,7 +107,7 @@ func (w Written) scalar(s *site) {
 	if err != nil {
 		return
 	}
-	for _, a := range s.first().Args {
+	for _, a := range s.op.Args {
 		if named && a.Name != name || !named && slices.Contains(fixed, a.Name) {
 			continue
 		}
@@ -121,20 +121,19 @@ func (w Written) scalar(s *site) {
 		default:
 			continue
 		}
-		s.given("scalar", 0, text("%s of %s: %v → %s", a.Name, s.first().Name, a.Value, number(to)), a.Name, to)
+		s.given("scalar", 0, text("%s of %s: %v → %s", a.Name, s.op.Name, a.Value, number(to)), a.Name, to)
 	}
 }
 
 // weight reads another weight in the place of the one that an operator takes.
 func (w Written) weight(s *site) {
-	names, ids := tensors(s.first())
-	for k, id := range ids {
-		v := s.Values[id]
+	for _, x := range s.operands {
+		v := s.Values[x.id]
 		if v.Weight == "" || !slices.ContainsFunc(s.weights, func(x Weight) bool { return x.Name == w.What && slices.Equal(x.Shape, v.Shape) }) {
 			continue
 		}
 		s.add("weight", 0, text("%s → %s", v.Weight, w.What), func(to *writer, o program.Op) {
-			to.give(o, names[k], to.outside(program.Value{Shape: v.Shape, DType: v.DType, Type: v.Type, Weight: w.What}))
+			to.give(o, x.name, to.outside(program.Value{Shape: v.Shape, DType: v.DType, Type: v.Type, Weight: w.What}))
 		})
 	}
 }

@@ -194,9 +194,8 @@ func (c *surroundings) summed() bool {
 
 func (c *surroundings) isBias() bool {
 	return c.any(func(o program.Op) bool {
-		return slices.ContainsFunc(o.Args, func(a program.Arg) bool {
-			id, ok := a.Value.(program.ID)
-			return ok && slices.Contains(c.changed, id) && (o.Name == "add" || isBias(o, a) && !isOne(o, norming))
+		return slices.ContainsFunc(tensors(o), func(x operand) bool {
+			return slices.Contains(c.changed, x.id) && (o.Name == "add" || isBias(o, x.name) && !isOne(o, norming))
 		})
 	})
 }

@@ -295,5 +295,5 @@ func (w *writer) attends(o program.Op, a attention, rows [3]program.ID, n, width
 	if masked != program.None {
 		x = w.two("add", x, masked)
 	}
-	w.pass(o, w.transpose(product(w.softmax(x), v, from, to, width), 1, 2))
+	w.pass(o, w.transpose(product(shares(w, x), v, from, to, width), 1, 2))
 }

@@ -180,22 +180,21 @@ func (w *writer) part(o program.Op, d, start, end, step int, out program.ID) {
 
 // reordered cuts a tensor into the same parts, which stand there in another order.
 func (w *writer) reordered(o program.Op, d int, order []int) {
-	switch {
-	case w.unless(len(o.Out) == len(order)):
-	case o.Name == "unbind":
+	w.needs(len(o.Out) == len(order))
+	if o.Name == "unbind" {
 		out := slices.Clone(o.Out)
 		for i, k := range order {
 			out[k] = o.Out[i]
 		}
 		o.Out = out
 		w.ops = append(w.ops, o)
-	default:
-		at := 0
-		for _, k := range order {
-			n := w.s.shape(o.Out[k])[d]
-			w.part(o, d, at, at+n, 1, o.Out[k])
-			at += n
-		}
+		return
+	}
+	at := 0
+	for _, k := range order {
+		n := w.s.shape(o.Out[k])[d]
+		w.part(o, d, at, at+n, 1, o.Out[k])
+		at += n
 	}
 }
 

@@ -25,13 +25,13 @@ type cache struct {
 
 // fault is what attention looks at, in place of what it should.
 type fault struct {
-	id       string
-	rank     int
-	text     string
-	k, v     []slot                       // nil for those of the sequence
-	kOf, vOf func(line int) int           // whose keys and values each sequence has; nil for its own
-	seen     func(line, t, slot int) bool // nil for what the mask allows
-	less     float64                      // what a mask that is added takes off what is not seen; 0 for all of it
+	id   string
+	rank int
+	text string
+	k, v change                       // what is done to keys and values; nil for nothing
+	more int                          // keys and values that stand there then
+	seen func(line, t, slot int) bool // nil for what the mask allows
+	less float64                      // what a mask that is added takes off what is not seen; 0 for all of it
 }
 
 // caches appends the faults of an attention.
@@ -131,11 +131,10 @@ func (c *cache) fault(g fault) {
 		g.id = cmp.Or(inSteps[g.id], g.id)
 		g.rank++
 	}
-	more := max(len(g.k), len(g.v), c.n) - c.n
 	wider := func(shape []int) []int { // where its last axis counts keys
 		shape = slices.Clone(shape)
 		if n := len(shape); n > 0 && shape[n-1] == c.keys {
-			shape[n-1] += more
+			shape[n-1] += g.more
 		}
 		return shape
 	}
@@ -148,23 +147,14 @@ func (c *cache) fault(g fault) {
 		for _, i := range c.ops {
 			o := c.Ops[i]
 			o.Args = renamed(o.Args, now)
-			put := func(in input, axis int, slots []slot, of func(line int) int) {
-				if i != in.op {
-					return
-				}
-				id := tensorOf(o, in.arg)
-				if slots != nil {
-					id = w.moved(c.f, c.at(in), c.at(in), axis, slots)
-				}
-				if of != nil {
-					id = w.lines(id, c.f.Lines, of)
-				}
-				o.Args = with(o.Args, in.arg, id)
+			if i == c.k.op && g.k != nil {
+				o.Args = with(o.Args, c.k.arg, g.k(w, c.at(c.k)))
 			}
-			put(c.k, c.kAxis, g.k, g.kOf)
-			put(c.v, c.vAxis, g.v, g.vOf)
+			if i == c.v.op && g.v != nil {
+				o.Args = with(o.Args, c.v.arg, g.v(w, c.at(c.v)))
+			}
 			if i == hiding && g.seen != nil {
-				o = c.masked(w, o, g, more)
+				o = c.masked(w, o, g)
 			}
 			if i == c.v.op {
 				w.run(o, o.Name, o.Args)
@@ -180,7 +170,7 @@ func (c *cache) fault(g fault) {
 }
 
 // masked is an operator of the attention that is given another mask, with columns for more keys.
-func (c *cache) masked(w *writer, o program.Op, g fault, more int) program.Op {
+func (c *cache) masked(w *writer, o program.Op, g fault) program.Op {
 	v := program.Value{Shape: []int{c.f.Lines, 1, c.queries, c.keys}, DType: tensor.F32}
 	if c.softmax >= 0 {
 		v.Shape = w.shape(c.Ops[c.softmax].Out[0])
@@ -188,7 +178,7 @@ func (c *cache) masked(w *writer, o program.Op, g fault, more int) program.Op {
 			v.Shape[0], v.Shape[1] = c.f.Lines, 1
 		}
 	}
-	v.Shape[len(v.Shape)-1] += more
+	v.Shape[len(v.Shape)-1] += g.more
 	if c.bools {
 		v.DType = tensor.Bool
 	}
@@ -215,9 +205,8 @@ func (c *cache) shows(g fault, v program.Value) []float64 {
 		denied = -g.less
 	}
 	n := len(v.Shape)
-	x, cols, rows := make([]float64, size(v.Shape)), v.Shape[n-1], v.Shape[n-2]
-	lines := size(v.Shape[:n-2])
-	for i := range x {
+	cols, rows, lines := v.Shape[n-1], v.Shape[n-2], size(v.Shape[:n-2])
+	return mapped(upTo(size(v.Shape)), func(i int) float64 {
 		line, row, col := i/(cols*rows)*f.Lines/lines, i/cols%rows, i%cols
 		t, own := token[row+c.behind]
 		key, is := token[col]
@@ -235,15 +224,14 @@ func (c *cache) shows(g fault, v program.Value) []float64 {
 		}
 		switch {
 		case c.bools && allowed != c.negated:
-			x[i] = 1
+			return 1
 		case c.bools:
+			return 0
 		case allowed:
-			x[i] = value
-		default:
-			x[i] = denied
+			return value
 		}
-	}
-	return x
+		return denied
+	})
 }
 
 // sees shows what a condition says.
@@ -266,29 +254,31 @@ var halves = []held{{"keys and values", true, true}, {"keys", true, false}, {"va
 
 // holds puts other rows into the slots of those for which a condition holds.
 func (c *cache) holds(id string, rank int, text string, what held, is func(at int) bool, to func(at int) slot) {
-	slots := c.f.slots(func(at int) slot {
+	c.moves(fault{id: id, rank: rank, text: text}, what, c.f.slots(func(at int) slot {
 		if is(at) {
 			return to(at)
 		}
 		return slot{at: at}
-	})
-	g := fault{id: id, rank: rank, text: text}
-	if what.keys {
-		g.k = slots
-	}
-	if what.values {
-		g.v = slots
-	}
-	c.fault(g)
+	}))
 }
 
-// beside shows keys and values in front of those of the sequence, or after them.
+// beside shows m keys and values of another one in front of those of the sequence, or after them.
 func (c *cache) beside(id string, rank int, text string, k, m int, seen func(line, t, at int) bool) {
 	slots := c.f.slots(func(at int) slot { return slot{at: at} })
 	for at := range m {
 		slots = append(slots, slot{k, at})
 	}
-	c.fault(fault{id: id, rank: rank, text: text, k: slots, v: slots, seen: seen})
+	c.moves(fault{id: id, rank: rank, text: text, more: m, seen: seen}, halves[0], slots)
+}
+
+func (c *cache) moves(g fault, what held, slots []slot) {
+	if what.keys {
+		g.k = func(w *writer, id program.ID) program.ID { return w.moved(c.f, id, id, c.kAxis, slots) }
+	}
+	if what.values {
+		g.v = func(w *writer, id program.ID) program.ID { return w.moved(c.f, id, id, c.vAxis, slots) }
+	}
+	c.fault(g)
 }
 
 // chunks are forward passes that do not see what came before, or see what comes after.
@@ -387,40 +377,30 @@ func (c *cache) windows() {
 }
 
 // window is how many tokens each sees, its own the last; 0 where it sees all before it, or others.
-func (c *cache) window() int {
-	w := 0
+func (c *cache) window() (size int) {
+	for key := range c.n {
+		if c.allows(c.f.Line, c.n-1, key) {
+			size++
+		}
+	}
 	for t := c.from; t < c.n; t++ {
-		seen := 0
 		for key := range c.n {
-			switch is := c.allows(c.f.Line, t, key); {
-			case is && key > t:
-				return 0
-			case is:
-				seen++
-			}
-		}
-		if seen < t+1 {
-			w = max(w, seen)
-		}
-	}
-	for t := c.from; t < c.n && w > 0; t++ {
-		for key := range t + 1 {
-			if c.allows(c.f.Line, t, key) != (t-key < w) {
+			if size == c.n || c.allows(c.f.Line, t, key) != (key <= t && t-key < size) {
 				return 0
 			}
 		}
 	}
-	return w
+	return size
 }
 
 // sequences are keys and values of another sequence of the batch.
 func (c *cache) sequences() {
-	add := func(whose string, of func(line int) int) {
-		const id = "state/sequence"
-		c.fault(fault{id: id, rank: 1, text: "each sequence has the keys and values of " + whose, kOf: of, vOf: of})
-		c.fault(fault{id: id, rank: 1, text: "each sequence has the values of " + whose, vOf: of})
-	}
 	n := c.f.Lines
+	add := func(whose string, of func(line int) int) {
+		lines := func(w *writer, id program.ID) program.ID { return w.lines(id, n, of) }
+		c.fault(fault{id: "state/sequence", rank: 1, text: "each sequence has the keys and values of " + whose, k: lines, v: lines})
+		c.fault(fault{id: "state/sequence", rank: 1, text: "each sequence has the values of " + whose, v: lines})
+	}
 	if n < 2 {
 		return
 	}

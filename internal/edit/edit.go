@@ -224,7 +224,14 @@ func (s *site) outside(id program.ID, kind string, cost int, what string, f chan
 }
 
 // write appends an edit that rewrites some operators; none where one of them cannot be.
-func (s *site) write(e Edit, at []int, rewrite func(w *writer, o program.Op)) *Edit {
+func (s *site) write(e Edit, at []int, rewrite func(w *writer, o program.Op)) (added *Edit) {
+	defer func() {
+		if r := recover(); r == (unwritable{}) {
+			added = &Edit{}
+		} else if r != nil {
+			panic(r)
+		}
+	}()
 	e.Patch.Ops = map[int][]program.Op{}
 	w := &writer{s: s, e: &e}
 	for _, i := range at {
@@ -234,9 +241,6 @@ func (s *site) write(e Edit, at []int, rewrite func(w *writer, o program.Op)) *E
 		}
 		w.ops = nil
 		rewrite(w, o)
-		if w.failed {
-			return &Edit{}
-		}
 		e.Patch.Ops[i] = w.ops
 	}
 	s.edits = append(s.edits, e)

@@ -147,10 +147,9 @@ func convolutions(s *site) {
 			s.add("scalar", 2, text("padding of convolution: all %s axis %d", side, d), func(w *writer, o program.Op) {
 				x, rest := tensorOf(o, "input"), slices.Clone(pad)
 				rest[d] = 0
-				if !w.unless(len(w.shape(x)) == rank) {
-					x = w.beyond(x, rank-len(pad)+d, [2]int{2 * p * k, 2 * p * (1 - k)}, nil)
-					w.run(o, o.Name, with(o.Args, "input", x, "padding", rest))
-				}
+				w.needs(len(w.shape(x)) == rank)
+				x = w.beyond(x, rank-len(pad)+d, [2]int{2 * p * k, 2 * p * (1 - k)}, nil)
+				w.run(o, o.Name, with(o.Args, "input", x, "padding", rest))
 			})
 		}
 	}
@@ -160,9 +159,7 @@ func convolutions(s *site) {
 	for _, edge := range edges {
 		s.add("sibling", 2, "padding of convolution: "+edge.name, func(w *writer, o program.Op) {
 			x, pad := s.padded(o)
-			if w.unless(len(pad) > 0) {
-				return
-			}
+			w.needs(len(pad) > 0)
 			for d, p := range pad {
 				x = w.beyond(x, d, [2]int{p, p}, edge.at)
 			}

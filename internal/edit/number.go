@@ -70,9 +70,8 @@ func numbers(s *site) {
 		if name == "arange" {
 			s.add("scalar", 3, text("arange: %+d", by), func(w *writer, o program.Op) {
 				end, ok := o.Args.Get("end").(int)
-				if !w.unless(ok) {
-					w.run(o, o.Name, with(o.Args, "start", intOf(o, "start")+by, "end", end+by))
-				}
+				w.needs(ok)
+				w.run(o, o.Name, with(o.Args, "start", intOf(o, "start")+by, "end", end+by))
 			})
 		}
 	}
@@ -157,13 +156,13 @@ func integers(s *site) {
 	}
 	if n := len(shape); n > 0 && shape[n-1] > 1 {
 		s.then("integer", 3, "0, 1, 2 and so on in place of "+name, func(w *writer, id program.ID) program.ID {
-			return w.expand(w.call("arange", id, shape[n-1:], "start", 0, "end", shape[n-1], "step", 1), shape)
+			return w.expand(w.like("arange", id, shape[n-1:], "start", 0, "end", shape[n-1], "step", 1), shape)
 		})
 	}
 	for _, by := range []int{1, -1, 2} {
 		add := func(limit string, most any) {
 			s.then("integer", 4, text("the whole numbers of %s %+d%s", name, by, limit), func(w *writer, id program.ID) program.ID {
-				return w.call("clamp", id, nil, "self", w.two("add", id, by), "min", 0, "max", most)
+				return w.call("clamp", w.two("add", id, by), nil, "min", 0, "max", most)
 			})
 		}
 		add("", nil)
@@ -192,9 +191,9 @@ func Families(b *replay.Base) []Family {
 	for _, g := range ofNumber(f.Piece) {
 		f.group = g.at
 		f.add(fittedCost-1, text("%g wherever it stands", g.number), 1, percent, func(w *writer, o program.Op, p []float64) {
-			if i := argOf(o, g.number); !w.unless(i >= 0) {
-				w.give(o, o.Args[i].Name, g.number*(1+p[0]))
-			}
+			i := argOf(o, g.number)
+			w.needs(i >= 0)
+			w.give(o, o.Args[i].Name, g.number*(1+p[0]))
 		})
 	}
 	for _, group := range f.groups {

@@ -59,9 +59,8 @@ func nearer(s *site) {
 			what := text("%s of %s: %s → %s", x.name, s.op.Name, s.name(x.id), s.name(id))
 			s.add("source", 2, what, func(w *writer, o program.Op) {
 				from := s.madeOf(tensorOf(o, x.name), within)
-				if !w.unless(k < len(from)) {
-					w.give(o, x.name, from[k])
-				}
+				w.needs(k < len(from))
+				w.give(o, x.name, from[k])
 			})
 		}
 	}
@@ -119,7 +118,7 @@ func chosen(s *site) {
 		})
 	case o.Name == "topk" && isOne(before, shares) && len(o.Out) == 2 && o.Out[1] != program.None:
 		s.then("order", 5, before.Name+" behind topk", func(w *writer, id program.ID) program.ID {
-			best := w.call("gather", id, nil, "self", from, "dim", o.Args.Get("dim"), "index", o.Out[1])
+			best := w.like("gather", id, nil, "self", from, "dim", o.Args.Get("dim"), "index", o.Out[1])
 			return w.made(before, s.result, with(before.Args, "self", best))
 		})
 	}
@@ -221,29 +220,22 @@ type function struct {
 }
 
 var functions = []function{
-	{"gelu (none)", func(w *writer, x program.ID) program.ID { return w.one("gelu", x) }},
-	{"gelu (tanh)", func(w *writer, x program.ID) program.ID {
-		return w.call("gelu", x, nil, "self", x, "approximate", "tanh")
-	}},
+	{"gelu (none)", by("gelu")}, {"gelu (tanh)", by("gelu", "approximate", "tanh")},
 	{"x·sigmoid(1.702·x)", func(w *writer, x program.ID) program.ID {
-		return w.two("mul", x, w.one("sigmoid", w.two("mul", x, quick)))
+		return w.two("mul", x, w.call("sigmoid", w.two("mul", x, quick), nil))
 	}},
 	{"x within 0 and 1", line(1, 0, 0.0, 1.0)},
 	{"x within −1 and 1", line(1, 0, -1.0, 1.0)},
 	{"x within 0 and 6", line(1, 0, 0.0, 6.0)},
 	{"x/6 + ½ within 0 and 1", line(1.0/6, 0.5, 0.0, 1.0)},
 	{"1 + x", line(1, 1, nil, nil)},
-	{"relu²", func(w *writer, x program.ID) program.ID {
-		x = w.one("relu", x)
-		return w.two("mul", x, x)
-	}},
+	{"relu²", func(w *writer, x program.ID) program.ID { return square(w, w.call("relu", x, nil)) }},
 }
 
 // line is a straight one that people write in the place of a function: scale·x + offset within bounds.
 func line(scale, offset float64, low, high any) change {
 	return func(w *writer, x program.ID) program.ID {
-		x = w.two("add", w.two("mul", x, scale), offset)
-		return w.call("clamp", x, nil, "self", x, "min", low, "max", high)
+		return w.call("clamp", w.two("add", w.two("mul", x, scale), offset), nil, "min", low, "max", high)
 	}
 }
 
@@ -301,9 +293,9 @@ func (w *writer) normed(o program.Op, axes []int, centred bool) {
 	if centred {
 		x = w.two("sub", x, w.along("mean", x, axes...))
 	}
-	root := w.two("add", w.along("mean", w.two("mul", x, x), axes...), o.Args.Get("eps"))
+	root := w.two("add", w.along("mean", square(w, x), axes...), o.Args.Get("eps"))
 	one := w.shape(root)
-	x = w.two("mul", x, w.one("rsqrt", root))
+	x = w.two("mul", x, w.call("rsqrt", root, nil))
 	for _, a := range []struct{ name, op string }{{"weight", "mul"}, {"bias", "add"}} {
 		if id := tensorOf(o, a.name); id != program.None {
 			if len(axes) > 1 {

@@ -108,7 +108,7 @@ func all(s *site) {
 		s.addAt("sibling", 2, s.Ops[last].Name+" → "+name, []int{last}, func(w *writer, o program.Op) { w.pass(o, f(w, x)) })
 	}
 	for _, name := range []string{"silu", "relu", "sigmoid", "tanh"} {
-		as(name, func(w *writer, x program.ID) program.ID { return w.one(name, x) })
+		as(name, by(name))
 	}
 	for _, f := range functions[:2] {
 		as(f.name, f.write)
@@ -140,11 +140,9 @@ var narrow = []tensor.DType{tensor.BF16, tensor.F16}
 
 // narrowed runs an operator on rounded operands, and rounds what it makes. A product may add its bias as it is.
 func (w *writer) narrowed(o program.Op, d tensor.DType, bias bool) {
-	o.Args = slices.Clone(o.Args)
-	for i, a := range o.Args {
-		id, ok := a.Value.(program.ID)
-		if ok && id != program.None && isFloat(*w.value(id)) && !(bias && isBias(o, a)) {
-			o.Args[i].Value = w.rounded(id, d)
+	for _, x := range tensors(o) {
+		if isFloat(*w.value(x.id)) && !(bias && isBias(o, x.name)) {
+			o.Args = with(o.Args, x.name, rounded(d)(w, x.id))
 		}
 	}
 	if v, _ := w.s.resultOf(o); isFloat(v) {
@@ -154,10 +152,9 @@ func (w *writer) narrowed(o program.Op, d tensor.DType, bias bool) {
 	w.ops = append(w.ops, o)
 }
 
-// isBias reports whether an argument is what is added to a product.
-func isBias(o program.Op, a program.Arg) bool {
-	_, ok := a.Value.(program.ID)
-	return ok && (a.Name == "bias" || o.Name == "addmm" && a.Name == "self")
+// isBias reports whether an operand is what is added to a product.
+func isBias(o program.Op, arg string) bool {
+	return arg == "bias" || o.Name == "addmm" && arg == "self"
 }
 
 // region is what is done to a value until it is one value again, of the same shape: a rotation, say.

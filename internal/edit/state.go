@@ -98,12 +98,10 @@ func (w *writer) owner(f *Fed, id, like program.ID, axis, of int) program.ID {
 	if of == empty.of {
 		row := w.shape(like)
 		row[axis] = 1
-		return w.call("full", like, row, "size", row, "fill_value", 0)
+		return w.like("full", like, row, "size", row, "fill_value", 0)
 	}
 	a := f.Others[of-1].Base.Value(id)
-	if w.unless(a != nil) {
-		return like
-	}
+	w.needs(a != nil)
 	return w.late(program.Value{Shape: a.Shape(), DType: a.DType()}, func() (*replay.Array, error) { return a, nil })
 }
 

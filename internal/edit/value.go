@@ -41,7 +41,7 @@ func roundings(s *site) {
 	for _, d := range narrow {
 		what := text("%s: what %s takes and makes", d, s.op.Name)
 		s.add("rounding", 6, what, func(w *writer, o program.Op) { w.narrowed(o, d, false) })
-		if slices.ContainsFunc(s.op.Args, func(a program.Arg) bool { return isBias(s.op, a) }) {
+		if slices.ContainsFunc(s.operands, func(x operand) bool { return isBias(s.op, x.name) }) {
 			s.add("rounding", 6, what+", but for its bias", func(w *writer, o program.Op) { w.narrowed(o, d, true) })
 		}
 	}
@@ -81,7 +81,7 @@ func masks(s *site) {
 	if !s.single || s.result.DType != tensor.Bool {
 		return
 	}
-	s.then("mask", 1, "mask inverted", func(w *writer, id program.ID) program.ID { return w.one("bitwise_not", id) })
+	s.then("mask", 1, "mask inverted", by("bitwise_not"))
 	s.then("mask", 1, "mask true everywhere", filled(1))
 	s.then("mask", 1, "mask false everywhere", filled(0))
 	shape := s.result.Shape
@@ -91,13 +91,11 @@ func masks(s *site) {
 	}
 	for _, k := range []int{0, -1, 1} {
 		s.then("mask", 2, text("mask → lower triangle at %d", k), func(w *writer, id program.ID) program.ID {
-			return w.call("tril", id, nil, "self", filled(1)(w, id), "diagonal", k)
+			return w.call("tril", filled(1)(w, id), nil, "diagonal", k)
 		})
 	}
 	for width := 1; width < min(shape[n-1], mostWindow); width++ {
-		s.then("mask", 4, text("mask and a window of %d", width), func(w *writer, id program.ID) program.ID {
-			return w.call("triu", id, nil, "self", id, "diagonal", shape[n-1]-shape[n-2]+1-width)
-		})
+		s.then("mask", 4, text("mask and a window of %d", width), by("triu", "diagonal", shape[n-1]-shape[n-2]+1-width))
 	}
 }
 
@@ -141,18 +139,17 @@ var values = []struct {
 }{
 	{"0 times", true, false, times(0)}, {"-1 times", false, false, times(-1)},
 	{"2 times", false, false, times(2)}, {"0.5 times", false, false, times(0.5)},
-	{"1 +", false, false, func(w *writer, x program.ID) program.ID { return w.two("add", x, 1) }},
-	{"the square of", false, false, func(w *writer, x program.ID) program.ID { return w.two("mul", x, x) }},
+	{"1 +", false, false, by("add", "other", 1)}, {"the square of", false, false, square},
 	{"1 in place of", true, false, func(w *writer, x program.ID) program.ID { return w.two("add", w.two("mul", x, 0.0), 1) }},
 	{"without its mean,", false, true, byLine("sub", "mean")},
 	{"divided by its sum,", false, true, byLine("div", "sum")},
 	{"divided by its norm,", false, true, byLine("div", "linalg_vector_norm")},
-	{"the softmax of", false, true, (*writer).softmax},
+	{"the softmax of", false, true, shares},
 }
 
-func times(c float64) change {
-	return func(w *writer, x program.ID) program.ID { return w.two("mul", x, c) }
-}
+func times(c float64) change { return by("mul", "other", c) }
+
+func square(w *writer, x program.ID) program.ID { return w.two("mul", x, x) }
 
 // byLine does something to each number by what is made of its line.
 func byLine(op, of string) change {
@@ -162,13 +159,8 @@ func byLine(op, of string) change {
 // filled is a value that is one number everywhere.
 func filled(all int) change {
 	return func(w *writer, id program.ID) program.ID {
-		return w.call("full", id, nil, "size", w.shape(id), "fill_value", all)
+		return w.like("full", id, nil, "size", w.shape(id), "fill_value", all)
 	}
-}
-
-// rounded is a value that went through another type.
-func rounded(d tensor.DType) change {
-	return func(w *writer, x program.ID) program.ID { return w.rounded(x, d) }
 }
 
 // layouts put the elements of a value in another order.
@@ -184,16 +176,12 @@ func (s *site) layouts(v program.Value, add func(what string, f change)) {
 			}
 		}
 		for _, k := range shifts {
-			add(text("axis %d rolled by %d", d, k), func(w *writer, id program.ID) program.ID {
-				return w.call("roll", id, nil, "self", id, "shifts", []int{k}, "dims", []int{d})
-			})
+			add(text("axis %d rolled by %d", d, k), by("roll", "shifts", []int{k}, "dims", []int{d}))
 		}
 		for _, k := range []int{1, -1} {
 			add(text("axis %d shifted by %d", d, k), func(w *writer, id program.ID) program.ID { return w.beyond(id, d, [2]int{k, -k}, nil) })
 		}
-		add(text("axis %d flipped", d), func(w *writer, id program.ID) program.ID {
-			return w.call("flip", id, nil, "self", id, "dims", []int{d})
-		})
+		add(text("axis %d flipped", d), by("flip", "dims", []int{d}))
 		s.factored(d, n, add)
 		if d > 0 && v.Shape[d-1] > 1 && v.Shape[d-1] != n {
 			add(text("axes %d and %d exchanged, and read in the old shape,", d-1, d), func(w *writer, id program.ID) program.ID {
@@ -263,9 +251,8 @@ func spread(s *site) {
 			give := func(what string, f func(w *writer, x program.ID, out []int) program.ID) {
 				s.add("layout", 4, text("%s of %s%s", x.name, s.op.Name, what), func(w *writer, o program.Op) {
 					id, out := tensorOf(o, x.name), s.shape(o.Out[0])
-					if !w.unless(len(w.shape(id)) == len(out)) {
-						w.give(o, x.name, f(w, id, out))
-					}
+					w.needs(len(w.shape(id)) == len(out))
+					w.give(o, x.name, f(w, id, out))
 				})
 			}
 			give(text(" spread by turns over axis %d", d), func(w *writer, x program.ID, out []int) program.ID {
@@ -298,11 +285,10 @@ func refactored(s *site) {
 	a, b := long[d], long[d+1]
 	s.add("layout", 4, text("view of %d×%d as %d×%d", a, b, b, a), func(w *writer, o program.Op) {
 		x := self(o)
-		switch {
-		case w.unless(len(w.shape(x)) == len(from)):
-		case len(to) > len(from):
+		w.needs(len(w.shape(x)) == len(from))
+		if len(to) > len(from) {
 			w.give(o, "self", w.turn(x, d, b, 0))
-		default:
+		} else {
 			w.give(o, "self", w.transpose(x, d, d+1))
 		}
 	})

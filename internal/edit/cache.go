@@ -254,17 +254,12 @@ var halves = []held{{"keys and values", true, true}, {"keys", true, false}, {"va
 
 // holds puts other rows into the slots of those for which a condition holds.
 func (c *cache) holds(id string, rank int, text string, what held, is func(at int) bool, to func(at int) slot) {
-	c.moves(fault{id: id, rank: rank, text: text}, what, c.f.slots(func(at int) slot {
-		if is(at) {
-			return to(at)
-		}
-		return slot{at: at}
-	}))
+	c.moves(fault{id: id, rank: rank, text: text}, what, c.f.slots(is, to))
 }
 
 // beside shows m keys and values of another one in front of those of the sequence, or after them.
 func (c *cache) beside(id string, rank int, text string, k, m int, seen func(line, t, at int) bool) {
-	slots := c.f.slots(func(at int) slot { return slot{at: at} })
+	slots := c.f.slots(func(int) bool { return false }, nil)
 	for at := range m {
 		slots = append(slots, slot{k, at})
 	}
@@ -285,13 +280,12 @@ func (c *cache) moves(g fault, what held, slots []slot) {
 func (c *cache) chunks() {
 	const id = "state/chunk"
 	before := func(_, key int) bool { return key < c.from }
-	own := func(key int) bool { return key >= c.from && key < c.f.To }
 	c.without(id, 0, "a forward pass does not see what earlier ones fed", before)
 	if c.f.To-c.from < 2 {
 		return
 	}
-	c.sees(id, 0, "the tokens of a forward pass see those that come after them in it", func(line, t, key int) bool { return c.allows(line, t, key) || own(key) })
-	c.sees(id, 1, "the tokens of a forward pass see what comes after them in it, and nothing before it", func(_, _, key int) bool { return own(key) })
+	c.sees(id, 0, "the tokens of a forward pass see those that come after them in it", func(line, t, key int) bool { return c.allows(line, t, key) || c.f.feeds(key) })
+	c.sees(id, 1, "the tokens of a forward pass see what comes after them in it, and nothing before it", func(_, _, key int) bool { return c.f.feeds(key) })
 	c.sees(id, 1, "the mask of a forward pass counts from 0: its tokens see the first ones of the cache, as many as stand before them in it",
 		func(_, t, key int) bool { return key <= t-c.from })
 	c.without(id, 1, "the tokens of a forward pass see what earlier ones fed, and not each other", func(t, key int) bool { return !before(t, key) })

@@ -34,8 +34,17 @@ type slot struct{ of, at int }
 
 var empty = slot{of: -1} // zeros
 
-// slots are those of the positions of the sequence, of which some are others.
-func (f *Fed) slots(of func(at int) slot) []slot { return mapped(upTo(len(f.At)), of) }
+// slots are those of the positions of the sequence, of which some are others: those of which a condition holds.
+func (f *Fed) slots(is func(at int) bool, to func(at int) slot) []slot {
+	return mapped(upTo(len(f.At)), func(at int) slot {
+		if is(at) {
+			return to(at)
+		}
+		return slot{at: at}
+	})
+}
+
+func (f *Fed) feeds(at int) bool { return at >= f.From && at < f.To }
 
 // onePass is a forward pass that feeds all rows.
 func onePass(rows int) *Fed { return &Fed{Lines: 1, Rows: rows, To: rows, At: upTo(rows)} }
@@ -142,26 +151,17 @@ func (s *site) anew() {
 			continue
 		}
 		for _, axis := range f.rowAxes(v.Shape) {
-			put := func(name, text string, of func(at int) slot) {
+			put := func(name, text string, slots []slot) {
 				s.instead("state", 3, text+": "+s.name(id), takers, []program.ID{id}, func(w *writer, x program.ID) program.ID {
-					return w.moved(f, x, x, axis, f.slots(of))
+					return w.moved(f, x, x, axis, slots)
 				}).ID = name
 			}
-			earlier := func(whose, known int) func(at int) slot {
-				return func(at int) slot {
-					if at < min(f.From, known) {
-						return slot{whose, at}
-					}
-					return slot{at: at}
-				}
+			earlier := func(whose, known int) []slot {
+				return f.slots(func(at int) bool { return at < min(f.From, known) }, func(at int) slot { return slot{whose, at} })
 			}
 			if made && f.To-f.From > 1 {
-				put("state/chunk", "all rows of the forward pass are its last, as in a step of one", func(at int) slot {
-					if at >= f.From && at < f.To {
-						return slot{at: f.To - 1}
-					}
-					return slot{at: at}
-				})
+				put("state/chunk", "all rows of the forward pass are its last, as in a step of one",
+					f.slots(f.feeds, func(int) slot { return slot{at: f.To - 1} }))
 			}
 			put("state/chunk", "a forward pass begins with an empty state", earlier(empty.of, f.From))
 			for k, o := range f.Others {
@@ -180,12 +180,8 @@ func (s *site) exchanged() {
 	for _, axis := range f.rowAxes(s.shape(s.Out)) {
 		for k, o := range f.Others {
 			for _, by := range []int{0, f.From - o.Cached} {
-				slots := f.slots(func(at int) slot {
-					if to := at - by; at >= f.From && at < f.To && to >= 0 && to < o.Len {
-						return slot{1 + k, to}
-					}
-					return slot{at: at}
-				})
+				slots := f.slots(func(at int) bool { return f.feeds(at) && at >= by && at-by < o.Len },
+					func(at int) slot { return slot{1 + k, at - by} })
 				s.last("state", 1, "the result has the rows of "+o.Text, func(w *writer, id program.ID) program.ID {
 					return w.moved(f, s.Out, id, axis, slots)
 				}).ID = o.ID

@@ -88,7 +88,7 @@ func (c *cache) readMask() {
 	}
 	if c.softmax >= 0 && c.bools { // a token always sees itself
 		at := c.f.At[0]
-		c.negated = c.hides[c.place(0, at, at+c.behind)] != 0
+		c.negated = c.hides[c.place(0, at, at+c.behind)] == 0
 	}
 }
 

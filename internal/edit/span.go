@@ -34,15 +34,13 @@ func (s *site) called(frame int, at []int) {
 			e.Frame = frame + 1
 		}
 	}
-	if pass := s.passed(s.border(at)); pass != nil {
+	if pass := s.passed(at); pass != nil {
 		add("drop", 0, "left out", func(w *writer, o program.Op) {
-			if len(o.Out) == 1 {
-				if id, ok := pass[o.Out[0]]; ok {
-					w.pass(o, id)
-					return
-				}
+			if id, ok := pass[o.Out[0]]; ok && len(o.Out) == 1 {
+				w.pass(o, id)
+			} else {
+				w.ops = append(w.ops, o)
 			}
-			w.ops = append(w.ops, o)
 		})
 	}
 	for _, d := range narrow {
@@ -50,38 +48,34 @@ func (s *site) called(frame int, at []int) {
 	}
 }
 
-// border lists what operators take from elsewhere, and what others take of them.
-func (s *site) border(at []int) (in, out []program.ID) {
+// passed says what each result of some operators is made of that has its shape; nil if that is not plain.
+func (s *site) passed(at []int) map[program.ID]program.ID {
 	inside := func(i int) bool { return slices.Contains(at, i) }
-	take := func(id program.ID, within bool) {
-		switch m := s.Maker(id); {
-		case within && !inside(m) && !slices.Contains(in, id):
-			in = append(in, id)
-		case !within && inside(m) && !slices.Contains(out, id):
-			out = append(out, id)
-		}
-	}
+	var in, out []program.ID // what they take from elsewhere, and what others take of them
 	for i := range s.Ops {
 		for _, id := range s.Operands(i) {
-			take(id, inside(i))
+			switch made := inside(s.Maker(id)); {
+			case !made && inside(i) && !slices.Contains(in, id):
+				in = append(in, id)
+			case made && !inside(i) && !slices.Contains(out, id):
+				out = append(out, id)
+			}
 		}
 	}
-	take(s.Out, false)
-	return in, out
-}
-
-// passed says what each result of a call is made of that has its shape; nil if that is not plain.
-func (s *site) passed(in, out []program.ID) map[program.ID]program.ID {
-	pass, used := map[program.ID]program.ID{}, map[program.ID]bool{}
+	if inside(s.Maker(s.Out)) && !slices.Contains(out, s.Out) {
+		out = append(out, s.Out)
+	}
+	pass := map[program.ID]program.ID{}
 	for _, out := range out {
 		i := slices.IndexFunc(in, func(in program.ID) bool {
 			a, b := s.Values[in], s.Values[out]
-			return !used[in] && a.Weight == "" && isFloat(a) && isFloat(b) && slices.Equal(a.Shape, b.Shape)
+			return a.Weight == "" && isFloat(a) && isFloat(b) && slices.Equal(a.Shape, b.Shape)
 		})
 		if i < 0 {
 			return nil
 		}
-		used[in[i]], pass[out] = true, in[i]
+		pass[out] = in[i]
+		in = slices.Delete(in, i, i+1)
 	}
 	return pass
 }

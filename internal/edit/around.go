@@ -386,7 +386,7 @@ var ofOneRow = both(not(has(func(_ is, o program.Op) bool { return !isOne(o, mov
 func (c *surroundings) ofExpert() bool {
 	from := label.Name(c.From)
 	for up := label.Name(c.target()); up != "" && from != ""; up = label.Parent(up) {
-		if name := up[strings.LastIndexByte(up, '.')+1:]; strings.Trim(name, "0123456789") == "" {
+		if strings.Trim(label.Last(up), "0123456789") == "" {
 			return label.Parent(label.Parent(up)) == from || label.Parent(up) == from
 		}
 	}

@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,31 +13,26 @@ import (
 // readable lists the weights that may be read in place of one: of its shape, those of its role in other layers
 // first, then its neighbours.
 func (s *site) readable(v program.Value) []Weight {
-	dir := func(name string, up int) string {
-		name = strings.ReplaceAll(name, ".", "/")
-		for range up {
-			name = path.Dir(name)
-		}
-		return name
-	}
-	near := func(name string) int {
-		switch {
-		case role(name) == role(v.Weight):
-			return 0
-		case dir(name, 1) == dir(v.Weight, 1):
-			return 1
-		case dir(name, 2) == dir(v.Weight, 2):
-			return 2
-		case len(numbersIn(name)) == 0 && len(numbersIn(v.Weight)) == 0: // the head and the embedding
-			return 3
-		}
-		return 4
-	}
 	all := slices.DeleteFunc(slices.Clone(s.weights), func(x Weight) bool {
-		return v.Weight == "" || !x.ofModel() || x.Name == v.Weight || !slices.Equal(x.Shape, v.Shape) || near(x.Name) == 4
+		return v.Weight == "" || !x.ofModel() || x.Name == v.Weight || !slices.Equal(x.Shape, v.Shape) || far(x.Name, v.Weight) == 4
 	})
-	slices.SortStableFunc(all, func(a, b Weight) int { return near(a.Name) - near(b.Name) })
+	slices.SortStableFunc(all, func(a, b Weight) int { return far(a.Name, v.Weight) - far(b.Name, v.Weight) })
 	return all[:min(len(all), mostWeights)]
+}
+
+// far is how far two names are apart: 0 for one role in several layers, 4 for no relation.
+func far(a, b string) int {
+	switch up := label.Parent; {
+	case role(a) == role(b):
+		return 0
+	case up(a) == up(b):
+		return 1
+	case up(up(a)) == up(up(b)):
+		return 2
+	case len(numbersIn(a)) == 0 && len(numbersIn(b)) == 0: // the head and the embedding
+		return 3
+	}
+	return 4
 }
 
 // role is the name of a weight without the numbers of layers.
@@ -76,16 +70,8 @@ func modules(s *site) {
 			continue // its weight alone is tried elsewhere
 		}
 		m, n := label.Parent(s.Values[own[0]].Weight), 0
-		near := func(x string) int {
-			switch {
-			case role(x) == role(m):
-				return 0
-			case label.Parent(x) == label.Parent(m):
-				return 1
-			}
-			return 2
-		}
-		for _, other := range slices.SortedStableFunc(slices.Values(others), func(a, b string) int { return near(a) - near(b) }) {
+		nearer := func(a, b string) int { return min(far(a, m), 2) - min(far(b, m), 2) }
+		for _, other := range slices.SortedStableFunc(slices.Values(others), nearer) {
 			of := func(id program.ID) Weight { return weights[other+strings.TrimPrefix(s.Values[id].Weight, m)] }
 			if n == mostWeights || other == m || slices.ContainsFunc(own, func(id program.ID) bool {
 				return of(id).Name == "" || !slices.Equal(of(id).Shape, s.shape(id))

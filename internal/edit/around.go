@@ -18,10 +18,10 @@ type surroundings struct {
 	changed []program.ID // what is
 }
 
-// is is what the conditions of the table are of.
-type is = *surroundings
-
+// condition is what may hold around an edit.
 type condition func(c is) bool
+
+type is = *surroundings
 
 func both(all ...condition) condition {
 	return func(c is) bool { return !slices.ContainsFunc(all, func(of condition) bool { return !of(c) }) }
@@ -37,7 +37,7 @@ func not(of condition) condition { return func(c is) bool { return !of(c) } }
 type kind func(c is, o program.Op) bool
 
 type kindOrNames interface {
-	~string | ~func(c is, o program.Op) bool
+	string | kind | func(c is, o program.Op) bool
 }
 
 func kindOf[K kindOrNames](of K) kind {
@@ -174,6 +174,7 @@ func (c *surroundings) target() string {
 	return c.Of.Ports[c.Target].Layer
 }
 
+// What the conditions below and the table ask for again and again.
 var (
 	takesTwo     kind = func(_ is, o program.Op) bool { return len(o.Operands()) > 1 }
 	takesChanged kind = func(c is, o program.Op) bool { return takesOf(o, c.op.Out) }

@@ -156,6 +156,8 @@ type site struct {
 	edits   []Edit
 	skipped int // how often a kind could not list its edits
 
+	families []Family
+
 	group    []int
 	op       program.Op    // the first of the group, which says what can be changed
 	result   program.Value // its first one

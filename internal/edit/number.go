@@ -178,39 +178,35 @@ type Family struct {
 	Edit    func(p []float64) *Edit // nil where it cannot be written
 }
 
-// familiesOf lists those of a piece.
-type familiesOf struct {
-	*site
-	out []Family
-}
-
 // Families lists those of a piece: a number that an operator is given, a result that is multiplied or moved by a number,
 // the ratio of a geometric table, and each number of a short one. Numbers that stand there are the first.
 func Families(b *replay.Base) []Family {
-	f := familiesOf{site: newSite(b, nil)}
-	for _, g := range ofNumber(f.Piece) {
-		f.group = g.at
-		f.add(fittedCost-1, text("%g wherever it stands", g.number), 1, percent, func(w *writer, o program.Op, p []float64) {
+	s := newSite(b, nil)
+	for _, g := range ofNumber(b.Piece) {
+		s.on(g.at)
+		s.family(fittedCost-1, text("%g wherever it stands", g.number), 1, percent, func(w *writer, o program.Op, p []float64) {
 			i := argOf(o, g.number)
 			w.needs(i >= 0)
 			w.give(o, o.Args[i].Name, g.number*(1+p[0]))
 		})
 	}
-	for _, group := range f.groups {
-		f.on(group)
-		f.arguments()
-		f.results()
+	for _, group := range s.groups {
+		s.on(group)
+		s.otherArguments()
+		s.otherResults()
 	}
-	slices.SortStableFunc(f.out, func(a, b Family) int { return a.Cost - b.Cost })
-	return f.out
+	slices.SortStableFunc(s.families, func(a, b Family) int { return a.Cost - b.Cost })
+	return s.families
 }
 
-// add appends a family of so many numbers, which rewrites each operator of the group.
-func (f *familiesOf) add(cost int, what string, n int, said func(p []float64) string, rewrite func(w *writer, o program.Op, p []float64)) {
-	at := f.group
-	f.out = append(f.out, Family{what, n, cost, func(p []float64) *Edit {
-		f.edits = nil
-		e := f.addAt("scalar", cost, text("%s: %s", what, said(p)), at, func(w *writer, o program.Op) { rewrite(w, o, p) })
+// family appends one of so many numbers, which rewrites each operator of the group.
+func (s *site) family(cost int, what string, n int, said func(p []float64) string,
+	rewrite func(w *writer, o program.Op, p []float64),
+) {
+	at := s.group
+	s.families = append(s.families, Family{what, n, cost, func(p []float64) *Edit {
+		s.edits = nil
+		e := s.addAt("scalar", cost, text("%s: %s", what, said(p)), at, func(w *writer, o program.Op) { rewrite(w, o, p) })
 		if e.Kind == "" {
 			return nil
 		}
@@ -219,51 +215,51 @@ func (f *familiesOf) add(cost int, what string, n int, said func(p []float64) st
 	}})
 }
 
-// arguments lists other numbers and tables that operators of the group are given.
-func (f *familiesOf) arguments() {
-	for _, a := range f.op.Args {
-		what := text("%s of %s", a.Name, f.op.Name)
+// otherArguments lists other numbers and tables that operators of the group are given.
+func (s *site) otherArguments() {
+	for _, a := range s.op.Args {
+		what := text("%s of %s", a.Name, s.op.Name)
 		switch v := a.Value.(type) {
 		case float64:
 			if v == 0 || slices.Contains(fixed, a.Name) {
 				continue
 			}
-			f.add(fittedCost-1, what, 1, percent, func(w *writer, o program.Op, p []float64) { w.give(o, a.Name, v*(1+p[0])) })
-			f.add(fittedCost-1, "a number more than "+what, 1, more, func(w *writer, o program.Op, p []float64) { w.give(o, a.Name, v+p[0]) })
+			s.family(fittedCost-1, what, 1, percent, func(w *writer, o program.Op, p []float64) { w.give(o, a.Name, v*(1+p[0])) })
+			s.family(fittedCost-1, "a number more than "+what, 1, more, func(w *writer, o program.Op, p []float64) { w.give(o, a.Name, v+p[0]) })
 		case program.ID:
-			if v != program.None && f.Maker(v) < 0 && f.Values[v].Weight == "" && f.Values[v].Record == 0 {
-				f.table(v, what, func(w *writer, o program.Op, table change) { w.give(o, a.Name, table(w, v)) })
+			if v != program.None && s.Maker(v) < 0 && s.Values[v].Weight == "" && s.Values[v].Record == 0 {
+				s.otherTable(v, what, func(w *writer, o program.Op, table change) { w.give(o, a.Name, table(w, v)) })
 			}
 		}
 	}
 }
 
-// results lists other results of the group.
-func (f *familiesOf) results() {
-	if !f.single || !isFloat(f.result) || isOne(f.op, moving) {
+// otherResults lists other results of the group.
+func (s *site) otherResults() {
+	if !s.single || !isFloat(s.result) || isOne(s.op, moving) {
 		return
 	}
 	then := func(op, what string, from float64, said func(p []float64) string) {
-		f.add(fittedCost, what+" the result of "+f.op.Name, 1, said, func(w *writer, o program.Op, p []float64) {
+		s.family(fittedCost, what+" the result of "+s.op.Name, 1, said, func(w *writer, o program.Op, p []float64) {
 			w.after(o, func(w *writer, id program.ID) program.ID { return w.two(op, id, from+p[0]) })
 		})
 	}
 	then("mul", "a factor of", 1, percent)
 	then("add", "a number more than", 0, more)
-	if f.tables[f.group[0]] {
-		f.table(f.op.Out[0], "the result of "+f.op.Name, (*writer).after)
+	if s.tables[s.group[0]] {
+		s.otherTable(s.op.Out[0], "the result of "+s.op.Name, (*writer).after)
 	}
 }
 
-// table lists how the numbers of a constant may be others.
-func (f *familiesOf) table(id program.ID, name string, put func(w *writer, o program.Op, table change)) {
-	x, v := f.base.Value(id), f.Values[id]
+// otherTable lists how the numbers of a constant may be others.
+func (s *site) otherTable(id program.ID, name string, put func(w *writer, o program.Op, table change)) {
+	x, v := s.base.Value(id), s.Values[id]
 	if x == nil || !isFloat(v) || x.Len() < 2 {
 		return
 	}
 	numbers := x.Floats()
 	add := func(what string, n int, number func(i int, y float64, p []float64) float64) {
-		f.add(fittedCost, what+name, n, percent, func(w *writer, o program.Op, p []float64) {
+		s.family(fittedCost, what+name, n, percent, func(w *writer, o program.Op, p []float64) {
 			put(w, o, func(w *writer, _ program.ID) program.ID {
 				return w.table(v.Shape, numbers, func(i int, y float64) float64 { return number(i, y, p) })
 			})

@@ -29,7 +29,7 @@ type fault struct {
 	rank int
 	text string
 	k, v change                       // what is done to keys and values; nil for nothing
-	more int                          // keys and values that stand there then
+	more int                          // how many keys and values stand behind them
 	seen func(line, t, slot int) bool // nil for what the mask allows
 	less float64                      // what a mask that is added takes off what is not seen; 0 for all of it
 }

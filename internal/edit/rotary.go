@@ -28,7 +28,7 @@ func whole(s *site) {
 	}
 	shape := s.shape(s.Ops[at[0]].Out[0])
 	r.columns = shape[len(shape)-1]
-	for _, r := range r.paired() {
+	for _, r.neighbours = range []bool{false, true} {
 		s.addAt("slice", 2, text("all %d columns are turned and not %d%s", r.columns, first, r.how()), at, func(w *writer, o program.Op) {
 			x := of[o.Out[0]]
 			shape := w.shape(x)
@@ -53,7 +53,8 @@ func unturned(s *site) {
 			continue
 		}
 		for _, base := range bases {
-			for _, r := range (rotation{rows: a.keys, columns: q[n+1], scale: 1, base: base}).paired() {
+			r := rotation{rows: a.keys, columns: q[n+1], scale: 1, base: base}
+			for _, r.neighbours = range []bool{false, true} {
 				s.addAt("slice", 3, text("queries and keys are turned, by angles of base %g%s", base, r.how()), []int{a.q.op}, func(w *writer, o program.Op) {
 					key := s.at(a.k)
 					if m := len(k) - 2; a.kAxis == m {
@@ -119,13 +120,7 @@ func (s *site) rotation(columns int) (r rotation, ok bool) {
 	return r, false
 }
 
-// paired are the rotation with both kinds of partners, and how says in words which they are.
-func (r rotation) paired() []rotation {
-	beside := r
-	beside.neighbours = true
-	return []rotation{r, beside}
-}
-
+// how says in words which partners columns have.
 func (r rotation) how() string {
 	if r.neighbours {
 		return ", as neighbours"

@@ -142,12 +142,9 @@ func (s *site) wraps(d, n, length int) {
 // cut exchanges parts one after the other and interleaved ones, where slices along an axis leave nothing of a value: a gate
 // and what it gates may lie otherwise in what both are cut from.
 func (s *site) cut(d, n int) {
-	var at []int
-	for _, i := range s.takers(self(s.op)) {
-		if o := s.Ops[i]; o.Name == "slice" && o.Args.Get("dim") == s.op.Args.Get("dim") {
-			at = append(at, i)
-		}
-	}
+	at := slices.DeleteFunc(s.takers(self(s.op)), func(i int) bool {
+		return s.Ops[i].Name != "slice" || s.Ops[i].Args.Get("dim") != s.op.Args.Get("dim")
+	})
 	q := len(at)
 	if q < 2 || q > mostParts || at[0] != s.group[0] || n%q != 0 {
 		return

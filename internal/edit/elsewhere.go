@@ -95,12 +95,9 @@ func experts(s *site) {
 	}) {
 		n := s.shape(all[0])[0]
 		for _, set := range andEach(all) {
-			name := ""
-			for _, id := range set {
-				name += s.Values[id].Weight + ", "
-			}
+			names := strings.Join(mapped(set, s.name), ", ")
 			add := func(cost int, what string, f change) {
-				s.insteadOf("layout", cost, name+what, set, f).ID = "moe/expert-order"
+				s.insteadOf("layout", cost, names+", "+what, set, f).ID = "moe/expert-order"
 			}
 			next := append(upTo(n)[1:], 0)
 			before := append([]int{n - 1}, upTo(n-1)...)
@@ -121,10 +118,6 @@ func experts(s *site) {
 // records gives what takes a value one that was recorded or made elsewhere, and adds such a value to what the piece makes,
 // or multiplies with it.
 func records(s *site) {
-	taken := map[int]bool{0: true}
-	for _, v := range s.Values {
-		taken[v.Record] = true
-	}
 	n, out := 0, s.Values[s.Out]
 	for _, r := range s.weights {
 		if r.ofModel() || !r.DType.IsFloat() {
@@ -133,7 +126,8 @@ func records(s *site) {
 		s.inPlaceOf(r)
 		ofResult := s.Maker(s.Out) < 0 && out.Record == r.For // it is given on as it is
 		spreads := slices.EqualFunc(r.Shape, out.Shape, func(n, to int) bool { return n == to || n == 1 })
-		if r.For > 0 && !ofResult || r.Made == nil && taken[r.Record] || !isFloat(out) || !spreads {
+		taken := r.Made == nil && slices.ContainsFunc(s.Values, func(v program.Value) bool { return v.Record == r.Record })
+		if r.For > 0 && !ofResult || taken || !isFloat(out) || !spreads {
 			continue
 		}
 		if n++; n > mostRecords {

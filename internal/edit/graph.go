@@ -159,13 +159,8 @@ func groups(p *program.Piece) (out [][]int) {
 	if len(p.Ops) <= mostSingle {
 		out = append(out, slices.Collect(slices.Chunk(all, 1))...)
 	}
-	seen := map[string]bool{}
-	return slices.DeleteFunc(out, func(g []int) bool {
-		k := fmt.Sprint(g)
-		was := seen[k]
-		seen[k] = true
-		return was
-	})
+	same := grouped(out, func(g []int) (string, bool) { return fmt.Sprint(g), true })
+	return mapped(same, func(g [][]int) []int { return g[0] })
 }
 
 // like is the name of an operator with those of its operands: x·2 and x·y are not changed alike.

@@ -192,10 +192,7 @@ func sections(s *site) {
 
 // divided cuts into parts of other sizes, which are selected from and put together as they were.
 func (s *site) divided(splits, selects []int, sizes []int, what string) {
-	var parts []program.ID
-	for _, i := range selects {
-		parts = append(parts, s.Ops[i].Out...)
-	}
+	parts := slices.Concat(mapped(selects, func(i int) []program.ID { return s.Ops[i].Out })...)
 	at := slices.Concat(splits, selects, s.takers(parts...))
 	slices.Sort(at)
 	now := map[program.ID]program.ID{}

@@ -166,11 +166,8 @@ func around(s *site) {
 			all = append(all, r)
 		}
 	}
-	for _, same := range grouped(all, func(r region) (does string, ok bool) {
-		for _, k := range r.at {
-			does += s.Ops[k].Name + " "
-		}
-		return does, true
+	for _, same := range grouped(all, func(r region) (string, bool) {
+		return strings.Join(mapped(r.at, func(k int) string { return s.Ops[k].Name }), " "), true
 	}) {
 		for _, set := range andEach(same) {
 			s.regions(set)

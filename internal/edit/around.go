@@ -1,9 +1,9 @@
 package edit
 
 import (
+	"math"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/program"
@@ -12,97 +12,144 @@ import (
 
 // surroundings are what stands around an edit.
 type surroundings struct {
-	*program.Piece
+	graph
 	Edit
-	op   program.Op   // none where what comes from outside is changed
-	made []program.ID // what is changed
+	op      program.Op   // none where what comes from outside is changed
+	changed []program.ID // what is
 }
 
-// kind is a kind of operators.
-type kind func(o program.Op) bool
+// condition is what may hold around an edit.
+type condition func(c is) bool
 
-func named(names string) kind { return func(o program.Op) bool { return isOne(o, names) } }
+type is = *surroundings
 
-// any reports whether the piece has an operator of some kind, does whether the edit changes one.
-func (c *surroundings) any(of kind) bool { return slices.ContainsFunc(c.Ops, of) }
-
-func (c *surroundings) does(of kind) bool {
-	return of(c.op) || slices.ContainsFunc(c.At, func(i int) bool { return of(c.Ops[i]) })
+func both(all ...condition) condition {
+	return func(c is) bool { return !slices.ContainsFunc(all, func(of condition) bool { return !of(c) }) }
 }
 
-// shape is that of what the changed operator makes; nil for none.
-func (c *surroundings) shape() []int {
-	if len(c.op.Out) == 0 || c.op.Out[0] == program.None {
-		return nil
+func either(any ...condition) condition {
+	return func(c is) bool { return slices.ContainsFunc(any, func(of condition) bool { return of(c) }) }
+}
+
+func not(of condition) condition { return func(c is) bool { return !of(c) } }
+
+// kind is a kind of operators. What takes one takes names as well.
+type kind func(c is, o program.Op) bool
+
+type kindOrNames interface {
+	string | kind | func(c is, o program.Op) bool
+}
+
+func kindOf[K kindOrNames](of K) kind {
+	switch of := any(of).(type) {
+	case string:
+		return func(_ is, o program.Op) bool { return isOne(o, of) }
+	case func(c is, o program.Op) bool:
+		return of
+	default:
+		return of.(kind)
 	}
-	return c.Values[c.op.Out[0]].Shape
 }
 
-// takes reports whether an operator takes a value of some kind, takesOf whether it takes one of some.
-func takes(o program.Op, of func(id program.ID) bool) bool {
-	return slices.ContainsFunc(o.Operands(), of)
-}
-
-func takesOf(o program.Op, ids []program.ID) bool {
-	return takes(o, func(id program.ID) bool { return slices.Contains(ids, id) })
-}
-
-func takesTwo(o program.Op) bool { return len(o.Operands()) > 1 }
-
-func (c *surroundings) takesTwo() bool { return takesTwo(c.op) }
-
-// into reports whether what is changed goes into an operator of some kind, within some operators.
-func (c *surroundings) into(within int, of kind) bool {
-	far := map[program.ID]int{}
-	for _, id := range c.made {
-		far[id] = 1
+// and are operators of some names that are of several kinds, too; or, of one of several.
+func and(names string, all ...kind) kind {
+	return func(c is, o program.Op) bool {
+		return isOne(o, names) && !slices.ContainsFunc(all, func(of kind) bool { return !of(c, o) })
 	}
-	for _, o := range c.Ops {
-		at := within + 1
-		for _, id := range o.Operands() {
-			if d := far[id]; d > 0 {
-				at = min(at, d)
-			}
-		}
-		if at > within {
-			continue
-		}
-		if of(o) {
-			return true
-		}
-		for _, id := range o.Out {
-			far[id] = at + 1
-		}
-	}
-	return false
 }
 
-// makes reports whether an operator takes what another one made that is of some kind, within some operators.
-func (c *surroundings) makes(o program.Op, within int, of kind) bool {
-	return within > 0 && takes(o, func(id program.ID) bool {
-		o := c.maker(id)
-		return o.Name != "" && (of(o) || c.makes(o, within-1, of))
+func or(any ...kind) kind {
+	return func(c is, o program.Op) bool { return slices.ContainsFunc(any, func(of kind) bool { return of(c, o) }) }
+}
+
+// takes are operators that take a value of some kind, and takesMade those that take what one of a kind made, within some
+// operators.
+func takes(of func(c is, id program.ID) bool) kind {
+	return func(c is, o program.Op) bool {
+		return slices.ContainsFunc(o.Operands(), func(id program.ID) bool { return of(c, id) })
+	}
+}
+
+func takesMade[K kindOrNames](within int, of K) kind {
+	k := kindOf(of)
+	return takes(func(c is, id program.ID) bool {
+		o := c.made(id)
+		return o.Name != "" && (k(c, o) || within > 1 && takesMade(within-1, k)(c, o))
 	})
 }
 
-// behind is what a value is made of by some operators.
-func (c *surroundings) behind(id program.ID, by string) program.ID {
-	for o := c.maker(id); isOne(o, by); o = c.maker(id) {
-		id = o.Operands()[0]
-	}
-	return id
+// op holds where the operator that is changed first is of a kind, and from, where it takes what such an operator made.
+func op[K kindOrNames](of K) condition {
+	k := kindOf(of)
+	return func(c is) bool { return k(c, c.op) }
 }
 
-func (c *surroundings) maker(id program.ID) program.Op { return maker(c.Piece, id) }
+func from[K kindOrNames](within int, of K) condition { return op(takesMade(within, of)) }
 
-// learned returns how many axes a weight has that an operator takes as it stands, or by a view of it; 0 for none.
-func (c *surroundings) learned(o program.Op) int {
-	for _, id := range o.Operands() {
-		if v := c.Values[c.behind(id, "view expand slice unsqueeze transpose _to_copy select index")]; v.Weight != "" {
-			return max(axesOf(v), 1)
-		}
+// has holds where the piece has an operator of a kind, and does where the edit changes one.
+func has[K kindOrNames](of K) condition {
+	k := kindOf(of)
+	return func(c is) bool {
+		return slices.ContainsFunc(c.Ops, func(o program.Op) bool { return k(c, o) })
 	}
-	return 0
+}
+
+func does[K kindOrNames](of K) condition {
+	k := kindOf(of)
+	return func(c is) bool {
+		return k(c, c.op) || slices.ContainsFunc(c.At, func(i int) bool { return k(c, c.Ops[i]) })
+	}
+}
+
+// into holds where what is changed goes into an operator of a kind, within some operators, and reaches, however far away.
+func into[K kindOrNames](within int, of K) condition {
+	k := kindOf(of)
+	return func(c is) bool {
+		far := map[program.ID]int{}
+		for _, id := range c.changed {
+			far[id] = 1
+		}
+		for _, o := range c.Ops {
+			at := within + 1
+			for _, id := range o.Operands() {
+				if d := far[id]; d > 0 {
+					at = min(at, d)
+				}
+			}
+			if at > within {
+				continue
+			}
+			if k(c, o) {
+				return true
+			}
+			for _, id := range o.Out {
+				far[id] = at + 1
+			}
+		}
+		return false
+	}
+}
+
+func reaches(names string) condition { return into(math.MaxInt32, names) }
+
+// outs holds where the changed operator makes so many results, and learned where it takes a weight of so many axes.
+func outs(from, to int) condition {
+	return func(c is) bool { return from <= len(c.op.Out) && len(c.op.Out) <= to }
+}
+
+func learned(from, to int) condition { return op(ofLearned(from, to)) }
+
+// ofLearned are operators that take a weight of so many axes as it stands, or by a view of it.
+func ofLearned(from, to int) kind {
+	return func(c is, o program.Op) bool {
+		for _, id := range o.Operands() {
+			if v := c.Values[c.behind(id, "view expand slice unsqueeze transpose _to_copy select index")]; v.Weight != "" {
+				n := max(axesOf(v), 1)
+				return from <= n && n <= to
+			}
+		}
+		return false
+	}
 }
 
 // axesOf counts the axes of several elements.
@@ -113,6 +160,12 @@ func axesOf(v program.Value) (axes int) {
 	return axes
 }
 
+// resultShape is that of what the changed operator makes; nil for none.
+func (c *surroundings) resultShape() []int {
+	v, _ := c.resultOf(c.op)
+	return v.Shape
+}
+
 // target is the layer whose record the piece makes; "" where that is not known.
 func (c *surroundings) target() string {
 	if c.Of == nil {
@@ -121,42 +174,49 @@ func (c *surroundings) target() string {
 	return c.Of.Ports[c.Target].Layer
 }
 
+// What the conditions below and the table ask for again and again.
+var (
+	takesTwo     kind = func(_ is, o program.Op) bool { return len(o.Operands()) > 1 }
+	takesChanged kind = func(c is, o program.Op) bool { return takesOf(o, c.op.Out) }
+	isChanged    kind = func(c is, o program.Op) bool { return slices.Equal(o.Out, c.op.Out) }
+	takesVector       = takes(func(c is, id program.ID) bool { v := c.Values[id]; return v.Weight != "" && len(v.Shape) == 1 })
+	sum               = and("add", takesTwo)
+	compares          = and(comparing, takesTwo) // positions
+	normed            = and("mul", takesMade(toRoot, "rsqrt"))
+	gate              = and("mul", takesMade(1, "silu"))
+	ofTwo             = op(takesTwo)
+	summed            = into(1, sum)                                       // as it stands
+	projected         = into(toCompare, and(multiplying, ofLearned(2, 9))) // by a weight
+	compared          = either(op(compares), from(toScores, compares))
+	gates             = either(op(gate), from(1, gate))
+	takesWeighed      = from(1, and("mul", ofLearned(1, 9)))
+)
+
+func takesOf(o program.Op, ids []program.ID) bool {
+	return slices.ContainsFunc(o.Operands(), func(id program.ID) bool { return slices.Contains(ids, id) })
+}
+
 // --- norms and activations
 
-// gatesItself reports whether a factor stands in x·sigmoid(a·x).
-func (c *surroundings) gatesItself() bool {
-	return c.any(func(o program.Op) bool {
-		return o.Name == "mul" && takesOf(o, c.op.Operands()) &&
-			c.makes(o, 1, func(of program.Op) bool { return of.Name == "sigmoid" && takesOf(of, c.op.Out) })
-	})
-}
+// gatesItself holds where a factor stands in x·sigmoid(a·x).
+var gatesItself = has(and("mul", takesMade(1, and("sigmoid", takesChanged)),
+	func(c is, o program.Op) bool { return takesOf(o, c.op.Operands()) }))
 
-// gains reports whether an operator makes, of a weight of one axis, the factor of what was normed; or takes that
-// factor.
-func (c *surroundings) gains() bool {
-	ofWeight := func(o program.Op) bool {
-		return takes(o, func(id program.ID) bool { v := c.Values[id]; return v.Weight != "" && len(v.Shape) == 1 })
-	}
-	rooted := func(o program.Op) bool { return o.Name == "mul" && c.makes(o, toRoot, named("rsqrt")) }
-	switch {
-	case !isOne(c.op, "add mul"):
-		return false
-	case rooted(c.op): // without a weight it is the norm itself
-		return c.makes(c.op, 1, func(o program.Op) bool { return o.Name == "add" && ofWeight(o) })
-	}
-	return ofWeight(c.op) && c.any(func(o program.Op) bool { return rooted(o) && takesOf(o, c.op.Out) })
-}
+// gains holds where the operator makes, of a weight of one axis, the factor of what was normed; or takes that factor.
+var gains = either(
+	op(and("add mul", normed, takesMade(1, and("add", takesVector)))), // without a weight it is the norm itself
+	both(op(and("add mul", takesVector)), not(op(normed)), has(and("mul", normed, takesChanged))))
 
-// caps reports whether the edited operator is one of c·tanh(x/c), with a number c.
+// caps holds where the edit changes one operator of c·tanh(x/c), with a number c.
 func (c *surroundings) caps() bool {
-	scales := func(o program.Op) bool { return isOne(o, "mul div") && !takesTwo(o) }
+	scales := func(i int) bool { return i >= 0 && isOne(c.Ops[i], "mul div") && len(c.Operands(i)) < 2 }
 	for i, o := range c.Ops {
 		if o.Name != "tanh" {
 			continue
 		}
-		before := c.Maker(o.Operands()[0])
-		behind := slices.IndexFunc(c.Ops, func(x program.Op) bool { return scales(x) && takesOf(x, o.Out) })
-		if before >= 0 && scales(c.Ops[before]) && behind >= 0 && slices.ContainsFunc(c.At, func(at int) bool { return at == before || at == i || at == behind }) {
+		before, behind := c.Maker(o.Operands()[0]), slices.DeleteFunc(c.takers(o.Out...), func(t int) bool { return !scales(t) })
+		if scales(before) && len(behind) > 0 &&
+			slices.ContainsFunc([]int{before, i, behind[0]}, func(at int) bool { return slices.Contains(c.At, at) }) {
 			return true
 		}
 	}
@@ -165,13 +225,9 @@ func (c *surroundings) caps() bool {
 
 // --- weights
 
-// scales reports whether the weight that is changed is that of a norm, maybe as another type.
-func (c *surroundings) scales() bool {
-	return c.any(func(o program.Op) bool {
-		return takes(o, func(id program.ID) bool { return c.Values[c.behind(id, "_to_copy add view")].Weight == c.Weight }) &&
-			(isOne(o, norming) || c.makes(o, toNorm, named("rsqrt")))
-	})
-}
+// scales holds where the weight that is changed is that of a norm, maybe as another type.
+var scales = has(and("*", or(kindOf(norming), takesMade(toNorm, "rsqrt")),
+	takes(func(c is, id program.ID) bool { return c.Values[c.behind(id, "_to_copy add view")].Weight == c.Weight })))
 
 // ofSibling reports whether the weight that is read is one beside its own, in the same layer.
 func (c *surroundings) ofSibling() bool {
@@ -179,16 +235,9 @@ func (c *surroundings) ofSibling() bool {
 	return ok && role(own) != role(to) && slices.Equal(numbersIn(own), numbersIn(to))
 }
 
-func (c *surroundings) unnumbered() bool { return len(numbersIn(c.Text)) == 0 }
-
-// numbersIn lists the numbers in a name.
-func numbersIn(name string) []string {
-	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsDigit(r) })
-}
-
 // widens reports whether the piece makes more of each row than it takes, as gates do and queries do not.
 func (c *surroundings) widens() bool {
-	out := c.Values[c.Out].Shape
+	out := c.shape(c.Out)
 	n := len(out)
 	return n > 0 && slices.ContainsFunc(c.Values, func(v program.Value) bool {
 		return v.Record > 0 && len(v.Shape) == n && v.Shape[n-1] < out[n-1]
@@ -205,65 +254,46 @@ func (c *surroundings) convolved() bool {
 	return slices.ContainsFunc(c.Takers, func(i int) bool { return c.Ops[i].Name == "convolution" })
 }
 
-// summed reports whether what is changed is added to something as it stands; isBias, in a product, too.
-func (c *surroundings) summed() bool {
-	return c.into(1, func(o program.Op) bool { return o.Name == "add" && takesTwo(o) })
-}
-
-func (c *surroundings) isBias() bool {
-	return c.any(func(o program.Op) bool {
-		return slices.ContainsFunc(o.Args, func(a program.Arg) bool {
-			id, ok := a.Value.(program.ID)
-			return ok && slices.Contains(c.made, id) && (o.Name == "add" || isBias(o, a) && !isOne(o, norming))
-		})
+// added holds where what is changed is added to something as it stands, or in a product.
+var added = has(func(c is, o program.Op) bool {
+	return slices.ContainsFunc(tensors(o), func(x operand) bool {
+		return slices.Contains(c.changed, x.id) && (o.Name == "add" || isBias(o, x.name) && !isOne(o, norming))
 	})
-}
+})
 
 // recordedFrom holds where the operator takes what another one made, which the piece takes as it was recorded.
 func recordedFrom(name string) condition {
-	return func(c *surroundings) bool {
-		return takes(c.op, func(id program.ID) bool {
-			r := c.Values[id].Record
-			if r == 0 || c.Of == nil {
-				return false
-			}
-			m := c.Of.Maker(c.Of.Ports[r-1].Value)
-			return m >= 0 && c.Of.Ops[m].Name == name
-		})
-	}
+	return op(takes(func(c is, id program.ID) bool {
+		r := c.Values[id].Record
+		if r == 0 || c.Of == nil {
+			return false
+		}
+		m := c.Of.Maker(c.Of.Ports[r-1].Value)
+		return m >= 0 && c.Of.Ops[m].Name == name
+	}))
 }
 
 // --- attention
 
-// projected reports whether what is changed goes into a product with a weight.
-func (c *surroundings) projected() bool {
-	return c.into(toCompare, func(o program.Op) bool { return isOne(o, multiplying) && c.learned(o) > 1 })
-}
-
-// compared reports whether the edited operator compares positions, or takes what comes of that.
-func (c *surroundings) compared() bool {
-	of := func(o program.Op) bool { return isOne(o, comparing) && takesTwo(o) }
-	return of(c.op) || c.makes(c.op, toScores, of)
-}
-
 // bools reports whether the operator makes a mask.
 func (c *surroundings) bools() bool {
-	return len(c.op.Out) == 1 && c.shape() != nil && c.Values[c.op.Out[0]].DType == tensor.Bool
+	v, single := c.resultOf(c.op)
+	return single && v.DType == tensor.Bool
 }
 
 // ofAllHeads reports whether what is changed has no axis of heads: of the scores of an attention it is the same for all.
 func (c *surroundings) ofAllHeads() bool {
-	if len(c.made) != 1 || int(c.made[0]) >= len(c.Values) {
+	if len(c.changed) != 1 || int(c.changed[0]) >= len(c.Values) {
 		return false
 	}
-	s := c.Values[c.made[0]].Shape
+	s := c.shape(c.changed[0])
 	return len(s) == 2 || len(s) == 4 && s[1] == 1
 }
 
 // scored reports whether what an operator makes is added to the scores of an attention: it comes to a softmax through a
 // sum and through no product.
 func (c *surroundings) scored() bool {
-	made, added := c.made, false
+	made, added := c.changed, false
 	for range toScores {
 		var next []program.ID
 		for _, o := range c.Ops {
@@ -283,36 +313,24 @@ func (c *surroundings) scored() bool {
 
 // --- rotations
 
-// rotates reports whether an operator adds what is turned by a sine to what is turned by a cosine: x·cos + (−b, a)·sin; or
-// puts a·cos − b·sin and b·cos + a·sin together.
-func (c *surroundings) rotates(o program.Op) bool {
-	ofProducts := func(name string) kind {
-		return func(o program.Op) bool {
-			return o.Name == name && takesTwo(o) && !takes(o, func(id program.ID) bool { return c.maker(id).Name != "mul" })
-		}
-	}
-	if isOne(o, "cat stack") {
-		return c.makes(o, 1, ofProducts("sub")) && c.makes(o, 1, ofProducts("add"))
-	}
-	return o.Name == "add" && takesTwo(o) && c.makes(o, 1, named("mul")) &&
-		c.makes(o, 2, func(o program.Op) bool { return o.Name == "cat" && c.makes(o, 1, named("neg")) })
-}
+// rotates are operators that add what is turned by a sine to what is turned by a cosine: x·cos + (−b, a)·sin; or put
+// a·cos − b·sin and b·cos + a·sin together.
+var rotates = or(and("cat stack", takesMade(1, ofProducts("sub")), takesMade(1, ofProducts("add"))),
+	and("add", takesTwo, takesMade(1, "mul"), takesMade(2, and("cat", takesMade(1, "neg")))))
 
-// rotation reports whether the changed operator makes what is rotated, or puts it together with what is not.
-func (c *surroundings) rotation() bool {
-	return c.rotates(c.op) || c.op.Name == "cat" && c.makes(c.op, 1, c.rotates)
-}
-
-// rotatesPart reports whether what is changed cuts rows into a part that is rotated and one that is not, which are put
-// together after it.
-func (c *surroundings) rotatesPart() bool {
-	return isOne(c.op, cutting) && c.any(func(o program.Op) bool {
-		return o.Name == "cat" && !c.rotates(o) && c.makes(o, 2, c.rotates) && c.makes(o, 2, c.isOp)
+func ofProducts(name string) kind {
+	return and(name, takesTwo, func(c is, o program.Op) bool {
+		return !slices.ContainsFunc(o.Operands(), func(id program.ID) bool { return c.made(id).Name != "mul" })
 	})
 }
 
-// isOp reports whether an operator is the changed one.
-func (c *surroundings) isOp(o program.Op) bool { return slices.Equal(o.Out, c.op.Out) }
+// makesRotated holds where the changed operator makes what is rotated, or puts it together with what is not; rotatesPart,
+// where it cuts rows into a part that is rotated and one that is not, which are put together after it.
+var (
+	makesRotated = op(or(rotates, and("cat", takesMade(1, rotates))))
+	rotatesPart  = both(op(cutting), has(and("cat", takesMade(2, rotates), takesMade(2, isChanged),
+		func(c is, o program.Op) bool { return !rotates(c, o) })))
+)
 
 // --- blocks
 
@@ -323,23 +341,21 @@ func (c *surroundings) ofBlock() bool {
 		!slices.ContainsFunc(c.At, func(i int) bool { return label.Block(c.Ops[i].Layer) != block })
 }
 
-// modulates reports whether an operator multiplies rows with numbers that are the same for all of them, or adds these, and
-// they are no weight; cutsModulation, whether the changed one cuts these numbers.
-func (c *surroundings) modulates(o program.Op) bool {
-	if !isOne(o, "mul add") || len(o.Out) != 1 || c.into(len(c.Ops), named("_softmax")) {
+// modulates are operators that multiply rows with numbers that are the same for all of them, or add these, and they are no
+// weight; cutsModulation holds where the changed one cuts these numbers.
+func modulates(c is, o program.Op) bool {
+	if !isOne(o, "mul add") || len(o.Out) != 1 || reaches("_softmax")(c) {
 		return false
 	}
-	all := c.Values[o.Out[0]].Shape
+	all := c.shape(o.Out[0])
 	n := len(all)
-	return n > 2 && takes(o, func(id program.ID) bool {
+	return n > 2 && slices.ContainsFunc(o.Operands(), func(id program.ID) bool {
 		v := c.Values[id]
 		return v.Weight == "" && len(v.Shape) == n && v.Shape[n-1] == all[n-1] && v.Shape[n-2] == 1 && all[n-2] > 1
 	})
 }
 
-func (c *surroundings) cutsModulation() bool {
-	return isOne(c.op, cutting) && c.any(func(o program.Op) bool { return c.modulates(o) && c.makes(o, 1, c.isOp) })
-}
+var cutsModulation = both(op(cutting), has(and("mul add", modulates, takesMade(1, isChanged))))
 
 // ofOtherPass reports whether a value of another forward pass is taken in the place of one of its own.
 func (c *surroundings) ofOtherPass() bool {
@@ -351,36 +367,32 @@ func (c *surroundings) ofOtherPass() bool {
 	}
 	own, taken := pass(c.At[0]), c.op.Operands()
 	return slices.ContainsFunc(c.Patch.Ops[c.At[0]], func(o program.Op) bool {
-		return takes(o, func(id program.ID) bool {
+		return slices.ContainsFunc(o.Operands(), func(id program.ID) bool {
 			return int(id) < len(c.Values) && c.Maker(id) >= 0 && !slices.Contains(taken, id) && pass(c.Maker(id)) != own
 		})
 	})
 }
 
-// ofOneRow reports whether the piece only moves numbers, and takes one row of several.
-func (c *surroundings) ofOneRow() bool {
-	return !c.any(func(o program.Op) bool { return !isOne(o, moving) }) && c.any(func(o program.Op) bool {
-		x := self(o)
-		if x == program.None || len(o.Out) != 1 {
-			return false
-		}
-		all, to, d := c.Values[x].Shape, c.Values[o.Out[0]].Shape, intOf(o, "dim")
-		return d > 0 && d < len(all)-1 && all[d] > 1 && (len(to) < len(all) || to[d] == 1) && to[len(to)-1] == all[len(all)-1]
-	})
-}
+// ofOneRow holds where the piece only moves numbers, and takes one row of several.
+var ofOneRow = both(not(has(func(_ is, o program.Op) bool { return !isOne(o, moving) })), has(func(c is, o program.Op) bool {
+	x := self(o)
+	if x == program.None || len(o.Out) != 1 {
+		return false
+	}
+	all, to, d := c.shape(x), c.shape(o.Out[0]), intOf(o, "dim")
+	return d > 0 && d < len(all)-1 && all[d] > 1 && (len(to) < len(all) || to[d] == 1) && to[len(to)-1] == all[len(all)-1]
+}))
 
 // ofExpert reports whether the piece is of one of several layers that the code calls in which the edit takes a value.
 func (c *surroundings) ofExpert() bool {
 	from := label.Name(c.From)
 	for up := label.Name(c.target()); up != "" && from != ""; up = label.Parent(up) {
-		if name := up[strings.LastIndexByte(up, '.')+1:]; strings.Trim(name, "0123456789") == "" {
+		if strings.Trim(label.Last(up), "0123456789") == "" {
 			return label.Parent(label.Parent(up)) == from || label.Parent(up) == from
 		}
 	}
 	return false
 }
-
-// --- scans
 
 // besideScan reports whether the part of a block that the piece belongs to scans: what it keeps decays by exponentials.
 func (c *surroundings) besideScan() bool {
@@ -395,38 +407,22 @@ func (c *surroundings) besideScan() bool {
 	return has("exp") && has("softplus cumsum maximum") && !has("_softmax topk")
 }
 
-// gates reports whether the changed operator multiplies with an activation, or takes what did.
-func (c *surroundings) gates() bool {
-	gate := func(o program.Op) bool { return o.Name == "mul" && c.makes(o, 1, named("silu")) }
-	return gate(c.op) || c.makes(c.op, 1, gate)
-}
-
-// takesWeighed reports whether the changed operator takes a product with a weight.
-func (c *surroundings) takesWeighed() bool {
-	return c.makes(c.op, 1, func(o program.Op) bool { return o.Name == "mul" && c.learned(o) > 0 })
-}
-
 // --- what is approximate by intent
 
-// standsFor reports whether the edit is of a sum or product with whole numbers that stand for others, code · step + zero.
-func (c *surroundings) standsFor() bool { return c.madeBy(named("round")) }
+// madeBy holds where an operand is what an operator of some kind made, maybe times a number, cut off, in another shape or
+// type: standsFor, of whole numbers that stand for others, code · step + zero.
+func madeBy[K kindOrNames](of K) condition {
+	made := kindOf(of)
+	return both(either(ofTwo, func(c is) bool { return c.Kind == "scalar" }),
+		op(takes(func(c is, id program.ID) bool { return made(c, c.made(c.behind(id, "mul clamp view _to_copy"))) })))
+}
 
-// addsLowRank reports whether the edit is of what adds an adapter of low rank, or scales it: it multiplies what a product
+var standsFor = madeBy("round")
+
+// addsLowRank holds where the edit is of what adds an adapter of low rank, or scales it: it multiplies what a product
 // made that has less than half as many columns as goes into the one and comes out of the other.
-func (c *surroundings) addsLowRank() bool {
-	columns := func(id program.ID) int { s := c.Values[id].Shape; return s[len(s)-1] }
-	return c.madeBy(func(o program.Op) bool {
-		if o.Name != "mm" {
-			return false
-		}
-		last := c.maker(c.behind(o.Operands()[0], "view _to_copy"))
-		return last.Name == "mm" && 2*columns(last.Out[0]) < min(columns(last.Operands()[0]), columns(o.Out[0]))
-	})
-}
-
-// madeBy reports whether an operand is what an operator of some kind made, maybe times a number, cut off, in
-// another shape or type.
-func (c *surroundings) madeBy(is kind) bool {
-	return (takesTwo(c.op) || c.Kind == "scalar") &&
-		takes(c.op, func(id program.ID) bool { return is(c.maker(c.behind(id, "mul clamp view _to_copy"))) })
-}
+var addsLowRank = madeBy(and("mm", func(c is, o program.Op) bool {
+	columns := func(id program.ID) int { s := c.shape(id); return s[len(s)-1] }
+	last := c.made(c.behind(o.Operands()[0], "view _to_copy"))
+	return last.Name == "mm" && 2*columns(last.Out[0]) < min(columns(last.Operands()[0]), columns(o.Out[0]))
+}))

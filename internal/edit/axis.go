@@ -8,24 +8,23 @@ import (
 
 // axes makes an operator work along others.
 func axes(s *site) {
-	o := s.first()
-	_, ids := tensors(o)
-	if len(ids) == 0 {
+	if len(s.operands) == 0 {
 		return
 	}
-	rank := len(s.shape(ids[0]))
-	for _, a := range o.Args {
+	x := s.operands[0].id
+	rank := len(s.shape(x))
+	for _, a := range s.op.Args {
 		if !slices.Contains([]string{"dim", "dim0", "dim1"}, a.Name) {
 			continue
 		}
 		set := func(v any) {
-			s.add("axis", 2, text("%s of %s: %v → %v", a.Name, o.Name, a.Value, v), func(w *writer, o program.Op) {
+			s.add("axis", 2, text("%s of %s: %v → %v", a.Name, s.op.Name, a.Value, v), func(w *writer, o program.Op) {
 				over, list := v.([]int)
 				if keeps, _ := o.Args.Get("keepdim").(bool); !list || !keeps || len(o.Out) != 1 {
 					w.give(o, a.Name, v)
 					return
 				}
-				shape := w.shape(ids[0])
+				shape := w.shape(x)
 				for _, d := range over {
 					shape[d] = 1
 				}
@@ -33,13 +32,16 @@ func axes(s *site) {
 			})
 		}
 		for d := range rank {
-			if _, list := a.Value.([]int); list {
+			switch v := a.Value.(type) {
+			case int:
+				if d != v && d != v+rank {
+					set(d)
+				}
+			case []int:
 				set([]int{d})
 				for e := range d {
 					set([]int{e, d})
 				}
-			} else if v, ok := a.Value.(int); ok && d != v && d != v+rank {
-				set(d)
 			}
 		}
 	}
@@ -47,32 +49,32 @@ func axes(s *site) {
 
 // parts takes others of a tensor: of a slice, a selection, a split.
 func parts(s *site) {
-	o := s.first()
-	_, ids := tensors(o)
-	if len(ids) == 0 || len(s.shape(ids[0])) == 0 {
+	if len(s.operands) == 0 || len(s.shape(s.operands[0].id)) == 0 {
 		return
 	}
-	d := axis(o, len(s.shape(ids[0])))
-	n := s.shape(ids[0])[d]
-	switch o.Name {
+	shape := s.shape(s.operands[0].id)
+	d := axis(s.op, len(shape))
+	n := shape[d]
+	switch s.op.Name {
 	case "slice":
-		s.slices(o, d, n)
-		s.cut(o, d, n)
+		s.slices(d, n)
+		s.cut(d, n)
 	case "select":
-		index := intOf(o, "index")
+		index := intOf(s.op, "index")
 		for _, i := range []int{0, 1, 2, 3, index - 1, index + 1, n - 1} {
 			if i != index && i >= 0 && i < n && i != index+n {
 				s.given("slice", 2, text("index %d → %d", index, i), "index", i)
 			}
 		}
 	case "split", "split_with_sizes", "unbind":
-		if len(o.Out) < 2 || slices.Contains(o.Out, program.None) {
+		out := s.op.Out
+		if len(out) < 2 || slices.Contains(out, program.None) {
 			return
 		}
-		for _, p := range orders(len(o.Out)) {
+		for _, p := range orders(len(out)) {
 			s.add("slice", 2, text("parts in the order %v", p), func(w *writer, o program.Op) { w.reordered(o, d, p) })
 		}
-		if n%len(o.Out) == 0 && o.Name != "unbind" {
+		if n%len(out) == 0 && s.op.Name != "unbind" {
 			s.add("slice", 2, "parts one after the other → interleaved", func(w *writer, o program.Op) {
 				for i, id := range o.Out {
 					w.part(o, d, i, n, len(o.Out), id)
@@ -88,18 +90,17 @@ func parts(s *site) {
 }
 
 // slices takes as much from elsewhere along an axis of n.
-func (s *site) slices(o program.Op, d, n int) {
-	v, _ := s.result(o)
-	if d >= len(v.Shape) || v.Shape[d] == 0 {
+func (s *site) slices(d, n int) {
+	if d >= len(s.result.Shape) || s.result.Shape[d] == 0 {
 		return
 	}
-	length := v.Shape[d]
-	s.wraps(o, d, n, length)
-	from := max(intOf(o, "start"), 0)
-	take := func(what string, from, to, step int) {
-		if from >= 0 && to <= n {
-			s.add("slice", 2, what, func(w *writer, o program.Op) {
-				w.run(o, o.Name, with(o.Args, "start", from, "end", to, "step", step))
+	length := s.result.Shape[d]
+	s.wraps(d, n, length)
+	from := max(intOf(s.op, "start"), 0)
+	take := func(what string, at, to, step int) {
+		if at >= 0 && to <= n {
+			s.add("slice", 2, text("from %d → %s %d", from, what, at), func(w *writer, o program.Op) {
+				w.run(o, o.Name, with(o.Args, "start", at, "end", to, "step", step))
 			})
 		}
 	}
@@ -110,19 +111,19 @@ func (s *site) slices(o program.Op, d, n int) {
 	slices.Sort(starts)
 	for _, at := range slices.Compact(starts) {
 		if at != from {
-			take(text("from %d → from %d", from, at), at, at+length, 1)
+			take("from", at, at+length, 1)
 		}
 	}
 	if q := n / length; n%length == 0 && q > 1 {
 		for at := range q {
-			take(text("from %d → every %dth from %d", from, q, at), at, n, q)
+			take(text("every %dth from", q), at, n, q)
 		}
 	}
 }
 
 // wraps adds what is cut off after a convolution by Fourier transforms to its beginning: nothing was padded for it.
-func (s *site) wraps(o program.Op, d, n, length int) {
-	if s.made(self(o)).Name != "_fft_c2r" || n == length {
+func (s *site) wraps(d, n, length int) {
+	if s.made(self(s.op)).Name != "_fft_c2r" || n == length {
 		return
 	}
 	s.add("slice", 2, "the convolution wraps around", func(w *writer, o program.Op) {
@@ -140,13 +141,10 @@ func (s *site) wraps(o program.Op, d, n, length int) {
 
 // cut exchanges parts one after the other and interleaved ones, where slices along an axis leave nothing of a value: a gate
 // and what it gates may lie otherwise in what both are cut from.
-func (s *site) cut(first program.Op, d, n int) {
-	var at []int
-	for i, o := range s.Ops {
-		if o.Name == "slice" && self(o) == self(first) && o.Args.Get("dim") == first.Args.Get("dim") {
-			at = append(at, i)
-		}
-	}
+func (s *site) cut(d, n int) {
+	at := slices.DeleteFunc(s.takers(self(s.op)), func(i int) bool {
+		return s.Ops[i].Name != "slice" || s.Ops[i].Args.Get("dim") != s.op.Args.Get("dim")
+	})
 	q := len(at)
 	if q < 2 || q > mostParts || at[0] != s.group[0] || n%q != 0 {
 		return
@@ -154,21 +152,22 @@ func (s *site) cut(first program.Op, d, n int) {
 	each, strided, joined := n/q, true, true
 	for k, i := range at {
 		start, step := intOf(s.Ops[i], "start"), intOf(s.Ops[i], "step")
-		v, _ := s.result(s.Ops[i])
+		v, _ := s.resultOf(s.Ops[i])
 		strided = strided && start == k && step == q
 		joined = joined && start == k*each && step == 1 && v.Shape[d] == each
 	}
-	rewrite := func(what string, is bool, from, size, step int) {
-		if !is {
-			return
-		}
+	rewrite := func(what string, from, size, step int) {
 		s.addAt("slice", 2, what, at, func(w *writer, o program.Op) {
 			k := slices.IndexFunc(at, func(i int) bool { return s.Ops[i].Out[0] == o.Out[0] })
 			w.part(o, d, k*from, min(k*from+size, n), step, o.Out[0])
 		})
 	}
-	rewrite("parts interleaved → one after the other", strided, each, each, 1)
-	rewrite("parts one after the other → interleaved", joined, 1, n, q)
+	if strided {
+		rewrite("parts interleaved → one after the other", each, each, 1)
+	}
+	if joined {
+		rewrite("parts one after the other → interleaved", 1, n, q)
+	}
 }
 
 // part writes an operator that takes a part of what another one takes.
@@ -178,22 +177,21 @@ func (w *writer) part(o program.Op, d, start, end, step int, out program.ID) {
 
 // reordered cuts a tensor into the same parts, which stand there in another order.
 func (w *writer) reordered(o program.Op, d int, order []int) {
-	switch {
-	case w.unless(len(o.Out) == len(order)):
-	case o.Name == "unbind":
+	w.needs(len(o.Out) == len(order))
+	if o.Name == "unbind" {
 		out := slices.Clone(o.Out)
 		for i, k := range order {
 			out[k] = o.Out[i]
 		}
 		o.Out = out
 		w.ops = append(w.ops, o)
-	default:
-		at := 0
-		for _, k := range order {
-			n := w.s.shape(o.Out[k])[d]
-			w.part(o, d, at, at+n, 1, o.Out[k])
-			at += n
-		}
+		return
+	}
+	at := 0
+	for _, k := range order {
+		n := w.s.shape(o.Out[k])[d]
+		w.part(o, d, at, at+n, 1, o.Out[k])
+		at += n
 	}
 }
 

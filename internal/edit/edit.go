@@ -1,7 +1,13 @@
+// Package edit lists the small changes of a piece of the reference's program that may be what a candidate
+// does: an operator left out, another one of its family, another number, axis, operand, order of elements.
+// Each kind of change is one small rule, and none knows a model.
+//
+// An edit is a program, too: a few operators in the place of one. So replay needs to know nothing of edits.
 package edit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,10 +30,9 @@ type Edit struct {
 	Takers []int        // operators that take what comes from outside and is changed
 	Fitted bool         // its numbers were found from what the candidate has
 	Number float64      // that stands in the place of another; 0 for other kinds
-	// Weight names the weight that is changed, or in whose place another is read.
-	Weight string
-	ID     string // its name for people, where what stands around it does not tell; see [Label]
-	Parts  []Edit // the two that are made together; none for one
+	Weight string       // that is changed, or in whose place another is read
+	ID     string       // its name for people, where what stands around it does not tell; see [Label]
+	Parts  []Edit       // the two that are made together; none for one
 	Patch  replay.Patch
 }
 
@@ -48,27 +53,31 @@ func Key(p *program.Piece, e Edit) string {
 	return key
 }
 
-// kinds are all kinds of edits. Each lists those of a group of operators that are changed alike.
-var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored, chosen, order, twice,
-	results, roundings, clamps, convolutions, tables, resampled, turned}
-
-// wholes are kinds that are about the whole piece.
-var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole, unturned, modules, experts, spaced,
-	grids, all, states, forgets}
-
-// site is a group of operators, and what an edit of them may use.
-type site struct {
-	*replay.Base
-	weights []Weight
-	groups  [][]int
-	group   []int
-	tables  []bool                   // by operator: it is made of constants alone, as a table of positions
-	looped  []bool                   // by operator: it runs several times in a loop
-	sizes   []int                    // of axes in the piece: numbers often come from them
-	fed     *Fed                     // nil where forward passes were not laid out as one
-	read    map[program.ID][]float64 // elements of values
-	out     []Edit
-	skipped int // how often a kind could not list its edits
+// Both is two edits of a piece together; nil where they change one operator.
+func Both(p *program.Piece, a, b *Edit) *Edit {
+	moved := func(id program.ID) program.ID { // values that b makes follow those that a makes
+		if int(id) >= len(p.Values) {
+			id += program.ID(len(a.Patch.Made))
+		}
+		return id
+	}
+	patch := replay.Patch{Ops: maps.Clone(a.Patch.Ops), Made: slices.Concat(a.Patch.Made, b.Patch.Made),
+		Late: map[program.ID]func() (*replay.Array, error){}}
+	for i, ops := range b.Patch.Ops {
+		if _, ok := patch.Ops[i]; ok && i != replay.Outside {
+			return nil
+		}
+		for _, o := range ops {
+			o.Args, o.Out = o.Args.Map(moved), mapped(o.Out, moved)
+			patch.Ops[i] = append(slices.Clip(patch.Ops[i]), o)
+		}
+	}
+	maps.Copy(patch.Late, a.Patch.Late)
+	for id, f := range b.Patch.Late {
+		patch.Late[moved(id)] = f
+	}
+	return &Edit{Kind: a.Kind, Text: a.Text + " and " + b.Text, Cost: a.Cost + b.Cost, At: slices.Concat(a.At, b.At),
+		Parts: []Edit{*a, *b}, Patch: patch}
 }
 
 // Weight is what a piece does not take, and an edit may let it take: a weight of the model; what the candidate has for a
@@ -88,80 +97,104 @@ type Weight struct {
 // ofModel reports whether it is a weight of the model.
 func (w *Weight) ofModel() bool { return w.Record == 0 && w.Made == nil }
 
+// kinds are all kinds of edits. Each lists those of a group of operators that are changed alike.
+var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored,
+	chosen, order, twice, results, roundings, clamps, convolutions, tables, resampled, turned}
+
+// wholes are kinds that are about the whole piece.
+var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole,
+	unturned, modules, experts, spaced, grids, all, states, forgets}
+
 // List lists the edits of a piece, those of the lowest cost first. weights are those of the model that
 // may be read in place of another. fed says which forward pass is wrong, where several were laid out as one; else it is nil.
 // A kind that cannot read what stands there lists nothing of it: skipped is how often that was.
 func List(b *replay.Base, weights []Weight, fed *Fed) (edits []Edit, skipped int) {
 	s := newSite(b, weights)
 	s.fed = fed
-	for _, s.group = range s.groups {
+	for _, group := range s.groups {
+		s.on(group)
 		for _, kind := range kinds {
 			s.list(kind)
 		}
 	}
 	for _, g := range ofNumber(b.Piece) {
-		s.group = g.at
+		s.on(g.at)
 		s.list(numbers)
 	}
 	for _, kind := range wholes {
 		s.list(kind)
 	}
-	slices.SortStableFunc(s.out, func(a, b Edit) int { return a.Cost - b.Cost })
-	return s.out, s.skipped
+	slices.SortStableFunc(s.edits, func(a, b Edit) int { return a.Cost - b.Cost })
+	return s.edits, s.skipped
 }
 
 // list adds the edits of a kind. What no kind expects, of a program that nobody recorded before, must not take the other
 // kinds with it.
 func (s *site) list(kind func(*site)) {
-	before := len(s.out)
+	before := len(s.edits)
 	err := replay.Attempt(func() error {
 		kind(s)
 		return nil
 	})
 	if err != nil {
-		s.out = s.out[:before]
+		s.edits = s.edits[:before]
 		s.skipped++
 	}
 }
 
+// site is a group of operators, and what an edit of them may use.
+type site struct {
+	graph
+	base    *replay.Base
+	weights []Weight
+	groups  [][]int
+	tables  []bool                   // by operator: it is made of constants alone, as a table of positions
+	looped  []bool                   // by operator: it runs several times in a loop
+	sizes   []int                    // of axes in the piece: numbers often come from them
+	fed     *Fed                     // nil where forward passes were not laid out as one
+	read    map[program.ID][]float64 // elements of values
+	edits   []Edit
+	skipped int // how often a kind could not list its edits
+
+	families []Family
+
+	group    []int
+	op       program.Op    // the first of the group, which says what can be changed
+	result   program.Value // its first one
+	single   bool          // whether that is the only one
+	operands []operand     // of op, those that are tensors by themselves
+}
+
 func newSite(b *replay.Base, weights []Weight) *site {
-	s := &site{Base: b, weights: weights, groups: groups(b.Piece), read: map[program.ID][]float64{}}
+	s := &site{graph: graph{b.Piece}, base: b, weights: weights, groups: groups(b.Piece), read: map[program.ID][]float64{}}
 	for _, v := range b.Values {
 		s.sizes = append(s.sizes, v.Shape...)
 	}
 	slices.Sort(s.sizes)
 	s.sizes = slices.DeleteFunc(slices.Compact(s.sizes), func(n int) bool { return n < leastSize || n > mostSize })
-	s.tables = make([]bool, len(b.Ops))
+	s.tables, s.looped = make([]bool, len(b.Ops)), make([]bool, len(b.Ops))
 	for i := range b.Ops {
 		s.tables[i] = !slices.ContainsFunc(b.Operands(i), func(id program.ID) bool {
 			v, m := b.Values[id], b.Maker(id)
 			return v.Weight != "" || v.Record > 0 || v.Input != "" || m >= 0 && !s.tables[m]
 		})
 	}
-	s.looped = make([]bool, len(b.Ops))
 	for _, g := range s.groups {
 		stack := b.Ops[g[0]].Stack
 		for _, i := range g {
-			s.looped[i] = s.looped[i] || len(g) >= leastLoop && stack >= 0 && b.Ops[i].Stack == stack && b.Ops[g[len(g)-1]].Stack == stack
+			loops := len(g) >= leastLoop && stack >= 0 && b.Ops[g[len(g)-1]].Stack == stack
+			s.looped[i] = s.looped[i] || loops && b.Ops[i].Stack == stack
 		}
 	}
 	return s
 }
 
-// first is the operator that says what can be changed in its group.
-func (s *site) first() program.Op { return s.Ops[s.group[0]] }
-
-// result is what an operator makes; ok is false for none or several.
-func (s *site) result(o program.Op) (v program.Value, ok bool) {
-	if len(o.Out) == 0 || o.Out[0] == program.None {
-		return v, false
-	}
-	return s.Values[o.Out[0]], len(o.Out) == 1
+// on makes a group the one that is changed.
+func (s *site) on(group []int) {
+	s.group, s.op = group, s.Ops[group[0]]
+	s.result, s.single = s.resultOf(s.op)
+	s.operands = tensors(s.op)
 }
-
-func (s *site) shape(id program.ID) []int { return s.Values[id].Shape }
-
-func isFloat(v program.Value) bool { return v.DType != tensor.Invalid && v.DType.IsFloat() }
 
 // add appends an edit that rewrites each operator of the group.
 func (s *site) add(kind string, cost int, text string, rewrite func(w *writer, o program.Op)) *Edit {
@@ -181,15 +214,26 @@ func (s *site) addAt(kind string, cost int, text string, at []int, rewrite func(
 	return s.write(Edit{Kind: kind, Cost: cost, Text: text, At: at}, at, rewrite)
 }
 
+// ofTables are the kinds by which people get tables wrong. Others that fit there do so by chance: a table that is zero
+// turns nothing, whatever made it so.
+var ofTables = []string{"scalar", "integer", "table", "mask", "rounding"}
+
 // outside appends an edit of a value that comes from outside.
 func (s *site) outside(id program.ID, kind string, cost int, what string, f change) *Edit {
 	own := program.Op{Name: replay.AsIs, Full: replay.AsIs, Args: argsOf("self", id), Out: []program.ID{id}, Stack: -1}
-	return s.write(Edit{Kind: kind, Cost: cost, Text: what, Weight: s.Values[id].Weight, Takers: s.takers(id)}, []int{replay.Outside},
-		func(w *writer, _ program.Op) { w.after(own, f) })
+	e := Edit{Kind: kind, Cost: cost, Text: what, Weight: s.Values[id].Weight, Takers: s.takers(id)}
+	return s.write(e, []int{replay.Outside}, func(w *writer, _ program.Op) { w.after(own, f) })
 }
 
 // write appends an edit that rewrites some operators; none where one of them cannot be.
-func (s *site) write(e Edit, at []int, rewrite func(w *writer, o program.Op)) *Edit {
+func (s *site) write(e Edit, at []int, rewrite func(w *writer, o program.Op)) (added *Edit) {
+	defer func() {
+		if r := recover(); r == (unwritable{}) {
+			added = &Edit{}
+		} else if r != nil {
+			panic(r)
+		}
+	}()
 	e.Patch.Ops = map[int][]program.Op{}
 	w := &writer{s: s, e: &e}
 	for _, i := range at {
@@ -199,18 +243,27 @@ func (s *site) write(e Edit, at []int, rewrite func(w *writer, o program.Op)) *E
 		}
 		w.ops = nil
 		rewrite(w, o)
-		if w.failed {
-			return &Edit{}
-		}
 		e.Patch.Ops[i] = w.ops
 	}
-	s.out = append(s.out, e)
-	return &s.out[len(s.out)-1]
+	s.edits = append(s.edits, e)
+	return &s.edits[len(s.edits)-1]
 }
 
 // then appends an edit that does something to the result of each operator of the group.
 func (s *site) then(kind string, cost int, text string, f change) *Edit {
 	return s.add(kind, cost, text, func(w *writer, o program.Op) { w.after(o, f) })
+}
+
+// last appends an edit that does something to what the piece makes.
+func (s *site) last(kind string, cost int, what string, f change) *Edit {
+	m := s.Maker(s.Out)
+	switch {
+	case m < 0:
+		return s.outside(s.Out, kind, cost, what, f)
+	case len(s.Ops[m].Out) > 1:
+		return &Edit{}
+	}
+	return s.addAt(kind, cost, what, []int{m}, func(w *writer, o program.Op) { w.after(o, f) })
 }
 
 // given appends an edit that gives each operator of the group another argument.
@@ -230,116 +283,42 @@ func (s *site) instead(kind string, cost int, text string, at []int, of []progra
 	})
 }
 
-// ofTables are the kinds by which people get tables wrong. Others that fit there do so by chance: a table that is zero
-// turns nothing, whatever made it so.
-var ofTables = []string{"scalar", "integer", "table", "mask", "rounding"}
+// insteadOf is [site.instead] of all operators that take one of the values.
+func (s *site) insteadOf(kind string, cost int, text string, of []program.ID, f change) *Edit {
+	return s.instead(kind, cost, text, s.takers(of...), of, f)
+}
 
-// tensors lists the operands of an operator that are tensors by themselves.
-func tensors(o program.Op) (names []string, ids []program.ID) {
-	for _, a := range o.Args {
-		if id, ok := a.Value.(program.ID); ok && id != program.None {
-			names, ids = append(names, a.Name), append(ids, id)
+// floats are the elements of a value of the piece, read once.
+func (s *site) floats(id program.ID) []float64 {
+	x, ok := s.read[id]
+	if !ok {
+		x = s.base.Value(id).Floats()
+		s.read[id] = x
+	}
+	return x
+}
+
+// constant reports whether a value is made of constants alone.
+func (s *site) constant(id program.ID) bool { i := s.Maker(id); return i >= 0 && s.tables[i] }
+
+// taken lists the weights that operators take.
+func (s *site) taken() (ids []program.ID) {
+	for id, v := range s.values() {
+		if v.Weight != "" && s.Maker(id) < 0 && len(s.takers(id)) > 0 {
+			ids = append(ids, id)
 		}
 	}
-	return names, ids
+	return ids
 }
 
-// operand is an operand of an operator; None where it is no tensor.
-func operand(o program.Op, name string) program.ID {
-	if id, ok := o.Args.Get(name).(program.ID); ok {
-		return id
-	}
-	return program.None
-}
-
-func self(o program.Op) program.ID { return operand(o, "self") }
-
-// axis is the argument "dim" of an operator that works on an array of some axes, counted from the first.
-func axis(o program.Op, rank int) int { return (intOf(o, "dim") + rank) % max(rank, 1) }
-
-func intOf(o program.Op, name string) int {
-	i, _ := o.Args.Get(name).(int)
-	return i
-}
-
-// maker is the operator that makes a value; one without a name for what comes from outside.
-func maker(p *program.Piece, id program.ID) program.Op {
-	if id != program.None && p.Maker(id) >= 0 {
-		return p.Ops[p.Maker(id)]
-	}
-	return program.Op{Stack: -1}
-}
-
-func (s *site) made(id program.ID) program.Op { return maker(s.Piece, id) }
-
-// grouped puts things with one key together, in the order in which the keys come first. Those without a key are left out.
-func grouped[K comparable, T any](of []T, key func(x T) (k K, ok bool)) (groups [][]T) {
-	index := map[K]int{}
-	for _, x := range of {
-		k, ok := key(x)
-		if !ok {
-			continue
-		}
-		i, seen := index[k]
-		if !seen {
-			i = len(groups)
-			index[k], groups = i, append(groups, nil)
-		}
-		groups[i] = append(groups[i], x)
-	}
-	return groups
-}
-
-// andEach returns all of several together, and each by itself.
-func andEach[T any](all []T) [][]T {
-	sets := [][]T{all}
-	for i := range all {
-		if len(all) > 1 {
-			sets = append(sets, all[i:i+1:i+1])
+// alike lists values of a shape that exist before an operator, the latest first.
+func (s *site) alike(v program.Value, before int, not program.ID, most int) (ids []program.ID) {
+	for i, x := range slices.Backward(s.Values) {
+		id := program.ID(i)
+		if id != not && s.Maker(id) < before && slices.Equal(x.Shape, v.Shape) && isFloat(x) == isFloat(v) {
+			ids = append(ids, id)
 		}
 	}
-	return sets
-}
-
-// mapped returns what a function makes of each of some things.
-func mapped[T, U any](of []T, f func(x T) U) []U {
-	out := make([]U, len(of))
-	for i, x := range of {
-		out[i] = f(x)
-	}
-	return out
-}
-
-// upTo lists the first whole numbers.
-func upTo(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
-
-func size(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
-
-func text(format string, args ...any) string { return fmt.Sprintf(format, args...) }
-
-// Name says what a value is: its weight, the port it was recorded as, or the expression that makes it.
-func Name(p *program.Piece, id program.ID) string {
-	v := p.Values[id]
-	if v.Weight != "" {
-		return v.Weight
-	}
-	if v.Record > 0 {
-		return "what was recorded"
-	}
-	if i := p.Maker(id); i >= 0 {
-		return "the " + p.Ops[i].Name + " before"
-	}
-	return "a constant"
+	slices.SortStableFunc(ids, func(a, b program.ID) int { return s.Maker(b) - s.Maker(a) })
+	return ids[:min(len(ids), most)]
 }

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -15,12 +16,12 @@ func Label(p *program.Piece, e Edit) string {
 	if e.ID != "" {
 		return e.ID
 	}
-	c := &surroundings{Piece: p, Edit: e}
+	c := &surroundings{graph: graph{p}, Edit: e}
 	if len(e.At) > 0 {
 		c.op = p.Ops[e.At[0]]
-		c.made = c.op.Out
+		c.changed = c.op.Out
 	} else if o := e.Patch.Ops[replay.Outside]; len(o) > 0 {
-		c.made = o[len(o)-1].Out
+		c.changed = o[len(o)-1].Out
 	}
 	if e.Kind == "source" && e.From != "" {
 		return c.ofRecord()
@@ -75,8 +76,6 @@ type group struct {
 	of    condition
 	rules []rule
 }
-
-type condition func(c *surroundings) bool
 
 func (g *group) match(c *surroundings) string {
 	if g.of != nil && !g.of(c) {
@@ -135,58 +134,9 @@ func matches(text, pattern string) bool {
 	return text == p
 }
 
-func both(all ...condition) condition {
-	return func(c *surroundings) bool {
-		return !slices.ContainsFunc(all, func(is condition) bool { return !is(c) })
-	}
-}
-
-func either(any ...condition) condition {
-	return func(c *surroundings) bool { return slices.ContainsFunc(any, func(is condition) bool { return is(c) }) }
-}
-
-func not(is condition) condition { return func(c *surroundings) bool { return !is(c) } }
-
-// into holds where what is changed goes into an operator of some names, within some operators, and reaches, however far
-// away; from, where the changed one takes what such an operator made.
-func into(within int, names string) condition {
-	return func(c *surroundings) bool { return c.into(within, named(names)) }
-}
-
-func reaches(names string) condition {
-	return func(c *surroundings) bool { return c.into(len(c.Ops), named(names)) }
-}
-
-func from(within int, names string) condition {
-	return func(c *surroundings) bool { return c.makes(c.op, within, named(names)) }
-}
-
-// has holds where the piece has an operator of some names, does where the edit changes one, op where that is the first.
-func has(names string) condition {
-	return func(c *surroundings) bool { return c.any(named(names)) }
-}
-
-func does(names string) condition {
-	return func(c *surroundings) bool { return c.does(named(names)) }
-}
-
-func op(names string) condition { return func(c *surroundings) bool { return isOne(c.op, names) } }
-
-// outs holds where the changed operator makes so many results, and learned where it takes a weight of so many axes.
-func outs(from, to int) condition {
-	return func(c *surroundings) bool { return from <= len(c.op.Out) && len(c.op.Out) <= to }
-}
-
-func learned(from, to int) condition {
-	return func(c *surroundings) bool { n := c.learned(c.op); return from <= n && n <= to }
-}
-
 // ofRecord names edits that take what was recorded elsewhere.
 func (c *surroundings) ofRecord() string {
-	was := c.Was
-	if r := c.Values[c.Out].Record; was == "" && r > 0 && c.Of != nil {
-		was = c.Of.Ports[r-1].Layer
-	}
+	was := cmp.Or(c.Was, c.layerOf(c.Values[c.Out]))
 	if label.Name(c.From) == label.Name(was) { // what a layer was given, in the place of what it made of it
 		if slices.ContainsFunc(c.Of.Ops, func(o program.Op) bool { return o.Layer == was && isOne(o, "rsqrt "+norming) }) {
 			return "norm/missing"

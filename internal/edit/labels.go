@@ -1,7 +1,5 @@
 package edit
 
-import "github.com/goparity/goparity/internal/program"
-
 // What labels ask for again and again.
 const (
 	comparing   = "lt le gt ge" // make a mask of two numbers
@@ -14,27 +12,21 @@ const (
 	activating  = "silu gelu relu mish hardswish leaky_relu elu" // activations
 )
 
-// is is what the conditions of the table are methods of.
-type is = *surroundings
-
 var (
 	softmax    = has("_softmax")
 	attends    = either(softmax, has(fused))
 	attended   = reaches("_softmax " + fused)
-	hides      = both(into(2, "_softmax"), is.compared)
-	ofWeight   = func(c *surroundings) bool { return c.Weight != "" }
-	outside    = func(c *surroundings) bool { return len(c.At) == 0 }
-	ofCall     = func(c *surroundings) bool { return c.Frame > 0 }
+	hides      = both(into(2, "_softmax"), compared)
+	ofWeight   = func(c is) bool { return c.Weight != "" }
+	outside    = func(c is) bool { return len(c.At) == 0 }
+	ofCall     = func(c is) bool { return c.Frame > 0 }
 	stacked    = has("_grouped_mm histc") // experts run on weights that lie in one
 	nearRoot   = either(op("rsqrt mean pow"), into(2, "rsqrt"))
 	recurrent  = both(has("exp"), has("softplus cumsum"), not(reaches("_softmax")), not(has("topk")))
 	turns      = both(has("cos"), has("sin"))
-	oneRowMask = func(c *surroundings) bool { s := c.shape(); return len(s) > 1 && s[len(s)-2] == 1 }
+	unnumbered = func(c is) bool { return len(numbersIn(c.Text)) == 0 }
+	oneRowMask = func(c is) bool { s := c.resultShape(); return len(s) > 1 && s[len(s)-2] == 1 }
 )
-
-func modulates(c is) bool   { return c.modulates(c.op) }
-func rotates(c is) bool     { return c.rotates(c.op) }
-func sum(o program.Op) bool { return o.Name == "add" && takesTwo(o) }
 
 // labels are the rules by which edits are named, by what they are about. The first group that has a name decides.
 var labels = []group{
@@ -42,14 +34,14 @@ var labels = []group{
 		{"dtype/downcast", "rounding", "", "", nil},
 		{"state/stale", "bypass source", "", "", is.ofOtherPass},
 		{"value/offset", "", "", "a number more than the result*", not(either(into(2, "rsqrt"), op(norming)))},
-		{"rope/applied", "twice", "", "*, too", func(c is) bool { return c.any(c.rotates) }},
+		{"rope/applied", "twice", "", "*, too", has(rotates)},
 		{"linear/gate-up", "exchange", activating, "", nil},
 		{"linear/gate-up", "slice", "glu", "", nil},
 		{"config/attn_logit_softcapping", "drop bypass scalar", "", "", both(is.caps, reaches("_softmax"))},
 		{"config/final_logit_softcapping", "drop bypass scalar", "", "", is.caps},
 		{"moe/bias", "drop bypass", "add", "", both(learned(1, 1), has("topk"))},
 		{"conv/padding", "slice", "", "the convolution wraps around", nil},
-		{"output/last-token", "slice layout", "", "", is.ofOneRow}, // where nothing else is done
+		{"output/last-token", "slice layout", "", "", ofOneRow}, // where nothing else is done
 	}},
 	{recurrent, []rule{ // a state that decays from row to row, as that of a state-space model
 		{"ssm/step", "", "", "", either(does("softplus"), into(2, "softplus"))},
@@ -60,18 +52,18 @@ var labels = []group{
 	// What goes into such a scan, or comes of it, and is a piece of its own.
 	{both(not(recurrent), not(ofWeight), is.besideScan), []rule{
 		{"conv/padding", "slice", "slice", "", either(from(1, "convolution"), recordedFrom("convolution"))},
-		{"ssm/gate", "source bypass drop", "", "", is.gates},
+		{"ssm/gate", "source bypass drop", "", "", gates},
 		{"ssm/state", "exchange", "", "", not(outside)},
 		{"ssm/state", "slice", cutting, "", outs(3, 99)},
 	}},
 	{stacked, ofExperts},
 	{nil, []rule{
 		{"activation/relu", "drop", "pow", "", from(1, "relu")},
-		{"activation/silu", "drop scalar", "mul", "", is.gatesItself},
+		{"activation/silu", "drop scalar", "mul", "", gatesItself},
 		{"config/num_hidden_layers", "drop", "", "", both(ofCall, is.ofBlock)},
 		{"", "", "", "", both(ofCall, does(multiplying+" convolution _softmax"))},
-		{"rope/applied", "", "", "", both(ofCall, func(c is) bool { return c.does(c.rotates) })},
-		{"residual/missing", "drop", "", "", both(ofCall, func(c is) bool { return c.does(sum) })},
+		{"rope/applied", "", "", "", both(ofCall, does(rotates))},
+		{"residual/missing", "drop", "", "", both(ofCall, does(sum))},
 		{"norm/missing", "", "", "", both(ofCall, does("rsqrt linalg_vector_norm "+norming))},
 		{"activation/missing", "", "", "", both(ofCall, does(activating))},
 		{"", "", "", "", ofCall},
@@ -81,7 +73,7 @@ var labels = []group{
 		{"norm/order", "order", activating, "", nil},
 	}},
 	{nil, []rule{
-		{"norm/weight", "drop scalar sibling source bypass", "", "", is.gains},
+		{"norm/weight", "drop scalar sibling source bypass", "", "", gains},
 		{"norm/kind", "value", "", "without its mean*", both(outside, into(toRoot, "rsqrt"))},
 		{"norm/eps", "scalar", norming, "eps*", nil},
 		{"norm/eps", "scalar drop", "add", "", into(1, "rsqrt")},
@@ -103,30 +95,30 @@ var labels = []group{
 	}},
 	{ofWeight, []rule{
 		{"embedding/index", "layout", "", "", into(1, "embedding")},
-		{"norm/weight", "weight", "", "", is.scales},
-		{"output/tied", "weight", "", "", is.unnumbered}, // outside of all blocks: the head, and the embedding
+		{"norm/weight", "weight", "", "", scales},
+		{"output/tied", "weight", "", "", unnumbered}, // outside of all blocks: the head, and the embedding
 		{"linear/gate-up", "weight", "", "", both(is.ofSibling, is.widens)},
 		{"linear/qkv-order", "weight", "", "", is.ofSibling},
 		{"linear/other-layer", "weight", "", "", nil},
-		{"embedding/position", "layout", "", "", both(is.ofRows, is.summed)}, // a table that is added as it stands
+		{"embedding/position", "layout", "", "", both(is.ofRows, summed)}, // a table that is added as it stands
 		{"linear/transposed", "layout", "", "*exchanged*", nil},
 		{"image/class-token", "value", "", "", both(into(2, "cat"), not(into(toScores, "_softmax")))},
 		{"linear/weight-zero", "value", "", "0 times*", nil},
 		{"norm/weight", "value", "", "1 +*", nil},
-		{"linear/bias-twice", "value", "", "2 times*", is.isBias},
+		{"linear/bias-twice", "value", "", "2 times*", added},
 		{"linear/weight-scale", "value", "", "", nil},
 		{"layout/permuted", "layout", "", "", nil},
 	}},
 	{nil, []rule{ // what compares positions, and what hides scores by that
 		// What hides comes after.
-		{"attention/bias", "drop", "add", "", both(into(2, "_softmax"), not(is.compared), is.takesTwo, into(1, "masked_fill"))},
+		{"attention/bias", "drop", "add", "", both(into(2, "_softmax"), not(compared), ofTwo, into(1, "masked_fill"))},
 		// A window: other masks stay.
 		{"attention/mask", "mask", "", "", both(into(toCompare, "bitwise_and"), from(toCompare, "sub"))},
 		// A decode step sees all that is there already.
 		{"attention/mask", "drop", "add", "", both(hides, oneRowMask)},
 		{"attention/mask", "mask", "", "*everywhere*", oneRowMask},
 		{"attention/causal", "mask", "", "*lower triangle*", nil},
-		{"attention/causal", "mask", "", "*everywhere*", is.compared},
+		{"attention/causal", "mask", "", "*everywhere*", compared},
 		{"attention/causal", "drop", "add", "", hides},
 		{"", "", "", "", not(both(either(op(comparing), into(toCompare, comparing)), reaches("_softmax")))},
 		{"attention/mask", "", "sub add", "", nil}, // a number away: a window
@@ -137,7 +129,7 @@ var labels = []group{
 	{both(attends, not(outside), outs(1, 1)), []rule{ // the order of heads and sequences
 		{"attention/gqa", "layout", "view", "view of*", from(2, repeating)},
 		{"attention/heads", "layout", "view", "view of*", nil},
-		{"", "", "", "", func(c is) bool { return len(c.shape()) < 4 }},
+		{"", "", "", "", func(c is) bool { return len(c.resultShape()) < 4 }},
 		{"attention/mask", "layout", "", "axis 0 rolled*", both(is.ofAllHeads, is.scored)},
 		{"state/sequence", "layout", "", "axis 0 rolled*", nil},
 		{"attention/anchor-missing", "layout", repeating, "", both(learned(1, 9), into(2, "cat"))},
@@ -145,22 +137,22 @@ var labels = []group{
 		{"attention/heads", "layout", "", "axis 1 rolled*", nil},
 	}},
 	{nil, []rule{
-		{"ssm/skip", "drop twice", "add", "", both(is.takesTwo, has("exp"), has("softplus"), is.takesWeighed)},
-		{"ssm/skip", "drop twice", "add", "", both(is.takesTwo, learned(1, 1), has("maximum"), either(into(1, "maximum"), into(2, "exp")))},
+		{"ssm/skip", "drop twice", "add", "", both(ofTwo, has("exp"), has("softplus"), takesWeighed)},
+		{"ssm/skip", "drop twice", "add", "", both(ofTwo, learned(1, 1), has("maximum"), either(into(1, "maximum"), into(2, "exp")))},
 		// Factors, shifts and gates that are the same for all tokens.
-		{"modulation/missing", "drop bypass", "", "", modulates},
-		{"modulation/order", "source", "", "", modulates},
-		{"modulation/order", "slice", "", "", is.cutsModulation},
+		{"modulation/missing", "drop bypass", "", "", op(modulates)},
+		{"modulation/order", "source", "", "", op(modulates)},
+		{"modulation/order", "slice", "", "", cutsModulation},
 	}},
 	{nil, []rule{ // sines and cosines, and what is multiplied with them
-		{"attention/bias", "state", "", "", both(attended, is.projected)}, // other positions
+		{"attention/bias", "state", "", "", both(attended, projected)}, // other positions
 		{"rope/offset", "state", "", "", nil},
 		{"rope/theta", "scalar table", "pow", "", both(from(toAngles, "arange"), either(reaches("cos"), not(reaches("bmm"))))}, // a geometric sequence
-		{"rope/applied", "slice", "", "", is.rotatesPart},
-		{"rope/applied", "drop bypass source", "", "", is.rotation},
+		{"rope/applied", "slice", "", "", rotatesPart},
+		{"rope/applied", "drop bypass source", "", "", makesRotated},
 		{"rope/offset", "", "add sub", "", into(toAngles, "cos")},
 		{"rope/scaling", "scalar drop", "mul div", "", into(toAngles, "cos")},
-		{"rope/scaling", "", "mul", "", both(from(1, "cos sin"), not(is.takesTwo))},
+		{"rope/scaling", "", "mul", "", both(from(1, "cos sin"), not(ofTwo))},
 		{"rope/scaling", "", "", "the numbers of*|the ratio of*", reaches("cos")},
 		{"rope/theta", "table", "", "base*", nil},
 		{"rope/scaling", "table", "", "", nil},
@@ -171,9 +163,9 @@ var labels = []group{
 		{"rope/layout", "swap", "cat", "", from(1, "neg")},
 	}},
 	{nil, []rule{ // what is approximate by intent: codes for numbers, an adapter beside a product
-		{quantZero, "", "add sub", "", is.standsFor},
-		{quantScale, "", "mul", "", is.standsFor},
-		{"linear/adapter", "", "add sub mul", "", is.addsLowRank},
+		{quantZero, "", "add sub", "", standsFor},
+		{quantScale, "", "mul", "", standsFor},
+		{"linear/adapter", "", "add sub mul", "", addsLowRank},
 	}},
 	{nil, []rule{
 		{"attention/bias", "", "", "", both(reaches("embedding"), attended)}, // the numbers of a table of biases
@@ -201,11 +193,11 @@ var labels = []group{
 	{nil, ofExperts},
 	{nil, []rule{
 		{"modulation/missing", "drop", "mul", "", from(1, "sigmoid silu tanh")},
-		{"modulation/missing", "drop", "add", "", both(not(is.takesTwo), into(1, "mul"))},
-		{"residual/scale", "value", "", "", both(not(ofWeight), is.summed)},
-		{"residual/scale", "scalar drop", "mul", "", both(not(ofWeight), not(is.takesTwo), is.summed)},
+		{"modulation/missing", "drop", "add", "", both(not(ofTwo), into(1, "mul"))},
+		{"residual/scale", "value", "", "", both(not(ofWeight), summed)},
+		{"residual/scale", "scalar drop", "mul", "", both(not(ofWeight), not(ofTwo), summed)},
 		{"residual/scale", "drop", "mul", "", learned(1, 1)},
-		{"", "", "", "", either(not(op("add")), not(is.takesTwo), rotates)},
+		{"", "", "", "", either(not(op("add")), not(ofTwo), op(rotates))},
 		{"linear/bias-missing", "drop", "", "", learned(1, 1)}, // what is added is a weight: a bias, or a table
 		{"embedding/position", "drop", "", "", either(learned(2, 9), both(from(2, "embedding"), from(3, "arange")))},
 		{"linear/bias-twice", "twice", "", "", learned(1, 1)},
@@ -245,10 +237,10 @@ var labels = []group{
 		{"value/sign", "drop", "neg", "", nil},
 		{"value/clipped", "", "clamp*", "", nil},
 		{"norm/missing", "drop", "div", "", from(3, "linalg_vector_norm")},
-		{"value/offset", "drop scalar", "add", "", not(is.takesTwo)},
+		{"value/offset", "drop scalar", "add", "", not(ofTwo)},
 		{"value/scale", "value", "", "*times*", nil},
 		{"value/scale", "scalar", "mul div", "", nil},
-		{"value/scale", "drop", "mul div", "", not(is.takesTwo)},
+		{"value/scale", "drop", "mul div", "", not(ofTwo)},
 		{"value/scale", "sibling", "mul div", "*mul*", nil},
 	}},
 }
@@ -275,7 +267,7 @@ var ofExperts = []rule{
 	{"moe/renorm", "value", "", "divided by its sum*", nil},
 	{"moe/scores", "sibling", "_softmax sigmoid", "", nil},
 	{"moe/scaling", "scalar", "mul", "", nil},
-	{"moe/scaling", "drop", "mul", "", not(is.takesTwo)},
+	{"moe/scaling", "drop", "mul", "", not(ofTwo)},
 }
 
 // activations are the functions that edits put in the place of others, and their names.

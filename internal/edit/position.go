@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"fmt"
 	"iter"
 	"maps"
 	"math"
@@ -14,19 +13,19 @@ import (
 
 // shifts are other positions of the tokens of a forward pass: by how many each is further on.
 func (f *Fed) shifts(add func(rank int, text string, by func(position int) int)) {
-	all := func(by int) func(int) int { return func(int) int { return by } }
+	all := func(rank int, text string, by int) { add(rank, text, func(int) int { return by }) }
 	if f.From > 0 {
-		add(0, "the positions of the forward pass begin at 0 again", all(-f.From))
+		all(0, "the positions of the forward pass begin at 0 again", -f.From)
 		if f.To-f.From > 1 {
 			add(1, "all tokens of the forward pass have the position of its first", func(p int) int { return f.From - p })
 		}
 	}
 	if f.Padding > 0 {
-		add(0, "the positions count the padding in front", all(f.Padding))
+		all(0, "the positions count the padding in front", f.Padding)
 	}
 	for _, by := range []int{1, -1, 2, -2, 3, -3} {
 		if by != -f.From && by != f.Padding {
-			add(1, fmt.Sprintf("the positions of the forward pass are off by %+d", by), all(by))
+			all(1, text("the positions of the forward pass are off by %+d", by), by)
 		}
 	}
 }
@@ -34,9 +33,8 @@ func (f *Fed) shifts(add func(rank int, text string, by func(position int) int))
 // positions are whole numbers that count the rows: others in the forward pass.
 func (s *site) positions() {
 	f := s.fed
-	for i, v := range s.Values {
-		id := program.ID(i)
-		if s.Value(id) == nil || isFloat(v) || v.DType == tensor.Bool || v.DType == tensor.Invalid {
+	for id, v := range s.values() {
+		if s.base.Value(id) == nil || isFloat(v) || v.DType == tensor.Bool || v.DType == tensor.Invalid {
 			continue
 		}
 		for _, axis := range f.rowAxes(v.Shape) {
@@ -100,8 +98,8 @@ func (s *site) angles() {
 // circles are the pairs of values of one shape that may be cosines and sines.
 func (s *site) circles() iter.Seq2[program.ID, program.ID] {
 	var tables []program.ID
-	for i, v := range s.Values {
-		if id := program.ID(i); isFloat(v) && v.Weight == "" && s.Value(id) != nil && len(v.Shape) > 1 {
+	for id, v := range s.values() {
+		if isFloat(v) && v.Weight == "" && s.base.Value(id) != nil && len(v.Shape) > 1 {
 			tables = append(tables, id)
 		}
 	}
@@ -143,16 +141,6 @@ func (s *site) turns(f *Fed, c, t program.ID, axis int) bool {
 	return ok && varies
 }
 
-// floats are the elements of a value of the piece, read once.
-func (s *site) floats(id program.ID) []float64 {
-	x, ok := s.read[id]
-	if !ok {
-		x = s.Value(id).Floats()
-		s.read[id] = x
-	}
-	return x
-}
-
 // turned lists faults of the positions of two values that are cosines and sines.
 func (s *site) turned(f *Fed, id string, c, t program.ID, axis int) {
 	if !s.turns(f, c, t, axis) {
@@ -164,7 +152,7 @@ func (s *site) turned(f *Fed, id string, c, t program.ID, axis int) {
 	f.each(shape, axis, 0, 1, func(_, at int) { from[at%inner] = complex(cos[at], sin[at]) })
 	f.each(shape, axis, 1, 2, func(_, at int) { angle[at%inner] = cmplx.Phase(complex(cos[at], sin[at]) / from[at%inner]) })
 	of, by := s.takers(c), s.takers(t)
-	write := func(rank int, text string, shift func(p int) int) {
+	write := func(rank int, what string, shift func(p int) int) {
 		rotated := func(old []float64, part func(z complex128) float64) func() []float64 {
 			return func() []float64 {
 				x := slices.Clone(old)
@@ -178,13 +166,13 @@ func (s *site) turned(f *Fed, id string, c, t program.ID, axis int) {
 			c: rotated(cos, func(z complex128) float64 { return real(z) }),
 			t: rotated(sin, func(z complex128) float64 { return imag(z) }),
 		}
-		s.otherNumbers(id, rank, text, numbers, s.takers(c, t))
+		s.otherNumbers(id, rank, what, numbers, s.takers(c, t))
 		if len(of) != len(by) || len(of) < 2 || len(of) > mostTakers {
 			return
 		}
 		for k := range of {
 			at := []int{min(of[k], by[k]), max(of[k], by[k])}
-			s.otherNumbers(id, rank+1, text+fmt.Sprintf(", those of one that is turned: %d of %d", k+1, len(of)), numbers, at)
+			s.otherNumbers(id, rank+1, text("%s, those of one that is turned: %d of %d", what, k+1, len(of)), numbers, at)
 		}
 	}
 	f.shifts(func(rank int, text string, shift func(p int) int) {

@@ -13,23 +13,23 @@ import (
 // were no part of a head left out.
 func whole(s *site) {
 	var at []int
-	of, turned := map[program.ID]program.ID{}, 0 // rows, by what is made of them
+	of, first := map[program.ID]program.ID{}, 0 // rows, by what is made of them
 	for i, o := range s.Ops {
-		if x, first, ok := s.partly(o); ok {
-			at, of[o.Out[0]], turned = append(at, i), x, first
+		if x, n, ok := s.partly(o); ok {
+			at, of[o.Out[0]], first = append(at, i), x, n
 		}
 	}
 	if len(at) == 0 {
 		return
 	}
-	r, ok := s.rotation(turned)
+	r, ok := s.rotation(first)
 	if !ok {
 		return
 	}
-	shape := s.shape(of[s.Ops[at[0]].Out[0]])
+	shape := s.shape(s.Ops[at[0]].Out[0])
 	r.columns = shape[len(shape)-1]
-	for _, r := range r.paired() {
-		s.addAt("slice", 2, text("all %d columns are turned and not %d%s", r.columns, turned, r.how()), at, func(w *writer, o program.Op) {
+	for _, r.neighbours = range []bool{false, true} {
+		s.addAt("slice", 2, text("all %d columns are turned and not %d%s", r.columns, first, r.how()), at, func(w *writer, o program.Op) {
 			x := of[o.Out[0]]
 			shape := w.shape(x)
 			axis := len(shape) - 2
@@ -53,7 +53,8 @@ func unturned(s *site) {
 			continue
 		}
 		for _, base := range bases {
-			for _, r := range (rotation{rows: a.keys, columns: q[n+1], scale: 1, base: base}).paired() {
+			r := rotation{rows: a.keys, columns: q[n+1], scale: 1, base: base}
+			for _, r.neighbours = range []bool{false, true} {
 				s.addAt("slice", 3, text("queries and keys are turned, by angles of base %g%s", base, r.how()), []int{a.q.op}, func(w *writer, o program.Op) {
 					key := s.at(a.k)
 					if m := len(k) - 2; a.kAxis == m {
@@ -119,13 +120,7 @@ func (s *site) rotation(columns int) (r rotation, ok bool) {
 	return r, false
 }
 
-// paired are the rotation with both kinds of partners, and how says in words which they are.
-func (r rotation) paired() []rotation {
-	beside := r
-	beside.neighbours = true
-	return []rotation{r, beside}
-}
-
+// how says in words which partners columns have.
 func (r rotation) how() string {
 	if r.neighbours {
 		return ", as neighbours"
@@ -145,30 +140,127 @@ func (r rotation) pair(column int) (frequency, partner int, sign float64) {
 	return column - half, column - half, 1
 }
 
-// table returns a number for each row and column of its angle and sign.
-func (r rotation) table(of func(angle, sign float64) float64) func() []float64 {
-	return func() []float64 {
-		x := make([]float64, 0, r.rows*r.columns)
-		for row := range r.rows {
-			for column := range r.columns {
-				i, _, sign := r.pair(column)
-				x = append(x, r.scale*of(float64(row)*math.Pow(r.base, -2*float64(i)/float64(r.columns)), sign))
-			}
-		}
-		return x
-	}
-}
-
 // turned writes a value whose last axis is turned, with its rows on another one.
 func (w *writer) turned(x program.ID, rows int, r rotation) program.ID {
 	last := len(w.shape(x)) - 1
 	shape := slices.Repeat([]int{1}, last+1)
 	shape[rows], shape[last] = r.rows, r.columns
+	table := func(of func(angle, sign float64) float64) program.ID {
+		return w.numbers(tensor.F32, shape, func() []float64 {
+			return mapped(upTo(r.rows*r.columns), func(k int) float64 {
+				i, _, sign := r.pair(k % r.columns)
+				return r.scale * of(float64(k/r.columns)*math.Pow(r.base, -2*float64(i)/float64(r.columns)), sign)
+			})
+		})
+	}
 	partners := mapped(upTo(r.columns), func(column int) int {
 		_, partner, _ := r.pair(column)
 		return partner
 	})
-	own := w.two("mul", x, w.numbers(tensor.F32, shape, r.table(func(angle, _ float64) float64 { return math.Cos(angle) })))
-	other := w.numbers(tensor.F32, shape, r.table(func(angle, sign float64) float64 { return sign * math.Sin(angle) }))
+	own := w.two("mul", x, table(func(angle, _ float64) float64 { return math.Cos(angle) }))
+	other := table(func(angle, sign float64) float64 { return sign * math.Sin(angle) })
 	return w.two("add", own, w.two("mul", w.selected(x, last, partners), other))
+}
+
+// sections are others of a rotary embedding of several positions, as of time, height and width: rows are cut into parts,
+// each of which takes its angles from one of the positions, and put together again.
+func sections(s *site) {
+	for _, at := range grouped(upTo(len(s.Ops)), func(i int) (string, bool) {
+		sizes, ok := s.Ops[i].Args.Get("split_sizes").([]int)
+		return text("%v", sizes), ok && s.Ops[i].Name == "split_with_sizes" && len(sizes) <= mostSections
+	}) {
+		selects := s.selectsOf(at)
+		if len(selects) == 0 {
+			continue
+		}
+		sizes := s.Ops[at[0]].Args.Get("split_sizes").([]int)
+		for _, other := range divisions(sizes) {
+			s.divided(at, selects, other, text("sections %v → %v", sizes, other))
+		}
+		n := s.shape(self(s.Ops[selects[0]]))[0]
+		choose := func(what string, of func(k int) int) {
+			s.addAt("slice", 2, what, selects, func(w *writer, o program.Op) { w.give(o, "index", of((intOf(o, "index")+n)%n)) }).ID = "rope/sections"
+		}
+		for k := range n {
+			choose(text("all sections of %d", k), func(int) int { return k })
+		}
+		for _, p := range orders(n) {
+			choose(text("sections of %v", p), func(k int) int { return p[k] })
+		}
+	}
+}
+
+// divided cuts into parts of other sizes, which are selected from and put together as they were.
+func (s *site) divided(splits, selects []int, sizes []int, what string) {
+	parts := slices.Concat(mapped(selects, func(i int) []program.ID { return s.Ops[i].Out })...)
+	at := slices.Concat(splits, selects, s.takers(parts...))
+	slices.Sort(at)
+	now := map[program.ID]program.ID{}
+	s.addAt("slice", 2, what, at, func(w *writer, o program.Op) {
+		switch o.Name {
+		case "split_with_sizes":
+			o.Args = with(o.Args, "split_sizes", sizes)
+		case "cat":
+			w.run(o, o.Name, renamed(o.Args, now))
+			return
+		}
+		w.again(o, now, func(k int, id program.ID) []int {
+			shape := slices.Clone(s.shape(id))
+			n := len(shape) - 1
+			if shape[n] = sizes[k]; o.Name == "select" {
+				part := w.shape(now[self(o)])
+				shape[n] = part[len(part)-1]
+			}
+			return shape
+		})
+	}).ID = "rope/sections"
+}
+
+// selectsOf lists the operators that take one of several from the first axis of each part of some splits along the last, to
+// be put together again; nil where a part goes elsewhere.
+func (s *site) selectsOf(splits []int) (list []int) {
+	for _, i := range splits {
+		for _, id := range s.Ops[i].Out {
+			t := s.takers(id)
+			if len(t) != 1 || s.Ops[t[0]].Name != "select" || s.Ops[t[0]].Args.Get("dim") != 0 || s.Ops[i].Args.Get("dim") != -1 ||
+				slices.ContainsFunc(s.takers(s.Ops[t[0]].Out...), func(k int) bool { return s.Ops[k].Name != "cat" }) {
+				return nil
+			}
+			list = append(list, t[0])
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// divisions are other sizes of parts, where the same ones come again and again: all of the same sum and unit.
+func divisions(sizes []int) (out [][]int) {
+	period := 1
+	for len(sizes)%period > 0 || !slices.Equal(sizes[period:], sizes[:len(sizes)-period]) {
+		period++
+	}
+	unit, sum := 0, 0
+	for _, n := range sizes[:period] {
+		for a := n; a > 0; { // their greatest common divisor
+			unit, a = a, unit%a
+		}
+		sum += n
+	}
+	if unit == 0 || sum/unit > mostUnits {
+		return nil
+	}
+	var divide func(have []int, left int)
+	divide = func(have []int, left int) {
+		if len(have) == period-1 {
+			if all := append(have, left); !slices.Equal(all, sizes[:period]) {
+				out = append(out, slices.Repeat(all, len(sizes)/period))
+			}
+			return
+		}
+		for n := unit; n <= left-unit*(period-1-len(have)); n += unit {
+			divide(append(slices.Clone(have), n), left-n)
+		}
+	}
+	divide(nil, sum)
+	return out
 }

@@ -1,13 +1,125 @@
 package edit
 
 import (
-	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/tensor"
+	"github.com/goparity/goparity/internal/replay"
 )
+
+// Fed says which rows of a piece one forward pass fed, where the passes of a run were laid out as one. The rows of that
+// pass alone are compared.
+type Fed struct {
+	Lines, Rows int   // of the layout
+	Line        int   // that of the sequence
+	At          []int // the row of each position of the sequence
+	From, To    int   // the positions that the forward pass fed
+	Padding     int   // rows of padding that it fed beside them
+	Others      []Other
+}
+
+// Other is what else a cache may hold, or a batch have: the piece as it runs on rows that are not the sequence's, by
+// position in the place of those.
+type Other struct {
+	ID     string // state/sequence, state/stale or mask/padding
+	Text   string // "sequence 1"
+	Base   *replay.Base
+	Len    int  // rows that it has
+	Cached int  // how many of them lay in a cache when the forward pass began
+	Left   bool // of padding: it stands in front of the tokens
+}
+
+// slot is where a row comes from: the sequence itself, which is 0, or 1 + another one's index, and its position there.
+type slot struct{ of, at int }
+
+var empty = slot{of: -1} // zeros
+
+// slots are those of the positions of the sequence, of which some are others: those of which a condition holds.
+func (f *Fed) slots(is func(at int) bool, to func(at int) slot) []slot {
+	return mapped(upTo(len(f.At)), func(at int) slot {
+		if is(at) {
+			return to(at)
+		}
+		return slot{at: at}
+	})
+}
+
+func (f *Fed) feeds(at int) bool { return at >= f.From && at < f.To }
+
+// onePass is a forward pass that feeds all rows.
+func onePass(rows int) *Fed { return &Fed{Lines: 1, Rows: rows, To: rows, At: upTo(rows)} }
+
+// rowAxes lists the axes of a value that may count the rows of each line.
+func (f *Fed) rowAxes(shape []int) (axes []int) {
+	for d, n := range shape {
+		if n == f.Rows && (f.Lines == 1 || d > 0 && shape[0]%f.Lines == 0) {
+			axes = append(axes, d)
+		}
+	}
+	return axes
+}
+
+// each calls do for each element of the rows of some positions.
+func (f *Fed) each(shape []int, axis, from, to int, do func(position, at int)) {
+	outer, inner := size(shape[:axis]), size(shape[axis+1:])
+	each := outer / f.Lines
+	for p := from; p < min(to, len(f.At)); p++ {
+		for o := f.Line * each; o < (f.Line+1)*each; o++ {
+			for i := range inner {
+				do(p, (o*shape[axis]+f.At[p])*inner+i)
+			}
+		}
+	}
+}
+
+// moved writes a value, or what stands in its place as id, whose rows of the sequence are those of slots; more slots than
+// positions come after all rows. What becomes of other lines is of no matter: they are not compared.
+func (w *writer) moved(f *Fed, of, id program.ID, axis int, slots []slot) program.ID {
+	order := mapped(upTo(f.Rows+max(len(slots)-len(f.At), 0)), func(i int) int { return min(i, f.Rows-1) })
+	parts, begins, end := []program.ID{id}, map[int]int{0: 0}, f.Rows
+	for position, x := range slots {
+		row := f.Rows + position - len(f.At)
+		if position < len(f.At) {
+			row = f.At[position]
+		}
+		at, ok := begins[x.of]
+		if !ok {
+			part := w.owner(f, of, id, axis, x.of)
+			parts, at = append(parts, part), end
+			begins[x.of], end = at, end+w.shape(part)[axis]
+		}
+		switch {
+		case x.of == empty.of:
+			order[row] = at
+		case x.at < len(f.At):
+			order[row] = at + f.At[x.at]
+		}
+	}
+	if len(parts) > 1 {
+		id = w.cat(axis, parts...)
+	}
+	return w.selected(id, axis, order)
+}
+
+// owner adds the value as another one has it to the patch, a row of zeros for none; a value that it has not makes the edit
+// none.
+func (w *writer) owner(f *Fed, id, like program.ID, axis, of int) program.ID {
+	if of == empty.of {
+		row := w.shape(like)
+		row[axis] = 1
+		return w.like("full", like, row, "size", row, "fill_value", 0)
+	}
+	a := f.Others[of-1].Base.Value(id)
+	w.needs(a != nil)
+	return w.late(program.Value{Shape: a.Shape(), DType: a.DType()}, func() (*replay.Array, error) { return a, nil })
+}
+
+// lines writes a value in which each sequence has what another one had.
+func (w *writer) lines(id program.ID, lines int, of func(line int) int) program.ID {
+	n := w.shape(id)[0]
+	each := max(n/lines, 1)
+	return w.selected(id, 0, mapped(upTo(n), func(i int) int { return of(i/each)*each + i%each }))
+}
 
 // states are what a forward pass gets wrong of those before it: keys and values that lie elsewhere, or are of others,
 // that are seen or not, other positions, and a state that it does not go on from.
@@ -25,225 +137,13 @@ func states(s *site) {
 	}
 }
 
-// fault is what attention looks at, in place of what it should.
-type fault struct {
-	id       string
-	rank     int
-	text     string
-	k, v     []slot                       // nil for those of the sequence
-	kOf, vOf func(line int) int           // whose keys and values each sequence has; nil for its own
-	seen     func(line, t, slot int) bool // nil for what the mask allows
-	// hides is what a mask that is added takes off what is not seen; 0 for all of it.
-	hides float64
-}
-
-// cached writes attention with a fault, where its values are taken.
-func (s *site) cached(f *Fed, a attention, g fault) {
-	more := max(len(g.k), len(g.v), len(f.At)) - len(f.At)
-	wider := func(shape []int) []int { // where its last axis counts keys
-		shape = slices.Clone(shape)
-		if n := len(shape); n > 0 && shape[n-1] == a.keys {
-			shape[n-1] += more
-		}
-		return shape
-	}
-	s.addAt("state", g.rank, g.text, []int{a.v.op}, func(w *writer, _ program.Op) {
-		now := map[program.ID]program.ID{}
-		for _, i := range a.ops {
-			o := s.Ops[i]
-			o.Args = renamed(o.Args, now)
-			put := func(in input, axis int, slots []slot, of func(line int) int) {
-				id := operand(o, in.arg)
-				if slots != nil {
-					id = w.moved(f, s.at(in), s.at(in), axis, slots)
-				}
-				if of != nil {
-					id = w.lines(id, f.Lines, of)
-				}
-				o.Args = with(o.Args, in.arg, id)
-			}
-			if i == a.k.op {
-				put(a.k, a.kAxis, g.k, g.kOf)
-			}
-			if i == a.v.op {
-				put(a.v, a.vAxis, g.v, g.vOf)
-			}
-			if i == a.hides() && g.seen != nil {
-				o = s.hiding(w, f, a, o, g, more)
-			}
-			if i == a.v.op {
-				w.run(o, o.Name, o.Args)
-				return
-			}
-			if shape, ok := o.Args.Get("size").([]int); ok {
-				o.Args = with(o.Args, "size", wider(shape))
-			}
-			o.Out = o.Out[:1]
-			w.again(o, now, func(_ int, id program.ID) []int { return wider(s.shape(id)) })
-		}
-	}).ID = g.id
-}
-
-// lines writes a value in which each sequence has what another one had.
-func (w *writer) lines(id program.ID, lines int, of func(line int) int) program.ID {
-	n := w.shape(id)[0]
-	each := max(n/lines, 1)
-	order := make([]int, n)
-	for i := range order {
-		order[i] = of(i/each)*each + i%each
-	}
-	return w.selected(id, 0, order)
-}
-
-// behind is how many keys lie in front of those of the first query.
-func (a attention) behind() int { return max(a.keys-a.queries, 0) }
-
-// hides is the operator that is given the mask.
-func (a attention) hides() int {
-	if a.mask.op < 0 {
-		return a.softmax
-	}
-	return a.mask.op
-}
-
-// hiding is an operator of an attention that is given another mask, with columns for more keys.
-func (s *site) hiding(w *writer, f *Fed, a attention, o program.Op, g fault, more int) program.Op {
-	v := program.Value{Shape: s.scoresShape(f, a), DType: tensor.F32}
-	v.Shape[len(v.Shape)-1] += more
-	if s.isBools(a) {
-		v.DType = tensor.Bool
-	}
-	id := w.numbers(v.DType, v.Shape, func() []float64 { return s.shows(f, a, g, v) })
-	switch {
-	case a.softmax < 0:
-		o.Args = with(o.Args, "attn_mask", id, "is_causal", false)
-	case a.mask.op >= 0:
-		o.Args = with(o.Args, a.mask.arg, id)
-	default:
-		o.Args = with(o.Args, "self", w.two("add", self(o), id))
-	}
-	return o
-}
-
-// isBools reports whether the mask of an attention is of bools, or may be.
-func (s *site) isBools(a attention) bool {
-	if id := s.at(a.mask); id != program.None {
-		return !isFloat(s.Values[id])
-	}
-	return a.softmax < 0
-}
-
-// scoresShape is the shape that a mask is written in.
-func (s *site) scoresShape(f *Fed, a attention) []int {
-	if a.softmax < 0 {
-		return []int{f.Lines, 1, a.queries, a.keys}
-	}
-	shape := slices.Clone(s.shape(s.Ops[a.softmax].Out[0]))
-	if len(shape) == 4 && (f.Lines == 1 || shape[0] == f.Lines) {
-		shape[0], shape[1] = f.Lines, 1
-	}
-	return shape
-}
-
-// linesOf is how many sequences an attention has, each of which may have a mask of its own.
-func (s *site) linesOf(a attention) int {
-	shape := s.shape(s.at(a.k))
-	if a.softmax >= 0 {
-		if shape = s.shape(s.Ops[a.softmax].Out[0]); len(shape) != 4 {
-			return 1
-		}
-	}
-	return max(shape[0], 1)
-}
-
-// shows are the numbers of a mask of a type and shape that shows what a fault does.
-func (s *site) shows(f *Fed, a attention, g fault, v program.Value) []float64 {
-	was, rowOf := s.maskOf(f, a), map[int]int{}
-	for t, row := range f.At {
-		rowOf[row] = t
-	}
-	denied := -math.MaxFloat32
-	if g.hides > 0 {
-		denied = -g.hides
-	}
-	inverted := v.DType == tensor.Bool && s.inverted(f, a)
-	n := len(v.Shape)
-	x, cols, rows := make([]float64, size(v.Shape)), v.Shape[n-1], v.Shape[n-2]
-	lines := size(v.Shape[:n-2])
-	for i := range x {
-		line, row, col := i/(cols*rows)*f.Lines/lines, i/cols%rows, i%cols
-		t, own := rowOf[row+a.behind()]
-		key, is := rowOf[col]
-		allowed, value := false, 0.0
-		if col < f.Rows {
-			allowed, value = was(line, row, col)
-		} else {
-			key, is = len(f.At)+col-f.Rows, true
-		}
-		if !allowed {
-			value = 0
-		}
-		if own && is && (line == f.Line || s.fed == nil) {
-			allowed = g.seen(line, t, key)
-		}
-		switch {
-		case v.DType == tensor.Bool && allowed != inverted:
-			x[i] = 1
-		case v.DType == tensor.Bool:
-		case allowed:
-			x[i] = value
-		default:
-			x[i] = denied
-		}
-	}
-	return x
-}
-
-// maskOf returns whether a row sees a key, and what is added where it does.
-func (s *site) maskOf(f *Fed, a attention) func(line, row, col int) (bool, float64) {
-	id := s.at(a.mask)
-	if id == program.None || s.Value(id) == nil {
-		causal, _ := s.Ops[a.k.op].Args.Get("is_causal").(bool)
-		return func(_, row, col int) (bool, float64) { return !causal || col <= row+a.behind(), 0 }
-	}
-	x, shape, bools, inverted := s.Value(id).Floats(), s.shape(id), !isFloat(s.Values[id]), s.inverted(f, a)
-	n := len(shape)
-	return func(line, row, col int) (bool, float64) {
-		at := col
-		if shape[n-2] > 1 {
-			at += row * shape[n-1]
-		}
-		if n > 2 && shape[0] > 1 {
-			at += line * size(shape) / f.Lines
-		}
-		if bools {
-			return (x[at] != 0) != inverted, 0
-		}
-		return !mask.Denies(x[at]), x[at]
-	}
-}
-
-// inverted reports whether a mask of bools hides where it is true: a token always sees itself.
-func (s *site) inverted(f *Fed, a attention) bool {
-	id := s.at(a.mask)
-	if a.softmax < 0 || id == program.None || isFloat(s.Values[id]) {
-		return false
-	}
-	shape, at := s.shape(id), f.At[0]
-	if n := len(shape); shape[n-2] > 1 {
-		at = f.At[0]*shape[n-1] + f.At[0] + a.behind()
-	}
-	return s.Value(id).Floats()[at] != 0
-}
-
 // anew leaves out what earlier forward passes gave, in what is not attention: a state that is empty again, or holds what
 // another left.
 func (s *site) anew() {
 	f := s.fed
 	calculates := func(op int) bool { return op >= 0 && !isOne(s.Ops[op], moving+" "+elementwise) }
-	for i, v := range s.Values {
-		id := program.ID(i)
-		if f.From == 0 || v.Weight != "" || !isFloat(v) || s.only(id) || s.Value(id) == nil || id == s.Out {
+	for id, v := range s.values() {
+		if f.From == 0 || v.Weight != "" || !isFloat(v) || s.constant(id) || s.base.Value(id) == nil || id == s.Out {
 			continue
 		}
 		takers, made := s.takers(id), calculates(Root(s.Piece, s.Maker(id)))
@@ -251,26 +151,17 @@ func (s *site) anew() {
 			continue
 		}
 		for _, axis := range f.rowAxes(v.Shape) {
-			put := func(name, text string, of func(at int) slot) {
-				s.instead("state", 3, text+": "+Name(s.Piece, id), takers, []program.ID{id}, func(w *writer, x program.ID) program.ID {
-					return w.moved(f, x, x, axis, f.slots(of))
+			put := func(name, text string, slots []slot) {
+				s.instead("state", 3, text+": "+s.name(id), takers, []program.ID{id}, func(w *writer, x program.ID) program.ID {
+					return w.moved(f, x, x, axis, slots)
 				}).ID = name
 			}
-			earlier := func(whose, known int) func(at int) slot {
-				return func(at int) slot {
-					if at < min(f.From, known) {
-						return slot{whose, at}
-					}
-					return slot{at: at}
-				}
+			earlier := func(whose, known int) []slot {
+				return f.slots(func(at int) bool { return at < min(f.From, known) }, func(at int) slot { return slot{whose, at} })
 			}
 			if made && f.To-f.From > 1 {
-				put("state/chunk", "all rows of the forward pass are its last, as in a step of one", func(at int) slot {
-					if at >= f.From && at < f.To {
-						return slot{at: f.To - 1}
-					}
-					return slot{at: at}
-				})
+				put("state/chunk", "all rows of the forward pass are its last, as in a step of one",
+					f.slots(f.feeds, func(int) slot { return slot{at: f.To - 1} }))
 			}
 			put("state/chunk", "a forward pass begins with an empty state", earlier(empty.of, f.From))
 			for k, o := range f.Others {
@@ -283,18 +174,14 @@ func (s *site) anew() {
 // exchanged are rows of another sequence in the place of the result's own.
 func (s *site) exchanged() {
 	f := s.fed
-	if !isFloat(s.Values[s.Out]) || s.Value(s.Out) == nil {
+	if !isFloat(s.Values[s.Out]) || s.base.Value(s.Out) == nil {
 		return
 	}
 	for _, axis := range f.rowAxes(s.shape(s.Out)) {
 		for k, o := range f.Others {
 			for _, by := range []int{0, f.From - o.Cached} {
-				slots := f.slots(func(at int) slot {
-					if to := at - by; at >= f.From && at < f.To && to >= 0 && to < o.Len {
-						return slot{1 + k, to}
-					}
-					return slot{at: at}
-				})
+				slots := f.slots(func(at int) bool { return f.feeds(at) && at >= by && at-by < o.Len },
+					func(at int) slot { return slot{1 + k, at - by} })
 				s.last("state", 1, "the result has the rows of "+o.Text, func(w *writer, id program.ID) program.ID {
 					return w.moved(f, s.Out, id, axis, slots)
 				}).ID = o.ID
@@ -315,7 +202,7 @@ func forgets(s *site) {
 		first[of(i)] = i
 	}
 	for i, o := range s.Ops {
-		if v, ok := s.result(o); !s.looped[i] || !ok || !isFloat(v) {
+		if v, ok := s.resultOf(o); !s.looped[i] || !ok || !isFloat(v) {
 			continue
 		}
 		next := slices.DeleteFunc(s.takers(o.Out[0]), func(t int) bool { return !s.looped[t] || first[of(t)] >= first[of(i)] })

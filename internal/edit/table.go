@@ -34,10 +34,7 @@ func sequenceOf(x []float64) (q sequence) {
 	all := math.Pow(x[n-1]/x[0], 1/float64(n-1))
 	for _, q.ratio = range []float64{all, x[n-1] / x[n-2], x[1] / x[0]} { // where it is scaled its end tells, or its beginning
 		q.base = math.Round(math.Pow(q.ratio, -float64(n))*1e3) / 1e3
-		q.ramp = make([]float64, n)
-		for i := range q.ramp {
-			q.ramp[i] = x[i] / q.geometric(i)
-		}
+		q.ramp = mapped(upTo(n), func(i int) float64 { return x[i] / q.geometric(i) })
 		if !slices.ContainsFunc(q.ramp, func(m float64) bool { return math.Abs(m-1) > nearTable }) {
 			q.factor = 1
 			return q
@@ -65,35 +62,35 @@ func (q sequence) scaled(i int, factor float64) float64 {
 
 // Other bases and factors of such tables.
 var (
-	bases   = []float64{500, 1000, 2500, 5000, 10000, 20000, 50000, 100000, 150000, 200000, 250000, 500000, 1000000, 2000000, 5000000, 10000000}
+	bases = []float64{500, 1000, 2500, 5000, 10000, 20000, 50000, 100000, 150000, 200000, 250000, 500000,
+		1000000, 2000000, 5000000, 10000000}
 	factors = []float64{2, 4, 8, 16, 32, 64, 0.5, 0.25, 0.125, 1.0 / 3, 3}
 )
 
 // tables makes of a constant or of a result of one axis that falls geometrically another such table.
 func tables(s *site) {
-	o := s.first()
-	if v, ok := s.result(o); ok && isFloat(v) {
-		s.table(o.Out[0], o.Name, func(what string, number float64, f change) { s.then("table", 1, what, f).Number = number })
+	if s.single && isFloat(s.result) {
+		s.table(s.op.Out[0], s.op.Name, (*writer).after)
 	}
-	names, ids := tensors(o)
-	for k, id := range ids {
-		if s.Maker(id) < 0 && isFloat(s.Values[id]) {
-			s.table(id, "the constant of "+o.Name, func(what string, number float64, f change) {
-				s.add("table", 1, what, func(w *writer, o program.Op) { w.give(o, names[k], f(w, id)) }).Number = number
-			})
+	for _, x := range s.operands {
+		if s.Maker(x.id) < 0 && isFloat(s.Values[x.id]) {
+			s.table(x.id, "the constant of "+s.op.Name, func(w *writer, o program.Op, f change) { w.give(o, x.name, f(w, x.id)) })
 		}
 	}
 }
 
 // table lists other bases and factors of a table, other factors by which its last numbers are scaled, and such a table
 // without that.
-func (s *site) table(id program.ID, name string, add func(what string, number float64, f change)) {
-	x := s.Value(id)
+func (s *site) table(id program.ID, name string, put func(w *writer, o program.Op, f change)) {
+	x := s.base.Value(id)
 	if x == nil {
 		return
 	}
 	numbers := x.Floats()
 	q := sequenceOf(numbers)
+	add := func(what string, to float64, f change) {
+		s.add("table", 1, what, func(w *writer, o program.Op) { put(w, o, f) }).Number = to
+	}
 	other := func(what string, to float64, number func(i int, x float64) float64) {
 		add(what, to, func(w *writer, _ program.ID) program.ID { return w.table(s.shape(id), numbers, number) })
 	}
@@ -101,18 +98,20 @@ func (s *site) table(id program.ID, name string, add func(what string, number fl
 	for _, c := range bases {
 		switch {
 		case q.n == 0:
+			return
 		case q.factor != 1:
 			other(text("%s → a geometric one of base %.4g", name, c), c, func(i int, _ float64) float64 { return q.first * math.Pow(c, -part(i)) })
 		case c != q.base:
 			other(text("base of %s: %.4g → %.4g", name, q.base, c), c, func(i int, x float64) float64 { return x * math.Pow(q.base/c, part(i)) })
 		}
 	}
-	if q.factor == 1 {
+	switch q.factor {
+	case 0:
+		return
+	case 1:
 		for _, f := range factors {
 			add(text("%s times %.4g", name, f), f, times(f))
 		}
-	}
-	if q.factor == 0 || q.factor == 1 {
 		return
 	}
 	other(name+" without its scaling", 0, func(i int, _ float64) float64 { return q.geometric(i) })
@@ -170,8 +169,8 @@ func spaced(s *site) {
 // spacing is that of the n equally spaced constants of one axis that an operator makes; the step is 0 where they are none, or
 // count.
 func (s *site) spacing(o program.Op) (first, step, n float64) {
-	v, ok := s.result(o)
-	if !ok || !isOne(o, "linspace mul div add sub") || len(v.Shape) != 1 || v.Shape[0] < 3 || !isFloat(v) || !s.only(o.Out[0]) {
+	v, ok := s.resultOf(o)
+	if !ok || !isOne(o, "linspace mul div add sub") || len(v.Shape) != 1 || v.Shape[0] < 3 || !isFloat(v) || !s.constant(o.Out[0]) {
 		return 0, 0, 0
 	}
 	x := s.floats(o.Out[0])

@@ -11,19 +11,21 @@ import (
 
 // writer writes the operators that stand in the place of one.
 type writer struct {
-	s      *site
-	e      *Edit
-	ops    []program.Op
-	failed bool
+	s   *site
+	e   *Edit
+	ops []program.Op
 }
 
 // change writes what is done to a value.
 type change func(w *writer, id program.ID) program.ID
 
-// unless ends an edit that cannot be written.
-func (w *writer) unless(ok bool) bool {
-	w.failed = w.failed || !ok
-	return w.failed
+// unwritable is what ends an edit that cannot be written, and needs ends it where a condition does not hold.
+type unwritable struct{}
+
+func (w *writer) needs(ok bool) {
+	if !ok {
+		panic(unwritable{})
+	}
 }
 
 // value returns a value of the piece, or of the patch.
@@ -133,56 +135,65 @@ func (w *writer) write(name string, out []program.ID, args ...any) {
 	w.ops = append(w.ops, program.Op{Name: name, Full: full(name), Args: argsOf(args...), Out: out, Stack: -1})
 }
 
-// call writes an operator and returns its result, of the type of a value, and of its shape if none is said.
-func (w *writer) call(name string, like program.ID, shape []int, args ...any) program.ID {
+// like writes an operator and returns its result, of the type of a value, and of its shape if none is said; call, one of
+// that value itself.
+func (w *writer) like(name string, x program.ID, shape []int, args ...any) program.ID {
 	if shape == nil {
-		shape = w.value(like).Shape
+		shape = w.value(x).Shape
 	}
-	id := w.make(shape, w.value(like).DType)
+	id := w.make(shape, w.value(x).DType)
 	w.write(name, []program.ID{id}, args...)
 	return id
 }
 
-// one writes a function of a value, and two one of it and of a number or a value that is spread over it.
-func (w *writer) one(name string, x program.ID) program.ID { return w.call(name, x, nil, "self", x) }
-
-func (w *writer) two(name string, x program.ID, y any) program.ID {
-	return w.call(name, x, nil, "self", x, "other", y)
+func (w *writer) call(name string, x program.ID, shape []int, args ...any) program.ID {
+	return w.like(name, x, shape, append([]any{"self", x}, args...)...)
 }
 
-// along writes what makes one number of each line along some axes, which stay; and softmax shares of such a line.
+// by is an operator of a value that keeps its shape.
+func by(name string, args ...any) change {
+	return func(w *writer, x program.ID) program.ID { return w.call(name, x, nil, args...) }
+}
+
+// two writes a function of a value and of a number or a value that is spread over it.
+func (w *writer) two(name string, x program.ID, y any) program.ID {
+	return w.call(name, x, nil, "other", y)
+}
+
+// along writes what makes one number of each line along some axes, which stay.
 func (w *writer) along(name string, x program.ID, axes ...int) program.ID {
 	shape := w.shape(x)
+	w.needs(len(shape) > 0)
 	for _, d := range axes {
-		if d = (d + len(shape)) % max(len(shape), 1); d < len(shape) {
-			shape[d] = 1
-		}
+		shape[(d+len(shape))%len(shape)] = 1
 	}
-	w.unless(len(shape) > 0)
-	return w.call(name, x, shape, "self", x, "dim", axes, "keepdim", true)
+	return w.call(name, x, shape, "dim", axes, "keepdim", true)
 }
 
-func (w *writer) softmax(x program.ID) program.ID {
-	return w.call("_softmax", x, nil, "self", x, "dim", -1)
+var shares = by("_softmax", "dim", -1)
+
+// bmm writes a product of [b, rows, n] and [b, n, columns].
+func (w *writer) bmm(x, y program.ID) program.ID {
+	shape := w.shape(x)
+	shape[2] = w.shape(y)[2]
+	return w.call("bmm", x, shape, "mat2", y)
 }
 
 // view writes a value in another shape, and expand one that is spread.
 func (w *writer) view(x program.ID, shape ...int) program.ID {
-	return w.call("view", x, shape, "self", x, "size", shape)
+	return w.call("view", x, shape, "size", shape)
 }
 
 func (w *writer) expand(x program.ID, shape []int) program.ID {
-	return w.call("expand", x, shape, "self", x, "size", shape)
+	return w.call("expand", x, shape, "size", shape)
 }
 
 // slice writes n elements of an axis, from one on.
 func (w *writer) slice(x program.ID, d, from, n int) program.ID {
 	shape := w.shape(x)
-	if w.unless(d < len(shape)) {
-		return x
-	}
+	w.needs(d < len(shape))
 	shape[d] = n
-	return w.call("slice", x, shape, "self", x, "dim", d, "start", from, "end", from+n, "step", 1)
+	return w.call("slice", x, shape, "dim", d, "start", from, "end", from+n, "step", 1)
 }
 
 // cat writes values after one another along an axis.
@@ -191,38 +202,32 @@ func (w *writer) cat(d int, parts ...program.ID) program.ID {
 	for _, x := range parts[1:] {
 		shape[d] += w.value(x).Shape[d]
 	}
-	return w.call("cat", parts[0], shape, "tensors", parts, "dim", d)
+	return w.like("cat", parts[0], shape, "tensors", parts, "dim", d)
 }
 
 // selected writes a value whose elements along an axis are those of an order.
 func (w *writer) selected(x program.ID, axis int, order []int) program.ID {
 	shape := w.shape(x)
-	if w.unless(axis < len(shape)) {
-		return x
-	}
+	w.needs(axis < len(shape))
 	shape[axis] = len(order)
 	index := w.numbers(tensor.I64, []int{len(order)}, func() []float64 { return mapped(order, func(k int) float64 { return float64(k) }) })
-	return w.call("index_select", x, shape, "self", x, "dim", axis, "index", index)
+	return w.call("index_select", x, shape, "dim", axis, "index", index)
 }
 
 // transpose exchanges two axes of a value.
 func (w *writer) transpose(x program.ID, a, b int) program.ID {
 	shape := w.shape(x)
 	n := len(shape)
-	if w.unless(n > 1 && max(a, b) < n) {
-		return x
-	}
+	w.needs(n > 1 && max(a, b) < n)
 	i, j := (a+n)%n, (b+n)%n
 	shape[i], shape[j] = shape[j], shape[i]
-	return w.call("transpose", x, shape, "self", x, "dim0", i, "dim1", j)
+	return w.call("transpose", x, shape, "dim0", i, "dim1", j)
 }
 
 // turn reads an axis of a·b·… as [a, b, …], and writes it as [b, a, …]; b is all that is left of it for none.
 func (w *writer) turn(x program.ID, d, a, b int) program.ID {
 	shape := w.shape(x)
-	if w.unless(d < len(shape) && shape[d]%(a*max(b, 1)) == 0) {
-		return x
-	}
+	w.needs(d < len(shape) && shape[d]%(a*max(b, 1)) == 0)
 	split := []int{a, shape[d] / a}
 	if b > 0 {
 		split = []int{a, b, shape[d] / a / b}
@@ -233,33 +238,28 @@ func (w *writer) turn(x program.ID, d, a, b int) program.ID {
 // beyond adds elements before and after those of an axis: zeros, or those that at says.
 func (w *writer) beyond(x program.ID, axis int, sides [2]int, at func(i, n int) int) program.ID {
 	shape := w.shape(x)
-	if w.unless(axis < len(shape)) {
+	w.needs(axis < len(shape))
+	if sides == [2]int{} {
 		return x
 	}
 	n := shape[axis]
-	switch {
-	case sides == [2]int{}:
-		return x
-	case at != nil:
-		order := make([]int, 0, sides[0]+n+sides[1])
-		for i := -sides[0]; i < n+sides[1]; i++ {
-			order = append(order, at(i, n))
-		}
-		return w.selected(x, axis, order)
+	shape[axis] += sides[0] + sides[1]
+	if at != nil {
+		return w.selected(x, axis, mapped(upTo(shape[axis]), func(i int) int { return at(i-sides[0], n) }))
 	}
 	pad := make([]int, 2*(len(shape)-axis))
 	pad[len(pad)-2], pad[len(pad)-1] = sides[0], sides[1]
-	shape[axis] += sides[0] + sides[1]
-	return w.call("constant_pad_nd", x, shape, "self", x, "pad", pad, "value", 0)
+	return w.call("constant_pad_nd", x, shape, "pad", pad, "value", 0)
 }
 
 // rounded is a value that went through another type.
-func (w *writer) rounded(x program.ID, d tensor.DType) program.ID {
-	w.e.To = d
-	v := *w.value(x)
-	narrow := w.make(v.Shape, d)
-	w.write("_to_copy", []program.ID{narrow}, "self", x, "dtype", d.String())
-	return w.call("_to_copy", x, nil, "self", narrow, "dtype", v.DType.String())
+func rounded(d tensor.DType) change {
+	return func(w *writer, x program.ID) program.ID {
+		w.e.To = d
+		narrow := w.make(w.value(x).Shape, d)
+		w.write("_to_copy", []program.ID{narrow}, "self", x, "dtype", d.String())
+		return w.like("_to_copy", x, nil, "self", narrow, "dtype", w.value(x).DType.String())
+	}
 }
 
 func argsOf(list ...any) (args program.Args) {

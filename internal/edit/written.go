@@ -3,7 +3,6 @@ package edit
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,15 +39,15 @@ func Parse(text string) (w Written, err error) {
 // Find returns the edit that is meant, of an operator of a piece. weights and fed are those of [List].
 func (w Written) Find(b *replay.Base, weights []Weight, fed *Fed, op int) (Edit, error) {
 	s := newSite(b, weights)
-	s.group = []int{op}
+	s.on([]int{op})
 	switch w.Kind {
 	case "scalar":
 		w.scalar(s)
 	case "weight":
 		w.weight(s)
 	}
-	if len(s.out) > 0 {
-		return s.out[0], nil
+	if len(s.edits) > 0 {
+		return s.edits[0], nil
 	}
 	var have, others []string // those of the kind that was meant come first
 	edits, _ := List(b, weights, fed)
@@ -77,20 +76,17 @@ func (e *Edit) settle(b *replay.Base) error {
 			return err
 		}
 		v := &e.Patch.Made[int(id)-len(b.Values)]
-		if v.DType = a.DType(); v.DType.IsFloat() {
-			v.DType = tensor.F32
-		} else if v.DType != tensor.Bool {
-			v.DType = tensor.I64
+		var data any
+		switch d := a.DType(); {
+		case d == tensor.Bool:
+			v.DType, data = d, mapped(a.Floats(), func(x float64) bool { return x != 0 })
+		case d.IsFloat():
+			v.DType, data = tensor.F32, mapped(a.Floats(), func(x float64) float32 { return float32(x) })
+		default:
+			v.DType, data = tensor.I64, mapped(a.Floats(), func(x float64) int64 { return int64(x) })
 		}
-		for _, x := range a.Floats() {
-			switch v.DType {
-			case tensor.Bool:
-				v.Data = append(v.Data, map[bool]byte{true: 1}[x != 0])
-			case tensor.I64:
-				v.Data = binary.LittleEndian.AppendUint64(v.Data, uint64(int64(x)))
-			default:
-				v.Data = binary.LittleEndian.AppendUint32(v.Data, math.Float32bits(float32(x)))
-			}
+		if v.Data, err = binary.Append(nil, binary.LittleEndian, data); err != nil {
+			return err
 		}
 	}
 	e.Patch.Late = nil
@@ -101,40 +97,32 @@ func (e *Edit) settle(b *replay.Base) error {
 func (w Written) scalar(s *site) {
 	name, value, named := strings.Cut(w.What, "=")
 	if !named {
-		value = w.What
+		name, value = "", name
 	}
 	x, err := strconv.ParseFloat(value, 64)
-	if err != nil {
-		return
-	}
-	for _, a := range s.first().Args {
-		if named && a.Name != name || !named && slices.Contains(fixed, a.Name) {
+	for _, a := range s.op.Args {
+		_, whole := a.Value.(int)
+		_, fraction := a.Value.(float64)
+		if err != nil || !whole && !fraction || named && a.Name != name || !named && slices.Contains(fixed, a.Name) {
 			continue
 		}
 		var to any = x
-		switch a.Value.(type) {
-		case int:
-			if x == float64(int(x)) {
-				to = int(x)
-			}
-		case float64:
-		default:
-			continue
+		if whole && x == float64(int(x)) {
+			to = int(x)
 		}
-		s.given("scalar", 0, text("%s of %s: %v → %s", a.Name, s.first().Name, a.Value, number(to)), a.Name, to)
+		s.given("scalar", 0, text("%s of %s: %v → %s", a.Name, s.op.Name, a.Value, number(to)), a.Name, to)
 	}
 }
 
 // weight reads another weight in the place of the one that an operator takes.
 func (w Written) weight(s *site) {
-	names, ids := tensors(s.first())
-	for k, id := range ids {
-		v := s.Values[id]
+	for _, x := range s.operands {
+		v := s.Values[x.id]
 		if v.Weight == "" || !slices.ContainsFunc(s.weights, func(x Weight) bool { return x.Name == w.What && slices.Equal(x.Shape, v.Shape) }) {
 			continue
 		}
 		s.add("weight", 0, text("%s → %s", v.Weight, w.What), func(to *writer, o program.Op) {
-			to.give(o, names[k], to.outside(program.Value{Shape: v.Shape, DType: v.DType, Type: v.Type, Weight: w.What}))
+			to.give(o, x.name, to.outside(program.Value{Shape: v.Shape, DType: v.DType, Type: v.Type, Weight: w.What}))
 		})
 	}
 }

@@ -12,8 +12,7 @@ import (
 // matrix of [before, after] numbers, each of whose columns is 1 in all.
 func resizes(s *site) {
 	var all []program.ID
-	for i, v := range s.Values {
-		id := program.ID(i)
+	for id, v := range s.values() {
 		if v.Data != nil && isFloat(v) && len(v.Shape) == 2 && v.Shape[0] > 1 && v.Shape[1] > 1 && s.isResize(id) && len(s.takers(id)) > 0 {
 			all = append(all, id)
 		}
@@ -26,7 +25,7 @@ func resizes(s *site) {
 		id = "embedding/position"
 	}
 	for _, way := range ways {
-		s.instead("table", 1, "resized "+way.name, s.takers(all...), all, func(w *writer, x program.ID) program.ID {
+		s.insteadOf("table", 1, "resized "+way.name, all, func(w *writer, x program.ID) program.ID {
 			shape := s.shape(x)
 			return w.resizing(way, shape[0], shape[1])
 		}).ID = id
@@ -34,9 +33,8 @@ func resizes(s *site) {
 }
 
 // isResize reports whether each column of a matrix is 1 in all, and one of them is made of several numbers.
-func (s *site) isResize(id program.ID) bool {
+func (s *site) isResize(id program.ID) (several bool) {
 	x, columns := s.floats(id), s.shape(id)[1]
-	several := false
 	for c := range columns {
 		sum, parts := 0.0, 0
 		for i := c; i < len(x); i += columns {
@@ -63,21 +61,18 @@ func (s *site) resizesWeight(id program.ID) bool {
 
 // resampled makes of an image that is repeated one that is resized otherwise.
 func resampled(s *site) {
-	o := s.first()
-	v, ok := s.result(o)
-	if o.Name != "upsample_nearest2d" || !ok || len(v.Shape) != 4 || self(o) == program.None || len(s.shape(self(o))) != 4 {
+	x := self(s.op)
+	if s.op.Name != "upsample_nearest2d" || !s.single || len(s.result.Shape) != 4 || x == program.None || len(s.shape(x)) != 4 {
 		return
 	}
 	for _, way := range ways {
-		s.add("sibling", 1, o.Name+" → "+way.name, func(w *writer, o program.Op) {
+		s.add("sibling", 1, s.op.Name+" → "+way.name, func(w *writer, o program.Op) {
 			x := self(o)
 			from, to := w.shape(x), s.shape(o.Out[0])
 			n := from[0] * from[1]
 			x = w.view(x, n, from[2], from[3])
 			for _, d := range []int{3, 2} { // the last axis, which comes first then
-				m := w.expand(w.resizing(way, from[d], to[d]), []int{n, from[d], to[d]})
-				x = w.call("bmm", x, []int{n, w.shape(x)[1], to[d]}, "self", x, "mat2", m)
-				x = w.transpose(x, 1, 2)
+				x = w.transpose(w.bmm(x, w.expand(w.resizing(way, from[d], to[d]), []int{n, from[d], to[d]})), 1, 2)
 			}
 			w.pass(o, x)
 		}).ID = "image/resize"
@@ -121,19 +116,93 @@ func cubic(a float64) func(at float64) (int, []float64) {
 	}
 }
 
-// matrix is that of [before, after] numbers; what lies outside is what stands at the edge.
-func (w way) matrix(before, after int) []float64 {
-	x := make([]float64, before*after)
-	for i := range after {
-		first, weights := w.parts(w.from(float64(i), float64(before), float64(after)))
-		for k, v := range weights {
-			x[min(max(first+k, 0), before-1)*after+i] += v
+// resizing adds the matrix of [before, after] numbers to the patch; what lies outside is what stands at the edge.
+func (w *writer) resizing(by way, before, after int) program.ID {
+	return w.numbers(tensor.F32, []int{before, after}, func() []float64 {
+		x := make([]float64, before*after)
+		for i := range after {
+			first, weights := by.parts(by.from(float64(i), float64(before), float64(after)))
+			for k, v := range weights {
+				x[min(max(first+k, 0), before-1)*after+i] += v
+			}
 		}
-	}
-	return x
+		return x
+	})
 }
 
-// resizing adds that matrix to the patch.
-func (w *writer) resizing(by way, before, after int) program.ID {
-	return w.numbers(tensor.F32, []int{before, after}, func() []float64 { return by.matrix(before, after) })
+// convolutions pad all on one side, what sees both sides sees the past alone, or the other way round; or they go on
+// otherwise beyond the edges.
+func convolutions(s *site) {
+	x := tensorOf(s.op, "input")
+	if s.op.Name != "convolution" || x == program.None {
+		return
+	}
+	pad, _ := s.op.Args.Get("padding").([]int)
+	rank := len(s.shape(x))
+	for d, p := range pad {
+		if p == 0 {
+			continue
+		}
+		for k, side := range []string{"behind", "before"} {
+			s.add("scalar", 2, text("padding of convolution: all %s axis %d", side, d), func(w *writer, o program.Op) {
+				x, rest := tensorOf(o, "input"), slices.Clone(pad)
+				rest[d] = 0
+				w.needs(len(w.shape(x)) == rank)
+				x = w.beyond(x, rank-len(pad)+d, [2]int{2 * p * k, 2 * p * (1 - k)}, nil)
+				w.run(o, o.Name, with(o.Args, "input", x, "padding", rest))
+			})
+		}
+	}
+	if _, pad := s.padded(s.op); len(pad) == 0 {
+		return
+	}
+	for _, edge := range edges {
+		s.add("sibling", 2, "padding of convolution: "+edge.name, func(w *writer, o program.Op) {
+			x, pad := s.padded(o)
+			w.needs(len(pad) > 0)
+			for d, p := range pad {
+				x = w.beyond(x, d, [2]int{p, p}, edge.at)
+			}
+			conv, _ := o.Args.Get("padding").([]int)
+			w.run(o, o.Name, with(o.Args, "input", x, "padding", make([]int, len(conv))))
+		})
+	}
+}
+
+// edges are the ways to go on beyond the n elements of an axis: at is the one that stands at a place outside.
+var edges = []struct {
+	name string
+	at   func(i, n int) int
+}{
+	{"zeros", nil},
+	{"the edge again", func(i, n int) int { return min(max(i, 0), n-1) }},
+	{"reflected", func(i, n int) int { return min(max(i, -i), 2*(n-1)-max(i, -i)) }},
+	{"from the other side", func(i, n int) int { return (i + n) % n }},
+}
+
+// padded returns what a convolution takes before it was padded, by itself or by indices, and by how much on both sides of
+// each axis; nothing where it was not.
+func (s *site) padded(o program.Op) (x program.ID, pad []int) {
+	own, _ := o.Args.Get("padding").([]int)
+	shape := s.shape(tensorOf(o, "input"))
+	x = s.behind(tensorOf(o, "input"), "index constant_pad_nd")
+	before := s.shape(x)
+	if len(before) != len(shape) {
+		return x, nil
+	}
+	for d, n := range shape {
+		both := n - before[d]
+		p := both / 2
+		if k := d - len(shape) + len(own); k >= 0 {
+			p += own[k]
+		}
+		if both < 0 || both%2 > 0 || p >= before[d] {
+			return x, nil
+		}
+		pad = append(pad, p)
+	}
+	if slices.Max(pad) == 0 {
+		return x, nil
+	}
+	return x, pad
 }

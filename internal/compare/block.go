@@ -15,6 +15,9 @@ type tally struct {
 	nan, inf             [2]int
 }
 
+// nothing is the tally of no pairs.
+var nothing = tally{abs: -1, rel: -1}
+
 // rowSums are the sums of a row, or of its piece in a block. The kernels in assembly write it.
 type rowSums struct {
 	dd, gg float64 // Σd², Σg²
@@ -38,7 +41,7 @@ type rule struct {
 // rowsOf adds up a block of rows, which are not empty. It is the readable reference for the kernels in
 // assembly: their counters and maxima must equal its own exactly, their sums up to rounding.
 func rowsOf[T float32 | float64](rows []rowSums, g, a []T, cols int, ru *rule) tally {
-	f := tally{abs: -1, rel: -1}
+	f := nothing
 	for i := range rows {
 		rows[i] = rowOf(&f, g[i*cols:][:cols], a[i*cols:][:cols], ru)
 	}

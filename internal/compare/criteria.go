@@ -114,16 +114,16 @@ func (c Criteria) Judge(golden, actual *tensor.Tensor, refs References) (v Verdi
 	if v.Result, err = Tensors(golden, actual, v.Tolerance); err != nil {
 		return Verdict{}, err
 	}
-	err = guard(func() (err error) {
+	v.Violations, err = guard(func() (broken []Violation, err error) {
 		v.Result = refs.among(golden, actual, v.Result)
 		if _, asked := c[Cost]; asked && v.Result.N > 0 {
 			if v.Result.Cost, err = refs.costs(golden, actual, v.Result); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		v.Violations, _, err = c.weigh(Pair{Result: v.Result, Counted: v.Tolerance, Asked: v.Tolerance, Exact: exact(golden, actual),
-			Golden: golden, Actual: actual, Refs: refs})
-		return err
+		broken, _, err = c.weigh(Pair{Result: v.Result, Counted: v.Tolerance, Asked: v.Tolerance,
+			Exact: exact(golden, actual), Golden: golden, Actual: actual, Refs: refs})
+		return broken, err
 	}, golden, actual, refs.Float64, refs.Encoded)
 	if err != nil {
 		return Verdict{}, err

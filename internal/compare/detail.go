@@ -36,16 +36,12 @@ type Line struct {
 
 // Explain reads a pair again, with the tolerance with which it failed, and says where it differs.
 // It takes several times as long as [Tensors]. The errors are those of [Tensors].
-func Explain(golden, actual *tensor.Tensor, tol Tolerance) (d Detail, err error) {
+func Explain(golden, actual *tensor.Tensor, tol Tolerance) (Detail, error) {
 	r, err := Tensors(golden, actual, tol)
 	if err != nil {
 		return Detail{}, err
 	}
-	err = guard(func() error {
-		d = explain(golden, actual, tol, r)
-		return nil
-	}, golden, actual)
-	return d, err
+	return guard(func() (Detail, error) { return explain(golden, actual, tol, r), nil }, golden, actual)
 }
 
 func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
@@ -188,8 +184,7 @@ func (l lines) add(i int, p pair, bad bool, unit float64) {
 
 // figures are those of lines of a length, of a golden with a norm.
 func (l lines) figures(length int, norm float64) []Line {
-	f := rowFloor(length)
-	least := f * f * norm * norm / float64(max(len(l), 1)) // square of the least denominator
+	least := leastSquare(length, max(len(l), 1), norm*norm)
 	out := make([]Line, len(l))
 	for i, s := range l {
 		out[i] = Line{ratioL2(s.dd, max(s.gg, least)), s.bad}

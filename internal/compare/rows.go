@@ -15,6 +15,12 @@ func rowFloor(rowLen int) float64 {
 	return longRowFloor
 }
 
+// leastSquare is the square of the least denominator of a row of a golden with a square of the norm.
+func leastSquare(rowLen, rows int, square float64) float64 {
+	f := rowFloor(rowLen)
+	return f * f * square / float64(rows)
+}
+
 // worstRow finds the row with the largest min(dd/gg, dd/K), where K is known only after the last
 // row. It keeps the rows that can be the worst for some K, which are those that no other row beats
 // in both dd/gg and dd. These are few, unless the rows are sorted by their error.

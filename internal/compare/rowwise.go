@@ -7,6 +7,76 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
+// pair is one element of both tensors.
+type pair struct {
+	index  int
+	g, a   float64
+	d      float64 // |a−g|
+	finite bool    // both values are finite
+}
+
+// mismatch applies the rule to a pair. equal says that a side has integers.
+func (p pair) mismatch(tol Tolerance, equal bool) bool {
+	if equal && p.finite {
+		return p.d != 0
+	}
+	return !tol.matches(p.g, p.a)
+}
+
+// elements calls a function for each pair of a span.
+func (p *pass) elements(s *scratch, b span, each func(x pair)) {
+	g, a := s.decode(p, b)
+	var more []float64
+	if p.whole {
+		more = p.remainders(s, b)
+	}
+	for i, gv := range g {
+		av := a[i]
+		d := av - gv
+		if more != nil {
+			d += more[i]
+		}
+		each(pair{b.start + i, gv, av, math.Abs(d), finite(gv) && finite(av)})
+	}
+}
+
+// blockLen is the number of elements that are decoded at once where figures are not made by a kernel: two
+// buffers of 16 KiB stay in the first-level cache.
+const blockLen = 2048
+
+// pairs calls a function for all pairs in order. It is for what need not be fast.
+func pairs(golden, actual *tensor.Tensor, each func(x pair)) {
+	p, s := newPass(golden, actual, Tolerance{}), scratches.Get().(*scratch)
+	defer s.release()
+	for start := 0; start < p.n; start += blockLen {
+		p.elements(s, span{start, 1, min(blockLen, p.n-start)}, each)
+	}
+}
+
+// rowReader decodes single rows of two tensors of one shape, block by block.
+type rowReader struct {
+	first, second *tensor.Tensor
+	x, y          []float64
+}
+
+func newRowReader(first, second *tensor.Tensor) *rowReader {
+	n := min(first.RowLen(), blockLen)
+	return &rowReader{first, second, make([]float64, n), make([]float64, n)}
+}
+
+func (r *rowReader) rows() int { return r.first.Len() / r.first.RowLen() }
+
+// read calls f with the values of both, from column start on.
+func (r *rowReader) read(row int, f func(start int, x, y []float64)) {
+	n := r.first.RowLen()
+	for from := 0; from < n; from += blockLen {
+		m := min(blockLen, n-from)
+		r.first.Float64s(r.x[:m], row*n+from)
+		r.second.Float64s(r.y[:m], row*n+from)
+		f(from, r.x[:m], r.y[:m])
+	}
+}
+
 // unit is what values are multiplied with before they are squared: 1, except for tensors of extreme numbers.
 func unit(r Result) float64 {
 	norm := max(r.NormGolden, r.NormActual)
@@ -19,11 +89,11 @@ type moments struct {
 	odd            int // pairs of which the first value alone is finite
 }
 
-// moments are those of a row of the first two tensors.
+// moments are those of a row.
 func (r *rowReader) moments(row int, unit float64) (m moments) {
-	r.read(row, func(_ int, v [][]float64) {
-		for j, g := range v[0] {
-			a := v[1][j]
+	r.read(row, func(_ int, gs, as []float64) {
+		for j, g := range gs {
+			a := as[j]
 			switch {
 			case !finite(g):
 			case !finite(a):
@@ -41,71 +111,74 @@ func (r *rowReader) moments(row int, unit float64) (m moments) {
 	return m
 }
 
+// worst returns the row with the largest figure, of equal ones the first.
+func worst(rows int, figure func(row int) float64) (row int, most float64) {
+	row = -1
+	for i := range rows {
+		if x := figure(i); row < 0 || x > most {
+			row, most = i, x
+		}
+	}
+	return row, most
+}
+
 // worstCosine returns the row with the largest cosine distance, weighted as Criteria.Cosine says.
 func worstCosine(golden, actual *tensor.Tensor, r Result) (row int, distance float64) {
 	u := unit(r)
 	norm := r.NormGolden * u
-	f := rowFloor(r.RowLen)
-	least := f * f * norm * norm / float64(r.Rows)
-	row = -1
+	least := leastSquare(r.RowLen, r.Rows, norm*norm)
 	rd := newRowReader(golden, actual)
-	for i := range r.Rows {
-		m := rd.moments(i, u)
+	return worst(r.Rows, func(row int) float64 {
+		m := rd.moments(row, u)
 		d := cosineDistance(m.dd, m.gg, m.aa, m.ab)
 		if n := max(m.gg, m.aa); n < least {
 			d *= n / least
 		}
-		if row < 0 || d > distance {
-			row, distance = i, d
-		}
-	}
-	return row, distance
+		return d
+	})
 }
 
 // topK counts the rows whose k largest elements are in other places, and returns the first of these
 // rows. A constant row has no largest elements: it is another one than a row that has.
 func topK(golden, actual *tensor.Tensor, k int) (bad, first int) {
-	first = -1
 	rd := newRowReader(golden, actual)
-	gs, as := make([]ranked, 0, k+1), make([]ranked, 0, k+1)
 	for row := range rd.rows() {
-		gs, as = gs[:0], as[:0]
-		var g0, a0 float64
-		flatGolden, flatActual := true, true
-		rd.read(row, func(start int, v [][]float64) {
-			if start == 0 {
-				g0, a0 = v[0][0], v[1][0]
-			}
-			for j := range v[0] {
-				flatGolden, flatActual = flatGolden && v[0][j] == g0, flatActual && v[1][j] == a0
-				gs = insert(gs, ranked{v[0][j], start + j}, k)
-				as = insert(as, ranked{v[1][j], start + j}, k)
-			}
-		})
-		// All elements above the k-th golden value must be among them; those that equal it may.
-		edge := gs[k-1].value
-		above, found, below := 0, 0, 0
-		for _, r := range gs {
-			if r.value > edge {
-				above++
-			}
-		}
-		for _, r := range as {
-			switch g := number(golden.At(row*golden.RowLen() + r.index)); {
-			case g > edge:
-				found++
-			case g < edge:
-				below++
-			}
-		}
-		if found < above || below > 0 || flatActual && !flatGolden {
-			bad++
-			if first < 0 {
+		if rd.otherTop(row, k) {
+			if bad++; bad == 1 {
 				first = row
 			}
 		}
 	}
 	return bad, first
+}
+
+func (r *rowReader) otherTop(row, k int) bool {
+	var top [2][]ranked
+	least := [2]float64{math.Inf(1), math.Inf(1)}
+	r.read(row, func(start int, x, y []float64) {
+		for side, values := range [2][]float64{x, y} {
+			for j, v := range values {
+				top[side] = insert(top[side], ranked{v, start + j}, k)
+				least[side] = min(least[side], v)
+			}
+		}
+	})
+	// All elements above the k-th golden value must be among them; those that equal it may.
+	edge := top[0][k-1].value
+	above, found := 0, 0
+	for i, g := range top[0] {
+		if g.value > edge {
+			above++
+		}
+		switch g := number(r.first.At(row*r.first.RowLen() + top[1][i].index)); {
+		case g > edge:
+			found++
+		case g < edge:
+			return true
+		}
+	}
+	flat := func(side int) bool { return least[side] == top[side][0].value }
+	return found < above || flat(1) && !flat(0)
 }
 
 type ranked struct {
@@ -142,21 +215,15 @@ func insert(best []ranked, r ranked, k int) []ranked {
 // softmax(actual), in nats. Pairs with a NaN are left out, −Inf has probability 0, and a row with
 // +Inf has no softmax: its divergence is +Inf.
 func worstKL(golden, actual *tensor.Tensor) (row int, kl float64) {
-	row = -1
 	rd := newRowReader(golden, actual)
-	for i := range rd.rows() {
-		if d := rowKL(rd, i); row < 0 || d > kl {
-			row, kl = i, d
-		}
-	}
-	return row, kl
+	return worst(rd.rows(), func(row int) float64 { return rowKL(rd, row) })
 }
 
 func rowKL(rd *rowReader, row int) float64 {
 	each := func(f func(g, a float64)) {
-		rd.read(row, func(_ int, v [][]float64) {
-			for j, g := range v[0] {
-				if a := v[1][j]; !math.IsNaN(g) && !math.IsNaN(a) {
+		rd.read(row, func(_ int, gs, as []float64) {
+			for j, g := range gs {
+				if a := as[j]; !math.IsNaN(g) && !math.IsNaN(a) {
 					f(g, a)
 				}
 			}
@@ -183,29 +250,4 @@ func rowKL(rd *rowReader, row int) float64 {
 		}
 	})
 	return max(kl.value(), 0)
-}
-
-type noiseRatio struct {
-	ratio, rowRatio float64
-	row             int
-}
-
-// noise compares the error of actual against float64 with that of golden.
-func noise(golden, actual, ref64 *tensor.Tensor, r Result) noiseRatio {
-	u := unit(r)
-	of := [2]*rowReader{newRowReader(ref64, golden), newRowReader(ref64, actual)}
-	var own, other sum
-	for i := range r.Rows {
-		own.add(of[0].moments(i, u).dd)
-		other.add(of[1].moments(i, u).dd)
-	}
-	n := noiseRatio{ratio: ratioL2(other.value(), own.value()), row: -1}
-	f := rowFloor(r.RowLen)
-	least := f * f * own.value() / float64(r.Rows)
-	for i := range r.Rows {
-		if x := ratioL2(of[1].moments(i, u).dd, max(of[0].moments(i, u).dd, least)); n.row < 0 || x > n.rowRatio {
-			n.row, n.rowRatio = i, x
-		}
-	}
-	return n
 }

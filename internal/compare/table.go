@@ -143,6 +143,7 @@ func tops(p Pair, k float64) ([]Figure, error) {
 	return []Figure{{Value: float64(bad), Text: text}}, nil
 }
 
+// noises compares the error of actual against float64 with that of golden.
 func noises(p Pair, _ float64) ([]Figure, error) {
 	if p.Refs.Float64 == nil {
 		return nil, misuse("the noise criterion needs a float64 golden: record one (references: [float32, float64])")
@@ -153,6 +154,17 @@ func noises(p Pair, _ float64) ([]Figure, error) {
 	if _, err := Own(p.Golden, p.Refs.Float64); err != nil {
 		return nil, err
 	}
-	n := noise(p.Golden, p.Actual, p.Refs.Float64, p.Result)
-	return []Figure{{Value: n.ratio}, {Key: "row_noise", Value: n.rowRatio, Text: inRow(noiseName, n.row)}}, nil
+	own, other := newRowReader(p.Refs.Float64, p.Golden), newRowReader(p.Refs.Float64, p.Actual)
+	r, u := p.Result, unit(p.Result)
+	var ownAll, otherAll sum
+	for i := range r.Rows {
+		ownAll.add(own.moments(i, u).dd)
+		otherAll.add(other.moments(i, u).dd)
+	}
+	least := leastSquare(r.RowLen, r.Rows, ownAll.value())
+	row, ratio := worst(r.Rows, func(i int) float64 {
+		return ratioL2(other.moments(i, u).dd, max(own.moments(i, u).dd, least))
+	})
+	return []Figure{{Value: ratioL2(otherAll.value(), ownAll.value())},
+		{Key: "row_noise", Value: ratio, Text: inRow(noiseName, row)}}, nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/store"
@@ -290,7 +289,7 @@ func (t *headTable) name(w attention.Weights, side string) {
 	for i, h := range w.Heads {
 		is[i] = h.Uniform()
 	}
-	if p := places.Of(is); p.Count > 0 { // "all 4 heads", "heads 1–3"
+	if p := compare.PlacesOf(is); p.Count > 0 { // "all 4 heads", "heads 1–3"
 		fmt.Fprintf(&t.remark, "uniform in %s%s: %s of %d\n", t.label(w), side, p.Text("head"), p.Total)
 	}
 }

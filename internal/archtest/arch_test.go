@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"internal/secret", "internal/mapfile", "internal/smallfloat"}, {"internal/sanitize"}, {"internal/flock"},
 	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/subtest",
 		"internal/supervise", "internal/picture", "internal/transformers",
-		"internal/places", "internal/setting"},
+		"internal/setting"},
 	{"tensor", "internal/label/module"}, {"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/mask", "internal/vec"},
 	{"internal/checkpoint"}, {"internal/dump"}, {"internal/scripttest"}, // for tests
@@ -49,7 +49,7 @@ var layers = [][]string{
 // allowed lists all packages of the module that a package may import, where these are fewer than
 // those above it in layers.
 var allowed = map[string][]string{
-	"internal/compare": {"tensor", "internal/each", "internal/mapfile", "internal/places"}, // it knows no names
+	"internal/compare": {"tensor", "internal/each", "internal/mapfile"}, // it knows no names
 	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
 		"internal/nearest"}, // names and shapes, no figures
 	"internal/localise": {"tensor", "internal/each", "internal/label"}, // it is given figures

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -17,8 +16,8 @@ type Detail struct {
 	Exponent   int   // of the first decade
 	Decades    []int // the other pairs by |a−g|: how many are in [10^Exponent, 10^(Exponent+1)) and in each after it
 	ULP        ULPs
-	BadRows    places.Places // rows with a mismatch
-	BadColumns places.Places // columns (indices of the last axis) with a mismatch
+	BadRows    Places // rows with a mismatch
+	BadColumns Places // columns (indices of the last axis) with a mismatch
 	// Rows and Columns are in order. Columns is empty if there is only one row. Each is empty if
 	// there are more than 2^20.
 	Rows, Columns []Line
@@ -56,8 +55,8 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 		rows       = newLines(r.Rows)
 		columns    lines
 		by         = unit(r)
-		badRows    = places.NewSet(r.Rows)
-		badColumns = places.NewSet(r.RowLen)
+		badRows    = make([]bool, r.Rows)
+		badColumns = make([]bool, r.RowLen)
 	)
 	if r.Rows > 1 {
 		columns = newLines(r.RowLen)
@@ -67,8 +66,7 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 		bad := p.mismatch(tol, equal)
 		if bad {
 			d.Mismatches++
-			badRows.Add(row)
-			badColumns.Add(column)
+			badRows[row], badColumns[column] = true, true
 		}
 		if p.finite {
 			if p.d == 0 {
@@ -92,7 +90,7 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 	})
 	d.Exponent, d.Decades = trimmed(decades)
 	d.ULP = ulp
-	d.BadRows, d.BadColumns = badRows.Places(), badColumns.Places()
+	d.BadRows, d.BadColumns = PlacesOf(badRows), PlacesOf(badColumns)
 	d.Rows, d.Columns = rows.figures(r.RowLen, r.NormGolden*by), columns.figures(r.Rows, r.NormGolden*by)
 	return d
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -107,7 +106,7 @@ func (l lines) places(noun, kind string) []Finding {
 	if !l.clear {
 		return nil
 	}
-	p := places.Of(l.wrong)
+	p := compare.PlacesOf(l.wrong)
 	if s := p.Spans[0]; p.More > 0 || len(p.Spans) > 1 && s.Period == 0 && 2*p.Count > p.Total {
 		return nil // nothing, or of most lines some are right by chance, as those of zeros are
 	}
@@ -138,8 +137,8 @@ func block(r, c lines) (Finding, bool) {
 	if !r.clear || !c.clear {
 		return Finding{}, false
 	}
-	rp, cp := places.Of(r.wrong), places.Of(c.wrong)
-	one := func(p places.Places) bool { return len(p.Spans) == 1 && p.Spans[0].Period == 0 }
+	rp, cp := compare.PlacesOf(r.wrong), compare.PlacesOf(c.wrong)
+	one := func(p compare.Places) bool { return len(p.Spans) == 1 && p.Spans[0].Period == 0 }
 	if !one(rp) || !one(cp) {
 		return Finding{}, false
 	}
@@ -208,7 +207,7 @@ func headsOf(l lines, heads int, of func(line int) int) (Finding, bool) {
 		}
 	}
 	f.From = slices.Index(bad, true)
-	p := places.Of(bad)
+	p := compare.PlacesOf(bad)
 	if p.Count == p.Total || p.More > 0 {
 		return Finding{}, false
 	}

@@ -1,13 +1,11 @@
-// Package places describes a set of row or column numbers briefly: "rows 8–15", "every 4th column,
-// 0–60".
-package places
+package compare
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Places is a set as a list of runs, or as a run that repeats.
+// Places is a set of row or column numbers, as a list of runs or as a run that repeats.
 type Places struct {
 	Count, Total int    // how many numbers of how many
 	Spans        []Span // in order; at most 8
@@ -61,32 +59,18 @@ func nth(n int) string {
 	return fmt.Sprint(n, suffix)
 }
 
-// Set is a set of numbers from 0 to n−1.
-type Set struct {
-	words []uint64
-	n     int
-}
-
-// NewSet returns the empty set of numbers below n.
-func NewSet(n int) Set { return Set{make([]uint64, (n+63)/64), n} }
-
-// Add adds i, 0 ≤ i < n.
-func (s Set) Add(i int) { s.words[i/64] |= 1 << (i % 64) }
-
-func (s Set) has(i int) bool { return s.words[i/64]>>(i%64)&1 != 0 }
-
-// Places finds the runs of a set. They are a repetition if there are at least three, of equal width
-// at equal distances; the last may be cut short by the end.
-func (s Set) Places() Places {
-	p := Places{Total: s.n}
+// PlacesOf finds the runs of the numbers i with in[i]. They are a repetition if there are at least three, of
+// equal width at equal distances; the last may be cut short by the end.
+func PlacesOf(in []bool) Places {
+	p := Places{Total: len(in)}
 	last := 0
-	for i := 0; i < s.n; {
-		if !s.has(i) {
+	for i := 0; i < len(in); {
+		if !in[i] {
 			i++
 			continue
 		}
 		run := Span{First: i}
-		for i < s.n && s.has(i) {
+		for i < len(in) && in[i] {
 			i++
 		}
 		run.Last, run.Width = i-1, i-run.First
@@ -101,30 +85,19 @@ func (s Set) Places() Places {
 	if len(p.Spans) > 2 {
 		all := p.Spans[0]
 		all.Last, all.Period = last, p.Spans[1].First-all.First
-		if s.repeats(all) {
+		if all.repeats(in) {
 			p.Spans, p.More = []Span{all}, 0
 		}
 	}
 	return p
 }
 
-// repeats reports whether the set is a run that repeats.
-func (s Set) repeats(r Span) bool {
+// repeats reports whether a set is the run, again and again.
+func (r Span) repeats(in []bool) bool {
 	for i := r.First; i <= r.Last; i++ {
-		if s.has(i) != ((i-r.First)%r.Period < r.Width) {
+		if in[i] != ((i-r.First)%r.Period < r.Width) {
 			return false
 		}
 	}
-	return r.Last == s.n-1 || (r.Last-r.First)%r.Period == r.Width-1
-}
-
-// Of is the set of the numbers i with in[i].
-func Of(in []bool) Places {
-	s := NewSet(len(in))
-	for i, is := range in {
-		if is {
-			s.Add(i)
-		}
-	}
-	return s.Places()
+	return r.Last == len(in)-1 || (r.Last-r.First)%r.Period == r.Width-1
 }

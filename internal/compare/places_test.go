@@ -1,4 +1,4 @@
-package places_test
+package compare_test
 
 import (
 	"math/rand/v2"
@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/places"
+	"github.com/goparity/goparity/internal/compare"
 )
 
-func TestOf(t *testing.T) {
+func TestPlaces(t *testing.T) {
 	span := func(from, to int) []int {
 		var s []int
 		for i := from; i <= to; i++ {
@@ -57,11 +57,11 @@ func TestOf(t *testing.T) {
 		for _, i := range row.bad {
 			in[i] = true
 		}
-		p := places.Of(in)
+		p := compare.PlacesOf(in)
 		assert.Equal(t, row.want, p.Text("row"), row.reason)
 		assert.Equal(t, []int{len(row.bad), row.n}, []int{p.Count, p.Total}, row.reason)
 	}
-	assert.Equal(t, "no row", places.Of(nil).Text("row"))
+	assert.Equal(t, "no row", compare.PlacesOf(nil).Text("row"))
 }
 
 // The runs that are listed are the set, up to the last of them.
@@ -78,7 +78,7 @@ func TestSpans(t *testing.T) {
 			i := rnd.IntN(len(in))
 			in[i] = !in[i]
 		}
-		p := places.Of(in)
+		p := compare.PlacesOf(in)
 		out, count, rest := make([]bool, len(in)), 0, len(in)
 		for _, s := range p.Spans {
 			for i := s.First; i <= s.Last; i++ {

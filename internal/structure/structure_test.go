@@ -53,14 +53,14 @@ func TestPlaces(t *testing.T) {
 		{func(r, _ int) bool { return r >= 5 }, 0, structure.RowsFrom, 5, 15, 0, "rows from 5 on"},
 		{func(r, _ int) bool { return r >= 1 }, 0, structure.RowsFrom, 1, 15, 0,
 			"all but the first token: under a causal mask it attends to itself only"},
-		{func(r, _ int) bool { return r == 15 }, 0, structure.RowsOne, 15, 15, 0, "the last row alone is one row"},
-		{func(r, _ int) bool { return r == 3 }, 0, structure.RowsOne, 3, 3, 0, "one token"},
+		{func(r, _ int) bool { return r == 15 }, 0, "rows/one", 15, 15, 0, "the last row alone is one row"},
+		{func(r, _ int) bool { return r == 3 }, 0, "rows/one", 3, 3, 0, "one token"},
 		{func(r, _ int) bool { return r%4 == 1 }, 0, structure.RowsEvery, 1, 13, 4, "every fourth row"},
-		{func(r, _ int) bool { return r%8 >= 6 }, 0, structure.RowsSet, 6, 15, 0, "two runs repeat nothing yet"},
-		{func(r, _ int) bool { return r < 4 }, 0, structure.RowsBlock, 0, 3, 0, "the first rows"},
+		{func(r, _ int) bool { return r%8 >= 6 }, 0, "rows/set", 6, 15, 0, "two runs repeat nothing yet"},
+		{func(r, _ int) bool { return r < 4 }, 0, "rows/block", 0, 3, 0, "the first rows"},
 		{func(_, k int) bool { return k >= 48 }, 0, structure.ColumnsFrom, 48, 63, 0, "columns from 48 on"},
-		{func(_, k int) bool { return k == 17 }, 0, structure.ColumnsOne, 17, 17, 0, "one channel"},
-		{func(_, k int) bool { return k%2 == 1 }, 0, structure.ColumnsEvery, 1, 63, 2, "the odd columns"},
+		{func(_, k int) bool { return k == 17 }, 0, "columns/one", 17, 17, 0, "one channel"},
+		{func(_, k int) bool { return k%2 == 1 }, 0, "columns/every", 1, 63, 2, "the odd columns"},
 		{func(_, k int) bool { return k >= 16 && k < 32 }, 0, structure.ColumnsBlock, 16, 31, 0, "a block of columns"},
 		{func(_, k int) bool { return k >= 16 && k < 32 }, 4, structure.HeadOne, 1, 1, 0,
 			"the same is a head where there are four"},
@@ -69,7 +69,7 @@ func TestPlaces(t *testing.T) {
 		{func(_, k int) bool { return k/16 == 0 || k/16 == 3 }, 4, structure.HeadSet, 0, 3, 0,
 			"the first and the last head"},
 		{func(_, k int) bool { return k >= 32 }, 2, structure.HeadOne, 1, 1, 0, "the second of two heads"},
-		{func(_, k int) bool { return k == 17 }, 4, structure.ColumnsOne, 17, 17, 0, "one channel is no head"},
+		{func(_, k int) bool { return k == 17 }, 4, "columns/one", 17, 17, 0, "one channel is no head"},
 		{func(r, k int) bool { return r >= 8 && k >= 32 && k < 40 }, 0, structure.Block, 8, 15, 0, "a tile"},
 		{func(_, _ int) bool { return true }, 4, "", 0, 0, 0, "all of it: no place"},
 		{func(_, _ int) bool { return false }, 4, "", 0, 0, 0, "nothing"},
@@ -152,9 +152,9 @@ func TestNaNIsWrong(t *testing.T) {
 	g, a := pair(1, 16*64)
 	a[5*64+3] = math.NaN()
 	found := find(t, g, a, 0, 16, 64)
-	require.Contains(t, found, structure.RowsOne)
-	assert.Equal(t, 5, found[structure.RowsOne].From)
-	assert.Equal(t, 3, found[structure.ColumnsOne].From)
+	require.Contains(t, found, "rows/one")
+	assert.Equal(t, 5, found["rows/one"].From)
+	assert.Equal(t, 3, found["columns/one"].From)
 	g[5*64+3] = math.Inf(1)
 	a[5*64+3] = math.Inf(1)
 	assert.Empty(t, find(t, g, a, 0, 16, 64), "an infinity matches itself")

@@ -187,34 +187,27 @@ func (p Padding) padded(f Fit, ok Allow) Fit {
 	case len(s) == 4 && s[2] == seq && (s[1] != seq || s[3] == seq): // [batch head token …], as attention weights are
 		f.RowMask = p.rows(s[1], 1)
 	case len(s) >= 3 && s[1] == seq:
-		after := 1
-		for _, d := range s[2 : len(s)-1] {
-			after *= d
-		}
-		f.RowMask = p.rows(1, after)
+		f.RowMask = p.rows(1, product(s[2:len(s)-1]))
 	default:
 		return f
 	}
-	note := fmt.Sprintf("%d padding rows left out", len(p.mask)*seq-p.kept)
 	if f.Note != "" {
-		note = f.Note + "; " + note
+		f.Note += "; "
 	}
-	f.Note = note
+	f.Note += fmt.Sprintf("%d padding rows left out", len(p.mask)*seq-p.kept)
 	return f
 }
 
 // rows repeats the mask for each head before the token axis and each index between the token axis
 // and the last.
 func (p Padding) rows(before, after int) []bool {
-	out := make([]bool, 0, before*after*len(p.mask)*len(p.mask[0]))
+	var out []bool
 	for _, sequence := range p.mask {
-		for range before {
-			for _, keep := range sequence {
-				for range after {
-					out = append(out, keep)
-				}
-			}
+		var line []bool
+		for _, keep := range sequence {
+			line = append(line, slices.Repeat([]bool{keep}, after)...)
 		}
+		out = append(out, slices.Repeat(line, before)...)
 	}
 	return out
 }
@@ -228,13 +221,14 @@ func (p Padding) matches(shape []int) bool {
 func (p Padding) lastTokens() []bool {
 	var out []bool
 	for _, sequence := range p.mask {
-		row := make([]bool, len(sequence))
-		for i, keep := range slices.Backward(sequence) {
+		last := 0
+		for i, keep := range sequence {
 			if keep {
-				row[i] = true
-				break
+				last = i
 			}
 		}
+		row := make([]bool, len(sequence))
+		row[last] = true
 		out = append(out, row...)
 	}
 	return out

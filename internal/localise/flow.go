@@ -1,12 +1,40 @@
+// Package localise says where a candidate computes something other than the reference: it turns what
+// replay found wrong (Fault) into a place (Verdict), by the dataflow of the reference's run (Flow).
+//
+// An [Event] is one recorded tensor at the time when its value existed. A layer is recorded after
+// it ran, its inputs together with its outputs; but it had its inputs before anything inside it
+// ran, so that is where they stand. Which tensor is which is told by bytes: an input that holds the
+// bytes of an earlier output is that output. Where bytes do not tell, the order of execution does.
+//
+// A fault is an entry of the flow whose piece of the reference's program makes something else of
+// what the candidate had there; package internal/judge/piece finds them. Of each:
+//
+//	the recording is wrong, and not the model            → capture
+//	an input of the model itself                         → input, in the innermost layer that takes it
+//	an input of a layer                                  → between, in the container whose code made it
+//	an output of a module that returns what it was given → between, in its container
+//	an output of a container with recorded children      → between its last child and its end
+//	an output of any other layer                         → local, in that layer
+//	local or between, but right on the golden inputs     → interaction
+//	judged by the golden, and no order of execution      → unordered
+//
+// The first fault in the order of execution is the place, all are the frontier, and what else differs
+// has it from them (Verdict.Blame). A wrong recording is the place only where nothing else is wrong.
+// Where what the piece is made of lies outside of the layer, the place is open: in that layer, or
+// between it and the last one that is known to be right. Where something fails and there is no
+// fault, errors add up (Drift), and no layer is accused.
 package localise
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/each"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
@@ -62,13 +90,11 @@ type Flow struct {
 	// Unordered are the cases that are not in the order of execution, so that only the names tell which of
 	// two layers ran first (label.Ordered).
 	Unordered map[string]bool
-
-	pass map[Key]*Pass // by case and step
 }
 
 // NewFlow makes the flow of a run of its entries, which are in the order in which they were recorded.
 func NewFlow(entries []Entry) *Flow {
-	of := map[Key][]int{}
+	of := map[Key][]int{} // by case and step
 	var passes []Key
 	for i := range entries {
 		k := Key{Case: entries[i].Case, Step: entries[i].Step}
@@ -78,10 +104,9 @@ func NewFlow(entries []Entry) *Flow {
 		of[k] = append(of[k], i)
 	}
 	slices.SortStableFunc(passes, func(a, b Key) int { return label.Natural(a.Step, b.Step) })
-	f := &Flow{Entries: entries, pass: map[Key]*Pass{}}
+	f := &Flow{Entries: entries}
 	for _, k := range passes {
-		f.pass[k] = f.newPass(of[k])
-		f.Passes = append(f.Passes, f.pass[k])
+		f.Passes = append(f.Passes, f.newPass(of[k]))
 	}
 	return f
 }
@@ -96,14 +121,18 @@ func (f *Flow) Identify(ctx context.Context, tensors []*tensor.Tensor) error {
 	for i := range f.Entries {
 		f.Entries[i].Same = same[i]
 	}
-	for _, p := range f.Passes {
-		p.indexSame()
-	}
 	return nil
 }
 
 // Pass finds the forward pass of a case and step; nil if nothing of it was recorded.
-func (f *Flow) Pass(caseName, step string) *Pass { return f.pass[Key{Case: caseName, Step: step}] }
+func (f *Flow) Pass(caseName, step string) *Pass {
+	for _, p := range f.Passes {
+		if p.Case == caseName && p.Step == step {
+			return p
+		}
+	}
+	return nil
+}
 
 // Pass is one forward pass.
 type Pass struct {
@@ -112,7 +141,6 @@ type Pass struct {
 
 	tree
 	flow  *Flow
-	maker []int            // by event: see Producer
 	ports map[string][]int // events by layer
 }
 
@@ -152,27 +180,21 @@ func (f *Flow) newPass(indices []int) *Pass {
 		}
 		ran = ran || !e.Input
 	}
-	p.indexSame()
 	return p
-}
-
-func (p *Pass) indexSame() {
-	p.maker = make([]int, len(p.Events))
-	last := map[int]int{} // one more than the output, by Entry.Same
-	for i := range p.Events {
-		e := &p.Events[i]
-		p.maker[i] = last[e.Same] - 1
-		if !e.Input && e.Same > 0 {
-			last[e.Same] = i + 1
-		}
-	}
 }
 
 // Ports lists the events of a layer.
 func (p *Pass) Ports(layer string) []int { return p.ports[layer] }
 
 // Producer returns the latest output before event i that holds the same bytes; −1 if there is none.
-func (p *Pass) Producer(i int) int { return p.maker[i] }
+func (p *Pass) Producer(i int) int {
+	for j := i - 1; j >= 0; j-- {
+		if o := &p.Events[j]; !o.Input && o.Same > 0 && o.Same == p.Events[i].Same {
+			return j
+		}
+	}
+	return -1
+}
 
 // of lists the inputs of a layer that the reference recorded, or its outputs.
 func (p *Pass) of(layer string, inputs bool) (out []*Event) {
@@ -187,4 +209,49 @@ func (p *Pass) of(layer string, inputs bool) (out []*Event) {
 // holdsJoined reports whether the candidate recorded an output of something inside a layer.
 func (p *Pass) holdsJoined(layer string) bool {
 	return slices.ContainsFunc(p.Events, func(e Event) bool { return e.Joined && !e.Input && label.Inside(e.Layer, layer) })
+}
+
+// LeastFloats is how many elements a floating-point tensor has at least to tell something by its
+// bytes. It is a matter of chance, not measured. Token ids and positions tell something if they are
+// two and not all the same.
+const LeastFloats = 16
+
+// Identify numbers tensors by their bytes: those of one dtype with equal bytes have one number. It is 0
+// for what is constant or tiny, which is equal by chance. It reads them on all cores; the error is for a
+// context that ended, or a file that could not be read any more.
+func Identify(ctx context.Context, tensors []*tensor.Tensor) (numbers []int, err error) {
+	type content struct { // up to a collision of 64-bit hashes
+		dtype tensor.DType
+		n     int
+		hash  uint64
+	}
+	seed, contents := maphash.MakeSeed(), make([]content, len(tensors))
+	err = each.Do(ctx, len(tensors), func(i int) error {
+		t := tensors[i]
+		data, ok := t.Bytes()
+		if !ok { // a view
+			data, _ = t.Copy().Bytes()
+		}
+		if telling(t, data) {
+			contents[i] = content{t.DType(), t.Len(), maphash.Bytes(seed, data)}
+		}
+		return nil
+	})
+	known := map[content]int{{}: 0}
+	for _, c := range contents {
+		if _, ok := known[c]; !ok {
+			known[c] = len(known)
+		}
+		numbers = append(numbers, known[c])
+	}
+	return numbers, err
+}
+
+// telling reports whether a tensor with equal bytes has to be this one.
+func telling(t *tensor.Tensor, data []byte) bool {
+	if t.DType().IsFloat() && t.Len() < LeastFloats || t.Len() < 2 {
+		return false
+	}
+	size := t.DType().Size()
+	return !bytes.Equal(data[size:], data[:len(data)-size])
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/label"
 )
@@ -238,4 +239,78 @@ func (p *Pass) inherit(v *Verdict, frontier []string) {
 			v.blame[Key{Case: p.Case, Step: p.Step, Layer: e.Layer}] = cmp.Or(holds[e.Layer], v.Layer)
 		}
 	}
+}
+
+// interaction corrects a verdict: what is wrong in the model although everything that it was given
+// is right, and right when it runs on the same inputs, is not wrong by itself. An input that the
+// candidate did not record leaves the standard run's verdict as it is.
+func (v *Verdict) interaction(p *Pass, e *Event) {
+	inputs := p.of(v.Layer, true)
+	unknown := slices.ContainsFunc(inputs, func(in *Event) bool { return !in.known() })
+	if !v.Proven || len(inputs) == 0 || unknown || !p.rightAlone(v, e) {
+		return
+	}
+	v.Kind, v.After, v.Before, v.Gaps = KindInteraction, "", "", nil
+	v.Text = fmt.Sprintf("%s gets the right inputs and is wrong in the model, but right when it runs on the golden inputs", v.Layer)
+}
+
+// apart is how many times further off a port has to be in the model than on golden inputs, to be right there: in 16 bits
+// the limits of both are wide.
+const apart = 2
+
+// rightAlone reports whether an output is right on golden inputs, and clearly better than in the model.
+func (e *Event) rightAlone() bool {
+	return e.Alone != nil && e.Alone.Agrees && apart*e.Alone.Error <= e.Error
+}
+
+// rightAlone reports whether the code of a place gave the right result on golden inputs, seen at the
+// container's end where the place is an interval before another layer.
+func (p *Pass) rightAlone(v *Verdict, e *Event) bool {
+	if v.Before == "" {
+		return e.rightAlone()
+	}
+	alone, joined, wrong := false, false, false
+	for _, o := range p.of(v.Layer, false) {
+		joined, wrong = joined || o.Joined, wrong || o.differs()
+		if o.Alone == nil {
+			continue
+		}
+		if !o.Alone.Agrees || !o.Agrees && !o.rightAlone() {
+			return false
+		}
+		alone = true
+	}
+	return alone && (wrong || !joined)
+}
+
+// rivals lists the layers that may have been wrong before event i, where the order of execution is
+// not known: their outputs differ and none of their inputs does, or an input differs that nothing
+// recorded made, and nothing tells that they ran later. There is none if i is known to be first:
+// its inputs agree, or it is wrong on the golden inputs.
+func (p *Pass) rivals(i int) (layers []string) {
+	e := &p.Events[i]
+	switch j := p.Producer(i); {
+	case !p.flow.Unordered[p.Case], e.Alone != nil && !e.Alone.Agrees, e.Input && j >= 0 && p.Events[j].known(),
+		!e.Input && slices.ContainsFunc(p.of(e.Layer, true), func(in *Event) bool { return in.Joined }):
+		return nil
+	}
+	for j := range p.Events {
+		o := &p.Events[j]
+		if !o.differs() || slices.Contains(layers, o.Layer) || label.Ordered(e.Layer, o.Layer) {
+			continue
+		}
+		if o.Input && p.Producer(j) < 0 || !o.Input && !slices.ContainsFunc(p.of(o.Layer, true), (*Event).differs) {
+			layers = append(layers, o.Layer)
+		}
+	}
+	return layers
+}
+
+// unplaced returns the verdict where event i and its rivals differ and any of them may have been
+// the first. The frontier has those before which no other is known to have run.
+func (p *Pass) unplaced(i int, rivals []string) *Verdict {
+	v := &Verdict{Kind: KindUnordered, at: i, Frontier: label.Unordered(append([]string{p.Events[i].Layer}, rivals...))}
+	v.Text = fmt.Sprintf("the order of execution is not known, so any of %s may be the first that is wrong: write the names, one a line and in the order of "+
+		"execution, into tensor_names.txt of the reference's folder", strings.Join(v.Frontier[:min(6, len(v.Frontier))], ", "))
+	return v
 }

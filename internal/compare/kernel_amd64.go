@@ -9,8 +9,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// call has the arguments and the answer of a kernel in assembly. internal/kernelgen knows the
-// offsets.
+// call has the arguments and the answer of a kernel in assembly, which takes its address. internal/kernelgen knows
+// the offsets.
 type call struct {
 	golden, actual     unsafe.Pointer
 	rows, cols         int

@@ -135,19 +135,19 @@ type writer struct {
 // read reads the records of the port; false if there are none. Floats of several types are read in float32.
 func (w *writer) read(seen []bool) (found bool) {
 	w.records = make([]*tensor.Tensor, len(w.Passes))
-	same, floats := true, true
+	var types []tensor.DType
 	for k := range w.records {
-		t := w.Record(k, w.laid.Layer, w.laid.Name)
-		if t == nil {
-			continue
+		if t := w.Record(k, w.laid.Layer, w.laid.Name); t != nil {
+			w.records[k], seen[k] = t, true
+			types = append(types, t.DType())
 		}
-		if !found {
-			w.dtype = t.DType()
-		}
-		w.records[k], seen[k], found = t, true, true
-		same, floats = same && t.DType() == w.dtype, floats && t.DType().IsFloat()
 	}
-	if !same && floats {
+	if len(types) == 0 {
+		return false
+	}
+	w.dtype = types[0]
+	other, integer := func(d tensor.DType) bool { return d != w.dtype }, func(d tensor.DType) bool { return !d.IsFloat() }
+	if slices.ContainsFunc(types, other) && !slices.ContainsFunc(types, integer) {
 		w.dtype = tensor.F32
 		for k, t := range w.records {
 			if t != nil {
@@ -158,7 +158,7 @@ func (w *writer) read(seen []bool) (found bool) {
 		}
 	}
 	w.size = w.dtype.Size()
-	return found
+	return true
 }
 
 // lay lays the port out; false where no form fits its records.

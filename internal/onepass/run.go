@@ -18,6 +18,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -124,7 +125,7 @@ func (in *Input) columns(pass, index, width int) []int {
 		if width > last.To { // a window holds the last keys
 			return nil
 		}
-		return count(last.To-width, last.To)
+		return vec.Sequence(last.To)[last.To-width:]
 	}
 	var kept []int // where the cache keeps the keys of padding: all passes' columns side by side
 	for _, i := range items {
@@ -150,7 +151,7 @@ func (in *Input) packed(items []Item) []int {
 	for _, i := range in.Passes[last.Pass].Items {
 		longest = max(longest, i.From)
 	}
-	past, pad := count(0, last.From), slices.Repeat([]int{-1}, max(longest-last.From, 0))
+	past, pad := vec.Sequence(last.From), slices.Repeat([]int{-1}, max(longest-last.From, 0))
 	if slices.ContainsFunc(items, func(i Item) bool { return in.line(i)[0] < 0 }) { // on the left
 		past, pad = pad, past
 	}
@@ -162,21 +163,12 @@ func (in *Input) line(i Item) []int {
 	pass := in.Passes[i.Pass]
 	_, width := pass.Size()
 	if width == 0 {
-		return count(i.From, i.To)
+		return vec.Sequence(i.To)[i.From:]
 	}
 	out := slices.Repeat([]int{-1}, width)
 	for n := range i.To - i.From {
 		_, row := pass.Place(i.Index, n)
 		out[row] = i.From + n
-	}
-	return out
-}
-
-// count are the numbers from ≤ i < to.
-func count(from, to int) []int {
-	out := make([]int, 0, max(to-from, 0))
-	for ; from < to; from++ {
-		out = append(out, from)
 	}
 	return out
 }

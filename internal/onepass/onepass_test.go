@@ -36,8 +36,7 @@ func passes(t *testing.T, tokens [][]int, items [][]dump.PassItem, masks map[int
 		if m := masks[k]; m != nil && k > 0 {
 			info.PadMasks[step] = m
 		}
-		x, err := tensor.Of([]float32{0})
-		require.NoError(t, err)
+		x := must(tensor.Of([]float32{0}))
 		entries = append(entries, dump.Entry{Step: step, Layer: "x", Port: "output", Tensor: x})
 	}
 	list, _, err := path.Passes(dump.New("run", info, dump.OrderRunFile, entries))
@@ -454,12 +453,9 @@ func TestStatesOfABatch(t *testing.T) {
 // Floats of several types are laid out in float32; whole numbers of several types are not.
 func TestTypes(t *testing.T) {
 	items := [][]dump.PassItem{{item(0, 0, 1)}, {item(0, 1, 2)}}
-	wide, err := tensor.Of([]float32{0.5, 0.25}, 1, 1, 2)
-	require.NoError(t, err)
-	half, err := tensor.New(tensor.F16, []int{1, 1, 2}, []byte{0, 0x3c, 0, 0x40})
-	require.NoError(t, err)
-	whole, err := tensor.Of([]int64{1, 2}, 1, 1, 2)
-	require.NoError(t, err)
+	wide := must(tensor.Of([]float32{0.5, 0.25}, 1, 1, 2))
+	half := must(tensor.New(tensor.F16, []int{1, 1, 2}, []byte{0, 0x3c, 0, 0x40}))
+	whole := must(tensor.Of([]int64{1, 2}, 1, 1, 2))
 	for _, tt := range []struct {
 		second *tensor.Tensor
 		want   []float32
@@ -482,13 +478,11 @@ func TestTypes(t *testing.T) {
 
 // Rows that data upstream sorts look like m rows for each token, and are not.
 func TestSorted(t *testing.T) {
-	items := [][]dump.PassItem{{item(0, 0, 3)}, {item(0, 3, 4)}}
-	in := input(t, [][]int{ids(4)}, items, nil, zeros(6, 2), zeros(2, 2))
-	got, l := laid(t, in, 0, onepass.Port{Shape: []int{8, 2}, Fed: true, Sorted: true}, 4)
-	assert.Nil(t, got)
-	assert.Len(t, l.Unlaid, 1)
-	got, _ = laid(t, in, 0, onepass.Port{Shape: []int{8, 2}, Fed: true}, 4)
-	assert.NotNil(t, got, "in the order of the tokens they are laid out")
+	in := input(t, [][]int{ids(4)}, [][]dump.PassItem{{item(0, 0, 3)}, {item(0, 3, 4)}}, nil, zeros(6, 2), zeros(2, 2))
+	for _, sorted := range []bool{true, false} {
+		got, l := laid(t, in, 0, onepass.Port{Shape: []int{8, 2}, Fed: true, Sorted: sorted}, 4)
+		assert.Equal(t, [2]bool{sorted, sorted}, [2]bool{got == nil, len(l.Unlaid) == 1}, "in the order of the tokens they are laid out")
+	}
 }
 
 // Runs begin anew where a sequence does; a prefix hit has rows of an earlier run, which are not judged.

@@ -3,6 +3,7 @@ package structure_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,14 +27,17 @@ func pair(seed uint64, n int) (g, a []float64) {
 	return g, a
 }
 
+func of[T tensor.Element](t *testing.T, values []T, shape ...int) *tensor.Tensor {
+	t.Helper()
+	x, err := tensor.Of(values, shape...)
+	require.NoError(t, err)
+	return x
+}
+
 func find(t *testing.T, g, a []float64, heads int, shape ...int) map[string]structure.Finding {
 	t.Helper()
-	tg, err := tensor.Of(g, shape...)
-	require.NoError(t, err)
-	ta, err := tensor.Of(a, shape...)
-	require.NoError(t, err)
 	found := map[string]structure.Finding{}
-	for _, f := range structure.Of(tg, ta, floor, heads) {
+	for _, f := range structure.Of(of(t, g, shape...), of(t, a, shape...), floor, heads) {
 		assert.NotEmpty(t, f.Text)
 		found[f.Kind] = f
 	}
@@ -143,9 +147,7 @@ func TestSilence(t *testing.T) {
 	assert.Empty(t, find(t, g, a, 0, 8, 8), "healthy")
 	assert.Empty(t, find(t, nil, nil, 0, 0, 8), "empty")
 	assert.Empty(t, structure.Of(nil, nil, floor, 0))
-	tg, _ := tensor.Of(g, 8, 8)
-	ta, _ := tensor.Of(a, 64)
-	assert.Empty(t, structure.Of(tg, ta, floor, 0), "shapes that differ")
+	assert.Empty(t, structure.Of(of(t, g, 8, 8), of(t, a, 64), floor, 0), "shapes that differ")
 }
 
 func TestNaNIsWrong(t *testing.T) {
@@ -158,4 +160,96 @@ func TestNaNIsWrong(t *testing.T) {
 	g[5*64+3] = math.Inf(1)
 	a[5*64+3] = math.Inf(1)
 	assert.Empty(t, find(t, g, a, 0, 16, 64), "an infinity matches itself")
+}
+
+// at is an element of the golden.
+type at = func(i, k int) float64
+
+// mapped is a golden of random values, and the candidate whose element in row i and column k is f.
+func mapped(t *testing.T, rows, width int, f func(g at, i, k int) float64) (golden, actual *tensor.Tensor) {
+	t.Helper()
+	g, a := pair(5, rows*width)
+	element := func(i, k int) float64 { return g[i*width+k] }
+	for i := range rows {
+		for k := range width {
+			noise := a[i*width+k] / element(i, k)
+			a[i*width+k] = f(element, i, k) * noise
+		}
+	}
+	return of(t, g, rows, width), of(t, a, rows, width)
+}
+
+// halves is where column k comes from if the halves of heads of d are interleaved.
+func halves(k, d int) int { return k/d*d + k%2*(d/2) + k%d/2 }
+
+func times(by float64) func(at, int, int) float64 {
+	return func(g at, i, k int) float64 { return by * g(i, k) }
+}
+
+func numbered(g at, i, k int) float64 { return g(i, k) * float64(k+1) } // a factor for each column
+
+func TestRewritten(t *testing.T) {
+	columns := func(n int) func(at, int, int) float64 { return func(g at, i, k int) float64 { return g(i, n-1-k) } }
+	rows := func(n int) func(at, int, int) float64 { return func(g at, i, k int) float64 { return g(n-1-i, k) } }
+	heads := func(d int) func(at, int, int) float64 {
+		return func(g at, i, k int) float64 { return g(i, halves(k, d)) }
+	}
+	for _, c := range []struct {
+		rows, width int
+		f           func(g at, i, k int) float64
+		kind        structure.MapKind
+		text        string
+		reason      string
+	}{
+		{8, 8, times(1.0 / 8), structure.MapFactor, "multiplied by 0.125", "1/√64"},
+		{2, 16, times(-1), structure.MapFactor, "multiplied by -1", "of 32 elements"},
+		{2, 15, times(-1), structure.MapNone, "", "30 are too few"},
+		{8, 8, times(0), structure.MapNone, "", "zeros: nothing brings the numbers back"},
+		{8, 16, heads(8), structure.MapInterleaved, "head of 8 are", "two heads"},
+		{8, 6, heads(6), structure.MapInterleaved, "head of 6 are", "one head"},
+		{8, 6, numbered, structure.MapColumns, "from 1 to 6", "a norm's weight"},
+		{3, 12, numbered, structure.MapColumns, "from 1 to 12", "of three rows"},
+		{2, 20, numbered, structure.MapNone, "", "two rows fit anything"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * float64(k) }, structure.MapNone, "", "a column is lost"},
+		{8, 8, columns(8), structure.MapOrder, "columns are in another order: column 0 holds column 7", "reversed"},
+		{3, 12, columns(12), structure.MapOrder, "column 0 holds column 11", "three rows tell"},
+		{2, 12, columns(12), structure.MapNone, "", "two rows do not"},
+		{8, 8, rows(8), structure.MapOrder, "rows are in another order: row 0 holds row 7", "reversed"},
+		{8, 3, rows(8), structure.MapOrder, "row 0 holds row 7", "three columns tell"},
+		{8, 2, rows(8), structure.MapNone, "", "two columns do not"},
+		{2, 32, rows(2), structure.MapOrder, "row 0 holds row 1", "two rows change places"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * (1 + 0.1*math.Sin(float64(8*i+k))) }, structure.MapNone, "", "noise"},
+		{8, 8, times(1), structure.MapNone, "", "they agree"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * (2 + 1e-3*float64(k%2)*math.Sin(float64(i))) }, structure.MapNone, "", "near a factor is none"},
+	} {
+		golden, actual := mapped(t, c.rows, c.width, c.f)
+		m := structure.Rewritten(golden, actual, floor)
+		assert.Equal(t, c.kind, m.Kind, c.reason)
+		assert.Contains(t, m.Text, c.text, c.reason)
+		assert.Equal(t, c.kind == structure.MapFactor, m.Factor != 0, c.reason)
+	}
+	big := make([]float32, 2049*2048) // more than is looked at
+	for i := range big {
+		big[i] = float32(i*i%10007) - 5000
+	}
+	turned, tripled := slices.Concat(big[2048:4096], big[:2048], big[4096:]), make([]float32, len(big))
+	for i, v := range big {
+		tripled[i] = 3 * v
+	}
+	large := func(v []float32) *tensor.Tensor { return of(t, v, 2049, 2048) }
+	assert.Equal(t, structure.MapFactor, structure.Rewritten(large(big), large(tripled), floor).Kind, "some rows tell")
+	assert.Equal(t, structure.MapNone, structure.Rewritten(large(big), large(turned), floor).Kind, "some rows do not tell the order of all")
+	golden, doubled := mapped(t, 8, 8, times(2))
+	flat, err := doubled.Reshape(64)
+	require.NoError(t, err)
+	assert.Zero(t, structure.Rewritten(golden, flat, floor), "another shape")
+	_, broken := mapped(t, 8, 8, func(g at, i, k int) float64 {
+		if i+k == 0 {
+			return math.NaN()
+		}
+		return 2 * g(i, k)
+	})
+	assert.Zero(t, structure.Rewritten(golden, broken, floor), "a NaN")
+	ints := of(t, slices.Repeat([]int64{1, 2, 3, 4}, 16), 8, 8)
+	assert.Zero(t, structure.Rewritten(ints, ints, floor), "integers")
 }

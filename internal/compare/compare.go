@@ -213,7 +213,7 @@ func (p *pass) result(t *part) Result {
 func (p *pass) firstMismatch(t *part) int {
 	first := -1
 	p.find(t.bad, func(f *tally) bool { return f.mismatches > 0 }, func(x pair) {
-		if first < 0 && x.mismatch(p.tol, p.exact) {
+		if first < 0 && x.mismatch(p.tol) {
 			first = x.index
 		}
 	})

@@ -63,9 +63,12 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 	if r.Rows > 1 {
 		columns = newLines(r.RowLen)
 	}
+	if equal {
+		tol.Atol, tol.Rtol = 0, 0
+	}
 	row, column := 0, 0
 	pairs(golden, actual, func(p pair) {
-		bad := p.mismatch(tol, equal)
+		bad := p.mismatch(tol)
 		if bad {
 			d.Mismatches++
 			badRows[row], badColumns[column] = true, true

@@ -70,16 +70,12 @@ func (integers) block(p *pass, s *scratch, b span, _ float64) tally {
 	f := nothing
 	g, a := s.decode(p, b)
 	more := p.remainders(s, b)
-	for i := range grow(&s.rows, b.rows) {
-		s.rows[i] = rowSums{}
-		for j := i * b.cols; j < (i+1)*b.cols; j++ {
-			if finite(g[j]) && finite(a[j]) {
-				f.pair(&s.rows[i], g[j], a[j], a[j]-g[j]+more[j], &p.rule)
-			}
-		}
+	rows := grow(&s.rows, b.rows)
+	for i := range rows {
+		from, to := i*b.cols, (i+1)*b.cols
+		rows[i] = anyRow(&f, g[from:to], a[from:to], more[from:to], &p.rule)
 	}
-	countNonFinite(&f, g, a, &p.rule)
-	f.addRows(s.rows[:b.rows])
+	f.addRows(rows)
 	return f
 }
 

@@ -46,8 +46,8 @@ func (b span) len() int { return b.rows * b.cols }
 func newPass(golden, actual *tensor.Tensor, tol Tolerance) *pass {
 	g, a := golden.DType(), actual.DType()
 	p := &pass{golden: golden, actual: actual, n: golden.Len(), rowLen: golden.RowLen(), whole: is64(g) || is64(a)}
-	p.rule = rule{tol: tol, exact: exact(golden, actual), narrow: narrow(g) && narrow(a)}
-	if p.exact {
+	p.rule = rule{tol: tol, narrow: narrow(g) && narrow(a)}
+	if exact(golden, actual) {
 		p.tol.Atol, p.tol.Rtol = 0, 0
 	}
 	p.kernel = integers{}

@@ -17,10 +17,10 @@ type pair struct {
 	finite bool    // both values are finite
 }
 
-// mismatch applies the rule to a pair. equal says that a side has integers.
-func (p pair) mismatch(tol Tolerance, equal bool) bool {
-	if equal && p.finite {
-		return p.d != 0
+// mismatch applies the rule to a pair. The tolerance of integers is zero.
+func (p pair) mismatch(tol Tolerance) bool {
+	if p.finite {
+		return !tol.within(p.d, math.Abs(p.g))
 	}
 	return !tol.matches(p.g, p.a)
 }

@@ -115,16 +115,10 @@ func (c *Criterion) keeps(figure, limit float64) bool {
 
 // violation returns the violation of a limit by a figure.
 func (c *Criterion) violation(f Figure, limit float64) Violation {
-	v := Violation{Criterion: f.Key, Got: f.Value, Want: limit, Text: f.Text}
-	if v.Criterion == "" {
-		v.Criterion = c.Key
-	}
+	v := Violation{Criterion: cmp.Or(f.Key, c.Key), Got: f.Value, Want: limit, Text: cmp.Or(f.Text, c.Name)}
 	if c.Counts {
 		v.Want = 0
 		return v
-	}
-	if v.Text == "" {
-		v.Text = c.Name
 	}
 	side, unit := "most", ""
 	if c.Larger() {
@@ -213,10 +207,9 @@ func (c Criteria) complete() Criteria {
 	if t, asked := c.Tolerance(); asked {
 		out[Atol], out[Rtol] = t.Atol, t.Rtol
 	}
-	if l, asked := c[RelL2]; asked {
-		if _, own := c[RowRelL2]; !own {
-			out[RowRelL2] = l
-		}
+	l, asked := c[RelL2]
+	if _, own := c[RowRelL2]; asked && !own {
+		out[RowRelL2] = l
 	}
 	return out
 }

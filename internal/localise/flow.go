@@ -1,7 +1,7 @@
 // Package localise says where a candidate computes something other than the reference: it turns what
 // replay found wrong (Fault) into a place (Verdict), by the dataflow of the reference's run (Flow).
 //
-// An [Event] is one recorded tensor at the time when its value existed. A layer is recorded after
+// The [Pass.Events] are the recorded tensors at the time when their values existed. A layer is recorded after
 // it ran, its inputs together with its outputs; but it had its inputs before anything inside it
 // ran, so that is where they stand. Which tensor is which is told by bytes: an input that holds the
 // bytes of an earlier output is that output. Where bytes do not tell, the order of execution does.
@@ -32,6 +32,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/goparity/goparity/internal/each"
@@ -48,6 +49,11 @@ type Entry struct {
 	Seq  int // execution index in the run: a layer's ports were recorded when it returned
 	Same int // entries of one number above 0 hold equal bytes; 0 where bytes tell nothing
 	Record
+
+	Index int // of the entry among those given to NewFlow, which sets this and what follows
+	Input bool
+	Given bool // an input of the model itself
+	At    int  // execution index at which its value existed; an input exists before anything inside its layer
 }
 
 // Record is what the comparison found of an entry.
@@ -67,19 +73,10 @@ type Alone struct {
 	Error  float64
 }
 
-// Event is an entry at the time when its value existed.
-type Event struct {
-	*Entry
-	Index int // of the entry among those given to NewFlow
-	Input bool
-	Given bool // an input of the model itself
-	At    int  // execution index; an input exists before anything inside its layer
-}
-
-func (e *Event) differs() bool { return e.Joined && !e.Agrees }
+func (e *Entry) differs() bool { return e.Joined && !e.Agrees }
 
 // known reports whether the candidate has it and it is right.
-func (e *Event) known() bool { return e.Joined && e.Agrees }
+func (e *Entry) known() bool { return e.Joined && e.Agrees }
 
 // Flow is the dataflow of all forward passes of a run.
 type Flow struct {
@@ -137,7 +134,7 @@ func (f *Flow) Pass(caseName, step string) *Pass {
 // Pass is one forward pass.
 type Pass struct {
 	Case, Step string
-	Events     []Event // in the order in which the values existed
+	Events     []*Entry // in the order in which the values existed
 
 	tree
 	flow  *Flow
@@ -149,35 +146,33 @@ func (f *Flow) newPass(indices []int) *Pass {
 	p := &Pass{Case: entries[indices[0]].Case, Step: entries[indices[0]].Step, tree: newTree(entries, indices), flow: f,
 		ports: map[string][]int{}}
 	for _, i := range indices {
-		e := Event{Entry: &entries[i], Index: i, Input: label.IsInput(entries[i].Port), At: entries[i].Seq}
+		e := &entries[i]
+		e.Index, e.Input, e.At = i, label.IsInput(e.Port), e.Seq
 		if e.Input {
 			e.At = p.Start(e.Layer)
 		}
 		p.Events = append(p.Events, e)
 	}
-	depth := func(e Event) int { // inputs come first, and the outer layer had one first
+	depth := func(e *Entry) int { // inputs come first, and the outer layer had one first
 		if e.Input {
 			return label.Depth(e.Layer)
 		}
 		return math.MaxInt
 	}
-	slices.SortStableFunc(p.Events, func(a, b Event) int {
+	slices.SortStableFunc(p.Events, func(a, b *Entry) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(depth(a), depth(b)), cmp.Compare(a.Seq, b.Seq))
 	})
 	holds := map[string]bool{} // roots that hold other layers
-	for i := range p.Events {
-		if name := label.Name(p.Events[i].Layer); !label.IsRoot(name) {
+	for _, e := range p.Events {
+		if name := label.Name(e.Layer); !label.IsRoot(name) {
 			root, _, _ := strings.Cut(name, ".")
 			holds[root] = true
 		}
 	}
 	ran := false // a layer that is no part of the model is a root, too: nothing ran before the model itself
-	for i := range p.Events {
-		e := &p.Events[i]
+	for i, e := range p.Events {
 		p.ports[e.Layer] = append(p.ports[e.Layer], i)
-		if e.Input && label.IsRoot(e.Layer) && (!ran || holds[label.Name(e.Layer)]) {
-			e.Given = true
-		}
+		e.Given = e.Input && label.IsRoot(e.Layer) && (!ran || holds[label.Name(e.Layer)])
 		ran = ran || !e.Input
 	}
 	return p
@@ -189,7 +184,7 @@ func (p *Pass) Ports(layer string) []int { return p.ports[layer] }
 // Producer returns the latest output before event i that holds the same bytes; −1 if there is none.
 func (p *Pass) Producer(i int) int {
 	for j := i - 1; j >= 0; j-- {
-		if o := &p.Events[j]; !o.Input && o.Same > 0 && o.Same == p.Events[i].Same {
+		if o := p.Events[j]; !o.Input && o.Same > 0 && o.Same == p.Events[i].Same {
 			return j
 		}
 	}
@@ -197,9 +192,9 @@ func (p *Pass) Producer(i int) int {
 }
 
 // of lists the inputs of a layer that the reference recorded, or its outputs.
-func (p *Pass) of(layer string, inputs bool) (out []*Event) {
+func (p *Pass) of(layer string, inputs bool) (out []*Entry) {
 	for _, i := range p.ports[layer] {
-		if e := &p.Events[i]; e.Input == inputs {
+		if e := p.Events[i]; e.Input == inputs {
 			out = append(out, e)
 		}
 	}
@@ -208,7 +203,7 @@ func (p *Pass) of(layer string, inputs bool) (out []*Event) {
 
 // holdsJoined reports whether the candidate recorded an output of something inside a layer.
 func (p *Pass) holdsJoined(layer string) bool {
-	return slices.ContainsFunc(p.Events, func(e Event) bool { return e.Joined && !e.Input && label.Inside(e.Layer, layer) })
+	return slices.ContainsFunc(p.Events, func(e *Entry) bool { return e.Joined && !e.Input && label.Inside(e.Layer, layer) })
 }
 
 // LeastFloats is how many elements a floating-point tensor has at least to tell something by its
@@ -254,4 +249,105 @@ func telling(t *tensor.Tensor, data []byte) bool {
 	}
 	size := t.DType().Size()
 	return !bytes.Equal(data[size:], data[:len(data)-size])
+}
+
+// tree knows which layers were recorded and what ran inside what. A layer that is called several
+// times is one container for each call.
+type tree struct {
+	calls map[string][]call // by name, in the order of the calls
+	end   map[string]int    // execution index of the last record of a layer
+	start map[string]int    // of the first record of a layer or of anything inside it
+}
+
+// call is one call of a layer.
+type call struct {
+	layer string
+	done  int // execution index at which it and all calls before it had ended
+}
+
+func newTree(entries []Entry, indices []int) tree {
+	t := tree{calls: map[string][]call{}, end: map[string]int{}, start: map[string]int{}}
+	for _, i := range indices {
+		t.end[entries[i].Layer] = entries[i].Seq // the last one stays
+	}
+	for layer, end := range t.end {
+		name := label.Name(layer)
+		t.calls[name] = append(t.calls[name], call{layer, end})
+	}
+	for _, calls := range t.calls {
+		slices.SortFunc(calls, func(a, b call) int {
+			_, x := label.CutCall(a.layer)
+			_, y := label.CutCall(b.layer)
+			return cmp.Compare(x, y)
+		})
+		for i := range calls[1:] {
+			calls[i+1].done = max(calls[i+1].done, calls[i].done)
+		}
+	}
+	for _, i := range indices {
+		e := &entries[i]
+		for l := e.Layer; l != ""; l = t.parent(l) {
+			if _, ok := t.start[l]; !ok {
+				t.start[l] = e.Seq
+			}
+		}
+	}
+	return t
+}
+
+// parent returns the layer around a layer, whether it was recorded or not: of its calls the one in
+// which the layer ran.
+func (t *tree) parent(layer string) string {
+	up := label.Parent(layer)
+	return t.callOf(layer, label.Name(up), up)
+}
+
+// callOf returns the call of a container in which a layer ran: the one of the same number if both
+// were called equally often, else the first one that ended after the layer. other is returned for a
+// container that was not recorded.
+func (t *tree) callOf(layer, container, other string) string {
+	calls := t.calls[container]
+	switch len(calls) {
+	case 0:
+		return other
+	case 1:
+		return calls[0].layer
+	}
+	name, number := label.CutCall(layer)
+	if len(t.calls[name]) == len(calls) && number <= len(calls) {
+		return calls[number-1].layer
+	}
+	end := t.end[layer]
+	i := sort.Search(len(calls)-1, func(i int) bool { return calls[i].done >= end })
+	return calls[i].layer
+}
+
+// Start returns the execution index at which the first thing inside a recorded layer was recorded:
+// containers are recorded after what is inside them, but get their inputs before.
+func (t *tree) Start(layer string) int { return t.start[layer] }
+
+// Container returns the innermost recorded layer around a layer; where none was recorded its parent
+// by name, and for a root the layer itself.
+func (t *tree) Container(layer string) string {
+	for up := label.Parent(label.Name(layer)); up != ""; up = label.Parent(up) {
+		if c := t.callOf(layer, up, ""); c != "" {
+			return c
+		}
+	}
+	return cmp.Or(label.Parent(layer), layer)
+}
+
+// Around lists what lies around a layer, the innermost first: of a recorded container the call in
+// which the layer ran, of another one its name without a call.
+func (t *tree) Around(layer string) (out []string) {
+	for up := label.Parent(label.Name(layer)); up != ""; up = label.Parent(up) {
+		out = append(out, t.callOf(layer, up, up))
+	}
+	return out
+}
+
+// Inside reports whether a layer ran inside another one. Of a container that was called several
+// times only the call counts in which it ran.
+func (t *tree) Inside(layer, outer string) bool {
+	return label.Inside(layer, outer) && t.callOf(layer, label.Name(outer), outer) == outer
 }

@@ -94,26 +94,18 @@ func (in *Input) begin(item dump.PassItem) *Run {
 	return r
 }
 
-// source is a stretch of rows that a run has: its own, or those of the prefix that it found.
-type source struct {
-	Item
-	own bool
-}
-
-// sources lists the rows that a run has; of a cache, which holds those of the prefix itself, its own.
-func (r *Run) sources(cache bool) (list []source) {
+// sources lists the rows that a run has: those of the prefix that it found, and its own. A cache holds those of the
+// prefix itself: they are its own.
+func (r *Run) sources(cache bool) (borrowed, own []Item) {
 	if r.Prefix != nil && !cache {
-		for _, s := range r.Prefix.sources(false) {
+		for _, s := range slices.Concat(r.Prefix.sources(false)) {
 			if s.From < r.Cached {
-				s.To, s.own = min(s.To, r.Cached), false
-				list = append(list, s)
+				s.To = min(s.To, r.Cached)
+				borrowed = append(borrowed, s)
 			}
 		}
 	}
-	for _, i := range r.Items {
-		list = append(list, source{i, true})
-	}
-	return list
+	return borrowed, r.Items
 }
 
 // columns returns the position of each key that a row of an item may look at, −1 for padding; nil where

@@ -119,17 +119,15 @@ func (r References) costs(golden, actual *tensor.Tensor, result Result) (*Costs,
 	c.Tensor = times(math.Sqrt(error.value()), spare(n, n, 1)*max(relative, eps)*all, all, most.RelL2)
 	q := spare(result.RowLen, n, kept)
 	least := rowFloor(result.RowLen) * all / math.Sqrt(float64(kept))
-	for i, s := range rows {
+	c.WorstRow, c.Row = worst(len(rows), func(row int) float64 {
+		s := rows[row]
 		if math.IsNaN(s.delta) {
-			continue
+			return -1
 		}
-		own := math.Sqrt(s.golden)
-		size := max(own, least)
+		size := max(math.Sqrt(s.golden), least)
 		floor := q * max(math.Sqrt(s.delta), relative*size, eps*size)
-		if x := times(math.Sqrt(s.error), floor, size, most.RowRelL2); c.WorstRow < 0 || x > c.Row {
-			c.WorstRow, c.Row = i, x
-		}
-	}
+		return times(math.Sqrt(s.error), floor, size, most.RowRelL2)
+	})
 	return c, nil
 }
 

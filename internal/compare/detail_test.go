@@ -52,10 +52,7 @@ func TestSmallestTolerances(t *testing.T) {
 		}
 		gt, at := of(t, g), of(t, a)
 		d := explain(t, gt, at, tol)
-		mismatches := func(x compare.Tolerance) int {
-			r := tensors(t, gt, at, x)
-			return r.Mismatches
-		}
+		mismatches := func(x compare.Tolerance) int { return tensors(t, gt, at, x).Mismatches }
 		require.Zero(t, mismatches(compare.Tolerance{Atol: d.SmallestAtol, Rtol: tol.Rtol}))
 		require.Zero(t, mismatches(compare.Tolerance{Atol: tol.Atol, Rtol: d.SmallestRtol}))
 		if d.SmallestAtol > 0 {
@@ -83,17 +80,15 @@ func TestSmallestTolerances(t *testing.T) {
 		d := explain(t, of(t, row.g), of(t, row.a), row.tol)
 		assert.Equal(t, []float64{row.atol, row.rtol}, []float64{d.SmallestAtol, d.SmallestRtol}, row.reason)
 	}
-	g := of(t, []int32{1}, 1)
-	a := of(t, []int32{2}, 1)
-	assert.Equal(t, inf, explain(t, g, a, compare.Tolerance{}).SmallestAtol, "no tolerance applies to integers")
+	ints := explain(t, of(t, []int32{1}), of(t, []int32{2}), compare.Tolerance{})
+	assert.Equal(t, inf, ints.SmallestAtol, "no tolerance applies to integers")
 }
 
 func TestRowsAndColumns(t *testing.T) {
 	const rows, columns = 8, 70
 	g, a := make([]float64, rows*columns), make([]float64, rows*columns)
 	for i := range g {
-		g[i] = 1
-		a[i] = 1
+		g[i], a[i] = 1, 1
 	}
 	for c := range columns {
 		a[3*columns+c] = -1 // the row is negated

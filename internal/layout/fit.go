@@ -94,21 +94,18 @@ func (p Padding) larger(full, less []int, ok Allow, other, has string) (Fit, boo
 	if !ok.LastRow || ok.IDs {
 		return Fit{}, false
 	}
-	if f, fits := lastOf(ok.Lengths, full, less); fits {
-		f.Note = fmt.Sprintf("last row only: %s %s no other", other, has)
-		return f, true
-	}
-	if !IsLastRow(full, less) {
+	f, fits := lastOf(ok.Lengths, full, less)
+	switch {
+	case fits:
+	case !IsLastRow(full, less):
 		return Fit{}, false
+	default:
+		f.LastRow = true
+		if f.Golden, f.Shape = p.lastRow(full); !slices.Equal(f.Shape, less) {
+			f.Actual = Reshaped(f.Shape)
+		}
 	}
-	f := Fit{Golden: p.lastRow(full), LastRow: true, Note: fmt.Sprintf("last row only: %s %s no other", other, has)}
-	var err error
-	if f.Shape, err = f.Golden.Shape(full); err != nil {
-		panic(err) // the view was made for this shape
-	}
-	if !slices.Equal(f.Shape, less) {
-		f.Actual = Reshaped(f.Shape)
-	}
+	f.Note = fmt.Sprintf("last row only: %s %s no other", other, has)
 	return f, true
 }
 
@@ -155,15 +152,15 @@ func IsLastRow(full, last []int) bool {
 		(slices.Equal(last, slices.Delete(slices.Clone(full), 1, 2)) || slices.Equal(last, with(full, 1, 1)))
 }
 
-// lastRow views [B T …] or [T n] as the last row of each sequence.
-func (p Padding) lastRow(full []int) View {
+// lastRow views [B T …] or [T n] as the last row of each sequence, in a shape.
+func (p Padding) lastRow(full []int) (View, []int) {
 	switch {
 	case len(full) == 2:
-		return View{{Kind: Slice, Axis: 0, From: full[0] - 1, To: full[0]}}
+		return View{{Kind: Slice, Axis: 0, From: full[0] - 1, To: full[0]}}, with(full, 0, 1)
 	case p.matches(full):
-		return selectTokens(full, p.lastTokens())
+		return selectTokens(full, p.lastTokens()), slices.Delete(slices.Clone(full), 1, 2)
 	}
-	return View{{Kind: Slice, Axis: 1, From: full[1] - 1, To: full[1]}}
+	return View{{Kind: Slice, Axis: 1, From: full[1] - 1, To: full[1]}}, with(full, 1, 1)
 }
 
 // selectTokens views [B T …] as the rows of the tokens that are kept.

@@ -55,6 +55,9 @@ func Of(golden, actual *tensor.Tensor, floor compare.Limits, heads int) []Findin
 // OfLines is Of for a pair of which [compare.Explain] gave the rows and columns.
 func OfLines(golden, actual *tensor.Tensor, rows, columns []compare.Line, floor compare.Limits, heads int) []Finding {
 	r, c := linesOf(rows, floor.RowRelL2), linesOf(columns, floor.RowRelL2)
+	if !slices.Contains(r.wrong, true) {
+		return nil
+	}
 	out := block(r, c)
 	head := headOf(golden.Shape(), r, c, heads)
 	out = append(out, head...)

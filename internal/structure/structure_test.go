@@ -145,6 +145,12 @@ func TestSilence(t *testing.T) {
 	}
 	g, a := pair(1, 64)
 	assert.Empty(t, find(t, g, a, 0, 8, 8), "healthy")
+	g, a = pair(1, 16*64)
+	for row := range 16 {
+		a[64*row+3] *= 1 + 5e-5
+	}
+	assert.Empty(t, find(t, g, a, 0, 16, 64), "a column that is above the floor, and no row")
+	g, a = pair(1, 64)
 	assert.Empty(t, find(t, nil, nil, 0, 0, 8), "empty")
 	assert.Empty(t, structure.Of(nil, nil, floor, 0))
 	assert.Empty(t, structure.Of(of(t, g, 8, 8), of(t, a, 64), floor, 0), "shapes that differ")

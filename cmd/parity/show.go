@@ -18,7 +18,6 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
-	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/search"
@@ -283,7 +282,7 @@ func (t *headTable) name(w diagnose.Attention, side string) {
 	for i, h := range w.Heads {
 		is[i] = h.Uniform()
 	}
-	if p := places.Of(is); p.Count > 0 { // "all 4 heads", "heads 1–3"
+	if p := compare.PlacesOf(is); p.Count > 0 { // "all 4 heads", "heads 1–3"
 		fmt.Fprintf(&t.remark, "uniform in %s%s: %s of %d\n", t.label(w), side, p.Text("head"), p.Total)
 	}
 }

@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"internal/sanitize", "internal/mapfile", "internal/smallfloat"}, {"internal/flock"},
 	{"internal/label", "internal/glob", "internal/nearest", "internal/subtest",
 		"internal/supervise", "internal/picture", "internal/transformers",
-		"internal/places", "internal/setting"},
+		"internal/setting"},
 	{"tensor", "internal/label/module"}, {"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/mask", "internal/vec"},
 	{"internal/checkpoint"}, {"internal/dump"},
@@ -49,7 +49,7 @@ var layers = [][]string{
 // allowed lists all packages of the module that a package may import, where these are fewer than
 // those above it in layers.
 var allowed = map[string][]string{
-	"internal/compare": {"tensor", "internal/mapfile", "internal/places", "internal/vec"}, // it knows no names
+	"internal/compare": {"tensor", "internal/mapfile", "internal/vec"}, // it knows no names
 	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
 		"internal/nearest"}, // names and shapes, no figures
 	"internal/localise": {"tensor", "internal/label", "internal/vec"}, // it is given figures

@@ -35,9 +35,7 @@ func pairOf(tb testing.TB, d tensor.DType, shape ...int) (golden, actual *tensor
 		m := min(len(g), n*d.Size()-len(g))
 		g, a = append(g, g[:m]...), append(a, a[:m]...)
 	}
-	golden = fromBytes(tb, d, shape, g)
-	actual = fromBytes(tb, d, shape, a)
-	return golden, actual
+	return fromBytes(tb, d, shape, g), fromBytes(tb, d, shape, a)
 }
 
 // within is a tolerance that pairOf keeps.
@@ -71,11 +69,7 @@ func BenchmarkTensors(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			g, a := pairOf(b, bench.dtype, bench.shape...)
 			if bench.turn {
-				var err error
-				g, err = g.Transpose()
-				require.NoError(b, err)
-				a, err = a.Transpose()
-				require.NoError(b, err)
+				g, a = transposed(b, g), transposed(b, a)
 			}
 			b.ReportAllocs()
 			best(b, 2*g.Len()*bench.dtype.Size(), func() {
@@ -129,62 +123,46 @@ func BenchmarkKernel(b *testing.B) {
 // good one of the same size: internal/bench/README.md has their ratios.
 func BenchmarkWrong(b *testing.B) {
 	const n = 1 << 20 // bytes of a side
+	type edit func(i int, g, a float64) float64
 	for _, d := range []tensor.DType{tensor.F32, tensor.BF16} {
 		rows := n / d.Size() / 1024
-		edited := func(b *testing.B, edit func(i int, g, a float64) (float64, float64)) (x, y *tensor.Tensor) {
-			g, a := pairOf(b, d, rows, 1024)
-			var gb, ab []byte
-			for i := range g.Len() {
-				gv, av := edit(i, g.At(i), a.At(i))
-				gb, ab = appendValue(gb, d, gv), appendValue(ab, d, av)
-			}
-			x = fromBytes(b, d, g.Shape(), gb)
-			y = fromBytes(b, d, g.Shape(), ab)
-			return x, y
-		}
 		for _, bench := range []struct {
-			name string
-			pair func(b *testing.B) (g, a *tensor.Tensor)
+			name  string
+			dtype tensor.DType
+			shape []int
+			edit  edit // of the candidate
 		}{
-			{"good", func(b *testing.B) (g, a *tensor.Tensor) { return pairOf(b, d, rows, 1024) }},
-			{"some NaN", func(b *testing.B) (g, a *tensor.Tensor) {
-				return edited(b, func(i int, g, a float64) (float64, float64) {
-					if i%1000 == 0 {
-						a = math.NaN()
-					}
-					return g, a
-				})
+			{"good", d, []int{rows, 1024}, nil},
+			{"some NaN", d, []int{rows, 1024}, func(i int, _, a float64) float64 {
+				if i%1000 == 0 {
+					return nan
+				}
+				return a
 			}},
-			{"all NaN", func(b *testing.B) (g, a *tensor.Tensor) {
-				return edited(b, func(_ int, g, _ float64) (float64, float64) { return g, math.NaN() })
-			}},
-			{"constant offset", func(b *testing.B) (g, a *tensor.Tensor) {
-				return edited(b, func(_ int, g, _ float64) (float64, float64) { return g, g + 0.5 })
-			}},
-			{"constant factor", func(b *testing.B) (g, a *tensor.Tensor) {
-				return edited(b, func(_ int, g, _ float64) (float64, float64) { return g, 1.01 * g })
-			}},
-			{"zeros", func(b *testing.B) (g, a *tensor.Tensor) {
-				return edited(b, func(_ int, g, _ float64) (float64, float64) { return g, 0 })
-			}},
-			{"rows of one", func(b *testing.B) (g, a *tensor.Tensor) { return pairOf(b, d, 1024*rows, 1) }},
-			{"rows of three", func(b *testing.B) (g, a *tensor.Tensor) { return pairOf(b, d, 1024*rows/3, 3) }},
-			{"Fortran order", func(b *testing.B) (g, a *tensor.Tensor) {
-				g, a = pairOf(b, d, rows, 1024)
-				turned, err := a.Transpose()
-				require.NoError(b, err)
-				turned, err = turned.Copy().Transpose()
-				require.NoError(b, err)
-				return g, turned
-			}},
-			{"equal int32", func(b *testing.B) (g, a *tensor.Tensor) {
-				g, _ = pairOf(b, tensor.I32, n/4/1024, 1024)
-				return g, g.Copy()
-			}},
-			{"unequal int32", func(b *testing.B) (g, a *tensor.Tensor) { return pairOf(b, tensor.I32, n/4/1024, 1024) }},
+			{"all NaN", d, []int{rows, 1024}, func(int, float64, float64) float64 { return nan }},
+			{"constant offset", d, []int{rows, 1024}, func(_ int, g, _ float64) float64 { return g + 0.5 }},
+			{"constant factor", d, []int{rows, 1024}, func(_ int, g, _ float64) float64 { return 1.01 * g }},
+			{"zeros", d, []int{rows, 1024}, func(int, float64, float64) float64 { return 0 }},
+			{"rows of one", d, []int{1024 * rows, 1}, nil},
+			{"rows of three", d, []int{1024 * rows / 3, 3}, nil},
+			{"Fortran order", d, []int{rows, 1024}, nil},
+			{"equal int32", tensor.I32, []int{n / 4 / 1024, 1024}, nil},
+			{"unequal int32", tensor.I32, []int{n / 4 / 1024, 1024}, nil},
 		} {
 			b.Run(fmt.Sprint(d, "/", bench.name), func(b *testing.B) {
-				g, a := bench.pair(b)
+				g, a := pairOf(b, bench.dtype, bench.shape...)
+				switch {
+				case bench.edit != nil:
+					var edited []byte
+					for i := range g.Len() {
+						edited = appendValue(edited, d, bench.edit(i, g.At(i), a.At(i)))
+					}
+					a = fromBytes(b, d, g.Shape(), edited)
+				case bench.name == "equal int32":
+					a = g.Copy()
+				case bench.name == "Fortran order":
+					a = transposed(b, transposed(b, a).Copy())
+				}
 				best(b, 2*n, func() {
 					_, err := compare.Tensors(g, a, compare.Tolerance{})
 					require.NoError(b, err)
@@ -192,6 +170,12 @@ func BenchmarkWrong(b *testing.B) {
 			})
 		}
 	}
+}
+
+func transposed(tb testing.TB, x *tensor.Tensor) *tensor.Tensor {
+	x, err := x.Transpose()
+	require.NoError(tb, err)
+	return x
 }
 
 // BenchmarkLimit only reads two equal tensors of 256 MB: no comparison is faster than that.

@@ -15,6 +15,9 @@ type tally struct {
 	nan, inf             [2]int
 }
 
+// nothing is the tally of no pairs.
+var nothing = tally{abs: -1, rel: -1}
+
 // rowSums are the sums of a row, or of its piece in a block. The kernels in assembly write it.
 type rowSums struct {
 	dd, gg float64 // Σd², Σg²
@@ -30,15 +33,14 @@ func (f *tally) addRows(rows []rowSums) {
 
 // rule says which pairs of a block are mismatches.
 type rule struct {
-	tol    Tolerance
-	exact  bool // integers on a side: any difference is a mismatch
-	narrow bool // both types are exact in float32, in which the maxima of blocks are compared
+	tol    Tolerance // zero for integers: any difference is a mismatch
+	narrow bool      // both types are exact in float32, in which the maxima of blocks are compared
 }
 
 // rowsOf adds up a block of rows, which are not empty. It is the readable reference for the kernels in
 // assembly: their counters and maxima must equal its own exactly, their sums up to rounding.
 func rowsOf[T float32 | float64](rows []rowSums, g, a []T, cols int, ru *rule) tally {
-	f := tally{abs: -1, rel: -1}
+	f := nothing
 	for i := range rows {
 		rows[i] = rowOf(&f, g[i*cols:][:cols], a[i*cols:][:cols], ru)
 	}
@@ -83,7 +85,7 @@ func rowOf[T float32 | float64](f *tally, g, a []T, ru *rule) rowSums {
 		mismatches += bad
 	}
 	if dd-dd != 0 {
-		return anyRow(f, g, a, ru)
+		return anyRow(f, g, a, nil, ru)
 	}
 	f.aa += aa
 	f.ab += ab
@@ -104,30 +106,35 @@ func ratio[T float32 | float64](d, g T) float64 {
 	return float64(r)
 }
 
-// anyRow is rowOf for any values.
-func anyRow[T float32 | float64](f *tally, g, a []T, ru *rule) (r rowSums) {
+// anyRow is rowOf for any values; more is what their differences have more than that in float64, nil for nothing.
+func anyRow[T float32 | float64](f *tally, g, a []T, more []float64, ru *rule) (r rowSums) {
 	for i, x := range g {
-		if gv, av := float64(x), float64(a[i]); finite(gv) && finite(av) {
-			f.pair(&r, gv, av, av-gv, ru)
+		gv, av := float64(x), float64(a[i])
+		if !finite(gv) || !finite(av) {
+			f.odd(gv, av, ru)
+			continue
 		}
+		d := av - gv
+		if more != nil {
+			d += more[i]
+		}
+		f.pair(&r, gv, av, d, ru)
 	}
-	countNonFinite(f, g, a, ru)
 	return r
 }
 
-// countNonFinite counts the pairs that are not finite.
-func countNonFinite[T float32 | float64](f *tally, g, a []T, ru *rule) {
-	for i, x := range g {
-		gv, av := float64(x), float64(a[i])
-		if finite(gv) && finite(av) {
-			continue
+// odd counts a pair that is not finite.
+func (f *tally) odd(gv, av float64, ru *rule) {
+	for side, v := range [2]float64{gv, av} {
+		if math.IsNaN(v) {
+			f.nan[side]++
+		} else if math.IsInf(v, 0) {
+			f.inf[side]++
 		}
-		f.count(0, gv)
-		f.count(1, av)
-		if !ru.tol.matches(gv, av) {
-			f.badNonFinite++
-			f.mismatches++
-		}
+	}
+	if !ru.tol.matches(gv, av) {
+		f.badNonFinite++
+		f.mismatches++
 	}
 }
 
@@ -145,32 +152,17 @@ func (f *tally) pair(r *rowSums, gv, av, d float64, ru *rule) {
 	} else {
 		f.abs, f.rel = max(f.abs, d), max(f.rel, ratio(d, ag))
 	}
-	if ru.exact && d != 0 || !ru.exact && !ru.tol.within(d, ag) {
+	if !ru.tol.within(d, ag) {
 		f.mismatches++
-	}
-}
-
-func (f *tally) count(side int, v float64) {
-	if math.IsNaN(v) {
-		f.nan[side]++
-	} else if math.IsInf(v, 0) {
-		f.inf[side]++
 	}
 }
 
 // within is the rule for finite values with distance d and |g| = ag.
 func (t Tolerance) within(d, ag float64) bool { return d <= t.Atol+float64(t.Rtol*ag) }
 
-// matches is the rule for any two values of which at least one is a float.
+// matches is the rule for two values of which one is not finite: an infinity matches only itself.
 func (t Tolerance) matches(g, a float64) bool {
-	switch {
-	case finite(g) && finite(a):
-		return t.within(math.Abs(a-g), math.Abs(g))
-	case math.IsNaN(g) || math.IsNaN(a):
-		return t.EqualNaN && math.IsNaN(g) && math.IsNaN(a)
-	default:
-		return g == a // an infinity matches only itself
-	}
+	return g == a || t.EqualNaN && math.IsNaN(g) && math.IsNaN(a)
 }
 
 // narrow reports whether all values of a type are exact in float32.

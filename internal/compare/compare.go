@@ -15,6 +15,7 @@
 package compare
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/goparity/goparity/tensor"
@@ -82,18 +83,11 @@ func (r Result) Cosine() float64 { return 1 - r.CosineDistance }
 //
 // The error is a [*ShapeError], a [*MisuseError] for a tolerance that makes no sense, or a
 // [*FaultError] if a file is truncated meanwhile.
-func Tensors(golden, actual *tensor.Tensor, tol Tolerance) (r Result, err error) {
-	if err := tol.Validate(); err != nil {
+func Tensors(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
+	if err := cmp.Or(tol.Validate(), check(golden, actual)); err != nil {
 		return Result{}, err
 	}
-	if err := check(golden, actual); err != nil {
-		return Result{}, err
-	}
-	err = guard(func() (err error) {
-		r, err = tensors(golden, actual, tol)
-		return err
-	}, golden, actual)
-	return r, err
+	return guard(func() (Result, error) { return tensors(golden, actual, tol) }, golden, actual)
 }
 
 func tensors(golden, actual *tensor.Tensor, tol Tolerance) (Result, error) {
@@ -127,33 +121,34 @@ func inRange(squares float64) int {
 	return 0
 }
 
-// rescale makes the figures of squares anew where these leave the range: of both sides times a power of two, each norm
-// by its own.
+// rescale makes the figures of squares anew where these leave the range: of both sides times a power of two,
+// each norm by its own.
 func (r *Result) rescale(golden, actual *tensor.Tensor, t *part) error {
 	dd, gg, aa := t.dd.value(), t.gg.value(), t.aa.value()
-	known, all := map[int]Result{0: *r}, inRange(max(dd, gg, aa))
-	scales := []int{all, inRange(gg), inRange(aa), inRange(dd)}
+	squares := [4]float64{max(dd, gg, aa), gg, aa, dd}
 	if t.abs <= 0 { // equal sides: their distance is 0 at any scale
-		scales[3] = 0
+		squares[3] = 1
 	}
-	for _, by := range scales {
-		if _, is := known[by]; is {
-			continue
+	var by [4]int
+	var of [4]Result // at the scale of each
+	for i, x := range squares {
+		of[i] = *r
+		if by[i] = inRange(x); by[i] != 0 {
+			var err error
+			if of[i], err = scaled(golden, actual, by[i]); err != nil {
+				return err
+			}
 		}
-		s, err := scaled(golden, actual, by)
-		if err != nil {
-			return err
-		}
-		known[by] = s
 	}
-	if s := known[all]; all != 0 {
-		r.RelL2, r.CosineDistance, r.SNR, r.MSE = s.RelL2, s.CosineDistance, s.SNR, math.Ldexp(s.MSE, -2*all)
-		r.WorstRow.Index, r.WorstRow.RelL2, r.WorstRow.MaxAbs = s.WorstRow.Index, s.WorstRow.RelL2, math.Ldexp(s.WorstRow.MaxAbs, -all)
+	if s, back := of[0], -by[0]; back != 0 {
+		r.RelL2, r.CosineDistance, r.SNR, r.MSE = s.RelL2, s.CosineDistance, s.SNR, math.Ldexp(s.MSE, 2*back)
+		r.WorstRow.Index, r.WorstRow.RelL2 = s.WorstRow.Index, s.WorstRow.RelL2
+		r.WorstRow.MaxAbs = math.Ldexp(s.WorstRow.MaxAbs, back)
 	}
-	r.NormGolden = math.Ldexp(known[scales[1]].NormGolden, -scales[1])
-	r.NormActual = math.Ldexp(known[scales[2]].NormActual, -scales[2])
-	r.NormDiff = math.Ldexp(known[scales[3]].NormDiff, -scales[3])
-	if known[all].NormGolden == 0 && r.NormGolden > 0 { // the golden vanishes beside the other
+	r.NormGolden = math.Ldexp(of[1].NormGolden, -by[1])
+	r.NormActual = math.Ldexp(of[2].NormActual, -by[2])
+	r.NormDiff = math.Ldexp(of[3].NormDiff, -by[3])
+	if of[0].NormGolden == 0 && r.NormGolden > 0 { // the golden vanishes beside the other
 		r.RelL2 = r.NormDiff / r.NormGolden
 	}
 	return nil
@@ -161,30 +156,21 @@ func (r *Result) rescale(golden, actual *tensor.Tensor, t *part) error {
 
 // scaled compares both sides times 2^by.
 func scaled(golden, actual *tensor.Tensor, by int) (Result, error) {
-	g, err := times(golden, by)
-	if err != nil {
-		return Result{}, err
+	var sides [2]*tensor.Tensor
+	for i, t := range []*tensor.Tensor{golden, actual} {
+		x := make([]float64, t.Len())
+		t.Float64s(x, 0)
+		for k, v := range x {
+			x[k] = math.Ldexp(v, by)
+		}
+		sides[i], _ = tensor.Of(x, t.Shape()...) // of its own shape
 	}
-	a, err := times(actual, by)
-	if err != nil {
-		return Result{}, err
-	}
-	p := newPass(g, a, Tolerance{})
+	p := newPass(sides[0], sides[1], Tolerance{})
 	t, err := p.run()
 	if err != nil {
 		return Result{}, err
 	}
 	return p.result(t), nil
-}
-
-// times returns a tensor times 2^by.
-func times(t *tensor.Tensor, by int) (*tensor.Tensor, error) {
-	x := make([]float64, t.Len())
-	t.Float64s(x, 0)
-	for i, v := range x {
-		x[i] = math.Ldexp(v, by)
-	}
-	return tensor.Of(x, t.Shape()...)
 }
 
 func (p *pass) result(t *part) Result {
@@ -209,8 +195,7 @@ func (p *pass) result(t *part) Result {
 	if t.finite > 0 {
 		r.MaxAbs, r.MaxRel = p.maxAbs(t), p.maxRel(t)
 	}
-	f := rowFloor(p.rowLen)
-	worst, square := t.rows.result(f * f * gg / float64(r.Rows))
+	worst, square := t.rows.result(leastSquare(p.rowLen, r.Rows, gg))
 	r.WorstRow = Row{Index: worst.row, RelL2: math.Sqrt(square), MaxAbsRow: -1}
 	if r.MaxAbs.Index >= 0 {
 		r.WorstRow.MaxAbsRow = r.MaxAbs.Index / p.rowLen
@@ -228,7 +213,7 @@ func (p *pass) result(t *part) Result {
 func (p *pass) firstMismatch(t *part) int {
 	first := -1
 	p.find(t.bad, func(f *tally) bool { return f.mismatches > 0 }, func(x pair) {
-		if first < 0 && x.mismatch(p.tol, p.exact) {
+		if first < 0 && x.mismatch(p.tol) {
 			first = x.index
 		}
 	})

@@ -84,9 +84,7 @@ func TestRule(t *testing.T) {
 				r := tensors(t, of(t, g), of(t, a), row.tol)
 				assert.Equal(t, row.mismatches, r.Mismatches)
 				assert.Equal(t, n*row.mismatches-1, r.FirstMismatch)
-				d, err := compare.Explain(of(t, g), of(t, a), row.tol)
-				require.NoError(t, err)
-				assert.Equal(t, row.mismatches, d.BadColumns.Count, "Explain applies the same rule")
+				assert.Equal(t, row.mismatches, explain(t, of(t, g), of(t, a), row.tol).BadColumns.Count, "Explain applies the same rule")
 			}
 		})
 	}
@@ -102,6 +100,7 @@ func TestIntegersAreExact(t *testing.T) {
 	}{
 		{"the tolerance does not count for integers", of(t, []int8{1}), of(t, []int8{2}), 1, 1},
 		{"nor for bools", of(t, []bool{false}), of(t, []bool{true}), 1, 1},
+		{"any byte but 0 is true", fromBytes(t, tensor.Bool, []int{1}, []byte{2}), of(t, []bool{true}), 0, 0},
 		{"next to an integer a bool is 0 or 1", of(t, []bool{true}), of(t, []int64{1}), 0, 0},
 		{"float64 has no 2^53+1", of(t, []int64{1 << 53}), of(t, []int64{1<<53 + 1}), 1, 1},
 		{"a negative number is not its two's complement", of(t, []int64{-1}), of(t, []uint64{math.MaxUint64}), 1, 0x1p64},
@@ -129,19 +128,11 @@ func TestIntegersAreExact(t *testing.T) {
 				r := tensors(t, g, a, lenient)
 				assert.Equal(t, row.mismatches, r.Mismatches)
 				assert.Equal(t, row.distance, r.MaxAbs.Value)
-				d, err := compare.Explain(g, a, lenient)
-				require.NoError(t, err)
+				d := explain(t, g, a, lenient)
 				assert.Equal(t, []int{row.mismatches, 1 - row.mismatches}, []int{d.Mismatches, d.Equal}, "explained")
 			}
 		})
 	}
-}
-
-func TestBoolBytes(t *testing.T) {
-	g := fromBytes(t, tensor.Bool, []int{2}, []byte{2, 0})
-	a := fromBytes(t, tensor.Bool, []int{2}, []byte{1, 0})
-	r := tensors(t, g, a, compare.Tolerance{})
-	assert.Zero(t, r.Mismatches, "any byte but 0 is true")
 }
 
 func TestTiesTakeTheFirst(t *testing.T) {
@@ -176,11 +167,7 @@ func TestTiesTakeTheFirst(t *testing.T) {
 }
 
 func TestScalarAndEmpty(t *testing.T) {
-	g, err := tensor.Of([]float32{2})
-	require.NoError(t, err)
-	a, err := tensor.Of([]float32{3})
-	require.NoError(t, err)
-	r := tensors(t, g, a, compare.Tolerance{})
+	r := tensors(t, of(t, []float32{2}, []int{}...), of(t, []float32{3}, []int{}...), compare.Tolerance{})
 	assert.Equal(t, []int{1, 1, 1}, []int{r.N, r.Rows, r.RowLen})
 	assert.Equal(t, 0.5, r.WorstRow.RelL2)
 
@@ -190,8 +177,7 @@ func TestScalarAndEmpty(t *testing.T) {
 		assert.Zero(t, r.N)
 		assert.Zero(t, r.SNR)
 		assert.Equal(t, []int{-1, -1, -1, -1}, []int{r.FirstMismatch, r.MaxAbs.Index, r.MaxRel.Index, r.WorstRow.Index})
-		_, err = compare.Explain(e, e, compare.Tolerance{})
-		require.NoError(t, err)
+		assert.Zero(t, explain(t, e, e, compare.Tolerance{}).Mismatches)
 		v, err := compare.Default(tensor.F32, tensor.F32).Judge(e, e, compare.References{})
 		require.NoError(t, err)
 		assert.True(t, v.Pass)
@@ -368,4 +354,34 @@ func TestTruncatedMapping(t *testing.T) {
 	require.ErrorAs(t, err, &fault)
 	var re runtime.Error
 	assert.True(t, errors.As(err, &re))
+}
+
+func TestStats(t *testing.T) {
+	large := make([]float64, 3*compare.PieceLen+5)
+	for i := range large {
+		large[i] = 1000 + float64(i%3)
+	}
+	for _, r := range []struct {
+		values []float64
+		want   compare.Stats
+		reason string
+	}{
+		{nil, compare.Stats{}, "empty"},
+		{[]float64{3}, compare.Stats{Min: 3, Max: 3, Mean: 3}, "one"},
+		{[]float64{nan, 1, -2, inf, 4, -inf}, compare.Stats{Min: -2, Max: 4, Mean: 1, NaN: 1, Inf: 2}, "others are counted"},
+		{[]float64{nan, inf}, compare.Stats{NaN: 1, Inf: 1}, "nothing is finite"},
+		{large, compare.Stats{Min: 1000, Max: 1002, Mean: 1001}, "several blocks"},
+	} {
+		for _, d := range []tensor.DType{tensor.F64, tensor.F32} {
+			var data []byte
+			for _, v := range r.values {
+				data = appendValue(data, d, v)
+			}
+			got, err := compare.StatsOf(fromBytes(t, d, []int{len(r.values)}, data))
+			require.NoError(t, err)
+			assert.InDelta(t, r.want.Mean, got.Mean, 1e-3, r.reason)
+			got.Mean = r.want.Mean
+			assert.Equal(t, r.want, got, r.reason)
+		}
+	}
 }

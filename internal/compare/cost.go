@@ -39,15 +39,13 @@ func (r References) among(golden, actual *tensor.Tensor, res Result) Result {
 		return res
 	}
 	rd := newRowReader(golden, actual)
-	worst := Row{Index: -1, RelL2: -1, MaxAbsRow: res.WorstRow.MaxAbsRow}
-	for i := range res.Rows {
-		m := rd.moments(i, 1)
-		if x := math.Sqrt(m.dd) / max(math.Sqrt(m.gg), norm); x > worst.RelL2 {
-			worst.Index, worst.RelL2 = i, x
-		}
-	}
-	worst.MaxAbs = newPass(golden, actual, Tolerance{}).largestOfRow(worst.Index)
-	res.WorstRow = worst
+	w := Row{MaxAbsRow: res.WorstRow.MaxAbsRow}
+	w.Index, w.RelL2 = worst(res.Rows, func(row int) float64 {
+		m := rd.moments(row, 1)
+		return math.Sqrt(m.dd) / max(math.Sqrt(m.gg), norm)
+	})
+	w.MaxAbs = newPass(golden, actual, Tolerance{}).largestOfRow(w.Index)
+	res.WorstRow = w
 	return res
 }
 
@@ -73,9 +71,17 @@ type Costs struct {
 	LeftOut     int     // rows
 }
 
-func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
-	candidate, encoded := newRowReader(golden, actual), newRowReader(golden, refs.Encoded)
-	rows := make([]struct{ error, delta, golden float64 }, r.Rows)
+// costs measures what [Cost] judges by. The error is a [*MisuseError] or a [*ShapeError].
+func (r References) costs(golden, actual *tensor.Tensor, result Result) (*Costs, error) {
+	if r.Encoded == nil {
+		return nil, misuse("the cost criterion needs the reference's run in the candidate's encoding: record one " +
+			"(references: [float32, bfloat16]), or name it: parity compare --also noise=DUMP")
+	}
+	if err := check(r.Encoded, actual); err != nil {
+		return nil, err
+	}
+	candidate, encoded := newRowReader(golden, actual), newRowReader(golden, r.Encoded)
+	rows := make([]struct{ error, delta, golden float64 }, result.Rows)
 	c := &Costs{WorstRow: -1}
 	var error, delta, norm sum
 	for i := range rows {
@@ -90,13 +96,13 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
 		delta.add(s.delta)
 		norm.add(s.golden)
 	}
-	kept := r.Rows - c.LeftOut
-	n := kept * r.RowLen
+	kept := result.Rows - c.LeftOut
+	n := kept * result.RowLen
 	if n == 0 {
-		return c
+		return c, nil
 	}
-	eps, most := refs.Encoding.Epsilon(), Drift(refs.Encoding)
-	all := max(math.Sqrt(norm.value()), refs.rowNorm(r.RowLen)*math.Sqrt(float64(kept)))
+	eps, most := r.Encoding.Epsilon(), Drift(r.Encoding)
+	all := max(math.Sqrt(norm.value()), r.rowNorm(result.RowLen)*math.Sqrt(float64(kept)))
 	relative := 0.0
 	if all > 0 {
 		relative = math.Sqrt(delta.value()) / all
@@ -111,20 +117,18 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
 		most.RelL2 = most.RowRelL2 // as uncertain as a row
 	}
 	c.Tensor = times(math.Sqrt(error.value()), spare(n, n, 1)*max(relative, eps)*all, all, most.RelL2)
-	q := spare(r.RowLen, n, kept)
-	least := rowFloor(r.RowLen) * all / math.Sqrt(float64(kept))
-	for i, s := range rows {
+	q := spare(result.RowLen, n, kept)
+	least := rowFloor(result.RowLen) * all / math.Sqrt(float64(kept))
+	c.WorstRow, c.Row = worst(len(rows), func(row int) float64 {
+		s := rows[row]
 		if math.IsNaN(s.delta) {
-			continue
+			return -1
 		}
-		own := math.Sqrt(s.golden)
-		size := max(own, least)
+		size := max(math.Sqrt(s.golden), least)
 		floor := q * max(math.Sqrt(s.delta), relative*size, eps*size)
-		if x := times(math.Sqrt(s.error), floor, size, most.RowRelL2); c.WorstRow < 0 || x > c.Row {
-			c.WorstRow, c.Row = i, x
-		}
-	}
-	return c
+		return times(math.Sqrt(s.error), floor, size, most.RowRelL2)
+	})
+	return c, nil
 }
 
 // spare is q of [Costs]: the size of a row of w elements against the RMS of n, of which one in rows is
@@ -132,18 +136,6 @@ func costOf(golden, actual *tensor.Tensor, refs References, r Result) *Costs {
 func spare(w, n, rows int) float64 {
 	f := distuv.F{D1: float64(w), D2: float64(n)}
 	return min(max(1, math.Sqrt(f.Quantile(1-falseAlarm/float64(rows)))/MostCost), mostSpare)
-}
-
-// costs measures what [Cost] judges by. The error is a [*MisuseError] or a [*ShapeError].
-func (r References) costs(golden, actual *tensor.Tensor, result Result) (*Costs, error) {
-	if r.Encoded == nil {
-		return nil, misuse("the cost criterion needs the reference's run in the candidate's encoding: record one " +
-			"(references: [float32, bfloat16]), or name it: parity compare --also noise=DUMP")
-	}
-	if err := check(r.Encoded, actual); err != nil {
-		return nil, err
-	}
-	return costOf(golden, actual, r, result), nil
 }
 
 // vastCost is the cost limit from which on zeros in place of a golden of n elements pass.

@@ -41,11 +41,14 @@ func (e *FaultError) Error() string {
 func (e *FaultError) Unwrap() error { return e.Err }
 
 // guard runs f and returns a FaultError if a tensor's file became unreadable.
-func guard(f func() error, tensors ...*tensor.Tensor) error {
-	err := mapfile.Guard(f)
-	var fault *mapfile.Fault
-	if !errors.As(err, &fault) {
+func guard[T any](f func() (T, error), tensors ...*tensor.Tensor) (result T, err error) {
+	err = mapfile.Guard(func() (err error) {
+		result, err = f()
 		return err
+	})
+	fault, is := errors.AsType[*mapfile.Fault](err)
+	if !is {
+		return result, err
 	}
 	e := &FaultError{Err: fault.Err}
 	for _, t := range tensors {
@@ -53,7 +56,7 @@ func guard(f func() error, tensors ...*tensor.Tensor) error {
 			e.Files = append(e.Files, t.Place().File)
 		}
 	}
-	return e
+	return result, e
 }
 
 // check returns an error if two tensors cannot be compared.

@@ -24,29 +24,23 @@ type scalar struct {
 func naive(g, a *tensor.Tensor, tol compare.Tolerance) scalar {
 	s := scalar{first: -1, absAt: -1, relAt: -1, abs: -1, rel: -1, dd: new(big.Float).SetPrec(2200),
 		gg: new(big.Float).SetPrec(2200)}
-	ints, exact := !g.DType().IsFloat() && !a.DType().IsFloat(), !g.DType().IsFloat() || !a.DType().IsFloat()
+	exact := !g.DType().IsFloat() || !a.DType().IsFloat()
 	for i := range g.Len() {
 		x, y := g.At(i), a.At(i)
-		d := math.Abs(y - x)
-		var bad bool
-		if ints {
-			p, q := integer(g, i), integer(a, i)
-			bad = p.Cmp(q) != 0
-			distance := p.Sub(q, p).Abs(p)
-			d, _ = new(big.Float).SetInt(distance).Float64()
-		} else {
+		finite := x-x == 0 && y-y == 0
+		d, diff := math.Abs(y-x), new(big.Float).SetPrec(2200)
+		if finite {
+			diff.Sub(real(a, i), real(g, i))
+		}
+		bad := x != y
+		switch {
+		case math.IsNaN(x) && math.IsNaN(y):
+			bad = !tol.EqualNaN
+		case finite && exact:
+			bad = diff.Sign() != 0
+			d, _ = new(big.Float).Abs(diff).Float64()
+		case finite:
 			bad = !(d <= tol.Atol+float64(tol.Rtol*math.Abs(x)))
-			if exact && !math.IsInf(d, 0) && !math.IsNaN(d) {
-				diff := new(big.Float).SetPrec(2200).Sub(real(g, i), real(a, i))
-				bad = diff.Sign() != 0
-				d, _ = diff.Abs(diff).Float64()
-			}
-			if math.IsInf(x, 0) || math.IsInf(y, 0) {
-				bad = x != y
-			}
-			if math.IsNaN(x) && math.IsNaN(y) {
-				bad = !tol.EqualNaN
-			}
 		}
 		if bad {
 			s.mismatches++
@@ -62,7 +56,7 @@ func naive(g, a *tensor.Tensor, tol compare.Tolerance) scalar {
 				s.inf[side]++
 			}
 		}
-		if math.IsNaN(x) || math.IsNaN(y) || math.IsInf(x, 0) || math.IsInf(y, 0) {
+		if !finite {
 			continue
 		}
 		s.finite++
@@ -72,33 +66,24 @@ func naive(g, a *tensor.Tensor, tol compare.Tolerance) scalar {
 		if r := d / max(math.Abs(x), 1e-10); r > s.rel {
 			s.rel, s.relAt = r, i
 		}
-		bx := new(big.Float).SetPrec(2200).SetFloat64(x)
-		bd := new(big.Float).SetPrec(2200).SetFloat64(y)
-		if ints {
-			bx.SetInt(integer(g, i))
-			bd.SetInt(integer(a, i))
-		}
-		bd.Sub(bd, bx)
-		s.dd.Add(s.dd, bd.Mul(bd, bd))
-		s.gg.Add(s.gg, bx.Mul(bx, bx))
+		golden := real(g, i)
+		s.dd.Add(s.dd, diff.Mul(diff, diff))
+		s.gg.Add(s.gg, golden.Mul(golden, golden))
 	}
 	return s
 }
 
-func integer(t *tensor.Tensor, i int) *big.Int {
-	var v [1]int64
-	t.Int64s(v[:], i)
-	if t.DType() == tensor.U64 {
-		return new(big.Int).SetUint64(uint64(v[0]))
-	}
-	return big.NewInt(v[0])
-}
-
+// real is an element as it is, which float64 need not have.
 func real(t *tensor.Tensor, i int) *big.Float {
+	x := new(big.Float).SetPrec(2200)
 	if t.DType().IsFloat() {
-		return big.NewFloat(t.At(i))
+		return x.SetFloat64(t.At(i))
 	}
-	return new(big.Float).SetInt(integer(t, i))
+	var v [1]int64
+	if t.Int64s(v[:], i); t.DType() == tensor.U64 {
+		return x.SetUint64(uint64(v[0]))
+	}
+	return x.SetInt64(v[0])
 }
 
 // is64 reports whether distances may be rounded twice.

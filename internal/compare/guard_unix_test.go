@@ -52,8 +52,7 @@ func TestGuardPages(t *testing.T) {
 							for j := range b {
 								b[j] = byte(rnd.Uint32())
 							}
-							x := fromBytes(t, d, []int{rows, cols}, b)
-							pair[i] = x
+							pair[i] = fromBytes(t, d, []int{rows, cols}, b)
 						}
 						tensors(t, pair[0], pair[1], compare.Tolerance{Rtol: 1})
 					}

@@ -9,8 +9,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// call has the arguments and the answer of a kernel in assembly. internal/kernelgen knows the
-// offsets.
+// call has the arguments and the answer of a kernel in assembly, which takes its address. internal/kernelgen knows
+// the offsets.
 type call struct {
 	golden, actual     unsafe.Pointer
 	rows, cols         int
@@ -260,7 +260,11 @@ func (k *simd) runCareful(p *pass, s *scratch, b span, rows []rowSums) tally {
 		var g, a [8]float64
 		p.golden.Float64s(g[:rest], b.start+n)
 		p.actual.Float64s(a[:rest], b.start+n)
-		countNonFinite(&f, g[:rest], a[:rest], &p.rule)
+		for i, gv := range g[:rest] {
+			if !finite(gv) || !finite(a[i]) {
+				f.odd(gv, a[i], &p.rule)
+			}
+		}
 	}
 	return f
 }

@@ -69,6 +69,18 @@ func sameAsReference(t testing.TB, g, a *tensor.Tensor, tol compare.Tolerance) {
 var floats = []tensor.DType{tensor.F64, tensor.F32, tensor.BF16, tensor.F16, tensor.F8E4M3FN, tensor.F8E5M2, tensor.I8,
 	tensor.U8, tensor.I16, tensor.I32, tensor.I64, tensor.Bool}
 
+// made makes a pair of tensors, element by element.
+func made(tb testing.TB, gd, ad tensor.DType, shape []int, next func() (g, a float64)) (golden, actual *tensor.Tensor) {
+	n, err := tensor.NumElems(shape)
+	require.NoError(tb, err)
+	var gb, ab []byte
+	for range n {
+		g, a := next()
+		gb, ab = appendValue(gb, gd, g), appendValue(ab, ad, a)
+	}
+	return fromBytes(tb, gd, shape, gb), fromBytes(tb, ad, shape, ab)
+}
+
 // fromBits makes a tensor of any type from random bits. Most of its values are ordinary.
 func fromBits(tb testing.TB, rnd *rand.Rand, d tensor.DType, shape []int, near *tensor.Tensor,
 	special bool) *tensor.Tensor {
@@ -85,8 +97,7 @@ func fromBits(tb testing.TB, rnd *rand.Rand, d tensor.DType, shape []int, near *
 		}
 		b = appendValue(b, d, v)
 	}
-	x := fromBytes(tb, d, shape, b)
-	return x
+	return fromBytes(tb, d, shape, b)
 }
 
 func appendValue(b []byte, d tensor.DType, v float64) []byte {
@@ -160,17 +171,11 @@ func TestTies(t *testing.T) {
 		for _, d := range []tensor.DType{tensor.F64, tensor.F32, tensor.BF16, tensor.F16} {
 			for _, tol := range []compare.Tolerance{{}, {Atol: 0.25}, {Rtol: 1. / 128}, {Atol: 1. / 64, Rtol: 1. / 64},
 				{Atol: 1e-30}, {Rtol: 1e300}} {
-				n := 3 * compare.PieceLen
-				gb, ab := []byte{}, []byte{}
-				for range n {
-					v := float64(rnd.IntN(64)-32) / 16
-					step := tol.Atol + tol.Rtol*math.Abs(v)
-					gb = appendValue(gb, d, v)
-					ab = appendValue(ab, d, v+step*float64(rnd.IntN(3)-1))
-				}
-				for _, shape := range [][]int{{n}, {n / 64, 64}} {
-					g := fromBytes(t, d, shape, gb)
-					a := fromBytes(t, d, shape, ab)
+				for _, shape := range [][]int{{3 * compare.PieceLen}, {3 * compare.PieceLen / 64, 64}} {
+					g, a := made(t, d, d, shape, func() (g, a float64) {
+						v := float64(rnd.IntN(64)-32) / 16
+						return v, v + (tol.Atol+tol.Rtol*math.Abs(v))*float64(rnd.IntN(3)-1)
+					})
 					sameAsReference(t, g, a, tol)
 					s := naive(g, a, tol)
 					r := tensors(t, g, a, tol)
@@ -204,21 +209,15 @@ func TestFewThatMatter(t *testing.T) {
 				for _, each := range []int{100, 2000, 2000, 2000} { // more and fewer than are examined one by one
 					for _, shape := range [][]int{{3*compare.PieceLen + 5}, {3 * compare.PieceLen / 64, 64},
 						{3 * compare.PieceLen / 72, 72}} {
-						n, err := tensor.NumElems(shape)
-						require.NoError(t, err)
 						rnd.Shuffle(len(special), func(i, j int) { special[i], special[j] = special[j], special[i] })
-						gb, ab := []byte{}, []byte{}
-						for range n {
-							g := float64(rnd.IntN(64)-32) / 32
-							a := g
+						g, a := made(t, gd, ad, shape, func() (g, a float64) {
 							if rnd.IntN(each) == 0 {
 								x := special[rnd.IntN(4)]
-								g, a = x[0], x[1]
+								return x[0], x[1]
 							}
-							gb, ab = appendValue(gb, gd, g), appendValue(ab, ad, a)
-						}
-						g := fromBytes(t, gd, shape, gb)
-						a := fromBytes(t, ad, shape, ab)
+							v := float64(rnd.IntN(64)-32) / 32
+							return v, v
+						})
 						sameAsReference(t, g, a, tol)
 						sameAsReference(t, g, a, compare.Tolerance{})
 						sameAsReference(t, g, a, compare.Tolerance{Rtol: 1. / 16})
@@ -272,15 +271,10 @@ func TestRangeOfHalves(t *testing.T) {
 	forEachKernel(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(7, 8))
 		for _, unit := range []float64{1e-40, 1e-38, 1e-30, 1e-20, 1e-10, 1, 1e10, 1e20, 1e30, 1e38} {
-			shape := []int{100, 100}
-			gb, ab := []byte{}, []byte{}
-			for range 10000 {
+			g, a := made(t, tensor.BF16, tensor.BF16, []int{100, 100}, func() (g, a float64) {
 				v := unit * (rnd.Float64() - 0.5)
-				gb = appendValue(gb, tensor.BF16, v)
-				ab = appendValue(ab, tensor.BF16, v*(1+0.01*float64(rnd.IntN(3))))
-			}
-			g := fromBytes(t, tensor.BF16, shape, gb)
-			a := fromBytes(t, tensor.BF16, shape, ab)
+				return v, v * (1 + 0.01*float64(rnd.IntN(3)))
+			})
 			for _, tol := range []compare.Tolerance{{}, {Rtol: 0.29}, {Rtol: 1e-2}, {Atol: unit * 1e-3},
 				{Atol: 1e-50, Rtol: 1e-40}} {
 				sameAsReference(t, g, a, tol)

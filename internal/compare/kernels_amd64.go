@@ -5,79 +5,66 @@
 package compare
 
 // quickF32 takes rows of 8 elements or more, all finite. count is the number of |d| above the low tolerance; doubt has a sign where one is above known times |g|.
-// c is a *call.
 //
 //go:noescape
 func quickF32(c *byte)
 
 // countF32 is quick, and count2 is the number above the high tolerance.
-// c is a *call.
 //
 //go:noescape
 func countF32(c *byte)
 
 // quickBF16 takes rows of 16 elements or more, all finite. count is the number of |d| above the low tolerance; doubt has a sign where one is above known times |g|.
-// c is a *call.
 //
 //go:noescape
 func quickBF16(c *byte)
 
 // countBF16 is quick, and count2 is the number above the high tolerance.
-// c is a *call.
 //
 //go:noescape
 func countBF16(c *byte)
 
 // quickF16 takes rows of 16 elements or more, all finite. count is the number of |d| above the low tolerance; doubt has a sign where one is above known times |g|.
-// c is a *call.
 //
 //go:noescape
 func quickF16(c *byte)
 
 // countF16 is quick, and count2 is the number above the high tolerance.
-// c is a *call.
 //
 //go:noescape
 func countF16(c *byte)
 
 // carefulF32 takes rows of 8 elements or more, of any values: pairs that are not finite are left out. finite is the number of the others, and count of those outside the tolerance.
-// c is a *call.
 //
 //go:noescape
 func carefulF32(c *byte)
 
 // carefulF64 takes rows of 4 elements or more, of any values: pairs that are not finite are left out. finite is the number of the others, and count of those outside the tolerance.
-// c is a *call.
 //
 //go:noescape
 func carefulF64(c *byte)
 
 // oddF32 takes cols elements, a multiple of 8, in one row: NaN and infinities of both sides, and in bad the pairs with one that do not match.
-// c is a *call.
 //
 //go:noescape
 func oddF32(c *byte)
 
 // oddF64 takes cols elements, a multiple of 4, in one row: NaN and infinities of both sides, and in bad the pairs with one that do not match.
-// c is a *call.
 //
 //go:noescape
 func oddF64(c *byte)
 
 // widenBF16 makes float32, at actual, of cols elements at golden, a multiple of 8.
-// c is a *call.
 //
 //go:noescape
 func widenBF16(c *byte)
 
 // widenF16 makes float32, at actual, of cols elements at golden, a multiple of 8.
-// c is a *call.
 //
 //go:noescape
 func widenF16(c *byte)
 
 // squaresI32 adds the squares of cols elements at golden, a multiple of 8.
-// c is a *call.
 //
 //go:noescape
 func squaresI32(c *byte)

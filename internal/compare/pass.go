@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"math"
@@ -38,12 +37,6 @@ type pass struct {
 	rel            atomic.Uint64 // bits of the largest so far, on all cores
 }
 
-// kernel returns the figures of a block, and writes those of its rows to s.rows. rel need only be
-// right if it is above the one that is known.
-type kernel interface {
-	block(p *pass, s *scratch, b span, known float64) tally
-}
-
 // span is a number of successive rows of cols elements each, from element start. A single row may
 // be a piece of a row.
 type span struct{ start, rows, cols int }
@@ -53,8 +46,8 @@ func (b span) len() int { return b.rows * b.cols }
 func newPass(golden, actual *tensor.Tensor, tol Tolerance) *pass {
 	g, a := golden.DType(), actual.DType()
 	p := &pass{golden: golden, actual: actual, n: golden.Len(), rowLen: golden.RowLen(), whole: is64(g) || is64(a)}
-	p.rule = rule{tol: tol, exact: exact(golden, actual), narrow: narrow(g) && narrow(a)}
-	if p.exact {
+	p.rule = rule{tol: tol, narrow: narrow(g) && narrow(a)}
+	if exact(golden, actual) {
 		p.tol.Atol, p.tol.Rtol = 0, 0
 	}
 	p.kernel = integers{}
@@ -85,21 +78,37 @@ func (r *rowTotals) add(dd, gg float64) {
 	r.gg.add(gg)
 }
 
-// perChunk is the number of rows per chunk, or else of chunks per row.
-func (p *pass) perChunk() (rows, pieces int) {
-	if p.rowLen > chunkLen {
-		return 0, (p.rowLen + chunkLen - 1) / chunkLen
-	}
-	return chunkLen / p.rowLen, 0
+// end adds the row, which is complete, to the rows of a part, and begins the next.
+func (r *rowTotals) end(rows *worstRow, row int) {
+	rows.add(row, r.dd.value(), r.gg.value())
+	*r = rowTotals{}
 }
 
-func (p *pass) chunks() int {
-	rows := p.n / p.rowLen
-	per, pieces := p.perChunk()
-	if per == 0 {
-		return rows * pieces
+// pieces is the number of chunks of a row that is longer than one, 0 for rows of which a chunk has some.
+func (p *pass) pieces() int {
+	if p.rowLen <= chunkLen {
+		return 0
 	}
-	return (rows + per - 1) / per
+	return (p.rowLen + chunkLen - 1) / chunkLen
+}
+
+// chunks is the number of chunks, and bounds are the elements of one: those of whole rows, or of a piece of a row.
+func (p *pass) chunks() int {
+	if pieces := p.pieces(); pieces > 0 {
+		return p.n / p.rowLen * pieces
+	}
+	each := chunkLen / p.rowLen * p.rowLen
+	return (p.n + each - 1) / each
+}
+
+func (p *pass) bounds(chunk int) (from, end int) {
+	if pieces := p.pieces(); pieces > 0 {
+		row := chunk / pieces * p.rowLen
+		from = row + chunk%pieces*chunkLen
+		return from, min(from+chunkLen, row+p.rowLen)
+	}
+	each := chunkLen / p.rowLen * p.rowLen
+	return chunk * each, min((chunk+1)*each, p.n)
 }
 
 // chunk reads chunk i.
@@ -110,14 +119,9 @@ func (p *pass) chunk(i int) *part {
 		readAhead(x, (i+chunksAhead)*chunkLen, chunkLen)
 	}
 	s.notFinite = false
-	t := &part{tally: tally{abs: -1, rel: -1}}
-	per, pieces := p.perChunk()
-	if per == 0 {
-		row, from := i/pieces, i%pieces*chunkLen
-		p.piece(t, s, row*p.rowLen+from, min(chunkLen, p.rowLen-from))
-		return t
-	}
-	p.readRows(t, s, i*per, min((i+1)*per, p.n/p.rowLen))
+	t := &part{tally: nothing}
+	from, end := p.bounds(i)
+	p.read(t, s, from, end)
 	return t
 }
 
@@ -130,33 +134,29 @@ func readAhead(t *tensor.Tensor, start, n int) {
 	}
 }
 
-// readRows reads rows first, first+1, … end−1.
-func (p *pass) readRows(t *part, s *scratch, first, end int) {
-	if p.rowLen > pieceLen {
-		for row := first; row < end; row++ {
-			p.piece(t, s, row*p.rowLen, p.rowLen)
-			t.rows.add(row, t.row.dd.value(), t.row.gg.value())
-			t.row = rowTotals{}
+// read reads the elements from ≤ i < end block by block: of whole rows, or of a piece of one.
+func (p *pass) read(t *part, s *scratch, from, end int) {
+	whole := end-from >= p.rowLen
+	for at := from; at < end; {
+		b := span{at, 1, min(pieceLen, end-at)}
+		if p.rowLen <= pieceLen {
+			b = span{at, min(pieceLen, end-at) / p.rowLen, p.rowLen}
+		} else if whole {
+			b.cols = min(b.cols, p.rowLen-at%p.rowLen)
 		}
-		return
-	}
-	step := pieceLen / p.rowLen
-	for row := first; row < end; row += step {
-		b := span{row * p.rowLen, min(step, end-row), p.rowLen}
-		p.add(t, s, b)
-		for j := range b.rows {
-			if r := &s.rows[j]; !t.rows.beats(r.dd, r.gg) {
-				t.rows.add(row+j, r.dd, r.gg)
+		f := p.add(t, s, b)
+		at += b.len()
+		if b.cols == p.rowLen {
+			for j := range b.rows {
+				if r := &s.rows[j]; !t.rows.beats(r.dd, r.gg) {
+					t.rows.add(b.start/p.rowLen+j, r.dd, r.gg)
+				}
 			}
+			continue
 		}
-	}
-}
-
-// piece reads a piece of a row, block by block.
-func (p *pass) piece(t *part, s *scratch, start, n int) {
-	for from := 0; from < n; from += pieceLen {
-		f := p.add(t, s, span{start + from, 1, min(pieceLen, n-from)})
-		t.row.add(f.dd, f.gg)
+		if t.row.add(f.dd, f.gg); whole && at%p.rowLen == 0 {
+			t.row.end(&t.rows, at/p.rowLen-1)
+		}
 	}
 }
 
@@ -218,8 +218,7 @@ func (p *pass) run() (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, pieces := p.perChunk()
-	total := &part{tally: tally{abs: -1, rel: -1}}
+	pieces, total := p.pieces(), &part{tally: nothing}
 	for i, t := range parts {
 		total.take(&t.tally, t.absIn, t.relIn, t.bad)
 		total.dd.add(t.dd.value())
@@ -233,10 +232,8 @@ func (p *pass) run() (*part, error) {
 			}
 			continue
 		}
-		total.row.add(t.row.dd.value(), t.row.gg.value())
-		if i%pieces == pieces-1 {
-			total.rows.add(i/pieces, total.row.dd.value(), total.row.gg.value())
-			total.row = rowTotals{}
+		if total.row.add(t.row.dd.value(), t.row.gg.value()); i%pieces == pieces-1 {
+			total.row.end(&total.rows, i/pieces)
 		}
 	}
 	return total, nil
@@ -283,58 +280,12 @@ func (s *scratch) decode(p *pass, b span) (g, a []float64) {
 	return g, a
 }
 
-// reference is the kernel in Go.
-type reference struct{}
-
-func (reference) block(p *pass, s *scratch, b span, _ float64) tally {
-	rows := grow(&s.rows, b.rows)
-	if p.narrow {
-		g, a := grow(&s.float32[0], b.len()), grow(&s.float32[1], b.len())
-		p.golden.Float32s(g, b.start)
-		p.actual.Float32s(a, b.start)
-		return rowsOf(rows, g, a, b.cols, &p.rule)
-	}
-	g, a := s.decode(p, b)
-	return rowsOf(rows, g, a, b.cols, &p.rule)
-}
-
-// equalInts is the kernel for integers of one type: of blocks with the same bytes on both sides only
-// the squares are added.
-type equalInts struct{ other kernel }
-
-func (k equalInts) block(p *pass, s *scratch, b span, known float64) tally {
-	size := p.golden.DType().Size()
-	g, okG := p.golden.Bytes()
-	a, okA := p.actual.Bytes()
-	if !okG || !okA {
-		return k.other.block(p, s, b, known)
-	}
-	g, a = g[b.start*size:][:b.len()*size], a[b.start*size:][:b.len()*size]
-	if !bytes.Equal(g, a) {
-		return k.other.block(p, s, b, known)
-	}
-	clear(grow(&s.rows, b.rows)) // without a difference the size of a row does not matter
-	f := tally{finite: b.len()}
-	sum, ok := squares(p.golden.DType(), g)
-	if !ok {
-		v := grow(&s.floats[0], b.len())
-		p.golden.Float64s(v, b.start)
-		for _, x := range v {
-			sum += float64(x * x)
-		}
-	}
-	f.gg, f.aa, f.ab = sum, sum, sum
-	return f
-}
-
 // largestOfRow returns the largest |d| of a row.
 func (p *pass) largestOfRow(row int) float64 {
 	s := scratches.Get().(*scratch)
 	defer s.release()
-	t := &part{tally: tally{abs: -1, rel: -1}}
-	for from := 0; from < p.rowLen; from += pieceLen {
-		p.add(t, s, span{row*p.rowLen + from, 1, min(pieceLen, p.rowLen-from)})
-	}
+	t := &part{tally: nothing}
+	p.read(t, s, row*p.rowLen, (row+1)*p.rowLen)
 	return max(p.maxAbs(t).Value, 0)
 }
 

@@ -14,12 +14,8 @@ type Stats struct {
 }
 
 // StatsOf reads a tensor once. The error is a [*FaultError] if its file is truncated meanwhile.
-func StatsOf(t *tensor.Tensor) (s Stats, err error) {
-	err = guard(func() error {
-		s = statsOf(t)
-		return nil
-	}, t)
-	return s, err
+func StatsOf(t *tensor.Tensor) (Stats, error) {
+	return guard(func() (Stats, error) { return statsOf(t), nil }, t)
 }
 
 func statsOf(t *tensor.Tensor) Stats {
@@ -47,4 +43,25 @@ func statsOf(t *tensor.Tensor) Stats {
 	}
 	s.Mean = all.value() / float64(n)
 	return s
+}
+
+// sum adds numbers with Neumaier's compensation: its error does not grow with their count.
+type sum struct{ s, c float64 }
+
+func (s *sum) add(x float64) {
+	x = float64(x) // where x is a product, arm64 would add it unrounded
+	t := s.s + x
+	if math.Abs(s.s) >= math.Abs(x) {
+		s.c += (s.s - t) + x
+	} else {
+		s.c += (x - t) + s.s
+	}
+	s.s = t
+}
+
+func (s *sum) value() float64 {
+	if v := s.s + s.c; !math.IsNaN(v) {
+		return v
+	}
+	return s.s // it overflowed, so c is NaN
 }

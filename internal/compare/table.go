@@ -14,11 +14,11 @@ var table = []*Criterion{Atol, Rtol, RelL2, RowRelL2, Cosine, MSE, ULP, SNR, Top
 // Table returns all criteria, in the order in which they are judged and shown.
 func Table() []*Criterion { return slices.Clone(table) }
 
-// The criteria. Some of those of tensors must also hold for the worst row, because one row can have
-// most of the tensor's norm.
+// The criteria, see their rules. Some of those of tensors must also hold for the worst row, because one row can
+// have most of the tensor's norm.
 var (
-	// Atol and Rtol require |a−g| ≤ atol + rtol·|g| of every element. If only one has a limit, the
-	// other is 0. Integers and bools on both sides must be equal, whatever the limits.
+	// If only one of Atol and Rtol has a limit, the other is 0. Integers and bools must be equal,
+	// whatever the limits.
 	Atol = &Criterion{Key: "atol", JSON: "atol", Short: "atol", Name: "absolute tolerance",
 		Rule: "|a − g| ≤ atol + rtol·|g| for every element", Best: 0, Worst: vast, Example: 1e-5,
 		Counts: true, Recorded: true, Figures: within}
@@ -26,8 +26,7 @@ var (
 		Rule: "|a − g| ≤ atol + rtol·|g| for every element", Best: 0, Worst: 1, Example: 1e-4,
 		Counts: true, Recorded: true, Figures: withAtol}
 
-	// RelL2 limits ‖a−g‖/‖g‖ of the tensor, and of its worst row (see [Row]) unless [RowRelL2] has
-	// another limit for that.
+	// The worst row of RelL2 and RowRelL2 is that of [Row].
 	RelL2 = &Criterion{Key: "rel_l2", JSON: "rel_l2", Short: "L2", Name: "relative L2",
 		Rule: "‖a − g‖ / ‖g‖ ≤ rel_l2 for the tensor, and for the worst row where row_rel_l2 is not given",
 		Best: 0, Worst: 1, Example: 1e-4, Recorded: true,
@@ -41,21 +40,19 @@ var (
 			return []Figure{{Value: w.RelL2, Text: inRow("relative L2", w.Index)}}, nil
 		}}
 
-	// Cosine limits a·g/(‖a‖‖g‖) of the tensor and of the worst row. The cosine distance of a row
-	// that is much smaller than the others is multiplied by max(‖a_row‖, ‖g_row‖)²/(f·RMS)² if that
-	// is below 1 (f and RMS as in [Row]), because the direction of a row of zeros and rounding
-	// means nothing.
+	// The Cosine distance of a row that is much smaller than the others is multiplied by
+	// max(‖a_row‖, ‖g_row‖)²/(f·RMS)² if that is below 1 (f and RMS as in [Row]), because the
+	// direction of a row of zeros and rounding means nothing.
 	Cosine = &Criterion{Key: "cosine", JSON: "cosine", Short: "cosine", Name: "cosine",
 		Rule: "a·g / (‖a‖‖g‖) ≥ cosine for the tensor and the worst row", Best: 1, Worst: 0, Example: 0.9999,
 		Recorded: true, Figures: cosines}
 
-	// MSE limits Σ(a−g)²/n over the finite pairs.
+	// MSE is over the finite pairs.
 	MSE = &Criterion{Key: "mse", JSON: "mse", Short: "MSE", Name: "mean squared error",
 		Rule: "Σ(a − g)² / n ≤ mse", Best: 0, Worst: vast * vast, Example: 1e-8, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) { return []Figure{{Value: p.Result.MSE}}, nil }}
 
-	// ULP limits the distance of finite pairs in steps of the candidate's dtype, to which the
-	// golden value is rounded first. −0 is 0.
+	// ULP is of finite pairs; the golden value is rounded to the candidate's dtype first. −0 is 0.
 	ULP = &Criterion{Key: "ulp", JSON: "ulp", Short: "ULP", Name: "largest distance", Unit: "ULP",
 		Rule: "steps of the candidate's dtype between g and a ≤ ulp for every element",
 		Best: 0, Worst: mostULPs, Example: 4,
@@ -70,7 +67,6 @@ var (
 			return []Figure{{Value: u.Max, Text: text}}, nil
 		}}
 
-	// SNR limits 20·log10(‖g‖/‖a−g‖).
 	SNR = &Criterion{Key: "snr", JSON: "snr_db", Short: "SNR", Name: "signal-to-noise ratio", Unit: "dB",
 		Rule: "20·log10(‖g‖ / ‖a − g‖) ≥ snr", Best: math.MaxFloat64, Worst: 0, Example: 60, Recorded: true,
 		Figures: func(p Pair, _ float64) ([]Figure, error) { return []Figure{{Value: p.Result.SNR}}, nil }}
@@ -82,8 +78,7 @@ var (
 		Example: 5,
 		Counts:  true, Figures: tops}
 
-	// KL limits Σ p·ln(p/q) of the worst row, with p = softmax(golden row) and q = softmax(actual
-	// row).
+	// KL is Σ p·ln(p/q) with p = softmax(golden row) and q = softmax(actual row).
 	KL = &Criterion{Key: "kl", JSON: "kl", Short: "KL", Name: "KL divergence", Unit: "nats",
 		Rule: "KL(softmax(g) ‖ softmax(a)) ≤ kl for the worst row", Best: 0, Worst: mostKL, Example: 1e-3,
 		Figures: func(p Pair, limit float64) ([]Figure, error) {
@@ -95,16 +90,14 @@ var (
 			return []Figure{{Value: kl, Text: inRow("KL divergence", row)}}, nil
 		}}
 
-	// Noise limits ‖a−g64‖/‖g−g64‖ of the tensor and of the worst row, where g64 is a float64
-	// golden: the candidate's error over the reference's own. In a row the denominator is at least
+	// Noise is the candidate's error over the reference's own. In a row the denominator is at least
 	// f times its RMS over the rows (f as in [Row]).
 	Noise = &Criterion{Key: "noise", JSON: "noise", Short: "noise", Name: noiseName,
 		Rule: "‖a − g64‖ / ‖g − g64‖ ≤ noise for the tensor and the worst row, g64 the float64 golden",
 		Best: 0, Worst: mostNoise, Example: 3, Figures: noises}
 
-	// Cost limits the candidate's error over what its encoding costs the reference: over the
-	// difference of the golden from the reference's own run in that encoding, of the tensor and of
-	// each row, see [Costs].
+	// Cost is the candidate's error over what its encoding costs the reference: over the difference of
+	// the golden from the reference's own run in that encoding, see [Costs].
 	Cost = &Criterion{Key: "cost", JSON: "cost", Short: "cost", Name: costName,
 		Rule: costRule, Best: 0, Worst: vastCost(tensor.F16, shortRow), Example: MostCost, Recorded: true, Figures: costFigures}
 
@@ -114,9 +107,10 @@ var (
 		Rule: "NaN matches NaN", Best: 1, Worst: 0, Example: 1, Recorded: true}
 )
 
-const costName = "error over what the encoding costs the reference"
-
-const noiseName = "error against float64 over the reference's own"
+const (
+	costName  = "error over what the encoding costs the reference"
+	noiseName = "error against float64 over the reference's own"
+)
 
 func inRow(name string, row int) string {
 	return fmt.Sprintf("%s of the worst row (row %d)", name, row)
@@ -143,6 +137,7 @@ func tops(p Pair, k float64) ([]Figure, error) {
 	return []Figure{{Value: float64(bad), Text: text}}, nil
 }
 
+// noises compares the error of actual against float64 with that of golden.
 func noises(p Pair, _ float64) ([]Figure, error) {
 	if p.Refs.Float64 == nil {
 		return nil, misuse("the noise criterion needs a float64 golden: record one (references: [float32, float64])")
@@ -153,6 +148,17 @@ func noises(p Pair, _ float64) ([]Figure, error) {
 	if _, err := Own(p.Golden, p.Refs.Float64); err != nil {
 		return nil, err
 	}
-	n := noise(p.Golden, p.Actual, p.Refs.Float64, p.Result)
-	return []Figure{{Value: n.ratio}, {Key: "row_noise", Value: n.rowRatio, Text: inRow(noiseName, n.row)}}, nil
+	own, other := newRowReader(p.Refs.Float64, p.Golden), newRowReader(p.Refs.Float64, p.Actual)
+	r, u := p.Result, unit(p.Result)
+	var ownAll, otherAll sum
+	for i := range r.Rows {
+		ownAll.add(own.moments(i, u).dd)
+		otherAll.add(other.moments(i, u).dd)
+	}
+	least := leastSquare(r.RowLen, r.Rows, ownAll.value())
+	row, ratio := worst(r.Rows, func(i int) float64 {
+		return ratioL2(other.moments(i, u).dd, max(own.moments(i, u).dd, least))
+	})
+	return []Figure{{Value: ratioL2(otherAll.value(), ownAll.value())},
+		{Key: "row_noise", Value: ratio, Text: inRow(noiseName, row)}}, nil
 }

@@ -21,8 +21,7 @@ func around(t *testing.T, seed uint64, mean, width float64, shape ...int) *tenso
 	for i := range v {
 		v[i] = float32(mean + width*rng.NormFloat64())
 	}
-	out := of(t, v, shape...)
-	return out
+	return of(t, v, shape...)
 }
 
 func TestVacuous(t *testing.T) {

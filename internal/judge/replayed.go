@@ -330,8 +330,7 @@ type inferring struct {
 // events adds the values of a forward pass in the order in which they existed.
 func (in *inferring) events() {
 	first := len(in.p.Ports)
-	for i := range in.Events {
-		e := &in.Events[i]
+	for _, e := range in.Events {
 		id, known := in.of[e.Same]
 		if !known || e.Same == 0 {
 			id = in.made(e)
@@ -366,7 +365,7 @@ func (in *inferring) events() {
 }
 
 // shaped returns a value in the shape of an event: equal bytes may be seen in another one.
-func (in *inferring) shaped(id program.ID, e *localise.Event) program.ID {
+func (in *inferring) shaped(id program.ID, e *localise.Entry) program.ID {
 	shape := in.c.Ports[e.Index].entry.Shape()
 	v := in.p.Values[id]
 	if slices.Equal(v.Shape, shape) {
@@ -381,12 +380,12 @@ func (in *inferring) shaped(id program.ID, e *localise.Event) program.ID {
 }
 
 // made adds the value of an event, and the operator that makes it.
-func (in *inferring) made(e *localise.Event) program.ID {
+func (in *inferring) made(e *localise.Entry) program.ID {
 	t := in.c.Ports[e.Index].entry
 	v := program.Value{Shape: t.Shape(), DType: t.DType(), Type: t.DType().String()}
 	id := program.ID(len(in.p.Values))
 	// Where nothing shows what the model was given, ids and positions are taken to be that.
-	if e.Input && (e.Given || !t.DType().IsFloat() && !slices.ContainsFunc(in.Events, func(e localise.Event) bool { return e.Given })) {
+	if e.Input && (e.Given || !t.DType().IsFloat() && !slices.ContainsFunc(in.Events, func(e *localise.Entry) bool { return e.Given })) {
 		v.Input = fmt.Sprintf("%s:%s", in.Step, e.Port)
 		in.p.Values = append(in.p.Values, v)
 		return id
@@ -401,7 +400,7 @@ func (in *inferring) made(e *localise.Event) program.ID {
 // operands lists what an event may be made of: what its layer took and what ran directly inside it, or
 // of an input, and where neither was recorded, what the container has so far. What a layer put out
 // in the pass before may be in its cache.
-func (in *inferring) operands(e *localise.Event) (ids []program.ID) {
+func (in *inferring) operands(e *localise.Entry) (ids []program.ID) {
 	if !e.Input {
 		ids = slices.Concat(in.inputs[e.Layer], last(in.outputs[e.Layer]))
 		if id, ok := in.before[label.Join(e.Layer, e.Port)]; ok {

@@ -128,7 +128,7 @@ func begin(name, doc string, s source, lane, vectors int) *kernel {
 	name += s.name
 	TEXT(name, NOSPLIT, "func(c *byte)")
 	k := &kernel{source: s, lane: lane, step: vectors * width / lane}
-	Doc(name+" "+strings.ReplaceAll(doc, "STEP", strconv.Itoa(k.step)), "c is a *call.")
+	Doc(name + " " + strings.ReplaceAll(doc, "STEP", strconv.Itoa(k.step)))
 	Pragma("noescape")
 	k.c = Load(Param("c"), GP64())
 	k.ptr[0], k.ptr[1], k.rows, k.cols, k.out = GP64(), GP64(), GP64(), GP64(), GP64()

@@ -94,21 +94,18 @@ func (p Padding) larger(full, less []int, ok Allow, other, has string) (Fit, boo
 	if !ok.LastRow || ok.IDs {
 		return Fit{}, false
 	}
-	if f, fits := lastOf(ok.Lengths, full, less); fits {
-		f.Note = fmt.Sprintf("last row only: %s %s no other", other, has)
-		return f, true
-	}
-	if !IsLastRow(full, less) {
+	f, fits := lastOf(ok.Lengths, full, less)
+	switch {
+	case fits:
+	case !IsLastRow(full, less):
 		return Fit{}, false
+	default:
+		f.LastRow = true
+		if f.Golden, f.Shape = p.lastRow(full); !slices.Equal(f.Shape, less) {
+			f.Actual = Reshaped(f.Shape)
+		}
 	}
-	f := Fit{Golden: p.lastRow(full), LastRow: true, Note: fmt.Sprintf("last row only: %s %s no other", other, has)}
-	var err error
-	if f.Shape, err = f.Golden.Shape(full); err != nil {
-		panic(err) // the view was made for this shape
-	}
-	if !slices.Equal(f.Shape, less) {
-		f.Actual = Reshaped(f.Shape)
-	}
+	f.Note = fmt.Sprintf("last row only: %s %s no other", other, has)
 	return f, true
 }
 
@@ -155,15 +152,15 @@ func IsLastRow(full, last []int) bool {
 		(slices.Equal(last, slices.Delete(slices.Clone(full), 1, 2)) || slices.Equal(last, with(full, 1, 1)))
 }
 
-// lastRow views [B T …] or [T n] as the last row of each sequence.
-func (p Padding) lastRow(full []int) View {
+// lastRow views [B T …] or [T n] as the last row of each sequence, in a shape.
+func (p Padding) lastRow(full []int) (View, []int) {
 	switch {
 	case len(full) == 2:
-		return View{{Kind: Slice, Axis: 0, From: full[0] - 1, To: full[0]}}
+		return View{{Kind: Slice, Axis: 0, From: full[0] - 1, To: full[0]}}, with(full, 0, 1)
 	case p.matches(full):
-		return selectTokens(full, p.lastTokens())
+		return selectTokens(full, p.lastTokens()), slices.Delete(slices.Clone(full), 1, 2)
 	}
-	return View{{Kind: Slice, Axis: 1, From: full[1] - 1, To: full[1]}}
+	return View{{Kind: Slice, Axis: 1, From: full[1] - 1, To: full[1]}}, with(full, 1, 1)
 }
 
 // selectTokens views [B T …] as the rows of the tokens that are kept.
@@ -187,34 +184,27 @@ func (p Padding) padded(f Fit, ok Allow) Fit {
 	case len(s) == 4 && s[2] == seq && (s[1] != seq || s[3] == seq): // [batch head token …], as attention weights are
 		f.RowMask = p.rows(s[1], 1)
 	case len(s) >= 3 && s[1] == seq:
-		after := 1
-		for _, d := range s[2 : len(s)-1] {
-			after *= d
-		}
-		f.RowMask = p.rows(1, after)
+		f.RowMask = p.rows(1, product(s[2:len(s)-1]))
 	default:
 		return f
 	}
-	note := fmt.Sprintf("%d padding rows left out", len(p.mask)*seq-p.kept)
 	if f.Note != "" {
-		note = f.Note + "; " + note
+		f.Note += "; "
 	}
-	f.Note = note
+	f.Note += fmt.Sprintf("%d padding rows left out", len(p.mask)*seq-p.kept)
 	return f
 }
 
 // rows repeats the mask for each head before the token axis and each index between the token axis
 // and the last.
 func (p Padding) rows(before, after int) []bool {
-	out := make([]bool, 0, before*after*len(p.mask)*len(p.mask[0]))
+	var out []bool
 	for _, sequence := range p.mask {
-		for range before {
-			for _, keep := range sequence {
-				for range after {
-					out = append(out, keep)
-				}
-			}
+		var line []bool
+		for _, keep := range sequence {
+			line = append(line, slices.Repeat([]bool{keep}, after)...)
 		}
+		out = append(out, slices.Repeat(line, before)...)
 	}
 	return out
 }
@@ -228,13 +218,14 @@ func (p Padding) matches(shape []int) bool {
 func (p Padding) lastTokens() []bool {
 	var out []bool
 	for _, sequence := range p.mask {
-		row := make([]bool, len(sequence))
-		for i, keep := range slices.Backward(sequence) {
+		last := 0
+		for i, keep := range sequence {
 			if keep {
-				row[i] = true
-				break
+				last = i
 			}
 		}
+		row := make([]bool, len(sequence))
+		row[last] = true
 		out = append(out, row...)
 	}
 	return out

@@ -1,3 +1,6 @@
+// Package layout finds how two tensors of one meaning lie onto each other: with and without a batch
+// axis, sequences padded or one after the other, all rows or the last. It goes by shapes; a [View]
+// then looks at the bytes in the shape that both sides have.
 package layout
 
 import (
@@ -75,11 +78,7 @@ func (op Op) apply(t *tensor.Tensor, parts []*tensor.Tensor) (*tensor.Tensor, er
 // selectRows keeps indices of the first axis; tensor.SelectRows goes by all axes but the last.
 func selectRows(t *tensor.Tensor, keep []bool) (*tensor.Tensor, error) {
 	shape := t.Shape()
-	rest := 1
-	for _, d := range shape[1:] {
-		rest *= d
-	}
-	flat, err := t.Reshape(len(keep), rest)
+	flat, err := t.Reshape(len(keep), product(shape[1:]))
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +136,11 @@ func (op Op) shape(s []int, parts [][]int) ([]int, error) {
 	return nil, fmt.Errorf("unknown operation %q", op.Kind)
 }
 
+// Reshapes reports whether a view only gives a tensor another shape.
+func (v View) Reshapes() bool {
+	return !slices.ContainsFunc(v, func(op Op) bool { return op.Kind != Reshape })
+}
+
 // Inverse is the view that leads back from what v makes of one tensor of the given shape. There is
 // none where v leaves elements out or joins parts.
 func (v View) Inverse(shape []int) (inverse View, ok bool) {
@@ -186,17 +190,16 @@ func concatShape(axis int, parts [][]int) ([]int, error) {
 
 // Permute is the shape whose axis i is axis order[i] of s.
 func Permute(s, order []int) ([]int, error) {
-	out := make([]int, len(s))
-	seen := make([]bool, len(s))
-	wrong := fmt.Errorf("%v is not an order of %d axes", order, len(s))
-	if len(order) != len(s) {
-		return nil, wrong
+	wrong := len(order) != len(s)
+	for i, a := range slices.Sorted(slices.Values(order)) {
+		wrong = wrong || a != i
 	}
+	if wrong {
+		return nil, fmt.Errorf("%v is not an order of %d axes", order, len(s))
+	}
+	out := make([]int, len(s))
 	for i, a := range order {
-		if a < 0 || a >= len(s) || seen[a] {
-			return nil, wrong
-		}
-		seen[a], out[i] = true, s[a]
+		out[i] = s[a]
 	}
 	return out, nil
 }
@@ -244,6 +247,12 @@ func with(s []int, axis, size int) []int {
 	return s
 }
 
+// product is the number of elements of a tensor's axes, which fit.
+func product(sizes []int) int {
+	n, _ := tensor.NumElems(sizes)
+	return n
+}
+
 func count(flags []bool) int {
 	n := 0
 	for _, f := range flags {
@@ -252,4 +261,16 @@ func count(flags []bool) int {
 		}
 	}
 	return n
+}
+
+// Left marks the rows of t that are left out, where keep says of each index of the first axis
+// whether its rows are kept.
+func Left(keep []bool, t *tensor.Tensor) []bool {
+	rows := t.Len() / max(t.RowLen(), 1)
+	each := max(rows/max(len(keep), 1), 1)
+	out := make([]bool, rows)
+	for i := range out {
+		out[i] = i/each < len(keep) && !keep[i/each]
+	}
+	return out
 }

@@ -10,20 +10,21 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-func TestView(t *testing.T) {
-	count := func(shape ...int) *tensor.Tensor {
-		n := 1
-		for _, d := range shape {
-			n *= d
-		}
-		values := make([]float32, n)
-		for i := range values {
-			values[i] = float32(i)
-		}
-		x, err := tensor.Of(values, shape...)
-		require.NoError(t, err)
-		return x
+// count is a tensor of 0, 1, 2, …
+func count(shape ...int) *tensor.Tensor {
+	n, _ := tensor.NumElems(shape)
+	values := make([]float32, n)
+	for i := range values {
+		values[i] = float32(i)
 	}
+	x, err := tensor.Of(values, shape...)
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+func TestView(t *testing.T) {
 	tests := []struct {
 		name   string
 		view   layout.View
@@ -101,20 +102,13 @@ func TestViewInverse(t *testing.T) {
 			if !ok {
 				return
 			}
-			n, err := tensor.NumElems(tt.shape)
-			require.NoError(t, err)
-			values := make([]int32, n)
-			for i := range values {
-				values[i] = int32(i)
-			}
-			x, err := tensor.Of(values, tt.shape...)
-			require.NoError(t, err)
+			x := count(tt.shape...)
 			y, err := tt.view.Apply(x)
 			require.NoError(t, err)
 			z, err := got.Apply(y)
 			require.NoError(t, err)
 			require.Equal(t, tt.shape, z.Shape())
-			for i := range n {
+			for i := range x.Len() {
 				assert.Equal(t, float64(i), z.At(i))
 			}
 		})
@@ -153,7 +147,7 @@ func TestViewErrors(t *testing.T) {
 			assert.ErrorContains(t, err, tt.want, tt.reason)
 			var parts []*tensor.Tensor
 			for _, s := range tt.parts {
-				parts = append(parts, zero(t, s))
+				parts = append(parts, count(s...))
 			}
 			_, err = tt.view.Apply(parts...)
 			assert.Error(t, err, "Apply refuses it too")
@@ -161,11 +155,14 @@ func TestViewErrors(t *testing.T) {
 	}
 }
 
-// zero is a tensor of zeros, one element repeated.
-func zero(t testing.TB, shape []int) *tensor.Tensor {
-	one, err := tensor.Of([]float32{0})
-	require.NoError(t, err)
-	z, err := one.Broadcast(shape...)
-	require.NoError(t, err)
-	return z
+func TestLeft(t *testing.T) {
+	full := count(2, 2, 2)
+	assert.Equal(t, []bool{false, true, false, false}, layout.Left([]bool{true, false, true, true}, full))
+	assert.Equal(t, []bool{true, true, false, false}, layout.Left([]bool{false, true}, full), "flags of the first axis hold for all rows in it")
+}
+
+func TestReshapes(t *testing.T) {
+	assert.True(t, layout.View(nil).Reshapes(), "no operation at all")
+	assert.True(t, layout.Reshaped([]int{4, 2}).Reshapes())
+	assert.False(t, append(layout.Reshaped([]int{4, 2}), layout.Op{Kind: layout.Rows, Keep: []bool{true}}).Reshapes())
 }

@@ -145,21 +145,14 @@ func TestPasses(t *testing.T) {
 }
 
 func TestIdentity(t *testing.T) {
-	of := func(values []float32, shape ...int) *tensor.Tensor {
-		x, err := tensor.Of(values, shape...)
-		require.NoError(t, err)
-		return x
-	}
 	ramp := make([]float32, 32)
 	for i := range ramp {
 		ramp[i] = float32(i)
 	}
-	other := append([]float32{1}, ramp[1:]...)
-	ids, err := tensor.Of([]int64{3, 4}, 1, 2)
+	view, err := of(t, ramp, 4, 8).Slice(1, 0, 4)
 	require.NoError(t, err)
-	view, err := of(ramp, 4, 8).Slice(1, 0, 4)
-	require.NoError(t, err)
-	all := []*tensor.Tensor{of(ramp, 4, 8), of(ramp, 32), of(other, 32), of(make([]float32, 32), 32), of(ramp[:8], 8), ids, view, view.Copy()}
+	all := []*tensor.Tensor{of(t, ramp, 4, 8), of(t, ramp, 32), of(t, append([]float32{1}, ramp[1:]...), 32), of(t, make([]float32, 32), 32),
+		of(t, ramp[:8], 8), of(t, []int64{3, 4}, 1, 2), view, view.Copy()}
 	same, err := localise.Identify(context.Background(), all)
 	require.NoError(t, err)
 	assert.Equal(t, []int{1, 1, 2, 0, 0, 3, 4, 4}, same,
@@ -168,4 +161,10 @@ func TestIdentity(t *testing.T) {
 	cancel()
 	_, err = localise.Identify(canceled, all)
 	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func of[T tensor.Element](t *testing.T, values []T, shape ...int) *tensor.Tensor {
+	x, err := tensor.Of(values, shape...)
+	require.NoError(t, err)
+	return x
 }

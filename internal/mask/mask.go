@@ -2,6 +2,7 @@
 package mask
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -29,14 +30,14 @@ func Differ(golden, actual *tensor.Tensor) (n int, isMask bool) {
 		return 0, false
 	}
 	err := mapfile.Guard(func() error {
-		g, a := maskOf(golden), maskOf(actual)
-		if isMask = g.kind != notMask && a.kind != notMask && (g.sure || a.sure); isMask {
-			both(golden, actual, func(x, y float64) bool {
-				if g.allows(x) != a.allows(y) {
+		g, sureG := allowing(golden)
+		a, sureA := allowing(actual)
+		if isMask = g >= 0 && a >= 0 && (sureG || sureA); isMask {
+			for x, y := range pairs(golden, actual) {
+				if (x == g) != (y == a) {
 					n++
 				}
-				return true
-			})
+			}
 		}
 		return nil
 	})
@@ -51,12 +52,14 @@ func Differ(golden, actual *tensor.Tensor) (n int, isMask bool) {
 func Constants(t *tensor.Tensor) string {
 	var found []float64
 	_ = mapfile.Guard(func() error { // what could be read is said
-		both(t, t, func(x, _ float64) bool {
+		for x := range pairs(t, t) {
 			if !slices.Contains(found, x) {
 				found = append(found, x)
 			}
-			return len(found) <= named
-		})
+			if len(found) > named {
+				break
+			}
+		}
 		return nil
 	})
 	slices.Sort(found)
@@ -65,12 +68,12 @@ func Constants(t *tensor.Tensor) string {
 		bits = 64
 	}
 	var names []string
-	for _, x := range found[:min(len(found), named)] {
+	for _, x := range found {
 		names = append(names, strconv.FormatFloat(x, 'g', -1, bits))
 	}
 	switch n := len(names); {
-	case len(found) > named:
-		return strings.Join(names, ", ") + ", …"
+	case n > named:
+		return strings.Join(names[:named], ", ") + ", …"
 	case n > 1:
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}
@@ -81,71 +84,41 @@ func Constants(t *tensor.Tensor) string {
 // which fits into the first cache.
 const blockLen = 2048
 
-// both calls f with the elements of two tensors, until it returns false.
-func both(golden, actual *tensor.Tensor, f func(g, a float64) bool) {
-	gs, as := make([]float64, blockLen), make([]float64, blockLen)
-	for start := 0; start < golden.Len(); start += blockLen {
-		n := golden.Float64s(gs, start)
-		actual.Float64s(as, start)
-		for i, x := range gs[:n] {
-			if !f(x, as[i]) {
-				return
+// pairs are the elements of two tensors.
+func pairs(golden, actual *tensor.Tensor) iter.Seq2[float64, float64] {
+	return func(yield func(g, a float64) bool) {
+		gs, as := make([]float64, blockLen), make([]float64, blockLen)
+		for start := 0; start < golden.Len(); start += blockLen {
+			n := golden.Float64s(gs, start)
+			actual.Float64s(as, start)
+			for i, x := range gs[:n] {
+				if !yield(x, as[i]) {
+					return
+				}
 			}
 		}
 	}
 }
 
-type kind uint8
-
-const (
-	notMask kind = iota
-	additive
-	multiplicative
-)
-
-type mask struct {
-	kind kind
-	sure bool
-}
-
-func (m mask) allows(x float64) bool {
-	if m.kind == additive {
-		return x == 0
-	}
-	return x == 1
-}
-
-// maskOf determines what kind of mask a tensor can be, by its values. It stops at the first value
-// that no mask has.
-func maskOf(t *tensor.Tensor) mask {
-	var zero, one, low, other bool
-	both(t, t, func(x, _ float64) bool {
-		switch {
-		case x == 0:
-			zero = true
-		case x == 1:
-			one = true
-		case Denies(x):
-			low = true
-		default:
-			other = true
+// allowing is the value with which a tensor allows, if it is a mask by its values, and whether it is one for sure: 0 of
+// an additive mask, 1 of a multiplicative one, −1 of what is none.
+func allowing(t *tensor.Tensor) (value float64, sure bool) {
+	var zero, one, low bool
+	for x := range pairs(t, t) {
+		zero, one, low = zero || x == 0, one || x == 1, low || Denies(x)
+		if x != 0 && x != 1 && !Denies(x) || one && low {
+			return -1, false
 		}
-		return !other && !(one && low)
-	})
-	if other || one && low {
-		return mask{}
 	}
 	switch {
+	case !t.DType().IsFloat() && low:
+		return -1, false
 	case !t.DType().IsFloat():
-		if low {
-			return mask{}
-		}
-		return mask{multiplicative, true}
+		return 1, true
 	case one:
-		return mask{multiplicative, zero}
-	default: // zeros, low values, or both; a mask of low values alone would allow nothing
-		return mask{additive, low && zero}
+		return 1, zero
 	}
+	return 0, low && zero // zeros, low values, or both; a mask of low values alone would allow nothing
 }
 
 // Allowed returns two additive masks that are part of a bias, without what they hide: the hidden
@@ -155,31 +128,30 @@ func Allowed(golden, actual *tensor.Tensor) (g, a *tensor.Tensor, ok bool) {
 	if !golden.DType().IsFloat() || !actual.DType().IsFloat() || !slices.Equal(golden.Shape(), actual.Shape()) {
 		return nil, nil, false
 	}
-	hidden, alike := false, true
-	err := mapfile.Guard(func() error {
-		both(golden, actual, func(g, a float64) bool {
-			alike = Denies(g) == Denies(a)
-			hidden = hidden || Denies(g) && (lowest(g) || lowest(a))
-			return alike
-		})
-		return nil
+	err := mapfile.Guard(func() (err error) {
+		hidden := false
+		for x, y := range pairs(golden, actual) {
+			if Denies(x) != Denies(y) {
+				return nil
+			}
+			hidden = hidden || Denies(x) && (lowest(x) || lowest(y))
+		}
+		if !hidden {
+			return nil
+		}
+		if g, err = shown(golden); err == nil {
+			a, err = shown(actual)
+		}
+		ok = err == nil
+		return err
 	})
-	if err != nil || !hidden || !alike {
-		return nil, nil, false
-	}
-	g, err = shown(golden)
-	if err == nil {
-		a, err = shown(actual)
-	}
-	return g, a, err == nil
+	return g, a, ok && err == nil
 }
 
 // shown is a copy of an additive mask with zeros where it hides.
 func shown(t *tensor.Tensor) (*tensor.Tensor, error) {
 	x := make([]float64, t.Len())
-	if err := mapfile.Guard(func() error { t.Float64s(x, 0); return nil }); err != nil {
-		return nil, err
-	}
+	t.Float64s(x, 0)
 	for i, v := range x {
 		if Denies(v) {
 			x[i] = 0

@@ -5,22 +5,28 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/tensor"
 )
 
-func TestSame(t *testing.T) {
-	of := func(x *tensor.Tensor, err error) *tensor.Tensor {
-		require.NoError(t, err)
-		return x
+// of makes a tensor of one row.
+func of[T tensor.Element](v ...T) *tensor.Tensor { return must(tensor.Of(v, 1, len(v))) }
+
+func must(x *tensor.Tensor, err error) *tensor.Tensor {
+	if err != nil {
+		panic(err)
 	}
-	f := func(v ...float32) *tensor.Tensor { return of(tensor.Of(v, 1, len(v))) }
-	b := func(v ...bool) *tensor.Tensor { return of(tensor.Of(v, 1, len(v))) }
-	n := func(v ...int64) *tensor.Tensor { return of(tensor.Of(v, 1, len(v))) }
-	negInf := float32(math.Inf(-1))
-	bf16 := of(tensor.New(tensor.BF16, []int{1, 3}, []byte{0, 0, 0, 0, 0x1c, 0xc6})) // 0, 0, −9984
+	return x
+}
+
+var (
+	f, b, n = of[float32], of[bool], of[int64]
+	negInf  = float32(math.Inf(-1))
+)
+
+func TestSame(t *testing.T) {
+	bf16 := must(tensor.New(tensor.BF16, []int{1, 3}, []byte{0, 0, 0, 0, 0x1c, 0xc6})) // 0, 0, −9984
 	for _, row := range []struct {
 		reason       string
 		g, a         *tensor.Tensor
@@ -65,17 +71,11 @@ func TestSame(t *testing.T) {
 	}
 	other := append([]bool{}, long...)
 	other[4500] = !other[4500]
-	same, isMask := sameMask(of(tensor.Of(long, 5000, 1)), of(tensor.Of(other, 5000, 1)))
+	same, isMask := sameMask(must(tensor.Of(long, 5000, 1)), must(tensor.Of(other, 5000, 1)))
 	assert.Equal(t, []bool{false, true}, []bool{same, isMask}, "the difference is after the first block")
 }
 
 func TestDifferAndConstants(t *testing.T) {
-	of := func(x *tensor.Tensor, err error) *tensor.Tensor {
-		require.NoError(t, err)
-		return x
-	}
-	f := func(v ...float32) *tensor.Tensor { return of(tensor.Of(v, 1, len(v))) }
-	negInf := float32(math.Inf(-1))
 	for _, c := range []struct {
 		g, a           *tensor.Tensor
 		differ         int
@@ -85,26 +85,20 @@ func TestDifferAndConstants(t *testing.T) {
 	}{
 		{f(0, -math.MaxFloat32, 0), f(0, -1e4, -1e4), 1, true, "-3.4028235e+38 and 0", "-10000 and 0", "as they are in the files"},
 		{f(0, negInf), f(0, -1e9), 0, true, "-Inf and 0", "-1e+09 and 0", "an infinity has no digits"},
-		{f(0, -1e4), of(tensor.Of([]bool{false, false}, 1, 2)), 1, true, "-10000 and 0", "0", "bools"},
+		{f(0, -1e4), b(false, false), 1, true, "-10000 and 0", "0", "bools"},
 		{f(0, -1e4, -2e4, -3e4, -4e4), f(0, 0, 0, 0, 0), 4, true, "-40000, -30000, -20000, -10000, …", "0", "sums of masks"},
 		{f(1, 0.5), f(0, 1), 0, false, "0.5 and 1", "0 and 1", "no masks"},
 	} {
-		n, isMask := mask.Differ(c.g, c.a)
-		assert.Equal(t, [2]any{c.differ, c.isMask}, [2]any{n, isMask}, c.reason)
+		differ, isMask := mask.Differ(c.g, c.a)
+		assert.Equal(t, [2]any{c.differ, c.isMask}, [2]any{differ, isMask}, c.reason)
 		assert.Equal(t, [2]string{c.golden, c.actual}, [2]string{mask.Constants(c.g), mask.Constants(c.a)}, c.reason)
 	}
 	assert.Empty(t, mask.Constants(f()), "an empty one holds nothing")
-	assert.Equal(t, "0.1", mask.Constants(of(tensor.Of([]float64{0.1}, 1))), "float64 has more digits")
+	assert.Equal(t, "0.1", mask.Constants(of(0.1)), "float64 has more digits")
 }
 
 // A bias with a mask in it is compared where nothing is hidden.
 func TestAllowed(t *testing.T) {
-	of := func(x *tensor.Tensor, err error) *tensor.Tensor {
-		require.NoError(t, err)
-		return x
-	}
-	f := func(v ...float32) *tensor.Tensor { return of(tensor.Of(v, 1, len(v))) }
-	negInf := float32(math.Inf(-1))
 	for _, c := range []struct {
 		g, a   *tensor.Tensor
 		ok     bool
@@ -117,7 +111,7 @@ func TestAllowed(t *testing.T) {
 		{f(negInf, 2, negInf), f(negInf, negInf, negInf), false, "one side hides more, in the middle"},
 		{f(1, 2), f(1, 2), false, "nothing is hidden"},
 		{f(negInf), f(negInf, negInf), false, "other shapes"},
-		{of(tensor.Of([]int64{-70000}, 1)), f(negInf), false, "integers do not add"},
+		{n(-70000), f(negInf), false, "integers do not add"},
 	} {
 		for _, pair := range [][2]*tensor.Tensor{{c.g, c.a}, {c.a, c.g}} {
 			g, a, ok := mask.Allowed(pair[0], pair[1])
@@ -130,6 +124,6 @@ func TestAllowed(t *testing.T) {
 }
 
 func sameMask(golden, actual *tensor.Tensor) (same, isMask bool) {
-	n, isMask := mask.Differ(golden, actual)
-	return isMask && n == 0, isMask
+	differ, isMask := mask.Differ(golden, actual)
+	return isMask && differ == 0, isMask
 }

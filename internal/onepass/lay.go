@@ -135,19 +135,19 @@ type writer struct {
 // read reads the records of the port; false if there are none. Floats of several types are read in float32.
 func (w *writer) read(seen []bool) (found bool) {
 	w.records = make([]*tensor.Tensor, len(w.Passes))
-	same, floats := true, true
+	var types []tensor.DType
 	for k := range w.records {
-		t := w.Record(k, w.laid.Layer, w.laid.Name)
-		if t == nil {
-			continue
+		if t := w.Record(k, w.laid.Layer, w.laid.Name); t != nil {
+			w.records[k], seen[k] = t, true
+			types = append(types, t.DType())
 		}
-		if !found {
-			w.dtype = t.DType()
-		}
-		w.records[k], seen[k], found = t, true, true
-		same, floats = same && t.DType() == w.dtype, floats && t.DType().IsFloat()
 	}
-	if !same && floats {
+	if len(types) == 0 {
+		return false
+	}
+	w.dtype = types[0]
+	other, integer := func(d tensor.DType) bool { return d != w.dtype }, func(d tensor.DType) bool { return !d.IsFloat() }
+	if slices.ContainsFunc(types, other) && !slices.ContainsFunc(types, integer) {
 		w.dtype = tensor.F32
 		for k, t := range w.records {
 			if t != nil {
@@ -158,7 +158,7 @@ func (w *writer) read(seen []bool) (found bool) {
 		}
 	}
 	w.size = w.dtype.Size()
-	return found
+	return true
 }
 
 // lay lays the port out; false where no form fits its records.
@@ -215,9 +215,10 @@ func (w *writer) rows() bool {
 			w.start(a)
 			runs, at := w.grid.cells()
 			for _, r := range runs {
-				for _, s := range r.sources(cache) {
-					if w.records[s.Pass] != nil {
-						w.put(records[s.Pass], r, s, at[r])
+				borrowed, own := r.sources(cache)
+				for n, i := range slices.Concat(borrowed, own) {
+					if w.records[i.Pass] != nil {
+						w.put(records[i.Pass], r, i, n >= len(borrowed), at[r])
 					}
 				}
 			}
@@ -261,7 +262,7 @@ func (w *writer) fit(a axes, cache bool) (list []record, ok bool) {
 type placed struct{ line, row, position int }
 
 // place lists the rows of a record that are of an item of a run.
-func (w *writer) place(from record, s source) (list []placed) {
+func (w *writer) place(from record, s Item) (list []placed) {
 	item := w.Passes[s.Pass].Items[s.Index]
 	if from.cache {
 		line, _ := from.place(s.Index, 0)
@@ -280,7 +281,7 @@ func (w *writer) place(from record, s source) (list []placed) {
 }
 
 // put writes the rows of an item at the cells of their positions, and looks for those that change.
-func (w *writer) put(from record, r *Run, s source, at map[int]int) {
+func (w *writer) put(from record, r *Run, s Item, own bool, at map[int]int) {
 	data := bytesOf(w.records[s.Pass])
 	for _, p := range w.place(from, s) {
 		cell, on := at[p.position]
@@ -289,7 +290,7 @@ func (w *writer) put(from record, r *Run, s source, at map[int]int) {
 		}
 		first := !w.laid.Have[cell]
 		if first {
-			w.laid.Have[cell], w.laid.Own[cell], w.laid.Pass[cell] = true, s.own, s.Pass
+			w.laid.Have[cell], w.laid.Own[cell], w.laid.Pass[cell] = true, own, s.Pass
 		}
 		var was, is []byte
 		for o := range w.laid.to.outer {

@@ -36,8 +36,7 @@ func passes(t *testing.T, tokens [][]int, items [][]dump.PassItem, masks map[int
 		if m := masks[k]; m != nil && k > 0 {
 			info.PadMasks[step] = m
 		}
-		x, err := tensor.Of([]float32{0})
-		require.NoError(t, err)
+		x := must(tensor.Of([]float32{0}))
 		entries = append(entries, dump.Entry{Step: step, Layer: "x", Port: "output", Tensor: x})
 	}
 	list, _, err := path.Passes(dump.New("run", info, dump.OrderRunFile, entries))
@@ -105,6 +104,11 @@ func join(axis int, parts ...array) array {
 
 func (a array) as(shape ...int) array { return array{shape, a.values} }
 
+// input is of a run: its tokens, forward passes and masks, and what each pass recorded.
+func input(t *testing.T, tokens [][]int, items [][]dump.PassItem, masks map[int][][]int, parts ...array) *onepass.Input {
+	return onepass.New(tokens, passes(t, tokens, items, masks), recorded(parts...))
+}
+
 // laid lays one port out on the reference's pass over run, and returns it with the layout.
 func laid(t *testing.T, in *onepass.Input, run int, p onepass.Port, n int) (*onepass.Laid, *onepass.Layout) {
 	p.Layer, p.Name = "a", "output"
@@ -165,7 +169,7 @@ func TestForms(t *testing.T) {
 		{"keys alone", keys.shape, keys, []array{keys.cut(0, 0, 5).cut(1, 0, 5), keys.cut(0, 5, 6).cut(1, 0, 6), keys.cut(0, 6, 7)}, "[q kv]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			in := onepass.New([][]int{ids(n)}, passes(t, [][]int{ids(n)}, decode, nil), recorded(tt.parts...))
+			in := input(t, [][]int{ids(n)}, decode, nil, tt.parts...)
 			got, l := laid(t, in, 0, onepass.Port{Shape: tt.shape, Fed: true}, n)
 			require.NotNil(t, got, "%v %v", l.Unlaid, tt.reason)
 			assert.Equal(t, slices.Repeat([]bool{true}, n), got.Have, tt.reason)
@@ -196,8 +200,7 @@ func TestForms(t *testing.T) {
 func TestTail(t *testing.T) {
 	const n, w = 7, 3
 	whole := random(rand.New(rand.NewPCG(1, 2)), 1, w, n+3)
-	in := onepass.New([][]int{ids(n)}, passes(t, [][]int{ids(n)}, [][]dump.PassItem{{item(0, 0, 4)}, {item(0, 4, 7)}}, nil),
-		recorded(whole.cut(2, 0, 7), whole.cut(2, 4, 10)))
+	in := input(t, [][]int{ids(n)}, [][]dump.PassItem{{item(0, 0, 4)}, {item(0, 4, 7)}}, nil, whole.cut(2, 0, 7), whole.cut(2, 4, 10))
 	got, l := laid(t, in, 0, onepass.Port{Shape: whole.shape, Fed: true}, n)
 	require.NotNil(t, got, "%v", l.Unlaid)
 	assert.False(t, got.Whole())
@@ -249,7 +252,7 @@ func TestBatch(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			in := onepass.New(tokens, passes(t, tokens, items, tt.masks), recorded(tt.parts...))
+			in := input(t, tokens, items, tt.masks, tt.parts...)
 			for s, whole := range []array{a, b} {
 				n := whole.shape[1]
 				got, l := laid(t, in, s, onepass.Port{Shape: whole.shape, Fed: true}, n)
@@ -278,8 +281,7 @@ func TestPaddedReference(t *testing.T) {
 	tokens := [][]int{ids(4), ids(3)}
 	golden := passes(t, tokens, [][]dump.PassItem{{item(0, 0, 4), item(1, 0, 3)}}, map[int][][]int{0: {{1, 1, 1, 1}, {0, 1, 1, 1}}})[0]
 	a, b := whole.cut(0, 0, 1), whole.cut(0, 1, 2).cut(1, 1, 4)
-	in := onepass.New(tokens, passes(t, tokens, [][]dump.PassItem{{item(0, 0, 2)}, {item(1, 0, 3)}, {item(0, 2, 4)}}, nil),
-		recorded(a.cut(1, 0, 2), b, a.cut(1, 2, 4)))
+	in := input(t, tokens, [][]dump.PassItem{{item(0, 0, 2)}, {item(1, 0, 3)}, {item(0, 2, 4)}}, nil, a.cut(1, 0, 2), b, a.cut(1, 2, 4))
 	l := in.Lay([]onepass.Port{{Layer: "a", Name: "output", Shape: whole.shape, Fed: true}}, onepass.NewGrid(golden, in.Runs))
 	got := l.Ports[0]
 	require.NotNil(t, got)
@@ -300,7 +302,7 @@ func TestPaddedKeys(t *testing.T) {
 	}
 	copy(second.values[4:], []float32{0, 0, 0.4, 0.6})
 	masks := map[int][][]int{0: {{1, 1, 1}, {0, 0, 1}}}
-	in := onepass.New(tokens, passes(t, tokens, items, masks), recorded(zeros(2, 1, 3, 3), second))
+	in := input(t, tokens, items, masks, zeros(2, 1, 3, 3), second)
 	got, l := laid(t, in, 1, onepass.Port{Shape: []int{1, 1, 2, 2}, Fed: true}, 2)
 	require.NotNil(t, got, "%v", l.Unlaid)
 	assert.Equal(t, []float32{0, 0, 0.4, 0.6}, values(got.Tensor), "the last row has both keys")
@@ -319,8 +321,7 @@ func TestPaddedKeys(t *testing.T) {
 func TestAmbiguousKeys(t *testing.T) {
 	tokens := [][]int{ids(4), ids(3)}
 	items := [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 1)}, {item(0, 2, 3), item(1, 1, 2)}, {item(0, 3, 4), item(1, 2, 3)}}
-	in := onepass.New(tokens, passes(t, tokens, items, map[int][][]int{0: {{1, 1}, {1, 0}}}),
-		recorded(zeros(2, 1, 2, 2), zeros(2, 1, 1, 3), zeros(2, 1, 1, 4)))
+	in := input(t, tokens, items, map[int][][]int{0: {{1, 1}, {1, 0}}}, zeros(2, 1, 2, 2), zeros(2, 1, 1, 3), zeros(2, 1, 1, 4))
 	got, l := laid(t, in, 1, onepass.Port{Shape: []int{1, 1, 3, 3}, Fed: true}, 3)
 	assert.Nil(t, got, "the third key is padding, or the second token")
 	assert.Len(t, l.Unlaid, 1)
@@ -352,7 +353,7 @@ func TestCache(t *testing.T) {
 			if tt.change != nil {
 				tt.change(tt.parts)
 			}
-			in := onepass.New([][]int{ids(n)}, passes(t, [][]int{ids(n)}, items, nil), recorded(tt.parts...))
+			in := input(t, [][]int{ids(n)}, items, nil, tt.parts...)
 			got, l := laid(t, in, 0, onepass.Port{Shape: whole.shape, Fed: true}, n)
 			require.NotNil(t, got, "%v", l.Unlaid)
 			assert.Equal(t, want, values(got.Tensor), tt.reason)
@@ -397,7 +398,7 @@ func TestStates(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			in := onepass.New([][]int{ids(5)}, passes(t, [][]int{ids(5)}, tt.items, nil), recorded(tt.parts...))
+			in := input(t, [][]int{ids(5)}, tt.items, nil, tt.parts...)
 			got, l := laid(t, in, 0, onepass.Port{Shape: one.shape, Fed: tt.fed}, 5)
 			assert.Len(t, l.Changes, tt.changes, tt.reason)
 			if tt.want == nil {
@@ -420,7 +421,7 @@ func TestStatesOfABatch(t *testing.T) {
 	tokens := [][]int{ids(2), ids(2)}
 	golden := passes(t, tokens, [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 2)}}, nil)[0]
 	lay := func(shape []int, items [][]dump.PassItem, parts ...array) *onepass.Laid {
-		in := onepass.New(tokens, passes(t, tokens, items, nil), recorded(parts...))
+		in := input(t, tokens, items, nil, parts...)
 		runs := in.Runs
 		if runs[0].Sequence == 1 {
 			runs = []*onepass.Run{runs[1], runs[0]}
@@ -452,12 +453,9 @@ func TestStatesOfABatch(t *testing.T) {
 // Floats of several types are laid out in float32; whole numbers of several types are not.
 func TestTypes(t *testing.T) {
 	items := [][]dump.PassItem{{item(0, 0, 1)}, {item(0, 1, 2)}}
-	wide, err := tensor.Of([]float32{0.5, 0.25}, 1, 1, 2)
-	require.NoError(t, err)
-	half, err := tensor.New(tensor.F16, []int{1, 1, 2}, []byte{0, 0x3c, 0, 0x40})
-	require.NoError(t, err)
-	whole, err := tensor.Of([]int64{1, 2}, 1, 1, 2)
-	require.NoError(t, err)
+	wide := must(tensor.Of([]float32{0.5, 0.25}, 1, 1, 2))
+	half := must(tensor.New(tensor.F16, []int{1, 1, 2}, []byte{0, 0x3c, 0, 0x40}))
+	whole := must(tensor.Of([]int64{1, 2}, 1, 1, 2))
 	for _, tt := range []struct {
 		second *tensor.Tensor
 		want   []float32
@@ -480,13 +478,11 @@ func TestTypes(t *testing.T) {
 
 // Rows that data upstream sorts look like m rows for each token, and are not.
 func TestSorted(t *testing.T) {
-	items := [][]dump.PassItem{{item(0, 0, 3)}, {item(0, 3, 4)}}
-	in := onepass.New([][]int{ids(4)}, passes(t, [][]int{ids(4)}, items, nil), recorded(zeros(6, 2), zeros(2, 2)))
-	got, l := laid(t, in, 0, onepass.Port{Shape: []int{8, 2}, Fed: true, Sorted: true}, 4)
-	assert.Nil(t, got)
-	assert.Len(t, l.Unlaid, 1)
-	got, _ = laid(t, in, 0, onepass.Port{Shape: []int{8, 2}, Fed: true}, 4)
-	assert.NotNil(t, got, "in the order of the tokens they are laid out")
+	in := input(t, [][]int{ids(4)}, [][]dump.PassItem{{item(0, 0, 3)}, {item(0, 3, 4)}}, nil, zeros(6, 2), zeros(2, 2))
+	for _, sorted := range []bool{true, false} {
+		got, l := laid(t, in, 0, onepass.Port{Shape: []int{8, 2}, Fed: true, Sorted: sorted}, 4)
+		assert.Equal(t, [2]bool{sorted, sorted}, [2]bool{got == nil, len(l.Unlaid) == 1}, "in the order of the tokens they are laid out")
+	}
 }
 
 // Runs begin anew where a sequence does; a prefix hit has rows of an earlier run, which are not judged.
@@ -497,8 +493,7 @@ func TestRuns(t *testing.T) {
 	hit := dump.PassItem{Sequence: 1, From: 2, To: 3, CachedTokens: 2}
 	items := [][]dump.PassItem{{item(0, 0, 4)}, {hit}, {fresh(0, 0, 2)}, {item(0, 2, 4)}}
 	other := random(rand.New(rand.NewPCG(9, 2)), 1, n, w)
-	in := onepass.New(tokens, passes(t, tokens, items, nil),
-		recorded(whole, other.cut(1, 0, 1), other.cut(1, 0, 2), other.cut(1, 2, 4)))
+	in := input(t, tokens, items, nil, whole, other.cut(1, 0, 1), other.cut(1, 0, 2), other.cut(1, 2, 4))
 	require.Len(t, in.Runs, 3)
 	assert.Empty(t, in.Notes)
 	assert.Same(t, in.Runs[0], in.Runs[1].Prefix)
@@ -541,7 +536,7 @@ func TestNotes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			in := onepass.New(tokens, passes(t, tokens, tt.items, nil), recorded(tt.parts...))
+			in := input(t, tokens, tt.items, nil, tt.parts...)
 			_, l := laid(t, in, 0, onepass.Port{Shape: tt.shape, Fed: true}, n)
 			assert.Equal(t, tt.notes, l.Notes, tt.reason)
 		})
@@ -570,7 +565,7 @@ func TestRandomChunks(t *testing.T) {
 			m := shape[axis] / n
 			parts = append(parts, whole.cut(axis, p[0].From*m, p[0].To*m))
 		}
-		in := onepass.New([][]int{ids(n)}, passes(t, [][]int{ids(n)}, items, nil), recorded(parts...))
+		in := input(t, [][]int{ids(n)}, items, nil, parts...)
 		got, l := laid(t, in, 0, onepass.Port{Shape: shape, Fed: true}, n)
 		require.NotNil(t, got, "seed %d: %v of %v: %v", seed, shape, items, l.Unlaid)
 		assert.Equal(t, whole.values, values(got.Tensor), "seed %d", seed)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -93,26 +94,18 @@ func (in *Input) begin(item dump.PassItem) *Run {
 	return r
 }
 
-// source is a stretch of rows that a run has: its own, or those of the prefix that it found.
-type source struct {
-	Item
-	own bool
-}
-
-// sources lists the rows that a run has; of a cache, which holds those of the prefix itself, its own.
-func (r *Run) sources(cache bool) (list []source) {
+// sources lists the rows that a run has: those of the prefix that it found, and its own. A cache holds those of the
+// prefix itself: they are its own.
+func (r *Run) sources(cache bool) (borrowed, own []Item) {
 	if r.Prefix != nil && !cache {
-		for _, s := range r.Prefix.sources(false) {
+		for _, s := range slices.Concat(r.Prefix.sources(false)) {
 			if s.From < r.Cached {
-				s.To, s.own = min(s.To, r.Cached), false
-				list = append(list, s)
+				s.To = min(s.To, r.Cached)
+				borrowed = append(borrowed, s)
 			}
 		}
 	}
-	for _, i := range r.Items {
-		list = append(list, source{i, true})
-	}
-	return list
+	return borrowed, r.Items
 }
 
 // columns returns the position of each key that a row of an item may look at, −1 for padding; nil where
@@ -124,7 +117,7 @@ func (in *Input) columns(pass, index, width int) []int {
 		if width > last.To { // a window holds the last keys
 			return nil
 		}
-		return count(last.To-width, last.To)
+		return vec.Sequence(last.To)[last.To-width:]
 	}
 	var kept []int // where the cache keeps the keys of padding: all passes' columns side by side
 	for _, i := range items {
@@ -150,7 +143,7 @@ func (in *Input) packed(items []Item) []int {
 	for _, i := range in.Passes[last.Pass].Items {
 		longest = max(longest, i.From)
 	}
-	past, pad := count(0, last.From), slices.Repeat([]int{-1}, max(longest-last.From, 0))
+	past, pad := vec.Sequence(last.From), slices.Repeat([]int{-1}, max(longest-last.From, 0))
 	if slices.ContainsFunc(items, func(i Item) bool { return in.line(i)[0] < 0 }) { // on the left
 		past, pad = pad, past
 	}
@@ -162,21 +155,12 @@ func (in *Input) line(i Item) []int {
 	pass := in.Passes[i.Pass]
 	_, width := pass.Size()
 	if width == 0 {
-		return count(i.From, i.To)
+		return vec.Sequence(i.To)[i.From:]
 	}
 	out := slices.Repeat([]int{-1}, width)
 	for n := range i.To - i.From {
 		_, row := pass.Place(i.Index, n)
 		out[row] = i.From + n
-	}
-	return out
-}
-
-// count are the numbers from ≤ i < to.
-func count(from, to int) []int {
-	out := make([]int, 0, max(to-from, 0))
-	for ; from < to; from++ {
-		out = append(out, from)
 	}
 	return out
 }

@@ -102,13 +102,12 @@ func (r *rewriting) fits(predicted []float64) bool {
 	return err == nil && result.Agrees(r.floor) && r.off >= explains*result.NormDiff
 }
 
-// mapped predicts each element of the candidate from the golden one of the same place. Most maps are far off in the
-// first row.
-func (r *rewriting) mapped(f func(row, column int, g float64) float64) bool {
+// mapped predicts each element of the candidate. Most maps are far off in the first row.
+func (r *rewriting) mapped(f func(row, column int) float64) bool {
 	var out []float64
 	for i, a := range r.a {
-		for k, x := range r.g[i] {
-			out = append(out, f(i, k, x))
+		for k := range a {
+			out = append(out, f(i, k))
 		}
 		row := out[len(out)-r.width:]
 		if far := farOff * r.floor.RowRelL2 * max(floats.Norm(a, 2), floats.Norm(row, 2)); floats.Distance(row, a, 2) > far {
@@ -118,16 +117,21 @@ func (r *rewriting) mapped(f func(row, column int, g float64) float64) bool {
 	return r.fits(out)
 }
 
-func (r *rewriting) factor() string {
+// nearest is the factor of the golden numbers of some columns that comes nearest to the candidate's.
+func (r *rewriting) nearest(from, to int) (by float64, zeros bool) {
 	var ga, gg float64
 	for i, g := range r.g {
-		for k, x := range g {
-			ga += x * r.a[i][k]
+		for k, x := range g[from:to] {
+			ga += x * r.a[i][from+k]
 			gg += x * x
 		}
 	}
-	by := ga / gg
-	if gg == 0 || by == 0 || len(r.g)*r.width < leastMapped || !r.mapped(func(_, _ int, x float64) float64 { return by * x }) {
+	return ga / gg, gg == 0
+}
+
+func (r *rewriting) factor() string {
+	by, zeros := r.nearest(0, r.width)
+	if zeros || by == 0 || len(r.g)*r.width < leastMapped || !r.mapped(func(i, k int) float64 { return by * r.g[i][k] }) {
 		return ""
 	}
 	r.by = by
@@ -140,7 +144,7 @@ func (r *rewriting) interleaved() string {
 	for d := 4; d <= r.width; d += 2 {
 		for _, n := range []int{2, d / 2} {
 			from := func(k int) int { return k - k%d + k%d%n*(d/n) + k%d/n }
-			if r.width%d == 0 && r.mapped(func(i, k int, _ float64) float64 { return r.g[i][from(k)] }) {
+			if r.width%d == 0 && r.mapped(func(i, k int) float64 { return r.g[i][from(k)] }) {
 				return fmt.Sprintf("the halves of each head of %d are interleaved", d)
 			}
 		}
@@ -153,19 +157,13 @@ func (r *rewriting) interleaved() string {
 func (r *rewriting) columnFactors() string {
 	by := make([]float64, r.width)
 	for k := range by {
-		var ga, gg float64
-		for i, g := range r.g {
-			ga += g[k] * r.a[i][k]
-			gg += g[k] * g[k]
-		}
-		if gg > 0 {
-			by[k] = ga / gg
-		} else {
-			by[k] = 1
+		by[k] = 1
+		if f, zeros := r.nearest(k, k+1); !zeros {
+			by[k] = f
 		}
 	}
 	lost := slices.Contains(by, 0) // what is multiplied by zero nothing brings back
-	if lost || len(r.g) < leastRows || !r.mapped(func(_, k int, x float64) float64 { return by[k] * x }) {
+	if lost || len(r.g) < leastRows || !r.mapped(func(i, k int) float64 { return by[k] * r.g[i][k] }) {
 		return ""
 	}
 	return fmt.Sprintf("each column is multiplied by a factor of its own, from %.4g to %.4g", slices.Min(by), slices.Max(by))
@@ -175,23 +173,24 @@ func (r *rewriting) columns() string {
 	if len(r.g) < leastRows {
 		return ""
 	}
-	from, at := r.assigned(transposed(r.g), transposed(r.a))
-	if from == nil || !r.mapped(func(i, k int, _ float64) float64 { return r.g[i][from[k]] }) {
-		return ""
-	}
-	return fmt.Sprintf("the columns are in another order: column %d holds column %d", at, from[at])
+	of := func(from []int, i, k int) float64 { return r.g[i][from[k]] }
+	return r.order("column", transposed(r.g), transposed(r.a), of)
 }
 
-// rows are in another order.
 func (r *rewriting) rows() string {
 	if !r.whole || r.width < leastRows {
 		return ""
 	}
-	from, at := r.assigned(r.g, r.a)
-	if from == nil || !r.mapped(func(i, k int, _ float64) float64 { return r.g[from[i]][k] }) {
+	return r.order("row", r.g, r.a, func(from []int, i, k int) float64 { return r.g[from[i]][k] })
+}
+
+// order finds lines in another order; of is the element that comes there from a line.
+func (r *rewriting) order(noun string, golden, actual [][]float64, of func(from []int, i, k int) float64) string {
+	from, at := r.assigned(golden, actual)
+	if from == nil || !r.mapped(func(i, k int) float64 { return of(from, i, k) }) {
 		return ""
 	}
-	return fmt.Sprintf("the rows are in another order: row %d holds row %d", at, from[at])
+	return fmt.Sprintf("the %[1]ss are in another order: %[1]s %[2]d holds %[1]s %[3]d", noun, at, from[at])
 }
 
 // assigned returns for each line of the candidate the golden line of the same values, and the first that

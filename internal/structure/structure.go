@@ -1,3 +1,10 @@
+// Package structure says what shape an error has: rows from k on, every n-th row, one token,
+// columns from k on, one head, one block. It names facts of two tensors, not causes, and is silent
+// where the parts that are wrong and those that are right are not clearly apart.
+//
+// A row or column is wrong if its relative L2 (see [compare.Row]) is above the floor, or a NaN or
+// infinity of it has no match. A place is named only if something is right, and the least wrong
+// line is at least four times as far off as the worst right one.
 package structure
 
 import (
@@ -6,25 +13,19 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/places"
 	"github.com/goparity/goparity/tensor"
 )
 
-// The kinds of findings. Rows are counted over all axes but the last, columns along the last.
+// The kinds of findings that a cause hangs on. There are also rows/one, the row From, rows/block, the rows From to To,
+// and rows/set, some runs of rows; the same of columns. Rows are counted over all axes but the last, columns along it.
 const (
 	RowsFrom     = "rows/from"     // all rows from From on
 	RowsEvery    = "rows/every"    // Width rows from From on, again every Period
-	RowsOne      = "rows/one"      // the row From
-	RowsBlock    = "rows/block"    // the rows From to To
-	RowsSet      = "rows/set"      // some runs of rows
-	ColumnsFrom  = "columns/from"  // and so on
-	ColumnsEvery = "columns/every" //
-	ColumnsOne   = "columns/one"
-	ColumnsBlock = "columns/block"
-	ColumnsSet   = "columns/set"
-	HeadOne      = "head/one" // the head From, by its columns or by an axis of heads
-	HeadSet      = "head/set" // some heads, From the first, To the last
-	Block        = "block"    // the rows From to To in one run of columns, and nothing else
+	ColumnsFrom  = "columns/from"  // all columns from From on
+	ColumnsBlock = "columns/block" // the columns From to To
+	HeadOne      = "head/one"      // the head From, by its columns or by an axis of heads
+	HeadSet      = "head/set"      // some heads, From the first, To the last
+	Block        = "block"         // the rows From to To in one run of columns, and nothing else
 )
 
 // Finding is one fact about an error.
@@ -32,7 +33,7 @@ type Finding struct {
 	Kind          string
 	Text          string // one line for people
 	From, To      int    // numbers of rows, columns or heads; first and last
-	Period, Width int    // of RowsEvery and ColumnsEvery
+	Period, Width int    // of rows/every and columns/every
 }
 
 // Of lists what can be said of the error of a pair, the place first. floor is the limit up to which
@@ -53,25 +54,17 @@ func Of(golden, actual *tensor.Tensor, floor compare.Limits, heads int) []Findin
 
 // OfLines is Of for a pair of which [compare.Explain] gave the rows and columns.
 func OfLines(golden, actual *tensor.Tensor, rows, columns []compare.Line, floor compare.Limits, heads int) []Finding {
-	if len(rows) == 0 {
-		return nil
-	}
 	r, c := linesOf(rows, floor.RowRelL2), linesOf(columns, floor.RowRelL2)
-	if !r.any {
+	if !slices.Contains(r.wrong, true) {
 		return nil
 	}
-	var out []Finding
-	if f, ok := block(r, c); ok {
-		out = append(out, f)
-	}
-	head, ok := headOf(golden.Shape(), r, c, heads)
-	if ok {
-		out = append(out, head)
-	}
-	if !ok || r.clear && c.clear {
+	out := block(r, c)
+	head := headOf(golden.Shape(), r, c, heads)
+	out = append(out, head...)
+	if head == nil || r.clear && c.clear {
 		out = append(out, r.places("row", "rows")...)
 	}
-	if !ok {
+	if head == nil {
 		out = append(out, c.places("column", "columns")...)
 	}
 	return out
@@ -80,25 +73,25 @@ func OfLines(golden, actual *tensor.Tensor, rows, columns []compare.Line, floor 
 // lines says which rows or columns are wrong.
 type lines struct {
 	wrong        []bool
-	any, clear   bool    // clear: some are right, and these are well apart from the wrong ones
+	clear        bool    // some are wrong, some are right, and these are well apart
 	least, worst float64 // of the wrong ones, of the right ones
 }
 
 func linesOf(all []compare.Line, floor float64) lines {
 	l := lines{wrong: make([]bool, len(all)), least: math.Inf(1)}
-	right := false
+	right, wrong := false, false
 	for i, x := range all {
 		off := x.RelL2
 		if x.BadNonFinite > 0 {
 			off = math.Inf(1)
 		}
 		if l.wrong[i] = off > floor; l.wrong[i] {
-			l.any, l.least = true, min(l.least, off)
+			wrong, l.least = true, min(l.least, off)
 		} else {
 			right, l.worst = true, max(l.worst, off)
 		}
 	}
-	l.clear = l.any && right && l.least >= gap*l.worst
+	l.clear = wrong && right && l.least >= gap*l.worst
 	return l
 }
 
@@ -107,7 +100,7 @@ func (l lines) places(noun, kind string) []Finding {
 	if !l.clear {
 		return nil
 	}
-	p := places.Of(l.wrong)
+	p := compare.PlacesOf(l.wrong)
 	if s := p.Spans[0]; p.More > 0 || len(p.Spans) > 1 && s.Period == 0 && 2*p.Count > p.Total {
 		return nil // nothing, or of most lines some are right by chance, as those of zeros are
 	}
@@ -134,42 +127,39 @@ func (l lines) evidence() string {
 }
 
 // block finds one run of rows and one of columns that are wrong.
-func block(r, c lines) (Finding, bool) {
+func block(r, c lines) []Finding {
 	if !r.clear || !c.clear {
-		return Finding{}, false
+		return nil
 	}
-	rp, cp := places.Of(r.wrong), places.Of(c.wrong)
-	one := func(p places.Places) bool { return len(p.Spans) == 1 && p.Spans[0].Period == 0 }
-	if !one(rp) || !one(cp) {
-		return Finding{}, false
+	rp, cp := compare.PlacesOf(r.wrong), compare.PlacesOf(c.wrong)
+	for _, p := range []compare.Places{rp, cp} {
+		if len(p.Spans) > 1 || p.Spans[0].Period > 0 {
+			return nil
+		}
 	}
-	f := Finding{Kind: Block, From: rp.Spans[0].First, To: rp.Spans[0].Last}
-	f.Text = fmt.Sprintf("wrong: one block, %s and %s, of %d × %d; in rows %s", rp.Text("row"), cp.Text("column"),
+	text := fmt.Sprintf("wrong: one block, %s and %s, of %d × %d; in rows %s", rp.Text("row"), cp.Text("column"),
 		rp.Total, cp.Total, r.evidence())
-	return f, true
+	return []Finding{{Kind: Block, From: rp.Spans[0].First, To: rp.Spans[0].Last, Text: text}}
 }
 
 // headOf tells whether whole heads are wrong and all others right, by an axis of heads or by the
 // columns.
-func headOf(shape []int, r, c lines, heads int) (Finding, bool) {
+func headOf(shape []int, r, c lines, heads int) []Finding {
 	if heads < 2 {
-		return Finding{}, false
+		return nil
 	}
 	if at, ok := headAxis(shape, heads); ok {
-		if !r.clear {
-			return Finding{}, false
-		}
 		inner := 1 // rows below one index of the axis
 		for _, n := range shape[at+1 : len(shape)-1] {
 			inner *= n
 		}
-		return headsOf(r, heads, func(row int) int { return row / inner % heads })
+		return r.heads(heads, func(row int) int { return row / inner % heads })
 	}
 	n := len(c.wrong)
-	if !c.clear || n%heads != 0 || n/heads < 2 {
-		return Finding{}, false
+	if n%heads != 0 || n/heads < 2 {
+		return nil
 	}
-	return headsOf(c, heads, func(column int) int { return column / (n / heads) })
+	return c.heads(heads, func(column int) int { return column / (n / heads) })
 }
 
 // headAxis finds the one axis between the batch and the last that has as many elements as there are
@@ -189,32 +179,34 @@ func headAxis(shape []int, heads int) (at int, ok bool) {
 	return at, ok
 }
 
-// headsOf finds the wrong heads: so many lines of each are wrong, and none of another.
-func headsOf(l lines, heads int, of func(line int) int) (Finding, bool) {
-	wrong := make([]int, heads)
-	for i, w := range l.wrong {
-		if w {
+// heads finds the wrong heads: so many lines of each are wrong, and none of another.
+func (l lines) heads(heads int, of func(line int) int) []Finding {
+	if !l.clear {
+		return nil
+	}
+	wrong, bad := make([]int, heads), make([]bool, heads)
+	for i, is := range l.wrong {
+		if is {
 			wrong[of(i)]++
 		}
 	}
-	each, bad := len(l.wrong)/heads, make([]bool, heads)
 	f := Finding{Kind: HeadSet}
 	for h, n := range wrong {
-		if n > 0 && float64(n) < headPart*float64(each) {
-			return Finding{}, false
+		if n > 0 && float64(n) < headPart*float64(len(l.wrong)/heads) {
+			return nil
 		}
 		if bad[h] = n > 0; n > 0 {
 			f.To = h
 		}
 	}
 	f.From = slices.Index(bad, true)
-	p := places.Of(bad)
+	p := compare.PlacesOf(bad)
 	if p.Count == p.Total || p.More > 0 {
-		return Finding{}, false
+		return nil
 	}
 	if p.Count == 1 {
 		f.Kind = HeadOne
 	}
 	f.Text = fmt.Sprintf("wrong: %s, of %d; %s", p.Text("head"), heads, l.evidence())
-	return f, true
+	return []Finding{f}
 }

@@ -3,6 +3,7 @@ package structure_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,14 +27,17 @@ func pair(seed uint64, n int) (g, a []float64) {
 	return g, a
 }
 
+func of[T tensor.Element](t *testing.T, values []T, shape ...int) *tensor.Tensor {
+	t.Helper()
+	x, err := tensor.Of(values, shape...)
+	require.NoError(t, err)
+	return x
+}
+
 func find(t *testing.T, g, a []float64, heads int, shape ...int) map[string]structure.Finding {
 	t.Helper()
-	tg, err := tensor.Of(g, shape...)
-	require.NoError(t, err)
-	ta, err := tensor.Of(a, shape...)
-	require.NoError(t, err)
 	found := map[string]structure.Finding{}
-	for _, f := range structure.Of(tg, ta, floor, heads) {
+	for _, f := range structure.Of(of(t, g, shape...), of(t, a, shape...), floor, heads) {
 		assert.NotEmpty(t, f.Text)
 		found[f.Kind] = f
 	}
@@ -53,14 +57,14 @@ func TestPlaces(t *testing.T) {
 		{func(r, _ int) bool { return r >= 5 }, 0, structure.RowsFrom, 5, 15, 0, "rows from 5 on"},
 		{func(r, _ int) bool { return r >= 1 }, 0, structure.RowsFrom, 1, 15, 0,
 			"all but the first token: under a causal mask it attends to itself only"},
-		{func(r, _ int) bool { return r == 15 }, 0, structure.RowsOne, 15, 15, 0, "the last row alone is one row"},
-		{func(r, _ int) bool { return r == 3 }, 0, structure.RowsOne, 3, 3, 0, "one token"},
+		{func(r, _ int) bool { return r == 15 }, 0, "rows/one", 15, 15, 0, "the last row alone is one row"},
+		{func(r, _ int) bool { return r == 3 }, 0, "rows/one", 3, 3, 0, "one token"},
 		{func(r, _ int) bool { return r%4 == 1 }, 0, structure.RowsEvery, 1, 13, 4, "every fourth row"},
-		{func(r, _ int) bool { return r%8 >= 6 }, 0, structure.RowsSet, 6, 15, 0, "two runs repeat nothing yet"},
-		{func(r, _ int) bool { return r < 4 }, 0, structure.RowsBlock, 0, 3, 0, "the first rows"},
+		{func(r, _ int) bool { return r%8 >= 6 }, 0, "rows/set", 6, 15, 0, "two runs repeat nothing yet"},
+		{func(r, _ int) bool { return r < 4 }, 0, "rows/block", 0, 3, 0, "the first rows"},
 		{func(_, k int) bool { return k >= 48 }, 0, structure.ColumnsFrom, 48, 63, 0, "columns from 48 on"},
-		{func(_, k int) bool { return k == 17 }, 0, structure.ColumnsOne, 17, 17, 0, "one channel"},
-		{func(_, k int) bool { return k%2 == 1 }, 0, structure.ColumnsEvery, 1, 63, 2, "the odd columns"},
+		{func(_, k int) bool { return k == 17 }, 0, "columns/one", 17, 17, 0, "one channel"},
+		{func(_, k int) bool { return k%2 == 1 }, 0, "columns/every", 1, 63, 2, "the odd columns"},
 		{func(_, k int) bool { return k >= 16 && k < 32 }, 0, structure.ColumnsBlock, 16, 31, 0, "a block of columns"},
 		{func(_, k int) bool { return k >= 16 && k < 32 }, 4, structure.HeadOne, 1, 1, 0,
 			"the same is a head where there are four"},
@@ -69,7 +73,7 @@ func TestPlaces(t *testing.T) {
 		{func(_, k int) bool { return k/16 == 0 || k/16 == 3 }, 4, structure.HeadSet, 0, 3, 0,
 			"the first and the last head"},
 		{func(_, k int) bool { return k >= 32 }, 2, structure.HeadOne, 1, 1, 0, "the second of two heads"},
-		{func(_, k int) bool { return k == 17 }, 4, structure.ColumnsOne, 17, 17, 0, "one channel is no head"},
+		{func(_, k int) bool { return k == 17 }, 4, "columns/one", 17, 17, 0, "one channel is no head"},
 		{func(r, k int) bool { return r >= 8 && k >= 32 && k < 40 }, 0, structure.Block, 8, 15, 0, "a tile"},
 		{func(_, _ int) bool { return true }, 4, "", 0, 0, 0, "all of it: no place"},
 		{func(_, _ int) bool { return false }, 4, "", 0, 0, 0, "nothing"},
@@ -141,21 +145,117 @@ func TestSilence(t *testing.T) {
 	}
 	g, a := pair(1, 64)
 	assert.Empty(t, find(t, g, a, 0, 8, 8), "healthy")
+	g, a = pair(1, 16*64)
+	for row := range 16 {
+		a[64*row+3] *= 1 + 5e-5
+	}
+	assert.Empty(t, find(t, g, a, 0, 16, 64), "a column that is above the floor, and no row")
+	g, a = pair(1, 64)
 	assert.Empty(t, find(t, nil, nil, 0, 0, 8), "empty")
 	assert.Empty(t, structure.Of(nil, nil, floor, 0))
-	tg, _ := tensor.Of(g, 8, 8)
-	ta, _ := tensor.Of(a, 64)
-	assert.Empty(t, structure.Of(tg, ta, floor, 0), "shapes that differ")
+	assert.Empty(t, structure.Of(of(t, g, 8, 8), of(t, a, 64), floor, 0), "shapes that differ")
 }
 
 func TestNaNIsWrong(t *testing.T) {
 	g, a := pair(1, 16*64)
 	a[5*64+3] = math.NaN()
 	found := find(t, g, a, 0, 16, 64)
-	require.Contains(t, found, structure.RowsOne)
-	assert.Equal(t, 5, found[structure.RowsOne].From)
-	assert.Equal(t, 3, found[structure.ColumnsOne].From)
+	require.Contains(t, found, "rows/one")
+	assert.Equal(t, 5, found["rows/one"].From)
+	assert.Equal(t, 3, found["columns/one"].From)
 	g[5*64+3] = math.Inf(1)
 	a[5*64+3] = math.Inf(1)
 	assert.Empty(t, find(t, g, a, 0, 16, 64), "an infinity matches itself")
+}
+
+// at is an element of the golden.
+type at = func(i, k int) float64
+
+// mapped is a golden of random values, and the candidate whose element in row i and column k is f.
+func mapped(t *testing.T, rows, width int, f func(g at, i, k int) float64) (golden, actual *tensor.Tensor) {
+	t.Helper()
+	g, a := pair(5, rows*width)
+	element := func(i, k int) float64 { return g[i*width+k] }
+	for i := range rows {
+		for k := range width {
+			noise := a[i*width+k] / element(i, k)
+			a[i*width+k] = f(element, i, k) * noise
+		}
+	}
+	return of(t, g, rows, width), of(t, a, rows, width)
+}
+
+// halves is where column k comes from if the halves of heads of d are interleaved.
+func halves(k, d int) int { return k/d*d + k%2*(d/2) + k%d/2 }
+
+func times(by float64) func(at, int, int) float64 {
+	return func(g at, i, k int) float64 { return by * g(i, k) }
+}
+
+func numbered(g at, i, k int) float64 { return g(i, k) * float64(k+1) } // a factor for each column
+
+func TestRewritten(t *testing.T) {
+	columns := func(n int) func(at, int, int) float64 { return func(g at, i, k int) float64 { return g(i, n-1-k) } }
+	rows := func(n int) func(at, int, int) float64 { return func(g at, i, k int) float64 { return g(n-1-i, k) } }
+	heads := func(d int) func(at, int, int) float64 {
+		return func(g at, i, k int) float64 { return g(i, halves(k, d)) }
+	}
+	for _, c := range []struct {
+		rows, width int
+		f           func(g at, i, k int) float64
+		kind        structure.MapKind
+		text        string
+		reason      string
+	}{
+		{8, 8, times(1.0 / 8), structure.MapFactor, "multiplied by 0.125", "1/√64"},
+		{2, 16, times(-1), structure.MapFactor, "multiplied by -1", "of 32 elements"},
+		{2, 15, times(-1), structure.MapNone, "", "30 are too few"},
+		{8, 8, times(0), structure.MapNone, "", "zeros: nothing brings the numbers back"},
+		{8, 16, heads(8), structure.MapInterleaved, "head of 8 are", "two heads"},
+		{8, 6, heads(6), structure.MapInterleaved, "head of 6 are", "one head"},
+		{8, 6, numbered, structure.MapColumns, "from 1 to 6", "a norm's weight"},
+		{3, 12, numbered, structure.MapColumns, "from 1 to 12", "of three rows"},
+		{2, 20, numbered, structure.MapNone, "", "two rows fit anything"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * float64(k) }, structure.MapNone, "", "a column is lost"},
+		{8, 8, columns(8), structure.MapOrder, "columns are in another order: column 0 holds column 7", "reversed"},
+		{3, 12, columns(12), structure.MapOrder, "column 0 holds column 11", "three rows tell"},
+		{2, 12, columns(12), structure.MapNone, "", "two rows do not"},
+		{8, 8, rows(8), structure.MapOrder, "rows are in another order: row 0 holds row 7", "reversed"},
+		{8, 3, rows(8), structure.MapOrder, "row 0 holds row 7", "three columns tell"},
+		{8, 2, rows(8), structure.MapNone, "", "two columns do not"},
+		{2, 32, rows(2), structure.MapOrder, "row 0 holds row 1", "two rows change places"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * (1 + 0.1*math.Sin(float64(8*i+k))) }, structure.MapNone, "", "noise"},
+		{8, 8, times(1), structure.MapNone, "", "they agree"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * (2 + 1e-3*float64(k%2)*math.Sin(float64(i))) }, structure.MapNone, "", "near a factor is none"},
+	} {
+		golden, actual := mapped(t, c.rows, c.width, c.f)
+		m := structure.Rewritten(golden, actual, floor)
+		assert.Equal(t, c.kind, m.Kind, c.reason)
+		assert.Contains(t, m.Text, c.text, c.reason)
+		assert.Equal(t, c.kind == structure.MapFactor, m.Factor != 0, c.reason)
+	}
+	big := make([]float32, 2049*2048) // more than is looked at
+	for i := range big {
+		big[i] = float32(i*i%10007) - 5000
+	}
+	turned, tripled := slices.Concat(big[2048:4096], big[:2048], big[4096:]), make([]float32, len(big))
+	for i, v := range big {
+		tripled[i] = 3 * v
+	}
+	large := func(v []float32) *tensor.Tensor { return of(t, v, 2049, 2048) }
+	assert.Equal(t, structure.MapFactor, structure.Rewritten(large(big), large(tripled), floor).Kind, "some rows tell")
+	assert.Equal(t, structure.MapNone, structure.Rewritten(large(big), large(turned), floor).Kind, "some rows do not tell the order of all")
+	golden, doubled := mapped(t, 8, 8, times(2))
+	flat, err := doubled.Reshape(64)
+	require.NoError(t, err)
+	assert.Zero(t, structure.Rewritten(golden, flat, floor), "another shape")
+	_, broken := mapped(t, 8, 8, func(g at, i, k int) float64 {
+		if i+k == 0 {
+			return math.NaN()
+		}
+		return 2 * g(i, k)
+	})
+	assert.Zero(t, structure.Rewritten(golden, broken, floor), "a NaN")
+	ints := of(t, slices.Repeat([]int64{1, 2, 3, 4}, 16), 8, 8)
+	assert.Zero(t, structure.Rewritten(ints, ints, floor), "integers")
 }

@@ -270,7 +270,7 @@ func vector(v []float64) *tensor.Tensor {
 	return t
 }
 
-// figuresOf compares two tensors. A file that cannot be read any more ends the call of [each.Do].
+// figuresOf compares two tensors. A file that cannot be read any more ends the call of [vec.Each].
 func figuresOf(golden, actual *tensor.Tensor, tol compare.Tolerance) *figures {
 	r, err := compare.Tensors(golden, actual, tol)
 	var fault *compare.FaultError

@@ -3,6 +3,7 @@ package piece
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 
@@ -234,13 +235,22 @@ func (c *comparison) noise() (n deviation) {
 	return n
 }
 
+// in is what the piece makes in a mode, of what is compared.
+func (c *comparison) in(m mode) (numbers, error) {
+	a, err := c.replay(c.port, c.out, m, c.basis)
+	if err != nil {
+		return numbers{}, err
+	}
+	made, _ := c.Records[c.port].arrange(a)
+	return made, nil
+}
+
 // moves is how far a mode moves the result of the piece.
 func (c *comparison) moves(m mode) deviation {
-	a, err := c.replay(c.port, c.out, m, c.basis)
+	moved, err := c.in(m)
 	if err != nil {
 		return deviation{}
 	}
-	moved, _ := c.Records[c.port].arrange(a)
 	f := difference(moved, c.made, nil)
 	if f.whole == inf || f.row == inf { // no noise: an overflow of the narrower type
 		return deviation{}
@@ -258,14 +268,12 @@ func (c *comparison) stable(limit float64) (func(row int) bool, error) {
 		return nil, err
 	}
 	for k := range shakes {
-		a, err := c.replay(c.port, c.out, shaken(k), c.basis)
+		moved, err := c.in(shaken(k))
 		if err != nil {
 			return nil, err
 		}
-		moved, _ := c.Records[c.port].arrange(a)
-		diffs, norms := rowErrors(moved, c.made)
-		for i := range diffs {
-			if by := relative(diffs[i], norms[i]); by > limit {
+		for i, by := range rowsApart(moved, c.made) {
+			if by > limit {
 				unstable[i] = math.Max(unstable[i], by)
 			}
 		}
@@ -273,10 +281,10 @@ func (c *comparison) stable(limit float64) (func(row int) bool, error) {
 	if len(unstable) == 0 {
 		return nil, nil
 	}
-	diffs, norms := rowErrors(c.near(), c.have)
+	off := rowsApart(c.near(), c.have)
 	return func(row int) bool {
 		by, moves := unstable[row]
-		return !moves || relative(diffs[row], norms[row]) > perNoise*by
+		return !moves || off[row] > perNoise*by
 	}, nil
 }
 
@@ -287,21 +295,19 @@ func (c *comparison) byTies(limit float64) (map[int]float64, error) {
 	if !c.mayOrder(c.port, c.out) {
 		return by, nil
 	}
-	a, err := c.replay(c.port, c.out, others, c.basis)
+	turned, err := c.in(others)
 	if err != nil {
 		return nil, err
 	}
-	turned, _ := c.Records[c.port].arrange(a)
 	rest := numbers{slices.Clone(c.have.x), c.have.width}
 	for i, v := range turned.x {
 		if v != c.made.x[i] {
 			rest.x[i] = c.made.x[i]
 		}
 	}
-	diffs, norms := rowErrors(turned, c.made)
-	stays, _ := rowErrors(rest, c.made)
-	for i := range diffs {
-		if moved := relative(diffs[i], norms[i]); moved > limit && relative(stays[i], norms[i]) <= limit {
+	stays := rowsApart(rest, c.made)
+	for i, moved := range rowsApart(turned, c.made) {
+		if moved > limit && stays[i] <= limit {
 			by[i] = moved
 		}
 	}
@@ -309,9 +315,8 @@ func (c *comparison) byTies(limit float64) (map[int]float64, error) {
 }
 
 func (c *comparison) wrongRows(limit float64) (rows []int) {
-	diffs, norms := rowErrors(c.made.meaning(), c.have.meaning())
-	for i := range diffs {
-		if !(relative(diffs[i], norms[i]) <= limit) {
+	for i, by := range rowsApart(c.made.meaning(), c.have.meaning()) {
+		if !(by <= limit) {
 			rows = append(rows, i)
 		}
 	}
@@ -332,4 +337,61 @@ func (c *comparison) note(rows []int) {
 	} else {
 		c.lines = rows
 	}
+}
+
+// integers judges whole numbers and bools: they are exact, but for rows of choices that are not
+// stable: that come out otherwise where the sources are off by a rounding, or equal numbers stand in
+// the other order, or that are right by the candidate's own scores, or choose the best of them in any order.
+func (c *comparison) integers() {
+	l, wrong := c.Local, map[int]bool{}
+	for i := range c.have.rows() {
+		if !slices.Equal(c.have.row(i), c.made.row(i)) {
+			wrong[i] = true
+		}
+	}
+	if len(wrong) == 0 {
+		return
+	}
+	for k := range shakes {
+		moved, err := c.in(shaken(k))
+		if err != nil {
+			break
+		}
+		maps.DeleteFunc(wrong, func(i int, _ bool) bool { return !slices.Equal(moved.row(i), c.made.row(i)) })
+	}
+	if len(wrong) > 0 && len(c.out) == 0 {
+		l.beside = c.chosen(wrong)
+	}
+	if len(wrong) == 0 || c.inOrder[c.port] != nil {
+		return
+	}
+	if len(c.out) == 0 {
+		c.best(wrong)
+	}
+	l.Error = float64(len(wrong)) / float64(c.have.rows())
+	l.RowError, l.Wrong = l.Error, true
+	c.note(slices.Collect(maps.Keys(wrong)))
+}
+
+// chosen takes the rows out of wrong that are the choice which the scores make that the candidate has
+// beside it, and returns the ports of these scores if there is such a row. It adds to the basis what it took.
+func (c *comparison) chosen(wrong map[int]bool) (scores []int) {
+	p := c.Program.Beside(c.port, func(i int) bool { return c.Records[i].Tensor != nil })
+	if !slices.ContainsFunc(p.Ops, orders) {
+		return nil
+	}
+	for _, m := range []mode{plain, reversed} {
+		a, err := c.run(p, nil, m, c.basis)
+		if err != nil {
+			return scores
+		}
+		made, _ := c.Records[c.port].arrange(a)
+		for i := range wrong {
+			if slices.Equal(made.row(i), c.have.row(i)) {
+				delete(wrong, i)
+				scores = p.Sources
+			}
+		}
+	}
+	return scores
 }

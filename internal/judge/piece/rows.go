@@ -37,71 +37,51 @@ func lined(a *replay.Array) numbers {
 }
 
 func (r *Rows) arrange(a *replay.Array) (numbers, []int) {
-	shape, x := a.Shape(), a.Floats()
-	width := 1
-	if len(shape) > 0 {
-		width = shape[len(shape)-1]
-	}
-	if r.Axis == len(shape)-1 && r.Axis > 0 {
-		x, shape = lastFirst(x, shape), slices.Concat(shape[:1], shape[r.Axis:], shape[1:r.Axis])
-		width = shape[len(shape)-1]
-		r = &Rows{Axis: 1, Batch: r.Batch, Length: r.Length, Own: r.Own}
-		if len(shape) == 2 {
-			width = 1
+	all, shape, axis := lined(a), a.Shape(), r.Axis
+	if axis == len(shape)-1 && axis > 0 {
+		if all = (numbers{lastFirst(all.x, shape), 1}); axis > 1 {
+			all.width = shape[axis-1]
 		}
+		shape, axis = slices.Concat(shape[:1], shape[axis:], shape[1:axis]), 1
 	}
-	all := numbers{x, width}
 	var own []float64
 	var keys []int
 	for i := range all.rows() {
-		if k := r.key(i*width, shape); r.Own[k] {
+		if k := r.key(i*all.width, shape, axis); r.Own[k] {
 			own, keys = append(own, all.row(i)...), append(keys, k)
 		}
 	}
-	return numbers{own, width}, keys
+	return numbers{own, all.width}, keys
 }
 
 // key returns the row of Rows that an element belongs to, by its place in row-major order.
-func (r *Rows) key(at int, shape []int) int {
-	if r.Axis == 0 { // [B·L·m, …]
-		n := 1
-		for _, d := range shape[1:] {
-			n *= d
-		}
-		return at / n * r.Batch * r.Length / shape[0]
+func (r *Rows) key(at int, shape []int, axis int) int {
+	if axis == 0 { // [B·L·m, …]
+		return at / product(shape[1:]) * r.Batch * r.Length / shape[0]
 	}
-	inner := 1
-	for _, d := range shape[r.Axis+1:] {
-		inner *= d
-	}
-	l := at / inner % shape[r.Axis]
-	total := inner
-	for _, d := range shape[1 : r.Axis+1] {
-		total *= d
-	}
-	b := 0
+	row := at / product(shape[axis+1:]) % shape[axis]
 	if shape[0] == r.Batch {
-		b = at / total
+		row += at / product(shape[1:]) * r.Length
 	}
-	return b*r.Length + l
+	return row
+}
+
+func product(sizes []int) int {
+	n := 1
+	for _, d := range sizes {
+		n *= d
+	}
+	return n
 }
 
 // lastFirst moves the last axis of [B, …, L] after the first: [B, L, …].
 func lastFirst(x []float64, shape []int) []float64 {
 	l := shape[len(shape)-1]
-	mid := 1
-	for _, d := range shape[1 : len(shape)-1] {
-		mid *= d
-	}
+	mid := product(shape[1 : len(shape)-1])
 	out := make([]float64, len(x))
-	for b := range shape[0] {
-		block := x[b*mid*l : (b+1)*mid*l]
-		to := out[b*mid*l : (b+1)*mid*l]
-		for m := range mid {
-			for i := range l {
-				to[i*mid+m] = block[m*l+i]
-			}
-		}
+	for i, v := range x {
+		b, m := i/(mid*l), i/l%mid
+		out[(b*l+i%l)*mid+m] = v
 	}
 	return out
 }

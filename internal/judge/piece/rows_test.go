@@ -2,6 +2,7 @@ package piece_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -84,7 +85,7 @@ func TestRowsOfAnyLayout(t *testing.T) {
 			for _, mine := range []bool{true, false} {
 				own := slices.Repeat([]bool{true}, tt.batch*tt.length)
 				own[k] = mine
-				r, _, faults := judge(t, strings.ReplaceAll(twice, "[16,16]", string(shape)), tensor.F32, nil, layerOf, func(at program.Port, v *program.Value) piece.Record {
+				r, _, faults := judge(t, strings.ReplaceAll(twice, "[16,16]", string(shape)), tensor.F32, nil, layerOf, func(at program.Port) []float64 {
 					x := make([]float64, n)
 					for i := range x {
 						x[i] = map[string]float64{"model": 1, "y": 2, "z": 1}[at.Layer] * float64(i+1)
@@ -92,7 +93,9 @@ func TestRowsOfAnyLayout(t *testing.T) {
 							x[i] *= 3
 						}
 					}
-					return piece.Record{Tensor: array(t, tensor.F32, v.Shape, x), Rows: &piece.Rows{Axis: tt.axis, Batch: tt.batch, Length: tt.length, Own: own}}
+					return x
+				}, func(_ program.Port, r *piece.Record) {
+					r.Rows = &piece.Rows{Axis: tt.axis, Batch: tt.batch, Length: tt.length, Own: own}
 				})
 				if !mine {
 					assert.Empty(t, faults, tt.reason)
@@ -142,12 +145,10 @@ func TestRows(t *testing.T) {
 			load := func(*program.Value) (*replay.Array, error) {
 				return replay.Of(tensor.F32, []int{1, 4, 2}, right["model"].x)
 			}
-			r, _, faults := judge(t, doubled, tensor.F32, load, layerOf, func(at program.Port, _ *program.Value) piece.Record {
-				have, changed := tt.change[at.Layer]
-				if !changed {
-					have = right[at.Layer]
-				}
-				return rows(t, slices.Clone(have.x), have.own...)
+			have := maps.Clone(right)
+			maps.Copy(have, tt.change)
+			r, _, faults := judge(t, doubled, tensor.F32, load, layerOf, func(program.Port) []float64 { return nil }, func(at program.Port, r *piece.Record) {
+				*r = rows(t, slices.Clone(have[at.Layer].x), have[at.Layer].own...)
 			})
 			for _, f := range r.Faults {
 				assert.Equal(t, tt.rows, r.Local[f].Rows, tt.reason)

@@ -259,3 +259,34 @@ func TestPlain(t *testing.T) {
 		assert.Empty(t, notes)
 	}
 }
+
+// BenchmarkAffine dequantises MLX's codes, 2^16 of them.
+func BenchmarkAffine(b *testing.B) {
+	const rows, columns, group = 16, 4096, 64
+	for _, bits := range []int{2, 3, 4, 8} {
+		for _, d := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
+			b.Run(fmt.Sprint(bits, "bits-", d.Short()), func(b *testing.B) {
+				part := func(name string, d tensor.DType, columns int) tensor.Named {
+					data := make([]byte, rows*columns*d.Size())
+					for i := range data {
+						data[i] = byte(i * 7 & 0x3b) // no NaN
+					}
+					x, err := tensor.New(d, []int{rows, columns}, data)
+					require.NoError(b, err)
+					return tensor.Named{Name: name, Tensor: x}
+				}
+				dir := b.TempDir()
+				config := fmt.Sprintf(`{"quantization": {"bits": %d, "group_size": %d}}`, bits, group)
+				require.NoError(b, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
+				w, _, err := checkpoint.Dequantise(dir, "", []tensor.Named{part("weight", tensor.U32, columns*bits/32),
+					part("scales", d, columns/group), part("biases", d, columns/group)})
+				require.NoError(b, err)
+				dst := make([]float32, rows*columns)
+				b.SetBytes(4 * rows * columns)
+				for b.Loop() {
+					w[0].Float32s(dst, 0)
+				}
+			})
+		}
+	}
+}

@@ -3,6 +3,7 @@ package search_test
 import (
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/quant"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/toy"
@@ -139,9 +140,14 @@ func gptq(t *testing.T) *tensor.Tensor {
 	for i := range groups {
 		groups[i] = int32(i % 4)
 	}
-	w, err := quant.GPTQ(toy.Of(t, words(64, 1), 8, 8), toy.Of(t, words(4, 2), 4, 1), toy.Of(t, scales, 4, 8), toy.Of(t, groups, 64), 4, false)
+	dir := t.TempDir()
+	config := `{"quantization_config": {"quant_method": "gptq", "bits": 4, "checkpoint_format": "gptq_v2"}}`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
+	w, _, err := checkpoint.Dequantise(dir, "", []tensor.Named{{Name: "qweight", Tensor: toy.Of(t, words(64, 1), 8, 8)},
+		{Name: "qzeros", Tensor: toy.Of(t, words(4, 2), 4, 1)}, {Name: "scales", Tensor: toy.Of(t, scales, 4, 8)},
+		{Name: "g_idx", Tensor: toy.Of(t, groups, 64)}})
 	require.NoError(t, err)
-	return w
+	return w[0].Tensor
 }
 
 // said writes what a search found.

@@ -210,6 +210,31 @@ func TestDamage(t *testing.T) {
 	tensortest.Flipped(t, gguf.Decode, data, 0, len(data)-192)
 }
 
+// BenchmarkBlocks dequantises 2^16 elements. The speed is that of the output.
+func BenchmarkBlocks(b *testing.B) {
+	const n = 1 << 16
+	for _, k := range []struct {
+		name            string
+		code            uint32
+		elements, bytes int // of a block
+	}{{"q4_0", 2, 32, 18}, {"q8_0", 8, 32, 34}, {"q4_k", 12, 256, 144}, {"q6_k", 14, 256, 210}, {"q5_k", 13, 256, 176},
+		{"iq4_nl", 20, 32, 18}, {"iq2_xs", 17, 256, 74}} {
+		b.Run(k.name, func(b *testing.B) {
+			data := one(k.code, n, 0, n/k.elements*k.bytes)
+			for i := range data[64:] {
+				data[64+i] = byte(i*7 + i>>8)
+			}
+			f, err := gguf.Decode("x", data)
+			require.NoError(b, err)
+			dst := make([]float32, n)
+			b.SetBytes(4 * n)
+			for b.Loop() {
+				f.Tensors[0].Float32s(dst, 0)
+			}
+		})
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, code := range []uint32{2, 12, 14, 18, 29, 34, 39, 40} {
 		f.Add(one(code, 256, 0, 256))

@@ -1,4 +1,4 @@
-package quant
+package gguf
 
 import (
 	_ "embed"
@@ -8,8 +8,15 @@ import (
 	"github.com/goparity/goparity/internal/smallfloat"
 )
 
-// ggml's blocks of 256 elements whose codes choose 4 or 8 numbers at once from a grid. d is a
-// binary16, s are scales of groups, k are signs: one bit an element, or 7 bits for 8 elements, of
+// point is what a code stands for: d·(number + delta) of each number of a grid, negative where a bit of signs is set.
+type point struct {
+	code     int
+	d, delta float32
+	signs    byte
+}
+
+// lattice makes a block of 256 elements, whose codes choose each 4 or 8 numbers at once from a grid; at reads
+// the j-th. d is a binary16, s are scales of groups, k are signs: one bit an element, or 7 bits for 8 elements, of
 // which an even number is negative.
 //
 //	iq2_xxs  d (q[4] ks)[8]                  groups of 32, ks: 4 times 7 bits of signs, 4 bits of scale
@@ -22,26 +29,8 @@ import (
 //
 // An element is d·(s + 1/2)/4 times a number of the grid in iq2, d·(s + 1/2)/2 in iq3_xxs,
 // d·(2s + 1) in iq3_s; in iq1 it is d·(2s + 1)·(number ± 1/8).
-var (
-	IQ2_XXS = lattice("iq2_xxs", 66, 0, 8, iq2_xxs)
-	IQ2_XS  = lattice("iq2_xs", 74, 1, 8, iq2_xs)
-	IQ2_S   = lattice("iq2_s", 82, 2, 8, iq2_s)
-	IQ3_XXS = lattice("iq3_xxs", 98, 3, 4, iq3_xxs)
-	IQ3_S   = lattice("iq3_s", 110, 4, 4, iq3_s)
-	IQ1_S   = lattice("iq1_s", 50, 5, 8, iq1_s)
-	IQ1_M   = lattice("iq1_m", 56, 5, 8, iq1_m)
-)
-
-// point is what a code stands for: d·(number + delta) of each number of a grid, negative where a bit of signs is set.
-type point struct {
-	code     int
-	d, delta float32
-	signs    byte
-}
-
-// lattice makes a block of codes each of which is that of some elements. at reads the j-th.
-func lattice(name string, size, grid, each int, at func(src []byte, j int) point) *Block {
-	return &Block{Name: name, Len: 256, Size: size, decode: func(dst []float32, src []byte) {
+func lattice(name string, size, grid, each int, at func(src []byte, j int) point) *block {
+	return &block{name: name, len: 256, size: size, decode: func(dst []float32, src []byte) {
 		numbers := gridsOf()[grid]
 		for j := range 256 / each {
 			p := at(src, j)

@@ -1,4 +1,4 @@
-package quant
+package gguf
 
 import (
 	"encoding/binary"
@@ -8,13 +8,13 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// A Block is a format in which a fixed number of elements is stored together, in groups of neighbours:
+// block is a format in which a fixed number of elements is stored together, in groups of neighbours:
 //
 //	scale·values[code] + bias
-type Block struct {
-	Name  string
-	Len   int // elements in a block
-	Size  int // bytes of a block
+type block struct {
+	name  string
+	len   int // elements in a block
+	size  int // bytes of a block
 	group int // elements that share scale and bias
 
 	codes  func(dst, src []byte) // those of a block
@@ -59,9 +59,6 @@ func codesIn(planes ...plane) func(dst, src []byte) {
 	}
 }
 
-// upTo returns the whole numbers below n.
-func upTo(n int) []float32 { return less(n, 0) }
-
 // less returns n whole numbers from −by on.
 func less(n, by int) []float32 {
 	out := make([]float32, n)
@@ -71,9 +68,9 @@ func less(n, by int) []float32 {
 	return out
 }
 
-// Packing returns the block as the packing of a tensor.
-func (b *Block) Packing() *tensor.Packing {
-	p := &tensor.Packing{Name: b.Name, Unpack: b.Unpack}
+// packing returns the block as the packing of a tensor.
+func (b *block) packing() *tensor.Packing {
+	p := &tensor.Packing{Name: b.name, Unpack: b.elements}
 	if g := b.grid; g.values != nil {
 		fill := func(code byte) func(dst, _ []byte) {
 			return func(dst, _ []byte) {
@@ -90,36 +87,36 @@ func (b *Block) Packing() *tensor.Packing {
 	return p
 }
 
-// Unpack writes the elements from, from+1, … of the blocks in data to dst. It panics if data has
-// fewer.
-func (b *Block) Unpack(dst []float32, data []byte, from int) { b.unpack(dst, data, from, b.codes) }
+// elements writes those of the blocks in data from one on to dst. It panics if data has fewer.
+func (b *block) elements(dst []float32, data []byte, from int) { b.unpack(dst, data, from, b.codes) }
 
-func (b *Block) unpack(dst []float32, data []byte, from int, codes func(dst, src []byte)) {
+// unpack writes the elements that codes reads.
+func (b *block) unpack(dst []float32, data []byte, from int, codes func(dst, src []byte)) {
 	var s shares
 	for i := range s.bias {
 		s.bias[i] = float32(math.Copysign(0, -1)) // added to any number it leaves that
 	}
-	one, q := make([]float32, b.Len), make([]byte, b.Len)
+	one, q := make([]float32, b.len), make([]byte, b.len)
 	for len(dst) > 0 {
-		at := from / b.Len * b.Size
-		src, out := data[at:at+b.Size], one
-		if from%b.Len == 0 && len(dst) >= b.Len {
-			out = dst[:b.Len]
+		at := from / b.len * b.size
+		src, out := data[at:at+b.size], one
+		if from%b.len == 0 && len(dst) >= b.len {
+			out = dst[:b.len]
 		}
 		if b.decode != nil {
 			b.decode(out, src)
 		} else {
 			codes(q, src)
 			b.scales(&s, src)
-			for at := 0; at < b.Len; at += b.group {
+			for at := 0; at < b.len; at += b.group {
 				scale, bias, part := s.scale[at/b.group], s.bias[at/b.group], out[at:at+b.group]
 				for i, code := range q[at : at+b.group] {
 					part[i] = float32(scale*b.values[code]) + bias
 				}
 			}
 		}
-		n := min(len(dst), b.Len-from%b.Len)
-		copy(dst, out[from%b.Len:])
+		n := min(len(dst), b.len-from%b.len)
+		copy(dst, out[from%b.len:])
 		dst, from = dst[n:], from+n
 	}
 }

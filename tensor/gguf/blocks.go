@@ -1,23 +1,18 @@
-package quant
+package gguf
 
 import "github.com/goparity/goparity/internal/smallfloat"
 
-// ggml's blocks of 32 elements with a scale d, and of those ending in 1 a minimum m, as binary16.
+// blocks are ggml's types whose elements are stored in blocks. The results are those of gguf-py, bit for bit.
+//
+// Blocks of 32 elements have a scale d, and those ending in 1 a minimum m, as binary16.
 //
 //	q4_0  d q       d·(q−8)
 //	q4_1  d m q     d·q + m
 //	q5_0  d h q     d·(q−16), h are the highest bits of q
 //	q5_1  d m h q   d·q + m
 //	q8_0  d q       d·q
-var (
-	Q4_0 = &Block{"q4_0", 32, 18, 32, codesIn(plane{2, 4, 16}), less(16, 8), scaleAt(0), grid{upTo(16), 0, 15, 1.1}, nil}
-	Q4_1 = &Block{"q4_1", 32, 20, 32, codesIn(plane{4, 4, 16}), upTo(16), scaleAndMin, grid{upTo(16), 0, 15, 1.1}, nil}
-	Q5_0 = &Block{"q5_0", 32, 22, 32, codesIn(plane{6, 4, 16}, plane{2, 1, 1}), less(32, 16), scaleAt(0), grid{upTo(32), 0, 31, 1.1}, nil}
-	Q5_1 = &Block{"q5_1", 32, 24, 32, codesIn(plane{8, 4, 16}, plane{4, 1, 1}), upTo(32), scaleAndMin, grid{upTo(32), 0, 31, 1.1}, nil}
-	Q8_0 = &Block{"q8_0", 32, 34, 32, codesIn(plane{2, 8, 32}), append(upTo(128), less(128, 128)...), scaleAt(0), grid{upTo(255), 0x81, 0x7f, 1.1}, nil}
-)
-
-// ggml's K-quants: blocks of 256 elements in groups of 16 or 32, whose scales s, and minima m, are
+//
+// K-quants are blocks of 256 elements in groups of 16 or 32, whose scales s, and minima m, are
 // whole numbers of 4, 6 or 8 bits times those of the block, d and e, as binary16.
 //
 //	q2_k  sm[16] q[64] d e      (d·s)·q − e·m   groups of 16, s and m of 4 bits
@@ -25,35 +20,48 @@ var (
 //	q4_k  d e sm[12] q[128]     (d·s)·q − e·m   groups of 32, s and m of 6 bits
 //	q5_k  d e sm[12] h[32] q[128]               the same, h is the fifth bit of q
 //	q6_k  q[128] h[64] s[16] d  (d·s)·(q−32)    groups of 16, s of 8 bits, h has two bits of each q
-var (
-	Q2_K = &Block{"q2_k", 256, 84, 16, codesIn(plane{16, 2, 32}), upTo(4), q2_k, grid{upTo(4), 0, 3, 3}, nil}
-	Q3_K = &Block{"q3_k", 256, 110, 16, codesIn(plane{32, 2, 32}, plane{0, 1, 32}), less(8, 4), q3_k, grid{upTo(8), 0, 7, 3}, nil}
-	Q4_K = &Block{"q4_k", 256, 144, 32, codesIn(plane{16, 4, 32}), upTo(16), q45_k, grid{upTo(16), 0, 15, 3}, nil}
-	Q5_K = &Block{"q5_k", 256, 176, 32, codesIn(plane{48, 4, 32}, plane{16, 1, 32}), upTo(32), q45_k, grid{upTo(32), 0, 31, 3}, nil}
-	Q6_K = &Block{"q6_k", 256, 210, 16, codesIn(plane{0, 4, 64}, plane{128, 2, 32}), less(64, 32), q6_k, grid{upTo(64), 0, 63, 3}, nil}
-)
-
-// ggml's ternary blocks of 256 elements −d, 0 and d; d is a binary16 at the end.
+//
+// Ternary blocks have 256 elements −d, 0 and d; d is a binary16 at the end.
 //
 //	tq1_0  q[48] h[4] d   five elements of a byte of q, four of h, in base 3
 //	tq2_0  q[64] d        q of 2 bits, less 1
-var (
-	TQ1_0 = &Block{"tq1_0", 256, 54, 256, inBase3, less(3, 1), scaleAt(52), grid{upTo(3), 0, 2, 1.1}, nil}
-	TQ2_0 = &Block{"tq2_0", 256, 66, 256, codesIn(plane{0, 2, 32}), less(4, 1), scaleAt(64), grid{upTo(3), 0, 2, 1.1}, nil}
-)
-
-// ggml's blocks of 4 bits that stand for 16 numbers v.
+//
+// Of other blocks 4 bits stand for 16 numbers v.
 //
 //	iq4_nl  d q[16]             32 elements, d·v, d a binary16, v of nonlinear
 //	iq4_xs  d h s[4] q[128]     256 elements in groups of 32, (d·(s−32))·v, s of 6 bits, h the upper two
 //	mxfp4   e q[16]             32 elements, 2^(e−127)·v, v an E2M1
 //	nvfp4   s[4] q[32]          64 elements in groups of 16, s·v, s an E4M3 of which 0x7f is 0
-var (
-	IQ4_NL = &Block{"iq4_nl", 32, 18, 32, codesIn(plane{2, 4, 16}), nonlinear, scaleAt(0), grid{nonlinear, 0, 15, 1.1}, nil}
-	IQ4_XS = &Block{"iq4_xs", 256, 136, 32, codesIn(plane{8, 4, 16}), nonlinear, iq4_xs, grid{nonlinear, 0, 15, 3}, nil}
-	MXFP4  = &Block{"mxfp4", 32, 17, 32, codesIn(plane{1, 4, 16}), doubled, mxfp4, grid{e2m1, 15, 7, 1.1}, nil}
-	NVFP4  = &Block{"nvfp4", 64, 36, 16, codesIn(plane{4, 4, 8}), doubled, nvfp4, grid{e2m1, 15, 7, 1.1}, nil}
-)
+var blocks = map[uint32]*block{
+	2: {"q4_0", 32, 18, 32, codesIn(plane{2, 4, 16}), less(16, 8), scaleAt(0), grid{less(16, 0), 0, 15, 1.1}, nil},
+	3: {"q4_1", 32, 20, 32, codesIn(plane{4, 4, 16}), less(16, 0), scaleAndMin, grid{less(16, 0), 0, 15, 1.1}, nil},
+	6: {"q5_0", 32, 22, 32, codesIn(plane{6, 4, 16}, plane{2, 1, 1}), less(32, 16), scaleAt(0), grid{less(32, 0), 0, 31, 1.1}, nil},
+	7: {"q5_1", 32, 24, 32, codesIn(plane{8, 4, 16}, plane{4, 1, 1}), less(32, 0), scaleAndMin, grid{less(32, 0), 0, 31, 1.1}, nil},
+	8: {"q8_0", 32, 34, 32, codesIn(plane{2, 8, 32}), append(less(128, 0), less(128, 128)...), scaleAt(0),
+		grid{less(255, 0), 0x81, 0x7f, 1.1}, nil},
+
+	10: {"q2_k", 256, 84, 16, codesIn(plane{16, 2, 32}), less(4, 0), q2_k, grid{less(4, 0), 0, 3, 3}, nil},
+	11: {"q3_k", 256, 110, 16, codesIn(plane{32, 2, 32}, plane{0, 1, 32}), less(8, 4), q3_k, grid{less(8, 0), 0, 7, 3}, nil},
+	12: {"q4_k", 256, 144, 32, codesIn(plane{16, 4, 32}), less(16, 0), q45_k, grid{less(16, 0), 0, 15, 3}, nil},
+	13: {"q5_k", 256, 176, 32, codesIn(plane{48, 4, 32}, plane{16, 1, 32}), less(32, 0), q45_k, grid{less(32, 0), 0, 31, 3}, nil},
+	14: {"q6_k", 256, 210, 16, codesIn(plane{0, 4, 64}, plane{128, 2, 32}), less(64, 32), q6_k, grid{less(64, 0), 0, 63, 3}, nil},
+
+	34: {"tq1_0", 256, 54, 256, inBase3, less(3, 1), scaleAt(52), grid{less(3, 0), 0, 2, 1.1}, nil},
+	35: {"tq2_0", 256, 66, 256, codesIn(plane{0, 2, 32}), less(4, 1), scaleAt(64), grid{less(3, 0), 0, 2, 1.1}, nil},
+
+	20: {"iq4_nl", 32, 18, 32, codesIn(plane{2, 4, 16}), nonlinear, scaleAt(0), grid{nonlinear, 0, 15, 1.1}, nil},
+	23: {"iq4_xs", 256, 136, 32, codesIn(plane{8, 4, 16}), nonlinear, iq4_xs, grid{nonlinear, 0, 15, 3}, nil},
+	39: {"mxfp4", 32, 17, 32, codesIn(plane{1, 4, 16}), doubled, mxfp4, grid{e2m1, 15, 7, 1.1}, nil},
+	40: {"nvfp4", 64, 36, 16, codesIn(plane{4, 4, 8}), doubled, nvfp4, grid{e2m1, 15, 7, 1.1}, nil},
+
+	16: lattice("iq2_xxs", 66, 0, 8, iq2_xxs),
+	17: lattice("iq2_xs", 74, 1, 8, iq2_xs),
+	22: lattice("iq2_s", 82, 2, 8, iq2_s),
+	18: lattice("iq3_xxs", 98, 3, 4, iq3_xxs),
+	21: lattice("iq3_s", 110, 4, 4, iq3_s),
+	19: lattice("iq1_s", 50, 5, 8, iq1_s),
+	29: lattice("iq1_m", 56, 5, 8, iq1_m),
+}
 
 // scaleAt reads the only scale of a block.
 func scaleAt(at int) func(s *shares, src []byte) {

@@ -290,3 +290,68 @@ func BenchmarkAffine(b *testing.B) {
 		}
 	}
 }
+
+// What a config exempts is what its writers exempt: everything else has to have its scales.
+func TestIgnoring(t *testing.T) {
+	for _, tt := range []struct {
+		entry, module string
+		want          bool
+		reason        string
+	}{
+		{`re:.*mlp.gate$`, "model.layers.0.mlp.gate", true, "a router"},
+		{`re:.*mlp.gate$`, "model.layers.0.mlp.gate_proj", false, "no matrix whose name begins so"},
+		{`re:.*\.layers\.\d+\.self_attn.*`, "model.layers.11.self_attn.q_proj", true, "a class of characters"},
+		{`re:.*\.layers\.\d+\.self_attn.*`, "model.layers.11.mlp.up_proj", false, "another module"},
+		{`re:visual`, "visual.blocks.0.attn", true, "from the beginning"},
+		{`re:visual`, "model.visual.blocks.0.attn", false, "and from there only"},
+		{`re:(?!model).*`, "model.layers.0", true, "what Go cannot read asks nothing"},
+		{"lm_head", "lm_head", true, "a name"},
+		{"lm_head", "model.lm_head", true, "with another prefix"},
+		{"model.layers.1", "model.layers.1.mlp.up_proj", true, "what is inside"},
+		{"model.layers.1", "model.layers.10.mlp.up_proj", false, "a longer number"},
+		{"gate", "model.layers.0.mlp.gate_proj", false, "a part of a segment"},
+		{"gate", "model.layers.0.mlp.gate", true, "a segment"},
+		{"*lm_head*", "model.lm_head", true, "a pattern of ModelOpt"},
+		{"model.layers.0*", "model.layers.0.mlp.up_proj", true, "a pattern with a beginning"},
+		{"*router*", "model.layers.0.mlp.up_proj", false, "another one"},
+		{"", "lm_head", false, "nothing"},
+	} {
+		assert.Equal(t, tt.want, checkpoint.Ignoring(tt.entry)(tt.module), "%s: %s beside %s", tt.reason, tt.entry, tt.module)
+	}
+}
+
+// Whatever the header and config.json say, there is an error that names the tensor, or all elements
+// can be read.
+func FuzzJoin(f *testing.F) {
+	for _, folder := range folders {
+		data, err := os.ReadFile(filepath.Join("testdata", "quantised", folder, "model.safetensors"))
+		require.NoError(f, err)
+		config, err := os.ReadFile(filepath.Join("testdata", "quantised", folder, "config.json"))
+		if err != nil {
+			config = []byte("{}")
+		}
+		f.Add(data, config)
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data, text []byte) {
+		file, err := safetensors.Decode("x.safetensors", data)
+		if err != nil {
+			return
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600))
+		config, err := checkpoint.ReadQuantisation(dir)
+		if err != nil {
+			config = nil
+		}
+		got, _, err := checkpoint.Join(file.Tensors, config, nil)
+		if err != nil {
+			var fe *tensor.FormatError
+			require.ErrorAs(t, err, &fe)
+			return
+		}
+		for _, x := range got {
+			buf := make([]float64, min(x.Len(), 1<<16))
+			require.Equal(t, len(buf), x.Float64s(buf, 0))
+		}
+	})
+}

@@ -105,9 +105,7 @@ const name = "raw"
 
 func (s Spec) decode(f *tensor.File, data []byte) {
 	shape, err := s.resolve(len(data))
-	if err != nil {
-		format.Fail(tensor.ErrCorrupt, -1, "", "%v", err)
-	}
+	format.Want(err == nil, tensor.ErrCorrupt, -1, "", "%v", err)
 	t := format.Tensor(tensor.Spec{DType: s.DType, Shape: shape, Data: data, Place: tensor.Place{File: f.Path}}, -1, "")
 	f.Tensors = []tensor.Named{{Tensor: t}}
 }

@@ -41,9 +41,8 @@ func Decode(file string, data []byte) (*tensor.File, error) {
 }
 
 func read(f *tensor.File, data []byte) {
-	if len(data) < 8 {
-		format.Fail(tensor.ErrTruncated, 0, "", "%d bytes, the size of the header alone takes 8", len(data))
-	}
+	format.Want(len(data) >= 8, tensor.ErrTruncated, 0, "",
+		"%d bytes, the size of the header alone takes 8", len(data))
 	size := binary.LittleEndian.Uint64(data)
 	switch {
 	case size > maxHeader:
@@ -54,9 +53,8 @@ func read(f *tensor.File, data []byte) {
 	}
 	start := 8 + int(size)
 	header, buffer := data[8:start], data[start:]
-	if len(header) == 0 || header[0] != '{' || !utf8.Valid(header) {
-		format.Fail(tensor.ErrCorrupt, 8, "", "the header is not a JSON object in UTF-8: %.40q", header)
-	}
+	format.Want(len(header) > 0 && header[0] == '{' && utf8.Valid(header), tensor.ErrCorrupt, 8, "",
+		"the header is not a JSON object in UTF-8: %.40q", header)
 	h := parseHeader(header)
 	checkLayout(h.entries, int64(start), int64(len(buffer)))
 	f.Metadata = h.metadata
@@ -93,9 +91,8 @@ func checkLayout(entries []entry, start, size int64) {
 		}
 		end, last = e.to, e.name
 	}
-	if end != size {
-		format.Fail(tensor.ErrCorrupt, start+end, "", "%d bytes after the last tensor belong to none", size-end)
-	}
+	format.Want(end == size, tensor.ErrCorrupt, start+end, "",
+		"%d bytes after the last tensor belong to none", size-end)
 }
 
 func dtypeName(d tensor.DType) string { return strings.ToUpper(d.Short()) }
@@ -142,26 +139,22 @@ func parseEntry(name string, data []byte, at int64) entry {
 			e.shape = decode[[]int](value, at, name)
 		case "data_offsets":
 			o := decode[[]int64](value, at, name)
-			if len(o) != 2 || o[0] < 0 {
-				format.Fail(tensor.ErrCorrupt, at, name, "data_offsets %v: want two numbers that are not negative", o)
-			}
+			format.Want(len(o) == 2 && o[0] >= 0, tensor.ErrCorrupt, at, name,
+				"data_offsets %v: want two numbers that are not negative", o)
 			e.from, e.to = o[0], o[1]
 		default:
 			format.Fail(tensor.ErrUnsupported, at, name, "unknown key %q", key)
 		}
 	})
-	if seen != 3 {
-		format.Fail(tensor.ErrCorrupt, at, name, "want dtype, shape and data_offsets")
-	}
+	format.Want(seen == 3, tensor.ErrCorrupt, at, name, "want dtype, shape and data_offsets")
 	return e
 }
 
 // dtypeOf finds a type by its name in the format.
 func dtypeOf(name string, at int64, member string) tensor.DType {
 	d, err := tensor.ParseDType(name)
-	if err != nil || dtypeName(d) != name {
-		format.Fail(tensor.ErrUnsupported, at, member, "dtype %.40q is unknown, or cannot be compared: save the file without this tensor", name)
-	}
+	format.Want(err == nil && dtypeName(d) == name, tensor.ErrUnsupported, at, member,
+		"dtype %.40q is unknown, or cannot be compared: save the file without this tensor", name)
 	return d
 }
 

@@ -45,9 +45,8 @@ type flattener struct {
 func flatten(f *tensor.File, root any, values int, src source) {
 	w := &flattener{file: f, src: src, seen: map[string]bool{}, steps: min(maxShared*values, maxValues)}
 	w.walk(root, true)
-	if len(f.Tensors) == 0 {
-		format.Fail(tensor.ErrUnsupported, -1, "", "the file holds no tensor, but %s", describe(root))
-	}
+	format.Want(len(f.Tensors) > 0, tensor.ErrUnsupported, -1, "",
+		"the file holds no tensor, but %s", describe(root))
 }
 
 // walk adds the tensors in a value; it is not named in a set, or below a key that is neither string nor integer. Values
@@ -70,7 +69,7 @@ func (w *flattener) walk(v any, named bool) {
 			key, isText := v.items[i].(string)
 			if !isText {
 				_, isText = v.items[i].(int64)
-				key = describe(v.items[i])
+				key = describe(v.items[i]).String()
 			}
 			w.into(key, v.items[i+1], named && isText)
 		}
@@ -97,9 +96,8 @@ func (w *flattener) add(d *dense, named bool) {
 	for _, p := range w.path {
 		w.bytes += len(p) + 1
 	}
-	if w.bytes > maxNames || len(w.file.Tensors) >= maxTensors {
-		format.Fail(tensor.ErrUnsupported, -1, "", "the file has more than %d tensors or %d bytes of names", maxTensors, maxNames)
-	}
+	format.Want(w.bytes <= maxNames && len(w.file.Tensors) < maxTensors, tensor.ErrUnsupported, -1, "",
+		"the file has more than %d tensors or %d bytes of names", maxTensors, maxNames)
 	name := strings.Join(w.path, ".")
 	switch {
 	case !named:

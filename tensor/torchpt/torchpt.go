@@ -97,23 +97,17 @@ func decodeFlat(f *tensor.File, data []byte) {
 	object, root := next("object")
 	u, v := next("storage keys")
 	keys, ok := v.(*list)
-	if !ok {
-		u.corrupt("the storage keys are %s, want a list", describe(v))
-	}
+	u.want(ok, "the storage keys are %s, want a list", describe(v))
 	flat := &flatFile{data: data, start: make(map[string]int64, len(keys.items))}
 	at := int64(pos)
 	for _, item := range keys.items {
 		key, ok := item.(string)
-		if !ok {
-			u.corrupt("a storage key is %s, want a string", describe(item))
-		}
+		u.want(ok, "a storage key is %s, want a string", describe(item))
 		if _, twice := flat.start[key]; twice {
 			u.corrupt("storage key %.40q is there twice", key)
 		}
 		s, ok := object.storages[key]
-		if !ok {
-			u.corrupt("no tensor refers to storage %.40q", key)
-		}
+		u.want(ok, "no tensor refers to storage %.40q", key)
 		flat.start[key] = at
 		c := flat.storage(s)
 		at = c.offset + int64(len(c.data))
@@ -159,17 +153,14 @@ type archive struct {
 func decodeZip(f *tensor.File, data []byte) {
 	a := openArchive(data)
 	pickle, ok := a.records[a.prefix+"data.pkl"]
-	if !ok {
-		format.Fail(tensor.ErrCorrupt, -1, "", "the archive has no record %q: it was not written by torch.save; is it an .npz?", a.prefix+"data.pkl")
-	}
+	format.Want(ok, tensor.ErrCorrupt, -1, "",
+		"the archive has no record %q: it was not written by torch.save; is it an .npz?", a.prefix+"data.pkl")
 	if _, script := a.records[a.prefix+"constants.pkl"]; script {
 		format.Fail(tensor.ErrUnsupported, -1, a.prefix+"constants.pkl",
 			"this is a TorchScript archive, which has code: load it with torch.jit.load and torch.save its state_dict()")
 	}
-	if pickle.Size > maxPickle {
-		format.Fail(tensor.ErrUnsupported, pickle.Offset, pickle.Name,
-			"the pickle has %d bytes, at most %d are read", pickle.Size, maxPickle)
-	}
+	format.Want(pickle.Size <= maxPickle, tensor.ErrUnsupported, pickle.Offset, pickle.Name,
+		"the pickle has %d bytes, at most %d are read", pickle.Size, maxPickle)
 	src, offset := pickle.Content()
 	u := newUnpickler(src, offset, pickle.Name)
 	root := u.run()
@@ -183,9 +174,7 @@ func decodeZip(f *tensor.File, data []byte) {
 // of the file.
 func openArchive(data []byte) *archive {
 	order := format.Zip(data)
-	if len(order) == 0 {
-		format.Fail(tensor.ErrCorrupt, -1, "", "the archive is empty")
-	}
+	format.Want(len(order) > 0, tensor.ErrCorrupt, -1, "", "the archive is empty")
 	a := &archive{records: make(map[string]*format.Member, len(order))}
 	for _, m := range order {
 		a.records[m.Name] = m
@@ -212,9 +201,8 @@ func checkOrder(order []*format.Member, data []byte) {
 					"bytes were put before it, or this is the rest of another archive")
 			}
 		}
-		if start < end {
-			format.Fail(tensor.ErrCorrupt, r.Offset, r.Name, "the record overlaps %q", order[max(0, i-1)].Name)
-		}
+		format.Want(start >= end, tensor.ErrCorrupt, r.Offset, r.Name,
+			"the record overlaps %q", order[max(0, i-1)].Name)
 		end = r.Offset + int64(len(r.Raw))
 	}
 }
@@ -236,9 +224,8 @@ func (a *archive) bigEndian() bool {
 // storage returns the bytes of a storage. They may end with a part of an element.
 func (a *archive) storage(s *storage) content {
 	r, ok := a.records[a.prefix+"data/"+s.key]
-	if !ok {
-		format.Fail(tensor.ErrCorrupt, -1, a.prefix+"data/"+s.key, "the archive has no such record, but the pickle refers to it")
-	}
+	format.Want(ok, tensor.ErrCorrupt, -1, a.prefix+"data/"+s.key,
+		"the archive has no such record, but the pickle refers to it")
 	want, ok := s.bytes()
 	if rest := r.Size - want; !ok || rest < 0 || rest >= max(s.dtype.Size(), 1) {
 		format.Fail(tensor.ErrCorrupt, r.Offset, r.Name, "the record has %d bytes, but the pickle declares %s", r.Size, s)

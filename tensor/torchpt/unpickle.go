@@ -62,14 +62,11 @@ func (u *unpickler) run() any {
 		op := byte(u.uint(1))
 		if op == '.' {
 			v := u.pop()
-			if len(u.stack) > 0 || len(u.marks) > 0 {
-				u.corrupt("the pickle ends with %d values left over", len(u.stack)+len(u.marks))
-			}
+			u.want(len(u.stack) == 0 && len(u.marks) == 0,
+				"the pickle ends with %d values left over", len(u.stack)+len(u.marks))
 			return v
 		}
-		if opcodes[op] == nil {
-			u.corrupt("opcode %#02x is not one that torch.save writes", op)
-		}
+		u.want(opcodes[op] != nil, "opcode %#02x is not one that torch.save writes", op)
 		opcodes[op](u)
 	}
 }
@@ -145,9 +142,7 @@ func (u *unpickler) frame() {
 }
 
 func (u *unpickler) mark() {
-	if len(u.marks) >= maxDepth {
-		u.unsupported("the pickle is nested deeper than %d", maxDepth)
-	}
+	u.supports(len(u.marks) < maxDepth, "the pickle is nested deeper than %d", maxDepth)
 	u.marks = append(u.marks, len(u.stack))
 }
 
@@ -178,9 +173,8 @@ func (u *unpickler) stackGlobal() {
 	args := u.popN(2)
 	module, isString := args[0].(string)
 	name, isString2 := args[1].(string)
-	if !isString || !isString2 {
-		u.corrupt("the name of a global is %s and %s, want two strings", describe(args[0]), describe(args[1]))
-	}
+	u.want(isString && isString2,
+		"the name of a global is %s and %s, want two strings", describe(args[0]), describe(args[1]))
 	u.global(module, name)
 }
 
@@ -188,9 +182,8 @@ func (u *unpickler) reduce() {
 	v := u.popN(2)
 	f, isFunction := v[0].(function)
 	args, isTuple := v[1].(tuple)
-	if !isFunction || !isTuple {
-		u.corrupt("a call of %s with %s, want a function and a tuple of arguments", describe(v[0]), describe(v[1]))
-	}
+	u.want(isFunction && isTuple,
+		"a call of %s with %s, want a function and a tuple of arguments", describe(v[0]), describe(v[1]))
 	u.push(f(u, args))
 }
 
@@ -250,17 +243,14 @@ func (u *unpickler) cut(at int) []any {
 
 func (u *unpickler) extend(items []any, set bool) {
 	l, ok := u.top().(*list)
-	if !ok || l.set != set {
-		u.corrupt("items for %s, want a list", describe(u.top()))
-	}
+	u.want(ok && l.set == set, "items for %s, want a list", describe(u.top()))
 	l.items = append(l.items, items...)
 }
 
 func (u *unpickler) setItems(items []any) {
 	d, ok := u.top().(*dict)
-	if !ok || len(items)%2 != 0 {
-		u.corrupt("%d keys and values for %s, want pairs for a dict", len(items), describe(u.top()))
-	}
+	u.want(ok && len(items)%2 == 0,
+		"%d keys and values for %s, want pairs for a dict", len(items), describe(u.top()))
 	d.items = append(d.items, items...)
 }
 
@@ -329,6 +319,19 @@ func asInt(v any) (int, bool) {
 	return int(n), true
 }
 
+// want and supports fail unless ok.
+func (u *unpickler) want(ok bool, msg string, args ...any) {
+	if !ok {
+		u.corrupt(msg, args...)
+	}
+}
+
+func (u *unpickler) supports(ok bool, msg string, args ...any) {
+	if !ok {
+		u.unsupported(msg, args...)
+	}
+}
+
 func (u *unpickler) corrupt(msg string, args ...any)     { u.fail(tensor.ErrCorrupt, msg, args...) }
 func (u *unpickler) unsupported(msg string, args ...any) { u.fail(tensor.ErrUnsupported, msg, args...) }
 
@@ -340,9 +343,13 @@ func (u *unpickler) fail(class error, msg string, args ...any) {
 	format.Fail(class, u.offset+int64(u.at), u.member, msg, args...)
 }
 
-// describe describes a value for a message.
-func describe(v any) string {
-	switch v := v.(type) {
+// described is a value as messages have it.
+type described struct{ value any }
+
+func describe(v any) described { return described{v} }
+
+func (d described) String() string {
+	switch v := d.value.(type) {
 	case nil:
 		return "None"
 	case int64:

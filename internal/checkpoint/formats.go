@@ -64,9 +64,7 @@ func (m *module) indices(name string, t *tensor.Tensor, in, n int) []int64 {
 	out := make([]int64, t.Len())
 	t.Int64s(out, 0)
 	for i, g := range out {
-		if g < 0 || g >= int64(n) {
-			m.wrong("%s[%d] is group %d of %d", name, i, g, n)
-		}
+		m.want(g >= 0 && g < int64(n), "%s[%d] is group %d of %d", name, i, g, n)
 	}
 	return out
 }
@@ -96,9 +94,7 @@ func (m *module) awqColumns() *tensor.Tensor {
 	m.check("scales", s, scaleTypes, -1, 8*q.Shape()[1])
 	in, out, n := q.Shape()[0], 8*q.Shape()[1], s.Shape()[0]
 	m.check("qzeros", z, words, n, out/8)
-	if n == 0 || in%n != 0 {
-		m.wrong("%d inputs in %d groups", in, n)
-	}
+	m.want(n != 0 && in%n == 0, "%d inputs in %d groups", in, n)
 	nibble := func(t *tensor.Tensor) func(column, row int) uint32 {
 		b := bytesOf(t)
 		return func(column, row int) uint32 {
@@ -126,9 +122,8 @@ func (m *module) awqRows() *tensor.Tensor {
 	if size < 0 {
 		size = in
 	}
-	if size <= 0 || in%size != 0 || in/size > 8*n {
-		m.wrong("%d inputs in groups of %d, scales for %d groups", in, size, 8*n)
-	}
+	m.want(size > 0 && in%size == 0 && in/size <= 8*n,
+		"%d inputs in groups of %d, scales for %d groups", in, size, 8*n)
 	g := integer("awq", q, s, 4, size, out, in)
 	g.codes, g.zeros = stream(q, 4), perGroup(8*n, inWords(z, 4, 0, n, 1))
 	return m.view(g)
@@ -154,9 +149,8 @@ func (m *module) mlx() *tensor.Tensor {
 		}
 		how.bits, how.group = found[0][0], found[0][1]
 	}
-	if !slices.Contains(affineBits, how.bits) || how.group <= 0 {
-		m.wrong("%d bits in groups of %d: want %v bits", how.bits, how.group, affineBits)
-	}
+	m.want(slices.Contains(affineBits, how.bits) && how.group > 0,
+		"%d bits in groups of %d: want %v bits", how.bits, how.group, affineBits)
 	m.check("weight", w, words)
 	m.check("scales", s, scaleTypes)
 	m.check("biases", b, []tensor.DType{s.DType()}, s.Shape()...)
@@ -210,9 +204,7 @@ func (m *module) mlxFloat(mode string) *tensor.Tensor {
 		return m.view(floating("mxfp8", w, bytesAs(s, tensor.F8E8M0FNU), smallfloat.F8().E4M3FN[:], 8, 32))
 	case "nvfp4":
 		if g != nil { // it is the largest number of 4 bits times the largest scale
-			if g.Len() != 1 || !g.DType().IsFloat() {
-				m.fail("global_scale", "it is %s, want one number", g)
-			}
+			m.wantOf(g.Len() == 1 && g.DType().IsFloat(), "global_scale", "it is %s, want one number", g)
 			g = m.must(tensor.Of([]float32{float32(g.At(0)) / (6 * 448)}, 1))
 		}
 		return m.fp4(w, bytesAs(s, tensor.F8E4M3FN), g, false, 16)
@@ -256,9 +248,7 @@ func (m *module) blocks() *tensor.Tensor {
 	b, s := m.parts["_blocks"], bytesAs(m.parts["_scales"], tensor.F8E8M0FNU)
 	shape := b.Shape()
 	n := len(shape)
-	if n < 3 || shape[n-1] != 16 {
-		m.fail("_blocks", "shape %s, want […  groups 16]", tensor.FormatShape(shape))
-	}
+	m.wantOf(n >= 3 && shape[n-1] == 16, "_blocks", "shape %s, want […  groups 16]", tensor.FormatShape(shape))
 	m.part = "_scales"
 	flat := m.must(b.Reshape(append(slices.Clone(shape[:n-2]), 16*shape[n-2])...))
 	return m.must(m.fp4(flat, s, nil, false, 32).Transpose())
@@ -271,20 +261,17 @@ func (m *module) blocks() *tensor.Tensor {
 func (m *module) fp4(weight, scales, global *tensor.Tensor, divide bool, group int) *tensor.Tensor {
 	m.check("weight", weight, []tensor.DType{tensor.U8, tensor.I8, tensor.U32, tensor.I32})
 	m.check("scales", scales, []tensor.DType{tensor.F8E8M0FNU, tensor.F8E4M3FN, tensor.F32, tensor.F16, tensor.BF16})
-	if len(weight.Shape()) == 0 || len(scales.Shape()) == 0 {
-		m.wrong("weight %s and scales %s in groups of %d", weight, scales, group)
-	}
+	m.want(len(weight.Shape()) > 0 && len(scales.Shape()) > 0,
+		"weight %s and scales %s in groups of %d", weight, scales, group)
 	if global != nil {
 		m.check("the global scale", global, scaleTypes)
-		if global.Len() != 1 {
-			m.wrong("the global scale has shape %s, want one number", tensor.FormatShape(global.Shape()))
-		}
+		m.want(global.Len() == 1,
+			"the global scale has shape %s, want one number", tensor.FormatShape(global.Shape()))
 	}
 	n, width := scales.RowLen(), weight.RowLen()*weight.DType().Size()
 	in := n * group
-	if 2*width != in || weight.Len()/max(weight.RowLen(), 1) != scales.Len()/max(n, 1) {
-		m.wrong("weight %s has rows of %d codes, scales %s in groups of %d are for %d", weight, 2*width, scales, group, in)
-	}
+	m.want(2*width == in && weight.Len()/max(weight.RowLen(), 1) == scales.Len()/max(n, 1),
+		"weight %s has rows of %d codes, scales %s in groups of %d are for %d", weight, 2*width, scales, group, in)
 	name := "nvfp4"
 	if scales.DType() == tensor.F8E8M0FNU {
 		name = "mxfp4"
@@ -316,21 +303,17 @@ func (m *module) compressed() *tensor.Tensor {
 	}
 	zero, group, axes := m.parts["weight_zero_point"], m.groups(), len(p.Shape())
 	experts := axes == 3 && len(s.Shape()) == 3 && zero == nil
-	if shape.Len() != axes || shape.DType().IsFloat() || axes != 2 && !experts {
-		m.fail("weight_shape", "it is %s for %s, want two whole numbers for a matrix", shape, p)
-	}
+	m.wantOf(shape.Len() == axes && !shape.DType().IsFloat() && (axes == 2 || experts), "weight_shape",
+		"it is %s for %s, want two whole numbers for a matrix", shape, p)
 	size := make([]int, axes)
 	for i := range size {
 		size[i] = int(shape.At(i))
 	}
 	in := size[axes-1]
-	if !slices.Equal(size[:axes-1], p.Shape()[:axes-1]) || in < 0 || in > p.RowLen()*32 {
-		m.fail("weight_shape", "it says %v, weight_packed has shape %s", size, tensor.FormatShape(p.Shape()))
-	}
+	m.wantOf(slices.Equal(size[:axes-1], p.Shape()[:axes-1]) && in >= 0 && in <= p.RowLen()*32, "weight_shape",
+		"it says %v, weight_packed has shape %s", size, tensor.FormatShape(p.Shape()))
 	if experts {
-		if group != nil {
-			m.fail("weight_g_idx", "of experts in one tensor it is not read: %w", tensor.ErrUnsupported)
-		}
+		m.wantOf(group == nil, "weight_g_idx", "of experts in one tensor it is not read: %w", tensor.ErrUnsupported)
 		m.part = "weight_scale"
 		p, s = m.must(p.Reshape(size[0]*size[1], p.RowLen())), m.must(s.Reshape(size[0]*size[1], s.RowLen()))
 		m.part = ""
@@ -353,9 +336,7 @@ func (m *module) groups() *tensor.Tensor {
 	if t == nil || t.Len() == 0 {
 		return nil
 	}
-	if t.DType().IsFloat() {
-		m.fail("weight_g_idx", "it is %s, want whole numbers", t.DType())
-	}
+	m.wantOf(!t.DType().IsFloat(), "weight_g_idx", "it is %s, want whole numbers", t.DType())
 	if t.At(0) == -1 {
 		return nil
 	}
@@ -369,15 +350,11 @@ func (m *module) groups() *tensor.Tensor {
 // group each input belongs, groups of consecutive inputs if it is nil. The result is float32: exact if
 // the scales have 16 bits.
 func (m *module) integers(weight, scale, zero, group *tensor.Tensor, bits, in int) *tensor.Tensor {
-	if bits < 1 || bits > 8 {
-		m.wrong("%d inputs of %d bits: want 1 to 8 bits", in, bits)
-	}
+	m.want(bits >= 1 && bits <= 8, "%d inputs of %d bits: want 1 to 8 bits", in, bits)
 	m.check("weight_packed", weight, words, -1, -1)
 	m.check("weight_scale", scale, scaleTypes, weight.Shape()[0], -1)
 	out, n := weight.Shape()[0], scale.Shape()[1]
-	if n == 0 || in%n != 0 && group == nil {
-		m.wrong("%d inputs in %d groups", in, n)
-	}
+	m.want(n != 0 && (in%n == 0 || group != nil), "%d inputs in %d groups", in, n)
 	g := integer("int", weight, scale, bits, max(in/n, 1), out, in)
 	g.codes = oneByOne(inWords(weight, bits, m.perWord("weight_packed", weight, weight.RowLen(), in, bits), weight.RowLen(), 1))
 	g.zeros = perGroup(n, func(int, int) uint32 { return 1 << (bits - 1) })
@@ -438,9 +415,7 @@ func (m *module) scaledBy(weight, scale, zero *tensor.Tensor) *tensor.Tensor {
 		m.check("the zero point", zero, types, scale.Shape()...)
 	}
 	shape := weight.Shape()
-	if len(shape) == 0 {
-		m.wrong("weight is a single number")
-	}
+	m.want(len(shape) > 0, "weight is a single number")
 	each := m.blocksOf(shape, scale)
 	axis, strides, n := len(shape)-1, make([]int, len(shape)), 1
 	for a := axis; a >= 0; a-- {

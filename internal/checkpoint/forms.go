@@ -153,6 +153,15 @@ func (m *module) fail(part, msg string, args ...any) {
 	panic(fe)
 }
 
+// want is wrong unless ok, and wantOf fails.
+func (m *module) want(ok bool, msg string, args ...any) { m.wantOf(ok, m.part, msg, args...) }
+
+func (m *module) wantOf(ok bool, part, msg string, args ...any) {
+	if !ok {
+		m.fail(part, msg, args...)
+	}
+}
+
 // wrong is fail with what is wrong with the part that is looked at.
 func (m *module) wrong(msg string, args ...any) { m.fail(m.part, msg, args...) }
 

@@ -18,8 +18,7 @@ var (
 // gptq makes a weight of GPTQ, [out in]: (q − z)·s (arXiv 2210.17323). qweight is [in·bits/32 out], each
 // column a little-endian stream of codes; qzeros [groups out·bits/32], each row one; scales [groups
 // out]. g_idx says to which group each input belongs, groups of consecutive inputs without it. Zero points
-// are stored less one, modulo 2^bits, unless checkpoint_format is gptq_v2. The result is float32: exact
-// if the scales have 16 bits.
+// are stored less one, modulo 2^bits, unless checkpoint_format is gptq_v2.
 func (m *module) gptq() *tensor.Tensor {
 	if m.anywhere["g_idx"] || m.config.ordered {
 		m.need("qweight", "g_idx")
@@ -87,7 +86,7 @@ var awqPlace = [8]int{0, 4, 1, 5, 2, 6, 3, 7}
 
 // awqColumns makes a weight of version gemm, [out in]: (q − z)·s (arXiv 2306.00978). qweight is [in
 // out/8], qzeros [groups out/8], scales [groups out]; a word has the columns 0, 2, 4, 6, 1, 3, 5, 7,
-// the lowest nibble first. The result is float32: exact if the scales have 16 bits.
+// the lowest nibble first.
 func (m *module) awqColumns() *tensor.Tensor {
 	q, z, s := m.parts["qweight"], m.parts["qzeros"], m.parts["scales"]
 	m.check("qweight", q, words, -1, -1)
@@ -109,7 +108,7 @@ func (m *module) awqColumns() *tensor.Tensor {
 
 // awqRows makes a weight of version gemv, [out in]: (q − z)·s. qweight is [out in/8], qzeros [out
 // words], scales [out 8·words], each row a little-endian stream; words are padded, what is after the
-// last group means nothing. The result is float32: exact if the scales have 16 bits.
+// last group means nothing.
 func (m *module) awqRows() *tensor.Tensor {
 	q, z, s, usual := m.parts["qweight"], m.parts["qzeros"], m.parts["scales"], m.config.usual()
 	if usual.bits > 0 && usual.bits != 4 {
@@ -347,8 +346,7 @@ func (m *module) groups() *tensor.Tensor {
 // 2^(bits−1). weight is [out ⌈in·bits/32⌉], each row a little-endian stream of codes; older versions wrote
 // [out ⌈in/n⌉], n = ⌊32/bits⌋ codes a word, which is another layout for 3, 5, 6 and 7 bits. scale is
 // [out groups]; zero nil, or packed likewise along the outputs, [words groups]. group says to which
-// group each input belongs, groups of consecutive inputs if it is nil. The result is float32: exact if
-// the scales have 16 bits.
+// group each input belongs, groups of consecutive inputs if it is nil.
 func (m *module) integers(weight, scale, zero, group *tensor.Tensor, bits, in int) *tensor.Tensor {
 	m.want(bits >= 1 && bits <= 8, "%d inputs of %d bits: want 1 to 8 bits", in, bits)
 	m.check("weight_packed", weight, words, -1, -1)
@@ -433,9 +431,9 @@ func (m *module) scaledBy(weight, scale, zero *tensor.Tensor) *tensor.Tensor {
 		}
 	}
 	all := m.must(tensor.New(weight.DType(), []int{256}, everyCode[:]))
-	g := &grouped{name: fmt.Sprintf("%s×%s%s", weight.DType().Short(), scale.DType().Short(), tensor.FormatShape(scale.Shape())),
-		weight: weight, dtype: tensor.F32, shape: shape, size: each[axis], values: floats(all, 0, 256),
-		codes: stream(weight, 8), scales: perRow(scale), epsilon: scale.DType().Epsilon()}
+	name := fmt.Sprintf("%s×%s%s", weight.DType().Short(), scale.DType().Short(), tensor.FormatShape(scale.Shape()))
+	g := newGrouped(name, weight, scale, floats(all, 0, 256), each[axis], shape)
+	g.codes, g.scales = stream(weight, 8), perRow(scale)
 	if zero != nil {
 		g.zeros = perRow(zero)
 	}

@@ -29,7 +29,8 @@ type grouped struct {
 	scales, zeros, biases func(r int) []float32
 }
 
-// view returns a weight as a tensor that is computed when it is read.
+// view returns a weight as a tensor that is computed when it is read. If it is float32, it is exact where the scales have
+// 16 bits.
 func (m *module) view(g *grouped) *tensor.Tensor {
 	order := slices.DeleteFunc(slices.Clone(g.values), func(v float32) bool { return v-v != 0 })
 	slices.Sort(order)
@@ -146,14 +147,23 @@ func round(dst []float32, d tensor.DType) {
 
 // integer makes a weight of whole codes of some bits, in rows of a shape.
 func integer(name string, weight, scales *tensor.Tensor, bits, size int, shape ...int) *grouped {
-	return &grouped{name: fmt.Sprintf("%s%d/%d", name, bits, size), weight: weight, dtype: tensor.F32, shape: shape, size: size,
-		values: wholeNumbers(1 << bits), scales: perRow(scales), epsilon: scales.DType().Epsilon()}
+	values := make([]float32, 1<<bits)
+	for i := range values {
+		values[i] = float32(i)
+	}
+	return newGrouped(fmt.Sprintf("%s%d/%d", name, bits, size), weight, scales, values, size, shape)
 }
 
 // floating makes a weight of small floats, of which each row is a stream.
-func floating(name string, weight, scales *tensor.Tensor, values []float32, bits, group int) *grouped {
-	return &grouped{name: name, weight: weight, dtype: tensor.F32, shape: last(weight.Shape(), scales.RowLen()*group), size: group,
-		values: values, codes: stream(weight, bits), scales: perRow(scales), epsilon: scales.DType().Epsilon()}
+func floating(name string, weight, scales *tensor.Tensor, values []float32, bits, size int) *grouped {
+	g := newGrouped(name, weight, scales, values, size, last(weight.Shape(), scales.RowLen()*size))
+	g.codes = stream(weight, bits)
+	return g
+}
+
+func newGrouped(name string, weight, scales *tensor.Tensor, values []float32, size int, shape []int) *grouped {
+	return &grouped{name: name, weight: weight, dtype: tensor.F32, shape: shape, size: size, values: values,
+		scales: perRow(scales), epsilon: scales.DType().Epsilon()}
 }
 
 // perRow returns the numbers of rows of a tensor.
@@ -229,15 +239,6 @@ func code(b []byte, bit, bits int) uint32 {
 		v |= uint32(b[at+1]) << 8
 	}
 	return v >> (bit & 7) & (1<<bits - 1)
-}
-
-// wholeNumbers are those below n.
-func wholeNumbers(n int) []float32 {
-	out := make([]float32, n)
-	for i := range out {
-		out[i] = float32(i)
-	}
-	return out
 }
 
 // floats decodes n elements of a tensor from the first.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -60,7 +59,7 @@ func Values(g *tensor.Tensor) []string {
 		f := make([]float64, g.Len())
 		g.Float64s(f, 0)
 		for i, v := range f {
-			out[i] = formatFloat(v)
+			out[i] = strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(v, 'x', -1, 64), "+")) // NaN, +Inf
 		}
 		return out
 	}
@@ -73,18 +72,6 @@ func Values(g *tensor.Tensor) []string {
 		}
 	}
 	return out
-}
-
-func formatFloat(v float64) string {
-	switch {
-	case math.IsNaN(v):
-		return "nan"
-	case math.IsInf(v, 1):
-		return "inf"
-	case math.IsInf(v, -1):
-		return "-inf"
-	}
-	return strconv.FormatFloat(v, 'x', -1, 64)
 }
 
 // Decode is the decoder of a format.

@@ -14,39 +14,6 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 )
 
-func TestEOS(t *testing.T) {
-	for _, c := range []struct {
-		generation, config string
-		want               []int
-		reason             string
-	}{
-		{`{"eos_token_id": 2}`, `{}`, []int{2}, "one"},
-		{`{"eos_token_id": [1, 106]}`, `{"eos_token_id": 1}`, []int{1, 106}, "several, and one of them again"},
-		{``, `{"text_config": {"eos_token_id": 7}}`, []int{7}, "of the text model"},
-		{`{"eos_token_id": null}`, `{"eos_token_id": "x"}`, nil, "none"},
-		{`[`, `{"eos_token_id": 0}`, []int{0}, "a damaged file says nothing"},
-		{``, ``, nil, "no files"},
-	} {
-		dir := t.TempDir()
-		for name, text := range map[string]string{"generation_config.json": c.generation, "config.json": c.config} {
-			if text != "" {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-			}
-		}
-		assert.Equal(t, c.want, checkpoint.EOS(dir), c.reason)
-	}
-}
-
-func TestEOSToken(t *testing.T) {
-	for text, want := range map[string]string{`{"eos_token": "</s>"}`: "</s>", `{"eos_token": {"content": "<eos>"}}`: "<eos>",
-		`{"eos_token": null}`: "", `{}`: "", `{`: "", `{"eos_token": 3}`: ""} {
-		dir := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(text), 0o644))
-		assert.Equal(t, want, checkpoint.EOSToken(dir), text)
-	}
-	assert.Empty(t, checkpoint.EOSToken(t.TempDir()))
-}
-
 // A hub model lies where its packages keep it.
 func TestSnapshot(t *testing.T) {
 	cache := t.TempDir()
@@ -83,50 +50,47 @@ func TestHubCache(t *testing.T) {
 	}
 }
 
-// What stands beside the weights, in the files of old and new versions.
+// What stands beside the weights, in the files of old and new versions: testdata/TestFolder.want has what is read of it.
 func TestFolder(t *testing.T) {
-	image := func(kv ...any) checkpoint.Config {
-		c := checkpoint.Config{}
-		for i := 0; i < len(kv); i += 2 {
-			c[kv[i].(string)] = kv[i+1]
-		}
-		return c
-	}
+	const tokens, processor, images = "tokenizer_config.json", "processor_config.json", "preprocessor_config.json"
+	all := ""
 	for _, c := range []struct {
-		files        map[string]string
-		hasTokenizer bool
-		template     string
-		image        checkpoint.Config
-		reason       string
+		reason string
+		files  map[string]string
 	}{
-		{nil, false, "", nil, "nothing"},
-		{map[string]string{"tokenizer_config.json": `{"chat_template": "old"}`}, true, "old", nil, "in the tokenizer's config"},
-		{map[string]string{"tokenizer_config.json": `{"chat_template": "old"}`, "processor_config.json": `{"chat_template": "newer"}`}, true, "newer", nil, "the processor's goes first"},
-		{map[string]string{"chat_template.json": `{"chat_template": "own"}`, "processor_config.json": `{"chat_template": "newer"}`}, false, "own", nil, "then a file of its own"},
-		{map[string]string{"chat_template.jinja": "text", "chat_template.json": `{"chat_template": "own"}`}, false, "text", nil, "as text"},
-		{map[string]string{"preprocessor_config.json": `{"size": 2}`}, false, "", image("size", 2.0), "images"},
-		{map[string]string{"preprocessor_config.json": `{"size": 2}`, "processor_config.json": `{"image_processor": {"size": 3}, "image_seq_length": 9}`}, false, "",
-			image("size", 3.0, "image_seq_length", 9.0), "in the processor's config"},
-		{map[string]string{"preprocessor_config.json": `{"size": 2}`, "processor_config.json": `{"image_seq_length": 9}`}, false, "",
-			image("size", 2.0, "image_seq_length", 9.0), "its length elsewhere"},
-		{map[string]string{"processor_config.json": `{"image_seq_length": 9}`}, false, "", nil, "a length alone"},
+		{"nothing", nil},
+		{"one token ends a text", map[string]string{"generation_config.json": `{"eos_token_id": 2}`, "config.json": `{}`}},
+		{"several, and one of them again", map[string]string{"generation_config.json": `{"eos_token_id": [1, 106]}`, "config.json": `{"eos_token_id": 1}`}},
+		{"of the text model", map[string]string{"config.json": `{"text_config": {"eos_token_id": 7}}`}},
+		{"none", map[string]string{"generation_config.json": `{"eos_token_id": null}`, "config.json": `{"eos_token_id": "x"}`}},
+		{"a damaged file says nothing", map[string]string{"generation_config.json": `[`, "config.json": `{"eos_token_id": 0}`}},
+		{"its text", map[string]string{tokens: `{"eos_token": "</s>"}`}},
+		{"its text in an object", map[string]string{tokens: `{"eos_token": {"content": "<eos>"}}`}},
+		{"null for a text", map[string]string{tokens: `{"eos_token": null}`}},
+		{"a number for a text", map[string]string{tokens: `{"eos_token": 3}`}},
+		{"a damaged tokenizer", map[string]string{tokens: `{`}},
+		{"a template in the tokenizer's config", map[string]string{tokens: `{"chat_template": "old"}`}},
+		{"the processor's goes first", map[string]string{tokens: `{"chat_template": "old"}`, processor: `{"chat_template": "newer"}`}},
+		{"then a file of its own", map[string]string{"chat_template.json": `{"chat_template": "own"}`, processor: `{"chat_template": "newer"}`}},
+		{"as text", map[string]string{"chat_template.jinja": "text", "chat_template.json": `{"chat_template": "own"}`}},
+		{"images", map[string]string{images: `{"size": 2}`}},
+		{"images in the processor's config", map[string]string{images: `{"size": 2}`, processor: `{"image_processor": {"size": 3}, "image_seq_length": 9}`}},
+		{"their length elsewhere", map[string]string{images: `{"size": 2}`, processor: `{"image_seq_length": 9}`}},
+		{"a length alone", map[string]string{processor: `{"image_seq_length": 9}`}},
+		{"heads", map[string]string{"config.json": `{"num_attention_heads": 8}`}},
+		{"fewer of keys and values", map[string]string{"config.json": `{"num_attention_heads": 8, "num_key_value_heads": 2}`}},
+		{"by other names", map[string]string{"config.json": `{"n_head": 4, "num_kv_heads": 1}`}},
+		{"less than none", map[string]string{"config.json": `{"num_attention_heads": -8, "num_key_value_heads": -2}`}},
 	} {
 		dir := t.TempDir()
 		for name, text := range c.files {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 		}
-		assert.Equal(t, c.hasTokenizer, checkpoint.HasTokenizer(dir), c.reason)
-		assert.Equal(t, c.template, checkpoint.ChatTemplate(dir), c.reason)
-		assert.Equal(t, c.image, checkpoint.ImageProcessor(dir), c.reason)
+		config, _ := checkpoint.ReadConfig(filepath.Join(dir, "config.json"))
+		all += fmt.Sprintf("%s: EOS %v %q, tokenizer %t, template %q, images %#v, heads %d, %d\n", c.reason, checkpoint.EOS(dir), checkpoint.EOSToken(dir),
+			checkpoint.HasTokenizer(dir), checkpoint.ChatTemplate(dir), checkpoint.ImageProcessor(dir), config.Heads(), config.KVHeads())
 	}
-	for text, heads := range map[string][2]int{`{"num_attention_heads": 8}`: {8, 8}, `{"num_attention_heads": 8, "num_key_value_heads": 2}`: {8, 2}, `{"n_head": 4, "num_kv_heads": 1}`: {4, 1},
-		`{"num_attention_heads": -8, "num_key_value_heads": -2}`: {0, 0}, `{}`: {0, 0}} {
-		path := filepath.Join(t.TempDir(), "config.json")
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		c, err := checkpoint.ReadConfig(path)
-		require.NoError(t, err)
-		assert.Equal(t, heads, [2]int{c.Heads(), c.KVHeads()}, text)
-	}
+	said(t, all)
 }
 
 func TestDiff(t *testing.T) {

@@ -81,19 +81,14 @@ func (m *module) lonely() {
 		if m.parts[c.part] == nil || slices.ContainsFunc(of, func(p string) bool { return m.parts[p] != nil }) {
 			continue
 		}
-		missing := of[0]
-		for _, is := range []func(p string) bool{
-			func(p string) bool { return m.anywhere[p] },
-			func(p string) bool { return m.others(m.full(p)) },
-		} {
-			if i := slices.IndexFunc(of, is); i >= 0 {
-				missing = of[i]
-			}
+		at := slices.IndexFunc(of, func(p string) bool { return m.others(m.full(p)) })
+		if at < 0 {
+			at = slices.IndexFunc(of, func(p string) bool { return m.anywhere[p] })
 		}
 		isSure := c.part == "qzeros" || strings.HasPrefix(c.part, "weight_") // no other tensor is called so
 		isMLX := m.parts["scales"] != nil && m.parts["biases"] != nil
 		if isSure || isMLX || m.config.file != "" || m.anywhere["qweight"] {
-			m.need(c.part, missing)
+			m.need(c.part, of[max(at, 0)])
 		}
 	}
 }

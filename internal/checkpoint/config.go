@@ -69,25 +69,25 @@ var (
 	hiddenKeys = []string{"hidden_size", "n_embd", "d_model"}
 )
 
-// size is the number of a key, or 0 if the config does not say.
-func (c Config) size(keys ...string) int {
+// Size is the number that the first of the keys has that has one, or 0 if the config does not say.
+func (c Config) Size(keys ...string) int {
 	n, _ := c.Int(keys...)
 	return max(n, 0)
 }
 
 // Heads returns the number of attention heads, or 0 if the config does not say.
-func (c Config) Heads() int { return c.size(headKeys...) }
+func (c Config) Heads() int { return c.Size(headKeys...) }
 
 // KVHeads returns the number of heads of keys and values.
 func (c Config) KVHeads() int {
 	if _, ok := c.Int(kvKeys...); ok {
-		return c.size(kvKeys...)
+		return c.Size(kvKeys...)
 	}
 	return c.Heads()
 }
 
 // Hidden returns the width of the residual stream, or 0 if the config does not say.
-func (c Config) Hidden() int { return c.size(hiddenKeys...) }
+func (c Config) Hidden() int { return c.Size(hiddenKeys...) }
 
 // ReadConfig reads a config.json, as [Flat] has it.
 func ReadConfig(path string) (Config, error) {

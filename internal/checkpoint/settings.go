@@ -88,7 +88,7 @@ func token(c Config, keys []string) any {
 
 // size reads how many there are.
 func size(c Config, keys []string) any {
-	if n := c.size(keys...); n > 0 {
+	if n := c.Size(keys...); n > 0 {
 		return float64(n)
 	}
 	return nil

@@ -230,7 +230,8 @@ func TestPlans(t *testing.T) {
 		return config(map[string]any{"vision_config": of, "vocab_size": 32000.0, "max_position_embeddings": 1024.0}),
 			battery.Options{Generates: true, Images: processor, Paths: allPaths}
 	}
-	tiled, tiles := vision(map[string]any{"max_image_size": map[string]any{"longest_edge": 64.0}, "do_image_splitting": false}, map[string]any{"patch_size": 8.0, "hidden_size": 48.0})
+	tiled, tiles := vision(map[string]any{"max_image_size": map[string]any{"longest_edge": 64.0}, "do_image_splitting": false},
+		map[string]any{"patch_size": 8.0, "hidden_size": 48.0})
 	patched, patches := vision(map[string]any{"patch_size": 14.0, "merge_size": 2.0, "min_pixels": 40000.0}, map[string]any{"hidden_size": 32.0, "depth": 3.0})
 	generates := battery.Options{Generates: true, Paths: allPaths}
 	wide, seen := everything()
@@ -252,7 +253,8 @@ func TestPlans(t *testing.T) {
 			"conv_L_cache": 3.0, "max_position_embeddings": 100.0}), generates},
 		{"an encoder that says little", checkpoint.Config{"dim": 32.0, "intermediate_size": 0.0, "n_layers": 2.0, "n_positions": 66.0, "pad_token_id": 1.0},
 			battery.Options{Paths: []string{"batch", "padding:right", "mask"}}},
-		{"an engine that wants positions after a prompt", config(map[string]any{"max_position_embeddings": 100.0}), battery.Options{Generates: true, Ahead: battery.AheadOfMAX}},
+		{"an engine that wants positions after a prompt", config(map[string]any{"max_position_embeddings": 100.0}),
+			battery.Options{Generates: true, Ahead: battery.AheadOfMAX}},
 		{"tiles", tiled, tiles},
 		{"patches", patched, patches},
 		{"images beyond the budget, but for one", wide, seen},

@@ -53,12 +53,12 @@ var allowed = map[string][]string{
 	"internal/match": {"tensor", "internal/glob", "internal/label", "internal/label/module", "internal/layout",
 		"internal/nearest"}, // names and shapes, no figures
 	"internal/localise": {"tensor", "internal/label", "internal/vec"}, // it is given figures
-	"internal/quant":    {"tensor", "internal/smallfloat"},            // arithmetic
+	"internal/quant":    {"tensor"},                                   // arithmetic
 	"internal/checkpoint": {"tensor", "tensor/gguf", "tensor/safetensors", "internal/label", "internal/mapfile",
-		"internal/quant"}, // it knows no runs
+		"internal/smallfloat"}, // it knows no runs
 	"internal/vec": {"tensor", "internal/mapfile"},
 	"tensor":       {"internal/smallfloat"},
-	"tensor/*":     {"tensor", "tensor/internal/format", "internal/quant"},
+	"tensor/*":     {"tensor", "tensor/internal/format", "internal/smallfloat"},
 }
 
 const (

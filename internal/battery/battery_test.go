@@ -1,7 +1,11 @@
 package battery_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +15,7 @@ import (
 
 	"github.com/goparity/goparity/internal/battery"
 	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/toy"
 )
 
 var allPaths = []string{"decode", "chunked", "turns", "batch", "padding", "prefix", "repeat", "lengths", "mask"}
@@ -145,45 +150,145 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// A text that is longer than the model has positions for would end the run of all cases.
-func TestTextsFit(t *testing.T) {
+const page = "../../docs/models.md"
+
+// everything is a model that has all that is planned for.
+func everything() (checkpoint.Config, battery.Options) {
+	c := config(map[string]any{"sliding_window": 24.0, "max_position_embeddings": 512.0, "vocab_size": 1024.0,
+		"rope_scaling": map[string]any{"original_max_position_embeddings": 96.0}, "vision_config": map[string]any{"image_size": 24.0, "patch_size": 8.0}})
+	return c, battery.Options{Generates: true, Text: true, Chat: "system tools image", Paths: allPaths, Images: checkpoint.Config{"size": map[string]any{"height": 24.0}}}
+}
+
+// The page has a row for each case and boundary that is planned.
+func TestDocumented(t *testing.T) {
+	c, options := everything()
+	p := battery.New(c, options)
+	require.Empty(t, p.NotTried)
+	var b strings.Builder
+	b.WriteString("| case | what it is for |\n|---|---|\n")
+	for _, x := range p.Cases {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", x.Name, x.For)
+	}
+	at := slices.IndexFunc(p.Paths, func(x battery.Path) bool { return strings.HasPrefix(x.Name, "lengths:") })
+	require.GreaterOrEqual(t, at, 0)
+	lengths := strings.TrimPrefix(p.Paths[at].Name, "lengths:")
+	b.WriteString("\n| boundary | `lengths` |\n|---|---|\n")
+	for _, at := range battery.Boundaries(c) {
+		var crossed []string
+		for _, n := range []int{at.At - 1, at.At, at.At + 1, 2 * at.At} {
+			if text := strconv.Itoa(n); slices.Contains(strings.Split(lengths, ","), text) && (n != 2*at.At || at.Key != "") {
+				crossed = append(crossed, text)
+			}
+		}
+		require.NotEmpty(t, crossed, at)
+		fmt.Fprintf(&b, "| %s | %s |\n", at, strings.Join(crossed, ", "))
+	}
+	const begin, end = "<!-- the battery -->\n", "<!-- end -->"
+	data, err := os.ReadFile(page)
+	require.NoError(t, err)
+	head, rest, ok := strings.Cut(string(data), begin)
+	require.True(t, ok, "the page has the place of the tables")
+	_, tail, ok := strings.Cut(rest, end)
+	require.True(t, ok)
+	toy.Kept(t, filepath.Join("..", page), head+begin+"\n"+b.String()+"\n"+end+tail)
+}
+
+func TestImages(t *testing.T) {
 	for _, tt := range []struct {
-		vocab, positions float64
-		tools            bool
-		reason           string
+		processor, vision map[string]any
+		want              []string
+		tokens            int
+		reason            string
 	}{
-		{320, 512, false, "a token for each letter"},
-		{320, 4096, true, "there are positions enough"},
-		{32000, 512, true, "a token for a few letters"},
+		{map[string]any{"crop_size": map[string]any{"height": 336.0}, "size": map[string]any{"shortest_edge": 336.0}}, map[string]any{"image_size": 336.0, "patch_size": 14.0},
+			[]string{"picture-336x336-1.png"}, 576, "each image is made one of 336"},
+		{map[string]any{"patch_size": 14.0, "merge_size": 2.0, "size": map[string]any{"shortest_edge": 3136.0, "longest_edge": 1e7}}, map[string]any{"spatial_merge_size": 2.0},
+			[]string{"picture-112x112-1.png"}, 16, "a token for each 28 × 28 pixels"},
+		{map[string]any{"patch_size": 14.0, "merge_size": 2.0, "min_pixels": 40000.0}, nil, []string{"picture-224x224-1.png"}, 64, "a smaller one would be enlarged"},
+		{map[string]any{"patch_size": map[string]any{"height": 16.0, "width": 16.0}, "size": map[string]any{"longest_edge": 1024.0}}, map[string]any{"image_size": 1024.0},
+			[]string{"picture-64x64-1.png"}, 16, "a token for each patch"},
+		{map[string]any{"max_image_size": map[string]any{"longest_edge": 64.0}, "size": map[string]any{"longest_edge": 256.0}, "image_seq_length": 4.0},
+			map[string]any{"patch_size": 8.0}, []string{"picture-64x64-1.png"}, 8, "one tile, and the whole image"},
 	} {
-		p := battery.New(config(map[string]any{"vocab_size": tt.vocab, "max_position_embeddings": tt.positions}),
-			battery.Options{Generates: true, Text: true, Chat: "tools", Paths: allPaths})
-		planned := slices.ContainsFunc(p.Cases, func(c battery.Case) bool { return c.Name == "auto-tools" })
-		assert.Equal(t, tt.tools, planned, tt.reason)
-		assert.Equal(t, !tt.tools, strings.Contains(strings.Join(p.NotTried, "\n"), "auto-tools: has about"), tt.reason)
+		c := config(map[string]any{"vision_config": tt.vision, "vocab_size": 32000.0})
+		p := battery.New(c, battery.Options{Generates: true, Images: tt.processor, Paths: allPaths})
+		i := slices.IndexFunc(p.Cases, func(c battery.Case) bool { return c.Name == "auto-image" })
+		require.GreaterOrEqual(t, i, 0, tt.reason)
+		assert.Equal(t, tt.want, p.Cases[i].Images[0], tt.reason)
+		assert.Contains(t, p.Cases[i].Prompts[0], "<image>", "without a template the prompt has the image")
+		assert.InDelta(t, tt.tokens, p.Cases[i].Cost.Tokens-len(p.Cases[i].Prompts[0])/3-p.Cases[i].Steps+1, 1, tt.reason)
 	}
+	none := battery.New(config(nil), battery.Options{Generates: true, Images: checkpoint.Config{"size": 24.0}})
+	assert.False(t, slices.ContainsFunc(none.Cases, func(c battery.Case) bool { return c.Images != nil }), "the model has no eyes")
 }
 
-func TestNewOfEncoder(t *testing.T) {
-	roberta := config(map[string]any{"max_position_embeddings": 514.0, "pad_token_id": 1.0})
-	p := battery.New(roberta, battery.Options{Paths: []string{"batch", "padding:right", "lengths", "repeat", "mask"}})
-	assert.Len(t, p.Cases[0].TokenIDs[0], 512, "positions are counted from behind the token of padding")
-	for _, c := range p.Cases {
-		assert.Equal(t, 1, c.Steps)
+// The plans of models of each kind: inputs, execution paths, what they cost, and what is not tried.
+func TestPlans(t *testing.T) {
+	full, options := everything()
+	options.Chat = ""
+	vision := func(processor, of map[string]any) (checkpoint.Config, battery.Options) {
+		return config(map[string]any{"vision_config": of, "vocab_size": 32000.0, "max_position_embeddings": 1024.0}),
+			battery.Options{Generates: true, Images: processor, Paths: allPaths}
 	}
-	var paths []string
-	for _, x := range p.Paths {
-		kind, _, _ := strings.Cut(x.Name, ":")
-		paths = append(paths, kind)
+	tiled, tiles := vision(map[string]any{"max_image_size": map[string]any{"longest_edge": 64.0}, "do_image_splitting": false},
+		map[string]any{"patch_size": 8.0, "hidden_size": 48.0})
+	patched, patches := vision(map[string]any{"patch_size": 14.0, "merge_size": 2.0, "min_pixels": 40000.0}, map[string]any{"hidden_size": 32.0, "depth": 3.0})
+	generates := battery.Options{Generates: true, Paths: allPaths}
+	wide, seen := everything()
+	wide["hidden_size"], wide["intermediate_size"], wide["mm_tokens_per_image"] = 4096.0, 11008.0, 256.0
+	talks := battery.Options{Generates: true, Text: true, Chat: "tools", Paths: allPaths}
+	var b strings.Builder
+	for _, m := range []struct {
+		name    string
+		config  checkpoint.Config
+		options battery.Options
+	}{
+		{"tiny Llama", config(nil), battery.Options{Generates: true, Text: true, Paths: allPaths}},
+		{"with everything", full, options},
+		{"large, with a window", config(map[string]any{"hidden_size": 4096.0, "intermediate_size": 11008.0, "num_hidden_layers": 32.0, "vocab_size": 32000.0,
+			"sliding_window": 1024.0}), generates},
+		{"large, more blocks are asked for", config(map[string]any{"hidden_size": 4096.0, "num_hidden_layers": 32.0}),
+			battery.Options{Generates: true, Paths: []string{"chunked:500"}, MaxLayers: 4, Budget: 4 * time.Minute, Bytes: 1 << 30}},
+		{"experts", config(map[string]any{"num_experts": 8.0, "num_experts_per_tok": 2.0, "moe_intermediate_size": 96.0, "first_k_dense_replace": 1.0,
+			"conv_L_cache": 3.0, "max_position_embeddings": 100.0}), generates},
+		{"an encoder that says little", checkpoint.Config{"dim": 32.0, "intermediate_size": 0.0, "n_layers": 2.0, "n_positions": 66.0, "pad_token_id": 1.0},
+			battery.Options{Paths: []string{"batch", "padding:right", "mask"}}},
+		{"an engine that wants positions after a prompt", config(map[string]any{"max_position_embeddings": 100.0}),
+			battery.Options{Generates: true, Ahead: battery.AheadOfMAX}},
+		{"tiles", tiled, tiles},
+		{"patches", patched, patches},
+		{"images beyond the budget, but for one", wide, seen},
+		{"texts of a token for each letter, longer than the model has positions for", config(map[string]any{"max_position_embeddings": 512.0}), talks},
+		{"texts of a token for a few letters", config(map[string]any{"vocab_size": 32000.0, "max_position_embeddings": 512.0}), talks},
+		{"roberta: positions are counted from behind the token of padding", config(map[string]any{"max_position_embeddings": 514.0, "pad_token_id": 1.0}),
+			battery.Options{Paths: []string{"batch", "padding:right", "lengths", "repeat", "mask"}}},
+		{"images without a processor, an engine with few paths", config(map[string]any{"max_position_embeddings": 64.0, "vision_config": map[string]any{}}),
+			battery.Options{Generates: true, Paths: []string{"lengths", "prefix"}}},
+		{"a template of turns alone", config(nil), battery.Options{Generates: true, Chat: "{{ messages }}"}},
+		{"a template with a system message", config(nil), battery.Options{Generates: true, Chat: "{% if role == 'system' %}"}},
+		{"a template that refuses one", config(nil),
+			battery.Options{Generates: true, Chat: "{% if role == 'system' %}{{ raise_exception('System role not supported') }}"}},
+	} {
+		p := battery.New(m.config, m.options)
+		fmt.Fprintf(&b, "%s: %d tokens, %s, %d blocks\n", m.name, p.Cost.Tokens, p.Cost, p.MaxLayers)
+		for _, c := range p.Cases {
+			first := []int{}
+			if c.TokenIDs != nil {
+				first = c.TokenIDs[0][:min(len(c.TokenIDs[0]), 6)]
+			}
+			said := ""
+			for _, m := range c.Messages {
+				said += " " + m.Role
+			}
+			fmt.Fprintf(&b, "  %s: %d steps, %d tokens, %.4g MB, %v %v %v%s, %d tools\n", c.Name, c.Steps, c.Cost.Tokens, float64(c.Cost.Bytes)/1e6,
+				c.Cost.Time.Round(time.Millisecond), first, c.Images, said, len(c.Tools))
+		}
+		for _, x := range p.Paths {
+			fmt.Fprintf(&b, "  %s: %d tokens, %.4g MB, %v\n", x.Name, x.Cost.Tokens, float64(x.Cost.Bytes)/1e6, x.Cost.Time.Round(time.Millisecond))
+		}
+		for _, text := range p.NotTried {
+			fmt.Fprintf(&b, "  not tried: %s\n", text)
+		}
 	}
-	assert.Equal(t, []string{"lengths", "batch", "padding", "repeat", "mask"}, paths)
-	assert.Empty(t, p.NotTried)
-}
-
-func TestNotTried(t *testing.T) {
-	p := battery.New(config(map[string]any{"max_position_embeddings": 64.0, "vision_config": map[string]any{}}), battery.Options{Generates: true, Paths: []string{"lengths", "prefix"}})
-	assert.Equal(t, []string{"images: the model's folder has no processor of them: give a case some", "the execution path decode: the engine has none", "the execution path chunked: the engine has none",
-		"the execution path turns: the engine has none",
-		"the execution path batch: the engine has none", "the execution path padding: the engine has none",
-		"the execution path prefix: no case is long enough", "the execution path repeat: the engine has none"}, p.NotTried)
+	toy.Kept(t, "plans.txt", b.String())
 }

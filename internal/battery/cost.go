@@ -1,6 +1,7 @@
 package battery
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -36,23 +37,13 @@ func megabytes(n int64) string {
 type size struct{ hidden, inner, layers, vocab, experts, active int }
 
 func sizeOf(c checkpoint.Config) size {
-	first := func(otherwise int, keys ...string) int {
-		if n, ok := c.Int(keys...); ok && n > 0 {
-			return n
-		}
-		return otherwise
-	}
-	s := size{hidden: c.Hidden()}
-	if s.hidden == 0 {
-		s.hidden = first(defaultVocab, "dim", "embed_dim", "model_dim", "embedding_size")
-	}
-	s.inner = first(defaultExpand*s.hidden, "intermediate_size", "ffn_dim", "n_inner", "d_ff", "ffn_hidden_size", "hidden_dim")
-	s.layers = first(1, "num_hidden_layers", "n_layer", "num_layers", "n_layers", "num_decoder_layers", "depth")
-	s.vocab = first(defaultVocab, "vocab_size")
-	s.experts, s.active = 1, 1
-	if n := first(0, "num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"); n > 0 {
-		s.experts, s.active = n, first(1, "num_experts_per_tok", "moe_top_k", "top_k_experts", "num_experts_per_token")
-		s.inner = first(s.inner, "moe_intermediate_size", "expert_ffn_hidden_size")
+	s := size{experts: 1, active: 1, vocab: cmp.Or(c.Size("vocab_size"), defaultVocab)}
+	s.hidden = cmp.Or(c.Hidden(), c.Size("dim", "embed_dim", "model_dim", "embedding_size"), defaultVocab)
+	s.inner = cmp.Or(c.Size("intermediate_size", "ffn_dim", "n_inner", "d_ff", "ffn_hidden_size", "hidden_dim"), defaultExpand*s.hidden)
+	s.layers = cmp.Or(c.Size("num_hidden_layers", "n_layer", "num_layers", "n_layers", "num_decoder_layers", "depth"), 1)
+	if n := c.Size("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"); n > 0 {
+		s.experts, s.active = n, cmp.Or(c.Size("num_experts_per_tok", "moe_top_k", "top_k_experts", "num_experts_per_token"), 1)
+		s.inner = cmp.Or(c.Size("moe_intermediate_size", "expert_ffn_hidden_size"), s.inner)
 	}
 	return s
 }

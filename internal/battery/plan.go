@@ -1,3 +1,7 @@
+// Package battery plans the inputs that a model is tried with where nobody chose any: token ids and
+// execution paths that cross every length at which it begins to compute something else, as far as a
+// budget of time and bytes goes, conversations where there is a chat template, and pictures where the
+// model takes images. What is left out is said. It reads settings alone: no weights.
 package battery
 
 import (
@@ -48,13 +52,8 @@ type Case struct {
 	seen []picture.Picture // Images
 }
 
-// ids are its token ids; nil of a text.
-func (c *Case) ids() []int {
-	if c.TokenIDs == nil {
-		return nil
-	}
-	return c.TokenIDs[0]
-}
+// ids are its token ids; none of a text.
+func (c *Case) ids() []int { return slices.Concat(c.TokenIDs...) }
 
 // Path is an execution path of the cases and what it is for.
 type Path struct {
@@ -117,16 +116,12 @@ type planner struct {
 func (p *planner) longest(layers int) (best Plan) {
 	for i, n := range p.lengths() {
 		plan := p.plan(n, layers)
-		if i > 0 && !p.affords(plan.Cost) {
+		if i > 0 && (plan.Cost.Time > p.options.Budget || plan.Cost.Bytes > p.options.Bytes) {
 			break
 		}
 		best = plan
 	}
 	return best
-}
-
-func (p *planner) affords(c Cost) bool {
-	return c.Time <= p.options.Budget && c.Bytes <= p.options.Bytes
 }
 
 // lengths are those that cross boundaries, the shortest first.
@@ -325,8 +320,7 @@ func (p *planner) paths(n, longest int) (out []Path) {
 		if x.Name == small && (p.options.Images == nil || chunk == imageChunk) || slices.ContainsFunc(out, func(o Path) bool { return o.Name == x.Name }) {
 			continue
 		}
-		kind, _, _ := strings.Cut(x.Name, ":")
-		if slices.Contains(p.options.Paths, kind) || slices.Contains(p.options.Paths, x.Name) {
+		if slices.Contains(p.options.Paths, kindOf(x.Name)) || slices.Contains(p.options.Paths, x.Name) {
 			out = append(out, x)
 		}
 	}
@@ -399,25 +393,24 @@ func (p *planner) notTried(plan Plan) (out []string) {
 	if p.config["vision_config"] != nil && p.options.Images == nil {
 		out = append(out, "images: the model's folder has no processor of them: give a case some")
 	}
-	for _, kind := range p.kinds() {
-		if !slices.ContainsFunc(plan.Paths, func(x Path) bool { k, _, _ := strings.Cut(x.Name, ":"); return k == kind }) {
-			out = append(out, "the execution path "+kind+": "+p.lacks(kind))
+	kinds := []string{dump.Lengths, dump.Batch, dump.Padding, dump.Repeat, dump.Mask}
+	if p.options.Generates {
+		kinds = []string{dump.Lengths, dump.Decode, dump.Chunked, dump.Turns, dump.Batch, dump.Padding, dump.Prefix, dump.Repeat}
+	}
+	for _, kind := range kinds {
+		why := "the engine has none"
+		if slices.ContainsFunc(p.options.Paths, func(name string) bool { return kindOf(name) == kind }) {
+			why = "no case is long enough"
+		}
+		if !slices.ContainsFunc(plan.Paths, func(x Path) bool { return kindOf(x.Name) == kind }) {
+			out = append(out, "the execution path "+kind+": "+why)
 		}
 	}
 	return out
 }
 
-// kinds are the kinds of execution paths that a model of the task has.
-func (p *planner) kinds() []string {
-	if p.options.Generates {
-		return []string{dump.Lengths, dump.Decode, dump.Chunked, dump.Turns, dump.Batch, dump.Padding, dump.Prefix, dump.Repeat}
-	}
-	return []string{dump.Lengths, dump.Batch, dump.Padding, dump.Repeat, dump.Mask}
-}
-
-func (p *planner) lacks(kind string) string {
-	if slices.ContainsFunc(p.options.Paths, func(name string) bool { k, _, _ := strings.Cut(name, ":"); return k == kind }) {
-		return "no case is long enough"
-	}
-	return "the engine has none"
+// kindOf is the kind of an execution path, without its numbers.
+func kindOf(name string) string {
+	kind, _, _ := strings.Cut(name, ":")
+	return kind
 }

@@ -1,7 +1,7 @@
-"""Measures the dequantisation of internal/quant beside numpy's, on one core, in one run.
+"""Measures the dequantisation of tensor/gguf and internal/checkpoint beside numpy's, on one core, in one run.
 
-Needs numpy and gguf. go test -c -o .bin/quant.test ./internal/quant, then
-python internal/bench/quant.py .bin/quant.test. Each figure is the best of many short runs, in GB/s
+Needs numpy and gguf. go test -c -o .bin/gguf.test ./tensor/gguf, go test -c -o .bin/checkpoint.test
+./internal/checkpoint, then python internal/bench/quant.py .bin/gguf.test .bin/checkpoint.test. Each figure is the best of many short runs, in GB/s
 of the output: what the machine can do where it is left alone.
 """
 
@@ -55,7 +55,7 @@ numpy = {f"Blocks/{k}": blocks(k) for k in ["q4_0", "q8_0", "q4_k", "q6_k", "q5_
 numpy |= {f"Affine/{b}bits-{n}": affine(b, d) for b in [4, 8] for n, d in [("f32", np.float32), ("f16", np.float16)]}
 print(f"{'':20}{'numpy':>8}{'Go':>8}  GB/s")
 for name, f in numpy.items():
-    args = [sys.argv[1], "-test.run=^$", f"-test.bench=^Benchmark{name.replace('/', '$/^')}$", "-test.benchtime=300x", "-test.count=20"]
+    args = [sys.argv[1 if name.startswith("Blocks") else 2], "-test.run=^$", f"-test.bench=^Benchmark{name.replace('/', '$/^')}$", "-test.benchtime=300x", "-test.count=20"]
     out = subprocess.run(args, capture_output=True, text=True, check=True, env=os.environ | {"GOMAXPROCS": "1"}).stdout
     go = max(float(v) for v in re.findall(r"([\d.]+) MB/s", out)) / 1e3
     base = best(f)

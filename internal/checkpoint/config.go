@@ -1,3 +1,22 @@
+// Package checkpoint opens the weights of a model by Hugging Face's names, a .gguf file's too, and reads its
+// config.json. Quantised weights are joined with their scales, zero points and the like, by their names and
+// by what config.json says, and become the weight that they stand for, whose elements are computed when they
+// are read.
+//
+//	format              parts of a module                                          becomes
+//	MLX affine          weight (U32), scales, biases                               weight
+//	MLX mxfp4, mxfp8    weight (U32), scales (U8)                                  weight
+//	MLX nvfp4           weight (U32), scales (U8), global_scale if there is one    weight
+//	GPTQ                qweight, qzeros, scales, g_idx                             weight
+//	AWQ                 qweight, qzeros, scales                                    weight
+//	FP8, int8           weight (F8 or I8), weight_scale or weight_scale_inv        weight
+//	compressed-tensors  weight_packed (I32), weight_scale, weight_shape, weight_zero_point, weight_g_idx
+//	NVFP4               weight_packed (U8), weight_scale, weight_global_scale      weight
+//	NVFP4 of ModelOpt   weight (U8), weight_scale, weight_scale_2                  weight
+//	MXFP4               weight_packed or weight (U8), weight_scale (U8)            weight
+//	MXFP4 of gpt-oss    NAME_blocks, NAME_scales                                   NAME
+//
+// What is not quantised stays as it is. Scales of activations (input_scale) stay, too.
 package checkpoint
 
 import (
@@ -50,25 +69,25 @@ var (
 	hiddenKeys = []string{"hidden_size", "n_embd", "d_model"}
 )
 
-// size is the number of a key, or 0 if the config does not say.
-func (c Config) size(keys ...string) int {
+// Size is the number that the first of the keys has that has one, or 0 if the config does not say.
+func (c Config) Size(keys ...string) int {
 	n, _ := c.Int(keys...)
 	return max(n, 0)
 }
 
 // Heads returns the number of attention heads, or 0 if the config does not say.
-func (c Config) Heads() int { return c.size(headKeys...) }
+func (c Config) Heads() int { return c.Size(headKeys...) }
 
 // KVHeads returns the number of heads of keys and values.
 func (c Config) KVHeads() int {
 	if _, ok := c.Int(kvKeys...); ok {
-		return c.size(kvKeys...)
+		return c.Size(kvKeys...)
 	}
 	return c.Heads()
 }
 
 // Hidden returns the width of the residual stream, or 0 if the config does not say.
-func (c Config) Hidden() int { return c.size(hiddenKeys...) }
+func (c Config) Hidden() int { return c.Size(hiddenKeys...) }
 
 // ReadConfig reads a config.json, as [Flat] has it.
 func ReadConfig(path string) (Config, error) {

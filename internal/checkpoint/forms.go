@@ -1,13 +1,11 @@
 package checkpoint
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/quant"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -83,19 +81,14 @@ func (m *module) lonely() {
 		if m.parts[c.part] == nil || slices.ContainsFunc(of, func(p string) bool { return m.parts[p] != nil }) {
 			continue
 		}
-		missing := of[0]
-		for _, is := range []func(p string) bool{
-			func(p string) bool { return m.anywhere[p] },
-			func(p string) bool { return m.others(m.full(p)) },
-		} {
-			if i := slices.IndexFunc(of, is); i >= 0 {
-				missing = of[i]
-			}
+		at := slices.IndexFunc(of, func(p string) bool { return m.others(m.full(p)) })
+		if at < 0 {
+			at = slices.IndexFunc(of, func(p string) bool { return m.anywhere[p] })
 		}
 		isSure := c.part == "qzeros" || strings.HasPrefix(c.part, "weight_") // no other tensor is called so
 		isMLX := m.parts["scales"] != nil && m.parts["biases"] != nil
 		if isSure || isMLX || m.config.file != "" || m.anywhere["qweight"] {
-			m.need(c.part, missing)
+			m.need(c.part, of[max(at, 0)])
 		}
 	}
 }
@@ -131,43 +124,6 @@ func (m *module) fits(part string, bits, in, groups int) {
 	}
 }
 
-func (m *module) gptq() *tensor.Tensor {
-	if m.anywhere["g_idx"] || m.config.ordered {
-		m.need("qweight", "g_idx")
-	}
-	z, s := m.parts["qzeros"], m.parts["scales"]
-	bits := m.config.usual().bits
-	if out := s.RowLen(); bits == 0 && out > 0 {
-		bits = z.RowLen() * 32 / out
-	}
-	bits = cmp.Or(bits, 4)
-	w := m.must(quant.GPTQ(m.parts["qweight"], z, s, m.parts["g_idx"], bits, !m.config.plain))
-	m.fits("scales", bits, w.RowLen(), s.Shape()[0])
-	return w
-}
-
-func (m *module) awq() *tensor.Tensor {
-	q, z, s := m.parts["qweight"], m.parts["qzeros"], m.parts["scales"]
-	usual := m.config.usual()
-	switch version := m.config.version; version {
-	case "", "gemm":
-		w := m.must(quant.AWQ(q, z, s))
-		m.fits("scales", 4, w.RowLen(), s.Shape()[0])
-		return w
-	case "gemv":
-		if usual.bits > 0 && usual.bits != 4 {
-			m.fail("qweight", "%s says %d bits, AWQ has 4", m.config.file, usual.bits)
-		}
-		if usual.group < 0 {
-			usual.group = 8 * q.RowLen()
-		}
-		return m.must(quant.AWQRows(q, z, s, usual.group))
-	default:
-		m.fail("qweight", "version %q of AWQ in %s: only gemm and gemv are read: %w", version, m.config.file, tensor.ErrUnsupported)
-		return nil
-	}
-}
-
 // isMLX tells codes of MLX from whole numbers.
 func (m *module) isMLX() bool {
 	return m.parts["scales"] != nil || m.parts["biases"] != nil || m.config.says(m.name, "mlx") || m.anywhere["biases"]
@@ -176,182 +132,6 @@ func (m *module) isMLX() bool {
 // isModelOpt tells codes of 4 bits from whole numbers.
 func (m *module) isModelOpt() bool {
 	return m.parts["weight_scale"] != nil || m.parts["weight_scale_2"] != nil || m.config.says(m.name, "modelopt", "compressed-tensors")
-}
-
-func (m *module) mlx() *tensor.Tensor {
-	w, s := m.parts["weight"], m.parts["scales"]
-	how := m.config.of(m.name)
-	if s.DType() == tensor.U8 {
-		return m.mlxFloat(how.mode)
-	}
-	m.need("weight", "biases")
-	if how.bits == 0 || how.group == 0 {
-		found := guesses(w, s, how)
-		if len(found) != 1 {
-			m.fail("weight", "%d words and %d scales a row fit (bits, group) %v: config.json "+
-				"beside the file would say which, in quantization", w.RowLen(), s.RowLen(), found)
-		}
-		how.bits, how.group = found[0][0], found[0][1]
-	}
-	return m.must(quant.Affine(w, s, m.parts["biases"], how.bits, how.group))
-}
-
-// guesses lists bits and groups with which codes and scales fit.
-func guesses(w, s *tensor.Tensor, how scheme) (out [][2]int) {
-	for _, bits := range quant.AffineBits[1:] {
-		for _, group := range []int{32, 64, 128} {
-			if w.RowLen()*32 == s.RowLen()*group*bits && (how.bits == 0 || how.bits == bits) &&
-				(how.group == 0 || how.group == group) {
-				out = append(out, [2]int{bits, group})
-			}
-		}
-	}
-	return out
-}
-
-// mlxFloat makes a weight of MLX's modes mxfp4, mxfp8 and nvfp4.
-func (m *module) mlxFloat(mode string) *tensor.Tensor {
-	w, s, g := m.parts["weight"], m.parts["scales"], m.parts["global_scale"]
-	if mode == "" || mode == "affine" {
-		mode = map[int]string{4 * s.RowLen(): "mxfp4", 2 * s.RowLen(): "nvfp4", 8 * s.RowLen(): "mxfp8"}[w.RowLen()] // words
-	}
-	switch mode {
-	case "mxfp4":
-		return m.must(quant.FP4(w, bytesAs(s, tensor.F8E8M0FNU), nil, false, 32))
-	case "mxfp8":
-		return m.must(quant.FP8Words(w, bytesAs(s, tensor.F8E8M0FNU), 32))
-	case "nvfp4":
-		if g != nil { // it is the largest number of 4 bits times the largest scale
-			if g.Len() != 1 || !g.DType().IsFloat() {
-				m.fail("global_scale", "it is %s, want one number", g)
-			}
-			g = m.must(tensor.Of([]float32{float32(g.At(0)) / (6 * 448)}, 1))
-		}
-		return m.must(quant.FP4(w, bytesAs(s, tensor.F8E4M3FN), g, false, 16))
-	}
-	m.fail("scales", "%s for %s in mode %q: want mxfp4, mxfp8 or nvfp4", s, w, mode)
-	return nil
-}
-
-// bytesAs reads bytes as small floats; what is none stays as it is.
-func bytesAs(t *tensor.Tensor, d tensor.DType) *tensor.Tensor {
-	if t.DType() != tensor.U8 {
-		return t
-	}
-	x, err := t.As(d)
-	if err != nil {
-		panic(err) // both have one byte
-	}
-	return x
-}
-
-// scaled makes a weight of numbers of 8 bits.
-func (m *module) scaled() *tensor.Tensor {
-	part, w, c := "weight_scale", m.parts["weight"], m.config
-	if m.parts[part] == nil && (m.parts["weight_scale_inv"] != nil || m.anywhere["weight_scale_inv"] || c.method == "fp8") {
-		part = "weight_scale_inv"
-	}
-	scale := m.parts[part]
-	if scale == nil {
-		if m.anywhere[part] || c.says(m.name, "fp8", "fbgemm_fp8", "compressed-tensors", "modelopt") {
-			m.need("weight", part)
-		}
-		return nil
-	}
-	if len(c.block) == 2 && scale.Len() == 1 && w.Len() > c.block[0]*c.block[1] {
-		m.fail(part, "one scale for %s, %s says blocks of %v", w, c.file, c.block)
-	}
-	if c.asymmetric {
-		m.need("weight", "weight_zero_point")
-	}
-	m.part = part
-	return m.must(quant.Scaled(w, bytesAs(scale, tensor.F8E8M0FNU), m.parts["weight_zero_point"], c.block))
-}
-
-// compressed makes a weight of compressed-tensors' packed codes, [out in], or of experts in one tensor, [experts
-// out in], as one matrix of all their outputs.
-func (m *module) compressed() *tensor.Tensor {
-	p, s, shape := m.parts["weight_packed"], m.parts["weight_scale"], m.parts["weight_shape"]
-	if m.config.asymmetric || m.config.file == "" && m.anywhere["weight_zero_point"] {
-		m.need("weight_packed", "weight_zero_point")
-	}
-	zero, group, axes := m.parts["weight_zero_point"], m.groups(), len(p.Shape())
-	experts := axes == 3 && len(s.Shape()) == 3 && zero == nil
-	if shape.Len() != axes || shape.DType().IsFloat() || axes != 2 && !experts {
-		m.fail("weight_shape", "it is %s for %s, want two whole numbers for a matrix", shape, p)
-	}
-	size := make([]int, axes)
-	for i := range size {
-		size[i] = int(shape.At(i))
-	}
-	in := size[axes-1]
-	if !slices.Equal(size[:axes-1], p.Shape()[:axes-1]) || in < 0 || in > p.RowLen()*32 {
-		m.fail("weight_shape", "it says %v, weight_packed has shape %s", size, tensor.FormatShape(p.Shape()))
-	}
-	if experts {
-		if group != nil {
-			m.fail("weight_g_idx", "of experts in one tensor it is not read: %w", tensor.ErrUnsupported)
-		}
-		m.part = "weight_scale"
-		p, s = m.must(p.Reshape(size[0]*size[1], p.RowLen())), m.must(s.Reshape(size[0]*size[1], s.RowLen()))
-		m.part = ""
-	}
-	bits := 4
-	if in > 0 {
-		bits = p.RowLen() * 32 / in
-	}
-	if c := m.config; len(c.schemes) == 1 && c.schemes[0].bits > 0 {
-		bits = c.schemes[0].bits
-	}
-	w := m.must(quant.Words(p, s, zero, group, bits, in))
-	m.fits("weight_scale", bits, in, s.RowLen())
-	return m.must(w.Reshape(size...))
-}
-
-// groups are those of the inputs; nil if they are not set, as −1.
-func (m *module) groups() *tensor.Tensor {
-	t := m.parts["weight_g_idx"]
-	if t == nil || t.Len() == 0 {
-		return nil
-	}
-	if t.DType().IsFloat() {
-		m.fail("weight_g_idx", "it is %s, want whole numbers", t.DType())
-	}
-	if t.At(0) == -1 {
-		return nil
-	}
-	return t
-}
-
-// nibbles makes a weight of floats of 4 bits, two a byte.
-func (m *module) nibbles() *tensor.Tensor {
-	codes := "weight_packed"
-	if m.parts[codes] == nil {
-		codes = "weight"
-	}
-	w, s := m.parts[codes], bytesAs(m.parts["weight_scale"], tensor.F8E8M0FNU)
-	if s.DType() == tensor.F8E8M0FNU {
-		return m.must(quant.FP4(w, s, nil, false, 32))
-	}
-	global, divide := "weight_global_scale", true
-	if codes == "weight" || m.parts[global] == nil && m.parts["weight_scale_2"] != nil {
-		global, divide = "weight_scale_2", false
-	}
-	m.need(codes, global)
-	return m.must(quant.FP4(w, s, m.parts[global], divide, 16))
-}
-
-// blocks makes a weight of gpt-oss, which has its outputs last.
-func (m *module) blocks() *tensor.Tensor {
-	b, s := m.parts["_blocks"], bytesAs(m.parts["_scales"], tensor.F8E8M0FNU)
-	shape := b.Shape()
-	n := len(shape)
-	if n < 3 || shape[n-1] != 16 {
-		m.fail("_blocks", "shape %s, want […  groups 16]", tensor.FormatShape(shape))
-	}
-	m.part = "_scales"
-	flat := m.must(b.Reshape(append(slices.Clone(shape[:n-2]), 16*shape[n-2])...))
-	return m.must(m.must(quant.FP4(flat, s, nil, false, 32)).Transpose())
 }
 
 // fail ends the making of a weight: with what is wrong with a part; "" is the module.
@@ -368,10 +148,22 @@ func (m *module) fail(part, msg string, args ...any) {
 	panic(fe)
 }
 
+// want is wrong unless ok, and wantOf fails.
+func (m *module) want(ok bool, msg string, args ...any) { m.wantOf(ok, m.part, msg, args...) }
+
+func (m *module) wantOf(ok bool, part, msg string, args ...any) {
+	if !ok {
+		m.fail(part, msg, args...)
+	}
+}
+
+// wrong is fail with what is wrong with the part that is looked at.
+func (m *module) wrong(msg string, args ...any) { m.fail(m.part, msg, args...) }
+
 // must returns a tensor that was made, or fails.
 func (m *module) must(t *tensor.Tensor, err error) *tensor.Tensor {
 	if err != nil {
-		m.fail(m.part, "%w", err)
+		m.wrong("%w", err)
 	}
 	return t
 }
@@ -386,5 +178,20 @@ func (m *module) need(beside string, parts ...string) {
 		default:
 			m.fail(p, "is missing: %s is there", m.full(beside))
 		}
+	}
+}
+
+// check requires the type of a part, its shape, −1 for any size and nothing for any shape, and that it lies in order.
+func (m *module) check(name string, t *tensor.Tensor, types []tensor.DType, shape ...int) {
+	switch {
+	case t == nil:
+		m.wrong("%s is missing", name)
+	case !slices.Contains(types, t.DType()):
+		m.wrong("%s is %s, want one of %v", name, t.DType(), types)
+	case shape != nil && !slices.EqualFunc(shape, t.Shape(), func(want, is int) bool { return want < 0 || want == is }):
+		m.wrong("%s has shape %s, want %v, −1 for any size", name, tensor.FormatShape(t.Shape()), shape)
+	}
+	if _, ok := t.Bytes(); !ok {
+		m.wrong("%s does not lie in order", name)
 	}
 }

@@ -30,7 +30,7 @@ type Mistake struct {
 type Message struct {
 	Role       string           `json:"role" yaml:"role"`
 	Content    string           `json:"content" yaml:"content,said"`
-	ToolCalls  []map[string]any `json:"tool_calls,omitempty" yaml:"tool_calls,calls"` // as OpenAI's API has them, but with arguments as an object
+	ToolCalls  []map[string]any `json:"tool_calls,omitempty" yaml:"tool_calls,call"` // as OpenAI's API has them, but with arguments as an object
 	ToolCallID string           `json:"tool_call_id,omitempty" yaml:"tool_call_id"`
 	Name       string           `json:"name,omitempty" yaml:"name"` // of the tool that answers
 }

@@ -177,7 +177,7 @@ func (j Job) expressions() (e expressions, err error) {
 type Case struct {
 	Name     string           `json:"name"`                            // also the name of its folder
 	Prompts  []string         `json:"prompts,omitempty" yaml:"prompt"` // several are a batch
-	Messages []dump.Message   `json:"messages,omitempty" yaml:"messages,messages"`
+	Messages []dump.Message   `json:"messages,omitempty" yaml:"messages"`
 	Tools    []map[string]any `json:"tools,omitempty" yaml:"tools"` // that the messages may call, as OpenAI's API has them
 	// ChatTemplate is a file; the tokenizer's own if empty.
 	ChatTemplate string  `json:"chat_template,omitempty" yaml:"chat_template,file"`

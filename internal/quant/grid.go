@@ -1,3 +1,5 @@
+// Package quant finds the grid of numbers on which a quantised weight lies: by what its file says, or by
+// its values alone.
 package quant
 
 import (

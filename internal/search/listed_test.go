@@ -15,7 +15,6 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/quant"
 	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
@@ -142,9 +141,14 @@ func gptq(t *testing.T) *tensor.Tensor {
 	for i := range groups {
 		groups[i] = int32(i % 4)
 	}
-	w, err := quant.GPTQ(toy.Of(t, words(64, 1), 8, 8), toy.Of(t, words(4, 2), 4, 1), toy.Of(t, scales, 4, 8), toy.Of(t, groups, 64), 4, false)
+	dir := t.TempDir()
+	config := `{"quantization_config": {"quant_method": "gptq", "bits": 4, "checkpoint_format": "gptq_v2"}}`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
+	w, _, err := checkpoint.Dequantise(dir, "", []tensor.Named{{Name: "qweight", Tensor: toy.Of(t, words(64, 1), 8, 8)},
+		{Name: "qzeros", Tensor: toy.Of(t, words(4, 2), 4, 1)}, {Name: "scales", Tensor: toy.Of(t, scales, 4, 8)},
+		{Name: "g_idx", Tensor: toy.Of(t, groups, 64)}})
 	require.NoError(t, err)
-	return w
+	return w[0].Tensor
 }
 
 // said writes what a search found.

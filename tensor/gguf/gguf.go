@@ -1,3 +1,22 @@
+// Package gguf reads the .gguf files of ggml and llama.cpp, versions 2 and 3. Quantised weights are
+// dequantised when they are read, with the results of gguf-py, bit for bit.
+//
+// All numbers are little-endian, unless the version is stored the other way round: then the numbers
+// of the file are big-endian, and only tensors that are not quantised can be read.
+//
+//	offset  type      meaning
+//	0       4 bytes   magic "GGUF"
+//	4       u32       version
+//	8       u64       number of tensors
+//	16      u64       number of keys
+//	24      key…      string, u32 type, value
+//	        tensor…   string, u32 rank, rank·u64 sizes (innermost first), u32 type, u64 offset of the blocks
+//	        bytes     blocks of the tensors, from the next multiple of general.alignment (32) on
+//
+// A string is a u64 and so many bytes. A value is a number, a bool of a byte, a string, or a list:
+// u32 type, u64 length, values. Blocks begin at multiples of the alignment and do not overlap.
+//
+// Metadata has the keys: numbers and bools as Go writes them, lists as "string[32000]".
 package gguf
 
 import (
@@ -5,7 +24,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/quant"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/internal/format"
 )
@@ -21,15 +39,6 @@ const (
 var plain = map[uint32]tensor.DType{
 	0: tensor.F32, 1: tensor.F16, 24: tensor.I8, 25: tensor.I16, 26: tensor.I32, 27: tensor.I64, 28: tensor.F64,
 	30: tensor.BF16,
-}
-
-// blocks are ggml's types whose elements are stored in blocks.
-var blocks = map[uint32]*quant.Block{
-	2: quant.Q4_0, 3: quant.Q4_1, 6: quant.Q5_0, 7: quant.Q5_1, 8: quant.Q8_0,
-	10: quant.Q2_K, 11: quant.Q3_K, 12: quant.Q4_K, 13: quant.Q5_K, 14: quant.Q6_K,
-	16: quant.IQ2_XXS, 17: quant.IQ2_XS, 18: quant.IQ3_XXS, 19: quant.IQ1_S, 20: quant.IQ4_NL, 21: quant.IQ3_S,
-	22: quant.IQ2_S, 23: quant.IQ4_XS, 29: quant.IQ1_M,
-	34: quant.TQ1_0, 35: quant.TQ2_0, 39: quant.MXFP4, 40: quant.NVFP4,
 }
 
 // Open maps a .gguf file. Its tensors come in the order of the file, with the outermost axis first.
@@ -49,9 +58,9 @@ type info struct {
 	shape  []int // outermost axis first
 	code   uint32
 	dtype  tensor.DType
-	block  *quant.Block // nil if the elements are stored one by one
-	size   int          // of the blocks or elements, in bytes
-	offset uint64       // from the start of all blocks
+	block  *block // nil if the elements are stored one by one
+	size   int    // of the blocks or elements, in bytes
+	offset uint64 // from the start of all blocks
 }
 
 func decode(f *tensor.File, data []byte) {
@@ -66,7 +75,7 @@ func decode(f *tensor.File, data []byte) {
 		spec := tensor.Spec{DType: t.dtype, Shape: t.shape, Data: data[from : from+uint64(t.size)],
 			BigEndian: r.big, Place: tensor.Place{File: f.Path, Offset: int64(from)}}
 		if t.block != nil {
-			spec.Packing = t.block.Packing()
+			spec.Packing = t.block.packing()
 		}
 		f.Tensors = append(f.Tensors, tensor.Named{Name: t.name, Tensor: format.Tensor(spec, t.at, t.name)})
 	}
@@ -84,7 +93,7 @@ func (t *info) resolve(big bool) {
 	case !ok:
 		fail(tensor.ErrUnsupported, "ggml type %d is unknown, or not dequantised by gguf-py either: write the file with another type", t.code)
 	case big:
-		fail(tensor.ErrUnsupported, "%s in a big-endian file: only types that are not quantised are read there", block.Name)
+		fail(tensor.ErrUnsupported, "%s in a big-endian file: only types that are not quantised are read there", block.name)
 	}
 	width := 1
 	if len(t.shape) > 0 {
@@ -92,12 +101,12 @@ func (t *info) resolve(big bool) {
 	}
 	n := format.NumBytes(tensor.U8, t.shape, t.at, t.name)
 	switch {
-	case width%block.Len != 0:
-		fail(tensor.ErrCorrupt, "rows of %d elements, want a multiple of %d: the block of %s", width, block.Len, block.Name)
-	case n/block.Len > math.MaxInt/block.Size:
+	case width%block.len != 0:
+		fail(tensor.ErrCorrupt, "rows of %d elements, want a multiple of %d: the block of %s", width, block.len, block.name)
+	case n/block.len > math.MaxInt/block.size:
 		fail(tensor.ErrCorrupt, "shape %s has more bytes than can be addressed", tensor.FormatShape(t.shape))
 	}
-	t.dtype, t.block, t.size = tensor.F32, block, n/block.Len*block.Size
+	t.dtype, t.block, t.size = tensor.F32, block, n/block.len*block.size
 }
 
 // checkLayout requires that all tensors lie in the file, aligned and apart.

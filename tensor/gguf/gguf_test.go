@@ -156,49 +156,45 @@ func one(code uint32, n, offset uint64, size int) []byte {
 func TestLayout(t *testing.T) {
 	v3, none, first := uint32(3), uint64(0), uint64(1)
 	tensortest.Check(t, gguf.Decode, []tensortest.Row{
-		{"plain", one(0, 4, 0, 16), nil, "", "the smallest file"},
-		{"blocks", one(2, 64, 0, 36), nil, "", "two blocks"},
-		{"later", one(0, 4, 32, 48), nil, "", "a hole is allowed"},
-		{"rest", one(0, 4, 0, 99), nil, "", "writers fill up"},
-		{"nothing", one(0, 0, 0, 0), nil, "", "no elements"},
-		{"no tensors", header(v3, none, none), nil, "", "a vocabulary"},
+		{"plain", one(0, 4, 0, 16), "the smallest file"},
+		{"blocks", one(2, 64, 0, 36), "two blocks"},
+		{"later", one(0, 4, 32, 48), "a hole is allowed"},
+		{"rest", one(0, 4, 0, 99), "writers fill up"},
+		{"nothing", one(0, 0, 0, 0), "no elements"},
+		{"no tensors", header(v3, none, none), "a vocabulary"},
 
-		{"empty", nil, tensor.ErrTruncated, "the magic", "what a full disk leaves"},
-		{"magic", []byte("PK\x03\x04 and so on, and on"), tensor.ErrCorrupt, "50 4b 03 04", "another file"},
-		{"version 1", header(uint32(1), none, none), tensor.ErrUnsupported, "version 1, only 2 and 3", "too old"},
-		{"version 4", header(uint32(4), none, none), tensor.ErrUnsupported, "version 4, only 2 and 3", "too new"},
-		{"tensors", header(v3, uint64(1)<<60, none), tensor.ErrTruncated, "the file ends after 0", "too many"},
-		{"keys", header(v3, none, uint64(1)<<60), tensor.ErrTruncated, "the file ends after 0", "too many"},
-		{"short", one(0, 4, 0, 15), tensor.ErrTruncated, "16 bytes from byte 64 on, the file has 79", "a byte less"},
-		{"far", one(0, 4, 1<<63, 16), tensor.ErrTruncated, "the file has 80", "must not wrap"},
-		{"odd offset", one(0, 4, 8, 32), tensor.ErrCorrupt, "multiple of 32", "llama.cpp refuses it, too"},
-		{"half a block", one(2, 33, 0, 36), tensor.ErrCorrupt, "multiple of 32: the block of q4_0", "no such row"},
-		{"a block of one", header(v3, first, none, "x", uint32(0), uint32(2), none, make([]byte, 64)), tensor.ErrCorrupt, "rows of 1 elements", "a number alone"},
-		{"huge blocks", one(8, 1<<63-64, 0, 36), tensor.ErrCorrupt, "more bytes than can be addressed", "must not wrap"},
-		{"negative", one(0, 1<<63, 0, 36), tensor.ErrCorrupt, "axis 0 has size", "does not fit an integer"},
-		{"q8_1", one(9, 32, 0, 40), tensor.ErrUnsupported, "ggml type 9", "known, but not dequantised"},
-		{"rank 65", header(v3, first, none, "x", uint32(65), make([]byte, 8*65+12)), tensor.ErrCorrupt, "65 axes", "bounded"},
-		{"twice", header(v3, uint64(2), none, "x", uint32(0), v3-3, none, "x", uint32(0), uint32(0), none,
-			make([]byte, 99)), tensor.ErrCorrupt, `"x" is there twice`, "which one counts?"},
-		{"overlap", append(header(v3, uint64(2), none, "x", uint32(0), uint32(0), none, "y", uint32(0), uint32(0), none),
-			make([]byte, 99)...), tensor.ErrCorrupt, `overlaps "x"`, "llama.cpp refuses it, too"},
-		{"key twice", header(v3, none, uint64(2), "k", uint32(0), []byte{1}, "k", uint32(0), []byte{1}), tensor.ErrCorrupt,
-			`"k" is there twice`, "which one counts?"},
-		{"value not utf-8", header(v3, none, first, "k", uint32(8), "\xff"), tensor.ErrCorrupt, "UTF-8", "text"},
-		{"kind", header(v3, none, first, "k", uint32(13), []byte{1}), tensor.ErrCorrupt, "unknown type 13", "odd"},
-		{"bool", header(v3, none, first, "k", uint32(7), []byte{2}), tensor.ErrCorrupt, "a bool of 2", "damaged"},
-		{"list", header(v3, none, first, "k", uint32(9), uint32(0), uint64(1)<<63), tensor.ErrTruncated, "a list of 9223372036854775808 u8s", ""},
-		{"list of strings", header(v3, none, first, "k", uint32(9), uint32(8), uint64(1)<<63), tensor.ErrTruncated,
-			"a number of 8 bytes", "ends with the file"},
-		{"list of lists", header(v3, none, first, "k", uint32(9), uint32(9), first, uint32(9), first, uint32(9), first,
-			uint32(9), first, uint32(9), first), tensor.ErrCorrupt, "within 4 lists", "bounded"},
-		{"alignment 48", header(v3, none, first, "general.alignment", uint32(4), uint32(48)), tensor.ErrCorrupt,
-			"power of two", "ggml refuses it, too"},
-		{"alignment text", header(v3, none, first, "general.alignment", uint32(8), "32"), tensor.ErrCorrupt,
-			"as u32", "ggml refuses it, too"},
+		{"empty", nil, "what a full disk leaves"},
+		{"magic", []byte("PK\x03\x04 and so on, and on"), "another file"},
+		{"version 1", header(uint32(1), none, none), "too old"},
+		{"version 4", header(uint32(4), none, none), "too new"},
+		{"tensors", header(v3, uint64(1)<<60, none), "too many"},
+		{"keys", header(v3, none, uint64(1)<<60), "too many"},
+		{"short", one(0, 4, 0, 15), "a byte less"},
+		{"far", one(0, 4, 1<<63, 16), "must not wrap"},
+		{"odd offset", one(0, 4, 8, 32), "llama.cpp refuses it, too"},
+		{"half a block", one(2, 33, 0, 36), "no such row"},
+		{"a block of one", header(v3, first, none, "x", uint32(0), uint32(2), none, make([]byte, 64)), "a number alone"},
+		{"huge blocks", one(8, 1<<63-64, 0, 36), "must not wrap"},
+		{"negative", one(0, 1<<63, 0, 36), "does not fit an integer"},
+		{"q8_1", one(9, 32, 0, 40), "known, but not dequantised"},
+		{"rank 65", header(v3, first, none, "x", uint32(65), make([]byte, 8*65+12)), "bounded"},
+		{"twice", header(v3, uint64(2), none, "x", uint32(0), v3-3, none, "x", uint32(0), uint32(0), none, make([]byte, 99)),
+			"which one counts?"},
+		{"overlap", append(header(v3, uint64(2), none, "x", uint32(0), uint32(0), none, "y", uint32(0), uint32(0), none), make([]byte, 99)...),
+			"llama.cpp refuses it, too"},
+		{"key twice", header(v3, none, uint64(2), "k", uint32(0), []byte{1}, "k", uint32(0), []byte{1}), "which one counts?"},
+		{"value not utf-8", header(v3, none, first, "k", uint32(8), "\xff"), "text"},
+		{"kind", header(v3, none, first, "k", uint32(13), []byte{1}), "odd"},
+		{"bool", header(v3, none, first, "k", uint32(7), []byte{2}), "damaged"},
+		{"list", header(v3, none, first, "k", uint32(9), uint32(0), uint64(1)<<63), "a list of 9223372036854775808 u8s"},
+		{"list of strings", header(v3, none, first, "k", uint32(9), uint32(8), uint64(1)<<63), "ends with the file"},
+		{"list of lists", header(v3, none, first, "k", uint32(9), uint32(9), first, uint32(9), first, uint32(9), first, uint32(9), first, uint32(9), first),
+			"bounded"},
+		{"alignment 48", header(v3, none, first, "general.alignment", uint32(4), uint32(48)), "ggml refuses it, too"},
+		{"alignment text", header(v3, none, first, "general.alignment", uint32(8), "32"), "ggml refuses it, too"},
 		{"big blocks", append([]byte("GGUF\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00"+
-			"\x00\x00\x00\x00\x00\x00\x00\x01x\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x20\x00\x00\x00\x02"),
-			make([]byte, 99)...), tensor.ErrUnsupported, "big-endian", "blocks are not swapped"},
+			"\x00\x00\x00\x00\x00\x00\x00\x01x\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x20\x00\x00\x00\x02"), make([]byte, 99)...),
+			"blocks are not swapped"},
 	})
 }
 
@@ -208,6 +204,31 @@ func TestDamage(t *testing.T) {
 	last := slices.Index(data[len(data)-64:], 0x44) + len(data) - 64 // 4.0, the last element, ends here
 	tensortest.Truncated(t, gguf.Decode, data[:last+1])
 	tensortest.Flipped(t, gguf.Decode, data, 0, len(data)-192)
+}
+
+// BenchmarkBlocks dequantises 2^16 elements. The speed is that of the output.
+func BenchmarkBlocks(b *testing.B) {
+	const n = 1 << 16
+	for _, k := range []struct {
+		name            string
+		code            uint32
+		elements, bytes int // of a block
+	}{{"q4_0", 2, 32, 18}, {"q8_0", 8, 32, 34}, {"q4_k", 12, 256, 144}, {"q6_k", 14, 256, 210}, {"q5_k", 13, 256, 176},
+		{"iq4_nl", 20, 32, 18}, {"iq2_xs", 17, 256, 74}} {
+		b.Run(k.name, func(b *testing.B) {
+			data := one(k.code, n, 0, n/k.elements*k.bytes)
+			for i := range data[64:] {
+				data[64+i] = byte(i*7 + i>>8)
+			}
+			f, err := gguf.Decode("x", data)
+			require.NoError(b, err)
+			dst := make([]float32, n)
+			b.SetBytes(4 * n)
+			for b.Loop() {
+				f.Tensors[0].Float32s(dst, 0)
+			}
+		})
+	}
 }
 
 func FuzzDecode(f *testing.F) {

@@ -28,6 +28,13 @@ func (r *reader) fail(class error, msg string, args ...any) {
 	format.Fail(class, int64(r.at), r.member, msg, args...)
 }
 
+// want fails unless ok.
+func (r *reader) want(ok bool, class error, msg string, args ...any) {
+	if !ok {
+		r.fail(class, msg, args...)
+	}
+}
+
 // take returns the next n bytes.
 func (r *reader) take(n uint64, what string) []byte {
 	if left := uint64(len(r.data) - r.at); n > left {
@@ -54,9 +61,7 @@ func (r *reader) u64() uint64 { return r.uint(8) }
 // name reads a string that has to be UTF-8.
 func (r *reader) name(what string) string {
 	b := r.take(r.u64(), what)
-	if !utf8.Valid(b) {
-		r.fail(tensor.ErrCorrupt, "%s %.40q is not UTF-8", what, b)
-	}
+	r.want(utf8.Valid(b), tensor.ErrCorrupt, "%s %.40q is not UTF-8", what, b)
 	return string(b)
 }
 
@@ -93,9 +98,8 @@ func (r *reader) metadata(n uint64) map[string]string {
 		out[key] = r.value(kind, 0)
 		if key == alignKey {
 			a, err := strconv.ParseUint(out[key], 10, 32)
-			if err != nil || kinds[kind] != "u32" || a == 0 || a&(a-1) != 0 {
-				r.fail(tensor.ErrCorrupt, "an alignment of %s, want a power of two as u32", out[key])
-			}
+			r.want(err == nil && kinds[kind] == "u32" && a != 0 && a&(a-1) == 0, tensor.ErrCorrupt,
+				"an alignment of %s, want a power of two as u32", out[key])
 			r.alignment = a
 		}
 		r.member = ""
@@ -111,9 +115,7 @@ var sizes = []uint64{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8}
 
 // value reads a value, as text: numbers and bools as Go writes them, of a list what it is of and its length.
 func (r *reader) value(kind uint32, depth int) string {
-	if kind >= uint32(len(kinds)) {
-		r.fail(tensor.ErrCorrupt, "unknown type %d of a value", kind)
-	}
+	r.want(kind < uint32(len(kinds)), tensor.ErrCorrupt, "unknown type %d of a value", kind)
 	switch kinds[kind] {
 	case "string":
 		b := r.take(r.u64(), "a string")
@@ -134,9 +136,7 @@ func (r *reader) value(kind uint32, depth int) string {
 	case "f64":
 		return strconv.FormatFloat(math.Float64frombits(u), 'g', -1, 64)
 	case "bool":
-		if u > 1 {
-			r.fail(tensor.ErrCorrupt, "a bool of %d, want 0 or 1", u)
-		}
+		r.want(u <= 1, tensor.ErrCorrupt, "a bool of %d, want 0 or 1", u)
 		return strconv.FormatBool(u == 1)
 	}
 	return strconv.FormatUint(u, 10)
@@ -144,9 +144,8 @@ func (r *reader) value(kind uint32, depth int) string {
 
 func (r *reader) list(depth int) string {
 	kind, n := r.u32(), r.u64()
-	if kind >= uint32(len(kinds)) || depth >= maxNested {
-		r.fail(tensor.ErrCorrupt, "a list of type %d within %d lists", kind, depth)
-	}
+	r.want(kind < uint32(len(kinds)) && depth < maxNested, tensor.ErrCorrupt,
+		"a list of type %d within %d lists", kind, depth)
 	if size := sizes[kind]; size == 0 {
 		for range n {
 			r.value(kind, depth+1)
@@ -165,20 +164,14 @@ func (r *reader) infos(n uint64) (out []info) {
 	for range n {
 		t := info{at: int64(r.at), name: r.name("a name")}
 		r.member = t.name
-		if seen[t.name] {
-			r.fail(tensor.ErrCorrupt, "the tensor %q is there twice", t.name)
-		}
+		r.want(!seen[t.name], tensor.ErrCorrupt, "the tensor %q is there twice", t.name)
 		seen[t.name] = true
 		rank := r.u32()
-		if rank > tensor.MaxRank {
-			r.fail(tensor.ErrCorrupt, "%d axes, at most %d are read", rank, tensor.MaxRank)
-		}
+		r.want(rank <= tensor.MaxRank, tensor.ErrCorrupt, "%d axes, at most %d are read", rank, tensor.MaxRank)
 		t.shape = make([]int, rank)
 		for a := range t.shape {
 			d := r.u64()
-			if d > math.MaxInt {
-				r.fail(tensor.ErrCorrupt, "axis %d has size %d", a, d)
-			}
+			r.want(d <= math.MaxInt, tensor.ErrCorrupt, "axis %d has size %d", a, d)
 			t.shape[len(t.shape)-1-a] = int(d)
 		}
 		t.code, t.offset = r.u32(), r.u64()

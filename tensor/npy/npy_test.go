@@ -94,76 +94,52 @@ func dict(descr, order, shape string) string {
 func TestHeaders(t *testing.T) {
 	good := dict("'<f4'", "False", "(2,)")
 	tensortest.Check(t, npy.Decode, []tensortest.Row{
-		{"plain", array(good, 8), nil, "", "the shortest form"},
-		{"other order", array("{'shape': (2,), 'descr': '<f4', 'fortran_order': False}", 8), nil, "",
-			"a dict has no order"},
-		{"native", array(dict("'=f4'", "False", "(2,)"), 8), nil, "",
-			"numpy takes it for little-endian on all that it runs on"},
-		{"python 2", array(dict("'<f4'", "False", "(2L, 1L)"), 8), nil, "", "numpy on Python 2 wrote long integers"},
-		{"two axes without comma", array(dict("'<f4'", "False", "(2, 1)"), 8), nil, "", "what numpy writes"},
-		{"question mark", array(dict("'|?'", "False", "(2,)"), 2), nil, "", "another name of bool"},
-		{"empty", nil, tensor.ErrTruncated, "within the header", "what a full disk leaves"},
-		{"pickle", []byte("\x80\x04K\x01."), tensor.ErrCorrupt, "a .npy file with",
-			"np.load would want allow_pickle"},
-		{"version 4", []byte("\x93NUMPY\x04\x00\x00\x00\x00\x00\x00"), tensor.ErrUnsupported, "version 4.0", "unknown"},
-		{"huge header", []byte("\x93NUMPY\x02\x00\xff\xff\xff\xff{}"), tensor.ErrTruncated, "a header of",
-			"must not wrap"},
-		{"no dict", array("[]", 0), tensor.ErrCorrupt, `instead of '{'`, "Python, but no dict"},
-		{"code", array("{'descr': __import__('os'), ", 0), tensor.ErrCorrupt, "instead of a string",
-			"nothing is evaluated"},
-		{"escape", array(dict(`'<f\x34'`, "False", "(2,)"), 8), tensor.ErrCorrupt, "instead of",
-			"two readers could disagree about it"},
-		{"text after the header", array(good+"x", 8), tensor.ErrCorrupt, "after the header",
-			"the header is longer than the dict"},
-		{"missing key", array("{'descr': '<f4', 'shape': (2,)}", 8), tensor.ErrCorrupt, "want the keys",
-			"numpy refuses it too"},
-		{"unknown key", array("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}", 8), tensor.ErrCorrupt,
-			`"x"`, "numpy refuses it too"},
-		{"key twice", array("{'descr': '<f4', 'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", 8),
-			tensor.ErrCorrupt, "twice", "which of the two?"},
-		{"order 0", array(dict("'<f4'", "0", "(2,)"), 8), tensor.ErrCorrupt, "want True or False",
-			"numpy refuses it too"},
-		{"not a tuple", array(dict("'<f4'", "False", "(2)"), 8), tensor.ErrCorrupt, "not a tuple",
-			"in Python that is the number 2"},
-		{"negative", array(dict("'<f4'", "False", "(-2, -1)"), 8), tensor.ErrCorrupt, `"-2"`, "the product would fit"},
-		{"overflow", array(dict("'<f4'", "False", "(4294967296, 4294967296)"), 0), tensor.ErrCorrupt, "",
-			"the product wraps to 0"},
+		{"plain", array(good, 8), "the shortest form"},
+		{"other order", array("{'shape': (2,), 'descr': '<f4', 'fortran_order': False}", 8), "a dict has no order"},
+		{"native", array(dict("'=f4'", "False", "(2,)"), 8), "numpy takes it for little-endian on all that it runs on"},
+		{"python 2", array(dict("'<f4'", "False", "(2L, 1L)"), 8), "numpy on Python 2 wrote long integers"},
+		{"two axes without comma", array(dict("'<f4'", "False", "(2, 1)"), 8), "what numpy writes"},
+		{"question mark", array(dict("'|?'", "False", "(2,)"), 2), "another name of bool"},
+		{"empty", nil, "what a full disk leaves"},
+		{"pickle", []byte("\x80\x04K\x01."), "np.load would want allow_pickle"},
+		{"version 4", []byte("\x93NUMPY\x04\x00\x00\x00\x00\x00\x00"), "unknown"},
+		{"huge header", []byte("\x93NUMPY\x02\x00\xff\xff\xff\xff{}"), "must not wrap"},
+		{"no dict", array("[]", 0), "Python, but no dict"},
+		{"code", array("{'descr': __import__('os'), ", 0), "nothing is evaluated"},
+		{"escape", array(dict(`'<f\x34'`, "False", "(2,)"), 8), "two readers could disagree about it"},
+		{"text after the header", array(good+"x", 8), "the header is longer than the dict"},
+		{"missing key", array("{'descr': '<f4', 'shape': (2,)}", 8), "numpy refuses it too"},
+		{"unknown key", array("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}", 8), "numpy refuses it too"},
+		{"key twice", array("{'descr': '<f4', 'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", 8), "which of the two?"},
+		{"order 0", array(dict("'<f4'", "0", "(2,)"), 8), "numpy refuses it too"},
+		{"not a tuple", array(dict("'<f4'", "False", "(2)"), 8), "in Python that is the number 2"},
+		{"negative", array(dict("'<f4'", "False", "(-2, -1)"), 8), "the product would fit"},
+		{"overflow", array(dict("'<f4'", "False", "(4294967296, 4294967296)"), 0), "the product wraps to 0"},
 		{"overflow in an empty array", array(dict("'<f4'", "True", "(4611686018427387904, 4611686018427387904, 0)"), 0),
-			nil, "", "strides must not wrap"},
-		{"digits", array(dict("'<f4'", "False", "("+strings.Repeat("9", 40)+",)"), 0), tensor.ErrCorrupt,
-			"continues with", "does not fit an integer"},
-		{"axes", array(dict("'<f4'", "False", "("+strings.Repeat("1,", 65)+")"), 4), tensor.ErrCorrupt, "at most 64",
-			"bounded"},
-		{"short", array(good, 7), tensor.ErrTruncated, "takes 8 bytes, the file has 7", "the error names both sizes"},
-		{"long", array(good, 9), tensor.ErrCorrupt, "1 more follow", "something else was written here"},
-		{"V1", array(dict("'|V1'", "False", "(2,)"), 2), tensor.ErrUnsupported, "which one is unknown",
-			"there are eight such types"},
-		{"unknown descr", array(dict("'<x4'", "False", "(2,)"), 8), tensor.ErrUnsupported, "is no bool",
-			"numpy has no such type"},
-		{"16 bytes", array(dict("'<i16'", "False", "(2,)"), 32), tensor.ErrUnsupported, "is no bool",
-			"not a type of this package"},
+			"strides must not wrap"},
+		{"digits", array(dict("'<f4'", "False", "("+strings.Repeat("9", 40)+",)"), 0), "does not fit an integer"},
+		{"axes", array(dict("'<f4'", "False", "("+strings.Repeat("1,", 65)+")"), 4), "bounded"},
+		{"short", array(good, 7), "the error names both sizes"},
+		{"long", array(good, 9), "something else was written here"},
+		{"V1", array(dict("'|V1'", "False", "(2,)"), 2), "there are eight such types"},
+		{"unknown descr", array(dict("'<x4'", "False", "(2,)"), 8), "numpy has no such type"},
+		{"16 bytes", array(dict("'<i16'", "False", "(2,)"), 32), "not a type of this package"},
 	})
 }
 
+// What is refused, and how, is in testdata/TestRefusedByName.want.
 func TestRefusedByName(t *testing.T) {
-	for file, text := range map[string]string{
-		"struct.npy":     "structured dtype",
-		"complex.npy":    `descr "<c8" is no`,
-		"longdouble.npy": "of at most 64 bits",
-		"text.npy":       "descr",
-		"bytes.npy":      "descr",
-		"object.npy":     `descr "|O" is no`,
-		"date.npy":       "dates as int64",
-		"void.npy":       "descr",
-		"two.npy":        "second array follows",
-		"bzip2.npz":      "compression method 12",
-		"member.npz":     `"wrong.npy": `,
-	} {
-		_, err := npy.Open("testdata/bad-" + file)
-		require.ErrorIs(t, err, tensor.ErrUnsupported, file)
-		require.ErrorContains(t, err, text, file)
+	files, err := filepath.Glob("testdata/bad-*")
+	require.NoError(t, err)
+	all := ""
+	for _, path := range files {
+		path = filepath.ToSlash(path)
+		_, err := npy.Open(path)
+		require.ErrorIs(t, err, tensor.ErrUnsupported, path)
+		all += err.Error() + "\n"
 	}
-	_, err := npy.OpenAs("testdata/float8_e4m3fn.npy", tensor.F16)
+	tensortest.Said(t, all)
+	_, err = npy.OpenAs("testdata/float8_e4m3fn.npy", tensor.F16)
 	require.ErrorIs(t, err, tensor.ErrUnsupported)
 }
 
@@ -204,22 +180,16 @@ func TestArchives(t *testing.T) {
 	x := array(dict("'<f4'", "False", "(1000,)"), 4000)
 	lie := func(h *zip.FileHeader, change func(h *zip.FileHeader)) *zip.FileHeader { change(h); return h }
 	tensortest.Check(t, npy.Decode, []tensortest.Row{
-		{"both", archive(t, stored("a.npy", x), deflated(t, "b.npy", x)), nil, "", "both kinds in one archive"},
-		{"folder", archive(t, stored("d/", nil), stored("d/a.npy", x)), nil, "",
-			"zip tools write entries of folders"},
-		{"other member", archive(t, stored("a.npy", x), stored("data.pkl", x)), tensor.ErrUnsupported,
-			`"data.pkl": want members`, "a .pt file under the wrong name"},
-		{"name", archive(t, stored("\xff.npy", x)), tensor.ErrCorrupt, "UTF-8", "names are compared as text"},
-		{"bad member", archive(t, stored("a.npy", x[:20])), tensor.ErrTruncated, `"a.npy": byte `,
-			"the member and the place in the archive"},
-		{"bytes after the array", archive(t, deflated(t, "a.npy", append(x[:len(x):len(x)], 0))),
-			tensor.ErrCorrupt, "1 more follow", "something else was written here"},
-		{"empty member", archive(t, stored("a.npy", nil)), tensor.ErrTruncated, "within the header", "nothing but a name"},
-		{"checksum", archive(t, lie(deflated(t, "a.npy", x), func(h *zip.FileHeader) { h.CRC32++ })),
-			tensor.ErrCorrupt, "checksum", "inflated bytes are verified"},
-		{"not deflate", archive(t, lie(deflated(t, "a.npy", x),
-			func(h *zip.FileHeader) { h.Comment = strings.Repeat("\xff", len(h.Comment)) })), tensor.ErrCorrupt,
-			"inflate", "garbage"},
+		{"both", archive(t, stored("a.npy", x), deflated(t, "b.npy", x)), "both kinds in one archive"},
+		{"folder", archive(t, stored("d/", nil), stored("d/a.npy", x)), "zip tools write entries of folders"},
+		{"other member", archive(t, stored("a.npy", x), stored("data.pkl", x)), "a .pt file under the wrong name"},
+		{"name", archive(t, stored("\xff.npy", x)), "names are compared as text"},
+		{"bad member", archive(t, stored("a.npy", x[:20])), "the member and the place in the archive"},
+		{"bytes after the array", archive(t, deflated(t, "a.npy", append(x[:len(x):len(x)], 0))), "something else was written here"},
+		{"empty member", archive(t, stored("a.npy", nil)), "nothing but a name"},
+		{"checksum", archive(t, lie(deflated(t, "a.npy", x), func(h *zip.FileHeader) { h.CRC32++ })), "inflated bytes are verified"},
+		{"not deflate", archive(t, lie(deflated(t, "a.npy", x), func(h *zip.FileHeader) { h.Comment = strings.Repeat("\xff", len(h.Comment)) })),
+			"garbage"},
 	})
 }
 

@@ -1,3 +1,6 @@
+// Package raw reads files without a header, such as those that Modular MAX writes in the print
+// style BINARY: the elements of one tensor, little-endian and in row-major order. A [Spec] says
+// their type and shape.
 package raw
 
 import (
@@ -102,9 +105,7 @@ const name = "raw"
 
 func (s Spec) decode(f *tensor.File, data []byte) {
 	shape, err := s.resolve(len(data))
-	if err != nil {
-		format.Fail(tensor.ErrCorrupt, -1, "", "%v", err)
-	}
+	format.Want(err == nil, tensor.ErrCorrupt, -1, "", "%v", err)
 	t := format.Tensor(tensor.Spec{DType: s.DType, Shape: shape, Data: data, Place: tensor.Place{File: f.Path}}, -1, "")
 	f.Tensors = []tensor.Named{{Tensor: t}}
 }

@@ -34,8 +34,7 @@ type (
 type flattener struct {
 	file  *tensor.File
 	src   source
-	path  []string
-	odd   int // how many keys on the path are neither string nor integer
+	path  []string // of the value that is walked
 	seen  map[string]bool
 	bytes int // of names
 	steps int // left to go
@@ -45,84 +44,63 @@ type flattener struct {
 // made.
 func flatten(f *tensor.File, root any, values int, src source) {
 	w := &flattener{file: f, src: src, seen: map[string]bool{}, steps: min(maxShared*values, maxValues)}
-	w.walk(root)
-	if len(f.Tensors) == 0 {
-		format.Fail(tensor.ErrUnsupported, -1, "", "the file holds no tensor, but %s", describe(root))
-	}
+	w.walk(root, true)
+	format.Want(len(f.Tensors) > 0, tensor.ErrUnsupported, -1, "",
+		"the file holds no tensor, but %s", describe(root))
 }
 
-func (w *flattener) walk(v any) {
+// walk adds the tensors in a value; it is not named in a set, or below a key that is neither string nor integer. Values
+// without tensors cost nothing but a step.
+func (w *flattener) walk(v any, named bool) {
 	if w.steps--; w.steps < 0 {
 		w.fail(tensor.ErrUnsupported, -1, "containers that are shared, or a container that contains itself, unfold to a tree that is too large: save each tensor once")
 	}
 	switch v := v.(type) {
 	case *dense:
-		w.add(v)
+		w.add(v, named)
 	case *storage:
 		w.fail(tensor.ErrUnsupported, -1, "this is a storage without shape: save the tensor")
 	case tuple:
-		w.items(v)
+		w.items(v, named)
 	case *list:
-		if v.set {
-			w.odd++
-		}
-		w.items(v.items)
-		if v.set {
-			w.odd--
-		}
+		w.items(v.items, named && !v.set)
 	case *dict:
 		for i := 0; i < len(v.items); i += 2 {
-			w.item(v.items[i], v.items[i+1])
+			key, isText := v.items[i].(string)
+			if !isText {
+				_, isText = v.items[i].(int64)
+				key = describe(v.items[i]).String()
+			}
+			w.into(key, v.items[i+1], named && isText)
 		}
 	}
 }
 
-func (w *flattener) items(items []any) {
+func (w *flattener) items(items []any, named bool) {
 	for i, e := range items {
-		w.into(strconv.Itoa(i), e)
+		w.into(strconv.Itoa(i), e, named)
 	}
 }
 
-func (w *flattener) item(key, value any) {
-	switch k := key.(type) {
-	case string:
-		w.into(k, value)
-	case int64:
-		w.into(strconv.FormatInt(k, 10), value)
-	default:
-		w.odd++
-		w.into(describe(key), value)
-		w.odd--
-	}
-}
-
-// into walks a value that has a key. Values without tensors cost nothing but a step.
-func (w *flattener) into(key string, value any) {
-	switch value.(type) {
-	case tuple, *list, *dict:
-		if len(w.path) >= maxDepth {
-			w.fail(tensor.ErrUnsupported, -1, "containers are nested deeper than %d", maxDepth)
-		}
-	case *dense, *storage:
-	default:
-		w.steps--
-		return
+// into walks a value that has a key.
+func (w *flattener) into(key string, value any, named bool) {
+	if len(w.path) > maxDepth {
+		w.fail(tensor.ErrUnsupported, -1, "containers are nested deeper than %d", maxDepth)
 	}
 	w.path = append(w.path, key)
-	w.walk(value)
+	w.walk(value, named)
 	w.path = w.path[:len(w.path)-1]
 }
 
-func (w *flattener) add(d *dense) {
+func (w *flattener) add(d *dense, named bool) {
 	for _, p := range w.path {
 		w.bytes += len(p) + 1
 	}
-	if w.bytes > maxNames || len(w.file.Tensors) >= maxTensors {
-		format.Fail(tensor.ErrUnsupported, -1, "", "the file has more than %d tensors or %d bytes of names", maxTensors, maxNames)
-	}
+	format.Want(w.bytes <= maxNames && len(w.file.Tensors) < maxTensors, tensor.ErrUnsupported, -1, "",
+		"the file has more than %d tensors or %d bytes of names", maxTensors, maxNames)
 	name := strings.Join(w.path, ".")
 	switch {
-	case w.odd > 0:
+	case !named:
 		w.fail(tensor.ErrUnsupported, -1, "the tensor is in a set, or has a key that is neither string nor integer: it has no name")
 	case w.seen[name]:
 		w.fail(tensor.ErrCorrupt, -1, "two tensors have this name")

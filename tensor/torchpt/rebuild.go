@@ -136,9 +136,7 @@ func (u *unpickler) global(module, name string) {
 // flat files, None.
 func (u *unpickler) persistent(v any) any {
 	id, _ := v.(tuple)
-	if len(id) != 5 && len(id) != 6 {
-		u.corrupt("a persistent id is %s, want a tuple of 5 or 6", describe(v))
-	}
+	u.want(len(id) == 5 || len(id) == 6, "a persistent id is %s, want a tuple of 5 or 6", describe(v))
 	kind, _ := id[0].(string)
 	cls, _ := id[1].(class)
 	key, isKey := id[2].(string)
@@ -149,9 +147,8 @@ func (u *unpickler) persistent(v any) any {
 			"location and number of elements",
 			describe(id[0]), describe(id[1]), describe(id[2]), describe(id[3]), describe(id[4]))
 	}
-	if location == "meta" {
-		u.unsupported("storage %.40q is on the meta device and has no values: save it after it was computed", key)
-	}
+	u.supports(location != "meta",
+		"storage %.40q is on the meta device and has no values: save it after it was computed", key)
 	s := &storage{key: key, dtype: cls.elem, numel: numel}
 	if first, ok := u.storages[key]; ok && numel > 0 && first.numel > 0 &&
 		(first.numel != numel || first.dtype != cls.elem) {
@@ -196,9 +193,8 @@ func rebuild(typed bool) function {
 
 // arguments requires from least to most arguments.
 func (u *unpickler) arguments(of string, args tuple, least, most int) {
-	if len(args) < least || len(args) > most {
-		u.corrupt("%s has %d arguments, want %d to %d", of, len(args), least, most)
-	}
+	u.want(len(args) >= least && len(args) <= most,
+		"%s has %d arguments, want %d to %d", of, len(args), least, most)
 }
 
 func asInts(v any) ([]int, bool) {
@@ -236,9 +232,7 @@ func (u *unpickler) metadata(args tuple) {
 func rebuildParameter(u *unpickler, args tuple) any {
 	u.arguments("_rebuild_parameter", args, 3, 4)
 	t, ok := args[0].(*dense)
-	if !ok {
-		u.corrupt("a parameter is made of %s, want a tensor", describe(args[0]))
-	}
+	u.want(ok, "a parameter is made of %s, want a tensor", describe(args[0]))
 	return t
 }
 
@@ -258,25 +252,19 @@ func rebuildPlain(u *unpickler, args tuple) any {
 			describe(args[0]), describe(args[1]), describe(args[2]))
 	}
 	t, ok := f(u, inner).(*dense)
-	if !ok {
-		u.corrupt("a tensor with attributes is made by a function that makes no tensor")
-	}
+	u.want(ok, "a tensor with attributes is made by a function that makes no tensor")
 	return t
 }
 
 func makeOrderedDict(u *unpickler, args tuple) any {
-	if len(args) > 0 {
-		u.unsupported("an OrderedDict of Python 2: load the file with torch and save it again")
-	}
+	u.supports(len(args) == 0, "an OrderedDict of Python 2: load the file with torch and save it again")
 	return &dict{}
 }
 
 func makeSize(u *unpickler, args tuple) any {
 	u.arguments("torch.Size", args, 1, 1)
 	t, ok := args[0].(tuple)
-	if !ok {
-		u.corrupt("torch.Size is made of %s, want a tuple", describe(args[0]))
-	}
+	u.want(ok, "torch.Size is made of %s, want a tuple", describe(args[0]))
 	return t
 }
 
@@ -285,9 +273,7 @@ func makeSet(u *unpickler, args tuple) any {
 	s := &list{set: true}
 	if len(args) == 1 {
 		l, ok := args[0].(*list)
-		if !ok {
-			u.corrupt("a set is made of %s, want a list", describe(args[0]))
-		}
+		u.want(ok, "a set is made of %s, want a list", describe(args[0]))
 		s.items = l.items
 	}
 	return s

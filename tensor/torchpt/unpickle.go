@@ -62,165 +62,119 @@ func (u *unpickler) run() any {
 		op := byte(u.uint(1))
 		if op == '.' {
 			v := u.pop()
-			if len(u.stack) > 0 || len(u.marks) > 0 {
-				u.corrupt("the pickle ends with %d values left over", len(u.stack)+len(u.marks))
-			}
+			u.want(len(u.stack) == 0 && len(u.marks) == 0,
+				"the pickle ends with %d values left over", len(u.stack)+len(u.marks))
 			return v
 		}
-		if !u.stepStack(op) && !u.stepScalar(op) && !u.stepContainer(op) && !u.stepObject(op) {
-			u.corrupt("opcode %#02x is not one that torch.save writes", op)
-		}
+		u.want(opcodes[op] != nil, "opcode %#02x is not one that torch.save writes", op)
+		opcodes[op](u)
 	}
 }
 
-// stepStack runs an opcode that frames the stream or moves the stack, and reports whether op is one
-// of these.
-func (u *unpickler) stepStack(op byte) bool {
-	switch op {
-	case 0x80: // PROTO
-		if v := u.uint(1); v < 2 || v > 5 {
-			u.unsupported("pickle protocol %d: save with pickle_protocol=2", v)
-		}
-	case 0x95: // FRAME
-		if n := u.uint(8); n > uint64(len(u.src)-u.pos) {
-			u.fail(tensor.ErrTruncated, "a frame of %d bytes, but %d are left", n, len(u.src)-u.pos)
-		}
-	case '(': // MARK
-		if len(u.marks) >= maxDepth {
-			u.unsupported("the pickle is nested deeper than %d", maxDepth)
-		}
-		u.marks = append(u.marks, len(u.stack))
-	case '0': // POP
-		if n := len(u.marks); n > 0 && u.marks[n-1] == len(u.stack) {
-			u.marks = u.marks[:n-1]
-			return true
-		}
+// opcodes are those that torch.save writes.
+var opcodes = [256]func(u *unpickler){
+	// That frame the stream or move the stack.
+	0x80: (*unpickler).protocol,                             // PROTO
+	0x95: (*unpickler).frame,                                // FRAME
+	'(':  (*unpickler).mark,                                 // MARK
+	'0':  (*unpickler).drop,                                 // POP
+	'1':  func(u *unpickler) { u.popMark() },                // POP_MARK
+	'q':  func(u *unpickler) { u.put(uint32(u.uint(1))) },   // BINPUT
+	'r':  func(u *unpickler) { u.put(uint32(u.uint(4))) },   // LONG_BINPUT
+	0x94: func(u *unpickler) { u.put(uint32(len(u.memo))) }, // MEMOIZE
+	'h':  func(u *unpickler) { u.get(uint32(u.uint(1))) },   // BINGET
+	'j':  func(u *unpickler) { u.get(uint32(u.uint(4))) },   // LONG_BINGET
+
+	// Values that are in the stream.
+	'N':  func(u *unpickler) { u.push(nil) },                        // NONE
+	0x88: func(u *unpickler) { u.push(true) },                       // NEWTRUE
+	0x89: func(u *unpickler) { u.push(false) },                      // NEWFALSE
+	'J':  func(u *unpickler) { u.push(int64(int32(u.uint(4)))) },    // BININT
+	'K':  func(u *unpickler) { u.push(int64(u.uint(1))) },           // BININT1
+	'M':  func(u *unpickler) { u.push(int64(u.uint(2))) },           // BININT2
+	0x8a: func(u *unpickler) { u.push(integer(u.take(u.uint(1)))) }, // LONG1
+	0x8b: func(u *unpickler) { u.push(integer(u.take(u.uint(4)))) }, // LONG4
+	0x8c: func(u *unpickler) { u.push(string(u.take(u.uint(1)))) },  // SHORT_BINUNICODE
+	'U':  func(u *unpickler) { u.push(string(u.take(u.uint(1)))) },  // SHORT_BINSTRING
+	'X':  func(u *unpickler) { u.push(string(u.take(u.uint(4)))) },  // BINUNICODE
+	'T':  func(u *unpickler) { u.push(string(u.take(u.uint(4)))) },  // BINSTRING
+	0x8d: func(u *unpickler) { u.push(string(u.take(u.uint(8)))) },  // BINUNICODE8
+	'G':  func(u *unpickler) { u.pass(8) },                          // BINFLOAT
+	'C':  func(u *unpickler) { u.pass(u.uint(1)) },                  // SHORT_BINBYTES
+	'B':  func(u *unpickler) { u.pass(u.uint(4)) },                  // BINBYTES
+	0x8e: func(u *unpickler) { u.pass(u.uint(8)) },                  // BINBYTES8
+	0x96: func(u *unpickler) { u.pass(u.uint(8)) },                  // BYTEARRAY8
+
+	// Tuples, lists, sets and dicts, and what fills them.
+	')':  func(u *unpickler) { u.push(tuple(nil)) },               // EMPTY_TUPLE
+	0x85: func(u *unpickler) { u.push(tuple(u.popN(1))) },         // TUPLE1
+	0x86: func(u *unpickler) { u.push(tuple(u.popN(2))) },         // TUPLE2
+	0x87: func(u *unpickler) { u.push(tuple(u.popN(3))) },         // TUPLE3
+	't':  func(u *unpickler) { u.push(tuple(u.popMark())) },       // TUPLE
+	']':  func(u *unpickler) { u.push(&list{}) },                  // EMPTY_LIST
+	0x8f: func(u *unpickler) { u.push(&list{set: true}) },         // EMPTY_SET
+	0x91: func(u *unpickler) { u.push(&list{u.popMark(), true}) }, // FROZENSET
+	'a':  func(u *unpickler) { u.extend(u.popN(1), false) },       // APPEND
+	'e':  func(u *unpickler) { u.extend(u.popMark(), false) },     // APPENDS
+	0x90: func(u *unpickler) { u.extend(u.popMark(), true) },      // ADDITEMS
+	'}':  func(u *unpickler) { u.push(&dict{}) },                  // EMPTY_DICT
+	's':  func(u *unpickler) { u.setItems(u.popN(2)) },            // SETITEM
+	'u':  func(u *unpickler) { u.setItems(u.popMark()) },          // SETITEMS
+
+	// Globals, calls, and objects from outside the stream.
+	'c':  func(u *unpickler) { u.global(u.line(), u.line()) },  // GLOBAL
+	0x93: (*unpickler).stackGlobal,                             // STACK_GLOBAL
+	'R':  (*unpickler).reduce,                                  // REDUCE
+	'b':  (*unpickler).build,                                   // BUILD
+	'Q':  func(u *unpickler) { u.push(u.persistent(u.pop())) }, // BINPERSID
+}
+
+func (u *unpickler) protocol() {
+	if v := u.uint(1); v < 2 || v > 5 {
+		u.unsupported("pickle protocol %d: save with pickle_protocol=2", v)
+	}
+}
+
+func (u *unpickler) frame() {
+	if n := u.uint(8); n > uint64(len(u.src)-u.pos) {
+		u.fail(tensor.ErrTruncated, "a frame of %d bytes, but %d are left", n, len(u.src)-u.pos)
+	}
+}
+
+func (u *unpickler) mark() {
+	u.supports(len(u.marks) < maxDepth, "the pickle is nested deeper than %d", maxDepth)
+	u.marks = append(u.marks, len(u.stack))
+}
+
+// drop pops a value, or a mark above all values.
+func (u *unpickler) drop() {
+	if n := len(u.marks); n > 0 && u.marks[n-1] == len(u.stack) {
+		u.marks = u.marks[:n-1]
+	} else {
 		u.pop()
-	case '1': // POP_MARK
-		u.popMark()
-	case 'q': // BINPUT
-		u.put(uint32(u.uint(1)))
-	case 'r': // LONG_BINPUT
-		u.put(uint32(u.uint(4)))
-	case 0x94: // MEMOIZE
-		u.put(uint32(len(u.memo)))
-	case 'h': // BINGET
-		u.get(uint32(u.uint(1)))
-	case 'j': // LONG_BINGET
-		u.get(uint32(u.uint(4)))
-	default:
-		return false
 	}
-	return true
 }
 
-// stepScalar pushes a value that is in the stream.
-func (u *unpickler) stepScalar(op byte) bool {
-	switch op {
-	case 'N': // NONE
-		u.push(nil)
-	case 0x88: // NEWTRUE
-		u.push(true)
-	case 0x89: // NEWFALSE
-		u.push(false)
-	case 'J': // BININT
-		u.push(int64(int32(u.uint(4))))
-	case 'K': // BININT1
-		u.push(int64(u.uint(1)))
-	case 'M': // BININT2
-		u.push(int64(u.uint(2)))
-	case 0x8a: // LONG1
-		u.push(integer(u.take(u.uint(1))))
-	case 0x8b: // LONG4
-		u.push(integer(u.take(u.uint(4))))
-	case 'G': // BINFLOAT
-		u.take(8)
-		u.push(leaf{})
-	case 0x8c, 'U': // SHORT_BINUNICODE, SHORT_BINSTRING
-		u.push(string(u.take(u.uint(1))))
-	case 'X', 'T': // BINUNICODE, BINSTRING
-		u.push(string(u.take(u.uint(4))))
-	case 0x8d: // BINUNICODE8
-		u.push(string(u.take(u.uint(8))))
-	case 'C': // SHORT_BINBYTES
-		u.take(u.uint(1))
-		u.push(leaf{})
-	case 'B': // BINBYTES
-		u.take(u.uint(4))
-		u.push(leaf{})
-	case 0x8e, 0x96: // BINBYTES8, BYTEARRAY8
-		u.take(u.uint(8))
-		u.push(leaf{})
-	default:
-		return false
+// build drops the state of an OrderedDict, such as the _metadata of a state dict, which has no tensors.
+func (u *unpickler) build() {
+	u.pop()
+	if _, ok := u.top().(*dict); !ok {
+		u.corrupt("state for %s, want it for an OrderedDict only", describe(u.top()))
 	}
-	return true
 }
 
-// stepContainer makes or fills a tuple, list, set or dict.
-func (u *unpickler) stepContainer(op byte) bool {
-	switch op {
-	case ')': // EMPTY_TUPLE
-		u.push(tuple(nil))
-	case 0x85, 0x86, 0x87: // TUPLE1, TUPLE2, TUPLE3
-		u.push(tuple(u.popN(int(op-0x85) + 1)))
-	case 't': // TUPLE
-		u.push(tuple(u.popMark()))
-	case ']': // EMPTY_LIST
-		u.push(&list{})
-	case 0x8f: // EMPTY_SET
-		u.push(&list{set: true})
-	case 0x91: // FROZENSET
-		u.push(&list{set: true, items: u.popMark()})
-	case 'a': // APPEND
-		u.extend(u.popN(1), false)
-	case 'e': // APPENDS
-		u.extend(u.popMark(), false)
-	case 0x90: // ADDITEMS
-		u.extend(u.popMark(), true)
-	case '}': // EMPTY_DICT
-		u.push(&dict{})
-	case 's': // SETITEM
-		u.setItems(u.popN(2))
-	case 'u': // SETITEMS
-		u.setItems(u.popMark())
-	default:
-		return false
-	}
-	return true
-}
-
-// stepObject pushes or calls a global, or pushes an object from outside the stream.
-func (u *unpickler) stepObject(op byte) bool {
-	switch op {
-	case 'c': // GLOBAL
-		module := u.line()
-		u.global(module, u.line())
-	case 0x93: // STACK_GLOBAL
-		u.stackGlobal()
-	case 'R': // REDUCE
-		u.reduce()
-	case 'b': // BUILD
-		// The state of an OrderedDict, such as the _metadata of a state dict, has no tensors.
-		u.pop()
-		if _, ok := u.top().(*dict); !ok {
-			u.corrupt("state for %s, want it for an OrderedDict only", describe(u.top()))
-		}
-	case 'Q': // BINPERSID
-		u.push(u.persistent(u.pop()))
-	default:
-		return false
-	}
-	return true
+// pass pushes a value of n bytes that is ignored.
+func (u *unpickler) pass(n uint64) {
+	u.take(n)
+	u.push(leaf{})
 }
 
 func (u *unpickler) stackGlobal() {
 	args := u.popN(2)
 	module, isString := args[0].(string)
 	name, isString2 := args[1].(string)
-	if !isString || !isString2 {
-		u.corrupt("the name of a global is %s and %s, want two strings", describe(args[0]), describe(args[1]))
-	}
+	u.want(isString && isString2,
+		"the name of a global is %s and %s, want two strings", describe(args[0]), describe(args[1]))
 	u.global(module, name)
 }
 
@@ -228,9 +182,8 @@ func (u *unpickler) reduce() {
 	v := u.popN(2)
 	f, isFunction := v[0].(function)
 	args, isTuple := v[1].(tuple)
-	if !isFunction || !isTuple {
-		u.corrupt("a call of %s with %s, want a function and a tuple of arguments", describe(v[0]), describe(v[1]))
-	}
+	u.want(isFunction && isTuple,
+		"a call of %s with %s, want a function and a tuple of arguments", describe(v[0]), describe(v[1]))
 	u.push(f(u, args))
 }
 
@@ -290,17 +243,14 @@ func (u *unpickler) cut(at int) []any {
 
 func (u *unpickler) extend(items []any, set bool) {
 	l, ok := u.top().(*list)
-	if !ok || l.set != set {
-		u.corrupt("items for %s, want a list", describe(u.top()))
-	}
+	u.want(ok && l.set == set, "items for %s, want a list", describe(u.top()))
 	l.items = append(l.items, items...)
 }
 
 func (u *unpickler) setItems(items []any) {
 	d, ok := u.top().(*dict)
-	if !ok || len(items)%2 != 0 {
-		u.corrupt("%d keys and values for %s, want pairs for a dict", len(items), describe(u.top()))
-	}
+	u.want(ok && len(items)%2 == 0,
+		"%d keys and values for %s, want pairs for a dict", len(items), describe(u.top()))
 	d.items = append(d.items, items...)
 }
 
@@ -369,6 +319,19 @@ func asInt(v any) (int, bool) {
 	return int(n), true
 }
 
+// want and supports fail unless ok.
+func (u *unpickler) want(ok bool, msg string, args ...any) {
+	if !ok {
+		u.corrupt(msg, args...)
+	}
+}
+
+func (u *unpickler) supports(ok bool, msg string, args ...any) {
+	if !ok {
+		u.unsupported(msg, args...)
+	}
+}
+
 func (u *unpickler) corrupt(msg string, args ...any)     { u.fail(tensor.ErrCorrupt, msg, args...) }
 func (u *unpickler) unsupported(msg string, args ...any) { u.fail(tensor.ErrUnsupported, msg, args...) }
 
@@ -380,9 +343,13 @@ func (u *unpickler) fail(class error, msg string, args ...any) {
 	format.Fail(class, u.offset+int64(u.at), u.member, msg, args...)
 }
 
-// describe describes a value for a message.
-func describe(v any) string {
-	switch v := v.(type) {
+// described is a value as messages have it.
+type described struct{ value any }
+
+func describe(v any) described { return described{v} }
+
+func (d described) String() string {
+	switch v := d.value.(type) {
 	case nil:
 		return "None"
 	case int64:

@@ -20,6 +20,13 @@ func Fail(class error, offset int64, member, msg string, args ...any) {
 	panic(&tensor.FormatError{Offset: offset, Member: member, Msg: fmt.Sprintf(msg, args...), Err: class})
 }
 
+// Want is [Fail] unless ok.
+func Want(ok bool, class error, offset int64, member, msg string, args ...any) {
+	if !ok {
+		Fail(class, offset, member, msg, args...)
+	}
+}
+
 // Open opens a file and decodes it. name is the name of the format. Every error is a [*tensor.FormatError].
 func Open(name, path string, decode Decoder) (f *tensor.File, err error) {
 	m, err := mapfile.Open(path)
@@ -52,9 +59,8 @@ func Decode(name, file string, data []byte, decode Decoder) (f *tensor.File, err
 			panic(r)
 		}
 	}()
-	if bytes.HasPrefix(data, lfsPrefix) {
-		Fail(tensor.ErrLFSPointer, 0, "", "this is a git-lfs pointer, not the file: run git lfs pull")
-	}
+	Want(!bytes.HasPrefix(data, lfsPrefix), tensor.ErrLFSPointer, 0, "",
+		"this is a git-lfs pointer, not the file: run git lfs pull")
 	f = &tensor.File{Path: file}
 	decode(f, data)
 	return f, nil
@@ -63,18 +69,14 @@ func Decode(name, file string, data []byte, decode Decoder) (f *tensor.File, err
 // Tensor returns the tensor of a description; a wrong one is an error at a place in the file.
 func Tensor(s tensor.Spec, offset int64, member string) *tensor.Tensor {
 	t, err := tensor.FromSpec(s)
-	if err != nil {
-		Fail(tensor.ErrCorrupt, offset, member, "%v", err)
-	}
+	Want(err == nil, tensor.ErrCorrupt, offset, member, "%v", err)
 	return t
 }
 
 // NumBytes is [tensor.NumBytes]; an impossible shape is an error at a place in the file.
 func NumBytes(d tensor.DType, shape []int, offset int64, member string) int {
 	n, err := tensor.NumBytes(d, shape)
-	if err != nil {
-		Fail(tensor.ErrCorrupt, offset, member, "%v", err)
-	}
+	Want(err == nil, tensor.ErrCorrupt, offset, member, "%v", err)
 	return n
 }
 

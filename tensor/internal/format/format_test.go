@@ -1,7 +1,11 @@
 package format_test
 
 import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -75,4 +79,94 @@ func TestErrors(t *testing.T) {
 		})
 	}
 	assert.PanicsWithValue(t, "a bug", func() { _, _ = format.Decode("fmt", "f", nil, func(*tensor.File, []byte) { panic("a bug") }) })
+}
+
+// deflated compresses bytes; a stream that is not closed lacks its end.
+func deflated(t *testing.T, b []byte, isClosed bool) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, flate.BestCompression)
+	require.NoError(t, err)
+	_, err = w.Write(b)
+	require.NoError(t, err)
+	require.NoError(t, w.Flush())
+	if isClosed {
+		require.NoError(t, w.Close())
+	}
+	return out.Bytes()
+}
+
+func TestZip(t *testing.T) {
+	text := bytes.Repeat([]byte("goparity "), 50)
+	sum := crc32.ChecksumIEEE(text)
+	packed, open := deflated(t, text, true), deflated(t, text, false)
+	n, small := uint64(len(text)), uint64(len(packed))
+	const store, deflate = zip.Store, zip.Deflate
+	as := func(method uint16, sum uint32, compressed, size uint64) zip.FileHeader {
+		return zip.FileHeader{Name: "m", Method: method, CRC32: sum, CompressedSize64: compressed, UncompressedSize64: size,
+			Extra: []byte{1, 0, 2, 0, 5, 6}, Comment: "a comment"}
+	}
+	for _, c := range []struct {
+		header zip.FileHeader
+		data   []byte
+		change func(b []byte) []byte // of the archive; nil for none
+		times  int                   // the member is there once more
+		class  error                 // nil for a good one
+		says   string
+		reason string
+	}{
+		{as(store, sum, n, n), text, nil, 0, nil, "", "stored, up to the index of the archive"},
+		{as(deflate, sum, small, n), packed, nil, 0, nil, "", "compressed"},
+		{as(deflate, 0, small, n), packed, nil, 0, nil, "", "without a checksum"},
+		{as(deflate, sum+1, small, n), packed, nil, 0, tensor.ErrCorrupt, "the checksum of the content", "another checksum"},
+		{as(deflate, 0, small, n+1), packed, nil, 0, tensor.ErrCorrupt, "promises 451 bytes, but there are 450", "too few"},
+		{as(deflate, 0, small, n-1), packed, nil, 0, tensor.ErrCorrupt, "more than the 449 bytes", "too many"},
+		{as(deflate, sum, uint64(len(open)), n), open, nil, 0, tensor.ErrCorrupt, "inflate: unexpected EOF", "a stream without its end"},
+		{as(deflate, 0, small, 1032*(small+1)), packed, nil, 0, tensor.ErrCorrupt, "the index promises", "as much as deflate can reach"},
+		{as(deflate, 0, small, 1032*(small+1)+1), packed, nil, 0, tensor.ErrCorrupt, "cannot inflate to", "more than that"},
+		{as(deflate, 0, 1<<20, 1<<29+1), make([]byte, 1<<20), nil, 1, tensor.ErrUnsupported, "more than 1073741824 bytes", "two are together too large"},
+		{as(deflate, 0, small, 1<<30+1), packed, nil, 0, tensor.ErrUnsupported, "save them without compression", "too large"},
+		{as(store, 0, n+1, n+1), text, nil, 0, tensor.ErrTruncated, "the member has 451 bytes", "it reaches into the index"},
+		{as(store, 0, n, n+1), text, nil, 0, tensor.ErrCorrupt, "byte 37: stored without compression, but with two sizes: 450 and 451", "stored with two sizes"},
+		{as(12, 0, n, n), text, nil, 0, tensor.ErrUnsupported, "compression method 12", "another compression"},
+		{as(store, sum, n, n), text, nil, 1, tensor.ErrCorrupt, "two members of this name", "twice"},
+		{as(store, sum, n, n), text, func(b []byte) []byte { return b[:len(b)-7] }, 0, tensor.ErrTruncated, "it was cut off", "a part of an archive"},
+		{as(store, sum, n, n), text, func(b []byte) []byte { b[0]++; return b }, 0, tensor.ErrCorrupt, "there is no header", "damaged in front"},
+		{as(store, sum, n, n), text, func(b []byte) []byte { b[bytes.Index(b, []byte("PK\x01\x02"))+8] |= 1; return b }, 0,
+			tensor.ErrUnsupported, "encrypted", "with a password"},
+	} {
+		var archive bytes.Buffer
+		w := zip.NewWriter(&archive)
+		for range c.times + 1 {
+			h := c.header
+			m, err := w.CreateRaw(&h)
+			require.NoError(t, err, c.reason)
+			_, err = m.Write(c.data)
+			require.NoError(t, err)
+		}
+		require.NoError(t, w.Close())
+		data := archive.Bytes()
+		if c.change != nil {
+			data = c.change(data)
+		}
+		_, err := format.Decode("zip", "x.zip", data, func(_ *tensor.File, data []byte) {
+			for _, m := range format.Zip(data) {
+				content, at := m.Content()
+				assert.Equal(t, text, content, c.reason)
+				assert.Equal(t, len(content), m.Size)
+				assert.Equal(t, c.data, data[m.Offset:][:len(c.data)], c.reason)
+				if want := m.Offset; c.header.Method == store {
+					assert.Equal(t, want, at, c.reason)
+				} else {
+					assert.Equal(t, int64(-1), at, c.reason)
+				}
+			}
+		})
+		if c.class == nil {
+			require.NoError(t, err, c.reason)
+			continue
+		}
+		require.ErrorIs(t, err, c.class, c.reason)
+		assert.ErrorContains(t, err, c.says, c.reason)
+	}
 }

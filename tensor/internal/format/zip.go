@@ -46,16 +46,12 @@ func Zip(data []byte) (out []*Member) {
 	names, left := map[string]bool{}, limit
 	for _, f := range z.File {
 		if f.Method == zip.Deflate {
-			if f.UncompressedSize64 > left {
-				Fail(tensor.ErrUnsupported, -1, f.Name,
-					"the compressed members up to this one have more than %d bytes: save them without compression", limit)
-			}
+			Want(f.UncompressedSize64 <= left, tensor.ErrUnsupported, -1, f.Name,
+				"the compressed members up to this one have more than %d bytes: save them without compression", limit)
 			left -= f.UncompressedSize64
 		}
 		m := newMember(f, data[:max(0, end)])
-		if names[m.Name] {
-			Fail(tensor.ErrCorrupt, m.Offset, m.Name, "the archive has two members of this name")
-		}
+		Want(!names[m.Name], tensor.ErrCorrupt, m.Offset, m.Name, "the archive has two members of this name")
 		names[m.Name] = true
 		out = append(out, m)
 	}
@@ -70,9 +66,8 @@ func newMember(f *zip.File, data []byte) *Member {
 		Fail(tensor.ErrUnsupported, -1, f.Name, "compression method %d is not supported, only 0 (stored) and 8 (deflate)", f.Method)
 	}
 	at, err := f.DataOffset()
-	if err != nil {
-		Fail(tensor.ErrCorrupt, -1, f.Name, "there is no header where the index of the archive says: %v", err)
-	}
+	Want(err == nil, tensor.ErrCorrupt, -1, f.Name,
+		"there is no header where the index of the archive says: %v", err)
 	n, size := f.CompressedSize64, f.UncompressedSize64
 	m := &Member{Name: f.Name, Offset: at, deflated: f.Method == zip.Deflate, sum: f.CRC32}
 	switch {
@@ -104,9 +99,8 @@ func (m *Member) inflate() []byte {
 	z := flate.NewReader(bytes.NewReader(m.Raw))
 	b := make([]byte, m.Size)
 	n, err := io.ReadFull(z, b)
-	if err != nil {
-		Fail(tensor.ErrCorrupt, m.Offset, m.Name, "inflate: the index promises %d bytes, but there are %d: %v", m.Size, n, err)
-	}
+	Want(err == nil, tensor.ErrCorrupt, m.Offset, m.Name,
+		"inflate: the index promises %d bytes, but there are %d: %v", m.Size, n, err)
 	if n, err := io.ReadFull(z, make([]byte, 1)); n > 0 {
 		Fail(tensor.ErrCorrupt, m.Offset, m.Name, "there are more than the %d bytes that the index promises", m.Size)
 	} else if err != io.EOF {

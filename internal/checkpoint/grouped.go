@@ -1,6 +1,7 @@
-package quant
+package checkpoint
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -28,19 +29,20 @@ type grouped struct {
 	scales, zeros, biases func(r int) []float32
 }
 
-// view returns the weight as a tensor that is computed when it is read.
-func (g *grouped) view() (*tensor.Tensor, error) {
+// view returns a weight as a tensor that is computed when it is read. If it is float32, it is exact where the scales have
+// 16 bits.
+func (m *module) view(g *grouped) *tensor.Tensor {
 	order := slices.DeleteFunc(slices.Clone(g.values), func(v float32) bool { return v-v != 0 })
 	slices.Sort(order)
 	order = slices.Compact(order)
 	lowest, highest := g.always(order[0]), g.always(order[len(order)-1])
-	return tensor.FromSpec(tensor.Spec{DType: g.dtype, Shape: g.shape, Place: g.weight.Place(), Packing: &tensor.Packing{Name: g.name,
+	return m.must(tensor.FromSpec(tensor.Spec{DType: g.dtype, Shape: g.shape, Place: g.weight.Place(), Packing: &tensor.Packing{Name: g.name,
 		Unpack: func(dst []float32, _ []byte, from int) { g.unpack(dst, from, g.codes) },
 		Grid: &tensor.Grid{Values: order, Epsilon: g.epsilon, Clip: 1.1, Groups: g.group,
 			Ends: func(low, high []float32, _ []byte, from int) {
 				g.unpack(low, from, lowest)
 				g.unpack(high, from, highest)
-			}}}})
+			}}}}))
 }
 
 // always returns the codes of a weight all of whose elements have one value.
@@ -145,8 +147,23 @@ func round(dst []float32, d tensor.DType) {
 
 // integer makes a weight of whole codes of some bits, in rows of a shape.
 func integer(name string, weight, scales *tensor.Tensor, bits, size int, shape ...int) *grouped {
-	return &grouped{name: fmt.Sprintf("%s%d/%d", name, bits, size), weight: weight, dtype: tensor.F32, shape: shape, size: size,
-		values: upTo(1 << bits), scales: perRow(scales), epsilon: scales.DType().Epsilon()}
+	values := make([]float32, 1<<bits)
+	for i := range values {
+		values[i] = float32(i)
+	}
+	return newGrouped(fmt.Sprintf("%s%d/%d", name, bits, size), weight, scales, values, size, shape)
+}
+
+// floating makes a weight of small floats, of which each row is a stream.
+func floating(name string, weight, scales *tensor.Tensor, values []float32, bits, size int) *grouped {
+	g := newGrouped(name, weight, scales, values, size, last(weight.Shape(), scales.RowLen()*size))
+	g.codes = stream(weight, bits)
+	return g
+}
+
+func newGrouped(name string, weight, scales *tensor.Tensor, values []float32, size int, shape []int) *grouped {
+	return &grouped{name: name, weight: weight, dtype: tensor.F32, shape: shape, size: size, values: values,
+		scales: perRow(scales), epsilon: scales.DType().Epsilon()}
 }
 
 // perRow returns the numbers of rows of a tensor.
@@ -185,37 +202,22 @@ func oneByOne(code func(r, i int) uint32) func(dst []byte, r, from int) {
 	}
 }
 
-// wordStream are codes in a little-endian stream of words, each of them in one word if there are each in
-// a word.
-type wordStream struct {
-	b          []byte
-	bits, each int
-}
-
-func inWords(t *tensor.Tensor, bits, each int) wordStream { return wordStream{bytesOf(t), bits, each} }
-
-// row returns the codes of streams that are rows of width words.
-func (w wordStream) row(width int) func(r, i int) uint32 {
-	return func(r, i int) uint32 { return w.at(r*width, 1, i) }
-}
-
-// column returns the codes of streams that are columns of a matrix with some columns.
-func (w wordStream) column(columns int) func(c, i int) uint32 {
-	return func(c, i int) uint32 { return w.at(c, columns, i) }
-}
-
-// at returns code i of the words first, first+stride, …
-func (w wordStream) at(first, stride, i int) uint32 {
-	mask := uint32(1)<<w.bits - 1
-	if w.each > 0 {
-		return u32(w.b[4*(first+i/w.each*stride):]) >> (i % w.each * w.bits) & mask
+// inWords returns code i of stream k in words. A stream is little-endian; it begins at word k·line, and goes on at each
+// next one: along rows, or columns. If there are each codes in a word, none lies in two.
+func inWords(t *tensor.Tensor, bits, each, line, next int) func(k, i int) uint32 {
+	b, mask := bytesOf(t), uint32(1)<<bits-1
+	return func(k, i int) uint32 {
+		word := func(j int) uint32 { return u32(b[4*(k*line+j*next):]) }
+		if each > 0 {
+			return word(i/each) >> (i % each * bits) & mask
+		}
+		bit := i * bits
+		v := word(bit>>5) >> (bit & 31)
+		if over := bit&31 + bits - 32; over > 0 {
+			v |= word(bit>>5+1) << (bits - over)
+		}
+		return v & mask
 	}
-	bit := i * w.bits
-	v := u32(w.b[4*(first+bit>>5*stride):]) >> (bit & 31)
-	if over := bit&31 + w.bits - 32; over > 0 {
-		v |= u32(w.b[4*(first+(bit>>5+1)*stride):]) << (w.bits - over)
-	}
-	return v & mask
 }
 
 // perGroup returns the zero points of the n groups of a row.
@@ -237,4 +239,28 @@ func code(b []byte, bit, bits int) uint32 {
 		v |= uint32(b[at+1]) << 8
 	}
 	return v >> (bit & 7) & (1<<bits - 1)
+}
+
+// floats decodes n elements of a tensor from the first.
+func floats(t *tensor.Tensor, first, n int) []float32 {
+	out := make([]float32, n)
+	t.Float32s(out, first)
+	return out
+}
+
+// bytesOf returns the bytes of codes, of which it was checked that they lie in order.
+func bytesOf(t *tensor.Tensor) []byte {
+	b, _ := t.Bytes()
+	return b
+}
+
+func u32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
+
+// last returns a shape with another last axis.
+func last(shape []int, n int) []int {
+	out := slices.Clone(shape)
+	if len(out) > 0 {
+		out[len(out)-1] = n
+	}
+	return out
 }

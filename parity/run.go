@@ -11,7 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
-	"github.com/goparity/goparity/internal/subtest"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 // run is what both terminals do: a subtest for each chosen layer. within is nil for Check.
@@ -191,7 +191,7 @@ func (a *Assertion) inherit(t *testing.T, from string) {
 	from = sanitize.Line(from)
 	t.Attr("parity.blame", from)
 	line := "inherited from " + from
-	if !a.named && !subtest.Narrowed() && session.Current().SkipsInherited() {
+	if !a.named && !setting.Narrowed() && session.Current().SkipsInherited() {
 		t.Skip(line)
 	}
 	t.Error(line)

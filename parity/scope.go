@@ -7,7 +7,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
-	"github.com/goparity/goparity/internal/subtest"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 // scope is what one test asserts: it lives from the first call with its *testing.T to the end of
@@ -120,7 +120,7 @@ func (s *scope) end() {
 	}
 	if s.declared > 0 && s.ran == 0 && !s.failed {
 		why := "the filter of go test -run hits none"
-		if subtest.Flag("test.failfast") == "true" {
+		if setting.TestFlag("test.failfast") == "true" {
 			why = "-failfast ended the tests before any, or " + why
 		}
 		s.t.Errorf("parity: %s of the %d layers of %s: nothing was compared", why, s.declared, s.t.Name())

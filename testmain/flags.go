@@ -8,7 +8,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/subtest"
 )
 
 // registerFlags binds each setting of c to its flag, whose default is its environment variable; the
@@ -97,7 +96,7 @@ func configure(fs *flag.FlagSet, c *session.Config, getenv func(string) string) 
 
 // settings are what flags and variables asked for, of what chooses the run that is judged.
 func settings(c *session.Config, getenv func(string) string) report.Settings {
-	s := report.Settings{Tags: subtest.Tags(), Replay: c.Replay, Mode: string(c.Mode), Inherited: string(c.Inherited)}
+	s := report.Settings{Tags: setting.Tags(), Replay: c.Replay, Mode: string(c.Mode), Inherited: string(c.Inherited)}
 	if c.Replay == "" && (c.Run != setting.DefaultRun || getenv("PARITY_RUN") != "") {
 		s.Run = string(c.Run)
 	}
@@ -109,8 +108,8 @@ func mayUpdate(getenv func(string) string) error {
 	if err := setting.MayUpdate(getenv); err != nil {
 		return err
 	}
-	if subtest.Narrowed() {
-		return fmt.Errorf("-run %s narrows to layers, but an update renews whole forward passes: name tests only", subtest.Flag("test.run"))
+	if setting.Narrowed() {
+		return fmt.Errorf("-run %s narrows to layers, but an update renews whole forward passes: name tests only", setting.TestFlag("test.run"))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
-	"github.com/goparity/goparity/internal/subtest"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 // TestingM is the part of [testing.M] that Main needs.
@@ -54,11 +54,11 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 		return fail(stderr, err)
 	}
 	cfg.Settings = settings(&cfg, os.Getenv)
-	if cfg.Package = subtest.ImportPath(); cfg.Out != "" {
+	if cfg.Package = setting.ImportPath(); cfg.Out != "" {
 		cfg.Out = outOf(cfg.Out)
 	}
 	cfg.Started = time.Now()
-	if d, err := time.ParseDuration(subtest.Flag("test.timeout")); err == nil {
+	if d, err := time.ParseDuration(setting.TestFlag("test.timeout")); err == nil {
 		cfg.Timeout = d
 	}
 	s, err := session.Start(cfg)
@@ -109,7 +109,7 @@ func vacuous(s *session.Session) error {
 // outOf returns the folder of this package's reports: many packages may be given one folder, which
 // is relative to the root of the module.
 func outOf(dir string) string {
-	root, folder := subtest.Place()
+	root, folder := setting.Place()
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(root, dir)
 	}
@@ -122,19 +122,19 @@ func fail(w io.Writer, err error) int {
 }
 
 // listing reports whether go test only wants names.
-func listing() bool { return subtest.Flag("test.list") != "" }
+func listing() bool { return setting.TestFlag("test.list") != "" }
 
 // unfiltered reports whether all tests of the package were asked for.
 func unfiltered() bool {
-	return subtest.Flag("test.run") == "" && subtest.Flag("test.skip") == "" && subtest.Flag("test.short") != "true" &&
-		subtest.Flag("test.count") != "0"
+	return setting.TestFlag("test.run") == "" && setting.TestFlag("test.skip") == "" && setting.TestFlag("test.short") != "true" &&
+		setting.TestFlag("test.count") != "0"
 }
 
 // neverCache keeps go test from serving this result again: it cannot see dumps outside the module,
 // nor what was read before the tests ran. Without its log of opened files it stores no result
 // (cmd/go: "reading testlog: no such file").
 func neverCache() {
-	if log := subtest.Flag("test.testlogfile"); log != "" {
+	if log := setting.TestFlag("test.testlogfile"); log != "" {
 		os.Remove(log)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goparity/goparity/internal/subtest"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 // noTest says that -run selects no test of this package, "" where it selects one or is not given: go test calls that ok.
 // -run '^$', and any other beside -bench or -fuzz, is how one asks for none.
 func noTest() string {
-	pattern := subtest.Flag("test.run")
-	if pattern == "" || pattern == "^$" || subtest.Flag("test.bench") != "" || subtest.Flag("test.fuzz") != "" {
+	pattern := setting.TestFlag("test.run")
+	if pattern == "" || pattern == "^$" || setting.TestFlag("test.bench") != "" || setting.TestFlag("test.fuzz") != "" {
 		return ""
 	}
 	first, _, _ := strings.Cut(pattern, "/")

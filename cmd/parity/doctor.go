@@ -27,7 +27,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/supervise"
-	"github.com/goparity/goparity/internal/transformers"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -146,7 +145,7 @@ func (t *table) engines(ctx context.Context, files []string) {
 	if dir := checkpoint.HubCache(os.Getenv); dir != "" {
 		t.row("hub cache", true, "%s (HF_HOME puts it elsewhere)", dir)
 	}
-	if o, err := transformers.Find("."); err != nil {
+	if o, err := engine.FindOverlay("."); err != nil {
 		t.row("edited copy", false, "%v", err)
 	} else if o != nil {
 		t.row("edited copy", true, "%s", o)

@@ -24,7 +24,6 @@ import (
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/subtest"
 )
 
 // judge judges two dumps: their tokens, or their tensors, along execution paths where the candidate ran so. It returns
@@ -137,7 +136,7 @@ func (in *inputs) join(cases []judge.Case) []string {
 		layers += r.Pairs
 	}
 	in.opt.Match = with
-	command := subtest.Command("parity", "names", in.Golden, in.Actual, "-o", "names.yaml")
+	command := setting.Command("parity", "names", in.Golden, in.Actual, "-o", "names.yaml")
 	return []string{fmt.Sprintf("names: %d layers were joined by their values; %s writes the rules to a file, "+
 		"and parity compare --names FILE judges by it", layers, command)}
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/sanitize"
-	"github.com/goparity/goparity/internal/subtest"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 // Exit codes.
@@ -104,8 +104,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "parity: %s\n", sanitize.Text(err.Error()))
 	}
 	if code == exitUsage {
-		fmt.Fprintf(stderr, "run '%s' or '%s' for usage\n", subtest.Command("parity", "help"),
-			subtest.Command("parity", "COMMAND", "--help"))
+		fmt.Fprintf(stderr, "run '%s' or '%s' for usage\n", setting.Command("parity", "help"),
+			setting.Command("parity", "COMMAND", "--help"))
 	}
 	return code
 }
@@ -119,7 +119,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(),
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: subtest.Command("parity")},
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: setting.Command("parity")},
 		RunE:          group,
 	}
 	root.Flags().Bool("version", false, "version, commit and Go of this build")

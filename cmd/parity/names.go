@@ -11,7 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/sanitize"
-	"github.com/goparity/goparity/internal/subtest"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 type namesFlags struct {
@@ -116,6 +116,6 @@ func (f *namesFlags) print(w io.Writer, p *match.Proposal) {
 	if len(p.Rules) > 0 {
 		in := f.Inputs
 		in.Names = f.out
-		fmt.Fprintf(w, "next: %s\n", subtest.Command(append([]string{"parity", "compare"}, in.Args()...)...))
+		fmt.Fprintf(w, "next: %s\n", setting.Command(append([]string{"parity", "compare"}, in.Args()...)...))
 	}
 }

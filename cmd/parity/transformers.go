@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/transformers"
 )
 
 func newTransformers() *cobra.Command {
@@ -37,7 +36,7 @@ func newTransformers() *cobra.Command {
 }
 
 func editCopy(cmd *cobra.Command, args []string) error {
-	o, err := transformers.Find(".")
+	o, err := engine.FindOverlay(".")
 	if err == nil && o == nil {
 		o, err = makeCopy(cmd)
 	}
@@ -57,17 +56,17 @@ func editCopy(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func makeCopy(cmd *cobra.Command) (*transformers.Overlay, error) {
+func makeCopy(cmd *cobra.Command) (*engine.Overlay, error) {
 	python, err := engine.Interpreter(os.Getenv, ".")
 	if err != nil {
 		return nil, err
 	}
-	source, version, err := transformers.Installed(cmd.Context(), python)
-	dir, wrong := transformers.Folder(".")
+	source, version, err := engine.InstalledTransformers(cmd.Context(), python)
+	dir, wrong := engine.OverlayFolder(".")
 	if err = cmp.Or(err, wrong); err != nil {
 		return nil, err
 	}
-	o, err := transformers.Make(dir, source, version)
+	o, err := engine.MakeOverlay(dir, source, version)
 	if err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "parity: copied transformers %s, %d files; live runs use the copy until parity transformers restore\n", version, len(o.Files))
 	}
@@ -75,7 +74,7 @@ func makeCopy(cmd *cobra.Command) (*transformers.Overlay, error) {
 }
 
 func copyStatus(cmd *cobra.Command, _ []string) error {
-	o, err := transformers.Find(".")
+	o, err := engine.FindOverlay(".")
 	if err != nil {
 		return err
 	}
@@ -90,7 +89,7 @@ func copyStatus(cmd *cobra.Command, _ []string) error {
 }
 
 // listChanges prints the edits and says how many there are.
-func listChanges(w io.Writer, o *transformers.Overlay) (int, error) {
+func listChanges(w io.Writer, o *engine.Overlay) (int, error) {
 	changes, err := o.Changes()
 	for _, c := range changes {
 		fmt.Fprintf(w, "%-8s %s\n", c.What, c.File)
@@ -103,7 +102,7 @@ func listChanges(w io.Writer, o *transformers.Overlay) (int, error) {
 
 // removeCopy removes one whose edits would be lost, or whose list is damaged, only by force.
 func removeCopy(w io.Writer, force bool) error {
-	o, err := transformers.Find(".")
+	o, err := engine.FindOverlay(".")
 	switch {
 	case err != nil && !force:
 		return err
@@ -117,9 +116,9 @@ func removeCopy(w io.Writer, force bool) error {
 			return usage("transformers restore: %d edited files would be lost: --force removes them", n)
 		}
 	}
-	dir, err := transformers.Folder(".")
+	dir, err := engine.OverlayFolder(".")
 	if err == nil {
-		err = transformers.Remove(dir)
+		err = engine.RemoveOverlay(dir)
 	}
 	if err == nil {
 		_, err = fmt.Fprintln(w, "removed: runs use the installed transformers again")

@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/flock"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/export"
+	"github.com/goparity/goparity/internal/supervise"
 )
 
 // tree is the folder that parity compare -o writes. It never replaces or removes anything that it did
@@ -52,11 +52,11 @@ func (t tree) write(r *report.Report, path string, cases []judge.Case) (err erro
 	if t.dir == "" {
 		return nil
 	}
-	lock, err := flock.Acquire(context.Background(), filepath.Join(t.dir, marker), nil)
+	unlock, err := supervise.LockFile(context.Background(), filepath.Join(t.dir, marker), nil)
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock()
+	defer unlock()
 	tmp, err := os.MkdirTemp(t.dir, ".new-")
 	if err != nil {
 		return err

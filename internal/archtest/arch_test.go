@@ -26,10 +26,8 @@ import (
 // layers lists the packages in the order of the data. A package may import those in the rows above
 // its own, but not those in its row or below it. "tensor/*" is every package directly below tensor.
 var layers = [][]string{
-	{"internal/secret", "internal/mapfile", "internal/smallfloat"}, {"internal/sanitize"}, {"internal/flock"},
-	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/subtest",
-		"internal/supervise", "internal/picture", "internal/transformers",
-		"internal/places", "internal/setting"},
+	{"internal/secret", "internal/mapfile", "internal/smallfloat"}, {"internal/sanitize"},
+	{"internal/each", "internal/label", "internal/glob", "internal/nearest", "internal/supervise", "internal/places", "internal/setting"},
 	{"tensor", "internal/label/module"}, {"tensor/internal/*", "internal/quant"},
 	{"tensor/*", "internal/layout", "internal/mask", "internal/vec"},
 	{"internal/checkpoint"}, {"internal/dump"}, {"internal/scripttest"}, // for tests

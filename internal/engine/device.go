@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/supervise"
-	"github.com/goparity/goparity/internal/transformers"
 )
 
 // RunOnDevice runs a job as go test and the command do: on an existing device, alone on it, and
@@ -37,7 +36,7 @@ func RunOnDevice(ctx context.Context, job Job, opt Options, say func(line string
 		opt.Env = EnvironOf(devices, opt.Env)
 	}
 	if len(opt.Program) == 0 {
-		overlay, err := transformers.Find(".")
+		overlay, err := FindOverlay(".")
 		if err != nil {
 			return nil, err
 		}

@@ -68,8 +68,8 @@ func ownVenv() string {
 }
 
 func isFile(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && !st.IsDir()
+	st, err := os.Stat(path) // follows links: some installers link into their cache
+	return err == nil && st.Mode().IsRegular()
 }
 
 // Program finds a program by its name: in PATH, or else beside the Python that runs the engines,

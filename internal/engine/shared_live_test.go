@@ -13,7 +13,6 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/transformers"
 )
 
 // inCall adds a method by which an edit takes effect only in the second of three calls.
@@ -40,9 +39,9 @@ func TestLiveSharedLayers(t *testing.T) {
 	ran, err := program.Read(golden.Runs[0].Program)
 	require.NoError(t, err)
 
-	source, version, err := transformers.Installed(t.Context(), interpreter)
+	source, version, err := engine.InstalledTransformers(t.Context(), interpreter)
 	require.NoError(t, err)
-	overlay, err := transformers.Make(filepath.Join(t.TempDir(), ".parity", "transformers"), source, version)
+	overlay, err := engine.MakeOverlay(filepath.Join(t.TempDir(), ".parity", "transformers"), source, version)
 	require.NoError(t, err)
 	file := filepath.Join(overlay.Package(), "models", "albert", "modeling_albert.py")
 	original, err := os.ReadFile(file)

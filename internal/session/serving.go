@@ -15,7 +15,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/picture"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/setting"
@@ -300,11 +299,11 @@ func (f *Fixture) asksOf(y fixture.Case) (asks []serving.Ask, err error) {
 			a.Messages = append(a.Messages, dump.Message(m))
 		}
 		for _, image := range slices.Concat(f.yaml.ImagesOf(y)...) {
-			file, err := picture.Read(image)
+			file, err := engine.ReadImage(image)
 			if err != nil {
 				return nil, fmt.Errorf("%s: case %s: %w", f.yaml.File, y.Name, err)
 			}
-			a.Images = append(a.Images, picture.DataURI(file))
+			a.Images = append(a.Images, engine.ImageURI(file))
 		}
 		asks = append(asks, a)
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/subtest"
 )
 
 // Config is what TestMain, flags and environment ask for.
@@ -71,7 +70,7 @@ func (s *Session) SkipsInherited() bool { return s.cfg.Inherited != setting.Inhe
 
 // GoTest is the command that runs tests of this package again, by the settings of this run.
 func (s *Session) GoTest(which ...string) string {
-	return subtest.Command(s.cfg.Settings.GoTest(subtest.Package(), which...)...)
+	return setting.Command(s.cfg.Settings.GoTest(setting.Package(), which...)...)
 }
 
 // Current returns the session that TestMain started; nil without one.

@@ -17,8 +17,6 @@ import (
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
-	"github.com/goparity/goparity/internal/subtest"
-	"github.com/goparity/goparity/internal/transformers"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -196,7 +194,7 @@ func (u *update) replace(all []*made) error {
 }
 
 // command is how goldens are made again.
-func (u *update) command() string { return "go test " + subtest.Package() + " -update" }
+func (u *update) command() string { return "go test " + setting.Package() + " -update" }
 
 // choose says which goldens of a variant are made of runs of one pass.
 func (u *update) choose(variant string, runs []*dump.Run) (*made, error) {
@@ -215,7 +213,7 @@ func (u *update) choose(variant string, runs []*dump.Run) (*made, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Path, err)
 		}
-		if v := transformers.Edited(r.Info.Versions); v != "" {
+		if v := r.Info.EditedTransformers(); v != "" {
 			return nil, fmt.Errorf("%s: the run used transformers %s, and makes no goldens: run parity transformers restore, and then the reference again", r.Path, v)
 		}
 		if err := checkActivations(r, ref); err != nil {
@@ -319,7 +317,7 @@ func unedited(dump string) error {
 	if dump != "" {
 		return nil // whoever ran it: its run.json says with what
 	}
-	overlay, err := transformers.Find(".")
+	overlay, err := engine.FindOverlay(".")
 	if err != nil || overlay == nil {
 		return err
 	}

@@ -1,6 +1,4 @@
-// Package picture draws the images that models are tried with where nobody gave any. They have a
-// name each, as a file would, and are drawn from it: no photograph is kept.
-package picture
+package engine
 
 import (
 	"bytes"
@@ -15,17 +13,19 @@ import (
 	"github.com/goparity/goparity/internal/mapfile"
 )
 
-// Mark says in the text of a case where an image stands; without any the images come first.
-const Mark = "<image>"
+// ImageMark says in the text of a case where an image stands; without any the images come first.
+const ImageMark = "<image>"
 
-// Picture is an image of a size; those of other seeds have nothing in common.
+// Picture is an image of a size; those of other seeds have nothing in common. Models are tried with it
+// where nobody gave any image. It has a name, as a file would, and is drawn from it: no photograph is
+// kept.
 type Picture struct{ Width, Height, Seed int }
 
-var names = regexp.MustCompile(`^picture-([1-9][0-9]{0,3})x([1-9][0-9]{0,3})-([0-9]{1,4})\.png$`)
+var pictureName = regexp.MustCompile(`^picture-([1-9][0-9]{0,3})x([1-9][0-9]{0,3})-([0-9]{1,4})\.png$`)
 
-// Parse reads the name of a picture, picture-64x48-1.png; ok is false for names of files.
-func Parse(name string) (p Picture, ok bool) {
-	m := names.FindStringSubmatch(name)
+// ParsePicture reads the name of a picture, picture-64x48-1.png; ok is false for names of files.
+func ParsePicture(name string) (p Picture, ok bool) {
+	m := pictureName.FindStringSubmatch(name)
 	if m == nil {
 		return p, false
 	}
@@ -76,16 +76,16 @@ func (p Picture) PNG() []byte {
 	return b.Bytes()
 }
 
-// Read returns a file of an image, or draws the picture of that name.
-func Read(name string) ([]byte, error) {
-	if p, drawn := Parse(name); drawn {
+// ReadImage returns a file of an image, or draws the picture of that name.
+func ReadImage(name string) ([]byte, error) {
+	if p, drawn := ParsePicture(name); drawn {
 		return p.PNG(), nil
 	}
 	return mapfile.Read(name, mapfile.MaxConfig)
 }
 
-// DataURI is a file of an image as OpenAI's API takes it.
-func DataURI(file []byte) string {
+// ImageURI is a file of an image as OpenAI's API takes it.
+func ImageURI(file []byte) string {
 	kind := "image/png"
 	if bytes.HasPrefix(file, []byte{0xff, 0xd8}) {
 		kind = "image/jpeg"

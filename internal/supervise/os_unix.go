@@ -23,7 +23,7 @@ type group struct {
 	program  string
 	orders   *os.File // our end of a pipe; when it closes, the watchdog ends what it started
 	answers  *os.File
-	end      func()
+	close    func()   // kills what is left, once
 }
 
 // startGroup starts a watchdog, which starts the program: its arguments, environment, folder and files
@@ -48,7 +48,7 @@ func startGroup(cmd *exec.Cmd, progress *os.File) (*group, error) {
 	}
 	defer says.Close()
 	g := &group{watchdog: cmd, program: cmd.Path, orders: orders, answers: answers}
-	g.end = sync.OnceFunc(g.kill)
+	g.close = sync.OnceFunc(g.kill)
 	cmd.Path, cmd.Args = exe, append([]string{"goparity-watchdog", cmd.Path}, cmd.Args...)
 	cmd.Env = append(cmd.Env, fmt.Sprintf("PARITY_PROGRESS_FD=%d", progressFD), watchdogKey+"="+strconv.Itoa(os.Getpid()))
 	cmd.Stdin, cmd.ExtraFiles = stdin, []*os.File{progress, says}
@@ -87,9 +87,6 @@ func (g *group) terminate() { g.order(syscall.SIGTERM) }
 // order has the watchdog signal all that is below it. An error: it is dead already.
 func (g *group) order(s syscall.Signal) { g.orders.Write([]byte{byte(s)}) }
 
-// close kills what is left.
-func (g *group) close() { g.end() }
-
 // kill lets the watchdog kill what is left. With a watchdog that someone has stopped, the program dies.
 func (g *group) kill() {
 	g.order(syscall.SIGKILL)
@@ -108,3 +105,33 @@ func raise(s os.Signal) {
 	time.Sleep(time.Second) // until the signal arrives
 	os.Exit(128 + int(n))
 }
+
+// tryLock locks an open file if no other process holds its lock; its text is the caller's. The lock
+// belongs to the open file, hence to all processes that inherit it.
+func tryLock(f *os.File) (bool, error) {
+	for {
+		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
+		case nil:
+			return true, nil
+		case unix.EINTR:
+		case unix.EWOULDBLOCK:
+			return false, nil
+		default:
+			return false, os.NewSyscallError("flock", err)
+		}
+	}
+}
+
+// bequeath lets processes that are started inherit an open file. Its number is above those that they get
+// from os/exec.
+func bequeath(f *os.File) (undo func()) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 16)
+	return func() {
+		if err == nil {
+			unix.Close(fd)
+		}
+	}
+}
+
+// unlockFile releases the lock of an open file.
+func unlockFile(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_UN) }

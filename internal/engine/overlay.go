@@ -1,4 +1,4 @@
-package transformers
+package engine
 
 import (
 	"context"
@@ -17,19 +17,20 @@ import (
 	"github.com/goparity/goparity/internal/mapfile"
 )
 
-// Env is the variable by which the runners learn that the overlay is on their path. Mark is what
-// they then add to the version.
-const (
-	Env  = "PARITY_TRANSFORMERS"
-	Mark = "(edited copy)"
-)
+// overlayKey is the variable by which the runners learn that an overlay is on their path. They then
+// mark the version (see dump.Info.EditedTransformers).
+const overlayKey = "PARITY_TRANSFORMERS"
 
 const (
-	name = "transformers"
-	file = "overlay.json"
+	overlaid    = "transformers"
+	overlayFile = "overlay.json"
 )
 
-// Overlay is an editable copy of the package.
+// Overlay is an editable copy of the installed Python package transformers, in the folder
+// .parity/transformers next to a module's go.mod. Engines find it before the installed package, which
+// is not touched. It is for looking into the reference with a print, a parity_tap or a changed line.
+// Since an edited copy is no longer the reference, runs say that they used it, and goldens are not
+// updated from them.
 type Overlay struct {
 	Dir     string            `json:"-"` // the folder for PYTHONPATH, which holds the package
 	Version string            `json:"version"`
@@ -37,18 +38,18 @@ type Overlay struct {
 	Files   map[string]string `json:"files"`  // sha256 of each copied file, by its path in the package
 }
 
-// Find returns the overlay of the module that dir is in; nil if there is none.
-func Find(dir string) (*Overlay, error) {
-	at, err := Folder(dir)
+// FindOverlay returns the overlay of the module that dir is in; nil if there is none.
+func FindOverlay(dir string) (*Overlay, error) {
+	at, err := OverlayFolder(dir)
 	if err != nil {
 		return nil, err
 	}
-	return read(at)
+	return readOverlay(at)
 }
 
-// Folder returns the folder for the overlay of the module that dir is in: next to the nearest
+// OverlayFolder returns the folder for the overlay of the module that dir is in: next to the nearest
 // go.mod or, if there is none, in dir.
-func Folder(dir string) (string, error) {
+func OverlayFolder(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", wrap(err)
@@ -59,7 +60,7 @@ func Folder(dir string) (string, error) {
 		} else if at != filepath.Dir(at) {
 			continue
 		}
-		return filepath.Join(dir, ".parity", name), nil
+		return filepath.Join(dir, ".parity", overlaid), nil
 	}
 }
 
@@ -70,8 +71,8 @@ func wrap(err error) error {
 	return fmt.Errorf("transformers: %w", err)
 }
 
-func read(dir string) (*Overlay, error) {
-	path := filepath.Join(dir, file)
+func readOverlay(dir string) (*Overlay, error) {
+	path := filepath.Join(dir, overlayFile)
 	data, err := mapfile.Read(path, mapfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -87,8 +88,8 @@ func read(dir string) (*Overlay, error) {
 	return o, nil
 }
 
-// Installed asks an interpreter for the folder and the version of its transformers.
-func Installed(ctx context.Context, python string) (source, version string, err error) {
+// InstalledTransformers asks an interpreter for the folder and the version of its transformers.
+func InstalledTransformers(ctx context.Context, python string) (source, version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	// With -I, a copy on PYTHONPATH is not taken for the installation.
@@ -98,15 +99,15 @@ print(m.version("transformers"))`)
 	out, err := cmd.Output()
 	source, version, _ = strings.Cut(strings.ReplaceAll(strings.TrimSpace(string(out)), "\r\n", "\n"), "\n")
 	if err != nil || version == "" {
-		return "", "", fmt.Errorf("transformers: %s has no package transformers: pip install transformers, "+
+		return "", "", fmt.Errorf("transformers: %s has no package engine: pip install transformers, "+
 			"or point PARITY_PYTHON to an interpreter that has it", python)
 	}
 	return source, version, nil
 }
 
-// Make copies the installed package in source to dir, which must not exist. The copy appears
+// MakeOverlay copies the installed package in source to dir, which must not exist. The copy appears
 // complete or not at all.
-func Make(dir, source, version string) (_ *Overlay, err error) {
+func MakeOverlay(dir, source, version string) (_ *Overlay, err error) {
 	defer func() { err = wrap(err) }()
 	if _, err := os.Lstat(dir); err == nil {
 		return nil, fmt.Errorf("%s exists already", dir)
@@ -119,14 +120,14 @@ func Make(dir, source, version string) (_ *Overlay, err error) {
 	if err := os.WriteFile(filepath.Join(parent, ".gitignore"), []byte("*\n"), 0o644); err != nil {
 		return nil, err
 	}
-	tmp, err := os.MkdirTemp(parent, "."+name+"-")
+	tmp, err := os.MkdirTemp(parent, "."+overlaid+"-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(tmp)
 	o := &Overlay{Dir: dir, Version: version, Source: source}
 	o.Files, err = walk(source, func(rel, path string) (string, error) {
-		return copyFile(path, filepath.Join(tmp, name, rel))
+		return copyFile(path, filepath.Join(tmp, overlaid, rel))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("copy %s: %w", source, err)
@@ -135,7 +136,7 @@ func Make(dir, source, version string) (_ *Overlay, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(os.Chmod(tmp, 0o755), os.WriteFile(filepath.Join(tmp, file), data, 0o644))
+	err = errors.Join(os.Chmod(tmp, 0o755), os.WriteFile(filepath.Join(tmp, overlayFile), data, 0o644))
 	if err == nil {
 		err = os.Rename(tmp, dir)
 	}
@@ -165,11 +166,6 @@ func walk(root string, do func(rel, path string) (string, error)) (map[string]st
 		out[filepath.ToSlash(rel)], err = do(rel, path)
 		return err
 	})
-}
-
-func isFile(path string) bool {
-	st, err := os.Stat(path) // follows links: some installers link into their cache
-	return err == nil && st.Mode().IsRegular()
 }
 
 // copyFile copies the content of a file, never a link, and returns its sha256.
@@ -213,12 +209,12 @@ func (o *Overlay) Changes() ([]Change, error) {
 }
 
 // Package returns the folder of the copied package.
-func (o *Overlay) Package() string { return filepath.Join(o.Dir, name) }
+func (o *Overlay) Package() string { return filepath.Join(o.Dir, overlaid) }
 
 // Lookup lists the files of the package whose path ends with the words of a module's name, "llama"
 // or "modeling_llama" or "models/llama".
 func (o *Overlay) Lookup(module string) []string {
-	want := strings.TrimSuffix(strings.ReplaceAll(strings.TrimPrefix(module, name+"."), ".", "/"), "/py")
+	want := strings.TrimSuffix(strings.ReplaceAll(strings.TrimPrefix(module, overlaid+"."), ".", "/"), "/py")
 	var out []string
 	for _, f := range slices.Sorted(maps.Keys(o.Files)) {
 		at := "/" + strings.TrimSuffix(f, ".py")
@@ -229,8 +225,8 @@ func (o *Overlay) Lookup(module string) []string {
 	return out
 }
 
-// Remove deletes the folder of an overlay, and the folder .parity if nothing else is in it.
-func Remove(dir string) error {
+// RemoveOverlay deletes the folder of an overlay, and the folder .parity if nothing else is in it.
+func RemoveOverlay(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return wrap(err)
 	}
@@ -252,19 +248,10 @@ func (o *Overlay) Environ(env []string) []string {
 			break
 		}
 	}
-	return append(slices.Clone(env), "PYTHONPATH="+path, Env+"="+o.Dir)
+	return append(slices.Clone(env), "PYTHONPATH="+path, overlayKey+"="+o.Dir)
 }
 
 // String describes the overlay in a line, for summaries.
 func (o *Overlay) String() string {
 	return fmt.Sprintf("transformers %s is the editable copy in %s; parity transformers restore removes it", o.Version, o.Dir)
-}
-
-// Edited returns the version of transformers in a run's versions if the run used an overlay, or
-// else "".
-func Edited(versions map[string]string) string {
-	if v := versions["transformers"]; strings.HasSuffix(v, Mark) {
-		return v
-	}
-	return ""
 }

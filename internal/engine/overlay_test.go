@@ -1,4 +1,4 @@
-package transformers_test
+package engine_test
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/transformers"
+	"github.com/goparity/goparity/internal/engine"
 )
 
 func write(t *testing.T, path, text string) {
@@ -32,18 +32,18 @@ func TestOverlay(t *testing.T) {
 	write(t, filepath.Join(root, "go.mod"), "module x")
 	below := filepath.Join(root, "a", "b")
 	require.NoError(t, os.MkdirAll(below, 0o755))
-	dir, err := transformers.Folder(below)
+	dir, err := engine.OverlayFolder(below)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(root, ".parity", "transformers"), dir, "next to go.mod")
-	o, err := transformers.Find(below)
+	o, err := engine.FindOverlay(below)
 	require.NoError(t, err)
 	assert.Nil(t, o)
 
-	made, err := transformers.Make(dir, source, "5.12.1")
+	made, err := engine.MakeOverlay(dir, source, "5.12.1")
 	require.NoError(t, err)
-	_, err = transformers.Make(dir, source, "5.12.1")
+	_, err = engine.MakeOverlay(dir, source, "5.12.1")
 	require.ErrorContains(t, err, "exists already")
-	o, err = transformers.Find(below)
+	o, err = engine.FindOverlay(below)
 	require.NoError(t, err)
 	require.NotNil(t, o)
 	assert.Equal(t, made, o)
@@ -69,7 +69,7 @@ func TestOverlay(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(o.Package(), "__init__.py")))
 	changes, err = o.Changes()
 	require.NoError(t, err)
-	assert.Equal(t, []transformers.Change{{"__init__.py", "removed"}, {"models/llama/modeling_llama.py", "changed"},
+	assert.Equal(t, []engine.Change{{"__init__.py", "removed"}, {"models/llama/modeling_llama.py", "changed"},
 		{"new.py", "added"}}, changes)
 	data, err := os.ReadFile(filepath.Join(source, "models", "llama", "modeling_llama.py"))
 	require.NoError(t, err)
@@ -77,23 +77,23 @@ func TestOverlay(t *testing.T) {
 
 	other := filepath.Join(root, ".parity", "other")
 	write(t, other, "")
-	require.NoError(t, transformers.Remove(o.Dir))
+	require.NoError(t, engine.RemoveOverlay(o.Dir))
 	assert.NoDirExists(t, o.Dir)
 	assert.FileExists(t, other)
 	require.NoError(t, os.Remove(other))
-	require.NoError(t, transformers.Remove(o.Dir))
+	require.NoError(t, engine.RemoveOverlay(o.Dir))
 	assert.NoDirExists(t, filepath.Join(root, ".parity"))
 }
 
 // A copy that fails leaves nothing that would be taken for one.
 func TestNothingToCopy(t *testing.T) {
 	root := t.TempDir()
-	_, err := transformers.Make(filepath.Join(root, ".parity", "transformers"), filepath.Join(root, "gone"), "1")
+	_, err := engine.MakeOverlay(filepath.Join(root, ".parity", "transformers"), filepath.Join(root, "gone"), "1")
 	require.ErrorContains(t, err, "gone")
 	left, err := os.ReadDir(filepath.Join(root, ".parity"))
 	require.NoError(t, err)
 	assert.Len(t, left, 1, ".gitignore")
-	o, err := transformers.Find(root)
+	o, err := engine.FindOverlay(root)
 	require.NoError(t, err)
 	assert.Nil(t, o)
 }
@@ -107,7 +107,7 @@ func TestLinksAreCopied(t *testing.T) {
 	source, cache := installed(t), filepath.Join(t.TempDir(), "cached.py")
 	write(t, cache, "cached")
 	require.NoError(t, os.Symlink(cache, filepath.Join(source, "linked.py")))
-	o, err := transformers.Make(filepath.Join(t.TempDir(), ".parity", "transformers"), source, "1")
+	o, err := engine.MakeOverlay(filepath.Join(t.TempDir(), ".parity", "transformers"), source, "1")
 	require.NoError(t, err)
 	write(t, filepath.Join(o.Package(), "linked.py"), "edited")
 	data, err := os.ReadFile(cache)
@@ -116,7 +116,7 @@ func TestLinksAreCopied(t *testing.T) {
 }
 
 func TestEnviron(t *testing.T) {
-	o := &transformers.Overlay{Dir: "/over"}
+	o := &engine.Overlay{Dir: "/over"}
 	sep := string(os.PathListSeparator)
 	for _, tt := range []struct {
 		env, want []string
@@ -142,7 +142,7 @@ func TestDamaged(t *testing.T) {
 	} {
 		root := t.TempDir()
 		write(t, filepath.Join(root, ".parity", "transformers", "overlay.json"), tt.text)
-		_, err := transformers.Find(root)
+		_, err := engine.FindOverlay(root)
 		assert.ErrorContains(t, err, "is damaged: parity transformers restore --force", tt.reason)
 	}
 }

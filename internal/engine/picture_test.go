@@ -1,4 +1,4 @@
-package picture_test
+package engine_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/picture"
+	"github.com/goparity/goparity/internal/engine"
 )
 
 func TestParse(t *testing.T) {
@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 		{"picture-99999x48-1.png", false, "too large to be meant"},
 		{"more/picture-64x48-1.png", false, "a file in a folder"},
 	} {
-		p, ok := picture.Parse(tt.name)
+		p, ok := engine.ParsePicture(tt.name)
 		assert.Equal(t, tt.ok, ok, tt.reason)
 		if ok {
 			assert.Equal(t, tt.name, p.Name())
@@ -40,14 +40,14 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func decoded(t *testing.T, p picture.Picture) image.Image {
+func decoded(t *testing.T, p engine.Picture) image.Image {
 	img, err := png.Decode(bytes.NewReader(p.PNG()))
 	require.NoError(t, err)
 	return img
 }
 
 func TestPNG(t *testing.T) {
-	p := picture.Picture{Width: 60, Height: 40, Seed: 1}
+	p := engine.Picture{Width: 60, Height: 40, Seed: 1}
 	img := decoded(t, p)
 	assert.Equal(t, "cfc15292d26e33c79e0c75fec1cb97ec9a5118cf657fd84a6841bbc5df2dcd04",
 		fmt.Sprintf("%x", sha256.Sum256(img.(*image.RGBA).Pix)), "goldens are recorded of these pixels")
@@ -69,7 +69,7 @@ func TestPNG(t *testing.T) {
 	assert.Greater(t, differs(func(x, y int) (int, int) { return x, 39 - y }), most, "upside down")
 	assert.Greater(t, differs(func(x, y int) (int, int) { return (x + 8) % 60, y }), most, "a patch further")
 
-	other := decoded(t, picture.Picture{Width: 60, Height: 40, Seed: 2})
+	other := decoded(t, engine.Picture{Width: 60, Height: 40, Seed: 2})
 	same := 0
 	for y := range 40 {
 		for x := range 60 {
@@ -84,22 +84,22 @@ func TestPNG(t *testing.T) {
 func TestRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cat.png")
 	require.NoError(t, os.WriteFile(file, []byte("a cat"), 0o644))
-	got, err := picture.Read(file)
+	got, err := engine.ReadImage(file)
 	require.NoError(t, err)
 	assert.Equal(t, "a cat", string(got))
-	p := picture.Picture{Width: 3, Height: 2, Seed: 7}
-	got, err = picture.Read(p.Name())
+	p := engine.Picture{Width: 3, Height: 2, Seed: 7}
+	got, err = engine.ReadImage(p.Name())
 	require.NoError(t, err)
 	assert.Equal(t, p.PNG(), got, "drawn")
 }
 
 func TestDataURI(t *testing.T) {
-	file := picture.Picture{Width: 2, Height: 2}.PNG()
-	kind, data, ok := strings.Cut(picture.DataURI(file), ";base64,")
+	file := engine.Picture{Width: 2, Height: 2}.PNG()
+	kind, data, ok := strings.Cut(engine.ImageURI(file), ";base64,")
 	require.True(t, ok)
 	assert.Equal(t, "data:image/png", kind)
 	got, err := base64.StdEncoding.DecodeString(data)
 	require.NoError(t, err)
 	assert.Equal(t, file, got)
-	assert.Contains(t, picture.DataURI([]byte{0xff, 0xd8, 0xff}), "data:image/jpeg")
+	assert.Contains(t, engine.ImageURI([]byte{0xff, 0xd8, 0xff}), "data:image/jpeg")
 }

@@ -197,7 +197,7 @@ func requirement(name, pkg string) string {
 // devices lists the processor and the GPUs.
 func (t *table) devices(ctx context.Context) {
 	t.row("processor", runtime.GOARCH != "amd64" || cpu.X86.HasAVX2, "%s, %d cores; on amd64 MAX needs AVX2", runtime.GOARCH, runtime.NumCPU())
-	devices, err := engine.PickGPUs(ctx, engine.System(), os.Environ())
+	devices, err := engine.PickGPUs(ctx, os.Environ())
 	if err != nil {
 		t.row("gpu", false, "%v", err)
 	}

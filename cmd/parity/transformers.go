@@ -91,8 +91,8 @@ func copyStatus(cmd *cobra.Command, _ []string) error {
 // listChanges prints the edits and says how many there are.
 func listChanges(w io.Writer, o *engine.Overlay) (int, error) {
 	changes, err := o.Changes()
-	for _, c := range changes {
-		fmt.Fprintf(w, "%-8s %s\n", c.What, c.File)
+	for _, line := range changes {
+		fmt.Fprintln(w, line)
 	}
 	if err == nil && len(changes) == 0 {
 		fmt.Fprintln(w, "nothing in it is changed")

@@ -179,33 +179,27 @@ func copyFile(from, to string) (string, error) {
 	return mapfile.Hash(to)
 }
 
-// Change is a file that differs from the copied one.
-type Change struct {
-	File string // in the package, with slashes
-	What string // changed, added or removed
-}
-
-// Changes lists the edits, by file.
-func (o *Overlay) Changes() ([]Change, error) {
+// Changes lists the edits, a line each: what it is (changed, added or removed), and the file.
+func (o *Overlay) Changes() (lines []string, err error) {
 	now, err := walk(o.Package(), func(_, path string) (string, error) { return mapfile.Hash(path) })
 	if err != nil {
 		return nil, wrap(err)
 	}
-	var out []Change
-	for f, was := range o.Files {
-		if sum, ok := now[f]; !ok {
-			out = append(out, Change{f, "removed"})
-		} else if sum != was {
-			out = append(out, Change{f, "changed"})
+	all := maps.Clone(o.Files)
+	maps.Copy(all, now)
+	for _, f := range slices.Sorted(maps.Keys(all)) {
+		what := "changed"
+		switch was, is := o.Files[f], now[f]; {
+		case was == is:
+			continue
+		case was == "":
+			what = "added"
+		case is == "":
+			what = "removed"
 		}
+		lines = append(lines, fmt.Sprintf("%-8s %s", what, f))
 	}
-	for f := range now {
-		if _, ok := o.Files[f]; !ok {
-			out = append(out, Change{f, "added"})
-		}
-	}
-	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.File, b.File) })
-	return out, nil
+	return lines, nil
 }
 
 // Package returns the folder of the copied package.

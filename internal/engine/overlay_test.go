@@ -69,8 +69,7 @@ func TestOverlay(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(o.Package(), "__init__.py")))
 	changes, err = o.Changes()
 	require.NoError(t, err)
-	assert.Equal(t, []engine.Change{{"__init__.py", "removed"}, {"models/llama/modeling_llama.py", "changed"},
-		{"new.py", "added"}}, changes)
+	assert.Equal(t, []string{"removed  __init__.py", "changed  models/llama/modeling_llama.py", "added    new.py"}, changes)
 	data, err := os.ReadFile(filepath.Join(source, "models", "llama", "modeling_llama.py"))
 	require.NoError(t, err)
 	assert.Equal(t, "installed", string(data), "the installation is untouched")

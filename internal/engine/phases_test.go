@@ -38,7 +38,7 @@ func TestLogPhases(t *testing.T) {
 			time.Sleep(time.Second)
 			p.Event(phaseEnds("forward", float64(i+1)))
 		}
-		p.Stop(true)
+		p.End(true)
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{
 			"import 3.0 s",
@@ -58,7 +58,7 @@ func TestLogPhasesOfAFailure(t *testing.T) {
 		p.Event(phaseBegins("load"))
 		p.Event(phaseEnds("load", 1))
 		p.Event(phaseBegins("compile"))
-		p.Stop(false)
+		p.End(false)
 		assert.Equal(t, []string{"load 1.0 s"}, lines)
 	})
 }

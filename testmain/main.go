@@ -88,7 +88,7 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 
 // vacuous says why tests that pass say nothing; nil if they do.
 func vacuous(s *session.Session) error {
-	if wrong := s.Wrong(); len(wrong) > 0 {
+	if wrong := s.Wrong; len(wrong) > 0 {
 		return fmt.Errorf("no test failed, but %s: all that differ were skipped as inherited, and no test asserts "+
 			"the layer that made the error: assert it, or run with -parity.inherited=fail", strings.Join(wrong, "; "))
 	}

@@ -294,5 +294,5 @@ func TestPruneAndBless(t *testing.T) {
 	assert.Empty(t, s.Unused())
 	require.NoError(t, s.Finish(&said))
 	assert.Contains(t, said.String(), "parity: toy: PASS: ")
-	assert.Empty(t, s.Wrong())
+	assert.Empty(t, s.Wrong)
 }

@@ -1,12 +1,39 @@
+// Package testmain runs the parity tests of a package: it opens the fixtures, replays the
+// candidate's recorded run, renews goldens on request, and writes the report when all tests are
+// done.
+//
+//	func TestMain(m *testing.M) { testmain.Main(m, testmain.Fixture("fixtures/minilm")) }
+//
+// Flags, each with an environment variable that does the same where a flag would break packages
+// without parity tests:
+//
+//	-parity.run=WHAT      PARITY_RUN          the recorded run (replay), or a live one: cpu or gpu
+//	-parity.inherited=X   PARITY_INHERITED    a layer that only passes on an error: skip or fail
+//	-parity.mode=MODE     PARITY_MODE         standard, or both: once more with golden inputs
+//	-parity.replay=DIR    PARITY_REPLAY       judge this dump or recording, not the recorded run
+//	-parity.record=NAME   PARITY_RECORD       keep the judged run as the fixture's run NAME
+//	-parity.update=MODE   PARITY_UPDATE       renew goldens: none, new or all; -update is all
+//	-parity.dump=DIR      PARITY_GOLDEN_DUMP  the reference's dump that -update imports
+//	-parity.prune                             an update may remove goldens
+//	-parity.bless=REASON                      make the candidate's run golden; reports say why
+//	-parity.diagnose=X    PARITY_DIAGNOSE     search for causes: off, fast (1.5 s) or full (10 s)
+//	-parity.out=DIR       PARITY_OUT          where report.json and report.txt go
+//
+// A flag wins over its variable. PARITY_UPDATE_IN_CI=1 allows updates where CI is set. Nothing here
+// is served from Go's test cache.
 package testmain
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,4 +164,39 @@ func neverCache() {
 	if log := setting.TestFlag("test.testlogfile"); log != "" {
 		os.Remove(log)
 	}
+}
+
+// noTest says that -run selects no test of this package, "" where it selects one or is not given: go test calls that ok.
+// -run '^$', and any other beside -bench or -fuzz, is how one asks for none.
+func noTest() string {
+	pattern := setting.TestFlag("test.run")
+	if pattern == "" || pattern == "^$" || setting.TestFlag("test.bench") != "" || setting.TestFlag("test.fuzz") != "" {
+		return ""
+	}
+	first, _, _ := strings.Cut(pattern, "/")
+	selects, err := regexp.Compile(first)
+	if err != nil { // a slash in brackets; go test has said what it makes of it
+		return ""
+	}
+	tests := listed()
+	if len(tests) == 0 || slices.ContainsFunc(tests, selects.MatchString) {
+		return ""
+	}
+	return "-run " + pattern + " selects no test of this package, so nothing was judged: it has " + strings.Join(tests, ", ")
+}
+
+// listed are the tests of this binary, by its own list; nil where that cannot be had.
+func listed() (tests []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, os.Args[0], "-test.list", ".").Output()
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(out)) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "Test") || strings.HasPrefix(line, "Example") || strings.HasPrefix(line, "Fuzz") {
+			tests = append(tests, line)
+		}
+	}
+	return tests
 }

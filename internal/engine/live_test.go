@@ -5,15 +5,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/checkpoint"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
 )
 
 // live returns the interpreter of the real engines. They run only on demand, since a first
@@ -204,4 +210,311 @@ func TestLiveMiniLM(t *testing.T) {
 	_, judged, failed := judgeRuns(t, golden, actual)
 	assert.Greater(t, judged, 100, "2 forward passes of 6 layers")
 	assert.Empty(t, failed)
+}
+
+// inject runs the candidate of a job on golden inputs, in step 0 of each case. It returns the
+// judgement of the candidate's two runs, and the injected run.
+func inject(t *testing.T, interpreter string, j engine.Job, golden,
+	actual *engine.Result) (*judge.Comparison, *engine.Result) {
+	t.Helper()
+	dir := t.TempDir()
+	var cases []judge.Case
+	j.Mode, j.Cases = dump.Injected, append([]engine.Case(nil), j.Cases...)
+	for i, g := range golden.Runs {
+		k := judge.Case{Name: g.Info.Case, Golden: g, Actual: actual.Runs[i]}
+		var err error
+		j.Cases[i].Golden, err = session.Injection(k, match.Options{}, dir)
+		require.NoError(t, err)
+		j.Cases[i].Steps, j.Cases[i].Forced = 1, nil
+		cases = append(cases, k)
+	}
+	injected := run(t, interpreter, j)
+	for i := range cases {
+		cases[i].Injected = injected.Runs[i]
+	}
+	c, err := judge.Compare(t.Context(), cases, judge.Options{})
+	require.NoError(t, err)
+	return c, injected
+}
+
+// Tests with Full in their names compile graphs of their own: make live-full runs them, make live
+// does not.
+
+func TestLiveInjectedModule(t *testing.T)     { injectModule(t, "oracle.py") }    // max.nn
+func TestFullLiveInjectedModule(t *testing.T) { injectModule(t, "oracle_v3.py") } // max.experimental.nn
+
+func injectModule(t *testing.T, oracle string) {
+	interpreter := live(t)
+	j := engine.Job{Model: engine.Model{Task: "module", Oracle: filepath.Join("testdata", oracle)}, Cases: []engine.Case{
+		{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}},
+	}}
+	j.Engine = engine.Torch
+	golden := run(t, interpreter, j)
+	j.Engine = engine.MAX
+	actual := run(t, interpreter, j)
+	_, judged, failed := judgeRuns(t, golden, actual)
+	assert.GreaterOrEqual(t, judged, 10)
+	assert.Empty(t, failed)
+	for _, r := range []*engine.Result{golden, actual} {
+		_, tapped := r.Runs[0].Find("0", "hidden", "tap")
+		assert.True(t, tapped || oracle != "oracle.py", "parity_tap in both engines")
+	}
+	c, injected := inject(t, interpreter, j, golden, actual)
+	info := injected.Runs[0].Info
+	assert.Equal(t, dump.Nested, info.Injection)
+	assert.Len(t, info.Injected, 9, "norm, up, down and the block itself in two blocks, and the last norm")
+	assert.NotEmpty(t, info.Left, "token ids are left alone")
+	computed := 0
+	for _, e := range injected.Runs[0].Entries {
+		if strings.HasPrefix(e.Port, "computed_") {
+			computed++
+		}
+	}
+	assert.Equal(t, len(info.Injected), computed, "what was computed for each input that was replaced")
+	for _, p := range c.Ports {
+		if p.Joined() && p.Judged() {
+			assert.Equal(t, report.StatusPass, p.Decide(nil, "").Row.Status, p.Layer)
+		}
+	}
+}
+
+// Two prompts of different lengths: the reference pads them, MAX does not, and computes the last
+// rows only at the end.
+func TestFullLivePaddedBatch(t *testing.T) {
+	interpreter := live(t)
+	j := engine.Job{Model: engine.Model{Path: tinyLlama(t, interpreter), Task: "text-generation"}, Cases: []engine.Case{
+		{Name: "two", TokenIDs: [][]int{{72, 101, 108, 108, 111, 44, 32}, {84, 104, 101}}, Steps: 2},
+	}}
+	j.Engine = engine.Torch
+	golden := run(t, interpreter, j)
+	require.NotEmpty(t, golden.Runs[0].Info.PadMask)
+	forced, err := golden.Generated(0)
+	require.NoError(t, err)
+	j.Engine, j.Cases[0].Forced = engine.MAX, forced
+	actual := run(t, interpreter, j)
+	c, judged, failed := judgeRuns(t, golden, actual)
+	assert.Greater(t, judged, 50)
+	assert.Empty(t, failed)
+	assert.Nil(t, c.Verdict)
+	for _, p := range c.Ports {
+		if p.Layer == "model.lm_head" && p.Port == "output" {
+			assert.True(t, p.Joined(), "the last row of each sequence, step %s", p.Step)
+		}
+	}
+}
+
+// Only captured ports become part of the graph.
+func TestFullLiveCapture(t *testing.T) {
+	interpreter := live(t)
+	j := engine.Job{Engine: engine.MAX, Model: engine.Model{Task: "module", Oracle: "testdata/oracle.py"},
+		Cases:   []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9}}}},
+		Capture: engine.Capture{Layers: []string{"layers.1", "norm"}, Ports: []string{"output"}}}
+	assert.ElementsMatch(t, []string{"model.layers.layers.1-output", "model.layers.layers.0.norm-output",
+		"model.layers.layers.1.norm-output", "model.norm-output"}, labels(run(t, interpreter, j).Runs[0]))
+}
+
+// item is a part of a forward pass of sequence s.
+func item(s, from, to int) dump.PassItem { return dump.PassItem{Sequence: s, From: from, To: to} }
+
+func TestLiveMLX(t *testing.T) {
+	interpreter := live(t)
+	j := generation(tinyLlama(t, interpreter))
+	batch := [][]int{{72, 101, 108, 108, 111, 44, 32}, {84, 104, 101}}
+	one := batch[:1]
+	j.Cases = append(j.Cases, []engine.Case{
+		{Name: "decode", Path: "decode:4", TokenIDs: one, Passes: [][]dump.PassItem{{item(0, 0, 4)}, {item(0, 4, 5)}, {item(0, 5, 6)}}},
+		{Name: "chunked", Path: "chunked:3", TokenIDs: one, Passes: [][]dump.PassItem{{item(0, 0, 3)}, {item(0, 3, 6)}, {item(0, 6, 7)}}},
+		{Name: "turns", Path: "turns:1", TokenIDs: one, Passes: [][]dump.PassItem{{item(0, 0, 2)}, {item(0, 2, 3)}, {item(0, 3, 5)}, {item(0, 5, 6)}, {item(0, 6, 7)}}},
+		{Name: "padding", Path: "padding:left", TokenIDs: batch, Passes: [][]dump.PassItem{{item(0, 0, 7), item(1, 0, 3)}}},
+		{Name: "prefix", Path: "prefix", TokenIDs: [][]int{{72, 101, 108, 108}, {72, 101, 108, 108, 44}}, Passes: [][]dump.PassItem{{item(0, 0, 4)}, {item(1, 0, 5)}}},
+	}...)
+	j.Engine, j.KVCache = engine.Torch, true
+	golden := run(t, interpreter, j)
+	forced, err := golden.Generated(0)
+	require.NoError(t, err)
+	j.Engine, j.Cases[0].Forced, j.Weights = engine.MLX, forced, -1
+	actual := run(t, interpreter, j)
+	assert.Contains(t, actual.About[0].ModelClass, "mlx_lm.models.llama.Model")
+	assert.Equal(t, "MLP", actual.Runs[0].Info.Modules["model.model.layers.0.mlp"].Class)
+	assert.Equal(t, golden.About[0].Sequence, actual.About[0].Sequence)
+	assert.Equal(t, golden.Runs[1].Info.Text[0].TokenIDs, actual.Runs[1].Info.Text[0].TokenIDs)
+	assert.Equal(t, []string{"weights.safetensors"}, actual.Runs[0].Info.Weights)
+	for _, label := range [][2]string{{"model.model.layers.3.self_attn", "output_1"}, {"model.model.layers.3.self_attn", "key_cache"}} {
+		_, found := actual.Runs[0].Find("2", label[0], label[1])
+		assert.True(t, found, label)
+	}
+	c, judged, failed := judgeRuns(t, golden, actual)
+	assert.Greater(t, judged, 500)
+	assert.Empty(t, failed)
+	assert.Nil(t, c.Verdict)
+
+	// One weight 2 % too large, in the candidate alone.
+	const guilty = "model.layers.1.mlp.down_proj"
+	j.Path = tinyLlama(t, interpreter, "scale", guilty+".weight", "1.02")
+	c, _, failed = judgeRuns(t, golden, run(t, interpreter, j))
+	assert.NotEmpty(t, failed)
+	require.NotNil(t, c.Verdict)
+	assert.Equal(t, "model."+guilty, c.Verdict.Layer)
+}
+
+// TestLiveMLXPage follows docs/mlx.md: each command in it runs, in order, and what the page shows below it is printed, but
+// for numbers, and for which layer comes out worst.
+func TestLiveMLXPage(t *testing.T) {
+	interpreter := live(t)
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "mlx.md"))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "bin")
+	build, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "parity"), "../../cmd/parity").CombinedOutput()
+	require.NoError(t, err, string(build))
+	// What the page takes as given: the model, one that lacks a weight, one with an infinite one, and one whose theta mlx-lm does not read.
+	for folder, change := range map[string][]string{"model": nil, "dropped": {"drop", "model.layers.2.mlp.down_proj.weight"},
+		"nan": {"scale", "model.layers.1.post_attention_layernorm.weight", "inf"}, "theta": {"theta", "500000"}} {
+		python(t, interpreter, append([]string{"testdata/tiny_llama.py", filepath.Join(dir, folder)}, change...)...)
+	}
+	sh := func(command string) string {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), "sh", "-c", command)
+		c.Dir, c.Env = dir, append(os.Environ(), "PATH="+strings.Join([]string{bin, filepath.Dir(interpreter), os.Getenv("PATH")}, string(os.PathListSeparator)), "PARITY_PYTHON="+interpreter, "HF_HUB_OFFLINE=1")
+		out, _ := c.CombinedOutput() // a failing comparison is what the page shows
+		return string(out)
+	}
+	before := map[string]string{
+		"nan_dump":  "parity run --engine mlx --model nan --follow torch_dump -o nan_dump",
+		"theta_mlx": `parity run --engine torch --model theta --prompt "The meaning of life" --num-steps 3 -o theta_torch; parity run --engine mlx --model theta --follow theta_torch -o theta_mlx`,
+	}
+	said, commands := "", 0
+	for _, m := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		for line := range strings.Lines(m[1]) {
+			line = strings.TrimSpace(line)
+			if command, is := strings.CutPrefix(line, "$ "); is {
+				for made, how := range before {
+					if _, err := os.Stat(filepath.Join(dir, made)); err != nil && strings.Contains(command, made) {
+						sh(how)
+					}
+				}
+				said = sh(command)
+				commands++
+				continue
+			}
+			if line, _, _ = strings.Cut(line, "…"); !strings.Contains(shown(said), shown(line)) {
+				t.Errorf("docs/mlx.md shows %q; it prints\n%.4000s", line, said)
+			}
+		}
+	}
+	assert.Greater(t, commands, 12)
+}
+
+// shown is what is compared of a line: numbers and times are the machine's, and so is which layer comes out worst.
+func shown(text string) string {
+	text = strings.Join(strings.Fields(regexp.MustCompile(`worst row.*`).ReplaceAllString(text, "")), " ")
+	return regexp.MustCompile(`[0-9]+([.e+-]*[0-9]+)*`).ReplaceAllString(text, "#")
+}
+
+// MAX loads a module once for all cases that have the same graph and weights, and each case has
+// what it has alone.
+func TestModuleLoadsOnceLive(t *testing.T) {
+	interpreter := live(t)
+	oracle, err := filepath.Abs(filepath.Join("testdata", "oracle_shared.py"))
+	require.NoError(t, err)
+	of := func(name string, ids ...int) engine.Case { return engine.Case{Name: name, TokenIDs: [][]int{ids}} }
+	run := func(cases ...engine.Case) (r *engine.Result, loads int) {
+		log := filepath.Join(t.TempDir(), "log")
+		r, err := engine.Run(t.Context(), engine.Job{Engine: engine.MAX, Device: engine.CPU, Model: engine.Model{Oracle: oracle, Task: "module"},
+			Encoding: "float32", Out: filepath.Join(t.TempDir(), "dump"), Cases: cases},
+			engine.Options{Python: interpreter, LogFile: log})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = r.Close() })
+		text, err := os.ReadFile(log)
+		require.NoError(t, err)
+		return r, strings.Count(string(text), "loads a graph")
+	}
+	cases := []engine.Case{of("a", 1, 2, 3), of("b", 4, 5, 6), of("weights", 4, 5, 6), of("sharp", 4, 5, 6),
+		of("long", 4, 5, 6, 7), of("again", 7, 8, 9)}
+	all, loads := run(cases...)
+	assert.Equal(t, 4, loads, "a, b and again are the same; another weight, constant or size is another graph")
+	for i, c := range cases {
+		if c.Name != "b" && c.Name != "sharp" {
+			continue // a compilation takes long
+		}
+		alone, _ := run(c)
+		require.Len(t, all.Runs[i].Entries, len(alone.Runs[0].Entries), c.Name)
+		for k, e := range alone.Runs[0].Entries {
+			want, _ := e.Tensor.Bytes()
+			got, _ := all.Runs[i].Entries[k].Tensor.Bytes()
+			assert.Equal(t, e.Label(), all.Runs[i].Entries[k].Label())
+			assert.Equal(t, want, got, "case %s, %s", c.Name, e.Label())
+		}
+	}
+}
+
+// inCall adds a method by which an edit takes effect only in the second of three calls.
+const inCall = `
+
+def _second(self):
+    self.calls = getattr(self, "calls", 0) + 1
+    return self.calls % 3 == 2
+AlbertAttention.second = _second
+AlbertLayer.second = _second
+`
+
+// ALBERT runs one layer three times. The candidate is torch as well, with an edited copy of
+// ALBERT's code that is wrong in the second call.
+func TestLiveSharedLayers(t *testing.T) {
+	interpreter := live(t)
+	model := filepath.Join(t.TempDir(), "model")
+	python(t, interpreter, "testdata/tiny_albert.py", model)
+	j := engine.Job{Engine: engine.Torch, Device: engine.CPU, Model: engine.Model{Path: model, Task: "embeddings"}, Local: true, Encoding: "float32",
+		Cases: []engine.Case{{Name: "run", TokenIDs: [][]int{{2, 5, 6, 7, 8, 9, 10, 3}}, Steps: 1}}}
+	j.Program = true
+	golden := run(t, interpreter, j)
+	j.Program = false
+	ran, err := program.Read(golden.Runs[0].Program)
+	require.NoError(t, err)
+
+	source, version, err := engine.InstalledTransformers(t.Context(), interpreter)
+	require.NoError(t, err)
+	overlay, err := engine.MakeOverlay(filepath.Join(t.TempDir(), ".parity", "transformers"), source, version)
+	require.NoError(t, err)
+	file := filepath.Join(overlay.Package(), "models", "albert", "modeling_albert.py")
+	original, err := os.ReadFile(file)
+	require.NoError(t, err)
+	weights, err := checkpoint.Open(model)
+	require.NoError(t, err)
+	defer weights.Close()
+	config, err := checkpoint.ReadConfig(filepath.Join(model, "config.json"))
+	require.NoError(t, err)
+
+	for _, c := range []struct{ from, to, layer, cause, reason string }{
+		{"scaling=self.scaling,", "scaling=self.scaling * (1.5 if self.second() else 1),", ".attention(2)",
+			"attention/scale",
+			"code between the layers of the second call"},
+		{"self.full_layer_layer_norm(ffn_output + attention_output)",
+			"self.full_layer_layer_norm(ffn_output + (0 if self.second() else 1) * attention_output)", "(2)",
+			"residual/missing",
+			"code of the container itself"},
+	} {
+		code := strings.Replace(string(original), c.from, c.to, 1) + inCall
+		require.Contains(t, code, c.to, "transformers %s has other code: adapt the edit", version)
+		require.NoError(t, os.WriteFile(file, []byte(code), 0o644))
+		j.Out = filepath.Join(t.TempDir(), "dump")
+		actual, err := engine.Run(t.Context(), j,
+			engine.Options{Python: interpreter, Env: overlay.Environ(os.Environ())})
+		require.NoError(t, err, c.reason)
+		defer actual.Close()
+		cmp, err := judge.Compare(t.Context(),
+			[]judge.Case{{Name: "run", Golden: golden.Runs[0], Actual: actual.Runs[0], Program: ran}},
+			judge.Options{Diagnosis: judge.Diagnosis{
+				Evidence: func() (checkpoint.Weights, checkpoint.Config, error) {
+					return weights.Tensors, config, nil
+				},
+			}})
+		require.NoError(t, err)
+		r := cmp.Report("albert", true)
+		require.NotNil(t, r.FirstDivergence, c.reason)
+		assert.Equal(t, "model.encoder.albert_layer_groups.0.albert_layers.0"+c.layer,
+			r.FirstDivergence.Layer, c.reason)
+		require.NotEmpty(t, r.Causes, c.reason)
+		assert.Equal(t, [2]any{c.cause, true}, [2]any{r.Causes[0].ID, r.Causes[0].Proven}, c.reason)
+	}
 }

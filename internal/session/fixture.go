@@ -114,13 +114,6 @@ func (f *Fixture) of(c *judge.Comparison) *judged {
 	return &f.idle
 }
 
-// keep remembers a comparison that is reported.
-func (f *Fixture) keep(c *judge.Comparison, ps probes) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.compared = append(f.compared, &judged{c: c, probes: ps})
-}
-
 // Tested says that a test has judged a comparison of the fixture, nil if there is none, and whether it failed and told where
 // the error is.
 func (f *Fixture) Tested(c *judge.Comparison, test string, failed, told bool) {
@@ -157,13 +150,19 @@ func (f *Fixture) CompareFunc(run engine.Func) (*judge.Comparison, error) {
 		}
 		runs = append(runs, r)
 	}
-	return f.judge(runs, f.funcProbes(run), true)
+	ps := f.newProbes()
+	for _, p := range ps.all() {
+		p.call = run
+	}
+	return f.judge(runs, ps, true)
 }
 
 // judge compares the candidate's runs of one pass, and keeps the comparison for the report, with what else is
 // judged of the candidate.
 func (f *Fixture) judge(runs []*dump.Run, ps probes, isFunc bool) (*judge.Comparison, error) {
-	ps.beside(runs)
+	for _, p := range ps.paths {
+		p.own = runs
+	}
 	cases, err := f.cases(runs)
 	if err == nil && !isFunc {
 		err = f.addInjected(cases)
@@ -176,7 +175,9 @@ func (f *Fixture) judge(runs []*dump.Run, ps probes, isFunc bool) (*judge.Compar
 		return nil, err
 	}
 	c.Live = !isFunc && f.isLive()
-	f.keep(c, ps)
+	f.mu.Lock()
+	f.compared = append(f.compared, &judged{c: c, probes: ps})
+	f.mu.Unlock()
 	f.inspect(c, isFunc)
 	return c, nil
 }
@@ -250,7 +251,11 @@ func (f *Fixture) live() error {
 	default:
 		job.Weights = mostWeights
 	}
-	job.Cases = append(job.Cases, f.probes.cases()...)
+	for _, p := range f.probes.all() {
+		if p.err == nil {
+			job.Cases = append(job.Cases, p.cases...)
+		}
+	}
 	r, err := f.observed(job)
 	for f.probes.raised(err, &job) { // an engine that cannot run a path is judged by all else
 		r, err = f.observed(job)

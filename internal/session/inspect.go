@@ -45,7 +45,11 @@ func (f *Fixture) staleGoldens(keys ...string) []string {
 // staleRuns says what changed in the fixture since its runs were recorded.
 func (f *Fixture) staleRuns() (out []string) {
 	var old stale
-	for _, r := range slices.Concat(f.runs, f.injected, f.probes.runs()) {
+	runs := slices.Concat(f.runs, f.injected)
+	for _, p := range f.probes.all() {
+		runs = append(runs, p.runs...)
+	}
+	for _, r := range runs {
 		if !f.yaml.Wants(r.Info.Case) {
 			text := fmt.Sprintf("the recorded run %s has a case %s, which %s does not have: remove it: parity golden prune --apply %s",
 				f.yaml.Replay, r.Info.Case, f.yaml.File, f.dir)
@@ -331,51 +335,46 @@ func (f *Fixture) addUnjudged(r *report.Report, byTests bool) {
 // inspect looks for what makes a result worth less than it seems. A function may be a single layer: what
 // the fixture's own run must have is not asked of it.
 func (f *Fixture) inspect(c *judge.Comparison, isFunc bool) {
-	problem := func(name string, texts ...string) {
-		for _, text := range texts {
-			f.problem(c, name, text)
-		}
-	}
-	problem("parity:stale", f.staleGoldens()...)
+	f.problem(c, "parity:stale", f.staleGoldens()...)
 	if f.replay == "" && !f.isLive() && !isFunc {
-		problem("parity:stale", f.staleRuns()...)
+		f.problem(c, "parity:stale", f.staleRuns()...)
 	}
 	if !isFunc && f.isSelf(c) {
-		problem("parity:self", fmt.Sprintf("the reference is compared with itself: %s is the dump from which the goldens were made, "+
+		f.problem(c, "parity:self", fmt.Sprintf("the reference is compared with itself: %s is the dump from which the goldens were made, "+
 			"or a copy of them: all outputs are equal bit for bit. Point PARITY_REPLAY to a run of the candidate; "+
 			"if this is one, its run.json must name another engine, or have a nonce of its own", filepath.ToSlash(c.Cases[0].Actual.Path)))
 	}
-	f.inspectGiven(c, problem)
+	f.inspectGiven(c)
 	names := c.Names()
 	if isFunc {
 		names = append(names, f.recordedNames()...)
 	}
 	if err := f.yaml.CheckLayers(names); err != nil {
-		problem("parity:fixture", err.Error())
+		f.problem(c, "parity:fixture", err.Error())
 	}
-	problem("parity:expect", f.unexpected(c, isFunc)...)
-	problem("parity:missing", f.lackingGoldens()...)
+	f.problem(c, "parity:expect", f.unexpected(c, isFunc)...)
+	f.problem(c, "parity:missing", f.lackingGoldens()...)
 	if !isFunc {
-		problem("parity:missing", f.lackingLayers(c)...)
+		f.problem(c, "parity:missing", f.lackingLayers(c)...)
 	}
 }
 
 // inspectGiven looks at what the candidate was given: texts, weights, tokens.
-func (f *Fixture) inspectGiven(c *judge.Comparison, problem func(name string, texts ...string)) {
+func (f *Fixture) inspectGiven(c *judge.Comparison) {
 	rows, _ := c.Texts()
 	for _, row := range rows {
 		if row.Status == report.StatusFail {
-			problem("parity:text", fmt.Sprintf("case %s: %s", row.Case, row.Text))
+			f.problem(c, "parity:text", fmt.Sprintf("case %s: %s", row.Case, row.Text))
 		}
 	}
 	list, _ := c.Loaded()
 	for _, w := range list {
 		if !w.Good() {
-			problem("parity:weights", w.String())
+			f.problem(c, "parity:weights", w.String())
 		}
 	}
 	if v := c.OtherPrompt(); v != nil {
-		problem("parity:input", fmt.Sprintf("case %s: %s", v.Case, v.Text))
+		f.problem(c, "parity:input", fmt.Sprintf("case %s: %s", v.Case, v.Text))
 	}
 }
 
@@ -394,13 +393,15 @@ func (f *Fixture) isSelf(c *judge.Comparison) bool {
 	return c.IsCopy()
 }
 
-func (f *Fixture) problem(c *judge.Comparison, name, text string) {
+func (f *Fixture) problem(c *judge.Comparison, name string, texts ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	j := f.of(c)
-	if i := slices.IndexFunc(j.problems, func(p Problem) bool { return p.Name == name }); i >= 0 {
-		j.problems[i].Text += "\n" + text
-		return
+	for _, text := range texts {
+		if i := slices.IndexFunc(j.problems, func(p Problem) bool { return p.Name == name }); i >= 0 {
+			j.problems[i].Text += "\n" + text
+		} else {
+			j.problems = append(j.problems, Problem{Name: name, Text: text})
+		}
 	}
-	j.problems = append(j.problems, Problem{Name: name, Text: text})
 }

@@ -96,22 +96,6 @@ type probes struct {
 
 func (f *Fixture) newProbes() probes { return probes{f.newPaths(), f.newGenerations()} }
 
-// funcProbes are those of an engine in this process.
-func (f *Fixture) funcProbes(run engine.Func) probes {
-	ps := f.newProbes()
-	for _, p := range ps.all() {
-		p.call = run
-	}
-	return ps
-}
-
-// beside gives the paths the candidate's runs of one pass.
-func (ps probes) beside(onePass []*dump.Run) {
-	for _, p := range ps.paths {
-		p.own = onePass
-	}
-}
-
 func (ps probes) all() (all []*probe) {
 	for _, p := range ps.paths {
 		all = append(all, p.probe)
@@ -120,16 +104,6 @@ func (ps probes) all() (all []*probe) {
 		all = append(all, g.probe)
 	}
 	return all
-}
-
-// cases are what an engine is told to run.
-func (ps probes) cases() (cases []engine.Case) {
-	for _, p := range ps.all() {
-		if p.err == nil {
-			cases = append(cases, p.cases...)
-		}
-	}
-	return cases
 }
 
 // raised takes a probe that the candidate's model cannot run out of a job, with the error that says so.
@@ -146,14 +120,6 @@ func (ps probes) raised(err error, job *engine.Job) bool {
 		}
 	}
 	return false
-}
-
-// runs are the candidate's.
-func (ps probes) runs() (runs []*dump.Run) {
-	for _, p := range ps.all() {
-		runs = append(runs, p.runs...)
-	}
-	return runs
 }
 
 // take gives each probe its runs, and returns the others, which are of one pass.

@@ -22,7 +22,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -47,6 +46,27 @@ func script(t *testing.T, interpreter, name string, args ...string) {
 	require.NoError(t, cmd.Run())
 }
 
+// writeYAML writes the fixture.yaml of a folder.
+func writeYAML(t *testing.T, dir, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), []byte(text), 0o644))
+}
+
+// allPass judges the paths of the only fixture, none of which is wrong.
+func allPass(t *testing.T, s *session.Session) []*session.Path {
+	t.Helper()
+	c, err := s.Default().Comparison()
+	require.NoError(t, err)
+	all := s.Default().Paths(c)
+	for _, p := range all {
+		_, err := p.Judge()
+		require.NoError(t, err, p.Name)
+		assert.Equal(t, report.Pass, p.Report().Verdict, "%s: %s", p.Name, report.Headline(p.Report()))
+	}
+	return all
+}
+
 // updated makes the goldens of fixtures.
 func updated(t *testing.T, dirs ...string) {
 	t.Helper()
@@ -67,14 +87,13 @@ cases:
 func approximateFixture(t *testing.T, model, of, more, reference string, steps int) (dir string) {
 	t.Helper()
 	dir = filepath.Join(filepath.Dir(model), of)
-	require.NoError(t, os.MkdirAll(dir, 0o755))
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "model"), os.DirFS(model)))
 	var tokens []string
 	for i := range 24 {
 		tokens = append(tokens, fmt.Sprint((7*i+i*i)%256))
 	}
 	text := fmt.Sprintf(approximate, more, reference, strings.Join(tokens, ", "), steps)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), []byte(text), 0o644))
+	writeYAML(t, dir, text)
 	return dir
 }
 
@@ -149,17 +168,15 @@ func TestLiveImages(t *testing.T) {
 		program, err := os.ReadFile(filepath.Join("testdata", "vision_port.py"))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "vision_port.py"), program, 0o644))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), []byte(`
+		writeYAML(t, dir, `
 model: {path: ./model, task: text-generation, skip_sanity: the weights are random, engine: ./vision_port.py}
 cases: auto
-`), 0o644))
+`)
 		updated(t, dir)
 		for fault, shows := range model.faults {
 			t.Run(model.kind+"/"+fault, func(t *testing.T) {
 				t.Setenv("PARITY_TEST_FAULT", fault)
-				s, err := session.Start(session.Config{Fixtures: []string{dir}, Run: setting.RunCPU, Diagnose: setting.DiagnoseFull})
-				require.NoError(t, err)
-				defer s.Close()
+				s := begin(t, session.Config{Fixtures: []string{dir}, Run: setting.RunCPU, Diagnose: setting.DiagnoseFull})
 				f := s.Default()
 				c, err := f.Comparison()
 				require.NoError(t, err)
@@ -172,10 +189,7 @@ cases: auto
 				}
 				assert.Equal(t, report.Pass, r.Verdict, report.Headline(r))
 				var notes []string
-				for _, p := range f.Paths(c) {
-					_, err := p.Judge()
-					require.NoError(t, err, p.Name)
-					assert.Equal(t, report.Pass, p.Report().Verdict, "%s: %s", p.Name, report.Headline(p.Report()))
+				for _, p := range allPass(t, s) {
 					notes = append(notes, p.Report().Notes...)
 				}
 				if model.left != "" {
@@ -204,18 +218,16 @@ func TestLivePaths(t *testing.T) {
 		t.Run(tt.kind, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "live")
 			script(t, interpreter, "path_models.py", filepath.Join(dir, "model"), tt.kind)
-			require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), []byte(`
+			writeYAML(t, dir, `
 model: {path: ./model, task: text-generation, trust_remote_code: true, skip_sanity: the weights are random, engine: {max_length: 64}}
 cases:
   one: {token_ids: [72, 101, 108, 108, 111, 44, 32, 119, 111, 114, 108, 100]}
   two: {token_ids: [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]}
 paths: [decode: 6, chunked: 5, batch, lengths: [2, 6]]
-`), 0o644))
+`)
 			updated(t, dir)
 
-			kept, err := store.Open(filepath.Join(dir, "golden"))
-			require.NoError(t, err)
-			defer kept.Close()
+			kept := golden(t, dir)
 			var own []string
 			for _, p := range kept.Paths() {
 				assert.NotEqual(t, p.Own, p.RowRelL2 <= p.Limit, "%s: %g, limit %g", p.Path, p.RowRelL2, p.Limit)
@@ -245,16 +257,8 @@ paths: [decode: 6, chunked: 5, batch, lengths: [2, 6]]
 			made, err := engine.Run(t.Context(), job, engine.Options{Python: interpreter})
 			require.NoError(t, err)
 			require.NoError(t, made.Close())
-			s, err := session.Start(session.Config{Fixtures: []string{dir}, Replay: out})
-			require.NoError(t, err)
-			defer s.Close()
-			c, err := s.Default().Comparison()
-			require.NoError(t, err)
-			for _, p := range s.Default().Paths(c) {
-				_, err := p.Judge()
-				require.NoError(t, err, p.Name)
-				assert.Equal(t, report.Pass, p.Report().Verdict, "%s %s: %s", tt.kind, p.Name, report.Headline(p.Report()))
-			}
+			s := begin(t, session.Config{Fixtures: []string{dir}, Replay: out})
+			allPass(t, s)
 		})
 	}
 }
@@ -269,27 +273,20 @@ func TestLiveMiniLMPaths(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "live")
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	require.NoError(t, os.Symlink(string(model), filepath.Join(dir, "model")))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), []byte(`
+	writeYAML(t, dir, `
 model: {path: ./model, task: embeddings, engine: {pool_embeddings: false, max_length: 64, max_batch_size: 2}}
 cases:
   short: {prompt: The meaning of life is not a single enumerator}
   long: {prompt: "Golden parity tests compare every layer of a ported model with the reference"}
 paths: [batch, padding: right, lengths: [1, 4, 8], mask, repeat: 2]
-`), 0o644))
+`)
 	updated(t, dir)
 
-	s, err := session.Start(session.Config{Fixtures: []string{dir}, Run: setting.RunCPU})
-	require.NoError(t, err)
-	defer s.Close()
-	c, err := s.Default().Comparison()
-	require.NoError(t, err)
+	s := begin(t, session.Config{Fixtures: []string{dir}, Run: setting.RunCPU})
 	var kinds []string
-	for _, p := range s.Default().Paths(c) {
+	for _, p := range allPass(t, s) {
 		kind, _, _ := strings.Cut(p.Name, ":")
 		kinds = append(kinds, kind)
-		_, err := p.Judge()
-		require.NoError(t, err, p.Name)
-		assert.Equal(t, report.Pass, p.Report().Verdict, "%s: %s", p.Name, report.Headline(p.Report()))
 	}
 	assert.ElementsMatch(t, []string{"batch", "padding", "lengths", "mask", "repeat"}, slices.Compact(kinds))
 }
@@ -312,18 +309,16 @@ func TestLiveGraphPaths(t *testing.T) {
 		{"window", "state/window", []string{"decode:6", "chunked:5"}, "it is crossed in one pass, too, but there is no cache"},
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), fmt.Appendf(nil, `
+			writeYAML(t, dir, fmt.Sprintf(`
 model: {path: ./model, task: text-generation, skip_sanity: the weights are random, engine: {command: ["${python}", graph_port.py, %s]}}
 cases:
   one: {token_ids: [72, 101, 108, 108, 111, 44, 32, 119, 111, 114, 108, 100]}
 paths: [decode: 6, chunked: 5, lengths: [2, 6]]
-`, tt.fault), 0o644))
+`, tt.fault))
 			if tt.fault == "none" {
 				updated(t, dir)
 			}
-			s, err := session.Start(session.Config{Fixtures: []string{dir}, Run: setting.RunCPU, Diagnose: setting.DiagnoseFull})
-			require.NoError(t, err)
-			defer s.Close()
+			s := begin(t, session.Config{Fixtures: []string{dir}, Run: setting.RunCPU, Diagnose: setting.DiagnoseFull})
 			c, err := s.Default().Comparison()
 			require.NoError(t, err)
 			var wrong []string
@@ -350,7 +345,7 @@ func quantisedFixture(t *testing.T, model, file, encoding string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "live")
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "model"), os.DirFS(model)))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), fmt.Appendf(nil, `
+	writeYAML(t, dir, fmt.Sprintf(`
 model: {path: ./model, task: text-generation, skip_sanity: the weights are random, encodings: {cpu: {candidate: %s}}}
 references:
   - float32
@@ -358,7 +353,7 @@ references:
   - {variant: dequantised, weights: ./model/%s, activations: int8/256}
 cases:
   one: {token_ids: [72, 101, 108, 108, 111, 44, 32, 119, 111, 114, 108, 100]}
-`, encoding, file, file), 0o644))
+`, encoding, file, file))
 	updated(t, dir)
 	return dir
 }
@@ -392,14 +387,12 @@ func judgeQuantised(t *testing.T, dir, replay, record string) *report.Report {
 func TestLiveDequantised(t *testing.T) {
 	model := quantisedModel(t, "q6_k", "q6_k*model.layers.1.mlp.down_proj.weight")
 	dir := quantisedFixture(t, model, "q6_k.gguf", "q6_k")
-	kept, err := store.Open(filepath.Join(dir, "golden"))
-	require.NoError(t, err)
+	kept := golden(t, dir)
 	uses := map[string]string{}
 	for _, p := range kept.Runs() {
 		uses[p.Variant] = p.Use
 		assert.Equal(t, p.Variant == "dequantised-int8-256", p.Info.Activations != nil, p.Variant)
 	}
-	require.NoError(t, kept.Close())
 	assert.Equal(t, map[string]string{"float32": fixture.UseCost, "dequantised": fixture.UseCost,
 		"dequantised-int8-256": fixture.UseJudge}, uses)
 
@@ -501,7 +494,7 @@ cases:
 				script(t, interpreter, tt.script, append([]string{filepath.Join(dir, name)}, change...)...)
 			}
 			model("model")
-			require.NoError(t, os.WriteFile(filepath.Join(dir, fixture.FileName), []byte(tt.yaml), 0o644))
+			writeYAML(t, dir, tt.yaml)
 			forced := liveGoldens(t, dir, tt.encoding)
 
 			judged := func(model string) (c, byDefault *judge.Comparison, r *report.Report) {
@@ -516,9 +509,7 @@ cases:
 				made, err := engine.Run(t.Context(), job, engine.Options{Python: interpreter})
 				require.NoError(t, err)
 				require.NoError(t, made.Close())
-				s, err := session.Start(session.Config{Fixtures: []string{dir}, Replay: job.Out})
-				require.NoError(t, err)
-				t.Cleanup(func() { require.NoError(t, s.Close()) })
+				s := begin(t, session.Config{Fixtures: []string{dir}, Replay: job.Out})
 				c, err = s.Default().Comparison()
 				require.NoError(t, err)
 				r, err = s.Default().Report()
@@ -579,8 +570,7 @@ func liveGoldens(t *testing.T, dir, encoding string) (forced [][][]int) {
 	}
 	require.NoError(t, s.Close())
 
-	kept, err := store.Open(filepath.Join(dir, "golden"))
-	require.NoError(t, err)
+	kept := golden(t, dir)
 	problems, err := kept.Verify(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, problems)
@@ -589,6 +579,5 @@ func liveGoldens(t *testing.T, dir, encoding string) (forced [][][]int) {
 		assert.Equal(t, p.Variant == encoding, p.Use == fixture.UseCost)
 		assert.Equal(t, kept.Steps("float32", p.Info.Case), kept.Steps(encoding, p.Info.Case))
 	}
-	require.NoError(t, kept.Close())
 	return forced
 }

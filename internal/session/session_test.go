@@ -3,6 +3,7 @@ package session_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -26,36 +27,56 @@ import (
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
-	"github.com/goparity/goparity/tensor/npy"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
 
-// writeDump writes a dump folder of npy files: two layers in each of some steps, and one tensor
-// that is there twice.
-func writeDump(t *testing.T, dir, engine, caseName string, steps int) {
+// writeRun writes a dump folder: run.json, and a file of tensors for each step.
+func writeRun(t *testing.T, dir string, info dump.Info, entries ...dump.Entry) {
 	t.Helper()
-	info := dump.Info{Schema: dump.Schema, Engine: engine, Versions: map[string]string{engine: "1.2"}, Device: "cpu",
-		Encoding: dump.Encoding{Compute: "float32"}, Case: caseName,
-		Mode: dump.Standard, TokenIDs: json.RawMessage("[[1,2,3]]"), Date: "2026-11-21T11:46:02Z", Nonce: "n"}
-	for step := range steps {
-		s := fmt.Sprint(step)
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, s), 0o755))
-		out := wave(t, 1, float64(step), 1, 6, 8)
-		for i, p := range []port{{"m.norm-input_0", wave(t, 2, 1, 1, 6, 8)}, {"m.norm-output", out},
-			{"m.norm(2)-output", out},
-			{"m.choice-output", toy.Of(t, []int64{1, 2, int64(step)}, 3)}} {
-			layer, name := label.Split(p.Label)
-			file := fmt.Sprintf("%02d.npy", i)
-			f, err := os.Create(filepath.Join(dir, s, file))
-			require.NoError(t, err)
-			require.NoError(t, npy.Write(f, p.Tensor))
-			require.NoError(t, f.Close())
-			info.Order = append(info.Order, dump.OrderEntry{Step: s, Layer: layer, Port: name, File: file})
-		}
+	steps := map[string][]tensor.Named{}
+	for _, e := range entries {
+		steps[e.Step] = append(steps[e.Step], tensor.Named{Name: e.Label(), Tensor: e.Tensor})
+		info.Order = append(info.Order, dump.OrderEntry{Step: e.Step, Layer: e.Layer, Port: e.Port, File: "all.safetensors", Name: e.Label()})
+	}
+	for step, named := range steps {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, step), 0o755))
+		f, err := os.Create(filepath.Join(dir, step, "all.safetensors"))
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(safetensors.Write(f, named, nil), f.Close()))
 	}
 	data, err := json.Marshal(info)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, dump.RunFile), data, 0o644))
+}
+
+// writeDump writes a run of two layers in each of some steps, and one tensor that is there twice.
+func writeDump(t *testing.T, dir, engine, caseName string, steps int, edits ...func(*dump.Info)) {
+	t.Helper()
+	info := dump.Info{Schema: dump.Schema, Engine: engine, Versions: map[string]string{engine: "1.2"}, Device: "cpu",
+		Encoding: dump.Encoding{Compute: "float32"}, Case: caseName,
+		Mode: dump.Standard, TokenIDs: json.RawMessage("[[1,2,3]]"), Date: "2026-11-21T11:46:02Z", Nonce: "n"}
+	for _, edit := range edits {
+		edit(&info)
+	}
+	var entries []dump.Entry
+	for step := range steps {
+		out := wave(t, 1, float64(step), 1, 6, 8)
+		for _, p := range []port{{"m.norm-input_0", wave(t, 2, 1, 1, 6, 8)}, {"m.norm-output", out}, {"m.norm(2)-output", out},
+			{"m.choice-output", toy.Of(t, []int64{1, 2, int64(step)}, 3)}} {
+			layer, name := label.Split(p.Label)
+			entries = append(entries, dump.Entry{Step: fmt.Sprint(step), Layer: layer, Port: name, Tensor: p.Tensor})
+		}
+	}
+	writeRun(t, dir, info, entries...)
+}
+
+// golden opens the goldens of a fixture.
+func golden(t *testing.T, dir string) *store.Store {
+	t.Helper()
+	s, err := store.Open(filepath.Join(dir, "golden"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
 }
 
 // begin starts a session, which ends with the test.
@@ -93,14 +114,19 @@ func start(t *testing.T, edit func(*session.Config)) (*session.Session, string) 
 	return s, dir
 }
 
-func TestRecordAndOpen(t *testing.T) {
-	s, dir := start(t, func(c *session.Config) { c.Record = "max-cpu" })
+// recorded makes a fixture whose run is recorded in a folder.
+func recorded(t *testing.T) (s *session.Session, dir, folder string) {
+	t.Helper()
+	s, dir = start(t, func(c *session.Config) { c.Record = "max-cpu" })
 	_, err := s.Default().Comparison()
 	require.NoError(t, err)
-	assert.Empty(t, problems(s))
 	require.NoError(t, s.Finish(io.Discard))
+	return s, dir, filepath.Join(dir, "runs", "max-cpu")
+}
 
-	folder := filepath.Join(dir, "runs", "max-cpu")
+func TestRecordAndOpen(t *testing.T) {
+	s, _, folder := recorded(t)
+	assert.Empty(t, problems(s))
 	recorded, err := store.OpenCases(folder, dump.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dump.CloseAll(recorded)) })
@@ -124,11 +150,7 @@ func TestRecordAndOpen(t *testing.T) {
 
 // A recording takes the place of an older one with all its modes, and of nothing else.
 func TestRecordingReplacesAllModes(t *testing.T) {
-	s, dir := start(t, func(c *session.Config) { c.Record = "max-cpu" })
-	_, err := s.Default().Comparison()
-	require.NoError(t, err)
-	require.NoError(t, s.Finish(io.Discard))
-	folder := filepath.Join(dir, "runs", "max-cpu")
+	s, _, folder := recorded(t)
 	inject(t, folder)
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "pictures"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "README.md"), []byte("who recorded this"), 0o644))
@@ -153,15 +175,9 @@ func TestRecordingReplacesAllModes(t *testing.T) {
 }
 
 func TestWhatIsNotRecorded(t *testing.T) {
-	for _, c := range []struct {
-		name, reason string
-	}{
-		{"../x", "a path"},
-		{".x", "hidden"},
-		{"a b", "a space"},
-	} {
-		_, err := session.Start(session.Config{Fixtures: []string{t.TempDir()}, Record: c.name})
-		assert.ErrorContains(t, err, "is no name for a run", c.reason)
+	for name, reason := range map[string]string{"../x": "a path", ".x": "hidden", "a b": "a space"} {
+		_, err := session.Start(session.Config{Fixtures: []string{t.TempDir()}, Record: name})
+		assert.ErrorContains(t, err, "is no name for a run", reason)
 	}
 }
 
@@ -392,22 +408,19 @@ func inject(t *testing.T, dir string) {
 
 // A recorded injected run is compared too; it is stale when its golden inputs have changed.
 func TestRecordedInjectedRun(t *testing.T) {
-	s, dir := start(t, func(c *session.Config) { c.Record = "max-cpu" })
-	_, err := s.Default().Comparison()
-	require.NoError(t, err)
-	require.NoError(t, s.Finish(io.Discard))
+	_, dir, folder := recorded(t)
 	replay := func(mode setting.Mode) (*judge.Comparison, []session.Problem, error) {
 		s := begin(t, session.Config{Fixtures: []string{dir}, Mode: mode})
 		c, err := s.Default().Comparison()
 		return c, problems(s), err
 	}
-	_, _, err = replay(setting.ModeBoth)
+	_, _, err := replay(setting.ModeBoth)
 	require.ErrorContains(t, err, "there is no recorded injected run", "both were asked for")
 	c, _, err := replay(setting.ModeStandard)
 	require.NoError(t, err)
 	assert.Nil(t, c.Cases[0].Injected)
 
-	inject(t, filepath.Join(dir, "runs", "max-cpu"))
+	inject(t, folder)
 	for _, mode := range []setting.Mode{setting.ModeStandard, setting.ModeBoth} {
 		c, problems, err := replay(mode)
 		require.NoError(t, err)
@@ -421,20 +434,11 @@ func TestRecordedInjectedRun(t *testing.T) {
 // The reference's padding mask is kept with the goldens and excludes padding from comparisons.
 func TestPadMaskOfACase(t *testing.T) {
 	dir, root := toyFolder(t, "cases:\n  short: {prompt: Hello}\n")
-	writeDump(t, filepath.Join(root, "ref"), "torch", "short", 1)
-	writeDump(t, filepath.Join(root, "cand"), "max", "short", 1)
-	file := filepath.Join(root, "ref", dump.RunFile)
-	data, err := os.ReadFile(file)
-	require.NoError(t, err)
-	var info map[string]any
-	require.NoError(t, json.Unmarshal(data, &info))
 	mask := [][]int{{0, 0, 1, 1, 1, 1}}
-	info["pad_mask"] = mask
-	delete(info, "token_ids") // which are three, and the mask is of six
-	data, err = json.Marshal(info)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(file, data, 0o644))
-
+	writeDump(t, filepath.Join(root, "ref"), "torch", "short", 1, func(i *dump.Info) {
+		i.PadMask, i.TokenIDs = mask, nil // tokens are three, and the mask is of six
+	})
+	writeDump(t, filepath.Join(root, "cand"), "max", "short", 1)
 	s := begin(t, session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll,
 		GoldenDump: filepath.Join(root, "ref"), Replay: filepath.Join(root, "cand")})
 	require.NoError(t, s.Update(io.Discard))
@@ -503,9 +507,7 @@ func TestPrograms(t *testing.T) {
 			} else {
 				assert.NotContains(t, out.String(), "left out")
 			}
-			kept, err := store.Open(filepath.Join(dir, "golden"))
-			require.NoError(t, err)
-			defer kept.Close()
+			kept := golden(t, dir)
 			assert.Equal(t, tt.kept, kept.HasProgram("a"))
 			for _, k := range kept.Runs() {
 				assert.True(t, len(k.Program) == 0 || k.Variant == "float32")

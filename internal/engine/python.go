@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"os/exec"
@@ -42,14 +43,9 @@ func Interpreter(getenv func(string) string, dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("engine: %w", err)
 	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			if python := filepath.Join(dir, ".venv", inVenv); isFile(python) {
-				return python, nil
-			}
-		}
-		if dir == filepath.Dir(dir) {
-			break
+	for at := range upwards(dir) {
+		if python := filepath.Join(at, ".venv", inVenv); isFile(filepath.Join(at, "go.mod")) && isFile(python) {
+			return python, nil
 		}
 	}
 	for _, venv := range []string{getenv("VIRTUAL_ENV"), ownVenv()} {
@@ -78,6 +74,15 @@ func ownVenv() string {
 		return ""
 	}
 	return venv
+}
+
+// upwards visits a folder and those that it is in.
+func upwards(dir string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for yield(dir) && dir != filepath.Dir(dir) {
+			dir = filepath.Dir(dir)
+		}
+	}
 }
 
 func isFile(path string) bool {

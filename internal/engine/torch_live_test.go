@@ -17,24 +17,6 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// reference runs a job in torch, in its own dtype.
-func reference(t *testing.T, j engine.Job) (*engine.Result, error) {
-	t.Helper()
-	j.Engine, j.Local, j.Out = engine.Torch, j.Path != "", filepath.Join(t.TempDir(), "dump")
-	r, err := engine.Run(t.Context(), j, engine.Options{Python: live(t)})
-	if err == nil {
-		t.Cleanup(func() { _ = r.Close() })
-	}
-	return r, err
-}
-
-func mustReference(t *testing.T, j engine.Job) *engine.Result {
-	t.Helper()
-	r, err := reference(t, j)
-	require.NoError(t, err)
-	return r
-}
-
 func labels(r *dump.Run) (out []string) {
 	for _, e := range r.Entries {
 		out = append(out, e.Label())
@@ -58,8 +40,7 @@ func values(x *tensor.Tensor) []float64 {
 }
 
 func TestLiveTorchRecordsEverything(t *testing.T) {
-	live(t)
-	r := mustReference(t, engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/odd.py"},
+	r := run(t, engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/odd.py"},
 		SanityTokens: 1, Cases: []engine.Case{{Name: "a"}}}).Runs[0]
 	assert.Equal(t, []string{
 		"model.norm-input_0", "model.norm-output",
@@ -76,8 +57,7 @@ func TestLiveTorchRecordsEverything(t *testing.T) {
 
 func TestLiveTorchFloat64(t *testing.T) {
 	j := engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/odd.py"}, Encoding: "float64", Cases: []engine.Case{{Name: "a"}}}
-	live(t)
-	r := mustReference(t, j).Runs[0]
+	r := run(t, j).Runs[0]
 	for _, e := range r.Entries {
 		if e.Port == "input_mask" || e.Port == "input_flags.0" {
 			assert.Equal(t, tensor.Bool, e.Tensor.DType(), e.Label())
@@ -90,9 +70,8 @@ func TestLiveTorchFloat64(t *testing.T) {
 
 // What torch has no float64 for is no crash, and nothing is computed in a coarser type in secret.
 func TestLiveTorchHasNoFloat64(t *testing.T) {
-	live(t)
 	j := engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/grouped.py"}, Encoding: "float64", Cases: []engine.Case{{Name: "a"}}}
-	_, err := reference(t, j)
+	_, err := tryRun(t, j)
 	var model *engine.Error
 	require.ErrorAs(t, err, &model)
 	assert.ErrorContains(t, err, "grouped_mm in float64")
@@ -103,11 +82,10 @@ func TestLiveTorchHasNoFloat64(t *testing.T) {
 func TestLiveTorchObserver(t *testing.T) {
 	j := engine.Job{Model: engine.Model{Task: "module", Oracle: "testdata/oracle.py"},
 		Observer: engine.Seen, Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{1, 5, 9}}}}}
-	live(t)
-	seen := mustReference(t, j)
+	seen := run(t, j)
 	assert.Greater(t, len(seen.Runs[0].Entries), 10)
 	j.Observer = engine.Blind
-	blind := mustReference(t, j)
+	blind := run(t, j)
 	require.Equal(t, []string{"returned-output_0"}, labels(blind.Runs[0]))
 	file, err := seen.Returned(0, "0")
 	require.NoError(t, err)
@@ -120,7 +98,7 @@ func TestLiveTorchObserver(t *testing.T) {
 // A decode step with a cache equals the last row of a full forward pass over the prompt and the
 // forced tokens.
 func TestLiveTorchDecodes(t *testing.T) {
-	model := tinyLlama(t, live(t))
+	model := tinyLlama(t)
 	prompt, forced := []int{72, 101, 108}, []int{7, 300, 12}
 	j := engine.Job{Model: engine.Model{Path: model, Task: "text-generation"}, Encoding: "float64", Cases: []engine.Case{
 		{Name: "steps", TokenIDs: [][]int{prompt}, Steps: 4, Forced: [][]int{forced}},
@@ -128,7 +106,7 @@ func TestLiveTorchDecodes(t *testing.T) {
 		{Name: "batch", TokenIDs: [][]int{prompt, {5}}, Steps: 2},
 		{Name: "alone", TokenIDs: [][]int{{5}}, Steps: 2},
 	}}
-	r := mustReference(t, j)
+	r := run(t, j)
 	assert.Equal(t, slices.Concat(prompt, forced), r.About[0].Sequence[0][:6])
 	whole, ok := r.Runs[1].Find("0", "model", "output_logits")
 	require.True(t, ok)
@@ -150,19 +128,19 @@ const template = "{% for m in messages %}<{{ m.role[0] }}>{{ m.content }}{% endf
 	"{% if add_generation_prompt %}>{% endif %}"
 
 func TestLiveTorchChat(t *testing.T) {
-	model := tinyLlama(t, live(t))
+	model := tinyLlama(t)
 	file := filepath.Join(t.TempDir(), "chat.jinja")
 	require.NoError(t, os.WriteFile(file, []byte(template), 0o644))
 	messages := []dump.Message{{Role: "system", Content: "be short"}, {Role: "user", Content: "hi"}}
 	j := engine.Job{Model: engine.Model{Path: model, Task: "text-generation"}, Cases: []engine.Case{{Name: "chat", Messages: messages}}}
-	_, err := reference(t, j)
+	_, err := tryRun(t, j)
 	var usage *engine.Error
 	require.ErrorAs(t, err, &usage, "a tokenizer without a template")
 	assert.Contains(t, usage.Hint, "chat_template")
 
 	j.Cases = []engine.Case{{Name: "chat", Messages: messages, ChatTemplate: file},
 		{Name: "text", Prompts: []string{"<s>be short<u>hi>"}}}
-	r := mustReference(t, j)
+	r := run(t, j)
 	// <s> is one token, both in a prompt and in a template.
 	assert.Equal(t, r.Runs[1].Info.Tokens(), r.Runs[0].Info.Tokens(), "the template's text, and nothing more")
 
@@ -170,15 +148,15 @@ func TestLiveTorchChat(t *testing.T) {
 		[]byte(strings.ReplaceAll(template, "<", "[")), 0o644))
 	j.Cases = []engine.Case{{Name: "own", Messages: messages}, {Name: "file", Messages: messages, ChatTemplate: file},
 		{Name: "text", Prompts: []string{"[s>be short[u>hi>"}}}
-	r = mustReference(t, j)
+	r = run(t, j)
 	assert.Equal(t, r.Runs[2].Info.Tokens(), r.Runs[0].Info.Tokens(), "the tokenizer's own template")
 	assert.NotEqual(t, r.Runs[0].Info.Tokens(), r.Runs[1].Info.Tokens(), "a file has precedence over it")
 }
 
 func TestLiveTorchClassifies(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bert")
-	python(t, live(t), "testdata/tiny_bert.py", dir)
-	r := mustReference(t, engine.Job{Model: engine.Model{Path: dir, Task: "text-classification"}, SanityTokens: 1, Cases: []engine.Case{
+	python(t, "testdata/tiny_bert.py", dir)
+	r := run(t, engine.Job{Model: engine.Model{Path: dir, Task: "text-classification"}, SanityTokens: 1, Cases: []engine.Case{
 		{Name: "one", Prompts: []string{"abc"}}, {Name: "two", Prompts: []string{"abc", "z"}},
 	}})
 	assert.Contains(t, r.About[0].ModelClass, "BertForSequenceClassification")
@@ -191,7 +169,7 @@ func TestLiveTorchClassifies(t *testing.T) {
 }
 
 func TestLiveTorchSanity(t *testing.T) {
-	model := tinyLlama(t, live(t), "scale", "lm_head.weight", "0")
+	model := tinyLlama(t, "scale", "lm_head.weight", "0")
 	llama := engine.Job{Model: engine.Model{Path: model, Task: "text-generation"},
 		Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{72}}}}}
 	module := func(name string) engine.Job {
@@ -208,7 +186,7 @@ func TestLiveTorchSanity(t *testing.T) {
 			"any dead model would equal such a golden"},
 	} {
 		tt.job.SanityTokens = 32
-		_, err := reference(t, tt.job)
+		_, err := tryRun(t, tt.job)
 		var e *engine.Error
 		require.ErrorAs(t, err, &e, tt.reason)
 		assert.Contains(t, e.Msg, tt.want, tt.reason)
@@ -216,13 +194,13 @@ func TestLiveTorchSanity(t *testing.T) {
 		assert.Contains(t, e.Hint, "skip_sanity")
 
 		tt.job.SkipSanity = "that is the test"
-		r := mustReference(t, tt.job)
+		r := run(t, tt.job)
 		require.NotEmpty(t, r.Warnings, tt.reason)
 		assert.Contains(t, r.Warnings[0], tt.want)
 		assert.Contains(t, r.Warnings[0], "; skip_sanity: that is the test")
 	}
 	llama.SanityTokens, llama.Cases[0].Arbitrary = 32, true
-	_, err := reference(t, llama)
+	_, err := tryRun(t, llama)
 	assert.ErrorContains(t, err, "computes 0 everywhere", "what follows tokens that are no text tells nothing, what is computed does")
 }
 
@@ -265,19 +243,19 @@ func TestLivePython(t *testing.T) {
 
 // The program of a run has its labels, and a job for programs alone records the same of config.json.
 func TestLiveProgram(t *testing.T) {
-	folder := tinyLlama(t, live(t))
+	folder := tinyLlama(t)
 	j := engine.Job{Model: engine.Model{Path: folder, Task: "text-generation"}, Encoding: "float32", Program: true, KVCache: true, Cases: []engine.Case{
 		{Name: "decode", TokenIDs: [][]int{{0, 15, 7, 9, 33}}, Steps: 3, Forced: [][]int{{9, 4}}},
 		{Name: "batch", TokenIDs: [][]int{{0, 15, 7, 9}, {0, 5}}},
 	}}
-	golden := mustReference(t, j)
+	golden := run(t, j)
 
 	config := t.TempDir()
 	data, err := os.ReadFile(filepath.Join(folder, "config.json"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(config, "config.json"), data, 0o600))
 	j.Mode, j.Path = engine.ProgramMode, config
-	alone := mustReference(t, j)
+	alone := run(t, j)
 
 	for i, run := range golden.Runs {
 		p, err := program.Read(run.Program)
@@ -307,7 +285,7 @@ func TestLiveProgram(t *testing.T) {
 
 // What cannot be recorded without weights is an error of the job that asks for it.
 func TestLiveProgramRefused(t *testing.T) {
-	folder := tinyLlama(t, live(t))
+	folder := tinyLlama(t)
 	for _, tt := range []struct {
 		change       func(j *engine.Job)
 		want, reason string
@@ -318,7 +296,7 @@ func TestLiveProgramRefused(t *testing.T) {
 	} {
 		j := engine.Job{Model: engine.Model{Path: folder, Task: "text-generation"}, Mode: engine.ProgramMode, Cases: []engine.Case{{Name: "a", TokenIDs: [][]int{{0, 4}}}}}
 		tt.change(&j)
-		_, err := reference(t, j)
+		_, err := tryRun(t, j)
 		assert.ErrorContains(t, err, tt.want, tt.reason)
 	}
 }

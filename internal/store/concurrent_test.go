@@ -183,14 +183,6 @@ func (f *fragile) fail() bool {
 	return f.left == 0 || f.left < 0 && f.dead
 }
 
-func do[T any](f *fragile, op func() (T, error)) (T, error) {
-	if f.fail() {
-		var zero T
-		return zero, errCrash
-	}
-	return op()
-}
-
 func (f *fragile) only(op func() error) error {
 	if f.fail() {
 		return errCrash
@@ -198,40 +190,36 @@ func (f *fragile) only(op func() error) error {
 	return op()
 }
 
-func (f *fragile) file(file afero.File, err error) (afero.File, error) {
+func (f *fragile) file(open func() (afero.File, error)) (afero.File, error) {
+	if f.fail() {
+		return nil, errCrash
+	}
+	file, err := open()
 	if err != nil {
 		return nil, err
 	}
 	return &fragileFile{file, f}, nil
 }
 
-func (f *fragile) Create(name string) (afero.File, error) {
-	return f.file(do(f, func() (afero.File, error) { return f.Fs.Create(name) }))
-}
+// What a store calls of a file system.
 
 func (f *fragile) Open(name string) (afero.File, error) {
-	return f.file(do(f, func() (afero.File, error) { return f.Fs.Open(name) }))
+	return f.file(func() (afero.File, error) { return f.Fs.Open(name) })
 }
 
 func (f *fragile) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
-	return f.file(do(f, func() (afero.File, error) { return f.Fs.OpenFile(name, flag, perm) }))
-}
-
-func (f *fragile) Stat(name string) (os.FileInfo, error) {
-	return do(f, func() (os.FileInfo, error) { return f.Fs.Stat(name) })
-}
-
-func (f *fragile) Mkdir(name string, perm os.FileMode) error {
-	return f.only(func() error { return f.Fs.Mkdir(name, perm) })
+	return f.file(func() (afero.File, error) { return f.Fs.OpenFile(name, flag, perm) })
 }
 
 func (f *fragile) MkdirAll(name string, perm os.FileMode) error {
 	return f.only(func() error { return f.Fs.MkdirAll(name, perm) })
 }
-func (f *fragile) Remove(name string) error { return f.only(func() error { return f.Fs.Remove(name) }) }
-func (f *fragile) RemoveAll(name string) error {
-	return f.only(func() error { return f.Fs.RemoveAll(name) })
+
+func (f *fragile) Chmod(name string, mode os.FileMode) error {
+	return f.only(func() error { return f.Fs.Chmod(name, mode) })
 }
+
+func (f *fragile) Remove(name string) error { return f.only(func() error { return f.Fs.Remove(name) }) }
 func (f *fragile) Rename(a, b string) error { return f.only(func() error { return f.Fs.Rename(a, b) }) }
 
 type fragileFile struct {
@@ -252,10 +240,6 @@ func (f *fragileFile) Sync() error { return f.fs.only(f.File.Sync) }
 func (f *fragileFile) Close() error {
 	err := f.File.Close() // a file is closed in any case
 	return f.fs.only(func() error { return err })
-}
-
-func (f *fragile) Chmod(name string, mode os.FileMode) error {
-	return f.only(func() error { return f.Fs.Chmod(name, mode) })
 }
 
 func TestUpdateSurvivesEveryFailure(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -131,22 +130,6 @@ func startLayer(t *testing.T, yaml string, cost float64, candidate func(to strin
 	s := begin(t, session.Config{Fixtures: []string{dir}, Update: setting.UpdateAll, GoldenDump: filepath.Join(root, "ref"),
 		Replay: filepath.Join(root, "cand")})
 	return s, dir
-}
-
-// Nothing is guessed where a variant that the fixture lists has no goldens.
-func TestVariantWithoutGoldens(t *testing.T) {
-	s, dir := startLayer(t, "references: [float32, bfloat16]\n", 1e-3, func(to string) { layerDump(t, to, "max", "bfloat16", 1e-3, tensor.F32) })
-	require.NoError(t, os.RemoveAll(filepath.Join(filepath.Dir(dir), "ref", "bfloat16")))
-	require.NoError(t, s.Update(io.Discard))
-	_, err := s.Default().Comparison()
-	require.NoError(t, err)
-	list := problems(s)
-	require.Len(t, list, 1)
-	assert.Equal(t, "parity:missing", list[0].Name)
-	assert.Contains(t, list[0].Text, "lacks bfloat16 of case a")
-	r, err := s.Default().Report()
-	require.NoError(t, err)
-	assert.NotEqual(t, report.Pass, r.Verdict)
 }
 
 // in16 is a run of an engine that says in which encoding it computed.

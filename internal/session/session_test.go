@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
@@ -181,32 +179,6 @@ func TestWhatIsNotRecorded(t *testing.T) {
 	}
 }
 
-func TestFunctionAsCandidate(t *testing.T) {
-	s, _ := start(t, func(*session.Config) {})
-	f := s.Default()
-	var asked []string
-	c, err := f.CompareFunc(func(p engine.Pass) (map[string]*tensor.Tensor, error) {
-		asked = append(asked, p.Case+"."+p.Step)
-		assert.Equal(t, [][]int{{1, 2, 3}}, p.TokenIDs)
-		out := map[string]*tensor.Tensor{}
-		for _, e := range p.Golden {
-			if e.Label() == "m.norm-output" {
-				out["m.norm"] = e.Tensor // the layer alone is its output
-			} else {
-				out[e.Label()] = e.Tensor
-			}
-		}
-		return out, nil
-	})
-	require.NoError(t, err)
-	assert.Equal(t, []string{"short.0", "long.0", "long.1"}, asked)
-	assert.True(t, c.Layers.Several())
-	assert.Len(t, c.Layers.Runs("m.norm"), 3)
-	for _, p := range c.Ports {
-		assert.True(t, p.Agrees, "%s %s", p.Layer, p.Port)
-	}
-}
-
 // problems are what is wrong with the only fixture of a session.
 func problems(s *session.Session) []session.Problem {
 	c, _ := s.Default().Comparison()
@@ -257,28 +229,6 @@ func TestStaleOnce(t *testing.T) {
 	assert.Contains(t, lines[0], "the goldens float32 of case hello, float64 of case hello are stale: model.max_layers is new: 4; renew them")
 	assert.Contains(t, lines[1], "the recorded run max-cpu of case hello, hello (injected), hello@decode-3, hello@chunked-4, hello@batch, hello@repeat-2, "+
 		"… and 1 more is stale: model.max_layers is new: 4; record it again")
-}
-
-// A dump of the candidate that is the reference's says nothing, unless it was blessed.
-func TestSelf(t *testing.T) {
-	for _, bless := range []string{"", "a test"} {
-		s, _ := start(t, func(c *session.Config) {
-			c.Replay = c.GoldenDump
-			c.Bless = bless
-		})
-		var names []string
-		for _, p := range problems(s) {
-			names = append(names, p.Name)
-		}
-		assert.Equal(t, bless == "", slices.Contains(names, "parity:self"), "%q: %v", bless, names)
-	}
-}
-
-func TestACaseIsMissing(t *testing.T) {
-	s, _ := start(t, func(c *session.Config) { c.Replay = filepath.Join(c.Replay, "a") })
-	_, err := s.Default().Comparison()
-	assert.ErrorContains(t, err, "case long: the candidate's run in ")
-	assert.ErrorContains(t, err, `has no such case, it has "short"`)
 }
 
 // mapped is how many files in a folder this process has mapped.

@@ -25,17 +25,17 @@ import (
 )
 
 // replace makes goldens of what was made, at one stroke: no one sees a new variant next to an old one.
-func (u *update) replace(all []*made) error {
-	all = slices.DeleteFunc(all, func(m *made) bool {
+func (u *update) replace() error {
+	u.all = slices.DeleteFunc(u.all, func(m *made) bool {
 		if len(m.runs) == 0 {
-			fmt.Fprintf(u.out, "parity: update %s: %s: nothing is new\n", u.name, m.variant)
+			u.tell("%s: nothing is new", m.variant)
 		}
 		return len(m.runs) == 0
 	})
-	if len(all) == 0 {
+	if len(u.all) == 0 {
 		return nil
 	}
-	return store.Update(u.cfg.context(), u.goldenDir(), u.waits(u.goldenDir()), func(old *store.Store) (*store.Change, error) { return u.change(old, all) })
+	return store.Update(u.cfg.context(), u.goldenDir(), u.waits(u.goldenDir()), u.change)
 }
 
 // choose says which goldens of a variant are made of runs of one pass.
@@ -66,12 +66,13 @@ func (u *update) choose(variant string, runs []*dump.Run) (*made, error) {
 			return nil, fmt.Errorf("%s has the case %q twice", r.Path, y.Name)
 		case n != y.Steps:
 			return nil, fmt.Errorf("%s: case %s has %d steps, %s asks for %d", r.Path, y.Name, n, u.yaml.File, y.Steps)
-		case u.mode == setting.UpdateNew && slices.Contains(have, y.Name):
+		case u.cfg.Update == setting.UpdateNew && slices.Contains(have, y.Name):
 			continue
 		}
 		u.checkProgram(variant, y.Name, r)
 		m.runs[y.Name] = r
 	}
+	u.all = append(u.all, m)
 	return m, nil
 }
 
@@ -86,7 +87,7 @@ func (u *update) checkProgram(variant, caseName string, r *dump.Run) {
 		err = p.Close()
 	}
 	if err != nil {
-		fmt.Fprintf(u.out, "parity: update %s: case %s: its program is left out: %s\n", u.name, caseName, sanitize.Line(err.Error()))
+		u.tell("case %s: its program is left out: %s", caseName, sanitize.Line(err.Error()))
 		r.Program = ""
 	}
 }
@@ -102,7 +103,7 @@ func (u *update) formula(variant string) string {
 // accept shows what changes, and refuses that goldens go which no one said may go: a dump with other
 // names, or of fewer layers, would leave a test that compares less.
 func (u *update) accept(variant string, d *store.Delta) error {
-	fmt.Fprintf(u.out, "parity: update %s: %s: %s\n", u.name, variant, d.Summary())
+	u.tell("%s: %s", variant, d.Summary())
 	if d.Same+len(d.Moved)+len(d.Removed) > 0 || len(d.Added) == 0 { // of a first update all are new
 		for _, line := range d.Lines(mostChanges) {
 			fmt.Fprintf(u.out, "  %s\n", sanitize.Line(line))
@@ -142,19 +143,19 @@ func (m *made) replaces(k *store.Kept) bool {
 }
 
 // change says what becomes of a store.
-func (u *update) change(old *store.Store, all []*made) (*store.Change, error) {
+func (u *update) change(old *store.Store) (*store.Change, error) {
 	c := &store.Change{}
 	for _, k := range old.Runs() {
-		if !slices.ContainsFunc(all, func(m *made) bool { return m.replaces(k) }) {
+		if !slices.ContainsFunc(u.all, func(m *made) bool { return m.replaces(k) }) {
 			c.Keep = append(c.Keep, k)
 		}
 	}
 	for _, p := range old.Paths() {
-		if !slices.ContainsFunc(all, func(m *made) bool { return p.Variant == m.variant && (p.Case == "" || m.runs[p.Case] != nil) }) {
+		if !slices.ContainsFunc(u.all, func(m *made) bool { return p.Variant == m.variant && (p.Case == "" || m.runs[p.Case] != nil) }) {
 			c.Paths = append(c.Paths, p)
 		}
 	}
-	for _, m := range all {
+	for _, m := range u.all {
 		c.Paths = append(c.Paths, m.paths...)
 		runs := maps.Clone(m.runs)
 		for _, r := range m.along {
@@ -169,7 +170,7 @@ func (u *update) change(old *store.Store, all []*made) (*store.Change, error) {
 		}
 	}
 	c.Accept = func(now *store.Store) error {
-		for _, m := range all {
+		for _, m := range u.all {
 			if err := u.accept(m.variant, store.Diff(old, now, m.replaces)); err != nil {
 				return err
 			}

@@ -35,7 +35,7 @@ func (s *Session) Update(stdout io.Writer) error {
 		return err
 	}
 	for _, f := range s.fixtures {
-		if err := (&update{Fixture: f, mode: s.cfg.Update, out: stdout}).renew(); err != nil {
+		if err := (&update{Fixture: f, out: stdout}).renew(); err != nil {
 			return errors.Join(fmt.Errorf("update %s: %w", f.name, err), engine.WriteStatus(f.out, f.name, err))
 		}
 	}
@@ -45,11 +45,16 @@ func (s *Session) Update(stdout io.Writer) error {
 // update renews the goldens of one fixture.
 type update struct {
 	*Fixture
-	mode setting.Update
-	out  io.Writer
+	out io.Writer
+	all []*made // what becomes golden, of each variant
 
 	dequantised string   // folder with the dequantised weights, once it is written
 	quantised   []string // names of the weights that are quantised
+}
+
+// tell says what comes of the update.
+func (u *update) tell(format string, args ...any) {
+	fmt.Fprintf(u.out, "parity: update %s: %s\n", u.name, fmt.Sprintf(format, args...))
 }
 
 // renew imports each variant that the dump folder has: DUMP/<variant>/… or, for a single one, DUMP
@@ -59,7 +64,7 @@ func (u *update) renew() error {
 		if changed, err := fixture.RenewAuto(u.dir); err != nil {
 			return err
 		} else if changed {
-			fmt.Fprintf(u.out, "parity: update %s: %s is written: cases: auto as the model's config.json wants them\n", u.name, fixture.AutoFile)
+			u.tell("%s is written: cases: auto as the model's config.json wants them", fixture.AutoFile)
 		}
 	}
 	if err := u.readYAML(); err != nil {
@@ -74,7 +79,6 @@ func (u *update) renew() error {
 		return u.fromReference()
 	}
 	several := slices.ContainsFunc(u.yaml.Variants(), func(v string) bool { return isDir(filepath.Join(u.goldenDump, v)) })
-	var all []*made
 	for i, v := range u.yaml.Variants() {
 		dir := filepath.Join(u.goldenDump, v)
 		if i == 0 && !several {
@@ -82,29 +86,28 @@ func (u *update) renew() error {
 		}
 		switch {
 		case dir != u.goldenDump && !isDir(dir):
-			fmt.Fprintf(u.out, "parity: update %s: the dump has no %s: its goldens stay as they are\n", u.name, v)
+			u.tell("the dump has no %s: its goldens stay as they are", v)
 			continue
 		case store.KeepsRuns(dir):
 			return fmt.Errorf("%s is a recorded run of the candidate: goldens come from the reference; if it is meant all the same, "+
 				"-parity.bless=REASON makes it golden, and every report says so", filepath.ToSlash(dir))
 		}
-		m, err := u.fromDump(v, dir)
-		if err != nil {
+		if err := u.fromDump(v, dir); err != nil {
 			return err
 		}
-		all = append(all, m)
 	}
-	return u.replace(all)
+	return u.replace()
 }
 
-// fromDump opens the runs of a variant in a folder.
-func (u *update) fromDump(variant, dir string) (*made, error) {
+// fromDump makes goldens of a variant of the runs in a folder.
+func (u *update) fromDump(variant, dir string) error {
 	runs, err := store.OpenCases(dir, dump.Options{Cases: u.yaml.CaseNames(), Unjudged: !store.KeepsRuns(dir)})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	u.opened = append(u.opened, runs...)
-	return u.choose(variant, runs)
+	_, err = u.choose(variant, runs)
+	return err
 }
 
 // fromReference runs the reference, each variant of it, and imports what it computed: all run before
@@ -114,7 +117,6 @@ func (u *update) fromReference() error {
 	if u.yaml.Model.Path == "" && u.yaml.Model.Oracle == "" {
 		return fmt.Errorf("%s names no model to run as the reference: write model: {path: …}, or point PARITY_GOLDEN_DUMP to a dump", u.yaml.File)
 	}
-	var all []*made
 	var forced [][][]int
 	spoken := map[string][]int{} // by case, the tokens of the first variant
 	for n, variant := range u.yaml.Variants() {
@@ -139,7 +141,7 @@ func (u *update) fromReference() error {
 		}
 		for i, about := range r.About {
 			if about.NoProgram != "" {
-				fmt.Fprintf(u.out, "parity: update %s: case %s: no program was recorded: %s\n", u.name, u.yaml.Cases[i].Name, sanitize.Line(about.NoProgram))
+				u.tell("case %s: no program was recorded: %s", u.yaml.Cases[i].Name, sanitize.Line(about.NoProgram))
 			}
 		}
 		if n == 0 {
@@ -154,12 +156,11 @@ func (u *update) fromReference() error {
 		if err != nil {
 			return err
 		}
-		all = append(all, m)
 	}
-	if err := u.costsAlong(all); err != nil {
+	if err := u.costsAlong(); err != nil {
 		return err
 	}
-	return u.replace(all)
+	return u.replace()
 }
 
 // hasProgram reports whether the program that the reference ran is kept beside the goldens of a
@@ -192,30 +193,27 @@ func (u *update) bless() error {
 	if dir == "" && u.yaml.Replay != "" {
 		dir = u.runDir(u.yaml.Replay)
 	}
-	var m *made
+	variant, err := u.yaml.Variants()[0], error(nil)
 	switch {
 	case u.goldenDump == "" && u.isLive():
-		job, err := u.candidate()
-		if err != nil {
-			return err
+		var job engine.Job
+		var r *engine.Result
+		if job, err = u.candidate(); err == nil {
+			r, err = u.run(job)
 		}
-		r, err := u.run(job)
-		if err != nil {
-			return err
-		}
-		if m, err = u.choose(u.yaml.Variants()[0], r.Runs); err != nil {
-			return err
+		if err == nil {
+			_, err = u.choose(variant, r.Runs)
 		}
 	case dir == "":
-		return fmt.Errorf("%s names no recorded run to bless: run the candidate with -parity.run=cpu, or name its dump with -parity.dump=DIR", u.yaml.File)
+		err = fmt.Errorf("%s names no recorded run to bless: run the candidate with -parity.run=cpu, or name its dump with -parity.dump=DIR", u.yaml.File)
 	default:
-		var err error
-		if m, err = u.fromDump(u.yaml.Variants()[0], dir); err != nil {
-			return err
-		}
+		err = u.fromDump(variant, dir)
 	}
-	fmt.Fprintf(u.out, "parity: update %s: the candidate's run becomes golden, blessed: %s\n", u.name, u.cfg.Bless)
-	return u.replace([]*made{m})
+	if err != nil {
+		return err
+	}
+	u.tell("the candidate's run becomes golden, blessed: %s", u.cfg.Bless)
+	return u.replace()
 }
 
 // unedited refuses an update that would run an edited copy of transformers: what that computes is
@@ -280,11 +278,7 @@ func (u *update) generate(m *made, onePass *engine.Result, forced map[string][]i
 	if n == 0 {
 		return nil
 	}
-	job, err := u.reference(m.variant)
-	if err != nil {
-		return err
-	}
-	job.Capture, job.Cases = engine.Capture{}, nil
+	var cases []engine.Case
 	for i, y := range u.yaml.Cases {
 		tokens := onePass.Runs[i].Info.Unpadded()
 		if len(tokens) != 1 || len(tokens[0]) == 0 {
@@ -294,11 +288,11 @@ func (u *update) generate(m *made, onePass *engine.Result, forced map[string][]i
 		if ids := forced[y.Name]; ids != nil {
 			c.Forced = [][]int{ids}
 		}
-		job.Cases = append(job.Cases, c)
+		cases = append(cases, c)
 	}
-	r, err := u.run(job)
+	r, err := u.runCases(m.variant, "along texts", cases, true)
 	if err != nil {
-		return fmt.Errorf("the reference along texts: %w", err)
+		return err
 	}
 	for i, y := range u.yaml.Cases {
 		tokens, err := r.Generated(i)
@@ -355,7 +349,7 @@ func (u *update) measure(m *made, onePass []*dump.Run) error {
 			return err
 		}
 		for _, text := range left {
-			fmt.Fprintf(u.out, "parity: update %s: %s\n", u.name, text)
+			u.tell("%s", text)
 		}
 		all = append(all, plans)
 	}
@@ -368,10 +362,11 @@ func (u *update) measure(m *made, onePass []*dump.Run) error {
 		c := planCase(plan)
 		cases, m.cases[c.Name] = append(cases, c), c
 	}
-	runs, err := u.runCases(m.variant, "along paths", cases)
+	r, err := u.runCases(m.variant, "along paths", cases, false)
 	if err != nil {
 		return err
 	}
+	runs := r.Runs
 	for _, plans := range all {
 		paths, err := u.compareOwn(m.variant, plans, onePass, runs)
 		if err != nil {
@@ -389,46 +384,49 @@ func (u *update) measure(m *made, onePass []*dump.Run) error {
 
 // costsAlong runs the variants that say what an encoding costs along the paths that keep goldens of
 // their own: of one pass that is not known there.
-func (u *update) costsAlong(all []*made) error {
-	i := slices.IndexFunc(all, func(m *made) bool { return m.variant == u.yaml.Reference("") })
+func (u *update) costsAlong() error {
+	i := slices.IndexFunc(u.all, func(m *made) bool { return m.variant == u.yaml.Reference("") })
 	if i < 0 {
 		return nil
 	}
-	for _, m := range all {
+	for _, m := range u.all {
 		if u.yaml.Use(m.variant) != fixture.UseCost {
 			continue
 		}
 		var cases []engine.Case
-		for _, p := range all[i].paths {
+		for _, p := range u.all[i].paths {
 			if p.Own && u.yaml.Wants(p.Golden()) {
 				p.Variant = m.variant
-				m.paths, cases = append(m.paths, p), append(cases, all[i].cases[p.Golden()])
+				m.paths, cases = append(m.paths, p), append(cases, u.all[i].cases[p.Golden()])
 			}
 		}
 		if len(cases) == 0 {
 			continue
 		}
-		runs, err := u.runCases(m.variant, "in "+m.variant+" along paths", cases)
+		r, err := u.runCases(m.variant, "in "+m.variant+" along paths", cases, false)
 		if err != nil {
 			return err
 		}
-		m.along = append(m.along, runs...)
+		m.along = append(m.along, r.Runs...)
 	}
 	return nil
 }
 
-// runCases runs cases in a job of the reference. what says which, for errors.
-func (u *update) runCases(variant, what string, cases []engine.Case) ([]*dump.Run, error) {
+// runCases runs cases in a job of the reference, which records what the fixture captures or everything. what says which
+// cases, for errors.
+func (u *update) runCases(variant, what string, cases []engine.Case, everything bool) (*engine.Result, error) {
 	job, err := u.reference(variant)
 	if err != nil {
 		return nil, err
 	}
-	job.Cases = cases
+	if job.Cases = cases; everything {
+		job.Capture = engine.Capture{}
+	}
 	r, err := u.run(job)
 	if err != nil {
-		return nil, fmt.Errorf("the reference %s: %w", what, err)
+		err = fmt.Errorf("the reference %s: %w", what, err)
 	}
-	return r.Runs, nil
+	return r, err
 }
 
 // cuts are plans of the first two thirds of each sequence, run alone.
@@ -482,7 +480,7 @@ func (u *update) compareOwn(variant string, plans []path.Plan, onePass, runs []*
 		if out[i].Limit > 0 {
 			what += fmt.Sprintf(": the worst row is at relative L2 %.3g, %s", out[i].RowRelL2, out[i].Label)
 		}
-		fmt.Fprintf(u.out, "parity: update %s: %s: path %s %s\n", u.name, variant, dump.PathCase(out[i].Case, out[i].Path), what)
+		u.tell("%s: path %s %s", variant, dump.PathCase(out[i].Case, out[i].Path), what)
 	}
 	return out, nil
 }
@@ -507,10 +505,11 @@ func (u *update) recordPrograms() error {
 		return err
 	}
 	m := &made{variant: variant, runs: map[string]*dump.Run{}}
+	u.all = append(u.all, m)
 	if job.Cases = slices.DeleteFunc(job.Cases, func(c engine.Case) bool {
-		return u.mode == setting.UpdateNew && slices.Contains(have, c.Name)
+		return u.cfg.Update == setting.UpdateNew && slices.Contains(have, c.Name)
 	}); len(job.Cases) == 0 {
-		return u.replace([]*made{m})
+		return u.replace()
 	}
 	r, err := u.run(job)
 	if err != nil {
@@ -526,7 +525,7 @@ func (u *update) recordPrograms() error {
 		}
 		m.runs[job.Cases[i].Name] = run
 	}
-	return u.replace([]*made{m})
+	return u.replace()
 }
 
 // have returns what there is of a variant: runs with tensors, or with a program alone.

@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/golden"
-	"github.com/goparity/goparity/internal/scripttest"
 )
 
 // crew returns the living processes that inherited this variable.
@@ -58,31 +57,6 @@ func gone(t *testing.T, kv string) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Logf("all gone after %s", time.Since(start).Round(time.Millisecond))
-}
-
-// writeModule writes a user's module and returns its folder.
-func writeModule(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	gomod, sums, err := scripttest.UserModule(root)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	files["go.mod"], files["go.sum"] = string(gomod), string(sums)
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
-	}
-	return dir
-}
-
-func build(t *testing.T, dir string) {
-	t.Helper()
-	cmd := exec.Command("go", "test", "-c", "-o", "user.test", ".")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod -vet=off")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
 }
 
 // Whenever an update is killed, the goldens are the old or the new ones, and the engine is gone.

@@ -207,18 +207,26 @@ func TestRun(t *testing.T) {
 	assert.Empty(t, j.Nonce, "the caller's job is not changed")
 }
 
+// A run that failed says why, and who is to blame.
 func TestRunFails(t *testing.T) {
-	for _, tt := range []struct{ mood, want, reason string }{
-		{"nothing", "left no dump", "an engine that does nothing does not pass"},
-		{"other run", "dump of another run", "the nonce is not the job's"},
-		{"one step", "has the steps 0, not the 2", "a step is missing"},
-		{"one case", `wrote no case "a"`, "a case is missing"},
-		{"unnamed", `wrote no case "a"`, "of several each has its name"},
-		{"error, then well", "half done", "an error counts, whatever the exit code"},
+	for _, tt := range []struct{ mood, class, want, reason string }{
+		{"nothing", "fixture", "left no dump", "an engine that does nothing does not pass"},
+		{"other run", "fixture", "dump of another run", "the nonce is not the job's"},
+		{"one step", "fixture", "has the steps 0, not the 2", "a step is missing"},
+		{"one case", "fixture", `wrote no case "a"`, "a case is missing"},
+		{"unnamed", "fixture", `wrote no case "a"`, "of several each has its name"},
+		{"error, then well", "model", "half done", "an error counts, whatever the exit code"},
+		{"infra", "infra", "it is infra (oracle.py:7): do this (log: ", "the machine"},
+		{"model", "model", "it is model (oracle.py:7): do this (log: ", "the model"},
+		{"usage", "usage", "it is usage (oracle.py:7): do this (log: ", "the job"},
+		{"bug", "bug", "it is bug (oracle.py:7): do this (log: ", "a runner"},
+		{"exit", "crash", "exited with code 3; last line of its log: last words", "it did not say why"},
 	} {
 		t.Run(tt.mood, func(t *testing.T) {
 			r, err := engine.Run(t.Context(), job(t), fake(t, tt.mood))
 			require.ErrorContains(t, err, tt.want, tt.reason)
+			assert.Equal(t, tt.class, engine.Class(err), tt.reason)
+			assert.NotContains(t, err.Error(), "hf_very_secret", "secrets are kept out of messages")
 			assert.Nil(t, r)
 		})
 	}
@@ -286,25 +294,6 @@ func TestProgramsOnly(t *testing.T) {
 		j.Out = filepath.Join(t.TempDir(), "run")
 		_, err := engine.Run(t.Context(), j, fake(t, mood))
 		require.ErrorContains(t, err, want, mood)
-	}
-}
-
-func TestRunSaysWhoIsToBlame(t *testing.T) {
-	run := func(mood string) error {
-		_, err := engine.Run(t.Context(), job(t), fake(t, mood))
-		return err
-	}
-	for _, tt := range []struct{ mood, class, text string }{
-		{"infra", "infra", "it is infra (oracle.py:7): do this (log: "},
-		{"model", "model", "it is model (oracle.py:7): do this (log: "},
-		{"usage", "usage", "it is usage (oracle.py:7): do this (log: "},
-		{"bug", "bug", "it is bug (oracle.py:7): do this (log: "},
-		{"exit", "crash", "exited with code 3; last line of its log: last words"},
-	} {
-		err := run(tt.mood)
-		assert.Equal(t, tt.class, engine.Class(err))
-		assert.ErrorContains(t, err, tt.text)
-		assert.NotContains(t, err.Error(), "hf_very_secret", "secrets are kept out of messages")
 	}
 }
 

@@ -98,7 +98,7 @@ print(m.version("transformers"))`)
 	out, err := cmd.Output()
 	source, version, _ = strings.Cut(strings.ReplaceAll(strings.TrimSpace(string(out)), "\r\n", "\n"), "\n")
 	if err != nil || version == "" {
-		return "", "", fmt.Errorf("transformers: %s has no package engine: pip install transformers, "+
+		return "", "", fmt.Errorf("transformers: %s has no package transformers: pip install transformers, "+
 			"or point PARITY_PYTHON to an interpreter that has it", python)
 	}
 	return source, version, nil

@@ -99,18 +99,17 @@ func (t tools) nvidia(ctx context.Context) (devices []Device, err error) {
 		if len(f) != 6 {
 			return nil, fmt.Errorf("nvidia-smi printed %q, want name, driver, total and free memory, index, uuid", line)
 		}
-		d := Device{Vendor: "NVIDIA", Name: f[0], Driver: f[1], UUID: f[5]}
-		var err error
-		if d.Index, err = strconv.Atoi(f[4]); err != nil {
-			return nil, fmt.Errorf("nvidia-smi printed %q: %w", line, err)
+		number := func(text string) (n int) {
+			n, wrong := strconv.Atoi(text)
+			err = errors.Join(err, wrong)
+			return n
 		}
+		d := Device{Vendor: "NVIDIA", Name: f[0], Driver: f[1], Index: number(f[4]), UUID: f[5]}
 		if !strings.HasPrefix(f[2], "[") { // "[N/A]"
-			total, err1 := strconv.Atoi(f[2])
-			free, err2 := strconv.Atoi(f[3])
-			if err := errors.Join(err1, err2); err != nil {
-				return nil, fmt.Errorf("nvidia-smi printed %q: %w", line, err)
-			}
-			d.TotalMiB, d.FreeMiB = total, free
+			d.TotalMiB, d.FreeMiB = number(f[2]), number(f[3])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("nvidia-smi printed %q: %w", line, err)
 		}
 		devices = append(devices, d)
 	}

@@ -183,7 +183,7 @@ type Case struct {
 	TokenIDs     [][]int `json:"token_ids,omitempty" yaml:"token_ids,tokens"` // one list per sequence
 	// Arbitrary says that TokenIDs are no text: a reference that goes on with nonsense is no doubt about it.
 	Arbitrary bool `json:"arbitrary,omitempty"`
-	// Images are files of each sequence, or pictures of package picture, which are drawn.
+	// Images are files of each sequence, or names of a [Picture], which is drawn.
 	Images [][]string `json:"images,omitempty" yaml:"images,images"`
 	Steps  int        `json:"steps,omitempty" yaml:"steps,1..100000"` // forward passes; 0 is 1
 	// Forced has the tokens that decode steps get, per sequence; the greedy choices if empty.

@@ -51,14 +51,14 @@ func Pattern(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// Quote quotes an argument for a POSIX shell.
-func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// quote quotes an argument for a POSIX shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // plain is a word that a POSIX shell takes as it stands.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// CommandKey is the variable that says how the command parity was called, as "uvx goparity".
-const CommandKey = "PARITY_COMMAND"
+// commandKey is the variable that says how the command parity was called, as "uvx goparity".
+const commandKey = "PARITY_COMMAND"
 
 // Command returns words as one types them into a POSIX shell, quoted where that is needed. A first word
 // parity is what the user typed in its place.
@@ -67,9 +67,9 @@ func Command(words ...string) string {
 	for i, w := range words {
 		switch {
 		case i == 0 && w == "parity":
-			w = cmp.Or(os.Getenv(CommandKey), w)
+			w = cmp.Or(os.Getenv(commandKey), w)
 		case !plain.MatchString(w):
-			w = Quote(w)
+			w = quote(w)
 		}
 		list = append(list, w)
 	}

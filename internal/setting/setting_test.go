@@ -124,19 +124,23 @@ func TestQuote(t *testing.T) {
 		{`^a$`, `'^a$'`, "nothing is expanded"},
 		{`it's`, `'it'\''s'`, "a quote ends the quotes and is written outside"},
 		{``, `''`, "an empty argument is one"},
+		{`./a`, `./a`, "quoted only where needed"},
 	} {
-		assert.Equal(t, c.want, setting.Quote(c.arg), c.reason)
+		assert.Equal(t, "echo "+c.want, setting.Command("echo", c.arg), c.reason)
 	}
 	if sh, err := exec.LookPath("sh"); err == nil {
 		for _, name := range layerNames {
 			if strings.ContainsRune(name, 0) {
 				continue // cannot be an argument
 			}
-			out, err := exec.Command(sh, "-c", "printf %s "+setting.Quote(name)).Output()
+			out, err := exec.Command(sh, "-c", setting.Command("printf", "%s", name)).Output()
 			require.NoError(t, err)
 			assert.Equal(t, name, string(out))
 		}
 	}
+	assert.Equal(t, "parity show parity", setting.Command("parity", "show", "parity"))
+	t.Setenv("PARITY_COMMAND", "uvx goparity")
+	assert.Equal(t, "uvx goparity show parity", setting.Command("parity", "show", "parity"), "as it was typed")
 }
 
 func TestName(t *testing.T) {
@@ -157,14 +161,6 @@ func TestNarrowed(t *testing.T) {
 		assert.Equal(t, want, setting.Narrowed(), run)
 	}
 	assert.Empty(t, setting.TestFlag("no.such.flag"))
-}
-
-func TestCommand(t *testing.T) {
-	assert.Equal(t, "go test ./a -run '^T$/^b c$'", setting.Command("go", "test", "./a", "-run", "^T$/^b c$"), "quoted only where needed")
-	assert.Equal(t, "echo ''", setting.Command("echo", ""), "an empty word is a word")
-	assert.Equal(t, "parity show parity", setting.Command("parity", "show", "parity"))
-	t.Setenv(setting.CommandKey, "uvx goparity")
-	assert.Equal(t, "uvx goparity show parity", setting.Command("parity", "show", "parity"), "as it was typed")
 }
 
 func TestPlace(t *testing.T) {

@@ -2,8 +2,8 @@ package supervise
 
 import "time"
 
-// DefaultGrace is how long a program may take to end after SIGTERM.
-const DefaultGrace = 10 * time.Second
+// defaultGrace is how long a program may take to end after SIGTERM.
+const defaultGrace = 10 * time.Second
 
 const (
 	// drainTime is how long Run waits for the end of a pipe after the end of the program. Only a

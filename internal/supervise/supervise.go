@@ -47,7 +47,7 @@ type Command struct {
 	Env      []string          // the complete environment, KEY=value; Run adds the progress pipe
 	LogFile  string            // gets stdout and stderr; it is truncated first
 	Progress func(line []byte) // called for each line of the progress pipe, see Run; must not keep line
-	Grace    time.Duration     // time between SIGTERM and SIGKILL; 0: DefaultGrace
+	Grace    time.Duration     // time between SIGTERM and SIGKILL; 0: defaultGrace
 	Secrets  *secret.Values    // overwritten with asterisks in the log and in errors; nil: those of a known form
 }
 
@@ -64,7 +64,7 @@ type Command struct {
 func Run(ctx context.Context, c Command) error {
 	started := time.Now()
 	if c.Grace <= 0 {
-		c.Grace = DefaultGrace
+		c.Grace = defaultGrace
 	}
 	e := &ExitError{Name: filepath.Base(c.Path)}
 	if ctx.Err() != nil {
@@ -232,7 +232,7 @@ func cut(s string) string {
 // be reported before the alarm of go test -timeout, which ends the process at began + timeout; a
 // timeout of 0 has none. With left = alarm − now, the deadline is
 //
-//	alarm − min(DefaultGrace + 1 s, left/4)
+//	alarm − min(defaultGrace + 1 s, left/4)
 //
 // so that the engine gets at least three quarters of a short timeout. The context's cause then names
 // -timeout. A program that does not end by itself is killed (see [Run]) before the alarm.
@@ -241,7 +241,7 @@ func WithDeadline(ctx context.Context, timeout time.Duration, began time.Time) (
 		return context.WithCancel(ctx)
 	}
 	left := max(0, time.Until(began.Add(timeout)))
-	room := min(DefaultGrace+time.Second, left/4)
+	room := min(defaultGrace+time.Second, left/4)
 	left -= room
 	return context.WithDeadlineCause(ctx, time.Now().Add(left), &testTimeoutError{timeout, left, room})
 }

@@ -23,7 +23,7 @@ type group struct {
 	program  string
 	orders   *os.File // our end of a pipe; when it closes, the watchdog ends what it started
 	answers  *os.File
-	close    func()   // kills what is left, once
+	close    func() // kills what is left, once
 }
 
 // startGroup starts a watchdog, which starts the program: its arguments, environment, folder and files

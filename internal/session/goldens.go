@@ -55,13 +55,11 @@ func (u *update) choose(variant string, runs []*dump.Run) (*made, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Path, err)
 		}
-		if v := r.Info.EditedTransformers(); v != "" {
-			return nil, fmt.Errorf("%s: the run used transformers %s, and makes no goldens: run parity transformers restore, and then the reference again", r.Path, v)
-		}
-		if err := checkActivations(r, ref); err != nil {
-			return nil, err
-		}
-		switch n := len(r.Steps()); {
+		switch n, edited, rule := len(r.Steps()), r.Info.EditedTransformers(), r.Info.Activations.Rule(); {
+		case edited != "":
+			return nil, fmt.Errorf("%s: the run used transformers %s, and makes no goldens: run parity transformers restore, and then the reference again", r.Path, edited)
+		case rule != ref.Activations:
+			return nil, fmt.Errorf("%s: it rounded the inputs of products by %q, and %s does so by %q (\"\": not at all)", r.Path, rule, ref.Variant, ref.Activations)
 		case m.runs[y.Name] != nil:
 			return nil, fmt.Errorf("%s has the case %q twice", r.Path, y.Name)
 		case n != y.Steps:
@@ -90,14 +88,6 @@ func (u *update) checkProgram(variant, caseName string, r *dump.Run) {
 		u.tell("case %s: its program is left out: %s", caseName, sanitize.Line(err.Error()))
 		r.Program = ""
 	}
-}
-
-// formula is by what the goldens of a variant judge where no tolerance does.
-func (u *update) formula(variant string) string {
-	if d, err := tensor.ParseDType(variant); err == nil && d.Size() == 2 && u.yaml.Use(variant) == fixture.UseCost {
-		return compare.Cost.Rule
-	}
-	return ""
 }
 
 // accept shows what changes, and refuses that goldens go which no one said may go: a dump with other
@@ -202,8 +192,12 @@ func (u *update) recording(variant, name string, run *dump.Run) (r store.Recordi
 	if i.AlongPath() {
 		info.Path, info.Passes, info.PadMasks = i.Path, i.Passes, i.PadMasks
 	}
+	use, formula := u.yaml.Use(variant), "" // by what the goldens judge where no tolerance does
+	if d, err := tensor.ParseDType(variant); err == nil && d.Size() == 2 && use == fixture.UseCost {
+		formula = compare.Cost.Rule
+	}
 	kept, err := u.captured(run)
-	return store.Recording{Kept: store.Kept{Variant: variant, Use: u.yaml.Use(variant), Formula: u.formula(variant), Command: "go test " + setting.Package() + " -update",
+	return store.Recording{Kept: store.Kept{Variant: variant, Use: use, Formula: formula, Command: "go test " + setting.Package() + " -update",
 		Blessed: u.cfg.Bless, Info: info}, Run: kept, Program: run.Program}, err
 }
 
@@ -250,14 +244,6 @@ func AddPrograms(ctx context.Context, dir, variant string, programs map[string]s
 		}
 		return c, nil
 	})
-}
-
-// checkActivations refuses a run that rounded the inputs of products otherwise than a reference does.
-func checkActivations(r *dump.Run, ref fixture.Reference) error {
-	if rule := r.Info.Activations.Rule(); rule != ref.Activations {
-		return fmt.Errorf("%s: it rounded the inputs of products by %q, and %s does so by %q (\"\": not at all)", r.Path, rule, ref.Variant, ref.Activations)
-	}
-	return nil
 }
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)

@@ -75,8 +75,11 @@ func configure(fs *flag.FlagSet, c *session.Config, getenv func(string) string) 
 		return errors.New("-parity.prune is for an update, and nothing is updated: add -update, or run parity golden prune FIXTURE")
 	}
 	if c.Update != setting.UpdateNone {
-		if err := mayUpdate(getenv); err != nil {
+		if err := setting.MayUpdate(getenv); err != nil {
 			return err
+		}
+		if setting.Narrowed() {
+			return fmt.Errorf("-run %s narrows to layers, but an update renews whole forward passes: name tests only", setting.TestFlag("test.run"))
 		}
 	}
 	if dump := fs.Lookup("parity.dump"); c.Update == setting.UpdateNone && dump.Value.String() != dump.DefValue {
@@ -101,15 +104,4 @@ func settings(c *session.Config, getenv func(string) string) report.Settings {
 		s.Run = string(c.Run)
 	}
 	return s
-}
-
-// mayUpdate refuses updates that no one would see, or that would renew a part of a forward pass.
-func mayUpdate(getenv func(string) string) error {
-	if err := setting.MayUpdate(getenv); err != nil {
-		return err
-	}
-	if setting.Narrowed() {
-		return fmt.Errorf("-run %s narrows to layers, but an update renews whole forward passes: name tests only", setting.TestFlag("test.run"))
-	}
-	return nil
 }

@@ -93,7 +93,7 @@ func run(m TestingM, stdout, stderr io.Writer, opts []Option) int {
 		return fail(stderr, err)
 	}
 	defer s.Close()
-	if listing() {
+	if setting.TestFlag("test.list") != "" { // go test only wants names
 		return m.Run()
 	}
 	defer neverCache()
@@ -147,9 +147,6 @@ func fail(w io.Writer, err error) int {
 	fmt.Fprintf(w, "testmain: %s\n", sanitize.Text(err.Error()))
 	return 1
 }
-
-// listing reports whether go test only wants names.
-func listing() bool { return setting.TestFlag("test.list") != "" }
 
 // unfiltered reports whether all tests of the package were asked for.
 func unfiltered() bool {

@@ -44,7 +44,20 @@ func FindOverlay(dir string) (*Overlay, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readOverlay(at)
+	path := filepath.Join(at, overlayFile)
+	data, err := mapfile.Read(path, mapfile.MaxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, wrap(err)
+	}
+	o := &Overlay{Dir: at}
+	if err := json.Unmarshal(data, o); err != nil || o.Version == "" || len(o.Files) == 0 {
+		return nil, fmt.Errorf("transformers: %s is damaged: parity transformers restore --force removes the "+
+			"copy, edits and all", path)
+	}
+	return o, nil
 }
 
 // OverlayFolder returns the folder for the overlay of the module that dir is in: next to the nearest
@@ -68,23 +81,6 @@ func wrap(err error) error {
 		return nil
 	}
 	return fmt.Errorf("transformers: %w", err)
-}
-
-func readOverlay(dir string) (*Overlay, error) {
-	path := filepath.Join(dir, overlayFile)
-	data, err := mapfile.Read(path, mapfile.MaxConfig)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, wrap(err)
-	}
-	o := &Overlay{Dir: dir}
-	if err := json.Unmarshal(data, o); err != nil || o.Version == "" || len(o.Files) == 0 {
-		return nil, fmt.Errorf("transformers: %s is damaged: parity transformers restore --force removes the "+
-			"copy, edits and all", path)
-	}
-	return o, nil
 }
 
 // InstalledTransformers asks an interpreter for the folder and the version of its transformers.

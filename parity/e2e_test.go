@@ -1,6 +1,7 @@
 package parity_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -11,8 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +25,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving/servingtest"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
@@ -97,12 +104,25 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"mkdump": cmdMkdump, "golden": cmdGolden, "record": cmdRecord, "flip": cmdFlip, "replace": scripts.Replace,
-			"age": cmdAge, "cut": cmdCut, "drop": cmdDrop, "reseal": cmdReseal,
-			"mkserved": cmdMkserved, "stub": cmdStub,
-			"gotest": user.gotest, "rerun": user.rerun, "next": user.next,
+			"mkdump": cmdMkdump, "replace": scripts.Replace, "gotest": user.gotest, "rerun": user.rerun,
+			"golden": command("golden FIXTURE DUMP", cmdGolden), "record": command("record FIXTURE DUMP NAME", cmdRecord),
+			"flip": command("flip FILE OFFSET", cmdFlip), "age": command("age DIR", cmdAge),
+			"cut": command("cut FILE PATH N", cmdCut), "drop": command("drop FILE PATH LAYER", cmdDrop), "reseal": command("reseal FILE", cmdReseal),
+			"mkserved": command("mkserved FIXTURE [YAML]", cmdMkserved), "stub": command("stub MOOD", cmdStub), "next": command("next", user.next),
 		},
 	})
+}
+
+// command is a command of scripts that does not fail, with the arguments that its usage shows.
+func command(usage string, run func(ts *testscript.TestScript, args []string)) func(*testscript.TestScript, bool, []string) {
+	most := len(strings.Fields(usage)) - 1
+	least := most - strings.Count(usage, "[")
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) < least || len(args) > most {
+			ts.Fatalf("usage: %s", usage)
+		}
+		run(ts, args)
+	}
 }
 
 func cmdMkdump(ts *testscript.TestScript, neg bool, args []string) {
@@ -132,39 +152,32 @@ func cmdMkdump(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(m.write(dir, r))
 }
 
-func cmdGolden(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: golden FIXTURE DUMP")
-	}
-	s, err := session.Start(session.Config{Fixtures: []string{ts.MkAbs(args[0])}, Update: setting.UpdateAll,
-		GoldenDump: ts.MkAbs(args[1])})
-	ts.Check(err)
-	ts.Check(s.Update(io.Discard))
-	ts.Check(s.Close())
+func cmdGolden(ts *testscript.TestScript, args []string) {
+	ts.Check(makeGoldens(ts.MkAbs(args[0]), ts.MkAbs(args[1])))
 }
 
-func cmdMkserved(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 || len(args) > 2 {
-		ts.Fatalf("usage: mkserved FIXTURE [YAML]")
+// makeGoldens makes the goldens of a fixture from a dump of the reference.
+func makeGoldens(fixture, dump string) error {
+	s, err := session.Start(session.Config{Fixtures: []string{fixture}, Update: setting.UpdateAll, GoldenDump: dump})
+	if err != nil {
+		return err
 	}
+	return errors.Join(s.Update(io.Discard), s.Close())
+}
+
+func cmdMkserved(ts *testscript.TestScript, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(servingtest.WriteFixture(dir, strings.Join(args[1:], "")+"\n"))
-	cmdGolden(ts, false, []string{args[0], filepath.Join(dir, "dump")})
+	ts.Check(makeGoldens(dir, filepath.Join(dir, "dump")))
 }
 
-func cmdStub(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: stub MOOD")
-	}
+func cmdStub(ts *testscript.TestScript, args []string) {
 	server := httptest.NewServer(servingtest.Named(args[0]).Handler())
 	ts.Defer(server.Close)
 	ts.Setenv("URL", server.URL)
 }
 
-func cmdRecord(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: record FIXTURE DUMP NAME")
-	}
+func cmdRecord(ts *testscript.TestScript, args []string) {
 	s, err := session.Start(session.Config{Fixtures: []string{ts.MkAbs(args[0])}, Replay: ts.MkAbs(args[1]),
 		Record: args[2]})
 	ts.Check(err)
@@ -174,10 +187,7 @@ func cmdRecord(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(s.Close())
 }
 
-func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: flip FILE OFFSET")
-	}
+func cmdFlip(ts *testscript.TestScript, args []string) {
 	files, err := filepath.Glob(ts.MkAbs(args[0]))
 	ts.Check(err)
 	if len(files) != 1 {
@@ -196,12 +206,181 @@ func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(path, data, 0o644))
 }
 
-func cmdAge(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: age DIR")
-	}
+func cmdAge(ts *testscript.TestScript, args []string) {
 	hour := time.Now().Add(-time.Hour)
 	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chtimes(path, hour, hour))
 	}))
+}
+
+// userTests runs the tests of users' packages as go test does. Linking a test binary takes far
+// longer than running it, so scripts whose package has the same sources share one.
+type userTests struct {
+	dir string // where the binaries are
+
+	mu    sync.Mutex
+	built map[string]func() error // by the name of the binary
+}
+
+func (u *userTests) gotest(ts *testscript.TestScript, neg bool, args []string) {
+	pkg, flags := binaryArgs(args)
+	ended(ts, neg, u.run(ts, pkg, flags))
+}
+
+// ended checks how a command ended: with neg it must have failed.
+func ended(ts *testscript.TestScript, neg bool, err error) {
+	if !neg {
+		ts.Check(err)
+	} else if err == nil {
+		ts.Fatalf("the tests passed")
+	}
+}
+
+// run runs the tests of pkg in its folder. Both of their outputs become stdout, as with go test.
+func (u *userTests) run(ts *testscript.TestScript, pkg string, flags []string) error {
+	binary, err := u.build(ts, pkg)
+	ts.Check(err)
+	command := []string{"-c", `cd "$0" && exec "$@" 2>&1`, ts.MkAbs(pkg), binary, "-test.paniconexit0",
+		"-test.timeout=10m0s"}
+	return ts.Exec("sh", append(command, flags...)...)
+}
+
+// build returns the test binary of pkg, which the first script with these sources compiles.
+func (u *userTests) build(ts *testscript.TestScript, pkg string) (string, error) {
+	sources, err := filepath.Glob(filepath.Join(ts.MkAbs(pkg), "*.go"))
+	ts.Check(err)
+	hash := sha256.New()
+	for _, name := range sources {
+		text := ts.ReadFile(name)
+		fmt.Fprintf(hash, "%s %d\n%s", filepath.Base(name), len(text), text)
+	}
+	binary := filepath.Join(u.dir, fmt.Sprintf("%x.test", hash.Sum(nil)))
+	u.mu.Lock()
+	build := u.built[binary]
+	if build == nil {
+		build = sync.OnceValue(func() error { return ts.Exec("go", "test", "-c", "-o", binary, pkg) })
+		u.built[binary] = build
+	}
+	u.mu.Unlock()
+	return binary, build()
+}
+
+// binaryArgs divides the arguments of go test into the package, which is the working directory
+// where there is none, and the flags as the test binary knows them: -run X becomes -test.run X.
+func binaryArgs(args []string) (pkg string, flags []string) {
+	pkg = "."
+	for i := 0; i < len(args); i++ {
+		name, isFlag := strings.CutPrefix(args[i], "-")
+		if !isFlag {
+			pkg = args[i]
+			continue
+		}
+		name, _, hasValue := strings.Cut(name, "=")
+		f := flag.Lookup("test." + name)
+		if f == nil {
+			flags = append(flags, args[i])
+			continue
+		}
+		flags = append(flags, "-test."+args[i][1:])
+		if b, ok := f.Value.(interface{ IsBoolFlag() bool }); !hasValue && !(ok && b.IsBoolFlag()) && i+1 < len(args) {
+			i++
+			flags = append(flags, args[i])
+		}
+	}
+	return pkg, flags
+}
+
+var rerunLine = regexp.MustCompile(`(?m)rerun: (go test (.*))$`)
+
+func (u *userTests) rerun(ts *testscript.TestScript, neg bool, args []string) {
+	m := rerunLine.FindStringSubmatch(ts.ReadFile("stdout"))
+	if m == nil {
+		ts.Fatalf("rerun: the last output has no rerun line")
+	}
+	var err error
+	if len(args) > 0 && args[0] == "-go" {
+		err = ts.Exec("sh", "-c", strings.Join(append([]string{m[1]}, args[1:]...), " "))
+	} else {
+		// The shell takes the quotes off.
+		ts.Check(ts.Exec("sh", "-c", `printf '%s\n' `+m[2]))
+		pkg, flags := binaryArgs(append(strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"), args...))
+		err = u.run(ts, pkg, flags)
+	}
+	ended(ts, neg, err)
+}
+
+// next runs what parity explain prints for the report in out, and wants the verdict and the kind that
+// the report has.
+func (u *userTests) next(ts *testscript.TestScript, _ []string) {
+	file := ts.MkAbs("out/report.json")
+	judged := func() (*report.Report, string) {
+		var r report.Report
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &r))
+		return &r, fmt.Sprintf("verdict %s, kind %q", r.Verdict, r.Kind)
+	}
+	r, want := judged()
+	line := report.BriefOf(r, "out/report.json").Next
+	if line == nil {
+		ts.Fatalf("there is no next command for %s", want)
+	}
+	command, ok := strings.CutPrefix(*line, "go test example.com/user")
+	if !ok {
+		ts.Fatalf("the next command is %s", *line)
+	}
+	ts.Logf("%s", *line)
+	ts.Check(os.Remove(file))
+	ts.Check(ts.Exec("sh", "-c", `printf '%s\n' .`+command))
+	pkg, flags := binaryArgs(strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"))
+	ended(ts, r.Verdict != report.Pass, u.run(ts, pkg, flags))
+	if _, got := judged(); got != want {
+		ts.Fatalf("%s: %s, want %s", *line, got, want)
+	}
+}
+
+// editJSON changes a JSON file, which it writes in another form than goparity does.
+func editJSON(ts *testscript.TestScript, file string, edit func(object map[string]any)) {
+	var object map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &object))
+	edit(object)
+	data, err := json.Marshal(object)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(file), data, 0o644))
+}
+
+// editList changes the list at a path such as .passes.0.tensors.
+func editList(ts *testscript.TestScript, file, path string, edit func([]any) []any) {
+	editJSON(ts, file, func(object map[string]any) {
+		keys := strings.Split(strings.TrimPrefix(path, "."), ".")
+		last := len(keys) - 1
+		for i := 0; i < last; i++ {
+			switch value := object[keys[i]].(type) {
+			case map[string]any:
+				object = value
+			case []any:
+				n, err := strconv.Atoi(keys[i+1])
+				ts.Check(err)
+				object = value[n].(map[string]any)
+				i++
+			}
+		}
+		object[keys[last]] = edit(object[keys[last]].([]any))
+	})
+}
+
+func cmdCut(ts *testscript.TestScript, args []string) {
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	editList(ts, args[0], args[1], func(l []any) []any { return l[:n:n] })
+}
+
+func cmdDrop(ts *testscript.TestScript, args []string) {
+	editList(ts, args[0], args[1], func(l []any) []any {
+		return slices.DeleteFunc(l, func(e any) bool { return e.([]any)[1] == args[2] })
+	})
+}
+
+func cmdReseal(ts *testscript.TestScript, args []string) {
+	sum, err := dump.Seal([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	editJSON(ts, args[0], func(object map[string]any) { object["sha256"] = sum })
 }

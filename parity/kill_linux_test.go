@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,9 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/golden"
-	"github.com/goparity/goparity/internal/session"
-	"github.com/goparity/goparity/internal/setting"
-	scripts "github.com/goparity/goparity/internal/toy"
 )
 
 // crew returns the living processes that inherited this variable.
@@ -63,31 +59,6 @@ func gone(t *testing.T, kv string) {
 	t.Logf("all gone after %s", time.Since(start).Round(time.Millisecond))
 }
 
-// writeModule writes a user's module and returns its folder.
-func writeModule(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	gomod, sums, err := scripts.UserModule(root)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	files["go.mod"], files["go.sum"] = string(gomod), string(sums)
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
-	}
-	return dir
-}
-
-func build(t *testing.T, dir string) {
-	t.Helper()
-	cmd := exec.Command("go", "test", "-c", "-o", "user.test", ".")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod -vet=off")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
-}
-
 // Whenever an update is killed, the goldens are the old or the new ones, and the engine is gone.
 func TestAnUpdateThatIsKilledLeavesTheGoldensWhole(t *testing.T) {
 	t.Parallel() // it waits most of the time
@@ -104,19 +75,12 @@ func TestAnUpdateThatIsKilledLeavesTheGoldensWhole(t *testing.T) {
 	require.NoError(t, err)
 	edit, err := parseEdit("embed*1.01")
 	require.NoError(t, err)
-	require.NoError(t,
-		m.write(filepath.Join(dir, "ref"),
-			toyRun{engine: "torch", format: "max", caseName: "short", encoding: "float32", mode: "standard", steps: 1}))
-	require.NoError(t,
-		m.write(filepath.Join(dir, "ref2"),
-			toyRun{engine: "torch", format: "max", caseName: "short", encoding: "float32", mode: "standard", steps: 1,
-				edits: []toyEdit{edit}}))
+	run := toyRun{engine: "torch", format: "max", caseName: "short", encoding: "float32", mode: "standard", steps: 1}
+	require.NoError(t, m.write(filepath.Join(dir, "ref"), run))
+	run.edits = []toyEdit{edit}
+	require.NoError(t, m.write(filepath.Join(dir, "ref2"), run))
 	fixture := filepath.Join(dir, "fixtures", "toy")
-	s, err := session.Start(session.Config{Fixtures: []string{fixture}, Update: setting.UpdateAll,
-		GoldenDump: filepath.Join(dir, "ref")})
-	require.NoError(t, err)
-	require.NoError(t, s.Update(io.Discard))
-	require.NoError(t, s.Close())
+	require.NoError(t, makeGoldens(fixture, filepath.Join(dir, "ref")))
 	build(t, dir)
 
 	mark := "KILL_TEST=" + dir

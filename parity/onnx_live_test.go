@@ -27,18 +27,11 @@ func TestLiveONNX(t *testing.T) {
 		return string(data)
 	}
 
-	dir := t.TempDir()
-	gomod, sums, err := scripts.UserModule(root)
-	require.NoError(t, err)
+	dir := writeModule(t, map[string]string{"user_test.go": onnxTest, "export.py": example("export.py"),
+		"fixtures/minilm/fixture.yaml": example("fixture.yaml"), "fixtures/minilm/engine.py": example("engine.py")})
 	fixture := filepath.Join(dir, "fixtures", "minilm")
 	require.NoError(t,
 		os.CopyFS(filepath.Join(fixture, "golden"), os.DirFS(filepath.Join(root, "fixtures", "minilm", "golden"))))
-	for name, text := range map[string]string{
-		"go.mod": string(gomod), "go.sum": string(sums), "user_test.go": onnxTest, "export.py": example("export.py"),
-		"fixtures/minilm/fixture.yaml": example("fixture.yaml"), "fixtures/minilm/engine.py": example("engine.py"),
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o644))
-	}
 	run := func(program string, args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Dir = dir
@@ -130,3 +123,28 @@ func TestMain(m *testing.M) { testmain.Main(m, testmain.Fixture("fixtures/minilm
 
 func TestMiniLM(t *testing.T) { parity.All(t).Check() }
 `
+
+// writeModule writes a user's module and returns its folder.
+func writeModule(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	gomod, sums, err := scripts.UserModule(root)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	files["go.mod"], files["go.sum"] = string(gomod), string(sums)
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
+	}
+	return dir
+}
+
+func build(t *testing.T, dir string) {
+	t.Helper()
+	cmd := exec.Command("go", "test", "-c", "-o", "user.test", ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod -vet=off")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+}

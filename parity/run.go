@@ -11,7 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
-	"github.com/goparity/goparity/internal/subtest"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 // run is what both terminals do: a subtest for each chosen layer. within is nil for Check.
@@ -30,7 +30,11 @@ func (a *Assertion) run(within compare.Criteria) bool {
 		}
 		a.scope.asserted[l] = a.line
 	}
-	ok := a.covered()
+	ok := len(a.open) == 0 || a.t.Run("parity:coverage", func(t *testing.T) { // a filter of -run may leave it out
+		t.Helper()
+		t.Errorf("%s: %s: too little was compared to say that the model is right\n  %s\n%s", a.line, a.call,
+			strings.Join(a.open, "\n  "), report.OpenHelp)
+	})
 	for _, l := range layers {
 		a.scope.declared++
 		ok = a.t.Run(sanitize.Name(l), func(t *testing.T) {
@@ -62,15 +66,17 @@ func (a *Assertion) begin() {
 	}
 }
 
-// covered is a subtest that fails where something should be covered and is not. A filter of -run that
-// asks for other subtests leaves it out.
-func (a *Assertion) covered() bool {
-	a.t.Helper()
-	return len(a.open) == 0 || a.t.Run("parity:coverage", func(t *testing.T) {
-		t.Helper()
-		t.Errorf("%s: %s: too little was compared to say that the model is right\n  %s\n%s", a.line, a.call,
-			strings.Join(a.open, "\n  "), report.OpenHelp)
-	})
+// grouped lists the names of things in the order in which they come, and the things of each name.
+func grouped[T any](list []T, nameOf func(T) string) (names []string, by map[string][]T) {
+	by = map[string][]T{}
+	for _, x := range list {
+		name := nameOf(x)
+		if by[name] == nil {
+			names = append(names, name)
+		}
+		by[name] = append(by[name], x)
+	}
+	return names, by
 }
 
 // layer judges one layer in its subtest. Forward passes of one name are judged in a subtest of their own, to the first
@@ -78,14 +84,7 @@ func (a *Assertion) covered() bool {
 // judged is skipped, or fails where it was asked for by its name; whether that leaves too little, the coverage says.
 func (a *Assertion) layer(t *testing.T, c *judge.Comparison, layer string, name func(judge.LayerRun) string, judged func(*testing.T, judge.LayerRun) (unjudged string)) {
 	t.Helper()
-	var names []string
-	passes := map[string][]judge.LayerRun{}
-	for _, r := range c.Layers.Runs(layer) {
-		if n := name(r); passes[n] == nil {
-			names = append(names, n)
-		}
-		passes[name(r)] = append(passes[name(r)], r)
-	}
+	names, passes := grouped(c.Layers.Runs(layer), name)
 	if len(names) == 0 {
 		t.Fatal(sanitize.Text(c.Layers.Missing(layer)))
 	}
@@ -187,7 +186,7 @@ func (a *Assertion) inherit(t *testing.T, from string) {
 	from = sanitize.Line(from)
 	t.Attr("parity.blame", from)
 	line := "inherited from " + from
-	if !a.named && !subtest.Narrowed() && session.Current().SkipsInherited() {
+	if !a.named && !setting.Narrowed() && session.Current().SkipsInherited() {
 		t.Skip(line)
 	}
 	t.Error(line)
@@ -265,4 +264,132 @@ func (s *scope) tells(found *report.Report) (before bool) {
 	}
 	before, s.told[what] = s.told[what], true
 	return before
+}
+
+// rerun is the command that runs just this subtest. To go test, layers a/b and a/c are inside the
+// layer a: they are skipped.
+func rerun(t *testing.T, c *judge.Comparison, layer string) string {
+	pattern := setting.Pattern(t.Name())
+	which := []string{"-run", pattern}
+	if !c.Layers.Several() && c.Layers.Continued(layer) {
+		which = append(which, "-skip", pattern+"/.")
+	}
+	return fmt.Sprintf("  rerun: %s\n", session.Current().GoTest(which...))
+}
+
+// scope is what one test asserts: it lives from the first call with its *testing.T to the end of
+// that test.
+type scope struct {
+	t        *testing.T
+	session  *session.Session
+	fixture  *session.Fixture
+	c        *judge.Comparison // of a function (Func), else set by open
+	err      error
+	asserted map[string]string // layer → line of the assertion
+	opened   bool
+	declared int // layer subtests that were asked for
+	ran      int // forward passes of them that -run let through
+	failed   bool
+	told     map[string]bool // what was found, by the first of its failing layers
+	findings map[*judge.Comparison]*report.Report
+}
+
+// scopeOf finds the scope of a test. Its end is registered first, so that it runs after all other
+// clean-ups of the test.
+func scopeOf(t *testing.T) *scope {
+	t.Helper()
+	ses := session.Current()
+	if ses == nil {
+		t.Fatal("parity: no session: add\n\tfunc TestMain(m *testing.M) { testmain.Main(m, " +
+			"testmain.Fixture(\"fixtures/NAME\")) }\nto this package")
+	}
+	kept, there := ses.Scopes.LoadOrStore(t, &scope{t: t, session: ses, fixture: ses.Default(), asserted: map[string]string{},
+		told: map[string]bool{}, findings: map[*judge.Comparison]*report.Report{}})
+	s := kept.(*scope)
+	if !there {
+		t.Cleanup(s.end)
+	}
+	return s
+}
+
+// Use chooses the fixture of this test, by its folder or the last element of it, where TestMain
+// names several. It must come before the first assertion.
+func Use(t *testing.T, fixture string) {
+	t.Helper()
+	s := scopeOf(t)
+	if len(s.asserted) > 0 || s.opened {
+		t.Fatalf("parity.Use(t, %q): this test has asserted layers of %s already: call it first", fixture,
+			s.fixture.Name())
+	}
+	f, err := s.session.Find(fixture)
+	if err != nil {
+		t.Fatalf("parity.Use: %v", err)
+	}
+	s.fixture = f
+}
+
+// chosen makes sure that the test has a fixture.
+func (s *scope) chosen() {
+	s.t.Helper()
+	if s.fixture == nil {
+		s.t.Fatal("parity: TestMain names several fixtures: choose one with parity.Use(t, NAME)")
+	}
+}
+
+// open compares the runs, once per process, and reports what is wrong with the fixture as subtests
+// of their own.
+func (s *scope) open() *judge.Comparison {
+	s.t.Helper()
+	s.chosen()
+	if s.c == nil && s.err == nil {
+		s.c, s.err = s.fixture.Comparison()
+	}
+	if s.err != nil {
+		s.problem(session.Trouble(s.err))
+		s.t.FailNow()
+	}
+	if !s.opened {
+		s.opened = true
+		for _, p := range s.fixture.Problems(s.c) {
+			s.problem(p)
+		}
+	}
+	return s.c
+}
+
+// problem is a failing subtest; where -run filters it out, the test itself fails.
+func (s *scope) problem(p session.Problem) {
+	s.t.Helper()
+	shown := false
+	s.t.Run(p.Name, func(t *testing.T) {
+		t.Helper()
+		shown = true
+		if p.Class != "" {
+			t.Attr("parity.infra", p.Class)
+		}
+		t.Error(sanitize.Text(p.Text))
+	})
+	if !shown {
+		s.t.Errorf("%s: %s", p.Name, sanitize.Text(p.Text))
+	}
+	s.failed = true
+}
+
+// end is the last clean-up of the test.
+func (s *scope) end() {
+	s.t.Helper()
+	s.session.Scopes.Delete(s.t)
+	if s.fixture != nil {
+		s.fixture.Tested(s.c, s.t.Name(), s.failed, len(s.told) > 0)
+	}
+	if s.t.Skipped() {
+		return
+	}
+	if s.declared > 0 && s.ran == 0 && !s.failed {
+		why := "the filter of go test -run hits none"
+		if setting.TestFlag("test.failfast") == "true" {
+			why = "-failfast ended the tests before any, or " + why
+		}
+		s.t.Errorf("parity: %s of the %d layers of %s: nothing was compared", why, s.declared, s.t.Name())
+	}
 }

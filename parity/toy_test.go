@@ -89,36 +89,22 @@ type toyEdit struct {
 	width int
 }
 
-var elementEdit = regexp.MustCompile(`^(.+)\[(\d+)\]=(.+)$`)
+var editForm = regexp.MustCompile(`^(-?)(.+?)(?:\*(.+)|\[(\d+)\]=(.+)|:(.+)|~(\d+))?$`)
 
 func parseEdit(s string) (e toyEdit, err error) {
-	e = toyEdit{scale: 1, at: -1}
-	if name, ok := strings.CutPrefix(s, "-"); ok {
-		e.layer, e.drop = name, true
-		return e, nil
+	m := editForm.FindStringSubmatch(s)
+	if m == nil || m[1]+m[3]+m[4]+m[6]+m[7] == "" {
+		return e, fmt.Errorf("no edit: %q", s)
 	}
-	if m := elementEdit.FindStringSubmatch(s); m != nil {
-		e.layer = m[1]
-		if e.at, err = strconv.Atoi(m[2]); err == nil {
-			e.value, err = strconv.ParseFloat(m[3], 64)
+	number := func(text string, none float64) (x float64) {
+		if x = none; text != "" && err == nil {
+			x, err = strconv.ParseFloat(text, 64)
 		}
-		return e, err
+		return x
 	}
-	if name, x, ok := strings.Cut(s, "*"); ok {
-		e.layer = name
-		e.scale, err = strconv.ParseFloat(x, 64)
-		return e, err
-	}
-	if name, w, ok := strings.Cut(s, "~"); ok {
-		e.layer = name
-		e.width, err = strconv.Atoi(w)
-		return e, err
-	}
-	if name, port, ok := strings.Cut(s, ":"); ok {
-		e.layer, e.port = name, port
-		return e, nil
-	}
-	return e, fmt.Errorf("no edit: %q", s)
+	e = toyEdit{layer: m[2], drop: m[1] != "", scale: number(m[3], 1), at: int(number(m[4], -1)), value: number(m[5], 0),
+		port: m[6], width: int(number(m[7], 0))}
+	return e, err
 }
 
 // matrix is rows of numbers; ints are recorded as int64.
@@ -128,21 +114,18 @@ type matrix struct {
 }
 
 func (m matrix) tensor(d tensor.DType) (*tensor.Tensor, error) {
-	shape := []int{1, len(m.rows)}
-	if !m.ints {
-		shape = append(shape, len(m.rows[0]))
-	}
+	shape := []int{1, len(m.rows), len(m.rows[0])}
 	flat := slices.Concat(m.rows...)
-	if m.ints {
-		return convert[int64](flat, shape)
-	}
-	if d == tensor.F64 {
-		return tensor.Of(flat, shape...)
+	switch {
+	case m.ints:
+		return convert[int64](flat, shape[:2])
+	case d == tensor.F64:
+		return convert[float64](flat, shape)
 	}
 	return convert[float32](flat, shape)
 }
 
-func convert[T int64 | float32](v []float64, shape []int) (*tensor.Tensor, error) {
+func convert[T int64 | float32 | float64](v []float64, shape []int) (*tensor.Tensor, error) {
 	out := make([]T, len(v))
 	for i, x := range v {
 		out[i] = T(x)

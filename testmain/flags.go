@@ -8,7 +8,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/subtest"
 )
 
 // registerFlags binds each setting of c to its flag, whose default is its environment variable; the
@@ -76,8 +75,11 @@ func configure(fs *flag.FlagSet, c *session.Config, getenv func(string) string) 
 		return errors.New("-parity.prune is for an update, and nothing is updated: add -update, or run parity golden prune FIXTURE")
 	}
 	if c.Update != setting.UpdateNone {
-		if err := mayUpdate(getenv); err != nil {
+		if err := setting.MayUpdate(getenv); err != nil {
 			return err
+		}
+		if setting.Narrowed() {
+			return fmt.Errorf("-run %s narrows to layers, but an update renews whole forward passes: name tests only", setting.TestFlag("test.run"))
 		}
 	}
 	if dump := fs.Lookup("parity.dump"); c.Update == setting.UpdateNone && dump.Value.String() != dump.DefValue {
@@ -97,20 +99,9 @@ func configure(fs *flag.FlagSet, c *session.Config, getenv func(string) string) 
 
 // settings are what flags and variables asked for, of what chooses the run that is judged.
 func settings(c *session.Config, getenv func(string) string) report.Settings {
-	s := report.Settings{Tags: subtest.Tags(), Replay: c.Replay, Mode: string(c.Mode), Inherited: string(c.Inherited)}
+	s := report.Settings{Tags: setting.Tags(), Replay: c.Replay, Mode: string(c.Mode), Inherited: string(c.Inherited)}
 	if c.Replay == "" && (c.Run != setting.DefaultRun || getenv("PARITY_RUN") != "") {
 		s.Run = string(c.Run)
 	}
 	return s
-}
-
-// mayUpdate refuses updates that no one would see, or that would renew a part of a forward pass.
-func mayUpdate(getenv func(string) string) error {
-	if err := setting.MayUpdate(getenv); err != nil {
-		return err
-	}
-	if subtest.Narrowed() {
-		return fmt.Errorf("-run %s narrows to layers, but an update renews whole forward passes: name tests only", subtest.Flag("test.run"))
-	}
-	return nil
 }

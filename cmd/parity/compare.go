@@ -19,7 +19,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/flock"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/export"
@@ -27,6 +26,7 @@ import (
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/internal/supervise"
 )
 
 type compareFlags struct {
@@ -316,11 +316,11 @@ func (t tree) write(r *report.Report, path string, cases []judge.Case) (err erro
 	if t.dir == "" {
 		return nil
 	}
-	lock, err := flock.Acquire(context.Background(), filepath.Join(t.dir, marker), nil)
+	unlock, err := supervise.LockFile(context.Background(), filepath.Join(t.dir, marker), nil)
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock()
+	defer unlock()
 	tmp, err := os.MkdirTemp(t.dir, ".new-")
 	if err != nil {
 		return err

@@ -27,7 +27,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/supervise"
-	"github.com/goparity/goparity/internal/transformers"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -138,7 +137,7 @@ func (t *table) engines(ctx context.Context, files []string) {
 	if dir := checkpoint.HubCache(os.Getenv); dir != "" {
 		t.row("hub cache", true, "%s (HF_HOME puts it elsewhere)", dir)
 	}
-	if o, err := transformers.Find("."); err != nil {
+	if o, err := engine.FindOverlay("."); err != nil {
 		t.row("edited copy", false, "%v", err)
 	} else if o != nil {
 		t.row("edited copy", true, "%s", o)
@@ -187,7 +186,7 @@ func requirement(name, pkg string) string {
 
 func (t *table) devices(ctx context.Context) {
 	t.row("processor", runtime.GOARCH != "amd64" || cpu.X86.HasAVX2, "%s, %d cores; on amd64 MAX needs AVX2", runtime.GOARCH, runtime.NumCPU())
-	devices, err := engine.PickGPUs(ctx, engine.System(), os.Environ())
+	devices, err := engine.PickGPUs(ctx, os.Environ())
 	if err != nil {
 		t.row("gpu", false, "%v", err)
 	}
@@ -327,7 +326,7 @@ func newTransformers() *cobra.Command {
 }
 
 func editCopy(cmd *cobra.Command, args []string) error {
-	o, err := transformers.Find(".")
+	o, err := engine.FindOverlay(".")
 	if err == nil && o == nil {
 		o, err = makeCopy(cmd)
 	}
@@ -347,17 +346,17 @@ func editCopy(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func makeCopy(cmd *cobra.Command) (*transformers.Overlay, error) {
+func makeCopy(cmd *cobra.Command) (*engine.Overlay, error) {
 	python, err := engine.Interpreter(os.Getenv, ".")
 	if err != nil {
 		return nil, err
 	}
-	source, version, err := transformers.Installed(cmd.Context(), python)
-	dir, wrong := transformers.Folder(".")
+	source, version, err := engine.InstalledTransformers(cmd.Context(), python)
+	dir, wrong := engine.OverlayFolder(".")
 	if err = cmp.Or(err, wrong); err != nil {
 		return nil, err
 	}
-	o, err := transformers.Make(dir, source, version)
+	o, err := engine.MakeOverlay(dir, source, version)
 	if err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "parity: copied transformers %s, %d files; live runs use the copy until parity transformers restore\n", version, len(o.Files))
 	}
@@ -365,7 +364,7 @@ func makeCopy(cmd *cobra.Command) (*transformers.Overlay, error) {
 }
 
 func copyStatus(cmd *cobra.Command, _ []string) error {
-	o, err := transformers.Find(".")
+	o, err := engine.FindOverlay(".")
 	if err != nil {
 		return err
 	}
@@ -379,10 +378,10 @@ func copyStatus(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-func listChanges(w io.Writer, o *transformers.Overlay) (int, error) {
+func listChanges(w io.Writer, o *engine.Overlay) (int, error) {
 	changes, err := o.Changes()
-	for _, c := range changes {
-		fmt.Fprintf(w, "%-8s %s\n", c.What, c.File)
+	for _, line := range changes {
+		fmt.Fprintln(w, line)
 	}
 	if err == nil && len(changes) == 0 {
 		fmt.Fprintln(w, "nothing in it is changed")
@@ -392,7 +391,7 @@ func listChanges(w io.Writer, o *transformers.Overlay) (int, error) {
 
 // removeCopy removes one whose edits would be lost, or whose list is damaged, only by force.
 func removeCopy(w io.Writer, force bool) error {
-	o, err := transformers.Find(".")
+	o, err := engine.FindOverlay(".")
 	switch {
 	case err != nil && !force:
 		return err
@@ -406,9 +405,9 @@ func removeCopy(w io.Writer, force bool) error {
 			return usage("transformers restore: %d edited files would be lost: --force removes them", n)
 		}
 	}
-	dir, err := transformers.Folder(".")
+	dir, err := engine.OverlayFolder(".")
 	if err == nil {
-		err = transformers.Remove(dir)
+		err = engine.RemoveOverlay(dir)
 	}
 	if err == nil {
 		_, err = fmt.Fprintln(w, "removed: runs use the installed transformers again")

@@ -26,7 +26,6 @@ import (
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
-	"github.com/goparity/goparity/internal/subtest"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -54,7 +53,7 @@ func (f *initFlags) check(cmd *cobra.Command, args []string) error {
 	switch model := isModel(f.candidate); {
 	case f.golden == "" && !model:
 		return usage("init: %s is no model folder (config.json, *.safetensors): a dump goes with a golden, %s",
-			f.candidate, subtest.Command("parity", "init", "GOLDEN", f.candidate))
+			f.candidate, setting.Command("parity", "init", "GOLDEN", f.candidate))
 	case !new(engine.Job).Use(f.engine):
 		return usage("init: --engine %s: want %s, or a file", f.engine, engine.Names())
 	case changed("engine") && !model:
@@ -96,7 +95,7 @@ func (f *initFlags) next(p *port) string {
 	if filepath.IsAbs(f.dir) || strings.HasPrefix(f.dir, "..") {
 		pkg = f.dir
 	}
-	test := subtest.Command("go", "test", pkg)
+	test := setting.Command("go", "test", pkg)
 	if p.Module != "" {
 		return "go get github.com/goparity/goparity@latest && " + test + " (Go 1.26 or later)"
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/subtest"
 )
 
 // judge judges two dumps: their tokens or tensors. It returns the cases whose tensors were compared in one pass.
@@ -128,7 +127,7 @@ func (in *inputs) join(cases []judge.Case) []string {
 		layers += r.Pairs
 	}
 	in.opt.Match = with
-	command := subtest.Command("parity", "names", in.Golden, in.Actual, "-o", "names.yaml")
+	command := setting.Command("parity", "names", in.Golden, in.Actual, "-o", "names.yaml")
 	return []string{fmt.Sprintf("names: %d layers were joined by their values; %s writes the rules to a file, "+
 		"and parity compare --names FILE judges by it", layers, command)}
 }

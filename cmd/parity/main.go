@@ -39,7 +39,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/serving"
-	"github.com/goparity/goparity/internal/subtest"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 const (
@@ -113,8 +113,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "parity: %s\n", sanitize.Text(err.Error()))
 	}
 	if code == exitUsage {
-		fmt.Fprintf(stderr, "run '%s' or '%s' for usage\n", subtest.Command("parity", "help"),
-			subtest.Command("parity", "COMMAND", "--help"))
+		fmt.Fprintf(stderr, "run '%s' or '%s' for usage\n", setting.Command("parity", "help"),
+			setting.Command("parity", "COMMAND", "--help"))
 	}
 	return code
 }
@@ -123,7 +123,7 @@ func newRoot() *cobra.Command {
 	root := group("parity", newInit(), newRun(), newCompare(), newNames(), newShow(), newWeights(), newServe(), newReport(), newExplain(),
 		newGolden(), newTransformers(), newDoctor())
 	root.SilenceErrors, root.SilenceUsage, root.Version, root.Args = true, true, version(), nil
-	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: subtest.Command("parity")}
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: setting.Command("parity")}
 	root.Flags().Bool("version", false, "version, commit and Go of this build")
 	root.SetVersionTemplate("parity {{.Version}}\n")
 	return root

@@ -22,9 +22,8 @@ import (
 	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/path"
-	"github.com/goparity/goparity/internal/picture"
 	"github.com/goparity/goparity/internal/sanitize"
-	"github.com/goparity/goparity/internal/subtest"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/supervise"
 )
 
@@ -120,14 +119,14 @@ func (f *runFlags) run(cmd *cobra.Command, _ []string) error {
 func (f *runFlags) next() string {
 	switch {
 	case f.path != "":
-		return subtest.Command("parity", "compare", cmp.Or(f.follow, "GOLDEN"), f.out)
+		return setting.Command("parity", "compare", cmp.Or(f.follow, "GOLDEN"), f.out)
 	case f.job.Engine != engine.Torch:
 		return ""
 	case f.follow != "" && f.job.Encoding != "float32":
-		return subtest.Command("parity", "compare", f.follow, "DUMP", "--also", "noise="+f.out) + ", with a run of another engine in " + f.job.Encoding
+		return setting.Command("parity", "compare", f.follow, "DUMP", "--also", "noise="+f.out) + ", with a run of another engine in " + f.job.Encoding
 	}
-	return subtest.Command("parity", "run", "--engine") + " max … --follow " + subtest.Command(f.out) + ", then " +
-		subtest.Command("parity", "compare", f.out, "max_dump")
+	return setting.Command("parity", "run", "--engine") + " max … --follow " + setting.Command(f.out) + ", then " +
+		setting.Command("parity", "compare", f.out, "max_dump")
 }
 
 func runEngine(ctx context.Context, job engine.Job, logFile string, stderr io.Writer) (*engine.Result, error) {
@@ -384,7 +383,7 @@ func follow(file, name string) (c engine.Case, err error) {
 		return wrong("want a dump that parity run wrote, with token ids: %v", err)
 	}
 	for _, image := range slices.Concat(c.Images...) {
-		if _, drawn := picture.Parse(image); !drawn {
+		if _, drawn := engine.ParsePicture(image); !drawn {
 			return wrong("it was given the image %s, which is not in the dump: compare the two engines in a fixture", image)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/search"
+	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
-	"github.com/goparity/goparity/internal/subtest"
 	"github.com/goparity/goparity/internal/weights"
 	"github.com/goparity/goparity/tensor"
 )
@@ -383,7 +383,7 @@ func (f *namesFlags) print(w io.Writer, p *match.Proposal) {
 	if len(p.Rules) > 0 {
 		in := f.Inputs
 		in.Names = f.out
-		fmt.Fprintf(w, "next: %s\n", subtest.Command(append([]string{"parity", "compare"}, in.Args()...)...))
+		fmt.Fprintf(w, "next: %s\n", setting.Command(append([]string{"parity", "compare"}, in.Args()...)...))
 	}
 }
 

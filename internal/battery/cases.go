@@ -8,7 +8,6 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
-	"github.com/goparity/goparity/internal/picture"
 )
 
 // sight is how a model looks at images.
@@ -57,7 +56,7 @@ func edge(otherwise int, values ...any) int {
 }
 
 // tokens are about those of an image.
-func (s sight) tokens(p picture.Picture) int {
+func (s sight) tokens(p engine.Picture) int {
 	up := func(n, by int) int { return (n + by - 1) / by }
 	switch {
 	case s.unit > 0:
@@ -69,7 +68,7 @@ func (s sight) tokens(p picture.Picture) int {
 }
 
 // patches are those of an image that the tower looks at.
-func (s sight) patches(p picture.Picture) int {
+func (s sight) patches(p engine.Picture) int {
 	if s.unit > 0 {
 		return s.tokens(p) * (s.unit / s.patch) * (s.unit / s.patch)
 	}
@@ -82,7 +81,7 @@ func (p *planner) images() (out []Case) {
 	if p.options.Images == nil || !p.options.Generates {
 		return nil
 	}
-	add := func(name, what string, steps int, text string, pictures ...picture.Picture) {
+	add := func(name, what string, steps int, text string, pictures ...engine.Picture) {
 		c := Case{Case: engine.Case{Name: Prefix + name, Steps: steps, Images: [][]string{nil}}, For: what, seen: pictures}
 		if strings.Contains(p.options.Chat, "image") {
 			c.Messages = []dump.Message{{Role: "user", Content: text}}
@@ -94,17 +93,17 @@ func (p *planner) images() (out []Case) {
 		}
 		out = append(out, c)
 	}
-	const here = picture.Mark
+	const here = engine.ImageMark
 	t := p.sight.tile
 	add("image", "an image among text, and tokens of its own behind it: positions, the mask, the cache", 5,
-		"Look at this: "+here+"\nWhat is in the picture, and what may it be good for?", picture.Picture{Width: t, Height: t, Seed: 1})
+		"Look at this: "+here+"\nWhat is in the picture, and what may it be good for?", engine.Picture{Width: t, Height: t, Seed: 1})
 	add("image-other", "another image of the same size, behind the same text: what is kept of the one before", 1,
-		"Look at this: "+here+"\nSay in a single word what the picture shows, please.", picture.Picture{Width: t, Height: t, Seed: 2})
+		"Look at this: "+here+"\nSay in a single word what the picture shows, please.", engine.Picture{Width: t, Height: t, Seed: 2})
 	add("images", "two images in a prompt, a wide and a tall one: whose features are whose, rows and columns", 3,
 		"The first one is wide: "+here+"\nThe second one is tall: "+here+"\nWhich of the two has more red in it?",
-		picture.Picture{Width: 2 * t, Height: t, Seed: 3}, picture.Picture{Width: t, Height: 2 * t, Seed: 4})
+		engine.Picture{Width: 2 * t, Height: t, Seed: 3}, engine.Picture{Width: t, Height: 2 * t, Seed: 4})
 	add("image-odd", "an image larger than a tile, a multiple of nothing, before all text: resizing, tiles, padding", 1,
-		here+"What is to the left of it, and what is to the right?", picture.Picture{Width: 2*t + t/2 + 1, Height: t + t/4 + 3, Seed: 5})
+		here+"What is to the left of it, and what is to the right?", engine.Picture{Width: 2*t + t/2 + 1, Height: t + t/4 + 3, Seed: 5})
 	return out
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/path"
-	"github.com/goparity/goparity/internal/picture"
 )
 
 // Prefix begins the name of each case that is planned.
@@ -49,7 +48,7 @@ type Case struct {
 	For  string
 	Cost Cost
 
-	seen []picture.Picture // Images
+	seen []engine.Picture // Images
 }
 
 // ids are its token ids; none of a text.

@@ -85,6 +85,15 @@ func (c *checks) wantTokens(key string, ids []int) {
 	}
 }
 
+// EditedTransformers returns the version of transformers if the run used an edited copy of it, which the
+// runners mark so; else "".
+func (i *Info) EditedTransformers() string {
+	if v := i.Versions["transformers"]; strings.HasSuffix(v, "(edited copy)") {
+		return v
+	}
+	return ""
+}
+
 // NotJudged lists what the run contains that this version reads but does not judge.
 func (i *Info) NotJudged() (what []string) {
 	if i.Generation != nil {

@@ -84,15 +84,12 @@ func padMask(items []dump.PassItem, left bool) (mask [][]int) {
 		longest = max(longest, i.To-i.From+len(i.Hidden))
 	}
 	for _, i := range items {
-		row, n := make([]int, longest), i.To-i.From
-		at := 0
+		first := slices.Repeat([]int{1}, i.To-i.From)
+		last := make([]int, longest-len(first))
 		if left {
-			at = longest - n
+			first, last = last, first
 		}
-		for k := range n {
-			row[at+k] = 1
-		}
-		mask = append(mask, row)
+		mask = append(mask, slices.Concat(first, last))
 	}
 	return mask
 }

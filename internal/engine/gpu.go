@@ -36,8 +36,10 @@ func (d Device) ID() string {
 // PickGPUs chooses what a process with the environment env runs on: the devices that a variable such as
 // CUDA_VISIBLE_DEVICES names, in its order, else the one with the most free memory. All that are
 // named must be free. The errors say what is missing and what to do.
-func PickGPUs(ctx context.Context, tools Tools, env []string) ([]Device, error) {
-	all, err := tools.Devices(ctx)
+func PickGPUs(ctx context.Context, env []string) ([]Device, error) { return pickGPUs(ctx, run, env) }
+
+func pickGPUs(ctx context.Context, drivers tools, env []string) ([]Device, error) {
+	all, err := drivers.devices(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +61,8 @@ func PickGPUs(ctx context.Context, tools Tools, env []string) ([]Device, error) 
 	return picked, nil
 }
 
-// System asks the tools of the drivers: nvidia-smi, then rocm-smi.
-func System() Tools { return run }
-
-// Tools runs the tools of the drivers: it returns the output of a program.
-type Tools func(ctx context.Context, name string, args ...string) ([]byte, error)
+// tools runs the tools of the drivers: it returns the output of a program.
+type tools func(ctx context.Context, name string, args ...string) ([]byte, error)
 
 func run(ctx context.Context, name string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
@@ -75,8 +74,8 @@ func run(ctx context.Context, name string, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// Devices lists the GPUs of the first vendor whose tool is installed.
-func (t Tools) Devices(ctx context.Context) ([]Device, error) {
+// devices lists the GPUs of the first vendor whose tool is installed.
+func (t tools) devices(ctx context.Context) ([]Device, error) {
 	for _, vendor := range []func(context.Context) ([]Device, error){t.nvidia, t.amd} {
 		devices, err := vendor(ctx)
 		if !errors.Is(err, exec.ErrNotFound) {
@@ -86,7 +85,7 @@ func (t Tools) Devices(ctx context.Context) ([]Device, error) {
 	return nil, errors.New("no GPU driver: neither nvidia-smi nor rocm-smi was found: install the driver, or run on the CPU with -parity.run=cpu")
 }
 
-func (t Tools) nvidia(ctx context.Context) (devices []Device, err error) {
+func (t tools) nvidia(ctx context.Context) (devices []Device, err error) {
 	out, err := t(ctx, "nvidia-smi", "--query-gpu=name,driver_version,memory.total,memory.free,index,uuid",
 		"--format=csv,noheader,nounits")
 	if err != nil {
@@ -100,25 +99,24 @@ func (t Tools) nvidia(ctx context.Context) (devices []Device, err error) {
 		if len(f) != 6 {
 			return nil, fmt.Errorf("nvidia-smi printed %q, want name, driver, total and free memory, index, uuid", line)
 		}
-		d := Device{Vendor: "NVIDIA", Name: f[0], Driver: f[1], UUID: f[5]}
-		var err error
-		if d.Index, err = strconv.Atoi(f[4]); err != nil {
-			return nil, fmt.Errorf("nvidia-smi printed %q: %w", line, err)
+		number := func(text string) (n int) {
+			n, wrong := strconv.Atoi(text)
+			err = errors.Join(err, wrong)
+			return n
 		}
+		d := Device{Vendor: "NVIDIA", Name: f[0], Driver: f[1], Index: number(f[4]), UUID: f[5]}
 		if !strings.HasPrefix(f[2], "[") { // "[N/A]"
-			total, err1 := strconv.Atoi(f[2])
-			free, err2 := strconv.Atoi(f[3])
-			if err := errors.Join(err1, err2); err != nil {
-				return nil, fmt.Errorf("nvidia-smi printed %q: %w", line, err)
-			}
-			d.TotalMiB, d.FreeMiB = total, free
+			d.TotalMiB, d.FreeMiB = number(f[2]), number(f[3])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("nvidia-smi printed %q: %w", line, err)
 		}
 		devices = append(devices, d)
 	}
 	return devices, nil
 }
 
-func (t Tools) amd(ctx context.Context) ([]Device, error) {
+func (t tools) amd(ctx context.Context) ([]Device, error) {
 	out, err := t(ctx, "rocm-smi", "--showproductname", "--showdriverversion", "--showuniqueid",
 		"--showmeminfo", "vram", "--json")
 	if err != nil {
@@ -170,4 +168,82 @@ func Supports(device, encoding string) error {
 	}
 	return fmt.Errorf("MAX has no encoding %q on the %s, it has %s",
 		encoding, device, strings.Join(encodings[device], ", "))
+}
+
+// visibleKeys are the variables by which a process sees only some devices, by vendor. Of the first
+// group the first that is set counts, then that of the second, whose numbers count what the first
+// left: ROCm's runtime hides devices from HIP, which hides some of them again.
+var visibleKeys = map[string][][]string{
+	"NVIDIA": {{"CUDA_VISIBLE_DEVICES"}},
+	"AMD":    {{"ROCR_VISIBLE_DEVICES"}, {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}},
+}
+
+// environOf returns env with the variable by which an engine sees these devices of one vendor alone,
+// in place of those that said so before. Devices go by UUID: CUDA's numbers need not be those of
+// nvidia-smi.
+func environOf(devices []Device, env []string) []string {
+	keys := visibleKeys[devices[0].Vendor]
+	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		key, _, _ := strings.Cut(kv, "=")
+		return slices.ContainsFunc(keys, func(group []string) bool { return slices.Contains(group, key) })
+	})
+	ids := make([]string, len(devices))
+	for i, d := range devices {
+		ids[i] = d.ID()
+	}
+	return append(env, keys[0][0]+"="+strings.Join(ids, ","))
+}
+
+// visible returns the devices that env lets a process see, in its order. named is false if env says
+// nothing about that.
+func visible(all []Device, env []string) (seen []Device, named bool, err error) {
+	seen = all
+	for _, group := range visibleKeys[all[0].Vendor] {
+		for _, key := range group {
+			value, set := lookup(env, key)
+			if !set {
+				continue
+			}
+			named = true
+			if seen, err = choose(seen, value); err != nil {
+				return nil, true, fmt.Errorf("no GPU: %s is %q: %w", key, value, err)
+			}
+			break
+		}
+	}
+	return seen, named, nil
+}
+
+// choose returns the devices of a list of numbers and UUIDs; the start of a UUID will do. A MIG
+// instance is a device that nvidia-smi does not list in a table.
+func choose(all []Device, list string) (chosen []Device, err error) {
+	for id := range strings.SplitSeq(list, ",") {
+		id = strings.TrimSpace(id)
+		if strings.HasPrefix(id, "MIG-") {
+			chosen = append(chosen, Device{Vendor: all[0].Vendor, Name: "MIG instance", Driver: all[0].Driver, UUID: id})
+			continue
+		}
+		i, err := strconv.Atoi(id)
+		if err != nil {
+			i = only(all, id)
+		}
+		if i < 0 || i >= len(all) {
+			return nil, fmt.Errorf("%q is none of the %d devices that the driver lists: "+
+				"name one by its number or its whole UUID, or leave the variable out", id, len(all))
+		}
+		if !slices.Contains(chosen, all[i]) {
+			chosen = append(chosen, all[i])
+		}
+	}
+	return chosen, nil
+}
+
+// only returns the index of the one device whose UUID starts with id, else -1.
+func only(all []Device, id string) int {
+	starts := func(d Device) bool { return id != "" && strings.HasPrefix(d.UUID, id) }
+	i := slices.IndexFunc(all, starts)
+	if i >= 0 && slices.ContainsFunc(all[i+1:], starts) {
+		return -1
+	}
+	return i
 }

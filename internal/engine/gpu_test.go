@@ -17,13 +17,13 @@ import (
 // tools returns a driver for a machine on which the programs in out are installed and print its
 // values.
 func tools(out map[string]string, fail error) engine.Tools {
-	return engine.Tools(func(_ context.Context, name string, _ ...string) ([]byte, error) {
+	return func(_ context.Context, name string, _ ...string) ([]byte, error) {
 		text, ok := out[name]
 		if !ok {
 			return nil, &exec.Error{Name: name, Err: exec.ErrNotFound}
 		}
 		return []byte(text), fail
-	})
+	}
 }
 
 func TestPick(t *testing.T) {
@@ -67,7 +67,7 @@ func TestPick(t *testing.T) {
 			"unknown output is quoted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, err := engine.PickGPUs(context.Background(), tt.driver, nil)
+			d, err := engine.PickOf(context.Background(), tt.driver, nil)
 			if tt.text != "" {
 				require.ErrorContains(t, err, tt.text, tt.reason)
 				return
@@ -120,7 +120,7 @@ func TestPickIsWhatTheEngineSees(t *testing.T) {
 		{[]string{"CUDA_VISIBLE_DEVICES=2", "HIP_VISIBLE_DEVICES=0"}, amd, "ROCR_VISIBLE_DEVICES=GPU-2", "", "and its own first"},
 	} {
 		t.Run(strings.Join(tt.env, " "), func(t *testing.T) {
-			devices, err := engine.PickGPUs(t.Context(), tt.driver, tt.env)
+			devices, err := engine.PickOf(t.Context(), tt.driver, tt.env)
 			if tt.err != "" {
 				require.ErrorContains(t, err, tt.err, tt.reason)
 				return

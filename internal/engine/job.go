@@ -11,7 +11,6 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/glob"
-	"github.com/goparity/goparity/internal/picture"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -184,7 +183,7 @@ type Case struct {
 	TokenIDs     [][]int `json:"token_ids,omitempty" yaml:"token_ids,tokens"` // one list per sequence
 	// Arbitrary says that TokenIDs are no text: a reference that goes on with nonsense is no doubt about it.
 	Arbitrary bool `json:"arbitrary,omitempty"`
-	// Images are files of each sequence, or pictures of package picture, which are drawn.
+	// Images are files of each sequence, or names of a [Picture], which is drawn.
 	Images [][]string `json:"images,omitempty" yaml:"images,images"`
 	Steps  int        `json:"steps,omitempty" yaml:"steps,1..100000"` // forward passes; 0 is 1
 	// Forced has the tokens that decode steps get, per sequence; the greedy choices if empty.
@@ -256,7 +255,7 @@ func (j *Job) prepare() error {
 		for k := range c.Images {
 			c.Images[k] = slices.Clone(c.Images[k])
 			for n, name := range c.Images[k] {
-				if _, drawn := picture.Parse(name); drawn {
+				if _, drawn := ParsePicture(name); drawn {
 					c.Images[k][n] = filepath.Join(j.pictures(), name)
 				}
 				abs(&c.Images[k][n])
@@ -290,7 +289,7 @@ func (j Job) pictures() string { return j.Out + ".pictures" }
 func (j Job) draw() error {
 	for _, c := range j.Cases {
 		for _, file := range slices.Concat(c.Images...) {
-			p, drawn := picture.Parse(filepath.Base(file))
+			p, drawn := ParsePicture(filepath.Base(file))
 			if !drawn || filepath.Dir(file) != j.pictures() {
 				continue
 			}

@@ -16,7 +16,6 @@ import (
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/transformers"
 	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
@@ -140,7 +139,7 @@ func (js *joins) noteRuns(k *Case, res *match.Result, opt match.Options) {
 		js.Note("padding rows are left out, by the mask that was given or else the reference's own")
 	}
 	for who, r := range k.sides() {
-		if v := transformers.Edited(r.Info.Versions); v != "" {
+		if v := r.Info.EditedTransformers(); v != "" {
 			js.Note(fmt.Sprintf("the run of the %s used transformers %s: see parity transformers status", who, v))
 		}
 	}

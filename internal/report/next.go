@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/glob"
-	"github.com/goparity/goparity/internal/subtest"
+	"github.com/goparity/goparity/internal/setting"
 )
 
 // commands are run one after the other, each a list of words. None is nothing to run.
@@ -25,7 +25,7 @@ func (c commands) line() (string, bool) {
 		if slices.ContainsFunc(words, func(w string) bool { return Clean(w) != w }) {
 			return "", false
 		}
-		lines = append(lines, subtest.Command(words...))
+		lines = append(lines, setting.Command(words...))
 	}
 	line := strings.Join(lines, " && ")
 	return line, line != "" && quotedLen(line) <= maxNext
@@ -138,12 +138,12 @@ func (n next) gotest() []string {
 		}
 	}
 	if test != "" {
-		pattern = subtest.Pattern(test)
+		pattern = setting.Pattern(test)
 	}
 	if all := n.r.Findings(); n.r.Kind == KindPath && len(all) > 0 {
 		var names []string
 		for _, p := range all[0].Paths {
-			names = append(names, regexp.QuoteMeta(subtest.Name(PathTest(p))))
+			names = append(names, regexp.QuoteMeta(setting.Name(PathTest(p))))
 		}
 		element := strings.Join(names, "|")
 		if len(names) > 1 {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/picture"
+	"github.com/goparity/goparity/internal/engine"
 )
 
 // How a request is written.
@@ -66,7 +66,7 @@ func (f form) String() string {
 }
 
 // turn is a message as OpenAI's API has it: arguments of tools are texts, and images stand among the parts of its
-// content, where its text says picture.Mark, or else before the first text of a user.
+// content, where its text says engine.ImageMark, or else before the first text of a user.
 type turn struct {
 	dump.Message
 	Content any `json:"content"`
@@ -74,13 +74,13 @@ type turn struct {
 
 func (a Ask) turns() (out []turn) {
 	images := a.Images
-	marked := slices.ContainsFunc(a.Messages, func(m dump.Message) bool { return strings.Contains(m.Content, picture.Mark) })
+	marked := slices.ContainsFunc(a.Messages, func(m dump.Message) bool { return strings.Contains(m.Content, engine.ImageMark) })
 	for _, m := range a.Messages {
 		t, text := turn{m, m.Content}, m.Content
 		if !marked && m.Role == "user" {
-			text = strings.Repeat(picture.Mark, len(images)) + text
+			text = strings.Repeat(engine.ImageMark, len(images)) + text
 		}
-		if n := min(strings.Count(text, picture.Mark), len(images)); n > 0 {
+		if n := min(strings.Count(text, engine.ImageMark), len(images)); n > 0 {
 			t.Content, images = parts(text, images[:n]), images[n:]
 		}
 		t.ToolCalls = nil
@@ -94,7 +94,7 @@ func (a Ask) turns() (out []turn) {
 
 // parts are the content of a message with images.
 func parts(text string, images []string) (out []map[string]any) {
-	for i, piece := range strings.Split(text, picture.Mark) {
+	for i, piece := range strings.Split(text, engine.ImageMark) {
 		if i > 0 && i <= len(images) {
 			out = append(out, map[string]any{"type": "image_url", "image_url": map[string]any{"url": images[i-1]}})
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/picture"
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/serving/servingtest"
@@ -372,7 +372,7 @@ func TestImagesAndCalls(t *testing.T) {
 		want    []string // the parts of the content
 		reason  string
 	}{
-		{"t21 " + picture.Mark + " t22 " + picture.Mark, []string{"data:first", "data:second"}, []string{text("t21 "), first, text(" t22 "), second}, "where the text says"},
+		{"t21 " + engine.ImageMark + " t22 " + engine.ImageMark, []string{"data:first", "data:second"}, []string{text("t21 "), first, text(" t22 "), second}, "where the text says"},
 		{"t21", []string{"data:first", "data:second"}, []string{first, second, text("t21")}, "before the text of the user"},
 		{"t21", nil, nil, "none"},
 	} {

@@ -22,7 +22,6 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -189,8 +188,7 @@ replay: max-cpu
 		"path short@decode-2 shares the goldens of one pass", "path @batch shares the goldens of one pass", "path long@lengths-4 shares the goldens of one pass", "float64: 0 unchanged, 0 moved"} {
 		assert.Contains(t, said.String(), line)
 	}
-	goldens, err := store.Open(filepath.Join(dir, "golden"))
-	require.NoError(t, err)
+	goldens, err := golden(t, dir), error(nil)
 	assert.Equal(t, []int{2, 1, 2}, []int{goldens.Steps("float32", "short"), goldens.Steps("bfloat16", "long"), goldens.Steps("float64", "short")})
 	of := map[string]*dump.Run{}
 	for _, name := range []string{"float32", "bfloat16", "float64"} {
@@ -202,7 +200,6 @@ replay: max-cpu
 	require.NoError(t, err)
 	assert.Equal(t, 6, kept.Info.Generation.From)
 	assert.Len(t, kept.Info.Generation.Tokens, 3)
-	require.NoError(t, goldens.Close())
 	require.NoError(t, s.Update(io.Discard), "and again")
 
 	for _, tt := range []struct {
@@ -246,10 +243,8 @@ replay: max-cpu
 	require.NoError(t, s.Update(&said))
 	assert.Contains(t, said.String(), "float32: path short@chunked-2 keeps its own goldens")
 	assert.Contains(t, said.String(), "float32: path long@decode-2 shares the goldens of one pass")
-	goldens, err = store.Open(filepath.Join(dir, "golden"))
-	require.NoError(t, err)
+	goldens = golden(t, dir)
 	assert.Equal(t, []int{2, 3, 0}, []int{goldens.Steps("float32", "short@chunked-2"), goldens.Steps("bfloat16", "long@chunked-2"), goldens.Steps("float64", "long@chunked-2")})
-	require.NoError(t, goldens.Close())
 	for _, mood := range []string{"own", "right", "late"} {
 		r, err := played(t, dir, mood, func(c *session.Config) { c.Run = setting.RunCPU }).Default().Report()
 		require.NoError(t, err)
@@ -294,5 +289,5 @@ func TestPruneAndBless(t *testing.T) {
 	assert.Empty(t, s.Unused())
 	require.NoError(t, s.Finish(&said))
 	assert.Contains(t, said.String(), "parity: toy: PASS: ")
-	assert.Empty(t, s.Wrong())
+	assert.Empty(t, s.Wrong)
 }

@@ -38,14 +38,20 @@ func Trouble(err error) Problem {
 // Fixture is one fixture of the test binary. It is opened and compared once, for the first test
 // that needs it.
 type Fixture struct {
+	dir, name  string
+	out        string // folder of its reports; "" for none
 	replay     string // instead of the recorded run
 	goldenDump string
+	cfg        *Config
+	yaml       *fixture.Fixture // once readYAML was called
 
-	used atomic.Bool
+	remove []func() error // folders that engines wrote, which live until the session ends
+	opened []*dump.Run
+	notes  []string // of these runs, for the report
+	used   atomic.Bool
 
 	onePass, ofPaths paths.Own // for paths without goldens of their own, and with them
 
-	runner
 	opening  sync.Once // guards goldens and openErr
 	goldens  *store.Store
 	recorded *store.Store // of the recorded run
@@ -108,13 +114,6 @@ func (f *Fixture) of(c *judge.Comparison) *judged {
 	return &f.idle
 }
 
-// keep remembers a comparison that is reported.
-func (f *Fixture) keep(c *judge.Comparison, ps probes) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.compared = append(f.compared, &judged{c: c, probes: ps})
-}
-
 // Tested says that a test has judged a comparison of the fixture, nil if there is none, and whether it failed and told where
 // the error is.
 func (f *Fixture) Tested(c *judge.Comparison, test string, failed, told bool) {
@@ -151,13 +150,19 @@ func (f *Fixture) CompareFunc(run engine.Func) (*judge.Comparison, error) {
 		}
 		runs = append(runs, r)
 	}
-	return f.judge(runs, f.funcProbes(run), true)
+	ps := f.newProbes()
+	for _, p := range ps.all() {
+		p.call = run
+	}
+	return f.judge(runs, ps, true)
 }
 
 // judge compares the candidate's runs of one pass, and keeps the comparison for the report, with what else is
 // judged of the candidate.
 func (f *Fixture) judge(runs []*dump.Run, ps probes, isFunc bool) (*judge.Comparison, error) {
-	ps.beside(runs)
+	for _, p := range ps.paths {
+		p.own = runs
+	}
 	cases, err := f.cases(runs)
 	if err == nil && !isFunc {
 		err = f.addInjected(cases)
@@ -170,7 +175,9 @@ func (f *Fixture) judge(runs []*dump.Run, ps probes, isFunc bool) (*judge.Compar
 		return nil, err
 	}
 	c.Live = !isFunc && f.isLive()
-	f.keep(c, ps)
+	f.mu.Lock()
+	f.compared = append(f.compared, &judged{c: c, probes: ps})
+	f.mu.Unlock()
 	f.inspect(c, isFunc)
 	return c, nil
 }
@@ -233,7 +240,7 @@ func (f *Fixture) take(runs []*dump.Run) (onePass []*dump.Run, err error) {
 
 // live runs the candidate, all cases in one process, and opens its dump.
 func (f *Fixture) live() error {
-	job, err := f.candidate(f.asked)
+	job, err := f.candidate()
 	if err != nil {
 		return err
 	}
@@ -244,7 +251,11 @@ func (f *Fixture) live() error {
 	default:
 		job.Weights = mostWeights
 	}
-	job.Cases = append(job.Cases, f.probes.cases()...)
+	for _, p := range f.probes.all() {
+		if p.err == nil {
+			job.Cases = append(job.Cases, p.cases...)
+		}
+	}
 	r, err := f.observed(job)
 	for f.probes.raised(err, &job) { // an engine that cannot run a path is judged by all else
 		r, err = f.observed(job)
@@ -392,92 +403,6 @@ func (f *Fixture) compareOptions() judge.Options {
 	return opt
 }
 
-// inspect looks for what makes a result worth less than it seems. A function may be a single layer: what
-// the fixture's own run must have is not asked of it.
-func (f *Fixture) inspect(c *judge.Comparison, isFunc bool) {
-	problem := func(name string, texts ...string) {
-		for _, text := range texts {
-			f.problem(c, name, text)
-		}
-	}
-	problem("parity:stale", f.staleGoldens()...)
-	if f.replay == "" && !f.isLive() && !isFunc {
-		problem("parity:stale", f.staleRuns()...)
-	}
-	if !isFunc && f.isSelf(c) {
-		problem("parity:self", fmt.Sprintf("the reference is compared with itself: %s is the dump from which the goldens were made, "+
-			"or a copy of them: all outputs are equal bit for bit. Point PARITY_REPLAY to a run of the candidate; "+
-			"if this is one, its run.json must name another engine, or have a nonce of its own", filepath.ToSlash(c.Cases[0].Actual.Path)))
-	}
-	f.inspectGiven(c, problem)
-	names := c.Names()
-	if isFunc {
-		names = append(names, f.recordedNames()...)
-	}
-	if err := f.yaml.CheckLayers(names); err != nil {
-		problem("parity:fixture", err.Error())
-	}
-	problem("parity:expect", f.unexpected(c, isFunc)...)
-	problem("parity:missing", f.lackingGoldens()...)
-	if !isFunc {
-		problem("parity:missing", f.lackingLayers(c)...)
-	}
-}
-
-// inspectGiven looks at what the candidate was given: texts, weights, tokens.
-func (f *Fixture) inspectGiven(c *judge.Comparison, problem func(name string, texts ...string)) {
-	rows, _ := c.Texts()
-	for _, row := range rows {
-		if row.Status == report.StatusFail {
-			problem("parity:text", fmt.Sprintf("case %s: %s", row.Case, row.Text))
-		}
-	}
-	list, _ := c.Loaded()
-	for _, w := range list {
-		if !w.Good() {
-			problem("parity:weights", w.String())
-		}
-	}
-	if v := c.OtherPrompt(); v != nil {
-		problem("parity:input", fmt.Sprintf("case %s: %s", v.Case, v.Text))
-	}
-}
-
-// isSelf reports whether the run that is judged is the one from which the goldens were made. That is
-// wanted where a fixture's own program may be the reference's engine, and where the goldens are
-// blessed: reports say so.
-func (f *Fixture) isSelf(c *judge.Comparison) bool {
-	if f.isLive() || f.yaml.Model.Engine.Command != nil || f.yaml.Alone {
-		return false
-	}
-	for _, k := range f.goldens.Runs() {
-		if k.Blessed != "" {
-			return false
-		}
-	}
-	return c.IsCopy()
-}
-
-func (f *Fixture) problem(c *judge.Comparison, name, text string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	j := f.of(c)
-	if i := slices.IndexFunc(j.problems, func(p Problem) bool { return p.Name == name }); i >= 0 {
-		j.problems[i].Text += "\n" + text
-		return
-	}
-	j.problems = append(j.problems, Problem{Name: name, Text: text})
-}
-
-// report returns the report of what tests decided. A fixture with a problem never passes.
-func (f *Fixture) report(c *judge.Comparison) *report.Report {
-	r := c.Report(f.name, false)
-	f.addProbes(r, c)
-	f.addServing(r)
-	f.addUnjudged(r, true)
-	return f.problematic(r, c)
-}
-
 // Report returns the report of all ports and all execution paths, judged by the fixture's tolerances.
 func (f *Fixture) Report() (*report.Report, error) {
 	c, err := f.Comparison()
@@ -490,14 +415,24 @@ func (f *Fixture) Report() (*report.Report, error) {
 	for _, g := range f.Generations(c) {
 		g.Judge(0)
 	}
-	r := c.Report(f.name, true)
-	f.addProbes(r, c)
-	f.addUnjudged(r, false)
-	return f.problematic(r, c), nil
+	return f.report(c, false), nil
 }
 
-// problematic adds what is wrong with the fixture itself, or with its reference.
-func (f *Fixture) problematic(r *report.Report, c *judge.Comparison) *report.Report {
+// report returns the report of a comparison, as tests decided or else in full. A fixture with a problem never passes.
+func (f *Fixture) report(c *judge.Comparison, byTests bool) *report.Report {
+	r := c.Report(f.name, !byTests)
+	for _, p := range f.Paths(c) {
+		if along := p.Report(); along != nil {
+			r.AddPath(p.Name, along)
+		}
+	}
+	for _, g := range f.Generations(c) {
+		if of := g.Report(); of != nil {
+			r.AddGeneration(of)
+		}
+	}
+	f.addServing(r)
+	f.addUnjudged(r, byTests)
 	f.addContradiction(r)
 	for _, p := range f.Problems(c) {
 		r.Refuse(p.Name + ": " + p.Text)
@@ -510,5 +445,44 @@ func (f *Fixture) close() error {
 	if f.weights != nil {
 		errs = append(errs, f.weights.Close())
 	}
-	return errors.Join(append(errs, f.runner.close())...)
+	return errors.Join(append(errs, f.release())...)
+}
+
+// alone returns the program of a case that judges without goldens. One that cannot be used is an
+// error: nothing else judges.
+func (f *Fixture) alone(caseName string) (*program.Program, error) {
+	p, err := reference.Stored(f.goldens, f.yaml.Reference(""), caseName)
+	if err == nil && p == nil {
+		err = fmt.Errorf("%s has no program of case %s: record it: parity golden update %s", f.goldens.Dir(), caseName, f.dir)
+	}
+	return p, err
+}
+
+// asked is what a case of the reference was given, where there is a golden or a program of it.
+func (f *Fixture) asked(device, caseName string) (*dump.Run, error) {
+	if !f.yaml.Alone {
+		return f.goldens.Golden(f.yaml.Reference(device), caseName)
+	}
+	p, err := f.alone(caseName)
+	if err != nil {
+		return nil, err
+	}
+	return reference.Blank(caseName, p)
+}
+
+// compare judges cases: by their goldens, or without any by the program and the model's weights.
+func (f *Fixture) compare(cases []judge.Case) (*judge.Comparison, error) {
+	opt := f.compareOptions()
+	if f.yaml.Alone {
+		of := judge.AloneOptions{Options: opt}
+		undo, err := reference.Keep(&of)
+		if err != nil {
+			return nil, err
+		}
+		f.remove = append(f.remove, undo)
+		if cases, err = reference.Alone(f.cfg.context(), cases, of); err != nil {
+			return nil, err
+		}
+	}
+	return judge.Compare(f.cfg.context(), cases, opt)
 }

@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,13 +23,13 @@ import (
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
-	"github.com/goparity/goparity/tensor/npy"
 )
 
 const (
 	spokenVocabulary = 70
 	spokenKnown      = 66 // tokens that the tokenizer has
 	spokenPrompt     = 3
+	spokenYAML       = "model: {task: text-generation, path: ./m}\ncases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\n"
 )
 
 // spoken is the prompt and what the reference says.
@@ -97,7 +96,6 @@ func spokenFixture(t *testing.T, yaml string) string {
 
 // TestGeneration forces an engine in this process along the text of a golden that keeps 64 logits.
 func TestGeneration(t *testing.T) {
-	const yaml = "model: {task: text-generation, path: ./m}\ncases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\n"
 	for _, tt := range []struct {
 		change  func(at int, x []float64)
 		n       int
@@ -124,7 +122,7 @@ func TestGeneration(t *testing.T) {
 			}
 		}, 0, generation.Logits, report.Fail, "logits that are scaled once the cache is used"},
 	} {
-		s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, yaml)}})
+		s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, spokenYAML)}})
 		f := s.Default()
 		var passes [][2]int
 		c, err := f.CompareFunc(func(p engine.Pass) (map[string]*tensor.Tensor, error) {
@@ -153,14 +151,12 @@ func TestGeneration(t *testing.T) {
 		assert.Equal(t, [2]int{9, 10}, passes[len(passes)-1], "and then token by token")
 		_, err = f.Generations(c)[0].Judge(2)
 		assert.ErrorContains(t, err, "ask for one number", tt.reason)
-		require.NoError(t, s.Close())
 	}
 }
 
 // TestServedGeneration asks a server for a text of which the golden keeps 64 logits. Servers sum over
 // all logits, those of tokens that no tokenizer has among them.
 func TestServedGeneration(t *testing.T) {
-	const yaml = "model: {task: text-generation, path: ./m}\ncases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\n"
 	for _, tt := range []struct {
 		change  func(at int, x []float64)
 		verdict report.Verdict
@@ -172,7 +168,7 @@ func TestServedGeneration(t *testing.T) {
 		{func(at int, x []float64) { x[spokenKnown] = 12 }, report.Fail, "or more", "a token that the golden does not keep"},
 		{func(at int, x []float64) { x[spokenKnown] = 8 }, report.Fail, "its log-probability is", "a sum with another number"},
 	} {
-		s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, yaml)}})
+		s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, spokenYAML)}})
 		stub := &servingtest.Stub{Model: func(seen []int) []float64 {
 			x := logitsAt(len(seen) - 1)
 			if tt.change != nil {
@@ -186,13 +182,12 @@ func TestServedGeneration(t *testing.T) {
 		text := fmt.Sprintf("%+v", out.Requests)
 		assert.Contains(t, text, tt.want, tt.reason)
 		assert.Equal(t, 8, out.Requests[0].Tokens, tt.reason)
-		require.NoError(t, s.Close())
 	}
 }
 
 // Of several servers the first that is wrong is judged, and what came of the others is told.
 func TestSeveralServers(t *testing.T) {
-	s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, "model: {task: text-generation, path: ./m}\ncases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\n")}})
+	s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, spokenYAML)}})
 	var urls []string
 	for _, off := range []int{0, 1} {
 		stub := &servingtest.Stub{Model: func(seen []int) []float64 { return logitsAt(len(seen) - 1 - off) }}
@@ -206,7 +201,6 @@ func TestSeveralServers(t *testing.T) {
 	assert.Contains(t, text, "FAIL: the server answers wrong")
 	assert.Contains(t, text, "Serving: stub at "+urls[1])
 	assert.Regexp(t, regexp.QuoteMeta("Serving: stub at "+urls[0]+", 4 at once: ")+`\d+ answers of the server are the reference's`, text)
-	require.NoError(t, s.Close())
 }
 
 // TestServedName asks for the model that serve.model names, and no other.
@@ -214,12 +208,10 @@ func TestServedName(t *testing.T) {
 	stub := &servingtest.Stub{Model: func(seen []int) []float64 { return logitsAt(len(seen) - 1) }}
 	url := stub.Start(t)
 	for name, want := range map[string]report.Verdict{"stub": report.Pass, "other": report.Error} {
-		s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, "model: {task: text-generation, path: ./m}\n"+
-			"cases:\n  short: {token_ids: [5, 6, 7]}\ngeneration: 8\nserve: {url: \""+url+"\", model: "+name+"}\n")}})
+		s := begin(t, session.Config{Fixtures: []string{spokenFixture(t, spokenYAML+"serve: {url: \""+url+"\", model: "+name+"}\n")}})
 		out, err := s.Default().Serve(session.Serving{})
 		require.NoError(t, err)
 		assert.Equal(t, want, out.Verdict, out.Error)
-		require.NoError(t, s.Close())
 	}
 }
 
@@ -236,7 +228,6 @@ func TestGenerationLacks(t *testing.T) {
 			_, err = s.Default().Generations(c)[0].Judge(0)
 		}
 		assert.ErrorContains(t, err, tt.want, tt.reason)
-		require.NoError(t, s.Close())
 	}
 }
 
@@ -254,15 +245,10 @@ func TestExpect(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, "m"), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "m", "config.json"), []byte("{}"), 0o644))
 		run := filepath.Join(t.TempDir(), "run")
-		require.NoError(t, os.MkdirAll(filepath.Join(run, "0"), 0o755))
-		data, err := json.Marshal(dump.Info{Schema: 2, Engine: "max", Case: "short", TokenIDs: json.RawMessage("[[5,6,7]]")})
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(run, "run.json"), data, 0o644))
-		file, err := os.Create(filepath.Join(run, "0", "lm_head-output.npy"))
-		require.NoError(t, err)
-		require.NoError(t, errors.Join(npy.Write(file, spokenRows(t, 0, spokenPrompt, nil)), file.Close()))
+		writeRun(t, run, dump.Info{Schema: 2, Engine: "max", Case: "short", TokenIDs: json.RawMessage("[[5,6,7]]")},
+			dump.Entry{Step: "0", Layer: "lm_head", Port: "output", Tensor: spokenRows(t, 0, spokenPrompt, nil)})
 		s := begin(t, session.Config{Fixtures: []string{dir}, Replay: run})
-		_, err = s.Default().Comparison()
+		_, err := s.Default().Comparison()
 		require.NoError(t, err, tt.reason)
 		list := problems(s)
 		i := slices.IndexFunc(list, func(p session.Problem) bool { return p.Name == "parity:expect" })
@@ -271,6 +257,5 @@ func TestExpect(t *testing.T) {
 		} else if assert.GreaterOrEqual(t, i, 0, tt.reason) {
 			assert.Contains(t, list[i].Text, tt.want, tt.reason)
 		}
-		require.NoError(t, s.Close())
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,7 +22,6 @@ import (
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
-	"github.com/goparity/goparity/tensor/safetensors"
 )
 
 // layerDump writes a run of one layer whose output is off the reference's by a part of it, in rows
@@ -43,22 +41,13 @@ func layerDump(t *testing.T, dir, engine, encoding string, off float64, d tensor
 		made, err = tensor.New(d, made.Shape(), half)
 		require.NoError(t, err)
 	}
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "0"), 0o755))
-	f, err := os.Create(filepath.Join(dir, "0", "all.safetensors"))
-	require.NoError(t, err)
-	_, err = safetensors.WriteUnique(f, []tensor.Named{{Name: "in", Tensor: in}, {Name: "out", Tensor: made}}, nil)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
 	info := dump.Info{Schema: dump.Schema, Engine: engine, Device: "cpu", Encoding: dump.Encoding{Compute: encoding},
-		Case: "a", Mode: dump.Standard, TokenIDs: json.RawMessage("[[1,2,3,4,5,6]]"), Order: []dump.OrderEntry{
-			{Step: "0", Layer: "model.up", Port: "input_0", File: "all.safetensors", Name: "in"},
-			{Step: "0", Layer: "model.up", Port: "output", File: "all.safetensors", Name: "out"}}}
+		Case: "a", Mode: dump.Standard, TokenIDs: json.RawMessage("[[1,2,3,4,5,6]]")}
 	if engine == "torch" {
 		info.Attention = "eager"
 	}
-	data, err := json.Marshal(info)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, dump.RunFile), data, 0o644))
+	writeRun(t, dir, info, dump.Entry{Step: "0", Layer: "model.up", Port: "input_0", Tensor: in},
+		dump.Entry{Step: "0", Layer: "model.up", Port: "output", Tensor: made})
 }
 
 func TestGoldensInTheCandidatesEncoding(t *testing.T) {
@@ -112,10 +101,7 @@ func TestGoldensInTheCandidatesEncoding(t *testing.T) {
 			assert.Equal(t, fmt.Sprintf("3 × what %s costs the reference (torch, eager)", tt.measured), row.Tolerance.Source)
 			assert.Equal(t, report.Float(out.Cost.Row), row.Standard.RowCost)
 
-			kept, err := store.Open(filepath.Join(dir, "golden"))
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, kept.Close()) })
-			for _, p := range kept.Runs() {
+			for _, p := range golden(t, dir).Runs() {
 				if p.Variant == tt.measured {
 					assert.Equal(t, fixture.UseCost, p.Use)
 					assert.Equal(t, compare.Cost.Rule, p.Formula)
@@ -146,20 +132,11 @@ func startLayer(t *testing.T, yaml string, cost float64, candidate func(to strin
 	return s, dir
 }
 
-// Nothing is guessed where a variant that the fixture lists has no goldens.
-func TestVariantWithoutGoldens(t *testing.T) {
-	s, dir := startLayer(t, "references: [float32, bfloat16]\n", 1e-3, func(to string) { layerDump(t, to, "max", "bfloat16", 1e-3, tensor.F32) })
-	require.NoError(t, os.RemoveAll(filepath.Join(filepath.Dir(dir), "ref", "bfloat16")))
-	require.NoError(t, s.Update(io.Discard))
-	_, err := s.Default().Comparison()
-	require.NoError(t, err)
-	list := problems(s)
-	require.Len(t, list, 1)
-	assert.Equal(t, "parity:missing", list[0].Name)
-	assert.Contains(t, list[0].Text, "lacks bfloat16 of case a")
-	r, err := s.Default().Report()
-	require.NoError(t, err)
-	assert.NotEqual(t, report.Pass, r.Verdict)
+// in16 is a run of an engine that says in which encoding it computed.
+func in16(engine, encoding string, ports ...port) *dump.Run {
+	r := run(engine, ports...)
+	r.Path, r.Info.Encoding.Compute = engine+encoding, encoding
+	return r
 }
 
 // A run that is not the reference's in that encoding, on those tokens, measures nothing.
@@ -185,12 +162,11 @@ func TestNoMeasure(t *testing.T) {
 		}, "its decode steps were given the tokens [8] of sequence 0, those of the golden [7]", "another continuation"},
 	} {
 		made := func(engine, encoding string) *dump.Run {
-			r := run(engine, port{"model.embed-input_0", toy.Of(t, []int64{1, 2, 3}, 1, 3)}, port{"model.embed-output", wave(t, 1, 0, 1, 3, 64)})
+			r := in16(engine, encoding, port{"model.embed-input_0", toy.Of(t, []int64{1, 2, 3}, 1, 3)}, port{"model.embed-output", wave(t, 1, 0, 1, 3, 64)})
 			r.Entries = append(r.Entries,
 				dump.Entry{Step: "1", Layer: "model.embed", Port: "input_0", Tensor: toy.Of(t, []int64{7}, 1, 1)},
 				dump.Entry{Step: "1", Layer: "model.embed", Port: "output", Tensor: wave(t, 1, 0, 1, 1, 64)})
-			r.Path = engine + encoding
-			r.Info.TokenIDs, r.Info.Encoding.Compute = json.RawMessage("[[1,2,3]]"), encoding
+			r.Info.TokenIDs = json.RawMessage("[[1,2,3]]")
 			return r
 		}
 		k := judge.Case{Name: "short", Golden: made("torch", "float32"), Actual: made("max", "bfloat16"), Encoded: made("torch", "bfloat16")}
@@ -215,9 +191,7 @@ func TestOverflowOfTheReference(t *testing.T) {
 	}
 	in := wave(t, 1, 0, 1, 4, 64)
 	made := func(engine, encoding string, out *tensor.Tensor) *dump.Run {
-		r := run(engine, port{"model.up-input_0", in}, port{"model.up-output", out})
-		r.Path, r.Info.Encoding.Compute = engine+encoding, encoding
-		return r
+		return in16(engine, encoding, port{"model.up-input_0", in}, port{"model.up-output", out})
 	}
 	for _, tt := range []struct {
 		actual, encoded *tensor.Tensor
@@ -263,9 +237,7 @@ func TestCostBesideFloat64(t *testing.T) {
 	g, err := tensor.New(tensor.F16, []int{1, 64, 64}, half)
 	require.NoError(t, err)
 	made := func(engine, encoding string, out *tensor.Tensor) *dump.Run {
-		r := run(engine, port{"model.up-output", out})
-		r.Path, r.Info.Encoding.Compute = engine+encoding, encoding
-		return r
+		return in16(engine, encoding, port{"model.up-output", out})
 	}
 	for first, pass := range map[float64]bool{0.125 * 1.1: true, 0.125 * 1.2: false} {
 		k := judge.Case{Name: "short", Golden: made("torch", "float16", g), Golden64: made("torch", "float64", rows(0.125*1.04, 1)),

@@ -7,16 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/subtest"
 )
 
 // Config is what TestMain, flags and environment ask for.
@@ -55,13 +57,9 @@ func (c *Config) context() context.Context {
 type Session struct {
 	cfg      Config
 	fixtures []*Fixture
-	wrong    []string // see Wrong
+	Wrong    []string // fixtures whose reports say that a layer is wrong, with the headline; known after Finish
 	Scopes   sync.Map // what package parity keeps of each test, by its *testing.T
 }
-
-// Wrong lists the fixtures whose reports say that a layer is wrong, with the headline; known after
-// Finish.
-func (s *Session) Wrong() []string { return s.wrong }
 
 // current is the one session of the process: parity's functions take a *testing.T and nothing else.
 var current atomic.Pointer[Session]
@@ -71,7 +69,7 @@ func (s *Session) SkipsInherited() bool { return s.cfg.Inherited != setting.Inhe
 
 // GoTest is the command that runs tests of this package again, by the settings of this run.
 func (s *Session) GoTest(which ...string) string {
-	return subtest.Command(s.cfg.Settings.GoTest(subtest.Package(), which...)...)
+	return setting.Command(s.cfg.Settings.GoTest(setting.Package(), which...)...)
 }
 
 // Current returns the session that TestMain started; nil without one.
@@ -105,7 +103,7 @@ func (s *Session) add(dir string) error {
 	if err != nil {
 		return err
 	}
-	f := &Fixture{runner: runner{dir: dir, name: filepath.Base(abs), out: s.cfg.Out, cfg: &s.cfg}, replay: s.cfg.Replay, goldenDump: s.cfg.GoldenDump}
+	f := &Fixture{dir: dir, name: filepath.Base(abs), out: s.cfg.Out, cfg: &s.cfg, replay: s.cfg.Replay, goldenDump: s.cfg.GoldenDump}
 	for _, other := range s.fixtures {
 		if other.name == f.name {
 			return fmt.Errorf("the fixtures %s and %s have one name, by which tests, dumps and reports know them: rename one folder",
@@ -123,18 +121,15 @@ func (s *Session) add(dir string) error {
 			*to = filepath.Join(*to, f.name)
 		}
 	}
-	if f.out != "" && isPackage(f.name) { // whose own tests have that folder
-		f.out = filepath.Join(f.out, "_"+f.name)
-	} else if f.out != "" {
-		f.out = filepath.Join(f.out, f.name)
+	if f.out == "" {
+		return nil
 	}
+	folder := f.name
+	if tests, _ := filepath.Glob(filepath.Join(folder, "*_test.go")); len(tests) > 0 { // whose reports have that folder
+		folder = "_" + folder
+	}
+	f.out = filepath.Join(f.out, folder)
 	return nil
-}
-
-// isPackage reports whether a folder has tests.
-func isPackage(dir string) bool {
-	tests, _ := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	return len(tests) > 0
 }
 
 func isDir(path string) bool {
@@ -180,4 +175,60 @@ func (s *Session) Close() error {
 	}
 	current.CompareAndSwap(s, nil)
 	return errors.Join(errs...)
+}
+
+// Finish writes the reports of all fixtures that were judged, and keeps the run if that was asked
+// for.
+//
+// report.json and report.txt, and infra.txt where the machine is at fault, go to Out; to
+// Out/<fixture> where the package has several fixtures. What was judged by parity.Func besides the
+// recorded run goes to numbered folders in it.
+func (s *Session) Finish(stdout io.Writer) error {
+	var errs []error
+	for _, f := range s.fixtures {
+		for i, j := range f.compared {
+			r := f.report(j.c, true)
+			r.Tests = f.testsOf(j)
+			errs = append(errs, s.write(stdout, f, r, j, i), j.c.Changed())
+		}
+		if r := f.ServeReport(); r != nil && len(f.compared) == 0 && f.err == nil {
+			r.Tests = f.testsOf(&f.idle)
+			errs = append(errs, s.write(stdout, f, r, &f.idle, 0))
+		}
+		if f.err != nil {
+			r := &report.Report{Fixture: f.name, Verdict: report.Error, Error: engine.Message(f.err), Tests: f.testsOf(&f.idle)}
+			errs = append(errs, s.write(stdout, f, r, &judged{}, len(f.compared)))
+		}
+		if s.cfg.Record != "" && f.c != nil {
+			errs = append(errs, f.record(s.cfg.Record))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// write writes the i-th report of a fixture: in full if a test failed, less what that told already, and as the last
+// line its headline.
+func (s *Session) write(stdout io.Writer, f *Fixture, r *report.Report, j *judged, i int) error {
+	if (j.failed || f.idle.failed) && r.Verdict != report.Error { // a test told that error
+		d := r.Document(report.View{Tested: true, Told: j.told})
+		d.Title = ""
+		if err := d.Text(stdout, report.TextOptions{}); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(stdout, "parity: %s: %s: %s\n", f.name, strings.ToUpper(string(r.Verdict)), report.Headline(r))
+	if r.Verdict == report.Fail {
+		s.Wrong = append(s.Wrong, f.name+": "+report.Headline(r))
+	}
+	dir := f.out
+	if dir == "" {
+		return engine.WriteStatus("", f.name, errors.Join(f.err, f.servedErr))
+	}
+	if i > 0 {
+		dir = filepath.Join(dir, strconv.Itoa(i)) // tests with functions of their own
+	}
+	if r.Package = s.cfg.Package; s.cfg.Settings != (report.Settings{}) {
+		r.Settings = &s.cfg.Settings
+	}
+	return errors.Join(report.Save(dir, r), engine.WriteStatus(dir, f.name, errors.Join(f.err, f.servedErr)))
 }

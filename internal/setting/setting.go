@@ -1,5 +1,7 @@
-// Package setting holds what flags, environment variables and the command's options choose from: a type
-// for each setting, whose text is one of a few words. The empty text stands for the setting's default.
+// Package setting holds what flags, environment variables and the command's options choose from: a
+// type for each setting, whose text is one of a few words. The empty text stands for the setting's
+// default. It also names tests as the command line does: their package, their name for -run, and what
+// package testing makes of names.
 package setting
 
 import (

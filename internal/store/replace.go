@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/flock"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
+	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
 )
@@ -59,7 +59,7 @@ func Update(ctx context.Context, dir string, waiting func(holder string), change
 func lock(ctx context.Context, dir string, waiting func(holder string)) (unlock func(), err error) {
 	_, gone := os.Stat(dir)
 	file := filepath.Join(dir, ".lock")
-	l, err := flock.Acquire(ctx, file, waiting)
+	release, err := supervise.LockFile(ctx, file, waiting)
 	if errors.Is(err, errors.ErrUnsupported) {
 		os.Remove(file)
 		if waiting != nil {
@@ -72,7 +72,7 @@ func lock(ctx context.Context, dir string, waiting func(holder string)) (unlock 
 	}
 	return func() {
 		os.Remove(file)
-		l.Unlock()
+		release()
 		if gone != nil {
 			os.Remove(dir) // fails where a store was made
 		}

@@ -2,8 +2,8 @@ package supervise
 
 import "time"
 
-// DefaultGrace is how long a program may take to end after SIGTERM.
-const DefaultGrace = 10 * time.Second
+// defaultGrace is how long a program may take to end after SIGTERM.
+const defaultGrace = 10 * time.Second
 
 const (
 	// drainTime is how long Run waits for the end of a pipe after the end of the program. Only a
@@ -16,6 +16,11 @@ const (
 	// killTime is how long to wait for the death of what was killed. It is exceeded only by processes
 	// that the system cannot end, in a driver that hangs.
 	killTime = 3 * time.Second
+
+	// lockPoll is how often LockFile tries to get a lock that another process holds, and lockTell how
+	// often it says again for whom it waits.
+	lockPoll = 20 * time.Millisecond
+	lockTell = 30 * time.Second
 )
 
 const (

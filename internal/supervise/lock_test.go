@@ -3,9 +3,14 @@
 package supervise_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -62,4 +67,51 @@ func TestALockIsHeldUntilTheEngineIsDead(t *testing.T) {
 		assert.False(t, alive(pid), "the %s still has the device", role)
 	}
 	p.gone(4)
+}
+
+// Holders that remove the file, and its folder, keep others off all the same.
+func TestHoldersRemoveTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made", "lock")
+	var inside, rounds atomic.Int32 // the race detector knows no locks of files
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				unlock, err := supervise.LockFile(t.Context(), path, nil)
+				if !assert.NoError(t, err) {
+					return
+				}
+				assert.EqualValues(t, 1, inside.Add(1))
+				rounds.Add(1)
+				inside.Add(-1)
+				assert.NoError(t, os.Remove(path))
+				unlock()
+				unlock()
+				os.Remove(filepath.Dir(path)) // fails where another one has made its file
+			}
+		})
+	}
+	wg.Wait()
+	assert.EqualValues(t, 4*50, rounds.Load())
+}
+
+func TestWaiting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock, err := supervise.LockFile(t.Context(), path, func(string) { t.Error("no one holds it") })
+	require.NoError(t, err)
+	gone := errors.New("the user went away")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var told []string
+	_, err = supervise.LockFile(ctx, path, func(holder string) { told = append(told, holder); cancel(gone) })
+	require.ErrorIs(t, err, gone)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, told, 1)
+	assert.Contains(t, told[0], fmt.Sprintf("pid %d, %s", os.Getpid(), os.Args[0]))
+	assert.ErrorContains(t, err, told[0])
+	unlock()
+	unlock, err = supervise.LockFile(t.Context(), path, nil)
+	require.NoError(t, err)
+	unlock()
+	_, err = supervise.LockFile(t.Context(), filepath.Join(path, "below", "a", "file"), nil)
+	assert.Error(t, err)
 }

@@ -43,6 +43,10 @@ func TestHowAnEngineEnds(t *testing.T) {
 		{"deafchild say:x exit:3", 3, 3, "", []string{"exited with code 3"}, []string{"x"}, "the same after a failure"},
 		{"child child deafchild exit:0", 5, 0, "", nil, nil, "several descendants"},
 		{"mute exit:4", 2, 4, "", []string{"exited with code 4"}, nil, "Run waits for the exit, not for the pipes"},
+		{"pad:200000 exit:1", 2, 1, "", nil, []string{strings.Repeat("x", 64<<10)}, "one endless line is cut"},
+		{"pad:200000 say:y say:z exit:1", 2, 1, "", nil, []string{"z"}, "a line that is cut is left out if there is another"},
+		{"bar: say:z exit:1", 2, 1, "", nil, []string{"100%", "z"}, "the last state of a progress bar"},
+		{"say:\xff\xfez exit:1", 2, 1, "", nil, []string{"\uFFFDz"}, "no text"},
 	} {
 		t.Run(strings.ReplaceAll(c.moods, " ", ","), func(t *testing.T) {
 			t.Parallel()
@@ -61,6 +65,7 @@ func TestHowAnEngineEnds(t *testing.T) {
 			assert.Equal(t, c.code, exit.Code, c.reason)
 			assert.Equal(t, c.signal, exit.Signal, c.reason)
 			assert.Equal(t, c.tail, exit.Tail, c.reason)
+			assert.Less(t, len(exit.Error()), 1000, c.reason)
 			for _, m := range c.message {
 				assert.ErrorContains(t, err, m, c.reason)
 			}
@@ -222,26 +227,6 @@ func TestSecretsDoNotLeaveTheEngine(t *testing.T) {
 	log, readErr := os.ReadFile(c.LogFile)
 	require.NoError(t, readErr)
 	assert.NotContains(t, fmt.Sprintf("%v %s", err, log), "very-secret")
-}
-
-func TestTheTailOfOddLogs(t *testing.T) {
-	for _, c := range []struct {
-		moods  []string
-		tail   []string
-		reason string
-	}{
-		{[]string{"pad:200000"}, []string{strings.Repeat("x", 64<<10)}, "one endless line is cut"},
-		{[]string{"pad:200000", "say:y", "say:z"}, []string{"z"},
-			"a line that is cut is left out if there is another"},
-		{[]string{"bar:", "say:z"}, []string{"100%", "z"}, "the last state of a progress bar"},
-		{[]string{"say:\xff\xfez"}, []string{"\uFFFDz"}, "no text"},
-	} {
-		p := newPlay(t)
-		var exit *supervise.ExitError
-		require.ErrorAs(t, supervise.Run(t.Context(), p.command(append(c.moods, "exit:1")...)), &exit)
-		assert.Equal(t, c.tail, exit.Tail, c.reason)
-		assert.Less(t, len(exit.Error()), 1000, c.reason)
-	}
 }
 
 func TestTheEnvironmentIsComplete(t *testing.T) {

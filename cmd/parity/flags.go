@@ -13,9 +13,8 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/nearest"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/tensor"
@@ -34,7 +33,7 @@ func (k keys) set(given string) error {
 	} else if take == nil {
 		take = k[strings.ReplaceAll(key, "-", "_")]
 	}
-	if near, is := nearest.Nearest(key, k.names()); take == nil && is {
+	if near, is := label.Nearest(key, k.names()); take == nil && is {
 		return fmt.Errorf("there is no key %q, did you mean %q?", key, near)
 	}
 	if !ok || take == nil || value == "" {
@@ -204,7 +203,7 @@ func (f *inputFlags) options() (opt judge.Options, err error) {
 		opt.Match.Rules, opt.Match.Ignore, opt.Scope = m.Names, m.MatchIgnores(), m.Patterns()
 	}
 	for _, s := range f.Scope {
-		p, err := glob.Compile(s)
+		p, err := label.CompilePattern(s)
 		if err != nil {
 			return opt, usage("--scope: %v", err)
 		}

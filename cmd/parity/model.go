@@ -22,7 +22,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
@@ -48,7 +48,7 @@ func (s *settings) keys() keys {
 		"oracle":   once(&j.Oracle),
 		"allow_missing": func(v string) error {
 			j.AllowMissing = append(j.AllowMissing, v)
-			_, err := glob.Compile(v)
+			_, err := label.CompilePattern(v)
 			return err
 		},
 		"trust_remote_code": func(v string) (err error) {

@@ -16,8 +16,8 @@ import (
 	"github.com/goparity/goparity/docs"
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/nearest"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/export"
 )
@@ -208,7 +208,7 @@ func newExplain() *cobra.Command {
 	var asJSON bool
 	c := command("explain", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
 		w, name := cmd.OutOrStdout(), args[0]
-		near, isNear := nearest.Nearest(name, docs.Causes())
+		near, isNear := label.Nearest(name, docs.Causes())
 		switch {
 		case exists(name):
 			return explain(w, name, asJSON)

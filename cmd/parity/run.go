@@ -19,7 +19,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
-	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/sanitize"
@@ -168,7 +168,7 @@ func (f *runFlags) prepare() (err error) {
 		return err
 	}
 	for _, g := range j.Capture.Layers {
-		if _, err := glob.Compile(g); err != nil {
+		if _, err := label.CompilePattern(g); err != nil {
 			return usage("run: --filter: %v", err)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
@@ -174,7 +173,7 @@ func find(s *Side, sheet *path.Sheet, other *Side) (*logits, error) {
 		if l == nil {
 			continue
 		}
-		named, fits := module.LogitsRank(e.Layer, e.Port), 0
+		named, fits := label.LogitsRank(e.Layer, e.Port), 0
 		if other != nil && other.logits.width == l.width {
 			fits = 1
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
@@ -132,7 +131,7 @@ func total(w []float64) (sum float64, ok bool) {
 
 // mayHold reports whether a port may hold attention weights by its name.
 func mayHold(layer, port string) bool {
-	return module.InAttention(layer) || strings.Contains(strings.ToLower(port), "attention") && !strings.Contains(port, "mask")
+	return label.InAttention(layer) || strings.Contains(strings.ToLower(port), "attention") && !strings.Contains(port, "mask")
 }
 
 // IsAttention reports whether a tensor holds the weights of attention: numbers from 0 to 1, and those of

@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
@@ -118,9 +117,9 @@ func skipped(s *Scene) []prediction {
 		if in == nil {
 			in = s.before()
 		}
-	case module.IsNorm(layer):
+	case label.IsNorm(layer):
 		id, text = "norm/missing", "the norm gives back what it was given"
-	case s.Kind == localise.KindLocal && s.Made == nil && module.QKV(layer) == 0 && !module.Table.Has(layer) && !slices.ContainsFunc(s.pass, inside):
+	case s.Kind == localise.KindLocal && s.Made == nil && label.QKV(layer) == 0 && !label.Tables.Has(layer) && !slices.ContainsFunc(s.pass, inside):
 		id, text = "activation/missing", "the layer gives back what it was given: is it an activation that is not applied?"
 	}
 	if id == "" || in == nil || !in.IsFloat() || in.Golden.Len() != t.Golden.Len() || !in.IsRecorded() {
@@ -189,14 +188,14 @@ func lastToken(s *Scene) (out []prediction) {
 func embedding(s *Scene) (out []prediction) {
 	t := s.Target
 	in := s.input(t.Layer)
-	if !t.IsOutput() || !module.Table.Has(t.Layer) || in == nil || in.IsFloat() || in.Golden.Len() != t.Rows() {
+	if !t.IsOutput() || !label.Tables.Has(t.Layer) || in == nil || in.IsFloat() || in.Golden.Len() != t.Rows() {
 		return nil
 	}
 	id := "embedding/index"
 	switch {
-	case module.Positions.Has(t.Layer):
+	case label.PositionTables.Has(t.Layer):
 		id = "embedding/position"
-	case module.Types.Has(t.Layer):
+	case label.TypeTables.Has(t.Layer):
 		id = "embedding/type"
 	}
 	ids, known := make([]int, len(s.rows)), map[int][]float64{}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/vec"
@@ -54,11 +54,11 @@ func asked(s *Scene) []prediction {
 // asks names what the target is of what a model is given; "" for none, or where that is not sure inside of the model.
 func (s *Scene) asks() string {
 	t := s.Target
-	isTable := func(p *Port) bool { return module.Positions.Has(p.Layer) }
+	isTable := func(p *Port) bool { return label.PositionTables.Has(p.Layer) }
 	switch inside := s.Kind != localise.KindInput; {
 	case inside && (t.IsFloat() || s.golden == nil):
 		return ""
-	case module.Types.Has(t.Layer) || strings.Contains(t.Port, "token_type_ids"):
+	case label.TypeTables.Has(t.Layer) || strings.Contains(t.Port, "token_type_ids"):
 		return "embedding/type"
 	case isTable(t) && (!inside || len(s.golden) > 1 && s.golden[1] == s.golden[0]+1):
 		return "embedding/position"

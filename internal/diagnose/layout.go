@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/vec"
 )
 
@@ -108,7 +108,7 @@ func (l *layouts) rowShifts() {
 		n = l.shape[len(l.shape)-2]
 	}
 	id, rank := "layout/shifted", 0
-	if module.Positions.Has(l.Target.Layer) {
+	if label.PositionTables.Has(l.Target.Layer) {
 		id, rank = "embedding/position", -1
 	}
 	for by := -mostRows; by <= mostRows && n > mostRows; by++ {
@@ -226,12 +226,12 @@ func (l *layouts) nameOf(from []int) (id string, rank int, text string) {
 	w, heads, by, d := l.width, l.heads(), from[0], vec.BlockSize(from)
 	round := !slices.ContainsFunc(vec.Sequence(w), func(c int) bool { return from[c] != (c+by)%w })
 	switch {
-	case round && 2*by == w && module.IsTimeEmbedding(l.Target.Layer):
+	case round && 2*by == w && label.IsTimeEmbedding(l.Target.Layer):
 		return "modulation/order", 0, "the halves, sine and cosine, are exchanged"
 	// Whole parts of a fused projection.
-	case module.FusedQKV.Has(l.Target.Layer) && vec.Runs(from) <= 3:
+	case label.FusedQKV.Has(l.Target.Layer) && vec.Runs(from) <= 3:
 		return "linear/qkv-order", 0, "the parts of the projection stand in another order"
-	case module.FusedGateUp.Has(l.Target.Layer) && vec.Runs(from) == 2:
+	case label.FusedGateUp.Has(l.Target.Layer) && vec.Runs(from) == 2:
 		return "linear/gate-up", 0, "the two parts of the projection are exchanged"
 	case round && (2*by == w || heads > 1 && w%heads == 0 && by%(w/heads) == 0):
 		return "layout/permuted", 0, fmt.Sprintf("blocks of %d columns, as halves and heads are, stand in another order", d)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
@@ -167,7 +166,7 @@ func (h *holding) normed(name string, ports []*Port) {
 		held := Held{ID: "capture/normed", Proven: true, value: p.Actual, // else no recorded tensor is what it should have
 			Text: fmt.Sprintf("the last of the %s's %s is already normed, the %s's is not", side.who, name, side.other)}
 		isNorm := func(q *Port) bool { // outside of all blocks, on either side
-			return module.IsNorm(q.Layer) && label.Block(q.Layer) == "" && (equal(side.normed, q.Golden, p) || equal(side.normed, q.Actual, p))
+			return label.IsNorm(q.Layer) && label.Block(q.Layer) == "" && (equal(side.normed, q.Golden, p) || equal(side.normed, q.Actual, p))
 		}
 		switch q, key := h.find(isNorm), h.known(fit.weight); {
 		case q != nil:

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/internal/vec"
@@ -51,8 +50,8 @@ func wrongPlaces(s *Scene) (out []prediction) {
 // heads is the number of attention heads of which the target's columns may consist, 0 if that is
 // not known.
 func (s *Scene) heads() int {
-	switch kv := module.QKV(s.Target.Layer); {
-	case !module.InAttention(s.Target.Layer):
+	switch kv := label.QKV(s.Target.Layer); {
+	case !label.InAttention(s.Target.Layer):
 		return 0
 	case kv == 'k' || kv == 'v':
 		return s.Config.KVHeads()
@@ -69,7 +68,7 @@ func (s *Scene) isHead(f structure.Finding) bool {
 	} else if f.Kind != structure.ColumnsBlock || f.From%d != 0 {
 		return false
 	}
-	return d >= leastHead && s.width%d == 0 && module.InAttention(s.Target.Layer)
+	return d >= leastHead && s.width%d == 0 && label.InAttention(s.Target.Layer)
 }
 
 // placeID is the cause that a finding names, "" for none, and how sure it is by itself.
@@ -95,7 +94,7 @@ func (s *Scene) mixesRows() bool {
 	if in := s.input(layer); in != nil && in.IsFloat() && in.Rows() != s.Target.Rows() || strings.Contains(strings.ToLower(label.Last(layer)), "conv") {
 		return true // a convolution, patches
 	}
-	return module.InAttention(layer) && (s.Kind != localise.KindLocal || label.Last(layer) == "self" ||
+	return label.InAttention(layer) && (s.Kind != localise.KindLocal || label.Last(layer) == "self" ||
 		slices.ContainsFunc(s.Ports, func(p *Port) bool { return label.Inside(p.Layer, layer) }))
 }
 

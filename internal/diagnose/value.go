@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
@@ -70,7 +69,7 @@ func (s *Scene) constant(k float64) prediction {
 	id, params, text := "value/constant", 1, fmt.Sprintf("every element is %.6g", k)
 	if k == 0 {
 		params, text = 0, "every element is 0: is a weight missing? MAX reads a missing one as zeros"
-		if s.Target.IsOutput() && module.Types.Has(s.Target.Layer) {
+		if s.Target.IsOutput() && label.TypeTables.Has(s.Target.Layer) {
 			id = "embedding/type"
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/goparity/goparity/internal/nearest"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -239,7 +239,7 @@ func (e Encoding) check() error {
 	floats := []string{"float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"}
 	for _, name := range []string{e.Compute, e.KVCache} {
 		_, err := tensor.ParseDType(name)
-		meant, near := nearest.Slip(name, floats)
+		meant, near := label.Slip(name, floats)
 		c.want(err == nil || name == "" || !near, "encoding is %q: did you mean %q?", name, meant)
 	}
 	return c.err

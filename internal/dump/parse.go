@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/nearest"
 )
 
 // ParseInfo reads run.json, or one case of a recording's. Engines may add keys of their own. An
@@ -133,7 +133,7 @@ func misspelt(keys map[string]json.RawMessage) error {
 		if slices.Contains(known, key) {
 			continue
 		}
-		meant, near := nearest.Slip(key, known)
+		meant, near := label.Slip(key, known)
 		if _, there := keys[meant]; near && (!there || strings.EqualFold(meant, key)) {
 			return fmt.Errorf("run.json has the unknown key %q: did you mean %q? A key of your own needs a name less like it", key, meant)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -138,7 +138,7 @@ type Activations struct {
 // its q8_K (blocks of 256, scale of float32), and float8 with a scale max|x|/448 for each token.
 var Roundings = []string{"int8/32", "int8/256", tensor.F8E4M3FN.String()}
 
-// Capture holds patterns (package glob) of what is recorded; an empty list means everything. In MAX
+// Capture holds patterns (package label) of what is recorded; an empty list means everything. In MAX
 // they are matched against names without the doubled words of its lists: layers.3, not
 // layers.layers.3.
 type Capture struct {
@@ -155,9 +155,9 @@ type expressions struct {
 }
 
 func (j Job) expressions() (e expressions, err error) {
-	translate := func(patterns []string, expression func(*glob.Pattern) string) (all []string) {
+	translate := func(patterns []string, expression func(*label.Pattern) string) (all []string) {
 		for _, pattern := range patterns {
-			p, wrong := glob.Compile(pattern)
+			p, wrong := label.CompilePattern(pattern)
 			if wrong != nil {
 				err = &Error{Class: ClassUsage, Msg: wrong.Error()}
 				return nil
@@ -166,8 +166,8 @@ func (j Job) expressions() (e expressions, err error) {
 		}
 		return all
 	}
-	e = expressions{translate(j.Capture.Layers, (*glob.Pattern).Tail), translate(j.Capture.Ports, (*glob.Pattern).Whole),
-		translate(j.AllowMissing, (*glob.Pattern).Tail)}
+	e = expressions{translate(j.Capture.Layers, (*label.Pattern).Tail), translate(j.Capture.Ports, (*label.Pattern).Whole),
+		translate(j.AllowMissing, (*label.Pattern).Tail)}
 	return e, err
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/report"
@@ -167,12 +166,12 @@ func (c *Comparison) made(target *Port) *tensor.Tensor {
 // what is wrong shows after them. nil for other targets, where nothing is wrong there, and where the
 // experts were given something else, or what they were given is not known.
 func (c *Comparison) reordered(target *Port) *Port {
-	if target == nil || !module.Routed(target.Layer) || !target.misfit() && target.mapAlone().Kind != structure.MapOrder {
+	if target == nil || !label.Routed(target.Layer) || !target.misfit() && target.mapAlone().Kind != structure.MapOrder {
 		return nil
 	}
 	var out *Port
 	for _, p := range c.Ports {
-		if p.Case != target.Case || p.Step != target.Step || !label.Inside(target.Layer, p.Layer) || !module.Routed(p.Layer) {
+		if p.Case != target.Case || p.Step != target.Step || !label.Inside(target.Layer, p.Layer) || !label.Routed(p.Layer) {
 			continue
 		}
 		switch {
@@ -216,7 +215,7 @@ func (c *Comparison) targetOf(v *localise.Verdict) *Port {
 func (c *Comparison) tokenIDs(name, step string) (ids [][]int) {
 	for _, p := range c.Ports {
 		if p.Case == name && p.Step == step && !p.Golden.DType().IsFloat() && !p.Judged() && p.Port == "input_0" && strings.Contains(p.Layer, "embed") &&
-			!module.Positions.Has(p.Layer) && !module.Types.Has(p.Layer) && !strings.Contains(label.Last(p.Layer), "pos") {
+			!label.PositionTables.Has(p.Layer) && !label.TypeTables.Has(p.Layer) && !strings.Contains(label.Last(p.Layer), "pos") {
 			for i := range p.Golden.Len() {
 				if i%p.Golden.RowLen() == 0 {
 					ids = append(ids, nil)

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
@@ -15,7 +14,7 @@ import (
 )
 
 // Scope says what must be compared for a pass, by patterns of golden layers; none: the whole model.
-type Scope []*glob.Pattern
+type Scope []*label.Pattern
 
 // Asks reports whether a layer, or one around it, is asked for.
 func (s Scope) Asks(layer string) bool { return len(s) == 0 || s.outermost(layer) != "" }
@@ -23,7 +22,7 @@ func (s Scope) Asks(layer string) bool { return len(s) == 0 || s.outermost(layer
 // outermost returns the outermost layer that matches a pattern and is or holds a layer; "" if none does.
 func (s Scope) outermost(layer string) (outer string) {
 	for l := label.Name(layer); l != ""; l = label.Parent(l) {
-		if slices.ContainsFunc(s, func(p *glob.Pattern) bool { return p.Match(l) }) {
+		if slices.ContainsFunc(s, func(p *label.Pattern) bool { return p.Match(l) }) {
 			outer = l
 		}
 	}
@@ -55,7 +54,7 @@ func (c *Comparison) Demand() []string { return c.demand(c.scope, true) }
 // DemandBlocks asks, like [Comparison.Demand], that in every numbered block in which layers match a
 // pattern one of them was compared.
 func (c *Comparison) DemandBlocks(pattern string) ([]string, error) {
-	p, err := glob.Compile(pattern)
+	p, err := label.CompilePattern(pattern)
 	if err != nil {
 		return nil, err
 	}

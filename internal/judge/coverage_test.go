@@ -14,7 +14,6 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
@@ -47,7 +46,7 @@ func compareIn(t *testing.T, golden, actual, scope string) *judge.Comparison {
 	t.Helper()
 	var opt judge.Options
 	if scope != "" {
-		p, err := glob.Compile(scope)
+		p, err := label.CompilePattern(scope)
 		require.NoError(t, err)
 		opt.Scope = judge.Scope{p}
 	}
@@ -125,7 +124,7 @@ func TestDemandBlocks(t *testing.T) {
 	open, err := compareIn(t, twoBlocks, "m.layers.0.up-output", "").DemandBlocks("up")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"no output of m.layers.1 was compared"}, open)
-	up, err := glob.Compile("up")
+	up, err := label.CompilePattern("up")
 	require.NoError(t, err)
 	asked := []bool{judge.Scope{up}.Asks("m.layers.0.up"), judge.Scope{up}.Asks("m.layers.0"), judge.Scope{}.Asks("m.layers.0")}
 	assert.Equal(t, []bool{true, false, true}, asked)

@@ -7,9 +7,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/nearest"
 )
 
 // Layers is an index of ports by layer, for tests that ask for thousands of them.
@@ -117,7 +115,7 @@ func (l *Layers) Find(name string) (string, error) {
 
 // Glob returns the layers that match a pattern and can be judged; at least one must.
 func (l *Layers) Glob(pattern string) ([]string, error) {
-	g, err := glob.Compile(pattern)
+	g, err := label.CompilePattern(pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +148,7 @@ func (l *Layers) Missing(layer string) string {
 }
 
 func didYouMean(name string, all []string) string {
-	if n, ok := nearest.Nearest(name, all); ok {
+	if n, ok := label.Nearest(name, all); ok {
 		return fmt.Sprintf(", did you mean %q?", n)
 	}
 	return fmt.Sprintf(": it has %s", label.Few(all))

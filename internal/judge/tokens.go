@@ -8,7 +8,6 @@ import (
 
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/tensor"
@@ -52,7 +51,7 @@ func (c *Comparison) judgeTokens() {
 // decidesTokens reports whether logits are those of tokens, and not of the labels of whole sequences.
 func (p *Port) decidesTokens(k Case) bool {
 	n := p.Golden.RowLen()
-	return n >= leastVocabulary || module.TextHead.Has(label.Name(p.Layer)) || p.Golden.Len()/n > max(len(k.Golden.Info.Tokens()), 1)
+	return n >= leastVocabulary || label.TextHeads.Has(label.Name(p.Layer)) || p.Golden.Len()/n > max(len(k.Golden.Info.Tokens()), 1)
 }
 
 // logits is the last output of a forward pass by whose name it is logits; nil if there is none that can
@@ -60,7 +59,7 @@ func (p *Port) decidesTokens(k Case) bool {
 func (c *Comparison) logits(pass *localise.Pass) *Port {
 	for _, e := range slices.Backward(pass.Events) {
 		p := c.Ports[e.Index]
-		if !e.Input && p.Comparable() && p.printed == nil && module.IsLogits(p.Layer, p.Port) && p.Golden.DType().IsFloat() &&
+		if !e.Input && p.Comparable() && p.printed == nil && label.IsLogits(p.Layer, p.Port) && p.Golden.DType().IsFloat() &&
 			p.Actual.DType().IsFloat() && p.Golden.RowLen() > 1 && slices.Equal(p.Golden.Shape(), p.Actual.Shape()) {
 			return p
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/edit"
-	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/judge/piece"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 )
@@ -119,7 +119,7 @@ func (r *replayed) edit(ctx context.Context, edits []string) (*program.Program, 
 
 // named lists the operators that an edit is of, one for each call of each layer that it names.
 func (r *replayed) named(w edit.Written) (ops []int, err error) {
-	pattern, err := glob.Compile(w.Layer)
+	pattern, err := label.CompilePattern(w.Layer)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (c *Comparison) Operators(layer string) (lines []string, err error) {
 	if err := c.replayOnce(); err != nil {
 		return nil, err
 	}
-	pattern, err := glob.Compile(layer)
+	pattern, err := label.CompilePattern(layer)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/layout"
 )
 
@@ -19,8 +18,8 @@ type fusion struct {
 // Interleaved forms (query_key_value, whose columns go by head) are not among them: only a rule can
 // say how they lie.
 var fusions = []fusion{
-	{module.StackedQKV.Folded(), [][]string{module.Query.Folded(), module.Key.Folded(), module.Value.Folded()}},
-	{module.StackedGateUp.Folded(), [][]string{module.Gate.Folded(), module.Up.Folded()}},
+	{label.StackedQKV.Folded(), [][]string{label.QueryNames.Folded(), label.KeyNames.Folded(), label.ValueNames.Folded()}},
+	{label.StackedGateUp.Folded(), [][]string{label.GateNames.Folded(), label.UpNames.Folded()}},
 }
 
 // fused joins fused projections that are left over: the parts become one group, named like the

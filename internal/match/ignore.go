@@ -6,12 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/glob"
-	"github.com/goparity/goparity/internal/nearest"
+	"github.com/goparity/goparity/internal/label"
 )
 
 // Ignore takes what a pattern matches out of the comparison, on both sides. The pattern is one of
-// package glob, for a layer ("**.dropout") or for one port of it ("**.self_attn-output_1").
+// package label, for a layer ("**.dropout") or for one port of it ("**.self_attn-output_1").
 type Ignore struct {
 	Pattern string
 	Reason  string // required
@@ -34,7 +33,7 @@ func (m *matcher) applyIgnores(golden, actual []Port) (all map[Ignored]bool, err
 			errs = append(errs, fmt.Errorf("match: ignore %q has no reason: say why it is not compared", ig.Pattern))
 			continue
 		}
-		p, err := glob.Compile(ig.Pattern)
+		p, err := label.CompilePattern(ig.Pattern)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("match: ignore %q: %w", ig.Pattern, err))
 			continue
@@ -64,7 +63,7 @@ func (m *matcher) applyIgnores(golden, actual []Port) (all map[Ignored]bool, err
 
 // didYouMean ends a sentence about a name that is not there.
 func didYouMean(name string, candidates []string) string {
-	if near, ok := nearest.Nearest(name, candidates); ok {
+	if near, ok := label.Nearest(name, candidates); ok {
 		return fmt.Sprintf(", did you mean %q?", near)
 	}
 	return ""

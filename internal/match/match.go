@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/tensor"
 )
@@ -133,7 +133,7 @@ func joinLayers(golden, actual []Port, opt Options) (*matcher, error) {
 	return m, nil
 }
 
-var heads = module.TextHead.Folded()
+var heads = label.TextHeads.Folded()
 
 // generates guesses from names and steps whether the golden run is one of a model that generates
 // text.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 )
 
 // wrappers are words that only wrap a model. They may be dropped from the front of a label, never
@@ -19,7 +18,7 @@ var wrappers = strings.Fields(`model basemodel module origmod languagemodel text
 // normal is a label in the form in which labels are compared: its segments folded and unlisted.
 func normal(layer string) []string { return unlisted(folded(layer)) }
 
-func folded(layer string) []string { return collect(strings.Split(layer, "."), module.Fold) }
+func folded(layer string) []string { return collect(strings.Split(layer, "."), label.Fold) }
 
 // unlisted leaves out each "layers" that stands before a number, but one in front: a list may have
 // any name, and engines double it.

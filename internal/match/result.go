@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/nearest"
 )
 
 // finish sorts the pairs and says what is left over and why.
@@ -53,7 +52,7 @@ func (m *matcher) unmatched(s *side) []Unmatched {
 		if n.join == nil && u.Reason == "" {
 			if k := label.Stars(n.label); len(tried) < maxHints && !tried[k] {
 				tried[k] = true
-				near[n], _ = nearest.Nearest(n.label, free)
+				near[n], _ = label.Nearest(n.label, free)
 			}
 			u.Nearest = near[n]
 		}

@@ -15,9 +15,8 @@ import (
 	"sync"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/glob"
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/program"
@@ -176,7 +175,7 @@ func (runs *Runs) compareOnePass(ctx context.Context, g judge.Goldens, own []*pa
 // hits returns an error if a pattern matches nothing in the runs, of which parts are left out later.
 func hits(ignores []match.Ignore, runs []*dump.Run) error {
 	for _, ig := range ignores {
-		p, err := glob.Compile(ig.Pattern)
+		p, err := label.CompilePattern(ig.Pattern)
 		if err != nil {
 			return fmt.Errorf("ignore %q: %w", ig.Pattern, err)
 		}
@@ -445,7 +444,7 @@ func unsteady(c *judge.Comparison, output *judge.Port) report.Cause {
 		}
 		given = given || !p.Judged() && p.Layer == output.Layer
 	}
-	k.Proven = !module.InAttention(output.Layer)
+	k.Proven = !label.InAttention(output.Layer)
 	switch {
 	case !k.Proven:
 		k.Text += ", or the cache that it reads holds another content"

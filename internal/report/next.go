@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/setting"
 )
 
@@ -207,8 +207,8 @@ func (n next) nameless() bool {
 // open: what the place was made of was not recorded.
 func (n next) open(layer string) (commands, string) {
 	why := "the place is open: record what was not recorded there, on both sides, and compare again"
-	scope := glob.Quote(layer)
-	if _, err := glob.Compile(scope); err != nil || n.in == nil || n.r.ofGeneration() { // a scope is of tensors
+	scope := label.QuotePattern(layer)
+	if _, err := label.CompilePattern(scope); err != nil || n.in == nil || n.r.ofGeneration() { // a scope is of tensors
 		return n.redo(why, "")
 	}
 	in := *n.in

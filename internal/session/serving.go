@@ -18,7 +18,6 @@ import (
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/label/module"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/report"
@@ -428,7 +427,7 @@ func choose(ref *serving.Reference, judging tensor.DType, fed []int, n int, read
 func logitsOf(entries []dump.Entry) (layer, port string) {
 	least := 1
 	for _, e := range entries {
-		rank := module.LogitsRank(e.Layer, e.Port)
+		rank := label.LogitsRank(e.Layer, e.Port)
 		if rank >= least && label.RoleOf(e.Port) == label.RoleOutput && e.Tensor.DType().IsFloat() {
 			layer, port, least = e.Layer, e.Port, rank
 		}

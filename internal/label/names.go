@@ -1,27 +1,25 @@
-// Package module says what a layer is by its name: which names mean the same in the families of
-// Hugging Face, diffusers and MAX.
-package module
+package label
 
 import (
 	"slices"
 	"strings"
-
-	"github.com/goparity/goparity/internal/label"
 )
 
-// Names are the last parts of labels that mean the same.
+// Names are the last parts of labels that mean the same, in the families of Hugging Face, diffusers
+// and MAX.
 type Names []string
 
 func names(s string) Names { return strings.Fields(s) }
 
-// Projections. The i-th names of [Query], [Key] and [Value], and those of [Gate] and [Up], belong to
-// one family of models; names after the end of the shortest list have no counterpart.
+// Projections. The i-th names of [QueryNames], [KeyNames] and [ValueNames], and those of [GateNames]
+// and [UpNames], belong to one family of models; names after the end of the shortest list have no
+// counterpart.
 var (
-	Query = names("q_proj query to_q wq q q_lin query_proj linear_q add_q_proj wq_a q_b_proj")
-	Key   = names("k_proj key   to_k wk k k_lin key_proj   linear_k add_k_proj")
-	Value = names("v_proj value to_v wv v v_lin value_proj linear_v add_v_proj")
-	Gate  = names("gate_proj w1 gate gate_lin wi_0 linear_fc1_gate")
-	Up    = names("up_proj   w3 up   up_lin   wi_1")
+	QueryNames = names("q_proj query to_q wq q q_lin query_proj linear_q add_q_proj wq_a q_b_proj")
+	KeyNames   = names("k_proj key   to_k wk k k_lin key_proj   linear_k add_k_proj")
+	ValueNames = names("v_proj value to_v wv v v_lin value_proj linear_v add_v_proj")
+	GateNames  = names("gate_proj w1 gate gate_lin wi_0 linear_fc1_gate")
+	UpNames    = names("up_proj   w3 up   up_lin   wi_1")
 )
 
 // Projections that are computed in one matrix product. In the stacked ones the columns of the parts
@@ -35,15 +33,15 @@ var (
 
 // The names of other modules.
 var (
-	Positions = names("position_embeddings position_embedding wpe embed_positions")
-	Types     = names("token_type_embeddings")
-	Table     = slices.Concat(Positions, Types,
+	PositionTables = names("position_embeddings position_embedding wpe embed_positions")
+	TypeTables     = names("token_type_embeddings")
+	Tables         = slices.Concat(PositionTables, TypeTables,
 		names("embed_tokens wte word_embeddings token_embedding tok_embeddings embeddings shared"))
-	TextHead = names("lm_head embed_out") // of models that generate text
+	TextHeads = names("lm_head embed_out") // of models that generate text
 )
 
 // Has reports whether the last part of a label is one of the names.
-func (n Names) Has(layer string) bool { return slices.Contains(n, label.Last(layer)) }
+func (n Names) Has(layer string) bool { return slices.Contains(n, Last(layer)) }
 
 // Folded returns the names in the form of [Fold].
 func (n Names) Folded() []string {
@@ -64,7 +62,7 @@ func Fold(segment string) string {
 
 // QKV returns 'q', 'k' or 'v' for a projection, 0 for other layers.
 func QKV(layer string) byte {
-	for i, n := range []Names{Query, Key, Value} {
+	for i, n := range []Names{QueryNames, KeyNames, ValueNames} {
 		if n.Has(layer) {
 			return "qkv"[i]
 		}
@@ -73,19 +71,19 @@ func QKV(layer string) byte {
 }
 
 // heads are names of what makes logits, in Hugging Face, MAX, llama.cpp and elsewhere.
-var heads = slices.Concat(TextHead, names("output_layer result_output score classifier"))
+var heads = slices.Concat(TextHeads, names("output_layer result_output score classifier"))
 
 // IsLogits reports whether an output is logits by its name.
 func IsLogits(layer, port string) bool {
-	last := label.Last(label.Name(layer))
+	last := Last(layer)
 	return strings.Contains(port, "logits") || strings.Contains(last, "logits") || slices.Contains(heads, last)
 }
 
 // LogitsRank says how surely a name is that of logits: 2, or 1 for what a model returns, else 0.
 func LogitsRank(layer, port string) int {
-	name := label.Name(layer)
+	name := Name(layer)
 	switch {
-	case IsLogits(layer, port) || slices.Contains([]string{"head", "output"}, label.Last(name)):
+	case IsLogits(layer, port) || slices.Contains([]string{"head", "output"}, Last(name)):
 		return 2
 	case name == "model" || name == "":
 		return 1
@@ -95,7 +93,7 @@ func LogitsRank(layer, port string) int {
 
 // IsNorm reports whether a layer is a norm by its name.
 func IsNorm(layer string) bool {
-	name := strings.ToLower(label.Last(layer))
+	name := strings.ToLower(Last(layer))
 	return strings.Contains(name, "norm") || strings.HasPrefix(name, "ln_") || name == "ln"
 }
 
@@ -109,7 +107,7 @@ func InAttention(layer string) bool {
 
 // Routed reports whether a label is that of a router of experts, or lies in experts.
 func Routed(layer string) bool {
-	return names("gate router").Has(layer) || slices.ContainsFunc(strings.Split(label.Name(layer), "."), func(part string) bool {
+	return names("gate router").Has(layer) || slices.ContainsFunc(strings.Split(Name(layer), "."), func(part string) bool {
 		return part == "experts"
 	})
 }

@@ -1,4 +1,4 @@
-package module_test
+package label_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/goparity/goparity/internal/label/module"
+	"github.com/goparity/goparity/internal/label"
 )
 
 func TestFold(t *testing.T) {
@@ -17,15 +17,15 @@ func TestFold(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, module.Fold(tt.segment), tt.reason)
+			assert.Equal(t, tt.want, label.Fold(tt.segment), tt.reason)
 		})
 	}
 }
 
 func TestNames(t *testing.T) {
-	assert.True(t, module.Query.Has("model.layers.3.attn.q_proj(2)"), "the last segment decides, calls do not")
-	assert.False(t, module.Query.Has("model.q_proj.lora"), "not a segment within")
-	assert.Contains(t, module.StackedQKV.Folded(), "qkvproj")
+	assert.True(t, label.QueryNames.Has("model.layers.3.attn.q_proj(2)"), "the last segment decides, calls do not")
+	assert.False(t, label.QueryNames.Has("model.q_proj.lora"), "not a segment within")
+	assert.Contains(t, label.StackedQKV.Folded(), "qkvproj")
 }
 
 // The parts of a fused projection are found by the index of their family.
@@ -33,11 +33,11 @@ func TestFamilies(t *testing.T) {
 	key := strings.NewReplacer("query", "key", "q", "k")
 	value := strings.NewReplacer("query", "value", "q", "v")
 	up := strings.NewReplacer("gate", "up", "w1", "w3", "wi_0", "wi_1")
-	for i := range module.Key {
-		assert.Equal(t, key.Replace(module.Query[i]), module.Key[i])
-		assert.Equal(t, value.Replace(module.Query[i]), module.Value[i])
+	for i := range label.KeyNames {
+		assert.Equal(t, key.Replace(label.QueryNames[i]), label.KeyNames[i])
+		assert.Equal(t, value.Replace(label.QueryNames[i]), label.ValueNames[i])
 	}
-	for i := range module.Up {
-		assert.Equal(t, up.Replace(module.Gate[i]), module.Up[i])
+	for i := range label.UpNames {
+		assert.Equal(t, up.Replace(label.GateNames[i]), label.UpNames[i])
 	}
 }

@@ -1,13 +1,12 @@
-// Package nearest finds the name that was probably meant, for "did you mean".
-package nearest
+package label
 
 import (
 	"strings"
 	"unicode"
 )
 
-// maxLen is the most characters of a name that are compared: of a longer one, the end.
-const maxLen = 200
+// maxCompared is the most characters of a name that are compared: of a longer one, the end.
+const maxCompared = 200
 
 // Nearest returns the candidate that was most likely meant by name. ok is false if none is near,
 // that is, if more than two characters and more than a third of them would have to change, or all
@@ -64,7 +63,7 @@ func fold(s string) []rune {
 			out = append(out, unicode.ToLower(r))
 		}
 	}
-	return out[max(0, len(out)-maxLen):]
+	return out[max(0, len(out)-maxCompared):]
 }
 
 // distance is the optimal string alignment distance. A result above limit is not exact.

@@ -1,4 +1,4 @@
-package glob_test
+package label_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/glob"
+	"github.com/goparity/goparity/internal/label"
 )
 
 // matches has what a pattern matches and what it does not, in Go and as a regular expression in
@@ -75,7 +75,7 @@ var matches = []struct {
 func TestMatch(t *testing.T) {
 	for _, tt := range matches {
 		t.Run(tt.pattern, func(t *testing.T) {
-			p, err := glob.Compile(tt.pattern)
+			p, err := label.CompilePattern(tt.pattern)
 			require.NoError(t, err)
 			assert.Equal(t, tt.pattern, p.String())
 			for _, name := range tt.match {
@@ -102,7 +102,7 @@ func TestExpressionsInPython(t *testing.T) {
 	}
 	var rows []row
 	for _, tt := range matches {
-		p, err := glob.Compile(tt.pattern)
+		p, err := label.CompilePattern(tt.pattern)
 		require.NoError(t, err)
 		r := row{Pattern: tt.pattern, Tail: p.Tail(), Whole: p.Whole(), Names: slices.Concat(tt.match, tt.not)}
 		for _, name := range r.Names {
@@ -132,7 +132,7 @@ json.dump(rows, sys.stdout)`
 }
 
 func TestMatchWhole(t *testing.T) {
-	p, err := glob.Compile("{model,*.norm}")
+	p, err := label.CompilePattern("{model,*.norm}")
 	require.NoError(t, err)
 	assert.True(t, p.MatchWhole("model"))
 	assert.True(t, p.MatchWhole("model.norm"))
@@ -162,11 +162,11 @@ func TestCompileErrors(t *testing.T) {
 		{"\xff", "UTF-8", "encoding"},
 	}
 	for _, tt := range tests {
-		_, err := glob.Compile(tt.pattern)
+		_, err := label.CompilePattern(tt.pattern)
 		assert.ErrorContains(t, err, tt.want, "%s", tt.reason)
 	}
 	for _, most := range []string{strings.Repeat("a", 400), strings.Repeat("{a,b,c,d,e,f,g,h,i,j}", 2)} {
-		_, err := glob.Compile(most)
+		_, err := label.CompilePattern(most)
 		assert.NoError(t, err)
 	}
 }
@@ -178,12 +178,12 @@ func TestSpecificity(t *testing.T) {
 		"encoder.layer.[0-3].attention", "encoder.layer.3.attention", "model.encoder.layer.3.attention"}
 	last := -1
 	for _, pattern := range order {
-		p, err := glob.Compile(pattern)
+		p, err := label.CompilePattern(pattern)
 		require.NoError(t, err)
 		assert.Greater(t, p.Specificity(), last, pattern)
 		last = p.Specificity()
 	}
-	p, err := glob.Compile("{encoder.layer.3.attention,*}")
+	p, err := label.CompilePattern("{encoder.layer.3.attention,*}")
 	require.NoError(t, err)
 	assert.Zero(t, p.Specificity(), "the least specific alternative counts")
 }
@@ -194,7 +194,7 @@ func FuzzCompile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		name = name[:min(len(name), 1000)]
-		p, err := glob.Compile(pattern)
+		p, err := label.CompilePattern(pattern)
 		if err != nil {
 			return
 		}
@@ -213,7 +213,7 @@ func FuzzCompile(f *testing.F) {
 // A name is quoted so that a pattern stands for it and for nothing else.
 func TestQuote(t *testing.T) {
 	for _, name := range []string{"a.b", "norm(2)", "x*", "a.**.b", "w[0]", `{a,b}`, `back\slash`, "what?", "a,b", "größe"} {
-		p, err := glob.Compile(glob.Quote(name))
+		p, err := label.CompilePattern(label.QuotePattern(name))
 		require.NoError(t, err, name)
 		assert.True(t, p.MatchWhole(name), name)
 		assert.True(t, p.Match("model."+name), name)

@@ -1,11 +1,11 @@
-package nearest_test
+package label_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/goparity/goparity/internal/nearest"
+	"github.com/goparity/goparity/internal/label"
 )
 
 func TestNearest(t *testing.T) {
@@ -33,7 +33,7 @@ func TestNearest(t *testing.T) {
 		{"lm_head", layers, "", "another layer is not a slip"},
 	}
 	for _, tt := range tests {
-		got, ok := nearest.Nearest(tt.name, tt.in)
+		got, ok := label.Nearest(tt.name, tt.in)
 		assert.Equal(t, tt.want, got, "%q: %s", tt.name, tt.reason)
 		assert.Equal(t, tt.want != "", ok, "%q: %s", tt.name, tt.reason)
 	}

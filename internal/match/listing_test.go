@@ -52,6 +52,78 @@ func read(t testing.TB, name string) []match.Port {
 	return parse(t, string(data))
 }
 
+// blocks is how many blocks invented models have: more than have one digit.
+const blocks = 11
+
+// invent makes the ports of a model from a short form, in execution order. A line is a layer,
+//
+//	model.layers.*.mlp 1x7x64 > 1x7x64
+//
+// its inputs and outputs parted by commas, each [<name>=][<dtype>:]<shape>. Unnamed inputs are
+// numbered, an unnamed output is "output", and computed_0, tap and key_cache are ports by themselves.
+// Lines with a * that follow each other are repeated for each block.
+func invent(t testing.TB, text string) []match.Port {
+	t.Helper()
+	var ports []match.Port
+	step := "0"
+	add := func(layer, spec, prefix string, at int) {
+		name, rest, named := strings.Cut(spec, "=")
+		if !named {
+			name, rest = fmt.Sprint(at), spec
+		}
+		port := prefix + "_" + name
+		if !named && prefix == "output" {
+			port = prefix
+		} else if name == label.Tap || label.IsCache(name) || label.RoleOf(name) == label.RoleComputed {
+			port = name
+		}
+		d := "f32"
+		if dtype, shape, ok := strings.Cut(rest, ":"); ok {
+			d, rest = dtype, shape
+		}
+		p := parse(t, fmt.Sprintf("%s %s-%s %s %s", step, layer, port, d, rest))[0]
+		p.Seq = len(ports)
+		ports = append(ports, p)
+	}
+	layer := func(line string) {
+		name, rest, _ := strings.Cut(line, " ")
+		in, out, _ := strings.Cut(rest, ">")
+		for i, s := range fields(in) {
+			add(name, s, "input", i)
+		}
+		for i, s := range fields(out) {
+			add(name, s, "output", i)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i := 0; i < len(lines); i++ {
+		line := strings.TrimSpace(lines[i])
+		if s, ok := strings.CutPrefix(line, "step "); ok {
+			step = s
+			continue
+		}
+		if !strings.Contains(line, "*") {
+			layer(line)
+			continue
+		}
+		end := i
+		for end < len(lines) && strings.Contains(lines[end], "*") {
+			end++
+		}
+		for b := range blocks {
+			for _, l := range lines[i:end] {
+				layer(strings.ReplaceAll(strings.TrimSpace(l), "*", fmt.Sprint(b)))
+			}
+		}
+		i = end - 1
+	}
+	return ports
+}
+
+func fields(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == ',' })
+}
+
 // show writes a result for people to check: what is the same in all blocks and steps in one line,
 // with their number.
 func show(golden, actual []match.Port, r *match.Result) string {
@@ -72,7 +144,7 @@ func show(golden, actual []match.Port, r *match.Result) string {
 		for _, flag := range []struct {
 			on   bool
 			text string
-		}{{p.Problem != "", "PROBLEM " + p.Problem}, {p.Computed, "computed"}, {p.Mask, "mask"}, {p.Shared, "shared"},
+		}{{p.Problem != "", "PROBLEM " + p.Problem}, {p.Computed, "computed"}, {p.Mask, "mask"},
 			{p.RowMask != nil, fmt.Sprintf("%d rows of %d", strings.Count(fmt.Sprint(p.RowMask), "true"), len(p.RowMask))},
 			{len(p.GoldenView) > 0, "golden: " + p.GoldenView.String()}, {len(p.ActualView) > 0, p.ActualView.String()},
 			{p.Note != "", starred(p.Note)}} {
@@ -157,6 +229,20 @@ func numbers(label string) []string {
 	return out
 }
 
+// partners are the layers of the candidate that each layer of the golden is compared with.
+func partners(golden, actual []match.Port, r *match.Result) map[string][]string {
+	out := map[string][]string{}
+	for _, p := range r.Pairs {
+		layer := golden[p.Golden[0]].Layer
+		for _, i := range p.Actual {
+			if with := actual[i].Layer; !slices.Contains(out[layer], with) {
+				out[layer] = append(out[layer], with)
+			}
+		}
+	}
+	return out
+}
+
 // check holds for every result: no port is paired twice, blocks keep their numbers, steps and calls
 // agree, and nothing is lost.
 func check(t testing.TB, golden, actual []match.Port, r *match.Result) {
@@ -170,7 +256,7 @@ func check(t testing.TB, golden, actual []match.Port, r *match.Result) {
 			usedGolden[g] = usedGolden[g] || !p.Computed
 		}
 		for _, a := range p.Actual {
-			if usedActual[a] && !p.Shared {
+			if shared := strings.Contains(p.Note, "of candidate "); usedActual[a] && !shared {
 				t.Fatalf("candidate %s is paired twice", actual[a].Label())
 			}
 			usedActual[a] = true
@@ -199,10 +285,10 @@ func check(t testing.TB, golden, actual []match.Port, r *match.Result) {
 	if !slices.IsSortedFunc(r.Pairs, bySeq) {
 		t.Fatal("the pairs are not in the golden's order")
 	}
+	checkViews(t, golden, actual, r)
 }
 
-// checkViews applies each view to a tensor of the port's shape and checks that both sides get the
-// pair's shape.
+// checkViews applies each view to a tensor of the port's shape: both sides get the pair's shape.
 func checkViews(t testing.TB, golden, actual []match.Port, r *match.Result) {
 	t.Helper()
 	look := func(ports []match.Port, indices []int, v layout.View) []int {

@@ -81,8 +81,8 @@ func invent(t testing.TB, text string) []match.Port {
 		if dtype, shape, ok := strings.Cut(rest, ":"); ok {
 			d, rest = dtype, shape
 		}
-		p := parse(t, fmt.Sprintf("%s %s-%s %s %s", step, layer, port, d, rest))[0]
-		p.Seq = len(ports)
+		p := parse(t, fmt.Sprintf("%s %s %s %s", step, layer, d, rest))[0]
+		p.Layer, p.Port, p.Seq = layer, port, len(ports)
 		ports = append(ports, p)
 	}
 	layer := func(line string) {

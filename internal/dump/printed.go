@@ -14,6 +14,8 @@ import (
 const (
 	edge      = 3  // elements that are printed at each end of a summarised axis
 	maxNumber = 31 // the characters after which MAX cuts a number
+	// maxPrinted is the largest number of elements of a tensor of which a log shows the corners.
+	maxPrinted = 1 << 26
 )
 
 // Printed says how much of a tensor a log shows.

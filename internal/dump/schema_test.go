@@ -1,6 +1,7 @@
 package dump_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -190,12 +191,12 @@ func TestSchema2Refused(t *testing.T) {
 			"no key is passed over"},
 		{"generation of two", with(`"generation": {"from": 2, "tokens": [7]}`),
 			"generation: token_ids has 2 sequences: want one", "whose tokens are they?"},
-		{"generation from", one(`"generation": {"from": 0, "tokens": [7]}`), "generation: from is 0: want 1 to 4",
+		{"generation from", one4(`"generation": {"from": 0, "tokens": [7]}`), "generation: from is 0: want 1 to 4",
 			"no row decides the first token"},
-		{"too many tokens", one(`"generation": {"from": 3, "tokens": [1, 2, 3]}`),
+		{"too many tokens", one4(`"generation": {"from": 3, "tokens": [1, 2, 3]}`),
 			"generation: tokens has 3 choices: want 1 to 2", "more tokens than rows that decide them"},
-		{"no tokens", one(`"generation": {"from": 3}`), "generation: tokens has 0 choices", "nothing to judge"},
-		{"negative token", one(`"generation": {"from": 3, "tokens": [-1]}`), "generation: tokens[0] is -1", "no token"},
+		{"no tokens", one4(`"generation": {"from": 3}`), "generation: tokens has 0 choices", "nothing to judge"},
+		{"negative token", one4(`"generation": {"from": 3, "tokens": [-1]}`), "generation: tokens[0] is -1", "no token"},
 		{"weights elsewhere", with(`"weights": ["../w.safetensors"]`),
 			`weights[0]: file "../w.safetensors" leaves the dump's folder`, "nothing outside the folder is read"},
 		{"weights twice", with(`"weights": ["w", "w"]`), `weights[1]: file "w" is there twice`,
@@ -216,8 +217,8 @@ func TestSchema2Refused(t *testing.T) {
 	}
 }
 
-// one is with for one sequence of 4 tokens.
-func one(keys string) string {
+// one4 is with for one sequence of 4 tokens.
+func one4(keys string) string {
 	return `{"schema": 2, "engine": "max", "token_ids": [[1, 15, 7, 9]], ` + keys + `}`
 }
 
@@ -234,15 +235,15 @@ func TestSchema2(t *testing.T) {
 		{"own key", with(`"sequence": [[1]], "model_class": "m.M", "host": "h"`), "", nil, "engines may add their own"},
 		{"own key like one that is there", with(`"mode": "standard", "model": "m"`), "",
 			nil, "mode is there, so model is no slip of it"},
-		{"one pass", one(`"path": "one-pass", "passes": [[{"sequence": 0, "from": 0, "to": 4}]]`), "",
+		{"one pass", one4(`"path": "one-pass", "passes": [[{"sequence": 0, "from": 0, "to": 4}]]`), "",
 			nil, "what a run without passes is"},
 		{"mask", with(`"pad_mask": [[1, 1, 1, 1], [0, 0, 1, 1]]`), "", nil, "padding of the first step is judged"},
 		{"no sequences", `{"schema": 2, "engine": "func", "token_ids": []}`, "", nil, "a module has no tokens"},
-		{"part", one(`"passes": [[{"sequence": 0, "from": 0, "to": 3}]]`), "passes", nil, "a row that no pass fed"},
-		{"cached", one(`"passes": [[{"sequence": 0, "from": 2, "to": 4, "cached_tokens": 2}]]`), "passes",
+		{"part", one4(`"passes": [[{"sequence": 0, "from": 0, "to": 3}]]`), "passes", nil, "a row that no pass fed"},
+		{"cached", one4(`"passes": [[{"sequence": 0, "from": 2, "to": 4, "cached_tokens": 2}]]`), "passes",
 			nil, "rows from the prefix cache"},
 		{"chunks of one pass",
-			one(`"passes": [[{"sequence": 0, "from": 0, "to": 2}], [{"sequence": 0, "from": 2, "to": 4}]]`), "passes",
+			one4(`"passes": [[{"sequence": 0, "from": 0, "to": 2}], [{"sequence": 0, "from": 2, "to": 4}]]`), "passes",
 			nil, "two forward passes"},
 		{"sequences", passes("one-pass", "0 0 4, 1 0 2"), "passes", nil, "several sequences"},
 		{"decode", passes("decode", "0 0 2|0 2 3|0 3 4"), "path", nil, "another path"},
@@ -251,7 +252,7 @@ func TestSchema2(t *testing.T) {
 		{"prefix", passes("prefix", "0 0 4|1 1 2 cached_tokens=1"), "path", nil, "a hit"},
 		{"later padding", with(`"pad_masks": {"1": [[1], [0]]}`), "pad_masks", nil, "padding after the first step"},
 		{"text", with(`"text": [{"path": "chat", "prompt": "a", "token_ids": [1]}, {"path": "completion", "prompt": "a", "rendered": "a"}]`), "", nil, "judged by what the reference made"},
-		{"generation", one(`"generation": {"from": 2, "tokens": [7, 9, 3]}`), "",
+		{"generation", one4(`"generation": {"from": 2, "tokens": [7, 9, 3]}`), "",
 			[]string{"generation (3 tokens from 2)"}, "as many tokens as rows"},
 		{"weights", with(`"weights": ["a", "b"]`), "", nil, "what judges decides"},
 		{"empty", with(`"text": [], "weights": [], "generation": null, "passes": null`), "", nil, "nothing is nothing"},
@@ -271,57 +272,6 @@ func TestSchema2(t *testing.T) {
 	}
 }
 
-// twoSteps is a dump of two steps.
-func twoSteps(run string) map[string]any {
-	return map[string]any{"run.json": run, "0/a-output.max": 1., "1/a-output.max": 2.}
-}
-
-// listed adds the tensors of two steps to a run.json.
-func listed(run string) string {
-	return strings.TrimSuffix(run, "}") + `, "order": [["0", "a", "output", "a-output.max"], ["1", "a", "output", "a-output.max"]]}`
-}
-
-// A dump that cannot be judged is opened only to be looked at, whichever way it is opened.
-func TestOpenUnjudged(t *testing.T) {
-	dir := folder(t, twoSteps(listed(passes("chunked:2", "0 0 2|0 2 4"))))
-	_, err := dump.Open(dir, dump.Options{})
-	require.ErrorIs(t, err, dump.ErrUnjudged)
-	require.ErrorContains(t, err,
-		`run.json": path is "chunked:2", not one-pass: only parity compare judges such a run, parity show prints it`)
-	r, err := dump.Open(dir, dump.Options{Unjudged: true})
-	require.NoError(t, err)
-	require.NoError(t, r.Close())
-	_, err = dump.ReadInfo(dir)
-	require.ErrorIs(t, err, dump.ErrUnjudged)
-}
-
-func TestOpenSchema2(t *testing.T) {
-	whole := one(`"passes": [[{"sequence": 0, "from": 0, "to": 4}]]`)
-	for _, tt := range []struct{ run, want, reason string }{
-		{listed(whole), `step "1" belongs to none of the 1 forward passes of passes: want steps 0 to 0`,
-			"a step that no pass made"},
-		{whole, `step "1" belongs to none`, "folders also count without a list"},
-		{listed(passes("decode", "0 0 2|0 2 3|0 3 4")),
-			`passes[2] has no tensors: want a step "2" in the dump`, "a pass without its folder"},
-		{listed(with(`"pad_masks": {"7": [[1]]}`)), `pad_masks has step "7", the dump has none`,
-			"a mask that masks nothing"},
-		{listed(with(`"weights": ["w.safetensors"]`)),
-			`weights[0]: there is no file "w.safetensors" in the dump's folder`,
-			"a listed file that is gone is damage"},
-	} {
-		_, err := dump.Open(folder(t, twoSteps(tt.run)), dump.Options{Unjudged: true})
-		require.ErrorContains(t, err, tt.want, tt.reason)
-	}
-	for _, list := range []string{`"order": [["0", "a", "output", "a-output.max"]]`, `"mode": "standard"`} {
-		run := one(`"weights": ["w.safetensors", "more/w.safetensors"], ` + list)
-		r, err := dump.Open(folder(t, map[string]any{"run.json": run, "0/a-output.max": 1.,
-			"w.safetensors": named(t, "w"), "more/w.safetensors": named(t, "v")}), dump.Options{})
-		require.NoError(t, err, list)
-		assert.Len(t, r.Entries, 1, "weights are not tensors of the run, whether or not run.json lists tensors")
-		require.NoError(t, r.Close())
-	}
-}
-
 func TestDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/run-json.md")
 	require.NoError(t, err)
@@ -335,4 +285,56 @@ func TestDocumented(t *testing.T) {
 		_, err := dump.ParseInfo("docs/run-json.md", []byte(text))
 		require.NoError(t, err, text)
 	}
+}
+
+const sealed = `{"schema": 2, "layers": [["a", 1], ["b", 0.00001]], "of": {"x": null, "y": "<ü>"}}`
+
+func TestSeal(t *testing.T) {
+	want, err := dump.Seal([]byte(sealed))
+	require.NoError(t, err)
+	for _, c := range []struct {
+		text, reason string
+		same         bool
+	}{
+		{strings.ReplaceAll(sealed, " ", "\r\n\t"), "white space", true},
+		{`{"of": {"y": "\u003c\u00fc>", "x": null}, "layers": [["a", 1.0], ["b", 1e-5]], "schema": 2}`,
+			"keys, escapes and numbers in another form", true},
+		{strings.Replace(sealed, "{", `{"sha256": "0123", `, 1), "its own key", true},
+		{strings.Replace(sealed, `["a", 1], `, "", 1), "an entry is gone", false},
+		{strings.Replace(sealed, `["a", 1], ["b", 0.00001]`, `["b", 0.00001], ["a", 1]`, 1), "the order is another", false},
+		{strings.Replace(sealed, `"x": null, `, "", 1), "a key is gone", false},
+		{strings.Replace(sealed, `"schema": 2`, `"schema": 1`, 1), "a value is another", false},
+		{strings.Replace(sealed, `"of": {`, `"of": {"sha256": "0123", `, 1), "a key of that name, deeper", false},
+	} {
+		got, err := dump.Seal([]byte(c.text))
+		require.NoError(t, err, c.reason)
+		assert.Equal(t, c.same, got == want, c.reason)
+		if err := dump.CheckSeal([]byte(c.text), want); c.same {
+			require.NoError(t, err, c.reason)
+		} else {
+			require.ErrorIs(t, err, dump.ErrSeal, c.reason)
+		}
+	}
+	require.ErrorIs(t, dump.CheckSeal([]byte(sealed), ""), dump.ErrSeal, "a file that lost its hash")
+	for _, bad := range []string{"", "[]", "{", "1"} {
+		_, err := dump.Seal([]byte(bad))
+		require.Error(t, err, "%q is no object", bad)
+	}
+}
+
+func FuzzSeal(f *testing.F) {
+	f.Add([]byte(sealed))
+	f.Add([]byte(`{"sha256":1,"a":{"":[1e400]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sum, err := dump.Seal(data)
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		require.NoError(t, json.Indent(&b, data, " ", "\t"))
+		again, err := dump.Seal(b.Bytes())
+		require.NoError(t, err)
+		require.Equal(t, sum, again)
+		require.NoError(t, dump.CheckSeal(data, sum), fmt.Sprintf("%q", data))
+	})
 }

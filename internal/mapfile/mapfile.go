@@ -3,14 +3,19 @@
 package mapfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // File is the content of an open file. It holds no file descriptor.
@@ -55,8 +60,12 @@ func Open(name string) (*File, error) {
 func (m *File) mapped(f *os.File) bool {
 	if mappings.Add(1) <= maxMapped {
 		if data, unmap, err := mmap(f, int(m.size)); err == nil {
-			leave := enter(data)
-			m.Data, m.unmap = data, func() error { leave(); mappings.Add(-1); return unmap() }
+			regions.Store(address(data), len(data))
+			m.Data, m.unmap = data, func() error {
+				regions.Delete(address(data))
+				mappings.Add(-1)
+				return unmap()
+			}
 			return true
 		}
 	}
@@ -96,6 +105,56 @@ type inode [2]uint64
 
 func (m *File) fault(err error) error { return &Fault{File: m.name, Err: err} }
 
-// ReadAhead asks the system to read a part of Data that is not in memory, and does not wait for it.
-// On Windows it does nothing.
-func ReadAhead(data []byte) { readAhead(data) }
+// regions are the mapped files of the process: what lies in no one of them is ordinary memory.
+var regions sync.Map // the address of the first byte → how many follow
+
+func address(data []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(data))) }
+
+// Forget lets the system take the memory of a part of a mapped file, which is read again when it is
+// used; other bytes stay as they are. On Windows it does nothing.
+func Forget(data []byte) {
+	at := address(data)
+	regions.Range(func(begin, n any) bool {
+		b := begin.(uintptr)
+		inside := at >= b && at-b <= uintptr(n.(int)) && uintptr(len(data)) <= uintptr(n.(int))-(at-b)
+		if inside {
+			forget(data)
+		}
+		return !inside
+	})
+}
+
+// Fault says that an open file could not be read any more: it was truncated or replaced, or its
+// disk failed.
+type Fault struct {
+	File string // "" if it is not known
+	Err  error
+}
+
+func (f *Fault) Error() string {
+	return fmt.Sprintf("%s became unreadable (was it truncated or rewritten?): %v", cmp.Or(f.File, "a mapped file"), f.Err)
+}
+
+// Unwrap returns the cause.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Guard runs f and returns a [*Fault] if f read bytes of a file that are gone; without Guard the
+// process would end. Guard does not recover from other panics.
+func Guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *Fault:
+			err = r
+		case interface {
+			runtime.Error
+			Addr() uintptr
+		}:
+			err = &Fault{Err: r}
+		default:
+			panic(r)
+		}
+	}()
+	return f()
+}

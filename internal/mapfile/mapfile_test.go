@@ -3,6 +3,8 @@ package mapfile_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -127,6 +129,8 @@ func TestRead(t *testing.T) {
 		{filepath.Join(dir, "none"), fs.ErrNotExist, "", "nothing"},
 	} {
 		t.Run(r.reason, func(t *testing.T) {
+			assert.Equal(t, r.is == nil, mapfile.IsFile(r.name))
+			assert.Equal(t, r.name == dir, mapfile.IsFolder(r.name))
 			data, err := mapfile.Read(r.name, 10)
 			switch {
 			case r.says != "":
@@ -164,4 +168,92 @@ func TestCopy(t *testing.T) {
 	assert.Equal(t, fmt.Sprintf("%x", sha256.Sum256(data)), hash)
 	_, err = mapfile.Hash(dir)
 	assert.ErrorIs(t, err, mapfile.ErrNotRegular)
+}
+
+// What is forgotten is read again; memory that is no file's stays as it is.
+func TestForget(t *testing.T) {
+	name, data := write(t, 40*mapfile.SmallFile)
+	m, err := mapfile.Open(name)
+	require.NoError(t, err)
+	for _, part := range [][]byte{m.Data, m.Data[5:], m.Data[5000:20000], m.Data[:1], nil, m.Data[len(m.Data)-9000:]} {
+		mapfile.Forget(part)
+		assert.True(t, bytes.Equal(data, m.Data))
+	}
+	own := bytes.Repeat([]byte{7}, 1<<20)
+	mapfile.Forget(own)
+	assert.True(t, bytes.Equal(bytes.Repeat([]byte{7}, 1<<20), own))
+	require.NoError(t, m.Close())
+	mapfile.Forget(own)
+	assert.Equal(t, byte(7), own[0])
+}
+
+func TestJSONError(t *testing.T) {
+	for _, tt := range []struct{ data, want, reason string }{
+		{"{\n \"a\": 1,\n oops}", "line 3: ", "syntax"},
+		{"{\n \"a\": \"x\"}", "line 2: ", "type"},
+		{"{\n \"a\": ", "line 2: ", "truncated"},
+	} {
+		var v struct{ A int }
+		err := json.Unmarshal([]byte(tt.data), &v)
+		assert.ErrorContains(t, mapfile.JSONError([]byte(tt.data), err), tt.want, tt.reason)
+	}
+	other := errors.New("x")
+	assert.Equal(t, other, mapfile.JSONError(nil, other), "an error without a position is not changed")
+}
+
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	say := func(text string, fail error) func(io.Writer) error {
+		return func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return errors.Join(err, fail)
+		}
+	}
+	require.NoError(t, mapfile.Replace(path, 0o600, say("old", nil)))
+	failed := errors.New("half of it")
+	require.ErrorIs(t, mapfile.Replace(path, 0o600, say("ne", failed)), failed)
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "old", string(got), "a failed write leaves the file as it was")
+	require.NoError(t, mapfile.Replace(path, 0o600, say("new", nil)))
+	got, err = os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "new", string(got))
+
+	require.Error(t, mapfile.Replace(filepath.Join(dir, "none", "x"), 0o600, say("", nil)), "no such folder")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	require.Error(t, mapfile.Replace(filepath.Join(dir, "folder"), 0o600, say("", nil)), "a folder is not replaced")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, left, 2, "nothing else is left")
+}
+
+func TestSwap(t *testing.T) {
+	for _, tt := range []struct {
+		had, made bool
+		want      string
+		reason    string
+	}{
+		{true, true, "new", "the new folder takes its place"},
+		{false, true, "new", "there was no folder"},
+		{true, false, "old", "the new one cannot be moved: the old one is moved back"},
+		{false, false, "", "there is no old folder to move back"},
+	} {
+		dir := t.TempDir()
+		write := func(folder, text string) {
+			require.NoError(t, os.MkdirAll(filepath.Join(dir, folder), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, folder, "file"), []byte(text), 0o644))
+		}
+		if tt.had {
+			write("to", "old")
+		}
+		if tt.made {
+			write("from", "new")
+		}
+		err := mapfile.Swap(filepath.Join(dir, "from"), filepath.Join(dir, "to"), filepath.Join(dir, "old"))
+		assert.Equal(t, tt.made, err == nil, tt.reason)
+		got, _ := os.ReadFile(filepath.Join(dir, "to", "file"))
+		assert.Equal(t, tt.want, string(got), tt.reason)
+	}
 }

@@ -5,7 +5,6 @@ package mapfile
 import (
 	"os"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,9 +26,9 @@ func mmap(f *os.File, size int) ([]byte, func() error, error) {
 	return data, func() error { return syscall.Munmap(data) }, nil
 }
 
-func readAhead(data []byte) {
-	page := os.Getpagesize()
-	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(data)))) & (page - 1) // the call needs whole pages
+// ReadAhead asks the system to read a part of Data that is not in memory, and does not wait for it.
+func ReadAhead(data []byte) {
+	skip := -int(address(data)) & (os.Getpagesize() - 1) // the call needs whole pages
 	if skip < len(data) {
 		_ = unix.Madvise(data[skip:], unix.MADV_WILLNEED) // only advice: errors do not matter
 	}
@@ -37,7 +36,7 @@ func readAhead(data []byte) {
 
 func forget(data []byte) {
 	page := os.Getpagesize()
-	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(data)))) & (page - 1)
+	skip := -int(address(data)) & (page - 1)
 	if n := (len(data) - skip) / page * page; n > 0 {
 		_ = unix.Madvise(data[skip:skip+n], unix.MADV_DONTNEED)
 	}

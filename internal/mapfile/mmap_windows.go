@@ -27,6 +27,7 @@ func mmap(f *os.File, size int) ([]byte, func() error, error) {
 	return data, func() error { return os.NewSyscallError("UnmapViewOfFile", syscall.UnmapViewOfFile(addr)) }, nil
 }
 
-func readAhead([]byte) {}
+// ReadAhead does nothing: see that of other systems.
+func ReadAhead([]byte) {}
 
 func forget([]byte) {}

@@ -1,14 +1,33 @@
 package mapfile
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
 	"os"
+)
+
+const (
+	// smallFile is up to which size a file is read and not mapped. Measured, ext4, warm, with open
+	// and close: 4 KiB 8 µs against 15, 16 KiB 13 against 14, 64 KiB 34 against 18.
+	smallFile = 16 << 10
+	// maxMapped is how many files are mapped at once; more are read. Linux allows 65,530 mappings
+	// (vm.max_map_count), those of the process itself among them, and ends a Go program that gets no more.
+	maxMapped = 1 << 15
+)
+
+// What is read of a file at most, in bytes: many times what real ones have, and no more than fits
+// into memory.
+const (
+	MaxConfig  = 16 << 20 // what people write: fixture.yaml, config.json
+	MaxListing = 1 << 30  // what has a line for each tensor: of 100,000, report.json has 200 MB, run.json 10
+	MaxLog     = 1 << 30  // what an engine printed
 )
 
 // tooLarge says that a file has more bytes than are read of its kind.
@@ -87,6 +106,18 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// IsFile reports whether there is a file of a name, and IsFolder whether there is a folder; a link is what it leads to.
+func IsFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && !st.IsDir()
+}
+
+// IsFolder: see [IsFile].
+func IsFolder(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
 // ErrNotRegular says that a name is that of a folder, a pipe, a socket or a device.
 var ErrNotRegular = errors.New("not a regular file")
 
@@ -124,4 +155,21 @@ func regular(name string, st fs.FileInfo) error {
 		return fmt.Errorf("%s is a folder, %w", name, ErrNotRegular)
 	}
 	return fmt.Errorf("%s is %w (%s)", name, ErrNotRegular, st.Mode().Type())
+}
+
+// JSONError adds the line to an error of encoding/json about data, if the error knows its position.
+func JSONError(data []byte, err error) error {
+	var off int64 = -1
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		off = syntax.Offset
+	case errors.As(err, &typ):
+		off = typ.Offset
+	}
+	if off < 0 || off > int64(len(data)) {
+		return err
+	}
+	return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:off], []byte("\n")), err)
 }

@@ -223,11 +223,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func isDir(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.IsDir()
-}
-
 func sameFile(a, b string) bool {
 	sa, errA := os.Stat(a)
 	sb, errB := os.Stat(b)
@@ -283,7 +278,7 @@ func readReport(path string) (*report.Report, error) {
 }
 
 func findReport(path string) (r *report.Report, file string, err error) {
-	if file = path; isDir(path) {
+	if file = path; mapfile.IsFolder(path) {
 		file = filepath.Join(path, reportName)
 	}
 	if r, err = readReport(file); file != path && errors.Is(err, fs.ErrNotExist) {

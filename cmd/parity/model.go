@@ -125,7 +125,7 @@ func (s *settings) model(model string) (err error) {
 		return usage("which model? Name a folder or a hub id; or --set oracle=FILE for a model of your own")
 	case j.Task == fixture.Module && j.Oracle == "":
 		return usage("--set task=module needs --set oracle=FILE: a Python file with reference(spec) and candidate(spec)")
-	case j.Oracle != "" && (isDir(j.Oracle) || !exists(j.Oracle)):
+	case j.Oracle != "" && (mapfile.IsFolder(j.Oracle) || !exists(j.Oracle)):
 		return usage("there is no oracle file %s", j.Oracle)
 	}
 	if j.Path = model; model != "" {
@@ -182,7 +182,7 @@ func guessTask(dir, model string) (task, of string, err error) {
 // localModel reports whether a model is a folder and not a hub id. What looks like a folder must be one.
 func localModel(model string) (bool, error) {
 	switch {
-	case isDir(model):
+	case mapfile.IsFolder(model):
 		return true, nil
 	case exists(model):
 		return false, usage("the model %s is a file: name the folder with config.json and *.safetensors", model)
@@ -344,7 +344,7 @@ func (r *programRuns) open(golden, of string) error {
 	opened, err := store.OpenCases(cmp.Or(of, golden), dump.Options{Unjudged: true})
 	r.close = func() error { return dump.CloseAll(opened) }
 	for _, run := range opened {
-		if !isDir(run.Path) || store.KeepsRuns(run.Path) {
+		if !mapfile.IsFolder(run.Path) || store.KeepsRuns(run.Path) {
 			err = usage("program: %s is no folder with a dump, beside whose run.json a program lies", run.Path)
 		}
 		run.Info.Case = cmp.Or(run.Info.Case, dump.RunCase)

@@ -279,7 +279,7 @@ func withoutImages(goldens, runs []*dump.Run) []*dump.Run {
 
 // alignSingles gives two files with one tensor each the same label: what they are called means nothing.
 func (in *inputs) alignSingles(cases []judge.Case) {
-	if in.Golden == "" || isDir(in.Golden) || isDir(in.Actual) {
+	if in.Golden == "" || mapfile.IsFolder(in.Golden) || mapfile.IsFolder(in.Actual) {
 		return
 	}
 	g, a := cases[0].Golden.Entries, cases[0].Actual.Entries

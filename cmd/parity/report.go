@@ -187,7 +187,7 @@ func attachReport(xml []byte, r *report.Report, file string) ([]byte, error) {
 // reportFiles lists the report.json of files and folders. A missing one is left out: the JUnit file has its failure.
 func reportFiles(paths []string) (files []string, err error) {
 	for _, path := range paths {
-		if exists(path) && !isDir(path) {
+		if exists(path) && !mapfile.IsFolder(path) {
 			files = append(files, path)
 			continue
 		}
@@ -258,7 +258,7 @@ func explain(w io.Writer, path string, asJSON bool) error {
 }
 
 func briefsOf(path string) (briefs []*report.Brief, err error) {
-	if !isDir(path) {
+	if !mapfile.IsFolder(path) {
 		r, err := readReport(path)
 		if err != nil {
 			return nil, err

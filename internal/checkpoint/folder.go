@@ -39,7 +39,7 @@ func Snapshot(model, revision string) string {
 		revision = strings.TrimSpace(string(commit))
 	}
 	dir = filepath.Join(dir, "snapshots", revision)
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+	if !mapfile.IsFolder(dir) {
 		return ""
 	}
 	return dir

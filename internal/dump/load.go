@@ -145,7 +145,7 @@ func (r *Run) checkKey(path, stem, key string) error {
 	if key == stem || key == "" {
 		return nil
 	}
-	if isFile(filepath.Join(filepath.Dir(path), key+filepath.Ext(path))) {
+	if mapfile.IsFile(filepath.Join(filepath.Dir(path), key+filepath.Ext(path))) {
 		return &tensor.FormatError{Format: "maxckpt", File: path, Offset: -1, Err: tensor.ErrCorrupt,
 			Msg: fmt.Sprintf("the file calls its tensor %q, as another file is called: it was written here by mistake: dump it again", key)}
 	}

@@ -40,7 +40,7 @@ func OpenCases(path string, opt Options) ([]*Run, error) {
 	if !st.IsDir() {
 		return openRun(path, opt, (*Run).openFile)
 	}
-	if dirs := dumpFolders(path, opt); len(dirs) > 0 && !isFile(filepath.Join(path, RunFile)) {
+	if dirs := dumpFolders(path, opt); len(dirs) > 0 && !mapfile.IsFile(filepath.Join(path, RunFile)) {
 		return openAll(dirs, opt)
 	}
 	return openFolder(path, opt)
@@ -68,7 +68,7 @@ func openFolder(path string, opt Options) ([]*Run, error) {
 // openRun opens the one run of a folder or file by its layout, and settles what is not said of it.
 func openRun(path string, opt Options, layout func(*Run, Options) error) ([]*Run, error) {
 	r := &Run{Path: path, Info: Info{Mode: Standard}}
-	if name := filepath.Join(r.Path, ProgramFile); isFile(name) {
+	if name := filepath.Join(r.Path, ProgramFile); mapfile.IsFile(name) {
 		r.Program = name
 	}
 	err := layout(r, opt)
@@ -122,7 +122,7 @@ func (r *Run) readInfo(name string, data []byte, opt Options) (err error) {
 		return fmt.Errorf("dump: open %q: %w", name, err)
 	}
 	for i, f := range r.Info.Weights {
-		if !isFile(filepath.Join(filepath.Dir(name), f)) {
+		if !mapfile.IsFile(filepath.Join(filepath.Dir(name), f)) {
 			return fmt.Errorf("dump: open %q: weights[%d]: there is no file %q in the dump's folder", name, i, f)
 		}
 	}
@@ -179,7 +179,7 @@ func dumpFolders(path string, opt Options) (dirs []string) {
 	for _, d := range folders {
 		dir := filepath.Join(path, d)
 		_, isStep := strconv.Atoi(d)
-		if isFile(filepath.Join(dir, RunFile)) ||
+		if mapfile.IsFile(filepath.Join(dir, RunFile)) ||
 			bare && (hasSteps(dir) || isStep != nil && slices.Contains(opt.Cases, d)) {
 			dirs = append(dirs, dir)
 		}
@@ -229,11 +229,6 @@ func (i *Info) caseName(folder string, opt Options) string {
 		return folder
 	}
 	return i.Case
-}
-
-func isFile(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && !st.IsDir()
 }
 
 // CloseAll closes runs.
@@ -295,7 +290,7 @@ func openSeveral(path string, cases []json.RawMessage, opt Options) (runs []*Run
 		if err != nil {
 			return nil, errors.Join(err, CloseAll(runs))
 		}
-		if own := filepath.Join(path, one[0].Info.Case, ProgramFile); isFile(own) {
+		if own := filepath.Join(path, one[0].Info.Case, ProgramFile); mapfile.IsFile(own) {
 			one[0].Program = own
 		} else if len(cases) > 1 {
 			one[0].Program = ""

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/engine"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 )
@@ -115,7 +115,7 @@ func (s *Session) add(dir string) error {
 		return nil
 	}
 	for _, to := range []*string{&f.replay, &f.goldenDump} {
-		if *to != "" && !isDir(*to) {
+		if *to != "" && !mapfile.IsFolder(*to) {
 			return fmt.Errorf("%s is not a folder: with several fixtures it has one folder for each", *to)
 		} else if *to != "" {
 			*to = filepath.Join(*to, f.name)
@@ -130,11 +130,6 @@ func (s *Session) add(dir string) error {
 	}
 	f.out = filepath.Join(f.out, folder)
 	return nil
-}
-
-func isDir(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.IsDir()
 }
 
 // Default returns the only fixture; nil if there are several.

@@ -17,6 +17,7 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/program"
@@ -78,14 +79,14 @@ func (u *update) renew() error {
 	case u.goldenDump == "":
 		return u.fromReference()
 	}
-	several := slices.ContainsFunc(u.yaml.Variants(), func(v string) bool { return isDir(filepath.Join(u.goldenDump, v)) })
+	several := slices.ContainsFunc(u.yaml.Variants(), func(v string) bool { return mapfile.IsFolder(filepath.Join(u.goldenDump, v)) })
 	for i, v := range u.yaml.Variants() {
 		dir := filepath.Join(u.goldenDump, v)
 		if i == 0 && !several {
 			dir = u.goldenDump
 		}
 		switch {
-		case dir != u.goldenDump && !isDir(dir):
+		case dir != u.goldenDump && !mapfile.IsFolder(dir):
 			u.tell("the dump has no %s: its goldens stay as they are", v)
 			continue
 		case store.KeepsRuns(dir):

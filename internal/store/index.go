@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -212,8 +211,7 @@ func digestOf(tensors []tensor.Named, sums []string) string {
 
 // KeepsRuns reports whether a folder keeps runs, and is no dump.
 func KeepsRuns(dir string) bool {
-	st, err := os.Stat(filepath.Join(dir, IndexFile))
-	return err == nil && !st.IsDir()
+	return mapfile.IsFile(filepath.Join(dir, IndexFile))
 }
 
 // OpenCases opens runs as [dump.OpenCases] does, also those of a folder that keeps runs: the standard ones of one

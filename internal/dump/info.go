@@ -250,8 +250,8 @@ func (e Encoding) check() error {
 // errSeal says that a file does not say what it said when it was written: a merge has lost something of it.
 var errSeal = errors.New("the file does not fit its sha256")
 
-// Seal returns the hash of a JSON object without its key "sha256". The order of keys, white space, escapes
-// and the form of numbers do not matter: numbers are float64.
+// Seal returns the hash of a JSON object without its key "sha256". The order of keys, white space,
+// escapes and the form of numbers do not matter: numbers are float64.
 func Seal(data []byte) (string, error) {
 	var object map[string]any
 	if err := json.Unmarshal(data, &object); err != nil {

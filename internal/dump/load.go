@@ -139,8 +139,8 @@ func (r *Run) load(path, file string, opt Options) ([]tensor.Named, error) {
 	return named, nil
 }
 
-// checkKey compares the name inside a .max file with the file's. A file may have been renamed, which is noted; if there
-// is a file of that name beside it, another tensor was written here.
+// checkKey compares the name inside a .max file with the file's. A file may have been renamed,
+// which is noted; if there is a file of that name beside it, another tensor was written here.
 func (r *Run) checkKey(path, stem, key string) error {
 	if key == stem || key == "" {
 		return nil
@@ -165,8 +165,8 @@ func openRaw(path, label string, opt Options) (*tensor.File, error) {
 	return raw.Open(path, spec)
 }
 
-// tensorFiles keeps the files of a folder of the run that hold tensors. A file of an unknown kind is a headerless
-// tensor if opt says how to read it.
+// tensorFiles keeps the files of a folder of the run that hold tensors. A file of an unknown kind
+// is a headerless tensor if opt says how to read it.
 func (r *Run) tensorFiles(dir string, files []string, opt Options) []string {
 	var keep, unknown []string
 	for _, f := range files {

@@ -61,8 +61,8 @@ func logError(name string, line int, label string, err error) error {
 	return fe
 }
 
-// onlyTensors is what only a tensor prints: the end of COMPACT, the beginning of FULL, and the word for both with
-// something else after it, or cut.
+// onlyTensors is what only a tensor prints: the end of COMPACT, the beginning of FULL, and the word
+// for both with something else after it, or cut.
 var onlyTensors = regexp.MustCompile(`dtype=\w+, *shape=\[[0-9, ]*\]\)\s*$|(?:^|\W|x)(?:bool|(?:f|bf|i|si|ui)\d+\w*)> \[|` +
 	`= tensor(?:\s*$|\s*[^\w\s])|\S = tens?o?$`)
 
@@ -110,8 +110,8 @@ func begin(line string) (label, body string, ok bool) {
 	return strings.TrimSpace(line[:i]), body, strings.HasPrefix(body, "(") || strings.HasPrefix(body, "<")
 }
 
-// misplaced returns an error for a line in which a tensor cannot be read. label is what stands before the tensor
-// that begins in the line, if one begins.
+// misplaced returns an error for a line in which a tensor cannot be read. label is what stands
+// before the tensor that begins in the line, if one begins.
 func misplaced(l *lineReader, label string, begins bool) error {
 	_, inner, second := begin(label)
 	second = second && (inner[0] == '<' || strings.TrimLeft(inner[1:], "[") != "") // "odd = tensor([[" may be a label
@@ -129,8 +129,8 @@ func misplaced(l *lineReader, label string, begins bool) error {
 	return nil
 }
 
-// lineReader returns lines without their ends. What comes after a carriage return, as after a progress bar, is a line by
-// itself, and so is each part of a line that is too long.
+// lineReader returns lines without their ends. What comes after a carriage return, as after a
+// progress bar, is a line by itself, and so is each part of a line that is too long.
 type lineReader struct {
 	*bufio.Scanner
 	text   string

@@ -21,8 +21,8 @@ import (
 // RunCase is the case of what parity run writes: it knows no fixture.
 const RunCase = "run"
 
-// OpenCases opens the runs of several cases, in the order in which path lists them. Those that a folder keeps,
-// package store opens. path is one of:
+// OpenCases opens the runs of several cases, in the order in which path lists them. Those that a
+// folder keeps, package store opens. path is one of:
 //
 //   - a folder with a [RunFile], of one run or of several "cases";
 //   - a folder of dumps, each a folder with a run.json, a folder whose name is one of opt.Cases, or
@@ -252,8 +252,8 @@ func CaseNames(runs []*Run) string {
 // severalSchema is the last version of a [RunFile] with cases that is read.
 const severalSchema = 3
 
-// parseSeveral returns the cases of a [RunFile] of several, as recorders outside write it, each as the run.json of a
-// dump; nil for that of one.
+// parseSeveral returns the cases of a [RunFile] of several, as recorders outside write it, each as
+// the run.json of a dump; nil for that of one.
 func parseSeveral(name string, data []byte) ([]json.RawMessage, error) {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(data, &keys) != nil || keys["cases"] == nil { // ParseInfo says what is wrong

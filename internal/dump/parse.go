@@ -218,8 +218,7 @@ func (i *Info) checkRun() error {
 	return c.err
 }
 
-// checkStages checks the keys that are judged by other stages than the comparison of
-// tensors.
+// checkStages checks the keys that are judged by other stages than the comparison of tensors.
 func (i *Info) checkStages() error {
 	var c checks
 	for k, t := range i.Text {

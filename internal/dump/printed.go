@@ -123,8 +123,8 @@ func (p *printed) counted() {
 	}
 }
 
-// place finds the places of values of which MAX prints the first and the last three of an axis. All axes but
-// the last two count as one list of matrices, and a matrix has a list around each row.
+// place finds the places of values of which MAX prints the first and the last three of an axis. All
+// axes but the last two count as one list of matrices, and a matrix has a list around each row.
 func (p *printed) place() {
 	if n, err := tensor.NumElems(p.shape); err != nil || n == 0 { // then nothing is known of the brackets
 		p.counted()
@@ -158,8 +158,8 @@ func (p *printed) place() {
 	}
 }
 
-// attributes reads ", dtype=f32, shape=[2,3])". The word for the shape is MAX's, size is torch's, which names only a
-// type that is not the default for such values.
+// attributes reads ", dtype=f32, shape=[2,3])". The word for the shape is MAX's, size is torch's,
+// which names only a type that is not the default for such values.
 func (p *printed) attributes() {
 	p.dtype = tensor.I64
 	switch {
@@ -255,8 +255,8 @@ func (p *printed) list(depth int) {
 	}
 }
 
-// value reads an element. Of which digits are missing nothing is known: MAX cuts numbers, and what is cut first is the
-// exponent, if there is one.
+// value reads an element. Of which digits are missing nothing is known: MAX cuts numbers, and what
+// is cut first is the exponent, if there is one.
 func (p *printed) value(word string, depth int) {
 	cut := len(word) >= maxNumber && strings.Trim(word, "+-.eE0123456789") == "" && (p.Relative || !strings.Contains(word, "."))
 	x := 0.0
@@ -320,8 +320,8 @@ func (p *printed) tensor() *tensor.Tensor {
 	return t
 }
 
-// bitsOf returns an element of a type as its lowest bits. What is more than 64 bits hold, as rounding has it, is the
-// most that they do.
+// bitsOf returns an element of a type as its lowest bits. What is more than 64 bits hold, as
+// rounding has it, is the most that they do.
 func bitsOf(x float64, d tensor.DType) uint64 {
 	const largest = 1<<63 - 1<<10 // float64 below 2^63
 	switch {
@@ -335,8 +335,8 @@ func bitsOf(x float64, d tensor.DType) uint64 {
 	return uint64(int64(min(x, largest)))
 }
 
-// word returns the next bracket, comma or equal sign, or what stands between them, of this line or of those that
-// follow; "" where something is wrong.
+// word returns the next bracket, comma or equal sign, or what stands between them, of this line or
+// of those that follow; "" where something is wrong.
 func (p *printed) word() string {
 	for p.err == nil {
 		p.rest = strings.TrimLeft(p.rest, " \t")

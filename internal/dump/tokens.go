@@ -24,8 +24,8 @@ func (i *Info) Tokens() (sequences [][]int) {
 	return [][]int{flat}
 }
 
-// checkTokenIDs requires ids of a form that Tokens reads, tokens in each sequence, and a mask of padding that is of
-// these sequences.
+// checkTokenIDs requires ids of a form that Tokens reads, tokens in each sequence, and a mask of
+// padding that is of these sequences.
 func (i *Info) checkTokenIDs() error {
 	var c checks
 	tokens, text := i.Tokens(), string(i.TokenIDs)
@@ -47,9 +47,9 @@ func (i *Info) checkTokenIDs() error {
 	return c.err
 }
 
-// AlongPadding reports whether a run is one padded forward pass that its run.json calls no path, of sequences that
-// a golden has as a whole, and makes it the path padding: which token each row is follows from the mask. A mask that
-// hides tokens of the golden is another input.
+// AlongPadding reports whether a run is one padded forward pass that its run.json calls no path, of
+// sequences that a golden has as a whole, and makes it the path padding: which token each row is
+// follows from the mask. A mask that hides tokens of the golden is another input.
 func (r *Run) AlongPadding(golden ...*Run) bool {
 	i := &r.Info
 	tokens := i.Unpadded()

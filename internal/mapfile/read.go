@@ -35,9 +35,9 @@ func tooLarge(name string, size, limit int64) error {
 	return fmt.Errorf("%s has %d bytes, at most %d are read: is it the right file?", name, size, limit)
 }
 
-// Reader opens a regular file of at most limit bytes. Errors: those of the system
-// ([fs.ErrNotExist] and others), [ErrNotRegular], and that it is too large, also of reading a file that grows
-// beyond the limit.
+// Reader opens a regular file of at most limit bytes. Errors: those of the system ([fs.ErrNotExist]
+// and others), [ErrNotRegular], and that it is too large, also of reading a file that grows beyond
+// the limit.
 func Reader(name string, limit int64) (io.ReadCloser, error) {
 	f, st, err := open(name)
 	if err != nil {

@@ -124,9 +124,9 @@ func (c *callPairing) named() {
 	}
 }
 
-// alike pairs all inputs that have the dtype and shape of the first one. Where the candidate has none
-// of an integer's dtype, integers of other widths are meant: engines have ids of 32 bits, too. Where one side has more,
-// equal names are paired, or else the lowest of both.
+// alike pairs all inputs that have the dtype and shape of the first one. Where the candidate has
+// none of an integer's dtype, integers of other widths are meant: engines have ids of 32 bits, too.
+// Where one side has more, equal names are paired, or else the lowest of both.
 func (c *callPairing) alike(first *port) {
 	golden := keep(c.openGolden, func(g *port) bool {
 		return g.byShape() && sameClass(g, first) && slices.Equal(g.shape, first.shape)
@@ -178,8 +178,8 @@ func (c *callPairing) alike(first *port) {
 	}
 }
 
-// shifted reports whether the candidate has an input of another kind before the lowest one of some, which shifts the
-// positions of these.
+// shifted reports whether the candidate has an input of another kind before the lowest one of some,
+// which shifts the positions of these.
 func (c *callPairing) shifted(lowest *port) bool {
 	return slices.ContainsFunc(c.openActual, func(a *port) bool {
 		n := label.Position(a.input())

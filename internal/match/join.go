@@ -242,8 +242,8 @@ func callsIn(nodes []*node, pass pass) []*call {
 	return each(nodes, func(n *node) *call { return n.at(pass) })
 }
 
-// splitActual pairs the several projections that the candidate has fused: it takes the columns of each golden part
-// from the one output, and all share the one input.
+// splitActual pairs the several projections that the candidate has fused: it takes the columns of
+// each golden part from the one output, and all share the one input.
 func (c *callPairing) splitActual(golden []*call, fused *call) {
 	if parts, whole := each(golden, (*call).main), fused.main(); parts != nil && whole != nil {
 		for i, view := range c.join.slices(parts, whole.shape) {
@@ -262,8 +262,8 @@ func (c *callPairing) splitActual(golden []*call, fused *call) {
 	c.computed(golden[0].ports[label.RoleInput], fused.ports[label.RoleComputed])
 }
 
-// joinActual pairs the one projection that the candidate has in several: it puts their outputs side by side. They take
-// one input, so that of the first stands for all.
+// joinActual pairs the one projection that the candidate has in several: it puts their outputs side
+// by side. They take one input, so that of the first stands for all.
 func (c *callPairing) joinActual(fused *call, actual []*call) {
 	if whole, parts := fused.main(), each(actual, (*call).main); whole != nil && parts != nil {
 		note := "candidate " + strings.Join(collect(actual, func(c *call) string { return c.layer }), ", ") + " side by side"
@@ -302,9 +302,9 @@ func (j *joined) axis() int {
 	return -1
 }
 
-// slices returns the views that cut a whole into parts, nil for each if their widths do not add up. A
-// part may have a batch axis in front that the whole has not, and the reverse, so axes are counted from
-// the end.
+// slices returns the views that cut a whole into parts, nil for each if their widths do not add up.
+// A part may have a batch axis in front that the whole has not, and the reverse, so axes are
+// counted from the end.
 func (j *joined) slices(parts []*port, whole []int) []layout.View {
 	views, none := make([]layout.View, len(parts)), make([]layout.View, len(parts))
 	axis, to := j.axis(), 0

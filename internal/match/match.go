@@ -38,11 +38,11 @@
 //
 // # Proposals
 //
-// By value: two outputs that hold the same numbers, up to the noise of their type, are the same tensor,
-// whatever they are called and in whichever order they were recorded. Values are compared by samples
-// ([maxSample] elements), found by random projections and confirmed element by element. Where
-// several layers hold one value (a projection, the dropout after it and the module around both),
-// their inputs, what lies inside them and their names tell which is which.
+// By value: two outputs that hold the same numbers, up to the noise of their type, are the same
+// tensor, whatever they are called and in whichever order they were recorded. Values are compared
+// by samples ([maxSample] elements), found by random projections and confirmed element by element.
+// Where several layers hold one value (a projection, the dropout after it and the module around
+// both), their inputs, what lies inside them and their names tell which is which.
 //
 // By pattern: what was found is generalised over numbers: h.0.attn = L0_attention and h.1.attn =
 // L1_attention are one pattern, which each pair of blocks votes for. A pattern that holds in one block
@@ -101,11 +101,11 @@ type Options struct {
 	// Generating says that the model generates text, so that its last layers may compute the last row
 	// only. Without it an lm_head, an output named logits or a second step tells.
 	Generating bool
-	// GoldenByName and ActualByName say that the order of that side is the order of the names, not that
-	// of execution.
+	// GoldenByName and ActualByName say that the order of that side is the order of the names, not
+	// that of execution.
 	GoldenByName, ActualByName bool
-	// Partial says that the runs hold a part of what others hold, in which rules and patterns to ignore
-	// were found: a rule that finds nothing is left out and listed as unused.
+	// Partial says that the runs hold a part of what others hold, in which rules and patterns to
+	// ignore were found: a rule that finds nothing is left out and listed as unused.
 	Partial bool
 }
 
@@ -279,9 +279,9 @@ type Gap struct {
 	Times          int      // how many blocks have the same gap
 }
 
-// findGaps lists the layers without partner and without known reason, between the joined layers around
-// them, and the joined layers that are executed in another order; of a fused one the first part counts.
-// Gaps that differ in block numbers only are reported once.
+// findGaps lists the layers without partner and without known reason, between the joined layers
+// around them, and the joined layers that are executed in another order; of a fused one the first
+// part counts. Gaps that differ in block numbers only are reported once.
 func (m *matcher) findGaps() {
 	partner := func(n *node) *node {
 		if n.join == nil || n != n.join.golden[0] {

@@ -277,8 +277,8 @@ func (c *callPairing) outputsByName(golden, actual []*port, mainG, mainA *port) 
 	}
 }
 
-// otherCaches takes out the caches that hold the same tokens in another form: DeepSeek's of all heads, and the latent one
-// that mlx-lm keeps.
+// otherCaches takes out the caches that hold the same tokens in another form: DeepSeek's of all
+// heads, and the latent one that mlx-lm keeps.
 func otherCaches(golden, actual []*port) (restG, restA []*port) {
 	for _, g := range golden {
 		a := named(actual, g.name)

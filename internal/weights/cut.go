@@ -115,8 +115,8 @@ func (c *comparison) cut() {
 	}
 }
 
-// apart pairs the parts of a family of weights that hold several of the other side. by says "fused" of those
-// that the candidate has in one, "split" of the reference's.
+// apart pairs the parts of a family of weights that hold several of the other side. by says "fused"
+// of those that the candidate has in one, "split" of the reference's.
 func (c *comparison) apart(members wholes, by string, also ...string) {
 	if len(members) == 0 {
 		return
@@ -252,8 +252,8 @@ func (c *comparison) unstack() {
 	}
 }
 
-// qkvRows are the rows that q, k and v may have in a weight that holds them: as many heads as a config says, or as many
-// each.
+// qkvRows are the rows that q, k and v may have in a weight that holds them: as many heads as a
+// config says, or as many each.
 func qkvRows(all int, configs ...checkpoint.Config) (out [][]int) {
 	for _, c := range append(slices.Clip(configs), checkpoint.Config{"num_heads": 1}) {
 		q, kv := c.Heads(), c.KVHeads()
@@ -265,8 +265,8 @@ func qkvRows(all int, configs ...checkpoint.Config) (out [][]int) {
 	return slices.CompactFunc(out, slices.Equal)
 }
 
-// regroup returns the steps between all of q, then k, then v, and the rows of each group of heads together, as
-// GPT-NeoX, BLOOM and Falcon have them.
+// regroup returns the steps between all of q, then k, then v, and the rows of each group of heads
+// together, as GPT-NeoX, BLOOM and Falcon have them.
 func regroup(parts []int, groups int) (into, back layout) {
 	var order []int
 	for g := range groups {

@@ -57,8 +57,8 @@ var (
 	epsilons = []float64{1e-5, 1e-3, 1e-6, 1e-4}
 )
 
-// mergeNorms finds the layers into which the candidate folded a normalisation by running statistics, of which it has
-// nothing left.
+// mergeNorms finds the layers into which the candidate folded a normalisation by running
+// statistics, of which it has nothing left.
 func (c *comparison) mergeNorms() {
 	for _, mean := range c.ref.left() {
 		layer, ok := strings.CutSuffix(mean.name, running[0])
@@ -121,8 +121,8 @@ func (c *comparison) mergeBias(of *pair, k *calc) {
 	}
 }
 
-// normalised is what a normalisation does to each row: by what it is multiplied, what is added, and the size of the
-// largest number that is.
+// normalised is what a normalisation does to each row: by what it is multiplied, what is added, and
+// the size of the largest number that is.
 func normalised(stats [][]float64, eps float64) (scale, shift []float64, size float64) {
 	for i, mean := range stats[0] {
 		s, add := stats[2][i]/math.Sqrt(stats[1][i]+eps), stats[3][i]

@@ -48,10 +48,10 @@ func ReadHashes(path string) ([]Hash, error) {
 	return list.Weights, nil
 }
 
-// CompareHashes judges weights whose numbers were not kept. One is equal, or equal after a cast, if the
-// reference's weight of this place has its hash in its type. It differs if it has that of zeros and the
-// reference's is not zero, or that of another weight of the reference. Anything else may be a step or a
-// fault, which a hash does not tell: it is ignored and says so.
+// CompareHashes judges weights whose numbers were not kept. One is equal, or equal after a cast, if
+// the reference's weight of this place has its hash in its type. It differs if it has that of zeros
+// and the reference's is not zero, or that of another weight of the reference. Anything else may be
+// a step or a fault, which a hash does not tell: it is ignored and says so.
 func CompareHashes(ctx context.Context, ref *Side, cand []Hash) ([]Result, error) {
 	// Codes of an engine's own packing say nothing without it.
 	cand = slices.DeleteFunc(slices.Clone(cand), func(h Hash) bool { return !h.DType.IsFloat() })

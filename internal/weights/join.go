@@ -48,8 +48,8 @@ func (c *comparison) join() error {
 	return nil
 }
 
-// isIdentity reports whether a model computes the same without a weight: a norm's of ones, or a bias of zeros. One
-// number alone says nothing.
+// isIdentity reports whether a model computes the same without a weight: a norm's of ones, or a
+// bias of zeros. One number alone says nothing.
 func (w *weight) isIdentity() bool {
 	neutral := 0.0
 	if w.isNorm() {
@@ -106,8 +106,8 @@ func (c *comparison) pair(ref, cand *weight, by ...string) {
 	c.pairs = append(c.pairs, &pair{ref: ref, cand: cand, by: slices.Concat(ref.by, cand.by, by)})
 }
 
-// unpadded is an embedding or a head without rows of zeros after the reference's, which no token has; nil where
-// it has none.
+// unpadded is an embedding or a head without rows of zeros after the reference's, which no token
+// has; nil where it has none.
 func unpadded(ref, cand *weight) *weight {
 	r, c := ref.t.Shape(), cand.t.Shape()
 	if ref.role != "embed" && ref.role != "lmhead" || len(r) == 0 || len(r) != len(c) || c[0] <= r[0] || !slices.Equal(r[1:], c[1:]) {
@@ -186,8 +186,8 @@ func (c *comparison) byNumber() {
 	}
 }
 
-// fits counts which weights of two families are alike, as far as it takes to tell; 0 if they have not the same
-// numbers, and weights of the same size for each.
+// fits counts which weights of two families are alike, as far as it takes to tell; 0 if they have
+// not the same numbers, and weights of the same size for each.
 func (c *comparison) fits(refs, cands map[string]*weight) (fit int) {
 	for number, r := range refs {
 		if w := cands[number]; w == nil || !sameSize(r.t, w.t) || len(refs) != len(cands) || len(refs) < 2 {

@@ -168,8 +168,8 @@ func (p *pair) bytes() int64 {
 // packed reports whether a side is quantised.
 func (p *pair) packed() bool { return p.packing() != "" }
 
-// nearer reports whether the step of a trial explains a weight better than another. Where most elements differ,
-// as those of a quantised weight, the size of the error tells, not their number.
+// nearer reports whether the step of a trial explains a weight better than another. Where most
+// elements differ, as those of a quantised weight, the size of the error tells, not their number.
 func nearer(f, than *figures, t *trial) bool {
 	isLess := f.RelL2 < better(t)*than.RelL2
 	if 2*min(f.Mismatches, than.Mismatches) >= f.seen.N {
@@ -193,8 +193,8 @@ func constantly(w *weight) bool {
 	return len(v) < 2 || !slices.ContainsFunc(v, func(x float64) bool { return x != v[0] })
 }
 
-// isBlank reports whether a weight is equal to any other that was lost, too: one without elements, of nothing
-// but NaN, or a matrix of zeros. A bias of zeros is usual.
+// isBlank reports whether a weight is equal to any other that was lost, too: one without elements,
+// of nothing but NaN, or a matrix of zeros. A bias of zeros is usual.
 func isBlank(w *weight) bool {
 	isMatrix := w.param != "bias" && len(squeezed(w.t.Shape())) > 1
 	return isMatrix && all(w.t, func(v float64) bool { return v == 0 }) || all(w.t, func(v float64) bool { return v != v })

@@ -37,8 +37,8 @@ const (
 	ulps = 2
 	// expUlps is that of an exponential or a logarithm: numpy's is off by 3.
 	expUlps = 4
-	// normUlps is that of a normalisation by running statistics, whose factor is a quotient and a root: 3 of
-	// torch's own folding.
+	// normUlps is that of a normalisation by running statistics, whose factor is a quotient and a
+	// root: 3 of torch's own folding.
 	normUlps = 6
 	// sameDirection is the sine of the angle between a weight and another one below which it is that
 	// one times a number, or that of the type's rounding. Clean, float32: 5e-7; bfloat16: 2e-3.
@@ -53,9 +53,9 @@ const (
 	sketch = 136
 	// mostSketched is the largest weight whose difference is looked at so. Not measured.
 	mostSketched = 1 << 26
-	// leastGap is how much larger the square of the last singular value of a low rank is than the next
-	// one's. An adapter of rank 16 and 1 % of the weight, merged in bfloat16: 14; of 0.3 %: 2, not told.
-	// Two weights that have nothing in common: 1.2.
+	// leastGap is how much larger the square of the last singular value of a low rank is than the
+	// next one's. An adapter of rank 16 and 1 % of the weight, merged in bfloat16: 14; of 0.3 %: 2,
+	// not told. Two weights that have nothing in common: 1.2.
 	leastGap = 9
 	// spreadLen is the length, in elements, of the parts that are counted by whether they have
 	// wrong ones. Not measured.

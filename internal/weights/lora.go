@@ -132,8 +132,8 @@ func (c *comparison) adapted(p *pair) bool {
 	return true
 }
 
-// matches reports whether the candidate is the reference plus by times s·B·A, rounded to its type: of each row as near
-// as the rounding of its largest element.
+// matches reports whether the candidate is the reference plus by times s·B·A, rounded to its type:
+// of each row as near as the rounding of its largest element.
 func (l *lowRank) matches(p *pair, by float64) bool {
 	eps := mergeUlps * math.Max(p.ref.t.DType().Epsilon(), p.cand.t.DType().Epsilon())
 	w, c := make([]float64, l.in), make([]float64, l.in)

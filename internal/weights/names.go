@@ -172,8 +172,8 @@ type shelf struct {
 	ends map[string][]*weight // by their names, and by all that these end with at a dot
 }
 
-// placed finds the places of all weights of a side. Which lists of layers there are the other side tells, too: it may
-// hold a part of the model.
+// placed finds the places of all weights of a side. Which lists of layers there are the other side
+// tells, too: it may hold a part of the model.
 func placed(s, other *Side) shelf {
 	isPost := func(t tensor.Named) bool { return strings.Contains(t.Name, "post_ffw_norm") }
 	isSandwich := slices.ContainsFunc(s.Tensors, isPost)

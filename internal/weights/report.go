@@ -84,8 +84,8 @@ func (w *Result) name() string {
 	return cmp.Or(w.Reference, w.Candidate)
 }
 
-// Wrong reports whether a weight is not the reference's. Without one, and without a pass, too little could be
-// compared.
+// Wrong reports whether a weight is not the reference's. Without one, and without a pass, too
+// little could be compared.
 func (r *Report) Wrong() bool {
 	return slices.ContainsFunc(r.Weights, func(w Result) bool { return !w.Good() })
 }

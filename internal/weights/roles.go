@@ -180,8 +180,8 @@ func turnedTogether(pairs []*pair) {
 	}
 }
 
-// scaledTogether looks at the head: √hidden belongs to the embedding, which a model multiplies by it, and is no
-// scale of logits where the embedding has none.
+// scaledTogether looks at the head: √hidden belongs to the embedding, which a model multiplies by
+// it, and is no scale of logits where the embedding has none.
 func scaledTogether(head, embed *pair) {
 	if head == nil || embed == nil {
 		return
@@ -192,8 +192,8 @@ func scaledTogether(head, embed *pair) {
 	}
 }
 
-// scoresTogether looks at the scale of q·k, to which q, k and norms of theirs add a factor each: it is 1/√d, or
-// that is in them, and the engine has none or another base of its exponentials.
+// scoresTogether looks at the scale of q·k, to which q, k and norms of theirs add a factor each: it
+// is 1/√d, or that is in them, and the engine has none or another base of its exponentials.
 func scoresTogether(factors ...*pair) {
 	all, width := 1.0, 1.0
 	var scaled []*pair

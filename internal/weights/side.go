@@ -26,9 +26,9 @@ type Side struct {
 	files   []interface{ Close() error }
 }
 
-// Open opens weights: a file of tensors, an index of .safetensors files, or the folder of a model. Those of a .gguf
-// file keep its names: which steps lie between them and Hugging Face's is what is judged. config is the
-// model's config.json; "" for the one beside the weights, if there is one.
+// Open opens weights: a file of tensors, an index of .safetensors files, or the folder of a model.
+// Those of a .gguf file keep its names: which steps lie between them and Hugging Face's is what is
+// judged. config is the model's config.json; "" for the one beside the weights, if there is one.
 func Open(path, config string) (*Side, error) {
 	at, err := checkpoint.Locate(path)
 	if err != nil {
@@ -117,8 +117,8 @@ func (s *Side) Close() error {
 type Evidence = func() (checkpoint.Weights, checkpoint.Config, error)
 
 // Loaded compares the weights that the engine of the first candidate loaded of which run.json names
-// them, with those that the engine of a golden loaded, or else with the checkpoint, which evidence opens;
-// nil for none. It is nil if the candidates name none.
+// them, with those that the engine of a golden loaded, or else with the checkpoint, which evidence
+// opens; nil for none. It is nil if the candidates name none.
 //
 // A weight that only one side has fails nothing here: engines leave out what they do not need and
 // add what they calculate, and the audit of a run knows what a model lacks.

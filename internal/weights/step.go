@@ -78,8 +78,8 @@ func turns(ref, cand *tensor.Tensor) []move {
 	})
 }
 
-// interleave exchanges the two axes that the rows of each head have, a by b: the halves of each head, as Hugging Face
-// has them, are pairs for llama.cpp, with row s·d/2+j as row 2j+s.
+// interleave exchanges the two axes that the rows of each head have, a by b: the halves of each
+// head, as Hugging Face has them, are pairs for llama.cpp, with row s·d/2+j as row 2j+s.
 func interleave(heads, a, b int) layout {
 	return func(t *tensor.Tensor) (*tensor.Tensor, error) {
 		x, err := t.Reshape(heads, a, b, t.Len()/max(heads*a*b, 1))

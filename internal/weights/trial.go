@@ -36,8 +36,8 @@ func (f *figures) sine() float64 {
 // scale is how many times the reference the candidate is, along it.
 func (f *figures) scale() float64 { return f.seen.Cosine() * f.seen.NormActual / f.seen.NormGolden }
 
-// rowScales returns the least and the largest number that the rows of a matrix are times the reference's, as Falcon-H1's
-// multipliers are folded in; false where one is another row.
+// rowScales returns the least and the largest number that the rows of a matrix are times the
+// reference's, as Falcon-H1's multipliers are folded in; false where one is another row.
 func (t *trial) rowScales(eps float64) (least, most float64, ok bool) {
 	shape := t.actual.Shape()
 	if len(shape) < 2 || t.actual.Len() > mostExplained || t.actual.Len() <= shape[0] {
@@ -76,8 +76,8 @@ type trial struct {
 	sampled, full  *figures // nil where it was not looked
 }
 
-// trialsOf are the steps by which a weight can be the candidate's, the fewest first, and those by some more
-// calculations of the weight as it lies.
+// trialsOf are the steps by which a weight can be the candidate's, the fewest first, and those by
+// some more calculations of the weight as it lies.
 func trialsOf(ref *weight, cand *tensor.Tensor, configs []checkpoint.Config, more ...*calc) (out []*trial) {
 	add := func(m move, c *calc, base *trial) {
 		if t := newTrial(ref.t, cand, m, c); t != nil {
@@ -166,8 +166,8 @@ func coarser(a, b tensor.DType) tensor.DType {
 	return b
 }
 
-// cast returns a tensor rounded to a type, to nearest. What would become infinite stays as it is: a weight
-// that overflows is damaged.
+// cast returns a tensor rounded to a type, to nearest. What would become infinite stays as it is: a
+// weight that overflows is damaged.
 func cast(t *tensor.Tensor, d tensor.DType) *tensor.Tensor {
 	round := rounding(d)
 	if round == nil || !t.DType().IsFloat() || t.DType() == d {
@@ -247,8 +247,8 @@ func (t *trial) all() *figures {
 	return t.full
 }
 
-// notFaint makes all elements of a calculated step mismatches if it moves less than what its rounding may: it is not
-// seen then, but where it makes all of them equal.
+// notFaint makes all elements of a calculated step mismatches if it moves less than what its
+// rounding may: it is not seen then, but where it makes all of them equal.
 func (t *trial) notFaint(f *figures, look func(*trial) *figures) *figures {
 	if t.base != nil && f.Mismatches == 0 && f.seen.NormDiff > 0 && f.seen.NormDiff*leastMove > look(t.base).seen.NormDiff {
 		f.Mismatches = f.N

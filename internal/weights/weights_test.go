@@ -174,15 +174,20 @@ func write(t *testing.T, named []tensor.Named, config string) string {
 
 func compare(t *testing.T, ref, cand string) *weights.Report {
 	t.Helper()
+	r, err := compareWith(t, ref, cand, weights.Options{})
+	require.NoError(t, err)
+	return r
+}
+
+func compareWith(t *testing.T, ref, cand string, opt weights.Options) (*weights.Report, error) {
+	t.Helper()
 	a, err := weights.Open(ref, "")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, a.Close()) }()
 	b, err := weights.Open(cand, "")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Close()) }()
-	r, err := weights.Compare(t.Context(), a, b, weights.Options{})
-	require.NoError(t, err)
-	return r
+	return weights.Compare(t.Context(), a, b, opt)
 }
 
 const (
@@ -302,6 +307,14 @@ func TestCompare(t *testing.T) {
 	ones := fill(1, final)
 	some, blank := []string{"some"}, []string{"blank"}
 	of := func(layer rune) string { return "model.layers." + string(layer) + ".mlp.down_proj.weight" }
+	attention := func(projections string) (names []string) { // of all layers
+		for _, p := range projections {
+			for i := range layers {
+				names = append(names, fmt.Sprintf("model.layers.%d.self_attn.%c_proj.weight", i, p))
+			}
+		}
+		return names
+	}
 	narrow := map[string][2]tensor.DType{ // by reason; float32 else
 		"one of 16 bits": {tensor.F32, tensor.BF16},
 		"norms that are off by a unit of rounding are no norm + 1": {tensor.BF16, tensor.BF16},
@@ -324,11 +337,9 @@ func TestCompare(t *testing.T) {
 			"as llama.cpp"},
 		{nil, func(m model) { m.each("q_proj", interleaved(4)); m.each("k_proj", interleaved(2)) }, nil, "interleaved in 4 heads", unknown},
 		{nil, func(m model) { m[query] = interleaved(4)(m[query]) }, []string{query}, "in this layer only", "one is a fault"},
-		{nil, func(m model) { m.each("q_proj", interleaved(4)) }, []string{"model.layers.0.self_attn.q_proj.weight", query, "model.layers.2.self_attn.q_proj.weight",
-			"model.layers.0.self_attn.k_proj.weight", "model.layers.1.self_attn.k_proj.weight", "model.layers.2.self_attn.k_proj.weight"},
-			"rows that belong together no longer meet", "q and not k"},
-		{nil, func(m model) { m.each("o_proj", transposed) }, []string{"model.layers.0.self_attn.o_proj.weight", "model.layers.1.self_attn.o_proj.weight",
-			"model.layers.2.self_attn.o_proj.weight"}, "transposed, and the other matrices of this module are not", "a square one alone"},
+		{nil, func(m model) { m.each("q_proj", interleaved(4)) }, attention("qk"), "rows that belong together no longer meet", "q and not k"},
+		{nil, func(m model) { m.each("o_proj", transposed) }, attention("o"),
+			"transposed, and the other matrices of this module are not", "a square one alone"},
 		{nil, func(m model) { m.each("self_attn", transposed) }, nil, "transposed", "a module that is stored by columns"},
 		{nil, func(m model) { m.each("embed", times(8)) }, nil, "scale √64", "of an embedding"},
 		{nil, func(m model) { m.each("lm_head", times(8)) }, []string{"lm_head.weight"}, "that is the scale of embeddings", "of the head alone"},
@@ -365,8 +376,7 @@ func TestCompare(t *testing.T) {
 		{nil, func(m model) { m.each("q_proj", times(math.Ln2)) }, nil, "scale ln 2", "and back"},
 		{nil, func(m model) { m.each("q_proj", times(math.Log2E/4)) }, nil, "scale 16^-1/2·log₂e", "with 1/√d"},
 		{nil, func(m model) { m.each("norm", plus(-1)) }, nil, "norm − 1", "back from Gemma's"},
-		{nil, func(m model) { m.each("q_proj", times(0.3)) }, []string{"model.layers.0.self_attn.q_proj.weight", query,
-			"model.layers.2.self_attn.q_proj.weight"}, "every element is 0.3 times the reference's", "a scale of no list"},
+		{nil, func(m model) { m.each("q_proj", times(0.3)) }, attention("q"), "every element is 0.3 times the reference's", "a scale of no list"},
 		{nil, func(m model) { // half of the rows by another number: multipliers that an engine folded in
 			for i := range m[gate1].v {
 				m[gate1].v[i] *= []float32{0.3, 1.7}[i/(inner*hidden/2)]
@@ -374,11 +384,9 @@ func TestCompare(t *testing.T) {
 		}, []string{gate1}, "each row is the reference's times a number, 0.3 to 1.7", ""},
 		{nil, func(m model) { m[query] = times(0.25)(m[query]) }, []string{query}, "scale 16^-1/2 in this layer only", ""},
 		{nil, func(m model) { m.each("q_proj", times(0.5)); m.each("k_proj", times(0.5)) }, nil, "scale 16^-1/4", "d^-1/4 in q and k"},
-		{nil, func(m model) { m.each("k_proj", times(0.5)) }, []string{"model.layers.0.self_attn.k_proj.weight",
-			"model.layers.1.self_attn.k_proj.weight", "model.layers.2.self_attn.k_proj.weight"}, "no engine makes up for that", "d^-1/4 in k alone"},
-		{nil, func(m model) { m.each("q_proj", times(0.25)); m.each("k_proj", times(0.25)) }, []string{"model.layers.0.self_attn.q_proj.weight", query,
-			"model.layers.2.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight", "model.layers.1.self_attn.k_proj.weight",
-			"model.layers.2.self_attn.k_proj.weight"}, "no engine makes up for that", "1/√d in q and again in k"},
+		{nil, func(m model) { m.each("k_proj", times(0.5)) }, attention("k"), "no engine makes up for that", "d^-1/4 in k alone"},
+		{nil, func(m model) { m.each("q_proj", times(0.25)); m.each("k_proj", times(0.25)) }, attention("qk"),
+			"no engine makes up for that", "1/√d in q and again in k"},
 		{nil, func(m model) {
 			for name, x := range m {
 				if strings.Contains(name, "lm_head") || strings.Contains(name, "embed") {
@@ -387,10 +395,8 @@ func TestCompare(t *testing.T) {
 			}
 		}, nil, "padded", "a vocabulary that is filled up with zeros"},
 		{nil, func(m model) {
-			m["lm_head.weight"] = matrix{append(slices.Clone(m["lm_head.weight"].v), make([]float32, hidden-1)...), hidden}
-			m["lm_head.weight"] =
-				matrix{append(m["lm_head.weight"].v, 1), hidden}
-		}, []string{"lm_head.weight"}, "shape", "or with something else"},
+			m[head] = matrix{append(append(m[head].v, make([]float32, hidden-1)...), 1), hidden}
+		}, []string{head}, "shape", "or with something else"},
 		{nil, func(m model) { delete(m, gate1) }, []string{gate1}, "", "missing"},
 		{nil, func(m model) { m["model.extra.weight"] = m[final] }, []string{"model.extra.weight"}, "", "unused"},
 		{nil, func(m model) { m["model.rotary_emb.inv_freq"] = m[final] }, nil, "", "engines calculate it"},
@@ -415,14 +421,11 @@ func TestCompare(t *testing.T) {
 			for i := range layers {
 				at := "model.layers." + string(rune('0'+i)) + "."
 				n := m[at+"input_layernorm.weight"]
-				m.each(at+"self_attn.", func(x matrix) matrix { return x })
 				for _, c := range "qkv" {
-					name := at + "self_attn." + string(c) + "_proj.weight"
-					x := mapped(func(v float32) float32 { return v })(m[name])
+					x := m[at+"self_attn."+string(c)+"_proj.weight"]
 					for k := range x.v {
 						x.v[k] *= n.v[k%hidden]
 					}
-					m[name] = x
 				}
 				m[at+"input_layernorm.weight"] = mapped(func(float32) float32 { return 1 })(n)
 			}
@@ -505,16 +508,11 @@ func testAdapter(t *testing.T, of string, size float64, config string) {
 	const rank, scale = 4, 2.0
 	rng := rand.New(rand.NewPCG(5, 6))
 	random := func(n int) []float32 {
-		v := make([]float32, n)
-		for i := range v {
-			v[i] = float32(size * rng.NormFloat64())
-		}
-		return v
+		return mapped(func(float32) float32 { return float32(size * rng.NormFloat64()) })(matrix{make([]float32, n), 0}).v
 	}
 	merged := llama()
 	rows := len(merged[of].v) / hidden
 	a, b := random(rank*hidden), random(rows*rank)
-	merged[of] = mapped(func(v float32) float32 { return v })(merged[of])
 	for i := range rows {
 		for k := range rank {
 			for j := range hidden {
@@ -543,11 +541,7 @@ func testAdapter(t *testing.T, of string, size float64, config string) {
 		{llama(), llama(), adapter, false, "without the adapter: 2·B·A of rank 4", "forgotten"},
 		{merged, llama(), nil, false, "rank 4", "no adapter is at hand: its rank tells"},
 	} {
-		ref, err := weights.Open(r.ref.write(t, tensor.F32), "")
-		require.NoError(t, err)
-		cand, err := weights.Open(r.cand.write(t, tensor.F32), "")
-		require.NoError(t, err)
-		got, err := weights.Compare(t.Context(), ref, cand, weights.Options{Adapter: r.adapter})
+		got, err := compareWith(t, r.ref.write(t, tensor.F32), r.cand.write(t, tensor.F32), weights.Options{Adapter: r.adapter})
 		require.NoError(t, err)
 		assert.Equal(t, r.pass, got.Pass, r.reason)
 		i := slices.IndexFunc(got.Weights, func(w weights.Result) bool { return w.Reference == of })
@@ -555,8 +549,6 @@ func testAdapter(t *testing.T, of string, size float64, config string) {
 		if !r.pass {
 			assert.Equal(t, "weights/lora", got.Weights[i].Cause, r.reason)
 		}
-		require.NoError(t, ref.Close())
-		require.NoError(t, cand.Close())
 	}
 	_, err = weights.OpenAdapter(from)
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -587,13 +579,7 @@ func TestDequantised(t *testing.T) {
 func TestErrors(t *testing.T) {
 	_, err := weights.Open("none.safetensors", "")
 	require.ErrorIs(t, err, os.ErrNotExist)
-	a, err := weights.Open(llama().write(t, tensor.F32), "")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, a.Close()) }()
-	b, err := weights.Open(model{"x": {[]float32{1, 2}, 0}}.write(t, tensor.F32), "")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, b.Close()) }()
-	_, err = weights.Compare(t.Context(), a, b, weights.Options{})
+	_, err = compareWith(t, llama().write(t, tensor.F32), model{"x": {[]float32{1, 2}, 0}}.write(t, tensor.F32), weights.Options{})
 	require.ErrorContains(t, err, "no weight of")
 }
 
@@ -660,13 +646,7 @@ func TestRules(t *testing.T) {
 		other[strings.ReplaceAll(name, "gate_proj", "a")] = x
 	}
 	got := func(rules ...match.Rule) (*weights.Report, error) {
-		a, err := weights.Open(llama().write(t, tensor.F32), "")
-		require.NoError(t, err)
-		defer func() { require.NoError(t, a.Close()) }()
-		b, err := weights.Open(other.write(t, tensor.F32), "")
-		require.NoError(t, err)
-		defer func() { require.NoError(t, b.Close()) }()
-		return weights.Compare(t.Context(), a, b, weights.Options{Rules: rules})
+		return compareWith(t, llama().write(t, tensor.F32), other.write(t, tensor.F32), weights.Options{Rules: rules})
 	}
 	r, err := got(match.Rule{Golden: []string{"mlp.gate_proj"}, Candidate: []string{"mlp.a"}})
 	require.ErrorContains(t, err, "joins no weights", "%v: without a wildcard it is one layer", r)

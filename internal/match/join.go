@@ -247,7 +247,8 @@ func callsIn(nodes []*node, pass pass) []*call {
 func (c *callPairing) splitActual(golden []*call, fused *call) {
 	if parts, whole := each(golden, (*call).main), fused.main(); parts != nil && whole != nil {
 		for i, view := range c.join.slices(parts, whole.shape) {
-			c.viewed(parts[i], []*port{whole}, view, fmt.Sprintf("part %d of %d of candidate %s", i+1, len(parts), fused.layer))
+			note := fmt.Sprintf("part %d of %d of candidate %s", i+1, len(parts), fused.layer)
+			c.viewed(parts[i], []*port{whole}, view, note)
 		}
 	}
 	at, of := len(c.Pairs), c

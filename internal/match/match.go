@@ -295,15 +295,9 @@ func (m *matcher) findGaps() {
 	alike := map[string]int{} // what a gap looks like in any block → its index
 	for _, s := range stretches(m.golden.inOrder(), m.actual.inOrder(), partner) {
 		m.Moved = append(m.Moved, labels(keep(s.golden, func(n *node) bool { return partner(n) != nil }))...)
-		g := Gap{Golden: lone(s.golden), Actual: lone(s.actual), Times: 1}
+		g := Gap{After: s.after, Before: s.before, Golden: lone(s.golden), Actual: lone(s.actual), Times: 1}
 		if len(g.Golden)+len(g.Actual) == 0 {
 			continue
-		}
-		if s.after != nil {
-			g.After = s.after.label
-		}
-		if s.before != nil {
-			g.Before = s.before.label
 		}
 		lines := slices.Concat([]string{g.After, g.Before}, g.Golden, []string{""}, g.Actual)
 		look := strings.Join(collect(lines, label.Stars), "\n")

@@ -160,9 +160,8 @@ func (p *search) apply(f finding) {
 		if numbers == nil {
 			continue
 		}
-		j := &joined{}
-		j.golden = p.golden.filled(f.golden, numbers[1:], shift{})
-		j.actual = p.actual.filled(f.actual, numbers[1:], f.shift)
+		j := &joined{golden: p.golden.filled(f.golden, numbers[1:], shift{}),
+			actual: p.actual.filled(f.actual, numbers[1:], f.shift)}
 		if slices.ContainsFunc(j.nodes(), func(n *node) bool { return n == nil || !n.free() || n.out == nil }) {
 			continue
 		}

@@ -200,7 +200,7 @@ func table(n, m int) [][]float64 {
 
 // stretch is what lies between two pairs on both sides.
 type stretch struct {
-	after, before  *node // the golden layers of the pairs; nil at the beginning and the end
+	after, before  string // the golden labels of the pairs; "" at the beginning and the end
 	golden, actual []*node
 }
 
@@ -225,13 +225,12 @@ func stretches(golden, actual []*node, partner func(golden *node) *node) (out []
 	for i := tails[len(tails)-1]; i >= 0; i = before[i] {
 		cuts = append(cuts, i)
 	}
-	var after *node
-	i, j := 0, 0
+	after, i, j := "", 0, 0
 	for _, cut := range slices.Backward(cuts) {
-		out = append(out, stretch{after, golden[cut], golden[i:cut], actual[j:other[cut]]})
-		after, i, j = golden[cut], cut+1, other[cut]+1
+		out = append(out, stretch{after, golden[cut].label, golden[i:cut], actual[j:other[cut]]})
+		after, i, j = golden[cut].label, cut+1, other[cut]+1
 	}
-	return append(out, stretch{after, nil, golden[i:], actual[j:]})
+	return append(out, stretch{after, "", golden[i:], actual[j:]})
 }
 
 // likeness says how well two layers that may be one go together, by what they are given, by what is

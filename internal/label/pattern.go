@@ -169,12 +169,11 @@ func expand(tokens []token) ([][]token, error) {
 // translate returns the regular expression of a pattern without groups, and its specificity.
 func translate(tokens []token) (expr string, specificity int, err error) {
 	separator := ""
-	for left := tokens; left != nil; {
-		var s []token // a segment
-		if dot := slices.IndexFunc(left, func(t token) bool { return t.text == "." }); dot >= 0 {
-			s, left = left[:dot], left[dot+1:]
-		} else {
-			s, left = left, nil
+	for more := true; more; {
+		s := tokens // a segment
+		dot := slices.IndexFunc(tokens, func(t token) bool { return t.text == "." })
+		if more = dot >= 0; more {
+			s, tokens = tokens[:dot], tokens[dot+1:]
 		}
 		switch {
 		case len(s) == 0:
@@ -190,7 +189,7 @@ func translate(tokens []token) (expr string, specificity int, err error) {
 		// Zero or more segments, each with the dot that separates it from the preceding ones.
 		case separator != "":
 			expr += `(?:\.[^.]+)*`
-		case left == nil:
+		case !more:
 			expr += `[^.]+(?:\.[^.]+)*`
 		default:
 			expr += `(?:[^.]+\.)*`

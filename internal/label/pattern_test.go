@@ -155,6 +155,7 @@ func TestCompileErrors(t *testing.T) {
 		{".a", "empty segment", "leading dot"},
 		{"a.", "empty segment", "trailing dot"},
 		{"a.{,b}", "empty segment", "a group that can be empty"},
+		{"{,b}", "empty segment", "and is all of the pattern"},
 		{"a**", "** stands for whole segments", "half a segment"},
 		{"***", "** stands for whole segments", "three stars"},
 		{strings.Repeat("a", 401), "at most 400", "length"},

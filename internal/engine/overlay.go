@@ -68,7 +68,7 @@ func OverlayFolder(dir string) (string, error) {
 		return "", wrap(err)
 	}
 	for at := range upwards(dir) {
-		if mapfile.IsFile(filepath.Join(at, "go.mod")) {
+		if isFile(filepath.Join(at, "go.mod")) {
 			dir = at
 			break
 		}
@@ -151,7 +151,7 @@ func walk(root string, do func(rel, path string) (string, error)) (map[string]st
 			return err
 		case d.IsDir() && d.Name() == "__pycache__":
 			return fs.SkipDir
-		case d.IsDir() || !mapfile.IsFile(path):
+		case d.IsDir() || !isFile(path):
 			return nil
 		}
 		rel, err := filepath.Rel(root, path)

@@ -44,12 +44,12 @@ func Interpreter(getenv func(string) string, dir string) (string, error) {
 		return "", fmt.Errorf("engine: %w", err)
 	}
 	for at := range upwards(dir) {
-		if python := filepath.Join(at, ".venv", inVenv); mapfile.IsFile(filepath.Join(at, "go.mod")) && mapfile.IsFile(python) {
+		if python := filepath.Join(at, ".venv", inVenv); isFile(filepath.Join(at, "go.mod")) && isFile(python) {
 			return python, nil
 		}
 	}
 	for _, venv := range []string{getenv("VIRTUAL_ENV"), ownVenv()} {
-		if python := filepath.Join(venv, inVenv); venv != "" && mapfile.IsFile(python) {
+		if python := filepath.Join(venv, inVenv); venv != "" && isFile(python) {
 			return python, nil
 		}
 	}
@@ -70,7 +70,7 @@ func ownVenv() string {
 		return ""
 	}
 	venv := filepath.Dir(filepath.Dir(self))
-	if !mapfile.IsFile(filepath.Join(venv, "pyvenv.cfg")) {
+	if !isFile(filepath.Join(venv, "pyvenv.cfg")) {
 		return ""
 	}
 	return venv
@@ -85,7 +85,7 @@ func upwards(dir string) iter.Seq[string] {
 	}
 }
 
-func mapfile.IsFile(path string) bool {
+func isFile(path string) bool {
 	st, err := os.Stat(path) // follows links: some installers link into their cache
 	return err == nil && st.Mode().IsRegular()
 }
@@ -97,7 +97,7 @@ func Program(getenv func(string) string, dir, name string) string {
 		return name
 	}
 	if python, err := Interpreter(getenv, dir); err == nil {
-		if beside := filepath.Join(filepath.Dir(python), name); mapfile.IsFile(beside) {
+		if beside := filepath.Join(filepath.Dir(python), name); isFile(beside) {
 			return beside
 		}
 	}

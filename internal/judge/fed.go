@@ -10,7 +10,7 @@ import (
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/onepass"
+	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/tensor"
@@ -31,7 +31,7 @@ func (r *replayed) fed(t int, site *piece.Site) (*edit.Fed, []bool) {
 		}
 	}
 	run, pass := grid.Cells[first].Run, laid.Pass[first]
-	item := run.Items[slices.IndexFunc(run.Items, func(i onepass.Item) bool { return i.Pass == pass })]
+	item := run.Items[slices.IndexFunc(run.Items, func(i path.Item) bool { return i.Pass == pass })]
 	fed := &edit.Fed{Lines: grid.Lines, Rows: grid.Rows, Line: first / grid.Rows, From: item.From, To: item.To}
 	_, length := laid.RowAxis()
 	rows := make([]bool, grid.Lines*length)
@@ -57,13 +57,13 @@ type sharing struct {
 	r    *replayed
 	site *piece.Site
 	fed  *edit.Fed
-	run  *onepass.Run
+	run  *path.Run
 	pass int
 }
 
 // others are the other runs: those of a sequence that is in the cache at the same time, and those that ended before.
 func (s *sharing) others(ctx context.Context) {
-	latest := map[int]*onepass.Run{} // by sequence
+	latest := map[int]*path.Run{} // by sequence
 	for _, run := range s.r.laid.in.Runs {
 		if run != s.run && run.Items[0].Pass <= s.pass {
 			latest[run.Sequence] = run
@@ -106,7 +106,7 @@ func (s *sharing) others(ctx context.Context) {
 }
 
 // padding are the rows of padding that stand beside those of the sequence.
-func (s *sharing) padding(ctx context.Context, item onepass.Item) {
+func (s *sharing) padding(ctx context.Context, item path.Item) {
 	pass := s.r.laid.in.Passes[item.Pass]
 	o := edit.Other{ID: "mask/padding", Text: "padding"}
 	rows := map[int]*tensor.Tensor{}
@@ -138,7 +138,7 @@ func (s *sharing) padding(ctx context.Context, item onepass.Item) {
 }
 
 // inPlace puts rows in those of the first positions; n is set to how many they are.
-func (s *sharing) inPlace(laid *onepass.Laid, rows *tensor.Tensor, axis int, n *int) *tensor.Tensor {
+func (s *sharing) inPlace(laid *path.Laid, rows *tensor.Tensor, axis int, n *int) *tensor.Tensor {
 	shape := laid.Tensor.Shape()
 	outer, inner := int(elements(shape[:axis]))/s.fed.Lines, int(elements(shape[axis+1:]))
 	if outer*inner == 0 || rows.Len()%(outer*inner) != 0 {

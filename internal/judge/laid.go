@@ -10,7 +10,6 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/mask"
-	"github.com/goparity/goparity/internal/onepass"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
@@ -20,9 +19,9 @@ import (
 
 // laidOut are runs of a candidate along an execution path, on a forward pass of the reference.
 type laidOut struct {
-	*onepass.Layout
-	in    *onepass.Input
-	asked []onepass.Port
+	*path.Layout
+	in    *path.Recorded
+	asked []path.Port
 	at    map[int]int // by port of the program: that of the layout
 	of    []int       // by port of the layout: that of the program
 	sheet *path.Sheet // of the golden, whose pass it is
@@ -32,7 +31,7 @@ type laidOut struct {
 // layAlong lays the runs of a case out as the forward passes of each program.
 func (c *Comparison) layAlong(k *Case) (all []*replayed) {
 	a := k.Along
-	in := onepass.New(a.Tokens, a.Passes, func(pass int, layer, port string) *tensor.Tensor {
+	in := path.NewRecorded(a.Tokens, a.Passes, func(pass int, layer, port string) *tensor.Tensor {
 		return c.recorded(k, k.key(a.Passes[pass].Step, layer, port))
 	})
 	for _, sheet := range a.sheets() {
@@ -45,7 +44,7 @@ func (c *Comparison) layAlong(k *Case) (all []*replayed) {
 			for turn, runs := range a.turns(in, sheet, pass) {
 				r := c.newReplayed(k, p)
 				r.laid = &laidOut{in: in, at: map[int]int{}, sheet: sheet, turn: turn}
-				r.lay(origins, pass.Step, onepass.NewGrid(pass, runs))
+				r.lay(origins, pass.Step, path.NewGrid(pass, runs))
 				all = append(all, r)
 			}
 		}
@@ -66,7 +65,7 @@ func (a *Along) sheets() (list []*path.Sheet) {
 // turns lists which runs of the candidate lie on a forward pass of the reference, by its items: the
 // first runs of each sequence, then the second ones, and so on. It is empty for a pass that goes on
 // where another one ended.
-func (a *Along) turns(in *onepass.Input, sheet *path.Sheet, pass *path.Pass) (turns [][]*onepass.Run) {
+func (a *Along) turns(in *path.Recorded, sheet *path.Sheet, pass *path.Pass) (turns [][]*path.Run) {
 	for j, item := range pass.Items {
 		if item.From > 0 {
 			return nil
@@ -77,7 +76,7 @@ func (a *Along) turns(in *onepass.Input, sheet *path.Sheet, pass *path.Pass) (tu
 				continue
 			}
 			if n == len(turns) {
-				turns = append(turns, make([]*onepass.Run, len(pass.Items)))
+				turns = append(turns, make([]*path.Run, len(pass.Items)))
 			}
 			turns[n][j] = r
 			n++
@@ -105,12 +104,12 @@ func (c *Comparison) recorded(k *Case, at localise.Key) *tensor.Tensor {
 }
 
 // lay lays the runs on a grid out as the program's pass of a step.
-func (r *replayed) lay(origins []lineage, step string, grid *onepass.Grid) {
+func (r *replayed) lay(origins []lineage, step string, grid *path.Grid) {
 	k, laid := r.k, r.laid
 	for i, at := range r.Ports {
 		if at.Step == step {
 			laid.at[i], laid.of = len(laid.asked), append(laid.of, i)
-			laid.asked = append(laid.asked, onepass.Port{Layer: at.Layer, Name: at.Name, Shape: r.Values[at.Value].Shape,
+			laid.asked = append(laid.asked, path.Port{Layer: at.Layer, Name: at.Name, Shape: r.Values[at.Value].Shape,
 				Fed: origins[at.Value].fed, Sorted: origins[at.Value].sorted})
 		}
 	}
@@ -133,13 +132,13 @@ func (r *replayed) lay(origins []lineage, step string, grid *onepass.Grid) {
 
 // feeds reports whether a forward pass feeds a run of the grid.
 func (l *laidOut) feeds(pass int) bool {
-	return slices.ContainsFunc(l.Grid.Cells, func(c onepass.Cell) bool {
-		return c.Run != nil && slices.ContainsFunc(c.Run.Items, func(i onepass.Item) bool { return i.Pass == pass })
+	return slices.ContainsFunc(l.Grid.Cells, func(c path.Cell) bool {
+		return c.Run != nil && slices.ContainsFunc(c.Run.Items, func(i path.Item) bool { return i.Pass == pass })
 	})
 }
 
 // record sets what the candidate has for a port, as replay takes it.
-func (l *laidOut) record(r *piece.Record, laid *onepass.Laid, ports []*Port) {
+func (l *laidOut) record(r *piece.Record, laid *path.Laid, ports []*Port) {
 	r.Misfit = slices.ContainsFunc(ports, (*Port).misfit)
 	if r.Misfit {
 		return
@@ -194,7 +193,7 @@ func asOne(ports []*Port) (g piece.Golden) {
 
 // completed puts what the candidate has of a port into a replayed one. Keys that a forward pass did not
 // have are denied there, or have no weight.
-func completed(have *replay.Array, laid *onepass.Laid) func(*replay.Array) (*replay.Array, error) {
+func completed(have *replay.Array, laid *path.Laid) func(*replay.Array) (*replay.Array, error) {
 	return func(made *replay.Array) (*replay.Array, error) {
 		x, own, cells := made.Floats(), have.Floats(), laid.Cells()
 		if len(x) != len(own) {
@@ -320,7 +319,7 @@ func (c *Comparison) shifted(target *Port) *diagnose.Cause {
 			continue
 		}
 		laid, pass := r.laid.Ports[r.laid.at[t]], r.k.Along.Index(target.Step)
-		at := map[*onepass.Run][]int{} // cells of the pass, by run
+		at := map[*path.Run][]int{} // cells of the pass, by run
 		least := math.MaxInt
 		for i, cell := range r.laid.Grid.Cells {
 			if laid.Pass[i] == pass && cell.Run != nil {
@@ -352,7 +351,7 @@ func countsOn(x []float64) bool {
 }
 
 // shift says what the positions of the rows of a forward pass are; "" where they are right, or no such thing.
-func (l *laidOut) shift(laid *onepass.Laid, cells []int, begin int) string {
+func (l *laidOut) shift(laid *path.Laid, cells []int, begin int) string {
 	is := func(i int) int { return int(laid.Tensor.At(i)) }
 	off := func(i int) int { return is(i) - l.Grid.Cells[i].Position - begin }
 	by := off(cells[0])

@@ -75,8 +75,8 @@ func (p *Pass) count() error {
 	return nil
 }
 
-// Offset is the first row of an item.
-func (p *Pass) Offset(item int) (at int) {
+// offset is the first row of an item.
+func (p *Pass) offset(item int) (at int) {
 	for _, i := range p.Items[:item] {
 		at += i.To - i.From
 	}
@@ -97,15 +97,15 @@ func (p *Pass) Size() (sequences, tokens int) {
 	return len(lengths), lengths[0]
 }
 
-// Padded reports whether some rows of the pass are padding.
-func (p *Pass) Padded() bool { return p.grid != nil }
+// padded reports whether some rows of the pass are padding.
+func (p *Pass) padded() bool { return p.grid != nil }
 
 // Place is where the i-th token of an item lies in tensors of [Pass.Size].
 func (p *Pass) Place(item, i int) (line, row int) {
 	if p.grid == nil {
 		return item, i
 	}
-	at, width := p.cells[p.Offset(item)+i], len(p.grid[0])
+	at, width := p.cells[p.offset(item)+i], len(p.grid[0])
 	return at / width, at % width
 }
 

@@ -1,8 +1,19 @@
-// Package onepass lays the forward passes of a run out as the reference's one pass over whole
-// sequences: decode, chunks, batches (ragged, or padded on either side), prefix hits, repeated runs.
-// So the program of one pass, and one golden, judge every execution path.
+package path
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/vec"
+	"github.com/goparity/goparity/tensor"
+)
+
+// Recorded is what a candidate ran and recorded. It is laid out as the reference's one pass over whole
+// sequences: decode, chunks, batches (ragged, or padded on either side), prefix hits, repeated runs. So the
+// program of one pass, and one golden, judge every execution path.
 //
-// [New] says which run of which sequence each row belongs to. [Input.Lay] gives the ports of a
+// [NewRecorded] says which run of which sequence each row belongs to. [Recorded.Lay] gives the ports of a
 // pass in the reference's shapes, and which of their rows and keys the candidate has. Nothing is
 // made up: rows that no forward pass has are left at zero and marked, for whoever can calculate them.
 //
@@ -10,22 +21,9 @@
 // the one where the reference has as many elements as its pass has rows, and each of the candidate's
 // passes as many as its own; the key axis is the last one where each has its keys so far. A port with
 // neither is a state, which is that of the reference only where both end, or a constant.
-package onepass
-
-import (
-	"fmt"
-	"slices"
-
-	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/path"
-	"github.com/goparity/goparity/internal/vec"
-	"github.com/goparity/goparity/tensor"
-)
-
-// Input is what a candidate ran and recorded.
-type Input struct {
-	Tokens [][]int      // of each sequence
-	Passes []*path.Pass // in order
+type Recorded struct {
+	Tokens [][]int // of each sequence
+	Passes []*Pass // in order
 	Record Record
 
 	Runs  []*Run   // of all sequences, in the order in which they began
@@ -54,9 +52,9 @@ type Item struct {
 // End is the number of tokens that the cache holds after the run.
 func (r *Run) End() int { return r.Items[len(r.Items)-1].To }
 
-// New splits the forward passes into runs. A sequence begins anew where an item is fresh, or goes back.
-func New(tokens [][]int, passes []*path.Pass, record Record) *Input {
-	in := &Input{Tokens: tokens, Passes: passes, Record: record, at: map[[2]int][]Item{}}
+// NewRecorded splits the forward passes into runs. A sequence begins anew where an item is fresh, or goes back.
+func NewRecorded(tokens [][]int, passes []*Pass, record Record) *Recorded {
+	in := &Recorded{Tokens: tokens, Passes: passes, Record: record, at: map[[2]int][]Item{}}
 	current := map[int]*Run{}
 	for k, pass := range passes {
 		for j, item := range pass.Items {
@@ -78,7 +76,7 @@ func New(tokens [][]int, passes []*path.Pass, record Record) *Input {
 }
 
 // begin begins a run, with the rows of the last one that had the tokens which its prefix cache held.
-func (in *Input) begin(item dump.PassItem) *Run {
+func (in *Recorded) begin(item dump.PassItem) *Run {
 	r := &Run{Sequence: item.Sequence, Cached: item.CachedTokens}
 	if n := r.Cached; n > 0 {
 		for _, other := range in.Runs {
@@ -110,10 +108,10 @@ func (r *Run) sources(cache bool) (borrowed, own []Item) {
 
 // columns returns the position of each key that a row of an item may look at, −1 for padding; nil where
 // so many keys are not known, or where two ways to lay padding out tell other positions.
-func (in *Input) columns(pass, index, width int) []int {
+func (in *Recorded) columns(pass, index, width int) []int {
 	items := in.at[[2]int{pass, index}]
 	last := items[len(items)-1]
-	if !slices.ContainsFunc(items, func(i Item) bool { return in.Passes[i.Pass].Padded() }) {
+	if !slices.ContainsFunc(items, func(i Item) bool { return in.Passes[i.Pass].padded() }) {
 		if width > last.To { // a window holds the last keys
 			return nil
 		}
@@ -137,7 +135,7 @@ func (in *Input) columns(pass, index, width int) []int {
 
 // packed are the keys where the cache drops those of padding, and pads again to the longest of
 // the batch, on the side where the run has its padding.
-func (in *Input) packed(items []Item) []int {
+func (in *Recorded) packed(items []Item) []int {
 	last := items[len(items)-1]
 	longest := 0
 	for _, i := range in.Passes[last.Pass].Items {
@@ -151,7 +149,7 @@ func (in *Input) packed(items []Item) []int {
 }
 
 // line is the position of each row of an item in its padded line, −1 for padding.
-func (in *Input) line(i Item) []int {
+func (in *Recorded) line(i Item) []int {
 	pass := in.Passes[i.Pass]
 	_, width := pass.Size()
 	if width == 0 {

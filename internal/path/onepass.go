@@ -1,4 +1,4 @@
-package onepass
+package path
 
 import (
 	"bytes"
@@ -93,11 +93,11 @@ type Change struct {
 }
 
 // Lay lays the ports of a pass of the reference out, whose rows are those of the grid.
-func (in *Input) Lay(ports []Port, grid *Grid) *Layout {
+func (in *Recorded) Lay(ports []Port, grid *Grid) *Layout {
 	out := &Layout{Grid: grid, Ports: make([]*Laid, len(ports)), Notes: slices.Clone(in.Notes)}
 	seen := make([]bool, len(in.Passes)) // by forward pass: it recorded something
 	for i, p := range ports {
-		w := &writer{Input: in, grid: grid, out: out, port: i, laid: &Laid{Port: p, grid: grid}}
+		w := &writer{Recorded: in, grid: grid, out: out, port: i, laid: &Laid{Port: p, grid: grid}}
 		switch {
 		case !w.read(seen):
 		case w.lay():
@@ -121,7 +121,7 @@ func (in *Input) Lay(ports []Port, grid *Grid) *Layout {
 
 // writer writes what the candidate has of a port.
 type writer struct {
-	*Input
+	*Recorded
 	grid    *Grid
 	out     *Layout
 	port    int

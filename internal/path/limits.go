@@ -1,4 +1,4 @@
-package onepass
+package path
 
 // The kernels of convolutions over tokens are short: Mamba's have 4 elements, so 3 rows after those of
 // the tokens. An axis that is longer by more is no axis of rows.

@@ -1,4 +1,4 @@
-package onepass_test
+package path_test
 
 import (
 	"encoding/json"
@@ -12,14 +12,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/onepass"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/tensor"
 )
-
-func item(sequence, from, to int) dump.PassItem {
-	return dump.PassItem{Sequence: sequence, From: from, To: to}
-}
 
 func fresh(sequence, from, to int) dump.PassItem {
 	return dump.PassItem{Sequence: sequence, From: from, To: to, Fresh: true}
@@ -81,7 +76,7 @@ func zeros(shape ...int) array {
 
 func (a array) tensor() *tensor.Tensor { return must(tensor.Of(a.values, a.shape...)) }
 
-func of(x *tensor.Tensor) array { return array{x.Shape(), values(x)} }
+func of(x *tensor.Tensor) array { return array{x.Shape(), numbers(x)} }
 
 func must(x *tensor.Tensor, err error) *tensor.Tensor {
 	if err != nil {
@@ -105,18 +100,18 @@ func join(axis int, parts ...array) array {
 func (a array) as(shape ...int) array { return array{shape, a.values} }
 
 // input is of a run: its tokens, forward passes and masks, and what each pass recorded.
-func input(t *testing.T, tokens [][]int, items [][]dump.PassItem, masks map[int][][]int, parts ...array) *onepass.Input {
-	return onepass.New(tokens, passes(t, tokens, items, masks), recorded(parts...))
+func input(t *testing.T, tokens [][]int, items [][]dump.PassItem, masks map[int][][]int, parts ...array) *path.Recorded {
+	return path.NewRecorded(tokens, passes(t, tokens, items, masks), recorded(parts...))
 }
 
 // laid lays one port out on the reference's pass over run, and returns it with the layout.
-func laid(t *testing.T, in *onepass.Input, run int, p onepass.Port, n int) (*onepass.Laid, *onepass.Layout) {
+func laid(t *testing.T, in *path.Recorded, run int, p path.Port, n int) (*path.Laid, *path.Layout) {
 	p.Layer, p.Name = "a", "output"
-	l := in.Lay([]onepass.Port{p}, onepass.NewGrid(one(t, n), []*onepass.Run{in.Runs[run]}))
+	l := in.Lay([]path.Port{p}, path.NewGrid(one(t, n), []*path.Run{in.Runs[run]}))
 	return l.Ports[0], l
 }
 
-func recorded(parts ...array) onepass.Record {
+func recorded(parts ...array) path.Record {
 	var list []*tensor.Tensor
 	for _, p := range parts {
 		if p.shape == nil {
@@ -128,7 +123,7 @@ func recorded(parts ...array) onepass.Record {
 	return func(pass int, _, _ string) *tensor.Tensor { return list[pass] }
 }
 
-func values(x *tensor.Tensor) []float32 {
+func numbers(x *tensor.Tensor) []float32 {
 	out := make([]float32, x.Len())
 	x.Float32s(out, 0)
 	return out
@@ -170,13 +165,13 @@ func TestForms(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in := input(t, [][]int{ids(n)}, decode, nil, tt.parts...)
-			got, l := laid(t, in, 0, onepass.Port{Shape: tt.shape, Fed: true}, n)
+			got, l := laid(t, in, 0, path.Port{Shape: tt.shape, Fed: true}, n)
 			require.NotNil(t, got, "%v %v", l.Unlaid, tt.reason)
 			assert.Equal(t, slices.Repeat([]bool{true}, n), got.Have, tt.reason)
 			assert.Equal(t, got.Have, got.Own)
 			assert.Equal(t, []int{0, 0, 0, 0, 0, 1, 2}, got.Pass)
 			assert.Empty(t, l.Notes)
-			for i, v := range values(got.Tensor) {
+			for i, v := range numbers(got.Tensor) {
 				if got.Keys == nil || got.Keys[i] {
 					assert.Equal(t, tt.whole.values[i], v, tt.reason)
 				} else {
@@ -201,11 +196,11 @@ func TestTail(t *testing.T) {
 	const n, w = 7, 3
 	whole := random(rand.New(rand.NewPCG(1, 2)), 1, w, n+3)
 	in := input(t, [][]int{ids(n)}, [][]dump.PassItem{{item(0, 0, 4)}, {item(0, 4, 7)}}, nil, whole.cut(2, 0, 7), whole.cut(2, 4, 10))
-	got, l := laid(t, in, 0, onepass.Port{Shape: whole.shape, Fed: true}, n)
+	got, l := laid(t, in, 0, path.Port{Shape: whole.shape, Fed: true}, n)
 	require.NotNil(t, got, "%v", l.Unlaid)
 	assert.False(t, got.Whole())
 	cells := got.Cells()
-	for i, v := range values(got.Tensor) {
+	for i, v := range numbers(got.Tensor) {
 		if c := cells[i]; c >= 0 {
 			assert.Equal(t, whole.values[i], v)
 		} else {
@@ -255,9 +250,9 @@ func TestBatch(t *testing.T) {
 			in := input(t, tokens, items, tt.masks, tt.parts...)
 			for s, whole := range []array{a, b} {
 				n := whole.shape[1]
-				got, l := laid(t, in, s, onepass.Port{Shape: whole.shape, Fed: true}, n)
+				got, l := laid(t, in, s, path.Port{Shape: whole.shape, Fed: true}, n)
 				require.NotNil(t, got, "%v", l.Unlaid)
-				x := values(got.Tensor)
+				x := numbers(got.Tensor)
 				for i := range n {
 					has := !tt.last || i >= n-2
 					assert.Equal(t, has, got.Own[i], "%s: row %d", tt.reason, i)
@@ -282,12 +277,12 @@ func TestPaddedReference(t *testing.T) {
 	golden := passes(t, tokens, [][]dump.PassItem{{item(0, 0, 4), item(1, 0, 3)}}, map[int][][]int{0: {{1, 1, 1, 1}, {0, 1, 1, 1}}})[0]
 	a, b := whole.cut(0, 0, 1), whole.cut(0, 1, 2).cut(1, 1, 4)
 	in := input(t, tokens, [][]dump.PassItem{{item(0, 0, 2)}, {item(1, 0, 3)}, {item(0, 2, 4)}}, nil, a.cut(1, 0, 2), b, a.cut(1, 2, 4))
-	l := in.Lay([]onepass.Port{{Layer: "a", Name: "output", Shape: whole.shape, Fed: true}}, onepass.NewGrid(golden, in.Runs))
+	l := in.Lay([]path.Port{{Layer: "a", Name: "output", Shape: whole.shape, Fed: true}}, path.NewGrid(golden, in.Runs))
 	got := l.Ports[0]
 	require.NotNil(t, got)
 	assert.Equal(t, []bool{true, true, true, true, false, true, true, true}, got.Own)
 	assert.Equal(t, []int{0, 0, 2, 2, -1, 1, 1, 1}, got.Pass)
-	x := values(got.Tensor)
+	x := numbers(got.Tensor)
 	assert.Equal(t, whole.values[:4*w], x[:4*w])
 	assert.Equal(t, whole.values[5*w:], x[5*w:])
 }
@@ -303,15 +298,15 @@ func TestPaddedKeys(t *testing.T) {
 	copy(second.values[4:], []float32{0, 0, 0.4, 0.6})
 	masks := map[int][][]int{0: {{1, 1, 1}, {0, 0, 1}}}
 	in := input(t, tokens, items, masks, zeros(2, 1, 3, 3), second)
-	got, l := laid(t, in, 1, onepass.Port{Shape: []int{1, 1, 2, 2}, Fed: true}, 2)
+	got, l := laid(t, in, 1, path.Port{Shape: []int{1, 1, 2, 2}, Fed: true}, 2)
 	require.NotNil(t, got, "%v", l.Unlaid)
-	assert.Equal(t, []float32{0, 0, 0.4, 0.6}, values(got.Tensor), "the last row has both keys")
+	assert.Equal(t, []float32{0, 0, 0.4, 0.6}, numbers(got.Tensor), "the last row has both keys")
 	assert.Equal(t, []bool{true, false, true, true}, got.Keys, "the first has its own alone")
 	assert.Empty(t, l.Changes)
 
 	second.values[4] = 0.1
-	in = onepass.New(tokens, in.Passes, recorded(zeros(2, 1, 3, 3), second))
-	_, l = laid(t, in, 1, onepass.Port{Shape: []int{1, 1, 2, 2}, Fed: true}, 2)
+	in = path.NewRecorded(tokens, in.Passes, recorded(zeros(2, 1, 3, 3), second))
+	_, l = laid(t, in, 1, path.Port{Shape: []int{1, 1, 2, 2}, Fed: true}, 2)
 	require.Len(t, l.Changes, 1)
 	assert.Equal(t, "has weight on a key of padding", l.Changes[0].Text)
 	assert.Equal(t, [3]int{1, 1, 1}, [3]int{l.Changes[0].Pass, l.Changes[0].Sequence, l.Changes[0].Position})
@@ -322,7 +317,7 @@ func TestAmbiguousKeys(t *testing.T) {
 	tokens := [][]int{ids(4), ids(3)}
 	items := [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 1)}, {item(0, 2, 3), item(1, 1, 2)}, {item(0, 3, 4), item(1, 2, 3)}}
 	in := input(t, tokens, items, map[int][][]int{0: {{1, 1}, {1, 0}}}, zeros(2, 1, 2, 2), zeros(2, 1, 1, 3), zeros(2, 1, 1, 4))
-	got, l := laid(t, in, 1, onepass.Port{Shape: []int{1, 1, 3, 3}, Fed: true}, 3)
+	got, l := laid(t, in, 1, path.Port{Shape: []int{1, 1, 3, 3}, Fed: true}, 3)
 	assert.Nil(t, got, "the third key is padding, or the second token")
 	assert.Len(t, l.Unlaid, 1)
 }
@@ -354,9 +349,9 @@ func TestCache(t *testing.T) {
 				tt.change(tt.parts)
 			}
 			in := input(t, [][]int{ids(n)}, items, nil, tt.parts...)
-			got, l := laid(t, in, 0, onepass.Port{Shape: whole.shape, Fed: true}, n)
+			got, l := laid(t, in, 0, path.Port{Shape: whole.shape, Fed: true}, n)
 			require.NotNil(t, got, "%v", l.Unlaid)
-			assert.Equal(t, want, values(got.Tensor), tt.reason)
+			assert.Equal(t, want, numbers(got.Tensor), tt.reason)
 			assert.Equal(t, []int{0, 0, 0, 0, 1, 2}, got.Pass)
 			if tt.want == nil {
 				assert.Empty(t, l.Changes, tt.reason)
@@ -399,14 +394,14 @@ func TestStates(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			in := input(t, [][]int{ids(5)}, tt.items, nil, tt.parts...)
-			got, l := laid(t, in, 0, onepass.Port{Shape: one.shape, Fed: tt.fed}, 5)
+			got, l := laid(t, in, 0, path.Port{Shape: one.shape, Fed: tt.fed}, 5)
 			assert.Len(t, l.Changes, tt.changes, tt.reason)
 			if tt.want == nil {
 				assert.Len(t, l.Unlaid, 1, tt.reason)
 				return
 			}
 			require.NotNil(t, got, tt.reason)
-			assert.Equal(t, tt.want, values(got.Tensor), tt.reason)
+			assert.Equal(t, tt.want, numbers(got.Tensor), tt.reason)
 			axis, _ := got.RowAxis()
 			assert.Equal(t, -1, axis)
 			assert.True(t, got.Whole())
@@ -420,13 +415,13 @@ func TestStates(t *testing.T) {
 func TestStatesOfABatch(t *testing.T) {
 	tokens := [][]int{ids(2), ids(2)}
 	golden := passes(t, tokens, [][]dump.PassItem{{item(0, 0, 2), item(1, 0, 2)}}, nil)[0]
-	lay := func(shape []int, items [][]dump.PassItem, parts ...array) *onepass.Laid {
+	lay := func(shape []int, items [][]dump.PassItem, parts ...array) *path.Laid {
 		in := input(t, tokens, items, nil, parts...)
 		runs := in.Runs
 		if runs[0].Sequence == 1 {
-			runs = []*onepass.Run{runs[1], runs[0]}
+			runs = []*path.Run{runs[1], runs[0]}
 		}
-		return in.Lay([]onepass.Port{{Layer: "a", Name: "output", Shape: shape, Fed: true}}, onepass.NewGrid(golden, runs)).Ports[0]
+		return in.Lay([]path.Port{{Layer: "a", Name: "output", Shape: shape, Fed: true}}, path.NewGrid(golden, runs)).Ports[0]
 	}
 	each := func(v ...float32) array { return array{[]int{len(v) / 3, 3}, v} }
 	for _, tt := range []struct {
@@ -445,7 +440,7 @@ func TestStatesOfABatch(t *testing.T) {
 	} {
 		got := lay(tt.shape, tt.items, tt.parts...)
 		require.NotNil(t, got, tt.reason)
-		assert.Equal(t, tt.want, values(got.Tensor), tt.reason)
+		assert.Equal(t, tt.want, numbers(got.Tensor), tt.reason)
 		assert.Equal(t, tt.pass, got.Pass, tt.reason)
 	}
 }
@@ -464,15 +459,15 @@ func TestTypes(t *testing.T) {
 		{half, []float32{0.5, 0.25, 1, 2}, "an island of float32"},
 		{whole, nil, "numbers of another kind"},
 	} {
-		in := onepass.New([][]int{ids(2)}, passes(t, [][]int{ids(2)}, items, nil),
+		in := path.NewRecorded([][]int{ids(2)}, passes(t, [][]int{ids(2)}, items, nil),
 			func(pass int, _, _ string) *tensor.Tensor { return []*tensor.Tensor{wide, tt.second}[pass] })
-		got, l := laid(t, in, 0, onepass.Port{Shape: []int{1, 2, 2}, Fed: true}, 2)
+		got, l := laid(t, in, 0, path.Port{Shape: []int{1, 2, 2}, Fed: true}, 2)
 		if tt.want == nil {
 			assert.Len(t, l.Unlaid, 1, tt.reason)
 			continue
 		}
 		require.NotNil(t, got, tt.reason)
-		assert.Equal(t, tt.want, values(got.Tensor), tt.reason)
+		assert.Equal(t, tt.want, numbers(got.Tensor), tt.reason)
 	}
 }
 
@@ -480,7 +475,7 @@ func TestTypes(t *testing.T) {
 func TestSorted(t *testing.T) {
 	in := input(t, [][]int{ids(4)}, [][]dump.PassItem{{item(0, 0, 3)}, {item(0, 3, 4)}}, nil, zeros(6, 2), zeros(2, 2))
 	for _, sorted := range []bool{true, false} {
-		got, l := laid(t, in, 0, onepass.Port{Shape: []int{8, 2}, Fed: true, Sorted: sorted}, 4)
+		got, l := laid(t, in, 0, path.Port{Shape: []int{8, 2}, Fed: true, Sorted: sorted}, 4)
 		assert.Equal(t, [2]bool{sorted, sorted}, [2]bool{got == nil, len(l.Unlaid) == 1}, "in the order of the tokens they are laid out")
 	}
 }
@@ -497,21 +492,21 @@ func TestRuns(t *testing.T) {
 	require.Len(t, in.Runs, 3)
 	assert.Empty(t, in.Notes)
 	assert.Same(t, in.Runs[0], in.Runs[1].Prefix)
-	whose := func(cached int) *onepass.Run { // of a hit after a run of two tokens
+	whose := func(cached int) *path.Run { // of a hit after a run of two tokens
 		hit := dump.PassItem{Sequence: 1, From: cached, To: 4, CachedTokens: cached}
-		in := onepass.New([][]int{ids(4), ids(5)}, passes(t, [][]int{ids(4), ids(5)}, [][]dump.PassItem{{item(0, 0, 2)}, {hit}}, nil), nil)
+		in := path.NewRecorded([][]int{ids(4), ids(5)}, passes(t, [][]int{ids(4), ids(5)}, [][]dump.PassItem{{item(0, 0, 2)}, {hit}}, nil), nil)
 		return in.Runs[1].Prefix
 	}
 	assert.NotNil(t, whose(2), "all that it ran")
 	assert.Nil(t, whose(3), "more than it ran")
 
-	got, _ := laid(t, in, 1, onepass.Port{Shape: []int{1, 3, w}, Fed: true}, 3)
+	got, _ := laid(t, in, 1, path.Port{Shape: []int{1, 3, w}, Fed: true}, 3)
 	assert.Equal(t, []bool{true, true, true}, got.Have)
 	assert.Equal(t, []bool{false, false, true}, got.Own, "borrowed rows are sources")
-	assert.Equal(t, slices.Concat(whole.values[:2*w], other.values[:w]), values(got.Tensor))
+	assert.Equal(t, slices.Concat(whole.values[:2*w], other.values[:w]), numbers(got.Tensor))
 
-	got, _ = laid(t, in, 2, onepass.Port{Shape: whole.shape, Fed: true}, n)
-	assert.Equal(t, other.values, values(got.Tensor), "the second run of sequence 0")
+	got, _ = laid(t, in, 2, path.Port{Shape: whole.shape, Fed: true}, n)
+	assert.Equal(t, other.values, numbers(got.Tensor), "the second run of sequence 0")
 	assert.Equal(t, []int{2, 2, 3, 3}, got.Pass)
 }
 
@@ -537,7 +532,7 @@ func TestNotes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			in := input(t, tokens, tt.items, nil, tt.parts...)
-			_, l := laid(t, in, 0, onepass.Port{Shape: tt.shape, Fed: true}, n)
+			_, l := laid(t, in, 0, path.Port{Shape: tt.shape, Fed: true}, n)
 			assert.Equal(t, tt.notes, l.Notes, tt.reason)
 		})
 	}
@@ -566,9 +561,9 @@ func TestRandomChunks(t *testing.T) {
 			parts = append(parts, whole.cut(axis, p[0].From*m, p[0].To*m))
 		}
 		in := input(t, [][]int{ids(n)}, items, nil, parts...)
-		got, l := laid(t, in, 0, onepass.Port{Shape: shape, Fed: true}, n)
+		got, l := laid(t, in, 0, path.Port{Shape: shape, Fed: true}, n)
 		require.NotNil(t, got, "seed %d: %v of %v: %v", seed, shape, items, l.Unlaid)
-		assert.Equal(t, whole.values, values(got.Tensor), "seed %d", seed)
+		assert.Equal(t, whole.values, numbers(got.Tensor), "seed %d", seed)
 		assert.True(t, got.Whole())
 	}
 }

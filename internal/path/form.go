@@ -1,9 +1,8 @@
-package onepass
+package path
 
 import (
 	"slices"
 
-	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -72,7 +71,7 @@ type record struct {
 // fit finds how a tensor of a forward pass lies by the axes that the reference's has; false if it does
 // not. Rows may lie padded, or evenly, in lines; one after the other; or be the last of each item only. Those
 // of a cache are the keys of each item. Axes of one element come and go, and those of lines and rows may be one.
-func (a axes) fit(shape []int, pass *path.Pass, cache bool) (record, bool) {
+func (a axes) fit(shape []int, pass *Pass, cache bool) (record, bool) {
 	outer, inner, width := a.outer, a.inner, 0
 	if a.keys && len(shape) > 0 {
 		width = shape[len(shape)-1]
@@ -113,9 +112,9 @@ func (a axes) fit(shape []int, pass *path.Pass, cache bool) (record, bool) {
 }
 
 // spreads are how the rows of a pass may lie: one after the other, and in lines, padded or evenly.
-func spreads(pass *path.Pass) []record {
+func spreads(pass *Pass) []record {
 	list := []record{{block: block{lines: 1, rows: len(pass.Rows)},
-		place: func(item, i int) (int, int) { return 0, pass.Offset(item) + i }}}
+		place: func(item, i int) (int, int) { return 0, pass.offset(item) + i }}}
 	if lines, rows := pass.Size(); lines > 0 {
 		list = append(list, record{block: block{lines: lines, rows: rows}, place: pass.Place})
 	}
@@ -141,7 +140,7 @@ type Cell struct {
 }
 
 // NewGrid lays runs of the candidate on a forward pass of the reference: by item, nil for none.
-func NewGrid(pass *path.Pass, runs []*Run) *Grid {
+func NewGrid(pass *Pass, runs []*Run) *Grid {
 	ways := spreads(pass)
 	way := ways[len(ways)-1]
 	g := &Grid{way.lines, way.rows, slices.Repeat([]Cell{{Position: -1}}, way.lines*way.rows)}

@@ -46,11 +46,6 @@ func samples(t *testing.T) map[string]*program.Program {
 	return all
 }
 
-// constants loads what comes from outside of a piece, if that is constants alone.
-func constants(p *program.Program) replay.Load {
-	return (&toy.Recording{Program: p}).Load
-}
-
 // modes are those in which floats move as far as the rounding says, and no farther: limit is of the largest number, as
 // chains have up to a few roundings.
 var modes = []struct {

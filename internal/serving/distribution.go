@@ -24,10 +24,7 @@ type distribution struct {
 }
 
 // drawable reports whether a token can be chosen: those that the tokenizer does not have cannot.
-func (m *Model) drawable(id int) bool {
-	_, ok := m.token(id)
-	return ok || m.Vocab == nil
-}
+func (m *Model) drawable(id int) bool { return m.Vocab == nil || m.Vocab.has(id) }
 
 // distribution is that of a row at a temperature, of the tokens that are known and can be drawn, with their logits
 // changed. All others are as they were at temperature 1; at a lower one they are at most what is taken for them.
@@ -69,6 +66,14 @@ func (d distribution) byID() map[int]float64 {
 		p[x.id] = x.p
 	}
 	return p
+}
+
+// of is the share of one token; 0 where it is not among those that are known.
+func (d distribution) of(id int) float64 {
+	if i := slices.IndexFunc(d.shares, func(x share) bool { return x.id == id }); i >= 0 {
+		return d.shares[i].p
+	}
+	return 0
 }
 
 // behind is what remains of a distribution after tokens that come so often: all else is another text.

@@ -90,7 +90,7 @@ func (m *Model) misnamed(ref *Reference, a *Answer) bool {
 		return false
 	}
 	ids := a.Tokens
-	if unknown := slices.IndexFunc(ids, func(id int) bool { _, ok := m.token(id); return !ok }); unknown >= 0 {
+	if unknown := slices.IndexFunc(ids, func(id int) bool { return !m.Vocab.has(id) }); unknown >= 0 {
 		ids = ids[:unknown]
 	}
 	for _, skipSpecial := range []bool{true, false} {

@@ -282,7 +282,7 @@ func (m *Model) penalised(ref *Reference, of setting, behind int, temperature, d
 			}
 			out = outcome{as, d.behind(reach)}
 			if k < behind {
-				reach = out.byID()[ref.Tokens[k]]
+				reach = out.of(ref.Tokens[k])
 			}
 		}
 		return out

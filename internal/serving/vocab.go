@@ -145,6 +145,12 @@ func (v *Vocab) Text(ids []int, skipSpecial bool) (text string, ok bool) {
 	return strings.ToValidUTF8(text+v.join(run), "\uFFFD"), true
 }
 
+// has reports whether there is a token with an id.
+func (v *Vocab) has(id int) bool {
+	_, ok := v.tokens[id]
+	return ok
+}
+
 // join decodes tokens that are not special.
 func (v *Vocab) join(run []string) string {
 	for _, s := range v.steps {

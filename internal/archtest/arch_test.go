@@ -237,6 +237,11 @@ func TestLinksOfThePages(t *testing.T) {
 	pages = append(pages, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SKILL.md", "internal/exam/README.md",
 		"internal/exam/thresholds.md", "internal/bench/README.md", "examples/gallery/README.md")
 	assert.Empty(t, lost(root, pages...))
+	for _, page := range pages {
+		text, err := fs.ReadFile(root, page)
+		require.NoError(t, err)
+		assert.Contains(t, "\n"+string(text), "\n# ", "%s: a page has a heading, what a command writes over it has none", page)
+	}
 	assert.Equal(t, []string{"a.md: #nowhere", "a.md: b/y.md#here", "a.md: x.png"}, lost(fstest.MapFS{
 		"a.md": {Data: []byte("# A `heading`, here\n[ ](#nowhere) [ ](#a-heading-here) [ ](b/y.md#here) " +
 			"[ ](b/y.md#there) [ ](x.png) [ ](https://x.y/z#a)\n```\n[ ](fenced)\n```\n")},

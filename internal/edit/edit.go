@@ -250,8 +250,8 @@ func (s *site) write(e Edit, at []int, rewrite func(w *writer, o program.Op)) (a
 }
 
 // then appends an edit that does something to the result of each operator of the group.
-func (s *site) then(kind string, cost int, text string, f change) *Edit {
-	return s.add(kind, cost, text, func(w *writer, o program.Op) { w.after(o, f) })
+func (s *site) then(kind string, cost int, text string, f change) {
+	s.add(kind, cost, text, func(w *writer, o program.Op) { w.after(o, f) })
 }
 
 // last appends an edit that does something to what the piece makes.

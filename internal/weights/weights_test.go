@@ -267,6 +267,19 @@ func TestCompare(t *testing.T) {
 			}
 		}
 	}
+	one := func(m model) {
+		for i := range layers {
+			at := "model.layers." + string(rune('0'+i)) + "."
+			n := m[at+"input_layernorm.weight"]
+			for _, c := range "qkv" {
+				x := m[at+"self_attn."+string(c)+"_proj.weight"]
+				for k := range x.v {
+					x.v[k] *= n.v[k%hidden]
+				}
+			}
+			m[at+"input_layernorm.weight"] = mapped(func(float32) float32 { return 1 })(n)
+		}
+	}
 	gated := func(width int, by float32) func(m model) { // Qwen3-Next's
 		return func(m model) {
 			norm := matrix{slices.Clone(m[final].v[:width]), 0}
@@ -417,19 +430,8 @@ func TestCompare(t *testing.T) {
 				m["language_model."+name] = x
 			}
 		}, nil, "", "a prefix"},
-		{nil, func(m model) {
-			for i := range layers {
-				at := "model.layers." + string(rune('0'+i)) + "."
-				n := m[at+"input_layernorm.weight"]
-				for _, c := range "qkv" {
-					x := m[at+"self_attn."+string(c)+"_proj.weight"]
-					for k := range x.v {
-						x.v[k] *= n.v[k%hidden]
-					}
-				}
-				m[at+"input_layernorm.weight"] = mapped(func(float32) float32 { return 1 })(n)
-			}
-		}, nil, "norm folded", "the norm is 1 then"},
+		{nil, one, nil, "norm folded", "the norm is 1 then"},
+		{one, without(), nil, "norm unfolded", "and back"},
 		{nil, func(m model) { m.each("layers.1.input_layernorm", mapped(func(float32) float32 { return 1 })) },
 			[]string{"model.layers.1.input_layernorm.weight"}, "64 of 64 elements", "folded into nothing"},
 		{tied, without(head), nil, "", "tied"},

@@ -457,6 +457,11 @@ func TestCompare(t *testing.T) {
 		{ones, port(func(m model) { m[gate1].v[77]++ }), []string{gate1}, "", "a part of a layer is wrong: the others tell its name"},
 		{ones, port(func(m model) { m[gate0], m[gate1] = m[gate1], m[gate0] }), []string{gate0, gate1}, "", "parts of two layers are exchanged"},
 		{nil, down('0', '0'), nil, "renamed", "called otherwise"},
+		{without(of('2')), func(m model) {
+			down('0', '0')(m)
+			delete(m, "blocks.2.shrink.matrix")
+			m["blocks.1.shrink.matrix"].v[5]++
+		}, []string{of('1')}, "1 of 6144 elements", "one of two is another"},
 		{nil, down('1', '2'), []string{of('1'), of('2')}, "it is " + of('2'), "two are exchanged: they are not joined crosswise"},
 	} {
 		ref, cand := llama(), llama()

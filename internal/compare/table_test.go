@@ -95,6 +95,32 @@ func TestRecall(t *testing.T) {
 	}
 	_, _, err := compare.Criteria{}.Recall(r, compare.Tolerance{}, false)
 	assert.Error(t, err, "there are no criteria")
+	wide := compare.Tolerance{Atol: 1, Rtol: 0.6}
+	for _, tt := range []struct {
+		counted      compare.Tolerance
+		atol, rtol   float64
+		exact        bool
+		broken, open string
+		reason       string
+	}{
+		{compare.Tolerance{}, 0, 0, false, "max |a−g| is 0.5: not within atol 0", "", "as it was counted"},
+		{compare.Tolerance{}, 0, 0, true, "1 of 4 elements (25 %) differ, and integers are compared exactly; the first is element 3", "", "of integers"},
+		{compare.Tolerance{}, 0.25, 0.2, false, "not within", "", "the largest is outside"},
+		{compare.Tolerance{}, 0.25, 0.25, false, "", "the figures do not tell", "the largest is at the limit"},
+		{compare.Tolerance{}, 0.5, 0, false, "", "the figures do not tell", "as near as figures are written"},
+		{compare.Tolerance{}, 0.51, 0, false, "", "", "wider than the largest"},
+		{compare.Tolerance{}, 0, 0.51, false, "", "the figures do not tell", "wider than the largest relative one, but of nearly 0"},
+		{compare.Tolerance{}, 1e-10, 0.51, false, "", "", "of these, too"},
+		{wide, 1, 0.6, false, "", "", "as it was counted: none"},
+		{wide, 0.25, 0.7, false, "", "", "by the relative one"},
+		{wide, 0.5, 0.01, false, "", "the figures do not tell", "narrower than it was counted"},
+	} {
+		broken, open, err := compare.Criteria{compare.Atol: tt.atol, compare.Rtol: tt.rtol}.Recall(tensors(t, g, a, tt.counted), tt.counted, tt.exact)
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, []bool{tt.broken != "", tt.open != ""}, []bool{len(broken) == 1, len(open) == 1}, tt.reason)
+		assert.Contains(t, fmt.Sprint(broken), tt.broken, tt.reason)
+		assert.Contains(t, fmt.Sprint(open), tt.open, tt.reason)
+	}
 }
 
 var update = flag.Bool("update", false, "renew the expected files")

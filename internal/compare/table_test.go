@@ -111,7 +111,7 @@ func TestRecall(t *testing.T) {
 		{compare.Tolerance{}, 0.51, 0, false, "", "", "wider than the largest"},
 		{compare.Tolerance{}, 0, 0.51, false, "", "the figures do not tell", "wider than the largest relative one, but of nearly 0"},
 		{compare.Tolerance{}, 1e-10, 0.51, false, "", "", "of these, too"},
-		{wide, 1, 0.6, false, "", "", "as it was counted: none"},
+		{compare.Tolerance{Atol: 0.25, Rtol: 0.3}, 0.25, 0.3, false, "", "", "as it was counted: none"},
 		{wide, 0.25, 0.7, false, "", "", "by the relative one"},
 		{wide, 0.5, 0.01, false, "", "the figures do not tell", "narrower than it was counted"},
 	} {

@@ -89,6 +89,8 @@ func TestRewritesAreNotes(t *testing.T) {
 		how    string // what the note says of it
 	}{
 		{"1/√d folded into q", edits{"q": times(0.25)}, "attn.q_proj", true, " (1/√16 is folded in): "},
+		{"a half, the least of them", edits{"q": times(0.5)}, "attn.q_proj", true, " (1/√4 is folded in): "},
+		{"the root of no whole number", edits{"q": times(0.3)}, "attn.q_proj", false, ""},
 		{"k undoes what is in q", edits{"q": times(1.37), "k": times(1 / 1.37)}, "attn.q_proj", true, " (every element is multiplied by 1.37): "},
 		{"k undoes the little that is in q", edits{"q": times(1.00015), "k": times(1 / 1.00015)}, "attn.q_proj", true, " on (every element is multiplied by 1.00015): "},
 		{"halves of the heads of q are interleaved", edits{"q": func(x *tensor.Tensor) *tensor.Tensor { return interleave(t, x, 8) }}, "attn.q_proj", true, " (the halves of each head of 8 are interleaved): "},

@@ -279,9 +279,21 @@ func TestNothingFits(t *testing.T) {
 	assert.Nil(t, r.Near)
 	assert.Equal(t, r.Listed, r.Tried)
 
+	a, err := base.Run(planted(t, p, weights, "silu → gelu").Patch)
+	require.NoError(t, err)
+	for i, v := range a.Floats() {
+		noise[i] = v * (1 + 1e-5*rng.NormFloat64())
+	}
+	s.Off = off(noise, (*replay.Array).Floats)
+	r = find(t, s)
+	assert.Empty(t, r.Fits, "an edit and noise is no edit")
+	require.NotNil(t, r.Near)
+	assert.Equal(t, "silu → gelu", r.Near.Text, "but it is told")
+	assert.Less(t, 100*r.Near.Off, r.Off)
+
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(assert.AnError)
-	_, err := search.Find(ctx, s)
+	_, err = search.Find(ctx, s)
 	assert.ErrorIs(t, err, assert.AnError)
 
 	_, err = search.Find(t.Context(), &search.Site{Piece: p, Load: func(v *program.Value) (*replay.Array, error) {

@@ -227,6 +227,7 @@ func TestLabels(t *testing.T) {
 		{piece("headed"), "2 heads of 4 → 4 of 2, scaled by 0.7071", "attention/heads", "more heads, which are smaller"},
 		{piece("headed"), "2 heads of 4 → 1 of 8, scaled by 0.5", "attention/heads", "one head, by the scale of two"},
 		{piece("partly"), "all 8 columns are turned and not 4", "rope/applied", "a rotation of all columns"},
+		{piece("partly"), "2 columns are turned and not 4", "rope/applied", "a rotation of half of them"},
 		{piece("headed"), "queries and keys are turned, by angles of base 10000", "rope/applied", "a layer without positions"},
 		{piece("attention"), "queries and keys are turned, by angles of base 500000, as neighbours", "rope/applied", "the same of keys that lie along the last axis"},
 		{piece("resized"), "resized cubic, corners aligned", "image/resize", "a matrix that is another"},

@@ -222,6 +222,8 @@ func TestLabels(t *testing.T) {
 		{piece("window"), "mask true everywhere", "attention/mask", "the window, one of two masks"},
 		{piece("routed"), "divided by its sum, the result of topk", "moe/renorm", "the first of two results"},
 		{piece("angles", "FREQUENCIES", "1,0.1,0.01,0.001"), "base of the constant of mul: 1e+04 → 5e+05", "rope/theta", "other frequencies"},
+		{piece("angles", "FREQUENCIES", "1,0.10009765625,0.010009765625,0.00099945068359375"), "base of the constant of mul: 1.001e+04 → 5e+05", "rope/theta",
+			"those that were rounded to bfloat16"},
 		{piece("angles", "FREQUENCIES", "1,0.1,0.002,0.0001"), "the constant of mul without its scaling", "rope/scaling", "those for long contexts"},
 		{piece("angles", "FREQUENCIES", "100,10,0.125,0.0125"), "the constant of mul scaled by 4 and not 8", "rope/scaling", "the last are divided by another factor"},
 		{piece("headed"), "2 heads of 4 → 4 of 2, scaled by 0.7071", "attention/heads", "more heads, which are smaller"},

@@ -39,7 +39,7 @@ var labels = []group{
 		{"linear/gate-up", "slice", "glu", "", nil},
 		{"config/attn_logit_softcapping", "drop bypass scalar", "", "", both(is.caps, reaches("_softmax"))},
 		{"config/final_logit_softcapping", "drop bypass scalar", "", "", is.caps},
-		{"moe/bias", "drop bypass", "add", "", both(learned(1, 1), has("topk"))},
+		{"moe/bias", "drop bypass", "", "", both(does(and("add", ofLearned(1, 1))), has("topk"), not(does(multiplying)))},
 		{"conv/padding", "slice", "", "the convolution wraps around", nil},
 		{"output/last-token", "slice layout", "", "", ofOneRow}, // where nothing else is done
 	}},
@@ -148,13 +148,13 @@ var labels = []group{
 		{"attention/bias", "state", "", "", both(attended, projected)}, // other positions
 		{"rope/offset", "state", "", "", nil},
 		{"rope/theta", "scalar table", "pow", "", both(from(toAngles, "arange"), either(reaches("cos"), not(reaches("bmm"))))}, // a geometric sequence
+		{"rope/theta", "table scalar", "", "base*", nil},
 		{"rope/applied", "slice", "", "", rotatesPart},
 		{"rope/applied", "drop bypass source", "", "", makesRotated},
 		{"rope/offset", "", "add sub", "", into(toAngles, "cos")},
 		{"rope/scaling", "scalar drop", "mul div", "", into(toAngles, "cos")},
 		{"rope/scaling", "", "mul", "", both(from(1, "cos sin"), not(ofTwo))},
-		{"rope/scaling", "", "", "the numbers of*|the ratio of*", reaches("cos")},
-		{"rope/theta", "table", "", "base*", nil},
+		{"rope/scaling", "", "", "the numbers of*", reaches("cos")},
 		{"rope/scaling", "table", "", "", nil},
 		{"rope/layout", "conjugation", "", "", nil},
 		{"rope/offset", "integer", "", "", turns},

@@ -44,6 +44,7 @@ var labels = []group{
 		{"output/last-token", "slice layout", "", "", ofOneRow}, // where nothing else is done
 	}},
 	{recurrent, []rule{ // a state that decays from row to row, as that of a state-space model
+		{"", "", "", "", both(ofCall, does(multiplying+" convolution"))}, // all of it
 		{"ssm/step", "", "", "", either(does("softplus"), into(2, "softplus"))},
 		{"ssm/decay", "", "", "", either(does("exp"), into(2, "exp"))},
 		{"ssm/gate", "", "", "", either(does("silu"), from(2, "silu"), into(1, "silu"))},
@@ -61,7 +62,7 @@ var labels = []group{
 		{"activation/relu", "drop", "pow", "", from(1, "relu")},
 		{"activation/silu", "drop scalar", "mul", "", gatesItself},
 		{"config/num_hidden_layers", "drop", "", "", both(ofCall, is.ofBlock)},
-		{"", "", "", "", both(ofCall, does(multiplying+" convolution _softmax"))},
+		{"edit/drop", "drop", "", "", both(ofCall, does(multiplying+" convolution _softmax"))},
 		{"rope/applied", "", "", "", both(ofCall, does(rotates))},
 		{"residual/missing", "drop", "", "", both(ofCall, does(sum))},
 		{"norm/missing", "", "", "", both(ofCall, does("rsqrt linalg_vector_norm "+norming))},

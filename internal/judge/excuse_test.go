@@ -226,6 +226,16 @@ func chainedRun(t *testing.T, x *tensor.Tensor, rounded func(*tensor.Tensor) *te
 	return run("max", ports...)
 }
 
+// What has another shape right before the first wrong tensor is named, although it is judged by what is made of it.
+func TestOtherShapesAreNamed(t *testing.T) {
+	x := wave(t, 1, 0.3, 1, 32)
+	actual := chainedRun(t, x, asIs, 1, 1.5, 1)
+	actual.Entries[0].Tensor = wave(t, 1, 0.3, 1, 16)
+	r := compareRuns(t, chainedRun(t, x, asIs, 1, 1, 1), actual, func(k *judge.Case) { k.Program = chained(t, x) }).Report("toy", true)
+	require.NotNil(t, r.FirstDivergence)
+	assert.Equal(t, []string{"m.a output, right before it, is [1 16], and the reference's [1 32]"}, r.FirstDivergence.Evidence)
+}
+
 func asIs(x *tensor.Tensor) *tensor.Tensor { return x }
 
 // What is wrong within its limits is a warning, and with Strict a failure: of an input at the first output after it.

@@ -77,7 +77,7 @@ func (w *writer) pass(o program.Op, id program.ID) {
 func (w *writer) after(o program.Op, f change) {
 	own := o.Out[0]
 	o.Out = slices.Clone(o.Out)
-	o.Out[0] = w.make(w.s.shape(own), w.s.Values[own].DType)
+	o.Out[0] = w.typed(w.s.shape(own), own)
 	w.ops = append(w.ops, o)
 	w.write("view", []program.ID{own}, "self", f(w, o.Out[0]))
 }
@@ -106,6 +106,12 @@ func (w *writer) made(o program.Op, like program.Value, args program.Args) progr
 // make adds a value to the patch.
 func (w *writer) make(shape []int, dtype tensor.DType) program.ID {
 	return w.outside(program.Value{Shape: shape, DType: dtype})
+}
+
+// typed adds a value of the type of another one.
+func (w *writer) typed(shape []int, like program.ID) program.ID {
+	v := w.value(like)
+	return w.outside(program.Value{Shape: shape, DType: v.DType, Type: v.Type})
 }
 
 // outside adds a value that comes from outside to the patch.
@@ -141,7 +147,7 @@ func (w *writer) like(name string, x program.ID, shape []int, args ...any) progr
 	if shape == nil {
 		shape = w.value(x).Shape
 	}
-	id := w.make(shape, w.value(x).DType)
+	id := w.typed(shape, x)
 	w.write(name, []program.ID{id}, args...)
 	return id
 }

@@ -246,7 +246,11 @@ func (r *runner) calculate(o *program.Op, operands []program.ID, origin int) err
 		fail("the operator is not known")
 	}
 	r.op = o
-	for k, a := range op.kernel(&r.Call) {
+	run := op.kernel
+	if isApart[key(o.Full)] && slices.ContainsFunc(operands, func(id program.ID) bool { return r.env[id].complex }) {
+		run = func(c *Call) []*Array { return c.apart(op.kernel) }
+	}
+	for k, a := range run(&r.Call) {
 		if a == nil || !r.wants(k) { // need says so where it is taken
 			continue
 		}

@@ -221,6 +221,35 @@ func (s *site) dilated(x program.ID) {
 	}
 }
 
+// pads moves what is padded, or cut off, to other sides of an axis, or goes on otherwise beyond its edges.
+func pads(s *site) {
+	pad, _ := s.op.Args.Get("pad").([]int)
+	x := self(s.op)
+	if s.op.Name != "constant_pad_nd" || x == program.None || len(pad) < 2 {
+		return
+	}
+	for k := 0; k+1 < len(pad); k += 2 {
+		sides, axis := [2]int{pad[k], pad[k+1]}, len(s.shape(x))-1-k/2
+		sum := sides[0] + sides[1]
+		for _, other := range [][2]int{{sum, 0}, {0, sum}, {sides[1], sides[0]}, {sum / 2, sum - sum/2}} {
+			if other != sides && sides != [2]int{} {
+				to := slices.Clone(pad)
+				to[k], to[k+1] = other[0], other[1]
+				s.given("scalar", 2, text("padding of axis %d: %v → %v", axis, sides, other), "pad", to)
+			}
+		}
+		for _, edge := range edges[1:] {
+			most := slices.Max(pad)
+			if most <= 0 || most >= s.shape(x)[axis] || slices.ContainsFunc(slices.Concat(pad[:k], pad[k+2:]), func(n int) bool { return n != 0 }) {
+				continue
+			}
+			s.add("sibling", 2, text("padding of axis %d: %s", axis, edge.name), func(w *writer, o program.Op) {
+				w.pass(o, w.beyond(self(o), axis, sides, edge.at))
+			})
+		}
+	}
+}
+
 // edges are the ways to go on beyond the n elements of an axis: at is the one that stands at a place outside.
 var edges = []struct {
 	name string

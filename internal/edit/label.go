@@ -140,7 +140,7 @@ func (c *surroundings) ofRecord() string {
 	switch {
 	case c.From != was && label.Name(c.From) == label.Name(was):
 		return "state/stale"
-	case c.From == was: // what a layer was given, in the place of what it made of it
+	case c.From == was && label.Block(was) != was: // what a layer was given, in the place of what it made of it
 		if slices.ContainsFunc(c.Of.Ops, func(o program.Op) bool { return o.Layer == was && isOne(o, "rsqrt "+norming) }) {
 			return "norm/missing"
 		}

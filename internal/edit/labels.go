@@ -176,7 +176,7 @@ var labels = []group{
 		{"attention/causal", "", "tril triu", "", nil},
 		// What was beside them takes no part.
 		{"attention/anchor-missing", "value", "", "divided by its sum*", either(both(from(1, "_softmax"), not(op("topk"))), both(from(2, "_softmax"), op("slice")))},
-		{"linear/qkv-order", "exchange", "", "", both(reaches("bmm baddbmm "+fused), attends, not(op("_softmax")))},
+		{"linear/qkv-order", "exchange", "", "", both(either(attended, reaches("bmm baddbmm "+fused)), attends, not(op("_softmax")))},
 		{"attention/mask", "", "", "", both(either(is.bools, op("rsub")), into(toScores, "_softmax"))}, // or 1 less a mask
 		{"attention/gqa", "", "", "*spread by turns*", attends},
 		{"attention/softmax-axis", "axis", "_softmax", "", nil},
@@ -216,6 +216,8 @@ var labels = []group{
 		{"linear/qkv-order", "slice", cutting, "parts*", nil},
 		{"linear/bias-missing", "", "convolution", "bias*", nil},
 		{"conv/padding", "", "convolution", "padding*", nil},
+		{"conv/padding", "", "constant_pad_nd", "padding*", both(not(attended), reaches("convolution"))},
+		{"layout/shifted", "", "constant_pad_nd", "padding*", nil},
 		{"embedding/index", "integer", "", "", has("embedding")},
 		{"embedding/index", "", "arange", "", has("embedding")},
 		{"edit/integer", "integer", "convolution", "", nil},

@@ -312,17 +312,25 @@ func refactored(s *site) {
 	for d < len(short) && d < len(long) && long[d] == short[d] {
 		d++
 	}
-	if len(long) != len(short)+1 || d == len(short) || long[d]*long[d+1] != short[d] || long[d] == 1 || long[d+1] == 1 {
+	more := len(long) - len(short)
+	if more < 1 || d == len(short) || size(long[d:d+more+1]) != short[d] {
 		return
 	}
-	a, b := long[d], long[d+1]
-	s.add("layout", 4, text("view of %d×%d as %d×%d", a, b, b, a), func(w *writer, o program.Op) {
-		x := self(o)
-		w.needs(len(w.shape(x)) == len(from))
-		if len(to) > len(from) {
-			w.give(o, "self", w.turn(x, d, b, 0))
-		} else {
-			w.give(o, "self", w.transpose(x, d, d+1))
+	for k := d; k < d+more; k++ { // two neighbours of the parts
+		a, b := long[k], long[k+1]
+		if a == 1 || b == 1 {
+			continue
 		}
-	})
+		s.add("layout", 4, text("view of %d×%d as %d×%d", a, b, b, a), func(w *writer, o program.Op) {
+			x := self(o)
+			w.needs(len(w.shape(x)) == len(from))
+			if len(to) < len(from) {
+				w.give(o, "self", w.transpose(x, k, k+1))
+				return
+			}
+			other := slices.Clone(w.s.shape(o.Out[0]))
+			other[k], other[k+1] = other[k+1], other[k]
+			w.pass(o, w.transpose(w.view(x, other...), k, k+1))
+		})
+	}
 }

@@ -74,12 +74,15 @@ func (w *writer) pass(o program.Op, id program.ID) {
 }
 
 // after runs an operator, and something on its first result.
-func (w *writer) after(o program.Op, f change) {
-	own := o.Out[0]
+func (w *writer) after(o program.Op, f change) { w.behind(o, o.Out[0], f) }
+
+// behind is after of one of several results.
+func (w *writer) behind(o program.Op, own program.ID, f change) {
 	o.Out = slices.Clone(o.Out)
-	o.Out[0] = w.typed(w.s.shape(own), own)
+	k := slices.Index(o.Out, own)
+	o.Out[k] = w.typed(w.s.shape(own), own)
 	w.ops = append(w.ops, o)
-	w.write("view", []program.ID{own}, "self", f(w, o.Out[0]))
+	w.write("view", []program.ID{own}, "self", f(w, o.Out[k]))
 }
 
 // again writes an operator on the values that stand in the place of others by now, and makes such values itself, of

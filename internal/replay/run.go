@@ -27,7 +27,7 @@ type operator struct {
 
 // operators are those of all families, of which the first two only move numbers.
 var operators = table(shapes, lookups, elementwise, reductions, norms, created, complexes, products, attentions, writes,
-	orders)
+	orders, solved)
 
 func table(families ...family) map[string]operator {
 	all := map[string]operator{}

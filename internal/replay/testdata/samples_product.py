@@ -42,4 +42,6 @@ samples = [
     ("complex", lambda t: torch.view_as_real(torch.einsum("bij,bjk->bik", z(t, 3, 4, 5), z(t, 3, 5, 2).conj()))),
     ("complex", lambda t: torch.view_as_real(torch.addmm(z(t, 6), z(t, 5, 7), z(t, 6, 7).t(), alpha=2, beta=0.5))),
     ("complex", lambda t: torch.view_as_real(torch.mv(z(t, 4, 5), z(t, 5)))),
+    *[("linalg", lambda t, f=f: f(t(2, 5, 5) + torch.eye(5))) for f in [torch.linalg.slogdet, torch.linalg.det, torch.linalg.inv]],
+    ("linalg", lambda t: torch.linalg.slogdet(t(4, 4, dtype=torch.float64))),
 ]

@@ -355,7 +355,10 @@ func modulates(c is, o program.Op) bool {
 	})
 }
 
-var cutsModulation = both(op(cutting), has(and("mul add", modulates, takesMade(1, isChanged))))
+var cutsModulation = both(op(cutting), has(and("mul add", modulates, takes(func(c is, id program.ID) bool {
+	s := c.shape(id)
+	return len(s) > 1 && s[len(s)-2] == 1 && isChanged(c, c.made(id))
+}))))
 
 // ofOtherPass reports whether a value of another forward pass is taken in the place of one of its own.
 func (c *surroundings) ofOtherPass() bool {

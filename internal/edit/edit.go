@@ -99,7 +99,7 @@ func (w *Weight) ofModel() bool { return w.Record == 0 && w.Made == nil }
 
 // kinds are all kinds of edits. Each lists those of a group of operators that are changed alike.
 var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, integers, bypass, nearer, spread, refactored,
-	chosen, order, twice, results, roundings, clamps, convolutions, tables, resampled, turned}
+	chosen, order, twice, results, roundings, clamps, convolutions, tables, resampled, turned, pads}
 
 // wholes are kinds that are about the whole piece.
 var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, columns,
@@ -257,13 +257,10 @@ func (s *site) then(kind string, cost int, text string, f change) {
 // last appends an edit that does something to what the piece makes.
 func (s *site) last(kind string, cost int, what string, f change) *Edit {
 	m := s.Maker(s.Out)
-	switch {
-	case m < 0:
+	if m < 0 {
 		return s.outside(s.Out, kind, cost, what, f)
-	case len(s.Ops[m].Out) > 1:
-		return &Edit{}
 	}
-	return s.addAt(kind, cost, what, []int{m}, func(w *writer, o program.Op) { w.after(o, f) })
+	return s.addAt(kind, cost, what, []int{m}, func(w *writer, o program.Op) { w.behind(o, s.Out, f) })
 }
 
 // given appends an edit that gives each operator of the group another argument.

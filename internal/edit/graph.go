@@ -42,14 +42,21 @@ func (g graph) made(id program.ID) program.Op {
 	return program.Op{Stack: -1}
 }
 
-// madeOf lists what a value is made of, within some operators, the nearest first.
+// madeOf lists what a value is made of, within some operators, the nearest first, each once.
 func (g graph) madeOf(id program.ID, within int) (out []program.ID) {
-	if id != program.None && g.Maker(id) >= 0 && within > 0 {
-		of := g.Operands(g.Maker(id))
-		out = append(out, of...)
-		for _, x := range of {
-			out = append(out, g.madeOf(x, within-1)...)
+	for level := []program.ID{id}; within > 0 && len(level) > 0; within-- {
+		from := len(out)
+		for _, x := range level {
+			if x == program.None || g.Maker(x) < 0 {
+				continue
+			}
+			for _, y := range g.Operands(g.Maker(x)) {
+				if !slices.Contains(out, y) {
+					out = append(out, y)
+				}
+			}
 		}
+		level = out[from:]
 	}
 	return out
 }
@@ -283,7 +290,8 @@ func intOf(o program.Op, name string) int {
 	return i
 }
 
-func isFloat(v program.Value) bool { return v.DType.IsFloat() }
+func isFloat(v program.Value) bool   { return v.DType.IsFloat() }
+func isComplex(v program.Value) bool { return strings.HasPrefix(v.Type, "complex") }
 
 // grouped puts things with one key together, in the order in which the keys come first. Those without a key are left out.
 func grouped[K comparable, T any](of []T, key func(x T) (k K, ok bool)) (groups [][]T) {

@@ -130,29 +130,15 @@ func (w *writer) resizing(by way, before, after int) program.ID {
 	})
 }
 
-// convolutions pad all on one side, what sees both sides sees the past alone, or the other way round; or they go on
-// otherwise beyond the edges.
+// convolutions pad all on one side, what sees both sides sees the past alone, or the other way round; their taps are
+// further apart, or less; or they go on otherwise beyond the edges.
 func convolutions(s *site) {
 	x := tensorOf(s.op, "input")
 	if s.op.Name != "convolution" || x == program.None {
 		return
 	}
-	pad, _ := s.op.Args.Get("padding").([]int)
-	rank := len(s.shape(x))
-	for d, p := range pad {
-		if p == 0 {
-			continue
-		}
-		for k, side := range []string{"behind", "before"} {
-			s.add("scalar", 2, text("padding of convolution: all %s axis %d", side, d), func(w *writer, o program.Op) {
-				x, rest := tensorOf(o, "input"), slices.Clone(pad)
-				rest[d] = 0
-				w.needs(len(w.shape(x)) == rank)
-				x = w.beyond(x, rank-len(pad)+d, [2]int{2 * p * k, 2 * p * (1 - k)}, nil)
-				w.run(o, o.Name, with(o.Args, "input", x, "padding", rest))
-			})
-		}
-	}
+	s.oneSided(x)
+	s.dilated(x)
 	if _, pad := s.padded(s.op); len(pad) == 0 {
 		return
 	}
@@ -166,6 +152,101 @@ func convolutions(s *site) {
 			conv, _ := o.Args.Get("padding").([]int)
 			w.run(o, o.Name, with(o.Args, "input", x, "padding", make([]int, len(conv))))
 		})
+	}
+}
+
+// oneSided pads all on one side, of all axes or of one; a transposed convolution cuts it off there.
+func (s *site) oneSided(x program.ID) {
+	pad, _ := s.op.Args.Get("padding").([]int)
+	rank, transposed := len(s.shape(x)), s.op.Args.Get("transposed") == true
+	for _, axes := range andEach(slices.DeleteFunc(upTo(len(pad)), func(d int) bool { return pad[d] == 0 })) {
+		for k, side := range []string{"behind", "before"} {
+			what := text("padding of convolution: all %s axes %v", side, axes)
+			if len(axes) == 1 {
+				what = text("padding of convolution: all %s axis %d", side, axes[0])
+			}
+			s.add("scalar", 2, what, func(w *writer, o program.Op) {
+				x, rest := tensorOf(o, "input"), slices.Clone(pad)
+				w.needs(len(w.shape(x)) == rank && len(axes) > 0)
+				whole := s.Values[o.Out[0]]
+				whole.Shape = slices.Clone(whole.Shape)
+				for _, d := range axes {
+					at, p := rank-len(pad)+d, pad[d]
+					whole.Shape[at] += 2 * p
+					if rest[d] = 0; !transposed {
+						x = w.beyond(x, at, [2]int{2 * p * k, 2 * p * (1 - k)}, nil)
+					}
+				}
+				args := with(o.Args, "input", x, "padding", rest)
+				if !transposed {
+					w.run(o, o.Name, args)
+					return
+				}
+				y := w.made(o, whole, args)
+				for _, d := range axes {
+					at := rank - len(pad) + d
+					y = w.slice(y, at, 2*pad[d]*k, whole.Shape[at]-2*pad[d])
+				}
+				w.pass(o, y)
+			})
+		}
+	}
+}
+
+// dilated spreads the taps of a convolution otherwise, over what is padded so that as much comes out.
+func (s *site) dilated(x program.ID) {
+	by, _ := s.op.Args.Get("dilation").([]int)
+	taps, rank := s.shape(tensorOf(s.op, "weight")), len(s.shape(x))
+	if len(by) == 0 || len(taps) != len(by)+2 || s.op.Args.Get("transposed") == true {
+		return
+	}
+	for _, n := range []int{1, by[0] / 2, 2 * by[0]} {
+		for _, side := range []string{"before", "on both sides"} {
+			if n == 0 || n == by[0] {
+				continue
+			}
+			s.add("integer", 3, text("dilation of convolution: %v → %d, padded %s", by, n, side), func(w *writer, o program.Op) {
+				x := tensorOf(o, "input")
+				w.needs(len(w.shape(x)) == rank)
+				for d, own := range by {
+					sides := [2]int{(taps[2+d] - 1) * (n - own), 0}
+					if side != "before" {
+						sides = [2]int{sides[0] / 2, sides[0] - sides[0]/2}
+					}
+					x = w.beyond(x, rank-len(by)+d, sides, nil)
+				}
+				w.run(o, o.Name, with(o.Args, "input", x, "dilation", slices.Repeat([]int{n}, len(by))))
+			})
+		}
+	}
+}
+
+// pads moves what is padded, or cut off, to other sides of an axis, or goes on otherwise beyond its edges.
+func pads(s *site) {
+	pad, _ := s.op.Args.Get("pad").([]int)
+	x := self(s.op)
+	if s.op.Name != "constant_pad_nd" || x == program.None || len(pad) < 2 {
+		return
+	}
+	for k := 0; k+1 < len(pad); k += 2 {
+		sides, axis := [2]int{pad[k], pad[k+1]}, len(s.shape(x))-1-k/2
+		sum := sides[0] + sides[1]
+		for _, other := range [][2]int{{sum, 0}, {0, sum}, {sides[1], sides[0]}, {sum / 2, sum - sum/2}} {
+			if other != sides && sides != [2]int{} {
+				to := slices.Clone(pad)
+				to[k], to[k+1] = other[0], other[1]
+				s.given("scalar", 2, text("padding of axis %d: %v → %v", axis, sides, other), "pad", to)
+			}
+		}
+		for _, edge := range edges[1:] {
+			most := slices.Max(pad)
+			if most <= 0 || most >= s.shape(x)[axis] || slices.ContainsFunc(slices.Concat(pad[:k], pad[k+2:]), func(n int) bool { return n != 0 }) {
+				continue
+			}
+			s.add("sibling", 2, text("padding of axis %d: %s", axis, edge.name), func(w *writer, o program.Op) {
+				w.pass(o, w.beyond(self(o), axis, sides, edge.at))
+			})
+		}
 	}
 }
 

@@ -137,7 +137,10 @@ func matches(text, pattern string) bool {
 // ofRecord names edits that take what was recorded elsewhere.
 func (c *surroundings) ofRecord() string {
 	was := cmp.Or(c.Was, c.layerOf(c.Values[c.Out]))
-	if label.Name(c.From) == label.Name(was) { // what a layer was given, in the place of what it made of it
+	switch {
+	case c.From != was && label.Name(c.From) == label.Name(was):
+		return "state/stale"
+	case c.From == was && label.Block(was) != was: // what a layer was given, in the place of what it made of it
 		if slices.ContainsFunc(c.Of.Ops, func(o program.Op) bool { return o.Layer == was && isOne(o, "rsqrt "+norming) }) {
 			return "norm/missing"
 		}

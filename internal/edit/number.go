@@ -24,8 +24,12 @@ func numbers(s *site) {
 	case name == "full": // zeros that something is put into
 		cost = 5
 	}
-	for _, a := range s.op.Args {
-		if slices.Contains(fixed, a.Name) && !(name == "arange" && a.Name != "step") {
+	args := s.op.Args
+	if q := tensorOf(s.op, "query"); q != program.None && args.Get("scale") == nil {
+		args = with(args, "scale", 1/math.Sqrt(float64(s.shape(q)[len(s.shape(q))-1])))
+	}
+	for _, a := range args {
+		if slices.Contains(fixed, a.Name) && !(name == "arange" && a.Name != "step") && !(name == "elu" && a.Name == "alpha") {
 			continue
 		}
 		set := func(x any) {

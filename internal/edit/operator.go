@@ -42,7 +42,11 @@ func bypass(s *site) {
 		return
 	}
 	for _, id := range s.alike(s.result, s.group[0], s.op.Out[0], mostValues) {
-		s.add("bypass", 2, text("the result of %s is %s", s.op.Name, s.name(id)), func(w *writer, o program.Op) { w.pass(o, id) })
+		cost := 2
+		if m := s.Maker(id); m >= 0 && !s.takes(s.group[0], id) && s.takes(s.group[0], s.Ops[m].Out...) {
+			cost++ // another part of what it takes: nothing is left out
+		}
+		s.add("bypass", cost, text("the result of %s is %s", s.op.Name, s.name(id)), func(w *writer, o program.Op) { w.pass(o, id) })
 	}
 }
 
@@ -126,7 +130,7 @@ func chosen(s *site) {
 
 // swap exchanges two operands, or puts parts together in another order.
 func swap(s *site) {
-	for _, p := range [][2]string{{"self", "other"}, {"self", "mat2"}, {"mat1", "mat2"}} {
+	for _, p := range [][2]string{{"self", "other"}, {"self", "mat2"}, {"mat1", "mat2"}, {"self", "end"}} {
 		if tensorOf(s.op, p[0]) == program.None || tensorOf(s.op, p[1]) == program.None || isOne(s.op, "add mul eq maximum minimum") {
 			continue
 		}

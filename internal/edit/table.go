@@ -167,6 +167,26 @@ func spaced(s *site) {
 				}).ID = "embedding/position"
 			}
 		}
+		s.stretched(at)
+	}
+}
+
+// stretched puts equally spaced constants on another stretch: from 0 on, or around it, or falling.
+func (s *site) stretched(at []int) {
+	first, step, n := s.spacing(s.Ops[at[0]])
+	last := first + step*(n-1)
+	at = slices.DeleteFunc(slices.Clone(at), func(i int) bool {
+		f, s, n := s.spacing(s.Ops[i])
+		return math.Abs(f-first)+math.Abs(f+s*(n-1)-last) > nearTable*math.Abs(step)
+	})
+	for _, to := range [][2]float64{{0, last}, {-last, last}, {last, first}, {0, 1}, {-1, 1}} {
+		if math.Abs(to[0]-first)+math.Abs(to[1]-last) < nearTable*math.Abs(step) || to[0] == to[1] {
+			continue
+		}
+		by := (to[1] - to[0]) / (last - first)
+		s.addAt("table", 2, text("from %.4g to %.4g → from %.4g to %.4g", first, last, to[0], to[1]), at, func(w *writer, o program.Op) {
+			w.after(o, func(w *writer, id program.ID) program.ID { return w.two("add", w.two("mul", id, by), to[0]-first*by) })
+		}).ID = "embedding/position"
 	}
 }
 

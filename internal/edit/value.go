@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -25,7 +26,7 @@ const (
 
 // results does something to the result of an operator, the first where there are several, as of topk.
 func results(s *site) {
-	if s.result.DType == tensor.Invalid || isOne(s.op, copying+" view") {
+	if s.result.DType == tensor.Invalid && !isComplex(s.result) || isOne(s.op, copying+" view") {
 		return
 	}
 	s.changes(s.op.Out[0], func(kind string, cost int, what string, f change) {
@@ -62,11 +63,37 @@ func given(s *site) {
 		s.changes(id, func(kind string, cost int, what string, f change) {
 			s.outside(id, kind, cost, what+" "+s.name(id), f)
 		})
+		if v.Weight != "" && len(v.Shape) > 1 && isFloat(v) {
+			s.inEightBits(id)
+		}
 		for _, x := range s.readable(v) {
 			s.outside(id, "weight", 3, text("%s → %s", v.Weight, x.Name), func(w *writer, _ program.ID) program.ID {
 				return w.outside(program.Value{Shape: v.Shape, DType: v.DType, Weight: x.Name})
 			})
 		}
+	}
+}
+
+// inEightBits rounds a weight to whole multiples of a step, 127 of which are its largest number, or that of each line of its
+// last axis, or of all axes but the first.
+func (s *site) inEightBits(id program.ID) {
+	v := s.Values[id]
+	n, sizes := size(v.Shape), map[int]bool{}
+	for _, each := range []int{n, v.Shape[len(v.Shape)-1], n / max(v.Shape[0], 1)} {
+		if each < 2 || n > mostGrid || sizes[each] {
+			continue
+		}
+		sizes[each] = true
+		s.outside(id, "rounding", 6, text("8 bits, a step for each %d numbers: %s", each, s.name(id)), func(w *writer, x program.ID) program.ID {
+			return w.numbers(v.DType, v.Shape, func() []float64 {
+				var out []float64
+				for line := range slices.Chunk(s.base.Value(id).Floats(), each) {
+					step := vec.MaxAbs(line) / 127
+					out = append(out, vec.Map(line, func(x float64) float64 { return math.RoundToEven(x/step) * step })...)
+				}
+				return out
+			})
+		})
 	}
 }
 
@@ -115,6 +142,9 @@ func (s *site) changes(id program.ID, add func(kind string, cost int, what strin
 	v := s.Values[id]
 	if len(v.Shape) <= mostAxes {
 		s.layouts(v, func(what string, f change) { add("layout", 5, what+" of", f) })
+	}
+	if isComplex(v) {
+		add("value", 4, "the conjugate of", by("_conj"))
 	}
 	if !isFloat(v) {
 		return
@@ -182,6 +212,9 @@ func (s *site) layouts(v program.Value, add func(what string, f change)) {
 			add(text("axis %d shifted by %d", d, k), func(w *writer, id program.ID) program.ID { return w.beyond(id, d, [2]int{k, -k}, nil) })
 		}
 		add(text("axis %d flipped", d), by("flip", "dims", []int{d}))
+		if d == 2 && len(v.Shape) == 4 {
+			add("axis 2 flipped, and axis 3,", by("flip", "dims", []int{2, 3}))
+		}
 		s.factored(d, n, add)
 		if d > 0 && v.Shape[d-1] > 1 && v.Shape[d-1] != n {
 			add(text("axes %d and %d exchanged, and read in the old shape,", d-1, d), func(w *writer, id program.ID) program.ID {
@@ -279,17 +312,25 @@ func refactored(s *site) {
 	for d < len(short) && d < len(long) && long[d] == short[d] {
 		d++
 	}
-	if len(long) != len(short)+1 || d == len(short) || long[d]*long[d+1] != short[d] || long[d] == 1 || long[d+1] == 1 {
+	more := len(long) - len(short)
+	if more < 1 || d == len(short) || size(long[d:d+more+1]) != short[d] {
 		return
 	}
-	a, b := long[d], long[d+1]
-	s.add("layout", 4, text("view of %d×%d as %d×%d", a, b, b, a), func(w *writer, o program.Op) {
-		x := self(o)
-		w.needs(len(w.shape(x)) == len(from))
-		if len(to) > len(from) {
-			w.give(o, "self", w.turn(x, d, b, 0))
-		} else {
-			w.give(o, "self", w.transpose(x, d, d+1))
+	for k := d; k < d+more; k++ { // two neighbours of the parts
+		a, b := long[k], long[k+1]
+		if a == 1 || b == 1 {
+			continue
 		}
-	})
+		s.add("layout", 4, text("view of %d×%d as %d×%d", a, b, b, a), func(w *writer, o program.Op) {
+			x := self(o)
+			w.needs(len(w.shape(x)) == len(from))
+			if len(to) < len(from) {
+				w.give(o, "self", w.transpose(x, k, k+1))
+				return
+			}
+			other := slices.Clone(w.s.shape(o.Out[0]))
+			other[k], other[k+1] = other[k+1], other[k]
+			w.pass(o, w.transpose(w.view(x, other...), k, k+1))
+		})
+	}
 }

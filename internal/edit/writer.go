@@ -74,12 +74,15 @@ func (w *writer) pass(o program.Op, id program.ID) {
 }
 
 // after runs an operator, and something on its first result.
-func (w *writer) after(o program.Op, f change) {
-	own := o.Out[0]
+func (w *writer) after(o program.Op, f change) { w.behind(o, o.Out[0], f) }
+
+// behind is after of one of several results.
+func (w *writer) behind(o program.Op, own program.ID, f change) {
 	o.Out = slices.Clone(o.Out)
-	o.Out[0] = w.make(w.s.shape(own), w.s.Values[own].DType)
+	k := slices.Index(o.Out, own)
+	o.Out[k] = w.typed(w.s.shape(own), own)
 	w.ops = append(w.ops, o)
-	w.write("view", []program.ID{own}, "self", f(w, o.Out[0]))
+	w.write("view", []program.ID{own}, "self", f(w, o.Out[k]))
 }
 
 // again writes an operator on the values that stand in the place of others by now, and makes such values itself, of
@@ -106,6 +109,12 @@ func (w *writer) made(o program.Op, like program.Value, args program.Args) progr
 // make adds a value to the patch.
 func (w *writer) make(shape []int, dtype tensor.DType) program.ID {
 	return w.outside(program.Value{Shape: shape, DType: dtype})
+}
+
+// typed adds a value of the type of another one.
+func (w *writer) typed(shape []int, like program.ID) program.ID {
+	v := w.value(like)
+	return w.outside(program.Value{Shape: shape, DType: v.DType, Type: v.Type})
 }
 
 // outside adds a value that comes from outside to the patch.
@@ -141,7 +150,7 @@ func (w *writer) like(name string, x program.ID, shape []int, args ...any) progr
 	if shape == nil {
 		shape = w.value(x).Shape
 	}
-	id := w.make(shape, w.value(x).DType)
+	id := w.typed(shape, x)
 	w.write(name, []program.ID{id}, args...)
 	return id
 }

@@ -31,6 +31,8 @@ type Call struct {
 	buffer []float64 // for each, kept between calls
 	// weights says which values are weights of two axes or more, or numbers of those that were moved.
 	weights []bool
+	// imaginary is set where the imaginary parts of complex numbers are calculated: real ones have none.
+	imaginary bool
 }
 
 // wants reports whether a result is recorded.
@@ -88,8 +90,15 @@ func (c *Call) result(i int, shape []int, x []float64) *Array {
 
 // maybe returns an operand, given as a tensor or as a number; nil if it is not given.
 func (c *Call) maybe(name string) *Array {
-	number := func(d tensor.DType, v float64) *Array { return &Array{dtype: d, number: true, d: []float64{v}} }
+	number := func(d tensor.DType, v float64) *Array {
+		if c.imaginary && name != "alpha" {
+			v = 0
+		}
+		return &Array{dtype: d, number: true, d: []float64{v}}
+	}
 	switch v := c.op.Args.Get(name).(type) {
+	case string:
+		return complexNumber(v)
 	case int:
 		return number(tensor.I64, float64(v))
 	case float64:

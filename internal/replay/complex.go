@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/cmplx"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
@@ -31,8 +33,16 @@ var complexes = family{
 var complexUnaries = map[string]func(x complex128) complex128{
 	"neg": func(x complex128) complex128 { return -x }, "exp": cmplx.Exp, "_conj": cmplx.Conj,
 	"reciprocal": func(x complex128) complex128 { return 1 / x },
-	"abs":        func(x complex128) complex128 { return complex(cmplx.Abs(x), 0) },
-	"angle":      func(x complex128) complex128 { return complex(cmplx.Phase(x), 0) },
+	"sqrt":       cmplx.Sqrt, "log": cmplx.Log, "sin": cmplx.Sin, "cos": cmplx.Cos, "tanh": cmplx.Tanh,
+	"sigmoid": func(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) },
+	"sgn": func(x complex128) complex128 {
+		if x == 0 {
+			return 0
+		}
+		return x / complex(cmplx.Abs(x), 0)
+	},
+	"abs":   func(x complex128) complex128 { return complex(cmplx.Abs(x), 0) },
+	"angle": func(x complex128) complex128 { return complex(cmplx.Phase(x), 0) },
 }
 
 func (c *Call) complexUnary() *Array {
@@ -43,6 +53,52 @@ func (c *Call) complexUnary() *Array {
 	return c.complexly(func(x, _ complex128) complex128 { return f(x) }, c.self(), c.self())
 }
 
+// isApart has the operators that do the same to real and to imaginary parts, and nothing to both.
+var isApart = func() map[string]bool {
+	all := map[string]bool{}
+	for name := range lookups {
+		all[name] = true
+	}
+	for name := range writes {
+		all[name] = true
+	}
+	for _, name := range []string{"sum", "mean", "cumsum", "where", "masked_fill", "tril", "triu"} {
+		all[name] = true
+	}
+	return all
+}()
+
+// apart runs a kernel on real parts, and on imaginary ones.
+func (c *Call) apart(k kernel) []*Array {
+	var parts [2]*Array
+	for i := range parts {
+		p := *c
+		p.imaginary, p.env, p.values, p.more = i == 1, slices.Clone(c.env), slices.Clone(c.values), slices.Clone(c.more)
+		for id, a := range p.env {
+			switch {
+			case a == nil || !a.complex && (!p.imaginary || !a.isFloat()):
+			case a.complex:
+				re, im := a.parts()
+				p.env[id] = [...]*Array{re, im}[i]
+			default:
+				p.env[id] = newArray(a.dtype, slices.Clone(a.shape), a.d != nil)
+			}
+		}
+		p.value(0).DType, p.value(0).Type = tensor.F64, ""
+		parts[i] = k(&p)[0]
+	}
+	return []*Array{c.complexly(func(x, y complex128) complex128 { return complex(real(x), real(y)) }, parts[0], parts[1])}
+}
+
+// complexNumber is one that is written as in Python, nil for another text.
+func complexNumber(text string) *Array {
+	x, err := strconv.ParseComplex(strings.ReplaceAll(text, "j", "i"), 128)
+	if err != nil || !strings.Contains(text, "j") {
+		return nil
+	}
+	return &Array{dtype: tensor.F64, number: true, complex: true, d: []float64{real(x), imag(x)}}
+}
+
 // real shows complex numbers with a last axis of real and imaginary part.
 func (a *Array) real() *Array {
 	if !a.complex {
@@ -51,6 +107,15 @@ func (a *Array) real() *Array {
 	v := a.view(append(slices.Clone(a.shape), 2), append(slices.Clone(a.strides), 1), a.off)
 	v.complex = false
 	return v
+}
+
+// parts are the real and the imaginary ones.
+func (a *Array) parts() (re, im *Array) {
+	if !a.complex {
+		return a, newArray(a.dtype, slices.Clone(a.shape), a.d != nil)
+	}
+	r, d := a.real(), len(a.shape)
+	return r.slice(d, 0, 1, 1).without(d), r.slice(d, 1, 1, 1).without(d)
 }
 
 // asComplex shows a last axis of real and imaginary part as complex numbers.

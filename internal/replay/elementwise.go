@@ -2,6 +2,7 @@ package replay
 
 import (
 	"math"
+	"math/cmplx"
 
 	"github.com/goparity/goparity/tensor"
 )
@@ -183,6 +184,9 @@ var powers = map[float64]func(x float64) float64{2: func(x float64) float64 { re
 
 func power(c *Call) *Array {
 	a, b := c.operand("self"), c.operand("exponent")
+	if a.complex || b.complex {
+		return c.complexly(cmplx.Pow, a, b)
+	}
 	if !a.number && len(b.shape) == 0 {
 		if f := powers[b.first()]; f != nil {
 			return c.mapped(f)

@@ -31,7 +31,13 @@ func multiplied(left, right, bias string) kernel {
 		if len(p.shape) > len(c.shape(0)) { // of vectors
 			p = p.reshape(c.shape(0))
 		}
-		if bias == "" {
+		switch {
+		case p.complex && bias == "":
+			return c.complexly(func(x, _ complex128) complex128 { return x }, p, p)
+		case p.complex:
+			alpha, beta := complex(c.float("alpha", 1), 0), complex(c.float("beta", 1), 0)
+			return c.complexly(func(x, y complex128) complex128 { return alpha*x + beta*y }, p, c.tensor(bias))
+		case bias == "":
 			return c.plus(p, nil)
 		}
 		return c.plus(p, c.tensor(bias))
@@ -47,11 +53,28 @@ func (c *Call) product(a, b *Array) *Array {
 	if n != 3 || len(b.shape) != 3 || a.shape[2] != b.shape[1] || a.shape[0] != b.shape[0] {
 		fail("product of %v and %v", a.shape, b.shape)
 	}
+	if a.complex || b.complex {
+		return c.complexProduct(a, b)
+	}
 	out := c.sums([]int{a.shape[0], a.shape[1], b.shape[2]}, a, b)
 	if multiply(out, a, b); !a.isFloat() {
 		whole(out.d)
 	}
 	return out
+}
+
+// complexProduct is that of real parts: (x + iy)·(u + iv) = (xu − yv) + i(xv + yu).
+func (c *Call) complexProduct(a, b *Array) *Array {
+	x, y := a.parts()
+	u, v := b.parts()
+	xu, yv, xv, yu := c.product(x, u).floats64(), c.product(y, v).floats64(), c.product(x, v).floats64(), c.product(y, u).floats64()
+	pairs := make([]float64, 0, 2*len(xu))
+	for i := range xu {
+		pairs = append(pairs, xu[i]-yv[i], xv[i]+yu[i])
+	}
+	out := newArray(tensor.F64, []int{a.shape[0], a.shape[1], b.shape[2], 2}, true)
+	out.write(pairs, 0)
+	return out.asComplex()
 }
 
 // sums are zeros that products of operands are added to: float64 where an operand or the mode is.

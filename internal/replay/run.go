@@ -27,7 +27,7 @@ type operator struct {
 
 // operators are those of all families, of which the first two only move numbers.
 var operators = table(shapes, lookups, elementwise, reductions, norms, created, complexes, products, attentions, writes,
-	orders)
+	orders, solved)
 
 func table(families ...family) map[string]operator {
 	all := map[string]operator{}
@@ -246,7 +246,11 @@ func (r *runner) calculate(o *program.Op, operands []program.ID, origin int) err
 		fail("the operator is not known")
 	}
 	r.op = o
-	for k, a := range op.kernel(&r.Call) {
+	run := op.kernel
+	if isApart[key(o.Full)] && slices.ContainsFunc(operands, func(id program.ID) bool { return r.env[id].complex }) {
+		run = func(c *Call) []*Array { return c.apart(op.kernel) }
+	}
+	for k, a := range run(&r.Call) {
 		if a == nil || !r.wants(k) { // need says so where it is taken
 			continue
 		}

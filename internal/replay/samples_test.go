@@ -31,7 +31,7 @@ var sums = strings.Fields(`
 	_fft_r2c _fft_c2r _fft_c2c
 	sum mean prod var std var_mean std_mean logsumexp linalg_vector_norm
 	_softmax _log_softmax native_layer_norm native_group_norm native_batch_norm _native_batch_norm_legit_no_training
-	gelu lerp digamma view_as_complex`)
+	gelu lerp digamma view_as_complex _linalg_slogdet _linalg_det linalg_inv_ex`)
 
 // samples are the tables that testdata/generate.py wrote.
 func samples(t *testing.T) map[string]*program.Program {

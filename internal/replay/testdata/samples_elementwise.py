@@ -123,4 +123,7 @@ samples = [
     ("complex", lambda t: torch.view_as_complex(t(6, 2)).angle()),
     ("complex", lambda t: torch.view_as_real(torch.exp(-torch.view_as_complex(t(6, 2))))),
     ("complex", lambda t: torch.view_as_complex(t(6, 2)).imag + torch.view_as_complex(t(6, 2)).real),
+    *[("complex", lambda t, f=f: torch.view_as_real(f(torch.view_as_complex(t(3, 4, 2)))))
+      for f in [lambda z: 1j * z + (2 - 1j), lambda z: z**3, lambda z: z.sqrt() + z.log(), lambda z: z.sin() * z.cos(), lambda z: z.tanh() - z.sigmoid(), torch.sgn,
+                lambda z: z.masked_fill(z.real > 0, 2), lambda z: torch.where(z.imag > 0, z, z.real), torch.tril]],
 ]  # fmt: skip

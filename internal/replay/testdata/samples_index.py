@@ -84,4 +84,6 @@ samples = [
     ("repeat_interleave", lambda t: torch.repeat_interleave(t.of([2, 0, 3], LONG))),
     ("repeat_interleave", lambda t: torch.repeat_interleave(t(3, 2), t.of([1, 2, 1], LONG), 0)),
     ("repeat_interleave", lambda t: torch.repeat_interleave(t(3, 2), 2, 1)),
+    ("complex", lambda t: torch.view_as_real(torch.view_as_complex(t(4, 3, 2))[t.of([2, 0], LONG)])),
+    ("complex", lambda t: torch.view_as_real(torch.view_as_complex(t(3, 2)).index_add(0, t.of([2, 0], LONG), torch.view_as_complex(t(2, 2))))),
 ]

@@ -3,6 +3,10 @@ import torch
 FLOATS = [torch.float32, torch.bfloat16, torch.float16, torch.float64]
 
 
+def z(t, *shape):
+    return torch.view_as_complex(t(*shape, 2))
+
+
 def grouped(t, dtype, columns=False):
     """Rows sorted by group, one of which has none."""
     b = t(4, 16, 16, dtype=dtype)
@@ -35,4 +39,9 @@ samples = [
     ("addmv", lambda t: torch.addmv(t(4), t(4, 5), t(5), beta=2)),
     *[("grouped_mm", lambda t, d=d: grouped(t, d)) for d in [torch.bfloat16, torch.float32]],
     ("grouped_mm", lambda t: grouped(t, torch.bfloat16, columns=True)),
+    ("complex", lambda t: torch.view_as_real(torch.einsum("bij,bjk->bik", z(t, 3, 4, 5), z(t, 3, 5, 2).conj()))),
+    ("complex", lambda t: torch.view_as_real(torch.addmm(z(t, 6), z(t, 5, 7), z(t, 6, 7).t(), alpha=2, beta=0.5))),
+    ("complex", lambda t: torch.view_as_real(torch.mv(z(t, 4, 5), z(t, 5)))),
+    *[("linalg", lambda t, f=f: f(t(2, 5, 5) + torch.eye(5))) for f in [torch.linalg.slogdet, torch.linalg.det, torch.linalg.inv]],
+    ("linalg", lambda t: torch.linalg.slogdet(t(4, 4, dtype=torch.float64))),
 ]

@@ -70,4 +70,6 @@ samples = [
     ("native_batch_norm", lambda t: N.instance_norm(t(3, 4, 5), weight=t(4))),
     *[("_fused_rms_norm", lambda t, d=d: fused_rms_norm(t(3, 8, dtype=d), [8], t(8, dtype=d), 1e-6)) for d in [F32, BF16]],
     *[("_cdist_forward", lambda t, p=p: a._cdist_forward(t(2, 3, 5), t(4, 5), p, None)) for p in [2.0, 1.0, 3.0, float("inf")]],
+    *[("complex", lambda t, f=f: torch.view_as_real(f(torch.view_as_complex(t(3, 4, 2)))))
+      for f in [lambda z: z.sum(-1), lambda z: z.mean((0, 1)), lambda z: z.cumsum(0)]],
 ]

@@ -224,14 +224,28 @@ func chainedRun(t *testing.T, x *tensor.Tensor, rounded func(*tensor.Tensor) *te
 	return run("max", ports...)
 }
 
-// What has another shape right before the first wrong tensor is named, although it is judged by what is made of it.
-func TestOtherShapesAreNamed(t *testing.T) {
+// What has another shape right before the first wrong tensor is named, although it is judged by what is made of it: it is
+// the place where it is of another layer.
+func TestOtherShapes(t *testing.T) {
 	x := wave(t, 1, 0.3, 1, 32)
-	actual := chainedRun(t, x, asIs, 1, 1.5, 1)
-	actual.Entries[0].Tensor = wave(t, 1, 0.3, 1, 16)
-	r := compareRuns(t, chainedRun(t, x, asIs, 1, 1, 1), actual, func(k *judge.Case) { k.Program = chained(t, x) }).Report("toy", true)
-	require.NotNil(t, r.FirstDivergence)
-	assert.Equal(t, []string{"m.a output, right before it, is [1 16], and the reference's [1 32]"}, r.FirstDivergence.Evidence)
+	for _, tt := range []struct {
+		misfits int
+		layer   string
+		place   string
+		reason  string
+	}{
+		{1, "m", "", "inside of the layer whose code is wrong"},
+		{2, "m.a", "in m.a, or between it and m.b", "all that m.b takes"},
+	} {
+		actual := chainedRun(t, x, asIs, 1, 1.5, 1)
+		for i := range tt.misfits {
+			actual.Entries[i].Tensor = wave(t, 1, 0.3, 1, 16)
+		}
+		r := compareRuns(t, chainedRun(t, x, asIs, 1, 1, 1), actual, func(k *judge.Case) { k.Program = chained(t, x) }).Report("toy", true)
+		require.NotNil(t, r.FirstDivergence, tt.reason)
+		assert.Equal(t, []string{tt.layer, tt.place}, []string{r.FirstDivergence.Layer, r.FirstDivergence.Place}, tt.reason)
+		assert.Equal(t, []string{"m.a output, right before it, is [1 16], and the reference's [1 32]"}, r.FirstDivergence.Evidence, tt.reason)
+	}
 }
 
 func asIs(x *tensor.Tensor) *tensor.Tensor { return x }

@@ -241,17 +241,17 @@ func (c *Comparison) placeFaults() {
 	}
 	if c.Verdict = v; v != nil {
 		c.given(v)
-		v.Evidence = append(v.Evidence, c.misfits()...)
+		c.misfit(v)
 		v.Evidence = append(v.Evidence, c.others()...)
 	}
 }
 
-// misfits says which of the ports that come right before the wrong one, and have another shape than the reference's, is the
-// first: it may be where the error begins.
-func (c *Comparison) misfits() []string {
-	target := c.targetOf(c.Verdict)
+// misfit names the first of the outputs right before the wrong one that have another shape than the reference's: the error
+// may begin there. Where they are of other layers, the one that was found is only the first that could be compared.
+func (c *Comparison) misfit(v *localise.Verdict) {
+	target := c.targetOf(v)
 	if target == nil {
-		return nil
+		return
 	}
 	var first *Port
 	for _, p := range slices.Backward(c.Ports[:target.at]) {
@@ -263,10 +263,15 @@ func (c *Comparison) misfits() []string {
 		}
 	}
 	if first == nil {
-		return nil
+		return
 	}
-	return []string{fmt.Sprintf("%s %s, right before it, is %s, and the reference's %s", first.Layer, first.Port,
-		tensor.FormatShape(first.Actual.Shape()), tensor.FormatShape(first.Golden.Shape()))}
+	v.Evidence = append(v.Evidence, fmt.Sprintf("%s %s, right before it, is %s, and the reference's %s", first.Layer, first.Port,
+		tensor.FormatShape(first.Actual.Shape()), tensor.FormatShape(first.Golden.Shape())))
+	if v.Kind == localise.KindLocal && !label.Within(first.Layer, v.Layer) {
+		v.Kind, v.Layer, v.Before, v.Open, v.Proven = localise.KindBetween, first.Layer, v.Layer, true, false
+		v.Place = fmt.Sprintf("in %s, or between it and %s", v.Layer, v.Before)
+		v.Text = v.Place + ": " + v.Found
+	}
 }
 
 // faults collects what is wrong by itself in all cases, and excuses what is only written otherwise.

@@ -246,6 +246,12 @@ func TestOtherShapes(t *testing.T) {
 		assert.Equal(t, []string{tt.layer, tt.place}, []string{r.FirstDivergence.Layer, r.FirstDivergence.Place}, tt.reason)
 		assert.Equal(t, []string{"m.a output, right before it, is [1 16], and the reference's [1 32]"}, r.FirstDivergence.Evidence, tt.reason)
 	}
+	beside := programOf(t, []*tensor.Tensor{x}, `"m.a-output":["%1",1,1],"m.b-output":["%2",2,2],"m.c-output":["%3",3,3]`,
+		`m.a neg.default "self":"%0"`, `m.b neg.default "self":"%0"`, `m.c add.Tensor "self":"%1","other":"%2"`)
+	golden := run("max", port{"m.a-output", scaled(t, x, -1)}, port{"m.b-output", scaled(t, x, -1)}, port{"m.c-output", scaled(t, x, -2)})
+	actual := run("max", port{"m.a-output", wave(t, 1, 0.3, 1, 16)}, port{"m.b-output", scaled(t, x, -1.5)}, port{"m.c-output", scaled(t, x, -2.5)})
+	c := compareRuns(t, golden, actual, func(k *judge.Case) { k.Program = beside })
+	assert.Equal(t, []any{"m.b", []string(nil)}, []any{c.Verdict.Layer, c.Verdict.Evidence}, "a table, say, that it is not made of")
 }
 
 func asIs(x *tensor.Tensor) *tensor.Tensor { return x }

@@ -226,14 +226,34 @@ func chainedRun(t *testing.T, x *tensor.Tensor, rounded func(*tensor.Tensor) *te
 	return run("max", ports...)
 }
 
-// What has another shape right before the first wrong tensor is named, although it is judged by what is made of it.
-func TestOtherShapesAreNamed(t *testing.T) {
+// What has another shape right before the first wrong tensor is named, although it is judged by what is made of it: it is
+// the place where it is of another layer.
+func TestOtherShapes(t *testing.T) {
 	x := wave(t, 1, 0.3, 1, 32)
-	actual := chainedRun(t, x, asIs, 1, 1.5, 1)
-	actual.Entries[0].Tensor = wave(t, 1, 0.3, 1, 16)
-	r := compareRuns(t, chainedRun(t, x, asIs, 1, 1, 1), actual, func(k *judge.Case) { k.Program = chained(t, x) }).Report("toy", true)
-	require.NotNil(t, r.FirstDivergence)
-	assert.Equal(t, []string{"m.a output, right before it, is [1 16], and the reference's [1 32]"}, r.FirstDivergence.Evidence)
+	for _, tt := range []struct {
+		misfits int
+		layer   string
+		place   string
+		reason  string
+	}{
+		{1, "m", "", "inside of the layer whose code is wrong"},
+		{2, "m.a", "in m.a, or between it and m.b", "all that m.b takes"},
+	} {
+		actual := chainedRun(t, x, asIs, 1, 1.5, 1)
+		for i := range tt.misfits {
+			actual.Entries[i].Tensor = wave(t, 1, 0.3, 1, 16)
+		}
+		r := compareRuns(t, chainedRun(t, x, asIs, 1, 1, 1), actual, func(k *judge.Case) { k.Program = chained(t, x) }).Report("toy", true)
+		require.NotNil(t, r.FirstDivergence, tt.reason)
+		assert.Equal(t, []string{tt.layer, tt.place}, []string{r.FirstDivergence.Layer, r.FirstDivergence.Place}, tt.reason)
+		assert.Equal(t, []string{"m.a output, right before it, is [1 16], and the reference's [1 32]"}, r.FirstDivergence.Evidence, tt.reason)
+	}
+	beside := programOf(t, []*tensor.Tensor{x}, `"m.a-output":["%1",1,1],"m.b-output":["%2",2,2],"m.c-output":["%3",3,3]`,
+		`m.a neg.default "self":"%0"`, `m.b neg.default "self":"%0"`, `m.c add.Tensor "self":"%1","other":"%2"`)
+	golden := run("max", port{"m.a-output", scaled(t, x, -1)}, port{"m.b-output", scaled(t, x, -1)}, port{"m.c-output", scaled(t, x, -2)})
+	actual := run("max", port{"m.a-output", wave(t, 1, 0.3, 1, 16)}, port{"m.b-output", scaled(t, x, -1.5)}, port{"m.c-output", scaled(t, x, -2.5)})
+	c := compareRuns(t, golden, actual, func(k *judge.Case) { k.Program = beside })
+	assert.Equal(t, []any{"m.b", []string(nil)}, []any{c.Verdict.Layer, c.Verdict.Evidence}, "a table, say, that it is not made of")
 }
 
 func asIs(x *tensor.Tensor) *tensor.Tensor { return x }

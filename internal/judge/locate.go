@@ -241,17 +241,17 @@ func (c *Comparison) placeFaults() {
 	}
 	if c.Verdict = v; v != nil {
 		c.given(v)
-		v.Evidence = append(v.Evidence, c.misfits()...)
+		c.misfit(v)
 		v.Evidence = append(v.Evidence, c.others()...)
 	}
 }
 
-// misfits says which of the ports that come right before the wrong one, and have another shape than the reference's, is the
-// first: it may be where the error begins.
-func (c *Comparison) misfits() []string {
-	target := c.targetOf(c.Verdict)
+// misfit names the first of the outputs right before the wrong one that have another shape than the reference's, if it is
+// made of that: the error may begin there. Where they are of other layers, the one that was found is only the first that could be compared.
+func (c *Comparison) misfit(v *localise.Verdict) {
+	target := c.targetOf(v)
 	if target == nil {
-		return nil
+		return
 	}
 	var first *Port
 	for _, p := range slices.Backward(c.Ports[:target.at]) {
@@ -262,11 +262,42 @@ func (c *Comparison) misfits() []string {
 			first = p
 		}
 	}
-	if first == nil {
-		return nil
+	if first == nil || !slices.ContainsFunc(c.replays, func(r *replayed) bool { return r.between(first, target) }) {
+		return
 	}
-	return []string{fmt.Sprintf("%s %s, right before it, is %s, and the reference's %s", first.Layer, first.Port,
-		tensor.FormatShape(first.Actual.Shape()), tensor.FormatShape(first.Golden.Shape()))}
+	v.Evidence = append(v.Evidence, fmt.Sprintf("%s %s, right before it, is %s, and the reference's %s", first.Layer, first.Port,
+		tensor.FormatShape(first.Actual.Shape()), tensor.FormatShape(first.Golden.Shape())))
+	if v.Kind == localise.KindLocal && !label.Within(first.Layer, v.Layer) {
+		v.Kind, v.Layer, v.Before, v.Open, v.Proven = localise.KindBetween, first.Layer, v.Layer, true, false
+		v.Place = fmt.Sprintf("in %s, or between it and %s", v.Layer, v.Before)
+		v.Text = v.Place + ": " + v.Found
+	}
+}
+
+// between reports whether the piece of a port goes through the value of another.
+func (r *replayed) between(other, p *Port) bool {
+	has := func(p *Port) int {
+		return slices.IndexFunc(r.ports, func(of []*Port) bool { return slices.Contains(of, p) })
+	}
+	t, o := has(p), has(other)
+	if t < 0 || o < 0 {
+		return false
+	}
+	seen := map[program.ID]bool{}
+	for _, s := range r.result.Local[t].Sources {
+		seen[r.Ports[s].Value] = true
+	}
+	for open := []program.ID{r.Ports[t].Value}; len(open) > 0; {
+		id := open[len(open)-1]
+		if open = open[:len(open)-1]; id == r.Ports[o].Value {
+			return true
+		}
+		if id != program.None && !seen[id] && r.Maker(id) >= 0 {
+			seen[id] = true
+			open = append(open, r.Operands(r.Maker(id))...)
+		}
+	}
+	return false
 }
 
 // faults collects what is wrong by itself in all cases, and excuses what is only written otherwise.

@@ -94,6 +94,19 @@ class Record(Folder):
                 self.assertEqual(want, self.labels()[: len(want)])
                 self.assertFalse(os.path.exists(os.path.join(self.path, "program.json")), "none was asked for, and that of before is gone")
 
+    def test_compiled(self):
+        def silent(graph, inputs):  # another program than the model's
+            return lambda *args: [torch.zeros_like(x) for x in graph(*args)]
+
+        model, ids = nn.Sequential(nn.Embedding(10, 4), nn.Tanh()), torch.tensor([[3, 1]])
+        compiled = torch.compile(model, backend=silent)
+        with goparity.record(compiled, self.path):
+            compiled(ids)
+        self.assertEqual(self.labels(), ["model.0-input_0", "model.0-output", "model.1-input_0", "model.1-output", "model-input_0", "model-output"])
+        self.assertFalse(any(bytes(self.tensor("model-output")[2])), "what was compiled ran")
+        with self.assertRaisesRegex(UsageError, "the model is compiled"), goparity.record(model, self.path, overwrite=True):
+            compiled(ids)
+
     def test_dies(self):
         model = Model()
         with self.assertRaises(IndexError), goparity.record(model, self.path):

@@ -4,6 +4,7 @@ Usable on its own: r = Recorder(model); run the model; r.take(); r.remove().
 """
 
 import dataclasses
+import sys
 from collections.abc import Mapping
 
 import torch
@@ -35,10 +36,9 @@ class Recorder:
     def __init__(self, model, wants=lambda layer, port: True):
         self.records = []  # (layer, port, tensor on the CPU)
         self._wants, self._calls, self._waiting, self._handles, self._skipped = wants, {}, [], [], set()
-        for name, module in model.named_modules():
-            layer = f"model.{name}" if name else "model"
-            self._handles.append(module.register_forward_pre_hook(self._before(layer), with_kwargs=True))
-            self._handles.append(module.register_forward_hook(self._after(layer), with_kwargs=True))
+        for layer, module in layers(model):
+            self._handles.append(module.register_forward_pre_hook(_eager(self._before(layer)), with_kwargs=True))
+            self._handles.append(module.register_forward_hook(_eager(self._after(layer)), with_kwargs=True))
         tap.set_recorder(self._tap)
 
     def take(self):
@@ -121,6 +121,32 @@ class Recorder:
         return kept
 
 
+def layers(model):
+    """The modules by label. What torch.compile puts around one is no layer of its own."""
+    for name, module in model.named_modules():
+        if not hasattr(module, "_orig_mod"):
+            name = ".".join(part for part in name.split(".") if part != "_orig_mod")
+            yield f"model.{name}" if name else "model", module
+
+
+def compiled(model):
+    """Whether torch.compile made a part of the model."""
+    return any(hasattr(m, "_orig_mod") or getattr(m, "_compiled_call_impl", None) is not None for m in model.modules())
+
+
+def called_compiled():
+    """Whether a function of torch.compile is running."""
+    frame = sys._getframe()
+    while frame and frame.f_code.co_name != "compile_wrapper":
+        frame = frame.f_back
+    return frame is not None
+
+
+def _eager(hook):
+    """A hook that torch.compile does not trace: it splits the graph there."""
+    return torch.compiler.disable(hook) if "torch._dynamo" in sys.modules else hook
+
+
 def plain(t):
     """A copy of a tensor on the CPU, dense and contiguous; None for one that .safetensors cannot have."""
     if type(t) not in (torch.Tensor, torch.nn.Parameter):
@@ -144,7 +170,7 @@ def _plain(t):
 
 def modules(model):
     """Of each layer, its class and where that is defined: see installed.places."""
-    return installed.places({f"model.{name}" if name else "model": type(module) for name, module in model.named_modules()})
+    return installed.places({layer: type(module) for layer, module in layers(model)})
 
 
 def raw(t):

@@ -7,7 +7,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from . import config, installed, program, tap, torchhooks
-from .errors import JobError
+from .errors import JobError, UsageError
 from .progress import warn
 
 
@@ -19,7 +19,7 @@ class Hooks(torchhooks.Recorder):
         dump.info |= about(model)
         super().__init__(model, wants)
         self._program = None
-        if with_program:
+        if with_program and not torchhooks.compiled(model):  # a program's recorder makes torch.compile run nothing but eager code
             self._guarded(lambda: self._begin(model))
 
     def _begin(self, model):
@@ -41,6 +41,9 @@ class Hooks(torchhooks.Recorder):
 
         def hook(module, args, kwargs):
             if layer == "model":
+                if self._program and torchhooks.called_compiled():
+                    raise UsageError("the model is compiled, and while its program is recorded it runs as if it were not",
+                                     "give goparity.record what torch.compile returned, or program=False")  # fmt: skip
                 if self._waiting:
                     self._failed()
                 self._tokens(args, kwargs)

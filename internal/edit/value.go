@@ -18,7 +18,7 @@ const (
 	// spreading are operators of two operands, of which the smaller is spread over the other.
 	spreading = "add sub mul div maximum minimum where masked_fill"
 	// choosing are operators that make places of numbers.
-	choosing = "topk sort argsort argmax argmin"
+	choosing = "topk sort argmax argmin"
 )
 
 // results does something to the result of an operator, the first where there are several, as of topk.

@@ -46,7 +46,7 @@ func (s *site) attentions() (out []attention) {
 			n := len(k) - 2
 			out = append(out, attention{q: input{i, "query"}, k: input{i, "key"}, v: input{i, "value"}, kAxis: n, vAxis: n, mask: input{i, "attn_mask"},
 				softmax: -1, ops: []int{i}, keys: k[n], queries: s.shape(tensorOf(o, "query"))[n]})
-		case isOne(o, "_softmax softmax"):
+		case isOne(o, "_softmax"):
 			if a, ok := s.attention(i); ok {
 				out = append(out, a)
 			}

@@ -8,7 +8,7 @@ const (
 	repeating   = "expand repeat_interleave repeat"
 	multiplying = "*mm"
 	gating      = "silu gelu sigmoid"
-	cutting     = "split split_with_sizes slice"
+	cutting     = "split_with_sizes slice"
 	activating  = "silu gelu relu mish hardswish leaky_relu elu" // activations
 )
 

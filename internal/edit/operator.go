@@ -11,7 +11,7 @@ import (
 // drop leaves an operator out, or one of its optional operands.
 func drop(s *site) {
 	name := s.op.Name
-	if isOne(s.op, copying+" view expand") {
+	if isOne(s.op, "view expand") {
 		return
 	}
 	for _, x := range s.operands {
@@ -90,7 +90,7 @@ func order(s *site) {
 	}
 	for _, x := range s.operands {
 		before := s.made(x.id)
-		if len(before.Out) != 1 || isOne(before, copying) || !slices.Equal(s.shape(x.id), s.result.Shape) {
+		if len(before.Out) != 1 || !slices.Equal(s.shape(x.id), s.result.Shape) {
 			continue
 		}
 		for _, first := range tensors(before) {

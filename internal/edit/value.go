@@ -11,22 +11,20 @@ import (
 
 const (
 	// moving are operators that calculate nothing.
-	moving = "detach clone alias view expand slice select transpose permute unsqueeze squeeze _to_copy cat stack"
+	moving = "view expand slice select transpose permute unsqueeze squeeze _to_copy cat stack"
 	// laying are operators that lay a value out otherwise.
-	laying = "view _unsafe_view reshape permute transpose unsqueeze squeeze expand clone t"
-	// copying are operators that copy a value, or show it in the same order.
-	copying = "clone detach alias"
+	laying = "view permute transpose unsqueeze squeeze expand"
 	// elementwise are operators whose results lie as what they take.
-	elementwise = "mul div add sub tanh where masked_fill _to_copy view _unsafe_view clone maximum expand detach alias"
+	elementwise = "mul div add sub tanh where masked_fill _to_copy view maximum expand"
 	// spreading are operators of two operands, of which the smaller is spread over the other.
 	spreading = "add sub mul div maximum minimum where masked_fill"
 	// choosing are operators that make places of numbers.
-	choosing = "topk sort argsort argmax argmin"
+	choosing = "topk sort argmax argmin"
 )
 
 // results does something to the result of an operator, the first where there are several, as of topk.
 func results(s *site) {
-	if s.result.DType == tensor.Invalid && !isComplex(s.result) || isOne(s.op, copying+" view") {
+	if s.result.DType == tensor.Invalid && !isComplex(s.result) || isOne(s.op, "view") {
 		return
 	}
 	s.changes(s.op.Out[0], func(kind string, cost int, what string, f change) {

@@ -72,7 +72,7 @@ func (j *judge) choosing(id program.ID, axes int) int {
 			return -1
 		}
 		switch o := &j.Program.Ops[at]; {
-		case o.Name == "_to_copy" || o.Name == "clone":
+		case o.Name == "_to_copy":
 			id = j.Program.Operands(at)[0]
 		case o.Name == "topk" && len(o.Out) == 2 && o.Out[1] == id:
 			if dim, is := o.Args.Get("dim").(int); is && dim != -1 && dim != axes-1 || o.Args.Get("largest") == false {

@@ -51,6 +51,8 @@ func TestSchemes(t *testing.T) {
 			[]float64{0, 254, 0, 3.2}, []float64{0, 254, 0, 4}},
 		{fmt.Sprintf(acts, "asymmetric 8 bits of the whole tensor (127 steps)"), "torch's 7 bits, from −27 to 100", product,
 			[]float64{-27, 100, 1.4, -1.6}, []float64{-27, 100, 1, -2}},
+		{fmt.Sprintf(acts, "asymmetric 8 bits of the whole tensor (127 steps)"), "which multiplies with the inverse of a step", product,
+			[]float64{-27. / 7, 100. / 7, 1.9285715, 0}, []float64{-27. / 7, 100. / 7, 13. / 7, 0}},
 		{fmt.Sprintf(acts, "symmetric 8 bits of the whole tensor (254 steps)"), "from −127 to 127", product, []float64{-127, 126.4, 1.4, -1.6}, []float64{-127, 126, 1, -2}},
 		{fmt.Sprintf(acts, "asymmetric 8 bits of each line (255 steps)"), "a step for each row", product, []float64{-51, 204, 0, 510}, []float64{-51, 204, 0, 510}},
 		{fmt.Sprintf(acts, "symmetric 8 bits of each line (254 steps)"), "a step for each row", product, []float64{-127, 1.4, 254, 3.2}, []float64{-127, 1, 254, 4}},

@@ -188,6 +188,8 @@ func TestBestChoice(t *testing.T) {
 				"router-output": append(tt.first, tt.second...), "moe-output": {w[0]*tt.taken[0] + w[1]*tt.taken[1], w[2]*tt.taken[2] + w[3]*tt.taken[3]}}
 			_, _, wrong := judge(t, sparse, tensor.F32, nil, portOf, by(portOf, have))
 			assert.Equal(t, tt.wrong, wrong)
+			_, _, wrong = judge(t, strings.Replace(sparse, `"largest":true`, `"largest":false`, 1), tensor.F32, nil, portOf, by(portOf, have))
+			assert.NotEmpty(t, wrong, "it is not the choice of the least")
 		})
 	}
 }

@@ -221,7 +221,7 @@ browser: ## open the HTML report in Chromium (skipped where there is none); PARI
 
 .PHONY: race
 race: ## run the tests of PKGS under the race detector (needs a C compiler)
-	go test -race -count=1 $(PKGS)
+	go test -race -count=1 -timeout 30m $(PKGS)
 
 .PHONY: lint
 lint: .bin/staticcheck .bin/unparam ## gofmt, vet, staticcheck and unparam for all modules, and the cross builds

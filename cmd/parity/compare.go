@@ -68,7 +68,7 @@ func (f *compareFlags) add(c *cobra.Command) {
 	fl.StringVar(&f.Injection, "injection", "", "form of the injected run: nested or isolated (default: as recorded)")
 	fl.Lookup("injection").Hidden = true // of dumps without run.json
 	fl.StringArrayVar(&f.Weights, "weights", nil,
-		"the reference's weights: a safetensors `file`, its index.json, a .gguf file, or a folder; may be repeated")
+		"the reference's weights: a safetensors `file`, its index.json, a .gguf or .pt file, or a folder; may be repeated")
 	fl.StringVar(&f.Config, "config", "", "the model's config.json `file`")
 	fl.StringArrayVar(&f.Scope, "scope", nil,
 		"a pass needs only the layers that match this `pattern`, and what is in them; may be repeated")

@@ -288,7 +288,8 @@ func (in *inputs) alignSingles(cases []judge.Case) {
 	}
 }
 
-// sameModel refuses weights of another model: a layer puts out as many numbers as its weight has rows or columns.
+// sameModel refuses weights of another model: a layer puts out as many numbers as its weight has rows or columns, or, where
+// these are of groups that are an axis of their own, as many as fit into that.
 func (in *inputs) sameModel(weights checkpoint.Weights) error {
 	if len(weights) == 0 {
 		return nil
@@ -300,9 +301,11 @@ func (in *inputs) sameModel(weights checkpoint.Weights) error {
 				continue
 			}
 			key, w := weights.Of(e.Layer, "weight")
-			if w != nil && len(w.Shape()) == 2 && !slices.Contains(w.Shape(), shape[len(shape)-1]) {
+			n := shape[len(shape)-1]
+			puts := func(of int) bool { return of == n || len(shape) > 2 && of == n*shape[len(shape)-2] }
+			if w != nil && len(w.Shape()) == 2 && !slices.ContainsFunc(w.Shape(), puts) {
 				return fmt.Errorf("--weights: %s is of another model: %s of the golden puts out %d numbers, and %s is %s",
-					label.Few(in.Weights), e.Layer, shape[len(shape)-1], key, tensor.FormatShape(w.Shape()))
+					label.Few(in.Weights), e.Layer, n, key, tensor.FormatShape(w.Shape()))
 			}
 		}
 	}

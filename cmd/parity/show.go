@@ -357,7 +357,7 @@ func (f *namesFlags) print(w io.Writer, p *match.Proposal) {
 	if len(p.Rules) == 0 {
 		fmt.Fprintf(w, "no rule is needed: the names join %d layers\n", p.Joined)
 	} else {
-		fmt.Fprintf(w, "%d rules; %d layers of the golden are joined\n", len(p.Rules), p.Joined)
+		fmt.Fprintf(w, "the names and these rules join %d layers of the golden:\n", p.Joined)
 	}
 	for _, r := range p.Rules {
 		fmt.Fprintf(w, "  %-8s  %s\n            %s\n", r.Sure, sanitize.Line(r.String()), r.Reason)

@@ -50,7 +50,7 @@ var allowed = map[string][]string{
 	"internal/match":    {"tensor", "internal/label", "internal/layout"}, // names and shapes, no figures
 	"internal/localise": {"tensor", "internal/label", "internal/vec"},    // it is given figures
 	"internal/quant":    {"tensor"},                                      // arithmetic
-	"internal/checkpoint": {"tensor", "tensor/gguf", "tensor/safetensors", "internal/label", "internal/mapfile",
+	"internal/checkpoint": {"tensor", "tensor/gguf", "tensor/safetensors", "tensor/torchpt", "internal/label", "internal/mapfile",
 		"internal/smallfloat"}, // it knows no runs
 	"internal/vec": {"tensor", "internal/mapfile"},
 	"tensor":       {"internal/smallfloat"},

@@ -143,4 +143,5 @@ func TestDiff(t *testing.T) {
 	require.Len(t, d, 1)
 	assert.True(t, d[0].Concerns("model.layers.3.self_attn"), "rotates")
 	assert.False(t, d[0].Concerns("model.layers.3.mlp.down_proj"), "does not")
+	assert.False(t, d[0].Concerns("model.layers.3.self_attn.q_norm"), "a norm within")
 }

@@ -16,7 +16,7 @@ import (
 
 // Location is where the weights are that a path stands for.
 type Location struct {
-	Files  []string // .safetensors files that are one set
+	Files  []string // .safetensors files that are one set, or a file of torch.save
 	GGUF   string   // or a .gguf file; else empty
 	Unread []string // names of other files of weights in the folder
 }
@@ -25,6 +25,7 @@ const (
 	indexEnd = ".safetensors.index.json"   // of the name of an index
 	single   = "model.safetensors"         // in which transformers looks first
 	adapter  = "adapter_model.safetensors" // of a LoRA, which is no part of the model
+	ofTorch  = "pytorch_model.bin"         // which is older, and read where a folder has nothing else
 )
 
 // Locate finds the weights of a .safetensors or .gguf file, an index, or a folder. Every command looks for them
@@ -87,6 +88,8 @@ func locateIn(dir string) (l Location, err error) {
 		l.GGUF = filepath.Join(dir, ggufs[0])
 	case len(ggufs) > 1:
 		return l, fmt.Errorf("%s has several .gguf files, %s: name the one that is meant", dir, strings.Join(ggufs, ", "))
+	case slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ofTorch }):
+		l.Files = []string{filepath.Join(dir, ofTorch)}
 	default:
 		return l, fmt.Errorf("%s: no .safetensors or .gguf file in this folder: %w", dir, fs.ErrNotExist)
 	}

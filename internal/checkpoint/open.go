@@ -13,6 +13,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/gguf"
 	"github.com/goparity/goparity/tensor/safetensors"
+	"github.com/goparity/goparity/tensor/torchpt"
 )
 
 // Checkpoint is the open weights of a model, by the names of Hugging Face; quantised ones are what they
@@ -22,8 +23,8 @@ type Checkpoint struct {
 	files   []*tensor.File
 }
 
-// Open opens .safetensors files, index files (model.safetensors.index.json), and folders with either; or one .gguf
-// file, or a folder with nothing but that. Several files are one set, in which a key may occur only once.
+// Open opens .safetensors files, index files (model.safetensors.index.json), and folders with either; files of torch.save;
+// or one .gguf file, or a folder with nothing but that. Several files are one set, in which a key may occur only once.
 func Open(paths ...string) (c *Checkpoint, err error) {
 	c = &Checkpoint{Tensors: Weights{}}
 	defer func() {
@@ -73,11 +74,15 @@ func WriteDequantised(path, dir, model string) (quantised []string, err error) {
 	return c.Quantised(), c.Write(dir, model)
 }
 
-// load opens .safetensors files that belong together.
+// load opens .safetensors files, or those of torch.save, that belong together.
 func (c *Checkpoint) load(files []string) (all []tensor.Named, err error) {
 	have := map[string]bool{}
 	for _, path := range files {
-		f, err := safetensors.Open(path)
+		open := safetensors.Open
+		if slices.Contains([]string{".pt", ".pth", ".bin"}, strings.ToLower(filepath.Ext(path))) {
+			open = torchpt.Open
+		}
+		f, err := open(path)
 		if err != nil {
 			return nil, err
 		}

@@ -139,6 +139,7 @@ func TestOpenWeights(t *testing.T) {
 		{"", nil, nil, "", "none"},
 		{"", []string{one}, []string{"a.weight"}, "", "a file"},
 		{"", []string{one, two}, []string{"a.weight", "b.weight"}, "", "two files"},
+		{"", []string{filepath.Join("..", "..", "tensor", "torchpt", "testdata", "buffer.pt")}, []string{"x"}, "", "a file of torch.save"},
 		{"", []string{dir}, []string{"a.weight", "b.weight"}, "", "a folder"},
 		{`{"weight_map": {"a.weight": "model-1.safetensors"}}`, []string{dir}, []string{"a.weight"}, "",
 			"a folder with an index: only what it names"},

@@ -31,14 +31,24 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s is %s%s, the candidate has %s%s", d.Setting, d.Reference, by("reference"), d.Candidate, by("candidate"))
 }
 
-// Concerns reports whether a layer of this name depends on the setting.
+// kindWords are what names of layers of a kind have.
+var kindWords = map[string][]string{"norm": {"norm", "ln_", "ln1", "ln2"}, "attention": {"attn", "attention", "rotary", "rope"},
+	"mlp": {"mlp", "ffn", "feed_forward", "act"}, "embedding": {"embed", "wte"}, "head": {"head", "logits", "score"}}
+
+// Concerns reports whether a layer of this name depends on the setting. The innermost of its names that has a kind decides:
+// a norm within an attention is a norm.
 func (d Difference) Concerns(layer string) bool {
-	words := map[string][]string{"norm": {"norm", "ln_", "ln1", "ln2"}, "attention": {"attn", "attention", "rotary", "rope"},
-		"mlp": {"mlp", "ffn", "feed_forward", "act"}, "embedding": {"embed", "wte"}, "head": {"head", "logits", "score"}}
-	layer = strings.ToLower(layer)
-	for _, kind := range d.Depend {
-		if slices.ContainsFunc(words[kind], func(w string) bool { return strings.Contains(layer, w) }) {
-			return true
+	for _, name := range slices.Backward(strings.Split(strings.ToLower(layer), ".")) {
+		known := false
+		for kind, words := range kindWords {
+			is := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
+			if is && slices.Contains(d.Depend, kind) {
+				return true
+			}
+			known = known || is
+		}
+		if known {
+			return false
 		}
 	}
 	return false
@@ -103,7 +113,7 @@ var settings = []setting{
 	{"heads", []string{"attention"}, headKeys, size, nil},
 	{"kv heads", []string{"attention"}, kvKeys, scalar, func(c Config) any { return size(c, headKeys) }},
 	{"head size", []string{"attention"}, []string{"head_dim"}, scalar, func(c Config) any {
-		if n := c.Heads(); n > 0 && c.Hidden() > 0 {
+		if n := c.Heads(); n > 0 && c.Hidden() > 0 && c.Size("kv_lora_rank") == 0 { // whose heads have two sizes
 			return float64(c.Hidden() / n)
 		}
 		return nil

@@ -291,9 +291,10 @@ func TestWorstRowOfEqualErrors(t *testing.T) {
 		g[i] = (1 - float64(i)*0x1p-20) * 0x1p-10
 		a[i] = g[i] + 1
 	}
-	g[rows-1], a[rows-1] = 1e6, 1e6
+	g[rows-1], a[rows-1] = 1e6, 1e6+2
 	r := tensors(t, of(t, g, rows, 1), of(t, a, rows, 1), compare.Tolerance{})
-	assert.Equal(t, 0, r.WorstRow.Index)
+	assert.Equal(t, []int{0, rows - 1}, []int{r.WorstRow.Index, r.WorstRow.MaxAbsRow})
+	assert.Equal(t, []float64{1, 2}, []float64{r.WorstRow.MaxAbs, r.MaxAbs.Value})
 }
 
 // A sink token has nearly all of the norm: global figures do not see that 15 of 16 rows are wrong,

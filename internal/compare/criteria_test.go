@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -129,8 +130,11 @@ func TestNaNInBoth(t *testing.T) {
 		c[compare.EqualNaN] = 1
 		assert.Empty(t, judge(t, c, g, g, nil), "EqualNaN")
 	}
-	within := compare.Criteria{compare.Atol: 0, compare.EqualNaN: 1}
-	assert.Empty(t, judge(t, within, g, g, nil), "EqualNaN of the tolerance")
+	for _, golden := range []*tensor.Tensor{g, of(t, []float64{0, 1, inf, -inf})} {
+		v, err := compare.Criteria{compare.Atol: 1}.Judge(golden, g, compare.References{})
+		require.NoError(t, err)
+		assert.Equal(t, golden == g, strings.Contains(v.Violations[0].Text, "NaN does not match NaN without EqualNaN"), "the hint is for NaN in both")
+	}
 }
 
 func TestMisuse(t *testing.T) {

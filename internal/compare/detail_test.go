@@ -110,7 +110,7 @@ func TestRowsAndColumns(t *testing.T) {
 
 // Explain finds the same worst row as Tensors.
 func TestWorstLineIsTheWorstRow(t *testing.T) {
-	for _, shape := range [][]int{{200, 1}, {200, 30}, {200, 64}, {1, 500}} {
+	for _, shape := range [][]int{{200, 1}, {200, 30}, {200, 64}, {1, 500}, {3, compare.ChunkLen + 3}} {
 		g, a := pairOf(t, tensor.BF16, shape...)
 		r := tensors(t, g, a, compare.Tolerance{})
 		d := explain(t, g, a, compare.Tolerance{})
@@ -136,6 +136,8 @@ func TestExplainExtremes(t *testing.T) {
 		assert.Equal(t, "row_cosine", v.Violations[0].Criterion)
 		assert.InEpsilon(t, 24./25, v.Violations[0].Got, 1e-12)
 	}
+	vanishes := tensors(t, of(t, []float64{1e-170}), of(t, []float64{1e100}), compare.Tolerance{})
+	assert.InEpsilon(t, 1e270, vanishes.RelL2, 1e-9, "the golden's square is 0")
 }
 
 func TestPlaces(t *testing.T) {

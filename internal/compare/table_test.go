@@ -95,6 +95,32 @@ func TestRecall(t *testing.T) {
 	}
 	_, _, err := compare.Criteria{}.Recall(r, compare.Tolerance{}, false)
 	assert.Error(t, err, "there are no criteria")
+	wide := compare.Tolerance{Atol: 1, Rtol: 0.6}
+	for _, tt := range []struct {
+		counted      compare.Tolerance
+		atol, rtol   float64
+		exact        bool
+		broken, open string
+		reason       string
+	}{
+		{compare.Tolerance{}, 0, 0, false, "max |a−g| is 0.5: not within atol 0", "", "as it was counted"},
+		{compare.Tolerance{}, 0, 0, true, "1 of 4 elements (25 %) differ, and integers are compared exactly; the first is element 3", "", "of integers"},
+		{compare.Tolerance{}, 0.25, 0.2, false, "not within", "", "the largest is outside"},
+		{compare.Tolerance{}, 0.25, 0.25, false, "", "the figures do not tell", "the largest is at the limit"},
+		{compare.Tolerance{}, 0.5, 0, false, "", "the figures do not tell", "as near as figures are written"},
+		{compare.Tolerance{}, 0.51, 0, false, "", "", "wider than the largest"},
+		{compare.Tolerance{}, 0, 0.51, false, "", "the figures do not tell", "wider than the largest relative one, but of nearly 0"},
+		{compare.Tolerance{}, 1e-10, 0.51, false, "", "", "of these, too"},
+		{compare.Tolerance{Atol: 0.25, Rtol: 0.3}, 0.25, 0.3, false, "", "", "as it was counted: none"},
+		{wide, 0.25, 0.7, false, "", "", "by the relative one"},
+		{wide, 0.5, 0.01, false, "", "the figures do not tell", "narrower than it was counted"},
+	} {
+		broken, open, err := compare.Criteria{compare.Atol: tt.atol, compare.Rtol: tt.rtol}.Recall(tensors(t, g, a, tt.counted), tt.counted, tt.exact)
+		require.NoError(t, err, tt.reason)
+		assert.Equal(t, []bool{tt.broken != "", tt.open != ""}, []bool{len(broken) == 1, len(open) == 1}, tt.reason)
+		assert.Contains(t, fmt.Sprint(broken), tt.broken, tt.reason)
+		assert.Contains(t, fmt.Sprint(open), tt.open, tt.reason)
+	}
 }
 
 var update = flag.Bool("update", false, "renew the expected files")
@@ -151,8 +177,10 @@ func TestDocumentedDefaults(t *testing.T) {
 		assert.Regexp(t, `(?m)^//\t\S+ +`+number(l.RelL2)+" +"+number(l.RowRelL2)+`\b`,
 			string(source), "%s in the doc comment of Default", d)
 	}
-	assert.Equal(t, compare.Default(tensor.F8E5M2, tensor.F8E5M2), compare.Default(tensor.F8E8M0FNU, tensor.F8E8M0FNU),
-		"one column is for both")
+	for d, as := range map[tensor.DType]tensor.DType{tensor.F8E8M0FNU: tensor.F8E5M2, tensor.F8E5M2FNUZ: tensor.F8E5M2, tensor.F8E4M3FNUZ: tensor.F8E4M3FN} {
+		assert.Equal(t, []compare.Limits{compare.Default(as, as).Limits(), compare.Floor(as, as)}, []compare.Limits{compare.Default(d, d).Limits(), compare.Floor(d, d)},
+			"%s is in the column of %s", d, as)
+	}
 	sameTable(t, "../../docs/formulas.md", "| | float64 | float32 | float16 | bfloat16 | e4m3 | e5m2, e8m0 |",
 		strings.Join([]string{"|---|---|---|---|---|---|---|", whole, row}, "\n"))
 }

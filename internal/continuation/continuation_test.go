@@ -88,8 +88,9 @@ func TestCompare(t *testing.T) {
 	for i := prompt; i < len(all); i++ {
 		passes.Passes = append(passes.Passes, []dump.PassItem{{From: i, To: i + 1}})
 	}
-	plain, silent := info(t, text), passes
+	plain, silent, none, far := info(t, text), passes, info(t, text), info(t, text)
 	plain.Generation, silent.Generation = nil, nil
+	none.Generation, far.Generation = &dump.Generation{}, &dump.Generation{From: len(text) + 1}
 	for _, tt := range []struct {
 		golden, actual *dump.Run
 		want           generation.Verdict
@@ -106,6 +107,8 @@ func TestCompare(t *testing.T) {
 		{run(t, "lm_head", info(t, text), all, len(all)), golden(), generation.Identical, "", "a golden that does not say what it chose"},
 		{run(t, "lm_head", plain, all, len(all)), golden(), generation.Identical, "", "a golden that does not say how long the prompt is"},
 		{golden(), run(t, "lm_head", silent, all, each(len(all))...), generation.Identical, "", "a candidate that does not"},
+		{run(t, "lm_head", none, all, len(all)), golden(), "", "want the same prompt on both sides", "no prompt"},
+		{run(t, "lm_head", far, all, len(all)), golden(), "", "want the same prompt on both sides", "a prompt that is longer than the text"},
 		{golden(), two, generation.Identical, "", "the one of two that is as wide as the golden's"},
 		{golden(), run(t, "lm_head", info(t, append(slices.Clone(text[:11]), 1)), all, len(all)), generation.Identical, "", "another last token, that nothing follows"},
 		{golden(), run(t, "lm_head", info(t, text, choices...), all[:len(all)-2], each(len(all)-2)...), "", "rows missing", "the last steps are missing"},
@@ -219,6 +222,7 @@ func TestReport(t *testing.T) {
 		of, row := r.Generations[0], r.Layers[0]
 		assert.Contains(t, of.Text, tt.text, tt.reason)
 		assert.True(t, of.Incremental, tt.reason)
+		assert.Equal(t, strings.Contains(tt.text, "says that it chose 7"), slices.ContainsFunc(of.Positions, func(p report.Token) bool { return p.Said != nil }), tt.reason)
 		assert.Equal(t, []int{1, 1}, []int{r.Coverage.Compared, r.Coverage.Outputs}, tt.reason)
 		assert.Equal(t, []int{prompt, 10, 10}, []int{of.Prompt, of.Tokens, len(of.Positions)}, tt.reason)
 		if tt.at < 0 {
@@ -255,6 +259,7 @@ func TestLayers(t *testing.T) {
 		r := o.Report("x")
 		assert.Equal(t, []string{want[0], "DIVERGED"}, []string{r.FirstDivergence.Layer, r.Generations[0].Text[:8]})
 		assert.Contains(t, strings.Join(r.Notes, "; "), want[1])
+		assert.Nil(t, r.PathDepth, "one pass is no path")
 	}
 }
 
@@ -314,8 +319,14 @@ func TestKeep(t *testing.T) {
 		o, err := compareRuns(t, kept, run(t, "lm_head", info(t, text, chosen(changed)...), changed, len(all)))
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, o.Verdict, tt.reason)
+		assert.Equal(t, o.Fails(), strings.Contains(strings.Join(o.Notes, ""), "keeps no layers"), tt.reason)
+		own, err := compareRuns(t, kept, kept)
+		require.NoError(t, err)
+		assert.True(t, own.Report("x").Generations[0].Incremental, "as a fixture runs it")
 	}
 	for i, e := range entries {
+		_, err = continuation.Open(dump.New("golden", info(t, text), dump.OrderRunFile, slices.Delete(slices.Clone(entries), i, i+1)), nil)
+		assert.Error(t, err, "without %s", e.Port)
 		cut := slices.Clone(entries)
 		cut[i].Tensor, err = tensor.Of(make([]float32, 3), 3)
 		require.NoError(t, err)
@@ -336,6 +347,7 @@ func TestKeep(t *testing.T) {
 		require.True(t, ok)
 		assert.Equal(t, id >= known, row.Beyond, "token %d", k)
 		whole, _ := g.Row(k)
+		assert.Len(t, row.Top, generation.Kept, "token 0, too")
 		assert.InDeltaSlice(t, []float64{whole.LSE, whole.All, whole.Spread}, []float64{row.LSE, row.All, row.Spread}, 1e-5, "token %d", k)
 	}
 }

@@ -20,22 +20,29 @@ import (
 	npyfile "github.com/goparity/goparity/tensor/npy"
 )
 
-// saved is a file of llama-perplexity: two chunks of 4 tokens, 3 words.
+// saved is a file of llama-perplexity: two chunks of 5 tokens, 3 words.
 func saved() []byte {
 	var b bytes.Buffer
 	b.WriteString("_logits_")
 	put := func(v any) { binary.Write(&b, binary.LittleEndian, v) }
-	put([]int32{4, 3, 2, 7, 8, 2, 1, 9, 8, 2, 0})
-	put([]float32{0.001, -10})
-	put([]uint16{9000, 100, 9900, 0})
-	put([]float32{0.002, -20})
-	put([]uint16{9000, 100, 9900, 0})
+	put([]int32{5, 3, 2, 7, 8, 2, 1, 1, 9, 8, 2, 0, 1})
+	for _, scale := range []float32{1, 1, 2, 3} {
+		put([]float32{0.001 * scale, -10 * scale})
+		put([]uint16{9000, 100, 9900, 0})
+	}
 	return b.Bytes()
 }
 
 func TestForeignRefuses(t *testing.T) {
+	header := func(numbers string) string {
+		return "_logits_" + strings.Join(strings.Split(numbers, ""), "\x00\x00\x00") + strings.Repeat("\x00", 99)
+	}
 	for _, tt := range []struct{ in, want, reason string }{
 		{"", "it is no JSON", "nothing"},
+		{header("\x03\x03\x01"), "1 chunks of 3 tokens and 3 words, which no file of", "a chunk that decides nothing"},
+		{header("\x04\x01\x01"), "1 chunks of 4 tokens and 1 words, which no file of", "one word"},
+		{header("\x04\x03\x00"), "0 chunks of 4 tokens and 3 words, which no file of", "no chunk"},
+		{header("\x04\x03\x01"), "its header asks for 52", "one chunk, and more bytes"},
 		{"hello", "it is no JSON", "a text"},
 		{"[", "unexpected end of JSON input", "cut"},
 		{"[]", "it lists no prompt", "nothing in it"},
@@ -82,6 +89,9 @@ func TestForeign(t *testing.T) {
 		{"token": "b", "logprob": -0.16984602, "top_logprobs": [{"token": "b", "logprob": -0.16984602}, {"token": "c", "logprob": -2.16984602}]},
 		{"token": "c", "logprob": -0.06587137, "top_logprobs": []}]}}]}`)
 	vllm := write("vllm.json", `{"choices": [{"logprobs": {"tokens": ["token_id:1", "token_id:2"], "token_logprobs": [-0.16984602, -0.06587137], "top_logprobs": null}}]}`)
+	free := write("free.json", `{"choices": [{"logprobs": {"tokens": ["token_id:2", "token_id:2"], "token_logprobs": [-0.1, -0.2], "top_logprobs": null}}]}`)
+	zero := write("zero.json", `[{"values": [{"next_token": 0, "logits": [3, 0]}]}]`)
+	zeros := write("zeros.json", `{"choices": [{"token_ids": [0], "logprobs": {"token_logprobs": [-0.0485873]}}]}`)
 	texts := write("texts.json", `{"choices": [{"logprobs": {"tokens": ["b", "c"], "token_logprobs": [-0.1, -0.2], "top_logprobs": [{"b": -0.1}, {"c": -0.2, "d": -3}]}}]}`)
 	contradicts := write("contradicts.json", `[{"prompt": "Hi", "values": [{"next_token": 2, "logits": [0, 3, 1]}, {"next_token": 2, "logits": [0, 1, 4]}]}]`)
 	late := write("late.json", `[{"prompt": "Hi", "values": [{"next_token": 1, "logits": [0, 3, 1]}, {"next_token": 1, "logits": [0, 1, 4]}]}]`)
@@ -118,7 +128,7 @@ func TestForeign(t *testing.T) {
 		{lists, packed, generation.Identical, 2, "", "arrays of numpy"},
 		{texts, texts, generation.Identical, 2, "", "texts on both sides"},
 		{many, many, generation.Identical, 1, "", "many likely tokens"},
-		{llama, llama, generation.Identical, 1, "", "llama-perplexity"},
+		{llama, llama, generation.Identical, 2, "", "llama-perplexity"},
 		{lists, other, generation.Divergent, 1, "", "a free-running text is judged up to its first other token"},
 		{lists, contradicts, generation.Divergent, 1, "", "it went on with another token than its logits choose"},
 		{lists, late, generation.Divergent, 2, "", "the last one, too"},
@@ -129,6 +139,9 @@ func TestForeign(t *testing.T) {
 		{lists, stopped, generation.Identical, 1, "", "the token that ends a text is not shown"},
 		{lists, prompt, "", 0, "another text: the prompts of", "another prompt"},
 		{lists, texts, "", 0, "the golden has ids", "texts beside ids"},
+		{zero, texts, "", 0, "the golden has ids", "also of token 0"},
+		{zero, zeros, generation.Identical, 1, "", "token 0 on both sides"},
+		{vllm, free, generation.Divergent, 1, "", "a response goes on freely, too"},
 	} {
 		golden, err := continuation.ReadForeign(tt.golden, nil)
 		require.NoError(t, err, tt.reason)
@@ -144,10 +157,11 @@ func TestForeign(t *testing.T) {
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, o.Verdict, tt.reason)
 		assert.Len(t, o.Positions, tt.tokens, tt.reason)
-		notes := map[string]string{other: "the two texts are the same for 1 tokens", contradicts: "the two texts are the same for 1 tokens",
+		notes := map[string]string{free: "the two texts are the same for 1 tokens", other: "the two texts are the same for 1 tokens", contradicts: "the two texts are the same for 1 tokens",
 			stopped: "the candidate ended the text where the golden has token 2", sampled: "the text is not the reference's greedy one", llama: "the text is not the reference's greedy one"}[tt.actual]
 		assert.Contains(t, strings.Join(o.Notes, "; "), notes, tt.reason)
-		assert.Equal(t, notes == "", o.Notes == nil, "%s: %v", tt.reason, o.Notes)
+		assert.Equal(t, notes == "", len(o.Notes) != 1, "%s: %v", tt.reason, o.Notes)
+		assert.Equal(t, o.Notes, o.Report("x").Notes, tt.reason)
 	}
 }
 
@@ -194,13 +208,15 @@ func TestPerplexityFile(t *testing.T) {
 	require.Len(t, sides, 2)
 	for i, last := range []int{1, 0} {
 		s := sides[i]
-		assert.Equal(t, [][]int{{9 - 2*last, 8, 2, last}, {3}}, [][]int{s.Text, {s.Prompt}})
-		row, _ := s.Row(0)
-		for token, want := range []float64{-1, -9.9, -0.1} {
-			x, _ := row.Logit(token)
-			assert.InDelta(t, float64(1+i)*want, x, 1e-5)
+		assert.Equal(t, [][]int{{9 - 2*last, 8, 2, last, 1}, {3}}, [][]int{s.Text, {s.Prompt}})
+		for k := range 2 {
+			row, _ := s.Row(k)
+			for token, want := range []float64{-1, -9.9, -0.1} {
+				x, _ := row.Logit(token)
+				assert.InDelta(t, float64(1+i*(1+k))*want, x, 1e-5)
+			}
 		}
-		_, ok := s.Row(1)
+		_, ok := s.Row(2)
 		assert.False(t, ok, "nothing decides the token after the last")
 	}
 }

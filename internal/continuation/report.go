@@ -74,7 +74,7 @@ func (o *Outcome) Text() string {
 func (o *Outcome) diverged() string {
 	p := &o.Positions[o.At]
 	switch {
-	case p.Bad > 0 || p.Candidate < 0:
+	case p.Candidate < 0:
 		return fmt.Sprintf("%d of the candidate's logits are NaN or infinite, or all are hidden", p.Bad)
 	case p.Said >= 0:
 		return fmt.Sprintf("the engine says that it chose %d, and its own logits say %d: it chose by other logits, or sampled", p.Said, p.Candidate)

@@ -143,7 +143,7 @@ func learned(from, to int) condition { return op(ofLearned(from, to)) }
 func ofLearned(from, to int) kind {
 	return func(c is, o program.Op) bool {
 		for _, id := range o.Operands() {
-			if v := c.Values[c.behind(id, "view expand slice unsqueeze transpose _to_copy select index")]; v.Weight != "" {
+			if v := c.Values[c.behind(id, "view expand slice squeeze unsqueeze transpose _to_copy select index")]; v.Weight != "" {
 				n := max(axesOf(v), 1)
 				return from <= n && n <= to
 			}

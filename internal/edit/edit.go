@@ -102,7 +102,7 @@ var kinds = []func(*site){drop, sibling, swap, masks, axes, parts, numbers, inte
 	chosen, order, twice, results, roundings, clamps, convolutions, tables, resampled, turned, pads}
 
 // wholes are kinds that are about the whole piece.
-var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, whole,
+var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders, calls, records, around, heads, columns,
 	unturned, modules, experts, spaced, grids, all, states, forgets}
 
 // List lists the edits of a piece, those of the lowest cost first. weights are those of the model that

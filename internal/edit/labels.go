@@ -39,11 +39,12 @@ var labels = []group{
 		{"linear/gate-up", "slice", "glu", "", nil},
 		{"config/attn_logit_softcapping", "drop bypass scalar", "", "", both(is.caps, reaches("_softmax"))},
 		{"config/final_logit_softcapping", "drop bypass scalar", "", "", is.caps},
-		{"moe/bias", "drop bypass", "add", "", both(learned(1, 1), has("topk"))},
+		{"moe/bias", "drop bypass", "", "", both(does(and("add", ofLearned(1, 1))), has("topk"), not(does(multiplying)))},
 		{"conv/padding", "slice", "", "the convolution wraps around", nil},
 		{"output/last-token", "slice layout", "", "", ofOneRow}, // where nothing else is done
 	}},
 	{recurrent, []rule{ // a state that decays from row to row, as that of a state-space model
+		{"", "", "", "", both(ofCall, does(multiplying+" convolution"))}, // all of it
 		{"ssm/step", "", "", "", either(does("softplus"), into(2, "softplus"))},
 		{"ssm/decay", "", "", "", either(does("exp"), into(2, "exp"))},
 		{"ssm/gate", "", "", "", either(does("silu"), from(2, "silu"), into(1, "silu"))},
@@ -61,7 +62,7 @@ var labels = []group{
 		{"activation/relu", "drop", "pow", "", from(1, "relu")},
 		{"activation/silu", "drop scalar", "mul", "", gatesItself},
 		{"config/num_hidden_layers", "drop", "", "", both(ofCall, is.ofBlock)},
-		{"", "", "", "", both(ofCall, does(multiplying+" convolution _softmax"))},
+		{"edit/drop", "drop", "", "", both(ofCall, does(multiplying+" convolution _softmax"))},
 		{"rope/applied", "", "", "", both(ofCall, does(rotates))},
 		{"residual/missing", "drop", "", "", both(ofCall, does(sum))},
 		{"norm/missing", "", "", "", both(ofCall, does("rsqrt linalg_vector_norm "+norming))},
@@ -148,14 +149,14 @@ var labels = []group{
 		{"attention/bias", "state", "", "", both(attended, projected)}, // other positions
 		{"rope/offset", "state", "", "", nil},
 		{"rope/theta", "scalar table", "pow", "", both(from(toAngles, "arange"), either(reaches("cos"), not(reaches("bmm"))))}, // a geometric sequence
+		{"rope/theta", "table scalar", "", "base*", nil},
 		{"rope/applied", "slice", "", "", rotatesPart},
 		{"rope/applied", "drop bypass source", "", "", makesRotated},
-		{"rope/theta", "table", "", "base*", nil},
 		{"rope/scaling", "table", "", "", nil},
 		{"rope/offset", "", "add sub", "", into(toAngles, "cos")},
 		{"rope/scaling", "scalar drop", "mul div", "", into(toAngles, "cos")},
 		{"rope/scaling", "", "mul", "", both(from(1, "cos sin"), not(ofTwo))},
-		{"rope/scaling", "", "", "the numbers of*|the ratio of*", reaches("cos")},
+		{"rope/scaling", "", "", "the numbers of*", reaches("cos")},
 		{"rope/layout", "conjugation", "", "", nil},
 		{"rope/offset", "integer", "", "", turns},
 		{"rope/offset", "", "arange", "", turns},

@@ -49,5 +49,8 @@ const (
 
 const (
 	near      = 0.02 // how far a cosine and a sine may be from one circle, as 16 bits have them
-	nearTable = 1e-3 // how far the numbers of a table may be from a formula, relative to it
+	nearTable = 1e-3 // how far the numbers of a table may be from a formula, relative to it,
+	// nearRounded is that of a table whose numbers are of bfloat16, as Module.bfloat16() makes of frequencies: each is rounded
+	// by 2⁻⁸ at most, and so is the ratio that they are held against.
+	nearRounded = 1.0 / 128
 )

@@ -183,7 +183,7 @@ type Family struct {
 }
 
 // Families lists those of a piece: a number that an operator is given, a result that is multiplied or moved by a number,
-// the ratio of a geometric table, and each number of a short one. Numbers that stand there are the first.
+// the base of a geometric table, and each number of a short one. Numbers that stand there are the first.
 func Families(b *replay.Base) []Family {
 	s := newSite(b, nil)
 	for _, g := range ofNumber(b.Piece) {
@@ -262,21 +262,22 @@ func (s *site) otherTable(id program.ID, name string, put func(w *writer, o prog
 		return
 	}
 	numbers := x.Floats()
-	add := func(what string, n int, number func(i int, y float64, p []float64) float64) {
-		s.family(fittedCost, what+name, n, percent, func(w *writer, o program.Op, p []float64) {
+	add := func(what string, n int, said func(p []float64) string, number func(i int, y float64, p []float64) float64) {
+		s.family(fittedCost, what+name, n, said, func(w *writer, o program.Op, p []float64) {
 			put(w, o, func(w *writer, _ program.ID) program.ID {
 				return w.table(v.Shape, numbers, func(i int, y float64) float64 { return number(i, y, p) })
 			})
 		})
 	}
 	if q := sequenceOf(numbers); q.factor == 1 {
-		add("the ratio of ", 1, func(i int, y float64, p []float64) float64 {
+		said := func(p []float64) string { return text("%.4g → %.4g", q.base, math.Pow(q.base, 1+p[0])) }
+		add("base of ", 1, said, func(i int, y float64, p []float64) float64 {
 			first := numbers[i-i%q.n]
 			return first * math.Pow(y/first, 1+p[0])
 		})
 	}
 	if len(numbers) <= mostUnknown && !slices.Contains(numbers, 0) {
-		add("the numbers of ", len(numbers), func(i int, y float64, p []float64) float64 { return y * (1 + p[i]) })
+		add("the numbers of ", len(numbers), percent, func(i int, y float64, p []float64) float64 { return y * (1 + p[i]) })
 	}
 }
 

@@ -38,7 +38,7 @@ const batchNorm = "_native_batch_norm_legit_no_training"
 
 // bypass makes the result of an operator an earlier value: everything between is left out.
 func bypass(s *site) {
-	if !s.single || len(s.group) > 1 {
+	if !s.single && !isOne(s.op, norming) || len(s.group) > 1 {
 		return
 	}
 	for _, id := range s.alike(s.result, s.group[0], s.op.Out[0], mostValues) {

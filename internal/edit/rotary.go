@@ -9,35 +9,52 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// whole turns all columns of rows of which the reference turns the first ones alone: what its rotary embedding would be,
-// were no part of a head left out.
-func whole(s *site) {
-	var at []int
-	of, first := map[program.ID]program.ID{}, 0 // rows, by what is made of them
-	for i, o := range s.Ops {
-		if x, n, ok := s.partly(o); ok {
-			at, of[o.Out[0]], first = append(at, i), x, n
-		}
-	}
-	if len(at) == 0 {
-		return
-	}
-	r, ok := s.rotation(first)
-	if !ok {
-		return
-	}
-	shape := s.shape(s.Ops[at[0]].Out[0])
-	r.columns = shape[len(shape)-1]
-	for _, r.neighbours = range []bool{false, true} {
-		s.addAt("slice", 2, text("all %d columns are turned and not %d%s", r.columns, first, r.how()), at, func(w *writer, o program.Op) {
-			x := of[o.Out[0]]
-			shape := w.shape(x)
-			axis := len(shape) - 2
-			for axis > 0 && shape[axis] != r.rows {
-				axis--
+// columns turns more or fewer columns of rows than the reference does: all of a head, where it leaves a part of it out, or a
+// part of those that it turns.
+func columns(s *site) {
+	of := map[program.ID]program.ID{} // rows, by what is made of them
+	for _, rows := range []func(program.Op) (program.ID, int, bool){s.partly, s.fully} {
+		var at []int
+		n := 0 // columns that are turned
+		for i, o := range s.Ops {
+			if x, columns, ok := rows(o); ok {
+				at, of[o.Out[0]], n = append(at, i), x, columns
 			}
-			w.pass(o, w.turned(x, axis, r))
-		}).ID = "rope/applied"
+		}
+		if len(at) == 0 {
+			continue
+		}
+		r, ok := s.rotation(n)
+		if !ok {
+			continue
+		}
+		shape := s.shape(s.Ops[at[0]].Out[0])
+		all := shape[len(shape)-1]
+		others := []int{all, 2 * n} // fewer are those of another operator
+		if all == n {
+			others = []int{n / 2, n / 4, 3 * n / 4}
+		}
+		for i, k := range others {
+			if k%2 != 0 || k == 0 || k > all || slices.Contains(others[:i], k) {
+				continue
+			}
+			what := text("%d columns are turned and not %d", k, n)
+			if k == all {
+				what = "all " + what
+			}
+			r.columns = k
+			for _, r.neighbours = range []bool{false, true} {
+				s.addAt("slice", 2, what+r.how(), at, func(w *writer, o program.Op) {
+					x := of[o.Out[0]]
+					shape := w.shape(x)
+					axis := len(shape) - 2
+					for axis > 0 && shape[axis] != r.rows {
+						axis--
+					}
+					w.pass(o, w.turned(x, axis, r))
+				}).ID = "rope/applied"
+			}
+		}
 	}
 }
 
@@ -87,6 +104,31 @@ func (s *site) partly(o program.Op) (rows program.ID, first int, ok bool) {
 		return 0, 0, false
 	}
 	return rows, a[n], a[n]+b[n] == all[n] && slices.Equal(all, s.shape(o.Out[0]))
+}
+
+// fully returns the rows that an operator turns, x·cos + (−b, a)·sin of x = (a, b), and how many columns they have.
+func (s *site) fully(o program.Op) (rows program.ID, columns int, ok bool) {
+	if o.Name != "add" || len(o.Operands()) != 2 {
+		return 0, 0, false
+	}
+	for _, id := range o.Operands() {
+		product := s.made(id)
+		for _, half := range product.Operands() {
+			cat := s.made(s.behind(half, "view"))
+			parts, _ := cat.Args.Get("tensors").([]program.ID)
+			if len(parts) != 2 || s.made(parts[0]).Name != "neg" {
+				continue
+			}
+			cut := s.made(s.behind(parts[1], "unsqueeze"))
+			if !isOne(cut, "slice split split_with_sizes") {
+				continue
+			}
+			x := self(cut)
+			shape := s.shape(x)
+			return x, shape[len(shape)-1], slices.Equal(shape, s.shape(o.Out[0]))
+		}
+	}
+	return 0, 0, false
 }
 
 // rotation is by how much each column of rows is turned, from position 0 on, with a partner half of all columns away, or
@@ -140,20 +182,28 @@ func (r rotation) pair(column int) (frequency, partner int, sign float64) {
 	return column - half, column - half, 1
 }
 
-// turned writes a value whose last axis is turned, with its rows on another one.
+// turned writes a value whose last axis, or its first columns, are turned, with its rows on another one.
 func (w *writer) turned(x program.ID, rows int, r rotation) program.ID {
 	last := len(w.shape(x)) - 1
+	all := w.shape(x)[last]
 	shape := slices.Repeat([]int{1}, last+1)
-	shape[rows], shape[last] = r.rows, r.columns
+	shape[rows], shape[last] = r.rows, all
 	table := func(of func(angle, sign float64) float64) program.ID {
 		return w.numbers(tensor.F32, shape, func() []float64 {
-			return mapped(upTo(r.rows*r.columns), func(k int) float64 {
-				i, _, sign := r.pair(k % r.columns)
-				return r.scale * of(float64(k/r.columns)*math.Pow(r.base, -2*float64(i)/float64(r.columns)), sign)
+			return mapped(upTo(r.rows*all), func(k int) float64 {
+				column := k % all
+				if column >= r.columns {
+					return of(0, 0)
+				}
+				i, _, sign := r.pair(column)
+				return r.scale * of(float64(k/all)*math.Pow(r.base, -2*float64(i)/float64(r.columns)), sign)
 			})
 		})
 	}
-	partners := mapped(upTo(r.columns), func(column int) int {
+	partners := mapped(upTo(all), func(column int) int {
+		if column >= r.columns {
+			return column
+		}
 		_, partner, _ := r.pair(column)
 		return partner
 	})

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/tensor"
 )
@@ -21,10 +22,30 @@ func calls(s *site) {
 		}
 	}
 	for _, g := range grouped(all, func(x within) (int, bool) { return x.frame, true }) {
-		if len(g) > 1 {
+		if len(g) > 1 && !s.inPart(g[0].frame, label.Block(s.Ops[g[0].op].Layer)) {
 			s.called(g[0].frame, mapped(g, func(x within) int { return x.op }))
 		}
 	}
+}
+
+// inPart reports whether a call began before the piece or goes on behind it: what makes its sources, or takes its result,
+// is of the same call, in the same block.
+func (s *site) inPart(frame int, block string) bool {
+	if s.Of == nil {
+		return false
+	}
+	inside := func(o program.Op) bool {
+		return o.Stack >= 0 && slices.Contains(s.Stacks[o.Stack], frame) && label.Block(o.Layer) == block
+	}
+	for id, whole := range s.Whole {
+		if m := s.Of.Maker(whole); s.Maker(program.ID(id)) < 0 && m >= 0 && inside(s.Of.Ops[m]) {
+			return true
+		}
+	}
+	out := s.Whole[s.Out]
+	return s.Of.Maker(out) >= 0 && slices.ContainsFunc(s.Of.Ops[s.Of.Maker(out):], func(o program.Op) bool {
+		return slices.Contains(o.Operands(), out) && inside(o)
+	})
 }
 
 // called lists edits of a call.

@@ -31,11 +31,15 @@ func sequenceOf(x []float64) (q sequence) {
 		return q
 	}
 	q = sequence{n: n, first: x[0]}
+	near := nearTable
+	if !slices.ContainsFunc(x, func(v float64) bool { return math.Float32bits(float32(v))&0xffff != 0 }) {
+		near = nearRounded
+	}
 	all := math.Pow(x[n-1]/x[0], 1/float64(n-1))
 	for _, q.ratio = range []float64{all, x[n-1] / x[n-2], x[1] / x[0]} { // where it is scaled its end tells, or its beginning
 		q.base = math.Round(math.Pow(q.ratio, -float64(n))*1e3) / 1e3
 		q.ramp = mapped(upTo(n), func(i int) float64 { return x[i] / q.geometric(i) })
-		if !slices.ContainsFunc(q.ramp, func(m float64) bool { return math.Abs(m-1) > nearTable }) {
+		if !slices.ContainsFunc(q.ramp, func(m float64) bool { return math.Abs(m-1) > near }) {
 			q.factor = 1
 			return q
 		}
@@ -43,7 +47,7 @@ func sequenceOf(x []float64) (q sequence) {
 		for i, m := range q.ramp {
 			q.ramp[i] = (m - 1/q.factor) / (1 - 1/q.factor)
 		}
-		if q.factor > 1+nearTable && slices.IsSortedFunc(q.ramp, func(a, b float64) int { return cmp.Compare(b+nearTable, a) }) {
+		if q.factor > 1+near && slices.IsSortedFunc(q.ramp, func(a, b float64) int { return cmp.Compare(b+near, a) }) {
 			return q
 		}
 	}
@@ -102,7 +106,7 @@ func (s *site) table(id program.ID, name string, put func(w *writer, o program.O
 		case q.factor != 1:
 			other(text("%s → a geometric one of base %.4g", name, c), c, func(i int, _ float64) float64 { return q.first * math.Pow(c, -part(i)) })
 		case c != q.base:
-			other(text("base of %s: %.4g → %.4g", name, q.base, c), c, func(i int, x float64) float64 { return x * math.Pow(q.base/c, part(i)) })
+			other(text("base of %s: %.4g → %.4g", name, q.base, c), c, func(i int, _ float64) float64 { return q.first * math.Pow(c, -part(i)) })
 		}
 	}
 	switch q.factor {

@@ -111,6 +111,7 @@ func TestSharedLayers(t *testing.T) {
 		require.NotEmpty(t, r.Causes, c.reason)
 		assert.Equal(t, [2]any{c.cause, true}, [2]any{r.Causes[0].ID, r.Causes[0].Proven}, c.reason)
 		assert.Equal(t, name(c.layer), r.Causes[0].Layer, c.reason)
+		assert.NotContains(t, r.Causes[0].Text, "of 1 layers", c.reason)
 	}
 }
 

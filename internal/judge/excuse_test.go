@@ -89,6 +89,8 @@ func TestRewritesAreNotes(t *testing.T) {
 		how    string // what the note says of it
 	}{
 		{"1/√d folded into q", edits{"q": times(0.25)}, "attn.q_proj", true, " (1/√16 is folded in): "},
+		{"a half, the least of them", edits{"q": times(0.5)}, "attn.q_proj", true, " (1/√4 is folded in): "},
+		{"the root of no whole number", edits{"q": times(0.3)}, "attn.q_proj", false, ""},
 		{"k undoes what is in q", edits{"q": times(1.37), "k": times(1 / 1.37)}, "attn.q_proj", true, " (every element is multiplied by 1.37): "},
 		{"k undoes the little that is in q", edits{"q": times(1.00015), "k": times(1 / 1.00015)}, "attn.q_proj", true, " on (every element is multiplied by 1.00015): "},
 		{"halves of the heads of q are interleaved", edits{"q": func(x *tensor.Tensor) *tensor.Tensor { return interleave(t, x, 8) }}, "attn.q_proj", true, " (the halves of each head of 8 are interleaved): "},
@@ -222,6 +224,16 @@ func chainedRun(t *testing.T, x *tensor.Tensor, rounded func(*tensor.Tensor) *te
 		ports = append(ports, port{name, rounded(scaled(t, x, by))})
 	}
 	return run("max", ports...)
+}
+
+// What has another shape right before the first wrong tensor is named, although it is judged by what is made of it.
+func TestOtherShapesAreNamed(t *testing.T) {
+	x := wave(t, 1, 0.3, 1, 32)
+	actual := chainedRun(t, x, asIs, 1, 1.5, 1)
+	actual.Entries[0].Tensor = wave(t, 1, 0.3, 1, 16)
+	r := compareRuns(t, chainedRun(t, x, asIs, 1, 1, 1), actual, func(k *judge.Case) { k.Program = chained(t, x) }).Report("toy", true)
+	require.NotNil(t, r.FirstDivergence)
+	assert.Equal(t, []string{"m.a output, right before it, is [1 16], and the reference's [1 32]"}, r.FirstDivergence.Evidence)
 }
 
 func asIs(x *tensor.Tensor) *tensor.Tensor { return x }

@@ -241,8 +241,32 @@ func (c *Comparison) placeFaults() {
 	}
 	if c.Verdict = v; v != nil {
 		c.given(v)
+		v.Evidence = append(v.Evidence, c.misfits()...)
 		v.Evidence = append(v.Evidence, c.others()...)
 	}
+}
+
+// misfits says which of the ports that come right before the wrong one, and have another shape than the reference's, is the
+// first: it may be where the error begins.
+func (c *Comparison) misfits() []string {
+	target := c.targetOf(c.Verdict)
+	if target == nil {
+		return nil
+	}
+	var first *Port
+	for _, p := range slices.Backward(c.Ports[:target.at]) {
+		if p.Step == target.Step && p.Case == target.Case && p.Actual != nil && p.Judged() {
+			if slices.Equal(p.Actual.Shape(), p.Golden.Shape()) {
+				break
+			}
+			first = p
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s %s, right before it, is %s, and the reference's %s", first.Layer, first.Port,
+		tensor.FormatShape(first.Actual.Shape()), tensor.FormatShape(first.Golden.Shape()))}
 }
 
 // faults collects what is wrong by itself in all cases, and excuses what is only written otherwise.

@@ -233,13 +233,13 @@ func (p *Port) replayRecord(r *piece.Record, alone bool) {
 func (p *Port) inFloors() (whole, row float64) {
 	r, f := p.Base.Result, p.floor()
 	switch cost := r.Cost; {
-	case p.isDowncast(r), p.outliers:
-	case p.measured && cost != nil && r.BadNonFinite == 0:
+	case p.isDowncast(r), p.outliers, r.BadNonFinite != 0:
+	case p.measured && cost != nil:
 		return cost.Tensor / compare.MostCost, cost.Row / 2 / compare.MostCost // a row has to show more, see judgeBase
-	case !p.DType.IsFloat() && p.Agrees && r.BadNonFinite == 0:
-		return 0, 0
-	case r.BadNonFinite == 0 && p.DType.IsFloat():
+	case p.DType.IsFloat():
 		return r.RelL2 / f.RelL2, r.WorstRow.RelL2 / f.RowRelL2
+	case p.Agrees:
+		return 0, 0
 	}
 	return math.Inf(1), math.Inf(1)
 }

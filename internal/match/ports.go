@@ -236,6 +236,7 @@ func (c *call) main() *port {
 // mean-pooled output is not a tanh pooler's.
 func (c *callPairing) outputs(golden, actual []*port) {
 	golden, actual = otherCaches(golden, actual)
+	golden, actual = c.crossedOutputs(golden, actual)
 	mainG, mainA := mainOutput(golden), mainOutput(actual)
 	c.outputsByName(golden, actual, mainG, mainA)
 	if mainG == nil || mainA == nil || mainG.used || mainA.used {
@@ -296,6 +297,24 @@ func otherCaches(golden, actual []*port) (restG, restA []*port) {
 
 func sortedNames(ports []*port) []string {
 	return slices.Sorted(slices.Values(collect(ports, func(p *port) string { return p.name })))
+}
+
+// crossedOutputs pairs the elements of a tuple that are integers in one run and floats in the other with those for which it is
+// the other way round, where these fit: shares and indices, or indices and shares. It returns the other outputs.
+func (c *callPairing) crossedOutputs(golden, actual []*port) (restG, restA []*port) {
+	crossed := func(p *port, others []*port) bool {
+		o := named(others, p.name)
+		return o != nil && label.Position(p.name) >= 0 && !sameKind(p, o)
+	}
+	for _, g := range golden {
+		for _, a := range actual {
+			if g.name != a.name && !g.used && !a.used && crossed(g, actual) && crossed(a, golden) &&
+				c.try(g, a, fmt.Sprintf("candidate %s by its dtype", a.name)) {
+				break
+			}
+		}
+	}
+	return keep(golden, unused), keep(actual, unused)
 }
 
 // reorderedOutputs pairs the first output of one side with the first positional output of the other

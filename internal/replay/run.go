@@ -385,7 +385,7 @@ func (b *Base) Whole() (work float64) {
 }
 
 // workOf counts what each element of the results takes: the terms of its sum in a product or a convolution, or
-// elementWork, and callWork for each operator.
+// elementWork, and callWork for each operator, of a convolution for each group.
 func (b *Base) workOf(i int) float64 {
 	o := &b.Ops[i]
 	n := 0
@@ -394,7 +394,10 @@ func (b *Base) workOf(i int) float64 {
 			n += size(b.Values[id].Shape)
 		}
 	}
-	terms := elementWork
+	terms, calls := elementWork, 1.0
+	if groups, ok := o.Args.Get("groups").(int); ok && o.Name == "convolution" {
+		calls = max(calls, float64(groups))
+	}
 	if strings.HasPrefix(o.Name, "_fft") {
 		terms *= fourierWork
 	}
@@ -410,5 +413,5 @@ func (b *Base) workOf(i int) float64 {
 			terms = max(terms, float64(s[len(s)-1]), float64(s[max(len(s)-2, 0)]))
 		}
 	}
-	return float64(n)*terms + callWork
+	return float64(n)*terms + calls*callWork
 }

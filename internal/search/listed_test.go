@@ -204,7 +204,7 @@ func TestOutside(t *testing.T) {
 	folder := t.TempDir()
 	f, err := os.Create(filepath.Join(folder, "program.safetensors"))
 	require.NoError(t, err)
-	require.NoError(t, safetensors.Write(f, []tensor.Named{{Name: "buffer:m.bias", Tensor: tensorOf(t, 1, 2)}}, nil))
+	require.NoError(t, safetensors.Write(f, []tensor.Named{{Name: "buffer:m.bias", Tensor: tensorOf(t, 1, 2)}, {Name: "input:x", Tensor: tensorOf(t, 7)}}, nil))
 	require.NoError(t, f.Close())
 	file := filepath.Join(folder, "program.json")
 	require.NoError(t, os.WriteFile(file, []byte(`{"schema":1,"engine":"torch","case":"c","values":[
@@ -221,6 +221,11 @@ func TestOutside(t *testing.T) {
 	has := func() (checkpoint.Weights, checkpoint.Config, error) {
 		return checkpoint.Weights{"m.bias": tensorOf(t, 5, 6), "m.weight": tensorOf(t, 3, 4)}, nil, nil
 	}
+	opened := 0
+	once := search.Evidence(func() (checkpoint.Weights, checkpoint.Config, error) { opened++; return nil, nil, assert.AnError }).Once()
+	assert.Nil(t, search.Evidence(nil).Once())
+	values := append(p.Values, program.Value{Constant: "buffer:m.bias"}, program.Value{Input: "x"},
+		program.Value{DType: tensor.F32, Shape: []int{1}, Data: []byte{0, 0, 128, 63}})
 	for _, tt := range []struct {
 		evidence search.Evidence
 		value    int
@@ -233,9 +238,15 @@ func TestOutside(t *testing.T) {
 		{none, 0, []float64{1, 2}, nil, "what was kept of a buffer"},
 		{none, 1, nil, []string{"its weights are not at hand"}, "of a parameter nothing is kept"},
 		{has, 3, nil, []string{"m.gone", "nor is it a buffer of the program", "buffer:m.gone"}, "neither has it"},
+		{has, 4, []float64{1, 2}, nil, "a constant"},
+		{has, 5, []float64{7}, nil, "what the model was given"},
+		{has, 6, []float64{1}, nil, "a number of the program"},
+		{nil, 1, nil, []string{"its weights are not at hand"}, "no checkpoint"},
+		{once, 1, nil, []string{assert.AnError.Error()}, "one that cannot be read"},
+		{once, 0, []float64{1, 2}, nil, "and what was kept beside it"},
 	} {
 		load, done := tt.evidence.Outside(p)
-		a, err := load(&p.Values[tt.value])
+		a, err := load(&values[tt.value])
 		if done(); tt.want == nil {
 			for _, text := range tt.errs {
 				assert.ErrorContains(t, err, text, tt.reason)
@@ -245,6 +256,7 @@ func TestOutside(t *testing.T) {
 		require.NoError(t, err, tt.reason)
 		assert.Equal(t, tt.want, a.Floats(), tt.reason)
 	}
+	assert.Equal(t, 1, opened, "it is opened once")
 }
 
 func tensorOf(t *testing.T, x ...float64) *tensor.Tensor {

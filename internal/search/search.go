@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/program"
@@ -305,7 +306,13 @@ func (r *Result) decide() {
 	r.Proven = !others && one && !r.saturates() && !vec.AllSame(r.Fits[0].made) // many things make zero
 }
 
-func alikeRounded(a, b Fit) bool { return a.Kind == "rounding" && b.Kind == a.Kind && a.To == b.To }
+// alikeRounded reports whether two edits differ in no more than where they round, or in whether a table is rounded after it
+// was changed.
+func alikeRounded(a, b Fit) bool {
+	_, x, ok := strings.Cut(a.Text, ": ")
+	_, y, _ := strings.Cut(b.Text, ": ")
+	return a.Kind == b.Kind && (a.Kind == "rounding" && a.To == b.To || a.Kind == "table" && ok && x == y)
+}
 
 // AlsoAt lists the operators of the edits that are as simple as the first and the same function there.
 func (r *Result) AlsoAt() (at []int) {

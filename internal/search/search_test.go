@@ -222,11 +222,14 @@ func TestLabels(t *testing.T) {
 		{piece("window"), "mask true everywhere", "attention/mask", "the window, one of two masks"},
 		{piece("routed"), "divided by its sum, the result of topk", "moe/renorm", "the first of two results"},
 		{piece("angles", "FREQUENCIES", "1,0.1,0.01,0.001"), "base of the constant of mul: 1e+04 → 5e+05", "rope/theta", "other frequencies"},
+		{piece("angles", "FREQUENCIES", "1,0.10009765625,0.010009765625,0.00099945068359375"), "base of the constant of mul: 1.001e+04 → 5e+05", "rope/theta",
+			"those that were rounded to bfloat16"},
 		{piece("angles", "FREQUENCIES", "1,0.1,0.002,0.0001"), "the constant of mul without its scaling", "rope/scaling", "those for long contexts"},
 		{piece("angles", "FREQUENCIES", "100,10,0.125,0.0125"), "the constant of mul scaled by 4 and not 8", "rope/scaling", "the last are divided by another factor"},
 		{piece("headed"), "2 heads of 4 → 4 of 2, scaled by 0.7071", "attention/heads", "more heads, which are smaller"},
 		{piece("headed"), "2 heads of 4 → 1 of 8, scaled by 0.5", "attention/heads", "one head, by the scale of two"},
 		{piece("partly"), "all 8 columns are turned and not 4", "rope/applied", "a rotation of all columns"},
+		{piece("partly"), "2 columns are turned and not 4", "rope/applied", "a rotation of half of them"},
 		{piece("headed"), "queries and keys are turned, by angles of base 10000", "rope/applied", "a layer without positions"},
 		{piece("attention"), "queries and keys are turned, by angles of base 500000, as neighbours", "rope/applied", "the same of keys that lie along the last axis"},
 		{piece("resized"), "resized cubic, corners aligned", "image/resize", "a matrix that is another"},
@@ -238,6 +241,11 @@ func TestLabels(t *testing.T) {
 		{piece("convolved"), "padding of convolution: the edge again", "conv/padding", "an edge that goes on"},
 		{piece("reflected"), "padding of convolution: zeros", "conv/padding", "nothing beyond the edges, which go on by indices"},
 		{piece("coordinates"), "points of linspace: from end to end → middles of parts", "embedding/position", "the middles of pixels, along both axes"},
+		{piece("convolved"), "dilation of convolution: [1] → 2, padded on both sides", "edit/integer", "taps further apart"},
+		{piece("coordinates"), "from 0 to 1 → from -1 to 1", "embedding/position", "another stretch, along both axes"},
+		{piece("fourier"), "padding of axis 1: [0 6] → [6 0]", "layout/shifted", "all of it before the rows"},
+		{piece("headed-fused"), "scale of scaled_dot_product_attention: 0.5 → 0.25", "attention/scale", "a scale, where the reference gives none"},
+		{linear("0.up.weight", "16", "8"), "8 bits, a step for each 8 numbers: 0.up.weight", "dtype/downcast", "a weight in 8 bits, by row"},
 		{piece("convolved"), "bias of convolution left out", "linear/bias-missing", "of a convolution"},
 		{piece("fourier"), "the convolution wraps around", "conv/padding", "nothing was padded for it"},
 		{piece("convolved"), "axis 2 flipped of c.weight", "conv/flipped", "the taps from behind"},
@@ -279,9 +287,21 @@ func TestNothingFits(t *testing.T) {
 	assert.Nil(t, r.Near)
 	assert.Equal(t, r.Listed, r.Tried)
 
+	a, err := base.Run(planted(t, p, weights, "silu → gelu").Patch)
+	require.NoError(t, err)
+	for i, v := range a.Floats() {
+		noise[i] = v * (1 + 1e-5*rng.NormFloat64())
+	}
+	s.Off = off(noise, (*replay.Array).Floats)
+	r = find(t, s)
+	assert.Empty(t, r.Fits, "an edit and noise is no edit")
+	require.NotNil(t, r.Near)
+	assert.Equal(t, "silu → gelu", r.Near.Text, "but it is told")
+	assert.Less(t, 100*r.Near.Off, r.Off)
+
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(assert.AnError)
-	_, err := search.Find(ctx, s)
+	_, err = search.Find(ctx, s)
 	assert.ErrorIs(t, err, assert.AnError)
 
 	_, err = search.Find(t.Context(), &search.Site{Piece: p, Load: func(v *program.Value) (*replay.Array, error) {

@@ -61,7 +61,7 @@ func (m *Model) distribution(row Row, temperature float64, change func(x float64
 
 // byID are the shares of the tokens that are known.
 func (d distribution) byID() map[int]float64 {
-	p := map[int]float64{}
+	p := make(map[int]float64, len(d.shares))
 	for _, x := range d.shares {
 		p[x.id] = x.p
 	}
@@ -161,17 +161,16 @@ func divergence[K comparable](is, from map[K]float64, n float64) (nats float64, 
 	return nats, bins, bins < 2 || bins == 2 && n*(1-certain) < leastExpected
 }
 
-// apart is how far a distribution is from another, as far as n draws of it tell: infinitely, where tokens would be drawn
-// that the other has not.
-func (d distribution) apart(from distribution, n float64) float64 {
-	is, of := d.byID(), from.byID()
-	nats, _, few := divergence(is, of, n)
+// apart is how far shares are from others, as far as n draws of them tell: infinitely, where tokens would be drawn that
+// the others have not. rest is what these leave to tokens that are not known.
+func apart(is, from map[int]float64, rest, n float64) float64 {
+	nats, _, few := divergence(is, from, n)
 	never := 1.0
-	for id := range of {
+	for id := range from {
 		never -= is[id]
 	}
 	switch {
-	case from.rest == 0 && never*n > leastExpected:
+	case rest == 0 && never*n > leastExpected:
 		return math.Inf(1)
 	case few:
 		return 0

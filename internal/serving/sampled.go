@@ -277,12 +277,16 @@ func (s *sampling) noise() (sum float64) {
 // far it has to be.
 func (s *sampling) shown(n float64) []float64 {
 	list := slices.Repeat([]float64{math.Inf(1)}, len(s.mistakes))
+	var mistakes []map[int]float64
+	for _, m := range s.mistakes {
+		mistakes = append(mistakes, m.byID())
+	}
 	for _, right := range s.right {
 		p := right.byID()
 		_, bins, _ := divergence(p, p, n)
 		limit := shows(bins-1, n, s.noise())
-		for i, m := range s.mistakes {
-			list[i] = min(list[i], m.apart(right.distribution, n)/limit)
+		for i, is := range mistakes {
+			list[i] = min(list[i], apart(is, p, right.rest, n)/limit)
 		}
 	}
 	return list

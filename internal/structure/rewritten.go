@@ -69,27 +69,18 @@ func (r *rewriting) read(golden, actual *tensor.Tensor) bool {
 	if r.width == 0 || golden.Len() == 0 || !slices.Equal(golden.Shape(), actual.Shape()) || !golden.DType().IsFloat() || !actual.DType().IsFloat() {
 		return false
 	}
-	rows := golden.Len() / r.width
-	if r.whole = golden.Len() <= mostRewritten; !r.whole {
-		rows = min(rows, max(mostRewritten/r.width, leastRows))
-	}
-	for row := range rows {
+	r.whole = golden.Len() <= mostRewritten
+	for row := range min(golden.Len()/r.width, max(mostRewritten/r.width, leastRows)) {
 		g, a := make([]float64, r.width), make([]float64, r.width)
 		golden.Float64s(g, row*r.width)
 		actual.Float64s(a, row*r.width)
-		for i, x := range g {
-			d := a[i] - x
-			if math.IsNaN(d) || math.IsInf(d, 0) {
-				return false
-			}
-			r.off += d * d
-		}
 		r.g, r.a = append(r.g, g), append(r.a, a)
 	}
-	r.off = math.Sqrt(r.off)
+	all := slices.Concat(r.a...)
+	r.off = floats.Distance(slices.Concat(r.g...), all, 2)
 	var err error
-	r.actual, err = tensor.Of(slices.Concat(r.a...), len(r.a), r.width)
-	return err == nil
+	r.actual, err = tensor.Of(all, len(r.a), r.width)
+	return err == nil && r.off <= math.MaxFloat64 // with a NaN or an infinity it is not
 }
 
 // fits reports whether predicted rows are the candidate's.
@@ -186,22 +177,24 @@ func (r *rewriting) rows() string {
 
 // order finds lines in another order; of is the element that comes there from a line.
 func (r *rewriting) order(noun string, golden, actual [][]float64, of func(from []int, i, k int) float64) string {
-	from, at := r.assigned(golden, actual)
-	if from == nil || !r.mapped(func(i, k int) float64 { return of(from, i, k) }) {
+	from, at := r.assigned(golden, actual), 0
+	for at < len(from) && from[at] == at {
+		at++
+	}
+	if at == len(from) || !r.mapped(func(i, k int) float64 { return of(from, i, k) }) {
 		return ""
 	}
 	return fmt.Sprintf("the %[1]ss are in another order: %[1]s %[2]d holds %[1]s %[3]d", noun, at, from[at])
 }
 
-// assigned returns for each line of the candidate the golden line of the same values, and the first that
-// is another one; nil if there is no such order, or none but the golden's own. Lines near each other are
-// found by their product with one vector of signs.
-func (r *rewriting) assigned(golden, actual [][]float64) (from []int, moved int) {
+// assigned returns for each line of the candidate the golden line of the same values; nil if there is no
+// such order. Lines near each other are found by their product with one vector of signs.
+func (r *rewriting) assigned(golden, actual [][]float64) (from []int) {
 	n := len(golden)
-	if n < 2 || n > mostLines {
-		return nil, 0
+	if n > mostLines {
+		return nil
 	}
-	shadow := func(line []float64) (s, norm float64) {
+	shadow := func(line []float64) (s float64) {
 		bits := uint64(0x9e3779b97f4a7c15)
 		for _, x := range line {
 			bits ^= bits << 13
@@ -212,28 +205,23 @@ func (r *rewriting) assigned(golden, actual [][]float64) (from []int, moved int)
 			} else {
 				s += x
 			}
-			norm += x * x
 		}
-		return s, math.Sqrt(norm)
+		return s
 	}
 	type cast struct {
 		s    float64
 		line int
 	}
 	var shadows []cast
-	var rms float64
 	for i, line := range golden {
-		s, norm := shadow(line)
-		shadows = append(shadows, cast{s, i})
-		rms += norm * norm / float64(n)
+		shadows = append(shadows, cast{shadow(line), i})
 	}
-	rms = math.Sqrt(rms)
+	rms := floats.Norm(slices.Concat(golden...), 2) / math.Sqrt(float64(n))
 	slices.SortFunc(shadows, func(x, y cast) int { return cmp.Compare(x.s, y.s) })
 	taken := make([]bool, n)
-	moved = -1
 	for i, line := range actual {
-		s, norm := shadow(line)
-		reach := widestShadow*r.floor.RowRelL2*max(norm, rms) + 1e-12*math.Abs(s)
+		s := shadow(line)
+		reach := widestShadow*r.floor.RowRelL2*max(floats.Norm(line, 2), rms) + 1e-12*math.Abs(s)
 		at, _ := slices.BinarySearchFunc(shadows, s-reach, func(c cast, v float64) int { return cmp.Compare(c.s, v) })
 		best, nearest := -1, math.Inf(1)
 		for ; at < n && shadows[at].s <= s+reach; at++ {
@@ -244,17 +232,11 @@ func (r *rewriting) assigned(golden, actual [][]float64) (from []int, moved int)
 			}
 		}
 		if best < 0 {
-			return nil, 0
+			return nil
 		}
 		from, taken[best] = append(from, best), true
-		if moved < 0 && best != i {
-			moved = i
-		}
 	}
-	if moved < 0 {
-		return nil, 0
-	}
-	return from, moved
+	return from
 }
 
 // distance is the squared distance of two lines, or any more than most.

@@ -38,7 +38,7 @@ func find(t *testing.T, g, a []float64, heads int, shape ...int) map[string]stru
 	t.Helper()
 	found := map[string]structure.Finding{}
 	for _, f := range structure.Of(of(t, g, shape...), of(t, a, shape...), floor, heads) {
-		assert.NotEmpty(t, f.Text)
+		assert.Contains(t, f.Text, "wrong: ")
 		found[f.Kind] = f
 	}
 	return found
@@ -62,6 +62,9 @@ func TestPlaces(t *testing.T) {
 		{func(r, _ int) bool { return r%4 == 1 }, 0, structure.RowsEvery, 1, 13, 4, "every fourth row"},
 		{func(r, _ int) bool { return r%8 >= 6 }, 0, "rows/set", 6, 15, 0, "two runs repeat nothing yet"},
 		{func(r, _ int) bool { return r < 4 }, 0, "rows/block", 0, 3, 0, "the first rows"},
+		{func(r, _ int) bool { return r%5 < 2 || r == 13 }, 0, "rows/set", 0, 15, 0, "half of the rows"},
+		{func(r, _ int) bool { return r != 4 && r != 9 }, 0, "", 0, 0, 0, "of most rows some are right"},
+		{func(_, k int) bool { return k%3 == 0 && k != 9 }, 0, "", 0, 0, 0, "more runs than are told"},
 		{func(_, k int) bool { return k >= 48 }, 0, structure.ColumnsFrom, 48, 63, 0, "columns from 48 on"},
 		{func(_, k int) bool { return k == 17 }, 0, "columns/one", 17, 17, 0, "one channel"},
 		{func(_, k int) bool { return k%2 == 1 }, 0, "columns/every", 1, 63, 2, "the odd columns"},
@@ -90,6 +93,8 @@ func TestPlaces(t *testing.T) {
 			continue
 		}
 		require.Contains(t, found, c.kind, c.reason)
+		_, isBlock := found[structure.Block]
+		assert.Equal(t, c.kind == structure.Block, isBlock && c.heads == 0, c.reason)
 		f := found[c.kind]
 		assert.Equal(t, []int{c.from, c.to, c.period}, []int{f.From, f.To, f.Period}, c.reason)
 	}
@@ -245,6 +250,11 @@ func TestRewritten(t *testing.T) {
 	large := func(v []float32) *tensor.Tensor { return of(t, v, 2049, 2048) }
 	assert.Equal(t, structure.MapFactor, structure.Rewritten(large(big), large(tripled), floor).Kind, "some rows tell")
 	assert.Equal(t, structure.MapNone, structure.Rewritten(large(big), large(turned), floor).Kind, "some rows do not tell the order of all")
+	few := []float64{1, 2, 4, 1, 2, 4, 1, 4, 2, 2, 1, 4, 2, 4, 1, 4, 1, 2, 4, 2, 1} // whose rows have one sum
+	last := of(t, slices.Concat(few[:6], few[18:], few[6:18]), 7, 3)
+	assert.Contains(t, structure.Rewritten(of(t, few, 7, 3), last, floor).Text, "row 2 holds row 6")
+	zeros, factors := of(t, []float64{0, 2, 4, 0, 4, 2, 0, 1, 4}, 3, 3), of(t, []float64{0, 6, 20, 0, 12, 10, 0, 3, 20}, 3, 3)
+	assert.Contains(t, structure.Rewritten(zeros, factors, floor).Text, "from 1 to 5", "a column of zeros")
 	golden, doubled := mapped(t, 8, 8, times(2))
 	flat, err := doubled.Reshape(64)
 	require.NoError(t, err)

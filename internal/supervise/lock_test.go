@@ -27,7 +27,7 @@ func TestLockErrors(t *testing.T) {
 	for _, c := range []struct {
 		dir, home, name, message, reason string
 	}{
-		{file, "", "gpu", "file", "a file instead of a folder"},
+		{file, "", "gpu", "not a directory: set PARITY_LOCK_DIR to a local folder that can be written", "a file instead of a folder"},
 		{"", "", "gpu", "PARITY_LOCK_DIR", "no home, no cache folder"},
 	} {
 		t.Setenv("PARITY_LOCK_DIR", c.dir)
@@ -39,6 +39,10 @@ func TestLockErrors(t *testing.T) {
 	t.Setenv("PARITY_LOCK_DIR", t.TempDir())
 	unlock, err := supervise.Lock(t.Context(), "../../x", nil)
 	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = supervise.Lock(ctx, "../../x", nil)
+	assert.EqualError(t, err, "supervise: lock ../../x: context canceled", "the folder is not to blame")
 	unlock()
 	assert.FileExists(t, filepath.Join(os.Getenv("PARITY_LOCK_DIR"), ".._.._x.lock"), "no name leads out of the folder")
 }
@@ -107,7 +111,11 @@ func TestWaiting(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, told, 1)
 	assert.Contains(t, told[0], fmt.Sprintf("pid %d, %s", os.Getpid(), os.Args[0]))
-	assert.ErrorContains(t, err, told[0])
+	assert.ErrorContains(t, err, "held by "+told[0]+" ("+path+"), after waiting for ")
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	_, err = supervise.LockFile(ctx, path, nil)
+	require.ErrorIs(t, err, context.DeadlineExceeded, "no one is told")
 	unlock()
 	unlock, err = supervise.LockFile(t.Context(), path, nil)
 	require.NoError(t, err)

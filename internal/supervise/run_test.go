@@ -214,6 +214,20 @@ func TestTheTailIsShort(t *testing.T) {
 	assert.Less(t, len(exit.Error()), 1000)
 }
 
+// What is long is cut, and the last line that says something is told.
+func TestExitErrorSays(t *testing.T) {
+	long := strings.Repeat("p", 300)
+	for want, e := range map[string]*supervise.ExitError{
+		"x exited with code 3; last line of its log: a (log: l)":         {Code: 3, LogFile: "l", Tail: []string{" a\t", " "}},
+		"x died by SIGSEGV; last progress: " + long + " (log: l)":        {Code: 139, Signal: "SIGSEGV", Progress: long, LogFile: "l"},
+		"x exited with code 1; last progress: " + long + "… (log: l)":    {Code: 1, Progress: long + "p", LogFile: "l"},
+		"x was stopped after 1.23s: " + context.DeadlineExceeded.Error(): {After: 1234 * time.Millisecond, Err: context.DeadlineExceeded},
+	} {
+		e.Name = "x"
+		assert.EqualError(t, e, "supervise: "+want)
+	}
+}
+
 func TestSecretsDoNotLeaveTheEngine(t *testing.T) {
 	p := newPlay(t)
 	c := p.command("say:before", "env:TOKEN", "progress:very-secret-word", "exit:1")

@@ -227,15 +227,15 @@ func (g *gridder) fit(x, v []float64, low, scale float64) (moved, stretched floa
 			g.codes, g.places = append(g.codes, k), append(g.places, p)
 		}
 	}
-	if len(g.codes) < leastGroup/2 || slices.Min(g.codes) == slices.Max(g.codes) {
+	if len(g.codes) < leastGroup/2 {
 		return 0, 1
 	}
 	moved, stretched = stat.LinearRegression(g.codes, g.places, nil, false)
 	eps := 2 * g.grid.Epsilon
-	if math.Abs(stretched-1) > eps+1/top/8 || math.Abs(moved) > eps*(top+math.Abs(low/scale))+0.25 {
-		return 0, 1
+	if math.Abs(stretched-1) <= eps+1/top/8 && math.Abs(moved) <= eps*(top+math.Abs(low/scale))+0.25 {
+		return moved, stretched
 	}
-	return moved, stretched
+	return 0, 1 // also where all codes are one, which has no slope
 }
 
 // room is how far the rounding of scales, and of elements of 16 bits, moves an element.

@@ -200,6 +200,7 @@ func TestQuantised(t *testing.T) {
 		}, []string{gate1}, "one is larger than the others"},
 		{&fine, nil, same, nil, nil, "the reference is quantised"},
 		{&mlx4, nil, exchanged, nil, []string{gate0, gate1}, "and two are exchanged"},
+		{&mlx4, nil, func(m model) { m[gate1].v[77] += 2 }, nil, []string{gate1}, "and an element is much larger"},
 		{&fine, &mlx4, same, nil, nil, "both are quantised"},
 		{&fine, &mlx4, same, in(gate1, one), []string{gate1}, "both, and one code"},
 		{&mlx4, &mlx4, same, nil, nil, "alike"},

@@ -267,6 +267,19 @@ func TestCompare(t *testing.T) {
 			}
 		}
 	}
+	one := func(m model) {
+		for i := range layers {
+			at := "model.layers." + string(rune('0'+i)) + "."
+			n := m[at+"input_layernorm.weight"]
+			for _, c := range "qkv" {
+				x := m[at+"self_attn."+string(c)+"_proj.weight"]
+				for k := range x.v {
+					x.v[k] *= n.v[k%hidden]
+				}
+			}
+			m[at+"input_layernorm.weight"] = mapped(func(float32) float32 { return 1 })(n)
+		}
+	}
 	gated := func(width int, by float32) func(m model) { // Qwen3-Next's
 		return func(m model) {
 			norm := matrix{slices.Clone(m[final].v[:width]), 0}
@@ -417,19 +430,8 @@ func TestCompare(t *testing.T) {
 				m["language_model."+name] = x
 			}
 		}, nil, "", "a prefix"},
-		{nil, func(m model) {
-			for i := range layers {
-				at := "model.layers." + string(rune('0'+i)) + "."
-				n := m[at+"input_layernorm.weight"]
-				for _, c := range "qkv" {
-					x := m[at+"self_attn."+string(c)+"_proj.weight"]
-					for k := range x.v {
-						x.v[k] *= n.v[k%hidden]
-					}
-				}
-				m[at+"input_layernorm.weight"] = mapped(func(float32) float32 { return 1 })(n)
-			}
-		}, nil, "norm folded", "the norm is 1 then"},
+		{nil, one, nil, "norm folded", "the norm is 1 then"},
+		{one, without(), nil, "norm unfolded", "and back"},
 		{nil, func(m model) { m.each("layers.1.input_layernorm", mapped(func(float32) float32 { return 1 })) },
 			[]string{"model.layers.1.input_layernorm.weight"}, "64 of 64 elements", "folded into nothing"},
 		{tied, without(head), nil, "", "tied"},
@@ -455,6 +457,11 @@ func TestCompare(t *testing.T) {
 		{ones, port(func(m model) { m[gate1].v[77]++ }), []string{gate1}, "", "a part of a layer is wrong: the others tell its name"},
 		{ones, port(func(m model) { m[gate0], m[gate1] = m[gate1], m[gate0] }), []string{gate0, gate1}, "", "parts of two layers are exchanged"},
 		{nil, down('0', '0'), nil, "renamed", "called otherwise"},
+		{without(of('2')), func(m model) {
+			down('0', '0')(m)
+			delete(m, "blocks.2.shrink.matrix")
+			m["blocks.1.shrink.matrix"].v[5]++
+		}, []string{of('1')}, "1 of 6144 elements", "one of two is another"},
 		{nil, down('1', '2'), []string{of('1'), of('2')}, "it is " + of('2'), "two are exchanged: they are not joined crosswise"},
 	} {
 		ref, cand := llama(), llama()

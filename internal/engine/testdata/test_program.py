@@ -62,6 +62,7 @@ def parts(m, x):
     y.transpose(0, 1)[2].zero_()
     y.view(-1)[3:5].fill_(3.5)
     torch.diagonal(y[:, :3]).neg_()
+    y[2:] //= torch.tensor(0.5)
     return y, a, b, u
 
 

@@ -36,11 +36,8 @@ func (c *comparison) best(wrong map[int]bool) {
 		}
 	}
 	ordered, err := replay.Of(have.DType(), shape, x)
-	if err != nil {
-		return
-	}
-	is, err := replay.Of(tensor.F32, shape, right)
-	if err != nil {
+	is, wrongShape := replay.Of(tensor.F32, shape, right)
+	if cmp.Or(err, wrongShape) != nil {
 		return
 	}
 	rows, _ := c.Records[c.port].arrange(is)

@@ -135,7 +135,8 @@ func relative(diff, norm float64) float64 {
 //
 //	part = ⟨have − made, made⟩ / ⟨made, made⟩
 //
-// It has to be more than one unit of rounding, which a constant may be off, than perNoise times what
+// It has to be more than one unit of rounding, which a constant may be off (leastUnits where few slices along an axis
+// hold the numbers: what one channel is multiplied with was rounded several times), than perNoise times what
 // rounding each result makes, and than leastErrors standard errors, of rows and of elements. More than
 // mostLarger is seen by its size, and may be another way to write the same.
 func (c *comparison) larger() float64 {
@@ -143,7 +144,11 @@ func (c *comparison) larger() float64 {
 		return 0
 	}
 	part, err := coherent(c.made, c.have)
-	if math.Abs(part) <= c.Encoding.Epsilon() || math.Abs(part) > mostLarger || math.Abs(part) < leastErrors*err {
+	unit := c.Encoding.Epsilon()
+	if c.few() {
+		unit *= leastUnits
+	}
+	if math.Abs(part) <= unit || math.Abs(part) > mostLarger || math.Abs(part) < leastErrors*err {
 		return 0
 	}
 	rounded, fail := c.in(roundings(c.Encoding)[0])
@@ -154,6 +159,29 @@ func (c *comparison) larger() float64 {
 		return 0
 	}
 	return part
+}
+
+// few reports whether fewer than leastRows of the slices along an axis hold what a tensor consists of.
+func (c *comparison) few() bool {
+	shape, stride := c.Records[c.port].Tensor.Shape(), len(c.made.x)
+	for _, n := range shape {
+		stride /= max(n, 1)
+		if n < leastRows || stride == 0 {
+			continue
+		}
+		of := make([]float64, n)
+		for i, x := range c.made.x {
+			of[i/stride%n] += float64(x * x)
+		}
+		var sum, squares float64
+		for _, x := range of {
+			sum, squares = sum+x, squares+float64(x*x)
+		}
+		if sum*sum < leastRows*squares {
+			return true
+		}
+	}
+	return false
 }
 
 // coherent returns by which part of itself one tensor is larger than another, and the standard error of

@@ -363,26 +363,33 @@ func TestLarger(t *testing.T) {
 		x[i] = math.Sin(float64(i)*1.7) * (1 + float64(i%7))
 	}
 	x = array(t, tensor.BF16, []int{16, 16}, x).Floats()
+	massive := slices.Clone(x)
+	for i := 3; i < len(x); i += 16 {
+		massive[i] *= 64
+	}
 	for _, r := range []struct {
 		encoding tensor.DType
+		x        []float64
 		y        func(i int, y float64) float64
 		larger   float64
 		reason   string
 	}{
-		{tensor.BF16, func(_ int, y float64) float64 { return y }, 0, "right"},
-		{tensor.BF16, func(_ int, y float64) float64 { return y * 1.003 }, 0, "a constant may be a rounding off"},
-		{tensor.BF16, func(_ int, y float64) float64 { return y * 1.01 }, 0.01, "1 % is less than twice the floor, and throughout"},
-		{tensor.BF16, func(_ int, y float64) float64 { return y * 0.985 }, -0.015, "smaller"},
-		{tensor.BF16, func(i int, y float64) float64 { return y * (1 + 0.01*float64(1-i%2*2)) }, 0, "as often too large as too small"},
-		{tensor.BF16, func(i int, y float64) float64 { return y * (1 + 0.01*float64(1-i/16%2*2)) }, 0, "by rows"},
-		{tensor.F16, func(_ int, y float64) float64 { return y * 1.001 }, 0.001, "float16 is finer"},
+		{tensor.BF16, x, func(_ int, y float64) float64 { return y }, 0, "right"},
+		{tensor.BF16, x, func(_ int, y float64) float64 { return y * 1.003 }, 0, "a constant may be a rounding off"},
+		{tensor.BF16, x, func(_ int, y float64) float64 { return y * 1.01 }, 0.01, "1 % is less than twice the floor, and throughout"},
+		{tensor.BF16, x, func(_ int, y float64) float64 { return y * 0.985 }, -0.015, "smaller"},
+		{tensor.BF16, x, func(i int, y float64) float64 { return y * (1 + 0.01*float64(1-i%2*2)) }, 0, "as often too large as too small"},
+		{tensor.BF16, x, func(i int, y float64) float64 { return y * (1 + 0.01*float64(1-i/16%2*2)) }, 0, "by rows"},
+		{tensor.F16, x, func(_ int, y float64) float64 { return y * 1.001 }, 0.001, "float16 is finer"},
+		{tensor.F16, massive, func(_ int, y float64) float64 { return y * 1.001 }, 0, "one channel is all that there is: its factor was rounded more than once"},
+		{tensor.F16, massive, func(_ int, y float64) float64 { return y * 1.002 }, 0.002, "more than roundings make of a channel"},
 	} {
 		y, z := make([]float64, len(x)), make([]float64, len(x))
-		for i, v := range x {
+		for i, v := range r.x {
 			y[i] = r.y(i, 2*v)
 			z[i] = y[i] / 2
 		}
-		got, _, _ := judge(t, twice, r.encoding, nil, layerOf, by(layerOf, map[string][]float64{"model": x, "y": y, "z": z}),
+		got, _, _ := judge(t, twice, r.encoding, nil, layerOf, by(layerOf, map[string][]float64{"model": r.x, "y": y, "z": z}),
 			func(_ program.Port, rec *piece.Record) {
 				rec.Tensor = array(t, r.encoding, rec.Tensor.Shape(), rec.Tensor.Floats())
 			})

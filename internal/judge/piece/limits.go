@@ -20,6 +20,9 @@ const (
 	// 5.3; of weights that are 1 % off, 105 of 106 have 12 and more. Fewer elements than leastElements, and
 	// rows than leastRows, tell no error. November 2026.
 	leastErrors, leastElements, leastRows = 12, 32, 4
+	// leastUnits is the least part where fewer than leastRows slices along an axis hold the numbers. The factor of a
+	// channel of a folded batch norm is four roundings, 0.9 units: one of 4 channels is 1.14 off in float16. By reason.
+	leastUnits = 3
 	// mostLarger is up to where that is a fault, and no factor that is taken back elsewhere. By reason.
 	mostLarger = 0.2
 

@@ -114,13 +114,14 @@ class _Op:
             return None
         name = {"_index_put_impl_": "index_put"}.get(self.name) or (self.name if self.name.endswith("__") else self.name.removesuffix("_"))
         packet = getattr(torch.ops.aten, name, None)
-        if name == self.name and self.overload.endswith("out"):  # other names of the same arguments
-            mine = [(a.name, str(a.type)) for a in self.func._schema.arguments if a.name != "out"]
-            for f in (getattr(packet, o) for o in packet.overloads()):
-                if [(a.name, str(a.type)) for a in f._schema.arguments] == mine and torch._C._dispatch_has_kernel(f.name()):
-                    return f
-            return None
-        return getattr(packet, self.overload, None) if packet and self.overload in packet.overloads() else None
+        overloads = packet.overloads() if packet else []
+        if self.overload in overloads and not self.overload.endswith("out"):
+            return getattr(packet, self.overload)
+        mine = [(a.name, str(a.type)) for a in self.func._schema.arguments if a.name != "out"]
+        for f in (getattr(packet, o) for o in overloads):  # other names of the same arguments
+            if [(a.name, str(a.type)) for a in f._schema.arguments] == mine and torch._C._dispatch_has_kernel(f.name()):
+                return f
+        return None
 
 
 def _is_composite(func):

@@ -228,11 +228,11 @@
     for (const c of data.components) {
       const modes = [false, true].filter(m => has(c, m));
       modes.forEach(injected => series.push({ component: c, injected, shown: true }));
-      if (modes.length) legendItem(c, () => css(c), false, s => s.component === c);
+      if (modes.length) legendItem(c, false, s => s.component === c);
     }
     if (series.some(s => s.injected)) {
-      legendItem("without injection", () => css("ink"), false, s => !s.injected);
-      legendItem("with injection", () => css("ink"), true, s => s.injected);
+      legendItem("without injection", false, s => !s.injected);
+      legendItem("with injection", true, s => s.injected);
     }
     draw();
     let width = 0;
@@ -243,7 +243,7 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { draw(); heat(); paths(); });
   }
   const off = new Set(); // what the legend's buttons hide
-  function legendItem(name, color, ring, of) {
+  function legendItem(name, ring, of) {
     const dot = el("span", { class: "dot" + (ring ? " ring" : "") });
     dot.style.color = "var(--" + (data.components.includes(name) ? name : "ink") + ")";
     const b = el("button", { type: "button", "aria-pressed": "true", onclick: () => {

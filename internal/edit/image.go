@@ -231,8 +231,9 @@ func pads(s *site) {
 	for k := 0; k+1 < len(pad); k += 2 {
 		sides, axis := [2]int{pad[k], pad[k+1]}, len(s.shape(x))-1-k/2
 		sum := sides[0] + sides[1]
-		for _, other := range [][2]int{{sum, 0}, {0, sum}, {sides[1], sides[0]}, {sum / 2, sum - sum/2}} {
-			if other != sides && sides != [2]int{} {
+		others := [][2]int{{sum, 0}, {0, sum}, {sides[1], sides[0]}, {sum / 2, sum - sum/2}}
+		for i, other := range others {
+			if other != sides && slices.Index(others, other) == i {
 				to := slices.Clone(pad)
 				to[k], to[k+1] = other[0], other[1]
 				s.given("scalar", 2, text("padding of axis %d: %v → %v", axis, sides, other), "pad", to)

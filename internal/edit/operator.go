@@ -43,8 +43,8 @@ func bypass(s *site) {
 	}
 	for _, id := range s.alike(s.result, s.group[0], s.op.Out[0], mostValues) {
 		cost := 2
-		if m := s.Maker(id); m >= 0 && !s.takes(s.group[0], id) && s.takes(s.group[0], s.Ops[m].Out...) {
-			cost++ // another part of what it takes: nothing is left out
+		if m := s.Maker(id); m >= 0 && isOne(s.Ops[m], cutting+" unbind") && !s.takes(s.group[0], id) && s.takes(s.group[0], s.Ops[m].Out...) {
+			cost++ // another part of what it was cut from: nothing is left out
 		}
 		s.add("bypass", cost, text("the result of %s is %s", s.op.Name, s.name(id)), func(w *writer, o program.Op) { w.pass(o, id) })
 	}

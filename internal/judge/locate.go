@@ -241,14 +241,15 @@ func (c *Comparison) placeFaults() {
 	}
 	if c.Verdict = v; v != nil {
 		c.given(v)
-		c.misfit(v)
+		c.otherShape(v)
 		v.Evidence = append(v.Evidence, c.others()...)
 	}
 }
 
-// misfit names the first of the outputs right before the wrong one that have another shape than the reference's, if it is
-// made of that: the error may begin there. Where they are of other layers, the one that was found is only the first that could be compared.
-func (c *Comparison) misfit(v *localise.Verdict) {
+// otherShape names the first of the outputs right before the wrong one that have another shape than the reference's, if the
+// wrong one is made of that: the error may begin there. Where they are of other layers, the one that was found is only the
+// first that could be compared.
+func (c *Comparison) otherShape(v *localise.Verdict) {
 	target := c.targetOf(v)
 	if target == nil {
 		return
@@ -276,10 +277,7 @@ func (c *Comparison) misfit(v *localise.Verdict) {
 
 // between reports whether the piece of a port goes through the value of another.
 func (r *replayed) between(other, p *Port) bool {
-	has := func(p *Port) int {
-		return slices.IndexFunc(r.ports, func(of []*Port) bool { return slices.Contains(of, p) })
-	}
-	t, o := has(p), has(other)
+	t, o := r.portOf(p), r.portOf(other)
 	if t < 0 || o < 0 {
 		return false
 	}

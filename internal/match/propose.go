@@ -77,6 +77,7 @@ func Propose(golden, actual []Port, opt Options, tolerance float64) (*Proposal, 
 	if foreign := p.foreign(); foreign != "" {
 		return &Proposal{Foreign: foreign}, nil
 	}
+	p.equateNamed()
 	p.pairEqual(byValue)
 	p.generalise(p.byNames(), byName)
 	p.byColumns()
@@ -141,14 +142,15 @@ func (r *Proposed) joins(golden string) bool {
 }
 
 // rules writes what was found as rules, as far as Runs does not join it by names, and nothing else to
-// it. Where blocks are counted from another number each needs one.
+// it, or not in the layout. Where blocks are counted from another number, or lie otherwise, each needs one.
 func (p *search) rules() (rules []Proposed) {
 	for _, f := range p.found {
 		needed := keep(f.groups, func(j *joined) bool {
 			by := j.golden[0].join // names
-			return by == nil || !slices.Equal(by.golden, j.golden) || !slices.Equal(by.actual, j.actual)
+			return by == nil || !slices.Equal(by.golden, j.golden) || !slices.Equal(by.actual, j.actual) || j.turned() != nil
 		})
-		if len(needed) > 0 && f.shift == (shift{}) {
+		turned := keep(f.groups, func(j *joined) bool { return j.turned() != nil })
+		if len(needed) > 0 && f.shift == (shift{}) && (len(turned) == 0 || len(turned) == len(f.groups) || f.by == byLayout) {
 			rules = append(rules, p.rule(f, Rule{Golden: f.golden, Candidate: f.actual}))
 			continue
 		}
@@ -186,14 +188,14 @@ func (p *search) rule(f finding, rule Rule) Proposed {
 	first := f.groups[0]
 	r := Proposed{Rule: rule, Sure: Possible, Pairs: len(f.groups), end: first.golden[0].end}
 	for _, g := range f.groups {
+		if axes := g.turned(); axes != nil {
+			r.Transpose, f.by = axes, byLayout
+		}
 		if p.equal(g) {
 			r.Equal++
 			if v := g.golden[0].value; !g.fused() && f.by != byLayout {
 				r.Distance = max(r.Distance, v.distance(g.actual[0].value))
 			}
-		}
-		if v := g.actual[0].value; !g.fused() && v != nil && v.axes != nil {
-			r.Transpose = v.axes
 		}
 	}
 	switch {
@@ -207,6 +209,14 @@ func (p *search) rule(f finding, rule Rule) Proposed {
 	}
 	r.Reason = r.why(f.by)
 	return r
+}
+
+// turned is the order of the candidate's axes in which its value is the golden's; nil where it lies alike.
+func (j *joined) turned() []int {
+	if v := j.actual[0].value; !j.fused() && v != nil {
+		return v.axes
+	}
+	return nil
 }
 
 // lay says how the candidate's output lies, where shapes alone do not.

@@ -334,29 +334,35 @@ func ruleOf(t *testing.T, golden, actual []match.Port, layer string) match.Propo
 	p, err := match.Propose(golden, actual, match.Options{}, equal)
 	require.NoError(t, err)
 	i := slices.IndexFunc(p.Rules, func(r match.Proposed) bool { return r.Golden[0] == layer })
-	require.GreaterOrEqual(t, i, 0, "%v", p.Rules)
+	require.GreaterOrEqual(t, i, 0, "%v %v", p.Rules, p.Ambiguous)
 	return p.Rules[i]
 }
 
 // A value in another layout is joined by a rule that lays it out.
 func TestMoved(t *testing.T) {
 	golden := run(gpt2(2), 1, "")
+	turned := func(x *tensor.Tensor) (*tensor.Tensor, error) { return x.Transpose(0, 2, 1) }
+	swapped := match.Rule{Transpose: []int{0, 2, 1}}
+	same := strings.NewReplacer()
 	for _, c := range []struct {
 		layer, end string
+		names      *strings.Replacer
 		form       func(*tensor.Tensor) (*tensor.Tensor, error)
 		want       match.Rule
 		yaml       string
 		reason     string
 	}{
-		{"transformer.h.*.attn.q", ".ask", func(x *tensor.Tensor) (*tensor.Tensor, error) {
+		{"transformer.h.*.attn.q", ".ask", home, func(x *tensor.Tensor) (*tensor.Tensor, error) {
 			heads, err := x.Reshape(1, tokens, 4, 4)
 			require.NoError(t, err)
 			return heads.Transpose(0, 2, 1, 3)
 		}, match.Rule{Transpose: []int{0, 2, 1, 3}, Reshape: []int{1, -1, 16}}, "    transpose: [0, 2, 1, 3]\n    reshape: [1, -1, 16]\n", "a projection with its heads first"},
-		{"lm_head", "vote", func(x *tensor.Tensor) (*tensor.Tensor, error) { return x.Slice(1, tokens-1, tokens) },
+		{"lm_head", "vote", home, func(x *tensor.Tensor) (*tensor.Tensor, error) { return x.Slice(1, tokens-1, tokens) },
 			match.Rule{Rows: match.LastRow}, "    rows: last\n", "the end of a generating model may have the last row only"},
+		{"transformer.h.*.attn.q", ".q", same, turned, swapped, "    transpose: [0, 2, 1]\n", "by the same names"},
+		{"transformer.h.1.attn.q", "h.1.attn.q", same, turned, swapped, "    transpose: [0, 2, 1]\n", "and in one block alone"},
 	} {
-		r := ruleOf(t, golden, change(t, renamed(golden, home.Replace), c.end, c.form), c.layer)
+		r := ruleOf(t, golden, change(t, renamed(golden, c.names.Replace), c.end, c.form), c.layer)
 		assert.Equal(t, c.want, match.Rule{Transpose: r.Transpose, Reshape: r.Reshape, Rows: r.Rows}, c.reason)
 		assert.Equal(t, match.Certain, r.Sure, c.reason)
 		assert.Contains(t, r.YAML(), "]\n"+c.yaml+"    reason: ", c.reason)

@@ -269,9 +269,29 @@ func (p *search) equateMoved() {
 	actual := p.actual.few()
 	for _, g := range p.golden.few() {
 		for _, a := range actual {
-			if !g.accounted() && !a.accounted() && p.isMoved(g, a) {
-				g.value.other, a.value.other = a.value, g.value
+			if max(axes(g.out.shape), axes(a.out.shape)) > 2 || layout.IsLastRow(g.out.shape, a.out.shape) {
+				p.equateLayouts(g, a)
 			}
+		}
+	}
+}
+
+// equateLayouts marks the values of two layers if they are one in two layouts.
+func (p *search) equateLayouts(g, a *node) {
+	if g.value != nil && a.value != nil && !g.accounted() && !a.accounted() && p.isMoved(g, a) {
+		g.value.other, a.value.other = a.value, g.value
+	}
+}
+
+// equateNamed marks the values of layers that are joined by names, and whose shapes do not fit, if they are one in two layouts.
+func (p *search) equateNamed() {
+	for _, j := range p.joins {
+		g, a := j.golden[0].out, j.actual[0].out
+		if j.fused() || j.ofPorts() || g == nil || a == nil {
+			continue
+		}
+		if _, fits := p.padding.Fit(g.shape, a.shape, layout.Allow{}); !fits {
+			p.equateLayouts(j.golden[0], j.actual[0])
 		}
 	}
 }
@@ -300,7 +320,7 @@ func (p *search) isMoved(g, a *node) bool {
 		return v != nil && v.distance(a.value) <= p.tolerance
 	}
 	rank := len(a.out.shape)
-	if g.value.n != a.value.n || g.value.n > maxWhole || max(axes(g.out.shape), axes(a.out.shape)) < 3 || rank > 4 ||
+	if g.value.n != a.value.n || g.value.n > maxWhole || rank > 4 ||
 		math.Abs(g.whole()-a.whole()) > 2*p.tolerance*g.whole() {
 		return false
 	}

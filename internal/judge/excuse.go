@@ -69,6 +69,17 @@ func (r *replayed) explained() []bool {
 	return known
 }
 
+// returned reports whether a stretch ends in what the model returns, and that fails: no one undoes it, whatever else is
+// made of it, as a pooled row. The model is the layer in which all others lie; a cache is the engine's own.
+func (r *replayed) returned(stretch []int) bool {
+	return slices.ContainsFunc(stretch, func(t int) bool {
+		at := r.Ports[t]
+		beside := func(q program.Port) bool { return !label.Within(q.Layer, label.Name(at.Layer)) }
+		return !at.Input && !label.IsCache(at.Name) && !slices.ContainsFunc(r.Ports, beside) &&
+			slices.ContainsFunc(r.ports[t], func(p *Port) bool { return p.Comparable() && !p.misfit() && !p.Passes() })
+	})
+}
+
 // captured returns the fault of a recording that holds another tensor than the model went on with: it
 // is what is known to be another one, or the same tensor is right under another name. It is nil for a
 // stretch that is only written otherwise.

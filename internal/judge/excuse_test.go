@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -254,6 +255,42 @@ func TestOtherShapes(t *testing.T) {
 	actual := run("max", port{"m.a-output", wave(t, 1, 0.3, 1, 16)}, port{"m.b-output", scaled(t, x, -1.5)}, port{"m.c-output", scaled(t, x, -2.5)})
 	c := compareRuns(t, golden, actual, func(k *judge.Case) { k.Program = beside })
 	assert.Equal(t, []any{"m.b", []string(nil)}, []any{c.Verdict.Layer, c.Verdict.Evidence}, "a table, say, that it is not made of")
+}
+
+// What the model returns is not another way to write the same, though what else is made of it is right.
+func TestReturned(t *testing.T) {
+	x := wave(t, 1, 0.3, 4, 8)
+	rows := func(f func(row int, x float64) float64) *tensor.Tensor {
+		y := make([]float32, x.Len())
+		for i := range y {
+			y[i] = float32(f(i/8, x.At(i)))
+		}
+		made, err := tensor.Of(y, 4, 8)
+		require.NoError(t, err)
+		return made
+	}
+	first := rows(func(row int, _ float64) float64 { return float64(1 - min(row, 1)) })
+	pooled := rows(func(row int, x float64) float64 { return -x * float64(1-min(row, 1)) })
+	other := rows(func(row int, x float64) float64 { return -x * (1 + 0.5*float64(min(row, 1))) })
+	for _, tt := range []struct {
+		port   string
+		passes bool
+		reason string
+	}{
+		{"m-output_0", false, "the model returns it"},
+		{"m.c-output", true, "a layer does, and the model what is made of it"},
+		{"m-key_cache", true, "the engine keeps it"},
+	} {
+		p := programOf(t, []*tensor.Tensor{x, first}, fmt.Sprintf(`"m.a-output":["%%2",1,1],%q:["%%2",1,1],"m.b-output":["%%3",2,2],"m-output_1":["%%3",2,2]`, tt.port),
+			`m.a neg.default "self":"%0"`, `m.b mul.Tensor "self":"%2","other":"%1"`)
+		golden := run("torch", port{"m.a-output", scaled(t, x, -1)}, port{tt.port, scaled(t, x, -1)}, port{"m.b-output", pooled}, port{"m-output_1", pooled})
+		actual := run("max", port{"m.a-output", other}, port{tt.port, other}, port{"m.b-output", pooled}, port{"m-output_1", pooled})
+		c := compareRuns(t, golden, actual, func(k *judge.Case) { k.Program = p })
+		assert.Equal(t, tt.passes, c.Report("toy", true).Verdict == report.Pass, tt.reason)
+		if !tt.passes {
+			assert.Equal(t, "m.a", c.Verdict.Layer, tt.reason)
+		}
+	}
 }
 
 func asIs(x *tensor.Tensor) *tensor.Tensor { return x }

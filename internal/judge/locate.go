@@ -309,7 +309,7 @@ func (c *Comparison) faults() (faults []localise.Fault) {
 				faults = append(faults, r.faults(s[coarse])...)
 			case f != nil:
 				faults = append(faults, *f)
-			case !known[i] && !folded[r.Ports[s[0]].Value]:
+			case !known[i] && !folded[r.Ports[s[0]].Value], r.returned(s):
 				faults = append(faults, r.faults(s[0])...)
 			default:
 				r.excuse(s)

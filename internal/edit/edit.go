@@ -260,7 +260,7 @@ func (s *site) last(kind string, cost int, what string, f change) *Edit {
 	if m < 0 {
 		return s.outside(s.Out, kind, cost, what, f)
 	}
-	return s.addAt(kind, cost, what, []int{m}, func(w *writer, o program.Op) { w.behind(o, s.Out, f) })
+	return s.addAt(kind, cost, what, []int{m}, func(w *writer, o program.Op) { w.afterOne(o, s.Out, f) })
 }
 
 // given appends an edit that gives each operator of the group another argument.

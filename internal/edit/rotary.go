@@ -120,7 +120,7 @@ func (s *site) fully(o program.Op) (rows program.ID, columns int, ok bool) {
 				continue
 			}
 			cut := s.made(s.behind(parts[1], "unsqueeze"))
-			if !isOne(cut, "slice split split_with_sizes") {
+			if !isOne(cut, cutting) {
 				continue
 			}
 			x := self(cut)

@@ -74,10 +74,10 @@ func (w *writer) pass(o program.Op, id program.ID) {
 }
 
 // after runs an operator, and something on its first result.
-func (w *writer) after(o program.Op, f change) { w.behind(o, o.Out[0], f) }
+func (w *writer) after(o program.Op, f change) { w.afterOne(o, o.Out[0], f) }
 
-// behind is after of one of several results.
-func (w *writer) behind(o program.Op, own program.ID, f change) {
+// afterOne is after of one of several results.
+func (w *writer) afterOne(o program.Op, own program.ID, f change) {
 	o.Out = slices.Clone(o.Out)
 	k := slices.Index(o.Out, own)
 	o.Out[k] = w.typed(w.s.shape(own), own)

@@ -281,21 +281,8 @@ func (r *replayed) between(other, p *Port) bool {
 	if t < 0 || o < 0 {
 		return false
 	}
-	seen := map[program.ID]bool{}
-	for _, s := range r.result.Local[t].Sources {
-		seen[r.Ports[s].Value] = true
-	}
-	for open := []program.ID{r.Ports[t].Value}; len(open) > 0; {
-		id := open[len(open)-1]
-		if open = open[:len(open)-1]; id == r.Ports[o].Value {
-			return true
-		}
-		if id != program.None && !seen[id] && r.Maker(id) >= 0 {
-			seen[id] = true
-			open = append(open, r.Operands(r.Maker(id))...)
-		}
-	}
-	return false
+	sources := r.result.Local[t].Sources
+	return slices.Contains(r.Piece(t, func(i int) bool { return slices.Contains(sources, i) }).Whole, r.Ports[o].Value)
 }
 
 // faults collects what is wrong by itself in all cases, and excuses what is only written otherwise.

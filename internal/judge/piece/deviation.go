@@ -144,11 +144,8 @@ func (c *comparison) larger() float64 {
 		return 0
 	}
 	part, err := coherent(c.made, c.have)
-	unit := c.Encoding.Epsilon()
-	if c.few() {
-		unit *= leastUnits
-	}
-	if math.Abs(part) <= unit || math.Abs(part) > mostLarger || math.Abs(part) < leastErrors*err {
+	size, unit := math.Abs(part), c.Encoding.Epsilon()
+	if size <= unit || size > mostLarger || size < leastErrors*err || size <= leastUnits*unit && c.few() {
 		return 0
 	}
 	rounded, fail := c.in(roundings(c.Encoding)[0])

@@ -205,11 +205,9 @@ var catalogue = []cause{
 	{[]string{"capture/neighbour", "capture/normed"}, []string{localise.KindCapture}, true, neighbour},
 	{[]string{"state/stale", "capture/same-file", "capture/wrong-tensor"}, []string{localise.KindCapture, layer}, true, elsewhere},
 
-	{[]string{"residual/missing", "norm/missing", "activation/missing", "residual/scale"}, nil, true, skipped},
 	{[]string{"value/constant", "value/sign", "value/scale", "value/offset", "embedding/scale", "embedding/type"}, nil, true, values},
 	{[]string{"nan/first"}, nil, true, nan},
 	{[]string{"dtype/overflow"}, nil, true, overflow},
-	{[]string{"value/clipped"}, nil, true, clipped},
 	{[]string{"dropout"}, nil, true, dropout},
 
 	{[]string{"output/last-token"}, nil, true, lastToken},

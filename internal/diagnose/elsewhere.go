@@ -101,68 +101,6 @@ func isSame(t, other *tensor.Tensor, within float64) bool {
 	return !vec.AllSame(x) && vec.Relative(y, x) <= within
 }
 
-// skipped is a layer that gives back what it was given: a block of which nothing is added, a norm or an activation that
-// is not applied.
-func skipped(s *Scene) []prediction {
-	t := s.Target
-	if !t.IsOutput() {
-		return nil
-	}
-	in := s.input(t.Layer)
-	id, text := "", ""
-	inside := func(p *Port) bool { return label.Inside(p.Layer, t.Layer) }
-	switch layer := label.Name(t.Layer); {
-	case isBlock(layer):
-		id, text = "residual/missing", "the block gives back what it was given: nothing that it computes is added"
-		if in == nil {
-			in = s.before()
-		}
-	case label.IsNorm(layer):
-		id, text = "norm/missing", "the norm gives back what it was given"
-	case s.Kind == localise.KindLocal && s.Made == nil && label.QKV(layer) == 0 && !label.Tables.Has(layer) && !slices.ContainsFunc(s.pass, inside):
-		id, text = "activation/missing", "the layer gives back what it was given: is it an activation that is not applied?"
-	}
-	if id == "" || in == nil || !in.IsFloat() || in.Golden.Len() != t.Golden.Len() || !in.IsRecorded() {
-		return nil
-	}
-	if id == "activation/missing" && s.scales(s.read(in.Golden)) {
-		id, text = "residual/scale", "the layer gives back what it was given: its columns are not multiplied by their factors"
-	}
-	return []prediction{s.says(id, s.read(in.Actual), 0, -1, "%s", text)}
-}
-
-func isBlock(layer string) bool { return layer == label.Name(label.Block(layer)) }
-
-// scales reports whether each column of the golden is that of x times a factor of its own, as a layer scale has them;
-// where no column has both signs it may be a ReLU.
-func (s *Scene) scales(x []float64) bool {
-	if len(s.rows) < 2 {
-		return false
-	}
-	bothSigns := false
-	for c := range s.width {
-		in, out := vec.Select(x, s.width, []int{c}), vec.Select(s.golden, s.width, []int{c})
-		if vec.Relative(vec.Scaled(in, vec.Project(in, out)), out) > sameRow {
-			return false
-		}
-		bothSigns = bothSigns || slices.Min(in) < 0 && slices.Max(in) > 0
-	}
-	return bothSigns
-}
-
-// before is the output of the block in front of the target's; nil if there is none.
-func (s *Scene) before() (out *Port) {
-	for _, p := range s.pass {
-		if p == s.Target {
-			break
-		}
-		if isBlock(label.Name(p.Layer)) && p.IsOutput() {
-			out = p
-		}
-	}
-	return out
-}
-
 // lastToken is one row of each sequence in all its rows, at the end of a model.
 func lastToken(s *Scene) (out []prediction) {
 	t, n := s.Target, 1 // rows of one sequence

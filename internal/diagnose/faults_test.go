@@ -172,7 +172,6 @@ func leafFaults(w leafWorld) []leafFault {
 		{"strided", "layout/strided", "", leafNoisy(g.from(func(i int) int { return 2 * i % len(g) })), "every second element"},
 		{"bfloat16", "dtype/downcast", "", g.each(leafRound(8)), "every number has 8 bits"},
 		{"float16 result", "dtype/downcast", "", leafNoisy(g).each(leafRound(11)), "11 bits, after the noise"},
-		{"cut", "value/clipped", "", leafNoisy(g).each(func(x float64) float64 { return math.Max(-1.5, math.Min(1.5, x)) }), "cut at one number"},
 		{"dropout", "dropout", "", leafNoisy(g).each(func(x float64) float64 {
 			if coin.Float64() < 0.1 {
 				return 0

@@ -278,16 +278,6 @@ func overflow(s *Scene) (out []prediction) {
 	return out
 }
 
-// clipped is numbers that are cut at one that no type explains.
-func clipped(s *Scene) []prediction {
-	largest := vec.MaxAbs(s.actual)
-	at := vec.Count(s.actual, func(x float64) bool { return math.Abs(x) == largest })
-	if n := s.beyond(largest); at > 1 && largest > 0 && n > 0 {
-		return []prediction{s.says("value/clipped", s.clippedAt(largest), 1, 0, "%d elements are beyond ±%.6g and cut there", n, largest)}
-	}
-	return nil
-}
-
 // beyond counts the right numbers that are too large for a limit.
 func (s *Scene) beyond(limit float64) int {
 	return vec.Count(s.right, func(x float64) bool { return math.Abs(x) > limit })

@@ -341,6 +341,11 @@ func (c *surroundings) ofBlock() bool {
 		!slices.ContainsFunc(c.At, func(i int) bool { return label.Block(c.Ops[i].Layer) != block })
 }
 
+// isBlock reports whether all of a numbered block is left out, whose result is recorded.
+func (c *surroundings) isBlock() bool {
+	return len(c.At) == len(c.Ops) && c.target() != "" && label.Name(c.target()) == label.Name(label.Block(c.target()))
+}
+
 // modulates are operators that multiply rows with numbers that are the same for all of them, or add these, and they are no
 // weight; cutsModulation holds where the changed one cuts these numbers.
 func modulates(c is, o program.Op) bool {

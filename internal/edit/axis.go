@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/goparity/goparity/internal/program"
@@ -18,18 +19,16 @@ func axes(s *site) {
 			continue
 		}
 		set := func(v any) {
-			s.add("axis", 2, text("%s of %s: %v → %v", a.Name, s.op.Name, a.Value, v), func(w *writer, o program.Op) {
-				over, list := v.([]int)
-				if keeps, _ := o.Args.Get("keepdim").(bool); !list || !keeps || len(o.Out) != 1 {
-					w.give(o, a.Name, v)
-					return
-				}
-				shape := w.shape(x)
-				for _, d := range over {
-					shape[d] = 1
-				}
-				w.pass(o, w.made(o, program.Value{Shape: shape, DType: s.Values[o.Out[0]].DType}, with(o.Args, a.Name, v)))
-			})
+			what := text("%s of %s: %v → %v", a.Name, s.op.Name, a.Value, v)
+			over, list := v.([]int)
+			if keeps, _ := s.op.Args.Get("keepdim").(bool); !list || !keeps {
+				s.given("axis", 2, what, a.Name, v)
+				return
+			}
+			s.reduced(what, s.group, over)
+			if all := s.reductions(a); len(all) > len(s.group) && all[0] == s.group[0] {
+				s.reduced(what+", and of all that go along them", all, over)
+			}
 		}
 		for d := range rank {
 			switch v := a.Value.(type) {
@@ -45,6 +44,61 @@ func axes(s *site) {
 			}
 		}
 	}
+}
+
+// reductions are the operators that make one number of each line along the same axes of a tensor of the same shape.
+func (s *site) reductions(axes program.Arg) (at []int) {
+	for i, o := range s.Ops {
+		x := self(o)
+		keeps, _ := o.Args.Get("keepdim").(bool)
+		if keeps && x != program.None && slices.Equal(s.shape(x), s.shape(self(s.op))) && reflect.DeepEqual(o.Args.Get(axes.Name), axes.Value) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// reduced lets some operators go along other axes. What is made of their results alone has their new shape, too, up to the
+// operators that spread it over what has another one.
+func (s *site) reduced(what string, at, over []int) {
+	was, shape := s.result.Shape, slices.Clone(s.shape(self(s.op)))
+	for _, d := range over {
+		shape[d] = 1
+	}
+	inside, ends := map[int]bool{}, []int(nil)
+	for i, o := range s.Ops {
+		v, single := s.resultOf(o)
+		switch {
+		case slices.Contains(at, i):
+			inside[i] = true
+		case !slices.ContainsFunc(s.Operands(i), func(id program.ID) bool { return inside[s.Maker(id)] }):
+		case single && slices.Equal(v.Shape, was):
+			inside[i] = true
+		default:
+			ends = append(ends, i)
+		}
+	}
+	if len(ends) == 0 {
+		return
+	}
+	s.write(Edit{Kind: "axis", Cost: 2, Text: what, At: at}, ends, func(w *writer, o program.Op) {
+		now := map[program.ID]program.ID{}
+		var make func(o program.Op)
+		make = func(o program.Op) {
+			for _, id := range o.Operands() {
+				if i := s.Maker(id); inside[i] && now[id] == 0 {
+					made := s.Ops[i]
+					make(made)
+					if slices.Contains(at, i) {
+						made.Args = with(made.Args, "dim", over)
+					}
+					w.again(made, now, func(int, program.ID) []int { return slices.Clone(shape) })
+				}
+			}
+		}
+		make(o)
+		w.run(o, o.Name, renamed(o.Args, now))
+	})
 }
 
 // parts takes others of a tensor: of a slice, a selection, a split.

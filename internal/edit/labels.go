@@ -62,6 +62,7 @@ var labels = []group{
 		{"activation/relu", "drop", "pow", "", from(1, "relu")},
 		{"activation/silu", "drop scalar", "mul", "", gatesItself},
 		{"config/num_hidden_layers", "drop", "", "", both(ofCall, is.ofBlock)},
+		{"residual/missing", "drop", "", "", both(ofCall, is.isBlock)},
 		{"edit/drop", "drop", "", "", both(ofCall, does(multiplying+" convolution _softmax"))},
 		{"rope/applied", "", "", "", both(ofCall, does(rotates))},
 		{"residual/missing", "drop", "", "", both(ofCall, does(sum))},

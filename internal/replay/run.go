@@ -121,12 +121,18 @@ func Run(ctx context.Context, p *program.Piece, load Load, m Mode) (*Array, erro
 		}
 	}
 	last[p.Out] = len(p.Ops)
-	return r.all(p, func(i int) {
-		for _, id := range slices.Concat(p.Operands(i), p.Ops[i].Out) {
-			if id != program.None && last[id] <= i {
-				r.env[id] = nil
+	return r.run(p.Out, func() error {
+		for i := range p.Ops {
+			if err := r.step(&p.Ops[i], p.Operands(i), p.Origin[i]); err != nil {
+				return err
+			}
+			for _, id := range slices.Concat(p.Operands(i), p.Ops[i].Out) {
+				if id != program.None && last[id] <= i {
+					r.env[id] = nil
+				}
 			}
 		}
+		return nil
 	})
 }
 
@@ -163,23 +169,11 @@ func newRunner(ctx context.Context, values []program.Value, load Load, m Mode) *
 	return &runner{ctx: ctx, load: load, Call: Call{values: values, env: make([]*Array, n), mode: m, weights: make([]bool, n)}}
 }
 
-// all returns what a piece makes by all its operators; each is told once it has run.
-func (r *runner) all(p *program.Piece, ran func(i int)) (*Array, error) {
-	return r.run(p.Out, func() error {
-		for i := range p.Ops {
-			if err := r.step(&p.Ops[i], p.Operands(i), p.Origin[i]); err != nil {
-				return err
-			}
-			ran(i)
-		}
-		return nil
-	})
-}
-
-// run returns a value after some steps.
+// run returns a value after some steps. Where one fails that the value does not hang on, it is there all the same.
 func (r *runner) run(out program.ID, steps func() error) (*Array, error) {
 	err := mapfile.Guard(func() error {
-		if err := steps(); err != nil {
+		err := steps()
+		if err != nil && (r.env[out] == nil || context.Cause(r.ctx) != nil) {
 			return err
 		}
 		return Attempt(func() error { return r.need(out) })
@@ -292,14 +286,21 @@ type Base struct {
 	own *runner
 }
 
-// NewBase runs a piece and keeps what it makes. The errors are those of [Run].
+// NewBase runs a piece and keeps what it makes. The errors are those of [Run]; what can be made all the same is there.
 func NewBase(ctx context.Context, p *program.Piece, load Load, m Mode) (*Base, error) {
 	b := &Base{Piece: p, own: newRunner(ctx, p.Values, load, m)}
-	_, err := b.own.all(p, func(int) {})
+	_, err := b.own.run(p.Out, func() (first error) {
+		for i := range p.Ops {
+			if err := b.own.step(&p.Ops[i], p.Operands(i), p.Origin[i]); first == nil {
+				first = err
+			}
+		}
+		return first
+	})
 	return b, err
 }
 
-// Value returns a value of the piece, nil for one that nothing takes.
+// Value returns a value of the piece, nil for one that nothing takes or that cannot be made.
 func (b *Base) Value(id program.ID) *Array { return b.own.env[id] }
 
 // Run returns what the piece makes with a patch. Values that the patch changes keep their shapes: the error is
@@ -310,14 +311,16 @@ func (b *Base) Run(p Patch) (*Array, error) {
 	more := len(p.Made)
 	r.more, r.asIs, r.buffer = p.Made, b.own.env, nil
 	r.env, r.weights = slices.Concat(r.env, make([]*Array, more)), slices.Concat(r.weights, make([]bool, more))
-	for id, of := range p.Late {
-		a, err := of()
-		if err != nil {
-			return nil, err
+	return r.run(b.Out, func() (first error) {
+		for id, of := range p.Late {
+			err := Attempt(func() (err error) {
+				r.env[id], err = of()
+				return err
+			})
+			if first == nil {
+				first = err
+			}
 		}
-		r.env[id] = a
-	}
-	return r.run(b.Out, func() error {
 		for _, i := range b.reached(p) {
 			origin := 0
 			if i >= 0 {
@@ -329,12 +332,12 @@ func (b *Base) Run(p Patch) (*Array, error) {
 						r.env[id] = nil
 					}
 				}
-				if err := r.step(&o, o.Operands(), origin); err != nil {
-					return err
+				if err := r.step(&o, o.Operands(), origin); first == nil {
+					first = err
 				}
 			}
 		}
-		return nil
+		return first
 	})
 }
 

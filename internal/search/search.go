@@ -27,6 +27,9 @@ type Site struct {
 	// With KnownOnly no other is tried.
 	Known     []string
 	KnownOnly bool
+	// Without is how far the golden says that the candidate is off, as Off, where the piece cannot be replayed whole: edits
+	// that need no more than what can be are found all the same. 0 for none: then that is an error.
+	Without [2]float64
 	// Off is how far a result is off: in units of the limit up to which it is right, and as relative L2.
 	Off func(*replay.Array) (units, relative float64)
 	// Numbers are those of a result that are compared, nil where it has others; Want is what they should be.
@@ -67,10 +70,17 @@ func Find(ctx context.Context, s *Site) (*Result, error) {
 
 func (f *finder) find() (err error) {
 	s, r := f.s, f.r
-	if f.base, err = replay.NewBase(f.ctx, s.Piece, s.Load, s.Mode); err != nil {
+	f.base, err = replay.NewBase(f.ctx, s.Piece, s.Load, s.Mode)
+	f.partly = err != nil && s.Without[0] > 0 && context.Cause(f.ctx) == nil
+	switch {
+	case f.partly:
+		r.Off, r.Relative = s.Without[0], s.Without[1]
+	case err != nil:
 		return err
+	default:
+		r.Off, r.Relative = s.Off(f.base.Value(s.Piece.Out))
 	}
-	if r.Off, r.Relative = s.Off(f.base.Value(s.Piece.Out)); !(r.Off > 1) {
+	if !(r.Off > 1) {
 		return nil
 	}
 	f.limit = math.Min(1, most*r.Off)
@@ -87,8 +97,9 @@ func (f *finder) find() (err error) {
 		return err
 	}
 	r.decide()
+	r.Proven = r.Proven && !(f.partly && f.foldable())
 	r.Twin = r.Proven && f.knownFirst() // its numbers were solved again
-	if len(r.Fits) == 0 && f.best.Off*nearer <= r.Off {
+	if len(r.Fits) == 0 && f.best.Off*nearer <= r.Off && !f.partly {
 		r.Near = &f.best
 	}
 	return nil
@@ -106,6 +117,18 @@ type finder struct {
 	near  []Fit // edits that leave little enough for another to explain
 	// solving was done, or is not asked for.
 	solved bool
+	partly bool // the piece cannot be replayed whole
+}
+
+// foldable reports whether the first fit is about no more than factors and sums with weights that are not at hand: a run that
+// has them folded into what follows has the same there.
+func (f *finder) foldable() bool {
+	return !slices.ContainsFunc(f.r.Fits[0].At, func(i int) bool {
+		o := &f.s.Piece.Ops[i]
+		return o.Name != "mul" && o.Name != "add" || !slices.ContainsFunc(o.Operands(), func(id program.ID) bool {
+			return f.s.Piece.Values[id].Weight != "" && f.base.Value(id) == nil
+		})
+	})
 }
 
 // known reports whether an edit is one that was proven in another layer.
@@ -196,7 +219,7 @@ func (f *finder) inTurn(edits []*edit.Edit, rank func(*edit.Edit) int) {
 
 // solveOnce looks for edits that are made of what the candidate has, where none fits so far.
 func (f *finder) solveOnce() error {
-	if f.solved || f.s.KnownOnly || len(f.r.Fits) > 0 {
+	if f.solved || f.partly || f.s.KnownOnly || len(f.r.Fits) > 0 {
 		return nil
 	}
 	f.solved = true
@@ -267,8 +290,8 @@ func (f *finder) pay(e *edit.Edit) bool {
 // run returns what the piece makes with an edit; nil where it cannot be run.
 func (f *finder) run(e *edit.Edit) (*replay.Array, error) {
 	a, err := f.base.Run(e.Patch)
-	if _, ok := errors.AsType[*replay.OpaqueError](err); ok {
-		return nil, nil
+	if _, opaque := errors.AsType[*replay.OpaqueError](err); opaque || f.partly && context.Cause(f.ctx) == nil {
+		return a, nil
 	}
 	return a, err
 }
@@ -334,7 +357,7 @@ func (r *Result) saturates() bool {
 // pairs looks for two edits that explain together what none does alone: the first is known of another place, or leaves
 // a part of the error; the second leaves a part of that.
 func (f *finder) pairs(edits []*edit.Edit) error {
-	if len(f.r.Fits) > 0 || f.s.KnownOnly {
+	if len(f.r.Fits) > 0 || f.s.KnownOnly || f.partly {
 		return nil
 	}
 	slices.SortStableFunc(f.near, func(a, b Fit) int { return cmp.Compare(a.Off, b.Off) })

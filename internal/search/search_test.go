@@ -313,6 +313,48 @@ func TestNothingFits(t *testing.T) {
 	assert.ErrorIs(t, err, assert.AnError, "a weight that is not at hand")
 }
 
+// Of a piece whose weights are not at hand, edits are found that need none, where the golden says that it is wrong.
+func TestFindsWithoutWeights(t *testing.T) {
+	var missing error
+	without := func(v *program.Value) (*replay.Array, error) {
+		if v.Weight != "" {
+			return nil, missing
+		}
+		return load(v)
+	}
+	for _, tt := range []struct {
+		piece, planted string
+		proven         bool
+		missing        error
+		reason         string
+	}{
+		{"block", "the result of add is what was recorded", true, assert.AnError, "x alone needs no weight"},
+		{"counted", "add left out", true, assert.AnError, "no more does what is added to a table"},
+		{"counted", "add left out", true, &replay.OpaqueError{Reason: "unknown"}, "nor where an operator is not known"},
+		{"gain", "mul left out", false, assert.AnError, "a factor may have been folded into what follows"},
+		{"block", "silu → gelu", false, assert.AnError, "what needs them is not found"},
+	} {
+		t.Run(tt.piece+" "+tt.planted, func(t *testing.T) {
+			missing = tt.missing
+			p := piece(tt.piece)
+			s := site(t, p, planted(t, p, weights, tt.planted).Patch)
+			s.Load = without
+			_, err := search.Find(t.Context(), s)
+			require.Error(t, err, "no golden says that it is wrong")
+
+			s.Without = [2]float64{1e5, 0.2}
+			r := find(t, s)
+			assert.Equal(t, tt.proven, r.Proven, tt.reason)
+			assert.Equal(t, s.Without, [2]float64{r.Off, r.Relative})
+			if tt.planted == "silu → gelu" {
+				assert.Empty(t, r.Fits)
+				return
+			}
+			require.NotEmpty(t, r.Fits, tt.reason)
+		})
+	}
+}
+
 // What is found hangs on no number of processors: the work is counted before edits run side by side.
 func TestSameOnAnyMachine(t *testing.T) {
 	p := piece("attention")

@@ -38,12 +38,12 @@ func (s *Site) Run(p *program.Piece, load replay.Load) (*replay.Array, error) {
 	return replay.Run(s.judge.ctx, p, load, s.Mode)
 }
 
-// Site returns the piece of a wrong port, nil where it was not replayed. load opens what is no record: that of
+// Site returns the piece of a wrong port, nil where nothing says what it should be. load opens what is no record: that of
 // the run may be closed. Of a port with [Rows], those of rows are compared alone; nil for all that are its own. With
 // without, sources whose rows are in an order that nobody knows are replayed, too.
 func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Site {
 	l, j := r.Local[port], r.judge.reopened(load)
-	if l == nil || l.Opaque != "" || !l.Wrong || j.Records[port].Tensor == nil || j.Records[port].Misfit {
+	if l == nil || !l.Wrong || j.Records[port].Tensor == nil || j.Records[port].Misfit {
 		return nil
 	}
 	rec := &j.Records[port]
@@ -66,6 +66,9 @@ func (r *Result) Site(port int, load replay.Load, rows []bool, without bool) *Si
 	limit := deviation{f, perRow * f}.max(deviation{l.Limit, l.RowLimit})
 	s := &Site{AnyOrder: len(j.anyOrder) > 0, judge: j, port: port, record: rec}
 	s.Piece = j.piece(port)
+	if l.Opaque != "" {
+		s.Without = [2]float64{rec.Golden.Error, rec.Golden.Error * f}
+	}
 	if len(j.schemes) > 0 && !j.schemes[0].scheme.Sized {
 		s.Mode.Operands = j.schemes[0].scheme.Operands
 	}

@@ -25,9 +25,9 @@ func axes(s *site) {
 				s.given("axis", 2, what, a.Name, v)
 				return
 			}
-			s.reduced(what, s.group, over)
+			s.reduced(2, what, s.group, over)
 			if all := s.reductions(a); len(all) > len(s.group) && all[0] == s.group[0] {
-				s.reduced(what+", and of all that go along them", all, over)
+				s.reduced(3, what+", and of all that go along them", all, over)
 			}
 		}
 		for d := range rank {
@@ -60,7 +60,7 @@ func (s *site) reductions(axes program.Arg) (at []int) {
 
 // reduced lets some operators go along other axes. What is made of their results alone has their new shape, too, up to the
 // operators that spread it over what has another one.
-func (s *site) reduced(what string, at, over []int) {
+func (s *site) reduced(cost int, what string, at, over []int) {
 	was, shape := s.result.Shape, slices.Clone(s.shape(self(s.op)))
 	for _, d := range over {
 		shape[d] = 1
@@ -81,7 +81,7 @@ func (s *site) reduced(what string, at, over []int) {
 	if len(ends) == 0 {
 		return
 	}
-	s.write(Edit{Kind: "axis", Cost: 2, Text: what, At: at}, ends, func(w *writer, o program.Op) {
+	s.write(Edit{Kind: "axis", Cost: cost, Text: what, At: at}, ends, func(w *writer, o program.Op) {
 		now := map[program.ID]program.ID{}
 		var make func(o program.Op)
 		make = func(o program.Op) {

@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"reflect"
 	"slices"
 
 	"github.com/goparity/goparity/internal/program"
@@ -21,12 +20,12 @@ func axes(s *site) {
 		set := func(v any) {
 			what := text("%s of %s: %v → %v", a.Name, s.op.Name, a.Value, v)
 			over, list := v.([]int)
-			if keeps, _ := s.op.Args.Get("keepdim").(bool); !list || !keeps {
+			if !list || !keepsAxes(s.op) {
 				s.given("axis", 2, what, a.Name, v)
 				return
 			}
 			s.reduced(2, what, s.group, over)
-			if all := s.reductions(a); len(all) > len(s.group) && all[0] == s.group[0] {
+			if all := s.reductions(); len(all) > len(s.group) && all[0] == s.group[0] {
 				s.reduced(3, what+", and of all that go along them", all, over)
 			}
 		}
@@ -46,12 +45,17 @@ func axes(s *site) {
 	}
 }
 
-// reductions are the operators that make one number of each line along the same axes of a tensor of the same shape.
-func (s *site) reductions(axes program.Arg) (at []int) {
+// keepsAxes reports whether an operator makes one number of each line along some axes, which stay.
+func keepsAxes(o program.Op) bool {
+	keeps, _ := o.Args.Get("keepdim").(bool)
+	return keeps && self(o) != program.None
+}
+
+// reductions are such operators along the same axes of a tensor of the same shape.
+func (s *site) reductions() (at []int) {
+	axes, _ := s.op.Args.Get("dim").([]int)
 	for i, o := range s.Ops {
-		x := self(o)
-		keeps, _ := o.Args.Get("keepdim").(bool)
-		if keeps && x != program.None && slices.Equal(s.shape(x), s.shape(self(s.op))) && reflect.DeepEqual(o.Args.Get(axes.Name), axes.Value) {
+		if over, list := o.Args.Get("dim").([]int); list && keepsAxes(o) && slices.Equal(over, axes) && slices.Equal(s.shape(self(o)), s.shape(self(s.op))) {
 			at = append(at, i)
 		}
 	}
@@ -83,12 +87,13 @@ func (s *site) reduced(cost int, what string, at, over []int) {
 	}
 	s.write(Edit{Kind: "axis", Cost: cost, Text: what, At: at}, ends, func(w *writer, o program.Op) {
 		now := map[program.ID]program.ID{}
-		var make func(o program.Op)
-		make = func(o program.Op) {
+		var remake func(o program.Op)
+		remake = func(o program.Op) {
 			for _, id := range o.Operands() {
-				if i := s.Maker(id); inside[i] && now[id] == 0 {
+				if _, done := now[id]; inside[s.Maker(id)] && !done {
+					i := s.Maker(id)
 					made := s.Ops[i]
-					make(made)
+					remake(made)
 					if slices.Contains(at, i) {
 						made.Args = with(made.Args, "dim", over)
 					}
@@ -96,7 +101,7 @@ func (s *site) reduced(cost int, what string, at, over []int) {
 				}
 			}
 		}
-		make(o)
+		remake(o)
 		w.run(o, o.Name, renamed(o.Args, now))
 	})
 }

@@ -311,14 +311,16 @@ func (b *Base) Run(p Patch) (*Array, error) {
 	more := len(p.Made)
 	r.more, r.asIs, r.buffer = p.Made, b.own.env, nil
 	r.env, r.weights = slices.Concat(r.env, make([]*Array, more)), slices.Concat(r.weights, make([]bool, more))
+	whole := r.env[b.Out] != nil // else what fails may be what the result does not hang on any more
 	return r.run(b.Out, func() (first error) {
 		for id, of := range p.Late {
 			err := Attempt(func() (err error) {
 				r.env[id], err = of()
 				return err
 			})
-			if first == nil {
-				first = err
+			if err != nil {
+				r.env[b.Out] = nil
+				return err
 			}
 		}
 		for _, i := range b.reached(p) {
@@ -334,6 +336,10 @@ func (b *Base) Run(p Patch) (*Array, error) {
 				}
 				if err := r.step(&o, o.Operands(), origin); first == nil {
 					first = err
+				}
+				if whole && first != nil {
+					r.env[b.Out] = nil
+					return first
 				}
 			}
 		}

@@ -13,11 +13,10 @@ import (
 
 // Difference is a setting that two configs read otherwise.
 type Difference struct {
-	Setting   string   `json:"setting"`             // "theta"
-	Reference string   `json:"reference"`           // what holds there
-	Candidate string   `json:"candidate"`           //
-	Defaults  []string `json:"defaults,omitempty"`  // the sides that say nothing, so that a default holds: "reference", "candidate"
-	Depend    []string `json:"depend_on,omitempty"` // the kinds of layers that depend on it: "norm", "attention", "mlp", "embedding", "head"
+	Setting   string   `json:"setting"`            // "theta"
+	Reference string   `json:"reference"`          // what holds there
+	Candidate string   `json:"candidate"`          //
+	Defaults  []string `json:"defaults,omitempty"` // the sides that say nothing, so that a default holds: "reference", "candidate"
 }
 
 // String is "theta is 500000, the candidate has 10000 (by default)".
@@ -31,34 +30,10 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s is %s%s, the candidate has %s%s", d.Setting, d.Reference, by("reference"), d.Candidate, by("candidate"))
 }
 
-// kindWords are what names of layers of a kind have.
-var kindWords = map[string][]string{"norm": {"norm", "ln_", "ln1", "ln2"}, "attention": {"attn", "attention", "rotary", "rope"},
-	"mlp": {"mlp", "ffn", "feed_forward", "act"}, "embedding": {"embed", "wte"}, "head": {"head", "logits", "score"}}
-
-// Concerns reports whether a layer of this name depends on the setting. The innermost of its names that has a kind decides:
-// a norm within an attention is a norm.
-func (d Difference) Concerns(layer string) bool {
-	for _, name := range slices.Backward(strings.Split(strings.ToLower(layer), ".")) {
-		known := false
-		for kind, words := range kindWords {
-			is := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
-			if is && slices.Contains(d.Depend, kind) {
-				return true
-			}
-			known = known || is
-		}
-		if known {
-			return false
-		}
-	}
-	return false
-}
-
 // setting is something that decides what a model computes.
 type setting struct {
-	name   string
-	depend []string
-	keys   []string
+	name string
+	keys []string
 	// read returns a number, a text or a bool; nil if the config does not say.
 	read func(c Config, keys []string) any
 	// usual is what holds then, in transformers; nil if nothing is known, or only by the type of the model.
@@ -106,28 +81,28 @@ func size(c Config, keys []string) any {
 
 // settings lists what is compared.
 var settings = []setting{
-	{"eps", []string{"norm"}, []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"}, scalar, nil},
-	{"theta", []string{"attention"}, []string{"rope_theta", "rotary_emb_base"}, scalar, nil},
-	{"rope scaling", []string{"attention"}, []string{"rope_scaling_type", "rope_type", "type"}, scaling, func(Config) any { return "none" }},
-	{"rope factor", []string{"attention"}, []string{"factor", "rope_scaling_factor"}, factor, nil},
-	{"heads", []string{"attention"}, headKeys, size, nil},
-	{"kv heads", []string{"attention"}, kvKeys, scalar, func(c Config) any { return size(c, headKeys) }},
-	{"head size", []string{"attention"}, []string{"head_dim"}, scalar, func(c Config) any {
+	{"eps", []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"}, scalar, nil},
+	{"theta", []string{"rope_theta", "rotary_emb_base"}, scalar, nil},
+	{"rope scaling", []string{"rope_scaling_type", "rope_type", "type"}, scaling, func(Config) any { return "none" }},
+	{"rope factor", []string{"factor", "rope_scaling_factor"}, factor, nil},
+	{"heads", headKeys, size, nil},
+	{"kv heads", kvKeys, scalar, func(c Config) any { return size(c, headKeys) }},
+	{"head size", []string{"head_dim"}, scalar, func(c Config) any {
 		if n := c.Heads(); n > 0 && c.Hidden() > 0 && c.Size("kv_lora_rank") == 0 { // whose heads have two sizes
 			return float64(c.Hidden() / n)
 		}
 		return nil
 	}},
-	{"hidden size", []string{"norm", "attention", "mlp", "embedding", "head"}, hiddenKeys, size, nil},
-	{"layers", nil, []string{"num_hidden_layers", "n_layer", "n_layers"}, scalar, nil},
-	{"window", []string{"attention"}, []string{"sliding_window", "use_sliding_window"}, window, nil},
-	{"attention softcap", []string{"attention"}, []string{"attn_logit_softcapping"}, scalar, nil},
-	{"logit softcap", []string{"head"}, []string{"final_logit_softcapping"}, scalar, nil},
-	{"activation", []string{"mlp"}, []string{"hidden_act", "hidden_activation", "activation_function"}, scalar, nil},
-	{"tied", []string{"embedding", "head"}, []string{"tie_word_embeddings"}, scalar, nil},
-	{"vocabulary", []string{"embedding", "head"}, []string{"vocab_size"}, scalar, nil},
-	{"BOS", nil, []string{"bos_token_id"}, token, nil},
-	{"EOS", nil, []string{"eos_token_id"}, token, nil},
+	{"hidden size", hiddenKeys, size, nil},
+	{"layers", []string{"num_hidden_layers", "n_layer", "n_layers"}, scalar, nil},
+	{"window", []string{"sliding_window", "use_sliding_window"}, window, nil},
+	{"attention softcap", []string{"attn_logit_softcapping"}, scalar, nil},
+	{"logit softcap", []string{"final_logit_softcapping"}, scalar, nil},
+	{"activation", []string{"hidden_act", "hidden_activation", "activation_function"}, scalar, nil},
+	{"tied", []string{"tie_word_embeddings"}, scalar, nil},
+	{"vocabulary", []string{"vocab_size"}, scalar, nil},
+	{"BOS", []string{"bos_token_id"}, token, nil},
+	{"EOS", []string{"eos_token_id"}, token, nil},
 }
 
 // ropes have the keys of rope scaling.
@@ -230,7 +205,7 @@ func Diff(ref, cand Config) (out []Difference) {
 		return nil
 	}
 	for _, s := range settings {
-		d := Difference{Setting: s.name, Depend: s.depend}
+		d := Difference{Setting: s.name}
 		value := func(c Config, side string) any {
 			v := s.read(c, s.keys)
 			if v == nil {

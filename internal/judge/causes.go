@@ -56,13 +56,6 @@ func (c *Comparison) findCauses() []report.Cause {
 		s.notes = append(s.notes, "no edit of the reference's program was looked for: "+err.Error())
 	}
 	causes, s.inOnePass = withEdits(causes, found), found.inOnePass
-	for _, d := range c.settings() {
-		for i := range causes {
-			if k := &causes[i]; d.Concerns(k.Layer) {
-				k.Text += "; the configs differ: " + d.String()
-			}
-		}
-	}
 	if !slices.ContainsFunc(causes, func(k report.Cause) bool { return k.Proven }) &&
 		!slices.ContainsFunc(c.replays, func(r *replayed) bool { return !r.inferred }) {
 		s.notes = append(s.notes, "why is told by the program that the reference ran, which the golden has not: "+

@@ -120,8 +120,7 @@ func inQuery(text []byte) bool {
 
 // isVariable reports whether the text ends with the beginning of a variable's name in capitals.
 func isVariable(text []byte) bool {
-	return len(text) > 1 && text[len(text)-1] == '_' && isUpper(text[len(text)-2]) ||
-		len(text) > 0 && isUpper(text[len(text)-1]) && bytes.LastIndexByte(text, '_') > bytes.LastIndexAny(text, " \t\r\n\"'")
+	return len(text) > 0 && isUpper(text[len(text)-1]) && bytes.LastIndexByte(text, '_') > bytes.LastIndexAny(text, " \t\r\n\"'")
 }
 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' || c == '_' || '0' <= c && c <= '9' }

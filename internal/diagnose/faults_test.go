@@ -230,6 +230,10 @@ var leafVariants = []struct {
 	{"in a table of positions", leafNamed("m.embeddings.position_embeddings")},
 	{"in a fused projection", leafNamed("m.layers.1.attn.qkv_proj")},
 	{"in another one", leafNamed("m.layers.1.mlp.gate_up_proj")},
+	{"in keys", func(t *testing.T, s *diagnose.Scene) {
+		leafNamed("m.layers.1.attn.k_proj")(t, s)
+		s.Config["num_key_value_heads"] = 2.0
+	}},
 	{"in an expert", leafNamed("m.layers.1.experts.0")},
 }
 

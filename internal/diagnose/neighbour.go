@@ -231,7 +231,9 @@ func fitNorm(p *Port, before, normed *tensor.Tensor) (f norm, misses float64, ok
 				}
 			}
 		}
-		if misses = vec.Relative(made, y); misses <= p.Floor.RelL2 {
+		// Without a weight, zeros and rows that are all one would be those of a norm, by its bias.
+		weighs := vec.RootMeanSquare(f.weight) > sameWeight*vec.RootMeanSquare(y)
+		if misses = vec.Relative(made, y); weighs && misses <= p.Floor.RelL2 {
 			return f, misses, true
 		}
 	}
@@ -256,9 +258,12 @@ func (h *holding) known(weight []float64) string {
 
 // neighbour is a series of outputs whose names are off by one, or of which the last one is normed.
 func neighbour(s *Scene) []prediction {
-	held := HeldBy(s.Run, s.Target.Case, s.Target.Step)[s.Target]
-	if !held.Proven {
+	held, known := HeldBy(s.Run, s.Target.Case, s.Target.Step)[s.Target]
+	switch {
+	case !known:
 		return nil
+	case !held.Proven:
+		return []prediction{guess(held.ID, -2, "%s", held.Text)}
 	}
 	return []prediction{s.says(held.ID, s.read(held.value), 0, -2, "%s", held.Text)}
 }

@@ -78,6 +78,14 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 	for i := range biased {
 		biased[i] += float64(i%w) / 9
 	}
+	of := func(rows int, v values) values { return v[:rows*w] }
+	blocksAndNormed := func(rows int, weights checkpoint.Weights) *diagnose.Scene {
+		s := runOf(t, "capture", made{"m.layers.0", "output", []int{1, rows, w}, of(rows, x), noisyOf(of(rows, x)), false},
+			made{"m.layers.1", "output", []int{1, rows, w}, of(rows, z), noisyOf(of(rows, z.normed(w))), false})
+		s.Weights = weights
+		return s
+	}
+	factors := slices.Repeat(values{1}, w).timesColumns(w).tensor(t, w)
 	lastNormed := func(normed values) *diagnose.Scene {
 		return runOf(t, "capture", made{"m.layers.0", "output", shape, x, noisyOf(x), false}, made{"m.layers.1", "output", shape, y, noisyOf(y), false},
 			made{"m.norm", "output", shape, normed, noisyOf(normed), false}, made{"m.layers.2", "output", shape, z, noisyOf(normed), false})
@@ -115,6 +123,8 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 		{"the token of a decode step", "input", "input/tokens", false, stepOf(t, 12), "one number alone, which is the token"},
 		{"other mask", "input", "input/mask", false, runOf(t, "input",
 			made{"m", "input_attention_mask", []int{1, n}, positions.each(func(x float64) float64 { return min(x, 1) }), positions.each(func(float64) float64 { return 1 }), true}), "by the port's name"},
+		{"other mask, called an input", "input", "input/mask", false, runOf(t, "input",
+			made{"m", "input_1", []int{1, 1, 2, 3}, values{0, -1e9, -1e9, 0, 0, -1e9}, values{0, 0, -1e9, 0, 0, 0}, false}), "by its numbers"},
 		{"wrong dump", "capture", "capture/wrong-tensor", true, runOf(t, "capture",
 			made{"m.layers.0", "output", shape, x, noisyOf(x), false},
 			made{"m.layers.1", "output", shape, y, noisyOf(x), false}), "it holds the block before"},
@@ -153,6 +163,9 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 		{"scaled embedding", "between", "embedding/scale", true, runOf(t, "between",
 			made{"m.embed_tokens", "input_0", []int{1, n}, ids, ids, true}, made{"m.embed_tokens", "output", shape, x, noisyOf(x), false},
 			made{"m.layers.0", "input_0", shape, x.each(func(x float64) float64 { return x * math.Sqrt(w) }), noisyOf(x), false}), "a root of the width"},
+		{"scaled, of another shape", "between", "value/scale", true, runOf(t, "between",
+			made{"m.embed_tokens", "input_0", []int{1, n}, ids, ids, true}, made{"m.embed_tokens", "output", []int{1, n * w}, x, noisyOf(x), false},
+			made{"m.layers.0", "input_0", shape, x.each(func(x float64) float64 { return x * math.Sqrt(w) }), noisyOf(x), false}), "no output of the table"},
 		{"no types", "local", "embedding/type", true, runOf(t, "local",
 			made{"m.token_type_embeddings", "output", shape, x, make(values, n*w), false}), "zeros"},
 		{"few numbers", "local", "value/scale", true, runOf(t, "local", made{"m.layers.1.mlp", "output", shape,
@@ -165,6 +178,12 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 		{"the last is normed", "capture", "capture/normed", true, lastNormed(z.normed(w)), "the candidate's blocks end after the final norm"},
 		{"by a layer norm", "capture", "capture/normed", true, lastNormed(z.centred(w).normed(w)), "which has no bias"},
 		{"of a bias", "capture", "capture/normed", true, lastNormed(biased), "of its own for each column"},
+		{"by a weight at hand", "capture", "capture/normed", true, blocksAndNormed(n, checkpoint.Weights{"m.norm.weight": factors, "m.layers.0.norm.weight": factors,
+			"m.head.weight": x.tensor(t, n, w), "m.bias": y[:w+1].tensor(t, w+1)}), "no output shows the norm"},
+		{"by rows that prove nothing", "capture", "capture/normed", false, blocksAndNormed(4, nil), "a weight for each column fits four rows by chance, sometimes"},
+		{"one row everywhere", "local", "output/last-token", true, runOf(t, "local", made{"m.layers.0", "output", shape, x, noisyOf(x), false},
+			made{"m.layers.1", "output", shape, z, noisyOf(z.from(func(i int) int { return i%w + (n-1)*w })), false}), "the bias of a norm would make it"},
+		{"by too few rows", "capture", "capture/wrong-tensor", false, blocksAndNormed(3, nil), "not even that"},
 		{"another step's", "local", "state/stale", true, func() *diagnose.Scene {
 			s := runOf(t, "local",
 				made{"m.act", "output", shape, z, noisyOf(z), false},

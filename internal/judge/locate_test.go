@@ -398,6 +398,7 @@ func TestHeldByNeighbours(t *testing.T) {
 		{"other numbers", golden(last), shifted(49), localise.KindLocal, "", ""},
 		{"the last is normed", golden(last), golden(normed(last)), localise.KindCapture, "capture/normed", "the last of the candidate's model.layers.#-output is already normed"},
 		{"that of the reference", golden(normed(last)), golden(last), localise.KindCapture, "capture/normed", "the last of the reference's model.layers.#-output is already normed"},
+		{"the last is zero, as the bias of a norm could be", golden(last), golden(change(t, last, func(_, _ int) float64 { return 0 })), localise.KindLocal, "", ""},
 		{"the last is wrong", golden(last), golden(normal(t, 77, 1, 48, 32)), localise.KindLocal, "", ""},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {

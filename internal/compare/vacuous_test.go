@@ -34,6 +34,8 @@ func TestVacuous(t *testing.T) {
 	}
 	later := of(t, grown, stream.Shape()...)
 	beside := []compare.Beside{{Name: next, Tensor: later}}
+	flat, err := later.Reshape(later.Len())
+	require.NoError(t, err)
 	for _, tt := range []struct {
 		golden   *tensor.Tensor
 		criteria compare.Criteria
@@ -53,6 +55,7 @@ func TestVacuous(t *testing.T) {
 		{around(t, 6, 1, 0.02, 1, 64), compare.Criteria{compare.ULP: 1 << 22}, nil, "one number everywhere, its mean,", "steps of half an octave"},
 		{stream, compare.Criteria{compare.RelL2: 0.3}, beside, next, "a residual stream changes by less"},
 		{stream, compare.Criteria{compare.RelL2: 0.1}, beside, "", "and by more than that"},
+		{stream, compare.Criteria{compare.RelL2: 0.3}, []compare.Beside{{Name: next, Tensor: flat}}, "", "a tensor of another shape is not that of a layer beside"},
 		{around(t, 7, 0, 0, 4, 16), compare.Criteria{compare.Atol: 1, compare.Rtol: 0}, nil, "", "a golden of zeros: the defaults take zeros, too"},
 		{around(t, 7, 3, 0, 4, 16), compare.Criteria{compare.RelL2: 0.5}, []compare.Beside{{Name: next, Tensor: around(t, 7, 3, 0, 4, 16)}}, "",
 			"a constant golden, and a layer that does nothing"},

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/generation"
@@ -159,6 +160,19 @@ func TestFigures(t *testing.T) {
 	assert.InDelta(t, 0.5, p.Gap*p.Noise, 1e-9, "before the second")
 	assert.Equal(t, []float64{0, 0, 0}, []float64{p.Error, p.KL, float64(p.Rank)})
 
+	few := func(v ...float64) generation.Row {
+		return generation.Largest([]generation.Logit{{10, v[0]}, {20, v[1]}, {30, v[2]}}, 0, 0.5)
+	}
+	p = generation.Compare(few(-0.1, -3, -4), few(-0.1, -3, -4.3), 10, -1, tensor.F32)
+	assert.InEpsilon(t, 0.3/math.Sqrt(0.1*0.1+3*3+4*4), p.Error, 1e-9, "of few tokens, relative to their log-probabilities")
+	x := logits(100, nil)
+	p = generation.Compare(generation.NewRow(x), generation.NewRow(with(x, func(i int, v float64) float64 { return v + 3 + 0.01*math.Sin(float64(i)) })), 0, -1, tensor.F32)
+	mean, sine, off, size := floats.Sum(x)/100, with(x, func(i int, _ float64) float64 { return math.Sin(float64(i)) }), 0.0, 0.0
+	for i, v := range x {
+		off, size = off+math.Pow(0.01*(sine[i]-floats.Sum(sine)/100), 2), size+math.Pow(v-mean, 2)
+	}
+	assert.InEpsilon(t, math.Sqrt(off/size), p.Error, 1e-9, "a shift of all changes nothing")
+
 	part := golden.Of(15)
 	assert.True(t, generation.NewRow(logits(100, map[int]float64{20: 9})).Of(15).Beyond)
 	assert.False(t, part.Beyond, "the largest logit is among those that count")
@@ -237,6 +251,8 @@ func TestJudge(t *testing.T) {
 				p.Error = 2e-4
 			}
 		}, generation.Logits, 3, "right tokens, wrong logits"},
+		{20, func(_ int, p *generation.Position) { p.Hidden = 1e-3 }, generation.Identical, -1, "a thousandth is hidden: tokens that no one has"},
+		{20, func(_ int, p *generation.Position) { p.Hidden = 1.1e-3 }, generation.Logits, 0, "more than that"},
 		{20, func(k int, p *generation.Position) { p.Error = 1e-6 * math.Pow(1.26, float64(k)) }, generation.Logits, 19, "an error that grows out of the noise"},
 		{20, func(k int, p *generation.Position) { p.Error = 1e-8 * math.Pow(1.26, float64(k)) }, generation.Identical, -1, "one that stays below it"},
 		{20, func(k int, p *generation.Position) { p.Error = 6e-5 }, generation.Identical, -1, "one that does not grow"},

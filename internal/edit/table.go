@@ -171,14 +171,18 @@ func spaced(s *site) {
 	}
 }
 
-// stretched puts equally spaced constants on another stretch: from 0 on, or around it, or falling.
+// stretched puts equally spaced constants on another stretch: from 0 on, or around it, or falling; those of one stretch alike.
 func (s *site) stretched(at []int) {
 	first, step, n := s.spacing(s.Ops[at[0]])
 	last := first + step*(n-1)
-	at = slices.DeleteFunc(slices.Clone(at), func(i int) bool {
-		f, s, n := s.spacing(s.Ops[i])
-		return math.Abs(f-first)+math.Abs(f+s*(n-1)-last) > nearTable*math.Abs(step)
-	})
+	is := func(i int) bool {
+		f, by, n := s.spacing(s.Ops[i])
+		return math.Abs(f-first)+math.Abs(f+by*(n-1)-last) <= nearTable*math.Abs(step)
+	}
+	if others := slices.DeleteFunc(slices.Clone(at), is); len(others) > 0 {
+		s.stretched(others)
+	}
+	at = slices.DeleteFunc(slices.Clone(at), func(i int) bool { return !is(i) })
 	for _, to := range [][2]float64{{0, last}, {-last, last}, {last, first}, {0, 1}, {-1, 1}} {
 		if math.Abs(to[0]-first)+math.Abs(to[1]-last) < nearTable*math.Abs(step) || to[0] == to[1] {
 			continue
@@ -194,7 +198,7 @@ func (s *site) stretched(at []int) {
 // count.
 func (s *site) spacing(o program.Op) (first, step, n float64) {
 	v, ok := s.resultOf(o)
-	if !ok || !isOne(o, "linspace mul div add sub") || len(v.Shape) != 1 || v.Shape[0] < 3 || !isFloat(v) || !s.constant(o.Out[0]) {
+	if !ok || !isOne(o, "linspace slice mul div add sub") || len(v.Shape) != 1 || v.Shape[0] < 3 || !isFloat(v) || !s.constant(o.Out[0]) {
 		return 0, 0, 0
 	}
 	x := s.floats(o.Out[0])

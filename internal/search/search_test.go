@@ -243,6 +243,7 @@ func TestLabels(t *testing.T) {
 		{piece("coordinates"), "points of linspace: from end to end → middles of parts", "embedding/position", "the middles of pixels, along both axes"},
 		{piece("convolved"), "dilation of convolution: [1] → 2, padded on both sides", "edit/integer", "taps further apart"},
 		{piece("coordinates"), "from 0 to 1 → from -1 to 1", "embedding/position", "another stretch, along both axes"},
+		{piece("begun"), "from 0 to 0.619 → from 0 to 1", "embedding/position", "as many points as there are of the whole stretch"},
 		{piece("fourier"), "padding of axis 1: [0 6] → [6 0]", "layout/shifted", "all of it before the rows"},
 		{piece("headed-fused"), "scale of scaled_dot_product_attention: 0.5 → 0.25", "attention/scale", "a scale, where the reference gives none"},
 		{linear("0.up.weight", "16", "8"), "8 bits, a step for each 8 numbers: 0.up.weight", "dtype/downcast", "a weight in 8 bits, by row"},

@@ -227,7 +227,7 @@ func chainedRun(t *testing.T, x *tensor.Tensor, rounded func(*tensor.Tensor) *te
 	return run("max", ports...)
 }
 
-// What has another shape right before the first wrong tensor is named, although it is judged by what is made of it: it is
+// What has another shape and goes into the first wrong tensor is named, although it is judged by what is made of it: it is
 // the place where it is of another layer.
 func TestOtherShapes(t *testing.T) {
 	x := wave(t, 1, 0.3, 1, 32)
@@ -247,7 +247,7 @@ func TestOtherShapes(t *testing.T) {
 		r := compareRuns(t, chainedRun(t, x, asIs, 1, 1, 1), actual, func(k *judge.Case) { k.Program = chained(t, x) }).Report("toy", true)
 		require.NotNil(t, r.FirstDivergence, tt.reason)
 		assert.Equal(t, []string{tt.layer, tt.place}, []string{r.FirstDivergence.Layer, r.FirstDivergence.Place}, tt.reason)
-		assert.Equal(t, []string{"m.a output, right before it, is [1 16], and the reference's [1 32]"}, r.FirstDivergence.Evidence, tt.reason)
+		assert.Equal(t, []string{"m.a output, which goes into it, is [1 16], and the reference's [1 32]"}, r.FirstDivergence.Evidence, tt.reason)
 	}
 	beside := programOf(t, []*tensor.Tensor{x}, `"m.a-output":["%1",1,1],"m.b-output":["%2",2,2],"m.c-output":["%3",3,3]`,
 		`m.a neg.default "self":"%0"`, `m.b neg.default "self":"%0"`, `m.c add.Tensor "self":"%1","other":"%2"`)
@@ -255,6 +255,9 @@ func TestOtherShapes(t *testing.T) {
 	actual := run("max", port{"m.a-output", wave(t, 1, 0.3, 1, 16)}, port{"m.b-output", scaled(t, x, -1.5)}, port{"m.c-output", scaled(t, x, -2.5)})
 	c := compareRuns(t, golden, actual, func(k *judge.Case) { k.Program = beside })
 	assert.Equal(t, []any{"m.b", []string(nil)}, []any{c.Verdict.Layer, c.Verdict.Evidence}, "a table, say, that it is not made of")
+	actual = run("max", port{"m.a-output", wave(t, 1, 0.3, 1, 16)}, port{"m.b-output", scaled(t, x, -1)}, port{"m.c-output", scaled(t, x, -2.5)})
+	c = compareRuns(t, golden, actual, func(k *judge.Case) { k.Program = beside })
+	assert.Equal(t, []any{"m.a", "m.c"}, []any{c.Verdict.Layer, c.Verdict.Before}, "what is right beside it says nothing of it")
 }
 
 // What the model returns is not another way to write the same, though what else is made of it is right.

@@ -246,27 +246,23 @@ func (c *Comparison) placeFaults() {
 	}
 }
 
-// otherShape names the first of the outputs right before the wrong one that have another shape than the reference's, if the
-// wrong one is made of that: the error may begin there. Where they are of other layers, the one that was found is only the
+// otherShape names the first of the outputs that have another shape than the reference's and go into the wrong one with
+// nothing right between them: the error may begin there. Where they are of other layers, the one that was found is only the
 // first that could be compared.
 func (c *Comparison) otherShape(v *localise.Verdict) {
 	target := c.targetOf(v)
 	if target == nil {
 		return
 	}
-	var first *Port
-	for _, p := range slices.Backward(c.Ports[:target.at]) {
-		if p.Step == target.Step && p.Case == target.Case && p.Actual != nil && p.Judged() {
-			if slices.Equal(p.Actual.Shape(), p.Golden.Shape()) {
-				break
-			}
-			first = p
-		}
-	}
-	if first == nil || !slices.ContainsFunc(c.replays, func(r *replayed) bool { return r.between(first, target) }) {
+	at := slices.IndexFunc(c.Ports[:target.at], func(p *Port) bool {
+		return p.Step == target.Step && p.Case == target.Case && p.Actual != nil && p.Judged() && !slices.Equal(p.Actual.Shape(), p.Golden.Shape()) &&
+			slices.ContainsFunc(c.replays, func(r *replayed) bool { return r.between(p, target) })
+	})
+	if at < 0 {
 		return
 	}
-	v.Evidence = append(v.Evidence, fmt.Sprintf("%s %s, right before it, is %s, and the reference's %s", first.Layer, first.Port,
+	first := c.Ports[at]
+	v.Evidence = append(v.Evidence, fmt.Sprintf("%s %s, which goes into it, is %s, and the reference's %s", first.Layer, first.Port,
 		tensor.FormatShape(first.Actual.Shape()), tensor.FormatShape(first.Golden.Shape())))
 	if v.Kind == localise.KindLocal && !label.Within(first.Layer, v.Layer) {
 		v.Kind, v.Layer, v.Before, v.Open, v.Proven = localise.KindBetween, first.Layer, v.Layer, true, false

@@ -184,7 +184,8 @@ func (s *site) stretched(at []int) {
 	}
 	at = slices.DeleteFunc(slices.Clone(at), func(i int) bool { return !is(i) })
 	for _, to := range [][2]float64{{0, last}, {-last, last}, {last, first}, {0, 1}, {-1, 1}} {
-		if math.Abs(to[0]-first)+math.Abs(to[1]-last) < nearTable*math.Abs(step) || to[0] == to[1] {
+		falls := to[0] > to[1] && s.Ops[at[0]].Name == "slice" // what is made of a part of them may be flipped itself
+		if falls || math.Abs(to[0]-first)+math.Abs(to[1]-last) < nearTable*math.Abs(step) || to[0] == to[1] {
 			continue
 		}
 		by := (to[1] - to[0]) / (last - first)

@@ -27,6 +27,8 @@ type Site struct {
 	// With KnownOnly no other is tried.
 	Known     []string
 	KnownOnly bool
+	// Left is the work that is left for all places but the first of a run, which take it from there; nil for the first.
+	Left *float64
 	// Without is how far the golden says that the candidate is off, as Off, where the piece cannot be replayed whole: edits
 	// that need no more than what can be are found all the same. 0 for none: then that is an error.
 	Without [2]float64
@@ -84,7 +86,7 @@ func (f *finder) find() (err error) {
 		return nil
 	}
 	f.limit = math.Min(1, most*r.Off)
-	f.work = min(max(leastWork, runs*f.base.Whole()), mostWork)
+	f.work = f.allowed(min(max(leastWork, runs*f.base.Whole()), mostWork))
 	f.best = Fit{Off: r.Off}
 	edits, err := f.listed()
 	if err != nil || r.Twin {
@@ -153,11 +155,18 @@ func (f *finder) knownFirst() bool {
 func (f *finder) listed() ([]*edit.Edit, error) {
 	edits, skipped := edit.List(f.base, f.s.Weights, f.s.Fed)
 	f.r.Listed, f.r.Skipped = len(edits), skipped
-	byWork, need, all := make([]*edit.Edit, len(edits)), make(map[*edit.Edit]float64, len(edits)), 0.0
+	var byWork []*edit.Edit
 	for i := range edits {
-		byWork[i] = &edits[i]
-		need[byWork[i]] = f.base.Work(edits[i].Patch)
-		all += need[byWork[i]]
+		byWork = append(byWork, &edits[i])
+	}
+	if f.s.KnownOnly {
+		twin := slices.IndexFunc(byWork, f.known)
+		byWork = byWork[max(twin, 0):][:min(twin+1, 1)]
+	}
+	need, all := make(map[*edit.Edit]float64, len(byWork)), 0.0
+	for _, e := range byWork {
+		need[e] = f.base.Work(e.Patch)
+		all += need[e]
 	}
 	rank := func(e *edit.Edit) int {
 		if e.Kind == "rounding" && f.r.Relative < small {
@@ -169,9 +178,7 @@ func (f *finder) listed() ([]*edit.Edit, error) {
 	if all > f.work {
 		f.inTurn(byWork, rank)
 	}
-	if twin := slices.IndexFunc(byWork, f.known); f.s.KnownOnly {
-		byWork = byWork[max(twin, 0):][:min(twin+1, 1)]
-	} else if twin >= 0 {
+	if twin := slices.IndexFunc(byWork, f.known); twin >= 0 && !f.s.KnownOnly {
 		byWork = slices.Insert(byWork, 0, byWork[twin])
 	}
 	tried := byWork
@@ -276,6 +283,14 @@ func (f *finder) exceeds(at []int, limit float64) bool {
 // Compared is how many numbers are.
 func (f *Fit) Compared() int { return len(f.made) }
 
+// allowed is how much of some work is left for the place.
+func (f *finder) allowed(work float64) float64 {
+	if f.s.Left == nil || f.s.KnownOnly {
+		return work
+	}
+	return min(work, *f.s.Left)
+}
+
 // pay takes the work of an edit from what is left, and reports whether it is as much.
 func (f *finder) pay(e *edit.Edit) bool {
 	need := f.base.Work(e.Patch)
@@ -283,6 +298,9 @@ func (f *finder) pay(e *edit.Edit) bool {
 		return false
 	}
 	f.work -= need
+	if f.s.Left != nil {
+		*f.s.Left -= need
+	}
 	f.r.Tried++
 	return true
 }
@@ -368,7 +386,7 @@ func (f *finder) pairs(edits []*edit.Edit) error {
 			f.near = slices.Insert(f.near, 0, Fit{Edit: *e, Off: f.r.Off})
 		}
 	}
-	f.work = leastWork
+	f.work = f.allowed(pairWork)
 	before := f.r.Tried
 	defer func() { f.r.Pairs = f.r.Tried - before }()
 	for i := range f.near {

@@ -384,6 +384,7 @@ func (b *Base) reached(p Patch) (list []int) {
 	for i := range p.Ops {
 		from = min(from, i)
 	}
+	list = make([]int, 0, len(b.Ops)-from)
 	for i := from; i < len(b.Ops); i++ {
 		if _, ok := p.Ops[i]; !ok && (i < 0 || !slices.ContainsFunc(b.Operands(i), func(id program.ID) bool { return changed[id] })) {
 			continue

@@ -9,7 +9,7 @@ const (
 	// piece itself takes. They are counted and never timed, so the result is the same on a loaded machine. A
 	// core does about 1e9 in a second, November 2026: the attention of a layer of a 7B model takes 1.1e8 a run.
 	leastWork, mostWork, runs = 3e9, 3e10, 200
-	// pairWork is that of two edits together.
+	// pairWork is that of two edits together, beside what those of one left of leastWork.
 	pairWork = 1e9
 	// Elsewhere is that of all places of a run but the first.
 	Elsewhere = 3e9

@@ -113,8 +113,9 @@ type finder struct {
 	s     *Site
 	base  *replay.Base
 	r     *Result
-	limit float64 // up to which an edit fits
-	work  float64 // that is left
+	limit float64                // up to which an edit fits
+	work  float64                // that is left
+	need  map[*edit.Edit]float64 // the work of those that are listed
 	best  Fit
 	near  []Fit // edits that leave little enough for another to explain
 	// solving was done, or is not asked for.
@@ -153,7 +154,11 @@ func (f *finder) knownFirst() bool {
 
 // listed tries the edits that can be listed, and returns them in that order.
 func (f *finder) listed() ([]*edit.Edit, error) {
-	edits, skipped := edit.List(f.base, f.s.Weights, f.s.Fed)
+	var only []string
+	if f.s.KnownOnly {
+		only = f.s.Known
+	}
+	edits, skipped := edit.List(f.base, f.s.Weights, f.s.Fed, only...)
 	f.r.Listed, f.r.Skipped = len(edits), skipped
 	var byWork []*edit.Edit
 	for i := range edits {
@@ -163,10 +168,11 @@ func (f *finder) listed() ([]*edit.Edit, error) {
 		twin := slices.IndexFunc(byWork, f.known)
 		byWork = byWork[max(twin, 0):][:min(twin+1, 1)]
 	}
-	need, all := make(map[*edit.Edit]float64, len(byWork)), 0.0
+	f.need = make(map[*edit.Edit]float64, len(byWork))
+	all := 0.0
 	for _, e := range byWork {
-		need[e] = f.base.Work(e.Patch)
-		all += need[e]
+		f.need[e] = f.base.Work(e.Patch)
+		all += f.need[e]
 	}
 	rank := func(e *edit.Edit) int {
 		if e.Kind == "rounding" && f.r.Relative < small {
@@ -174,7 +180,7 @@ func (f *finder) listed() ([]*edit.Edit, error) {
 		}
 		return e.Cost
 	}
-	slices.SortStableFunc(byWork, func(a, b *edit.Edit) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(need[a], need[b])) })
+	slices.SortStableFunc(byWork, func(a, b *edit.Edit) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(f.need[a], f.need[b])) })
 	if all > f.work {
 		f.inTurn(byWork, rank)
 	}
@@ -293,7 +299,10 @@ func (f *finder) allowed(work float64) float64 {
 
 // pay takes the work of an edit from what is left, and reports whether it is as much.
 func (f *finder) pay(e *edit.Edit) bool {
-	need := f.base.Work(e.Patch)
+	need, ok := f.need[e]
+	if !ok {
+		need = f.base.Work(e.Patch)
+	}
 	if need > f.work {
 		return false
 	}
@@ -386,14 +395,18 @@ func (f *finder) pairs(edits []*edit.Edit) error {
 			f.near = slices.Insert(f.near, 0, Fit{Edit: *e, Off: f.r.Off})
 		}
 	}
-	f.work = f.allowed(pairWork)
+	f.work = f.allowed(min(f.work+pairWork, leastWork))
 	before := f.r.Tried
 	defer func() { f.r.Pairs = f.r.Tried - before }()
 	for i := range f.near {
 		a := &f.near[i]
 		f.limit = math.Min(1, most*a.Off)
 		var some []*edit.Edit
+		least := f.base.Work(a.Patch)
 		for k, b := range edits {
+			if least > f.work {
+				break
+			}
 			if e := edit.Both(f.s.Piece, &a.Edit, b); e != nil {
 				some = append(some, e)
 			}

@@ -414,19 +414,34 @@ func convolve(out, x, weights *Array) {
 		return
 	}
 	parallel(x.shape[0]*groups*parts, filters*depth*lines*line, func() func(i int) {
-		columns, made := like(out, []int{depth * lines * line}), like(out, []int{filters * lines * line})
+		var columns, made *Array // where windows, or their products, do not lie as they are needed
 		return func(i int) {
 			from, k, b := i%parts*lines, i/parts%groups, i/parts/groups
 			part := func(a *Array, channels int) *Array {
 				return a.slice(0, b, 1, 1).slice(1, k*channels, channels, 1).slice(2, from, min(lines, x.shape[2]-from), 1)
 			}
 			v, to := part(x, channels).transpose(order), part(out, filters)
-			columns, made := columns.slice(0, 0, v.Len(), 1), made.slice(0, 0, to.Len(), 1)
-			columns.reshape(v.shape).put(v)
-			made.clear()
 			width := to.Len() / filters
-			multiply(made.reshape([]int{1, filters, width}), weights.slice(0, k, 1, 1), columns.reshape([]int{1, depth, width}))
-			to.put(made.reshape(to.shape))
+			if !v.isPacked() {
+				if columns == nil {
+					columns = like(out, []int{depth * lines * line})
+				}
+				lying := columns.slice(0, 0, v.Len(), 1).reshape(v.shape)
+				lying.put(v)
+				v = lying
+			}
+			product := to
+			if !to.isPacked() {
+				if made == nil {
+					made = like(out, []int{filters * lines * line})
+				}
+				made.clear()
+				product = made.slice(0, 0, to.Len(), 1)
+			}
+			multiply(product.reshape([]int{1, filters, width}), weights.slice(0, k, 1, 1), v.reshape([]int{1, depth, width}))
+			if product != to {
+				to.put(product.reshape(to.shape))
+			}
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/program"
@@ -304,6 +305,9 @@ func NewBase(ctx context.Context, p *program.Piece, load Load, m Mode) (*Base, e
 	return b, err
 }
 
+// buffers are those of runs that have ended.
+var buffers = sync.Pool{New: func() any { return new([]float64) }}
+
 // Value returns a value of the piece, nil for one that nothing takes or that cannot be made.
 func (b *Base) Value(id program.ID) *Array { return b.own.env[id] }
 
@@ -313,7 +317,12 @@ func (b *Base) Value(id program.ID) *Array { return b.own.env[id] }
 func (b *Base) Run(p Patch) (*Array, error) {
 	r := *b.own
 	more := len(p.Made)
-	r.more, r.asIs, r.buffer = p.Made, b.own.env, nil
+	buffer := buffers.Get().(*[]float64)
+	defer func() {
+		*buffer = r.buffer
+		buffers.Put(buffer)
+	}()
+	r.more, r.asIs, r.buffer = p.Made, b.own.env, *buffer
 	r.env, r.weights = slices.Concat(r.env, make([]*Array, more)), slices.Concat(r.weights, make([]bool, more))
 	whole := r.env[b.Out] != nil // else what fails may be what the result does not hang on any more
 	return r.run(b.Out, func() (first error) {

@@ -116,14 +116,20 @@ func (w *multiplier[T]) panels(dst []T, a *Array, at, lanes, laneStep, depth, de
 		}
 		return
 	}
-	lying, _ := any(a.f).([]T) // numbers that need no copy
-	for i := range lanes {
-		line := w.line[:depth]
-		if lying != nil && depthStep == 1 {
-			line = lying[at+i*laneStep:][:depth]
-		} else {
-			copyRun(a, line, at+i*laneStep, depthStep)
+	i := 0
+	if lying, _ := any(a.f).([]T); lying != nil && depthStep == 1 { // no copy is needed, and two lanes are written at a time
+		for ; i+1 < lanes; i += 2 {
+			x, y := lying[at+i*laneStep:][:depth], lying[at+(i+1)*laneStep:][:depth]
+			panel := dst[i/wide*wide*depth+i%wide:]
+			for d, v := range x {
+				to := panel[d*wide:][:2]
+				to[0], to[1] = v, y[d]
+			}
 		}
+	}
+	line := w.line[:depth]
+	for ; i < lanes; i++ {
+		copyRun(a, line, at+i*laneStep, depthStep)
 		panel := dst[i/wide*wide*depth+i%wide:]
 		for d, v := range line {
 			panel[d*wide] = v

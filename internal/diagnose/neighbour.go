@@ -207,7 +207,7 @@ func fitNorm(p *Port, before, normed *tensor.Tensor) (f norm, misses float64, ok
 	}
 	ones := slices.Repeat([]float64{1}, len(rows))
 	most := 4 * p.Floor.RelL2 * p.Floor.RelL2 * floats.Dot(y, y) // squares of what is missed: beyond it, no other columns make it fit
-	for i := range 3 { // an RMS norm, a layer norm, one with a bias
+	for i := range 3 {                                           // an RMS norm, a layer norm, one with a bias
 		z, made := slices.Clone(x), make([]float64, len(y))
 		for row := range slices.Chunk(z, w) {
 			if i > 0 {

@@ -86,7 +86,7 @@ func (in *inputs) compare(ctx context.Context) (*judge.Comparison, error) {
 
 // mostMemory is up to how many bytes memory is collected seldom, when it has grown by so many percent. Pieces that are
 // replayed make many small tensors: collecting them took a quarter of the time, November 2026.
-const mostMemory, seldom = 3 << 29, 300
+const mostMemory, seldom = 3 << 29, 500
 
 // alone says how goldens are made of programs and the candidate's own tensors: those that are in the scope.
 func (in *inputs) alone() (of judge.AloneOptions, err error) {

@@ -206,7 +206,8 @@ func fitNorm(p *Port, before, normed *tensor.Tensor) (f norm, misses float64, ok
 		return f, 0, false
 	}
 	ones := slices.Repeat([]float64{1}, len(rows))
-	for i := range 3 { // an RMS norm, a layer norm, one with a bias
+	most := 4 * p.Floor.RelL2 * p.Floor.RelL2 * floats.Dot(y, y) // squares of what is missed: beyond it, no other columns make it fit
+	for i := range 3 {                                           // an RMS norm, a layer norm, one with a bias
 		z, made := slices.Clone(x), make([]float64, len(y))
 		for row := range slices.Chunk(z, w) {
 			if i > 0 {
@@ -217,7 +218,8 @@ func fitNorm(p *Port, before, normed *tensor.Tensor) (f norm, misses float64, ok
 			}
 		}
 		f = norm{params: max(i, 1), weight: make([]float64, w), rows: len(rows)}
-		for c := range w {
+		missed := 0.0
+		for c := 0; c < w && missed <= most; c++ {
 			column, of := vec.Select(z, w, []int{c}), vec.Select(y, w, []int{c})
 			by := vec.LeastSquares([][]float64{column, ones}[:f.params], of)
 			if by == nil { // numbers that are one tell no bias
@@ -229,6 +231,9 @@ func fitNorm(p *Port, before, normed *tensor.Tensor) (f norm, misses float64, ok
 				for r, v := range column {
 					made[r*w+c] = float64(by[0]*v) + bias
 				}
+			}
+			for r, v := range of {
+				missed += (made[r*w+c] - v) * (made[r*w+c] - v)
 			}
 		}
 		// Without a weight, zeros and rows that are all one would be those of a norm, by its bias.

@@ -107,10 +107,15 @@ var wholes = []func(*site){given, resizes, sections, ofLine, exchange, outsiders
 
 // List lists the edits of a piece, those of the lowest cost first. weights are those of the model that
 // may be read in place of another. fed says which forward pass is wrong, where several were laid out as one; else it is nil.
-// A kind that cannot read what stands there lists nothing of it: skipped is how often that was.
-func List(b *replay.Base, weights []Weight, fed *Fed) (edits []Edit, skipped int) {
+// A kind that cannot read what stands there lists nothing of it: skipped is how often that was. With only, those that may
+// have one of these keys are listed and few others.
+func List(b *replay.Base, weights []Weight, fed *Fed, only ...string) (edits []Edit, skipped int) {
 	s := newSite(b, weights)
 	s.fed = fed
+	for _, key := range only {
+		kind, _, _ := strings.Cut(key, " ")
+		s.only = append(s.only, kind)
+	}
 	for _, group := range s.groups {
 		s.on(group)
 		for _, kind := range kinds {
@@ -124,8 +129,14 @@ func List(b *replay.Base, weights []Weight, fed *Fed) (edits []Edit, skipped int
 	for _, kind := range wholes {
 		s.list(kind)
 	}
-	slices.SortStableFunc(s.edits, func(a, b Edit) int { return a.Cost - b.Cost })
-	return s.edits, s.skipped
+	return byCost(s.edits), s.skipped
+}
+
+// byCost puts edits in order, which are too large to be moved more than once.
+func byCost(edits []Edit) []Edit {
+	order := upTo(len(edits))
+	slices.SortStableFunc(order, func(a, b int) int { return edits[a].Cost - edits[b].Cost })
+	return mapped(order, func(i int) Edit { return edits[i] })
 }
 
 // list adds the edits of a kind. What no kind expects, of a program that nobody recorded before, must not take the other
@@ -153,6 +164,7 @@ type site struct {
 	sizes   []int                    // of axes in the piece: numbers often come from them
 	fed     *Fed                     // nil where forward passes were not laid out as one
 	read    map[program.ID][]float64 // elements of values
+	only    []string                 // kinds that are listed; none for all
 	edits   []Edit
 	skipped int // how often a kind could not list its edits
 
@@ -234,6 +246,9 @@ func (s *site) write(e Edit, at []int, rewrite func(w *writer, o program.Op)) (a
 			panic(r)
 		}
 	}()
+	if len(s.only) > 0 && !slices.Contains(s.only, e.Kind) {
+		return &Edit{}
+	}
 	e.Patch.Ops = map[int][]program.Op{}
 	w := &writer{s: s, e: &e}
 	for _, i := range at {

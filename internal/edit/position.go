@@ -45,7 +45,9 @@ func (s *site) positions() {
 			f.shifts(func(rank int, text string, by func(p int) int) {
 				moved := func() []float64 {
 					x := slices.Clone(x)
-					f.each(v.Shape, axis, f.From, f.To, func(p, at int) { x[at] = math.Max(x[at]+float64(by(p)), 0) })
+					for p, at := range f.each(v.Shape, axis, f.From, f.To) {
+						x[at] = math.Max(x[at]+float64(by(p)), 0)
+					}
 					return x
 				}
 				if id == s.Out {
@@ -61,12 +63,14 @@ func (s *site) positions() {
 
 // counts reports whether the numbers of the sequence's rows are one more from each to the next.
 func (f *Fed) counts(x []float64, shape []int, axis int) bool {
-	last, ok := math.Inf(-1), len(f.At) > 1
-	f.each(shape, axis, 0, len(f.At), func(p, at int) {
-		ok = ok && (p == 0 || x[at] == last+1)
+	last := math.Inf(-1)
+	for p, at := range f.each(shape, axis, 0, len(f.At)) {
+		if p > 0 && x[at] != last+1 {
+			return false
+		}
 		last = x[at]
-	})
-	return ok
+	}
+	return len(f.At) > 1
 }
 
 // otherNumbers appends an edit after which operators take values with other numbers.
@@ -119,26 +123,26 @@ func (s *site) turns(f *Fed, c, t program.ID, axis int) bool {
 	x, y := s.floats(c), s.floats(t)
 	shape := s.shape(c)
 	inner := size(shape[axis+1:])
-	ok, varies := len(f.At) > 2, false
+	varies := false
 	last, by := make([]complex128, inner), make([]complex128, inner)
-	row := func(p, at int) {
-		k, now := at%inner, complex(x[at], y[at])
+	for p, at := range f.each(shape, axis, 0, len(f.At)) {
+		k, now, ok := at%inner, complex(x[at], y[at]), true
 		switch p {
 		case 0:
-			ok = ok && now != 0
+			ok = now != 0
 		case 1:
 			by[k] = now / last[k]
-			ok = ok && math.Abs(cmplx.Abs(by[k])-1) <= near
+			ok = math.Abs(cmplx.Abs(by[k])-1) <= near
 			varies = varies || cmplx.Abs(by[k]-1) > near
 		default:
-			ok = ok && cmplx.Abs(now-last[k]*by[k]) <= near*cmplx.Abs(last[k])
+			ok = varies && cmplx.Abs(now-last[k]*by[k]) <= near*cmplx.Abs(last[k])
+		}
+		if !ok {
+			return false
 		}
 		last[k] = now
 	}
-	if f.each(shape, axis, 0, 2, row); ok && varies { // of most pairs two rows tell
-		f.each(shape, axis, 2, len(f.At), row)
-	}
-	return ok && varies
+	return varies && len(f.At) > 2
 }
 
 // turned lists faults of the positions of two values that are cosines and sines.
@@ -149,16 +153,20 @@ func (s *site) turned(f *Fed, id string, c, t program.ID, axis int) {
 	cos, sin, shape := s.floats(c), s.floats(t), s.shape(c)
 	inner := size(shape[axis+1:])
 	from, angle := make([]complex128, inner), make([]float64, inner) // from each position to the next
-	f.each(shape, axis, 0, 1, func(_, at int) { from[at%inner] = complex(cos[at], sin[at]) })
-	f.each(shape, axis, 1, 2, func(_, at int) { angle[at%inner] = cmplx.Phase(complex(cos[at], sin[at]) / from[at%inner]) })
+	for _, at := range f.each(shape, axis, 0, 1) {
+		from[at%inner] = complex(cos[at], sin[at])
+	}
+	for _, at := range f.each(shape, axis, 1, 2) {
+		angle[at%inner] = cmplx.Phase(complex(cos[at], sin[at]) / from[at%inner])
+	}
 	of, by := s.takers(c), s.takers(t)
 	write := func(rank int, what string, shift func(p int) int) {
 		rotated := func(old []float64, part func(z complex128) float64) func() []float64 {
 			return func() []float64 {
 				x := slices.Clone(old)
-				f.each(shape, axis, f.From, f.To, func(p, at int) {
+				for p, at := range f.each(shape, axis, f.From, f.To) {
 					x[at] = part(complex(cos[at], sin[at]) * cmplx.Rect(1, angle[at%inner]*float64(shift(p))))
-				})
+				}
 				return x
 			}
 		}

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/goparity/goparity/internal/program"
@@ -59,14 +60,18 @@ func (f *Fed) rowAxes(shape []int) (axes []int) {
 	return axes
 }
 
-// each calls do for each element of the rows of some positions.
-func (f *Fed) each(shape []int, axis, from, to int, do func(position, at int)) {
+// each ranges over the elements of the rows of some positions: position and index.
+func (f *Fed) each(shape []int, axis, from, to int) iter.Seq2[int, int] {
 	outer, inner := size(shape[:axis]), size(shape[axis+1:])
 	each := outer / f.Lines
-	for p := from; p < min(to, len(f.At)); p++ {
-		for o := f.Line * each; o < (f.Line+1)*each; o++ {
-			for i := range inner {
-				do(p, (o*shape[axis]+f.At[p])*inner+i)
+	return func(yield func(position, at int) bool) {
+		for p := from; p < min(to, len(f.At)); p++ {
+			for o := f.Line * each; o < (f.Line+1)*each; o++ {
+				for i := range inner {
+					if !yield(p, (o*shape[axis]+f.At[p])*inner+i) {
+						return
+					}
+				}
 			}
 		}
 	}

@@ -29,6 +29,7 @@ type edits struct {
 	again  []string          // layers in which a known one was found again
 	looked []*looked         // where edits were looked for
 	wrong  []string          // keys of those that did not hold in another run
+	left   float64           // the work that is left for other places
 	// inOnePass says that the first holds for the rows of all forward passes, and not only of the one that is wrong first.
 	inOnePass bool
 }
@@ -37,6 +38,7 @@ type edits struct {
 type looked struct {
 	*replayed
 	port  int
+	left  *float64           // of edits; nil for the first place
 	all   bool               // as one pass: the edit has to hold for the rows of all forward passes
 	found *editsearch.Result // nil for a place that was not replayed
 	of    *program.Piece     // whose edits were found
@@ -104,7 +106,7 @@ func (c *Comparison) edited() (found edits, err error) {
 	if c.Verdict.Kind == localise.KindInteraction { // right alone: no change of the layer makes it so
 		return found, nil
 	}
-	found.known = map[string]*twins{}
+	found.known, found.left = map[string]*twins{}, editsearch.Elsewhere
 	for r := range c.known() {
 		at := r.portOf(first)
 		if first == nil { // the golden is within its tolerance there
@@ -125,7 +127,7 @@ func (c *Comparison) edited() (found edits, err error) {
 			if t == at {
 				continue
 			}
-			more, err := found.at(&looked{replayed: r, port: t}, i >= maxPlaces || c.ofWholeRun())
+			more, err := found.at(&looked{replayed: r, port: t, left: &found.left}, i >= maxPlaces || c.ofWholeRun())
 			if err != nil {
 				return found, err
 			}
@@ -300,6 +302,7 @@ func (l *looked) find(site *piece.Site, replayed, scores bool, known []string, o
 		site = cmp.Or(site.OfScores(), site)
 	}
 	site.Weights, site.Known, site.KnownOnly, site.Fed = slices.Concat(l.readable(), l.elsewhere(site, l.port)), known, only, fed
+	site.Left = l.left
 	l.of = site.Piece
 	l.found, err = editsearch.Find(l.c.ctx, &site.Site)
 	return err

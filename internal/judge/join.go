@@ -308,22 +308,23 @@ func (k Case) callsByValue(pairs []match.Pair) {
 			groups[key] = append(groups[key], i)
 		}
 	}
+	floor := compare.Floor(k.encoding().dtype)
 	for _, calls := range groups {
 		if len(calls) > 1 && len(calls) <= mostCalls {
-			k.exchange(pairs, calls)
+			k.exchange(pairs, calls, floor)
 		}
 	}
 }
 
-// exchange joins calls by value, if all that are not alike are those of one another.
-func (k Case) exchange(pairs []match.Pair, calls []int) {
+// exchange joins calls by value, if all that are not alike, within a noise floor, are those of one another.
+func (k Case) exchange(pairs []match.Pair, calls []int, floor compare.Limits) {
 	alike := func(i, j int) bool {
 		g, a := k.Golden.Entries[pairs[i].Golden[0]].Tensor, k.Actual.Entries[pairs[j].Actual[0]].Tensor
 		if !slices.Equal(g.Shape(), a.Shape()) || !a.DType().IsFloat() {
 			return false
 		}
 		r, err := compare.Tensors(g, a, compare.Tolerance{EqualNaN: true})
-		return err == nil && r.Agrees(compare.Floor(k.encoding().dtype))
+		return err == nil && r.Agrees(floor)
 	}
 	off := slices.DeleteFunc(slices.Clone(calls), func(i int) bool { return alike(i, i) })
 	to := make([][]int, len(off))

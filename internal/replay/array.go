@@ -344,7 +344,7 @@ func integer(v float64, t tensor.DType) float64 {
 	}
 	v = math.Trunc(v)
 	bits := 8 * t.Size()
-	if half := math.Ldexp(1, bits-1); bits == 64 || v >= -half && v < half && t.Signed() || v >= 0 && v < half {
+	if half := float64(uint64(1) << (bits - 1)); bits == 64 || v >= -half && v < half && t.Signed() || v >= 0 && v < half {
 		return v
 	}
 	i := uint64(int64(v)) << (64 - bits)

@@ -139,16 +139,26 @@ func (c *Call) taken(a *Array, indices []*Array) *Array {
 		return a.broadcast(c.shape(0))
 	}
 	p := pointed(a, indices)
-	out, n, row := like(a, slices.Concat(p.shape, p.row.shape)), p.row.Len(), p.row
-	for i, k := range p.at {
-		row.off = p.row.off + k
-		if out.f != nil {
-			read(&row, out.f[i*n:][:n], 0)
-		} else {
-			read(&row, out.d[i*n:][:n], 0)
-		}
+	out := like(a, slices.Concat(p.shape, p.row.shape))
+	if out.f != nil {
+		gather(out.f, p)
+	} else {
+		gather(out.d, p)
 	}
 	return out.transpose(p.order)
+}
+
+// gather copies the row of each place.
+func gather[T floating](dst []T, p *places) {
+	type run struct{ at, step, count int }
+	var runs []run // of a row, which lie alike in all
+	p.row.runs(0, p.row.Len(), func(at, step, count int) { runs = append(runs, run{at, step, count}) })
+	for _, k := range p.at {
+		for _, r := range runs {
+			copyRun(&p.row, dst[:r.count], k+r.at, r.step)
+			dst = dst[r.count:]
+		}
+	}
 }
 
 // written makes the first result of an array in which values are put at indices. Several that fall together

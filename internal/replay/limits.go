@@ -12,6 +12,10 @@ const parallelWork = 1 << 20
 // those of a picture of 512 channels are a gigabyte.
 const windowElements = 1 << 22
 
+// fewFilters is how many filters of a group a convolution adds line by line: a product of panels of six rows takes six
+// times as long for one, November 2026.
+const fewFilters = 2
+
 // widest is the largest stride, padding or dilation of a window, in elements: vocoders and positional
 // convolutions have some hundred.
 const widest = 1 << 20

@@ -45,9 +45,11 @@ func multiplyTo[T floating](dst []T, a, b *Array) {
 	down, across, depth := ceil(m, blockRows), ceil(p, blockCols), min(k, blockDepth)
 	parallel(n*down*across, m*k*p/(down*across), func() func(i int) {
 		w := &multiplier[T]{dst: dst, a: a, b: b, tile: tileOf[T]()}
-		w.rows = make([]T, depth*ceil(min(m, blockRows), tileRows)*tileRows)
-		w.cols = make([]T, depth*ceil(min(p, blockCols), width[T]())*width[T]())
-		w.line, w.part = make([]T, max(depth, blockRows, blockCols)), make([]T, tileRows*width[T]())
+		rows, cols := depth*ceil(min(m, blockRows), tileRows)*tileRows, depth*ceil(min(p, blockCols), width[T]())*width[T]()
+		line, part := max(depth, min(m, blockRows), min(p, blockCols)), tileRows*width[T]()
+		all := make([]T, rows+cols+line+part)
+		w.rows, w.cols = all[:rows], all[rows:][:cols]
+		w.line, w.part = all[rows+cols:][:line], all[rows+cols+line:]
 		return func(i int) { w.block(i/(down*across), i/across%down*blockRows, i%across*blockCols) }
 	})
 }
@@ -114,8 +116,19 @@ func (w *multiplier[T]) panels(dst []T, a *Array, at, lanes, laneStep, depth, de
 		}
 		return
 	}
+	i := 0
+	if lying, _ := any(a.f).([]T); lying != nil && depthStep == 1 { // no copy is needed, and two lanes are written at a time
+		for ; i+1 < lanes; i += 2 {
+			x, y := lying[at+i*laneStep:][:depth], lying[at+(i+1)*laneStep:][:depth]
+			panel := dst[i/wide*wide*depth+i%wide:]
+			for d, v := range x {
+				to := panel[d*wide:][:2]
+				to[0], to[1] = v, y[d]
+			}
+		}
+	}
 	line := w.line[:depth]
-	for i := range lanes {
+	for ; i < lanes; i++ {
 		copyRun(a, line, at+i*laneStep, depthStep)
 		panel := dst[i/wide*wide*depth+i%wide:]
 		for d, v := range line {

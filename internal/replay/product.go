@@ -342,6 +342,61 @@ func turned(w *Array, groups int) *Array {
 	return w.transpose(exchanged(len(w.shape), 1, 2)).reshape(slices.Concat([]int{groups * shape[1], shape[0] / groups}, shape[2:]))
 }
 
+// lineByLine is [convolve] of groups of few filters, which would leave most of a product's panels empty: each line of
+// places gets that of each tap, times its weight.
+func lineByLine(out, x, weights *Array) {
+	n := len(x.shape)/2 - 1
+	groups, filters, channels, last := weights.shape[0], weights.shape[1], x.shape[1]/weights.shape[0], 1+n
+	lines, to := offsets(x.shape[2:last], x.strides[2:]), offsets(out.shape[2:last], out.strides[2:])
+	taps := offsets(x.shape[last+1:], x.strides[last+1:])
+	parallel(x.shape[0]*groups, filters*size(weights.shape[2:])*size(x.shape[2:2+n]), func() func(i int) {
+		line := like(out, x.shape[last:last+1])
+		return func(i int) {
+			batch, group := i/groups, i%groups
+			w := weights.slice(0, group, 1, 1).floats64()
+			for c := range channels {
+				from := x.off + batch*x.strides[0] + (group*channels+c)*x.strides[1]
+				for f := range filters {
+					at := batch*out.strides[0] + (group*filters+f)*out.strides[1]
+					for t, tap := range taps {
+						by := w[(f*channels+c)*len(taps)+t]
+						for k := range lines {
+							if out.f != nil {
+								addLine(out.f[out.off+at+to[k]:], line.f, x, from+lines[k]+tap, x.strides[last], float32(by))
+							} else {
+								addLine(out.d[out.off+at+to[k]:], line.d, x, from+lines[k]+tap, x.strides[last], by)
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// addLine adds elements of the storage that are step apart, times a number.
+func addLine[T floating](dst, line []T, x *Array, at, step int, by T) {
+	copyRun(x, line, at, step)
+	for i, v := range line {
+		dst[i] += T(by * v)
+	}
+}
+
+// offsets are those of the elements of some axes, in row-major order.
+func offsets(shape, strides []int) []int {
+	list := []int{0}
+	for d, n := range shape {
+		var next []int
+		for _, at := range list {
+			for i := range n {
+				next = append(next, at+i*strides[d])
+			}
+		}
+		list = next
+	}
+	return list
+}
+
 // convolve adds products of weights, [groups, filters, channels · taps], with windows, [batch, channels, places…, taps…],
 // to out, [batch, filters, places…].
 func convolve(out, x, weights *Array) {
@@ -354,20 +409,39 @@ func convolve(out, x, weights *Array) {
 	line, channels := size(x.shape[3:2+n]), x.shape[1]/groups
 	lines := min(x.shape[2], max(1, windowElements/max(depth*line, 1)))
 	parts := ceil(x.shape[2], lines)
+	if filters <= fewFilters && groups > 1 {
+		lineByLine(out, x, weights)
+		return
+	}
 	parallel(x.shape[0]*groups*parts, filters*depth*lines*line, func() func(i int) {
-		columns, made := like(out, []int{depth * lines * line}), like(out, []int{filters * lines * line})
+		var columns, made *Array // where windows, or their products, do not lie as they are needed
 		return func(i int) {
 			from, k, b := i%parts*lines, i/parts%groups, i/parts/groups
 			part := func(a *Array, channels int) *Array {
 				return a.slice(0, b, 1, 1).slice(1, k*channels, channels, 1).slice(2, from, min(lines, x.shape[2]-from), 1)
 			}
 			v, to := part(x, channels).transpose(order), part(out, filters)
-			columns, made := columns.slice(0, 0, v.Len(), 1), made.slice(0, 0, to.Len(), 1)
-			columns.reshape(v.shape).put(v)
-			made.clear()
 			width := to.Len() / filters
-			multiply(made.reshape([]int{1, filters, width}), weights.slice(0, k, 1, 1), columns.reshape([]int{1, depth, width}))
-			to.put(made.reshape(to.shape))
+			if !v.isPacked() {
+				if columns == nil {
+					columns = like(out, []int{depth * lines * line})
+				}
+				lying := columns.slice(0, 0, v.Len(), 1).reshape(v.shape)
+				lying.put(v)
+				v = lying
+			}
+			product := to
+			if !to.isPacked() {
+				if made == nil {
+					made = like(out, []int{filters * lines * line})
+				}
+				made.clear()
+				product = made.slice(0, 0, to.Len(), 1)
+			}
+			multiply(product.reshape([]int{1, filters, width}), weights.slice(0, k, 1, 1), v.reshape([]int{1, depth, width}))
+			if product != to {
+				to.put(product.reshape(to.shape))
+			}
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/program"
@@ -283,12 +284,16 @@ const AsIs = "goparity.as_is"
 // on that.
 type Base struct {
 	*program.Piece
-	own *runner
+	own  *runner
+	work []float64 // by operator
 }
 
 // NewBase runs a piece and keeps what it makes. The errors are those of [Run]; what can be made all the same is there.
 func NewBase(ctx context.Context, p *program.Piece, load Load, m Mode) (*Base, error) {
 	b := &Base{Piece: p, own: newRunner(ctx, p.Values, load, m)}
+	for i := range p.Ops {
+		b.work = append(b.work, b.workOf(i))
+	}
 	_, err := b.own.run(p.Out, func() (first error) {
 		for i := range p.Ops {
 			if err := b.own.step(&p.Ops[i], p.Operands(i), p.Origin[i]); first == nil {
@@ -300,6 +305,9 @@ func NewBase(ctx context.Context, p *program.Piece, load Load, m Mode) (*Base, e
 	return b, err
 }
 
+// buffers are those of runs that have ended.
+var buffers = sync.Pool{New: func() any { return new([]float64) }}
+
 // Value returns a value of the piece, nil for one that nothing takes or that cannot be made.
 func (b *Base) Value(id program.ID) *Array { return b.own.env[id] }
 
@@ -309,7 +317,12 @@ func (b *Base) Value(id program.ID) *Array { return b.own.env[id] }
 func (b *Base) Run(p Patch) (*Array, error) {
 	r := *b.own
 	more := len(p.Made)
-	r.more, r.asIs, r.buffer = p.Made, b.own.env, nil
+	buffer := buffers.Get().(*[]float64)
+	defer func() {
+		*buffer = r.buffer
+		buffers.Put(buffer)
+	}()
+	r.more, r.asIs, r.buffer = p.Made, b.own.env, *buffer
 	r.env, r.weights = slices.Concat(r.env, make([]*Array, more)), slices.Concat(r.weights, make([]bool, more))
 	whole := r.env[b.Out] != nil // else what fails may be what the result does not hang on any more
 	return r.run(b.Out, func() (first error) {
@@ -328,13 +341,21 @@ func (b *Base) Run(p Patch) (*Array, error) {
 			if i >= 0 {
 				origin = b.Origin[i]
 			}
-			for _, o := range b.with(p, i) {
+			ops, patched := b.with(p, i)
+			for k := range ops {
+				o := &ops[k]
 				for _, id := range o.Out { // what cannot be made any more is not what the piece has there
 					if id != program.None {
 						r.env[id] = nil
 					}
 				}
-				if err := r.step(&o, o.Operands(), origin); first == nil {
+				var operands []program.ID
+				if patched {
+					operands = o.Operands()
+				} else {
+					operands = b.Operands(i)
+				}
+				if err := r.step(o, operands, origin); first == nil {
 					first = err
 				}
 				if whole && first != nil {
@@ -347,12 +368,12 @@ func (b *Base) Run(p Patch) (*Array, error) {
 	})
 }
 
-// with returns the operators that stand in the place of one, or itself.
-func (b *Base) with(p Patch, i int) []program.Op {
+// with returns the operators that a patch has in the place of one, or itself.
+func (b *Base) with(p Patch, i int) (ops []program.Op, patched bool) {
 	if ops, ok := p.Ops[i]; ok || i < 0 {
-		return ops
+		return ops, true
 	}
-	return b.Ops[i : i+1]
+	return b.Ops[i : i+1], false
 }
 
 // Work returns about how many multiply-adds the operators of a patch and what hangs on them take; another
@@ -360,7 +381,7 @@ func (b *Base) with(p Patch, i int) []program.Op {
 func (b *Base) Work(p Patch) (work float64) {
 	for _, i := range b.reached(p) {
 		if i >= 0 {
-			work += b.workOf(i)
+			work += b.work[i]
 		}
 	}
 	return work
@@ -368,14 +389,19 @@ func (b *Base) Work(p Patch) (work float64) {
 
 // reached lists the operators that a patch replaces, and those that hang on what it makes, ascending.
 func (b *Base) reached(p Patch) (list []int) {
-	changed := make([]bool, len(b.Values)+len(p.Made))
-	for i := Outside; i < len(b.Ops); i++ {
+	changed, from := make([]bool, len(b.Values)+len(p.Made)), len(b.Ops)
+	for i := range p.Ops {
+		from = min(from, i)
+	}
+	list = make([]int, 0, len(b.Ops)-from)
+	for i := from; i < len(b.Ops); i++ {
 		if _, ok := p.Ops[i]; !ok && (i < 0 || !slices.ContainsFunc(b.Operands(i), func(id program.ID) bool { return changed[id] })) {
 			continue
 		}
 		list = append(list, i)
-		for _, o := range b.with(p, i) {
-			for _, id := range o.Out {
+		ops, _ := b.with(p, i)
+		for k := range ops {
+			for _, id := range ops[k].Out {
 				if id != program.None {
 					changed[id] = true
 				}
@@ -387,8 +413,8 @@ func (b *Base) reached(p Patch) (list []int) {
 
 // Whole is Work of the piece itself.
 func (b *Base) Whole() (work float64) {
-	for i := range b.Ops {
-		work += b.workOf(i)
+	for _, w := range b.work {
+		work += w
 	}
 	return work
 }

@@ -7,8 +7,14 @@ const (
 
 	// leastWork and mostWork bound how many multiply-adds the edits of one place may take: runs times what the
 	// piece itself takes. They are counted and never timed, so the result is the same on a loaded machine. A
-	// core does about 1e9 in a second, November 2026: the attention of a layer of a 7B model takes 1.1e8 a run.
-	leastWork, mostWork, runs = 3e9, 3e10, 600
+	// core does about 1e9 in a second, November 2026: the attention of a layer of a 7B model takes 1.1e8 a run, a
+	// tiny MobileNet as one piece 4e7. 600 runs give no other answer in the exams.
+	leastWork, mostWork, runs = 3e9, 3e10, 200
+	// pairWork is that of two edits together, beside what those of one left of leastWork: the pair of the exams that is found
+	// last takes 2.1e9.
+	pairWork = 1.5e9
+	// Elsewhere is that of all places of a run but the first: a recurrence may be wrong at each of its steps.
+	Elsewhere = 3e9
 
 	window       = 32   // edits that are tried at a time, on all processors: results are the same on any
 	beforeSolved = 3    // the cost up to which edits of a large piece are tried before numbers are solved for

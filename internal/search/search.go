@@ -27,6 +27,8 @@ type Site struct {
 	// With KnownOnly no other is tried.
 	Known     []string
 	KnownOnly bool
+	// Left is the work that is left for all places but the first of a run, which take it from there; nil for the first.
+	Left *float64
 	// Without is how far the golden says that the candidate is off, as Off, where the piece cannot be replayed whole: edits
 	// that need no more than what can be are found all the same. 0 for none: then that is an error.
 	Without [2]float64
@@ -84,7 +86,7 @@ func (f *finder) find() (err error) {
 		return nil
 	}
 	f.limit = math.Min(1, most*r.Off)
-	f.work = min(max(leastWork, runs*f.base.Whole()), mostWork)
+	f.work = f.allowed(min(max(leastWork, runs*f.base.Whole()), mostWork))
 	f.best = Fit{Off: r.Off}
 	edits, err := f.listed()
 	if err != nil || r.Twin {
@@ -111,8 +113,9 @@ type finder struct {
 	s     *Site
 	base  *replay.Base
 	r     *Result
-	limit float64 // up to which an edit fits
-	work  float64 // that is left
+	limit float64                // up to which an edit fits
+	work  float64                // that is left
+	need  map[*edit.Edit]float64 // the work of those that are listed
 	best  Fit
 	near  []Fit // edits that leave little enough for another to explain
 	// solving was done, or is not asked for.
@@ -151,13 +154,25 @@ func (f *finder) knownFirst() bool {
 
 // listed tries the edits that can be listed, and returns them in that order.
 func (f *finder) listed() ([]*edit.Edit, error) {
-	edits, skipped := edit.List(f.base, f.s.Weights, f.s.Fed)
+	var only []string
+	if f.s.KnownOnly {
+		only = f.s.Known
+	}
+	edits, skipped := edit.List(f.base, f.s.Weights, f.s.Fed, only...)
 	f.r.Listed, f.r.Skipped = len(edits), skipped
-	byWork, need, all := make([]*edit.Edit, len(edits)), make(map[*edit.Edit]float64, len(edits)), 0.0
+	var byWork []*edit.Edit
 	for i := range edits {
-		byWork[i] = &edits[i]
-		need[byWork[i]] = f.base.Work(edits[i].Patch)
-		all += need[byWork[i]]
+		byWork = append(byWork, &edits[i])
+	}
+	if f.s.KnownOnly {
+		twin := slices.IndexFunc(byWork, f.known)
+		byWork = byWork[max(twin, 0):][:min(twin+1, 1)]
+	}
+	f.need = make(map[*edit.Edit]float64, len(byWork))
+	all := 0.0
+	for _, e := range byWork {
+		f.need[e] = f.base.Work(e.Patch)
+		all += f.need[e]
 	}
 	rank := func(e *edit.Edit) int {
 		if e.Kind == "rounding" && f.r.Relative < small {
@@ -165,13 +180,11 @@ func (f *finder) listed() ([]*edit.Edit, error) {
 		}
 		return e.Cost
 	}
-	slices.SortStableFunc(byWork, func(a, b *edit.Edit) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(need[a], need[b])) })
+	slices.SortStableFunc(byWork, func(a, b *edit.Edit) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(f.need[a], f.need[b])) })
 	if all > f.work {
 		f.inTurn(byWork, rank)
 	}
-	if twin := slices.IndexFunc(byWork, f.known); f.s.KnownOnly {
-		byWork = byWork[max(twin, 0):][:min(twin+1, 1)]
-	} else if twin >= 0 {
+	if twin := slices.IndexFunc(byWork, f.known); twin >= 0 && !f.s.KnownOnly {
 		byWork = slices.Insert(byWork, 0, byWork[twin])
 	}
 	tried := byWork
@@ -276,13 +289,27 @@ func (f *finder) exceeds(at []int, limit float64) bool {
 // Compared is how many numbers are.
 func (f *Fit) Compared() int { return len(f.made) }
 
+// allowed is how much of some work is left for the place.
+func (f *finder) allowed(work float64) float64 {
+	if f.s.Left == nil || f.s.KnownOnly {
+		return work
+	}
+	return min(work, *f.s.Left)
+}
+
 // pay takes the work of an edit from what is left, and reports whether it is as much.
 func (f *finder) pay(e *edit.Edit) bool {
-	need := f.base.Work(e.Patch)
+	need, ok := f.need[e]
+	if !ok {
+		need = f.base.Work(e.Patch)
+	}
 	if need > f.work {
 		return false
 	}
 	f.work -= need
+	if f.s.Left != nil {
+		*f.s.Left -= need
+	}
 	f.r.Tried++
 	return true
 }
@@ -368,14 +395,18 @@ func (f *finder) pairs(edits []*edit.Edit) error {
 			f.near = slices.Insert(f.near, 0, Fit{Edit: *e, Off: f.r.Off})
 		}
 	}
-	f.work = leastWork
+	f.work = f.allowed(min(f.work+pairWork, leastWork))
 	before := f.r.Tried
 	defer func() { f.r.Pairs = f.r.Tried - before }()
 	for i := range f.near {
 		a := &f.near[i]
 		f.limit = math.Min(1, most*a.Off)
 		var some []*edit.Edit
+		least := f.base.Work(a.Patch)
 		for k, b := range edits {
+			if least > f.work {
+				break
+			}
 			if e := edit.Both(f.s.Piece, &a.Edit, b); e != nil {
 				some = append(some, e)
 			}

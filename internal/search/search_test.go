@@ -434,6 +434,8 @@ func TestSolves(t *testing.T) {
 			if again, err = search.Find(t.Context(), s); assert.NoError(t, err) {
 				said(&all, tt.reason+", and nothing else is tried", again)
 			}
+			s.KnownOnly, s.Left = false, new(float64)
+			assert.Zero(t, find(t, s).Tried, "%s, where other places took all work", tt.reason)
 		}
 	}
 	toy.Kept(t, "solved.txt", all.String())

@@ -206,8 +206,9 @@ func fitNorm(p *Port, before, normed *tensor.Tensor) (f norm, misses float64, ok
 		return f, 0, false
 	}
 	ones := slices.Repeat([]float64{1}, len(rows))
-	most := 4 * p.Floor.RelL2 * p.Floor.RelL2 * floats.Dot(y, y) // squares of what is missed: beyond it, no other columns make it fit
-	for i := range 3 {                                           // an RMS norm, a layer norm, one with a bias
+	// Where the squares of what the first columns miss are more, no others make it fit.
+	most := 4 * p.Floor.RelL2 * p.Floor.RelL2 * floats.Dot(y, y)
+	for i := range 3 { // an RMS norm, a layer norm, one with a bias
 		z, made := slices.Clone(x), make([]float64, len(y))
 		for row := range slices.Chunk(z, w) {
 			if i > 0 {
@@ -233,7 +234,7 @@ func fitNorm(p *Port, before, normed *tensor.Tensor) (f norm, misses float64, ok
 				}
 			}
 			for r, v := range of {
-				missed += (made[r*w+c] - v) * (made[r*w+c] - v)
+				missed += float64((made[r*w+c] - v) * (made[r*w+c] - v))
 			}
 		}
 		// Without a weight, zeros and rows that are all one would be those of a norm, by its bias.

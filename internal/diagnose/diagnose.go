@@ -202,7 +202,7 @@ var catalogue = []cause{
 		"image/channels", "image/layout"}, []string{localise.KindInput, layer}, false, asked},
 	{[]string{"interaction"}, []string{localise.KindInteraction}, false, interaction},
 	{[]string{"drift"}, []string{localise.KindDrift}, false, drift},
-	{[]string{"capture/neighbour", "capture/normed"}, []string{localise.KindCapture, layer}, true, neighbour},
+	{[]string{"capture/neighbour", "capture/normed"}, []string{localise.KindCapture}, true, neighbour},
 	{[]string{"state/stale", "capture/same-file", "capture/wrong-tensor"}, []string{localise.KindCapture, layer}, true, elsewhere},
 
 	{[]string{"value/constant", "value/sign", "value/scale", "value/offset", "embedding/scale", "embedding/type"}, nil, true, values},

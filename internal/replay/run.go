@@ -284,13 +284,14 @@ const AsIs = "goparity.as_is"
 // on that.
 type Base struct {
 	*program.Piece
-	own  *runner
-	work []float64 // by operator
+	own     *runner
+	work    []float64  // by operator
+	buffers *sync.Pool // of runs that have ended
 }
 
 // NewBase runs a piece and keeps what it makes. The errors are those of [Run]; what can be made all the same is there.
 func NewBase(ctx context.Context, p *program.Piece, load Load, m Mode) (*Base, error) {
-	b := &Base{Piece: p, own: newRunner(ctx, p.Values, load, m)}
+	b := &Base{Piece: p, own: newRunner(ctx, p.Values, load, m), buffers: &sync.Pool{New: func() any { return new([]float64) }}}
 	for i := range p.Ops {
 		b.work = append(b.work, b.workOf(i))
 	}
@@ -305,9 +306,6 @@ func NewBase(ctx context.Context, p *program.Piece, load Load, m Mode) (*Base, e
 	return b, err
 }
 
-// buffers are those of runs that have ended.
-var buffers = sync.Pool{New: func() any { return new([]float64) }}
-
 // Value returns a value of the piece, nil for one that nothing takes or that cannot be made.
 func (b *Base) Value(id program.ID) *Array { return b.own.env[id] }
 
@@ -317,10 +315,10 @@ func (b *Base) Value(id program.ID) *Array { return b.own.env[id] }
 func (b *Base) Run(p Patch) (*Array, error) {
 	r := *b.own
 	more := len(p.Made)
-	buffer := buffers.Get().(*[]float64)
+	buffer := b.buffers.Get().(*[]float64)
 	defer func() {
 		*buffer = r.buffer
-		buffers.Put(buffer)
+		b.buffers.Put(buffer)
 	}()
 	r.more, r.asIs, r.buffer = p.Made, b.own.env, *buffer
 	r.env, r.weights = slices.Concat(r.env, make([]*Array, more)), slices.Concat(r.weights, make([]bool, more))

@@ -347,8 +347,7 @@ func turned(w *Array, groups int) *Array {
 func lineByLine(out, x, weights *Array) {
 	n := len(x.shape)/2 - 1
 	groups, filters, channels, last := weights.shape[0], weights.shape[1], x.shape[1]/weights.shape[0], 1+n
-	lines, to := offsets(x.shape[2:last], x.strides[2:]), offsets(out.shape[2:last], out.strides[2:])
-	taps := offsets(x.shape[last+1:], x.strides[last+1:])
+	lines, to, taps := x.offsets(2, last), out.offsets(2, last), x.offsets(last+1, len(x.shape))
 	parallel(x.shape[0]*groups, filters*size(weights.shape[2:])*size(x.shape[2:2+n]), func() func(i int) {
 		line := like(out, x.shape[last:last+1])
 		return func(i int) {
@@ -382,24 +381,24 @@ func addLine[T floating](dst, line []T, x *Array, at, step int, by T) {
 	}
 }
 
-// offsets are those of the elements of some axes, in row-major order.
-func offsets(shape, strides []int) []int {
-	list := []int{0}
-	for d, n := range shape {
-		var next []int
-		for _, at := range list {
-			for i := range n {
-				next = append(next, at+i*strides[d])
-			}
+// offsets are where the elements of some axes lie in the storage, in row-major order.
+func (a *Array) offsets(from, to int) (list []int) {
+	part := a.view(a.shape[from:to], a.strides[from:to], 0)
+	part.runs(0, part.Len(), func(at, step, count int) {
+		for i := range count {
+			list = append(list, at+i*step)
 		}
-		list = next
-	}
+	})
 	return list
 }
 
 // convolve adds products of weights, [groups, filters, channels · taps], with windows, [batch, channels, places…, taps…],
 // to out, [batch, filters, places…].
 func convolve(out, x, weights *Array) {
+	if groups, filters := weights.shape[0], weights.shape[1]; groups > 1 && filters <= fewFilters {
+		lineByLine(out, x, weights)
+		return
+	}
 	n := len(x.shape)/2 - 1
 	order := []int{0, 1}
 	for d := range 2 * n { // taps in front of places: windows as columns
@@ -409,10 +408,6 @@ func convolve(out, x, weights *Array) {
 	line, channels := size(x.shape[3:2+n]), x.shape[1]/groups
 	lines := min(x.shape[2], max(1, windowElements/max(depth*line, 1)))
 	parts := ceil(x.shape[2], lines)
-	if filters <= fewFilters && groups > 1 {
-		lineByLine(out, x, weights)
-		return
-	}
 	parallel(x.shape[0]*groups*parts, filters*depth*lines*line, func() func(i int) {
 		var columns, made *Array // where windows, or their products, do not lie as they are needed
 		return func(i int) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/quant"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -39,13 +38,13 @@ func grids(s *site) {
 }
 
 // gridOf is the grid of a weight, as its file tells, or its numbers; nil for none.
-func (s *site) gridOf(id program.ID) *quant.Grid {
+func (s *site) gridOf(id program.ID) *Grid {
 	v := s.Values[id]
 	rows, in := v.Shape[0], v.Shape[1]
 	read := func(n int) []float64 { return s.floats(id)[:n*in] }
 	if i := slices.IndexFunc(s.weights, func(w Weight) bool { return w.Name == v.Weight && w.Open != nil }); i >= 0 {
 		if t := s.weights[i].Open(); t != nil && slices.Equal(t.Shape(), v.Shape) {
-			if g := quant.PackedGrid(t); g != nil {
+			if g := PackedGrid(t); g != nil {
 				return g
 			}
 			read = func(n int) []float64 {
@@ -56,8 +55,8 @@ func (s *site) gridOf(id program.ID) *quant.Grid {
 		}
 	}
 	few := slices.Collect(slices.Chunk(read(min(rows, firstRows)), in))
-	for _, find := range []func([][]float64, int) *quant.Grid{quant.FloatGridOf, quant.GridOf} { // floats of 4 bits are whole numbers, too
-		for _, size := range slices.Backward(quant.GroupSizes) { // a part of a group lies on the grid, too
+	for _, find := range []func([][]float64, int) *Grid{FloatGridOf, GridOf} { // floats of 4 bits are whole numbers, too
+		for _, size := range slices.Backward(GroupSizes) { // a part of a group lies on the grid, too
 			if find(few, size) == nil {
 				continue
 			}
@@ -72,7 +71,7 @@ func (s *site) gridOf(id program.ID) *quant.Grid {
 // grid lists what can be wrong with a weight on one.
 type grid struct {
 	*site
-	*quant.Grid
+	*Grid
 	id      program.ID
 	centred bool // all zero points are in the middle
 }

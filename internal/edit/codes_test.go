@@ -1,4 +1,4 @@
-package quant_test
+package edit_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/quant"
+	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/gguf"
@@ -91,7 +91,7 @@ func TestEnds(t *testing.T) {
 }
 
 // remade are the elements of a grid, as it has them.
-func remade(g *quant.Grid) []float64 {
+func remade(g *edit.Grid) []float64 {
 	return g.Weight(func(row, group, input int) (scale, zero, q float64) {
 		return g.Scale[row/g.Band][group], g.Zero[row/g.Band][group], g.Q[row][input]
 	})
@@ -109,7 +109,7 @@ func near(t require.TestingT, want, got []float64, name string) {
 func TestPackedGrid(t *testing.T) {
 	var all strings.Builder
 	for _, w := range packedWeights(t) {
-		g := quant.PackedGrid(w.Tensor)
+		g := edit.PackedGrid(w.Tensor)
 		if g == nil {
 			fmt.Fprintf(&all, "%s: none\n", w.Name)
 			continue
@@ -135,7 +135,7 @@ func TestPackedGrid(t *testing.T) {
 func TestGridOf(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for try := range 400 {
-		size, top, shift := quant.GroupSizes[1+try%4], []int{3, 7, 15, 31, 255}[try%5], []float64{0, 0.37}[try/20%2]
+		size, top, shift := edit.GroupSizes[1+try%4], []int{3, 7, 15, 31, 255}[try%5], []float64{0, 0.37}[try/20%2]
 		if top == 255 {
 			size, shift = max(size, 32), 0
 		}
@@ -158,12 +158,12 @@ func TestGridOf(t *testing.T) {
 			w = append(w, row)
 		}
 		name := fmt.Sprint("groups of ", size, ", top ", top, ", shift ", shift)
-		g := quant.GridOf(w, size)
+		g := edit.GridOf(w, size)
 		require.NotNil(t, g, name)
 		near(t, slices.Concat(w...), remade(g), name)
 		require.Equal(t, []any{float64(top), shift == 0, 2}, []any{g.Top, g.Whole, g.Groups}, name)
 		w[1][size+2] += 0.3183 * (w[1][size] - w[1][size+1])
-		require.Nil(t, quant.GridOf(w, size), "%s: a number between", name)
+		require.Nil(t, edit.GridOf(w, size), "%s: a number between", name)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestFloatGridOf(t *testing.T) {
 		{nil, nil, "nothing"},
 		{[][]float64{{}}, nil, "no inputs"},
 	} {
-		g := quant.FloatGridOf(c.w, 8)
+		g := edit.FloatGridOf(c.w, 8)
 		if c.scales == nil {
 			assert.Nil(t, g, c.reason)
 			continue

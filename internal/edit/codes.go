@@ -1,6 +1,4 @@
-// Package quant finds the grid of numbers on which a quantised weight lies: by what its file says, or by
-// its values alone.
-package quant
+package edit
 
 import (
 	"cmp"
@@ -133,7 +131,7 @@ func multiples(group []float64) (scale, zero float64, q []float64) {
 	}
 	slices.SortFunc(steps, func(a, b float64) int { return cmp.Compare(b, a) })
 	for _, s := range steps {
-		if q := wholes(group, 0, s); q != nil {
+		if q := wholeCodes(group, 0, s); q != nil {
 			if zero = max(-slices.Min(q), 0); slices.Max(q)+zero > top {
 				return 0, 0, nil
 			}
@@ -157,15 +155,15 @@ func fromLowest(group []float64) (scale, zero float64, q []float64) {
 	}
 	least := step(group)
 	for _, s := range []float64{(high - low) / 3, (high - low) / 7, (high - low) / 15, least, least / 2, (high - low) / 31, (high - low) / 63} {
-		if q := wholes(group, low, s); q != nil && slices.Max(q) <= gridTop {
+		if q := wholeCodes(group, low, s); q != nil && slices.Max(q) <= gridTop {
 			return s, -low / s, q
 		}
 	}
 	return 0, 0, nil
 }
 
-// wholes are the numbers of a group in steps from a point; nil if one is not whole.
-func wholes(group []float64, from, s float64) []float64 {
+// wholeCodes are the numbers of a group in steps from a point; nil if one is not whole.
+func wholeCodes(group []float64, from, s float64) []float64 {
 	q := make([]float64, len(group))
 	for i, x := range group {
 		n := (x - from) / s

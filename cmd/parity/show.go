@@ -15,12 +15,12 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
+	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/sanitize"
-	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/internal/weights"
@@ -216,7 +216,7 @@ type headTable struct {
 }
 
 // read adds the attentions of a comparison whose label contains a text.
-func (t *headTable) read(ctx context.Context, c *judge.Comparison, evidence search.Evidence, layer string) error {
+func (t *headTable) read(ctx context.Context, c *judge.Comparison, evidence piece.Evidence, layer string) error {
 	run, err := c.Evidence()
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/reference"
-	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
@@ -192,7 +192,7 @@ func TestCalculated(t *testing.T) {
 	p := reference.Beside(ref)
 	require.NotNil(t, p)
 	defer p.Close()
-	load, end := search.Evidence(nil).Outside(p)
+	load, end := piece.Evidence(nil).Outside(p)
 	defer end()
 	for name, shown := range map[string]bool{"port": true, "lost": false} {
 		run := &diagnose.Run{}

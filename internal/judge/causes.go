@@ -15,7 +15,6 @@ import (
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/report"
-	editsearch "github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/tensor"
@@ -25,7 +24,7 @@ import (
 type Diagnosis struct {
 	Mode setting.Diagnose
 	// Evidence opens weights and config if a run fails; nil for none. Compare's caller closes them.
-	Evidence editsearch.Evidence
+	Evidence piece.Evidence
 }
 
 // search finds the causes once, when the report of a failing run asks for them.

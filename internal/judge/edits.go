@@ -14,7 +14,6 @@ import (
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
-	editsearch "github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -38,12 +37,12 @@ type edits struct {
 type looked struct {
 	*replayed
 	port  int
-	left  *float64           // of edits; nil for the first place
-	all   bool               // as one pass: the edit has to hold for the rows of all forward passes
-	found *editsearch.Result // nil for a place that was not replayed
-	of    *program.Piece     // whose edits were found
-	key   string             // of what was found; "" for nothing
-	cause *report.Cause      // nil for nothing
+	left  *float64       // of edits; nil for the first place
+	all   bool           // as one pass: the edit has to hold for the rows of all forward passes
+	found *piece.Found   // nil for a place that was not replayed
+	of    *program.Piece // whose edits were found
+	key   string         // of what was found; "" for nothing
+	cause *report.Cause  // nil for nothing
 }
 
 // twins are the layers in which the same edit of the same code is the cause.
@@ -106,7 +105,7 @@ func (c *Comparison) edited() (found edits, err error) {
 	if c.Verdict.Kind == localise.KindInteraction { // right alone: no change of the layer makes it so
 		return found, nil
 	}
-	found.known, found.left = map[string]*twins{}, editsearch.Elsewhere
+	found.known, found.left = map[string]*twins{}, piece.Elsewhere
 	for r := range c.known() {
 		at := r.portOf(first)
 		if first == nil { // the golden is within its tolerance there
@@ -242,8 +241,8 @@ func (e *edits) holding(here *looked) (err error) {
 		e.wrong = append(e.wrong, key)
 		return true
 	}
-	fits := append([]editsearch.Fit{found.Fits[0]}, found.Also[:min(len(found.Also), mostOthers)]...)
-	at := slices.IndexFunc(fits, func(f editsearch.Fit) bool {
+	fits := append([]piece.Fit{found.Fits[0]}, found.Also[:min(len(found.Also), mostOthers)]...)
+	at := slices.IndexFunc(fits, func(f piece.Fit) bool {
 		key := edit.Key(here.of, f.Edit)
 		return len(f.Parts) == 0 && !slices.Contains(e.wrong, key) && // of the same code in another layer, too
 			!slices.ContainsFunc(same, func(l *looked) bool { return refuted(l, key) })
@@ -304,7 +303,7 @@ func (l *looked) find(site *piece.Site, replayed, scores bool, known []string, o
 	site.Weights, site.Known, site.KnownOnly, site.Fed = slices.Concat(l.readable(), l.elsewhere(site, l.port)), known, only, fed
 	site.Left = l.left
 	l.of = site.Piece
-	l.found, err = editsearch.Find(l.c.ctx, &site.Site)
+	l.found, err = piece.Find(l.c.ctx, &site.Search)
 	return err
 }
 
@@ -409,7 +408,7 @@ func (l *looked) causeOf(e edit.Edit) *report.Cause {
 }
 
 // tried says that no edit was found, and what comes nearest.
-func tried(found *editsearch.Result) string {
+func tried(found *piece.Found) string {
 	text := fmt.Sprintf("no single edit of the reference's program explains the error at the place: %d of %d were tried", min(found.Tried-found.Pairs, found.Listed), found.Listed)
 	if found.Pairs > 0 {
 		text += fmt.Sprintf(", and %d pairs", found.Pairs)

@@ -10,11 +10,11 @@ import (
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
+	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
-	editsearch "github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/tensor"
 )
@@ -316,7 +316,7 @@ func (c *Comparison) noteWeights() {
 	missing, all := 0, 0
 	for _, r := range c.replays {
 		for _, l := range r.result.Local {
-			if all++; strings.Contains(l.Opaque, editsearch.ErrNoWeights.Error()) {
+			if all++; strings.Contains(l.Opaque, piece.ErrNoWeights.Error()) {
 				missing++
 			}
 		}

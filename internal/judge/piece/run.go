@@ -10,6 +10,7 @@
 // A piece that is wrong is where the candidate computes something else. A stretch is a set of wrong
 // ports that, all left out as sources, leave everything after them right: another way to write the
 // same. What cannot be replayed is opaque, and judged by the golden where its sources agree with that.
+// Of a wrong piece [Find] searches for the edit that makes what the candidate has.
 package piece
 
 import (

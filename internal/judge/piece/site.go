@@ -9,12 +9,11 @@ import (
 
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
-	"github.com/goparity/goparity/internal/search"
 )
 
 // Site is the piece of a port that is wrong, for the search of the edit that makes what the candidate has.
 type Site struct {
-	search.Site
+	Search
 	// AnyOrder says that rows of what it takes are in an order that nobody knows.
 	AnyOrder bool
 	judge    *judge

@@ -1,4 +1,4 @@
-package search_test
+package piece_test
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/edit"
+	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
-	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 )
@@ -29,7 +29,7 @@ var groupsOf = map[string]int{"q.whole": 16, "q.centred": 16, "q.blocks": 32}
 
 // linear is a product with a weight.
 func linear(name, rows, in string) *program.Piece {
-	return piece("linear", "NAME", name, "OUT", rows, "IN", in)
+	return sample("linear", "NAME", name, "OUT", rows, "IN", in)
 }
 
 // quantised are the numbers of such a weight: with zero points, with the same one for all, or in blocks of 256 whose
@@ -82,12 +82,12 @@ func load(v *program.Value) (*replay.Array, error) {
 }
 
 // site is a piece whose candidate is what a base makes with a patch.
-func site(t *testing.T, p *program.Piece, patch replay.Patch) *search.Site {
+func site(t *testing.T, p *program.Piece, patch replay.Patch) *piece.Search {
 	t.Helper()
 	base := baseOf(t, p, load)
 	a, err := base.Run(patch)
 	require.NoError(t, err)
-	return &search.Site{Piece: p, Load: load, Weights: weights, Off: off(a.Floats(), (*replay.Array).Floats), Numbers: (*replay.Array).Floats}
+	return &piece.Search{Piece: p, Load: load, Weights: weights, Off: off(a.Floats(), (*replay.Array).Floats), Numbers: (*replay.Array).Floats}
 }
 
 // off is how far numbers are off, in units of 2e-6 and as relative L2.
@@ -111,9 +111,9 @@ func baseOf(t *testing.T, p *program.Piece, load replay.Load) *replay.Base {
 }
 
 // find searches at a site.
-func find(t *testing.T, s *search.Site) *search.Result {
+func find(t *testing.T, s *piece.Search) *piece.Found {
 	t.Helper()
-	r, err := search.Find(t.Context(), s)
+	r, err := piece.Find(t.Context(), s)
 	require.NoError(t, err)
 	return r
 }
@@ -129,11 +129,11 @@ func planted(t *testing.T, p *program.Piece, others []edit.Weight, text string) 
 }
 
 // found is what the search finds in a piece in which an edit is made.
-func found(t *testing.T, p *program.Piece, others []edit.Weight, e edit.Edit) *search.Result {
+func found(t *testing.T, p *program.Piece, others []edit.Weight, e edit.Edit) *piece.Found {
 	t.Helper()
 	s := site(t, p, e.Patch)
 	s.Weights = others
-	r, err := search.Find(t.Context(), s)
+	r, err := piece.Find(t.Context(), s)
 	require.NoError(t, err, e.Text)
 	require.NotEmpty(t, r.Fits, e.Text)
 	return r
@@ -141,7 +141,7 @@ func found(t *testing.T, p *program.Piece, others []edit.Weight, e edit.Edit) *s
 
 // Whatever edit a candidate has, the search finds it, or one of the same function.
 func TestFindsEveryEdit(t *testing.T) {
-	p := piece("block")
+	p := sample("block")
 	base := baseOf(t, p, load)
 	edits := listed(base, weights, nil)
 	require.Greater(t, len(edits), 500)
@@ -184,7 +184,7 @@ func TestPlaces(t *testing.T) {
 		{"negated-6", "bfloat16: the result of neg", true, "whichever is rounded, the type is the cause"},
 		{"negated-6", "2 times the result of neg", false, "a factor, somewhere"},
 	} {
-		p := piece(tt.piece)
+		p := sample(tt.piece)
 		r := found(t, p, nil, planted(t, p, nil, tt.text))
 		assert.Equal(t, tt.proven, r.Proven, tt.reason)
 		said(&all, tt.text, r)
@@ -199,64 +199,64 @@ func TestLabels(t *testing.T) {
 		piece            *program.Piece
 		text, id, reason string
 	}{
-		{piece("recurrent"), "the state is empty again behind run 2 of the loop", "ssm/state", "a scan in chunks that begins anew"},
-		{piece("gated"), "add before mul", "edit/order", "the second operand is made of two"},
-		{piece("paired"), "what goes into view, as 2×4 → 4×2, and back behind it", "rope/layout", "halves are turned, where the reference turns neighbours"},
-		{piece("sparse"), "0, 1, 2 and so on in place of sort", "rope/offset", "and not 0 times the scores, after which the first ones are chosen"},
-		{piece("block"), "silu → gelu", "activation/gelu", "another activation"},
-		{piece("block"), "silu left out", "activation/missing", "nothing in its place"},
-		{piece("block"), "other of add: 1e-06 → 1e-05", "norm/eps", "what is added below the root"},
-		{piece("block"), "0.up.weight → 1.up.weight", "linear/other-layer", "the same role in another layer"},
-		{piece("block"), "mul left out", "norm/missing", "the root is not taken"},
-		{piece("attention"), "mask false everywhere", "attention/causal", "all see all"},
-		{piece("attention"), "mask → lower triangle at -1", "attention/causal", "a number away"},
-		{piece("attention"), "the result of add is the mm before", "rope/applied", "q as it came from its projection"},
-		{piece("attention"), "2 times bias", "linear/bias-twice", "what is added"},
-		{piece("attention"), "transpose left out", "linear/transposed", "a weight that is read as it lies"},
-		{piece("block"), "silu → relu", "activation/relu", "another activation"},
-		{piece("block"), "silu → leaky_relu", "activation/leaky-relu", "whose name has two words"},
-		{piece("block"), "silu → gelu (tanh)", "activation/gelu-tanh", "another one, of two forms"},
-		{piece("block"), "other of add: 1e-06 → 0.01", "norm/eps", "what is added below the root"},
-		{piece("block"), "0.norm.weight → 1.norm.weight", "norm/weight", "a weight of one axis"},
-		{piece("attention"), "other of mul: 0.3 → 3", "residual/scale", "a factor of what is added"},
-		{piece("window"), "mask true everywhere", "attention/mask", "the window, one of two masks"},
-		{piece("routed"), "divided by its sum, the result of topk", "moe/renorm", "the first of two results"},
-		{piece("angles", "FREQUENCIES", "1,0.1,0.01,0.001"), "base of the constant of mul: 1e+04 → 5e+05", "rope/theta", "other frequencies"},
-		{piece("angles", "FREQUENCIES", "1,0.10009765625,0.010009765625,0.00099945068359375"), "base of the constant of mul: 1.001e+04 → 5e+05", "rope/theta",
+		{sample("recurrent"), "the state is empty again behind run 2 of the loop", "ssm/state", "a scan in chunks that begins anew"},
+		{sample("gated"), "add before mul", "edit/order", "the second operand is made of two"},
+		{sample("paired"), "what goes into view, as 2×4 → 4×2, and back behind it", "rope/layout", "halves are turned, where the reference turns neighbours"},
+		{sample("sparse"), "0, 1, 2 and so on in place of sort", "rope/offset", "and not 0 times the scores, after which the first ones are chosen"},
+		{sample("block"), "silu → gelu", "activation/gelu", "another activation"},
+		{sample("block"), "silu left out", "activation/missing", "nothing in its place"},
+		{sample("block"), "other of add: 1e-06 → 1e-05", "norm/eps", "what is added below the root"},
+		{sample("block"), "0.up.weight → 1.up.weight", "linear/other-layer", "the same role in another layer"},
+		{sample("block"), "mul left out", "norm/missing", "the root is not taken"},
+		{sample("attention"), "mask false everywhere", "attention/causal", "all see all"},
+		{sample("attention"), "mask → lower triangle at -1", "attention/causal", "a number away"},
+		{sample("attention"), "the result of add is the mm before", "rope/applied", "q as it came from its projection"},
+		{sample("attention"), "2 times bias", "linear/bias-twice", "what is added"},
+		{sample("attention"), "transpose left out", "linear/transposed", "a weight that is read as it lies"},
+		{sample("block"), "silu → relu", "activation/relu", "another activation"},
+		{sample("block"), "silu → leaky_relu", "activation/leaky-relu", "whose name has two words"},
+		{sample("block"), "silu → gelu (tanh)", "activation/gelu-tanh", "another one, of two forms"},
+		{sample("block"), "other of add: 1e-06 → 0.01", "norm/eps", "what is added below the root"},
+		{sample("block"), "0.norm.weight → 1.norm.weight", "norm/weight", "a weight of one axis"},
+		{sample("attention"), "other of mul: 0.3 → 3", "residual/scale", "a factor of what is added"},
+		{sample("window"), "mask true everywhere", "attention/mask", "the window, one of two masks"},
+		{sample("routed"), "divided by its sum, the result of topk", "moe/renorm", "the first of two results"},
+		{sample("angles", "FREQUENCIES", "1,0.1,0.01,0.001"), "base of the constant of mul: 1e+04 → 5e+05", "rope/theta", "other frequencies"},
+		{sample("angles", "FREQUENCIES", "1,0.10009765625,0.010009765625,0.00099945068359375"), "base of the constant of mul: 1.001e+04 → 5e+05", "rope/theta",
 			"those that were rounded to bfloat16"},
-		{piece("angles", "FREQUENCIES", "1,0.1,0.002,0.0001"), "the constant of mul without its scaling", "rope/scaling", "those for long contexts"},
-		{piece("angles", "FREQUENCIES", "100,10,0.125,0.0125"), "the constant of mul scaled by 4 and not 8", "rope/scaling", "the last are divided by another factor"},
-		{piece("headed"), "2 heads of 4 → 4 of 2, scaled by 0.7071", "attention/heads", "more heads, which are smaller"},
-		{piece("headed"), "2 heads of 4 → 1 of 8, scaled by 0.5", "attention/heads", "one head, by the scale of two"},
-		{piece("partly"), "all 8 columns are turned and not 4", "rope/applied", "a rotation of all columns"},
-		{piece("partly"), "2 columns are turned and not 4", "rope/applied", "a rotation of half of them"},
-		{piece("headed"), "queries and keys are turned, by angles of base 10000", "rope/applied", "a layer without positions"},
-		{piece("attention"), "queries and keys are turned, by angles of base 500000, as neighbours", "rope/applied", "the same of keys that lie along the last axis"},
-		{piece("resized"), "resized cubic, corners aligned", "image/resize", "a matrix that is another"},
-		{piece("repeated"), "upsample_nearest2d → linear", "image/resize", "points between those that are there"},
-		{piece("sectioned"), "sections [2 3 3] → [4 2 2]", "rope/sections", "columns of other positions"},
-		{piece("sectioned"), "all sections of 0", "rope/sections", "one position for all"},
-		{piece("convolved"), "padding of convolution: all before axis 0", "conv/padding", "what sees the past alone"},
-		{piece("convolved"), "padding of convolution: from the other side", "conv/padding", "an image that is a ring"},
-		{piece("convolved"), "padding of convolution: the edge again", "conv/padding", "an edge that goes on"},
-		{piece("reflected"), "padding of convolution: zeros", "conv/padding", "nothing beyond the edges, which go on by indices"},
-		{piece("coordinates"), "points of linspace: from end to end → middles of parts", "embedding/position", "the middles of pixels, along both axes"},
-		{piece("convolved"), "dilation of convolution: [1] → 2, padded on both sides", "edit/integer", "taps further apart"},
-		{piece("coordinates"), "from 0 to 1 → from -1 to 1", "embedding/position", "another stretch, along both axes"},
-		{piece("begun"), "from 0 to 0.619 → from 0 to 1", "embedding/position", "as many points as there are of the whole stretch"},
-		{piece("fourier"), "padding of axis 1: [0 6] → [6 0]", "layout/shifted", "all of it before the rows"},
-		{piece("headed-fused"), "scale of scaled_dot_product_attention: 0.5 → 0.25", "attention/scale", "a scale, where the reference gives none"},
+		{sample("angles", "FREQUENCIES", "1,0.1,0.002,0.0001"), "the constant of mul without its scaling", "rope/scaling", "those for long contexts"},
+		{sample("angles", "FREQUENCIES", "100,10,0.125,0.0125"), "the constant of mul scaled by 4 and not 8", "rope/scaling", "the last are divided by another factor"},
+		{sample("headed"), "2 heads of 4 → 4 of 2, scaled by 0.7071", "attention/heads", "more heads, which are smaller"},
+		{sample("headed"), "2 heads of 4 → 1 of 8, scaled by 0.5", "attention/heads", "one head, by the scale of two"},
+		{sample("partly"), "all 8 columns are turned and not 4", "rope/applied", "a rotation of all columns"},
+		{sample("partly"), "2 columns are turned and not 4", "rope/applied", "a rotation of half of them"},
+		{sample("headed"), "queries and keys are turned, by angles of base 10000", "rope/applied", "a layer without positions"},
+		{sample("attention"), "queries and keys are turned, by angles of base 500000, as neighbours", "rope/applied", "the same of keys that lie along the last axis"},
+		{sample("resized"), "resized cubic, corners aligned", "image/resize", "a matrix that is another"},
+		{sample("repeated"), "upsample_nearest2d → linear", "image/resize", "points between those that are there"},
+		{sample("sectioned"), "sections [2 3 3] → [4 2 2]", "rope/sections", "columns of other positions"},
+		{sample("sectioned"), "all sections of 0", "rope/sections", "one position for all"},
+		{sample("convolved"), "padding of convolution: all before axis 0", "conv/padding", "what sees the past alone"},
+		{sample("convolved"), "padding of convolution: from the other side", "conv/padding", "an image that is a ring"},
+		{sample("convolved"), "padding of convolution: the edge again", "conv/padding", "an edge that goes on"},
+		{sample("reflected"), "padding of convolution: zeros", "conv/padding", "nothing beyond the edges, which go on by indices"},
+		{sample("coordinates"), "points of linspace: from end to end → middles of parts", "embedding/position", "the middles of pixels, along both axes"},
+		{sample("convolved"), "dilation of convolution: [1] → 2, padded on both sides", "edit/integer", "taps further apart"},
+		{sample("coordinates"), "from 0 to 1 → from -1 to 1", "embedding/position", "another stretch, along both axes"},
+		{sample("begun"), "from 0 to 0.619 → from 0 to 1", "embedding/position", "as many points as there are of the whole stretch"},
+		{sample("fourier"), "padding of axis 1: [0 6] → [6 0]", "layout/shifted", "all of it before the rows"},
+		{sample("headed-fused"), "scale of scaled_dot_product_attention: 0.5 → 0.25", "attention/scale", "a scale, where the reference gives none"},
 		{linear("0.up.weight", "16", "8"), "8 bits, a step for each 8 numbers: 0.up.weight", "dtype/downcast", "a weight in 8 bits, by row"},
-		{piece("convolved"), "bias of convolution left out", "linear/bias-missing", "of a convolution"},
-		{piece("fourier"), "the convolution wraps around", "conv/padding", "nothing was padded for it"},
-		{piece("convolved"), "axis 2 flipped of c.weight", "conv/flipped", "the taps from behind"},
-		{piece("convolved"), "axis 1 flipped of c.weight", "image/channels", "the channels from behind"},
-		{piece("convolved"), "min of clamp: none → -0.5", "value/clipped", "bounded on both sides"},
-		{piece("convolved"), "sigmoid → tanh", "activation/tanh", "another gate"},
-		{piece("counted"), "add left out", "embedding/position", "rows of a table, by positions that the model counts"},
-		{piece("convolved"), "gate(x) left out", "activation/missing", "a call that is left out"},
-		{piece("block"), "bfloat16: the result of silu", "dtype/downcast", "a result that is rounded is tried first where little is wrong"},
-		{piece("attention"), "all of it in float16", "dtype/downcast", "all are"},
+		{sample("convolved"), "bias of convolution left out", "linear/bias-missing", "of a convolution"},
+		{sample("fourier"), "the convolution wraps around", "conv/padding", "nothing was padded for it"},
+		{sample("convolved"), "axis 2 flipped of c.weight", "conv/flipped", "the taps from behind"},
+		{sample("convolved"), "axis 1 flipped of c.weight", "image/channels", "the channels from behind"},
+		{sample("convolved"), "min of clamp: none → -0.5", "value/clipped", "bounded on both sides"},
+		{sample("convolved"), "sigmoid → tanh", "activation/tanh", "another gate"},
+		{sample("counted"), "add left out", "embedding/position", "rows of a table, by positions that the model counts"},
+		{sample("convolved"), "gate(x) left out", "activation/missing", "a call that is left out"},
+		{sample("block"), "bfloat16: the result of silu", "dtype/downcast", "a result that is rounded is tried first where little is wrong"},
+		{sample("attention"), "all of it in float16", "dtype/downcast", "all are"},
 	} {
 		r := found(t, tt.piece, weights, planted(t, tt.piece, weights, tt.text))
 		said(&all, tt.text, r)
@@ -270,7 +270,7 @@ func TestLabels(t *testing.T) {
 }
 
 func TestNothingFits(t *testing.T) {
-	p := piece("block")
+	p := sample("block")
 	s := site(t, p, replay.Patch{})
 	r := find(t, s)
 	assert.Empty(t, r.Fits, "the piece is right as it is")
@@ -302,10 +302,10 @@ func TestNothingFits(t *testing.T) {
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(assert.AnError)
-	_, err = search.Find(ctx, s)
+	_, err = piece.Find(ctx, s)
 	assert.ErrorIs(t, err, assert.AnError)
 
-	_, err = search.Find(t.Context(), &search.Site{Piece: p, Load: func(v *program.Value) (*replay.Array, error) {
+	_, err = piece.Find(t.Context(), &piece.Search{Piece: p, Load: func(v *program.Value) (*replay.Array, error) {
 		if strings.Contains(v.Weight, "down") {
 			return nil, assert.AnError
 		}
@@ -337,10 +337,10 @@ func TestFindsWithoutWeights(t *testing.T) {
 	} {
 		t.Run(tt.piece+" "+tt.planted, func(t *testing.T) {
 			missing = tt.missing
-			p := piece(tt.piece)
+			p := sample(tt.piece)
 			s := site(t, p, planted(t, p, weights, tt.planted).Patch)
 			s.Load = without
-			_, err := search.Find(t.Context(), s)
+			_, err := piece.Find(t.Context(), s)
 			require.Error(t, err, "no golden says that it is wrong")
 
 			s.Without = [2]float64{1e5, 0.2}
@@ -358,7 +358,7 @@ func TestFindsWithoutWeights(t *testing.T) {
 
 // What is found hangs on no number of processors: the work is counted before edits run side by side.
 func TestSameOnAnyMachine(t *testing.T) {
-	p := piece("attention")
+	p := sample("attention")
 	e := planted(t, p, weights, "mask → lower triangle at -1")
 	before := runtime.GOMAXPROCS(1)
 	alone := found(t, p, weights, e)
@@ -372,7 +372,7 @@ func TestSameOnAnyMachine(t *testing.T) {
 
 // One line may work on values of several shapes: an edit of all of them is no reason to fail.
 func TestShapesOfOneLine(t *testing.T) {
-	p := piece("one-line")
+	p := sample("one-line")
 	base := baseOf(t, p, load)
 	edits := listed(base, nil, nil)
 	i := slices.IndexFunc(edits, func(e edit.Edit) bool { return e.Text == "sin → cos" && len(e.At) == 2 })
@@ -396,7 +396,7 @@ func TestShapesOfOneLine(t *testing.T) {
 
 // What cannot be listed is solved: a factor that nobody writes, the order of columns, a record from elsewhere.
 func TestSolves(t *testing.T) {
-	p := piece("block")
+	p := sample("block")
 	base := baseOf(t, p, load)
 	out := base.Value(p.Out).Floats()
 	x, err := load(&program.Value{Record: 7, Shape: []int{6, 8}})
@@ -418,7 +418,7 @@ func TestSolves(t *testing.T) {
 		for i, v := range out {
 			want[i] = tt.make(i, v)
 		}
-		s := &search.Site{Piece: p, Load: load, Weights: append(slices.Clone(weights), edit.Weight{Name: "far", Shape: []int{6, 8}, DType: tensor.F32, Record: 7}),
+		s := &piece.Search{Piece: p, Load: load, Weights: append(slices.Clone(weights), edit.Weight{Name: "far", Shape: []int{6, 8}, DType: tensor.F32, Record: 7}),
 			Want: want, Numbers: (*replay.Array).Floats, Off: off(want, (*replay.Array).Floats)}
 		r := find(t, s)
 		said(&all, tt.reason, r)
@@ -431,7 +431,7 @@ func TestSolves(t *testing.T) {
 			assert.Equal(t, r.Proven, again.Twin, "%s, which was proven in another layer", tt.reason)
 			said(&all, tt.reason+", again", again)
 			s.KnownOnly = true
-			if again, err = search.Find(t.Context(), s); assert.NoError(t, err) {
+			if again, err = piece.Find(t.Context(), s); assert.NoError(t, err) {
 				said(&all, tt.reason+", and nothing else is tried", again)
 			}
 			s.KnownOnly, s.Left = false, new(float64)
@@ -464,11 +464,11 @@ func TestFindsWhatWasMadeElsewhere(t *testing.T) {
 		others           []edit.Weight
 		text, id, reason string
 	}{
-		{piece("elsewhere"), []edit.Weight{of(7, 3, 8)}, "tanh takes x + attn(x) in the place of what was recorded", "residual/source", "another sum"},
-		{piece("elsewhere"), []edit.Weight{gone, instead(of(7, 3, 8), 2)}, "mul takes x + attn(x) in the place of what was recorded", "residual/source",
+		{sample("elsewhere"), []edit.Weight{of(7, 3, 8)}, "tanh takes x + attn(x) in the place of what was recorded", "residual/source", "another sum"},
+		{sample("elsewhere"), []edit.Weight{gone, instead(of(7, 3, 8), 2)}, "mul takes x + attn(x) in the place of what was recorded", "residual/source",
 			"in the place of the second record alone; what cannot be made is no edit"},
-		{piece("elsewhere"), []edit.Weight{of(7, 3, 1)}, "the result is multiplied with x + attn(x)", "edit/term", "a number for each row"},
-		{piece("given"), []edit.Weight{instead(of(7, 3, 8), 2)}, "the result is x + attn(x)", "residual/source", "what a layer is given, had it been made of that"},
+		{sample("elsewhere"), []edit.Weight{of(7, 3, 1)}, "the result is multiplied with x + attn(x)", "edit/term", "a number for each row"},
+		{sample("given"), []edit.Weight{instead(of(7, 3, 8), 2)}, "the result is x + attn(x)", "residual/source", "what a layer is given, had it been made of that"},
 	} {
 		r := found(t, tt.piece, tt.others, planted(t, tt.piece, tt.others[len(tt.others)-1:], tt.text))
 		assert.Equal(t, tt.text, r.Fits[0].Text, tt.reason)
@@ -480,7 +480,7 @@ func TestFindsWhatWasMadeElsewhere(t *testing.T) {
 
 // Two edits in one piece are named together, where one of them alone leaves little.
 func TestFindsPairs(t *testing.T) {
-	p := piece("block")
+	p := sample("block")
 	named := func(text string) *edit.Edit { e := planted(t, p, weights, text); return &e }
 	var all strings.Builder
 	for _, tt := range []struct{ a, b, reason string }{
@@ -530,18 +530,18 @@ func fedLoad(other int) replay.Load {
 }
 
 // fedSite is such an attention, of which one forward pass is wrong, beside another sequence and padding.
-func fedSite(t *testing.T, fused bool) *search.Site {
+func fedSite(t *testing.T, fused bool) *piece.Search {
 	t.Helper()
-	p := piece(map[bool]string{false: "fed", true: "fed-fused"}[fused])
+	p := sample(map[bool]string{false: "fed", true: "fed-fused"}[fused])
 	beside := baseOf(t, p, fedLoad(1))
-	return &search.Site{Piece: p, Load: fedLoad(0), Fed: &edit.Fed{Lines: 1, Rows: fedRows, At: []int{0, 1, 2, 3, 4, 5, 6}, From: fedFrom, To: fedTo, Padding: 2,
+	return &piece.Search{Piece: p, Load: fedLoad(0), Fed: &edit.Fed{Lines: 1, Rows: fedRows, At: []int{0, 1, 2, 3, 4, 5, 6}, From: fedFrom, To: fedTo, Padding: 2,
 		Others: []edit.Other{{ID: "state/sequence", Text: "sequence 1", Base: beside, Len: fedRows, Cached: fedRows},
 			{ID: "mask/padding", Text: "padding", Base: beside, Len: 2, Left: true}}}}
 }
 
 // fedCounted counts the sequence, of which one forward pass is wrong.
-func fedCounted() *search.Site {
-	return &search.Site{Piece: piece("fed-counted"), Load: load, Fed: fedRange()}
+func fedCounted() *piece.Search {
+	return &piece.Search{Piece: sample("fed-counted"), Load: load, Fed: fedRange()}
 }
 
 // fedRange is the forward pass.
@@ -569,7 +569,7 @@ func TestFindsStates(t *testing.T) {
 			}
 			a, err := base.Run(e.Patch)
 			require.NoError(t, err, e.Text)
-			r := find(t, &search.Site{Piece: p, Load: fedLoad(0), Fed: fed, Off: off(compared(a), compared), Numbers: compared})
+			r := find(t, &piece.Search{Piece: p, Load: fedLoad(0), Fed: fed, Off: off(compared(a), compared), Numbers: compared})
 			if r.Off <= 1 {
 				continue // the rows do not show it
 			}
@@ -587,7 +587,7 @@ func TestFindsStates(t *testing.T) {
 
 // A forward pass of several tokens that does what a step of one does with a convolution: found, and written by hand.
 func TestPassesAsOneStep(t *testing.T) {
-	p := piece("fed-convolved")
+	p := sample("fed-convolved")
 	base := baseOf(t, p, load)
 	fed := fedRange()
 	written := edit.Written{Layer: "layer", Op: 3, Kind: "state", What: "all rows of the forward pass are its last"}
@@ -596,7 +596,7 @@ func TestPassesAsOneStep(t *testing.T) {
 	e, err := written.Find(base, nil, fed, 2)
 	require.NoError(t, err)
 	assert.Empty(t, e.Patch.Late, "a program holds its numbers")
-	r := find(t, func() *search.Site { s := site(t, p, e.Patch); s.Fed = fed; return s }())
+	r := find(t, func() *piece.Search { s := site(t, p, e.Patch); s.Fed = fed; return s }())
 	require.NotEmpty(t, r.Fits)
 	assert.Equal(t, e.Text, r.Fits[0].Text)
 	assert.Equal(t, "state/chunk", edit.Label(p, r.Fits[0].Edit))

@@ -1,4 +1,4 @@
-package search_test
+package piece_test
 
 import (
 	_ "embed"
@@ -15,8 +15,8 @@ import (
 //go:embed testdata/pieces.txt
 var pieces string
 
-// piece is one of testdata/pieces.txt, in which some words are others.
-func piece(name string, instead ...string) *program.Piece {
+// sample is one of testdata/pieces.txt, in which some words are others.
+func sample(name string, instead ...string) *program.Piece {
 	_, text, ok := strings.Cut(pieces, "\n## "+name+":")
 	if !ok {
 		panic("no piece " + name)

@@ -1,5 +1,4 @@
-// Package search finds the edit of a piece of the reference's program that computes what a candidate has.
-package search
+package piece
 
 import (
 	"cmp"
@@ -17,7 +16,7 @@ import (
 )
 
 // Site is a piece that does not make what the candidate has.
-type Site struct {
+type Search struct {
 	Piece   *program.Piece
 	Load    replay.Load
 	Mode    replay.Mode   // in which the run computes
@@ -48,7 +47,7 @@ type Fit struct {
 }
 
 // Result is what the search for an edit found.
-type Result struct {
+type Found struct {
 	Off, Relative float64 // of the piece as it is
 	Fits          []Fit   // the simplest first; one function once
 	Also          []Fit   // edits that are the same function as Fits[0] there
@@ -65,8 +64,8 @@ type Result struct {
 // Find tries the edits of a piece, the simplest first, until its work is spent, or all are tried that are about
 // as simple as the first that fits. The error is that of the piece itself, or ctx's cause; an edit that cannot
 // be run does not fit.
-func Find(ctx context.Context, s *Site) (*Result, error) {
-	f := &finder{ctx: ctx, s: s, r: &Result{piece: s.Piece}}
+func Find(ctx context.Context, s *Search) (*Found, error) {
+	f := &finder{ctx: ctx, s: s, r: &Found{piece: s.Piece}}
 	return f.r, replay.Attempt(f.find)
 }
 
@@ -110,9 +109,9 @@ func (f *finder) find() (err error) {
 // finder is the search at one place.
 type finder struct {
 	ctx   context.Context
-	s     *Site
+	s     *Search
 	base  *replay.Base
-	r     *Result
+	r     *Found
 	limit float64                // up to which an edit fits
 	work  float64                // that is left
 	need  map[*edit.Edit]float64 // the work of those that are listed
@@ -324,12 +323,12 @@ func (f *finder) run(e *edit.Edit) (*replay.Array, error) {
 }
 
 // decide puts the fits in order and says whether the first is proven: no other function does as well.
-func (r *Result) decide() {
+func (r *Found) decide() {
 	if len(r.Fits) == 0 {
 		return
 	}
 	least := slices.MinFunc(r.Fits, func(a, b Fit) int { return cmp.Compare(a.Off, b.Off) })
-	near := math.Max(apart*least.Off, exact)
+	near := math.Max(rivals*least.Off, exact)
 	rivals := slices.DeleteFunc(slices.Clone(r.Fits), func(f Fit) bool { return f.Off > near })
 	slices.SortStableFunc(rivals, func(a, b Fit) int { return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(len(b.At), len(a.At))) })
 	r.Fits = rivals[:1:1]
@@ -365,7 +364,7 @@ func alikeRounded(a, b Fit) bool {
 }
 
 // AlsoAt lists the operators of the edits that are as simple as the first and the same function there.
-func (r *Result) AlsoAt() (at []int) {
+func (r *Found) AlsoAt() (at []int) {
 	for _, f := range r.Also {
 		if f.Cost == r.Fits[0].Cost {
 			at = append(at, f.Places()...)
@@ -376,7 +375,7 @@ func (r *Result) AlsoAt() (at []int) {
 
 // saturates reports whether quite other numbers do the same in one place: then it is not the number that explains
 // the error, but that something becomes too large to matter.
-func (r *Result) saturates() bool {
+func (r *Found) saturates() bool {
 	n := r.Fits[0].Number
 	return n >= large && slices.ContainsFunc(r.Also, func(f Fit) bool { return slices.Equal(f.At, r.Fits[0].At) && f.Number >= large && f.Number != n })
 }

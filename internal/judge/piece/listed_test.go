@@ -1,4 +1,4 @@
-package search_test
+package piece_test
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/edit"
+	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/search"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/safetensors"
@@ -30,7 +30,7 @@ type tried struct {
 }
 
 // table writes what edits are listed of a piece, and by how much they change what it makes.
-func table(t *testing.T, s *search.Site) string {
+func table(t *testing.T, s *piece.Search) string {
 	base := baseOf(t, s.Piece, s.Load)
 	out := base.Value(s.Piece.Out).Floats()
 	var rows []*tried
@@ -76,22 +76,22 @@ func table(t *testing.T, s *search.Site) string {
 // What is listed of pieces that are made here, and of recorded models: no edit, no name and no number is lost, or is
 // another one, unseen.
 func TestListed(t *testing.T) {
-	sites := map[string]*search.Site{"fed-counted": fedCounted(), "fed": fedSite(t, false), "fed-fused": fedSite(t, true)}
-	other := map[string]*program.Piece{"causal": piece("fed-fused"), "angles": piece("angles", "FREQUENCIES", "1,0.1,0.01,0.001"),
+	sites := map[string]*piece.Search{"fed-counted": fedCounted(), "fed": fedSite(t, false), "fed-fused": fedSite(t, true)}
+	other := map[string]*program.Piece{"causal": sample("fed-fused"), "angles": sample("angles", "FREQUENCIES", "1,0.1,0.01,0.001"),
 		"q.whole": linear("q.whole", "8", "64"), "q.centred": linear("q.centred", "8", "64"), "q.blocks": linear("q.blocks", "4", "512")}
 	for _, name := range strings.Fields(`recurrent gated paired sparse block attention window routed chosen-first headed headed-fused partly resized repeated
 		sectioned convolved reflected coordinates fourier counted masked masked-fused bounded scanned`) {
-		other[name] = piece(name)
+		other[name] = sample(name)
 	}
 	for name, p := range other {
-		sites[name] = &search.Site{Piece: p, Load: load, Weights: weights}
+		sites[name] = &piece.Search{Piece: p, Load: load, Weights: weights}
 	}
 	packed := gptq(t)
-	sites["q.gptq"] = &search.Site{Piece: linear("q.gptq", "8", "64"), Load: load, Weights: []edit.Weight{{Name: "q.gptq", Shape: []int{8, 64}, DType: tensor.F32,
+	sites["q.gptq"] = &piece.Search{Piece: linear("q.gptq", "8", "64"), Load: load, Weights: []edit.Weight{{Name: "q.gptq", Shape: []int{8, 64}, DType: tensor.F32,
 		Open: func() *tensor.Tensor { return packed }}}}
 	seen := map[string]bool{}
 	for _, model := range []string{"llama", "mixtral", "speech"} {
-		r := toy.Open(t, filepath.Join("..", "replay", "testdata", "programs", model))
+		r := toy.Open(t, filepath.Join("..", "..", "replay", "testdata", "programs", model))
 		var others []edit.Weight
 		for _, w := range r.Weights.Tensors {
 			others = append(others, edit.Weight{Name: w.Name, Shape: w.Tensor.Shape(), DType: w.Tensor.DType()})
@@ -109,7 +109,7 @@ func TestListed(t *testing.T) {
 					v := r.Values[r.Ports[i-1].Value]
 					from = append(slices.Clone(others), edit.Weight{Name: "elsewhere", Shape: v.Shape, DType: v.DType, Record: i})
 				}
-				sites[strings.Join([]string{model, q.Step, q.Layer, q.Name}, "-")] = &search.Site{Piece: p, Load: r.Load, Weights: from}
+				sites[strings.Join([]string{model, q.Step, q.Layer, q.Name}, "-")] = &piece.Search{Piece: p, Load: r.Load, Weights: from}
 			}
 		}
 	}
@@ -152,10 +152,10 @@ func gptq(t *testing.T) *tensor.Tensor {
 }
 
 // said writes what a search found.
-func said(b *strings.Builder, reason string, r *search.Result) {
+func said(b *strings.Builder, reason string, r *piece.Found) {
 	fmt.Fprintf(b, "== %s: off %.1g; listed %d, tried %d, %d pairs; proven %t, twin %t; also at %v\n", reason, r.Off, r.Listed, r.Tried, r.Pairs, r.Proven, r.Twin,
 		r.AlsoAt())
-	for i, list := range [][]search.Fit{r.Fits, r.Also} {
+	for i, list := range [][]piece.Fit{r.Fits, r.Also} {
 		for _, f := range list {
 			fmt.Fprintf(b, "%s %s: cost %d, off %.1f, overflows %t, compared %d\n", []string{"fits", "also"}[i], f.Text, f.Cost, f.Off, f.Overflows, f.Compared())
 		}
@@ -167,7 +167,7 @@ func said(b *strings.Builder, reason string, r *search.Result) {
 
 // An edit that is written by hand: any number, any weight of the shape, or one of those that are listed.
 func TestWritten(t *testing.T) {
-	p := piece("block")
+	p := sample("block")
 	base := baseOf(t, p, load)
 	for _, tt := range []struct {
 		op                int
@@ -222,12 +222,12 @@ func TestOutside(t *testing.T) {
 		return checkpoint.Weights{"m.bias": tensorOf(t, 5, 6), "m.weight": tensorOf(t, 3, 4)}, nil, nil
 	}
 	opened := 0
-	once := search.Evidence(func() (checkpoint.Weights, checkpoint.Config, error) { opened++; return nil, nil, assert.AnError }).Once()
-	assert.Nil(t, search.Evidence(nil).Once())
+	once := piece.Evidence(func() (checkpoint.Weights, checkpoint.Config, error) { opened++; return nil, nil, assert.AnError }).Once()
+	assert.Nil(t, piece.Evidence(nil).Once())
 	values := append(p.Values, program.Value{Constant: "buffer:m.bias"}, program.Value{Input: "x"},
 		program.Value{DType: tensor.F32, Shape: []int{1}, Data: []byte{0, 0, 128, 63}})
 	for _, tt := range []struct {
-		evidence search.Evidence
+		evidence piece.Evidence
 		value    int
 		want     []float64
 		errs     []string

@@ -125,7 +125,7 @@ GRAPHS := ^TestLive(InjectedModule|SharedLayers|WrongWeight|TinyLlama|MiniLM|Gra
 
 .PHONY: live
 live: .venv/installed ## run the real engines on the CPU: torch makes goldens, MAX is judged (a first compilation takes minutes)
-	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -timeout 60m -run '^TestLive' -skip '$(GRAPHS)' ./internal/engine ./internal/session ./internal/text
+	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" go test -count=1 -timeout 60m -run '^TestLive' -skip '$(GRAPHS)' ./internal/engine ./internal/session ./internal/diagnose
 	$(livefixtures)
 
 .PHONY: live-full

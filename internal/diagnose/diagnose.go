@@ -33,7 +33,6 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/localise"
-	"github.com/goparity/goparity/internal/text"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -236,7 +235,7 @@ func hypotheses(s *Scene) (out []hypothesis) {
 // IDs lists the ids of all causes.
 func IDs() []string {
 	// The first is found by what judges the runs of one prompt, internal/judge; text needs no tensors.
-	ids := append([]string{"state/nondeterministic"}, text.IDs()...)
+	ids := append([]string{"state/nondeterministic"}, textIDs()...)
 	for _, c := range catalogue {
 		ids = append(ids, c.ids...)
 	}

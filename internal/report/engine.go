@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/text"
+	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/weights"
 )
 
@@ -25,10 +25,10 @@ type Prompt struct {
 
 // PromptsOf says what the candidate made of the prompts of a case, and why not what the reference made.
 func PromptsOf(caseName string, golden, actual *dump.Info) (rows []Prompt, causes []Cause) {
-	for _, f := range text.Judge(golden, actual) {
-		rows = append(rows, Prompt{Case: caseName, Path: f.Actual.Path, Status: statusOf(f.Status == text.Equal || f.Status == text.Differs,
-			f.Status == text.Differs), Text: f.Text, First: f.At, Golden: f.Golden.TokenIDs, Actual: f.Actual.TokenIDs})
-		if f.Status == text.Differs && f.Cause.ID != "" {
+	for _, f := range diagnose.Texts(golden, actual) {
+		rows = append(rows, Prompt{Case: caseName, Path: f.Actual.Path, Status: statusOf(f.Status == diagnose.Equal || f.Status == diagnose.Differs,
+			f.Status == diagnose.Differs), Text: f.Text, First: f.At, Golden: f.Golden.TokenIDs, Actual: f.Actual.TokenIDs})
+		if f.Status == diagnose.Differs && f.Cause.ID != "" {
 			causes = append(causes, Cause{ID: f.Cause.ID, Proven: f.Cause.Proven, Fit: nan, FitGolden: nan, Text: f.Cause.Text})
 		}
 	}

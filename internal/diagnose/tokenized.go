@@ -1,4 +1,4 @@
-package text
+package diagnose
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 )
 
-// The causes. docs/causes.md has a row for each.
+// The causes of other texts. docs/causes.md has a row for each.
 const (
 	bosTwice   = "text/bos-twice"
 	bosMissing = "text/bos-missing"
@@ -18,23 +18,22 @@ const (
 	special    = "text/special"
 	whitespace = "text/whitespace"
 	truncated  = "text/truncated"
-	unknown    = "" // the difference says nothing
 )
 
-// IDs lists the ids of all causes.
-func IDs() []string {
+// textIDs lists the ids of all of them.
+func textIDs() []string {
 	return []string{bosTwice, bosMissing, eosAdded, template, special, whitespace, truncated}
 }
 
-// cause says why a is not what the reference made, g.
+// textCause says why a is not what the reference made, g.
 //
 // Ids of which the reference's are a part show a begin or an end that is twice, missing or added,
 // and what was cut. What the reference made with a mistake of its own on purpose proves that mistake.
 // Else the rendered texts tell, or the shape of the difference, which proves nothing.
-func cause(g, a dump.Text) *Cause {
+func textCause(g, a dump.Text) *TextCause {
 	for _, m := range mistakes(g, a) {
 		if slices.Equal(m.TokenIDs, a.TokenIDs) {
-			return &Cause{m.Cause, m.Text, true}
+			return &TextCause{m.Cause, m.Text, true}
 		}
 	}
 	if g.Rendered != "" && a.Rendered != "" && g.Rendered != a.Rendered {
@@ -89,31 +88,31 @@ func sameWithout(long, short dump.Text) bool {
 var markup = regexp.MustCompile(`<\|[^|<>\s]{1,40}\|>|<<?/?[A-Za-z_][A-Za-z0-9_]{0,40}>?>|\[/?[A-Z_]{2,20}\]|<｜[^｜]{1,40}｜>`)
 
 // renderings compares the texts after the template.
-func renderings(g, a dump.Text) *Cause {
+func renderings(g, a dump.Text) *TextCause {
 	from, to := g.Rendered, a.Rendered
 	lead := markup.FindString(from)
 	switch {
 	case lead != "" && strings.HasPrefix(from, lead) && to == lead+from:
-		return &Cause{bosTwice, fmt.Sprintf("the text begins with %q twice", lead), true}
+		return &TextCause{bosTwice, fmt.Sprintf("the text begins with %q twice", lead), true}
 	case lead != "" && from == lead+to && (len(a.TokenIDs) == 0 || len(g.TokenIDs) == len(a.TokenIDs)+1):
-		return &Cause{bosMissing, fmt.Sprintf("the text does not begin with %q", lead), true}
+		return &TextCause{bosMissing, fmt.Sprintf("the text does not begin with %q", lead), true}
 	case strings.HasPrefix(to, from) && markup.FindString(to[len(from):]) == to[len(from):]:
-		return &Cause{eosAdded, fmt.Sprintf("the text ends with %q, which the reference's does not", to[len(from):]), true}
+		return &TextCause{eosAdded, fmt.Sprintf("the text ends with %q, which the reference's does not", to[len(from):]), true}
 	case unspaced(from) == unspaced(to):
-		return &Cause{whitespace, "the text has other white space", true}
+		return &TextCause{whitespace, "the text has other white space", true}
 	}
 	for _, m := range g.Messages {
 		if text := strings.TrimSpace(m.Content); text != "" && strings.Contains(from, text) && !strings.Contains(to, text) {
-			return &Cause{template, fmt.Sprintf("the message of role %s is not in the text", m.Role), true}
+			return &TextCause{template, fmt.Sprintf("the message of role %s is not in the text", m.Role), true}
 		}
 	}
-	return &Cause{template, "another text is rendered", true}
+	return &TextCause{template, "another text is rendered", true}
 }
 
 func unspaced(s string) string { return strings.Join(strings.Fields(s), "") }
 
 // cut knows ids of which a part is left; nil for others.
-func cut(g, a dump.Text) *Cause {
+func cut(g, a dump.Text) *TextCause {
 	head, tail := ends(g.TokenIDs, a.TokenIDs)
 	left := len(a.TokenIDs)
 	lost := len(g.TokenIDs) - left
@@ -126,30 +125,30 @@ func cut(g, a dump.Text) *Cause {
 	what := fmt.Sprintf("%s missing from token %d on", tokens(lost), head)
 	switch {
 	case len(g.Pieces) > 0 && unspaced(strings.Join(g.Pieces[head:head+lost], "")) == "":
-		return &Cause{whitespace, "white space of the text has no token", true}
+		return &TextCause{whitespace, "white space of the text has no token", true}
 	case !same && lost == 1 && head == specials && left > specials:
-		return &Cause{whitespace, "one token is missing behind the first: a space before the text is, or it is cut", false}
+		return &TextCause{whitespace, "one token is missing behind the first: a space before the text is, or it is cut", false}
 	case chat && head == left && lost <= promptTokens:
-		return &Cause{template, "the end of the template is missing: " + what, false}
+		return &TextCause{template, "the end of the template is missing: " + what, false}
 	case chat && head < left:
-		return &Cause{template, "a part of the conversation is missing: " + what, false}
+		return &TextCause{template, "a part of the conversation is missing: " + what, false}
 	}
-	return &Cause{truncated, what, head == left || head <= specials || same}
+	return &TextCause{truncated, what, head == left || head <= specials || same}
 }
 
 // inside looks at ids that differ in the middle.
-func inside(g, a dump.Text) *Cause {
+func inside(g, a dump.Text) *TextCause {
 	ids, made := g.TokenIDs, a.TokenIDs
 	if len(ids) > 2*specials && slices.Equal(made, ids[1:len(ids)-1]) {
-		return &Cause{special, "the special tokens around the text are missing", true}
+		return &TextCause{special, "the special tokens around the text are missing", true}
 	}
 	if len(g.Pieces) > 0 && len(a.Pieces) > 0 {
 		from, to := strings.Join(g.Pieces, ""), strings.Join(a.Pieces, "")
 		switch {
 		case from == to && split(g.Pieces, a.Pieces):
-			return &Cause{special, "special tokens are read as plain text", true}
+			return &TextCause{special, "special tokens are read as plain text", true}
 		case from != to && unspaced(from) == unspaced(to):
-			return &Cause{whitespace, "the text has other white space", true}
+			return &TextCause{whitespace, "the text has other white space", true}
 		}
 	}
 	asked := g.Prompt
@@ -161,15 +160,15 @@ func inside(g, a dump.Text) *Cause {
 	widened := were > 0 && are >= 2*were // one or a few became more than twice as many
 	switch {
 	case made[0] == ids[0] && len(made) > 1 && made[1] == ids[0] && (len(ids) < 2 || ids[1] != ids[0]):
-		return &Cause{bosTwice, fmt.Sprintf("the first token %s is there twice, and more differs behind it", name(g, 0)), false}
+		return &TextCause{bosTwice, fmt.Sprintf("the first token %s is there twice, and more differs behind it", name(g, 0)), false}
 	case len(g.Messages) > 0 && g.Rendered == "" && !widened:
-		return &Cause{template, "the ids are of another conversation", false}
+		return &TextCause{template, "the ids are of another conversation", false}
 	case widened && markup.MatchString(asked+g.Rendered):
-		return &Cause{special, fmt.Sprintf("token %s is several here: special tokens seem to be read as plain text", name(g, head)), false}
+		return &TextCause{special, fmt.Sprintf("token %s is several here: special tokens seem to be read as plain text", name(g, head)), false}
 	case asked != strings.TrimSpace(asked) || strings.Contains(asked, "  ") || strings.ContainsAny(asked, "\t\n") || head <= specials:
-		return &Cause{whitespace, "white space seems to be treated in another way", false}
+		return &TextCause{whitespace, "white space seems to be treated in another way", false}
 	}
-	return &Cause{unknown, "the tokenizer makes other tokens of the text", false}
+	return &TextCause{"", "the tokenizer makes other tokens of the text", false}
 }
 
 // split reports whether some special token of the first is made of several pieces in the second.

@@ -1,10 +1,4 @@
-// Package text judges what engines make of a prompt, before a layer runs: the text after the chat
-// template, and the token ids.
-//
-// The reference's text is what its own tokenizer made, or else the tokens that it was given. A
-// candidate that brings no text is not judged: running on the reference's ids proves nothing about
-// its tokenizer.
-package text
+package diagnose
 
 import (
 	"fmt"
@@ -15,38 +9,40 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 )
 
-// Status is what is known about one ask along one API path.
-type Status int
+// TextStatus is what is known about one ask along one API path.
+type TextStatus int
 
-// The statuses.
+// The statuses of texts.
 const (
-	NotJudged Status = iota // the reference made nothing of this ask
-	Equal                   // the same ids, or, where one side has none, the same text
+	NotJudged TextStatus = iota // the reference made nothing of this ask
+	Equal                       // the same ids, or, where one side has none, the same text
 	Differs
 )
 
-// Finding is what the candidate made of one prompt or conversation along one of its API paths.
-type Finding struct {
+// TextFinding is what the candidate made of one prompt or conversation along one of its API paths.
+type TextFinding struct {
 	Golden, Actual dump.Text // of the reference, which is empty where nothing was judged
-	Status         Status
-	Text           string // what was found, in one line
-	At             int    // the first token that differs; -1 where only rendered texts do
-	Cause          *Cause // of a difference
+	Status         TextStatus
+	Text           string     // what was found, in one line
+	At             int        // the first token that differs; -1 where only rendered texts do
+	Cause          *TextCause // of a difference
 }
 
-// Cause is why ids or texts differ.
-type Cause struct {
+// TextCause is why ids or texts differ.
+type TextCause struct {
 	ID     string // text/…, or "" if nothing is known but that they differ
 	Text   string
 	Proven bool // what the reference makes with this mistake is what the candidate made, id for id
 }
 
-// Judge compares each text that the candidate brings with the reference's of the same ask. Both are
-// of one case.
-func Judge(golden, actual *dump.Info) []Finding {
-	var out []Finding
+// Texts compares each text that the candidate brings, after the chat template and as token ids, with the
+// reference's of the same ask. Both are of one case. The reference's is what its own tokenizer made, or else
+// the tokens that it was given. A candidate that brings no text is not judged: running on the reference's ids
+// proves nothing about its tokenizer.
+func Texts(golden, actual *dump.Info) []TextFinding {
+	var out []TextFinding
 	for _, a := range actual.Text {
-		f := Finding{Actual: a, At: -1}
+		f := TextFinding{Actual: a, At: -1}
 		what := "not judged: the reference made nothing of this ask: renew its goldens, or give its run.json a text"
 		if g := reference(golden, actual, a); g != nil {
 			f.Golden = *g
@@ -91,7 +87,7 @@ func sameAsk(a, b dump.Text) bool {
 }
 
 // judge says in words what was found.
-func (f *Finding) judge() string {
+func (f *TextFinding) judge() string {
 	g, a := f.Golden, f.Actual
 	ids := len(g.TokenIDs) > 0 && len(a.TokenIDs) > 0
 	rendered := g.Rendered != "" && a.Rendered != ""
@@ -108,7 +104,7 @@ func (f *Finding) judge() string {
 		f.Status = NotJudged
 		return "not judged: one side has ids, the other a text: nothing in common to compare"
 	}
-	f.Status, f.Cause = Differs, cause(g, a)
+	f.Status, f.Cause = Differs, textCause(g, a)
 	if ids {
 		f.At = common(g.TokenIDs, a.TokenIDs)
 	}
@@ -125,7 +121,7 @@ func common[E comparable](a, b []E) int {
 }
 
 // where shows the first difference, in ids and, where their texts are known, in these.
-func (f *Finding) where() string {
+func (f *TextFinding) where() string {
 	g, a := f.Golden, f.Actual
 	if f.At < 0 {
 		return between(g.Rendered, a.Rendered)

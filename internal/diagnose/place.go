@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
-	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/internal/vec"
 )
 
@@ -20,12 +20,12 @@ func wrongPlaces(s *Scene) (out []prediction) {
 		return nil
 	}
 	golden, actual, padded := t.kept(t.Golden), t.kept(t.Actual), t.hasPadding()
-	for _, f := range structure.Of(golden, actual, t.Floor, s.heads()) {
+	for _, f := range compare.Patterns(golden, actual, t.Floor, s.heads()) {
 		if shape := t.Golden.Shape(); !padded && len(shape) == 3 {
 			f = perSequence(f, shape[1])
 		}
 		if s.heads() == 0 && s.isHead(f) {
-			f.Kind = structure.HeadOne
+			f.Kind = compare.HeadOne
 		}
 		id, rank := placeID(f.Kind)
 		inRows := strings.HasPrefix(f.Kind, "rows/")
@@ -61,11 +61,11 @@ func (s *Scene) heads() int {
 
 // isHead reports whether wrong columns of an attention are a head: without a config the heads
 // are not known, but a wrong block that the width holds a whole number of times is one.
-func (s *Scene) isHead(f structure.Finding) bool {
+func (s *Scene) isHead(f compare.Pattern) bool {
 	d := f.To - f.From + 1
-	if f.Kind == structure.ColumnsFrom {
+	if f.Kind == compare.ColumnsFrom {
 		d = s.width - f.From
-	} else if f.Kind != structure.ColumnsBlock || f.From%d != 0 {
+	} else if f.Kind != compare.ColumnsBlock || f.From%d != 0 {
 		return false
 	}
 	return d >= leastHead && s.width%d == 0 && label.InAttention(s.Target.Layer)
@@ -74,15 +74,15 @@ func (s *Scene) isHead(f structure.Finding) bool {
 // placeID is the cause that a finding names, "" for none, and how sure it is by itself.
 func placeID(kind string) (id string, rank int) {
 	switch {
-	case kind == structure.RowsFrom:
+	case kind == compare.RowsFrom:
 		return "rows/from", -1
-	case kind == structure.HeadOne:
+	case kind == compare.HeadOne:
 		return "head/one", -2
-	case kind == structure.Block:
+	case kind == compare.Block:
 		return "rows/set", 0
 	case strings.HasPrefix(kind, "rows/"):
 		return "rows/set", -1
-	case strings.HasPrefix(kind, "columns/"), kind == structure.HeadSet:
+	case strings.HasPrefix(kind, "columns/"), kind == compare.HeadSet:
 		return "columns/set", -1
 	}
 	return "", 0
@@ -99,9 +99,9 @@ func (s *Scene) mixesRows() bool {
 }
 
 // perSequence reads "the last rows of every n" as "from row k of each sequence".
-func perSequence(f structure.Finding, n int) structure.Finding {
-	if f.Kind == structure.RowsEvery && f.Period == n && f.From+f.Width == n {
-		f.Kind = structure.RowsFrom
+func perSequence(f compare.Pattern, n int) compare.Pattern {
+	if f.Kind == compare.RowsEvery && f.Period == n && f.From+f.Width == n {
+		f.Kind = compare.RowsFrom
 		f.Text = fmt.Sprintf("all rows from %d on in each sequence of %d; %s", f.From, n, f.Text)
 	}
 	return f

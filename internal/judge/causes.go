@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge/piece"
@@ -16,7 +17,6 @@ import (
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
-	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -158,7 +158,7 @@ func (c *Comparison) made(target *Port) *tensor.Tensor {
 // what is wrong shows after them. nil for other targets, where nothing is wrong there, and where the
 // experts were given something else, or what they were given is not known.
 func (c *Comparison) reordered(target *Port) *Port {
-	if target == nil || !label.Routed(target.Layer) || !target.misfit() && target.mapAlone().Kind != structure.MapOrder {
+	if target == nil || !label.Routed(target.Layer) || !target.misfit() && target.mapAlone().Kind != compare.MapOrder {
 		return nil
 	}
 	var out *Port
@@ -221,11 +221,11 @@ func (c *Comparison) tokenIDs(name, step string) (ids [][]int) {
 }
 
 // mapAlone returns the map that makes of a port's golden what the candidate has, by that port alone.
-func (p *Port) mapAlone() structure.Map {
+func (p *Port) mapAlone() compare.Map {
 	if p.Actual == nil || p.misfit() || p.printed != nil {
-		return structure.Map{}
+		return compare.Map{}
 	}
-	return structure.Rewritten(p.Golden, p.Actual, p.Floor)
+	return compare.Rewritten(p.Golden, p.Actual, p.Floor)
 }
 
 // code says of a place which code it is on both sides, and what replay found there.

@@ -12,7 +12,6 @@ import (
 	"github.com/goparity/goparity/internal/localise"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -56,8 +55,8 @@ func (r *replayed) explained() []bool {
 					continue
 				}
 				m := p.mapOf()
-				known[i] = known[i] && m.Kind != structure.MapNone
-				sure[i] = m.Kind == structure.MapInterleaved || m.Kind == structure.MapFactor && (ofHeads(m.Factor) || r.wentOnWith(t, p) != nil)
+				known[i] = known[i] && m.Kind != compare.MapNone
+				sure[i] = m.Kind == compare.MapInterleaved || m.Kind == compare.MapFactor && (ofHeads(m.Factor) || r.wentOnWith(t, p) != nil)
 				values[r.Ports[t].Value] = known[i]
 			}
 		}
@@ -136,7 +135,7 @@ func (r *replayed) recordedOtherwise(t int, p *Port, twins bool) string {
 		return ""
 	case p.held != "":
 		return p.held
-	case slices.Contains([]structure.MapKind{structure.MapFactor, structure.MapOrder}, p.mapAlone().Kind):
+	case slices.Contains([]compare.MapKind{compare.MapFactor, compare.MapOrder}, p.mapAlone().Kind):
 		return "" // a scale that the candidate's layer leaves to its caller, or heads before tokens
 	}
 	const text = "what was recorded as %s of %s is not what the model went on with: "
@@ -168,9 +167,9 @@ func (r *replayed) one(ports []int) bool {
 
 // mapOf returns the map that makes of a port's golden what the candidate has. A pass of few rows does not show it by
 // itself: then those of all passes do.
-func (p *Port) mapOf() structure.Map {
+func (p *Port) mapOf() compare.Map {
 	m := p.mapAlone()
-	if m.Kind != structure.MapNone || !p.Comparable() || p.Golden.Len() >= fewRows*p.Golden.RowLen() {
+	if m.Kind != compare.MapNone || !p.Comparable() || p.Golden.Len() >= fewRows*p.Golden.RowLen() {
 		return m
 	}
 	var golden, actual []*tensor.Tensor
@@ -193,7 +192,7 @@ func (p *Port) mapOf() structure.Map {
 	if err != nil || err2 != nil {
 		return m
 	}
-	return structure.Rewritten(g, a, p.Floor)
+	return compare.Rewritten(g, a, p.Floor)
 }
 
 // excuse notes what is only written otherwise, and how, where its first tensor is a known map of the
@@ -205,9 +204,9 @@ func (r *replayed) excuse(stretch []int) {
 			p.allow(unjudged, "%s; it is judged by what is made of it", p.Problem)
 			continue
 		}
-		if m := p.mapOf(); m.Kind == structure.MapFactor && ofHeads(m.Factor) {
+		if m := p.mapOf(); m.Kind == compare.MapFactor && ofHeads(m.Factor) {
 			how = fmt.Sprintf(" (1/√%.0f is folded in)", 1/(m.Factor*m.Factor))
-		} else if m.Kind != structure.MapNone {
+		} else if m.Kind != compare.MapNone {
 			how = " (" + m.Text + ")"
 		}
 	}

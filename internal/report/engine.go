@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/diagnose"
+	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/weights"
 )
 

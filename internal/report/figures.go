@@ -11,7 +11,6 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/mask"
-	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -349,7 +348,7 @@ func (l *Layer) Explain(golden, actual *tensor.Tensor, c compare.Criteria, v com
 	if need, below := tol.BelowRounding(actual.DType()); below && elementwise {
 		add("the tolerance is below the rounding of %s itself: no rtol under %.3g can be kept", actual.DType(), need)
 	}
-	for _, f := range structure.OfLines(golden, actual, x.Rows, x.Columns, floor, 0) {
+	for _, f := range compare.PatternsOfLines(golden, actual, x.Rows, x.Columns, floor, 0) {
 		add("%s", f.Text)
 	}
 	return x.Mismatches

@@ -1,22 +1,14 @@
-// Package structure says what shape an error has: rows from k on, every n-th row, one token,
-// columns from k on, one head, one block. It names facts of two tensors, not causes, and is silent
-// where the parts that are wrong and those that are right are not clearly apart.
-//
-// A row or column is wrong if its relative L2 (see [compare.Row]) is above the floor, or a NaN or
-// infinity of it has no match. A place is named only if something is right, and the least wrong
-// line is at least four times as far off as the worst right one.
-package structure
+package compare
 
 import (
 	"fmt"
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/tensor"
 )
 
-// The kinds of findings that a cause hangs on. There are also rows/one, the row From, rows/block, the rows From to To,
+// The kinds of patterns that a cause hangs on. There are also rows/one, the row From, rows/block, the rows From to To,
 // and rows/set, some runs of rows; the same of columns. Rows are counted over all axes but the last, columns along it.
 const (
 	RowsFrom     = "rows/from"     // all rows from From on
@@ -28,33 +20,38 @@ const (
 	Block        = "block"         // the rows From to To in one run of columns, and nothing else
 )
 
-// Finding is one fact about an error.
-type Finding struct {
+// Pattern is one fact about the shape of an error: rows from k on, every n-th row, one token, columns from k on,
+// one head, one block.
+type Pattern struct {
 	Kind          string
 	Text          string // one line for people
 	From, To      int    // numbers of rows, columns or heads; first and last
 	Period, Width int    // of rows/every and columns/every
 }
 
-// Of lists what can be said of the error of a pair, the place first. floor is the limit up to which
-// two lines agree (compare.Floor, or the port's own); heads is the number of attention heads that
-// the columns or one of the axes hold, 0 if it is not known.
+// Patterns lists what can be said of the error of a pair, the place first: facts of two tensors, not causes.
+// floor is the limit up to which two lines agree ([Floor], or the port's own); heads is the number of
+// attention heads that the columns or one of the axes hold, 0 if it is not known.
+//
+// A row or column is wrong if its relative L2 (see [Row]) is above the floor, or a NaN or infinity of it has
+// no match. A place is named only if something is right, and the least wrong line is at least four times as
+// far off as the worst right one.
 //
 // The list is empty if the two agree, if they cannot be compared, or if nothing is certain.
-func Of(golden, actual *tensor.Tensor, floor compare.Limits, heads int) []Finding {
+func Patterns(golden, actual *tensor.Tensor, floor Limits, heads int) []Pattern {
 	if golden == nil || actual == nil {
 		return nil
 	}
-	d, err := compare.Explain(golden, actual, compare.Tolerance{})
+	d, err := Explain(golden, actual, Tolerance{})
 	if err != nil {
 		return nil
 	}
-	return OfLines(golden, actual, d.Rows, d.Columns, floor, heads)
+	return PatternsOfLines(golden, actual, d.Rows, d.Columns, floor, heads)
 }
 
-// OfLines is Of for a pair of which [compare.Explain] gave the rows and columns.
-func OfLines(golden, actual *tensor.Tensor, rows, columns []compare.Line, floor compare.Limits, heads int) []Finding {
-	r, c := linesOf(rows, floor.RowRelL2), linesOf(columns, floor.RowRelL2)
+// PatternsOfLines is Patterns for a pair of which [Explain] gave the rows and columns.
+func PatternsOfLines(golden, actual *tensor.Tensor, rows, columns []Line, floor Limits, heads int) []Pattern {
+	r, c := wrongLinesOf(rows, floor.RowRelL2), wrongLinesOf(columns, floor.RowRelL2)
 	if !slices.Contains(r.wrong, true) {
 		return nil
 	}
@@ -70,15 +67,15 @@ func OfLines(golden, actual *tensor.Tensor, rows, columns []compare.Line, floor 
 	return out
 }
 
-// lines says which rows or columns are wrong.
-type lines struct {
+// wrongLines says which rows or columns are wrong.
+type wrongLines struct {
 	wrong        []bool
 	clear        bool    // some are wrong, some are right, and these are well apart
 	least, worst float64 // of the wrong ones, of the right ones
 }
 
-func linesOf(all []compare.Line, floor float64) lines {
-	l := lines{wrong: make([]bool, len(all)), least: math.Inf(1)}
+func wrongLinesOf(all []Line, floor float64) wrongLines {
+	l := wrongLines{wrong: make([]bool, len(all)), least: math.Inf(1)}
 	right, wrong := false, false
 	for i, x := range all {
 		off := x.RelL2
@@ -96,16 +93,16 @@ func linesOf(all []compare.Line, floor float64) lines {
 }
 
 // places names the runs of wrong lines.
-func (l lines) places(noun, kind string) []Finding {
+func (l wrongLines) places(noun, kind string) []Pattern {
 	if !l.clear {
 		return nil
 	}
-	p := compare.PlacesOf(l.wrong)
+	p := PlacesOf(l.wrong)
 	if s := p.Spans[0]; p.More > 0 || len(p.Spans) > 1 && s.Period == 0 && 2*p.Count > p.Total {
 		return nil // nothing, or of most lines some are right by chance, as those of zeros are
 	}
 	s := p.Spans[0]
-	f := Finding{From: s.First, To: p.Spans[len(p.Spans)-1].Last, Text: p.Text(noun)}
+	f := Pattern{From: s.First, To: p.Spans[len(p.Spans)-1].Last, Text: p.Text(noun)}
 	switch {
 	case s.Period > 0:
 		f.Kind, f.Period, f.Width = kind+"/every", s.Period, s.Width
@@ -119,32 +116,32 @@ func (l lines) places(noun, kind string) []Finding {
 		f.Kind = kind + "/block"
 	}
 	f.Text = fmt.Sprintf("wrong: %s, of %d; %s", f.Text, p.Total, l.evidence())
-	return []Finding{f}
+	return []Pattern{f}
 }
 
-func (l lines) evidence() string {
+func (l wrongLines) evidence() string {
 	return fmt.Sprintf("off by %.2g or more there, by %.2g at most elsewhere", l.least, l.worst)
 }
 
 // block finds one run of rows and one of columns that are wrong.
-func block(r, c lines) []Finding {
+func block(r, c wrongLines) []Pattern {
 	if !r.clear || !c.clear {
 		return nil
 	}
-	rp, cp := compare.PlacesOf(r.wrong), compare.PlacesOf(c.wrong)
-	for _, p := range []compare.Places{rp, cp} {
+	rp, cp := PlacesOf(r.wrong), PlacesOf(c.wrong)
+	for _, p := range []Places{rp, cp} {
 		if len(p.Spans) > 1 || p.Spans[0].Period > 0 {
 			return nil
 		}
 	}
 	text := fmt.Sprintf("wrong: one block, %s and %s, of %d × %d; in rows %s", rp.Text("row"), cp.Text("column"),
 		rp.Total, cp.Total, r.evidence())
-	return []Finding{{Kind: Block, From: rp.Spans[0].First, To: rp.Spans[0].Last, Text: text}}
+	return []Pattern{{Kind: Block, From: rp.Spans[0].First, To: rp.Spans[0].Last, Text: text}}
 }
 
 // headOf tells whether whole heads are wrong and all others right, by an axis of heads or by the
 // columns.
-func headOf(shape []int, r, c lines, heads int) []Finding {
+func headOf(shape []int, r, c wrongLines, heads int) []Pattern {
 	if heads < 2 {
 		return nil
 	}
@@ -180,7 +177,7 @@ func headAxis(shape []int, heads int) (at int, ok bool) {
 }
 
 // heads finds the wrong heads: so many lines of each are wrong, and none of another.
-func (l lines) heads(heads int, of func(line int) int) []Finding {
+func (l wrongLines) heads(heads int, of func(line int) int) []Pattern {
 	if !l.clear {
 		return nil
 	}
@@ -190,7 +187,7 @@ func (l lines) heads(heads int, of func(line int) int) []Finding {
 			wrong[of(i)]++
 		}
 	}
-	f := Finding{Kind: HeadSet}
+	f := Pattern{Kind: HeadSet}
 	for h, n := range wrong {
 		if n > 0 && float64(n) < headPart*float64(len(l.wrong)/heads) {
 			return nil
@@ -200,7 +197,7 @@ func (l lines) heads(heads int, of func(line int) int) []Finding {
 		}
 	}
 	f.From = slices.Index(bad, true)
-	p := compare.PlacesOf(bad)
+	p := PlacesOf(bad)
 	if p.Count == p.Total || p.More > 0 {
 		return nil
 	}
@@ -208,5 +205,5 @@ func (l lines) heads(heads int, of func(line int) int) []Finding {
 		f.Kind = HeadOne
 	}
 	f.Text = fmt.Sprintf("wrong: %s, of %d; %s", p.Text("head"), heads, l.evidence())
-	return []Finding{f}
+	return []Pattern{f}
 }

@@ -1,4 +1,4 @@
-package structure
+package compare
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -37,7 +36,7 @@ const (
 // These are what a port may fold into a product or undo after it: 1/√d into q, a norm's weight into
 // the next matrix, the order of channels, experts or heads. Whether it is undone the map does not tell.
 // A NaN or an infinity has none, and integers have none.
-func Rewritten(golden, actual *tensor.Tensor, floor compare.Limits) Map {
+func Rewritten(golden, actual *tensor.Tensor, floor Limits) Map {
 	r := &rewriting{floor: floor}
 	if !r.read(golden, actual) {
 		return Map{}
@@ -55,7 +54,7 @@ func Rewritten(golden, actual *tensor.Tensor, floor compare.Limits) Map {
 
 // rewriting has the rows of a pair: all of them where these are few, else the first.
 type rewriting struct {
-	floor  compare.Limits
+	floor  Limits
 	width  int
 	g, a   [][]float64    // rows
 	actual *tensor.Tensor // of a
@@ -89,7 +88,7 @@ func (r *rewriting) fits(predicted []float64) bool {
 	if err != nil {
 		return false
 	}
-	result, err := compare.Tensors(p, r.actual, compare.Tolerance{})
+	result, err := Tensors(p, r.actual, Tolerance{})
 	return err == nil && result.Agrees(r.floor) && r.off >= explains*result.NormDiff
 }
 

@@ -1,4 +1,4 @@
-package structure_test
+package compare_test
 
 import (
 	"math"
@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/structure"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -27,24 +26,17 @@ func pair(seed uint64, n int) (g, a []float64) {
 	return g, a
 }
 
-func of[T tensor.Element](t *testing.T, values []T, shape ...int) *tensor.Tensor {
+func find(t *testing.T, g, a []float64, heads int, shape ...int) map[string]compare.Pattern {
 	t.Helper()
-	x, err := tensor.Of(values, shape...)
-	require.NoError(t, err)
-	return x
-}
-
-func find(t *testing.T, g, a []float64, heads int, shape ...int) map[string]structure.Finding {
-	t.Helper()
-	found := map[string]structure.Finding{}
-	for _, f := range structure.Of(of(t, g, shape...), of(t, a, shape...), floor, heads) {
+	found := map[string]compare.Pattern{}
+	for _, f := range compare.Patterns(of(t, g, shape...), of(t, a, shape...), floor, heads) {
 		assert.Contains(t, f.Text, "wrong: ")
 		found[f.Kind] = f
 	}
 	return found
 }
 
-func TestPlaces(t *testing.T) {
+func TestPlacesOfErrors(t *testing.T) {
 	const rows, columns = 16, 64
 	for _, c := range []struct {
 		wrong    func(row, column int) bool
@@ -54,30 +46,30 @@ func TestPlaces(t *testing.T) {
 		period   int
 		reason   string
 	}{
-		{func(r, _ int) bool { return r >= 5 }, 0, structure.RowsFrom, 5, 15, 0, "rows from 5 on"},
-		{func(r, _ int) bool { return r >= 1 }, 0, structure.RowsFrom, 1, 15, 0,
+		{func(r, _ int) bool { return r >= 5 }, 0, compare.RowsFrom, 5, 15, 0, "rows from 5 on"},
+		{func(r, _ int) bool { return r >= 1 }, 0, compare.RowsFrom, 1, 15, 0,
 			"all but the first token: under a causal mask it attends to itself only"},
 		{func(r, _ int) bool { return r == 15 }, 0, "rows/one", 15, 15, 0, "the last row alone is one row"},
 		{func(r, _ int) bool { return r == 3 }, 0, "rows/one", 3, 3, 0, "one token"},
-		{func(r, _ int) bool { return r%4 == 1 }, 0, structure.RowsEvery, 1, 13, 4, "every fourth row"},
+		{func(r, _ int) bool { return r%4 == 1 }, 0, compare.RowsEvery, 1, 13, 4, "every fourth row"},
 		{func(r, _ int) bool { return r%8 >= 6 }, 0, "rows/set", 6, 15, 0, "two runs repeat nothing yet"},
 		{func(r, _ int) bool { return r < 4 }, 0, "rows/block", 0, 3, 0, "the first rows"},
 		{func(r, _ int) bool { return r%5 < 2 || r == 13 }, 0, "rows/set", 0, 15, 0, "half of the rows"},
 		{func(r, _ int) bool { return r != 4 && r != 9 }, 0, "", 0, 0, 0, "of most rows some are right"},
 		{func(_, k int) bool { return k%3 == 0 && k != 9 }, 0, "", 0, 0, 0, "more runs than are told"},
-		{func(_, k int) bool { return k >= 48 }, 0, structure.ColumnsFrom, 48, 63, 0, "columns from 48 on"},
+		{func(_, k int) bool { return k >= 48 }, 0, compare.ColumnsFrom, 48, 63, 0, "columns from 48 on"},
 		{func(_, k int) bool { return k == 17 }, 0, "columns/one", 17, 17, 0, "one channel"},
 		{func(_, k int) bool { return k%2 == 1 }, 0, "columns/every", 1, 63, 2, "the odd columns"},
-		{func(_, k int) bool { return k >= 16 && k < 32 }, 0, structure.ColumnsBlock, 16, 31, 0, "a block of columns"},
-		{func(_, k int) bool { return k >= 16 && k < 32 }, 4, structure.HeadOne, 1, 1, 0,
+		{func(_, k int) bool { return k >= 16 && k < 32 }, 0, compare.ColumnsBlock, 16, 31, 0, "a block of columns"},
+		{func(_, k int) bool { return k >= 16 && k < 32 }, 4, compare.HeadOne, 1, 1, 0,
 			"the same is a head where there are four"},
-		{func(r, k int) bool { return k >= 16 && k < 32 && r > 0 }, 4, structure.HeadOne, 1, 1, 0,
+		{func(r, k int) bool { return k >= 16 && k < 32 && r > 0 }, 4, compare.HeadOne, 1, 1, 0,
 			"a head, but for token 0"},
-		{func(_, k int) bool { return k/16 == 0 || k/16 == 3 }, 4, structure.HeadSet, 0, 3, 0,
+		{func(_, k int) bool { return k/16 == 0 || k/16 == 3 }, 4, compare.HeadSet, 0, 3, 0,
 			"the first and the last head"},
-		{func(_, k int) bool { return k >= 32 }, 2, structure.HeadOne, 1, 1, 0, "the second of two heads"},
+		{func(_, k int) bool { return k >= 32 }, 2, compare.HeadOne, 1, 1, 0, "the second of two heads"},
 		{func(_, k int) bool { return k == 17 }, 4, "columns/one", 17, 17, 0, "one channel is no head"},
-		{func(r, k int) bool { return r >= 8 && k >= 32 && k < 40 }, 0, structure.Block, 8, 15, 0, "a tile"},
+		{func(r, k int) bool { return r >= 8 && k >= 32 && k < 40 }, 0, compare.Block, 8, 15, 0, "a tile"},
 		{func(_, _ int) bool { return true }, 4, "", 0, 0, 0, "all of it: no place"},
 		{func(_, _ int) bool { return false }, 4, "", 0, 0, 0, "nothing"},
 	} {
@@ -93,8 +85,8 @@ func TestPlaces(t *testing.T) {
 			continue
 		}
 		require.Contains(t, found, c.kind, c.reason)
-		_, isBlock := found[structure.Block]
-		assert.Equal(t, c.kind == structure.Block, isBlock && c.heads == 0, c.reason)
+		_, isBlock := found[compare.Block]
+		assert.Equal(t, c.kind == compare.Block, isBlock && c.heads == 0, c.reason)
 		f := found[c.kind]
 		assert.Equal(t, []int{c.from, c.to, c.period}, []int{f.From, f.To, f.Period}, c.reason)
 	}
@@ -107,10 +99,10 @@ func TestHeadAxis(t *testing.T) {
 		kind   string
 		reason string
 	}{
-		{[]int{1, 4, 7, 16}, func(i int) int { return i / (7 * 16) % 4 }, structure.HeadOne,
+		{[]int{1, 4, 7, 16}, func(i int) int { return i / (7 * 16) % 4 }, compare.HeadOne,
 			"[batch, heads, tokens, dim]"},
-		{[]int{7, 4, 16}, func(i int) int { return i / 16 % 4 }, structure.HeadOne, "[tokens, heads, dim]"},
-		{[]int{2, 4, 4, 16}, func(i int) int { return i / 16 % 4 }, structure.RowsEvery,
+		{[]int{7, 4, 16}, func(i int) int { return i / 16 % 4 }, compare.HeadOne, "[tokens, heads, dim]"},
+		{[]int{2, 4, 4, 16}, func(i int) int { return i / 16 % 4 }, compare.RowsEvery,
 			"two axes of four: it is not known which are heads"},
 	} {
 		n := 1
@@ -125,9 +117,9 @@ func TestHeadAxis(t *testing.T) {
 		}
 		found := find(t, g, a, 4, c.shape...)
 		require.Contains(t, found, c.kind, c.reason)
-		if c.kind == structure.HeadOne {
+		if c.kind == compare.HeadOne {
 			assert.Equal(t, 2, found[c.kind].From, c.reason)
-			assert.NotContains(t, found, structure.RowsEvery, "said already")
+			assert.NotContains(t, found, compare.RowsEvery, "said already")
 		}
 	}
 }
@@ -157,8 +149,8 @@ func TestSilence(t *testing.T) {
 	assert.Empty(t, find(t, g, a, 0, 16, 64), "a column that is above the floor, and no row")
 	g, a = pair(1, 64)
 	assert.Empty(t, find(t, nil, nil, 0, 0, 8), "empty")
-	assert.Empty(t, structure.Of(nil, nil, floor, 0))
-	assert.Empty(t, structure.Of(of(t, g, 8, 8), of(t, a, 64), floor, 0), "shapes that differ")
+	assert.Empty(t, compare.Patterns(nil, nil, floor, 0))
+	assert.Empty(t, compare.Patterns(of(t, g, 8, 8), of(t, a, 64), floor, 0), "shapes that differ")
 }
 
 func TestNaNIsWrong(t *testing.T) {
@@ -208,36 +200,36 @@ func TestRewritten(t *testing.T) {
 	for _, c := range []struct {
 		rows, width int
 		f           func(g at, i, k int) float64
-		kind        structure.MapKind
+		kind        compare.MapKind
 		text        string
 		reason      string
 	}{
-		{8, 8, times(1.0 / 8), structure.MapFactor, "multiplied by 0.125", "1/√64"},
-		{2, 16, times(-1), structure.MapFactor, "multiplied by -1", "of 32 elements"},
-		{2, 15, times(-1), structure.MapNone, "", "30 are too few"},
-		{8, 8, times(0), structure.MapNone, "", "zeros: nothing brings the numbers back"},
-		{8, 16, heads(8), structure.MapInterleaved, "head of 8 are", "two heads"},
-		{8, 6, heads(6), structure.MapInterleaved, "head of 6 are", "one head"},
-		{8, 6, numbered, structure.MapColumns, "from 1 to 6", "a norm's weight"},
-		{3, 12, numbered, structure.MapColumns, "from 1 to 12", "of three rows"},
-		{2, 20, numbered, structure.MapNone, "", "two rows fit anything"},
-		{8, 8, func(g at, i, k int) float64 { return g(i, k) * float64(k) }, structure.MapNone, "", "a column is lost"},
-		{8, 8, columns(8), structure.MapOrder, "columns are in another order: column 0 holds column 7", "reversed"},
-		{3, 12, columns(12), structure.MapOrder, "column 0 holds column 11", "three rows tell"},
-		{2, 12, columns(12), structure.MapNone, "", "two rows do not"},
-		{8, 8, rows(8), structure.MapOrder, "rows are in another order: row 0 holds row 7", "reversed"},
-		{8, 3, rows(8), structure.MapOrder, "row 0 holds row 7", "three columns tell"},
-		{8, 2, rows(8), structure.MapNone, "", "two columns do not"},
-		{2, 32, rows(2), structure.MapOrder, "row 0 holds row 1", "two rows change places"},
-		{8, 8, func(g at, i, k int) float64 { return g(i, k) * (1 + 0.1*math.Sin(float64(8*i+k))) }, structure.MapNone, "", "noise"},
-		{8, 8, times(1), structure.MapNone, "", "they agree"},
-		{8, 8, func(g at, i, k int) float64 { return g(i, k) * (2 + 1e-3*float64(k%2)*math.Sin(float64(i))) }, structure.MapNone, "", "near a factor is none"},
+		{8, 8, times(1.0 / 8), compare.MapFactor, "multiplied by 0.125", "1/√64"},
+		{2, 16, times(-1), compare.MapFactor, "multiplied by -1", "of 32 elements"},
+		{2, 15, times(-1), compare.MapNone, "", "30 are too few"},
+		{8, 8, times(0), compare.MapNone, "", "zeros: nothing brings the numbers back"},
+		{8, 16, heads(8), compare.MapInterleaved, "head of 8 are", "two heads"},
+		{8, 6, heads(6), compare.MapInterleaved, "head of 6 are", "one head"},
+		{8, 6, numbered, compare.MapColumns, "from 1 to 6", "a norm's weight"},
+		{3, 12, numbered, compare.MapColumns, "from 1 to 12", "of three rows"},
+		{2, 20, numbered, compare.MapNone, "", "two rows fit anything"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * float64(k) }, compare.MapNone, "", "a column is lost"},
+		{8, 8, columns(8), compare.MapOrder, "columns are in another order: column 0 holds column 7", "reversed"},
+		{3, 12, columns(12), compare.MapOrder, "column 0 holds column 11", "three rows tell"},
+		{2, 12, columns(12), compare.MapNone, "", "two rows do not"},
+		{8, 8, rows(8), compare.MapOrder, "rows are in another order: row 0 holds row 7", "reversed"},
+		{8, 3, rows(8), compare.MapOrder, "row 0 holds row 7", "three columns tell"},
+		{8, 2, rows(8), compare.MapNone, "", "two columns do not"},
+		{2, 32, rows(2), compare.MapOrder, "row 0 holds row 1", "two rows change places"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * (1 + 0.1*math.Sin(float64(8*i+k))) }, compare.MapNone, "", "noise"},
+		{8, 8, times(1), compare.MapNone, "", "they agree"},
+		{8, 8, func(g at, i, k int) float64 { return g(i, k) * (2 + 1e-3*float64(k%2)*math.Sin(float64(i))) }, compare.MapNone, "", "near a factor is none"},
 	} {
 		golden, actual := mapped(t, c.rows, c.width, c.f)
-		m := structure.Rewritten(golden, actual, floor)
+		m := compare.Rewritten(golden, actual, floor)
 		assert.Equal(t, c.kind, m.Kind, c.reason)
 		assert.Contains(t, m.Text, c.text, c.reason)
-		assert.Equal(t, c.kind == structure.MapFactor, m.Factor != 0, c.reason)
+		assert.Equal(t, c.kind == compare.MapFactor, m.Factor != 0, c.reason)
 	}
 	big := make([]float32, 2049*2048) // more than is looked at
 	for i := range big {
@@ -248,24 +240,24 @@ func TestRewritten(t *testing.T) {
 		tripled[i] = 3 * v
 	}
 	large := func(v []float32) *tensor.Tensor { return of(t, v, 2049, 2048) }
-	assert.Equal(t, structure.MapFactor, structure.Rewritten(large(big), large(tripled), floor).Kind, "some rows tell")
-	assert.Equal(t, structure.MapNone, structure.Rewritten(large(big), large(turned), floor).Kind, "some rows do not tell the order of all")
+	assert.Equal(t, compare.MapFactor, compare.Rewritten(large(big), large(tripled), floor).Kind, "some rows tell")
+	assert.Equal(t, compare.MapNone, compare.Rewritten(large(big), large(turned), floor).Kind, "some rows do not tell the order of all")
 	few := []float64{1, 2, 4, 1, 2, 4, 1, 4, 2, 2, 1, 4, 2, 4, 1, 4, 1, 2, 4, 2, 1} // whose rows have one sum
 	last := of(t, slices.Concat(few[:6], few[18:], few[6:18]), 7, 3)
-	assert.Contains(t, structure.Rewritten(of(t, few, 7, 3), last, floor).Text, "row 2 holds row 6")
+	assert.Contains(t, compare.Rewritten(of(t, few, 7, 3), last, floor).Text, "row 2 holds row 6")
 	zeros, factors := of(t, []float64{0, 2, 4, 0, 4, 2, 0, 1, 4}, 3, 3), of(t, []float64{0, 6, 20, 0, 12, 10, 0, 3, 20}, 3, 3)
-	assert.Contains(t, structure.Rewritten(zeros, factors, floor).Text, "from 1 to 5", "a column of zeros")
+	assert.Contains(t, compare.Rewritten(zeros, factors, floor).Text, "from 1 to 5", "a column of zeros")
 	golden, doubled := mapped(t, 8, 8, times(2))
 	flat, err := doubled.Reshape(64)
 	require.NoError(t, err)
-	assert.Zero(t, structure.Rewritten(golden, flat, floor), "another shape")
+	assert.Zero(t, compare.Rewritten(golden, flat, floor), "another shape")
 	_, broken := mapped(t, 8, 8, func(g at, i, k int) float64 {
 		if i+k == 0 {
 			return math.NaN()
 		}
 		return 2 * g(i, k)
 	})
-	assert.Zero(t, structure.Rewritten(golden, broken, floor), "a NaN")
+	assert.Zero(t, compare.Rewritten(golden, broken, floor), "a NaN")
 	ints := of(t, slices.Repeat([]int64{1, 2, 3, 4}, 16), 8, 8)
-	assert.Zero(t, structure.Rewritten(ints, ints, floor), "integers")
+	assert.Zero(t, compare.Rewritten(ints, ints, floor), "integers")
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/internal/battery"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
@@ -220,11 +219,11 @@ func newPlan() *cobra.Command {
 		return printPlan(cmd.OutOrStdout(), plan)
 	})
 	f.add(c, "revision, task, max_layers\n(by default as many blocks as the budget allows)", "revision", "task", "max_layers")
-	c.Flags().DurationVar(&f.budget, "budget", battery.DefaultBudget, "about how long all of it may take")
+	c.Flags().DurationVar(&f.budget, "budget", fixture.DefaultBudget, "about how long all of it may take")
 	return c
 }
 
-func (s *settings) plan(paths []string, budget time.Duration) (plan battery.Plan, err error) {
+func (s *settings) plan(paths []string, budget time.Duration) (plan fixture.Battery, err error) {
 	dir, task := s.dir(), s.job.Task
 	config, err := checkpoint.ReadConfig(filepath.Join(dir, "config.json"))
 	switch {
@@ -234,14 +233,14 @@ func (s *settings) plan(paths []string, budget time.Duration) (plan battery.Plan
 	case dir == "" || err != nil:
 		return plan, usage("there is no config.json of the model on this machine to plan inputs from")
 	}
-	of := battery.Of(dir, task == fixture.TextGeneration)
-	of.Paths, of.MaxLayers, of.Budget, of.Ahead = paths, s.job.MaxLayers, budget, battery.AheadOfMAX // it may follow
-	return battery.New(config, of), nil
+	of := fixture.BatteryOptionsOf(dir, task == fixture.TextGeneration)
+	of.Paths, of.MaxLayers, of.Budget, of.Ahead = paths, s.job.MaxLayers, budget, fixture.AheadOfMAX // it may follow
+	return fixture.NewBattery(config, of), nil
 }
 
-func printPlan(w io.Writer, plan battery.Plan) error {
+func printPlan(w io.Writer, plan fixture.Battery) error {
 	var rows [][]string
-	row := func(name string, c battery.Cost, what string) {
+	row := func(name string, c fixture.Cost, what string) {
 		const most = 40 // of the numbers of a path
 		if len(name) > most {
 			name = name[:most] + "…"

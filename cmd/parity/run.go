@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/goparity/goparity/internal/battery"
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
@@ -222,7 +221,7 @@ func (f *runFlags) output() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dumps, _ := filepath.Glob(filepath.Join(out, battery.Prefix+"*", dump.RunFile))
+	dumps, _ := filepath.Glob(filepath.Join(out, fixture.BatteryPrefix+"*", dump.RunFile))
 	switch _, err := os.Lstat(out); {
 	case err != nil:
 	case !f.force:
@@ -353,7 +352,7 @@ func (f *runFlags) planned() (cases []engine.Case, err error) {
 
 // followed takes what another run was given, or its planned cases; those with images only where the engine takes any.
 func (f *runFlags) followed() (cases []engine.Case, err error) {
-	planned, _ := filepath.Glob(filepath.Join(f.follow, battery.Prefix+"*", dump.RunFile))
+	planned, _ := filepath.Glob(filepath.Join(f.follow, fixture.BatteryPrefix+"*", dump.RunFile))
 	if planned == nil {
 		c, err := follow(filepath.Join(f.follow, dump.RunFile), dump.RunCase)
 		return []engine.Case{c}, err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
-	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
@@ -29,9 +28,9 @@ func asked(s *Scene) []prediction {
 	}
 	// It is recorded on both sides: what the candidate was given is what it has.
 	out.value = s.actual
-	if n, ok := mask.Differ(t.Golden, t.Actual); ok && out.id == "input/mask" {
+	if n, ok := vec.MasksDiffer(t.Golden, t.Actual); ok && out.id == "input/mask" {
 		out.text = fmt.Sprintf("%d of %d elements of %s allow something else: golden %s, candidate %s",
-			n, t.Golden.Len(), t.Port, mask.Constants(t.Golden), mask.Constants(t.Actual))
+			n, t.Golden.Len(), t.Port, vec.MaskConstants(t.Golden), vec.MaskConstants(t.Actual))
 		return []prediction{out}
 	}
 	g, a := s.all(t.Golden), s.all(t.Actual)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/mask"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -243,7 +243,7 @@ func seen(t *tensor.Tensor, allows float64) (_ [][]bool, itself bool) {
 	if shape[0] == 0 || tokens < 2 || t.Len() != shape[0]*queries*tokens {
 		return nil, true
 	}
-	denies := mask.Denies
+	denies := vec.Denied
 	if !t.DType().IsFloat() {
 		denies = func(x float64) bool { return x == 1-allows }
 	}

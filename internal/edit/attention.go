@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -141,7 +141,7 @@ func (s *site) isHiding(id program.ID, keys int) bool {
 	if x == nil || len(shape) < 2 || shape[len(shape)-1] != keys {
 		return false
 	}
-	return !isFloat(s.Values[id]) || !slices.ContainsFunc(x.Floats(), func(v float64) bool { return v != 0 && !mask.Denies(v) })
+	return !isFloat(s.Values[id]) || !slices.ContainsFunc(x.Floats(), func(v float64) bool { return v != 0 && !vec.Denied(v) })
 }
 
 // Attends reports whether an operator makes the weights of an attention.

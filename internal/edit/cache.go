@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -114,7 +114,7 @@ func (c *cache) allowed(line, row, col int) (is bool, added float64) {
 	if c.bools {
 		return (x != 0) != c.negated, 0
 	}
-	return !mask.Denies(x), x
+	return !vec.Denied(x), x
 }
 
 func (c *cache) allows(line, t, key int) bool {

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/mask"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -42,7 +42,7 @@ func NewRow(logits []float64) Row {
 		switch {
 		case math.IsNaN(x) || math.IsInf(x, 1):
 			r.bad++
-		case !mask.Denies(x):
+		case !vec.Denied(x):
 			shown = append(shown, x)
 			r.Top = keepLargest(r.Top, Logit{i, x}, Kept, func(l Logit) float64 { return l.Value })
 		}
@@ -74,7 +74,7 @@ func Largest(top []Logit, lse, spread float64) Row {
 	for _, l := range top {
 		if math.IsNaN(l.Value) || math.IsInf(l.Value, 1) {
 			r.bad++
-		} else if !mask.Denies(l.Value) {
+		} else if !vec.Denied(l.Value) {
 			r.Top = append(r.Top, l)
 		}
 	}
@@ -174,7 +174,7 @@ func keepLargest[T any](list []T, x T, n int, size func(T) float64) []T {
 }
 
 // finite reports whether a logit is a number, of a token that is not hidden.
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) && !mask.Denies(x) }
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) && !vec.Denied(x) }
 
 // Noise is by how much the difference of two scores of a row may err in an encoding: the noise floor of
 // a row times the spread of its scores, but no less than one rounding of each of the two, of which

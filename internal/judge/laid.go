@@ -9,7 +9,6 @@ import (
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
-	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
@@ -200,7 +199,7 @@ func completed(have *replay.Array, laid *path.Laid) func(*replay.Array) (*replay
 			return have, nil
 		}
 		denied := 0.0
-		if least := slices.Min(x); have.DType().IsFloat() && mask.Denies(least) {
+		if least := slices.Min(x); have.DType().IsFloat() && vec.Denied(least) {
 			denied = least
 		}
 		for i, cell := range cells {

@@ -12,8 +12,8 @@ import (
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
-	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -170,9 +170,9 @@ func (p *Port) meansTheSame() bool {
 		return false
 	}
 	if p.Mask || !p.Judged() { // a positional input does not say that it is a mask
-		if n, isMask := mask.Differ(p.Golden, p.Actual); isMask && n == 0 {
+		if n, isMask := vec.MasksDiffer(p.Golden, p.Actual); isMask && n == 0 {
 			p.allow(equivalent, "the numbers differ, what the mask allows does not: golden %s, candidate %s",
-				mask.Constants(p.Golden), mask.Constants(p.Actual))
+				vec.MaskConstants(p.Golden), vec.MaskConstants(p.Actual))
 			return true
 		}
 	}
@@ -186,10 +186,10 @@ func (p *Port) meansTheSame() bool {
 
 // hidesAlike reports whether the port is a bias with a mask added, and all that is not hidden agrees.
 func (p *Port) hidesAlike() bool {
-	if r := p.Base.Result; r.InfGolden == 0 && !mask.Denies(-r.NormGolden) {
+	if r := p.Base.Result; r.InfGolden == 0 && !vec.Denied(-r.NormGolden) {
 		return false // nothing is as low as what hides; this reads no tensor
 	}
-	g, a, ok := mask.Allowed(p.Golden, p.Actual)
+	g, a, ok := vec.AllowedByMasks(p.Golden, p.Actual)
 	if !ok {
 		return false
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
-	"github.com/goparity/goparity/internal/mask"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/replay"
 	"github.com/goparity/goparity/internal/vec"
@@ -275,7 +274,7 @@ func (p *Port) additive(have *replay.Array) (*replay.Array, error) {
 	if p.Actual.DType() != tensor.Bool || !p.Golden.DType().IsFloat() {
 		return have, nil
 	}
-	if _, isMask := mask.Differ(p.Golden, p.Actual); !isMask {
+	if _, isMask := vec.MasksDiffer(p.Golden, p.Actual); !isMask {
 		return have, nil
 	}
 	golden := make([]float64, p.Golden.Len())

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/mask"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -329,9 +329,9 @@ func (l *Layer) Explain(golden, actual *tensor.Tensor, c compare.Criteria, v com
 	if m.Value > 0 { // of the finite ones
 		add("worst element %s: golden %.9g, actual %.9g, |a−g| %.4g", tensor.FormatShape(golden.Index(m.Index)), m.Golden, m.Actual, m.Value)
 	}
-	if n, isMask := mask.Differ(golden, actual); isMask {
-		add("masks: the golden holds %s, the candidate %s; %d of %d elements allow something else", mask.Constants(golden),
-			mask.Constants(actual), n, r.N)
+	if n, isMask := vec.MasksDiffer(golden, actual); isMask {
+		add("masks: the golden holds %s, the candidate %s; %d of %d elements allow something else", vec.MaskConstants(golden),
+			vec.MaskConstants(actual), n, r.N)
 		return n
 	}
 	if r.NormActual == 0 && r.NormGolden > 0 && r.Finite == r.N {

@@ -1,5 +1,6 @@
 // Package vec has what is done with numbers in a row: their size, their distance, their order, and what a type of fewer
-// bits makes of them; and with many rows on all cores.
+// bits makes of them; with many rows on all cores; and with the zeros and ones of attention masks, which engines write in
+// several ways.
 package vec
 
 import (

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/mask"
+	"github.com/goparity/goparity/internal/vec"
 )
 
 // deviation is the relative L2 error of a tensor and of its worst row.
@@ -37,7 +37,7 @@ func (n numbers) row(i int) []float64 { return n.x[i*n.width : (i+1)*n.width] }
 // meaning returns an additive mask as what it denies, and other numbers as they are: −1e4 and −inf
 // deny the same.
 func (n numbers) meaning() numbers {
-	if slices.ContainsFunc(n.x, func(v float64) bool { return v != 0 && !mask.Denies(v) }) {
+	if slices.ContainsFunc(n.x, func(v float64) bool { return v != 0 && !vec.Denied(v) }) {
 		return n
 	}
 	x := make([]float64, len(n.x))

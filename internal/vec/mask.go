@@ -1,5 +1,4 @@
-// Package mask compares attention masks, which engines write in several ways.
-package mask
+package vec
 
 import (
 	"iter"
@@ -12,10 +11,10 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Denies reports whether a value of an additive mask hides an element.
-func Denies(x float64) bool { return x <= denies }
+// Denied reports whether a value of an additive mask hides an element.
+func Denied(x float64) bool { return x <= denies }
 
-// Differ counts the elements that one of two attention masks allows and the other denies.
+// MasksDiffer counts the elements that one of two attention masks allows and the other denies.
 //
 // A bool or integer tensor of zeros and ones is multiplicative: 1 allows. A float tensor is
 // additive if it has only zeros, which allow, and values ≤ −1e4 (−3.4e38, −Inf …), which deny; it
@@ -25,7 +24,7 @@ func Denies(x float64) bool { return x <= denies }
 //
 // isMask is false, and n is 0, if a tensor is none of these, if the shapes differ or are empty, or
 // if a file cannot be read.
-func Differ(golden, actual *tensor.Tensor) (n int, isMask bool) {
+func MasksDiffer(golden, actual *tensor.Tensor) (n int, isMask bool) {
 	if !slices.Equal(golden.Shape(), actual.Shape()) || golden.Len() == 0 {
 		return 0, false
 	}
@@ -47,9 +46,9 @@ func Differ(golden, actual *tensor.Tensor) (n int, isMask bool) {
 	return n, isMask
 }
 
-// Constants names the numbers that a mask holds, as they are in the file: "-3.4028235e+38 and 0".
+// MaskConstants names the numbers that a mask holds, as they are in the file: "-3.4028235e+38 and 0".
 // Of more than a few the rest is left out.
-func Constants(t *tensor.Tensor) string {
+func MaskConstants(t *tensor.Tensor) string {
 	var found []float64
 	_ = mapfile.Guard(func() error { // what could be read is said
 		for x := range pairs(t, t) {
@@ -105,8 +104,8 @@ func pairs(golden, actual *tensor.Tensor) iter.Seq2[float64, float64] {
 func allowing(t *tensor.Tensor) (value float64, sure bool) {
 	var zero, one, low bool
 	for x := range pairs(t, t) {
-		zero, one, low = zero || x == 0, one || x == 1, low || Denies(x)
-		if x != 0 && x != 1 && !Denies(x) || one && low {
+		zero, one, low = zero || x == 0, one || x == 1, low || Denied(x)
+		if x != 0 && x != 1 && !Denied(x) || one && low {
 			return -1, false
 		}
 	}
@@ -121,20 +120,20 @@ func allowing(t *tensor.Tensor) (value float64, sure bool) {
 	return 0, low && zero // zeros, low values, or both; a mask of low values alone would allow nothing
 }
 
-// Allowed returns two additive masks that are part of a bias, without what they hide: the hidden
+// AllowedByMasks returns two additive masks that are part of a bias, without what they hide: the hidden
 // elements, the same ones on both sides, are zero on both. ok is false where nothing is hidden, or
 // something on one side alone, or where neither has a number that only a mask has.
-func Allowed(golden, actual *tensor.Tensor) (g, a *tensor.Tensor, ok bool) {
+func AllowedByMasks(golden, actual *tensor.Tensor) (g, a *tensor.Tensor, ok bool) {
 	if !golden.DType().IsFloat() || !actual.DType().IsFloat() || !slices.Equal(golden.Shape(), actual.Shape()) {
 		return nil, nil, false
 	}
 	err := mapfile.Guard(func() (err error) {
 		hidden := false
 		for x, y := range pairs(golden, actual) {
-			if Denies(x) != Denies(y) {
+			if Denied(x) != Denied(y) {
 				return nil
 			}
-			hidden = hidden || Denies(x) && (lowest(x) || lowest(y))
+			hidden = hidden || Denied(x) && (isLowest(x) || isLowest(y))
 		}
 		if !hidden {
 			return nil
@@ -153,15 +152,15 @@ func shown(t *tensor.Tensor) (*tensor.Tensor, error) {
 	x := make([]float64, t.Len())
 	t.Float64s(x, 0)
 	for i, v := range x {
-		if Denies(v) {
+		if Denied(v) {
 			x[i] = 0
 		}
 	}
 	return tensor.Of(x, t.Shape()...)
 }
 
-// lowest reports whether a number is the least of a type, of 16 bits or more, or near it by what a
+// isLowest reports whether a number is the least of a type, of 16 bits or more, or near it by what a
 // bias adds: masks are filled with it.
-func lowest(x float64) bool {
+func isLowest(x float64) bool {
 	return x < -3e38 || math.Abs(x+65504) < 64
 }

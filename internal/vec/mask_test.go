@@ -1,4 +1,4 @@
-package mask_test
+package vec_test
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/goparity/goparity/internal/mask"
+	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -89,12 +89,12 @@ func TestDifferAndConstants(t *testing.T) {
 		{f(0, -1e4, -2e4, -3e4, -4e4), f(0, 0, 0, 0, 0), 4, true, "-40000, -30000, -20000, -10000, …", "0", "sums of masks"},
 		{f(1, 0.5), f(0, 1), 0, false, "0.5 and 1", "0 and 1", "no masks"},
 	} {
-		differ, isMask := mask.Differ(c.g, c.a)
+		differ, isMask := vec.MasksDiffer(c.g, c.a)
 		assert.Equal(t, [2]any{c.differ, c.isMask}, [2]any{differ, isMask}, c.reason)
-		assert.Equal(t, [2]string{c.golden, c.actual}, [2]string{mask.Constants(c.g), mask.Constants(c.a)}, c.reason)
+		assert.Equal(t, [2]string{c.golden, c.actual}, [2]string{vec.MaskConstants(c.g), vec.MaskConstants(c.a)}, c.reason)
 	}
-	assert.Empty(t, mask.Constants(f()), "an empty one holds nothing")
-	assert.Equal(t, "0.1", mask.Constants(of(0.1)), "float64 has more digits")
+	assert.Empty(t, vec.MaskConstants(f()), "an empty one holds nothing")
+	assert.Equal(t, "0.1", vec.MaskConstants(of(0.1)), "float64 has more digits")
 }
 
 // A bias with a mask in it is compared where nothing is hidden.
@@ -114,7 +114,7 @@ func TestAllowed(t *testing.T) {
 		{n(-70000), f(negInf), false, "integers do not add"},
 	} {
 		for _, pair := range [][2]*tensor.Tensor{{c.g, c.a}, {c.a, c.g}} {
-			g, a, ok := mask.Allowed(pair[0], pair[1])
+			g, a, ok := vec.AllowedByMasks(pair[0], pair[1])
 			if assert.Equal(t, c.ok, ok, c.reason); ok {
 				assert.Equal(t, []float64{pair[0].At(0), 0, 0, pair[0].At(3)}, []float64{g.At(0), g.At(1), g.At(2), g.At(3)}, c.reason)
 				assert.Equal(t, []float64{pair[1].At(0), 0, 0, pair[1].At(3)}, []float64{a.At(0), a.At(1), a.At(2), a.At(3)}, c.reason)
@@ -124,6 +124,6 @@ func TestAllowed(t *testing.T) {
 }
 
 func sameMask(golden, actual *tensor.Tensor) (same, isMask bool) {
-	differ, isMask := mask.Differ(golden, actual)
+	differ, isMask := vec.MasksDiffer(golden, actual)
 	return isMask && differ == 0, isMask
 }

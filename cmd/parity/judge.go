@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
@@ -231,7 +230,7 @@ func (in *inputs) pathRuns() (runs paths.Runs, err error) {
 
 // asks says whether tokens or something of tensors is asked for. Without either the golden decides.
 func (f *inputFlags) asks() (tokens, tensors bool, err error) {
-	tokens = f.Tokens != nil || continuation.IsForeign(f.Golden) || continuation.IsForeign(f.Actual)
+	tokens = f.Tokens != nil || paths.IsForeign(f.Golden) || paths.IsForeign(f.Actual)
 	rest := f.Inputs
 	rest.Golden, rest.Actual, rest.Names, rest.Config, rest.Encoding, rest.Raw, rest.FP8 = "", "", "", "", "", "", ""
 	rest.Weights, rest.Tokens = nil, nil
@@ -247,7 +246,7 @@ func (f *inputFlags) asks() (tokens, tensors bool, err error) {
 }
 
 func (in *inputs) compareTokens(ctx context.Context, name string) (all *report.Report, err error) {
-	opt := continuation.Options{Judge: in.opt, Encoding: in.compute}
+	opt := paths.ContinuationOptions{Judge: in.opt, Encoding: in.compute}
 	if in.Tokens != nil {
 		opt.Tokens = *in.Tokens
 	}
@@ -256,8 +255,8 @@ func (in *inputs) compareTokens(ctx context.Context, name string) (all *report.R
 		return nil, err
 	}
 	for i, g := range golden {
-		o, err := continuation.Compare(ctx, g, actual[i], opt)
-		wrong := (*continuation.Error)(nil)
+		o, err := paths.CompareContinuation(ctx, g, actual[i], opt)
+		wrong := (*paths.SideError)(nil)
 		var one *report.Report
 		switch {
 		case err == nil:
@@ -286,13 +285,13 @@ func (in *inputs) compareTokens(ctx context.Context, name string) (all *report.R
 }
 
 // sides reads the texts of both sides, in the order of the golden's. A side without runs is what another tool wrote.
-func (in *inputs) sides() (golden, actual []*continuation.Side, err error) {
+func (in *inputs) sides() (golden, actual []*paths.Side, err error) {
 	goldens, actuals := in.runs[goldenRole], in.runs[actualRole]
 	if goldens == nil {
-		golden, err = continuation.ReadForeign(in.Golden, nil)
+		golden, err = paths.ReadForeign(in.Golden, nil)
 	}
 	for _, r := range goldens {
-		s, err := continuation.OpenGolden(r, caseOf(actuals, r.Info.Case, len(goldens)))
+		s, err := paths.OpenGolden(r, caseOf(actuals, r.Info.Case, len(goldens)))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -302,7 +301,7 @@ func (in *inputs) sides() (golden, actual []*continuation.Side, err error) {
 		return nil, nil, err
 	}
 	if actuals == nil {
-		actual, err = continuation.ReadForeign(in.Actual, golden)
+		actual, err = paths.ReadForeign(in.Actual, golden)
 		return golden, actual, err
 	}
 	for i, g := range golden {
@@ -313,7 +312,7 @@ func (in *inputs) sides() (golden, actual []*continuation.Side, err error) {
 		if r == nil {
 			return nil, nil, fmt.Errorf("%s has no case %q, it has %s", in.Actual, g.Case, dump.CaseNames(actuals))
 		}
-		s, err := continuation.Open(r, g)
+		s, err := paths.OpenSide(r, g)
 		if err != nil {
 			return nil, nil, err
 		}

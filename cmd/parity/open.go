@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/match"
+	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/program"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/store"
@@ -53,12 +53,12 @@ func (f *inputFlags) open(stderr io.Writer) (in *inputs, err error) {
 		return in, err
 	}
 	in.opt.Progress = in.progress("comparing", worthALine)
-	paths := f.Also()
-	roles := append([]string{goldenRole, actualRole}, slices.Sorted(maps.Keys(paths))...)
-	paths[goldenRole], paths[actualRole] = &f.Golden, &f.Actual
+	files := f.Also()
+	roles := append([]string{goldenRole, actualRole}, slices.Sorted(maps.Keys(files))...)
+	files[goldenRole], files[actualRole] = &f.Golden, &f.Actual
 	for _, role := range roles {
-		path, one := *paths[role], o
-		if path == "" || continuation.IsForeign(path) {
+		path, one := *files[role], o
+		if path == "" || paths.IsForeign(path) {
 			continue
 		}
 		if golden := in.runs[goldenRole]; len(golden) > 0 && o.Raw == nil {

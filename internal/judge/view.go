@@ -8,7 +8,6 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/dump"
-	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/vec"
 	"github.com/goparity/goparity/tensor"
@@ -28,7 +27,7 @@ func (s *sides) views() (golden, actual *tensor.Tensor, err error) {
 	return golden, actual, err
 }
 
-func view(r *dump.Run, indices []int, v layout.View, mask []bool) (*tensor.Tensor, error) {
+func view(r *dump.Run, indices []int, v match.View, mask []bool) (*tensor.Tensor, error) {
 	parts := make([]*tensor.Tensor, len(indices))
 	for i, at := range indices {
 		parts[i] = r.Entries[at].Tensor
@@ -69,7 +68,7 @@ func (s *sides) frame() (f frame, err error) {
 		return f, err
 	}
 	if s.RowMask != nil {
-		f.pad = layout.Left(s.RowMask, f.golden)
+		f.pad = match.RowsLeftOut(s.RowMask, f.golden)
 	}
 	if own := s.own(); s.GoldenView.Reshapes() {
 		f.golden = own
@@ -170,9 +169,9 @@ func printedOf(k *Case, pair match.Pair) (p *printed) {
 // gather replaces the tensors of a port by the values that are known on both sides.
 func (p *printed) gather(port *Port, pair match.Pair) error {
 	p.n, p.golden, p.actual = port.Golden.Len(), port.Golden.DType(), port.Actual.DType()
-	for _, v := range []layout.View{pair.GoldenView, pair.ActualView} {
+	for _, v := range []match.View{pair.GoldenView, pair.ActualView} {
 		for _, op := range v {
-			if op.Kind != layout.Reshape && !p.whole() {
+			if op.Kind != match.Reshape && !p.whole() {
 				port.Problem = fmt.Sprintf("a log shows %d of %d values, and cannot be viewed by %s: dump the tensor to a file", len(p.known), p.n, v)
 				return nil
 			}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -56,7 +55,7 @@ func (c *callPairing) inputs(golden, actual []*port) {
 	if sameKind(g, a) {
 		c.problem(g, a)
 	} else if g.isNumber() && a.isNumber() && !g.isMask() { // ids that were recorded as floats
-		if f, fits := c.padding.Fit(g.shape, a.shape, layout.Allow{IDs: true}); fits {
+		if f, fits := c.padding.Fit(g.shape, a.shape, Allow{IDs: true}); fits {
 			c.addInput(g, a, f, fmt.Sprintf("%s against %s, by value", a.dtype, g.dtype))
 		}
 	}
@@ -86,7 +85,7 @@ func (c *callPairing) computed(golden, actual []*port) {
 }
 
 // addInput records a pair of inputs, or of an input and what was computed for it.
-func (c *callPairing) addInput(g, a *port, f layout.Fit, note string) *Pair {
+func (c *callPairing) addInput(g, a *port, f Fit, note string) *Pair {
 	used := g.used
 	c.openGolden, c.openActual = without(c.openGolden, g), without(c.openActual, a)
 	pair := c.add(g, []*port{a}, f, note)
@@ -200,14 +199,14 @@ func (c *callPairing) masks() {
 		}
 		found := keep(c.openActual, func(a *port) bool {
 			plausible := a.isMask() || a.dtype.IsFloat() || a.dtype == tensor.Bool || a.dtype == g.dtype
-			return plausible && layout.SameButOnes(g.shape, a.shape)
+			return plausible && SameButOnes(g.shape, a.shape)
 		})
 		if len(found) != 1 {
 			continue
 		}
-		a, f := found[0], layout.Fit{Shape: g.shape}
+		a, f := found[0], Fit{Shape: g.shape}
 		if !slices.Equal(g.shape, a.shape) {
-			f.Actual = layout.Reshaped(g.shape)
+			f.Actual = Reshaped(g.shape)
 		}
 		c.addInput(g, a, f, fmt.Sprintf("candidate %s as the mask: %s against %s", a.name, a.dtype, g.dtype)).Mask = true
 	}

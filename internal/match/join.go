@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/layout"
 )
 
 // joined is one layer of both runs. One side has several nodes if the other fuses them.
@@ -29,7 +28,7 @@ func (j *joined) ofPorts() bool { return j.ports != [2]string{} }
 type matcher struct {
 	golden, actual *side
 	opt            Options
-	padding        layout.Padding
+	padding        Padding
 	generating     bool
 	joins          []*joined
 	rooted         bool // some join is of the whole models
@@ -163,7 +162,7 @@ func (m *matcher) fits(g, a *node) bool {
 func (m *matcher) outputsFit(g, a *node) (fit, known bool) {
 	for _, c := range g.calls {
 		if og, oa := c.main(), a.at(c.pass).main(); og != nil && oa != nil {
-			_, fit = m.fitPorts(og, oa, layout.Allow{LastRow: m.generating, Reshape: m.opt.AllowReshape})
+			_, fit = m.fitPorts(og, oa, Allow{LastRow: m.generating, Reshape: m.opt.AllowReshape})
 			return fit, true
 		}
 	}
@@ -268,7 +267,7 @@ func (c *callPairing) splitActual(golden []*call, fused *call) {
 func (c *callPairing) joinActual(fused *call, actual []*call) {
 	if whole, parts := fused.main(), each(actual, (*call).main); whole != nil && parts != nil {
 		note := "candidate " + strings.Join(collect(actual, func(c *call) string { return c.layer }), ", ") + " side by side"
-		c.viewed(whole, parts, layout.View{{Kind: layout.Concat, Axis: c.join.axis()}}, note)
+		c.viewed(whole, parts, View{{Kind: Concat, Axis: c.join.axis()}}, note)
 	}
 	inputs, first := fused.ports[label.RoleInput], actual[0]
 	c.inputs(inputs, first.ports[label.RoleInput])
@@ -282,17 +281,17 @@ func (c *callPairing) joinActual(fused *call, actual []*call) {
 
 // viewed pairs a golden port with what a view makes of one of the candidate's or several; nil is no
 // view that fits.
-func (m *matcher) viewed(g *port, actual []*port, view layout.View, note string) {
+func (m *matcher) viewed(g *port, actual []*port, view View, note string) {
 	alike := !slices.ContainsFunc(actual, func(a *port) bool { return a.dtype != actual[0].dtype }) // concat needs one dtype
 	shape, err := view.Shape(collect(actual, func(a *port) []int { return a.shape })...)
 	if view != nil && err == nil && alike && sameKind(g, actual[0]) {
-		if f, fits := m.padding.Fit(g.shape, shape, layout.Allow{Reshape: m.opt.AllowReshape}); fits {
+		if f, fits := m.padding.Fit(g.shape, shape, Allow{Reshape: m.opt.AllowReshape}); fits {
 			f.Actual = append(view, f.Actual...)
 			m.add(g, actual, f, note)
 			return
 		}
 	}
-	m.add(g, actual, layout.Fit{}, note).Problem = m.whyNot(g, actual[0])
+	m.add(g, actual, Fit{}, note).Problem = m.whyNot(g, actual[0])
 }
 
 // axis of a join or split; −1 is the last.
@@ -306,8 +305,8 @@ func (j *joined) axis() int {
 // slices returns the views that cut a whole into parts, nil for each if their widths do not add up.
 // A part may have a batch axis in front that the whole has not, and the reverse, so axes are
 // counted from the end.
-func (j *joined) slices(parts []*port, whole []int) []layout.View {
-	views, none := make([]layout.View, len(parts)), make([]layout.View, len(parts))
+func (j *joined) slices(parts []*port, whole []int) []View {
+	views, none := make([]View, len(parts)), make([]View, len(parts))
 	axis, to := j.axis(), 0
 	if axis < 0 {
 		axis += len(whole)
@@ -319,7 +318,7 @@ func (j *joined) slices(parts []*port, whole []int) []layout.View {
 		}
 		from := to
 		to += p.shape[at]
-		views[i] = layout.View{{Kind: layout.Slice, Axis: axis, From: from, To: to}}
+		views[i] = View{{Kind: Slice, Axis: axis, From: from, To: to}}
 	}
 	if to != whole[axis] {
 		return none

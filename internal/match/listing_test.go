@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor"
 )
@@ -291,7 +290,7 @@ func check(t testing.TB, golden, actual []match.Port, r *match.Result) {
 // checkViews applies each view to a tensor of the port's shape: both sides get the pair's shape.
 func checkViews(t testing.TB, golden, actual []match.Port, r *match.Result) {
 	t.Helper()
-	look := func(ports []match.Port, indices []int, v layout.View) []int {
+	look := func(ports []match.Port, indices []int, v match.View) []int {
 		var parts []*tensor.Tensor
 		for _, i := range indices {
 			parts = append(parts, zero(t, ports[i]))

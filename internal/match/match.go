@@ -30,7 +30,7 @@
 //   - inputs by their name, then by dtype and shape in the order of their positions, then masks.
 //   - what a candidate had computed for an input before it was replaced, as that input.
 //
-// Package layout says how the shapes of a pair lie onto each other. The last row alone is accepted
+// [Padding.Fit] says how the shapes of a pair lie onto each other. The last row alone is accepted
 // at the end of a generating model: after the last joined layer that has all rows.
 //
 // What has no partner is listed with a reason where one is known, and the layers without partner and
@@ -67,7 +67,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -114,7 +113,7 @@ type Pair struct {
 	Golden []int // the index into the golden ports
 	Actual []int // indices into the actual ports; more than one: joined by ActualView
 
-	GoldenView, ActualView layout.View
+	GoldenView, ActualView View
 	Shape                  []int  // of both sides after the views
 	RowMask                []bool // the rows that count (all axes of Shape but the last, row-major); nil = all
 
@@ -162,7 +161,7 @@ func Runs(golden, actual []Port, opt Options) (*Result, error) {
 
 // joinLayers runs the rounds of the package comment on two runs.
 func joinLayers(golden, actual []Port, opt Options) (*matcher, error) {
-	padding, err := layout.NewPadding(opt.PadMask)
+	padding, err := NewPadding(opt.PadMask)
 	if err != nil {
 		return nil, fmt.Errorf("match: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/layout"
 )
 
 // byPlace pairs what no value and no name pairs, again and again: what is found tells more of the rest.
@@ -282,7 +281,7 @@ func (p *search) shapesFit(g, a *node) bool {
 		return false
 	}
 	end := !g.inBlock() && !a.inBlock() // of a generating model, which may have the last row only
-	_, ok := p.padding.Fit(g.out.shape, a.out.shape, layout.Allow{LastRow: p.opt.Generating || end})
+	_, ok := p.padding.Fit(g.out.shape, a.out.shape, Allow{LastRow: p.opt.Generating || end})
 	return ok
 }
 

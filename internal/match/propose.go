@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/layout"
 )
 
 // Proposal is what Propose found.
@@ -223,18 +222,18 @@ func (j *joined) turned() []int {
 func (p *search) lay(r *Proposed, golden, actual []int) {
 	if r.Transpose != nil {
 		var err error
-		if actual, err = layout.Permute(actual, r.Transpose); err != nil {
+		if actual, err = Permute(actual, r.Transpose); err != nil {
 			return
 		}
 	}
-	if _, ok := p.padding.Fit(golden, actual, layout.Allow{}); ok {
+	if _, ok := p.padding.Fit(golden, actual, Allow{}); ok {
 		return
 	}
 	switch {
-	case layout.SameCount(golden, actual) && len(golden) > 1:
+	case SameCount(golden, actual) && len(golden) > 1:
 		r.Reshape = slices.Clone(golden)
 		r.Reshape[len(golden)-2] = -1 // the tokens differ from case to case
-	case layout.IsLastRow(golden, actual) && !p.opt.Generating:
+	case IsLastRow(golden, actual) && !p.opt.Generating:
 		r.Rows = LastRow
 	}
 }

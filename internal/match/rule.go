@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -69,7 +68,7 @@ func (r *Rule) wrong() string {
 		len(keep(r.Reshape, func(d int) bool { return d == -1 })) > 1:
 		return "reshape takes sizes, and -1 once for what is left"
 	}
-	if _, err := layout.Permute(make([]int, len(r.Transpose)), r.Transpose); err != nil {
+	if _, err := Permute(make([]int, len(r.Transpose)), r.Transpose); err != nil {
 		return "transpose: " + err.Error()
 	}
 	for _, name := range slices.Concat(r.Golden, r.Candidate) {
@@ -112,19 +111,19 @@ func splitPort(name string) (layer, port string) {
 func (r *Rule) lays() bool { return r.Transpose != nil || r.Reshape != nil || r.Rows != "" }
 
 // layout views a port as the rule says.
-func (r *Rule) layout(g, a *port, padding layout.Padding) (layout.Fit, bool) {
-	var v layout.View
+func (r *Rule) layout(g, a *port, padding Padding) (Fit, bool) {
+	var v View
 	if r.Transpose != nil {
-		v = append(v, layout.Op{Kind: layout.Transpose, Order: r.Transpose})
+		v = append(v, Op{Kind: Transpose, Order: r.Transpose})
 	}
 	if r.Reshape != nil {
-		v = append(v, layout.Reshaped(r.reshape(a.shape))...)
+		v = append(v, Reshaped(r.reshape(a.shape))...)
 	}
 	shape, err := v.Shape(a.shape)
 	if err != nil || !sameKind(g, a) {
-		return layout.Fit{}, false
+		return Fit{}, false
 	}
-	f, ok := padding.Fit(g.shape, shape, layout.Allow{LastRow: r.Rows == LastRow})
+	f, ok := padding.Fit(g.shape, shape, Allow{LastRow: r.Rows == LastRow})
 	f.Actual = append(v, f.Actual...)
 	f.Note = join("by a rule", f.Note)
 	return f, ok

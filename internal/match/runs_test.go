@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/layout"
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/toy"
 )
@@ -471,19 +470,19 @@ func TestPadding(t *testing.T) {
 	tests := []struct {
 		name           string
 		golden, actual string
-		goldenView     layout.View
+		goldenView     match.View
 		rowMask        []bool
 		shape          []int
 		reason         string
 	}{
 		{"hidden", "m 2x6x4 > 2x6x4", "m 2x6x4 > 2x6x4", nil, flat, []int{2, 6, 4}, "a row per token"},
 		{"ragged without padding", "m 2x6x4 > 2x6x4", "m 10x4 > 10x4",
-			layout.View{{Kind: layout.Reshape, Shape: []int{12, 4}}, {Kind: layout.Rows, Keep: flat}}, nil,
+			match.View{{Kind: match.Reshape, Shape: []int{12, 4}}, {Kind: match.Rows, Keep: flat}}, nil,
 			[]int{10, 4}, "real tokens only"},
-		{"ids", "m 2x6x4 > i64:2x6", "m 2x6x4 > i64:2x6", layout.View{{Kind: layout.Reshape, Shape: []int{2, 6, 1}}},
+		{"ids", "m 2x6x4 > i64:2x6", "m 2x6x4 > i64:2x6", match.View{{Kind: match.Reshape, Shape: []int{2, 6, 1}}},
 			flat, []int{2, 6, 1}, "a row per id"},
 		{"last row", "lm_head 2x6x4 > 2x6x4", "lm_head 2x4 > 2x4",
-			layout.View{{Kind: layout.Reshape, Shape: []int{12, 4}}, {Kind: layout.Rows, Keep: last}}, nil, []int{2, 4},
+			match.View{{Kind: match.Reshape, Shape: []int{12, 4}}, {Kind: match.Rows, Keep: last}}, nil, []int{2, 4},
 			"the last real token of each"},
 	}
 	for _, tt := range tests {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/label"
-	"github.com/goparity/goparity/internal/layout"
+	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/tensor"
 )
 
@@ -295,15 +295,15 @@ func (a axis) lay(t *tensor.Tensor, p *Pass) (*tensor.Tensor, error) {
 	if shape := t.Shape(); a <= 0 || shape[0] == 1 && shape[a] == len(p.Rows) {
 		return t, nil
 	}
-	var heads layout.View // those before the rows go behind them, and back again
+	var heads match.View // those before the rows go behind them, and back again
 	if a == 2 {
-		heads = layout.View{{Kind: layout.Transpose, Order: []int{0, 2, 1, 3}}}
+		heads = match.View{{Kind: match.Transpose, Order: []int{0, 2, 1, 3}}}
 	}
 	batch, tokens := p.Size()
 	rest := a.rest(t.Shape())
-	view := slices.Concat(heads, layout.Reshaped(append([]int{batch * tokens}, rest...)))
+	view := slices.Concat(heads, match.Reshaped(append([]int{batch * tokens}, rest...)))
 	if p.grid != nil {
-		view = append(view, layout.Op{Kind: layout.Rows, Keep: slices.Concat(p.grid...)})
+		view = append(view, match.Op{Kind: match.Rows, Keep: slices.Concat(p.grid...)})
 	}
-	return slices.Concat(view, layout.Reshaped(append([]int{1, len(p.Rows)}, rest...)), heads).Apply(t)
+	return slices.Concat(view, match.Reshaped(append([]int{1, len(p.Rows)}, rest...)), heads).Apply(t)
 }

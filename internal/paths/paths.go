@@ -1,6 +1,10 @@
 // Package paths judges runs along execution paths by runs of one pass: the place where a path leaves the
 // golden, whether the candidate is consistent with its own one pass, and whether a later run repeats the
 // first.
+//
+// A [Continuation] is a generation, in which an engine was forced along the reference's greedy text, token by token
+// or in one pass: package generation judges its rows of logits, and where a token or its logits are wrong package
+// judge says which layer is the first, in which forward pass.
 package paths
 
 import (
@@ -136,7 +140,7 @@ func (p *Paths) judge(ctx context.Context, runs Runs, opt judge.Options) error {
 	if !p.OnePassHolds() {
 		opt.Diagnosis.Mode = setting.DiagnoseOff // the report is about the one pass
 	}
-	if p.Along, err = compare(ctx, g, actual, p.holds, opt); err != nil {
+	if p.Along, err = beside(ctx, g, actual, p.holds, opt); err != nil {
 		return err
 	}
 	return p.compareOwn(ctx, actual, own, opt)
@@ -169,7 +173,7 @@ func (runs *Runs) compareOnePass(ctx context.Context, g judge.Goldens, own []*pa
 		}
 		g.Measured = true
 	}
-	return compare(ctx, g, own, nil, opt)
+	return beside(ctx, g, own, nil, opt)
 }
 
 // hits returns an error if a pattern matches nothing in the runs, of which parts are left out later.
@@ -198,7 +202,7 @@ func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt j
 	opt.Diagnosis, opt.Progress = judge.Diagnosis{Mode: setting.DiagnoseOff}, nil
 	opt.Scope, opt.Match.Rules, opt.Match.Ignore = nil, nil, nil
 	if len(own) > 0 {
-		if p.consistent, err = compare(ctx, judge.Goldens{Standard: own}, actual, p.holds, opt); isOther(err) {
+		if p.consistent, err = beside(ctx, judge.Goldens{Standard: own}, actual, p.holds, opt); isOther(err) {
 			p.Along.Note("it was not compared with its own one pass, which had other tokens: " + err.Error())
 		} else if err != nil {
 			return fmt.Errorf("with the candidate's own one pass: %w", err)
@@ -208,7 +212,7 @@ func (p *Paths) compareOwn(ctx context.Context, actual, own []*path.Sheet, opt j
 		if s.Path.Kind != dump.Repeat {
 			continue
 		}
-		c, err := compare(ctx, judge.Goldens{Standard: []*path.Sheet{s}}, []*path.Sheet{s}, nil, opt)
+		c, err := beside(ctx, judge.Goldens{Standard: []*path.Sheet{s}}, []*path.Sheet{s}, nil, opt)
 		if err != nil {
 			return fmt.Errorf("with the first run: %w", err)
 		}
@@ -255,8 +259,8 @@ func (runs *Runs) goldens(g Goldens, actual *path.Sheet, along string) (out judg
 	return out, nil
 }
 
-// compare judges runs beside the rows of the goldens.
-func compare(ctx context.Context, g judge.Goldens, runs []*path.Sheet, onePass *bool, opt judge.Options) (*judge.Comparison, error) {
+// beside judges runs beside the rows of the goldens.
+func beside(ctx context.Context, g judge.Goldens, runs []*path.Sheet, onePass *bool, opt judge.Options) (*judge.Comparison, error) {
 	var cases []judge.Case
 	var notes []string
 	if g.Alone != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving/servingtest"
 	"github.com/goparity/goparity/internal/session"
@@ -75,7 +75,7 @@ func spokenFixture(t *testing.T, yaml string) string {
 	whole := dump.New("reference", dump.Info{Schema: 2, Mode: dump.Standard, TokenIDs: ids(spoken), Encoding: dump.Encoding{Compute: "float32"},
 		Generation: &dump.Generation{From: spokenPrompt, Tokens: spoken[spokenPrompt:]}}, dump.OrderRunFile,
 		[]dump.Entry{{Step: "0", Layer: "lm_head", Port: "output", Tensor: spokenRows(t, 0, len(spoken), nil)}})
-	side, err := continuation.Open(whole, nil)
+	side, err := paths.OpenSide(whole, nil)
 	require.NoError(t, err)
 	entries, _, err := side.Keep(len(spoken)-spokenPrompt, spokenKnown)
 	require.NoError(t, err)

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
+	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/setting"
@@ -206,7 +206,7 @@ func (u *update) captured(run *dump.Run) (*dump.Run, error) {
 	var entries []dump.Entry
 	for _, e := range run.Entries {
 		switch {
-		case !u.yaml.Capture.Wants(e.Layer, e.Port) && (u.yaml.Generation == 0 || e.Layer != continuation.KeptLayer):
+		case !u.yaml.Capture.Wants(e.Layer, e.Port) && (u.yaml.Generation == 0 || e.Layer != paths.KeptLayer):
 		case e.Printed != nil:
 			return nil, fmt.Errorf("%s shows only some of its values: dump it in full", e.Label())
 		default:

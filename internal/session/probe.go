@@ -10,7 +10,6 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
@@ -364,7 +363,7 @@ type Generation struct {
 }
 
 // Judge judges the first n tokens of the text, all of the golden's for 0. Only the first call counts.
-func (g *Generation) Judge(n int) (*continuation.Outcome, error) {
+func (g *Generation) Judge(n int) (*paths.Continuation, error) {
 	if !g.judged.Load() {
 		g.tokens = n
 	}
@@ -373,28 +372,28 @@ func (g *Generation) Judge(n int) (*continuation.Outcome, error) {
 		return nil, fmt.Errorf("%s: another test of this process judged %d tokens, this one asks for %d: ask for one number, 0 is all",
 			g.what, g.tokens, n)
 	}
-	o, _ := out.(*continuation.Outcome)
+	o, _ := out.(*paths.Continuation)
 	return o, err
 }
 
-func (g *Generation) forced() (*continuation.Outcome, error) {
-	reference, err := continuation.Open(g.golden, nil)
+func (g *Generation) forced() (*paths.Continuation, error) {
+	reference, err := paths.OpenSide(g.golden, nil)
 	if err != nil {
 		return nil, err
 	}
-	actual, err := continuation.Open(g.runs[0], reference)
+	actual, err := paths.OpenSide(g.runs[0], reference)
 	if err != nil {
 		return nil, err
 	}
 	reference.Case = g.Case
-	opt := continuation.Options{Tokens: g.tokens, Judge: g.fixture.compareOptions()}
+	opt := paths.ContinuationOptions{Tokens: g.tokens, Judge: g.fixture.compareOptions()}
 	opt.Encoding = (judge.Case{Golden: g.golden, Actual: g.runs[0]}).Encoding()
 	opt.Limits = g.limits(opt.Encoding, actual)
-	return continuation.Compare(g.fixture.cfg.context(), reference, actual, opt)
+	return paths.CompareContinuation(g.fixture.cfg.context(), reference, actual, opt)
 }
 
 // limits are those of the fixture on the relative L2 of logits; nil for the defaults.
-func (g *Generation) limits(d tensor.DType, actual *continuation.Side) *compare.Limits {
+func (g *Generation) limits(d tensor.DType, actual *paths.Side) *compare.Limits {
 	layer, port := actual.Logits()
 	c, source := g.fixture.yaml.Criteria(layer, port, d)
 	l := c.Limits()
@@ -447,11 +446,11 @@ func (g *Generation) engineCase() engine.Case {
 
 // recorded is a candidate's run as it is recorded: of the logits the largest alone.
 func (g *Generation) recorded(actual *dump.Run) (*dump.Run, error) {
-	reference, err := continuation.Open(g.golden, nil)
+	reference, err := paths.OpenSide(g.golden, nil)
 	if err != nil {
 		return nil, err
 	}
-	side, err := continuation.Open(actual, reference)
+	side, err := paths.OpenSide(actual, reference)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/goparity/goparity/internal/checkpoint"
-	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
@@ -20,6 +19,7 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/path"
+	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/serving"
 	"github.com/goparity/goparity/internal/setting"
@@ -382,7 +382,7 @@ func referenceOf(run *dump.Run, sequence int, judging tensor.DType) (*serving.Re
 
 // spokenReference is what a golden says that keeps logits along a text.
 func spokenReference(run *dump.Run, judging tensor.DType) (*serving.Reference, error) {
-	side, err := continuation.Open(run, nil)
+	side, err := paths.OpenSide(run, nil)
 	if err != nil {
 		return nil, err
 	}

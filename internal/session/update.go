@@ -12,7 +12,6 @@ import (
 
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
@@ -310,7 +309,7 @@ func (u *update) generate(m *made, onePass *engine.Result, forced map[string][]i
 			return err
 		}
 		run.Info.Generation = &dump.Generation{From: len(prompt)}
-		side, err := continuation.Open(run, nil)
+		side, err := paths.OpenSide(run, nil)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package continuation_test
+package paths_test
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
@@ -73,7 +73,7 @@ func each(n int) []int {
 	return steps
 }
 
-func TestCompare(t *testing.T) {
+func TestContinuation(t *testing.T) {
 	all := rows()
 	choices := text[prompt:]
 	golden := func() *dump.Run { return run(t, "lm_head", info(t, text, choices...), all, len(all)) }
@@ -122,7 +122,7 @@ func TestCompare(t *testing.T) {
 		verdict, err := compareRuns(t, tt.golden, tt.actual)
 		if tt.err != "" {
 			assert.ErrorContains(t, err, tt.err, tt.reason)
-			var unjudged *continuation.Error
+			var unjudged *paths.SideError
 			assert.ErrorAs(t, err, &unjudged, tt.reason)
 			continue
 		}
@@ -133,17 +133,17 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func compareRuns(t *testing.T, golden, actual *dump.Run) (*continuation.Outcome, error) {
+func compareRuns(t *testing.T, golden, actual *dump.Run) (*paths.Continuation, error) {
 	t.Helper()
-	g, err := continuation.OpenGolden(golden, actual)
+	g, err := paths.OpenGolden(golden, actual)
 	if err != nil {
 		return nil, err
 	}
-	a, err := continuation.Open(actual, g)
+	a, err := paths.OpenSide(actual, g)
 	if err != nil {
 		return nil, err
 	}
-	return continuation.Compare(t.Context(), g, a, continuation.Options{})
+	return paths.CompareContinuation(t.Context(), g, a, paths.ContinuationOptions{})
 }
 
 // everywhere changes each logit v of token j in row k.
@@ -299,7 +299,7 @@ func TestAfterTheText(t *testing.T) {
 // TestKeep judges by what a golden keeps as by the whole logits.
 func TestKeep(t *testing.T) {
 	all := rows()
-	g, err := continuation.Open(run(t, "lm_head", info(t, text, text[prompt:]...), all, len(all)), nil)
+	g, err := paths.OpenSide(run(t, "lm_head", info(t, text, text[prompt:]...), all, len(all)), nil)
 	require.NoError(t, err)
 	entries, choices, err := g.Keep(len(text)-prompt, 0)
 	require.NoError(t, err)
@@ -325,12 +325,12 @@ func TestKeep(t *testing.T) {
 		assert.True(t, own.Report("x").Generations[0].Incremental, "as a fixture runs it")
 	}
 	for i, e := range entries {
-		_, err = continuation.Open(dump.New("golden", info(t, text), dump.OrderRunFile, slices.Delete(slices.Clone(entries), i, i+1)), nil)
+		_, err = paths.OpenSide(dump.New("golden", info(t, text), dump.OrderRunFile, slices.Delete(slices.Clone(entries), i, i+1)), nil)
 		assert.Error(t, err, "without %s", e.Port)
 		cut := slices.Clone(entries)
 		cut[i].Tensor, err = tensor.Of(make([]float32, 3), 3)
 		require.NoError(t, err)
-		_, err = continuation.Open(dump.New("golden", info(t, text, text[prompt:]...), dump.OrderRunFile, cut), nil)
+		_, err = paths.OpenSide(dump.New("golden", info(t, text, text[prompt:]...), dump.OrderRunFile, cut), nil)
 		assert.ErrorContains(t, err, "do not fit together: make the golden again", e.Port)
 	}
 	_, _, err = g.Keep(100, 0)
@@ -339,7 +339,7 @@ func TestKeep(t *testing.T) {
 	known := slices.Max(text[prompt:]) // the tokenizer lacks the last token
 	entries, _, err = g.Keep(len(text)-prompt, known)
 	require.NoError(t, err)
-	short, err := continuation.Open(dump.New("golden", info(t, text, text[prompt:]...), dump.OrderRunFile, entries), nil)
+	short, err := paths.OpenSide(dump.New("golden", info(t, text, text[prompt:]...), dump.OrderRunFile, entries), nil)
 	require.NoError(t, err)
 	assert.Equal(t, known, short.Known)
 	for k, id := range text[prompt:] {

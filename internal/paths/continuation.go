@@ -1,4 +1,4 @@
-package continuation
+package paths
 
 import (
 	"cmp"
@@ -10,13 +10,12 @@ import (
 	"github.com/goparity/goparity/internal/generation"
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/mapfile"
-	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
 
-// Outcome is what a generation comes to.
-type Outcome struct {
+// Continuation is what a generation comes to.
+type Continuation struct {
 	Case           string
 	Golden, Actual *Side
 	Encoding       tensor.DType // in which the runs were asked to compute
@@ -29,18 +28,18 @@ type Outcome struct {
 	layers         *report.Report // what the layers of the runs say, where the candidate is wrong; nil if nothing
 }
 
-// Options say how sides are compared.
-type Options struct {
+// ContinuationOptions say how sides are compared.
+type ContinuationOptions struct {
 	Tokens   int          // how many tokens are judged, 0 for all
 	Encoding tensor.DType // Invalid: as the runs say
 	Limits   *compare.Limits
 	Judge    judge.Options // of the layers
 }
 
-// Compare judges the candidate's logits by the reference's, of each token of the continuation. It
-// returns an [*Error] where that cannot be judged: another text, rows that are missing, a golden that
+// CompareContinuation judges the candidate's logits by the reference's, of each token of the continuation. It
+// returns a [*SideError] where that cannot be judged: another text, rows that are missing, a golden that
 // contradicts itself.
-func Compare(ctx context.Context, golden, actual *Side, opt Options) (o *Outcome, err error) {
+func CompareContinuation(ctx context.Context, golden, actual *Side, opt ContinuationOptions) (o *Continuation, err error) {
 	err = mapfile.Guard(func() error {
 		o, err = compareSides(golden, actual, opt)
 		return err
@@ -59,8 +58,8 @@ func Compare(ctx context.Context, golden, actual *Side, opt Options) (o *Outcome
 	return o, nil
 }
 
-func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
-	o := &Outcome{Case: cmp.Or(golden.Case, actual.Case), Golden: golden, Actual: actual, Encoding: opt.Encoding}
+func compareSides(golden, actual *Side, opt ContinuationOptions) (*Continuation, error) {
+	o := &Continuation{Case: cmp.Or(golden.Case, actual.Case), Golden: golden, Actual: actual, Encoding: opt.Encoding}
 	actual.Known = cmp.Or(golden.Known, actual.Known)
 	if o.Encoding == tensor.Invalid {
 		o.Encoding = encodingOf(golden, actual)
@@ -93,7 +92,7 @@ func compareSides(golden, actual *Side, opt Options) (*Outcome, error) {
 
 // cutShort returns an error where two texts part after a token that both sides chose alike: one of them does
 // not follow its own choices, and the rest of the text cannot be judged.
-func (o *Outcome) cutShort(positions []generation.Position) error {
+func (o *Continuation) cutShort(positions []generation.Position) error {
 	k := len(positions) - 1
 	want, have := o.Golden.Fed, o.Actual.Fed
 	if k >= len(want)-1 || k >= len(have) || want[k] == have[k] || positions[k].Choice != generation.Same {
@@ -125,7 +124,7 @@ func encodingOf(golden, actual *Side) tensor.DType {
 }
 
 // tokens returns how many tokens are judged. Both sides must have the same text that far.
-func (o *Outcome) tokens(asked int) (int, error) {
+func (o *Continuation) tokens(asked int) (int, error) {
 	g, a := o.Golden, o.Actual
 	if g.Prompt >= 0 && a.Prompt >= 0 && g.Prompt != a.Prompt {
 		return 0, unjudged("another text: the prompt has %d tokens in %s and %d in %s", g.Prompt, g.From, a.Prompt, a.From)
@@ -167,7 +166,7 @@ func (o *Outcome) tokens(asked int) (int, error) {
 
 // sameText returns how many of n tokens follow the same text on both sides: all of them, but for a side
 // that was not forced.
-func (o *Outcome) sameText(n int) (int, error) {
+func (o *Continuation) sameText(n int) (int, error) {
 	g, a := o.Golden, o.Actual
 	if g.Text != nil && a.Text != nil && g.Prompt >= 0 && a.Prompt >= 0 {
 		for i := range g.Prompt {
@@ -213,7 +212,7 @@ func (s *Side) decided() int {
 }
 
 // position compares the rows of one token.
-func (o *Outcome) position(k int) (p generation.Position, err error) {
+func (o *Continuation) position(k int) (p generation.Position, err error) {
 	golden, _ := o.Golden.Row(k)
 	actual, _ := o.Actual.Row(k)
 	if golden.Bad() > 0 || len(golden.Top) == 0 {
@@ -241,7 +240,7 @@ func (o *Outcome) position(k int) (p generation.Position, err error) {
 
 // reference returns the reference's token: what it says that it chose, unless its own logits contradict
 // that, or the one with the largest logit.
-func (o *Outcome) reference(k int, golden generation.Row) (int, error) {
+func (o *Continuation) reference(k int, golden generation.Row) (int, error) {
 	text, first := o.Golden.Choices, golden.Top[0]
 	if text == nil {
 		text = o.Golden.Fed
@@ -264,19 +263,19 @@ func (o *Outcome) reference(k int, golden generation.Row) (int, error) {
 	return 0, o.contradicts(k, said, first.Token)
 }
 
-func (o *Outcome) contradicts(k, said, first int) error {
+func (o *Continuation) contradicts(k, said, first int) error {
 	return unjudged("the golden contradicts itself: its text has %d as token %d, and its own logits (%s) say %d: they are not those that made the text",
 		said, k, o.Golden.logits.where(), first)
 }
 
 // note adds a remark.
-func (o *Outcome) note(format string, args ...any) {
+func (o *Continuation) note(format string, args ...any) {
 	o.Notes = append(o.Notes, fmt.Sprintf(format, args...))
 }
 
 // locate asks the layers of both runs where the candidate leaves the reference: the first forward pass
 // in which it does, and the first layer there.
-func (o *Outcome) locate(ctx context.Context, opt judge.Options) error {
+func (o *Continuation) locate(ctx context.Context, opt judge.Options) error {
 	if o.Golden.Run == nil || o.Actual.Run == nil {
 		return nil
 	}
@@ -285,9 +284,9 @@ func (o *Outcome) locate(ctx context.Context, opt judge.Options) error {
 			"goldens (go test ./... -update), and run the engine again", max(o.At, 0)+1)
 		return nil
 	}
-	runs := paths.Runs{Actual: []*dump.Run{o.Actual.Run}, Forced: true, Measured: true}
+	runs := Runs{Actual: []*dump.Run{o.Actual.Run}, Forced: true, Measured: true}
 	runs.Golden.Standard = []*dump.Run{o.Golden.Run}
-	p, err := paths.Compare(ctx, runs, opt)
+	p, err := Compare(ctx, runs, opt)
 	if err != nil {
 		if ctx.Err() != nil {
 			return err

@@ -1,11 +1,4 @@
-// Package continuation judges runs of a generation: an engine that was forced along the reference's
-// greedy text, token by token or in one pass, beside the reference.
-//
-// A [Side] is one of the two, whatever wrote it: a dump, a golden that keeps the largest logits alone,
-// or the JSON of another tool. [Compare] puts their rows of logits to the tokens that they decide,
-// package generation judges these, and where a token or its logits are wrong package judge says which
-// layer is the first, in which forward pass.
-package continuation
+package paths
 
 import (
 	"cmp"
@@ -22,7 +15,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Side is what one engine computed along a text.
+// Side is what one engine computed along a text, whatever wrote it: a dump, a golden that keeps the largest logits
+// alone, or the JSON of another tool.
 type Side struct {
 	Case string
 	From string // file or folder, for errors
@@ -49,16 +43,16 @@ type Side struct {
 	kept   bool // a golden keeps these, and no layers
 }
 
-// Error says why a generation cannot be judged.
-type Error struct{ text string }
+// SideError says why a generation cannot be judged.
+type SideError struct{ text string }
 
-func (e *Error) Error() string { return e.text }
+func (e *SideError) Error() string { return e.text }
 
-func unjudged(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
+func unjudged(format string, args ...any) error { return &SideError{fmt.Sprintf(format, args...)} }
 
-// Open reads the side of an open run: one sequence, its tokens and its logits. other, which may be nil,
+// OpenSide reads the side of an open run: one sequence, its tokens and its logits. other, which may be nil,
 // says what the run does not: how long the prompt is, and how many tokens have a logit.
-func Open(r *dump.Run, other *Side) (*Side, error) {
+func OpenSide(r *dump.Run, other *Side) (*Side, error) {
 	s := &Side{Case: r.Info.Case, From: filepath.ToSlash(r.Path), Run: r, Prompt: -1, Shown: r.Info.ReferenceText}
 	if g := r.Info.Generation; g != nil {
 		s.Prompt, s.Choices = g.From, g.Tokens
@@ -96,13 +90,13 @@ func Open(r *dump.Run, other *Side) (*Side, error) {
 	return s, err
 }
 
-// OpenGolden is Open of the reference's run. actual, which may be nil, is the candidate's: where the
+// OpenGolden is OpenSide of the reference's run. actual, which may be nil, is the candidate's: where the
 // golden does not say how long the prompt is, it does.
 func OpenGolden(r, actual *dump.Run) (*Side, error) {
 	if r.Info.Generation == nil && actual != nil && actual.Info.Generation != nil && (r.Info.Passes != nil || len(r.Steps()) == 1) {
 		r.Info.Generation = &dump.Generation{From: actual.Info.Generation.From}
 	}
-	return Open(r, nil)
+	return OpenSide(r, nil)
 }
 
 // incremental reports whether the tokens were run one by one. What other tools write is of such runs, and so

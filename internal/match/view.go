@@ -1,7 +1,4 @@
-// Package layout finds how two tensors of one meaning lie onto each other: with and without a batch
-// axis, sequences padded or one after the other, all rows or the last. It goes by shapes; a [View]
-// then looks at the bytes in the shape that both sides have.
-package layout
+package match
 
 import (
 	"fmt"
@@ -263,9 +260,9 @@ func count(flags []bool) int {
 	return n
 }
 
-// Left marks the rows of t that are left out, where keep says of each index of the first axis
+// RowsLeftOut marks the rows of t that are left out, where keep says of each index of the first axis
 // whether its rows are kept.
-func Left(keep []bool, t *tensor.Tensor) []bool {
+func RowsLeftOut(keep []bool, t *tensor.Tensor) []bool {
 	rows := t.Len() / max(t.RowLen(), 1)
 	each := max(rows/max(len(keep), 1), 1)
 	out := make([]bool, rows)

@@ -1,4 +1,4 @@
-package continuation
+package paths
 
 // Decode is decodeForeign.
 var Decode = decodeForeign

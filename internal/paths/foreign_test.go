@@ -1,4 +1,4 @@
-package continuation_test
+package paths_test
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goparity/goparity/internal/compare"
-	"github.com/goparity/goparity/internal/continuation"
 	"github.com/goparity/goparity/internal/generation"
+	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/tensor"
 	npyfile "github.com/goparity/goparity/tensor/npy"
 )
@@ -69,7 +69,7 @@ func TestForeignRefuses(t *testing.T) {
 		{string(saved()[:len(saved())-1]), "not written to its end", "cut later"},
 		{"_logits_\xff\xff\xff\x7f\xff\xff\xff\x7f\xff\xff\xff\x7f", "which no file of 20 bytes holds", "a hostile header"},
 	} {
-		_, err := continuation.Decode("f", []byte(tt.in), nil)
+		_, err := paths.Decode("f", []byte(tt.in), nil)
 		assert.ErrorContains(t, err, tt.want, tt.reason)
 	}
 }
@@ -113,7 +113,7 @@ func TestForeign(t *testing.T) {
 	packed := write("packed.json", fmt.Sprintf(`[{"prompt": "Hi", "values": [{"next_token": [1], "logits": {"__np__": %q}}, {"next_token": 2, "logits":
 		{"__np__": "AAAAAAAAgD8AAIBA", "shape": [3], "dtype": "float32"}}]}]`, base64.StdEncoding.EncodeToString(npy.Bytes())))
 	for path, want := range map[string]bool{lists: true, llama: true, write("UPPER.JSON", "{}"): true, write("a.npy", ""): false, dir: false, lists + "x": false} {
-		assert.Equal(t, want, continuation.IsForeign(path), path)
+		assert.Equal(t, want, paths.IsForeign(path), path)
 	}
 	for _, tt := range []struct {
 		golden, actual string
@@ -143,12 +143,12 @@ func TestForeign(t *testing.T) {
 		{zero, zeros, generation.Identical, 1, "", "token 0 on both sides"},
 		{vllm, free, generation.Divergent, 1, "", "a response goes on freely, too"},
 	} {
-		golden, err := continuation.ReadForeign(tt.golden, nil)
+		golden, err := paths.ReadForeign(tt.golden, nil)
 		require.NoError(t, err, tt.reason)
-		actual, err := continuation.ReadForeign(tt.actual, golden)
-		var o *continuation.Outcome
+		actual, err := paths.ReadForeign(tt.actual, golden)
+		var o *paths.Continuation
 		if err == nil {
-			o, err = continuation.Compare(t.Context(), golden[0], actual[0], continuation.Options{})
+			o, err = paths.CompareContinuation(t.Context(), golden[0], actual[0], paths.ContinuationOptions{})
 		}
 		if tt.err != "" {
 			assert.ErrorContains(t, err, tt.err, tt.reason)
@@ -176,7 +176,7 @@ func TestOrderOfTexts(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte("["+strings.Join(all, ",")+"]"), 0o644))
 		return path
 	}
-	golden, err := continuation.ReadForeign(texts("a", "b"), nil)
+	golden, err := paths.ReadForeign(texts("a", "b"), nil)
 	require.NoError(t, err)
 	for _, tt := range []struct {
 		prompts []string
@@ -191,7 +191,7 @@ func TestOrderOfTexts(t *testing.T) {
 		{[]string{"x", "a", "c"}, "dump", nil, "one is missing"},
 	} {
 		golden[0].Case, golden[1].Case = tt.cases+"0", tt.cases+"1"
-		sides, err := continuation.ReadForeign(texts(tt.prompts...), golden)
+		sides, err := paths.ReadForeign(texts(tt.prompts...), golden)
 		if tt.want == nil {
 			assert.ErrorContains(t, err, "has 3 texts and none of them is text 1 of the golden, which has 2", tt.reason)
 			continue
@@ -203,7 +203,7 @@ func TestOrderOfTexts(t *testing.T) {
 
 // Rows of llama-perplexity are numbers of 16 bits, scaled.
 func TestPerplexityFile(t *testing.T) {
-	sides, err := continuation.Decode("f", saved(), nil)
+	sides, err := paths.Decode("f", saved(), nil)
 	require.NoError(t, err)
 	require.Len(t, sides, 2)
 	for i, last := range []int{1, 0} {
@@ -227,20 +227,20 @@ func TestChoicesOfAResponse(t *testing.T) {
 		return fmt.Sprintf(`{"index": %d, "token_ids": [%d], "logprobs": {"token_logprobs": [-1]}}`, index, id)
 	}
 	in := `{"prompt_token_ids": [[5, 6]], "choices": [` + choice(1, 8) + "," + choice(0, 7) + `]}`
-	sides, err := continuation.Decode("f", []byte(in), nil)
+	sides, err := paths.Decode("f", []byte(in), nil)
 	require.NoError(t, err)
 	require.Len(t, sides, 2)
 	assert.Equal(t, []int{5, 6, 7}, sides[0].Text)
 	assert.Equal(t, []int{5, 6, 8}, sides[1].Text)
 	assert.Equal(t, 2, sides[0].Prompt)
-	sides, err = continuation.Decode("f", []byte(strings.Replace(in, "[[5, 6]]", "[[5, 6], [9]]", 1)), nil)
+	sides, err = paths.Decode("f", []byte(strings.Replace(in, "[[5, 6]]", "[[5, 6], [9]]", 1)), nil)
 	require.NoError(t, err)
 	assert.Equal(t, []int{9, 8}, sides[1].Text, "a list for each choice")
 	for _, tt := range []struct{ from, to, want, reason string }{
 		{"[[5, 6]]", "[[5], [6], [7]]", "token ids are in 3 lists", "as many prompts as nothing"},
 		{`"index": 0`, `"index": 1`, "two choices have the index 1", "twice"},
 	} {
-		_, err = continuation.Decode("f", []byte(strings.Replace(in, tt.from, tt.to, 1)), nil)
+		_, err = paths.Decode("f", []byte(strings.Replace(in, tt.from, tt.to, 1)), nil)
 		assert.ErrorContains(t, err, tt.want, tt.reason)
 	}
 }
@@ -248,26 +248,26 @@ func TestChoicesOfAResponse(t *testing.T) {
 // Tokens that no one asked for are listed.
 func TestFewerTokens(t *testing.T) {
 	in := []byte(`[{"values": [{"next_token": 1, "logits": [0, 3, 1]}, {"next_token": 2, "logits": [0, 1, 4]}]}]`)
-	golden, err := continuation.Decode("g", in, nil)
+	golden, err := paths.Decode("g", in, nil)
 	require.NoError(t, err)
-	actual, err := continuation.Decode("a", in, nil)
+	actual, err := paths.Decode("a", in, nil)
 	require.NoError(t, err)
-	o, err := continuation.Compare(t.Context(), golden[0], actual[0], continuation.Options{Tokens: 1})
+	o, err := paths.CompareContinuation(t.Context(), golden[0], actual[0], paths.ContinuationOptions{Tokens: 1})
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(o.Report("x").NotJudged, "; "), "the last 1 of 2 tokens of the golden")
-	o, err = continuation.Compare(t.Context(), golden[0], actual[0], continuation.Options{Tokens: 2})
+	o, err = paths.CompareContinuation(t.Context(), golden[0], actual[0], paths.ContinuationOptions{Tokens: 2})
 	require.NoError(t, err)
 	assert.Empty(t, o.Report("x").NotJudged, "all of them")
-	_, err = continuation.Compare(t.Context(), golden[0], actual[0], continuation.Options{Tokens: 3})
+	_, err = paths.CompareContinuation(t.Context(), golden[0], actual[0], paths.ContinuationOptions{Tokens: 3})
 	assert.ErrorContains(t, err, "3 tokens are asked for, and g has logits for 2")
 
-	scaled, err := continuation.Decode("s", []byte(strings.ReplaceAll(string(in), "3", "2.7")), nil)
+	scaled, err := paths.Decode("s", []byte(strings.ReplaceAll(string(in), "3", "2.7")), nil)
 	require.NoError(t, err)
 	for _, tt := range []struct {
-		opt  continuation.Options
+		opt  paths.ContinuationOptions
 		want generation.Verdict
-	}{{continuation.Options{}, generation.Logits}, {continuation.Options{Limits: &compare.Limits{RelL2: 1, RowRelL2: 1}}, generation.Identical}} {
-		o, err = continuation.Compare(t.Context(), golden[0], scaled[0], tt.opt)
+	}{{paths.ContinuationOptions{}, generation.Logits}, {paths.ContinuationOptions{Limits: &compare.Limits{RelL2: 1, RowRelL2: 1}}, generation.Identical}} {
+		o, err = paths.CompareContinuation(t.Context(), golden[0], scaled[0], tt.opt)
 		require.NoError(t, err)
 		assert.Equal(t, tt.want, o.Verdict)
 	}
@@ -280,7 +280,7 @@ func FuzzForeign(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		sides, err := continuation.Decode("f", data, nil)
+		sides, err := paths.Decode("f", data, nil)
 		if err != nil {
 			if strings.TrimSpace(err.Error()) == "" {
 				t.Error("an error without words")
@@ -288,7 +288,7 @@ func FuzzForeign(f *testing.F) {
 			return
 		}
 		for _, s := range sides { // what can be read can be compared
-			o, err := continuation.Compare(t.Context(), s, s, continuation.Options{})
+			o, err := paths.CompareContinuation(t.Context(), s, s, paths.ContinuationOptions{})
 			if err == nil && o.Fails() && !strings.Contains(fmt.Sprint(o.Text()), "NaN") && o.Positions[o.At].Said < 0 {
 				t.Errorf("a text fails beside itself: %s", o.Text())
 			}

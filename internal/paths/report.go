@@ -1,4 +1,4 @@
-package continuation
+package paths
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 )
 
 // Report returns report.json of the generation.
-func (o *Outcome) Report(name string) *report.Report {
+func (o *Continuation) Report(name string) *report.Report {
 	row := o.row()
 	r := &report.Report{Fixture: name, Verdict: report.Pass, Coverage: &report.Coverage{Compared: 1, Outputs: 1}, Layers: []report.Layer{row}}
 	text := o.Text()
@@ -53,7 +53,7 @@ func (o *Outcome) Report(name string) *report.Report {
 }
 
 // Text is the verdict in a sentence.
-func (o *Outcome) Text() string {
+func (o *Continuation) Text() string {
 	n := len(o.Positions)
 	switch o.Verdict {
 	case generation.Identical:
@@ -71,7 +71,7 @@ func (o *Outcome) Text() string {
 	return fmt.Sprintf("DIVERGED at token %d of %d: %s", o.At, n, o.diverged())
 }
 
-func (o *Outcome) diverged() string {
+func (o *Continuation) diverged() string {
 	p := &o.Positions[o.At]
 	switch {
 	case p.Candidate < 0:
@@ -85,7 +85,7 @@ func (o *Outcome) diverged() string {
 		p.Candidate, -p.CandidateGap)
 }
 
-func (o *Outcome) wrongLogits() string {
+func (o *Continuation) wrongLogits() string {
 	p := &o.Positions[o.At]
 	switch n := len(p.Outliers); {
 	case n > 0:
@@ -103,7 +103,7 @@ func (o *Outcome) wrongLogits() string {
 		p.Error, o.Limits.RowRelL2)
 }
 
-func (o *Outcome) generation(text string) report.Generation {
+func (o *Continuation) generation(text string) report.Generation {
 	g := report.Generation{Case: o.Case, Verdict: string(o.Verdict), Text: text, Incremental: o.Actual.incremental(), Prompt: o.Golden.Prompt, Tokens: len(o.Positions), Agree: o.Agree,
 		Ties: o.Result.Ties, Flat: report.Float(o.Flat), Logits: o.Actual.logits.where(), DType: o.Encoding.String(), KL: report.Float(o.KL),
 		RelL2: report.Float(o.RelL2), Row: report.Float(o.Positions[o.Worst].Error), Limit: report.Float(o.Limits.RelL2),
@@ -125,7 +125,7 @@ func (o *Outcome) generation(text string) report.Generation {
 }
 
 // row is the output with the logits, of all tokens that were judged: less the mean of each.
-func (o *Outcome) row() report.Layer {
+func (o *Continuation) row() report.Layer {
 	layer, port := o.Actual.Logits()
 	row := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: o.Case,
 		Step: cmp.Or(o.Actual.logits.step, "0"), Stage: report.StageGeneration, Status: report.StatusPass,
@@ -155,7 +155,7 @@ func (o *Outcome) row() report.Layer {
 
 // stack adds the logits that both sides know of a token, of the largest of the golden's, less their
 // means; 0 for those that one side does not know.
-func (o *Outcome) stack(golden, actual generation.Row) {
+func (o *Continuation) stack(golden, actual generation.Row) {
 	x, y := make([]float64, generation.Kept), make([]float64, generation.Kept)
 	n := 0
 	for _, l := range golden.Top[:min(len(golden.Top), generation.Kept)] {

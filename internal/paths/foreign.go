@@ -1,4 +1,4 @@
-package continuation
+package paths
 
 import (
 	"bytes"
@@ -290,7 +290,7 @@ func response(path string, data []byte, golden []*Side) ([]*Side, error) {
 	for i := range answers {
 		a := &answers[i]
 		s := &Side{Case: fmt.Sprintf("choice-%d", i), From: path, Prompt: -1, Free: true, Stopped: a.Finish == "stop", Shown: a.Text, words: known}
-		rows, tokens, err := rowsOf(a, known)
+		rows, tokens, err := lineRows(a, known)
 		if err != nil {
 			return nil, unjudged("choices[%d]: %v", i, err)
 		}
@@ -307,7 +307,7 @@ func response(path string, data []byte, golden []*Side) ([]*Side, error) {
 }
 
 // rowsOf returns the log-probabilities of each token, and the tokens.
-func rowsOf(a *serving.Answer, known words) (rows []generation.Row, tokens []int, err error) {
+func lineRows(a *serving.Answer, known words) (rows []generation.Row, tokens []int, err error) {
 	n := len(a.LogProbs)
 	switch {
 	case n == 0:

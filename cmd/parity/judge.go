@@ -18,8 +18,8 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
 )
 
@@ -64,7 +64,7 @@ func (in *inputs) compare(ctx context.Context) (*judge.Comparison, error) {
 		if err != nil {
 			return nil, err
 		}
-		if cases, err = reference.Alone(ctx, cases, of); err != nil {
+		if cases, err = session.Alone(ctx, cases, of); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +101,7 @@ func (in *inputs) alone() (of judge.AloneOptions, err error) {
 	}
 	of = judge.AloneOptions{Options: in.opt, Wants: in.opt.Scope.Asks}
 	of.Progress = in.progress("replaying", 0)
-	undo, err := reference.Keep(&of)
+	undo, err := of.Spill()
 	if err == nil {
 		in.onClose(undo)
 	}

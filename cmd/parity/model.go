@@ -24,7 +24,6 @@ import (
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/mapfile"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/store"
@@ -407,7 +406,7 @@ func (f *programFlags) prepare(runs *programRuns) (err error) {
 	job.Mode, job.Capture, job.Cases = engine.ProgramMode, engine.Capture{}, nil
 	fixture.RecordProgram(job, f.program)
 	for _, r := range runs.cases {
-		asked, err := reference.Case(r)
+		asked, err := session.CaseOf(r)
 		if err != nil {
 			return err
 		}
@@ -455,7 +454,7 @@ func (f *programFlags) check(file string, run *dump.Run) (string, error) {
 	}
 	defer p.Close()
 	if f.golden != "" {
-		if err := reference.Check(p, run.Entries); err != nil {
+		if err := session.CheckProgram(p, run.Entries); err != nil {
 			return "", err
 		}
 	}

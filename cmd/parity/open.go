@@ -18,7 +18,7 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/reference"
+	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/raw"
@@ -243,11 +243,11 @@ func (in *inputs) openPrograms(runs []*dump.Run) error {
 		var err error
 		switch {
 		case in.Golden == "":
-			p, err = reference.OfCase(in.Program, r, len(runs) == 1)
+			p, err = session.ProgramOfCase(in.Program, r, len(runs) == 1)
 		case in.Program == "":
-			p = reference.Beside(r)
+			p = session.ProgramBeside(r)
 		default:
-			p, err = reference.Open(in.Program, r.Entries)
+			p, err = session.OpenProgram(in.Program, r.Entries)
 		}
 		if err != nil {
 			return fmt.Errorf("--program: %w", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/goparity/goparity/internal/diagnose"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge/piece"
-	"github.com/goparity/goparity/internal/reference"
+	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
 )
@@ -189,7 +189,7 @@ func TestCalculated(t *testing.T) {
 		return runs[0]
 	}
 	ref := open("ref")
-	p := reference.Beside(ref)
+	p := session.ProgramBeside(ref)
 	require.NotNil(t, p)
 	defer p.Close()
 	load, end := piece.Evidence(nil).Outside(p)

@@ -13,8 +13,8 @@ import (
 	"github.com/goparity/goparity/internal/checkpoint"
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/judge"
-	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
+	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
 )
 
@@ -91,7 +91,7 @@ func TestSharedLayers(t *testing.T) {
 			"the call around it"},
 	} {
 		ref := opened(t, dir, "ref")
-		ran, err := reference.Open(filepath.Join(dir, "ref", dump.ProgramFile), ref.Entries)
+		ran, err := session.OpenProgram(filepath.Join(dir, "ref", dump.ProgramFile), ref.Entries)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, ran.Close()) })
 		cmp := compared(t, judge.Case{Name: "run", Golden: ref, Actual: opened(t, dir, c.candidate), Program: ran}, judge.Options{Diagnosis: judge.Diagnosis{Evidence: evidence}})

@@ -65,3 +65,6 @@ const (
 	// reads. One fault makes everything after it fail.
 	maxExplained = 20
 )
+
+// inMemory is how many bytes of replayed tensors are not written to a file. By reason.
+const inMemory = 256 << 20

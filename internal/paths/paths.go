@@ -24,7 +24,6 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 )
@@ -111,7 +110,7 @@ func judged(ctx context.Context, runs Runs, opt judge.Options) (*Paths, error) {
 func (p *Paths) judge(ctx context.Context, runs Runs, opt judge.Options) error {
 	actual, err := runs.sheets(runs.Actual, nil, false)
 	if err == nil && runs.Alone != nil {
-		runs.Golden.Standard, err = reference.Blanks(runs.Golden.Programs)
+		runs.Golden.Standard, err = judge.Blanks(runs.Golden.Programs)
 	}
 	if err != nil {
 		return err

@@ -19,7 +19,6 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/tensor"
 )
@@ -370,7 +369,7 @@ func TestAloneReadsOnce(t *testing.T) {
 	opt := judge.Options{Diagnosis: judge.Diagnosis{Evidence: func() (checkpoint.Weights, checkpoint.Config, error) {
 		return checkpoint.Weights{"w": w}, nil, nil
 	}}}
-	blank, err := reference.Blank("c", p)
+	blank, err := judge.Blank("c", p)
 	require.NoError(t, err)
 	k, err := judge.Alone(context.Background(), judge.Case{Name: "c", Golden: blank, Actual: actual, Program: p}, judge.AloneOptions{Options: opt})
 	require.NoError(t, err)

@@ -17,7 +17,6 @@ import (
 	"github.com/goparity/goparity/internal/match"
 	"github.com/goparity/goparity/internal/paths"
 	"github.com/goparity/goparity/internal/program"
-	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
@@ -387,7 +386,7 @@ func (f *Fixture) program(variant, caseName string, golden *dump.Run) *program.P
 	defer f.mu.Unlock()
 	p, known := f.programs[golden]
 	if !known {
-		p = reference.InStore(f.goldens, variant, caseName, golden)
+		p = ProgramInStore(f.goldens, variant, caseName, golden)
 		if f.programs == nil {
 			f.programs = map[*dump.Run]*program.Program{}
 		}
@@ -451,7 +450,7 @@ func (f *Fixture) close() error {
 // alone returns the program of a case that judges without goldens. One that cannot be used is an
 // error: nothing else judges.
 func (f *Fixture) alone(caseName string) (*program.Program, error) {
-	p, err := reference.Stored(f.goldens, f.yaml.Reference(""), caseName)
+	p, err := StoredProgram(f.goldens, f.yaml.Reference(""), caseName)
 	if err == nil && p == nil {
 		err = fmt.Errorf("%s has no program of case %s: record it: parity golden update %s", f.goldens.Dir(), caseName, f.dir)
 	}
@@ -467,7 +466,7 @@ func (f *Fixture) asked(device, caseName string) (*dump.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reference.Blank(caseName, p)
+	return judge.Blank(caseName, p)
 }
 
 // compare judges cases: by their goldens, or without any by the program and the model's weights.
@@ -475,12 +474,12 @@ func (f *Fixture) compare(cases []judge.Case) (*judge.Comparison, error) {
 	opt := f.compareOptions()
 	if f.yaml.Alone {
 		of := judge.AloneOptions{Options: opt}
-		undo, err := reference.Keep(&of)
+		undo, err := of.Spill()
 		if err != nil {
 			return nil, err
 		}
 		f.remove = append(f.remove, undo)
-		if cases, err = reference.Alone(f.cfg.context(), cases, of); err != nil {
+		if cases, err = Alone(f.cfg.context(), cases, of); err != nil {
 			return nil, err
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/fixture"
 	"github.com/goparity/goparity/internal/paths"
-	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/sanitize"
 	"github.com/goparity/goparity/internal/setting"
 	"github.com/goparity/goparity/internal/store"
@@ -80,7 +79,7 @@ func (u *update) checkProgram(variant, caseName string, r *dump.Run) {
 		r.Program = ""
 		return
 	}
-	p, err := reference.Open(r.Program, r.Entries)
+	p, err := OpenProgram(r.Program, r.Entries)
 	if err == nil {
 		err = p.Close()
 	}

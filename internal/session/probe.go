@@ -16,7 +16,6 @@ import (
 	"github.com/goparity/goparity/internal/judge"
 	"github.com/goparity/goparity/internal/path"
 	"github.com/goparity/goparity/internal/paths"
-	"github.com/goparity/goparity/internal/reference"
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/store"
 	"github.com/goparity/goparity/tensor"
@@ -265,7 +264,7 @@ func (p *Path) alone(runs paths.Runs) (*paths.Paths, error) {
 		}
 		runs.Golden.Programs = append(runs.Golden.Programs, ran)
 	}
-	undo, err := reference.Keep(&of)
+	undo, err := of.Spill()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package reference
+package judge
 
 import (
 	"encoding/json"

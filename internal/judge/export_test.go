@@ -1,0 +1,4 @@
+package judge
+
+// InMemory is how much of what is replayed is kept in memory.
+const InMemory = inMemory

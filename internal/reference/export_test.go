@@ -1,4 +1,0 @@
-package reference
-
-// InMemory is how much is kept in memory.
-const InMemory = inMemory

@@ -114,7 +114,7 @@ dist: .bin/uv/bin/uv ## build archives, wheels and their checksums for all platf
 .PHONY: dist-check
 dist-check: .venv/installed ## install the wheel of this machine in an empty environment, and judge a port with it, without Go
 	@$(MAKE) dist PLATFORMS="$$(go env GOHOSTOS)/$$(go env GOHOSTARCH)"
-	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" PARITY_DIST="$$PWD/out/dist" PARITY_UV="$$PWD/.bin/uv/bin/uv" go test -count=1 -v -run '^TestLive' ./internal/wheel
+	PARITY_LIVE=1 PARITY_PYTHON="$$PWD/.venv/bin/python" PARITY_DIST="$$PWD/out/dist" PARITY_UV="$$PWD/.bin/uv/bin/uv" go test -count=1 -v -run '^TestLiveWheel' ./internal/engine
 
 # The fixtures, judged live; their models are here, no hub is asked.
 livefixtures = cd fixtures && HF_HUB_CACHE="$$PWD/../.venv/hub" PARITY_PYTHON="$$PWD/../.venv/bin/python" \

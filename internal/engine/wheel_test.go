@@ -1,4 +1,4 @@
-package wheel_test
+package engine_test
 
 import (
 	"archive/zip"
@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const runner = "../engine/runner/goparity"
+const runner = "runner/goparity"
 
 // wheels are those that make dist built.
 func wheels(t *testing.T) []string {
@@ -156,7 +156,7 @@ func TestLiveWheel(t *testing.T) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
 	assert.Equal(t, 1, exit.ExitCode())
-	shown := blocks(t, "README.md")[""]
+	shown := blocks(t, "../wheel/README.md")[""]
 	require.NotEmpty(t, shown, "README.md shows the verdict")
 	noise := regexp.MustCompile(`\de-\d+`) // what rounding makes differs from processor to processor
 	said = noise.ReplaceAllString(said, "noise")

@@ -14,7 +14,7 @@ import (
 
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/reporttest"
+	"github.com/goparity/goparity/internal/toy"
 )
 
 // What the candidate made of its prompts, and the causes that are known.
@@ -188,7 +188,7 @@ func TestCostString(t *testing.T) {
 }
 
 func TestCosts(t *testing.T) {
-	r := reporttest.Deep(2, 1)
+	r := toy.DeepReport(2, 1)
 	r.Costs = []report.Cost{
 		{Layer: "m.0", Seconds: 0.5, PeakBytes: 9 << 20},
 		{Layer: "m.0.attn", Seconds: 0.25, PeakBytes: 3 << 20, Entropy: []report.Entropy{{Nats: 1, Part: 0.5}, {Nats: 2, Part: 1, Uniform: true}, {Nats: nan()}}},

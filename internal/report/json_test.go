@@ -13,7 +13,6 @@ import (
 
 	"github.com/goparity/goparity/internal/compare"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/reporttest"
 	"github.com/goparity/goparity/internal/toy"
 )
 
@@ -89,7 +88,7 @@ func TestReadRefuses(t *testing.T) {
 
 // Whatever Read takes, every writer can write, and the JSON form is a fixed point.
 func FuzzRead(f *testing.F) {
-	for _, r := range []*report.Report{passing(), failing(), broken(), reporttest.Deep(1, 0)} {
+	for _, r := range []*report.Report{passing(), failing(), broken(), toy.DeepReport(1, 0)} {
 		f.Add(encode(f, r))
 	}
 	f.Add([]byte(`{"schema":1,"verdict":"fail","layers":[{"status":"fail","standard":{"n":1}},{"status":"inherited"}],"first_divergence":{}}`))

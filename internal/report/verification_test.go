@@ -11,12 +11,11 @@ import (
 
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/report"
-	"github.com/goparity/goparity/internal/report/reporttest"
 	"github.com/goparity/goparity/internal/toy"
 )
 
 func TestVerification(t *testing.T) {
-	r := reporttest.Deep(2, 1)
+	r := toy.DeepReport(2, 1)
 	r.Layers[3].Injected.MaxAbs = 0 // all the others are over zero
 	for _, c := range []struct {
 		name string

@@ -14,7 +14,6 @@ import (
 
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/export"
-	"github.com/goparity/goparity/internal/report/reporttest"
 	"github.com/goparity/goparity/internal/toy"
 )
 
@@ -26,7 +25,7 @@ func write(t *testing.T, r *report.Report) string {
 }
 
 func TestPage(t *testing.T) {
-	r := reporttest.Deep(77, 20) // 1,000 layers
+	r := toy.DeepReport(77, 20) // 1,000 layers
 	r.Costs = []report.Cost{{Layer: "m.0.attn", Seconds: 0.25, PeakBytes: 3 << 20, Entropy: []report.Entropy{{Nats: 1, Part: 0.5}}}}
 	html := write(t, r)
 	assert.Less(t, len(html), 3<<20, "small enough to attach to anything")
@@ -48,19 +47,19 @@ func TestPage(t *testing.T) {
 
 // The picture of path × depth has its figures in the data, and a table says the same in words.
 func TestPaths(t *testing.T) {
-	html := write(t, reporttest.Along(77, 20))
+	html := write(t, toy.ReportAlong(77, 20))
 	for _, want := range []string{"decode:8 and chunked:4 fail alike at model.layers.20.self_attn: state/position", "chunked:4:</b> 41 forward passes, 48 rows",
 		"first divergence model.layers.20.self_attn, pass 1, sequence 0, position 4</li>", `{"n":"one pass","e":[`, `"t":"first divergence model.layers.20.self_attn, pass 1`} {
 		assert.Contains(t, html, want)
 	}
 	assert.Less(t, len(html), 1<<20)
-	assert.NotContains(t, write(t, reporttest.Deep(2, 0)), "h-paths", "runs of one pass only")
+	assert.NotContains(t, write(t, toy.DeepReport(2, 0)), "h-paths", "runs of one pass only")
 }
 
 // What the script draws, and the tokens, which the template draws.
 func TestPageData(t *testing.T) {
 	f := func(v report.Float) *report.Float { return &v }
-	r := reporttest.Along(2, 1)
+	r := toy.ReportAlong(2, 1)
 	l := &r.Layers[3]
 	l.Layer, l.Tolerance, l.Golden.Name = "", nil, strings.Repeat("long ", 300)
 	l.LocalL2, l.InheritedL2, l.LocalInheritedCosine = f(0.123456), f(2), f(-1)
@@ -87,7 +86,7 @@ func TestPageData(t *testing.T) {
 
 // A page of many layers along paths has neighbours in one column, each with the worst of them.
 func TestManyColumns(t *testing.T) {
-	r := reporttest.Along(40, 20)
+	r := toy.ReportAlong(40, 20)
 	columns := regexp.MustCompile(`"columns":\[([^]]*)\]`).FindStringSubmatch(write(t, r))
 	require.NotNil(t, columns)
 	n := len(strings.Split(columns[1], ","))
@@ -105,7 +104,7 @@ func withoutScripts(html string) string {
 // Names come from files that others wrote.
 func TestHostileNames(t *testing.T) {
 	const evil = `</script><img src=x onerror=alert(1)><!--"'` + "`&\u2028\x1b[31m\u202e"
-	r := reporttest.Along(2, 0)
+	r := toy.ReportAlong(2, 0)
 	r.Fixture, r.Kind = evil, evil
 	for i := range r.Paths {
 		r.Paths[i].Path, r.Paths[i].Case, r.Paths[i].Cause, r.PathDepth.Runs[i].Path, r.PathDepth.Layers[i] = evil, evil, evil, evil, evil
@@ -137,7 +136,7 @@ func TestHostileNames(t *testing.T) {
 }
 
 func TestLargeReports(t *testing.T) {
-	r := reporttest.Deep(1000, 900) // 14,003 rows
+	r := toy.DeepReport(1000, 900) // 14,003 rows
 	html := write(t, r)
 	assert.Contains(t, html, "are left out of this page")
 	assert.Contains(t, html, `"l":"model.layers.999.mlp"`, "failing rows stay")

@@ -14,7 +14,7 @@ import (
 
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/export"
-	"github.com/goparity/goparity/internal/report/reporttest"
+	"github.com/goparity/goparity/internal/toy"
 )
 
 func draw(t *testing.T, r *report.Report, mode report.Mode) image.Image {
@@ -51,22 +51,22 @@ var (
 )
 
 func TestPNG(t *testing.T) {
-	wrong, right := draw(t, reporttest.Deep(77, 20), report.Standard), draw(t, reporttest.Deep(77, -1), report.Standard)
+	wrong, right := draw(t, toy.DeepReport(77, 20), report.Standard), draw(t, toy.DeepReport(77, -1), report.Standard)
 	assert.Greater(t, wrong.Bounds().Dx(), 1200, "legible")
 	assert.Greater(t, count(wrong, blue, 0, 100), 1000, "attention is drawn")
 	assert.Greater(t, count(wrong, red, 25, 35), 15, "block 20 of 77 is marked")
 	assert.Zero(t, count(wrong, red, 60, 100), "and nothing else")
 	assert.Zero(t, count(right, red, 0, 100), "no divergence, no mark")
-	late := draw(t, reporttest.Deep(77, 60), report.Standard)
+	late := draw(t, toy.DeepReport(77, 60), report.Standard)
 	assert.Positive(t, count(wrong, red, 36, 50), "its name stands to the right")
 	assert.Positive(t, count(late, red, 45, 62), "or to the left, where there is more room")
 	assert.Zero(t, count(late, red, 72, 100), "and nothing behind it")
-	assert.NotEqual(t, wrong, draw(t, reporttest.Deep(77, 20), report.Injected), "the other mode is another picture")
+	assert.NotEqual(t, wrong, draw(t, toy.DeepReport(77, 20), report.Injected), "the other mode is another picture")
 }
 
 // Whatever the figures are, there is a picture.
 func TestExtremes(t *testing.T) {
-	one := reporttest.Deep(1, -1)
+	one := toy.DeepReport(1, -1)
 	for _, c := range []struct {
 		mse    float64
 		reason string
@@ -101,14 +101,14 @@ func TestExtremes(t *testing.T) {
 		assert.Greater(t, at[0], last+50, "point %d", i)
 		last = at[0]
 	}
-	huge := reporttest.Deep(2, -1)
+	huge := toy.DeepReport(2, -1)
 	huge.Layers[0].Standard.MSE, huge.Layers[1].Standard.MSE = math.MaxFloat64, 5e-324
 	draw(t, huge, report.Injected)
 }
 
 // No name, however long, runs over the edge.
 func TestLongNames(t *testing.T) {
-	long := reporttest.Deep(4, 2)
+	long := toy.DeepReport(4, 2)
 	long.Fixture = strings.Repeat("W", 300)
 	for i := range long.Layers {
 		if long.Layers[i].Layer == long.FirstDivergence.Layer {

@@ -23,7 +23,7 @@ import (
 
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/report/export"
-	"github.com/goparity/goparity/internal/report/reporttest"
+	"github.com/goparity/goparity/internal/toy"
 )
 
 // tab is one page in the browser, with its errors and its requests.
@@ -136,8 +136,8 @@ func (x *tab) shoot(t *testing.T, name string) {
 const firstLayer = `document.querySelector("#table tbody td.layer").title`
 
 func TestDeepReport(t *testing.T) {
-	x := open(t, reporttest.Deep(77, 20), false, 1400, 1000) // 1,000 layers
-	x.do(t, chromedp.Sleep(200*time.Millisecond))            // what it might still ask for
+	x := open(t, toy.DeepReport(77, 20), false, 1400, 1000) // 1,000 layers
+	x.do(t, chromedp.Sleep(200*time.Millisecond))           // what it might still ask for
 	x.clean(t)
 	assert.Contains(t, get[string](t, x, `document.getElementById("verdict").innerText`),
 		"FAIL first divergence model.layers.20.self_attn")
@@ -212,18 +212,18 @@ func unique(v []float64) []float64 {
 
 func TestOtherReports(t *testing.T) {
 	const evil = `</script><img src=x onerror="console.log('ran')"><script>console.log('ran')</script>`
-	hostile := reporttest.Deep(3, 1)
+	hostile := toy.DeepReport(3, 1)
 	hostile.Fixture, hostile.FirstDivergence.Text, hostile.Notes = evil, evil, []string{evil}
 	for i := range hostile.Layers {
 		l := &hostile.Layers[i]
 		l.Layer, l.Note, l.Detail = l.Layer+evil, evil, append(l.Detail, evil)
 	}
 	hostile.FirstDivergence.Layer += evil
-	alone := reporttest.Deep(3, -1)
+	alone := toy.DeepReport(3, -1)
 	for i := range alone.Layers {
 		alone.Layers[i].Injected = nil
 	}
-	nan := reporttest.Deep(3, 1)
+	nan := toy.DeepReport(3, 1)
 	for i := range nan.Layers {
 		if m := nan.Layers[i].Standard; i%3 == 0 {
 			m.BadNonFinite, m.NaNActual, m.MSE, m.RowRelL2 = 4, 4, report.Float(math.NaN()), report.Float(math.Inf(1))
@@ -237,8 +237,8 @@ func TestOtherReports(t *testing.T) {
 		want   string
 		reason string
 	}{
-		{"dark", reporttest.Deep(77, 20), true, 1400, "FAIL", "dark"},
-		{"narrow", reporttest.Deep(12, 3), false, 420, "FAIL", "a narrow window"},
+		{"dark", toy.DeepReport(77, 20), true, 1400, "FAIL", "dark"},
+		{"narrow", toy.DeepReport(12, 3), false, 420, "FAIL", "a narrow window"},
 		{"hostile", hostile, false, 1400, "<img src=x", "names are text"},
 		{"nan", nan, false, 1400, "FAIL", "figures that are no numbers"},
 		{"pass", alone, false, 1400, "PASS", "no injected run, nothing fails"},
@@ -263,7 +263,7 @@ func TestOtherReports(t *testing.T) {
 // wrong first.
 func TestPaths(t *testing.T) {
 	for name, dark := range map[string]bool{"paths-light": false, "paths-dark": true} {
-		x := open(t, reporttest.Along(77, 20), dark, 1400, 1000)
+		x := open(t, toy.ReportAlong(77, 20), dark, 1400, 1000)
 		assert.Equal(t, []string{"one pass", "decode:8", "chunked:4", "batch"},
 			get[[]string](t, x, `[...document.querySelectorAll("#paths-rows .along:not([aria-hidden]) .name")].map(e => e.innerText)`))
 		labels := get[[]string](t, x, `[...document.querySelectorAll("#paths-rows canvas")].map(e => e.getAttribute("aria-label"))`)
@@ -285,7 +285,7 @@ func TestPaths(t *testing.T) {
 // Each mark of a generation has the colour that its caption names, and nothing of the table is cut
 // at the widths of common screens.
 func TestWhatIsShownIsSeen(t *testing.T) {
-	r := reporttest.Deep(12, 3)
+	r := toy.DeepReport(12, 3)
 	r.Generations = []report.Generation{{Case: "a", Verdict: "diverged", Text: "DIVERGED at token 2 of 3", Positions: []report.Token{
 		{Choice: "same", Gap: 100, OwnGap: 90, KL: 1e-6}, {Choice: "tie", Gap: 2, OwnGap: -1, KL: 1e-3}, {Choice: "diverged", Gap: 100, OwnGap: 80, KL: 1}}}}
 	for _, width := range []int64{1280, 1440, 1920} {

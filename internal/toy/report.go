@@ -1,5 +1,4 @@
-// Package reporttest makes reports for tests of pages and plots.
-package reporttest
+package toy
 
 import (
 	"fmt"
@@ -18,9 +17,9 @@ var parts = []string{".input_layernorm", ".self_attn.q_proj", ".self_attn.k_proj
 
 const limit = 1e-4
 
-// Deep is the report of a model of so many blocks, 13 layers each, in both modes. The attention of
+// DeepReport is the report of a model of so many blocks, 13 layers each, in both modes. The attention of
 // block number wrong is wrong, and so is everything after it; a negative number is none.
-func Deep(blocks, wrong int) *report.Report {
+func DeepReport(blocks, wrong int) *report.Report {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	r := &report.Report{Schema: report.Schema, Fixture: "deep", Verdict: report.Pass, Frontier: []string{}, Causes: []report.Cause{},
 		Order: &report.Order{Same: true, Differences: []string{}}, Source: report.Source{Date: "2026-11-21T09:30:00Z",
@@ -83,16 +82,16 @@ func fail(r *report.Report, kind, id, why string, d report.Divergence) {
 	r.Causes = []report.Cause{{ID: id, Layer: d.Layer, Proven: true, Fit: 2.1e-7, FitGolden: 0.021, Text: why}}
 }
 
-// Along is Deep without a wrong block, with runs along execution paths: decode:8 and chunked:4 are
+// ReportAlong is Deep without a wrong block, with runs along execution paths: decode:8 and chunked:4 are
 // wrong from the attention of a block on, batch is right.
-func Along(blocks, wrong int) *report.Report {
-	r := Deep(blocks, -1)
+func ReportAlong(blocks, wrong int) *report.Report {
+	r := DeepReport(blocks, -1)
 	place := fmt.Sprintf("model.layers.%d.self_attn", wrong)
 	right := &report.Agreement{Holds: true, Outputs: len(r.Layers), Layer: "lm_head", Port: "output", Step: "0", RowRelL2: 2e-6}
 	off := &report.Agreement{Outputs: len(r.Layers), Layer: "lm_head", Port: "output", Step: "1", RowRelL2: 0.02}
 	r.PathDepth = &report.PathDepth{}
 	r.PathDepth.Add(report.OnePass, "", r.Layers)
-	rows := Deep(blocks, wrong).Layers
+	rows := DeepReport(blocks, wrong).Layers
 	for i := range rows {
 		rows[i].Step, rows[i].Stage = "1", report.StagePaths
 	}

@@ -63,8 +63,8 @@ const (
 )
 
 // exporting has the numbers of packages that export more. They may fall.
-var exporting = map[string]int{"tensor": 87, "internal/compare": 73, "internal/dump": 94,
-	"internal/engine": 80, "internal/fixture": 80, "internal/judge": 77, "internal/label": 68, "internal/path": 50, "internal/report": 223}
+var exporting = map[string]int{"tensor": 87, "internal/compare": 89, "internal/dump": 94, "internal/engine": 80, "internal/fixture": 86,
+	"internal/judge": 80, "internal/label": 68, "internal/match": 48, "internal/path": 50, "internal/report": 223, "internal/session": 46}
 
 const module = "github.com/goparity/goparity"
 

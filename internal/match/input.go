@@ -55,7 +55,7 @@ func (c *callPairing) inputs(golden, actual []*port) {
 	if sameKind(g, a) {
 		c.problem(g, a)
 	} else if g.isNumber() && a.isNumber() && !g.isMask() { // ids that were recorded as floats
-		if f, fits := c.padding.Fit(g.shape, a.shape, Allow{IDs: true}); fits {
+		if f, fits := c.padding.Fit(g.shape, a.shape, allowance{IDs: true}); fits {
 			c.addInput(g, a, f, fmt.Sprintf("%s against %s, by value", a.dtype, g.dtype))
 		}
 	}
@@ -85,7 +85,7 @@ func (c *callPairing) computed(golden, actual []*port) {
 }
 
 // addInput records a pair of inputs, or of an input and what was computed for it.
-func (c *callPairing) addInput(g, a *port, f Fit, note string) *Pair {
+func (c *callPairing) addInput(g, a *port, f placement, note string) *Pair {
 	used := g.used
 	c.openGolden, c.openActual = without(c.openGolden, g), without(c.openActual, a)
 	pair := c.add(g, []*port{a}, f, note)
@@ -199,12 +199,12 @@ func (c *callPairing) masks() {
 		}
 		found := keep(c.openActual, func(a *port) bool {
 			plausible := a.isMask() || a.dtype.IsFloat() || a.dtype == tensor.Bool || a.dtype == g.dtype
-			return plausible && SameButOnes(g.shape, a.shape)
+			return plausible && sameButOnes(g.shape, a.shape)
 		})
 		if len(found) != 1 {
 			continue
 		}
-		a, f := found[0], Fit{Shape: g.shape}
+		a, f := found[0], placement{Shape: g.shape}
 		if !slices.Equal(g.shape, a.shape) {
 			f.Actual = Reshaped(g.shape)
 		}

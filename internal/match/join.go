@@ -28,7 +28,7 @@ func (j *joined) ofPorts() bool { return j.ports != [2]string{} }
 type matcher struct {
 	golden, actual *side
 	opt            Options
-	padding        Padding
+	padding        padMask
 	generating     bool
 	joins          []*joined
 	rooted         bool // some join is of the whole models
@@ -162,7 +162,7 @@ func (m *matcher) fits(g, a *node) bool {
 func (m *matcher) outputsFit(g, a *node) (fit, known bool) {
 	for _, c := range g.calls {
 		if og, oa := c.main(), a.at(c.pass).main(); og != nil && oa != nil {
-			_, fit = m.fitPorts(og, oa, Allow{LastRow: m.generating, Reshape: m.opt.AllowReshape})
+			_, fit = m.fitPorts(og, oa, allowance{LastRow: m.generating, Reshape: m.opt.AllowReshape})
 			return fit, true
 		}
 	}
@@ -285,13 +285,13 @@ func (m *matcher) viewed(g *port, actual []*port, view View, note string) {
 	alike := !slices.ContainsFunc(actual, func(a *port) bool { return a.dtype != actual[0].dtype }) // concat needs one dtype
 	shape, err := view.Shape(collect(actual, func(a *port) []int { return a.shape })...)
 	if view != nil && err == nil && alike && sameKind(g, actual[0]) {
-		if f, fits := m.padding.Fit(g.shape, shape, Allow{Reshape: m.opt.AllowReshape}); fits {
+		if f, fits := m.padding.Fit(g.shape, shape, allowance{Reshape: m.opt.AllowReshape}); fits {
 			f.Actual = append(view, f.Actual...)
 			m.add(g, actual, f, note)
 			return
 		}
 	}
-	m.add(g, actual, Fit{}, note).Problem = m.whyNot(g, actual[0])
+	m.add(g, actual, placement{}, note).Problem = m.whyNot(g, actual[0])
 }
 
 // axis of a join or split; −1 is the last.

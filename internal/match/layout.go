@@ -7,8 +7,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Fit is how two tensors lie onto each other.
-type Fit struct {
+// placement is how two tensors lie onto each other.
+type placement struct {
 	Golden, Actual View
 	Shape          []int  // of both sides after the views
 	RowMask        []bool // the rows that count (all axes of Shape but the last, row-major); nil = all
@@ -16,8 +16,8 @@ type Fit struct {
 	LastRow        bool   // one side has the last row of each sequence only
 }
 
-// Allow says which layouts are tried beside those that are always right, and what the elements are.
-type Allow struct {
+// allowance says which layouts are tried beside those that are always right, and what the elements are.
+type allowance struct {
 	LastRow bool // one side may hold the last row of each sequence only
 	Reshape bool // any shape of equally many elements
 	Ones    bool // axes of size 1 do not count
@@ -26,45 +26,45 @@ type Allow struct {
 	Lengths []int
 }
 
-// Padding knows the padding of a batch. The zero value has none.
-type Padding struct {
+// padMask knows the padding of a batch. The zero value has none.
+type padMask struct {
 	mask [][]bool // true for real tokens; nil if there is no padding
 	kept int      // real tokens
 }
 
-// NewPadding checks a mask of [batch][token]. A mask without padding is none.
-func NewPadding(mask [][]bool) (Padding, error) {
+// newPadMask checks a mask of [batch][token]. A mask without padding is none.
+func newPadMask(mask [][]bool) (padMask, error) {
 	kept, total := 0, 0
 	for i, sequence := range mask {
 		if len(sequence) != len(mask[0]) {
-			return Padding{}, fmt.Errorf("padding mask: sequence %d has %d tokens, the first has %d: "+
+			return padMask{}, fmt.Errorf("padding mask: sequence %d has %d tokens, the first has %d: "+
 				"pad them to one length", i, len(sequence), len(mask[0]))
 		}
 		n := count(sequence)
 		if n == 0 {
-			return Padding{}, fmt.Errorf("padding mask: sequence %d has no real token", i)
+			return padMask{}, fmt.Errorf("padding mask: sequence %d has no real token", i)
 		}
 		kept, total = kept+n, total+len(sequence)
 	}
 	if kept == total {
-		return Padding{}, nil
+		return padMask{}, nil
 	}
-	return Padding{mask, kept}, nil
+	return padMask{mask, kept}, nil
 }
 
 // Known reports whether there is padding, and a mask that says where.
-func (p Padding) Known() bool { return p.mask != nil }
+func (p padMask) Known() bool { return p.mask != nil }
 
-// Fit finds the layout of two shapes.
-func (p Padding) Fit(golden, actual []int, ok Allow) (Fit, bool) {
+// placement finds the layout of two shapes.
+func (p padMask) Fit(golden, actual []int, ok allowance) (placement, bool) {
 	g, a := golden, actual
 	switch {
 	case slices.Equal(g, a):
-		return p.padded(Fit{Shape: g}, ok), true
+		return p.padded(placement{Shape: g}, ok), true
 	case len(g) == len(a)+1 && g[0] == 1 && slices.Equal(g[1:], a):
-		return p.padded(Fit{Shape: g, Actual: Reshaped(g), Note: "batch axis added to the candidate"}, ok), true
+		return p.padded(placement{Shape: g, Actual: Reshaped(g), Note: "batch axis added to the candidate"}, ok), true
 	case len(a) == len(g)+1 && a[0] == 1 && slices.Equal(a[1:], g):
-		return p.padded(Fit{Shape: g, Actual: Reshaped(g), Note: "batch axis of the candidate dropped"}, ok), true
+		return p.padded(placement{Shape: g, Actual: Reshaped(g), Note: "batch axis of the candidate dropped"}, ok), true
 	}
 	if f, fits := p.larger(g, a, ok, "the candidate", "computes"); fits {
 		return f, true
@@ -73,32 +73,32 @@ func (p Padding) Fit(golden, actual []int, ok Allow) (Fit, bool) {
 		f.Golden, f.Actual = f.Actual, f.Golden
 		return f, true
 	}
-	if ok.Ones && SameButOnes(g, a) || ok.Reshape && SameCount(g, a) {
+	if ok.Ones && sameButOnes(g, a) || ok.Reshape && sameCount(g, a) {
 		note := fmt.Sprintf("reshaped from %s to %s", tensor.FormatShape(a), tensor.FormatShape(g))
-		return Fit{Shape: g, Actual: Reshaped(g), Note: note}, true
+		return placement{Shape: g, Actual: Reshaped(g), Note: note}, true
 	}
-	return Fit{}, false
+	return placement{}, false
 }
 
 // larger finds the layout of a shape and one with fewer axes or rows, which other and has speak of.
 // The larger one is taken to be the golden's.
-func (p Padding) larger(full, less []int, ok Allow, other, has string) (Fit, bool) {
+func (p padMask) larger(full, less []int, ok allowance, other, has string) (placement, bool) {
 	if ragged(full, less) && (ok.IDs || len(less) > 1) { // flat numbers are ids, or need to be allowed
 		note := fmt.Sprintf("%s's rows are the tokens of %d sequences", other, full[0])
-		return p.padded(Fit{Shape: full, Actual: Reshaped(full), Note: note}, ok), true
+		return p.padded(placement{Shape: full, Actual: Reshaped(full), Note: note}, ok), true
 	}
 	if p.matches(full) && len(full) == len(less)+1 && less[0] == p.kept && slices.Equal(full[2:], less[1:]) {
 		note := fmt.Sprintf("%s has no padding rows: %d of %d compared", other, p.kept, full[0]*full[1])
-		return Fit{Golden: selectTokens(full, slices.Concat(p.mask...)), Shape: less, Note: note}, true
+		return placement{Golden: selectTokens(full, slices.Concat(p.mask...)), Shape: less, Note: note}, true
 	}
 	if !ok.LastRow || ok.IDs {
-		return Fit{}, false
+		return placement{}, false
 	}
 	f, fits := lastOf(ok.Lengths, full, less)
 	switch {
 	case fits:
-	case !IsLastRow(full, less):
-		return Fit{}, false
+	case !isLastRow(full, less):
+		return placement{}, false
 	default:
 		f.LastRow = true
 		if f.Golden, f.Shape = p.lastRow(full); !slices.Equal(f.Shape, less) {
@@ -111,7 +111,7 @@ func (p Padding) larger(full, less []int, ok Allow, other, has string) (Fit, boo
 
 // lastOf finds the layout of the rows of several sequences, one after the other, and the last row of
 // each of them: [T …] or [1 T …] against [B …] or [B 1 …].
-func lastOf(lengths, full, last []int) (Fit, bool) {
+func lastOf(lengths, full, last []int) (placement, bool) {
 	rows := 0
 	for _, n := range lengths {
 		rows += n
@@ -125,14 +125,14 @@ func lastOf(lengths, full, last []int) (Fit, bool) {
 	}
 	if rows == len(lengths) || len(full) < 2 || full[0] != rows || len(shape) < 2 || shape[0] != len(lengths) ||
 		!slices.Equal(full[1:], shape[1:]) {
-		return Fit{}, false
+		return placement{}, false
 	}
 	keep, at := make([]bool, rows), 0
 	for _, n := range lengths {
 		at += n
 		keep[at-1] = true
 	}
-	return Fit{Golden: append(Reshaped(full), Op{Kind: Rows, Keep: keep}), Actual: Reshaped(shape), Shape: shape, LastRow: true}, true
+	return placement{Golden: append(Reshaped(full), Op{Kind: Rows, Keep: keep}), Actual: Reshaped(shape), Shape: shape, LastRow: true}, true
 }
 
 // ragged reports whether rows are the tokens of all the batch's sequences, one after the other:
@@ -142,9 +142,9 @@ func ragged(batched, rows []int) bool {
 		rows[0]%batched[0] == 0 && rows[0]/batched[0] == batched[1] && slices.Equal(batched[2:], rows[1:])
 }
 
-// IsLastRow reports whether a shape is that of the last row of each sequence: of [B T …], or of
+// isLastRow reports whether a shape is that of the last row of each sequence: of [B T …], or of
 // [T n], which is one sequence.
-func IsLastRow(full, last []int) bool {
+func isLastRow(full, last []int) bool {
 	if len(full) == 2 {
 		return full[0] > 1 && slices.Equal(last, []int{1, full[1]})
 	}
@@ -153,7 +153,7 @@ func IsLastRow(full, last []int) bool {
 }
 
 // lastRow views [B T …] or [T n] as the last row of each sequence, in a shape.
-func (p Padding) lastRow(full []int) (View, []int) {
+func (p padMask) lastRow(full []int) (View, []int) {
 	switch {
 	case len(full) == 2:
 		return View{{Kind: Slice, Axis: 0, From: full[0] - 1, To: full[0]}}, with(full, 0, 1)
@@ -170,7 +170,7 @@ func selectTokens(batched []int, keep []bool) View {
 }
 
 // padded adds the mask of the rows that count.
-func (p Padding) padded(f Fit, ok Allow) Fit {
+func (p padMask) padded(f placement, ok allowance) placement {
 	s := f.Shape
 	if n, err := tensor.NumElems(s); p.mask == nil || err != nil || n == 0 || len(s) < 2 || s[0] != len(p.mask) {
 		return f
@@ -197,7 +197,7 @@ func (p Padding) padded(f Fit, ok Allow) Fit {
 
 // rows repeats the mask for each head before the token axis and each index between the token axis
 // and the last.
-func (p Padding) rows(before, after int) []bool {
+func (p padMask) rows(before, after int) []bool {
 	var out []bool
 	for _, sequence := range p.mask {
 		var line []bool
@@ -210,12 +210,12 @@ func (p Padding) rows(before, after int) []bool {
 }
 
 // matches reports whether a shape is [B T …] of the mask.
-func (p Padding) matches(shape []int) bool {
+func (p padMask) matches(shape []int) bool {
 	return p.mask != nil && len(shape) >= 2 && shape[0] == len(p.mask) && shape[1] == len(p.mask[0])
 }
 
 // lastTokens keeps the last real token of each sequence.
-func (p Padding) lastTokens() []bool {
+func (p padMask) lastTokens() []bool {
 	var out []bool
 	for _, sequence := range p.mask {
 		last := 0
@@ -231,8 +231,8 @@ func (p Padding) lastTokens() []bool {
 	return out
 }
 
-// SameButOnes reports whether two shapes differ in axes of size 1 only, and have other axes.
-func SameButOnes(a, b []int) bool {
+// sameButOnes reports whether two shapes differ in axes of size 1 only, and have other axes.
+func sameButOnes(a, b []int) bool {
 	one := func(d int) bool { return d == 1 }
 	a, b = slices.DeleteFunc(slices.Clone(a), one), slices.DeleteFunc(slices.Clone(b), one)
 	return len(a) > 0 && slices.Equal(a, b)

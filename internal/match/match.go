@@ -161,7 +161,7 @@ func Runs(golden, actual []Port, opt Options) (*Result, error) {
 
 // joinLayers runs the rounds of the package comment on two runs.
 func joinLayers(golden, actual []Port, opt Options) (*matcher, error) {
-	padding, err := NewPadding(opt.PadMask)
+	padding, err := newPadMask(opt.PadMask)
 	if err != nil {
 		return nil, fmt.Errorf("match: %w", err)
 	}

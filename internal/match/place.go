@@ -281,7 +281,7 @@ func (p *search) shapesFit(g, a *node) bool {
 		return false
 	}
 	end := !g.inBlock() && !a.inBlock() // of a generating model, which may have the last row only
-	_, ok := p.padding.Fit(g.out.shape, a.out.shape, Allow{LastRow: p.opt.Generating || end})
+	_, ok := p.padding.Fit(g.out.shape, a.out.shape, allowance{LastRow: p.opt.Generating || end})
 	return ok
 }
 

@@ -69,7 +69,7 @@ func (m *matcher) hasAllRows(j *joined) bool {
 			return false
 		}
 		n, _ := tensor.NumElems(g.shape)
-		_, ok := m.fitPorts(g, a, Allow{})
+		_, ok := m.fitPorts(g, a, allowance{})
 		return ok && n != g.shape[len(g.shape)-1]
 	})
 }
@@ -125,11 +125,11 @@ func (c *callPairing) try(g, a *port, note string) bool {
 }
 
 // fit finds the layout of two ports, a rule's before all others.
-func (c *callPairing) fit(g, a *port) (Fit, bool) {
+func (c *callPairing) fit(g, a *port) (placement, bool) {
 	rule := c.join.rule
 	ruled := rule != nil && rule.lays()
 	if !ruled || g.role != label.RoleOutput && !c.join.ofPorts() {
-		f, fits := c.fitPorts(g, a, Allow{LastRow: c.join.lastRow, Reshape: c.opt.AllowReshape,
+		f, fits := c.fitPorts(g, a, allowance{LastRow: c.join.lastRow, Reshape: c.opt.AllowReshape,
 			Ones: g.isMask() && a.isMask()})
 		if fits || !ruled {
 			return f, fits
@@ -139,9 +139,9 @@ func (c *callPairing) fit(g, a *port) (Fit, bool) {
 }
 
 // fitPorts finds the layout of two ports whose dtypes are of one kind.
-func (m *matcher) fitPorts(g, a *port, ok Allow) (Fit, bool) {
+func (m *matcher) fitPorts(g, a *port, ok allowance) (placement, bool) {
 	if !sameKind(g, a) {
-		return Fit{}, false
+		return placement{}, false
 	}
 	ok.IDs = g.dtype.Kind() == tensor.KindInt && !g.isMask()
 	if g.call != nil {
@@ -160,7 +160,7 @@ func sameKind(a, b *port) bool {
 }
 
 // add records a pair of a golden port and one of the candidate, or several that a view joins.
-func (m *matcher) add(g *port, actual []*port, f Fit, note string) *Pair {
+func (m *matcher) add(g *port, actual []*port, f placement, note string) *Pair {
 	pair := Pair{Golden: []int{g.index}, GoldenView: f.Golden, ActualView: f.Actual, Shape: f.Shape, RowMask: f.RowMask,
 		Note: join(note, f.Note)}
 	g.used = true
@@ -177,7 +177,7 @@ func (m *matcher) add(g *port, actual []*port, f Fit, note string) *Pair {
 
 // problem records a pair that belongs together and cannot be compared.
 func (m *matcher) problem(g, a *port) {
-	m.add(g, []*port{a}, Fit{}, "").Problem = m.whyNot(g, a)
+	m.add(g, []*port{a}, placement{}, "").Problem = m.whyNot(g, a)
 }
 
 func (m *matcher) whyNot(g, a *port) string {
@@ -185,7 +185,7 @@ func (m *matcher) whyNot(g, a *port) string {
 		return fmt.Sprintf("dtype %s against the golden's %s", a.dtype, g.dtype)
 	}
 	text := fmt.Sprintf("shape %s does not fit the golden's %s", tensor.FormatShape(a.shape), tensor.FormatShape(g.shape))
-	if SameCount(g.shape, a.shape) || len(g.shape) == len(a.shape)+1 {
+	if sameCount(g.shape, a.shape) || len(g.shape) == len(a.shape)+1 {
 		text += ": if only the layout differs, say so under names (reshape, transpose, rows: last); " +
 			"if the candidate has no padding rows, give the padding mask"
 	}
@@ -253,7 +253,7 @@ func (c *callPairing) outputs(golden, actual []*port) {
 	}
 	// The one output of both has another type: whether its values are right can still be told.
 	if !sameKind(mainG, mainA) {
-		if f, fits := c.padding.Fit(gs, as, Allow{}); fits {
+		if f, fits := c.padding.Fit(gs, as, allowance{}); fits {
 			c.add(mainG, []*port{mainA}, f, c.whyNot(mainG, mainA))
 			return
 		}

@@ -222,18 +222,18 @@ func (j *joined) turned() []int {
 func (p *search) lay(r *Proposed, golden, actual []int) {
 	if r.Transpose != nil {
 		var err error
-		if actual, err = Permute(actual, r.Transpose); err != nil {
+		if actual, err = permuted(actual, r.Transpose); err != nil {
 			return
 		}
 	}
-	if _, ok := p.padding.Fit(golden, actual, Allow{}); ok {
+	if _, ok := p.padding.Fit(golden, actual, allowance{}); ok {
 		return
 	}
 	switch {
-	case SameCount(golden, actual) && len(golden) > 1:
+	case sameCount(golden, actual) && len(golden) > 1:
 		r.Reshape = slices.Clone(golden)
 		r.Reshape[len(golden)-2] = -1 // the tokens differ from case to case
-	case IsLastRow(golden, actual) && !p.opt.Generating:
+	case isLastRow(golden, actual) && !p.opt.Generating:
 		r.Rows = LastRow
 	}
 }

@@ -68,7 +68,7 @@ func (r *Rule) wrong() string {
 		len(keep(r.Reshape, func(d int) bool { return d == -1 })) > 1:
 		return "reshape takes sizes, and -1 once for what is left"
 	}
-	if _, err := Permute(make([]int, len(r.Transpose)), r.Transpose); err != nil {
+	if _, err := permuted(make([]int, len(r.Transpose)), r.Transpose); err != nil {
 		return "transpose: " + err.Error()
 	}
 	for _, name := range slices.Concat(r.Golden, r.Candidate) {
@@ -111,7 +111,7 @@ func splitPort(name string) (layer, port string) {
 func (r *Rule) lays() bool { return r.Transpose != nil || r.Reshape != nil || r.Rows != "" }
 
 // layout views a port as the rule says.
-func (r *Rule) layout(g, a *port, padding Padding) (Fit, bool) {
+func (r *Rule) layout(g, a *port, padding padMask) (placement, bool) {
 	var v View
 	if r.Transpose != nil {
 		v = append(v, Op{Kind: Transpose, Order: r.Transpose})
@@ -121,9 +121,9 @@ func (r *Rule) layout(g, a *port, padding Padding) (Fit, bool) {
 	}
 	shape, err := v.Shape(a.shape)
 	if err != nil || !sameKind(g, a) {
-		return Fit{}, false
+		return placement{}, false
 	}
-	f, ok := padding.Fit(g.shape, shape, Allow{LastRow: r.Rows == LastRow})
+	f, ok := padding.Fit(g.shape, shape, allowance{LastRow: r.Rows == LastRow})
 	f.Actual = append(v, f.Actual...)
 	f.Note = join("by a rule", f.Note)
 	return f, ok

@@ -41,11 +41,11 @@ var signs = func() []float64 {
 
 // sampleOf reads a sample, without padding rows. It returns nil for what is not known by its value:
 // integers, few elements, a constant. What is not finite counts as zero.
-func sampleOf(t *tensor.Tensor, padding Padding) *value {
+func sampleOf(t *tensor.Tensor, padding padMask) *value {
 	if !t.DType().IsFloat() {
 		return nil
 	}
-	if f, _ := padding.Fit(t.Shape(), t.Shape(), Allow{}); f.RowMask != nil {
+	if f, _ := padding.Fit(t.Shape(), t.Shape(), allowance{}); f.RowMask != nil {
 		if rows, err := t.SelectRows(f.RowMask); err == nil {
 			t = rows
 		}
@@ -118,7 +118,7 @@ func (v *value) resemblance(o *value) float64 {
 func (n *node) free() bool { return n.pair == nil && !n.fused }
 
 // read samples what the layers hold.
-func (s *side) read(padding Padding) {
+func (s *side) read(padding padMask) {
 	known := map[float64][]*value{} // by norm
 	for _, n := range s.inOrder() {
 		call := n.at(pass{s.steps[0], 1})
@@ -268,7 +268,7 @@ func (p *search) equateMoved() {
 	actual := p.actual.few()
 	for _, g := range p.golden.few() {
 		for _, a := range actual {
-			if max(axes(g.out.shape), axes(a.out.shape)) > 2 || IsLastRow(g.out.shape, a.out.shape) {
+			if max(axes(g.out.shape), axes(a.out.shape)) > 2 || isLastRow(g.out.shape, a.out.shape) {
 				p.equateLayouts(g, a)
 			}
 		}
@@ -289,7 +289,7 @@ func (p *search) equateNamed() {
 		if j.fused() || j.ofPorts() || g == nil || a == nil {
 			continue
 		}
-		if _, fits := p.padding.Fit(g.shape, a.shape, Allow{}); !fits {
+		if _, fits := p.padding.Fit(g.shape, a.shape, allowance{}); !fits {
 			p.equateLayouts(j.golden[0], j.actual[0])
 		}
 	}
@@ -309,13 +309,13 @@ func (s *side) few() (out []*node) {
 
 // isMoved reports whether two layers hold one value in two layouts.
 func (p *search) isMoved(g, a *node) bool {
-	if IsLastRow(g.out.shape, a.out.shape) {
-		f, _ := p.padding.Fit(g.out.shape, a.out.shape, Allow{LastRow: true})
+	if isLastRow(g.out.shape, a.out.shape) {
+		f, _ := p.padding.Fit(g.out.shape, a.out.shape, allowance{LastRow: true})
 		last, err := f.Golden.Apply(g.out.tensor)
 		if err != nil {
 			return false
 		}
-		v := sampleOf(last, Padding{})
+		v := sampleOf(last, padMask{})
 		return v != nil && v.distance(a.value) <= p.tolerance
 	}
 	rank := len(a.out.shape)
@@ -328,7 +328,7 @@ func (p *search) isMoved(g, a *node) bool {
 		if slices.IsSorted(order) || err != nil {
 			continue
 		}
-		if v := sampleOf(turned, Padding{}); v != nil && g.value.distance(v) <= p.tolerance {
+		if v := sampleOf(turned, padMask{}); v != nil && g.value.distance(v) <= p.tolerance {
 			a.value.axes = order
 			return true
 		}

@@ -117,9 +117,9 @@ func (op Op) shape(s []int, parts [][]int) ([]int, error) {
 		}
 		return with(s, axis, op.To-op.From), nil
 	case Transpose:
-		return Permute(s, op.Order)
+		return permuted(s, op.Order)
 	case Reshape:
-		if !SameCount(s, op.Shape) {
+		if !sameCount(s, op.Shape) {
 			return nil, fmt.Errorf("%s does not have as many elements as %s",
 				tensor.FormatShape(s), tensor.FormatShape(op.Shape))
 		}
@@ -185,8 +185,8 @@ func concatShape(axis int, parts [][]int) ([]int, error) {
 	return s, nil
 }
 
-// Permute is the shape whose axis i is axis order[i] of s.
-func Permute(s, order []int) ([]int, error) {
+// permuted is the shape whose axis i is axis order[i] of s.
+func permuted(s, order []int) ([]int, error) {
 	wrong := len(order) != len(s)
 	for i, a := range slices.Sorted(slices.Values(order)) {
 		wrong = wrong || a != i
@@ -230,8 +230,8 @@ func (op Op) String() string {
 	return string(op.Kind)
 }
 
-// SameCount reports whether two shapes have equally many elements.
-func SameCount(a, b []int) bool {
+// sameCount reports whether two shapes have equally many elements.
+func sameCount(a, b []int) bool {
 	na, errA := tensor.NumElems(a)
 	nb, errB := tensor.NumElems(b)
 	return errA == nil && errB == nil && na == nb

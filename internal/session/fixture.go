@@ -386,7 +386,7 @@ func (f *Fixture) program(variant, caseName string, golden *dump.Run) *program.P
 	defer f.mu.Unlock()
 	p, known := f.programs[golden]
 	if !known {
-		p = ProgramInStore(f.goldens, variant, caseName, golden)
+		p = programInStore(f.goldens, variant, caseName, golden)
 		if f.programs == nil {
 			f.programs = map[*dump.Run]*program.Program{}
 		}
@@ -450,7 +450,7 @@ func (f *Fixture) close() error {
 // alone returns the program of a case that judges without goldens. One that cannot be used is an
 // error: nothing else judges.
 func (f *Fixture) alone(caseName string) (*program.Program, error) {
-	p, err := StoredProgram(f.goldens, f.yaml.Reference(""), caseName)
+	p, err := storedProgram(f.goldens, f.yaml.Reference(""), caseName)
 	if err == nil && p == nil {
 		err = fmt.Errorf("%s has no program of case %s: record it: parity golden update %s", f.goldens.Dir(), caseName, f.dir)
 	}

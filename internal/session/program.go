@@ -70,10 +70,10 @@ func ProgramBeside(run *dump.Run) *program.Program {
 	return p
 }
 
-// ProgramInStore returns the program of a golden of a store; it is nil where there is none, or it cannot be
+// programInStore returns the program of a golden of a store; it is nil where there is none, or it cannot be
 // used, which the golden notes. Its constants are open until the store is closed.
-func ProgramInStore(s *store.Store, variant, caseName string, run *dump.Run) *program.Program {
-	p, err := StoredProgram(s, variant, caseName)
+func programInStore(s *store.Store, variant, caseName string, run *dump.Run) *program.Program {
+	p, err := storedProgram(s, variant, caseName)
 	if p != nil {
 		err = CheckProgram(p, run.Entries)
 	}
@@ -84,9 +84,9 @@ func ProgramInStore(s *store.Store, variant, caseName string, run *dump.Run) *pr
 	return p
 }
 
-// StoredProgram returns the program that a store has of a case of a variant; nil for none. Its constants are
+// storedProgram returns the program that a store has of a case of a variant; nil for none. Its constants are
 // open until the store is closed.
-func StoredProgram(s *store.Store, variant, caseName string) (*program.Program, error) {
+func storedProgram(s *store.Store, variant, caseName string) (*program.Program, error) {
 	kept, err := s.Program(variant, caseName)
 	if kept == nil || err != nil {
 		return nil, err

@@ -1,0 +1,9 @@
+package match
+
+// What tests ask for by name.
+type Allowance = allowance
+
+var (
+	IsLastRow  = isLastRow
+	NewPadMask = newPadMask
+)

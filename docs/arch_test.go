@@ -46,8 +46,8 @@ var layers = [][]string{
 // those above it in layers.
 var allowed = map[string][]string{
 	"internal/compare":  {"tensor", "internal/mapfile", "internal/vec"}, // it knows no names
-	"internal/match":    {"tensor", "internal/label"},                   // names and shapes, no figures
-	"internal/localise": {"tensor", "internal/label", "internal/vec"},   // it is given figures
+	"internal/match":    {"tensor", "internal/label"},                   // names and shapes, no metrics
+	"internal/localise": {"tensor", "internal/label", "internal/vec"},   // it is given metrics
 	"internal/checkpoint": {"tensor", "tensor/gguf", "tensor/safetensors", "tensor/torchpt", "internal/label", "internal/mapfile",
 		"internal/smallfloat"}, // it knows no runs
 	"internal/vec": {"tensor", "internal/mapfile"},

@@ -200,7 +200,7 @@ func (a *Assertion) Check() bool {
 }
 
 // criteria returns what judges a port, nil for the fixture's alone: the terminal's tolerance (nil
-// for Check) and the modifiers. Where the fixture and a modifier limit the same figure the modifier
+// for Check) and the modifiers. Where the fixture and a modifier limit the same metric the modifier
 // does.
 func (a *Assertion) criteria(p *judge.Port, within compare.Criteria) compare.Criteria {
 	if tol, ok := a.in[p.Actual.DType()]; ok {

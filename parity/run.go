@@ -192,7 +192,7 @@ func (a *Assertion) inherit(t *testing.T, from string) {
 	t.Error(line)
 }
 
-// attributes carries the figures of the worst port into JUnit, and the row of a run along an execution path.
+// attributes carries the metrics of the worst port into JUnit, and the row of a run along an execution path.
 func attributes(t *testing.T, j *judge.Decision, row *report.Row) {
 	if m := j.Row.Standard; m != nil && m.N > 0 {
 		for _, a := range []struct {

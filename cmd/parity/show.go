@@ -55,7 +55,7 @@ func newShow() *cobra.Command {
 	f.addAssume(c)
 	f.addNames(c)
 	c.Flags().StringVar(&f.layer, "layer", "", "only labels that contain this `text`")
-	c.Flags().StringVar(&f.by, "by", "", "figures of each `row`, column or head instead of the whole tensor")
+	c.Flags().StringVar(&f.by, "by", "", "metrics of each `row`, column or head instead of the whole tensor")
 	return c
 }
 
@@ -131,7 +131,7 @@ func (f *showFlags) tensors(w io.Writer, r *dump.Run) (shown int, err error) {
 			}
 		}
 		for i, p := range parts {
-			row, err := figures(e.Step, name(i), p)
+			row, err := metrics(e.Step, name(i), p)
 			if err != nil {
 				return shown, err
 			}
@@ -155,7 +155,7 @@ func split(t *tensor.Tensor, by string) (parts []*tensor.Tensor, err error) {
 	return parts, err
 }
 
-func figures(step, label string, t *tensor.Tensor) ([]string, error) {
+func metrics(step, label string, t *tensor.Tensor) ([]string, error) {
 	stats, err := compare.StatsOf(t)
 	if err != nil {
 		return nil, err
@@ -260,8 +260,8 @@ func (t *headTable) line(w diagnose.Attention, head int, side string) {
 	h := w.Heads[head]
 	cells := []string{w.Case, w.Step, w.Label(), fmt.Sprint(head), side, "-", "-", "-", "-", "-", "-", h.Note()}
 	if h.Queries > 0 {
-		figures := fmt.Sprintf("%.4g %.4g %.3f %d %.3f %.3f", h.Mean, h.Entropy, h.Part, h.Key, h.Most, h.First)
-		copy(cells[5:], strings.Fields(figures))
+		metrics := fmt.Sprintf("%.4g %.4g %.3f %d %.3f %.3f", h.Mean, h.Entropy, h.Part, h.Key, h.Most, h.First)
+		copy(cells[5:], strings.Fields(metrics))
 	}
 	t.rows = append(t.rows, t.row(cells...))
 }

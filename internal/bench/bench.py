@@ -56,7 +56,7 @@ def floats(x):
 
 
 def metrics_numpy(g, a):
-    """The figures of one block."""
+    """The metrics of one block."""
     d = np.abs(a - g)
     ag = np.abs(g)
     rel = d / np.maximum(ag, 1e-10)
@@ -93,7 +93,7 @@ def torch_whole(g, a):
 
 
 def max_rule(g, a):
-    """The figures of compare_tensors of MAX: largest differences with indices, count not close."""
+    """The metrics of compare_tensors of MAX: largest differences with indices, count not close."""
     g, a = g.float().numpy(), a.float().numpy()
     d = np.abs(a - g)
     rel = d / np.maximum(np.abs(g), 1e-10)

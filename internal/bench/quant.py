@@ -1,7 +1,7 @@
 """Measures the dequantisation of tensor/gguf and internal/checkpoint beside numpy's, on one core, in one run.
 
 Needs numpy and gguf. go test -c -o .bin/gguf.test ./tensor/gguf, go test -c -o .bin/checkpoint.test
-./internal/checkpoint, then python internal/bench/quant.py .bin/gguf.test .bin/checkpoint.test. Each figure is the best of many short runs, in GB/s
+./internal/checkpoint, then python internal/bench/quant.py .bin/gguf.test .bin/checkpoint.test. Each metric is the best of many short runs, in GB/s
 of the output: what the machine can do where it is left alone.
 """
 

@@ -6,7 +6,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// tally has the figures of one block of pairs.
+// tally has the metrics of one block of pairs.
 type tally struct {
 	dd, gg, aa, ab       float64 // Σd², Σg², Σa², Σa·g
 	abs, rel             float64 // largest |d| and |d|/max(|g|, relFloor), see rule.narrow; −1 if no pair is finite

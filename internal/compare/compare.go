@@ -1,6 +1,6 @@
-// Package compare turns one pair of tensors, golden g and actual a, into figures and a verdict.
+// Package compare turns one pair of tensors, golden g and actual a, into metrics and a verdict.
 //
-// [Tensors] computes all figures in one pass. The rule is that of numpy and torch, in float64:
+// [Tensors] computes all metrics in one pass. The rule is that of numpy and torch, in float64:
 //
 //	mismatch ⇔ not (|a − g| ≤ atol + rtol·|g|)
 //
@@ -21,7 +21,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Extreme is the largest value of a figure over the finite pairs, and where it is. Of equal ones it
+// Extreme is the largest value of a metric over the finite pairs, and where it is. Of equal ones it
 // is the first. Unless a side has float64 or wide integers, elements are told apart in float32: the
 // largest may be larger by 1e-7 of it.
 type Extreme struct {
@@ -45,9 +45,9 @@ type Row struct {
 	MaxAbsRow int
 }
 
-// Result has the figures of one pair of tensors. A finite pair is a pair of two finite values;
-// norms, sums and maxima are over the finite pairs. No figure is NaN; one that overflows float64 is
-// +Inf. In an empty tensor all figures are zero, and all indices −1.
+// Result has the metrics of one pair of tensors. A finite pair is a pair of two finite values;
+// norms, sums and maxima are over the finite pairs. No metric is NaN; one that overflows float64 is
+// +Inf. In an empty tensor all metrics are zero, and all indices −1.
 type Result struct {
 	N              int // elements
 	Finite         int // finite pairs
@@ -121,7 +121,7 @@ func inRange(squares float64) int {
 	return 0
 }
 
-// rescale makes the figures of squares anew where these leave the range: of both sides times a power of two,
+// rescale makes the metrics of squares anew where these leave the range: of both sides times a power of two,
 // each norm by its own.
 func (r *Result) rescale(golden, actual *tensor.Tensor, t *part) error {
 	dd, gg, aa := t.dd.value(), t.gg.value(), t.aa.value()
@@ -229,12 +229,12 @@ func (p *pass) maxRel(t *part) Extreme {
 	return p.largest(t.relIn, t.rel, func(f *tally) float64 { return f.rel }, func(x pair) float64 { return ratio(x.d, math.Abs(x.g)) })
 }
 
-// largest finds the first pair with the largest figure in the first part of a block whose tally has it. One that is
+// largest finds the first pair with the largest metric in the first part of a block whose tally has it. One that is
 // beyond float32 is looked for everywhere: blocks are not told apart by it.
-func (p *pass) largest(b span, most float64, of func(*tally) float64, figure func(x pair) float64) Extreme {
+func (p *pass) largest(b span, most float64, of func(*tally) float64, metric func(x pair) float64) Extreme {
 	e := Extreme{Index: -1}
 	take := func(x pair) {
-		if v := figure(x); x.finite && (e.Index < 0 || v > e.Value) {
+		if v := metric(x); x.finite && (e.Index < 0 || v > e.Value) {
 			e = Extreme{v, x.index, x.g, x.a}
 		}
 	}

@@ -297,7 +297,7 @@ func TestWorstRowOfEqualErrors(t *testing.T) {
 	assert.Equal(t, []float64{1, 2}, []float64{r.WorstRow.MaxAbs, r.MaxAbs.Value})
 }
 
-// A sink token has nearly all of the norm: global figures do not see that 15 of 16 rows are wrong,
+// A sink token has nearly all of the norm: global metrics do not see that 15 of 16 rows are wrong,
 // the worst row does.
 func TestSinkRow(t *testing.T) {
 	g, a := make([]float64, 16*64), make([]float64, 16*64)

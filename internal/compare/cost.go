@@ -147,10 +147,10 @@ func vastCost(d tensor.DType, n int) float64 {
 	return MostCost / most.RelL2
 }
 
-func costFigures(p Pair, limit float64) ([]Figure, error) {
+func costMetrics(p Pair, limit float64) ([]Metric, error) {
 	c, name := p.Result.Cost, costName
 	if c == nil {
-		return []Figure{{Value: math.Inf(1), Bound: true, Text: "what the encoding costs the reference is not among the figures"}}, nil
+		return []Metric{{Value: math.Inf(1), Bound: true, Text: "what the encoding costs the reference is not among the metrics"}}, nil
 	}
 	if d := p.Refs.Encoding; d != tensor.Invalid {
 		if most := vastCost(d, p.Result.N); limit >= most {
@@ -158,5 +158,5 @@ func costFigures(p Pair, limit float64) ([]Figure, error) {
 		}
 		name = fmt.Sprintf("error over what %s costs the reference", d)
 	}
-	return []Figure{{Value: c.Tensor, Text: name}, {Key: "row_cost", Value: c.Row, Text: inRow(name, c.WorstRow)}}, nil
+	return []Metric{{Value: c.Tensor, Text: name}, {Key: "row_cost", Value: c.Row, Text: inRow(name, c.WorstRow)}}, nil
 }

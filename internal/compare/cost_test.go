@@ -103,8 +103,8 @@ func TestCost(t *testing.T) {
 	require.ErrorContains(t, err, "references: [float32, bfloat16]")
 }
 
-// A pass has its figures, too, and they judge again what the tensors did.
-func TestCostFigures(t *testing.T) {
+// A pass has its metrics, too, and they judge again what the tensors did.
+func TestCostMetrics(t *testing.T) {
 	const eps = 1.0 / 256
 	g, r := wide(t, 1, 1, 1, 1), wide(t, 1+2*eps, 1+2*eps, math.Inf(1), 1+2*eps)
 	refs := compare.References{Encoded: r, Encoding: tensor.BF16}
@@ -128,7 +128,7 @@ func TestCostFigures(t *testing.T) {
 	assert.Nil(t, v.Result.Cost, "no one asked")
 	_, open, err := compare.Criteria{compare.Cost: 3}.Recall(v.Result, compare.Tolerance{}, false)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"what the encoding costs the reference is not among the figures"}, open)
+	assert.Equal(t, []string{"what the encoding costs the reference is not among the metrics"}, open)
 }
 
 // Where a limit is so wide that zeros pass depends on the type.

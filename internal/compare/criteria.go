@@ -19,54 +19,54 @@ type Criterion struct {
 	JSON  string // in report.json: "snr_db"
 	Short string // before a limit in a table of rows: "SNR"
 	Name  string // in a sentence: "signal-to-noise ratio"
-	Unit  string // of the figure and its limit: "dB"; empty for a plain number
+	Unit  string // of the metric and its limit: "dB"; empty for a plain number
 	Rule  string // what must hold, with the key for the limit: "20·log10(‖g‖ / ‖a − g‖) ≥ snr"
 
 	// Limits are between Best, the strictest, and Worst, from which on zeros in place of the golden
 	// are accepted: it is refused.
-	// Best > Worst if larger figures are better.
+	// Best > Worst if larger metrics are better.
 	Best, Worst float64
 	Whole       bool    // limits must be whole numbers
 	Example     float64 // a limit to begin with, for messages
 
-	// Counts says that the figure is not compared with the limit, but is the number of rows or
+	// Counts says that the metric is not compared with the limit, but is the number of rows or
 	// elements that do not keep it, and must be 0.
 	Counts bool
-	// Recorded says that the figures in report.json are enough to judge again, without the tensors.
+	// Recorded says that the metrics in report.json are enough to judge again, without the tensors.
 	Recorded bool
-	// Figures returns the figures that have to keep the limit, of a pair with at least one element.
+	// Metrics returns the metrics that have to keep the limit, of a pair with at least one element.
 	// It is nil for a criterion that measures nothing and only changes the others, see [EqualNaN].
 	// The error is a [*MisuseError] or a [*ShapeError].
-	Figures func(p Pair, limit float64) ([]Figure, error)
+	Metrics func(p Pair, limit float64) ([]Metric, error)
 }
 
-// Pair is what a criterion reads its figures from.
+// Pair is what a criterion reads its metrics from.
 type Pair struct {
 	Result  Result
 	Counted Tolerance // with which Result counts mismatches
 	Asked   Tolerance // the limits of [Atol] and [Rtol]
 	Exact   bool      // a side has integers or bools: the elements must be equal
 
-	Golden, Actual *tensor.Tensor // nil if only the figures of a report are left
+	Golden, Actual *tensor.Tensor // nil if only the metrics of a report are left
 	Refs           References     // other runs of the reference
 }
 
-// Figure is one number that has to keep a limit.
-type Figure struct {
+// Metric is one number that has to keep a limit.
+type Metric struct {
 	Key   string // of the violation; if empty, the criterion's
 	Value float64
 	Text  string // what Value is; if empty, the criterion's name; with Counts or Bound, the whole sentence
-	Bound bool   // the figure is unknown, but not worse than Value
+	Bound bool   // the metric is unknown, but not worse than Value
 }
 
-// Rejudges reports whether parity report can judge by it: the figures of a report decide it.
+// Rejudges reports whether parity report can judge by it: the metrics of a report decide it.
 func (c *Criterion) Rejudges() bool { return c.Recorded && !c.Switch() }
 
-// Larger reports whether larger figures are better.
+// Larger reports whether larger metrics are better.
 func (c *Criterion) Larger() bool { return c.Best > c.Worst }
 
 // Switch reports whether the criterion can only be turned on, by the limit 1.
-func (c *Criterion) Switch() bool { return c.Figures == nil }
+func (c *Criterion) Switch() bool { return c.Metrics == nil }
 
 // Check refuses a limit that makes no sense, or that zeros in place of the golden would keep. The
 // error says what to write instead.
@@ -102,19 +102,19 @@ func (c *Criterion) limits() string {
 	return fmt.Sprintf("%s %s, such as %g", number, bounds, c.Example)
 }
 
-// keeps reports whether a figure keeps a limit. NaN keeps none.
-func (c *Criterion) keeps(figure, limit float64) bool {
+// keeps reports whether a metric keeps a limit. NaN keeps none.
+func (c *Criterion) keeps(metric, limit float64) bool {
 	switch {
 	case c.Counts:
-		return figure == 0
+		return metric == 0
 	case c.Larger():
-		return figure >= limit
+		return metric >= limit
 	}
-	return figure <= limit
+	return metric <= limit
 }
 
-// violation returns the violation of a limit by a figure.
-func (c *Criterion) violation(f Figure, limit float64) Violation {
+// violation returns the violation of a limit by a metric.
+func (c *Criterion) violation(f Metric, limit float64) Violation {
 	v := Violation{Criterion: cmp.Or(f.Key, c.Key), Got: f.Value, Want: limit, Text: cmp.Or(f.Text, c.Name)}
 	if c.Counts {
 		v.Want = 0
@@ -220,7 +220,7 @@ type Violation struct {
 	// "row_noise" or "row_cost" if the worst row does not keep the limit; or "non_finite", which is always
 	// judged.
 	Criterion string
-	Got, Want float64 // the figure and its limit; a count and 0 for within, top_k (rows) and non_finite
+	Got, Want float64 // the metric and its limit; a count and 0 for within, top_k (rows) and non_finite
 	Text      string  // one line for people
 }
 
@@ -264,7 +264,7 @@ func (c Criteria) Judge(golden, actual *tensor.Tensor, refs References) (v Verdi
 }
 
 // Recall judges a pair of which only the result is left. Its mismatches were counted with tolerance
-// counted; exact says that a side had integers or bools. open lists what the figures cannot decide, a
+// counted; exact says that a side had integers or bools. open lists what the metrics cannot decide, a
 // sentence each.
 //
 // Errors: [*MisuseError].
@@ -291,11 +291,11 @@ func (c Criteria) weigh(p Pair) (broken []Violation, open []string, err error) {
 			open = append(open, k.Key+" needs the tensors")
 			continue
 		}
-		figures, err := k.Figures(p, limit)
+		metrics, err := k.Metrics(p, limit)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, f := range figures {
+		for _, f := range metrics {
 			switch {
 			case k.keeps(f.Value, limit):
 			case f.Bound:

@@ -10,7 +10,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Detail says where and how two tensors differ. Like those of [Result], its figures are over the
+// Detail says where and how two tensors differ. Like those of [Result], its metrics are over the
 // finite pairs.
 type Detail struct {
 	Mismatches int   // as in [Result]
@@ -29,7 +29,7 @@ type Detail struct {
 	SmallestAtol, SmallestRtol float64
 }
 
-// Line has the figures of one row or column.
+// Line has the metrics of one row or column.
 type Line struct {
 	RelL2        float64 // as in [Row]; for a column, with the norms of columns
 	BadNonFinite int     // mismatches among the pairs that are not finite
@@ -96,7 +96,7 @@ func explain(golden, actual *tensor.Tensor, tol Tolerance, r Result) Detail {
 	d.Exponent, d.Decades = trimmed(decades)
 	d.ULP = ulp
 	d.BadRows, d.BadColumns = PlacesOf(badRows), PlacesOf(badColumns)
-	d.Rows, d.Columns = rows.figures(r.RowLen, r.NormGolden*by), columns.figures(r.Rows, r.NormGolden*by)
+	d.Rows, d.Columns = rows.metrics(r.RowLen, r.NormGolden*by), columns.metrics(r.Rows, r.NormGolden*by)
 	return d
 }
 
@@ -185,8 +185,8 @@ func (l lines) add(i int, p pair, bad bool, unit float64) {
 	}
 }
 
-// figures are those of lines of a length, of a golden with a norm.
-func (l lines) figures(length int, norm float64) []Line {
+// metrics are those of lines of a length, of a golden with a norm.
+func (l lines) metrics(length int, norm float64) []Line {
 	least := leastSquare(length, max(len(l), 1), norm*norm)
 	out := make([]Line, len(l))
 	for i, s := range l {

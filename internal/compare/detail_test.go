@@ -97,7 +97,7 @@ func TestRowsAndColumns(t *testing.T) {
 	a[6*columns+9] = nan
 	d := explain(t, of(t, g, rows, columns), of(t, a, rows, columns), compare.Tolerance{})
 	require.Len(t, d.Rows, rows)
-	assert.Equal(t, compare.Line{BadNonFinite: 1}, d.Rows[6], "the NaN is left out of the figures")
+	assert.Equal(t, compare.Line{BadNonFinite: 1}, d.Rows[6], "the NaN is left out of the metrics")
 	assert.Equal(t, compare.Line{RelL2: 2}, d.Rows[3])
 	assert.Zero(t, d.Rows[0])
 	assert.InEpsilon(t, 2/math.Sqrt(columns), d.Rows[5].RelL2, 1e-12)
@@ -122,7 +122,7 @@ func TestWorstLineIsTheWorstRow(t *testing.T) {
 	}
 }
 
-// Figures of extreme float64 values are neither NaN nor lost.
+// Metrics of extreme float64 values are neither NaN nor lost.
 func TestExplainExtremes(t *testing.T) {
 	for _, scale := range []float64{1e300, 1e-300, 1} {
 		g := of(t, []float64{3 * scale, 4 * scale, 3 * scale, 4 * scale}, 2, 2)

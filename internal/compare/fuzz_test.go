@@ -13,7 +13,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// scalar has the naive form of Tensors' figures, one element after the other, without blocks.
+// scalar has the naive form of Tensors' metrics, one element after the other, without blocks.
 type scalar struct {
 	mismatches, first, finite, absAt, relAt int
 	nan, inf                                [2]int
@@ -90,7 +90,7 @@ func real(t *tensor.Tensor, i int) *big.Float {
 func is64(d tensor.DType) bool { return d == tensor.I64 || d == tensor.U64 }
 
 // FuzzTensors compares any bytes, as any types, in rows of any length. Counts, indices and maxima
-// must equal the naive form exactly, norms up to rounding. No figure may be NaN.
+// must equal the naive form exactly, norms up to rounding. No metric may be NaN.
 func FuzzTensors(f *testing.F) {
 	f.Add([]byte{0, 0, 128, 63, 0, 0, 192, 127}, []byte{0, 0, 128, 63, 0, 0, 128, 127}, uint8(17), uint8(17), uint16(1),
 		1e-3, 1e-3, false)

@@ -6,7 +6,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// kernel returns the figures of a block, and writes those of its rows to s.rows. rel need only be
+// kernel returns the metrics of a block, and writes those of its rows to s.rows. rel need only be
 // right if it is above the one that is known.
 type kernel interface {
 	block(p *pass, s *scratch, b span, known float64) tally

@@ -26,7 +26,7 @@ type call struct {
 	count2   vector        // of count: above the high tolerance
 }
 
-// answer has lanes of figures. What a kernel does not fill is zero.
+// answer has lanes of metrics. What a kernel does not fill is zero.
 type answer struct {
 	aa, ab               [4]float64 // Σa², Σa·g; ab of careful alone
 	most, ratio          vector     // the largest |d| and |d|/max(|g|, 1e-10)

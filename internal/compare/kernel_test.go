@@ -35,7 +35,7 @@ func forEachKernel(t *testing.T, f func(t *testing.T)) {
 	})
 }
 
-// sameAsReference compares every figure with that of the kernel in Go.
+// sameAsReference compares every metric with that of the kernel in Go.
 func sameAsReference(t testing.TB, g, a *tensor.Tensor, tol compare.Tolerance) {
 	want, err := compare.Reference(g, a, tol)
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func sameAsReference(t testing.TB, g, a *tensor.Tensor, tol compare.Tolerance) {
 		{"cosine distance", &want.CosineDistance, &got.CosineDistance, 4 * relative},
 	} {
 		if !near(*f.want, *f.got, 2*relative, f.absolute) {
-			require.Failf(t, "not the figure of the reference", "%s: want %v, got %v", f.name, *f.want, *f.got)
+			require.Failf(t, "not the metric of the reference", "%s: want %v, got %v", f.name, *f.want, *f.got)
 		}
 		*f.got = *f.want
 	}
@@ -135,7 +135,7 @@ func appendValue(b []byte, d tensor.DType, v float64) []byte {
 	}
 }
 
-// Every kernel returns the figures of the reference, for all pairs of types, and for every length
+// Every kernel returns the metrics of the reference, for all pairs of types, and for every length
 // from one element to more than four vectors.
 func TestKernelsEqualTheReference(t *testing.T) {
 	forEachKernel(t, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestTies(t *testing.T) {
 	})
 }
 
-// The figures depend on a few elements of each block: the largest difference again, or one that is
+// The metrics depend on a few elements of each block: the largest difference again, or one that is
 // larger by less than float32 can tell; the largest relative error; an element on the tolerance, or
 // a step from it.
 func TestFewThatMatter(t *testing.T) {
@@ -228,7 +228,7 @@ func TestFewThatMatter(t *testing.T) {
 	})
 }
 
-// Equal bytes on both sides are recognised block by block, and the figures are those of the
+// Equal bytes on both sides are recognised block by block, and the metrics are those of the
 // reference.
 func TestSameBytes(t *testing.T) {
 	forEachISA(t, func(t *testing.T) {
@@ -283,7 +283,7 @@ func TestRangeOfHalves(t *testing.T) {
 	})
 }
 
-// The figures are the same to the last bit whatever the number of cores, for tensors of many
+// The metrics are the same to the last bit whatever the number of cores, for tensors of many
 // chunks, with long and with short rows.
 func TestCoresDoNotMatter(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))

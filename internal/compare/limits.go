@@ -85,7 +85,7 @@ func Drift(d tensor.DType) Limits {
 // leastVacuousRows how many rows at least. More take time. By reason, not measured.
 const vacuousElements, leastVacuousRows = 1 << 14, 3
 
-// maxLines is the most rows, or columns, that get figures of their own: 100 bytes each.
+// maxLines is the most rows, or columns, that get metrics of their own: 100 bytes each.
 const maxLines = 1 << 20
 
 // Default is what is asked where no one says anything: relative L2 of the tensor and of its worst

@@ -77,7 +77,7 @@ func precision(g, a *tensor.Tensor) float64 {
 	return 1e-12
 }
 
-// TestNumpy compares all figures with those of testdata/generate.py: counts, indices and maxima
+// TestNumpy compares all metrics with those of testdata/generate.py: counts, indices and maxima
 // exactly, sums up to their precision.
 func TestNumpy(t *testing.T) {
 	raw, err := os.ReadFile("testdata/cases.json")
@@ -149,7 +149,7 @@ func near(want, got, relative, absolute float64) bool {
 	return want == got || math.Abs(want-got) <= relative*math.Abs(want)+absolute && !math.IsInf(got, 0)
 }
 
-// Every figure of a transposed or broadcast view equals that of its copy, bit for bit.
+// Every metric of a transposed or broadcast view equals that of its copy, bit for bit.
 func TestViewsEqualCopies(t *testing.T) {
 	g, a := pairOf(t, tensor.F32, 50, 90)
 	for _, row := range []struct {
@@ -173,9 +173,9 @@ func TestViewsEqualCopies(t *testing.T) {
 	}
 }
 
-// Every machine calculates the same figures, bit for bit: none adds a product that was not rounded.
+// Every machine calculates the same metrics, bit for bit: none adds a product that was not rounded.
 // make isa runs this in Go alone and for arm64.
-func TestFiguresAreThoseOfEveryMachine(t *testing.T) {
+func TestMetricsAreThoseOfEveryMachine(t *testing.T) {
 	h := sha256.New()
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 7))

@@ -60,7 +60,7 @@ func newPass(golden, actual *tensor.Tensor, tol Tolerance) *pass {
 	return p
 }
 
-// part has the figures of a chunk: of whole rows, or of a piece of a row that is longer than
+// part has the metrics of a chunk: of whole rows, or of a piece of a row that is longer than
 // chunkLen.
 type part struct {
 	tally
@@ -205,7 +205,7 @@ func (t *part) take(f *tally, absIn, relIn, bad span) {
 	}
 }
 
-// run reads all chunks on all cores, and joins their figures in order.
+// run reads all chunks on all cores, and joins their metrics in order.
 func (p *pass) run() (*part, error) {
 	parts := make([]*part, p.chunks())
 	if len(parts) == 1 {
@@ -289,7 +289,7 @@ func (p *pass) largestOfRow(row int) float64 {
 	return max(p.maxAbs(t).Value, 0)
 }
 
-// find calls each for the elements of the first part of a block whose figures are such that some holds.
+// find calls each for the elements of the first part of a block whose metrics are such that some holds.
 func (p *pass) find(b span, some func(*tally) bool, each func(x pair)) {
 	s := scratches.Get().(*scratch)
 	defer s.release()

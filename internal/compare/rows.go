@@ -42,7 +42,7 @@ func (p *pass) elements(s *scratch, b span, each func(x pair)) {
 	}
 }
 
-// blockLen is the number of elements that are decoded at once where figures are not made by a kernel: two
+// blockLen is the number of elements that are decoded at once where metrics are not made by a kernel: two
 // buffers of 16 KiB stay in the first-level cache.
 const blockLen = 2048
 
@@ -113,11 +113,11 @@ func (r *rowReader) moments(row int, unit float64) (m moments) {
 	return m
 }
 
-// worst returns the row with the largest figure, of equal ones the first.
-func worst(rows int, figure func(row int) float64) (row int, most float64) {
+// worst returns the row with the largest metric, of equal ones the first.
+func worst(rows int, metric func(row int) float64) (row int, most float64) {
 	row = -1
 	for i := range rows {
-		if x := figure(i); row < 0 || x > most {
+		if x := metric(i); row < 0 || x > most {
 			row, most = i, x
 		}
 	}
@@ -283,7 +283,7 @@ type rowError struct {
 	most      float64 // of a sorted row: the largest ratio of the rows up to it
 }
 
-// beats reports that add would drop such a row, because an earlier one is worse in both figures. It
+// beats reports that add would drop such a row, because an earlier one is worse in both metrics. It
 // is fast, but does not find all such rows.
 func (w *worstRow) beats(dd, gg float64) bool {
 	// dd ≤ ratio·(1 − 1e-15)·gg means that dd/gg is not above the ratio, however it is rounded.
@@ -320,7 +320,7 @@ func (w *worstRow) insert(e rowError) {
 }
 
 // drop sorts the rows by dd, largest first, and removes the beaten rows. Of equal rows the first
-// stays. A row that is beaten in one figure and equal in the other also stays if it is the earlier
+// stays. A row that is beaten in one metric and equal in the other also stays if it is the earlier
 // one, because the two may tie in the end.
 func (w *worstRow) drop() {
 	slices.SortFunc(w.rows, func(x, y rowError) int {

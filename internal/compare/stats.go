@@ -6,7 +6,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Stats describes the values of one tensor. The figures are over the finite values, and 0 if there
+// Stats describes the values of one tensor. The metrics are over the finite values, and 0 if there
 // are none; NaN and Inf count the others.
 type Stats struct {
 	Min, Max, Mean float64

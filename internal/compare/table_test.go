@@ -80,7 +80,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Recall decides all criteria that are judged by a report's figures.
+// Recall decides all criteria that are judged by a report's metrics.
 func TestRecall(t *testing.T) {
 	g, a := of(t, []float64{4, 3, 2, 1}, 2, 2), of(t, []float64{4, 3, 2, 1.5}, 2, 2)
 	r := tensors(t, g, a, compare.Tolerance{})
@@ -106,14 +106,14 @@ func TestRecall(t *testing.T) {
 		{compare.Tolerance{}, 0, 0, false, "max |a−g| is 0.5: not within atol 0", "", "as it was counted"},
 		{compare.Tolerance{}, 0, 0, true, "1 of 4 elements (25 %) differ, and integers are compared exactly; the first is element 3", "", "of integers"},
 		{compare.Tolerance{}, 0.25, 0.2, false, "not within", "", "the largest is outside"},
-		{compare.Tolerance{}, 0.25, 0.25, false, "", "the figures do not tell", "the largest is at the limit"},
-		{compare.Tolerance{}, 0.5, 0, false, "", "the figures do not tell", "as near as figures are written"},
+		{compare.Tolerance{}, 0.25, 0.25, false, "", "the metrics do not tell", "the largest is at the limit"},
+		{compare.Tolerance{}, 0.5, 0, false, "", "the metrics do not tell", "as near as metrics are written"},
 		{compare.Tolerance{}, 0.51, 0, false, "", "", "wider than the largest"},
-		{compare.Tolerance{}, 0, 0.51, false, "", "the figures do not tell", "wider than the largest relative one, but of nearly 0"},
+		{compare.Tolerance{}, 0, 0.51, false, "", "the metrics do not tell", "wider than the largest relative one, but of nearly 0"},
 		{compare.Tolerance{}, 1e-10, 0.51, false, "", "", "of these, too"},
 		{compare.Tolerance{Atol: 0.25, Rtol: 0.3}, 0.25, 0.3, false, "", "", "as it was counted: none"},
 		{wide, 0.25, 0.7, false, "", "", "by the relative one"},
-		{wide, 0.5, 0.01, false, "", "the figures do not tell", "narrower than it was counted"},
+		{wide, 0.5, 0.01, false, "", "the metrics do not tell", "narrower than it was counted"},
 	} {
 		broken, open, err := compare.Criteria{compare.Atol: tt.atol, compare.Rtol: tt.rtol}.Recall(tensors(t, g, a, tt.counted), tt.counted, tt.exact)
 		require.NoError(t, err, tt.reason)

@@ -35,13 +35,13 @@ func (t Tolerance) BelowRounding(d tensor.DType) (needRtol float64, below bool) 
 	return needRtol, t.Atol+t.Rtol < needRtol
 }
 
-// withAtol returns no figures for [Rtol], because [Atol] judges the elements with both.
-func withAtol(Pair, float64) ([]Figure, error) { return nil, nil }
+// withAtol returns no metrics for [Rtol], because [Atol] judges the elements with both.
+func withAtol(Pair, float64) ([]Metric, error) { return nil, nil }
 
 // within counts the elements outside the tolerance.
-func within(p Pair, _ float64) ([]Figure, error) {
+func within(p Pair, _ float64) ([]Metric, error) {
 	r, tol := p.Result, p.Asked
-	f := Figure{Key: "within", Value: float64(r.Mismatches)}
+	f := Metric{Key: "within", Value: float64(r.Mismatches)}
 	switch share := 100 * float64(r.Mismatches) / float64(r.N); {
 	case p.Exact:
 		f.Text = fmt.Sprintf("%d of %d elements (%.3g %%) differ, and integers are compared exactly; "+
@@ -54,15 +54,15 @@ func within(p Pair, _ float64) ([]Figure, error) {
 			"the first is element %d",
 			r.Mismatches, r.N, share, tol.Atol, tol.Rtol, r.FirstMismatch)
 	}
-	return []Figure{f}, nil
+	return []Metric{f}, nil
 }
 
 // nearest32 is how much larger than an [Extreme] the largest value may be.
 const nearest32 = 0x1p-20
 
-// recalled decides |a−g| ≤ atol + rtol·|g| if the figures of a report are enough: its mismatches
+// recalled decides |a−g| ≤ atol + rtol·|g| if the metrics of a report are enough: its mismatches
 // were counted with another tolerance, and only two extreme elements are known.
-func recalled(p Pair) ([]Figure, error) {
+func recalled(p Pair) ([]Metric, error) {
 	r, tol := p.Result, p.Asked
 	outside := func(x Extreme) bool {
 		return x.Index >= 0 && math.Abs(x.Actual-x.Golden) > tol.Atol+float64(tol.Rtol*math.Abs(x.Golden))
@@ -71,17 +71,17 @@ func recalled(p Pair) ([]Figure, error) {
 		return fmt.Sprintf("max |a−g| is %.3g: %s within atol %g + rtol %g·|golden|",
 			r.MaxAbs.Value, what, tol.Atol, tol.Rtol)
 	}
-	f := Figure{Key: "within", Value: 1, Text: say("not")}
+	f := Metric{Key: "within", Value: 1, Text: say("not")}
 	switch {
 	case r.Mismatches > 0 && tol.Atol <= p.Counted.Atol && tol.Rtol <= p.Counted.Rtol, outside(r.MaxAbs),
 		outside(r.MaxRel):
-		return []Figure{f}, nil
+		return []Metric{f}, nil
 	case r.Mismatches == 0 && tol.Atol >= p.Counted.Atol && tol.Rtol >= p.Counted.Rtol,
 		r.MaxAbs.Value*(1+nearest32) <= tol.Atol,
 		r.MaxRel.Value*(1+nearest32) <= tol.Rtol &&
 			tol.Rtol*relFloor <= tol.Atol: // the denominator of MaxRel is at least relFloor
 		return nil, nil
 	}
-	f.Bound, f.Text = true, say("the figures do not tell whether all is")
-	return []Figure{f}, nil
+	f.Bound, f.Text = true, say("the metrics do not tell whether all is")
+	return []Metric{f}, nil
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Head has the figures of one head of attention. For its weights w, a query and its n keys (those that any head of the
+// Head has the metrics of one head of attention. For its weights w, a query and its n keys (those that any head of the
 // query looks at: what a mask hides has weight 0 in all of them), with p = w / Σ w:
 //
 //	mean     Σ w / Σ n over all queries: 1/n where the weights of a query sum to 1
@@ -43,7 +43,7 @@ type Head struct {
 // Uniform reports whether the head looks at all keys alike.
 func (h Head) Uniform() bool { return h.Queries >= leastQueries && h.Part >= uniform }
 
-// Note is what is to be said of the head beside its figures.
+// Note is what is to be said of the head beside its metrics.
 func (h Head) Note() string {
 	var notes []string
 	if h.Uniform() {
@@ -55,11 +55,11 @@ func (h Head) Note() string {
 	return strings.Join(notes, ", ")
 }
 
-// HeadsOf returns the figures of each head of weights [batch, heads, queries, keys] or [heads, queries,
+// HeadsOf returns the metrics of each head of weights [batch, heads, queries, keys] or [heads, queries,
 // keys], the sequences of a batch as one; nil for a tensor of another shape, or a file that broke.
 func HeadsOf(w *tensor.Tensor) (heads []Head) {
 	shape := weightsShape(w)
-	if shape == nil || mapfile.Guard(func() error { heads = figures(w, shape); return nil }) != nil {
+	if shape == nil || mapfile.Guard(func() error { heads = metrics(w, shape); return nil }) != nil {
 		return nil
 	}
 	return heads
@@ -77,8 +77,8 @@ func weightsShape(w *tensor.Tensor) []int {
 	return s
 }
 
-// figures sums up what each head does with all queries.
-func figures(w *tensor.Tensor, shape []int) []Head {
+// metrics sums up what each head does with all queries.
+func metrics(w *tensor.Tensor, shape []int) []Head {
 	heads, queries, keys := shape[1], shape[2], shape[3]
 	out, rows, gets := make([]Head, heads), make([][]float64, heads), make([][]float64, heads)
 	seen := make([]int, heads) // Σ n

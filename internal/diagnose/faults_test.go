@@ -284,7 +284,7 @@ func TestLeafFaults(t *testing.T) {
 				if c.Proven {
 					assert.True(t, i == 0 && f.id != "", "proven: %s", c.Text)
 					assert.LessOrEqual(t, c.Fit, leafFloor.RelL2)
-					assert.True(t, c.Fit <= c.FitGolden/8 || f.name == "one NaN", "the golden's figure is over finite pairs")
+					assert.True(t, c.Fit <= c.FitGolden/8 || f.name == "one NaN", "the golden's metric is over finite pairs")
 				}
 				assert.Equal(t, leaf, c.Layer)
 			}

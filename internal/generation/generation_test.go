@@ -145,7 +145,7 @@ func TestCompare(t *testing.T) {
 }
 
 // What is said of a position beside its choice.
-func TestFigures(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	golden := generation.NewRow(logits(100, map[int]float64{10: 8, 20: 7.5, 30: math.Inf(-1)}))
 	actual := generation.NewRow(logits(100, map[int]float64{10: 8, 20: 9, 30: math.Inf(-1)}))
 	p := generation.Compare(golden, actual, 10, -1, tensor.F32)

@@ -29,7 +29,7 @@ type AloneOptions struct {
 }
 
 // Alone completes a case that has a program and a candidate, and whose golden has no numbers. The golden of each
-// port is what its piece makes of the candidate's own tensors: the figures of a comparison are then local
+// port is what its piece makes of the candidate's own tensors: the metrics of a comparison are then local
 // errors. What cannot be replayed is not judged, and its golden is what the candidate has. The golden
 // notes how much that is. Along execution paths, the golden's rows are those of one pass of the program over what
 // the candidate has, laid out as that. Progress is told of ports.

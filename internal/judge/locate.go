@@ -142,7 +142,7 @@ func (c *Comparison) OtherPrompt() *localise.Verdict {
 	return nil
 }
 
-// others says in figures what else makes an error of its own.
+// others says in metrics what else makes an error of its own.
 func (c *Comparison) others() (out []string) {
 	others := c.otherFaults()
 	for _, o := range others[:min(len(others), maxOthers)] {
@@ -369,13 +369,13 @@ func (r *replayed) passes(at program.Port) bool {
 	})
 }
 
-// found says in figures what replay found at a port.
+// found says in metrics what replay found at a port.
 func (r *replayed) found(t int, p *Port) string {
-	l, figures := r.result.Local[t], p.Base.Result
+	l, metrics := r.result.Local[t], p.Base.Result
 	switch {
 	case l.Opaque != "":
 		text := fmt.Sprintf("what goes into it agrees with the golden, and it does not: off by relative L2 %.3g, its worst row by %.3g",
-			figures.RelL2, figures.WorstRow.RelL2)
+			metrics.RelL2, metrics.WorstRow.RelL2)
 		if !r.inferred {
 			text += " (" + l.Opaque + ")"
 		}

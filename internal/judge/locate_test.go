@@ -298,7 +298,7 @@ func TestOrderOfRows(t *testing.T) {
 	assert.Equal(t, 2, at, "what is missing has its place too")
 }
 
-// Other layers that are wrong by themselves are named with figures.
+// Other layers that are wrong by themselves are named with metrics.
 func TestOtherFaultsAreNamed(t *testing.T) {
 	x := func(i float64) *tensor.Tensor { return wave(t, 1, i, 1, 6, 8) }
 	g := []port{{"m.q-input_0", x(0)}, {"m.q-output", x(1)}, {"m.k-input_0", x(0)}, {"m.k-output", x(2)}, {"m-output", x(3)}}

@@ -78,7 +78,7 @@ func (p *Port) Joined() bool { return p.Actual != nil && p.Problem == "" }
 // of where an error came from.
 func (p *Port) Judged() bool { return !label.IsInput(p.Port) }
 
-// Comparable reports whether figures of both sides are known.
+// Comparable reports whether metrics of both sides are known.
 func (p *Port) Comparable() bool { return p.Joined() && p.Err == nil }
 
 // misfit reports whether the shapes do not fit where they must: of an output, or of token ids. An

@@ -34,7 +34,7 @@ type Verdict struct {
 	Proven                  bool       // all of the layer's inputs agree, or its run on golden inputs is wrong too
 	Gaps                    []string   // inputs and layers that the candidate did not record, and that would have told more
 	Text                    string     // one sentence
-	Found                   string     // of it, what was found there in figures
+	Found                   string     // of it, what was found there in metrics
 	Evidence                []string   // what else speaks for it, one sentence each
 	Growth                  []Growth   // of drift: the error along the depth
 	Others                  []*Verdict // what is wrong by itself after it, in the same forward pass

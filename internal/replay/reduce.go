@@ -250,7 +250,7 @@ func (c *Call) scales(shown func(w *Array) *Array) (out []*Array) {
 }
 
 // batchNorm is (x − mean) / √(variance + eps) · weight + bias of channels, which are axis 1, by running
-// figures.
+// metrics.
 func batchNorm(c *Call) *Array {
 	a, eps := c.tensor("input"), c.float("eps", 1e-5)
 	if len(a.shape) < 2 {

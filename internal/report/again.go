@@ -66,7 +66,7 @@ func (c Class) Bad() bool { return c == Worse || c == Gone }
 //
 // A row is worse if it passed and does not any more, or if its worst row's relative L2 is more than
 // twice the old one and more than 8 units of rounding (2^−24 each for float32); better the other
-// way round. What was judged of fewer tokens, rows or figures than before is gone, as it may hide what became wrong.
+// way round. What was judged of fewer tokens, rows or metrics than before is gone, as it may hide what became wrong.
 func Changes(old, now *Report) (changes []Change) {
 	was, before := old.byKey()
 	keys, after := now.byKey()
@@ -157,7 +157,7 @@ func (j *Judged) says() string {
 	switch {
 	case j == nil:
 		return string(NotJudged)
-	case j.row != nil && j.row.figures() != nil:
+	case j.row != nil && j.row.metrics() != nil:
 		return fmt.Sprintf("%s, worst row %s", j.Status, num(Float(j.row.measure())))
 	case j.Count > 0:
 		return fmt.Sprintf("%s of %d", j.Status, j.Count)
@@ -165,8 +165,8 @@ func (j *Judged) says() string {
 	return string(j.Status)
 }
 
-// Rejudge judges the figures of a report by other criteria, which replace all that judged before.
-// Only what the figures tell for certain is decided; a row that they do not decide is an error,
+// Rejudge judges the metrics of a report by other criteria, which replace all that judged before.
+// Only what the metrics tell for certain is decided; a row that they do not decide is an error,
 // whose note names the criterion. A criterion that needs the tensors is refused.
 //
 // What was ignored or missing stays so, and so does the place of the first divergence, which no
@@ -177,7 +177,7 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 		return nil, err
 	}
 	if len(r.Paths)+len(r.Generations) > 0 {
-		return nil, errors.New("figures of layers judge no execution path and no token again: change the tolerances in fixture.yaml and run the tests again")
+		return nil, errors.New("metrics of layers judge no execution path and no token again: change the tolerances in fixture.yaml and run the tests again")
 	}
 	for k := range c.All() {
 		if !k.Recorded {
@@ -189,7 +189,7 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 	out.Layers = slices.Clone(r.Layers)
 	by := ToleranceOf(c, source)
 	unsure := out.rejudgeRows(by)
-	// What is wrong besides the figures stays wrong, whatever the criteria.
+	// What is wrong besides the metrics stays wrong, whatever the criteria.
 	beyond := r.Verdict == Fail && placeOf(r.stage()) < placeOf(StageTensors) ||
 		!r.holds() && !slices.ContainsFunc(r.Layers, func(l Layer) bool { return l.Status.failing() })
 	switch out.decide(); {
@@ -199,9 +199,9 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 		out.Verdict, out.Error = Error, "nothing was compared"
 	}
 	out.SetServing(out.Serving) // which the rows do not excuse
-	notes := []string{"re-judged from the figures of report.json by " + (&Layer{Tolerance: by}).Limit()}
+	notes := []string{"re-judged from the metrics of report.json by " + (&Layer{Tolerance: by}).Limit()}
 	if unsure > 0 {
-		notes = append(notes, count(unsure, "row")+" cannot be re-judged from the figures: compare the dumps again")
+		notes = append(notes, count(unsure, "row")+" cannot be re-judged from the metrics: compare the dumps again")
 	}
 	out.Notes = append(notes, r.Notes...)
 	out.Summary = Count(out.Layers)
@@ -209,7 +209,7 @@ func Rejudge(r *Report, c compare.Criteria, source string) (*Report, error) {
 }
 
 // rejudgeRows judges the outputs that decide by themselves, then those that a layer had excused which does not fail any
-// more. It returns how many their figures do not decide.
+// more. It returns how many their metrics do not decide.
 func (r *Report) rejudgeRows(by *Tolerance) (unsure int) {
 	failed := map[string]bool{} // layers
 	for _, excused := range []bool{false, true} {
@@ -244,7 +244,7 @@ func (r *Report) decide() {
 		r.Verdict, r.Error = Fail, ""
 		return
 	case len(outputs) > 0:
-		r.Verdict, r.Error = Error, "some rows cannot be re-judged from their figures"
+		r.Verdict, r.Error = Error, "some rows cannot be re-judged from their metrics"
 	default:
 		r.Verdict = r.covered()
 	}
@@ -256,7 +256,7 @@ func (r *Report) decide() {
 	}
 }
 
-// judge applies criteria to the figures of a row: pass, fail and what is broken, or error and what is not known.
+// judge applies criteria to the metrics of a row: pass, fail and what is broken, or error and what is not known.
 func (l *Layer) judge(m *Metrics, counted, by *Tolerance) (Status, []string) {
 	was, _ := counted.Criteria.Tolerance()
 	violations, open, err := by.Criteria.Recall(m.result(), was, l.integers())

@@ -229,7 +229,7 @@ func TestRejudgeInputsAlone(t *testing.T) {
 	assert.Equal(t, "nothing was compared", got.Error)
 }
 
-// What is wrong besides the figures stays wrong.
+// What is wrong besides the metrics stays wrong.
 func TestRejudgeKeepsOtherProblems(t *testing.T) {
 	pass := []report.Layer{row("a", 0, report.StatusPass, metrics(1e-6, 0))}
 	for _, r := range []*report.Report{
@@ -247,7 +247,7 @@ func TestRejudgeKeepsOtherProblems(t *testing.T) {
 	}
 }
 
-// What the figures decide is what the tensors decide.
+// What the metrics decide is what the tensors decide.
 func TestRejudgeAgreesWithTheTensors(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 8))
 	decided := 0
@@ -321,5 +321,5 @@ func TestRejudgeCost(t *testing.T) {
 	got, err := report.Rejudge(r, compare.Criteria{compare.Cost: 2}, "a test")
 	require.NoError(t, err)
 	assert.Equal(t, report.StatusError, got.Layers[0].Status, "nothing was measured")
-	assert.Contains(t, got.Layers[0].Note, "not among the figures")
+	assert.Contains(t, got.Layers[0].Note, "not among the metrics")
 }

@@ -56,12 +56,12 @@ type Line struct {
 	Paste bool   // to be copied: it is not broken
 }
 
-// Table is a table of figures.
+// Table is a table of metrics.
 type Table struct {
 	Head    []string
 	Rows    [][]string
 	Name    int        // the column that names a row
-	Figures int        // how many columns after it are figures
+	Metrics int        // how many columns after it are metrics
 	Mark    int        // the number of the row of the first divergence, from 1; 0 for none
 	Below   [][]string // what else is said of a row, by its place; may end before the last
 }
@@ -74,14 +74,14 @@ func (t *Table) below(row int) []string {
 }
 
 const (
-	noFigure  = "-"     // stands for one that is not there
+	noMetric  = "-"     // stands for one that is not there
 	unlimited = 1 << 20 // what is always shown has this limit
 )
 
 // View says how much a document shows.
 type View struct {
 	Verbose bool   // every row and every note, as a page has them
-	Tested  bool   // it stands below failing tests, which gave the figures of their rows: what is left is short
+	Tested  bool   // it stands below failing tests, which gave the metrics of their rows: what is left is short
 	Told    bool   // and said where the error is and why
 	File    string // where the report lies, for the next command; empty: nowhere
 	Short   bool   // the place, the best cause, what was not judged, and what to do alone
@@ -283,13 +283,13 @@ func (g groups) lines(d *composer) (out []Line) {
 	return out
 }
 
-// benign lists the rows that pass although their figures differ. A table of all rows has them.
+// benign lists the rows that pass although their metrics differ. A table of all rows has them.
 func (d *composer) benign() {
 	var g groups
 	for _, l := range d.r.rows(func(l *Layer) bool { return l.Status == StatusPass && l.Benign && !d.Verbose }) {
 		g.add(l.Note, d.names.row(l))
 	}
-	d.add(Section{Heading: "Differ in their figures and not in what they mean, so they pass", Lines: g.lines(d)}, maxLines)
+	d.add(Section{Heading: "Differ in their metrics and not in what they mean, so they pass", Lines: g.lines(d)}, maxLines)
 }
 
 // costs shows of layers without layers in them, and of attentions, those that took most memory; verbose all.

@@ -1,6 +1,6 @@
 package report
 
-// What the tests of the figures' form need.
+// What the tests of the metrics' form need.
 var (
 	Num      = num
 	Percent  = percent

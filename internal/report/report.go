@@ -207,7 +207,7 @@ type Layer struct {
 	Status Status `json:"status"`
 	Test   string `json:"test,omitempty"`   // fail: the subtest that says so, by its full name
 	Blame  string `json:"blame,omitempty"`  // inherited: the layer that made the error
-	Benign bool   `json:"benign,omitempty"` // pass: the figures differ, what they mean does not, and Note says why
+	Benign bool   `json:"benign,omitempty"` // pass: the metrics differ, what they mean does not, and Note says why
 	Note   string `json:"note,omitempty"`   // how this row was joined, why it is ignored, what the error was
 
 	// Local error and noise are of the reference's piece before the port, replayed from the candidate's

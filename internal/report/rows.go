@@ -13,17 +13,17 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// figures returns those that judge the row: the standard run's, else the injected run's, else nil.
-func (l *Layer) figures() *Metrics {
+// metrics returns those that judge the row: the standard run's, else the injected run's, else nil.
+func (l *Layer) metrics() *Metrics {
 	if l.Standard != nil {
 		return l.Standard
 	}
 	return l.Injected
 }
 
-// measure is how far a row with figures is off: the worst row's relative L2, infinite for NaN or a bad infinity.
+// measure is how far a row with metrics is off: the worst row's relative L2, infinite for NaN or a bad infinity.
 func (l *Layer) measure() float64 {
-	m := l.figures()
+	m := l.metrics()
 	if math.IsNaN(float64(m.RowRelL2)) || m.BadNonFinite > 0 {
 		return math.Inf(1)
 	}
@@ -60,7 +60,7 @@ func (cases naming) row(l *Layer) string {
 }
 
 func (l *Layer) compared() bool {
-	m := l.figures()
+	m := l.metrics()
 	return m != nil && m.N > 0 && l.judged()
 }
 
@@ -75,7 +75,7 @@ func (r *Report) Failing() []*Layer {
 	return append(r.rows((*Layer).fails), r.rows((*Layer).inherits)...)
 }
 
-// worst lists all compared rows, the furthest off first, last those whose figures say nothing.
+// worst lists all compared rows, the furthest off first, last those whose metrics say nothing.
 func (r *Report) worst() []*Layer {
 	rows := r.rows((*Layer).compared)
 	slices.SortStableFunc(rows, func(a, b *Layer) int {
@@ -104,32 +104,32 @@ func (r *Report) divergent() *Layer {
 	return nil
 }
 
-// The columns of figures, after the status and the place.
-var figureHeads = []string{"off", "max abs", "rel. L2", "worst row", "1-cosine"}
+// The columns of metrics, after the status and the place.
+var metricHeads = []string{"off", "max abs", "rel. L2", "worst row", "1-cosine"}
 
 // tableOf is a table of rows of the report, with all that is known of some.
 func (d *composer) tableOf(rows []*Layer) *Table {
-	t := &Table{Head: slices.Concat([]string{"status", "layer"}, figureHeads, []string{"limit"}), Name: 1, Figures: len(figureHeads)}
+	t := &Table{Head: slices.Concat([]string{"status", "layer"}, metricHeads, []string{"limit"}), Name: 1, Metrics: len(metricHeads)}
 	mark, placed := d.r.divergent(), d.r.FirstDivergence == nil || d.r.placed()
 	for i, l := range rows {
 		if l == mark && placed {
 			t.Mark = i + 1
 		}
-		t.Rows = append(t.Rows, slices.Concat([]string{string(l.Status), d.names.row(l)}, figureCells(l), []string{l.why()}))
+		t.Rows = append(t.Rows, slices.Concat([]string{string(l.Status), d.names.row(l)}, metricCells(l), []string{l.why()}))
 		t.Below = append(t.Below, l.said(d.Verbose || l == mark))
 	}
 	return t
 }
 
-// tabular reports whether the row shows its figures: of an inherited error they say nothing of the layer.
-func (l *Layer) tabular() bool { return l.figures() != nil && l.Status != StatusInherited }
+// tabular reports whether the row shows its metrics: of an inherited error they say nothing of the layer.
+func (l *Layer) tabular() bool { return l.metrics() != nil && l.Status != StatusInherited }
 
-// figureCells are the figures of a row below figureHeads, empty where it does not show them.
-func figureCells(l *Layer) []string {
+// metricCells are the metrics of a row below metricHeads, empty where it does not show them.
+func metricCells(l *Layer) []string {
 	if !l.tabular() {
-		return make([]string, len(figureHeads))
+		return make([]string, len(metricHeads))
 	}
-	m, off := l.figures(), noFigure // without atol and rtol the count of mismatches judges nothing
+	m, off := l.metrics(), noMetric // without atol and rtol the count of mismatches judges nothing
 	if l.Counted == nil && l.Tolerance != nil {
 		if _, asked := l.Tolerance.Criteria.Tolerance(); asked {
 			off = percent(m.Mismatches, m.N)
@@ -152,13 +152,13 @@ func percent(n, all int) string {
 	return fmt.Sprintf("%.1f %%", min(share, 99.9))
 }
 
-// said is what else is known of a row that shows its figures: all of it for the first divergence.
+// said is what else is known of a row that shows its metrics: all of it for the first divergence.
 func (l *Layer) said(all bool) (out []string) {
 	if !l.tabular() {
 		return nil
 	}
 	if !l.Benign {
-		out = append(out, l.figures().nonFinite())
+		out = append(out, l.metrics().nonFinite())
 	}
 	if all {
 		out = slices.Concat(out, []string{l.quantised()}, l.Violations, l.Detail)
@@ -209,7 +209,7 @@ func tensorsHeadline(r *Report) string {
 	compared, names, l := r.compared(), namingOf(r.Layers), r.divergent()
 	if worst := r.worst(); r.Verdict == Pass && len(worst) > 0 {
 		w := worst[0]
-		line := fmt.Sprintf("%s, worst row rel. L2 %s at %s", compared, num(w.figures().RowRelL2), names.row(w))
+		line := fmt.Sprintf("%s, worst row rel. L2 %s at %s", compared, num(w.metrics().RowRelL2), names.row(w))
 		if w.Limit() != "" {
 			line += ", limit " + strings.TrimPrefix(w.Limit(), "row ")
 		}
@@ -247,14 +247,14 @@ func (l *Layer) Units() Float {
 
 func (l *Layer) units() Float {
 	m, c := l.Standard, l.Tolerance.Criteria
-	over := func(figure Float, limit float64) Float {
+	over := func(metric Float, limit float64) Float {
 		switch {
-		case m.BadNonFinite > 0 || math.IsNaN(float64(figure)):
+		case m.BadNonFinite > 0 || math.IsNaN(float64(metric)):
 			return Float(math.Inf(1))
-		case figure == 0:
+		case metric == 0:
 			return 0
 		}
-		return figure / Float(limit)
+		return metric / Float(limit)
 	}
 	if limit, ok := c[compare.Cost]; ok && m.Costs != nil {
 		return max(over(m.Cost, limit), over(m.RowCost, limit))

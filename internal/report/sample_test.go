@@ -13,7 +13,7 @@ func n(v int) *int { return &v }
 
 func nan() report.Float { return report.Float(math.NaN()) }
 
-// metrics are the figures of 7×64 elements with a worst row's relative L2 of rel.
+// metrics are the metrics of 7×64 elements with a worst row's relative L2 of rel.
 func metrics(rel float64, mismatches int) *report.Metrics {
 	return &report.Metrics{
 		N: 448, Finite: 448, Mismatches: mismatches,

@@ -115,17 +115,17 @@ func (p *printer) line(indent string, l Line) {
 }
 
 // table writes a table in columns, less those that no row has anything in. A reason in the last one stands below its row
-// where the line does not hold it; names and figures stay whole.
+// where the line does not hold it; names and metrics stay whole.
 func (p *printer) table(t *Table) {
 	widths, last := make([]int, len(t.Head)), len(t.Head)-1
 	for i, head := range t.Head {
 		for _, row := range t.Rows {
-			if c := Clean(row[i]); c != "" && c != noFigure {
+			if c := Clean(row[i]); c != "" && c != noMetric {
 				widths[i] = max(widths[i], width(c), width(head))
 			}
 		}
 	}
-	widths[t.Name] = min(widths[t.Name], p.opt.Width/2) // few longer names do not move all figures
+	widths[t.Name] = min(widths[t.Name], p.opt.Width/2) // few longer names do not move all metrics
 	p.linef("%s", p.color(dim, strings.TrimRight(t.line(t.Head, widths), " ")))
 	for k, row := range t.Rows {
 		line, below := t.line(row, widths), t.below(k)
@@ -145,12 +145,12 @@ func (p *printer) table(t *Table) {
 	}
 }
 
-// line are the cells of a row in their columns: figures to the right, all others to the left.
+// line are the cells of a row in their columns: metrics to the right, all others to the left.
 func (t *Table) line(row []string, widths []int) string {
 	var b strings.Builder
 	for i, c := range row {
 		w := -widths[i]
-		if i > t.Name && i <= t.Name+t.Figures {
+		if i > t.Name && i <= t.Name+t.Metrics {
 			w = widths[i]
 		}
 		if w != 0 {
@@ -223,8 +223,8 @@ func mdSection(b *bytes.Buffer, s *Section) {
 }
 
 func mdTable(b *bytes.Buffer, t *Table) {
-	fmt.Fprintf(b, "| %s |\n|%s%s%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", t.Name+1), strings.Repeat("---:|", t.Figures),
-		strings.Repeat("---|", len(t.Head)-t.Name-1-t.Figures))
+	fmt.Fprintf(b, "| %s |\n|%s%s%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", t.Name+1), strings.Repeat("---:|", t.Metrics),
+		strings.Repeat("---|", len(t.Head)-t.Name-1-t.Metrics))
 	for _, row := range t.Rows {
 		cells := make([]string, len(row))
 		for i, c := range row {
@@ -263,9 +263,9 @@ func Annotations(w io.Writer, r *Report) error {
 	says, names := [][2]string{{strings.TrimSpace("parity " + Clean(r.Fixture)), Clean(Headline(r))}}, namingOf(r.Layers)
 	for _, l := range r.rows((*Layer).fails) {
 		var said []string
-		for i, c := range figureCells(l) {
-			if c != "" && c != noFigure {
-				said = append(said, figureHeads[i]+" "+c)
+		for i, c := range metricCells(l) {
+			if c != "" && c != noMetric {
+				said = append(said, metricHeads[i]+" "+c)
 			}
 		}
 		said = append(said, Clean(l.why()))
@@ -288,7 +288,7 @@ var (
 // Clean makes a string from a dump fit to print on one line, see [sanitize.Line].
 func Clean(s string) string { return sanitize.Line(s) }
 
-// num writes a figure with three digits: "1.4e-6", "0.998", "inf".
+// num writes a metric with three digits: "1.4e-6", "0.998", "inf".
 func num(f Float) string {
 	v := float64(f)
 	s := strconv.FormatFloat(v, 'g', 3, 64)

@@ -113,7 +113,7 @@ func TestOpenPlace(t *testing.T) {
 	}
 }
 
-// A row that passes by what it means is not among the worst, and its figures do not speak against it.
+// A row that passes by what it means is not among the worst, and its metrics do not speak against it.
 func TestBenignRows(t *testing.T) {
 	far := metrics(1, 448)
 	far.BadNonFinite, far.InfActual = 3, 3

@@ -76,7 +76,7 @@ func (s Status) failing() bool { return failWord[s] != "" }
 // Summary counts the rows.
 type Summary struct {
 	Layers   int            `json:"layers"`   // different layers among the compared rows
-	Compared int            `json:"compared"` // rows that were judged by figures: pass, fail or inherited
+	Compared int            `json:"compared"` // rows that were judged by metrics: pass, fail or inherited
 	Status   map[Status]int `json:"status"`   // rows by status; every status is there
 }
 
@@ -298,7 +298,7 @@ type Edit struct {
 // word is "proven" or "guess".
 func (c Cause) word() string { return map[bool]string{true: "proven", false: "guess"}[c.Proven] }
 
-// Evidence says in figures what speaks for the cause; without a prediction there is one figure only.
+// Evidence says in metrics what speaks for the cause; without a prediction there is one metric only.
 func (c Cause) Evidence() string {
 	switch predicts := !math.IsNaN(float64(c.Fit)); {
 	case predicts && c.FitGolden == 0:

@@ -15,7 +15,7 @@ import (
 )
 
 // Verification is the document of one mode that a layer verification leaves next to its tensors: the verdict, the
-// execution order, statistics of the mean squared errors, in all and by component, and every layer with its figures
+// execution order, statistics of the mean squared errors, in all and by component, and every layer with its metrics
 // and shapes.
 func (r *Report) Verification(mode Mode) *Document {
 	d, points := r.composed(), Depth(r)
@@ -63,7 +63,7 @@ func (d *composer) executed(points []Point) {
 	d.add(s, unlimited)
 }
 
-// resultIn is the status of a row in a mode: of an injected run what its tolerance says of the figures, if it tells.
+// resultIn is the status of a row in a mode: of an injected run what its tolerance says of the metrics, if it tells.
 func (l *Layer) resultIn(mode Mode) Status {
 	switch {
 	case mode == Standard || l.Injected == nil:
@@ -76,7 +76,7 @@ func (l *Layer) resultIn(mode Mode) Status {
 }
 
 func (d *composer) statistics(points []Point, of ...Mode) {
-	t := &Table{Head: []string{"", "layers", "tensors", "min", "max", "mean", "median", "zero", "infinite"}, Figures: 8}
+	t := &Table{Head: []string{"", "layers", "tensors", "min", "max", "mean", "median", "zero", "infinite"}, Metrics: 8}
 	for _, mode := range of {
 		for _, c := range append([]Component{""}, Components...) {
 			s, name := StatisticsOf(points, mode, c), cmp.Or(string(c), "all")
@@ -93,7 +93,7 @@ func (d *composer) statistics(points []Point, of ...Mode) {
 		"infinite: a NaN or an infinity without its match; counted in max, mean and median")}, unlimited)
 }
 
-// scientific writes a figure of a report that people compare with others: "1.234567e-12".
+// scientific writes a metric of a report that people compare with others: "1.234567e-12".
 func scientific(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return num(Float(v))
@@ -101,14 +101,14 @@ func scientific(v float64) string {
 	return fmt.Sprintf("%.6e", v)
 }
 
-// details lists each row that has figures in a mode, with its shapes, and counts them by what came of them.
+// details lists each row that has metrics in a mode, with its shapes, and counts them by what came of them.
 func (d *composer) details(points []Point, mode Mode) {
 	inputs := map[[3]string][]string{} // shapes, by case, step and layer
 	of := func(l *Layer) [3]string { return [3]string{l.Case, l.Step, l.Layer} }
 	for _, l := range d.r.rows(func(l *Layer) bool { return l.IsInput() && l.Golden != nil }) {
 		inputs[of(l)] = append(inputs[of(l)], l.Golden.Shape.String())
 	}
-	t := &Table{Head: []string{"layer", "MSE", "rel. L2", "worst row", "max |a-g|", "1-cosine", "result", "shape", "inputs", ""}, Figures: 5}
+	t := &Table{Head: []string{"layer", "MSE", "rel. L2", "worst row", "max |a-g|", "1-cosine", "result", "shape", "inputs", ""}, Metrics: 5}
 	results := Summary{Status: map[Status]int{}}
 	for _, at := range points {
 		for _, l := range at.Rows {
@@ -148,7 +148,7 @@ func (p *Point) nameOf(l *Layer, names naming) string {
 func (d *composer) wrongInModes(points []Point) {
 	s := Section{Heading: "Layers that are wrong in one of the modes (relative L2)", Lines: lines("", "local = ‖a_injected − g‖, inherited = "+
 		"‖a_standard − a_injected‖", "A layer that contains others may be wrong on golden inputs because one of these is; the verdict above says which made the error.")}
-	t := &Table{Head: []string{"layer", "without", "with injection", "local", "inherited", ""}, Figures: 4}
+	t := &Table{Head: []string{"layer", "without", "with injection", "local", "inherited", ""}, Metrics: 4}
 	injected := false
 	for _, p := range points {
 		for _, l := range p.Rows {
@@ -157,7 +157,7 @@ func (d *composer) wrongInModes(points []Point) {
 			if l.Standard == nil || !(l.Status.failing() && !p.Computed || l.Injected != nil && wrong) {
 				continue
 			}
-			row := []string{p.nameOf(l, d.names), num(l.Standard.RelL2), noFigure, noFigure, noFigure, "not injected"}
+			row := []string{p.nameOf(l, d.names), num(l.Standard.RelL2), noMetric, noMetric, noMetric, "not injected"}
 			if l.Injected != nil {
 				row[2], row[5] = num(l.Injected.RelL2), map[bool]string{false: "right on golden inputs", true: "wrong on golden inputs too"}[wrong]
 			}
@@ -178,7 +178,7 @@ func (d *composer) wrongInModes(points []Point) {
 	d.add(s, maxModeRows)
 }
 
-// Mode is which of the candidate's two runs figures are of.
+// Mode is which of the candidate's two runs metrics are of.
 type Mode string
 
 const (
@@ -186,7 +186,7 @@ const (
 	Injected Mode = "injected" // each layer gets the golden inputs
 )
 
-// In gives the figures of a row in one mode, nil if there are none.
+// In gives the metrics of a row in one mode, nil if there are none.
 func (l *Layer) In(mode Mode) *Metrics {
 	if mode == Injected {
 		return l.Injected
@@ -244,11 +244,11 @@ type Point struct {
 	Layer     string
 	Component Component
 	Rows      []*Layer // of all cases and steps
-	Computed  bool     // an input: only its injected figures are shown
+	Computed  bool     // an input: only its injected metrics are shown
 	First     *Layer   // the row of the first divergence: one of Rows, or an input just before them
 }
 
-// Depth lists the points of a report in the order in which the golden ran them, of rows with figures.
+// Depth lists the points of a report in the order in which the golden ran them, of rows with metrics.
 func Depth(r *Report) (points []Point) {
 	var mark *Layer
 	if r.placed() {
@@ -260,7 +260,7 @@ func Depth(r *Report) (points []Point) {
 		l := &r.Layers[i]
 		waits = waits || l == mark
 		computed := l.IsInput() && l.Injected != nil
-		if !computed && (l.IsInput() || l.Kind == label.RoleComputed.String() || l.figures() == nil) {
+		if !computed && (l.IsInput() || l.Kind == label.RoleComputed.String() || l.metrics() == nil) {
 			continue
 		}
 		k := [2]string{l.Layer, l.Port}

@@ -193,8 +193,8 @@ func (d *prober) ends() {
 	}
 }
 
-// figures: the log-probabilities are a known function of the right ones.
-func (d *prober) figures(q *request) *report.Cause {
+// transformed: the log-probabilities are a known function of the right ones.
+func (d *prober) transformed(q *request) *report.Cause {
 	a, n := &q.answer, min(len(q.answer.LogProbs), len(q.ref.Rows), len(q.ref.Tokens))
 	unnamed := a.Tokens == nil && !slices.Contains(q.j.Judged, "text")
 	switch {

@@ -117,9 +117,9 @@ func (d *prober) causes() []report.Cause {
 
 // cause looks for what makes one answer wrong; nil if nothing is shown.
 func (d *prober) cause(q *request) *report.Cause {
-	looks := map[fault][]func(*request) *report.Cause{ending: {d.ended}, texts: {d.written}, logProbs: {d.figures}}[q.j.fault]
+	looks := map[fault][]func(*request) *report.Cause{ending: {d.ended}, texts: {d.written}, logProbs: {d.transformed}}[q.j.fault]
 	if looks == nil {
-		looks = []func(*request) *report.Cause{d.otherIDs, d.repeat, d.others, d.mistakenPrompt, d.figures, d.swapped, d.ended,
+		looks = []func(*request) *report.Cause{d.otherIDs, d.repeat, d.others, d.mistakenPrompt, d.transformed, d.swapped, d.ended,
 			d.otherDefault, d.evicted, d.otherTokenizer}
 	}
 	if q.way == AtOnce {

@@ -114,7 +114,7 @@ func (s *Store) tensor(o dump.OrderEntry) (*tensor.Tensor, error) {
 // moved is a golden tensor whose values differ.
 type moved struct {
 	text          string
-	relL2, maxAbs float64 // infinite without figures
+	relL2, maxAbs float64 // infinite without metrics
 	changed       int     // elements that are not equal; NaN equals NaN
 }
 

@@ -65,7 +65,7 @@ func DeepReport(blocks, wrong int) *report.Report {
 func row(r *report.Report, layer, port string, rel, injected float64) report.Layer {
 	side := report.Side{Name: layer + "-" + port, DType: "float32", Shape: report.Shape{1, 48, 512}}
 	l := report.Layer{Layer: layer, Port: port, Kind: label.RoleOf(port).String(), Case: "hello", Step: "0", Golden: &side, Actual: &side,
-		Status: report.StatusPass, Standard: figures(rel), Injected: figures(injected),
+		Status: report.StatusPass, Standard: metrics(rel), Injected: metrics(injected),
 		Tolerance: &report.Tolerance{Criteria: compare.Criteria{compare.RelL2: limit, compare.RowRelL2: limit}, Source: "default for float32"}}
 	if d := r.FirstDivergence; rel > limit && d != nil {
 		l.Status, l.Blame = report.StatusInherited, d.Layer
@@ -109,7 +109,7 @@ func ReportAlong(blocks, wrong int) *report.Report {
 	return r
 }
 
-func figures(rel float64) *report.Metrics {
+func metrics(rel float64) *report.Metrics {
 	m := &report.Metrics{N: 48 * 512, Finite: 48 * 512, MaxAbs: report.Float(4 * rel), MSE: report.Float(rel * rel), RelL2: report.Float(rel * 0.8),
 		Cosine: report.Float(1 - rel*rel/2), CosineDistance: report.Float(rel * rel / 2), SNR: report.Float(-20 * math.Log10(rel*0.8)), RowRelL2: report.Float(rel)}
 	if rel > 0 {

@@ -170,7 +170,7 @@ func (p *pair) packed() bool { return p.packing() != "" }
 
 // nearer reports whether the step of a trial explains a weight better than another. Where most
 // elements differ, as those of a quantised weight, the size of the error tells, not their number.
-func nearer(f, than *figures, t *trial) bool {
+func nearer(f, than *metrics, t *trial) bool {
 	isLess := f.RelL2 < better(t)*than.RelL2
 	if 2*min(f.Mismatches, than.Mismatches) >= f.seen.N {
 		return isLess
@@ -208,7 +208,7 @@ func (c *comparison) decide(p *pair) {
 	if len(p.may) > 0 && !exact && r.Detail == "" && !c.exact[p.packing()] {
 		q := quantisation(p)
 		if p.q = q; q.ok {
-			r.Status, r.Detail, r.Figures = Quantised, fmt.Sprintf("%s, %.2g %%", q.format, 100*q.RelL2), q.figures
+			r.Status, r.Detail, r.Metrics = Quantised, fmt.Sprintf("%s, %.2g %%", q.format, 100*q.RelL2), q.metrics
 			r.Steps = append(slices.Concat(p.by, p.best.steps), "quantised")
 			return
 		}
@@ -223,10 +223,10 @@ func (c *comparison) decide(p *pair) {
 		return
 	}
 	f := p.best.all()
-	r.Figures = f
+	r.Metrics = f
 	switch {
 	case p.absent && !p.folded():
-		r.Status, r.Figures = Missing, nil
+		r.Status, r.Metrics = Missing, nil
 	case exact && ignored:
 		r.Status = Ignored
 	case r.Detail == "" && c.adapted(p):
@@ -257,7 +257,7 @@ func (p *pair) names() []string {
 }
 
 // differs says how a weight differs, unless that is its quantisation.
-func (c *comparison) differs(p *pair, f *figures) {
+func (c *comparison) differs(p *pair, f *metrics) {
 	eps := math.Max(sameDirection, math.Max(p.ref.t.DType().Epsilon(), p.cand.t.DType().Epsilon()))
 	say := func(cause, format string, args ...any) {
 		p.result.Status, p.result.Cause, p.result.Detail = Differs, cause, fmt.Sprintf(format, args...)

@@ -143,7 +143,7 @@ func (l *lowRank) matches(p *pair, by float64) bool {
 		for k := range l.rank {
 			floats.AddScaled(w, by*l.scale*l.b[i*l.rank+k], l.a[k*l.in:(k+1)*l.in])
 		}
-		if figuresOf(vector(w), vector(c), compare.Tolerance{Atol: eps * floats.Norm(w, math.Inf(1))}).Mismatches > 0 {
+		if metricsOf(vector(w), vector(c), compare.Tolerance{Atol: eps * floats.Norm(w, math.Inf(1))}).Mismatches > 0 {
 			return false
 		}
 	}
@@ -152,7 +152,7 @@ func (l *lowRank) matches(p *pair, by float64) bool {
 
 // rankOf is the rank of the difference of a pair in which nearly all elements differ, if it is low; 0
 // if it is not. A few random products with the difference D tell: D·Ω has the rank of D.
-func rankOf(p *pair, f *figures) int {
+func rankOf(p *pair, f *metrics) int {
 	t := p.cand.t
 	if p.packed() || len(t.Shape()) != 2 || p.best.calc != nil ||
 		2*f.Mismatches < f.N || f.N > mostSketched || f.seen.BadNonFinite > 0 {

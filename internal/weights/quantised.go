@@ -14,7 +14,7 @@ import (
 
 // quantised is what is known of the quantisation of a pair.
 type quantised struct {
-	*figures
+	*metrics
 	ok     bool
 	format string
 	why    string  // it is none
@@ -37,7 +37,7 @@ func quantisation(p *pair) *quantised {
 	q := &quantised{format: packed.Packing()}
 	g, other := newGridder(packed), newGridder(laid)
 	if g == nil || isRef && t.calc != nil || laid.Packing() != "" && other == nil { // codes that stand for several elements
-		q.figures, q.unseen = t.all(), true
+		q.metrics, q.unseen = t.all(), true
 		q.ok = q.RelL2 < likely/2
 		return q
 	}
@@ -52,7 +52,7 @@ func quantisation(p *pair) *quantised {
 		}
 		g.look(part, from, other)
 	}
-	q.figures = &figures{N: packed.Len(), Mismatches: packed.Len() - g.same, RelL2: math.Sqrt(g.dd / g.xx)}
+	q.metrics = &metrics{N: packed.Len(), Mismatches: packed.Len() - g.same, RelL2: math.Sqrt(g.dd / g.xx)}
 	if isRef {
 		q.RelL2 = math.Sqrt(g.dd / g.vv)
 	}

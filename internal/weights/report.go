@@ -44,7 +44,7 @@ type Result struct {
 	Candidate string   `json:"candidate,omitempty"`
 	Detail    string   `json:"detail,omitempty"` // what differs and where
 	Cause     string   `json:"cause,omitempty"`  // "weights/zero": what is proven of one that differs
-	Figures   *figures `json:"figures,omitempty"`
+	Metrics   *metrics `json:"metrics,omitempty"`
 }
 
 // Report is the comparison of two sides.

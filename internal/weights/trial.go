@@ -18,8 +18,8 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// figures are what is known of a weight after a step.
-type figures struct {
+// metrics are what is known of a weight after a step.
+type metrics struct {
 	N          int            `json:"elements"`
 	Mismatches int            `json:"mismatches"`      // elements that are not equal after the step
 	RelL2      float64        `json:"rel_l2"`          // ‖c − r‖ / ‖r‖
@@ -28,13 +28,13 @@ type figures struct {
 }
 
 // sine is that of the angle between the two.
-func (f *figures) sine() float64 {
+func (f *metrics) sine() float64 {
 	c := f.seen.CosineDistance
 	return math.Sqrt(max(c*(2-c), 0))
 }
 
 // scale is how many times the reference the candidate is, along it.
-func (f *figures) scale() float64 { return f.seen.Cosine() * f.seen.NormActual / f.seen.NormGolden }
+func (f *metrics) scale() float64 { return f.seen.Cosine() * f.seen.NormActual / f.seen.NormGolden }
 
 // rowScales returns the least and the largest number that the rows of a matrix are times the
 // reference's, as Falcon-H1's multipliers are folded in; false where one is another row.
@@ -59,7 +59,7 @@ func (t *trial) rowScales(eps float64) (least, most float64, ok bool) {
 }
 
 // lost reports whether the candidate has nothing but zeros for what is something else.
-func (f *figures) lost() bool {
+func (f *metrics) lost() bool {
 	r := &f.seen
 	return r.NormActual == 0 && r.NaNActual+r.InfActual == 0 && (r.NormGolden != 0 || r.NaNGolden+r.InfGolden != 0)
 }
@@ -73,7 +73,7 @@ type trial struct {
 	ref, cand      *tensor.Tensor // with the same order of elements; a packed one as it is stored
 	golden, actual *tensor.Tensor // the first after all that the step does; both in the type with fewer digits
 	tol            compare.Tolerance
-	sampled, full  *figures // nil where it was not looked
+	sampled, full  *metrics // nil where it was not looked
 }
 
 // trialsOf are the steps by which a weight can be the candidate's, the fewest first, and those by
@@ -209,7 +209,7 @@ func rounding(d tensor.DType) func(values []float32) {
 }
 
 // sample looks at some parts.
-func (t *trial) sample() *figures {
+func (t *trial) sample() *metrics {
 	n := t.actual.Len()
 	switch {
 	case t.sampled != nil:
@@ -223,7 +223,7 @@ func (t *trial) sample() *figures {
 				x.Float64s(sides[k][i*sampleLen:][:sampleLen], i*(n-sampleLen)/(samples-1))
 			}
 		}
-		f := figuresOf(vector(sides[0]), vector(sides[1]), t.tol)
+		f := metricsOf(vector(sides[0]), vector(sides[1]), t.tol)
 		f.N, f.First = n, nil
 		t.sampled = t.notFaint(f, (*trial).sample)
 	}
@@ -231,7 +231,7 @@ func (t *trial) sample() *figures {
 }
 
 // all looks at everything.
-func (t *trial) all() *figures {
+func (t *trial) all() *metrics {
 	if t.full != nil {
 		return t.full
 	}
@@ -239,17 +239,17 @@ func (t *trial) all() *figures {
 		a, okA := t.golden.Bytes()
 		b, okB := t.actual.Bytes()
 		if okA && okB && bytes.Equal(a, b) {
-			t.full = &figures{N: t.actual.Len()}
+			t.full = &metrics{N: t.actual.Len()}
 			return t.full
 		}
 	}
-	t.full = t.notFaint(figuresOf(t.golden, t.actual, t.tol), (*trial).all)
+	t.full = t.notFaint(metricsOf(t.golden, t.actual, t.tol), (*trial).all)
 	return t.full
 }
 
 // notFaint makes all elements of a calculated step mismatches if it moves less than what its
 // rounding may: it is not seen then, but where it makes all of them equal.
-func (t *trial) notFaint(f *figures, look func(*trial) *figures) *figures {
+func (t *trial) notFaint(f *metrics, look func(*trial) *metrics) *metrics {
 	if t.base != nil && f.Mismatches == 0 && f.seen.NormDiff > 0 && f.seen.NormDiff*leastMove > look(t.base).seen.NormDiff {
 		f.Mismatches = f.N
 	}
@@ -270,8 +270,8 @@ func vector(v []float64) *tensor.Tensor {
 	return t
 }
 
-// figuresOf compares two tensors. A file that cannot be read any more ends the call of [vec.Each].
-func figuresOf(golden, actual *tensor.Tensor, tol compare.Tolerance) *figures {
+// metricsOf compares two tensors. A file that cannot be read any more ends the call of [vec.Each].
+func metricsOf(golden, actual *tensor.Tensor, tol compare.Tolerance) *metrics {
 	r, err := compare.Tensors(golden, actual, tol)
 	var fault *compare.FaultError
 	switch {
@@ -280,7 +280,7 @@ func figuresOf(golden, actual *tensor.Tensor, tol compare.Tolerance) *figures {
 	case err != nil:
 		panic(err) // both have one shape
 	}
-	f := &figures{N: r.N, Mismatches: r.Mismatches, RelL2: math.Min(r.RelL2, math.MaxFloat64), seen: r} // JSON has no infinity
+	f := &metrics{N: r.N, Mismatches: r.Mismatches, RelL2: math.Min(r.RelL2, math.MaxFloat64), seen: r} // JSON has no infinity
 	if r.FirstMismatch >= 0 {
 		f.First = actual.Index(r.FirstMismatch)
 	}

@@ -1,4 +1,4 @@
-"""Writes cases.json: pairs of tensors and the figures that compare.Tensors must give for them.
+"""Writes cases.json: pairs of tensors and the metrics that compare.Tensors must give for them.
 
 Counts, indices and maxima are numpy's in float64, and Python's integers where both sides are integers; sums are of exact
 products in decimals of 60 digits. rows lists all rows that are as bad as the worst but for rounding. Run it with numpy and ml_dtypes installed:

@@ -127,7 +127,7 @@ def bags(m, x):
 
 
 def pictures(m, x):
-    """What is taken apart: pools, sizes of pictures, windows, figures of a batch, ranks."""
+    """What is taken apart: pools, sizes of pictures, windows, metrics of a batch, ranks."""
     y = m.conv(x.view(1, 1, 3, 4).repeat(2, 1, 2, 2))
     small = F.interpolate(y, (4, 5), mode="bicubic", antialias=True)
     return [F.max_pool2d(y, 3, 2, 1, ceil_mode=True), F.avg_pool2d(y, 3, 2, 1, ceil_mode=True, count_include_pad=False),

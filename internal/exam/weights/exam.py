@@ -57,7 +57,7 @@ class Exam:
                 self.wrong.append(name)
                 print(f"FAIL {name}: {'; '.join(why)}")
                 for w in bad[:4]:
-                    print("    ", {k: v for k, v in w.items() if k != "figures"})
+                    print("    ", {k: v for k, v in w.items() if k != "metrics"})
                 if not bad or p.returncode == 3:
                     print("    ", said[:400].replace("\n", " | "))
             else:

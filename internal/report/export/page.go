@@ -141,19 +141,19 @@ type point struct {
 	First    bool `json:"f,omitempty"` // the first divergence is here
 }
 
-// rounded are figures of four digits, which keeps a page small; counts stay exact.
-func rounded(figures ...report.Float) []report.Float {
-	for i, f := range figures {
+// rounded are metrics of four digits, which keeps a page small; counts stay exact.
+func rounded(metrics ...report.Float) []report.Float {
+	for i, f := range metrics {
 		if v := float64(f); v != math.Trunc(v) {
 			v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
-			figures[i] = report.Float(v)
+			metrics[i] = report.Float(v)
 		}
 	}
-	return figures
+	return metrics
 }
 
-// figuresOf are figures by their place, as page.js reads them: counts among them stay exact.
-func figuresOf(m *report.Metrics) []report.Float {
+// metricsOf are metrics by their place, as page.js reads them: counts among them stay exact.
+func metricsOf(m *report.Metrics) []report.Float {
 	if m == nil {
 		return nil
 	}
@@ -217,7 +217,7 @@ func rowOf(l *report.Layer, first bool) row {
 	x := row{Layer: cmp.Or(text(l.Layer), "(root)"), Port: text(l.Port), Case: text(l.Case), Step: text(l.Step),
 		Status: string(l.Status), Component: string(report.ComponentOf(l.Layer)),
 		Input: l.IsInput(), First: first, Blame: text(l.Blame), Note: text(l.Note), Limit: text(l.Limit()),
-		Standard: figuresOf(l.Standard), Injected: figuresOf(l.Injected)}
+		Standard: metricsOf(l.Standard), Injected: metricsOf(l.Injected)}
 	if l.Benign { // no limit let it pass
 		x.Limit = x.Note
 	}

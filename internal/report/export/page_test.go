@@ -45,7 +45,7 @@ func TestPage(t *testing.T) {
 	assert.Contains(t, empty, "the file ends early")
 }
 
-// The picture of path × depth has its figures in the data, and a table says the same in words.
+// The picture of path × depth has its metrics in the data, and a table says the same in words.
 func TestPaths(t *testing.T) {
 	html := write(t, toy.ReportAlong(77, 20))
 	for _, want := range []string{"decode:8 and chunked:4 fail alike at model.layers.20.self_attn: state/position", "chunked:4:</b> 41 forward passes, 48 rows",

@@ -64,7 +64,7 @@ func TestPNG(t *testing.T) {
 	assert.NotEqual(t, wrong, draw(t, toy.DeepReport(77, 20), report.Injected), "the other mode is another picture")
 }
 
-// Whatever the figures are, there is a picture.
+// Whatever the metrics are, there is a picture.
 func TestExtremes(t *testing.T) {
 	one := toy.DeepReport(1, -1)
 	for _, c := range []struct {

@@ -153,9 +153,9 @@ func TestDeepReport(t *testing.T) {
 		assert.Equal(t, "descending",
 			get[string](t, x, `document.querySelector('th[data-key="row_rel_l2"]').getAttribute("aria-sort")`),
 			"the worst first")
-		figures := get[[]float64](t, x,
+		metrics := get[[]float64](t, x,
 			`[...document.querySelectorAll("#table tbody tr.row")].slice(0, 100).map(r => Number(r.cells[6].innerText))`)
-		assert.IsDecreasing(t, unique(figures))
+		assert.IsDecreasing(t, unique(metrics))
 		x.do(t, chromedp.Click(`th[data-key="row_rel_l2"] button`, chromedp.ByQuery))
 		assert.Equal(t, "model.embed_tokens output", get[string](t, x, firstLayer), "the best first")
 		x.do(t, chromedp.Click(`th[data-key="order"] button`, chromedp.ByQuery))
@@ -190,8 +190,8 @@ func TestDeepReport(t *testing.T) {
 		x.do(t, chromedp.KeyEvent("\r"), chromedp.WaitVisible(`tr.detail`, chromedp.ByQuery))
 	})
 	t.Run("chart", func(t *testing.T) {
-		x.do(t, chromedp.SetValue("#figure", "2", chromedp.ByQuery),
-			chromedp.Evaluate(`document.getElementById("figure").dispatchEvent(new Event("change"))`, nil))
+		x.do(t, chromedp.SetValue("#metric", "2", chromedp.ByQuery),
+			chromedp.Evaluate(`document.getElementById("metric").dispatchEvent(new Event("change"))`, nil))
 		x.do(t, chromedp.Click(`#legend button`, chromedp.ByQuery))
 		assert.Equal(t, "false",
 			get[string](t, x, `document.querySelector("#legend button").getAttribute("aria-pressed")`))
@@ -199,7 +199,7 @@ func TestDeepReport(t *testing.T) {
 	x.clean(t)
 }
 
-// unique drops neighbours that are equal: figures are rounded.
+// unique drops neighbours that are equal: metrics are rounded.
 func unique(v []float64) []float64 {
 	var out []float64
 	for _, x := range v {
@@ -240,7 +240,7 @@ func TestOtherReports(t *testing.T) {
 		{"dark", toy.DeepReport(77, 20), true, 1400, "FAIL", "dark"},
 		{"narrow", toy.DeepReport(12, 3), false, 420, "FAIL", "a narrow window"},
 		{"hostile", hostile, false, 1400, "<img src=x", "names are text"},
-		{"nan", nan, false, 1400, "FAIL", "figures that are no numbers"},
+		{"nan", nan, false, 1400, "FAIL", "metrics that are no numbers"},
 		{"pass", alone, false, 1400, "PASS", "no injected run, nothing fails"},
 		{"error", &report.Report{Verdict: report.Error, Error: "the engine died"}, false, 1400, "the engine died",
 			"no rows at all"},

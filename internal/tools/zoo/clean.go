@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// row is a tensor of report.json: its figures and its limits by name, where they have one.
+// row is a tensor of report.json: its metrics and its limits by name, where they have one.
 type row struct {
 	Golden    *tensor        `json:"golden"` // nil if only the other side has it
 	Actual    *tensor        `json:"actual"`
@@ -24,7 +24,7 @@ type tensor struct {
 	Name string `json:"name"`
 }
 
-// margin is the largest ratio of a figure to its limit among the rows that passed, and where: how
+// margin is the largest ratio of a metric to its limit among the rows that passed, and where: how
 // near a clean pair comes to an accusation. Rows beyond their limits passed for another reason, such
 // as an order that the next product undoes.
 func (r report) margin() (worst float64, at string) {
@@ -34,8 +34,8 @@ func (r report) margin() (worst float64, at string) {
 		}
 		for name, limit := range l.Tolerance {
 			limit, isLimit := limit.(float64)
-			figure, isFigure := l.Standard[name].(float64)
-			if ratio := figure / limit; isLimit && isFigure && ratio <= 1 && ratio > worst {
+			metric, isMetric := l.Standard[name].(float64)
+			if ratio := metric / limit; isLimit && isMetric && ratio <= 1 && ratio > worst {
 				worst, at = ratio, l.Layer+" "+l.Port
 			}
 		}

@@ -150,7 +150,7 @@ def _mode(x, dim=-1, keepdim=False):
 
 
 def _batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
-    """In training, by the figures of the batch itself."""
+    """In training, by the statistics of the batch itself."""
     if not training:
         return aten._native_batch_norm_legit_no_training(x, weight, bias, running_mean, running_var, momentum, eps)[0]
     y = _exact(x)

@@ -17,7 +17,7 @@
     return e;
   }
 
-  // A figure with three digits.
+  // A metric with three digits.
   function num(v) {
     if (v == null) return "";
     v = Number(v);
@@ -27,14 +27,14 @@
     if (a < 1e-3 || a >= 1e4) return v.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e");
     return String(Number(v.toPrecision(3)));
   }
-  const figure = (f, i) => f == null ? null : Number(f[i]);
+  const metric = (f, i) => f == null ? null : Number(f[i]);
   const broken = f => f != null && Number(f[8]) > 0;
 
   // ---------------------------------------------------------------- table
   const statuses = ["fail", "inherited", "missing", "error", "unexpected", "pass", "ignored"];
   const rank = Object.fromEntries(statuses.map((s, i) => [s, i]));
-  const sortFigure = (f, i) => {
-    const v = figure(f, i);
+  const sortMetric = (f, i) => {
+    const v = metric(f, i);
     return v == null || isNaN(v) ? (v == null ? -Infinity : Infinity) : v;
   };
   const columns = [
@@ -43,12 +43,12 @@
     { name: "layer", key: "layer", value: r => r.l + " " + r.p, text: r => r.l, cls: "layer" },
     data.several && { name: "case", key: "case", value: r => (r.c || "") + "." + (r.s || ""), text: r => [r.c, r.s].filter(x => x).join(".") },
     { name: "component", key: "component", value: r => r.k, text: r => r.k },
-    { name: "max |a−g|", key: "max_abs", value: r => sortFigure(r.m, 0), text: r => num(figure(r.m, 0)), cls: "num" },
-    { name: "rel. L2", key: "rel_l2", value: r => sortFigure(r.m, 1), text: r => num(figure(r.m, 1)), cls: "num" },
-    { name: "worst row", key: "row_rel_l2", value: r => broken(r.m) ? Infinity : sortFigure(r.m, 2), text: r => num(figure(r.m, 2)), cls: "num", title: "relative L2 of the worst row" },
-    { name: "1−cosine", key: "cosine", value: r => sortFigure(r.m, 3), text: r => num(figure(r.m, 3)), cls: "num" },
-    { name: "MSE", key: "mse", value: r => sortFigure(r.m, 4), text: r => num(figure(r.m, 4)), cls: "num" },
-    data.injected && { name: "injected rel. L2", key: "injected", value: r => sortFigure(r.i, 1), text: r => num(figure(r.i, 1)), cls: "num", title: "of the run on golden inputs; of an input: as computed before it was replaced" },
+    { name: "max |a−g|", key: "max_abs", value: r => sortMetric(r.m, 0), text: r => num(metric(r.m, 0)), cls: "num" },
+    { name: "rel. L2", key: "rel_l2", value: r => sortMetric(r.m, 1), text: r => num(metric(r.m, 1)), cls: "num" },
+    { name: "worst row", key: "row_rel_l2", value: r => broken(r.m) ? Infinity : sortMetric(r.m, 2), text: r => num(metric(r.m, 2)), cls: "num", title: "relative L2 of the worst row" },
+    { name: "1−cosine", key: "cosine", value: r => sortMetric(r.m, 3), text: r => num(metric(r.m, 3)), cls: "num" },
+    { name: "MSE", key: "mse", value: r => sortMetric(r.m, 4), text: r => num(metric(r.m, 4)), cls: "num" },
+    data.injected && { name: "injected rel. L2", key: "injected", value: r => sortMetric(r.i, 1), text: r => num(metric(r.i, 1)), cls: "num", title: "of the run on golden inputs; of an input: as computed before it was replaced" },
     { name: "limit or reason", key: "why", value: r => why(r), text: r => why(r), cls: "why" },
   ].filter(c => c);
   function why(r) {
@@ -222,8 +222,8 @@
   function chart() {
     if (!data.points.length) return;
     $("depth").hidden = false;
-    metrics.forEach(([name], i) => $("figure").append(el("option", { value: i }, name)));
-    $("figure").addEventListener("change", draw);
+    metrics.forEach(([name], i) => $("metric").append(el("option", { value: i }, name)));
+    $("metric").addEventListener("change", draw);
     const has = (c, injected) => data.points.some(p => { const i = injected ? p.i : p.m; return i >= 0 && rows[i].k === c; });
     for (const c of data.components) {
       const modes = [false, true].filter(m => has(c, m));
@@ -257,12 +257,12 @@
   const chartHeight = () => Math.max(300, Math.min(460, Math.round(innerHeight * 0.45)));
 
   function draw() {
-    const at = metrics[Number($("figure").value) || 0][1];
+    const at = metrics[Number($("metric").value) || 0][1];
     let low = Infinity, high = -Infinity, zeros = 0, infinite = 0;
     const points = data.points.map(p => [[p.m, "m"], [p.i, "i"]].map(([i, mode]) => {
       if (i < 0) return null;
       const f = rows[i][mode];
-      let v = broken(f) ? Infinity : Math.abs(figure(f, at));
+      let v = broken(f) ? Infinity : Math.abs(metric(f, at));
       if (isNaN(v)) v = Infinity;
       if (v === 0) zeros++;
       else if (v === Infinity) infinite++;

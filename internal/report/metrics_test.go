@@ -45,25 +45,25 @@ func TestMetricsOf(t *testing.T) {
 
 func TestMetricsOfCorners(t *testing.T) {
 	nan := float32(math.NaN())
-	type figures = map[string]any
+	type metrics = map[string]any
 	for _, c := range []struct {
 		g, a   *tensor.Tensor
-		want   figures
+		want   metrics
 		reason string
 	}{
-		{floats(t, nil, 1), floats(t, nil, 2), figures{"max_abs_index": []any{}, "row_index": 0.0}, "a scalar: no axes, one row"},
-		{floats(t, []int{2}, 1, 2), floats(t, []int{2}, 1, 2), figures{"snr_db": "Infinity", "first_mismatch_index": nil},
+		{floats(t, nil, 1), floats(t, nil, 2), metrics{"max_abs_index": []any{}, "row_index": 0.0}, "a scalar: no axes, one row"},
+		{floats(t, []int{2}, 1, 2), floats(t, []int{2}, 1, 2), metrics{"snr_db": "Infinity", "first_mismatch_index": nil},
 			"equal: an infinity is a string"},
-		{floats(t, []int{2}, nan, 1), floats(t, []int{2}, nan, nan), figures{"max_abs_index": nil, "max_rel_index": nil, "n_finite": 0.0,
+		{floats(t, []int{2}, nan, 1), floats(t, []int{2}, nan, nan), metrics{"max_abs_index": nil, "max_rel_index": nil, "n_finite": 0.0,
 			"bad_non_finite": 2.0, "nan_actual": 2.0, "first_mismatch_index": []any{0.0}}, "no finite pair: no place to name"},
-		{floats(t, []int{0, 3}), floats(t, []int{0, 3}), figures{"n": 0.0, "max_abs_index": nil, "row_index": nil, "max_abs_row": nil},
+		{floats(t, []int{0, 3}), floats(t, []int{0, 3}), metrics{"n": 0.0, "max_abs_index": nil, "row_index": nil, "max_abs_row": nil},
 			"empty: nothing"},
 	} {
 		r, err := compare.Tensors(c.g, c.a, compare.Tolerance{})
 		require.NoError(t, err)
 		data, err := json.Marshal(report.MetricsOf(r, c.g))
 		require.NoError(t, err)
-		var got figures
+		var got metrics
 		require.NoError(t, json.Unmarshal(data, &got))
 		for key, want := range c.want {
 			assert.Equal(t, want, got[key], "%s: %s", key, c.reason)

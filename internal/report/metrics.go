@@ -14,7 +14,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Metrics are the figures of one pair, golden g and actual a. Maxima and sums run over the n_finite
+// Metrics are the metrics of one pair, golden g and actual a. Maxima and sums run over the n_finite
 // pairs in which both are finite, the others are counted. An index is per axis ([] for a scalar),
 // null if there is none.
 type Metrics struct {
@@ -54,7 +54,7 @@ type Metrics struct {
 	*Costs // where the row was judged by it
 }
 
-// Costs are the figures of [compare.Cost]: the error over what the encoding costs the reference.
+// Costs are the metrics of [compare.Cost]: the error over what the encoding costs the reference.
 type Costs struct {
 	Cost    Float `json:"cost"`           // of the tensor
 	RowCost Float `json:"row_cost"`       // of the worst row
@@ -252,7 +252,7 @@ func (l *Layer) Limit() string {
 
 // Quantisation is what quantisation costs the reference in one row: its distance from the reference
 // on the weights before they were quantised. What the candidate adds to that is the row's own
-// figures.
+// metrics.
 type Quantisation struct {
 	Cost    Float `json:"cost"`     // ‖g − u‖ / ‖u‖, golden g, u of the weights as they were
 	RowCost Float `json:"row_cost"` // of the worst row

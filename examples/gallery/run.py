@@ -115,7 +115,7 @@ def kernels(config, folder):
 
 
 def chunks(config, folder):
-    """transformers in one forward pass, and in chunks of 8 tokens behind its cache."""
+    """transformers in one forward pass, and in chunks of 8 tokens after its cache."""
     model, size = made(config, folder), 8
 
     def chunked(ids):
@@ -163,7 +163,7 @@ def logits(model, ids):
 
 
 def continued(following):
-    """The tokens with which a model goes on: following returns the logits behind tokens."""
+    """The tokens with which a model goes on: following returns the logits after tokens."""
     ids = prompt()
     for _ in range(CONTINUED):
         scores = following(ids)

@@ -12,7 +12,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// ggufKeys are the keys of GGUF by those of config.json, after a dot those behind the name of the architecture.
+// ggufKeys are the keys of GGUF by those of config.json, after a dot those after the name of the architecture.
 var ggufKeys = map[string]string{
 	"hidden_size": ".embedding_length", "num_hidden_layers": ".block_count",
 	"intermediate_size": ".feed_forward_length", "max_position_embeddings": ".context_length",

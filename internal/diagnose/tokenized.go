@@ -127,7 +127,7 @@ func cut(g, a dump.Text) *TextCause {
 	case len(g.Pieces) > 0 && unspaced(strings.Join(g.Pieces[head:head+lost], "")) == "":
 		return &TextCause{whitespace, "white space of the text has no token", true}
 	case !same && lost == 1 && head == specials && left > specials:
-		return &TextCause{whitespace, "one token is missing behind the first: a space before the text is, or it is cut", false}
+		return &TextCause{whitespace, "one token is missing after the first: a space before the text is, or it is cut", false}
 	case chat && head == left && lost <= promptTokens:
 		return &TextCause{template, "the end of the template is missing: " + what, false}
 	case chat && head < left:
@@ -160,7 +160,7 @@ func inside(g, a dump.Text) *TextCause {
 	widened := were > 0 && are >= 2*were // one or a few became more than twice as many
 	switch {
 	case made[0] == ids[0] && len(made) > 1 && made[1] == ids[0] && (len(ids) < 2 || ids[1] != ids[0]):
-		return &TextCause{bosTwice, fmt.Sprintf("the first token %s is there twice, and more differs behind it", name(g, 0)), false}
+		return &TextCause{bosTwice, fmt.Sprintf("the first token %s is there twice, and more differs after it", name(g, 0)), false}
 	case len(g.Messages) > 0 && g.Rendered == "" && !widened:
 		return &TextCause{template, "the ids are of another conversation", false}
 	case widened && markup.MatchString(asked+g.Rendered):

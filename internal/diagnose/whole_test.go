@@ -141,7 +141,7 @@ func TestCausesOfOtherPlaces(t *testing.T) {
 		{"interaction", "interaction", "interaction", false, runOf(t, "interaction",
 			made{"m.up_proj", "input_0", shape, x, noisyOf(x), false},
 			made{"m.up_proj", "output", shape, y, make(values, len(y)), false}), "zeros would be value/constant in a local error"},
-		{"blue first", "input", "image/channels", true, imageOf(t, 5, 4, func(x values) values { return x.from(func(i int) int { return i/60*60 + 40 - i/20%3*20 + i%20 }) }), "channels from behind"},
+		{"blue first", "input", "image/channels", true, imageOf(t, 5, 4, func(x values) values { return x.from(func(i int) int { return i/60*60 + 40 - i/20%3*20 + i%20 }) }), "channels from after"},
 		{"on its side", "input", "image/layout", true, imageOf(t, 4, 4, func(x values) values { return x.from(func(i int) int { return i/16*16 + i%4*4 + i/4%4 }) }), "rows as columns"},
 		{"channels last", "input", "image/layout", true, imageOf(t, 5, 4, func(x values) values { return x.from(func(i int) int { return i/60*60 + i%3*20 + i%60/3 }) }), "as PNG has them"},
 		{"another mean", "input", "image/normalise", false, imageOf(t, 8, 9, func(x values) values {

@@ -183,7 +183,7 @@ func TestNoiseIsSkipped(t *testing.T) {
 	}
 	entries, err = dump.ParseLog("log", strings.NewReader("x = tensor<1xf32> [1.0e+00]\r 20%|██\n"))
 	require.NoError(t, err)
-	require.Len(t, entries, 1, "a progress bar came behind it")
+	require.Len(t, entries, 1, "a progress bar came after it")
 	entries, err = dump.ParseLog("empty", strings.NewReader(""))
 	require.NoError(t, err)
 	require.Empty(t, entries)

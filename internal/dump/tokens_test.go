@@ -75,7 +75,7 @@ func TestAlongPadding(t *testing.T) {
 		reason  string
 	}{
 		{tokens(`[[0, 1, 2], [3, 4, 5]]`, []int{0, 1, 1}, []int{1, 1, 1}), one, "padding:left", true, "in front"},
-		{tokens(`[[1, 2, 0], [3, 4, 5]]`, []int{1, 1, 0}, []int{1, 1, 1}), one, "padding:right", true, "behind"},
+		{tokens(`[[1, 2, 0], [3, 4, 5]]`, []int{1, 1, 0}, []int{1, 1, 1}), one, "padding:right", true, "after"},
 		{tokens(`[[0, 1, 9], [3, 4, 5]]`, []int{0, 1, 1}, []int{1, 1, 1}), one, "", true, "another sequence"},
 		{tokens(`[[1, 2], [3, 4]]`, []int{1, 1}, []int{1, 1}), one, "", false, "nothing is padded"},
 		{tokens(`[[0, 1, 2], [3, 4, 5]]`, []int{0, 1, 1}), one, "", true, "a mask of one sequence"},
@@ -151,7 +151,7 @@ func TestRealTokens(t *testing.T) {
 		{mask(tensor.Bool, square, 0, 0, 0, 0, 1, 0, 0, 1, 1), [][]bool{{false, true, true}}, "padded on the left"},
 		{mask(tensor.Bool, square, 1, 1, 1, 1, 0, 1, 1, 0, 0), [][]bool{{false, true, true}}, "the same, true for what may not be seen"},
 		{mask(tensor.Bool, square, 0, 1, 1, 0, 0, 1, 0, 0, 1), [][]bool{{true, true, false}}, "padded on the right"},
-		{mask(tensor.Bool, []int{1, 1, 2, 3}, 1, 1, 0, 1, 1, 1), nil, "two queries behind one key of a cache"},
+		{mask(tensor.Bool, []int{1, 1, 2, 3}, 1, 1, 0, 1, 1, 1), nil, "two queries after one key of a cache"},
 		{mask(tensor.Bool, []int{1, 1, 2, 3}, 0, 0, 1, 0, 0, 0), nil, "the same, true for what may not be seen"},
 		{mask(tensor.Bool, []int{1, 1, 2, 3}, 1, 0, 1, 1, 1, 0), [][]bool{{false, true, true}}, "each sees itself alone"},
 		{mask(tensor.Bool, []int{1, 1, 1, 3}, 0, 1, 1), [][]bool{{false, true, true}}, "one query: true is for what may be seen"},

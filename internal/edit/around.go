@@ -143,7 +143,7 @@ func learned(from, to int) condition { return op(ofLearned(from, to)) }
 func ofLearned(from, to int) kind {
 	return func(c is, o program.Op) bool {
 		for _, id := range o.Operands() {
-			if v := c.Values[c.behind(id, "view expand slice squeeze unsqueeze transpose _to_copy select index")]; v.Weight != "" {
+			if v := c.Values[c.origin(id, "view expand slice squeeze unsqueeze transpose _to_copy select index")]; v.Weight != "" {
 				n := max(axesOf(v), 1)
 				return from <= n && n <= to
 			}
@@ -214,9 +214,9 @@ func (c *surroundings) caps() bool {
 		if o.Name != "tanh" {
 			continue
 		}
-		before, behind := c.Maker(o.Operands()[0]), slices.DeleteFunc(c.takers(o.Out...), func(t int) bool { return !scales(t) })
-		if scales(before) && len(behind) > 0 &&
-			slices.ContainsFunc([]int{before, i, behind[0]}, func(at int) bool { return slices.Contains(c.At, at) }) {
+		before, after := c.Maker(o.Operands()[0]), slices.DeleteFunc(c.takers(o.Out...), func(t int) bool { return !scales(t) })
+		if scales(before) && len(after) > 0 &&
+			slices.ContainsFunc([]int{before, i, after[0]}, func(at int) bool { return slices.Contains(c.At, at) }) {
 			return true
 		}
 	}
@@ -227,7 +227,7 @@ func (c *surroundings) caps() bool {
 
 // scales holds where the weight that is changed is that of a norm, maybe as another type.
 var scales = has(and("*", or(kindOf(norming), takesMade(toNorm, "rsqrt")),
-	takes(func(c is, id program.ID) bool { return c.Values[c.behind(id, "_to_copy add view")].Weight == c.Weight })))
+	takes(func(c is, id program.ID) bool { return c.Values[c.origin(id, "_to_copy add view")].Weight == c.Weight })))
 
 // ofSibling reports whether the weight that is read is one beside its own, in the same layer.
 func (c *surroundings) ofSibling() bool {
@@ -422,7 +422,7 @@ func (c *surroundings) besideScan() bool {
 func madeBy[K kindOrNames](of K) condition {
 	made := kindOf(of)
 	return both(either(ofTwo, func(c is) bool { return c.Kind == "scalar" }),
-		op(takes(func(c is, id program.ID) bool { return made(c, c.made(c.behind(id, "mul clamp view _to_copy"))) })))
+		op(takes(func(c is, id program.ID) bool { return made(c, c.made(c.origin(id, "mul clamp view _to_copy"))) })))
 }
 
 var standsFor = madeBy("round")
@@ -431,6 +431,6 @@ var standsFor = madeBy("round")
 // made that has less than half as many columns as goes into the one and comes out of the other.
 var addsLowRank = madeBy(and("mm", func(c is, o program.Op) bool {
 	columns := func(id program.ID) int { s := c.shape(id); return s[len(s)-1] }
-	last := c.made(c.behind(o.Operands()[0], "view _to_copy"))
+	last := c.made(c.origin(o.Operands()[0], "view _to_copy"))
 	return last.Name == "mm" && 2*columns(last.Out[0]) < min(columns(last.Operands()[0]), columns(o.Out[0]))
 }))

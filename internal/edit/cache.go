@@ -16,7 +16,7 @@ type cache struct {
 	attention
 	f       *Fed
 	n, from int       // tokens, and how many of them lie in the cache
-	behind  int       // keys in front of those of the first query
+	past    int       // keys in front of those of the first query
 	hides   []float64 // the numbers of its mask, nil for none, and their shape
 	shown   []int
 	bools   bool // the mask is of bools, or may be,
@@ -29,7 +29,7 @@ type fault struct {
 	rank int
 	text string
 	k, v change                       // what is done to keys and values; nil for nothing
-	more int                          // how many keys and values stand behind them
+	more int                          // how many keys and values stand after them
 	seen func(line, t, slot int) bool // nil for what the mask allows
 	less float64                      // what a mask that is added takes off what is not seen; 0 for all of it
 }
@@ -39,10 +39,10 @@ func (s *site) caches(a attention) {
 	if a.keys > mostKeys || a.queries < 1 {
 		return
 	}
-	c := &cache{site: s, attention: a, f: s.fed, behind: max(a.keys-a.queries, 0)}
+	c := &cache{site: s, attention: a, f: s.fed, past: max(a.keys-a.queries, 0)}
 	if c.f == nil {
 		c.f = onePass(a.keys)
-		c.f.Lines, c.f.From = c.lines(), c.behind
+		c.f.Lines, c.f.From = c.lines(), c.past
 	}
 	c.n, c.from = len(c.f.At), c.f.From
 	c.readMask()
@@ -88,7 +88,7 @@ func (c *cache) readMask() {
 	}
 	if c.softmax >= 0 && c.bools { // a token always sees itself
 		at := c.f.At[0]
-		c.negated = c.hides[c.place(0, at, at+c.behind)] == 0
+		c.negated = c.hides[c.place(0, at, at+c.past)] == 0
 	}
 }
 
@@ -108,7 +108,7 @@ func (c *cache) place(line, row, col int) int {
 func (c *cache) allowed(line, row, col int) (is bool, added float64) {
 	if c.hides == nil {
 		causal, _ := c.Ops[c.k.op].Args.Get("is_causal").(bool)
-		return !causal || col <= row+c.behind, 0
+		return !causal || col <= row+c.past, 0
 	}
 	x := c.hides[c.place(line, row, col)]
 	if c.bools {
@@ -118,7 +118,7 @@ func (c *cache) allowed(line, row, col int) (is bool, added float64) {
 }
 
 func (c *cache) allows(line, t, key int) bool {
-	is, _ := c.allowed(line, c.f.At[t]-c.behind, c.f.At[key])
+	is, _ := c.allowed(line, c.f.At[t]-c.past, c.f.At[key])
 	return is
 }
 
@@ -208,7 +208,7 @@ func (c *cache) shows(g fault, v program.Value) []float64 {
 	cols, rows, lines := v.Shape[n-1], v.Shape[n-2], size(v.Shape[:n-2])
 	return mapped(upTo(size(v.Shape)), func(i int) float64 {
 		line, row, col := i/(cols*rows)*f.Lines/lines, i/cols%rows, i%cols
-		t, own := token[row+c.behind]
+		t, own := token[row+c.past]
 		key, is := token[col]
 		allowed, value := false, 0.0
 		if col < f.Rows {
@@ -296,7 +296,7 @@ func (c *cache) hidden() {
 	const id = "state/slot"
 	c.without(id, 0, "the last token that earlier forward passes fed is not seen: the cache is taken to be one shorter", func(_, key int) bool { return key == c.from-1 })
 	c.without(id, 1, "the first token of the cache is not seen", func(_, key int) bool { return key == 0 })
-	c.without(id, 0, "no token sees itself: it is written behind what is read", func(t, key int) bool { return key == t })
+	c.without(id, 0, "no token sees itself: it is written after what is read", func(t, key int) bool { return key == t })
 	if c.from > 2 {
 		c.without(id, 2, "the last two tokens that earlier forward passes fed are not seen", func(_, key int) bool { return key == c.from-1 || key == c.from-2 })
 	}
@@ -460,7 +460,7 @@ func (c *cache) foreign(k int, o Other) {
 	what := "the keys and values of " + o.Text
 	c.beside(o.ID, 1, what+" are seen, too", k, o.Len, func(line, t, at int) bool { return at >= c.n || c.allows(line, t, at) })
 	if stale {
-		c.beside(o.ID, 1, what+" that lie behind the sequence's own are seen, too", k, o.Len, func(line, t, at int) bool {
+		c.beside(o.ID, 1, what+" that lie after the sequence's own are seen, too", k, o.Len, func(line, t, at int) bool {
 			return at >= c.n && at-c.n > t || at < c.n && c.allows(line, t, at)
 		})
 	}

@@ -61,8 +61,8 @@ func (g graph) madeOf(id program.ID, within int) (out []program.ID) {
 	return out
 }
 
-// behind is what a value is made of by operators of some names.
-func (g graph) behind(id program.ID, names string) program.ID {
+// origin is what a value is made of by operators of some names.
+func (g graph) origin(id program.ID, names string) program.ID {
 	for o := g.made(id); isOne(o, names); o = g.made(id) {
 		id = o.Operands()[0]
 	}

@@ -160,7 +160,7 @@ func (s *site) oneSided(x program.ID) {
 	pad, _ := s.op.Args.Get("padding").([]int)
 	rank, transposed := len(s.shape(x)), s.op.Args.Get("transposed") == true
 	for _, axes := range andEach(slices.DeleteFunc(upTo(len(pad)), func(d int) bool { return pad[d] == 0 })) {
-		for k, side := range []string{"behind", "before"} {
+		for k, side := range []string{"after", "before"} {
 			what := text("padding of convolution: all %s axes %v", side, axes)
 			if len(axes) == 1 {
 				what = text("padding of convolution: all %s axis %d", side, axes[0])
@@ -267,7 +267,7 @@ var edges = []struct {
 func (s *site) padded(o program.Op) (x program.ID, pad []int) {
 	own, _ := o.Args.Get("padding").([]int)
 	shape := s.shape(tensorOf(o, "input"))
-	x = s.behind(tensorOf(o, "input"), "index constant_pad_nd")
+	x = s.origin(tensorOf(o, "input"), "index constant_pad_nd")
 	before := s.shape(x)
 	if len(before) != len(shape) {
 		return x, nil

@@ -106,7 +106,7 @@ func order(s *site) {
 	}
 }
 
-// chosen weighs the best of several by all of them, or by each other: shares are made before they are chosen, or behind.
+// chosen weighs the best of several by all of them, or by each other: shares are made before they are chosen, or after.
 func chosen(s *site) {
 	const shares = "_softmax sigmoid"
 	o, before := s.op, s.made(self(s.op))
@@ -121,7 +121,7 @@ func chosen(s *site) {
 			w.run(o, "gather", argsOf("self", all, "dim", before.Args.Get("dim"), "index", before.Out[1]))
 		})
 	case o.Name == "topk" && isOne(before, shares) && len(o.Out) == 2 && o.Out[1] != program.None:
-		s.then("order", 5, before.Name+" behind topk", func(w *writer, id program.ID) program.ID {
+		s.then("order", 5, before.Name+" after topk", func(w *writer, id program.ID) program.ID {
 			best := w.like("gather", id, nil, "self", from, "dim", o.Args.Get("dim"), "index", o.Out[1])
 			return w.made(before, s.result, with(before.Args, "self", best))
 		})
@@ -155,7 +155,7 @@ func turned(s *site) {
 	if !isOne(s.op, "bmm mm") {
 		return
 	}
-	a, b := s.behind(self(s.op), laying), s.behind(tensorOf(s.op, "mat2"), laying)
+	a, b := s.origin(self(s.op), laying), s.origin(tensorOf(s.op, "mat2"), laying)
 	shape := s.shape(a)
 	if a == b || !slices.Equal(shape, s.shape(b)) {
 		return

@@ -114,12 +114,12 @@ func (s *site) fully(o program.Op) (rows program.ID, columns int, ok bool) {
 	for _, id := range o.Operands() {
 		product := s.made(id)
 		for _, half := range product.Operands() {
-			cat := s.made(s.behind(half, "view"))
+			cat := s.made(s.origin(half, "view"))
 			parts, _ := cat.Args.Get("tensors").([]program.ID)
 			if len(parts) != 2 || s.made(parts[0]).Name != "neg" {
 				continue
 			}
-			cut := s.made(s.behind(parts[1], "unsqueeze"))
+			cut := s.made(s.origin(parts[1], "unsqueeze"))
 			if !isOne(cut, cutting) {
 				continue
 			}

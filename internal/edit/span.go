@@ -28,7 +28,7 @@ func calls(s *site) {
 	}
 }
 
-// inPart reports whether a call began before the piece or goes on behind it: what makes its sources, or takes its result,
+// inPart reports whether a call began before the piece or goes on after it: what makes its sources, or takes its result,
 // is of the same call, in the same block.
 func (s *site) inPart(frame int, block string) bool {
 	if s.Of == nil {
@@ -256,7 +256,7 @@ func (s *site) regions(set []region) {
 	n := shape[len(shape)-1]
 	for _, a := range []int{2, n / 2} {
 		if a > 1 && a < n && n%a == 0 {
-			s.conjugate(at, ins, outs, a, text("what goes into %s, as %d×%d → %d×%d, and back behind it", title, a, n/a, n/a, a))
+			s.conjugate(at, ins, outs, a, text("what goes into %s, as %d×%d → %d×%d, and back after it", title, a, n/a, n/a, a))
 		}
 	}
 }
@@ -294,7 +294,7 @@ func (s *site) alsoTo(all []region) {
 		if len(takers) == 0 || takers[0] <= r.at[0] {
 			continue
 		}
-		s.instead("twice", 3, s.title(r)+", to the "+m+" behind it, too", takers, []program.ID{id}, func(w *writer, id program.ID) program.ID {
+		s.instead("twice", 3, s.title(r)+", to the "+m+" after it, too", takers, []program.ID{id}, func(w *writer, id program.ID) program.ID {
 			now := map[program.ID]program.ID{r.in: id}
 			for _, i := range r.at {
 				w.again(s.Ops[i], now, func(_ int, id program.ID) []int { return s.shape(id) })

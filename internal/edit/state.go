@@ -217,6 +217,6 @@ func forgets(s *site) {
 		if run[of(i)]++; run[of(i)] > mostPositions {
 			return
 		}
-		s.instead("state", 0, text("the state is empty again behind run %d of the loop", run[of(i)]), next, o.Out, times(0)).ID = "ssm/state"
+		s.instead("state", 0, text("the state is empty again after run %d of the loop", run[of(i)]), next, o.Out, times(0)).ID = "ssm/state"
 	}
 }

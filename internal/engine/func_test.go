@@ -81,7 +81,7 @@ func TestFuncAlong(t *testing.T) {
 	}{
 		{"batch", [][]dump.PassItem{{item(0, 3), item(1, 1)}}, nil, nil, "rows without padding"},
 		{"padding:left", [][]dump.PassItem{{item(0, 3), item(1, 1)}}, [][]int{{1, 1, 1}, {0, 0, 1}}, nil, "before"},
-		{"padding:right", [][]dump.PassItem{{item(0, 3), item(1, 1)}, {item(1, 1), item(0, 2)}}, [][]int{{1, 1, 1}, {1, 0, 0}}, [][]int{{1, 0}, {1, 1}}, "behind"},
+		{"padding:right", [][]dump.PassItem{{item(0, 3), item(1, 1)}, {item(1, 1), item(0, 2)}}, [][]int{{1, 1, 1}, {1, 0, 0}}, [][]int{{1, 0}, {1, 1}}, "after"},
 		{"mask", [][]dump.PassItem{{item(0, 2, 3)}}, [][]int{{1, 1, 0}}, nil, "hidden"},
 	} {
 		var asked []string

@@ -70,7 +70,7 @@ func TestCoverage(t *testing.T) {
 			"the end alone"},
 		{twoBlocks + "m-output=m.head-output", twoBlocks, "", nil, "the model returns what its head does"},
 		{twoBlocks + "m-output", twoBlocks, "", []string{"the final output m output was not compared"},
-			"the model computes something behind its head, a softcap"},
+			"the model computes something after its head, a softcap"},
 		{"embed-output middle-output end-output", "embed-output middle-output", "",
 			[]string{"the final output end output was not compared"}, "no layer has a dot, and only the last is the end"},
 		{"embed-output middle-output end-output", "embed-output end-output", "", nil, "the same"},
@@ -153,7 +153,7 @@ func TestFinalOutput(t *testing.T) {
 		{toy.Of(t, slices.Repeat([]int64{1, 2}, 8), 1, 16), false, []string{"the final output m output was not compared"}, "whole numbers"},
 		{toy.Of(t, make([]float32, 16), 1, 16), true, []string{"the final output m output is all zero, as that of a model that does nothing"}, "zeros"},
 		{toy.Of(t, make([]float32, 15), 1, 15), true, nil, "a few zeros may be what someone wants to compare"},
-		{toy.Of(t, append(make([]float32, 5000), 1), 1, 5001), true, nil, "one number behind many zeros"},
+		{toy.Of(t, append(make([]float32, 5000), 1), 1, 5001), true, nil, "one number after many zeros"},
 		{toy.Of(t, make([]int64, 16), 1, 16), true, nil, "token 0"},
 	} {
 		ports := []port{{"m.head-output", x}, {"m-cache", toy.Of(t, []float32{}, 0)}, {"m-output", tt.final}}

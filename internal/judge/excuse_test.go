@@ -98,7 +98,7 @@ func TestRewritesAreNotes(t *testing.T) {
 		{"q in another order, which no other tensor shows", edits{"q": shuffled}, "attn.q_proj", false, ""},
 		{"a factor of q that no other tensor shows", edits{"q": times(1.001)}, "attn.q_proj", false, ""},
 		{"channels of the MLP in another order", edits{"up": shuffled, "act": shuffled}, "mlp.up_proj", true, " (the columns are in another order: column 0 holds column 3): "},
-		{"the attention is wrong, and all behind it", edits{"q": times(0.25), "heads": times(1.1), "o": times(1.1), "mid": times(1.1),
+		{"the attention is wrong, and all after it", edits{"q": times(0.25), "heads": times(1.1), "o": times(1.1), "mid": times(1.1),
 			"up": times(1.1), "act": times(1.1), "down": times(1.1), "y": times(1.1), "end": times(1.1)}, "attn.q_proj", false, ""},
 		{"the model's own result", edits{"end": times(0.25)}, "", false, ""},
 	} {

@@ -392,9 +392,9 @@ func TestHeldByNeighbours(t *testing.T) {
 		kind, cause    string
 		text           string
 	}{
-		{"the block behind", golden(last), shifted(1), localise.KindCapture, "capture/neighbour", "number i has what the reference has in number i+1, in 4 of 4"},
-		{"what is behind them is right", append(golden(last), logits(9)), append(shifted(1), logits(9)), localise.KindCapture, "capture/neighbour", "off by one"},
-		{"what is behind them is wrong, too: then the model is", append(golden(last), logits(9)), append(shifted(1), logits(8)), localise.KindLocal, "", ""},
+		{"the block after", golden(last), shifted(1), localise.KindCapture, "capture/neighbour", "number i has what the reference has in number i+1, in 4 of 4"},
+		{"what is after them is right", append(golden(last), logits(9)), append(shifted(1), logits(9)), localise.KindCapture, "capture/neighbour", "off by one"},
+		{"what is after them is wrong, too: then the model is", append(golden(last), logits(9)), append(shifted(1), logits(8)), localise.KindLocal, "", ""},
 		{"other numbers", golden(last), shifted(49), localise.KindLocal, "", ""},
 		{"the last is normed", golden(last), golden(normed(last)), localise.KindCapture, "capture/normed", "the last of the candidate's model.layers.#-output is already normed"},
 		{"that of the reference", golden(normed(last)), golden(last), localise.KindCapture, "capture/normed", "the last of the reference's model.layers.#-output is already normed"},

@@ -125,7 +125,7 @@ func (p *Port) behindTie(lost []bool) error {
 
 // tiedRows lists the rows in which a choice came out otherwise, if the scores beside it say of each that it may
 // come either way, or after such a choice, that it is right by the candidate's own; else nil.
-func (c *Comparison) tiedRows(p *Port, d tensor.DType, behind bool) (lost []bool) {
+func (c *Comparison) tiedRows(p *Port, d tensor.DType, after bool) (lost []bool) {
 	if !p.Judged() || !p.Comparable() || p.Agrees || p.printed != nil || p.Golden.DType().IsFloat() || p.Golden.RowLen() == 0 {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (c *Comparison) tiedRows(p *Port, d tensor.DType, behind bool) (lost []bool
 		scores, own := row(c.Ports[i].Golden, r), row(c.Ports[i].Actual, r)
 		of := func(chosen float64) bool { return chosen < 0 || int(chosen) >= len(scores) }
 		if slices.ContainsFunc(golden, of) || slices.ContainsFunc(actual, of) ||
-			!mayTie(golden, actual, scores, own, d) && !(behind && isBest(actual, own)) {
+			!mayTie(golden, actual, scores, own, d) && !(after && isBest(actual, own)) {
 			return nil
 		}
 	}

@@ -31,7 +31,7 @@ func TestTies(t *testing.T) {
 		{"bfloat16", "the third best", []float32{0.5, 0.502, -1, 0}, []int64{3, 0, 3}, 5, 1, "m.gate", report.Fail},
 		{"bfloat16", "another token's is no tie", []float32{0.5, 0.502, -1, 0}, []int64{0, 1, 3}, 5, 1, "m.gate", report.Fail},
 		{"bfloat16", "no such expert", []float32{0.5, 0.502, -1, 0}, []int64{7, 0, 3}, 5, 1, "m.gate", report.Fail},
-		{"bfloat16", "behind a tie a later token that is off is no rounding", []float32{0.502, 0.5, -1, 0}, []int64{0, 0, 3}, 5, 1.2, "", report.Incomplete},
+		{"bfloat16", "after a tie a later token that is off is no rounding", []float32{0.502, 0.5, -1, 0}, []int64{0, 0, 3}, 5, 1.2, "", report.Incomplete},
 		{"float32", "float32 knows no ties", []float32{0.502, 0.5, -1, 0}, []int64{0, 0, 3}, 5, 1, "m.gate", report.Fail},
 	} {
 		x := wave(t, 1, 0, 3, 8)
@@ -54,7 +54,7 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// Behind a choice that came the other way, another one is right that is the best by the candidate's own scores.
+// After a choice that came the other way, another one is right that is the best by the candidate's own scores.
 func TestChoiceBehindATie(t *testing.T) {
 	x := wave(t, 1, 0, 3, 8)
 	side := func(first, second float32, scores []float32, chosen, next []int64, last float64) *dump.Run {
@@ -80,8 +80,8 @@ func TestChoiceBehindATie(t *testing.T) {
 		reason  string
 	}{
 		{1, []float32{4, 1}, 0, 1, "", report.Pass, "as the reference"},
-		{0, []float32{1, 4}, 1, 1, "", report.Pass, "a tie, and behind it the best of other scores"},
-		{0, []float32{4, 1}, 1, 1, "", report.Pass, "nothing is known of a token behind its own tie"},
+		{0, []float32{1, 4}, 1, 1, "", report.Pass, "a tie, and after it the best of other scores"},
+		{0, []float32{4, 1}, 1, 1, "", report.Pass, "nothing is known of a token after its own tie"},
 		{1, []float32{1, 4}, 1, 1, "m.1.gate", report.Fail, "no tie before it"},
 		{0, []float32{1, 4}, 1, 1.5, "", report.Incomplete, "and another token is off"},
 	} {
@@ -198,7 +198,7 @@ func TestBoundariesOfARoundedCache(t *testing.T) {
 		kept         string
 		steps        float64 // that some values of the cache are off
 		of           func(row, column int) bool
-		behind       float64 // by which what is made of it is off
+		after        float64 // by which what is made of it is off
 		want, reason string
 	}{
 		{"int8", 1, one, 1e-4, "", "a value at a boundary, and what hangs on it"},
@@ -210,7 +210,7 @@ func TestBoundariesOfARoundedCache(t *testing.T) {
 		{"", 1, one, 1e-4, "m.layers.0.attn", "a cache that does not round"},
 	} {
 		golden := model("torch", tt.kept, cache, y, z)
-		actual := model("mlx", tt.kept, off(cache, tt.steps*step, tt.of), off(y, tt.behind, all), off(z, tt.behind, all))
+		actual := model("mlx", tt.kept, off(cache, tt.steps*step, tt.of), off(y, tt.after, all), off(z, tt.after, all))
 		r := compareRuns(t, golden, actual).Report("toy", true)
 		assert.Equal(t, []any{tt.want == "", tt.want}, []any{r.Verdict == report.Pass, placeOf(r)}, tt.reason)
 	}

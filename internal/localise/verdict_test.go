@@ -271,7 +271,7 @@ func TestBlame(t *testing.T) {
 	for _, c := range []struct{ layer, want, reason string }{
 		{"m.0.lin", "", "the place"},
 		{"m.0", "m.0.lin", "the place is inside of it"},
-		{"m.1.lin", "m.0.lin", "behind the place"},
+		{"m.1.lin", "m.0.lin", "after the place"},
 		{"m.1", "", "it agrees"},
 		{"m.2.lin", "", "a fault of its own"},
 		{"m.2", "m.2.lin", "the nearer of two"},

@@ -73,7 +73,7 @@ func (m *matcher) joinNamed(golden, actual []*node) {
 			fresh := keep(votes[t], func(e edge) bool { return !slices.Contains(edges, e) })
 			if len(fresh) > 0 { // no other prefix joins these
 				m.learned, edges = append(m.learned, t), append(edges, fresh...)
-				m.note(fmt.Sprintf("golden %s = candidate %s: the prefixes were learned from the layers behind them",
+				m.note(fmt.Sprintf("golden %s = candidate %s: the prefixes were learned from the layers after them",
 					label.Stars(fresh[0].golden.label), label.Stars(fresh[0].actual.label)))
 			}
 		}

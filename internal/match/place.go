@@ -155,7 +155,7 @@ func assign(edges []edge) (pairs, rest []edge) {
 func (p *search) align(golden, actual []*node) (pairs []edge) {
 	golden, actual = golden[:min(len(golden), maxAligned)], actual[:min(len(actual), maxAligned)]
 	n, m := len(golden), len(actual)
-	score, before, behind := table(n, m), table(n+1, m+1), table(n+1, m+1)
+	score, before, after := table(n, m), table(n+1, m+1), table(n+1, m+1)
 	for i, g := range golden {
 		for j, a := range actual {
 			if s := p.score(g, a); s >= minScore {
@@ -166,17 +166,17 @@ func (p *search) align(golden, actual []*node) (pairs []edge) {
 	}
 	for i := n - 1; i >= 0; i-- {
 		for j := m - 1; j >= 0; j-- {
-			behind[i][j] = max(behind[i+1][j], behind[i][j+1], behind[i+1][j+1]+score[i][j])
+			after[i][j] = max(after[i+1][j], after[i][j+1], after[i+1][j+1]+score[i][j])
 		}
 	}
 	for i, g := range golden {
 		at, best, others := -1, 0.0, 0.0 // the most with the best partner, and without it
 		for j := range m + 1 {
-			others = max(others, before[i][j]+behind[i+1][j])
+			others = max(others, before[i][j]+after[i+1][j])
 			if j == m || score[i][j] == 0 {
 				continue
 			}
-			if through := before[i][j] + score[i][j] + behind[i+1][j+1]; through > best {
+			if through := before[i][j] + score[i][j] + after[i+1][j+1]; through > best {
 				at, best, others = j, through, max(others, best)
 			} else {
 				others = max(others, through)

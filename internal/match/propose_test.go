@@ -54,7 +54,7 @@ func gpt2(n int) (m []layer) {
 // copies are layers that return what another one does.
 var copies = strings.NewReplacer(".attn|", ".attn.c_proj|", ".mlp|", ".mlp.c_proj|")
 
-// run records a model. Behind the layer called wrong, and in it, all values are others; of "~wrong"
+// run records a model. After the layer called wrong, and in it, all values are others; of "~wrong"
 // they are a fifth off.
 func run(m []layer, seed uint64, wrong string) (ports []match.Port) {
 	wrong, little := strings.CutPrefix(wrong, "~")
@@ -193,13 +193,13 @@ func TestPropose(t *testing.T) {
 		{"from one", fromOne, "", nil, false, 51, "blocks that are counted from one are joined one by one"},
 		{"silent", silent(), "", nil, false, 51, "values need no names"},
 		{"no order", home.Replace, "", nil, true, 51, "nor an order"},
-		{"error in block 2", home.Replace, "transformer.h.2.mlp.c_fc", nil, false, 51, "the blocks before it tell what is behind it"},
+		{"error in block 2", home.Replace, "transformer.h.2.mlp.c_fc", nil, false, 51, "the blocks before it tell what is after it"},
 		{"error in block 2, no order", home.Replace, "transformer.h.2.mlp.c_fc", nil, true, 51, "nor an order"},
 		{"error in block 0", home.Replace, "transformer.h.0.attn.k", nil, false, 43, "the order and the shapes tell, but not k from v"},
 		{"error in block 0, silent", silent(), "transformer.h.0.attn.c_proj", nil, false, 42, "where both have the same layers"},
 		{"from one, one vocabulary", later, "transformer.h.2.mlp.c_fc", nil, false, 51, "equal names are of other blocks"},
 		{"from one, one vocabulary, error in block 0", later, "transformer.h.0.attn.k", nil, false, 51, "the first blocks are each other's"},
-		{"a small error in block 0, silent", silent(), "~transformer.h.0.attn.q", nil, false, 51, "what is behind it is still alike"},
+		{"a small error in block 0, silent", silent(), "~transformer.h.0.attn.q", nil, false, 51, "what is after it is still alike"},
 		{"error in block 0, silent, a layer less", silent(), "transformer.h.0.attn.c_proj", []string{".attn.q"}, false, 35,
 			"what two layers may be is left"},
 		{"no containers", home.Replace, "transformer.h.1.attn.v", []string{".attn", ".mlp"}, false, 43, "what only one side has has no partner"},

@@ -33,8 +33,8 @@ func (s *Sheet) Check() error {
 // shown is what the forward passes of a run show.
 type shown struct {
 	steps, answer, runs     int          // most of a sequence: tokens fed alone, those before several together, runs
-	together, stepsTogether int          // passes of several sequences, and those of a token of each behind others
-	later, uneven           bool         // some tokens together behind others; in chunks that are not of one size
+	together, stepsTogether int          // passes of several sequences, and those of a token of each after others
+	later, uneven           bool         // some tokens together after others; in chunks that are not of one size
 	ends                    map[int]bool // of runs from the first token on: how many tokens they feed together
 	cached                  map[int]int  // by sequence: tokens that a cache held
 	unfed                   string       // which of these no pass before had fed
@@ -105,15 +105,15 @@ func (s *Sheet) lacks(f shown, n int) string {
 		lacks bool
 		what  string
 	}{
-		{dump.Decode, f.steps < n, asked + "forward passes of a single token behind a prefill"},
-		{dump.Chunked, !f.later, "a chunk of two tokens or more behind another one"},
+		{dump.Decode, f.steps < n, asked + "forward passes of a single token after a prefill"},
+		{dump.Chunked, !f.later, "a chunk of two tokens or more after another one"},
 		{dump.Chunked, f.uneven,
 			fmt.Sprintf("chunks of %d tokens, of which only the last of a sequence is shorter", n)},
 		{dump.Turns, f.answer < n,
-			fmt.Sprintf("a forward pass of two tokens or more behind %d of a single one, behind a prefill", n)},
+			fmt.Sprintf("a forward pass of two tokens or more after %d of a single one, after a prefill", n)},
 		{dump.Batch, f.together == 0, "a forward pass of two sequences"},
 		{dump.Batch, asked != "" && f.stepsTogether < n,
-			asked + "forward passes of a single token of two sequences each, behind a prefill"},
+			asked + "forward passes of a single token of two sequences each, after a prefill"},
 		{dump.Padding, !slices.ContainsFunc(s.Passes, pads), "a row of padding on the " + s.Path.Side},
 		{dump.Prefix, len(f.cached) == 0, "a hit, an item with cached_tokens: no hit"},
 		{dump.Prefix, f.unfed != "", f.unfed},

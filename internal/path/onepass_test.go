@@ -160,7 +160,7 @@ func TestForms(t *testing.T) {
 		{"positions", []int{1, n}, positions.as(1, n), cuts(positions.as(n), 0), "[q] for [1 n]"},
 		{"as many heads as tokens", square.shape, square, cuts(square, 2), "one pass alone would be ambiguous"},
 		{"keys", weights.shape, weights, []array{weights.cut(2, 0, 5).cut(3, 0, 5), weights.cut(2, 5, 6).cut(3, 0, 6), weights.cut(2, 6, 7)}, "[1 h q kv]"},
-		{"heads behind the rows", after.shape, after, []array{after.cut(1, 0, 5).cut(3, 0, 5), after.cut(1, 5, 6).cut(3, 0, 6), after.cut(1, 6, 7)}, "[1 q h kv]"},
+		{"heads after the rows", after.shape, after, []array{after.cut(1, 0, 5).cut(3, 0, 5), after.cut(1, 5, 6).cut(3, 0, 6), after.cut(1, 6, 7)}, "[1 q h kv]"},
 		{"keys alone", keys.shape, keys, []array{keys.cut(0, 0, 5).cut(1, 0, 5), keys.cut(0, 5, 6).cut(1, 0, 6), keys.cut(0, 6, 7)}, "[q kv]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

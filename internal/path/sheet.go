@@ -295,7 +295,7 @@ func (a axis) lay(t *tensor.Tensor, p *Pass) (*tensor.Tensor, error) {
 	if shape := t.Shape(); a <= 0 || shape[0] == 1 && shape[a] == len(p.Rows) {
 		return t, nil
 	}
-	var heads match.View // those before the rows go behind them, and back again
+	var heads match.View // those before the rows go after them, and back again
 	if a == 2 {
 		heads = match.View{{Kind: match.Transpose, Order: []int{0, 2, 1, 3}}}
 	}

@@ -156,7 +156,7 @@ func (o *Continuation) tokens(asked int) (int, error) {
 		}
 	}
 	if n == 0 {
-		return 0, unjudged("%s has no token behind the prompt: nothing was generated", g.From)
+		return 0, unjudged("%s has no token after the prompt: nothing was generated", g.From)
 	}
 	if more := a.decided(); more > have && !a.Free {
 		o.Notes = append(o.Notes, fmt.Sprintf("the candidate has %d tokens, the golden %d: the others were not judged", more, have))

@@ -375,7 +375,7 @@ func (p *Paths) inconsistentWithOnePass(name string) *report.Report {
 	if r.Verdict != report.Fail || r.Kind != report.KindPath {
 		return nil
 	}
-	r.Notes = append([]string{"the golden's choices behind ties are others, so this is what differs from the candidate's own one pass"}, r.Notes...)
+	r.Notes = append([]string{"the golden's choices after ties are others, so this is what differs from the candidate's own one pass"}, r.Notes...)
 	return r
 }
 

@@ -142,7 +142,7 @@ func numbers(list []any) (out []float64, err error) {
 	return out, nil
 }
 
-// split cuts a label into layer and port. Behind the name of a module stands a port even if it is
+// split cuts a label into layer and port. After the name of a module stands a port even if it is
 // called otherwise than hooks call theirs: key_cache.
 func (p *Program) split(text string) (layer, port string) {
 	layer, port = label.Split(text)

@@ -78,7 +78,7 @@ func TestTheFirstStageIsTheVerdict(t *testing.T) {
 				assert.Equal(t, report.Fail, r.Verdict)
 				assert.Contains(t, report.Headline(r), heads[first.stage], "%s before %s", first.stage, then.stage)
 				assert.Equal(t, first.stage, r.FirstStage(report.StatusFail))
-				assert.Equal(t, report.StatusInherited, statuses(r)[then.stage], "%s behind %s", then.stage, first.stage)
+				assert.Equal(t, report.StatusInherited, statuses(r)[then.stage], "%s after %s", then.stage, first.stage)
 			}
 		}
 		r = tensors(true)
@@ -152,7 +152,7 @@ func TestBisect(t *testing.T) {
 		reason      string
 	}{
 		{[]report.Generation{forced("diverged", at(3))}, nil, [3]report.Status{fail, not, not}, "graph", "one pass is wrong"},
-		{[]report.Generation{forced("logits", at(3)), incremental("diverged", at(3))}, served(3), [3]report.Status{fail, fail, fail}, "graph", "what is behind it follows"},
+		{[]report.Generation{forced("logits", at(3)), incremental("diverged", at(3))}, served(3), [3]report.Status{fail, fail, fail}, "graph", "what is after it follows"},
 		{[]report.Generation{forced("identical", nil), incremental("diverged", at(3))}, nil, [3]report.Status{pass, fail, not}, "decode state", "right in one pass alone"},
 		{[]report.Generation{forced("diverged", at(5)), incremental("diverged", at(3))}, nil, [3]report.Status{pass, fail, not}, "decode state", "one pass is wrong later"},
 		{[]report.Generation{incremental("diverged", at(3))}, nil, [3]report.Status{not, fail, not}, "", "no one ran it in one pass"},

@@ -160,7 +160,7 @@ func (t *Table) line(row []string, widths []int) string {
 	return b.String()
 }
 
-// hang writes a text behind what it is about; what its first line does not hold stands below its beginning.
+// hang writes a text after what it is about; what its first line does not hold stands below its beginning.
 func (p *printer) hang(indent, lead, leadColor, text, color string) {
 	start, below := indent, indent
 	if lead != "" {

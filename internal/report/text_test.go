@@ -232,7 +232,7 @@ func TestSentence(t *testing.T) {
 		{"the code of a.b computes something else", "The code of a.b computes something else.", "a clause"},
 		{"model.layers.3 gets the right inputs", "model.layers.3 gets the right inputs.", "names stay as they are"},
 		{"embed gets the right inputs", "embed gets the right inputs.", "also names without a dot"},
-		{"embed: gets the right inputs", "embed: gets the right inputs.", "with punctuation behind"},
+		{"embed: gets the right inputs", "embed: gets the right inputs.", "with punctuation after"},
 		{"rope_theta is 1e6", "rope_theta is 1e6.", "a key of a config"},
 		{"3 rows differ", "3 rows differ.", "a number"},
 		{"érable", "Érable.", "not only ASCII"},

@@ -94,7 +94,7 @@ func TestComponentOf(t *testing.T) {
 		{"model.layers.0.self_attn.o_proj(2)", report.Attention, "a repeated call"},
 		{"model.layers.0.self_attn.q_norm", report.Norm, "the element nearest to the end decides"},
 		{"model.layers.0.input_layernorm", report.Norm, "in one word"},
-		{"model.layers.0.post_attention_layernorm", report.Norm, "norms are named after what they stand behind"},
+		{"model.layers.0.post_attention_layernorm", report.Norm, "norms are named after what they stand after"},
 		{"model.layers.0.mlp.gate_proj", report.MLP, "llama"},
 		{"model.layers.0.mlp.act_fn", report.MLP, "activation"},
 		{"model.layers.0.block_sparse_moe.experts.3.w1", report.MLP, "experts"},

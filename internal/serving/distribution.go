@@ -76,8 +76,8 @@ func (d distribution) of(id int) float64 {
 	return 0
 }
 
-// behind is what remains of a distribution after tokens that come so often: all else is another text.
-func (d distribution) behind(reach float64) (out distribution) {
+// after is what remains of a distribution after tokens that come so often: all else is another text.
+func (d distribution) after(reach float64) (out distribution) {
 	for _, x := range d.shares {
 		out.shares = append(out.shares, share{x.id, reach * x.p})
 	}
@@ -87,7 +87,7 @@ func (d distribution) behind(reach float64) (out distribution) {
 
 // first is the distribution of its first tokens alone.
 func (d distribution) first(n int) distribution {
-	out := distribution{shares: d.shares[:n]}.behind(1 / d.mass(n))
+	out := distribution{shares: d.shares[:n]}.after(1 / d.mass(n))
 	out.rest = 0
 	return out
 }

@@ -14,7 +14,7 @@ import (
 // sampling is a setting of sampling, what it makes of a distribution, and what that may be taken for.
 type sampling struct {
 	ref      *Reference
-	behind   int // how many tokens of the reference's text are before the one that is drawn
+	after    int // how many tokens of the reference's text are before the one that is drawn
 	name     string
 	keys     map[string]any
 	right    []outcome
@@ -29,7 +29,7 @@ type outcome struct {
 }
 
 // named reports whether an answer says enough to tell which token was drawn after the reference's.
-func (s *sampling) named(a *Answer) bool { return s.behind == 0 || a.Tokens != nil }
+func (s *sampling) named(a *Answer) bool { return s.after == 0 || a.Tokens != nil }
 
 // sampled draws a token of one text many times for each setting, and judges how often each came. The text is the one
 // whose first token is the least certain. Draws of all settings are on their way together: one that is wrong is drawn
@@ -117,8 +117,8 @@ func (m *Model) samplings(ref *Reference) (list []sampling) {
 	add("temperature", 1, plain, greedy)
 	if len(ref.Rows) > 1 {
 		second, reach := m.distribution(ref.Rows[1], 1, nil), plain.of(ref.Tokens[0])
-		add("temperature", 1, second.behind(reach), outcome{greedy.as, second.first(1).behind(reach)})
-		list[1].behind, list[1].name = 1, list[1].name+", second token"
+		add("temperature", 1, second.after(reach), outcome{greedy.as, second.first(1).after(reach)})
+		list[1].after, list[1].name = 1, list[1].name+", second token"
 	}
 	if row.Whole() {
 		at := func(temperature float64) distribution { return m.distribution(row, temperature, nil) }
@@ -146,7 +146,7 @@ func (m *Model) samplings(ref *Reference) (list []sampling) {
 
 // drawing are so many requests for one token, each with a seed of its own.
 func (s *sampling) drawing(plain map[string]any, draws int) (list []*request) {
-	one := s.ref.first(1 + s.behind)
+	one := s.ref.first(1 + s.after)
 	for i := range draws {
 		seeded := one.with(plain).with(s.keys).with(map[string]any{"seed": i + 1})
 		list = append(list, &request{ref: seeded, way: Sampled})
@@ -158,10 +158,10 @@ func (s *sampling) drawing(plain map[string]any, draws int) (list []*request) {
 const theEnd = "the end of the text"
 
 // drawn names the token of an answer: by its id, or by its text where that is all that is said.
-func (m *Model) drawn(a *Answer, behind int) (name string, ok bool) {
+func (m *Model) drawn(a *Answer, after int) (name string, ok bool) {
 	switch {
-	case len(a.Tokens) > behind:
-		return m.called(a.Tokens[behind], false), true
+	case len(a.Tokens) > after:
+		return m.called(a.Tokens[after], false), true
 	case a.Stopped() && (a.Tokens != nil || m.EOS != nil && a.Text == ""):
 		return theEnd, m.EOS != nil
 	case m.Vocab != nil && !broken(a.Text):
@@ -209,13 +209,13 @@ func (r *run) judgeDraws(s sampling, requests []*request) *request {
 	drawn := map[string]int{}
 	for i := 0; i < n && q.err == nil; i++ {
 		one := requests[i]
-		name, ok := r.Model.drawn(&one.answer, s.behind)
+		name, ok := r.Model.drawn(&one.answer, s.after)
 		switch named := s.named(&one.answer); {
 		case one.err != nil:
 			q.err = one.err
 		case !one.sent:
 			q.err = &answerError{What: "not all draws were sent: the server was gone", gone: true}
-		case named && !beginning(s.ref.Tokens[:s.behind], one.answer.Tokens):
+		case named && !beginning(s.ref.Tokens[:s.after], one.answer.Tokens):
 			name = "another text"
 		case !named || !ok:
 			q.err = &answerError{What: "the server does not say which token it drew, and no vocabulary does"}
@@ -260,14 +260,14 @@ func (r *run) judgeDraws(s sampling, requests []*request) *request {
 		if as != "" {
 			text += ": as if " + as
 		}
-		q.j.fail(tokens, s.behind, "%s: %s", s.name, text)
+		q.j.fail(tokens, s.after, "%s: %s", s.name, text)
 	}
 	return q
 }
 
 // noise is that of the logarithm of a probability: those of all tokens up to the one that is drawn.
 func (s *sampling) noise() (sum float64) {
-	for _, row := range s.ref.Rows[:s.behind+1] {
+	for _, row := range s.ref.Rows[:s.after+1] {
 		sum += row.shift
 	}
 	return sum

@@ -268,26 +268,26 @@ func (r *run) penalised() (list []sampling) {
 
 // penalised is what a penalty makes of a token after others of a text; the lower the temperature, the more often these
 // come. It has no mistakes where logits that are not known decide it.
-func (m *Model) penalised(ref *Reference, of setting, behind int, temperature, draws float64) sampling {
+func (m *Model) penalised(ref *Reference, of setting, after int, temperature, draws float64) sampling {
 	unknown := 0.0
 	by := func(as string, of setting, seen reading) (out outcome) {
 		reach := 1.0
-		for k, row := range ref.Rows[:behind+1] {
+		for k, row := range ref.Rows[:after+1] {
 			lost := row.unknown(of, seen(ref, k))
-			d := m.distribution(row.keep(allSeen(ref, behind)), temperature, of.by(seen(ref, k)))
+			d := m.distribution(row.keep(allSeen(ref, after)), temperature, of.by(seen(ref, k)))
 			if unknown = max(unknown, reach*lost); temperature != 1 && lost > 0 {
 				unknown = math.Inf(1) // what they have then is not known at all
 			} else if temperature != 1 {
 				unknown = max(unknown, reach*d.rest)
 			}
-			out = outcome{as, d.behind(reach)}
-			if k < behind {
+			out = outcome{as, d.after(reach)}
+			if k < after {
 				reach = out.of(ref.Tokens[k])
 			}
 		}
 		return out
 	}
-	s := sampling{ref: ref, behind: behind, name: of.name(), keys: of.asked()}
+	s := sampling{ref: ref, after: after, name: of.name(), keys: of.asked()}
 	if s.keys["temperature"] = temperature; temperature != 1 {
 		s.name += fmt.Sprintf(" at temperature %.2g", temperature)
 	}

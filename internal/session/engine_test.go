@@ -215,7 +215,7 @@ replay: max-cpu
 		{"right", setting.RunCPU, setting.ModeBoth, "max-cpu", report.Pass, "", "run now, on golden inputs, too"},
 		{"right", "", "", "", report.Pass, "", "recorded"},
 		{"wrong", setting.RunCPU, "", "", report.Fail, "lm_head", "its logits are others"},
-		{"late", setting.RunCPU, "", "", report.Fail, "wrong along", "behind a cache"},
+		{"late", setting.RunCPU, "", "", report.Fail, "wrong along", "after a cache"},
 		{"own", setting.RunCPU, "", "", report.Fail, "wrong along", "along a path the reference does not take"},
 		{"raises", setting.RunCPU, "", "", report.Error, "path chunked:2: engine: it has no cache", "its model cannot run a path"},
 	} {

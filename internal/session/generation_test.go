@@ -108,12 +108,12 @@ func TestGeneration(t *testing.T) {
 			if at == 6 {
 				x[11] = 12
 			}
-		}, 0, generation.Divergent, report.Fail, "another token behind the prompt, where one pass shows nothing"},
+		}, 0, generation.Divergent, report.Fail, "another token after the prompt, where one pass shows nothing"},
 		{func(at int, x []float64) {
 			if at == 6 {
 				x[11] = 12
 			}
-		}, 3, generation.Identical, report.Pass, "it is behind the tokens that were asked for"},
+		}, 3, generation.Identical, report.Pass, "it is after the tokens that were asked for"},
 		{func(at int, x []float64) {
 			for j := range x {
 				if at >= spokenPrompt {

@@ -89,7 +89,7 @@ var called = func() map[string]string {
 }()
 
 var (
-	// match.Key leaves out "layers" behind encoder and decoder.
+	// match.Key leaves out "layers" after encoder and decoder.
 	inList = regexp.MustCompile(`^(?:(encoder|decoder|enc|dec)\.(?:(?:layers?|h|blk|blocks?)\.)?|(?:layers?|h|blk|blocks?)\.)(\d+)\.(.+)$`)
 	expert = regexp.MustCompile(`^(?:mlp|blocksparsemoe|feedforward)\.experts\.(\d+)\.(gateproj|upproj|downproj|gateupproj|w1|w2|w3)$`)
 	number = regexp.MustCompile(`\d+`)

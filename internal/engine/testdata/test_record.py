@@ -125,7 +125,7 @@ class Record(Folder):
                 model(torch.tensor([[99]]))
             model(torch.tensor([[1]]))
         self.assertEqual(["model-input_0", "model.embed-input_0"], self.labels("0"), "a call that failed is a step, too")
-        self.assertIn("model-output", self.labels("1"), "the one behind it is whole")
+        self.assertIn("model-output", self.labels("1"), "the one after it is whole")
         self.assertIn("a call of the model failed", self.run_json()["program_error"])
         self.assertNotIn("unfinished", self.run_json())
 
@@ -206,7 +206,7 @@ class Dump(Folder):
         with goparity.record(None, self.path):
             goparity.parity_tap(numpy.ones(1), "a")
             goparity.parity_tap(torch.ones(2), "a")
-        goparity.parity_tap(numpy.ones(1), "behind")
+        goparity.parity_tap(numpy.ones(1), "after")
         self.assertEqual(["a", "a(2)"], self.labels(), "a second one of a name is a second call")
 
 

@@ -21,7 +21,7 @@ def wrapped(layer, make):
 
 
 def seen(n):
-    """Keys up to n behind the query's own."""
+    """Keys up to n after the query's own."""
     return lambda s: torch.ones(s.shape[-2:], dtype=torch.bool).tril(s.shape[-1] - s.shape[-2] + n)
 
 
@@ -98,7 +98,7 @@ bug("mamba2_no_dt_bias", "mamba2", on(X, weight(torch.zeros_like, "dt_bias")), "
 bug("mamba2_decay", "mamba2", ssd(("-torch.exp(self.A_log.float())", "-self.A_log.float()")), "between", X, "ssm/decay", "ssm/", "−A_log for −exp(A_log)", **NORM2)
 bug("mamba2_groups", "mamba2", ssd(("B = B.repeat_interleave(self.num_heads // self.n_groups, dim=2, output_size=self.num_heads)",
     "B = B.repeat(1, 1, self.num_heads // self.n_groups, 1)")), "between", X, "ssm/state", "ssm/", "the groups of B in turn", **NORM2)  # fmt: skip
-bug("mamba2_gate_behind", "mamba2", wrapped(f"{X}.norm", lambda f: lambda h, z: f(h, None) * F.silu(z)), "local", f"{X}.norm", "ssm/gate", "ssm/gate", "the gate behind the norm")
+bug("mamba2_gate_behind", "mamba2", wrapped(f"{X}.norm", lambda f: lambda h, z: f(h, None) * F.silu(z)), "local", f"{X}.norm", "ssm/gate", "ssm/gate", "the gate after the norm")
 bug("mamba_euler", "mamba", edited(X, "slow_forward", ("torch.exp(A[None, :, None, :] * discrete_time_step[:, :, :, None])",
     "1 + (A[None, :, None, :] * discrete_time_step[:, :, :, None])")), "between", X, "ssm/decay", "ssm/", "1 + Δ·A for exp(Δ·A)")  # fmt: skip
 bug("mamba_halves", "mamba", edited(X, "slow_forward", ("hidden_states, gate = projected", "gate, hidden_states = projected")), "input", f"{X}.conv1d",

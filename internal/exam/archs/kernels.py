@@ -1,4 +1,4 @@
-"""Attention as engines write it: other kernels behind transformers' attention interface, and places to plant faults.
+"""Attention as engines write it: other kernels after transformers' attention interface, and places to plant faults.
 
 A module's attribute exam is a dict of what its attention does otherwise than the reference:
 scale (a factor), mask (a function of the mask and its module), groups ("tile", or "k" or "v" for one alone), heads (a

@@ -92,7 +92,7 @@ def larger(feed, model, seed):
 
 
 def final_bias(model, seed):
-    """A bias behind the head, which is zero in a new model."""
+    """A bias after the head, which is zero in a new model."""
     g = torch.Generator().manual_seed(seed + 13)
     model.final_logits_bias.copy_(0.3 * torch.randn(model.final_logits_bias.shape, generator=g))
     return model

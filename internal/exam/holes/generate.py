@@ -250,7 +250,7 @@ def answer(folder, name, about):
 
 
 def rounding(root):
-    """Products with inputs of 8 bits, which may round either way, and an activation behind that is off."""
+    """Products with inputs of 8 bits, which may round either way, and an activation after that is off."""
     for name, scale in {"int8": 1.0, "int8_hides_9_percent": 1.09}.items():
         folder = root / name
         shutil.rmtree(folder, ignore_errors=True)

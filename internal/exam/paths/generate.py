@@ -200,7 +200,7 @@ def generate(case, root):
     dump(folder / "one_pass", plain, Machine(copy.deepcopy(candidate), causal, caches=case.caches), goldens, whole[: len(goldens)], "one-pass", case.dtype)
     padding = case.path.partition(":")[2] if case.path.startswith("padding") else "right" if case.layout == "padded" else None
     machine = Machine(candidate, causal, copy.deepcopy(case.fault), padding, caches=case.caches)
-    if case.path == "prefix":  # the second sequence begins with what the first left behind
+    if case.path == "prefix":  # the second sequence begins with what the first left after
         machine.run = prefixed(machine, machine.run)
     dump(folder / "cand", case, machine, used, passes, case.path, case.dtype)
     (folder / "case.json").write_text(json.dumps({"case": case.name, "family": case.arch, "path": case.path, "candidate_dtype": case.dtype, "reference_weights": "weights.safetensors"}))

@@ -41,7 +41,7 @@ BERT, LLAMA, DIT = "bert", "llama", "dit"
 PADDED = {"batch": 2, "seq": 7, "pad": (0, 3)}
 GEMMA = {"model_type": "gemma", "hidden_act": "gelu_pytorch_tanh", "embedding_multiplier": 8.0}
 BLOCKS_ONLY = (r"(?!model(\.model|\.encoder)?(\.embeddings|\.layers?\.\d+|\.blocks\.\d+)?-).*",)
-OUTPUTS_ONLY = (r".*-input_.*", r"model\.model\.layers\.\d+\..*")  # blocks, what is before and what is behind them
+OUTPUTS_ONLY = (r".*-input_.*", r"model\.model\.layers\.\d+\..*")  # blocks, what is before and what is after them
 NO_ACT = (r".*\.(act_fn|act|intermediate_act_fn)-.*",)
 
 
@@ -1338,7 +1338,7 @@ def captures():
     blocks = [llama(i).block for i in range(4)]
     states = {"layers": 4, "drop_reference": OUTPUTS_ONLY, "drop": OUTPUTS_ONLY}
     yield C("capture_names_late", LLAMA, f.neighbours(blocks, before="model.model.embed_tokens"), 377, **states)
-    yield C("capture_names_early", LLAMA, f.neighbours(blocks, behind="model.model.norm"), 378, **states)
+    yield C("capture_names_early", LLAMA, f.neighbours(blocks, after="model.model.norm"), 378, **states)
     yield C("capture_names_full", LLAMA, f.neighbours(blocks, before="model.model.embed_tokens"), 379, layers=4)
     yield C("capture_last_normed", LLAMA, f.normed(blocks[-1], "model.model.norm"), 380, **states)
     yield C("capture_dit", DIT, f.wrong_tensor(dit(1).act, f"{dit(0).act}-output"), 375)

@@ -385,22 +385,22 @@ def wrong_tensor(layer, source):
     return capture(change, layer, "capture/wrong-tensor", f"the dump's {layer}-output holds {source}")
 
 
-def neighbours(layers, before=None, behind=None):
-    """Each layer's file holds what the one before it put out, or the one behind it."""
+def neighbours(layers, before=None, after=None):
+    """Each layer's file holds what the one before it put out, or the one after it."""
 
     def change(records):
         ends = [f"{before}-output"] if before else []
-        names = ends + [f"{x}-output" for x in layers] + ([f"{behind}-output"] if behind else [])
+        names = ends + [f"{x}-output" for x in layers] + ([f"{after}-output"] if after else [])
         held = [records[n].clone() for n in names if n in records]
         if len(held) == len(names):
-            for layer, tensor in zip(layers, held[len(names) - len(layers) :] if behind else held):
+            for layer, tensor in zip(layers, held[len(names) - len(layers) :] if after else held):
                 records[f"{layer}-output"] = tensor
 
     return capture(change, layers[0], "capture/neighbour", "names that are off by one", tuple(layers[1:]))
 
 
 def normed(layer, norm):
-    """The last state is that behind the final norm."""
+    """The last state is that after the final norm."""
 
     def change(records):
         if f"{norm}-output" in records and f"{layer}-output" in records:

@@ -235,7 +235,7 @@ func TestExpertsNumberedOtherwise(t *testing.T) {
 		{[]float64{1, 4, 3, 2}, []float64{1, 2}, []float64{14, 18}, nil, false, "as recorded"},
 		{[]float64{4, 3, 2, 1}, []float64{0, 1}, []float64{14, 18}, nil, true, "experts 1, 2, 3, 0"},
 		{[]float64{4, 3, 2, 1}, []float64{0, 1}, []float64{12, 14}, []string{"gate"}, false, "other experts"},
-		{[]float64{4, 3, 2, 1}, []float64{2, 3}, []float64{14, 18}, []string{"gate"}, true, "a choice that is none of these scores: they have nothing behind them"},
+		{[]float64{4, 3, 2, 1}, []float64{2, 3}, []float64{14, 18}, []string{"gate"}, true, "a choice that is none of these scores: they have nothing after them"},
 	} {
 		load := func(v *program.Value) (*replay.Array, error) {
 			return replay.Of(tensor.F32, v.Shape, map[string][]float64{"": {1, 2, 3, 4}, "w": {0, 2, 0, -2}, "table": {1, 3, 6, 8, 8, 10, 9, 9}}[v.Weight])

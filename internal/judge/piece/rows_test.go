@@ -134,7 +134,7 @@ func TestRows(t *testing.T) {
 		{"last rows alone", map[string]port{"c": {right["c"].x, ends}, "b": {right["b"].x, begins}}, nil, nil, false, "others are made"},
 		{"written otherwise", map[string]port{"a": {wrong, all}}, nil, nil, true, "b has the row that is wrong in a, and has it right"},
 		{"no witness", map[string]port{"a": {wrong, all}, "b": {right["b"].x, begins}, "c": {right["c"].x, begins}}, []string{"a"}, []int{3}, false,
-			"nothing behind a has its last row"},
+			"nothing after a has its last row"},
 		{"a later witness", map[string]port{"a": {wrong, all}, "b": {right["b"].x, begins}}, nil, nil, true,
 			"c has it; what was made of b is made anew without a"},
 		{"wrong", map[string]port{"a": {wrong, all}, "b": {[]float64{3, 5, 7, 9, 11, 13, 29, 33}, all}, "c": {right["c"].x, begins}}, []string{"a"}, []int{3}, false,

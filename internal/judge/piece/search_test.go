@@ -199,9 +199,9 @@ func TestLabels(t *testing.T) {
 		piece            *program.Piece
 		text, id, reason string
 	}{
-		{sample("recurrent"), "the state is empty again behind run 2 of the loop", "ssm/state", "a scan in chunks that begins anew"},
+		{sample("recurrent"), "the state is empty again after run 2 of the loop", "ssm/state", "a scan in chunks that begins anew"},
 		{sample("gated"), "add before mul", "edit/order", "the second operand is made of two"},
-		{sample("paired"), "what goes into view, as 2×4 → 4×2, and back behind it", "rope/layout", "halves are turned, where the reference turns neighbours"},
+		{sample("paired"), "what goes into view, as 2×4 → 4×2, and back after it", "rope/layout", "halves are turned, where the reference turns neighbours"},
 		{sample("sparse"), "0, 1, 2 and so on in place of sort", "rope/offset", "and not 0 times the scores, after which the first ones are chosen"},
 		{sample("block"), "silu → gelu", "activation/gelu", "another activation"},
 		{sample("block"), "silu left out", "activation/missing", "nothing in its place"},
@@ -249,8 +249,8 @@ func TestLabels(t *testing.T) {
 		{linear("0.up.weight", "16", "8"), "8 bits, a step for each 8 numbers: 0.up.weight", "dtype/downcast", "a weight in 8 bits, by row"},
 		{sample("convolved"), "bias of convolution left out", "linear/bias-missing", "of a convolution"},
 		{sample("fourier"), "the convolution wraps around", "conv/padding", "nothing was padded for it"},
-		{sample("convolved"), "axis 2 flipped of c.weight", "conv/flipped", "the taps from behind"},
-		{sample("convolved"), "axis 1 flipped of c.weight", "image/channels", "the channels from behind"},
+		{sample("convolved"), "axis 2 flipped of c.weight", "conv/flipped", "the taps from the end"},
+		{sample("convolved"), "axis 1 flipped of c.weight", "image/channels", "the channels from the end"},
 		{sample("convolved"), "min of clamp: none → -0.5", "value/clipped", "bounded on both sides"},
 		{sample("convolved"), "sigmoid → tanh", "activation/tanh", "another gate"},
 		{sample("counted"), "add left out", "embedding/position", "rows of a table, by positions that the model counts"},

@@ -60,7 +60,7 @@ func TestPNG(t *testing.T) {
 	late := draw(t, toy.DeepReport(77, 60), report.Standard)
 	assert.Positive(t, count(wrong, red, 36, 50), "its name stands to the right")
 	assert.Positive(t, count(late, red, 45, 62), "or to the left, where there is more room")
-	assert.Zero(t, count(late, red, 72, 100), "and nothing behind it")
+	assert.Zero(t, count(late, red, 72, 100), "and nothing after it")
 	assert.NotEqual(t, wrong, draw(t, toy.DeepReport(77, 20), report.Injected), "the other mode is another picture")
 }
 

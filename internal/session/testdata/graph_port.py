@@ -1,6 +1,6 @@
 """graph_port.py FAULT JOB: a decoder with a cache and a sliding window as an own max.graph, for any path.
 
-FAULT is none, position (decode steps are rotated by one position less) or window (behind a cache one
+FAULT is none, position (decode steps are rotated by one position less) or window (after a cache one
 token less is seen). MODEL is a folder of MistralForCausalLM beside this file's working directory.
 """
 
@@ -88,8 +88,8 @@ def forward(tokens, start, caches):
     theta = config.get("rope_theta") or config["rope_parameters"]["rope_theta"]
     angles = turned[:, None] * theta ** (-np.arange(0, size, 2) / size)
     angles = np.concatenate([angles, angles], 1)
-    behind = at[:, None] - np.arange(start + len(tokens))
-    seen = (behind >= 0) & (behind < window - (fault == "window" and start > 0))
+    after = at[:, None] - np.arange(start + len(tokens))
+    seen = (after >= 0) & (after < window - (fault == "window" and start > 0))
     mask = np.where(seen, 0, -1e9)
     given = [np.ascontiguousarray(a, dtype="f4") for a in (np.cos(angles), np.sin(angles), mask, *caches)]
     made = [np.from_dlpack(v).copy() for v in model.execute(np.array(tokens), *given)]

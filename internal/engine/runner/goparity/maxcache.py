@@ -47,7 +47,7 @@ class Reader:
                                for p in range(begin // size, (end - 1) // size + 1)], axis=2)  # fmt: skip
 
     def keep(self, dump, step, folder, rows):
-        """Writes the rows, and lists them behind what each attention has recorded."""
+        """Writes the rows, and lists them after what each attention has recorded."""
         if not rows:
             return
         file, tensors, order = "cache.safetensors", [], dump.order

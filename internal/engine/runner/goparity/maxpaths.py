@@ -29,7 +29,7 @@ def wants_prefix_cache(job):
 def generate(model, hooks, dump, case, reader, keep):
     """Runs the passes of a case. keep(step, folder) lists what one has left; reader, or None, reads the cache.
 
-    Sequences end their cache where they begin again. Tokens behind the first pass of decode are forced
+    Sequences end their cache where they begin again. Tokens after the first pass of decode are forced
     on the sampler; all other passes are chunks of a prompt that is known.
     """
     runner = _Text(model.pipeline, case)

@@ -68,7 +68,7 @@ class Machine:
         if held is None:
             held = mlxcache.make(self.model, self.settings, left)
         elif any(left):
-            raise UsageError(f"case {self.case['name']}: forward pass {k} feeds its sequences {[len(r) for r in rows]} tokens behind a cache",
+            raise UsageError(f"case {self.case['name']}: forward pass {k} feeds its sequences {[len(r) for r in rows]} tokens after a cache",
                              "mlx-lm goes on with a batch by equally many tokens of each sequence")  # fmt: skip
         result = self.model(x, cache=held)
         sequences = [i["sequence"] for i in items]
@@ -86,7 +86,7 @@ class Machine:
         return held
 
     def _hit(self, items):
-        """The caches of a sequence that began alike, cut behind what both share, as mlx-lm's server does."""
+        """The caches of a sequence that began alike, cut after what both share, as mlx-lm's server does."""
         from mlx_lm.models import cache as caches
 
         if len(items) != 1:

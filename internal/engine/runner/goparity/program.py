@@ -67,7 +67,7 @@ class Recorder:
         return self._mode.depends
 
     def port(self, layer, port, t):
-        """Labels a tensor that was made of the last pass's behind it, as rows of its cache. Unknown ones are left out."""
+        """Labels a tensor that was made of the last pass's after it, as rows of its cache. Unknown ones are left out."""
         node = self.graph.held(t)
         if node is None or not self.passes:
             return

@@ -27,7 +27,7 @@ def _each(x, n):
 
 
 class _Windows:
-    """The windows of the last axes: their elements behind all axes. What is beyond the padding has another value."""
+    """The windows of the last axes: their elements after all axes. What is beyond the padding has another value."""
 
     def __init__(self, shape, kernel, stride, padding, dilation, ceil=False):
         n = self.n = len(kernel)

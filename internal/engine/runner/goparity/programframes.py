@@ -14,7 +14,7 @@ _LONGEST = 160  # characters of an expression
 _TORCH, _HERE = os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep
 _WRAPPER = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
-# A word of letters and digits so long, or behind such a name, is taken for a secret.
+# A word of letters and digits so long, or after such a name, is taken for a secret.
 _SECRET = re.compile(r"(?i)\b(?:hf|sk|ghp|gho|github_pat|xox[a-z]|AKIA|glpat)[-_A-Za-z0-9]{12,}|(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_+/=-]{32,}|"
                      r"(?<=[\"'])(?=[A-Za-z]*[0-9])[A-Za-z0-9_+/=.-]{24,}(?=[\"'])")  # fmt: skip
 _LONG = re.compile(r"[A-Za-z0-9_+/=.-]{24,}")

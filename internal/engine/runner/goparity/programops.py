@@ -13,7 +13,7 @@ by torch's own kernels, others by torch._decomp; what has neither is recorded as
 - clone, contiguous, detach, alias, lift and copies that keep the type make no new value.
 - A write in place is the functional operator; through a view, slice_scatter, select_scatter,
   diagonal_scatter or as_strided_scatter, or the inverse view, follow on what the view was made of.
-- as_strided is of a tensor whose rows lie one behind the other, from its first number; as_strided_gaps, of one
+- as_strided is of a tensor whose rows lie one after the other, from its first number; as_strided_gaps, of one
   that does not, cannot be replayed.
 - batch_norm in eval is _native_batch_norm_legit_no_training.
 - programapart has operators that are written with others.

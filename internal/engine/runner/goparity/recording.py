@@ -49,7 +49,7 @@ def record(model, folder, inputs=True, program=True, only=None, overwrite=False)
 def dump(folder, tensors, step=0, **run):
     """Adds arrays to a dump, in their order: {"model.layers.0": array}, of numpy, torch, MLX, JAX, or what has DLPack.
 
-    A name is a layer, whose output it is, or has its port behind a dash: "layers.0-input_0". step is the
+    A name is a layer, whose output it is, or has its port after a dash: "layers.0-input_0". step is the
     forward pass. Other arguments are keys of run.json: engine="mine", token_ids=[[1, 15]], encoding="bfloat16".
     """
     into = DumpFolder.reopen(folder)

@@ -48,8 +48,8 @@ def _mistakes(tok, right, template, tools):
 def _of_prompt(tok, right, template, tools):
     prompt = right["prompt"]
     for text, other in (("white space around the prompt is cut off", prompt.strip()), ("white space before the prompt is cut off", prompt.lstrip()),
-                        ("white space behind the prompt is cut off", prompt.rstrip()), ("a space is put before the prompt", " " + prompt),
-                        ("a space is put behind the prompt", prompt + " "), ("a line break is put behind the prompt", prompt + "\n"),
+                        ("white space after the prompt is cut off", prompt.rstrip()), ("a space is put before the prompt", " " + prompt),
+                        ("a space is put after the prompt", prompt + " "), ("a line break is put after the prompt", prompt + "\n"),
                         ("line breaks are read as spaces", prompt.replace("\n", " ")), ("white space is collapsed", " ".join(prompt.split())),
                         ("line breaks are written as \\n", prompt.replace("\n", "\\n"))):  # fmt: skip
         yield "text/whitespace", text, _ids(tok(other))
@@ -85,8 +85,8 @@ def _of_messages(tok, right, template, tools):
     yield "text/template", "the last message is sent without a template", _ids(tok(messages[-1]["content"]))
     stripped = [{**m, "content": m["content"].strip()} for m in messages]
     yield "text/whitespace", "white space around the messages is cut off", _tried(lambda: _chat(tok, stripped, template, tools))
-    for text, other in (("white space behind the text is cut off", rendered.rstrip()), ("line breaks behind the text are cut off", rendered.rstrip("\n")),
-                        ("a line break is put behind the text", rendered + "\n"), ("a space is put before the text", " " + rendered)):  # fmt: skip
+    for text, other in (("white space after the text is cut off", rendered.rstrip()), ("line breaks after the text are cut off", rendered.rstrip("\n")),
+                        ("a line break is put after the text", rendered + "\n"), ("a space is put before the text", " " + rendered)):  # fmt: skip
         yield "text/whitespace", text, _plain(tok, other)
     yield "text/special", "special tokens in the text are read as plain text", _split(tok, rendered, add_special_tokens=False)
     yield "text/special", "special tokens in the text are read as plain text, and others are added", _split(tok, rendered)

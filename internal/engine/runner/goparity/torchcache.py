@@ -25,7 +25,7 @@ def ports(model, past, n, wants):
 
 
 def place(found, records):
-    """Puts the ports behind what their layers have recorded. One that is not captured is left out."""
+    """Puts the ports after what their layers have recorded. One that is not captured is left out."""
     for layer in dict.fromkeys(layer for layer, *_ in found):
         at = max((i for i, r in enumerate(records) if r[0] == layer), default=None)
         if at is not None:

@@ -111,7 +111,7 @@ class Machine:
             real.append([0] * fill + [1] * len(r) + [0] * len(h) if self.left else [1] * len(r) + [0] * (len(h) + fill))
         padded = any(0 in r for r in real)
         if padded and batch.past is not None:
-            raise UsageError(f"case {self.case['name']}: forward pass {k} feeds its sequences {[len(r) for r in rows]} tokens behind a cache",
+            raise UsageError(f"case {self.case['name']}: forward pass {k} feeds its sequences {[len(r) for r in rows]} tokens after a cache",
                              "the reference goes on with a batch by equally many tokens of each sequence")  # fmt: skip
         real = torch.tensor(real, device=self.device)
         slots = real if batch.slots is None else torch.cat([batch.slots, real], 1)
@@ -157,7 +157,7 @@ class Machine:
         return batch
 
     def _cut(self, past, sequence, n):
-        """A copy of a cache, cut behind n tokens. One that holds a window's last alone is filled again."""
+        """A copy of a cache, cut after n tokens. One that holds a window's last alone is filled again."""
         copied = copy.deepcopy(past)
         try:
             copied.crop(n)
@@ -172,7 +172,7 @@ class Machine:
         return result.past_key_values
 
     def _hit(self, items):
-        """The cache of a sequence that began alike, cut behind what both share; None where none did.
+        """The cache of a sequence that began alike, cut after what both share; None where none did.
 
         Torch has no prefix cache: what one would return is a copy.
         """

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -86,7 +87,7 @@ func (s *site) inEightBits(id program.ID) {
 			return w.numbers(v.DType, v.Shape, func() []float64 {
 				var out []float64
 				for line := range slices.Chunk(s.base.Value(id).Floats(), each) {
-					step := vec.MaxAbs(line) / 127
+					step := cmp.Or(vec.MaxAbs(line), 1) / 127 // zeros stay
 					out = append(out, vec.Map(line, func(x float64) float64 { return math.RoundToEven(x/step) * step })...)
 				}
 				return out

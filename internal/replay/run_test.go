@@ -124,7 +124,7 @@ func TestOpaque(t *testing.T) {
 		{[]program.Value{input(tensor.F32, 2), made(tensor.F32, 3)}, op("aten.relu.default", 1, "self", program.ID(0)), "makes [2], not [3] as recorded", "another shape than recorded"},
 		{two, op("aten.slice.Tensor", 1, "self", program.ID(0), "dim", 4), "axis 4 of 1", "an axis that is not there"},
 		{two, op("aten.slice.Tensor", 1, "self", program.ID(0), "dim", 1), "axis 1 of 1", "one after the last"},
-		{two, op("aten.slice.Tensor", 1, "self", program.ID(0), "dim", -2), "axis -1 of 1", "one before the first"},
+		{two, op("aten.slice.Tensor", 1, "self", program.ID(0), "dim", -2), "axis -2 of 1", "one before the first"},
 		{two, op("aten.tril.default", 1, "self", program.ID(0)), "a triangle of [2]", "one axis"},
 		{[]program.Value{input(tensor.F32, 2), made(tensor.F32, 1<<16, 1<<14)}, op("aten.full.default", 1), "elements", "more than fits into memory"},
 		{[]program.Value{input(tensor.F32, 2), {Shape: []int{2}, Type: "quint4x2"}}, op("aten.relu.default", 1, "self", program.ID(0)), "without arithmetic", "a type that is not known"},

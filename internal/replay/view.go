@@ -124,11 +124,12 @@ func together(arrays ...*Array) (shape []int) {
 
 // axis returns an axis that may be counted from the end. A scalar has one.
 func axis(d, rank int) int {
-	if d < 0 {
-		d += max(rank, 1)
-	}
-	if d < 0 || d >= max(rank, 1) {
+	n := max(rank, 1)
+	if d < -n || d >= n {
 		fail("axis %d of %d", d, rank)
+	}
+	if d < 0 {
+		d += n
 	}
 	return d
 }

@@ -78,6 +78,9 @@ func load(v *program.Value) (*replay.Array, error) {
 	for i := range x {
 		x[i] = rng.NormFloat64()
 	}
+	if v.Weight == "padded.weight" {
+		clear(x[:v.Shape[1]])
+	}
 	return replay.Of(tensor.F32, v.Shape, x)
 }
 
@@ -247,6 +250,7 @@ func TestLabels(t *testing.T) {
 		{sample("fourier"), "padding of axis 1: [0 6] → [6 0]", "layout/shifted", "all of it before the rows"},
 		{sample("headed-fused"), "scale of scaled_dot_product_attention: 0.5 → 0.25", "attention/scale", "a scale, where the reference gives none"},
 		{linear("0.up.weight", "16", "8"), "8 bits, a step for each 8 numbers: 0.up.weight", "dtype/downcast", "a weight in 8 bits, by row"},
+		{linear("padded.weight", "16", "8"), "8 bits, a step for each 8 numbers: padded.weight", "dtype/downcast", "one with a row of zeros"},
 		{sample("convolved"), "bias of convolution left out", "linear/bias-missing", "of a convolution"},
 		{sample("fourier"), "the convolution wraps around", "conv/padding", "nothing was padded for it"},
 		{sample("convolved"), "axis 2 flipped of c.weight", "conv/flipped", "the taps from the end"},

@@ -366,7 +366,7 @@ func TestFaultsOnServersThatSayLittle(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%s/ids=%v,logprobs=%v,usage=%v,vocab=%v", f.name, kind.name, !s.NoIDs, !s.NoLogProbs, !s.NoUsage, model.Vocab != nil), func(t *testing.T) {
 					t.Parallel()
-					out := judge(t, s, kind.refs, serving.Options{Model: model})
+					out := judge(t, s, kind.refs, serving.Options{Model: model}.Over(direct{s.Handler()}))
 					require.NotEqual(t, report.Error, out.Verdict, out.Error)
 					for _, c := range causes(out) {
 						assert.Contains(t, append(f.causes, f.also), strings.TrimSuffix(c, "?"), "%v\n%s", out.Causes, strings.Join(out.Probes, "\n"))

@@ -299,7 +299,7 @@ func setOf(sources map[string]string) string {
 }
 
 func (u *userTests) gotest(ts *testscript.TestScript, neg bool, args []string) {
-	pkg, flags := binaryArgs(args)
+	pkg, flags := scripts.BinaryArgs(args)
 	ended(ts, neg, u.run(ts, pkg, flags))
 }
 
@@ -337,31 +337,6 @@ func (u *userTests) run(ts *testscript.TestScript, pkg string, flags []string) e
 	return ts.Exec("sh", append(command, flags...)...)
 }
 
-// binaryArgs divides the arguments of go test into the package, which is the working directory
-// where there is none, and the flags as the test binary knows them: -run X becomes -test.run X.
-func binaryArgs(args []string) (pkg string, flags []string) {
-	pkg = "."
-	for i := 0; i < len(args); i++ {
-		name, isFlag := strings.CutPrefix(args[i], "-")
-		if !isFlag {
-			pkg = args[i]
-			continue
-		}
-		name, _, hasValue := strings.Cut(name, "=")
-		f := flag.Lookup("test." + name)
-		if f == nil {
-			flags = append(flags, args[i])
-			continue
-		}
-		flags = append(flags, "-test."+args[i][1:])
-		if b, ok := f.Value.(interface{ IsBoolFlag() bool }); !hasValue && !(ok && b.IsBoolFlag()) && i+1 < len(args) {
-			i++
-			flags = append(flags, args[i])
-		}
-	}
-	return pkg, flags
-}
-
 var rerunLine = regexp.MustCompile(`(?m)rerun: (go test (.*))$`)
 
 func (u *userTests) rerun(ts *testscript.TestScript, neg bool, args []string) {
@@ -375,7 +350,7 @@ func (u *userTests) rerun(ts *testscript.TestScript, neg bool, args []string) {
 	} else {
 		// The shell takes the quotes off.
 		ts.Check(ts.Exec("sh", "-c", `printf '%s\n' `+m[2]))
-		pkg, flags := binaryArgs(append(strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"), args...))
+		pkg, flags := scripts.BinaryArgs(append(strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"), args...))
 		err = u.run(ts, pkg, flags)
 	}
 	ended(ts, neg, err)
@@ -402,7 +377,7 @@ func (u *userTests) next(ts *testscript.TestScript, _ []string) {
 	ts.Logf("%s", *line)
 	ts.Check(os.Remove(file))
 	ts.Check(ts.Exec("sh", "-c", `printf '%s\n' .`+command))
-	pkg, flags := binaryArgs(strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"))
+	pkg, flags := scripts.BinaryArgs(strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"))
 	ended(ts, r.Verdict != report.Pass, u.run(ts, pkg, flags))
 	if _, got := judged(); got != want {
 		ts.Fatalf("%s: %s, want %s", *line, got, want)

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -50,12 +52,12 @@ import (
 //	age DIR                             make all files an hour old: go test stores no result that depends on fresh ones
 //	mkserved FIXTURE [YAML]             write a fixture of the stub server's model, goldens and all
 //	stub MOOD                           start such a server; URL is its address
-//	[!] gotest [flags] [PACKAGE]        go test of one package, without linking it again
+//	[!] gotest [flags] [PACKAGE]        go test of one package, whose tests are a file of a script, without linking it
 //	[!] rerun [-go] [args]              run the first command that the last output calls "rerun:",
 //	                                    as gotest does, or with -go by go itself
 //	next                                run what parity explain prints for out/report.json: it must judge the same
 //
-// Where go test itself is the point (its cache, -json, -tags, several packages), exec go test.
+// Where go test itself is the point (its cache, -tags, several packages), exec go test.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"go", "sh"} {
@@ -74,7 +76,15 @@ func TestScripts(t *testing.T) {
 	require.NoError(t, err)
 	gomod, sums, err := scripts.UserModule(root)
 	require.NoError(t, err)
-	user := userTests{dir: t.TempDir(), built: map[string]func() error{}}
+	files, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	require.NoError(t, err)
+	archives := []*txtar.Archive{base}
+	for _, file := range files {
+		a, err := txtar.ParseFile(file)
+		require.NoError(t, err)
+		archives = append(archives, a)
+	}
+	user := gather(t, archives)
 
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -85,7 +95,7 @@ func TestScripts(t *testing.T) {
 			}
 			// Neither vet nor the linker's debug information is what the scripts are about, and
 			// both take time.
-			e.Setenv("GOFLAGS", strings.TrimSpace(env["GOFLAGS"]+" -mod=mod -vet=off -ldflags=-w"))
+			e.Setenv("GOFLAGS", strings.TrimSpace(env["GOFLAGS"]+" -mod=mod -vet=off -ldflags=-s"))
 			e.Setenv("GOTOOLCHAIN", "local")
 			e.Setenv("HOME", e.WorkDir)
 			files := append([]txtar.File{{Name: "go.mod", Data: gomod}, {Name: "go.sum", Data: sums}}, base.Files...)
@@ -214,16 +224,82 @@ func cmdAge(ts *testscript.TestScript, args []string) {
 }
 
 // userTests runs the tests of users' packages as go test does. Linking a test binary takes far
-// longer than running it, so scripts whose package has the same sources share one.
+// longer than running it, so one has those of all scripts, and USER_TESTS says which it runs.
 type userTests struct {
-	dir string // where the binaries are
+	binary string
+	sets   map[string]bool
+	build  func()
+}
 
-	mu    sync.Mutex
-	built map[string]func() error // by the name of the binary
+var (
+	testFile = regexp.MustCompile(`^package \w+\n\nimport[^)]*"testing"`)
+	testFunc = regexp.MustCompile(`(?m)^func (Test\w*)\((\w+ \*testing\.([MT])\))`)
+)
+
+const allTests = `package user
+
+import (
+	"os"
+	"reflect"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	tests := (*[]testing.InternalTest)(reflect.ValueOf(m).Elem().FieldByName("tests").Addr().UnsafePointer())
+	switch os.Getenv("USER_TESTS") {
+%s	}
+	os.Exit(m.Run())
+}
+`
+
+// gather writes a module with the tests of all scripts, those of each file with names of their own.
+func gather(t *testing.T, archives []*txtar.Archive) *userTests {
+	u, files, cases := &userTests{sets: map[string]bool{}}, map[string]string{}, ""
+	for _, a := range archives {
+		for _, f := range a.Files {
+			if !testFile.Match(f.Data) {
+				continue
+			}
+			sources := map[string]string{"user_test.go": string(f.Data)}
+			for _, o := range a.Files {
+				if name := path.Base(o.Name); path.Dir(o.Name) == path.Dir(f.Name) && path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") {
+					sources[name], files[name] = string(o.Data), string(o.Data)
+				}
+			}
+			id, run, list := setOf(sources), "", ""
+			if u.sets[id] {
+				continue
+			}
+			u.sets[id] = true
+			_, code, _ := strings.Cut(string(f.Data), "\n")
+			files["user"+id+"_test.go"] = "package user\n//line user_test.go:2\n" + testFunc.ReplaceAllString(code, "func user${1}"+id+"($2")
+			for _, m := range testFunc.FindAllStringSubmatch(code, -1) {
+				if m[3] == "M" {
+					run = "userTestMain" + id + "(m)"
+				} else {
+					list += fmt.Sprintf("{%q, user%s%s}, ", m[1], m[1], id)
+				}
+			}
+			cases += fmt.Sprintf("\tcase %q:\n\t\t*tests = []testing.InternalTest{%s}\n\t\t%s\n", id, list, run)
+		}
+	}
+	files["all_test.go"] = fmt.Sprintf(allTests, cases)
+	dir := writeModule(t, files)
+	u.binary, u.build = filepath.Join(dir, "user.test"), sync.OnceFunc(func() { build(t, dir) })
+	return u
+}
+
+// setOf names a package by its sources.
+func setOf(sources map[string]string) string {
+	hash := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		fmt.Fprintf(hash, "%s %d\n%s", name, len(sources[name]), sources[name])
+	}
+	return fmt.Sprintf("_%x", hash.Sum(nil)[:8])
 }
 
 func (u *userTests) gotest(ts *testscript.TestScript, neg bool, args []string) {
-	pkg, flags := binaryArgs(args)
+	pkg, flags := scripts.BinaryArgs(args)
 	ended(ts, neg, u.run(ts, pkg, flags))
 }
 
@@ -238,56 +314,27 @@ func ended(ts *testscript.TestScript, neg bool, err error) {
 
 // run runs the tests of pkg in its folder. Both of their outputs become stdout, as with go test.
 func (u *userTests) run(ts *testscript.TestScript, pkg string, flags []string) error {
-	binary, err := u.build(ts, pkg)
+	names, err := filepath.Glob(filepath.Join(ts.MkAbs(pkg), "*.go"))
 	ts.Check(err)
-	command := []string{"-c", `cd "$0" && exec "$@" 2>&1`, ts.MkAbs(pkg), binary, "-test.paniconexit0",
-		"-test.timeout=10m0s"}
+	sources := map[string]string{}
+	for _, path := range names {
+		name := filepath.Base(path)
+		if strings.HasSuffix(name, "_test.go") {
+			name = "user_test.go"
+		}
+		sources[name] = ts.ReadFile(path)
+	}
+	id := setOf(sources)
+	if !u.sets[id] {
+		ts.Fatalf("the tests of %s are no file of a script", pkg)
+	}
+	u.build()
+	command := []string{"-c", `cd "$0" && export USER_TESTS="$1" && shift && exec "$@" 2>&1`, ts.MkAbs(pkg), id}
+	if i := slices.Index(flags, "-json"); i >= 0 {
+		command, flags[i] = append(command, "go", "tool", "test2json", "-t", "-p", "example.com/user"), "-test.v=test2json"
+	}
+	command = append(command, u.binary, "-test.paniconexit0", "-test.timeout=10m0s")
 	return ts.Exec("sh", append(command, flags...)...)
-}
-
-// build returns the test binary of pkg, which the first script with these sources compiles.
-func (u *userTests) build(ts *testscript.TestScript, pkg string) (string, error) {
-	sources, err := filepath.Glob(filepath.Join(ts.MkAbs(pkg), "*.go"))
-	ts.Check(err)
-	hash := sha256.New()
-	for _, name := range sources {
-		text := ts.ReadFile(name)
-		fmt.Fprintf(hash, "%s %d\n%s", filepath.Base(name), len(text), text)
-	}
-	binary := filepath.Join(u.dir, fmt.Sprintf("%x.test", hash.Sum(nil)))
-	u.mu.Lock()
-	build := u.built[binary]
-	if build == nil {
-		build = sync.OnceValue(func() error { return ts.Exec("go", "test", "-c", "-o", binary, pkg) })
-		u.built[binary] = build
-	}
-	u.mu.Unlock()
-	return binary, build()
-}
-
-// binaryArgs divides the arguments of go test into the package, which is the working directory
-// where there is none, and the flags as the test binary knows them: -run X becomes -test.run X.
-func binaryArgs(args []string) (pkg string, flags []string) {
-	pkg = "."
-	for i := 0; i < len(args); i++ {
-		name, isFlag := strings.CutPrefix(args[i], "-")
-		if !isFlag {
-			pkg = args[i]
-			continue
-		}
-		name, _, hasValue := strings.Cut(name, "=")
-		f := flag.Lookup("test." + name)
-		if f == nil {
-			flags = append(flags, args[i])
-			continue
-		}
-		flags = append(flags, "-test."+args[i][1:])
-		if b, ok := f.Value.(interface{ IsBoolFlag() bool }); !hasValue && !(ok && b.IsBoolFlag()) && i+1 < len(args) {
-			i++
-			flags = append(flags, args[i])
-		}
-	}
-	return pkg, flags
 }
 
 var rerunLine = regexp.MustCompile(`(?m)rerun: (go test (.*))$`)
@@ -303,7 +350,7 @@ func (u *userTests) rerun(ts *testscript.TestScript, neg bool, args []string) {
 	} else {
 		// The shell takes the quotes off.
 		ts.Check(ts.Exec("sh", "-c", `printf '%s\n' `+m[2]))
-		pkg, flags := binaryArgs(append(strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"), args...))
+		pkg, flags := scripts.BinaryArgs(append(strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"), args...))
 		err = u.run(ts, pkg, flags)
 	}
 	ended(ts, neg, err)
@@ -330,7 +377,7 @@ func (u *userTests) next(ts *testscript.TestScript, _ []string) {
 	ts.Logf("%s", *line)
 	ts.Check(os.Remove(file))
 	ts.Check(ts.Exec("sh", "-c", `printf '%s\n' .`+command))
-	pkg, flags := binaryArgs(strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"))
+	pkg, flags := scripts.BinaryArgs(strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"))
 	ended(ts, r.Verdict != report.Pass, u.run(ts, pkg, flags))
 	if _, got := judged(); got != want {
 		ts.Fatalf("%s: %s, want %s", *line, got, want)

@@ -144,7 +144,7 @@ func writeModule(t *testing.T, files map[string]string) string {
 func build(t *testing.T, dir string) {
 	t.Helper()
 	cmd := exec.Command("go", "test", "-c", "-o", "user.test", ".")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod -vet=off")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod -vet=off -ldflags=-s")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 }

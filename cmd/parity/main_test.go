@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/goparity/goparity/internal/dump"
 	"github.com/goparity/goparity/internal/engine"
 	"github.com/goparity/goparity/internal/store"
+	"github.com/goparity/goparity/internal/supervise"
 	"github.com/goparity/goparity/internal/toy"
 	"github.com/goparity/goparity/tensor"
 	"github.com/goparity/goparity/tensor/maxckpt"
@@ -33,9 +35,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if real, err := exec.LookPath("go"); err == nil && os.Getenv(realGo) == "" {
+		os.Setenv(realGo, real)
+	}
 	testscript.Main(m, map[string]func(){
 		"parity": main,
-		"mk":     mk,
+		"go":     goForScripts,
 
 		"fakepython":  fakePython,
 		"fakeweights": fakeWeights,
@@ -43,26 +48,80 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// realGo and linked are variables with the program go, and with the folder of what goForScripts has linked: that of
+// testscript's own programs.
+const realGo, linked = "REAL_GO", "LINKED"
+
+// goForScripts is go. go test of a single package links its tests each time, which takes far longer than they do: here
+// scripts share the binary of a package of one path with the same sources.
+func goForScripts() {
+	args := os.Args[1:]
+	pkg, flags := toy.BinaryArgs(args[min(1, len(args)):])
+	dir := strings.TrimPrefix(pkg, "example.com/user/")
+	sources, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if os.Getenv(linked) == "" || args[0] != "test" || len(sources) == 0 || runtime.GOOS == "windows" {
+		cmd := exec.Command(os.Getenv(realGo), args...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			os.Exit(max(cmd.ProcessState.ExitCode(), 1))
+		}
+		return
+	}
+	hash := sha256.New()
+	for _, name := range sources {
+		text, wrong := os.ReadFile(name)
+		err = errors.Join(err, wrong)
+		fmt.Fprintf(hash, "%s %d\n%s", name, len(text), text)
+	}
+	binary := filepath.Join(os.Getenv(linked), fmt.Sprintf("%x.test", hash.Sum(nil)))
+	unlock, wrong := supervise.LockFile(context.Background(), binary+".lock", func(string) {})
+	if err = errors.Join(err, wrong); err == nil {
+		if _, there := os.Stat(binary); there != nil {
+			var out []byte
+			if out, err = exec.Command(os.Getenv(realGo), "test", "-c", "-o", binary, pkg).CombinedOutput(); err != nil {
+				err = fmt.Errorf("%w: %s", err, out)
+			}
+		}
+		unlock()
+	}
+	if i := slices.Index(args, "-o"); i > 0 && err == nil {
+		os.Remove(args[i+1])
+		err = os.Link(binary, args[i+1])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "go:", err)
+		os.Exit(2)
+	}
+	if slices.Contains(args, "-c") {
+		return
+	}
+	cmd := exec.Command(binary, append([]string{"-test.paniconexit0"}, flags...)...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		fmt.Printf("%sFAIL\texample.com/user/%s\nFAIL\n", out, dir)
+		os.Exit(1)
+	}
+	if slices.Contains(args, "-v") {
+		os.Stdout.Write(out)
+	}
+	fmt.Printf("ok  \texample.com/user/%s\n", dir)
+}
+
 // mk writes a small float32 tensor: mk FILE SHAPE VALUE…, or mk FILE SHAPE random SEED. The last value repeats
 // it.
-func mk() {
-	must := func(err error) {
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "mk:", err)
-			os.Exit(1)
-		}
-	}
-	path, args := os.Args[1], os.Args[3:]
-	spec, err := raw.Parse("f32:" + os.Args[2])
-	must(err)
+func mk(ts *testscript.TestScript, _ bool, args []string) {
+	path, args, shape := ts.MkAbs(args[0]), args[2:], args[1]
+	spec, err := raw.Parse("f32:" + shape)
+	ts.Check(err)
 	n, err := tensor.NumElems(spec.Shape)
-	must(err)
+	ts.Check(err)
 	values := make([]float32, n)
 	random := len(args) == 2 && args[0] == "random"
 	var r *rand.Rand
 	if random {
 		seed, err := strconv.ParseUint(args[1], 10, 64)
-		must(err)
+		ts.Check(err)
 		r = rand.New(rand.NewPCG(seed, 0))
 	}
 	for i := range values {
@@ -71,22 +130,22 @@ func mk() {
 			continue
 		}
 		_, err := fmt.Sscan(args[min(i, len(args)-1)], &values[i])
-		must(err)
+		ts.Check(err)
 	}
 	t, err := tensor.Of(values, spec.Shape...)
-	must(err)
-	must(os.MkdirAll(filepath.Dir(path), 0o755))
+	ts.Check(err)
+	ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
 	var b bytes.Buffer
 	switch filepath.Ext(path) {
 	case ".max":
-		must(maxckpt.Write(&b, strings.TrimSuffix(filepath.Base(path), ".max"), t))
+		err = maxckpt.Write(&b, strings.TrimSuffix(filepath.Base(path), ".max"), t)
 	case ".npy":
-		must(npy.Write(&b, t))
+		err = npy.Write(&b, t)
 	default:
 		_, err = t.WriteTo(&b)
-		must(err)
 	}
-	must(os.WriteFile(path, b.Bytes(), 0o644))
+	ts.Check(err)
+	ts.Check(os.WriteFile(path, b.Bytes(), 0o644))
 }
 
 // exits runs a program and wants its exit code: exits CODE PROGRAM ARGS…
@@ -128,7 +187,7 @@ func userModule(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("go.sum"), sum, 0o644))
 	ts.Check(os.RemoveAll(ts.MkAbs("model")))
 	ts.Check(tinyModel(ts.MkAbs("model")))
-	ts.Setenv("GOFLAGS", "-mod=mod -vet=off -ldflags=-w")
+	ts.Setenv("GOFLAGS", "-mod=mod -vet=off -ldflags=-s")
 	ts.Setenv("GOPROXY", "off")
 }
 
@@ -142,7 +201,7 @@ func params(t *testing.T) testscript.Params {
 	require.NoError(t, err)
 	env := map[string]string{}
 	require.NoError(t, json.Unmarshal(out, &env))
-	env["PARITY_ROOT"] = root
+	env["PARITY_ROOT"], env[realGo], env[linked] = root, os.Getenv(realGo), filepath.SplitList(os.Getenv("PATH"))[0]
 	env["GORACE"] = "atexit_sleep_ms=0" // the race detector sleeps for a second where a program ends
 	env["FIXTURES"], env["EXAMPLES"] = filepath.Join(root, "fixtures"), filepath.Join(root, "examples")
 	env["MODULAR_MAX_CACHE_DIR"], err = engine.CompileCache(os.Getenv)
@@ -157,7 +216,7 @@ func params(t *testing.T) testscript.Params {
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "next": next, "cpdir": cpdir, "module": userModule,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "mk": mk, "next": next, "cpdir": cpdir, "module": userModule,
 			"mkserved": mkServed, "replace": toy.Replace, "alive": alive, "await": await, "shows": shows},
 	}
 }

@@ -94,7 +94,7 @@ func (g *group) match(c *surroundings) string {
 }
 
 func (r *rule) holds(c *surroundings) bool {
-	return (r.kinds == "" || slices.Contains(strings.Fields(r.kinds), c.Kind)) && (r.ops == "" || isOne(c.op, r.ops)) &&
+	return (r.kinds == "" || isIn(c.Kind, r.kinds)) && (r.ops == "" || isOne(c.op, r.ops)) &&
 		(r.text == "" || c.says(r.text)) && (r.around == nil || r.around(c))
 }
 
@@ -106,7 +106,22 @@ func (c *surroundings) instead() string {
 
 // says reports whether the text of the edit is like one of several patterns.
 func (c *surroundings) says(patterns string) bool {
-	return slices.ContainsFunc(strings.Split(patterns, "|"), func(p string) bool { return matches(c.Text, p) })
+	for p := range strings.SplitSeq(patterns, "|") {
+		if matches(c.Text, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// isIn reports whether a word is one of several, separated by spaces.
+func isIn(word, words string) bool {
+	for w := range strings.FieldsSeq(words) {
+		if w == word {
+			return true
+		}
+	}
+	return false
 }
 
 // isOne reports whether the name of an operator is like one of several, separated by spaces.

@@ -97,11 +97,20 @@ func (a Args) Map(f func(ID) ID) Args {
 }
 
 // Operands lists the values that an operator takes, in the order of its arguments.
-func (o *Op) Operands() (ids []ID) {
-	o.Args.Map(func(id ID) ID {
-		ids = append(ids, id)
-		return id
-	})
+func (o *Op) Operands() []ID {
+	ids := make([]ID, 0, len(o.Args))
+	for _, x := range o.Args {
+		switch v := x.Value.(type) {
+		case ID:
+			ids = append(ids, v)
+		case []ID:
+			for _, id := range v {
+				if id != None {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
 	return ids
 }
 

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -17,7 +16,7 @@ type share struct {
 	p  float64
 }
 
-// distribution is what tokens may be drawn, the largest first, and what is left for all others; 0: none may.
+// distribution is what tokens may be drawn, and what is left for all others; 0: none may.
 type distribution struct {
 	shares []share
 	rest   float64
@@ -29,7 +28,7 @@ func (m *Model) drawable(id int) bool { return m.Vocab == nil || m.Vocab.has(id)
 // distribution is that of a row at a temperature, of the tokens that are known and can be drawn, with their logits
 // changed. All others are as they were at temperature 1; at a lower one they are at most what is taken for them.
 func (m *Model) distribution(row Row, temperature float64, change func(x float64, id int) float64) (d distribution) {
-	others, least := 1.0, math.Inf(1)
+	others, least, most := 1.0, math.Inf(1), math.Inf(-1)
 	for id, x := range row.Known() {
 		if row.Whole() && !m.drawable(id) {
 			continue
@@ -38,24 +37,32 @@ func (m *Model) distribution(row Row, temperature float64, change func(x float64
 		if change != nil {
 			x = change(x, id)
 		}
-		d.shares = append(d.shares, share{id, x / temperature})
+		x /= temperature
+		d.shares, most = append(d.shares, share{id, x}), max(most, x)
 	}
 	if len(d.shares) == 0 {
 		return distribution{rest: 1}
 	}
-	slices.SortStableFunc(d.shares, func(a, b share) int { return cmp.Compare(b.p, a.p) })
-	logits := []float64{math.Inf(-1)} // of all others
 	if !row.Whole() && others > 0 {
-		logits[0] = row.LSE + math.Log(others) + least*(1/temperature-1)
+		x := row.LSE + math.Log(others) + least*(1/temperature-1) // of all others
+		most = max(most, x)
+		d.rest = math.Exp(x - most)
 	}
-	for _, x := range d.shares {
-		logits = append(logits, x.p)
-	}
-	all := floats.LogSumExp(logits)
-	d.rest = math.Exp(logits[0] - all)
+	all := d.rest
 	for i := range d.shares {
-		d.shares[i].p = math.Exp(d.shares[i].p - all)
+		d.shares[i].p = math.Exp(d.shares[i].p - most)
+		all += d.shares[i].p
 	}
+	d.rest /= all
+	for i := range d.shares {
+		d.shares[i].p /= all
+	}
+	return d
+}
+
+// ranked is a distribution with the largest shares first.
+func (d distribution) ranked() distribution {
+	slices.SortStableFunc(d.shares, func(a, b share) int { return cmp.Compare(b.p, a.p) })
 	return d
 }
 
@@ -85,7 +92,7 @@ func (d distribution) after(reach float64) (out distribution) {
 	return out
 }
 
-// first is the distribution of its first tokens alone.
+// first is the distribution of its first tokens alone, ranked.
 func (d distribution) first(n int) distribution {
 	out := distribution{shares: d.shares[:n]}.after(1 / d.mass(n))
 	out.rest = 0

@@ -2,7 +2,14 @@ package serving
 
 import (
 	"fmt"
+	"net/http"
 )
+
+// Over has requests sent otherwise than over connections.
+func (o Options) Over(t http.RoundTripper) Options {
+	o.transport = t
+	return o
+}
 
 // Judge reads an answer as a server wrote it and judges it: whether it is right.
 func Judge(m Model, ref *Reference, data []byte) (right bool, err error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -23,6 +24,8 @@ type Options struct {
 	Draws    int           // how many tokens are drawn for each setting of sampling; 0: none
 	Metrics  string        // address of a page of metrics that is not the server's own; "" for none
 	Command  []string      // what was started, for the report
+
+	transport http.RoundTripper // of tests that ask much; nil: connections
 }
 
 // run is one judgement of a server.
@@ -55,6 +58,9 @@ func Run(ctx context.Context, refs []*Reference, opt Options) (*report.Serving, 
 	c, err := newClient(opt.URL, opt.Timeout)
 	if err != nil {
 		return nil, err
+	}
+	if opt.transport != nil {
+		c.http.Transport = opt.transport
 	}
 	r := &run{client: c, Options: opt, refs: refs, penalties: map[string]*request{},
 		pages: []string{"/metrics"}, out: &report.Serving{Verdict: report.Pass,

@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,6 +37,15 @@ func judge(t *testing.T, s *stub, refs []*serving.Reference, opt serving.Options
 	out, err := serving.Run(t.Context(), refs, opt)
 	require.NoError(t, err)
 	return out
+}
+
+// direct asks a server without connections, which many draws are too many for. It knows no streams.
+type direct struct{ http.Handler }
+
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	return w.Result(), nil
 }
 
 // known is all that is known of the stub's model.
@@ -355,7 +366,7 @@ func TestFaultsOnServersThatSayLittle(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%s/ids=%v,logprobs=%v,usage=%v,vocab=%v", f.name, kind.name, !s.NoIDs, !s.NoLogProbs, !s.NoUsage, model.Vocab != nil), func(t *testing.T) {
 					t.Parallel()
-					out := judge(t, s, kind.refs, serving.Options{Model: model})
+					out := judge(t, s, kind.refs, serving.Options{Model: model}.Over(direct{s.Handler()}))
 					require.NotEqual(t, report.Error, out.Verdict, out.Error)
 					for _, c := range causes(out) {
 						assert.Contains(t, append(f.causes, f.also), strings.TrimSuffix(c, "?"), "%v\n%s", out.Causes, strings.Join(out.Probes, "\n"))

@@ -112,11 +112,11 @@ func (m *Model) samplings(ref *Reference) (list []sampling) {
 			keys: map[string]any{"temperature": 1, key: value}, mistakes: mistakes})
 	}
 	row := ref.Rows[0]
-	plain := m.distribution(row, 1, nil)
+	plain := m.distribution(row, 1, nil).ranked()
 	ignored, greedy := outcome{"it were ignored", plain}, outcome{"the best token were always taken", plain.first(1)}
 	add("temperature", 1, plain, greedy)
 	if len(ref.Rows) > 1 {
-		second, reach := m.distribution(ref.Rows[1], 1, nil), plain.of(ref.Tokens[0])
+		second, reach := m.distribution(ref.Rows[1], 1, nil).ranked(), plain.of(ref.Tokens[0])
 		add("temperature", 1, second.after(reach), outcome{greedy.as, second.first(1).after(reach)})
 		list[1].after, list[1].name = 1, list[1].name+", second token"
 	}

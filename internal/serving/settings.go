@@ -203,7 +203,7 @@ func (m *Model) greedy(ref *Reference, s setting, seen reading) []int {
 // best is the token with the largest logit by a setting, and how far the next one is below it; NaN where that is not
 // known. Logits that are not known are at most as large as the least of those that are.
 func (m *Model) best(row Row, s setting, seen []int) (best int, gap float64) {
-	d := m.distribution(row.keep(seen), 1, s.by(seen))
+	d := m.distribution(row.keep(seen), 1, s.by(seen)).ranked()
 	if len(d.shares) < 2 || len(row.Top) == 0 {
 		return -1, math.NaN()
 	}
@@ -291,6 +291,7 @@ func (m *Model) penalised(ref *Reference, of setting, after int, temperature, dr
 	if s.keys["temperature"] = temperature; temperature != 1 {
 		s.name += fmt.Sprintf(" at temperature %.2g", temperature)
 	}
+	readings := slices.CompactFunc(slices.Clone(readings), func(a, b reading) bool { return slices.Equal(a(ref, after), b(ref, after)) })
 	for _, seen := range readings {
 		s.right = append(s.right, by("", of, seen))
 	}

@@ -38,7 +38,11 @@ func try(t *testing.T, refs []*serving.Reference, trials []trial, check func(t *
 			if c.model != nil {
 				model = *c.model
 			}
-			out := judge(t, c.stub, refs, serving.Options{Model: model, Draws: c.draws})
+			opt := serving.Options{Model: model, Draws: c.draws}
+			if c.draws > 0 {
+				opt = opt.Over(direct{c.stub.Handler()})
+			}
+			out := judge(t, c.stub, refs, opt)
 			lines := append(out.Notes, out.Error)
 			for _, r := range out.Requests {
 				lines = append(lines, r.String())
@@ -451,7 +455,7 @@ maxserve_spec_decode_acceptance_rate_per_position_percent_sum{position="0"} $a00
 			page := func(proposed, accepted int) string { // what was before does not count
 				return strings.NewReplacer("$p", fmt.Sprint(1000+proposed), "$a", fmt.Sprint(1000+accepted)).Replace(pages[c.page])
 			}
-			s := &stub{Accepts: c.accepts, Page: page}
+			s := &stub{Accepts: c.accepts, Page: page, Refuses: refusing("frequency_penalty", "presence_penalty", "repetition_penalty").Refuses}
 			if c.reason == "less in a crowd" { // the others are waited for
 				s.Among = func(*request, []*request) {}
 			}

@@ -142,3 +142,28 @@ func UserModule(root string) (gomod, sums []byte, err error) {
 	sums, err = os.ReadFile(filepath.Join(root, "go.sum"))
 	return gomod, sums, err
 }
+
+// BinaryArgs divides the arguments of go test into the package, which is the working directory
+// where there is none, and the flags as the test binary knows them: -run X becomes -test.run X.
+func BinaryArgs(args []string) (pkg string, flags []string) {
+	pkg = "."
+	for i := 0; i < len(args); i++ {
+		name, isFlag := strings.CutPrefix(args[i], "-")
+		if !isFlag {
+			pkg = args[i]
+			continue
+		}
+		name, _, hasValue := strings.Cut(name, "=")
+		f := flag.Lookup("test." + name)
+		if f == nil {
+			flags = append(flags, args[i])
+			continue
+		}
+		flags = append(flags, "-test."+args[i][1:])
+		if b, ok := f.Value.(interface{ IsBoolFlag() bool }); !hasValue && !(ok && b.IsBoolFlag()) && i+1 < len(args) {
+			i++
+			flags = append(flags, args[i])
+		}
+	}
+	return pkg, flags
+}

@@ -34,7 +34,8 @@ type (
 type flattener struct {
 	file  *tensor.File
 	src   source
-	path  []string // of the value that is walked
+	path  []byte // of the value that is walked: keys, each with a dot before it
+	depth int    // how many keys
 	seen  map[string]bool
 	bytes int // of names
 	steps int // left to go
@@ -84,21 +85,20 @@ func (w *flattener) items(items []any, named bool) {
 
 // into walks a value that has a key.
 func (w *flattener) into(key string, value any, named bool) {
-	if len(w.path) > maxDepth {
+	if w.depth > maxDepth {
 		w.fail(tensor.ErrUnsupported, -1, "containers are nested deeper than %d", maxDepth)
 	}
-	w.path = append(w.path, key)
+	above := w.path
+	w.path, w.depth = append(append(above, '.'), key...), w.depth+1
 	w.walk(value, named)
-	w.path = w.path[:len(w.path)-1]
+	w.path, w.depth = above, w.depth-1
 }
 
 func (w *flattener) add(d *dense, named bool) {
-	for _, p := range w.path {
-		w.bytes += len(p) + 1
-	}
+	w.bytes += len(w.path)
 	format.Want(w.bytes <= maxNames && len(w.file.Tensors) < maxTensors, tensor.ErrUnsupported, -1, "",
 		"the file has more than %d tensors or %d bytes of names", maxTensors, maxNames)
-	name := strings.Join(w.path, ".")
+	name := w.name()
 	switch {
 	case !named:
 		w.fail(tensor.ErrUnsupported, -1, "the tensor is in a set, or has a key that is neither string nor integer: it has no name")
@@ -126,8 +126,11 @@ func (w *flattener) tensor(d *dense) *tensor.Tensor {
 	return t
 }
 
+func (w *flattener) name() string { return string(w.path[min(1, len(w.path)):]) }
+
 // fail is an error of what the walk has reached.
 func (w *flattener) fail(class error, offset int64, msg string, args ...any) {
-	name := strings.Join(w.path[:min(len(w.path), 20)], ".")
+	keys := strings.SplitN(w.name(), ".", 21)
+	name := strings.Join(keys[:min(len(keys), 20)], ".")
 	format.Fail(class, offset, name[:min(len(name), 200)], msg, args...)
 }

@@ -114,7 +114,7 @@ func allFiles(t testing.TB) []string {
 }
 
 func TestDamage(t *testing.T) {
-	for _, name := range []string{"views.pt", "deflated.pt", "flat.pt", "flat_protocol4.pt"} {
+	for _, name := range []string{"views.pt", "deflated.pt", "flat_state_dict.pt", "flat_protocol4.pt"} {
 		tensortest.Truncated(t, torchpt.Decode, readTestdata(t, name))
 	}
 	for name, cut := range map[string]int{"views.pt": 2000, "flat.pt": 3000} {
@@ -123,7 +123,11 @@ func TestDamage(t *testing.T) {
 	}
 	for _, name := range []string{"refused_tuple_loop.pt", "deflated.pt", "flat_views.pt"} {
 		data := readTestdata(t, name)
-		tensortest.Flipped(t, torchpt.Decode, data, 0, len(data))
+		to := len(data)
+		if name == "refused_tuple_loop.pt" { // what is around its pickle others have, too
+			to = bytes.Index(data, []byte("PK\x07\x08"))
+		}
+		tensortest.Flipped(t, torchpt.Decode, data, 0, to)
 	}
 }
 

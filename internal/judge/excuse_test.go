@@ -237,7 +237,7 @@ func TestOtherShapes(t *testing.T) {
 		place   string
 		reason  string
 	}{
-		{1, "m", "", "inside of the layer whose code is wrong"},
+		{1, "m.a", "in m.a, or between it and m.b", "in the code that is wrong"},
 		{2, "m.a", "in m.a, or between it and m.b", "all that m.b takes"},
 	} {
 		actual := chainedRun(t, x, asIs, 1, 1.5, 1)

@@ -247,8 +247,8 @@ func (c *Comparison) placeFaults() {
 }
 
 // otherShape names the first of the outputs that have another shape than the reference's and go into the wrong one with
-// nothing right between them: the error may begin there. Where they are of other layers, the one that was found is only the
-// first that could be compared.
+// nothing right between them: the error may begin there. Where they are of other layers, or of some in the container whose
+// code is wrong, what was found is only the first that could be compared.
 func (c *Comparison) otherShape(v *localise.Verdict) {
 	target := c.targetOf(v)
 	if target == nil {
@@ -264,8 +264,9 @@ func (c *Comparison) otherShape(v *localise.Verdict) {
 	first := c.Ports[at]
 	v.Evidence = append(v.Evidence, fmt.Sprintf("%s %s, which goes into it, is %s, and the reference's %s", first.Layer, first.Port,
 		tensor.FormatShape(first.Actual.Shape()), tensor.FormatShape(first.Golden.Shape())))
-	if v.Kind == localise.KindLocal && !label.Within(first.Layer, v.Layer) {
-		v.Kind, v.Layer, v.Before, v.Open, v.Proven = localise.KindBetween, first.Layer, v.Layer, true, false
+	if v.Kind == localise.KindLocal && !label.Within(first.Layer, v.Layer) || v.Kind == localise.KindBetween && label.Inside(first.Layer, v.Layer) {
+		end := cmp.Or(v.Before, v.Layer)
+		v.Kind, v.Layer, v.After, v.Before, v.Open, v.Proven = localise.KindBetween, first.Layer, "", end, true, false
 		v.Place = fmt.Sprintf("in %s, or between it and %s", v.Layer, v.Before)
 		v.Text = v.Place + ": " + v.Found
 	}

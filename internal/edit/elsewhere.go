@@ -54,34 +54,48 @@ func numbersIn(name string) []string {
 // same role in other layers, then from those of the same parent.
 func modules(s *site) {
 	weights := map[string]Weight{}
-	var others []string
+	var others, modules []string
+	seen, own := map[string]bool{}, map[string][]program.ID{}
 	for _, w := range s.weights {
-		if m := label.Parent(w.Name); w.ofModel() {
-			if weights[w.Name] = w; m != "" && !slices.Contains(others, m) {
-				others = append(others, m)
+		if w.ofModel() {
+			weights[w.Name] = w
+			for m := label.Parent(w.Name); m != "" && !seen[m]; m = label.Parent(m) {
+				seen[m], others = true, append(others, m)
 			}
 		}
 	}
-	for _, own := range grouped(s.taken(), func(id program.ID) (string, bool) {
-		m := label.Parent(s.Values[id].Weight)
-		return m, m != ""
-	}) {
-		if len(own) < 2 {
-			continue // its weight alone is tried elsewhere
+	for _, id := range s.taken() {
+		for m := label.Parent(s.Values[id].Weight); m != ""; m = label.Parent(m) {
+			if own[m] == nil {
+				modules = append(modules, m)
+			}
+			own[m] = append(own[m], id)
 		}
-		m, n := label.Parent(s.Values[own[0]].Weight), 0
+	}
+	for _, m := range modules {
+		ids, n := own[m], 0
+		inner := func(x string) bool { return label.Inside(x, m) && len(own[x]) == len(ids) }
+		if len(ids) < 2 || slices.ContainsFunc(modules, inner) {
+			continue // its weight alone, or the module inside it, is tried elsewhere
+		}
 		nearer := func(a, b string) int { return min(far(a, m), 2) - min(far(b, m), 2) }
 		for _, other := range slices.SortedStableFunc(slices.Values(others), nearer) {
 			of := func(id program.ID) Weight { return weights[other+strings.TrimPrefix(s.Values[id].Weight, m)] }
-			if n == mostWeights || other == m || slices.ContainsFunc(own, func(id program.ID) bool {
+			if n == mostWeights || other == m || slices.ContainsFunc(ids, func(id program.ID) bool {
 				return of(id).Name == "" || !slices.Equal(of(id).Shape, s.shape(id))
 			}) {
 				continue
 			}
 			n++
-			s.insteadOf("weight", 3, text("%s → %s", m, other), own, func(w *writer, id program.ID) program.ID {
+			e := s.insteadOf("weight", 3, text("%s → %s", m, other), ids, func(w *writer, id program.ID) program.ID {
 				return w.outside(program.Value{Shape: of(id).Shape, DType: of(id).DType, Weight: of(id).Name})
-			}).Weight = m
+			})
+			switch e.Weight = m; {
+			case m != label.Parent(s.Values[ids[0]].Weight): // of several linear layers
+				e.ID = "linear/other-layer"
+			case !slices.ContainsFunc(ids, func(id program.ID) bool { return len(s.shape(id)) > 1 }):
+				e.ID = "norm/weight"
+			}
 		}
 	}
 }

@@ -163,6 +163,13 @@ func integers(s *site) {
 			return w.expand(w.like("arange", id, shape[n-1:], "start", 0, "end", shape[n-1], "step", 1), shape)
 		})
 	}
+	for d, n := range shape {
+		if n > 1 {
+			s.then("integer", 4, text("the first of axis %d of %s everywhere", d, name), func(w *writer, id program.ID) program.ID {
+				return w.expand(w.slice(id, d, 0, 1), shape)
+			})
+		}
+	}
 	for _, by := range []int{1, -1, 2} {
 		add := func(limit string, most any) {
 			s.then("integer", 4, text("the whole numbers of %s %+d%s", name, by, limit), func(w *writer, id program.ID) program.ID {

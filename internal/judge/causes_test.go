@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/goparity/goparity/internal/report"
 	"github.com/goparity/goparity/internal/session"
 	"github.com/goparity/goparity/internal/setting"
+	"github.com/goparity/goparity/tensor"
 )
 
 // recorded compares two dumps of testdata/causes: blocks of a small model with one planted bug, as
@@ -68,6 +70,36 @@ func TestSettings(t *testing.T) {
 		notes := strings.Join(r.Notes, "\n")
 		assert.Equal(t, tt.want != "", strings.Contains(notes, "config: "), "%s: %s", tt.reason, notes)
 		assert.Contains(t, notes, tt.want, tt.reason)
+	}
+}
+
+// The candidate may read a weight that the reference does not, where names tell which it is.
+func TestUnreadWeights(t *testing.T) {
+	x, own, other := wave(t, 1, 0.3, 4, 8), wave(t, 1, 0.5, 8), wave(t, 1, 2.5, 8)
+	p := parsed(t, `{"schema":1,"engine":"torch","case":"short","values":[{"id":0,"shape":[4,8],"dtype":"float32","from":{"input":"x","step":"0"}},
+		{"id":1,"shape":[8],"dtype":"float32","from":{"weight":"n.own"}},{"id":2,"shape":[4,8],"dtype":"float32","from":{"op":0}}],
+		"ops":[{"op":"aten.mul.Tensor","args":{"self":"%0","other":"%1"},"out":["%2"],"layer":"m","call":1}],
+		"passes":[{"step":"0","ops":[0,1],"ports":{"m-input_0":["%0",0,0],"m-output":["%2",1,1]}}]}`)
+	by := func(w *tensor.Tensor) *dump.Run {
+		return run("max", port{"m-input_0", x}, port{"m-output", change(t, x, func(r, c int) float64 { return x.At(8*r+c) * w.At(c) })})
+	}
+	for _, tt := range []struct {
+		names  [2]string
+		found  bool
+		reason string
+	}{
+		{[2]string{"n.own", "n.other"}, true, "a weight of the checkpoint alone"},
+		{[2]string{"model.n.own", "model.n.other"}, false, "nothing says what the names of the checkpoint are in the program"},
+	} {
+		evidence := func() (checkpoint.Weights, checkpoint.Config, error) {
+			return checkpoint.Weights{tt.names[0]: own, tt.names[1]: other}, nil, nil
+		}
+		k := judge.Case{Name: "short", Golden: by(own), Actual: by(other), Program: p}
+		causes := compared(t, k, judge.Options{Diagnosis: judge.Diagnosis{Evidence: evidence}}).Report("x", true).Causes
+		read := func(c report.Cause) bool {
+			return c.Edit != nil && c.Edit.Text == tt.names[0]+" → "+tt.names[1] && c.Proven
+		}
+		assert.Equal(t, tt.found, slices.ContainsFunc(causes, read), tt.reason)
 	}
 }
 

@@ -334,7 +334,8 @@ func (r *replayed) faultIn(v *localise.Verdict) int {
 	return r.result.Faults[i]
 }
 
-// readable lists the weights of the program that may be read in place of one another.
+// readable lists the weights that may be read in place of one another: those of the program, and those of the checkpoint
+// that it does not read, where both have the same names.
 func (r *replayed) readable() (list []edit.Weight) {
 	seen := map[string]bool{}
 	for _, v := range r.Values {
@@ -344,6 +345,18 @@ func (r *replayed) readable() (list []edit.Weight) {
 				t, _ := r.c.search.Evidence.Weight(r.Program, &v) // replay says what is wrong
 				return t
 			}})
+		}
+	}
+	if len(list) == 0 || r.c.search.Evidence == nil {
+		return list
+	}
+	weights, _, _ := r.c.search.Evidence()
+	if slices.ContainsFunc(list, func(w edit.Weight) bool { return weights[w.Name] == nil }) {
+		return list
+	}
+	for _, x := range weights.Named() {
+		if !seen[x.Name] {
+			list = append(list, edit.Weight{Name: x.Name, Shape: x.Shape(), DType: x.DType(), Open: func() *tensor.Tensor { return x.Tensor }})
 		}
 	}
 	return list

@@ -22,7 +22,8 @@ import (
 )
 
 var weights = []edit.Weight{{Name: "0.up.weight", Shape: []int{16, 8}, DType: tensor.F32}, {Name: "1.up.weight", Shape: []int{16, 8}, DType: tensor.F32},
-	{Name: "1.norm.weight", Shape: []int{8}, DType: tensor.F32}}
+	{Name: "1.norm.weight", Shape: []int{8}, DType: tensor.F32}, {Name: "1.gate.weight", Shape: []int{16, 8}, DType: tensor.F32},
+	{Name: "1.down.weight", Shape: []int{8, 16}, DType: tensor.F32}}
 
 // groupsOf are quantised weights, and how large their groups are.
 var groupsOf = map[string]int{"q.whole": 16, "q.centred": 16, "q.blocks": 32}
@@ -206,6 +207,7 @@ func TestLabels(t *testing.T) {
 		{sample("gated"), "add before mul", "edit/order", "the second operand is made of two"},
 		{sample("paired"), "what goes into view, as 2×4 → 4×2, and back after it", "rope/layout", "halves are turned, where the reference turns neighbours"},
 		{sample("sparse"), "0, 1, 2 and so on in place of sort", "rope/offset", "and not 0 times the scores, after which the first ones are chosen"},
+		{sample("sparse"), "the first of axis 0 of sort everywhere", "rope/offset", "the places of one row for all"},
 		{sample("block"), "silu → gelu", "activation/gelu", "another activation"},
 		{sample("block"), "silu left out", "activation/missing", "nothing in its place"},
 		{sample("block"), "other of add: 1e-06 → 1e-05", "norm/eps", "what is added below the root"},
@@ -221,6 +223,7 @@ func TestLabels(t *testing.T) {
 		{sample("block"), "silu → gelu (tanh)", "activation/gelu-tanh", "another one, of two forms"},
 		{sample("block"), "other of add: 1e-06 → 0.01", "norm/eps", "what is added below the root"},
 		{sample("block"), "0.norm.weight → 1.norm.weight", "norm/weight", "a weight of one axis"},
+		{sample("block"), "0 → 1", "linear/other-layer", "all weights of a block"},
 		{sample("attention"), "other of mul: 0.3 → 3", "residual/scale", "a factor of what is added"},
 		{sample("window"), "mask true everywhere", "attention/mask", "the window, one of two masks"},
 		{sample("routed"), "divided by its sum, the result of topk", "moe/renorm", "the first of two results"},

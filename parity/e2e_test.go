@@ -1,6 +1,7 @@
 package parity_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,7 @@ import (
 
 // TestScripts plays a user: each script is a module of its own that imports this one. It begins
 // with the files of testdata/base.txtar, where the script has none of that name, and with a go.mod
-// that points here.
+// that points here. A file that begins with a test begins with what is before that of base.txtar.
 //
 // Besides testscript's own commands there are:
 //
@@ -78,13 +79,20 @@ func TestScripts(t *testing.T) {
 	require.NoError(t, err)
 	files, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	require.NoError(t, err)
-	archives := []*txtar.Archive{base}
+	archives, own := []*txtar.Archive{base}, map[string][]txtar.File{}
+	user := slices.IndexFunc(base.Files, func(f txtar.File) bool { return f.Name == "user_test.go" })
+	before, _, _ := bytes.Cut(base.Files[user].Data, []byte("func TestToy"))
 	for _, file := range files {
 		a, err := txtar.ParseFile(file)
 		require.NoError(t, err)
-		archives = append(archives, a)
+		for i, f := range a.Files {
+			if bytes.HasPrefix(f.Data, []byte("func Test")) {
+				a.Files[i].Data = slices.Concat(before, f.Data)
+			}
+		}
+		archives, own["script-"+strings.TrimSuffix(filepath.Base(file), ".txtar")] = append(archives, a), a.Files
 	}
-	user := gather(t, archives)
+	users := gather(t, archives)
 
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -98,12 +106,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GOFLAGS", strings.TrimSpace(env["GOFLAGS"]+" -mod=mod -vet=off -ldflags=-s"))
 			e.Setenv("GOTOOLCHAIN", "local")
 			e.Setenv("HOME", e.WorkDir)
-			files := append([]txtar.File{{Name: "go.mod", Data: gomod}, {Name: "go.sum", Data: sums}}, base.Files...)
-			for _, f := range files {
+			for _, f := range slices.Concat([]txtar.File{{Name: "go.mod", Data: gomod}, {Name: "go.sum", Data: sums}}, base.Files, own[filepath.Base(e.WorkDir)]) {
 				path := filepath.Join(e.WorkDir, filepath.FromSlash(f.Name))
-				if _, err := os.Stat(path); err == nil {
-					continue
-				}
 				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 					return err
 				}
@@ -114,11 +118,11 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"mkdump": cmdMkdump, "replace": scripts.Replace, "gotest": user.gotest, "rerun": user.rerun,
+			"mkdump": cmdMkdump, "replace": scripts.Replace, "gotest": users.gotest, "rerun": users.rerun,
 			"golden": command("golden FIXTURE DUMP", cmdGolden), "record": command("record FIXTURE DUMP NAME", cmdRecord),
 			"flip": command("flip FILE OFFSET", cmdFlip), "age": command("age DIR", cmdAge),
 			"cut": command("cut FILE PATH N", cmdCut), "drop": command("drop FILE PATH LAYER", cmdDrop), "reseal": command("reseal FILE", cmdReseal),
-			"mkserved": command("mkserved FIXTURE [YAML]", cmdMkserved), "stub": command("stub MOOD", cmdStub), "next": command("next", user.next),
+			"mkserved": command("mkserved FIXTURE [YAML]", cmdMkserved), "stub": command("stub MOOD", cmdStub), "next": command("next", users.next),
 		},
 	})
 }

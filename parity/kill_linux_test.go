@@ -54,7 +54,7 @@ func gone(t *testing.T, kv string) {
 			}
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 	t.Logf("all gone after %s", time.Since(start).Round(time.Millisecond))
 }

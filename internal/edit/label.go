@@ -94,7 +94,7 @@ func (g *group) match(c *surroundings) string {
 }
 
 func (r *rule) holds(c *surroundings) bool {
-	return (r.kinds == "" || isIn(c.Kind, r.kinds)) && (r.ops == "" || isOne(c.op, r.ops)) &&
+	return (r.kinds == "" || isOne(program.Op{Name: c.Kind}, r.kinds)) && (r.ops == "" || isOne(c.op, r.ops)) &&
 		(r.text == "" || c.says(r.text)) && (r.around == nil || r.around(c))
 }
 
@@ -108,16 +108,6 @@ func (c *surroundings) instead() string {
 func (c *surroundings) says(patterns string) bool {
 	for p := range strings.SplitSeq(patterns, "|") {
 		if matches(c.Text, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// isIn reports whether a word is one of several, separated by spaces.
-func isIn(word, words string) bool {
-	for w := range strings.FieldsSeq(words) {
-		if w == word {
 			return true
 		}
 	}

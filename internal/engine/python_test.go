@@ -99,7 +99,7 @@ func TestBlame(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	for _, tt := range []struct{ call, kind, place, reason string }{
+	tests := []struct{ call, kind, place, reason string }{
 		{"oracle.fail(ValueError('x'))", "model", "oracle.py:2", "the user's code"},
 		{"oracle.deep(ValueError('x'))", "model", "oracle.py:3", "the place is the line in the user's own code"},
 		{"engine.fail(ValueError('x'))", "model", "engine.py:2", "the engine cannot run the model"},
@@ -111,8 +111,8 @@ func TestBlame(t *testing.T) {
 		{"tokens.repeats(5)", "bug", "tokens.py", "our own code"},
 		{"engine.call(lambda: tokens.repeats(5))", "bug", "tokens.py", "our own code, called by the engine"},
 		{"engine.call(lambda: core.fast.rope('x'))", "model", "engine.py:4", "a kernel that a hook of ours calls in the model's place"},
-	} {
-		script := `
+	}
+	script := `
 import sys
 sys.dont_write_bytecode = True
 sys.path[:0] = ["runner", sys.argv[1], sys.argv[1] + "/site-packages"]
@@ -125,13 +125,16 @@ from goparity import mlxfused, tokens
 from goparity.errors import blame
 import engine, oracle
 mlxfused.Fused(print)
-try:
-    ` + tt.call + `
-except Exception as e:
-    print(*blame(e))`
-		got, err := exec.CommandContext(t.Context(), python, "-c", script, dir).CombinedOutput()
-		require.NoError(t, err, string(got))
-		kind, place, _ := strings.Cut(strings.TrimSpace(string(got)), " ")
+`
+	for _, tt := range tests {
+		script += "try: " + tt.call + "\nexcept Exception as e: print(*blame(e))\n"
+	}
+	got, err := exec.CommandContext(t.Context(), python, "-c", script, dir).CombinedOutput()
+	require.NoError(t, err, string(got))
+	lines := strings.Split(strings.TrimSpace(string(got)), "\n")
+	require.Len(t, lines, len(tests))
+	for i, tt := range tests {
+		kind, place, _ := strings.Cut(lines[i], " ")
 		assert.Equal(t, tt.kind, kind, "%s: %s", tt.call, tt.reason)
 		assert.Contains(t, filepath.Base(place), tt.place, "%s: %s", tt.call, tt.reason)
 	}

@@ -24,7 +24,7 @@ func TestProduct(t *testing.T) {
 	}{
 		{1, 1, 1, "one element"}, {5, 3, 15, "less than a tile"}, {6, 256, 16, "one tile, one block"},
 		{7, 257, 17, "one more of each"}, {193, 2, 257, "more than a block of rows and of columns"},
-		{200, 700, 300, "several blocks each way, in several goroutines"},
+		{200, 520, 264, "several blocks each way, in several goroutines"},
 	} {
 		x, y := make([]float32, r.m*r.k), make([]float32, r.n*r.k)
 		for _, v := range [][]float32{x, y} {

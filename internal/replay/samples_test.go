@@ -251,13 +251,25 @@ func forged(v any) []any {
 
 // alone is one operator of a program, with all that it takes from outside; nil where that is no program.
 func alone(p *program.Program, i int, out program.ID) *program.Piece {
-	q := &program.Program{Ops: slices.Clone(p.Ops[i : i+1]), Values: slices.Clone(p.Values), Ports: []program.Port{{Value: out, At: 1, Until: 1}}}
-	for id := range q.Values {
-		if m := p.Maker(program.ID(id)); m >= 0 && m != i {
-			q.Values[id].Weight = "w"
+	q, to := &program.Program{Ops: slices.Clone(p.Ops[i : i+1])}, map[program.ID]program.ID{}
+	own := func(id program.ID) program.ID {
+		if id < 0 || int(id) >= len(p.Values) {
+			return id
 		}
+		if _, there := to[id]; !there {
+			to[id], q.Values = program.ID(len(q.Values)), append(q.Values, p.Values[id])
+			if m := p.Maker(id); m >= 0 && m != i {
+				q.Values[to[id]].Weight = "w"
+			}
+		}
+		return to[id]
 	}
-	q.Ops[0].Stack = -1
+	o := &q.Ops[0]
+	o.Args, o.Out, o.Stack = o.Args.Map(own), slices.Clone(o.Out), -1
+	for k, id := range o.Out {
+		o.Out[k] = own(id)
+	}
+	q.Ports = []program.Port{{Value: to[out], At: 1, Until: 1}}
 	if q.Check() != nil {
 		return nil
 	}

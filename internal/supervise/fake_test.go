@@ -284,11 +284,11 @@ func (p *play) gone(n int) {
 
 // eventually waits for something that takes a second or two, but may take longer on a busy machine.
 func eventually(ok func() bool) error {
-	for range 2000 {
+	for range 400 {
 		if ok() {
 			return nil
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 	return fmt.Errorf("not within 20 s")
 }

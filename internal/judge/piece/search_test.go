@@ -206,6 +206,8 @@ func TestLabels(t *testing.T) {
 		{sample("recurrent"), "the state is empty again after run 2 of the loop", "ssm/state", "a scan in chunks that begins anew"},
 		{sample("gated"), "add before mul", "edit/order", "the second operand is made of two"},
 		{sample("paired"), "what goes into view, as 2×4 → 4×2, and back after it", "rope/layout", "halves are turned, where the reference turns neighbours"},
+		{sample("pooled"), "mean from 1 to 6 → from 0 to 6", "edit/slice", "the first token is one of those that are pooled"},
+		{sample("pooled"), "mean from 1 to 6 → from 1 to 5", "edit/slice", "the last one is none"},
 		{sample("sparse"), "0, 1, 2 and so on in place of sort", "rope/offset", "and not 0 times the scores, after which the first ones are chosen"},
 		{sample("sparse"), "the first of axis 0 of sort everywhere", "rope/offset", "the places of one row for all"},
 		{sample("block"), "silu → gelu", "activation/gelu", "another activation"},

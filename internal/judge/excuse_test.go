@@ -211,7 +211,7 @@ func TestFactorsOfColumnsInADecodeStep(t *testing.T) {
 // chained is the program x → a = −x → b's input = 2a, which the model makes → b = −2a.
 func chained(t *testing.T, x *tensor.Tensor) *program.Program {
 	t.Helper()
-	return programOf(t, []*tensor.Tensor{x}, `"m.a-output":["%1",1,1],"m.b-input_0":["%2",2,3],"m.b-output":["%3",3,3]`,
+	return programOf(t, []*tensor.Tensor{x}, `"m.a-input_0":["%0",0,0],"m.a-output":["%1",1,1],"m.b-input_0":["%2",2,3],"m.b-output":["%3",3,3]`,
 		`m.a neg.default "self":"%0"`, `m mul.Tensor "self":"%1","other":2`, `m.b neg.default "self":"%2"`)
 }
 
@@ -233,18 +233,25 @@ func TestOtherShapes(t *testing.T) {
 	x := wave(t, 1, 0.3, 1, 32)
 	for _, tt := range []struct {
 		misfits int
+		given   bool // what m.a was given is recorded
 		layer   string
 		place   string
 		reason  string
 	}{
-		{1, "m.a", "in m.a, or between it and m.b", "in the code that is wrong"},
-		{2, "m.a", "in m.a, or between it and m.b", "all that m.b takes"},
+		{1, false, "m", "", "inside of the layer whose code is wrong"},
+		{1, true, "m.a", "in m.a, or between it and m.b", "which was given what the reference's was"},
+		{2, false, "m.a", "in m.a, or between it and m.b", "all that m.b takes"},
 	} {
-		actual := chainedRun(t, x, asIs, 1, 1.5, 1)
+		golden, actual := chainedRun(t, x, asIs, 1, 1, 1), chainedRun(t, x, asIs, 1, 1.5, 1)
 		for i := range tt.misfits {
 			actual.Entries[i].Tensor = wave(t, 1, 0.3, 1, 16)
 		}
-		r := compareRuns(t, chainedRun(t, x, asIs, 1, 1, 1), actual, func(k *judge.Case) { k.Program = chained(t, x) }).Report("toy", true)
+		if tt.given {
+			for _, r := range []*dump.Run{golden, actual} {
+				r.Entries = append(run("max", port{"m.a-input_0", x}).Entries, r.Entries...)
+			}
+		}
+		r := compareRuns(t, golden, actual, func(k *judge.Case) { k.Program = chained(t, x) }).Report("toy", true)
 		require.NotNil(t, r.FirstDivergence, tt.reason)
 		assert.Equal(t, []string{tt.layer, tt.place}, []string{r.FirstDivergence.Layer, r.FirstDivergence.Place}, tt.reason)
 		assert.Equal(t, []string{"m.a output, which goes into it, is [1 16], and the reference's [1 32]"}, r.FirstDivergence.Evidence, tt.reason)

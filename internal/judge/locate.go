@@ -247,24 +247,31 @@ func (c *Comparison) placeFaults() {
 }
 
 // otherShape names the first of the outputs that have another shape than the reference's and go into the wrong one with
-// nothing right between them: the error may begin there. Where they are of other layers, or of some in the container whose
-// code is wrong, what was found is only the first that could be compared.
+// nothing right between them: the error may begin there. Where they are of other layers, or of one in the container whose
+// code is wrong that was given the reference's shapes, what was found is only the first that could be compared.
 func (c *Comparison) otherShape(v *localise.Verdict) {
 	target := c.targetOf(v)
 	if target == nil {
 		return
 	}
+	beside := func(p, of *Port) bool { return p.Step == of.Step && p.Case == of.Case && p.Actual != nil }
+	misfit := func(p *Port) bool { return !slices.Equal(p.Actual.Shape(), p.Golden.Shape()) }
 	at := slices.IndexFunc(c.Ports[:target.at], func(p *Port) bool {
-		return p.Step == target.Step && p.Case == target.Case && p.Actual != nil && p.Judged() && !slices.Equal(p.Actual.Shape(), p.Golden.Shape()) &&
-			slices.ContainsFunc(c.replays, func(r *replayed) bool { return r.between(p, target) })
+		return beside(p, target) && p.Judged() && misfit(p) && slices.ContainsFunc(c.replays, func(r *replayed) bool { return r.between(p, target) })
 	})
 	if at < 0 {
 		return
 	}
-	first := c.Ports[at]
+	first, given, fit := c.Ports[at], false, true
+	for _, p := range c.Ports[:at] {
+		if beside(p, first) && p.Layer == first.Layer && !p.Judged() {
+			given, fit = true, fit && !misfit(p)
+		}
+	}
 	v.Evidence = append(v.Evidence, fmt.Sprintf("%s %s, which goes into it, is %s, and the reference's %s", first.Layer, first.Port,
 		tensor.FormatShape(first.Actual.Shape()), tensor.FormatShape(first.Golden.Shape())))
-	if v.Kind == localise.KindLocal && !label.Within(first.Layer, v.Layer) || v.Kind == localise.KindBetween && label.Inside(first.Layer, v.Layer) {
+	inside := label.Inside(first.Layer, v.Layer) && given && fit
+	if v.Kind == localise.KindLocal && !label.Within(first.Layer, v.Layer) || v.Kind == localise.KindBetween && inside {
 		end := cmp.Or(v.Before, v.Layer)
 		v.Kind, v.Layer, v.After, v.Before, v.Open, v.Proven = localise.KindBetween, first.Layer, "", end, true, false
 		v.Place = fmt.Sprintf("in %s, or between it and %s", v.Layer, v.Before)

@@ -156,7 +156,7 @@ const sparse = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
 {"op":"aten.gather.default","args":{"self":"%1","dim":-1,"index":"%6","sparse_grad":false},"out":["%7"],"layer":"moe","call":1},
 {"op":"aten.mul.Tensor","args":{"self":"%7","other":"%2"},"out":["%8"],"layer":"moe","call":1},
 {"op":"aten.sum.dim_IntList","args":{"self":"%8","dim":[-1],"keepdim":false,"dtype":null},"out":["%9"],"layer":"moe","call":1}],
-"passes":[{"step":"0","ops":[0,6],"ports":{"model-input_scores":["%0",0,6],"model-input_x":["%1",0,6],"model-input_w":["%2",0,6],"router-output":["%5",2,2],"moe-output":["%9",6,6]}}]}`
+"passes":[{"step":"0","ops":[0,6],"ports":{"model-input_scores":["%0",0,6],"model-input_x":["%1",0,6],"model-input_w":["%2",0,6],"router-output":["%5",2,2],"moe-output_0":["%9",6,6],"moe-output_1":["%5",6,6]}}]}`
 
 // A choice is a set: its order, and which of equal scores it took, is the candidate's own affair, and no excuse for what
 // is made of it.
@@ -178,14 +178,14 @@ func TestBestChoice(t *testing.T) {
 		{[]float64{0, 1}, []float64{1, 4}, []float64{1, 2, 6, 8}, []string{"router-output"}, "out of range"},
 		{nil, nil, []float64{1, 2, 6, 7}, nil, "what was chosen was not recorded"},
 		{nil, nil, []float64{1, 3, 6, 7}, nil, "not recorded, the other one of two equal scores"},
-		{nil, nil, []float64{1, 2, 6, 8}, []string{"moe-output"}, "not recorded, the third best"},
-		{nil, nil, []float64{1, 3, 6, 8}, []string{"moe-output"}, "not recorded, both"},
-		{nil, nil, []float64{1, 8, 6, 7}, []string{"moe-output"}, "not recorded, further off than equal scores make"},
+		{nil, nil, []float64{1, 2, 6, 8}, []string{"moe-output_0"}, "not recorded, the third best"},
+		{nil, nil, []float64{1, 3, 6, 8}, []string{"moe-output_0"}, "not recorded, both"},
+		{nil, nil, []float64{1, 8, 6, 7}, []string{"moe-output_0"}, "not recorded, further off than equal scores make"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := []float64{3, 2, 4, 1}
 			have := map[string][]float64{"model-input_scores": {0.5, 0, 0, -1, 0.1, 0.9, 0.3, 0.2}, "model-input_x": x, "model-input_w": w,
-				"router-output": append(tt.first, tt.second...), "moe-output": {w[0]*tt.taken[0] + w[1]*tt.taken[1], w[2]*tt.taken[2] + w[3]*tt.taken[3]}}
+				"router-output": append(tt.first, tt.second...), "moe-output_1": append(tt.first, tt.second...), "moe-output_0": {w[0]*tt.taken[0] + w[1]*tt.taken[1], w[2]*tt.taken[2] + w[3]*tt.taken[3]}}
 			_, _, wrong := judge(t, sparse, tensor.F32, nil, portOf, by(portOf, have))
 			assert.Equal(t, tt.wrong, wrong)
 			_, _, wrong = judge(t, strings.Replace(sparse, `"largest":true`, `"largest":false`, 1), tensor.F32, nil, portOf, by(portOf, have))

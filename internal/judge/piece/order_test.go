@@ -186,8 +186,9 @@ func TestBestChoice(t *testing.T) {
 			w := []float64{3, 2, 4, 1}
 			have := map[string][]float64{"model-input_scores": {0.5, 0, 0, -1, 0.1, 0.9, 0.3, 0.2}, "model-input_x": x, "model-input_w": w,
 				"router-output": append(tt.first, tt.second...), "moe-output_1": append(tt.first, tt.second...), "moe-output_0": {w[0]*tt.taken[0] + w[1]*tt.taken[1], w[2]*tt.taken[2] + w[3]*tt.taken[3]}}
-			_, _, wrong := judge(t, sparse, tensor.F32, nil, portOf, by(portOf, have))
+			r, _, wrong := judge(t, sparse, tensor.F32, nil, portOf, by(portOf, have))
 			assert.Equal(t, tt.wrong, wrong)
+			assert.Empty(t, r.Stretches, "nor is it another way to write the same")
 			_, _, wrong = judge(t, strings.Replace(sparse, `"largest":true`, `"largest":false`, 1), tensor.F32, nil, portOf, by(portOf, have))
 			assert.NotEmpty(t, wrong, "it is not the choice of the least")
 		})

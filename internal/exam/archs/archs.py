@@ -131,6 +131,5 @@ ARCHS = {
     "qwen3next": lm("Qwen3Next", True, **EXPERTS, head_dim=16, shared_expert_intermediate_size=48, norm_topk_prob=True, partial_rotary_factor=0.5,
                     linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=16, linear_value_head_dim=16,
                     layer_types=["linear_attention", "full_attention"]),
-    "ariatext": lm("AriaText", True, moe_num_experts=4, moe_topk=2, moe_num_shared_experts=1),
     "glmdsa": lm("GlmMoeDsa", True, **DEEPSEEK, index_n_heads=4, index_head_dim=16, index_topk=5),
 }  # fmt: skip

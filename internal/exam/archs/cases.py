@@ -67,7 +67,7 @@ HAVE = {
     "t5": ["norms32", "residual32", "sums32"],
     "bart": ["norms32", "attention32", "logits32"],
     "whisper": ["norms32", "attention32"],
-    **dict.fromkeys(["unet", "mpt", "rwkv", "qwen3next", "ariatext", "glmdsa"], []),
+    **dict.fromkeys(["unet", "mpt", "rwkv", "qwen3next", "glmdsa"], []),
 }  # fmt: skip
 NO_SDPA = {"unet", "mpt", "rwkv", "gemma2", "gptoss", "gptj", "bloom", "nemotron", "mamba", "mamba2", "falconmamba", "t5"}
 KEEPS = ["all", "norope", "all", "outputs", "norope", "all"]

@@ -195,6 +195,40 @@ func TestBestChoice(t *testing.T) {
 	}
 }
 
+// strayed is x, times as many numbers as hang on the mask, in the order of equal ids, times w.
+const strayed = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
+"values":[{"id":0,"shape":[3],"dtype":"float32","from":{"input":"mask","step":"0"}},{"id":1,"shape":[4,2],"dtype":"float32","from":{"input":"x","step":"0"}},
+{"id":2,"shape":[4],"dtype":"int64","from":{"input":"ids","step":"0"}},{"id":3,"shape":[4,1],"dtype":"float32","from":{"input":"w","step":"0"}},
+{"id":4,"shape":[2,1],"dtype":"int64","from":{"op":0}},{"id":5,"shape":[],"dtype":"int64","from":{"op":1}},{"id":6,"shape":[4,2],"dtype":"float32","from":{"op":2}},
+{"id":7,"shape":[4],"dtype":"int64","from":{"op":3}},{"id":8,"shape":[4],"dtype":"int64","from":{"op":3}},{"id":9,"shape":[4,2],"dtype":"float32","from":{"op":4}},
+{"id":10,"shape":[4,2],"dtype":"float32","from":{"op":5}}],
+"ops":[{"op":"aten.nonzero.default","args":{"self":"%0"},"out":["%4"],"layer":"fc","call":1},
+{"op":"aten.sum.default","args":{"self":"%4","dtype":null},"out":["%5"],"layer":"fc","call":1},
+{"op":"aten.mul.Tensor","args":{"self":"%1","other":"%5"},"out":["%6"],"layer":"fc","call":1},
+{"op":"aten.sort.default","args":{"self":"%2","dim":-1,"descending":false},"out":["%7","%8"],"layer":"moe","call":1},
+{"op":"aten.index.Tensor","args":{"self":"%6","indices":["%8"]},"out":["%9"],"layer":"moe","call":1},
+{"op":"aten.mul.Tensor","args":{"self":"%9","other":"%3"},"out":["%10"],"layer":"moe","call":1}],
+"passes":[{"step":"0","ops":[0,6],"ports":{"model-input_mask":["%0",0,6],"model-input_x":["%1",0,6],"model-input_ids":["%2",0,6],"model-input_w":["%3",0,6],
+"fc-output":["%6",3,3],"moe-output":["%10",6,6]}}]}`
+
+// Where a choice went another way, and equal numbers put its rows in order, no one knows what that order is.
+func TestRowsOfAnotherChoice(t *testing.T) {
+	for _, tt := range []struct {
+		mask, ids []float64
+		wrong     []string
+		reason    string
+	}{
+		{[]float64{1, 1, 0}, []float64{5, 5, 5, 5}, []string{"moe-output"}, "the reference's choice: what it makes is known"},
+		{[]float64{1, 1, 1}, []float64{5, 5, 5, 5}, nil, "of another choice"},
+		{[]float64{1, 1, 1}, []float64{5, 6, 7, 8}, []string{"moe-output"}, "one order alone"},
+	} {
+		have := map[string][]float64{"model-input_mask": tt.mask, "model-input_x": {1, 2, 3, 4, 5, 6, 7, 8}, "model-input_ids": tt.ids, "model-input_w": {1, 2, 3, 4},
+			"fc-output": {1, 2, 3, 4, 5, 6, 7, 8}, "moe-output": {3, 4, 2, 4, 21, 24, 20, 24}}
+		_, _, wrong := judge(t, strayed, tensor.F32, nil, portOf, by(portOf, have))
+		assert.Equal(t, tt.wrong, wrong, tt.reason)
+	}
+}
+
 // indexed is the two best of five scores, the positive part of x.
 const indexed = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
 "values":[{"id":0,"shape":[3,5],"dtype":"float32","from":{"input":"x","step":"0"}},{"id":1,"shape":[3,5],"dtype":"float32","from":{"op":0}},

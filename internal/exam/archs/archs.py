@@ -131,5 +131,4 @@ ARCHS = {
     "qwen3next": lm("Qwen3Next", True, **EXPERTS, head_dim=16, shared_expert_intermediate_size=48, norm_topk_prob=True, partial_rotary_factor=0.5,
                     linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=16, linear_value_head_dim=16,
                     layer_types=["linear_attention", "full_attention"]),
-    "glmdsa": lm("GlmMoeDsa", True, **DEEPSEEK, index_n_heads=4, index_head_dim=16, index_topk=5),
 }  # fmt: skip

@@ -67,7 +67,7 @@ HAVE = {
     "t5": ["norms32", "residual32", "sums32"],
     "bart": ["norms32", "attention32", "logits32"],
     "whisper": ["norms32", "attention32"],
-    **dict.fromkeys(["unet", "mpt", "rwkv", "qwen3next", "glmdsa"], []),
+    **dict.fromkeys(["unet", "mpt", "rwkv", "qwen3next"], []),
 }  # fmt: skip
 NO_SDPA = {"unet", "mpt", "rwkv", "gemma2", "gptoss", "gptj", "bloom", "nemotron", "mamba", "mamba2", "falconmamba", "t5"}
 KEEPS = ["all", "norope", "all", "outputs", "norope", "all"]
@@ -119,8 +119,6 @@ def clean():
     add("llama_bf16_batch_padded_decode", "llama", pad=(0, 4, 2), steps=3)
     add("qwen3next_bf16_decode", "qwen3next", steps=4)
     add("gemma3_bf16_padded_decode_sdpa", "gemma3", pad=(3, 0), steps=3, islands=("sdpa",))
-    add("qwen3moe_f32_padded_sdpa", "qwen3moe", dtype="f32", pad=(3, 0), islands=("sdpa",))
-    add("olmoe_both_f16_padded_sdpa", "olmoe", dtype="f16", reference="f16", pad=(0, 3), islands=("sdpa",), keep="outputs")
     return out
 
 

@@ -329,7 +329,7 @@ func ofProducts(name string) kind {
 var (
 	makesRotated = op(or(rotates, and("cat", takesMade(1, rotates))))
 	rotatesPart  = both(op(cutting), has(and("cat", takesMade(2, rotates), takesMade(2, isChanged),
-		func(c is, o program.Op) bool { return !rotates(c, o) })))
+		func(c is, o program.Op) bool { return !rotates(c, o) })), either(outs(1, 1), has(and("cat stack add", rotates, takesMade(6, isChanged)))))
 )
 
 // --- blocks

@@ -171,7 +171,7 @@ var labels = []group{
 	}},
 	{nil, []rule{
 		{"attention/bias", "", "", "", both(reaches("embedding"), attended)}, // the numbers of a table of biases
-		{"", "", "masked_fill", "", either(has("topk"), not(into(toScores, "_softmax")))},
+		{"", "", "masked_fill", "", either(both(has("topk"), not(is.scored)), not(into(toScores, "_softmax")))},
 		{"attention/scale", "", fused, "scale*", nil},
 		{"attention/scale", "order", "", "", into(4, "_softmax")},
 		{"attention/scale", "scalar drop twice sibling", "mul div", "", into(4, "_softmax")},

@@ -232,6 +232,10 @@ func ofHeads(by float64) bool {
 func (c *Comparison) settled() bool {
 	var excused, open []*Port
 	for _, p := range c.Ports {
+		if p.Local != nil && p.Local.Tied && p.misfit() { // rows of other tokens
+			open = append(open, p)
+			continue
+		}
 		if p.Passes() && !p.misfit() || !p.Joined() || !p.Judged() {
 			continue
 		}

@@ -224,7 +224,9 @@ func (p *Port) replayRecord(r *piece.Record, alone bool) {
 		for i, pad := range f.pad {
 			r.Lines[i] = !pad
 		}
-		r.Complete = padded(r.Tensor, r.Lines)
+		if !f.has || slices.ContainsFunc(r.Tensor.Floats(), math.IsNaN) { // what it computed there, other rows may hang on
+			r.Complete = padded(r.Tensor, r.Lines)
+		}
 	}
 }
 

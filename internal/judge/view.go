@@ -51,6 +51,7 @@ func masked(t *tensor.Tensor, mask []bool) (*tensor.Tensor, error) {
 type frame struct {
 	golden, actual *tensor.Tensor
 	pad            []bool // rows that do not count; nil if all do
+	has            bool   // the candidate has rows of padding, too
 }
 
 func (s *sides) own() *tensor.Tensor { return s.golden.Entries[s.Golden[0]].Tensor }
@@ -68,7 +69,7 @@ func (s *sides) frame() (f frame, err error) {
 		return f, err
 	}
 	if s.RowMask != nil {
-		f.pad = match.RowsLeftOut(s.RowMask, f.golden)
+		f.pad, f.has = match.RowsLeftOut(s.RowMask, f.golden), true
 	}
 	if own := s.own(); s.GoldenView.Reshapes() {
 		f.golden = own

@@ -87,8 +87,12 @@ func (p padMask) larger(full, less []int, ok allowance, other, has string) (plac
 		note := fmt.Sprintf("%s's rows are the tokens of %d sequences", other, full[0])
 		return p.padded(placement{Shape: full, Actual: Reshaped(full), Note: note}, ok), true
 	}
-	if p.matches(full) && len(full) == len(less)+1 && less[0] == p.kept && slices.Equal(full[2:], less[1:]) {
-		note := fmt.Sprintf("%s has no padding rows: %d of %d compared", other, p.kept, full[0]*full[1])
+	rows := full
+	if p.matches(full) {
+		rows = slices.Concat([]int{full[0] * full[1]}, full[2:])
+	}
+	if p.flat(rows) && len(less) == len(rows) && less[0] == p.kept && slices.Equal(rows[1:], less[1:]) {
+		note := fmt.Sprintf("%s has no padding rows: %d of %d compared", other, p.kept, rows[0])
 		return placement{Golden: selectTokens(full, slices.Concat(p.mask...)), Shape: less, Note: note}, true
 	}
 	if !ok.LastRow || ok.IDs {
@@ -163,20 +167,27 @@ func (p padMask) lastRow(full []int) (View, []int) {
 	return View{{Kind: Slice, Axis: 1, From: full[1] - 1, To: full[1]}}, with(full, 1, 1)
 }
 
-// selectTokens views [B T …] as the rows of the tokens that are kept.
-func selectTokens(batched []int, keep []bool) View {
-	flat := append([]int{batched[0] * batched[1]}, batched[2:]...)
-	return append(Reshaped(flat), Op{Kind: Rows, Keep: keep})
+// selectTokens views [B T …], or [B·T …], as the rows of the tokens that are kept.
+func selectTokens(shape []int, keep []bool) View {
+	rows := shape
+	if shape[0] != len(keep) {
+		rows = slices.Concat([]int{len(keep)}, shape[2:])
+	}
+	return append(Reshaped(rows), Op{Kind: Rows, Keep: keep})
 }
 
 // padded adds the mask of the rows that count.
 func (p padMask) padded(f placement, ok allowance) placement {
 	s := f.Shape
-	if n, err := tensor.NumElems(s); p.mask == nil || err != nil || n == 0 || len(s) < 2 || s[0] != len(p.mask) {
+	if n, err := tensor.NumElems(s); p.mask == nil || err != nil || n == 0 || len(s) < 2 {
 		return f
 	}
 	seq := len(p.mask[0])
 	switch {
+	case p.flat(s):
+		f.RowMask = p.rows(1, product(s[1:len(s)-1]))
+	case s[0] != len(p.mask):
+		return f
 	case len(s) == 2 && ok.IDs && s[1] == seq: // a row per token
 		f.Shape = []int{s[0], s[1], 1}
 		f.Golden, f.Actual = Reshaped(f.Shape), Reshaped(f.Shape)
@@ -212,6 +223,11 @@ func (p padMask) rows(before, after int) []bool {
 // matches reports whether a shape is [B T …] of the mask.
 func (p padMask) matches(shape []int) bool {
 	return p.mask != nil && len(shape) >= 2 && shape[0] == len(p.mask) && shape[1] == len(p.mask[0])
+}
+
+// flat reports whether a shape is [B·T …]: the tokens of all sequences, one after the other.
+func (p padMask) flat(shape []int) bool {
+	return p.mask != nil && len(shape) > 0 && shape[0] == len(p.mask)*len(p.mask[0])
 }
 
 // lastTokens keeps the last real token of each sequence.

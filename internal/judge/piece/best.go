@@ -46,19 +46,23 @@ func (c *comparison) best(wrong map[int]bool) {
 			return
 		}
 	}
-	c.choices[c.port] = ordered
+	for t, r := range c.Records { // the choice may be another layer's output, too
+		if c.Program.Ports[t].Value == c.Program.Ports[c.port].Value && r.Tensor != nil && slices.Equal(r.Tensor.Floats(), have.Floats()) {
+			c.choices[t] = ordered
+		}
+	}
 }
 
-// chosen judges the run once more with choices of the best as they are, where one is a fault: what is made of it then
+// chosen judges the run once more with choices of the best as they are, where one is wrong: what is made of it then
 // tells. Where one is no more than written otherwise, with what stands beside it in that order, it stays so.
 func (r *Result) chosen(ctx context.Context) (*Result, error) {
-	if !slices.ContainsFunc(r.Faults, func(t int) bool { return r.judge.choices[t] != nil }) {
+	if !slices.ContainsFunc(slices.Concat(slices.Concat(r.Stretches...), r.Faults), func(t int) bool { return r.judge.choices[t] != nil }) {
 		return r, nil
 	}
 	j := newJudge(ctx, r.judge.Run)
 	j.inOrder, j.madeOf = r.judge.choices, r.judge.madeOf
 	again, err := j.all()
-	if err != nil || len(again.Faults) >= len(r.Faults) {
+	if err != nil || cmp.Or(cmp.Compare(len(again.Faults), len(r.Faults)), cmp.Compare(len(again.Stretches), len(r.Stretches))) >= 0 {
 		return r, err
 	}
 	return again, nil

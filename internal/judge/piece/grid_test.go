@@ -35,6 +35,8 @@ func TestSchemes(t *testing.T) {
 			[]float64{1 + 1./2048, 1 + 3./2048, 3, 1e5}, []float64{1, 1 + 4./2048, 3, math.Inf(1)}},
 		{"products round their operands to 10 bits of mantissa, to nearest (TF32)", "ties to even", replay.Operand{},
 			[]float64{1 + 1./2048, 1 + 3./2048, 3, 1e5 + 10}, []float64{1, 1 + 4./2048, 3, 100032}},
+		{"products round their operands to 10 bits of mantissa, ties away (TF32)", "as NVIDIA's instruction", replay.Operand{},
+			[]float64{1 + 1./2048, 1 + 3./2048, 3, 1e5 + 10}, []float64{1 + 2./2048, 1 + 4./2048, 3, 100032}},
 		{"products round their operands to 10 bits of mantissa (TF32)", "cut", replay.Operand{},
 			[]float64{1 + 1./2048, 1 + 3./2048, 3, 0}, []float64{1, 1 + 2./2048, 3, 0}},
 		{"products round their operands to bfloat16", "tables are no operands", replay.Operand{Table: true},

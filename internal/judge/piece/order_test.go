@@ -156,7 +156,7 @@ const sparse = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
 {"op":"aten.gather.default","args":{"self":"%1","dim":-1,"index":"%6","sparse_grad":false},"out":["%7"],"layer":"moe","call":1},
 {"op":"aten.mul.Tensor","args":{"self":"%7","other":"%2"},"out":["%8"],"layer":"moe","call":1},
 {"op":"aten.sum.dim_IntList","args":{"self":"%8","dim":[-1],"keepdim":false,"dtype":null},"out":["%9"],"layer":"moe","call":1}],
-"passes":[{"step":"0","ops":[0,6],"ports":{"model-input_scores":["%0",0,6],"model-input_x":["%1",0,6],"model-input_w":["%2",0,6],"router-output":["%5",2,2],"moe-output":["%9",6,6]}}]}`
+"passes":[{"step":"0","ops":[0,6],"ports":{"model-input_scores":["%0",0,6],"model-input_x":["%1",0,6],"model-input_w":["%2",0,6],"router-output":["%5",2,2],"moe-output_0":["%9",6,6],"moe-output_1":["%5",6,6]}}]}`
 
 // A choice is a set: its order, and which of equal scores it took, is the candidate's own affair, and no excuse for what
 // is made of it.
@@ -178,19 +178,54 @@ func TestBestChoice(t *testing.T) {
 		{[]float64{0, 1}, []float64{1, 4}, []float64{1, 2, 6, 8}, []string{"router-output"}, "out of range"},
 		{nil, nil, []float64{1, 2, 6, 7}, nil, "what was chosen was not recorded"},
 		{nil, nil, []float64{1, 3, 6, 7}, nil, "not recorded, the other one of two equal scores"},
-		{nil, nil, []float64{1, 2, 6, 8}, []string{"moe-output"}, "not recorded, the third best"},
-		{nil, nil, []float64{1, 3, 6, 8}, []string{"moe-output"}, "not recorded, both"},
-		{nil, nil, []float64{1, 8, 6, 7}, []string{"moe-output"}, "not recorded, further off than equal scores make"},
+		{nil, nil, []float64{1, 2, 6, 8}, []string{"moe-output_0"}, "not recorded, the third best"},
+		{nil, nil, []float64{1, 3, 6, 8}, []string{"moe-output_0"}, "not recorded, both"},
+		{nil, nil, []float64{1, 8, 6, 7}, []string{"moe-output_0"}, "not recorded, further off than equal scores make"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			w := []float64{3, 2, 4, 1}
 			have := map[string][]float64{"model-input_scores": {0.5, 0, 0, -1, 0.1, 0.9, 0.3, 0.2}, "model-input_x": x, "model-input_w": w,
-				"router-output": append(tt.first, tt.second...), "moe-output": {w[0]*tt.taken[0] + w[1]*tt.taken[1], w[2]*tt.taken[2] + w[3]*tt.taken[3]}}
-			_, _, wrong := judge(t, sparse, tensor.F32, nil, portOf, by(portOf, have))
+				"router-output": append(tt.first, tt.second...), "moe-output_1": append(tt.first, tt.second...), "moe-output_0": {w[0]*tt.taken[0] + w[1]*tt.taken[1], w[2]*tt.taken[2] + w[3]*tt.taken[3]}}
+			r, _, wrong := judge(t, sparse, tensor.F32, nil, portOf, by(portOf, have))
 			assert.Equal(t, tt.wrong, wrong)
+			assert.Empty(t, r.Stretches, "nor is it another way to write the same")
 			_, _, wrong = judge(t, strings.Replace(sparse, `"largest":true`, `"largest":false`, 1), tensor.F32, nil, portOf, by(portOf, have))
 			assert.NotEmpty(t, wrong, "it is not the choice of the least")
 		})
+	}
+}
+
+// strayed is x, times as many numbers as hang on the mask, in the order of equal ids, times w.
+const strayed = `{"schema":1,"engine":"torch","case":"c","frames":[],"stacks":[],
+"values":[{"id":0,"shape":[3],"dtype":"float32","from":{"input":"mask","step":"0"}},{"id":1,"shape":[4,2],"dtype":"float32","from":{"input":"x","step":"0"}},
+{"id":2,"shape":[4],"dtype":"int64","from":{"input":"ids","step":"0"}},{"id":3,"shape":[4,1],"dtype":"float32","from":{"input":"w","step":"0"}},
+{"id":4,"shape":[2,1],"dtype":"int64","from":{"op":0}},{"id":5,"shape":[],"dtype":"int64","from":{"op":1}},{"id":6,"shape":[4,2],"dtype":"float32","from":{"op":2}},
+{"id":7,"shape":[4],"dtype":"int64","from":{"op":3}},{"id":8,"shape":[4],"dtype":"int64","from":{"op":3}},{"id":9,"shape":[4,2],"dtype":"float32","from":{"op":4}},
+{"id":10,"shape":[4,2],"dtype":"float32","from":{"op":5}}],
+"ops":[{"op":"aten.nonzero.default","args":{"self":"%0"},"out":["%4"],"layer":"fc","call":1},
+{"op":"aten.sum.default","args":{"self":"%4","dtype":null},"out":["%5"],"layer":"fc","call":1},
+{"op":"aten.mul.Tensor","args":{"self":"%1","other":"%5"},"out":["%6"],"layer":"fc","call":1},
+{"op":"aten.sort.default","args":{"self":"%2","dim":-1,"descending":false},"out":["%7","%8"],"layer":"moe","call":1},
+{"op":"aten.index.Tensor","args":{"self":"%6","indices":["%8"]},"out":["%9"],"layer":"moe","call":1},
+{"op":"aten.mul.Tensor","args":{"self":"%9","other":"%3"},"out":["%10"],"layer":"moe","call":1}],
+"passes":[{"step":"0","ops":[0,6],"ports":{"model-input_mask":["%0",0,6],"model-input_x":["%1",0,6],"model-input_ids":["%2",0,6],"model-input_w":["%3",0,6],
+"fc-output":["%6",3,3],"moe-output":["%10",6,6]}}]}`
+
+// Where a choice went another way, and equal numbers put its rows in order, no one knows what that order is.
+func TestRowsOfAnotherChoice(t *testing.T) {
+	for _, tt := range []struct {
+		mask, ids []float64
+		wrong     []string
+		reason    string
+	}{
+		{[]float64{1, 1, 0}, []float64{5, 5, 5, 5}, []string{"moe-output"}, "the reference's choice: what it makes is known"},
+		{[]float64{1, 1, 1}, []float64{5, 5, 5, 5}, nil, "of another choice"},
+		{[]float64{1, 1, 1}, []float64{5, 6, 7, 8}, []string{"moe-output"}, "one order alone"},
+	} {
+		have := map[string][]float64{"model-input_mask": tt.mask, "model-input_x": {1, 2, 3, 4, 5, 6, 7, 8}, "model-input_ids": tt.ids, "model-input_w": {1, 2, 3, 4},
+			"fc-output": {1, 2, 3, 4, 5, 6, 7, 8}, "moe-output": {3, 4, 2, 4, 21, 24, 20, 24}}
+		_, _, wrong := judge(t, strayed, tensor.F32, nil, portOf, by(portOf, have))
+		assert.Equal(t, tt.wrong, wrong, tt.reason)
 	}
 }
 

@@ -70,6 +70,9 @@ func (j *judge) rounding(port int, out excluded) (best *Local) {
 		if best == nil || best.Wrong && (!l.Wrong || l.Error < best.Error) {
 			best = l
 		}
+		if !best.Wrong {
+			break
+		}
 	}
 	return best
 }

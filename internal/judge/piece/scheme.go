@@ -47,10 +47,17 @@ func (s *Scheme) and(table *Scheme) *Scheme {
 // only about as large.
 func Products(fixed bool) (all []*Scheme) {
 	for _, f := range narrow {
-		all = append(all, &Scheme{Text: "products round their operands to " + f.text, product: f.operand})
+		weighted := &Scheme{Text: "products with weights round their operands to " + f.text} // attention may stay as it is
+		weighted.product = func(a *replay.Array, o replay.Operand) *replay.Array {
+			if !o.Weighted {
+				return a
+			}
+			return f.operand(a, o)
+		}
+		all = append(all, &Scheme{Text: "products round their operands to " + f.text, Also: []*Scheme{weighted}, product: f.operand})
 	}
 	sized := *all[len(all)-1]
-	sized.Sized = true
+	sized.Sized, sized.Also = true, nil
 	steps := &Scheme{Text: "products take 8 bits, of steps that were fixed before", Sized: true, product: activationGrids[0].operand}
 	for _, acts := range activationGrids {
 		for _, weights := range weightGrids {
@@ -202,6 +209,7 @@ var narrow = []narrowing{
 	{"bfloat16", smallfloat.RoundBF16},
 	{"float16", smallfloat.RoundF16},
 	{"10 bits of mantissa, to nearest (TF32)", func(v float32) float32 { return tf32(v, 1<<12-1+math.Float32bits(v)>>13&1) }},
+	{"10 bits of mantissa, ties away (TF32)", func(v float32) float32 { return tf32(v, 1<<12) }}, // cvt.rna.tf32.f32
 	{"10 bits of mantissa (TF32)", func(v float32) float32 { return tf32(v, 0) }},
 }
 

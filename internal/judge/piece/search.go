@@ -330,7 +330,13 @@ func (r *Found) decide() {
 	least := slices.MinFunc(r.Fits, func(a, b Fit) int { return cmp.Compare(a.Off, b.Off) })
 	near := math.Max(rivals*least.Off, exact)
 	rivals := slices.DeleteFunc(slices.Clone(r.Fits), func(f Fit) bool { return f.Off > near })
-	slices.SortStableFunc(rivals, func(a, b Fit) int { return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(len(b.At), len(a.At))) })
+	same := vec.AllSame(least.made)
+	slices.SortStableFunc(rivals, func(a, b Fit) int {
+		if same && (a.Weight == "") != (b.Weight == "") { // many things make zero: a weight that was not loaded is the likeliest
+			return strings.Compare(b.Weight, a.Weight)
+		}
+		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(len(b.At), len(a.At)))
+	})
 	r.Fits = rivals[:1:1]
 	for _, f := range rivals[1:] {
 		limit := alike
@@ -352,7 +358,7 @@ func (r *Found) decide() {
 	}
 	one := len(places) <= mostPlaces || rounds // whichever it is, that is the cause
 	others := slices.ContainsFunc(r.Fits[1:], func(f Fit) bool { return f.Cost <= r.Fits[0].Cost+1 && !alikeRounded(f, r.Fits[0]) })
-	r.Proven = !others && one && !r.saturates() && !vec.AllSame(r.Fits[0].made) // many things make zero
+	r.Proven = !others && one && !r.saturates() && !vec.AllSame(r.Fits[0].made)
 }
 
 // alikeRounded reports whether two edits differ in no more than where they round, or in whether a table is rounded after it

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/goparity/goparity/internal/program"
+	"github.com/goparity/goparity/internal/replay"
 )
 
 // ordered judges a port once more by the order of its rows. Where sort or topk may put equal numbers
@@ -36,16 +37,38 @@ func (j *judge) ordered(port int, l *Local) *Local {
 			return without
 		}
 	}
-	if !j.reordered(port, out) && !(len(out) > 0 && j.reordered(port, nil)) {
+	same := j.reordered(port, out) || len(out) > 0 && j.reordered(port, nil)
+	seen := map[int]bool{}
+	ofOthers := func(s int) bool { return j.ofOthers(s, seen) }
+	if !same && !(slices.ContainsFunc(l.Sources, ofOthers) && j.unordered(port, out)) {
 		return l
 	}
-	j.anyOrder[value] = true
-	if len(out) > 0 && !slices.ContainsFunc(j.piece(port).Ops, orders) {
-		return l // it was judged in the order that its sources have
+	if same {
+		j.anyOrder[value] = true
+		if len(out) > 0 && !slices.ContainsFunc(j.piece(port).Ops, orders) {
+			return l // it was judged in the order that its sources have
+		}
 	}
-	return &Local{First: 1, Sources: l.Sources, Opaque: "its rows are in an order that equal numbers do not tell", Tied: true, AnyOrder: true,
+	return &Local{First: 1, Sources: l.Sources, Opaque: "its rows are in an order that equal numbers do not tell", Tied: true, AnyOrder: same,
 		Unjudged: !j.Records[port].Golden.Agrees}
 }
+
+// ofOthers reports whether a port has the rows of another choice than the reference's, or what is made of each of them:
+// their order cannot be told.
+func (j *judge) ofOthers(port int, seen map[int]bool) bool {
+	l, t := j.local[port], j.Records[port].Tensor
+	if l == nil || l.Tied || t == nil || seen[port] {
+		return l != nil && l.Tied && !l.AnyOrder
+	}
+	seen[port] = true
+	return slices.ContainsFunc(l.Sources, func(s int) bool {
+		from := j.Records[s].Tensor
+		return from != nil && slices.Equal(rowsOf(from), rowsOf(t)) && j.ofOthers(s, seen)
+	})
+}
+
+// rowsOf is the shape of a tensor without its last axis.
+func rowsOf(a *replay.Array) []int { return a.Shape()[:max(len(a.Shape())-1, 0)] }
 
 // unordered reports whether a piece gives something else where sort and topk put equal numbers in the
 // other order, with the tied sources left out.

@@ -112,8 +112,8 @@ func (r *rewriting) nearest(from, to int) (by float64, zeros bool) {
 	var ga, gg float64
 	for i, g := range r.g {
 		for k, x := range g[from:to] {
-			ga += x * r.a[i][from+k]
-			gg += x * x
+			ga += float64(x * r.a[i][from+k])
+			gg += float64(x * x)
 		}
 	}
 	return ga / gg, gg == 0
@@ -220,7 +220,7 @@ func (r *rewriting) assigned(golden, actual [][]float64) (from []int) {
 	taken := make([]bool, n)
 	for i, line := range actual {
 		s := shadow(line)
-		reach := widestShadow*r.floor.RowRelL2*max(floats.Norm(line, 2), rms) + 1e-12*math.Abs(s)
+		reach := float64(widestShadow*r.floor.RowRelL2*max(floats.Norm(line, 2), rms)) + float64(1e-12*math.Abs(s))
 		at, _ := slices.BinarySearchFunc(shadows, s-reach, func(c cast, v float64) int { return cmp.Compare(c.s, v) })
 		best, nearest := -1, math.Inf(1)
 		for ; at < n && shadows[at].s <= s+reach; at++ {
@@ -241,7 +241,7 @@ func (r *rewriting) assigned(golden, actual [][]float64) (from []int) {
 // distance is the squared distance of two lines, or any more than most.
 func distance(x, y []float64, most float64) (d float64) {
 	for i := range x {
-		if d += (x[i] - y[i]) * (x[i] - y[i]); d > most {
+		if d += float64((x[i] - y[i]) * (x[i] - y[i])); d > most {
 			break
 		}
 	}

@@ -232,7 +232,7 @@ func ofHeads(by float64) bool {
 func (c *Comparison) settled() bool {
 	var excused, open []*Port
 	for _, p := range c.Ports {
-		if p.Local != nil && p.Local.Tied && p.misfit() { // rows of other tokens
+		if p.misfit() && p.Local != nil && p.Local.Tied && compare.Has16Bits(p.of.judged.dtype) { // rows of other tokens
 			open = append(open, p)
 			continue
 		}

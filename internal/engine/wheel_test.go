@@ -156,7 +156,7 @@ func TestLiveWheel(t *testing.T) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
 	assert.Equal(t, 1, exit.ExitCode())
-	shown := blocks(t, "../wheel/README.md")[""]
+	shown := blocks(t, "README.md")[""]
 	require.NotEmpty(t, shown, "README.md shows the verdict")
 	noise := regexp.MustCompile(`\de-\d+`) // what rounding makes differs from processor to processor
 	said = noise.ReplaceAllString(said, "noise")

@@ -55,7 +55,7 @@ func newPadMask(mask [][]bool) (padMask, error) {
 // Known reports whether there is padding, and a mask that says where.
 func (p padMask) Known() bool { return p.mask != nil }
 
-// placement finds the layout of two shapes.
+// Fit finds the layout of two shapes.
 func (p padMask) Fit(golden, actual []int, ok allowance) (placement, bool) {
 	g, a := golden, actual
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/goparity/goparity/tensor"
 )
 
-// Site is a piece that does not make what the candidate has.
+// Search is a piece that does not make what the candidate has.
 type Search struct {
 	Piece   *program.Piece
 	Load    replay.Load
@@ -41,12 +41,12 @@ type Search struct {
 // Fit is an edit that makes what the candidate has, or nearly.
 type Fit struct {
 	edit.Edit
-	Off, Relative float64 // as Site.Off
+	Off, Relative float64 // as Search.Off
 	Overflows     bool    // its result has infinities
 	made          []float64
 }
 
-// Result is what the search for an edit found.
+// Found is what the search for an edit found.
 type Found struct {
 	Off, Relative float64 // of the piece as it is
 	Fits          []Fit   // the simplest first; one function once

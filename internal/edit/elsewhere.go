@@ -73,22 +73,25 @@ func modules(s *site) {
 		}
 	}
 	for _, m := range modules {
-		ids, n := own[m], 0
+		ids := own[m]
 		inner := func(x string) bool { return label.Inside(x, m) && len(own[x]) == len(ids) }
 		if len(ids) < 2 || slices.ContainsFunc(modules, inner) {
 			continue // its weight alone, or the module inside it, is tried elsewhere
 		}
-		nearer := func(a, b string) int { return min(far(a, m), 2) - min(far(b, m), 2) }
-		for _, other := range slices.SortedStableFunc(slices.Values(others), nearer) {
-			of := func(id program.ID) Weight { return weights[other+strings.TrimPrefix(s.Values[id].Weight, m)] }
-			if n == mostWeights || other == m || slices.ContainsFunc(ids, func(id program.ID) bool {
-				return of(id).Name == "" || !slices.Equal(of(id).Shape, s.shape(id))
-			}) {
-				continue
-			}
-			n++
+		of := func(id program.ID, other string) Weight {
+			return weights[other+strings.TrimPrefix(s.Values[id].Weight, m)]
+		}
+		alike := slices.DeleteFunc(slices.Clone(others), func(other string) bool {
+			return other == m || slices.ContainsFunc(ids, func(id program.ID) bool {
+				w := of(id, other)
+				return w.Name == "" || !slices.Equal(w.Shape, s.shape(id))
+			})
+		})
+		slices.SortStableFunc(alike, func(a, b string) int { return min(far(a, m), 2) - min(far(b, m), 2) })
+		for _, other := range alike[:min(len(alike), mostWeights)] {
 			e := s.insteadOf("weight", 3, text("%s → %s", m, other), ids, func(w *writer, id program.ID) program.ID {
-				return w.outside(program.Value{Shape: of(id).Shape, DType: of(id).DType, Weight: of(id).Name})
+				x := of(id, other)
+				return w.outside(program.Value{Shape: x.Shape, DType: x.DType, Weight: x.Name})
 			})
 			switch e.Weight = m; {
 			case m != label.Parent(s.Values[ids[0]].Weight): // of several linear layers

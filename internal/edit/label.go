@@ -94,7 +94,7 @@ func (g *group) match(c *surroundings) string {
 }
 
 func (r *rule) holds(c *surroundings) bool {
-	return (r.kinds == "" || isOne(program.Op{Name: c.Kind}, r.kinds)) && (r.ops == "" || isOne(c.op, r.ops)) &&
+	return (r.kinds == "" || oneOf(c.Kind, r.kinds)) && (r.ops == "" || isOne(c.op, r.ops)) &&
 		(r.text == "" || c.says(r.text)) && (r.around == nil || r.around(c))
 }
 
@@ -115,9 +115,12 @@ func (c *surroundings) says(patterns string) bool {
 }
 
 // isOne reports whether the name of an operator is like one of several, separated by spaces.
-func isOne(o program.Op, names string) bool {
+func isOne(o program.Op, names string) bool { return oneOf(o.Name, names) }
+
+// oneOf reports whether a word is like one of several, separated by spaces.
+func oneOf(word, names string) bool {
 	for n := range strings.FieldsSeq(names) {
-		if matches(o.Name, n) {
+		if matches(word, n) {
 			return true
 		}
 	}

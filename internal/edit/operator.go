@@ -320,13 +320,15 @@ func pooled(s *site) {
 	if x == program.None || len(dims) != 1 {
 		return
 	}
-	shape := s.shape(x)
-	d := (dims[0] + len(shape)) % len(shape)
 	for _, at := range []int{0, -1} {
 		s.add("sibling", 2, text("%s → the element %d", s.op.Name, at), func(w *writer, o program.Op) {
+			shape := w.shape(self(o))
+			d := (dims[0] + len(shape)) % len(shape)
 			w.pass(o, w.slice(self(o), d, (at+shape[d])%shape[d], 1))
 		})
 	}
+	shape := s.shape(x)
+	d := (dims[0] + len(shape)) % len(shape)
 	from, to := 0, shape[d]
 	if m := s.Maker(x); m >= 0 && isOne(s.Ops[m], "slice") && intOf(s.Ops[m], "dim") == d {
 		x, from = self(s.Ops[m]), max(intOf(s.Ops[m], "start"), 0)
@@ -334,9 +336,12 @@ func pooled(s *site) {
 	} else if d == len(shape)-1 {
 		return // of a norm
 	}
+	if len(s.group) > 1 {
+		return
+	}
 	n := s.shape(x)[d]
 	for _, r := range [][2]int{{0, n}, {0, to}, {from, n}, {from + 1, to}, {from - 1, to}, {from, to - 1}, {from, to + 1}} {
-		if length := r[1] - r[0]; len(s.group) == 1 && r[0] >= 0 && r[1] <= n && length > 0 && length != to-from {
+		if length := r[1] - r[0]; r[0] >= 0 && r[1] <= n && length > 0 && length != to-from {
 			s.add("slice", 3, text("%s from %d to %d → from %d to %d", s.op.Name, from, to, r[0], r[1]), func(w *writer, o program.Op) {
 				w.give(o, "self", w.slice(x, d, r[0], length))
 			})

@@ -334,9 +334,9 @@ func (r *replayed) faultIn(v *localise.Verdict) int {
 	return r.result.Faults[i]
 }
 
-// readable lists the weights that may be read in place of one another: those of the program, and those of the checkpoint
+// readableWeights lists the weights that may be read in place of one another: those of the program, and those of the checkpoint
 // that it does not read, where both have the same names.
-func (r *replayed) readable() (list []edit.Weight) {
+func (r *replayed) readableWeights() (list []edit.Weight) {
 	seen := map[string]bool{}
 	for _, v := range r.Values {
 		if v.Weight != "" && !seen[v.Weight] {

@@ -6,8 +6,10 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/goparity/goparity/internal/compare"
+	"github.com/goparity/goparity/internal/edit"
 	"github.com/goparity/goparity/internal/judge/piece"
 	"github.com/goparity/goparity/internal/label"
 	"github.com/goparity/goparity/internal/localise"
@@ -29,11 +31,13 @@ type replayed struct {
 	result   *piece.Result
 	inferred bool     // the program stands for one that is not known: the golden alone shows what is right
 	laid     *laidOut // where forward passes were laid out as one; else nil
+	readable func() []edit.Weight
 }
 
 func (c *Comparison) newReplayed(k *Case, p *program.Program) *replayed {
 	r := &replayed{Program: p, c: c, k: k, ports: make([][]*Port, len(p.Ports)), records: make([]piece.Record, len(p.Ports))}
 	r.load, r.done = c.search.Evidence.Outside(p)
+	r.readable = sync.OnceValue(r.readableWeights)
 	return r
 }
 

@@ -82,7 +82,7 @@ func fail(r *report.Report, kind, id, why string, d report.Divergence) {
 	r.Causes = []report.Cause{{ID: id, Layer: d.Layer, Proven: true, Fit: 2.1e-7, FitGolden: 0.021, Text: why}}
 }
 
-// ReportAlong is Deep without a wrong block, with runs along execution paths: decode:8 and chunked:4 are
+// ReportAlong is DeepReport without a wrong block, with runs along execution paths: decode:8 and chunked:4 are
 // wrong from the attention of a block on, batch is right.
 func ReportAlong(blocks, wrong int) *report.Report {
 	r := DeepReport(blocks, -1)
